@@ -1,0 +1,1 @@
+//! PTX front end, lowering, execution, recording.

@@ -1,0 +1,1 @@
+//! SM timing model, techniques and limit studies.

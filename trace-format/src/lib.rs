@@ -1,0 +1,1 @@
+//! Machine ISA, semantics and trace container.

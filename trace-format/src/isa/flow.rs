@@ -1,0 +1,376 @@
+//! Control flow of a machine kernel: basic blocks, successors, immediate post-dominators and register
+//! liveness. Trace paths are sequences of these blocks; branches reconverge at the post-dominators.
+//!
+//! Calls are edges to the instruction behind them for post-dominance, and edges through the callee for
+//! liveness, so that what a callee overwrites or keeps is seen.
+
+use super::inst::Inst;
+use super::kernel::MachineKernel;
+use super::regs::{Pc, Pred, Reg};
+use super::table::Kind;
+
+/// Index of a basic block, in program order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct BlockId(pub u32);
+
+/// A maximal straight run of instructions: entered only at its first, left only after its last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BasicBlock {
+    /// First instruction.
+    pub first: Pc,
+    /// One past the last instruction.
+    pub end: Pc,
+}
+
+/// Basic blocks and control flow of one kernel.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    blocks: Vec<BasicBlock>,
+    block_of: Vec<BlockId>,
+    succs: Vec<Vec<BlockId>>,
+    ipdom: Vec<Option<BlockId>>,
+}
+
+/// Registers and predicates that may still be read, before each instruction.
+#[derive(Clone, Debug)]
+pub struct Liveness {
+    before: Vec<LiveSet>,
+}
+
+/// A set of registers and predicates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LiveSet {
+    regs: [u64; 4],
+    preds: u8,
+}
+
+impl LiveSet {
+    /// Whether a register is in the set.
+    #[must_use]
+    pub const fn has(&self, reg: Reg) -> bool {
+        self.regs[reg.index() / 64] >> (reg.index() % 64) & 1 != 0
+    }
+
+    /// Whether a predicate is in the set.
+    #[must_use]
+    pub const fn has_pred(&self, pred: Pred) -> bool {
+        self.preds >> pred.0 & 1 != 0
+    }
+
+    /// Number of 32-bit registers in the set.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.regs.iter().map(|w| w.count_ones()).sum()
+    }
+
+    /// Number of predicates in the set.
+    #[must_use]
+    pub const fn pred_count(&self) -> u32 {
+        self.preds.count_ones()
+    }
+
+    /// The registers in the set, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = Reg> + '_ {
+        (0..=254u8).map(Reg).filter(|r| self.has(*r))
+    }
+
+    const fn insert(&mut self, reg: Reg) {
+        self.regs[reg.index() / 64] |= 1 << (reg.index() % 64);
+    }
+
+    const fn remove(&mut self, reg: Reg) {
+        self.regs[reg.index() / 64] &= !(1 << (reg.index() % 64));
+    }
+
+    fn union(&mut self, other: &LiveSet) -> bool {
+        let old = *self;
+        for (a, b) in self.regs.iter_mut().zip(other.regs) {
+            *a |= b;
+        }
+        self.preds |= other.preds;
+        *self != old
+    }
+
+    /// Steps the set backwards over an instruction.
+    fn before(mut self, inst: &Inst) -> LiveSet {
+        if inst.is_unguarded() {
+            inst.dst_regs().for_each(|r| self.remove(r));
+            inst.dst_preds().for_each(|p| self.preds &= !(1 << p.0));
+        }
+        inst.src_regs().for_each(|r| self.insert(r));
+        inst.src_preds().for_each(|p| self.preds |= 1 << p.0);
+        self
+    }
+}
+
+impl Flow {
+    /// Builds the control flow graph of a kernel.
+    #[must_use]
+    pub fn of(kernel: &MachineKernel) -> Flow {
+        let insts = &kernel.insts;
+        let mut leader = vec![false; insts.len()];
+        if let Some(first) = leader.first_mut() {
+            *first = true;
+        }
+        let mut mark = |pc: Pc| {
+            if let Some(l) = leader.get_mut(pc.index()) {
+                *l = true;
+            }
+        };
+        for (pc, _) in &kernel.functions {
+            mark(*pc);
+        }
+        for (i, inst) in insts.iter().enumerate() {
+            if matches!(inst.kind(), Kind::Branch | Kind::Call) {
+                mark(inst.target);
+            }
+            if let Some(r) = inst.reconv {
+                mark(r);
+            }
+            if inst.kind().ends_block() {
+                mark(Pc(i as u32 + 1));
+            }
+        }
+        let mut blocks: Vec<BasicBlock> = Vec::new();
+        let mut block_of = Vec::with_capacity(insts.len());
+        for (i, &lead) in leader.iter().enumerate() {
+            let pc = Pc(i as u32);
+            if lead {
+                blocks.push(BasicBlock { first: pc, end: pc });
+            }
+            let id = blocks.len() - 1;
+            blocks[id].end = pc.next();
+            block_of.push(BlockId(id as u32));
+        }
+        let mut flow = Flow { blocks, block_of, succs: Vec::new(), ipdom: Vec::new() };
+        flow.succs = (0..flow.blocks.len()).map(|b| flow.successors_of(insts, b)).collect();
+        flow.ipdom = flow.post_dominators();
+        flow
+    }
+
+    fn successors_of(&self, insts: &[Inst], block: usize) -> Vec<BlockId> {
+        let end = self.blocks[block].end;
+        let last = &insts[end.index() - 1];
+        let next = self.block_of.get(end.index()).copied();
+        let mut succs = Vec::with_capacity(2);
+        match last.kind() {
+            Kind::Branch => {
+                if !last.is_unguarded() {
+                    succs.extend(next);
+                }
+                let target = self.block_of[last.target.index()];
+                if !succs.contains(&target) {
+                    succs.push(target);
+                }
+            }
+            Kind::Exit | Kind::Return if last.is_unguarded() => {}
+            Kind::Trap => {}
+            _ => succs.extend(next),
+        }
+        succs
+    }
+
+    /// Cooper, Harvey and Kennedy's iterative algorithm on the reversed graph with one virtual exit.
+    fn post_dominators(&self) -> Vec<Option<BlockId>> {
+        let n = self.blocks.len();
+        let exit = n;
+        // Reverse post-order of the reversed graph from the exit.
+        let mut rev_succ: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
+        let succs = |b: usize| -> Vec<usize> {
+            if self.succs[b].is_empty() { vec![exit] } else { self.succs[b].iter().map(|s| s.0 as usize).collect() }
+        };
+        for b in 0..n {
+            for s in succs(b) {
+                rev_succ[s].push(b);
+            }
+        }
+        // Guarded exits and returns leave as well as continue; for reconvergence only the continuing lanes count.
+        let mut order = Vec::with_capacity(n + 1);
+        let mut seen = vec![false; n + 1];
+        let mut stack = vec![(exit, 0usize)];
+        seen[exit] = true;
+        while let Some((b, i)) = stack.pop() {
+            if let Some(&p) = rev_succ[b].get(i) {
+                stack.push((b, i + 1));
+                if !seen[p] {
+                    seen[p] = true;
+                    stack.push((p, 0));
+                }
+            } else {
+                order.push(b);
+            }
+        }
+        let mut number = vec![usize::MAX; n + 1];
+        for (i, &b) in order.iter().enumerate() {
+            number[b] = i;
+        }
+        let mut idom: Vec<Option<usize>> = vec![None; n + 1];
+        idom[exit] = Some(exit);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &b in order.iter().rev().filter(|&&b| b != exit) {
+                let mut new: Option<usize> = None;
+                for s in succs(b) {
+                    if idom[s].is_none() {
+                        continue;
+                    }
+                    new = Some(match new {
+                        None => s,
+                        Some(mut x) => {
+                            let mut y = s;
+                            while x != y {
+                                while number[x] < number[y] {
+                                    x = idom[x].unwrap_or(exit);
+                                }
+                                while number[y] < number[x] {
+                                    y = idom[y].unwrap_or(exit);
+                                }
+                            }
+                            x
+                        }
+                    });
+                }
+                if new.is_some() && idom[b] != new {
+                    idom[b] = new;
+                    changed = true;
+                }
+            }
+        }
+        (0..n).map(|b| idom[b].filter(|&d| d != exit).map(|d| BlockId(d as u32))).collect()
+    }
+
+    /// Basic blocks in program order; a [`BlockId`] indexes this list.
+    #[must_use]
+    pub fn blocks(&self) -> &[BasicBlock] {
+        &self.blocks
+    }
+
+    /// The block with an index.
+    #[must_use]
+    pub fn block(&self, id: BlockId) -> BasicBlock {
+        self.blocks[id.0 as usize]
+    }
+
+    /// The block that an instruction belongs to.
+    #[must_use]
+    pub fn block_of(&self, pc: Pc) -> BlockId {
+        self.block_of[pc.index()]
+    }
+
+    /// Blocks that control may enter next within the function, the fall-through first.
+    #[must_use]
+    pub fn successors(&self, id: BlockId) -> &[BlockId] {
+        &self.succs[id.0 as usize]
+    }
+
+    /// The block in which all paths that leave `id` meet again; `None` when they only meet at the end.
+    #[must_use]
+    pub fn post_dominator(&self, id: BlockId) -> Option<BlockId> {
+        self.ipdom[id.0 as usize]
+    }
+
+    /// First instruction of the immediate post-dominator of the block that ends with the branch at `pc`.
+    #[must_use]
+    pub fn reconvergence(&self, pc: Pc) -> Option<Pc> {
+        self.post_dominator(self.block_of(pc)).map(|b| self.block(b).first)
+    }
+
+    /// Registers that may still be read, before every instruction.
+    #[must_use]
+    pub fn liveness(&self, kernel: &MachineKernel) -> Liveness {
+        let succs = self.call_graph_successors(kernel);
+        let mut live_in = vec![LiveSet::default(); self.blocks.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for b in (0..self.blocks.len()).rev() {
+                let mut live = LiveSet::default();
+                for s in &succs[b] {
+                    live.union(&live_in[s.0 as usize]);
+                }
+                for pc in (self.blocks[b].first.index()..self.blocks[b].end.index()).rev() {
+                    live = live.before(&kernel.insts[pc]);
+                }
+                changed |= live_in[b].union(&live);
+            }
+        }
+        let mut before = vec![LiveSet::default(); kernel.insts.len()];
+        for (b, block) in self.blocks.iter().enumerate() {
+            let mut live = LiveSet::default();
+            for s in &succs[b] {
+                live.union(&live_in[s.0 as usize]);
+            }
+            for pc in (block.first.index()..block.end.index()).rev() {
+                live = live.before(&kernel.insts[pc]);
+                before[pc] = live;
+            }
+        }
+        Liveness { before }
+    }
+
+    /// Successors in which a call enters its callee and a return goes to every place that called it.
+    fn call_graph_successors(&self, kernel: &MachineKernel) -> Vec<Vec<BlockId>> {
+        let mut succs = self.succs.clone();
+        let mut return_sites: Vec<(BlockId, Option<BlockId>)> = Vec::new();
+        for (b, block) in self.blocks.iter().enumerate() {
+            let last = &kernel.insts[block.end.index() - 1];
+            if last.kind() == Kind::Call {
+                let callee = self.block_of(last.target);
+                return_sites.push((callee, self.block_of.get(block.end.index()).copied()));
+                if last.is_unguarded() {
+                    succs[b].clear();
+                }
+                succs[b].push(callee);
+            }
+        }
+        for &(callee, site) in &return_sites {
+            for b in self.reachable(callee) {
+                let last = &kernel.insts[self.blocks[b.0 as usize].end.index() - 1];
+                if last.kind() == Kind::Return {
+                    succs[b.0 as usize].extend(site);
+                }
+            }
+        }
+        succs
+    }
+
+    /// Blocks that a function's entry block reaches without following calls.
+    #[must_use]
+    pub fn reachable(&self, entry: BlockId) -> Vec<BlockId> {
+        let mut seen = vec![false; self.blocks.len()];
+        let mut list = vec![entry];
+        seen[entry.0 as usize] = true;
+        let mut next = 0;
+        while let Some(&b) = list.get(next) {
+            next += 1;
+            for &s in self.successors(b) {
+                if !seen[s.0 as usize] {
+                    seen[s.0 as usize] = true;
+                    list.push(s);
+                }
+            }
+        }
+        list
+    }
+}
+
+impl Liveness {
+    /// Registers that may be read at or after an instruction.
+    #[must_use]
+    pub fn before(&self, pc: Pc) -> &LiveSet {
+        &self.before[pc.index()]
+    }
+
+    /// Number of live 32-bit registers before an instruction.
+    #[must_use]
+    pub fn count(&self, pc: Pc) -> u32 {
+        self.before[pc.index()].count()
+    }
+
+    /// Largest number of registers live at any instruction.
+    #[must_use]
+    pub fn max(&self) -> u32 {
+        self.before.iter().map(LiveSet::count).max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,288 @@
+//! A machine instruction: an opcode with the registers, predicates, constants and immediates it works on,
+//! and the queries that static analyses and the timing model ask of it.
+
+use super::regs::{Pc, Pred, Reg};
+use super::table::{Kind, Op, OpInfo};
+use serde::{Deserialize, Serialize};
+
+/// A predicate read, possibly complemented.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct PredSrc {
+    /// The predicate register.
+    pub pred: Pred,
+    /// Whether its complement is meant.
+    pub not: bool,
+}
+
+impl PredSrc {
+    /// Always true.
+    pub const TRUE: PredSrc = PredSrc { pred: Pred::PT, not: false };
+    /// Always false.
+    pub const FALSE: PredSrc = PredSrc { pred: Pred::PT, not: true };
+
+    /// The predicate itself.
+    #[must_use]
+    pub const fn of(pred: Pred) -> PredSrc {
+        PredSrc { pred, not: false }
+    }
+
+    /// The complement of the predicate.
+    #[must_use]
+    pub const fn not(pred: Pred) -> PredSrc {
+        PredSrc { pred, not: true }
+    }
+}
+
+/// The predicate under which an instruction takes effect, lane by lane.
+pub type Guard = PredSrc;
+
+/// Where a source operand's value is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Operand {
+    /// The source is absent.
+    None,
+    /// A register (the first of a pair or quad when the opcode reads more than one).
+    Reg(Reg),
+    /// A literal. For a two-register source: the upper word of a double, or a zero-extended integer
+    /// (sign-extended for signed wide multiply-add).
+    Imm(u32),
+    /// A word (or an aligned double word) of a constant bank, at a byte offset.
+    Const {
+        /// Bank number.
+        bank: u8,
+        /// Byte offset.
+        offset: u16,
+    },
+}
+
+/// A source operand with its modifiers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Src {
+    /// Where the value is.
+    pub operand: Operand,
+    /// Negated: sign bit flipped for floats, two's complement for integers (bitwise complement for
+    /// extended adds).
+    pub neg: bool,
+    /// Absolute value, applied before the negation; floats only.
+    pub abs: bool,
+}
+
+impl Src {
+    /// An absent source.
+    pub const NONE: Src = Src { operand: Operand::None, neg: false, abs: false };
+    /// The register that reads as zero.
+    pub const RZ: Src = Src::reg(Reg::RZ);
+
+    /// A register.
+    #[must_use]
+    pub const fn reg(reg: Reg) -> Src {
+        Src { operand: Operand::Reg(reg), neg: false, abs: false }
+    }
+
+    /// A literal.
+    #[must_use]
+    pub const fn imm(value: u32) -> Src {
+        Src { operand: Operand::Imm(value), neg: false, abs: false }
+    }
+
+    /// A constant-bank word.
+    #[must_use]
+    pub const fn constant(bank: u8, offset: u16) -> Src {
+        Src { operand: Operand::Const { bank, offset }, neg: false, abs: false }
+    }
+
+    /// The same source negated (a second negation cancels the first).
+    #[must_use]
+    pub const fn negated(self) -> Src {
+        Src { neg: !self.neg, ..self }
+    }
+
+    /// The register, when the source is one other than RZ.
+    #[must_use]
+    pub const fn as_reg(&self) -> Option<Reg> {
+        match self.operand {
+            Operand::Reg(r) if !r.is_zero() => Some(r),
+            _ => None,
+        }
+    }
+}
+
+/// A run of consecutive 32-bit registers that one operand names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct RegSpan {
+    /// First register.
+    pub first: Reg,
+    /// How many.
+    pub count: u8,
+}
+
+impl RegSpan {
+    /// The registers of the span, in order.
+    pub fn iter(self) -> impl Iterator<Item = Reg> {
+        (0..self.count).map(move |i| self.first.nth(i))
+    }
+
+    /// Whether a register belongs to the span.
+    #[must_use]
+    pub const fn contains(self, reg: Reg) -> bool {
+        reg.0 >= self.first.0 && (reg.0 as u16) < self.first.0 as u16 + self.count as u16
+    }
+}
+
+/// One machine instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Inst {
+    /// What it does.
+    pub op: Op,
+    /// In which lanes; PT for all.
+    pub guard: Guard,
+    /// First destination register, RZ for none.
+    pub dst: Reg,
+    /// Destination predicates, PT for none.
+    pub pdst: [Pred; 2],
+    /// Sources.
+    pub src: [Src; 3],
+    /// Predicate sources, PT where unused.
+    pub psrc: [PredSrc; 3],
+    /// Byte offset added to the address of a memory instruction.
+    pub offset: i32,
+    /// Target of a branch or call.
+    pub target: Pc,
+    /// Where lanes that a branch may separate meet again (its immediate post-dominator), if they do before
+    /// the end of the function.
+    pub reconv: Option<Pc>,
+}
+
+impl Inst {
+    /// An unguarded instruction without operands.
+    #[must_use]
+    pub const fn new(op: Op) -> Inst {
+        Inst {
+            op,
+            guard: PredSrc::TRUE,
+            dst: Reg::RZ,
+            pdst: [Pred::PT; 2],
+            src: [Src::NONE; 3],
+            psrc: [PredSrc::TRUE; 3],
+            offset: 0,
+            target: Pc(0),
+            reconv: None,
+        }
+    }
+
+    /// The same instruction with a destination register.
+    #[must_use]
+    pub const fn dst(mut self, dst: Reg) -> Inst {
+        self.dst = dst;
+        self
+    }
+
+    /// The same instruction with its sources, in order.
+    #[must_use]
+    pub fn srcs<const N: usize>(mut self, srcs: [Src; N]) -> Inst {
+        self.src[..N].copy_from_slice(&srcs);
+        self
+    }
+
+    /// The same instruction under a guard.
+    #[must_use]
+    pub const fn guarded(mut self, guard: Guard) -> Inst {
+        self.guard = guard;
+        self
+    }
+
+    /// Static facts of the opcode.
+    #[must_use]
+    #[inline]
+    pub const fn info(&self) -> OpInfo {
+        self.op.info()
+    }
+
+    /// Side effects of the opcode.
+    #[must_use]
+    #[inline]
+    pub const fn kind(&self) -> Kind {
+        self.op.info().kind
+    }
+
+    /// Registers written, `None` when the destination is absent or RZ.
+    #[must_use]
+    pub const fn dst_span(&self) -> Option<RegSpan> {
+        let count = self.info().dst_regs;
+        if count == 0 || self.dst.is_zero() { None } else { Some(RegSpan { first: self.dst, count }) }
+    }
+
+    /// Registers that source `i` reads, `None` when it is absent, RZ, an immediate or a constant.
+    #[must_use]
+    pub const fn src_span(&self, i: usize) -> Option<RegSpan> {
+        let count = self.info().src_regs[i];
+        match self.src[i].as_reg() {
+            Some(first) if count > 0 => Some(RegSpan { first, count }),
+            _ => None,
+        }
+    }
+
+    /// Every 32-bit register read, source by source; a register read twice appears twice.
+    pub fn src_regs(&self) -> impl Iterator<Item = Reg> + '_ {
+        (0..3).filter_map(|i| self.src_span(i)).flat_map(RegSpan::iter)
+    }
+
+    /// Every 32-bit register written.
+    pub fn dst_regs(&self) -> impl Iterator<Item = Reg> {
+        self.dst_span().into_iter().flat_map(RegSpan::iter)
+    }
+
+    /// Predicates read, the guard first; PT is left out.
+    pub fn src_preds(&self) -> impl Iterator<Item = Pred> + '_ {
+        let n = self.info().pred_srcs as usize;
+        std::iter::once(self.guard.pred)
+            .chain(self.psrc[..n].iter().map(|p| p.pred))
+            .filter(|p| !p.is_true())
+    }
+
+    /// Predicates written; PT is left out.
+    pub fn dst_preds(&self) -> impl Iterator<Item = Pred> + '_ {
+        let n = self.info().pred_dsts as usize;
+        self.pdst[..n].iter().copied().filter(|p| !p.is_true())
+    }
+
+    /// Whether the guard is PT, so that all active lanes take part.
+    #[must_use]
+    pub const fn is_unguarded(&self) -> bool {
+        self.guard.pred.is_true() && !self.guard.not
+    }
+
+    /// Checks operand shapes: register alignment, one non-register source, operands present where the
+    /// opcode reads them.
+    ///
+    /// # Errors
+    /// A sentence that names the operand and the rule it breaks.
+    pub fn check(&self) -> Result<(), String> {
+        let info = self.info();
+        let aligned = |reg: Reg, count: u8| {
+            reg.is_zero() || count < 2 || (reg.0 % count == 0 && usize::from(reg.0) + usize::from(count) <= Reg::COUNT)
+        };
+        if !aligned(self.dst, info.dst_regs) {
+            return Err(format!("destination {} is not aligned to {} registers", self.dst, info.dst_regs));
+        }
+        let mut literals = 0;
+        for i in 0..3 {
+            let count = info.src_regs[i];
+            match self.src[i].operand {
+                Operand::None if count > 0 => return Err(format!("source {i} is missing")),
+                Operand::Reg(_) | Operand::Imm(_) | Operand::Const { .. } if count == 0 => {
+                    return Err(format!("source {i} is not read by {}", info.mnemonic));
+                }
+                Operand::Reg(r) if !aligned(r, count) => {
+                    return Err(format!("source {i} ({r}) is not aligned to {count} registers"));
+                }
+                Operand::Imm(_) | Operand::Const { .. } => literals += 1,
+                _ => {}
+            }
+        }
+        if literals > 1 && !info.kind.is_memory() && !matches!(info.kind, Kind::Barrier) && !matches!(self.op, Op::Shfl { .. }) {
+            return Err("more than one source is an immediate or a constant".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! The register-allocated machine kernel: the one form that is executed, recorded, listed, analysed and timed.
+
+use super::flow::Flow;
+use super::inst::Inst;
+use super::regs::Pc;
+use super::table::Kind;
+use serde::{Deserialize, Serialize};
+
+/// Where a machine instruction comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct SourceLine {
+    /// Line of the PTX file, counted from 1; 0 when the instruction has no single origin.
+    pub ptx_line: u32,
+    /// Index into [`MachineKernel::files`] plus one of the CUDA source, 0 when unknown (no `-lineinfo`).
+    pub file: u32,
+    /// Line of the CUDA source file, 0 when unknown.
+    pub line: u32,
+}
+
+/// A kernel parameter in constant bank 0.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Param {
+    /// Name in the PTX.
+    pub name: String,
+    /// Byte offset from the start of the parameters ([`super::space::PARAM_BASE`]).
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+    /// PTX type, e.g. `u64`, `f32` or `b8[24]`.
+    pub ty: String,
+}
+
+/// A register-allocated kernel with everything that running, listing, analysing and timing it needs.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct MachineKernel {
+    /// Entry name as in the PTX (mangled).
+    pub name: String,
+    /// Instructions; a [`Pc`] indexes this list.
+    pub insts: Vec<Inst>,
+    /// Origin of each instruction, parallel to `insts`.
+    pub lines: Vec<SourceLine>,
+    /// Name of the PTX file.
+    pub ptx_file: String,
+    /// Text of the PTX lines that instructions come from: (line, text), sorted by line.
+    pub ptx_lines: Vec<(u32, String)>,
+    /// CUDA source files that `lines` refers to.
+    pub files: Vec<String>,
+    /// 32-bit registers per thread (highest used register + 1).
+    pub regs_per_thread: u16,
+    /// Statically declared shared memory, bytes per block.
+    pub static_shared_bytes: u32,
+    /// Local memory (stack frame, spills), bytes per thread.
+    pub local_bytes: u32,
+    /// Local memory that holds spilled registers, bytes per thread.
+    pub spill_bytes: u32,
+    /// Barriers used per block.
+    pub barriers: u8,
+    /// Parameters in order.
+    pub params: Vec<Param>,
+    /// Total size of the parameters in bytes.
+    pub param_bytes: u32,
+    /// Contents of the literal bank ([`super::space::BANK_LITERAL`]).
+    pub literals: Vec<u8>,
+    /// Largest block that the kernel promises to run with (`.maxntid`), if it promises.
+    pub max_threads_per_block: Option<[u32; 3]>,
+    /// First instruction of each function besides the entry (slow paths, called functions), with its name.
+    pub functions: Vec<(Pc, String)>,
+}
+
+impl MachineKernel {
+    /// Basic blocks and control flow of the kernel.
+    #[must_use]
+    pub fn flow(&self) -> Flow {
+        Flow::of(self)
+    }
+
+    /// Name of the function that an instruction belongs to; the entry's name for the main body.
+    #[must_use]
+    pub fn function_at(&self, pc: Pc) -> &str {
+        self.functions
+            .iter()
+            .filter(|(start, _)| *start <= pc)
+            .max_by_key(|(start, _)| *start)
+            .map_or(self.name.as_str(), |(_, name)| name.as_str())
+    }
+
+    /// Text of the PTX line that an instruction comes from.
+    #[must_use]
+    pub fn ptx_text(&self, pc: Pc) -> Option<&str> {
+        let line = self.lines.get(pc.index())?.ptx_line;
+        let i = self.ptx_lines.binary_search_by_key(&line, |(l, _)| *l).ok()?;
+        Some(&self.ptx_lines[i].1)
+    }
+
+    /// Checks that every instruction is well formed, targets exist and the code cannot run off its end.
+    ///
+    /// # Errors
+    /// The first violation, with its PC.
+    pub fn check(&self) -> Result<(), String> {
+        if self.insts.is_empty() {
+            return Err(format!("kernel {} has no instructions", self.name));
+        }
+        if self.lines.len() != self.insts.len() {
+            return Err(format!("kernel {}: {} lines for {} instructions", self.name, self.lines.len(), self.insts.len()));
+        }
+        for (i, inst) in self.insts.iter().enumerate() {
+            let pc = Pc(i as u32);
+            let fail = |why: String| Err(format!("kernel {}, PC {pc}: {why}", self.name));
+            if let Err(why) = inst.check() {
+                return fail(why);
+            }
+            if matches!(inst.kind(), Kind::Branch | Kind::Call) && inst.target.index() >= self.insts.len() {
+                return fail(format!("target {} lies outside the kernel", inst.target));
+            }
+            if inst.reconv.is_some_and(|r| r.index() >= self.insts.len()) {
+                return fail("reconvergence point lies outside the kernel".into());
+            }
+            let highest = inst.dst_regs().chain(inst.src_regs()).map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
+            if highest > self.regs_per_thread {
+                return fail(format!("register R{} is beyond the {} allocated", highest - 1, self.regs_per_thread));
+            }
+        }
+        let last = self.insts[self.insts.len() - 1];
+        let ends = match last.kind() {
+            Kind::Exit | Kind::Return | Kind::Branch => last.is_unguarded(),
+            Kind::Trap => true,
+            _ => false,
+        };
+        if ends { Ok(()) } else { Err(format!("kernel {}: control runs off the end", self.name)) }
+    }
+}

@@ -1,0 +1,421 @@
+//! The modifiers that opcodes carry (rounding, comparison, widths, …), each with the suffix it prints as.
+//!
+//! Every modifier is a small enum or flag; an opcode row of [`super::table`] lists the ones it has, and the
+//! printer concatenates their suffixes in that order.
+
+use serde::{Deserialize, Serialize};
+
+/// What a modifier contributes to the mnemonic, e.g. `.FTZ`; empty when it is the default.
+pub trait Suffix {
+    /// The dotted suffix, or an empty string.
+    fn suffix(&self) -> &'static str;
+}
+
+macro_rules! modifier {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+        impl $name {
+            /// Every variant, in declaration order.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+        }
+        impl Suffix for $name {
+            fn suffix(&self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+macro_rules! flag {
+    ($(#[$doc:meta])* $name:ident = $text:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+        pub struct $name(pub bool);
+        impl Suffix for $name {
+            fn suffix(&self) -> &'static str {
+                if self.0 { $text } else { "" }
+            }
+        }
+    };
+}
+
+modifier! {
+    /// IEEE rounding direction of a floating-point result.
+    Rnd { /// To nearest, ties to even.
+        Rn = "", /// Towards zero.
+        Rz = ".RZ", /// Towards minus infinity.
+        Rm = ".RM", /// Towards plus infinity.
+        Rp = ".RP" }
+}
+modifier! {
+    /// Rounding of a float to an integer value.
+    IntRnd { /// To nearest, ties to even.
+        Nearest = "", /// Towards zero.
+        Trunc = ".TRUNC", /// Towards minus infinity.
+        Floor = ".FLOOR", /// Towards plus infinity.
+        Ceil = ".CEIL" }
+}
+flag! { /// Subnormal inputs and results are flushed to sign-preserving zero.
+    Ftz = ".FTZ" }
+flag! { /// The result is clamped to [0, 1], NaN to +0.
+    Sat = ".SAT" }
+flag! { /// A carry or the low half's comparison is taken in.
+    Extended = ".X" }
+flag! { /// The maximum instead of the minimum.
+    Max = ".MAX" }
+flag! { /// A NaN operand makes the result NaN.
+    NanProp = ".NAN" }
+flag! { /// The upper word of the two-word result is returned.
+    High = ".HI" }
+flag! { /// Shift amounts are taken modulo the width instead of clamped to it.
+    Wrap = ".W" }
+flag! { /// The funnel is 64 bits wide: shift amounts up to 64 are honoured.
+    Wide = ".64" }
+flag! { /// The result is a shift amount (31 - position).
+    ShiftAmount = ".SH" }
+flag! { /// The result is 1.0 or 0.0 instead of all ones or zero.
+    BoolFloat = ".BF" }
+flag! { /// A load from memory that no thread writes during the kernel (read-only path).
+    ReadOnly = ".CONSTANT" }
+modifier! {
+    /// Comparison of two integers.
+    ICmp { /// Less.
+        Lt = ".LT", /// Equal.
+        Eq = ".EQ", /// Less or equal.
+        Le = ".LE", /// Greater.
+        Gt = ".GT", /// Not equal.
+        Ne = ".NE", /// Greater or equal.
+        Ge = ".GE" }
+}
+modifier! {
+    /// Comparison of two floats; the `U` forms are also true when an operand is NaN.
+    FCmp { /// Less.
+        Lt = ".LT", /// Equal.
+        Eq = ".EQ", /// Less or equal.
+        Le = ".LE", /// Greater.
+        Gt = ".GT", /// Not equal (ordered).
+        Ne = ".NE", /// Greater or equal.
+        Ge = ".GE", /// Both are numbers.
+        Num = ".NUM", /// Either is NaN.
+        Nan = ".NAN", /// Less or unordered.
+        Ltu = ".LTU", /// Equal or unordered.
+        Equ = ".EQU", /// Less, equal or unordered.
+        Leu = ".LEU", /// Greater or unordered.
+        Gtu = ".GTU", /// Not equal or unordered.
+        Neu = ".NEU", /// Greater, equal or unordered.
+        Geu = ".GEU" }
+}
+modifier! {
+    /// How a comparison is combined with the predicate source.
+    BoolOp { /// And.
+        And = ".AND", /// Or.
+        Or = ".OR", /// Exclusive or.
+        Xor = ".XOR" }
+}
+modifier! {
+    /// Signedness of a 32-bit integer operation.
+    Sign { /// Unsigned.
+        U32 = ".U32", /// Signed.
+        S32 = "" }
+}
+modifier! {
+    /// Integer formats that conversions know.
+    IntTy { /// Unsigned byte.
+        U8 = ".U8", /// Signed byte.
+        S8 = ".S8", /// Unsigned 16 bits.
+        U16 = ".U16", /// Signed 16 bits.
+        S16 = ".S16", /// Unsigned 32 bits.
+        U32 = ".U32", /// Signed 32 bits.
+        S32 = ".S32", /// Unsigned 64 bits.
+        U64 = ".U64", /// Signed 64 bits.
+        S64 = ".S64" }
+}
+impl IntTy {
+    /// Width in bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            IntTy::U8 | IntTy::S8 => 8,
+            IntTy::U16 | IntTy::S16 => 16,
+            IntTy::U32 | IntTy::S32 => 32,
+            IntTy::U64 | IntTy::S64 => 64,
+        }
+    }
+    /// Whether values are two's complement.
+    #[must_use]
+    pub const fn signed(self) -> bool {
+        matches!(self, IntTy::S8 | IntTy::S16 | IntTy::S32 | IntTy::S64)
+    }
+    /// Number of 32-bit registers that hold a value.
+    #[must_use]
+    pub const fn regs(self) -> u8 {
+        if self.bits() == 64 { 2 } else { 1 }
+    }
+}
+modifier! {
+    /// Floating-point formats that conversions know.
+    FloatTy { /// IEEE binary16, in the low half of a register.
+        F16 = ".F16", /// bfloat16, in the low half of a register.
+        Bf16 = ".BF16", /// IEEE binary32.
+        F32 = ".F32", /// IEEE binary64.
+        F64 = ".F64" }
+}
+impl FloatTy {
+    /// Number of 32-bit registers that hold a value.
+    #[must_use]
+    pub const fn regs(self) -> u8 {
+        if matches!(self, FloatTy::F64) { 2 } else { 1 }
+    }
+}
+modifier! {
+    /// Function of the multi-function unit.
+    MufuFn { /// 1/x.
+        Rcp = ".RCP", /// 1/sqrt(x).
+        Rsq = ".RSQ", /// sqrt(x).
+        Sqrt = ".SQRT", /// 2^x.
+        Ex2 = ".EX2", /// log2(x).
+        Lg2 = ".LG2", /// sin(2 pi x).
+        Sin = ".SIN", /// cos(2 pi x).
+        Cos = ".COS", /// tanh(x).
+        Tanh = ".TANH", /// Upper word of 1/x for the double whose upper word is given.
+        Rcp64h = ".RCP64H", /// Upper word of 1/sqrt(x) for the double whose upper word is given.
+        Rsq64h = ".RSQ64H" }
+}
+modifier! {
+    /// Width and extension of a memory access per lane.
+    MemWidth { /// Byte, zero-extended.
+        U8 = ".U8", /// Byte, sign-extended.
+        S8 = ".S8", /// 16 bits, zero-extended.
+        U16 = ".U16", /// 16 bits, sign-extended.
+        S16 = ".S16", /// 32 bits.
+        B32 = "", /// 64 bits, a register pair.
+        B64 = ".64", /// 128 bits, four registers.
+        B128 = ".128" }
+}
+impl MemWidth {
+    /// Bytes accessed per lane.
+    #[must_use]
+    pub const fn bytes(self) -> u8 {
+        match self {
+            MemWidth::U8 | MemWidth::S8 => 1,
+            MemWidth::U16 | MemWidth::S16 => 2,
+            MemWidth::B32 => 4,
+            MemWidth::B64 => 8,
+            MemWidth::B128 => 16,
+        }
+    }
+    /// Number of 32-bit registers that hold the data.
+    #[must_use]
+    pub const fn regs(self) -> u8 {
+        match self {
+            MemWidth::B64 => 2,
+            MemWidth::B128 => 4,
+            _ => 1,
+        }
+    }
+}
+modifier! {
+    /// Factor applied to a 32-bit address register of shared-memory accesses.
+    Scale { /// 1.
+        X1 = "", /// 4.
+        X4 = ".X4", /// 8.
+        X8 = ".X8", /// 16.
+        X16 = ".X16" }
+}
+impl Scale {
+    /// The left shift that the factor amounts to.
+    #[must_use]
+    pub const fn shift(self) -> u32 {
+        match self {
+            Scale::X1 => 0,
+            Scale::X4 => 2,
+            Scale::X8 => 3,
+            Scale::X16 => 4,
+        }
+    }
+}
+modifier! {
+    /// Ordering strength of a memory access.
+    MemOrder { /// Weak.
+        Weak = "", /// Volatile, or relaxed with system scope.
+        Strong = ".STRONG", /// Acquire.
+        Acquire = ".ACQUIRE", /// Release.
+        Release = ".RELEASE", /// Acquire and release.
+        AcqRel = ".ACQREL" }
+}
+modifier! {
+    /// Set of threads that a fence or atomic is ordered against.
+    Scope { /// The thread block.
+        Cta = ".CTA", /// The GPU.
+        Gpu = ".GPU", /// The system.
+        Sys = ".SYS" }
+}
+modifier! {
+    /// Read-modify-write operation of an atomic.
+    AtomOp { /// Addition.
+        Add = ".ADD", /// Minimum.
+        Min = ".MIN", /// Maximum.
+        Max = ".MAX", /// Increment modulo a bound.
+        Inc = ".INC", /// Decrement modulo a bound.
+        Dec = ".DEC", /// Bitwise and.
+        And = ".AND", /// Bitwise or.
+        Or = ".OR", /// Bitwise exclusive or.
+        Xor = ".XOR", /// Exchange.
+        Exch = ".EXCH", /// Compare and swap (B compare, C new value).
+        Cas = ".CAS" }
+}
+modifier! {
+    /// Data type of an atomic.
+    AtomTy { /// Unsigned 32 bits.
+        U32 = "", /// Signed 32 bits.
+        S32 = ".S32", /// Unsigned 64 bits.
+        U64 = ".64", /// Signed 64 bits.
+        S64 = ".S64", /// binary32, round to nearest, subnormals flushed (global) or kept (shared).
+        F32 = ".F32", /// binary64, round to nearest.
+        F64 = ".F64" }
+}
+impl AtomTy {
+    /// Bytes accessed per lane.
+    #[must_use]
+    pub const fn bytes(self) -> u8 {
+        match self {
+            AtomTy::U32 | AtomTy::S32 | AtomTy::F32 => 4,
+            AtomTy::U64 | AtomTy::S64 | AtomTy::F64 => 8,
+        }
+    }
+    /// Number of 32-bit registers that hold a value.
+    #[must_use]
+    pub const fn regs(self) -> u8 {
+        self.bytes() / 4
+    }
+}
+modifier! {
+    /// Whether a global-memory instruction takes a global or a generic address.
+    AddrMode { /// The address is known to be global.
+        Global = "", /// The address may fall into any window.
+        Generic = ".GENERIC" }
+}
+modifier! {
+    /// How a shuffle picks its source lane.
+    ShflMode { /// By index.
+        Idx = ".IDX", /// Lower lane.
+        Up = ".UP", /// Higher lane.
+        Down = ".DOWN", /// Exclusive or.
+        Bfly = ".BFLY" }
+}
+modifier! {
+    /// What a vote computes over the participating lanes.
+    VoteMode { /// True in all.
+        All = ".ALL", /// True in any.
+        Any = ".ANY", /// The same in all.
+        Uni = ".EQ", /// The mask of lanes in which it is true.
+        Ballot = ".BALLOT" }
+}
+modifier! {
+    /// What MATCH compares.
+    MatchMode { /// Mask of lanes with the same value.
+        Any = ".ANY", /// All lanes have the same value.
+        All = ".ALL" }
+}
+modifier! {
+    /// What a barrier does besides counting arrivals.
+    BarMode { /// Arrive and wait.
+        Sync = ".SYNC", /// Arrive without waiting.
+        Arrive = ".ARV", /// Wait, and count the threads whose predicate is true.
+        RedPopc = ".RED.POPC", /// Wait, and the conjunction of the predicates.
+        RedAnd = ".RED.AND", /// Wait, and the disjunction of the predicates.
+        RedOr = ".RED.OR" }
+}
+modifier! {
+    /// Byte-permute mode.
+    PrmtMode { /// Four selector nibbles.
+        Index = "", /// Funnel forward by four.
+        F4e = ".F4E", /// Funnel backward by four.
+        B4e = ".B4E", /// One byte replicated.
+        Rc8 = ".RC8", /// Edge clamp left.
+        Ecl = ".ECL", /// Edge clamp right.
+        Ecr = ".ECR", /// One half replicated.
+        Rc16 = ".RC16" }
+}
+modifier! {
+    /// Special registers that S2R reads.
+    SpecialReg { /// Thread index x.
+        TidX = " SR_TID.X", /// Thread index y.
+        TidY = " SR_TID.Y", /// Thread index z.
+        TidZ = " SR_TID.Z", /// Block index x.
+        CtaidX = " SR_CTAID.X", /// Block index y.
+        CtaidY = " SR_CTAID.Y", /// Block index z.
+        CtaidZ = " SR_CTAID.Z", /// Lane within the warp.
+        LaneId = " SR_LANEID", /// Warp within the block.
+        WarpId = " SR_WARPID", /// Lanes equal to this one.
+        LaneMaskEq = " SR_EQMASK", /// Lanes below.
+        LaneMaskLt = " SR_LTMASK", /// Lanes up to this one.
+        LaneMaskLe = " SR_LEMASK", /// Lanes above.
+        LaneMaskGt = " SR_GTMASK", /// Lanes from this one.
+        LaneMaskGe = " SR_GEMASK", /// Active lanes.
+        ActiveMask = " SR_ACTIVEMASK", /// SM that runs the block (from outside).
+        SmId = " SR_SMID", /// Number of SMs (from outside).
+        NSmId = " SR_NSMID", /// Low word of the cycle counter (from outside).
+        ClockLo = " SR_CLOCKLO", /// High word of the cycle counter (from outside).
+        ClockHi = " SR_CLOCKHI", /// Low word of the global timer (from outside).
+        GlobalTimerLo = " SR_GLOBALTIMERLO", /// High word of the global timer (from outside).
+        GlobalTimerHi = " SR_GLOBALTIMERHI", /// Launch number within the run (from outside).
+        GridId = " SR_GRIDID" }
+}
+impl SpecialReg {
+    /// Whether the value comes from outside the warp's own state, so that a trace has to hold it.
+    #[must_use]
+    pub const fn is_external(self) -> bool {
+        matches!(
+            self,
+            SpecialReg::SmId
+                | SpecialReg::NSmId
+                | SpecialReg::ClockLo
+                | SpecialReg::ClockHi
+                | SpecialReg::GlobalTimerLo
+                | SpecialReg::GlobalTimerHi
+                | SpecialReg::GridId
+        )
+    }
+}
+
+/// A three-input truth table: bit `(a<<2 | b<<1 | c)` is the result.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Lut(pub u8);
+
+impl Lut {
+    /// Truth table of the first input.
+    pub const A: u8 = 0xF0;
+    /// Truth table of the second input.
+    pub const B: u8 = 0xCC;
+    /// Truth table of the third input.
+    pub const C: u8 = 0xAA;
+}
+
+impl Suffix for Lut {
+    fn suffix(&self) -> &'static str {
+        ".LUT"
+    }
+}
+
+/// A shift amount fixed in the opcode, 0..=31.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct ShiftBy(pub u8);
+
+impl Suffix for ShiftBy {
+    fn suffix(&self) -> &'static str {
+        ""
+    }
+}
+
+/// A constant bank named in the opcode.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Bank(pub u8);
+
+impl Suffix for Bank {
+    fn suffix(&self) -> &'static str {
+        ""
+    }
+}

@@ -1,0 +1,127 @@
+//! Listing of instructions in SASS's notation, e.g. `@!P0 IMAD.WIDE R4, R0, R3, c[0x0][0x168]`.
+
+use super::inst::{Inst, Operand, PredSrc, Src};
+use super::modifiers::Scale;
+use super::regs::Pred;
+use super::table::{Kind, Op};
+use std::fmt;
+
+impl fmt::Display for PredSrc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.not { "!" } else { "" }, self.pred)
+    }
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Operand::None => Ok(()),
+            Operand::Reg(r) => r.fmt(f),
+            Operand::Imm(v) if (v as i32) < 0 && (v as i32) > -0x10000 => write!(f, "-{:#x}", (v as i32).unsigned_abs()),
+            Operand::Imm(v) => write!(f, "{v:#x}"),
+            Operand::Const { bank, offset } => write!(f, "c[{bank:#x}][{offset:#x}]"),
+        }
+    }
+}
+
+impl fmt::Display for Src {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.neg { "-" } else { "" };
+        if self.abs { write!(f, "{sign}|{}|", self.operand) } else { write!(f, "{sign}{}", self.operand) }
+    }
+}
+
+impl Inst {
+    fn address(&self) -> String {
+        let scale = match self.op {
+            Op::Lds { scale, .. } | Op::Sts { scale, .. } if scale != Scale::X1 => format!(".X{}", 1u32 << scale.shift()),
+            _ => String::new(),
+        };
+        let base = match self.src[0].as_reg() {
+            Some(r) => format!("{r}{scale}"),
+            None if matches!(self.src[0].operand, Operand::Const { .. } | Operand::Imm(_)) => self.src[0].to_string(),
+            None => String::new(),
+        };
+        let body = match (base.as_str(), self.offset) {
+            ("", o) => format!("{o:#x}"),
+            (b, 0) => b.to_string(),
+            (b, o) if o < 0 => format!("{b}+-{:#x}", o.unsigned_abs()),
+            (b, o) => format!("{b}+{o:#x}"),
+        };
+        match self.op {
+            Op::Ldc { bank, .. } => format!("c[{:#x}][{body}]", bank.0),
+            _ => format!("[{body}]"),
+        }
+    }
+
+    fn operands(&self) -> Vec<String> {
+        let info = self.info();
+        let mut list = Vec::with_capacity(8);
+        let n = info.pred_dsts as usize;
+        let preds_shown = match self.op {
+            // The complement is rarely used; PT stands for it as in SASS.
+            Op::Isetp { .. } | Op::Fsetp { .. } | Op::Dsetp { .. } | Op::Plop3 { .. } => n,
+            _ => self.pdst[..n].iter().rposition(|p| *p != Pred::PT).map_or(0, |i| i + 1),
+        };
+        if info.dst_regs > 0 && info.kind != Kind::Barrier {
+            list.push(self.dst.to_string());
+        }
+        list.extend(self.pdst[..preds_shown].iter().map(ToString::to_string));
+        if let Op::S2r { sr } = self.op {
+            list.push(super::modifiers::Suffix::suffix(&sr).trim().to_string());
+        }
+        let first_src = if info.kind.is_memory() {
+            list.push(self.address());
+            1
+        } else {
+            0
+        };
+        for (i, src) in self.src.iter().enumerate().skip(first_src) {
+            if info.src_regs[i] > 0 {
+                list.push(src.to_string());
+            }
+        }
+        match self.op {
+            Op::Lop3 { lut } | Op::Plop3 { lut } => {
+                if matches!(self.op, Op::Plop3 { .. }) {
+                    list.extend(self.psrc.iter().map(ToString::to_string));
+                }
+                list.push(format!("{:#04x}", lut.0));
+            }
+            Op::Lea { shift } | Op::LeaHi { shift, .. } => list.push(format!("{:#x}", shift.0)),
+            _ => {}
+        }
+        if !matches!(self.op, Op::Plop3 { .. }) {
+            let n = info.pred_srcs as usize;
+            let shown = match self.op {
+                Op::Sel {} | Op::Vote { .. } => n,
+                Op::Isetp { ex, .. } => if ex.0 { 2 } else { 1 },
+                Op::Fsetp { .. } | Op::Dsetp { .. } | Op::Fset { .. } => 1,
+                _ => self.psrc[..n].iter().rposition(|p| *p != PredSrc::TRUE).map_or(0, |i| i + 1),
+            };
+            list.extend(self.psrc[..shown].iter().map(ToString::to_string));
+        }
+        if matches!(info.kind, Kind::Branch | Kind::Call) {
+            list.push(self.target.to_string());
+        }
+        list
+    }
+}
+
+impl fmt::Display for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_unguarded() {
+            write!(f, "@{} ", self.guard)?;
+        }
+        let name = match self.op {
+            Op::S2r { .. } => "S2R".to_string(),
+            _ => self.op.mnemonic(),
+        };
+        f.write_str(&name)?;
+        let operands = self.operands();
+        if !operands.is_empty() {
+            write!(f, " {}", operands.join(", "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! Address spaces: where shared and local memory appear in the generic address space, and what the
+//! constant banks hold. The lowering bakes these into code; the emulator's memory honours them.
+//!
+//! Both windows start at a multiple of 4 GiB, so converting between a generic address and a shared or local
+//! one only touches the upper word. They lie outside what a 64-bit host hands out to user programs.
+
+/// Upper 32 bits of every generic address that falls into the block's shared memory.
+pub const SHARED_WINDOW_HI: u32 = 0xFFFF_0001;
+/// Upper 32 bits of every generic address that falls into the thread's local memory.
+pub const LOCAL_WINDOW_HI: u32 = 0xFFFF_0002;
+
+/// Constant bank that holds launch geometry and kernel parameters.
+pub const BANK_PARAM: u8 = 0;
+/// Constant bank that holds literals that the lowering placed in memory (64-bit constants).
+pub const BANK_LITERAL: u8 = 2;
+/// Constant bank that holds the module's `.const` variables.
+pub const BANK_USER: u8 = 3;
+
+/// Byte offset in bank 0 of the block dimensions (`%ntid.x/y/z`, three words).
+pub const PARAM_NTID: u16 = 0x00;
+/// Byte offset in bank 0 of the grid dimensions (`%nctaid.x/y/z`, three words).
+pub const PARAM_NCTAID: u16 = 0x0c;
+/// Byte offset in bank 0 of the initial stack pointer (size of the thread's local memory).
+pub const PARAM_STACK: u16 = 0x28;
+/// Byte offset in bank 0 at which kernel parameters begin.
+pub const PARAM_BASE: u16 = 0x160;
+
+/// An address space that a memory instruction can name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+pub enum Space {
+    /// Device memory, 64-bit addresses.
+    Global,
+    /// Per-block memory, 32-bit addresses from 0.
+    Shared,
+    /// Per-thread memory, 32-bit addresses from 0.
+    Local,
+    /// 64-bit addresses that may fall into any of the above, lane by lane.
+    Generic,
+    /// A constant bank, 32-bit byte offsets.
+    Const,
+}
+
+impl Space {
+    /// Resolves a generic address: the space that it falls into and the address within that space.
+    #[must_use]
+    pub const fn of_generic(address: u64) -> (Space, u64) {
+        match (address >> 32) as u32 {
+            SHARED_WINDOW_HI => (Space::Shared, address & 0xFFFF_FFFF),
+            LOCAL_WINDOW_HI => (Space::Local, address & 0xFFFF_FFFF),
+            _ => (Space::Global, address),
+        }
+    }
+}

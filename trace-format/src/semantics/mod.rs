@@ -1,0 +1,1 @@
+//! Pure semantics of the machine instructions on whole warp registers.

@@ -1,1 +1,3 @@
 //! PTX front end, lowering, execution, recording.
+
+pub mod ptx;

@@ -1,0 +1,41 @@
+//! PTX front end: text in, resolved and decoded [`Module`] out.
+//!
+//! [`parse`] is lex → parse → resolve → decode. Each stage reports all that it finds before it stops:
+//! broken structure and undefined or duplicate symbols make the whole file fail with every error listed;
+//! an instruction, modifier or type that the decoder does not know costs only that instruction, which
+//! stays in the code as [`Statement::Unsupported`] with its [`Diagnostic`] and is the business of whoever
+//! lowers that function ([`Module::unsupported`] lists them all).
+//!
+//! What lowering may rely on:
+//! - **No names.** [`RegId`] indexes [`Function::registers`], [`LabelId`] [`Body::labels`], [`VarId`]
+//!   [`Module::vars`] (one table for module variables, locals, shared memory and parameters), [`FuncId`]
+//!   [`Module::functions`] (a body of `None` is a declaration such as `vprintf`).
+//! - **Flat code.** [`Body::statements`] holds labels, instructions and pragmas in program order; scopes
+//!   are gone, names that they shadowed are different registers, labels and variables.
+//! - **Scalar registers.** A vector register is as many scalar ones, its use an [`Operand::Vector`].
+//! - **Data apart from operands.** [`Op`] says what an instruction does, with the operand order at each
+//!   variant; [`Inst::dsts`] and [`Inst::srcs`] give the operands, whose number, kind and width the
+//!   decoder has checked. Both spellings of nvcc (`ld.global.f32` into `.f32` registers, `ld.global.b32`
+//!   into `.b32` registers) decode to the type that the instruction names.
+//! - **Constants are bits.** [`Operand::Imm`] is already in the operand's type; `WARP_SZ` is 32.
+//! - **Places.** [`Inst::span`] gives the PTX text and line ([`Module::line`]), [`Inst::loc`] the CUDA line.
+
+mod diagnostic;
+mod ids;
+mod inst;
+mod module;
+mod op;
+mod op_data;
+mod source;
+mod special;
+mod types;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, PrototypeId, RegId, VarId};
+pub use inst::{Address, AddressBase, Guard, Inst, Operand};
+pub use module::*;
+pub use op::{CallShape, Callee, Op};
+pub use op_data::*;
+pub use source::{LineCol, SourceFile, Span};
+pub use special::{Axis, SpecialRegister};
+pub use types::*;

@@ -32,8 +32,8 @@ extern "C" __global__ void layer_forward(const float *input, const float *weight
 }
 
 // Gradient descent with momentum; the first block also moves the weights of the bias.
-extern "C" __global__ void adjust_weights(const float *input, const float *delta, float *weights, float *change,
-                                          int inputs, float rate, float momentum)
+extern "C" __global__ void adjust_weights(const float *input, const float *delta, float *weights,
+                                          float *change, int inputs, float rate, float momentum)
 {
     int tx = threadIdx.x;
     int ty = threadIdx.y;
@@ -42,12 +42,12 @@ extern "C" __global__ void adjust_weights(const float *input, const float *delta
 
     if (i <= inputs) {
         int w = i * (HIDDEN + 1) + j;
-        float step = rate * delta[j] * input[i] + momentum * change[w];
+        float step = fmaf(rate * delta[j], input[i], momentum * change[w]);
         weights[w] += step;
         change[w] = step;
     }
     if (blockIdx.x == 0 && ty == 0) {
-        float step = rate * delta[j] * input[0] + momentum * change[j];
+        float step = fmaf(rate * delta[j], input[0], momentum * change[j]);
         weights[j] += step;
         change[j] = step;
     }

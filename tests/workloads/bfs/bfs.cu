@@ -31,7 +31,8 @@ extern "C" __global__ void bfs_setup(int *row_offsets, unsigned *edges, int *lev
 }
 
 extern "C" __global__ void bfs_expand(const int *row_offsets, const unsigned *edges, unsigned char *frontier,
-                                      unsigned char *next, const unsigned char *visited, int *level, int nodes)
+                                      unsigned char *next, const unsigned char *visited, int *level,
+                                      int nodes)
 {
     int node = blockIdx.x * blockDim.x + threadIdx.x;
     if (node >= nodes || !frontier[node])

@@ -14,7 +14,8 @@ __device__ __forceinline__ void order(unsigned &low, unsigned &high, bool ascend
 }
 
 // Runs the steps of distance `distance`, distance / 2, ... 1 of the stage that merges runs of `size` keys.
-__device__ __forceinline__ void merge_in_shared(unsigned *keys, unsigned first, unsigned size, unsigned distance)
+__device__ __forceinline__ void merge_in_shared(unsigned *keys, unsigned first, unsigned size,
+                                                unsigned distance)
 {
     for (; distance > 0; distance /= 2) {
         __syncthreads();

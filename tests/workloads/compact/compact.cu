@@ -42,7 +42,8 @@ extern "C" __global__ void compact_offsets(const unsigned *counts, unsigned *off
         offsets[blocks] = carried;
 }
 
-extern "C" __global__ void compact_scatter(const int *in, const unsigned *offsets, int *out, int threshold, int n)
+extern "C" __global__ void compact_scatter(const int *in, const unsigned *offsets, int *out, int threshold,
+                                           int n)
 {
     __shared__ unsigned warp_counts[WARPS];
     unsigned lane = threadIdx.x % 32;

@@ -1,5 +1,6 @@
 // Gaussian elimination without pivoting of a * x = b, n x n row-major: per pivot one launch computes the
 // column of multipliers and one subtracts the pivot row from the rows below; then back substitution.
+// Multiply-adds are written as fmaf, so that no compiler is left to choose where it rounds.
 
 // Makes the matrix diagonally dominant, so that elimination without pivoting is sound.
 extern "C" __global__ void strengthen_diagonal(float *a, int n)
@@ -24,9 +25,9 @@ extern "C" __global__ void eliminate(float *a, float *b, const float *m, int n, 
         return;
 
     float factor = m[row * n + pivot];
-    a[row * n + col] -= factor * a[pivot * n + col];
+    a[row * n + col] = fmaf(-factor, a[pivot * n + col], a[row * n + col]);
     if (col == pivot)
-        b[row] -= factor * b[pivot];
+        b[row] = fmaf(-factor, b[pivot], b[row]);
 }
 
 // One block with at least n threads: thread i owns row i, the last unknown is found first.
@@ -43,7 +44,7 @@ extern "C" __global__ void back_substitute(const float *a, const float *b, float
         }
         __syncthreads();
         if (row < i)
-            rest -= a[row * n + i] * solved;
+            rest = fmaf(-a[row * n + i], solved, rest);
         __syncthreads();
     }
 }

@@ -4,9 +4,9 @@
 // blocks overlap by 2 * steps cells. Beyond the rim of the chip a cell sees itself (no flux).
 #define TILE 16
 
-extern "C" __global__ void hotspot(const float *power, const float *temp_in, float *temp_out, int rows, int cols,
-                                   int steps, float per_capacity, float per_r_vertical, float per_r_horizontal,
-                                   float per_r_ambient, float ambient)
+extern "C" __global__ void hotspot(const float *power, const float *temp_in, float *temp_out, int rows,
+                                   int cols, int steps, float per_capacity, float per_r_vertical,
+                                   float per_r_horizontal, float per_r_ambient, float ambient)
 {
     __shared__ float temp[TILE][TILE];
 

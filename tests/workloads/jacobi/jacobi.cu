@@ -1,8 +1,9 @@
 // Jacobi iteration for an anisotropic Poisson equation on a grid with fixed rim, in double precision, with
 // a true division per point. The largest change of a sweep is kept through an atomic maximum over bit
 // patterns, which order like the non-negative numbers that they encode.
-extern "C" __global__ void jacobi(const double *in, const double *source, double *out, unsigned long long *largest_change,
-                                  int rows, int cols, double across, double down)
+extern "C" __global__ void jacobi(const double *in, const double *source, double *out,
+                                  unsigned long long *largest_change, int rows, int cols, double across,
+                                  double down)
 {
     int col = blockIdx.x * blockDim.x + threadIdx.x;
     int row = blockIdx.y * blockDim.y + threadIdx.y;
@@ -15,7 +16,7 @@ extern "C" __global__ void jacobi(const double *in, const double *source, double
         out[at] = old;
         return;
     }
-    double sum = (in[at - 1] + in[at + 1]) * across + (in[at - cols] + in[at + cols]) * down - source[at];
+    double sum = fma(in[at - 1] + in[at + 1], across, (in[at - cols] + in[at + cols]) * down) - source[at];
     double value = sum / (2.0 * (across + down));
     out[at] = value;
     atomicMax(largest_change, (unsigned long long)__double_as_longlong(fabs(value - old)));

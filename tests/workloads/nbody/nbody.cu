@@ -2,7 +2,8 @@
 // memory one tile at a time. Accelerations are softened, so a body's pull on itself is zero.
 #define TILE 128
 
-extern "C" __global__ void nbody_accelerations(const float4 *bodies, float4 *accelerations, int n, float softening)
+extern "C" __global__ void nbody_accelerations(const float4 *bodies, float4 *accelerations, int n,
+                                               float softening)
 {
     __shared__ float4 tile[TILE];
 

@@ -3,7 +3,8 @@
 // several rows; each row costs it one column at either end, so blocks overlap by 2 * steps columns.
 #define WIDTH 256
 
-extern "C" __global__ void pathfinder(const int *wall, const int *reached, int *result, int cols, int first_row, int steps)
+extern "C" __global__ void pathfinder(const int *wall, const int *reached, int *result, int cols,
+                                      int first_row, int steps)
 {
     __shared__ int previous[WIDTH];
 

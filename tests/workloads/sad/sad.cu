@@ -6,8 +6,8 @@
 #define REACH (2 * RADIUS + 1)
 #define CANDIDATES (REACH * REACH)
 
-extern "C" __global__ void sad4x4(const unsigned char *current, const unsigned char *reference, unsigned short *sads,
-                                  unsigned *best, int width, int height)
+extern "C" __global__ void sad4x4(const unsigned char *current, const unsigned char *reference,
+                                  unsigned short *sads, unsigned *best, int width, int height)
 {
     __shared__ unsigned char square[SIDE * SIDE];
     __shared__ unsigned winner;

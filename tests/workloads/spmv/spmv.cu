@@ -7,7 +7,8 @@
 __constant__ int first_entry[PERIOD] = {0, 3, 20, 21, 61, 69, 69, 94};
 
 // Writes the row offsets (rows + 1 of them) and brings random columns into range; a thread per entry slot.
-extern "C" __global__ void spmv_setup(int *row_offsets, unsigned *columns, int rows, int cols, int entry_slots)
+extern "C" __global__ void spmv_setup(int *row_offsets, unsigned *columns, int rows, int cols,
+                                      int entry_slots)
 {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < entry_slots)
@@ -16,7 +17,8 @@ extern "C" __global__ void spmv_setup(int *row_offsets, unsigned *columns, int r
         row_offsets[row] = row / PERIOD * ENTRIES_PER_PERIOD + first_entry[row % PERIOD];
 }
 
-extern "C" __global__ void spmv_thread_per_row(const int *__restrict__ row_offsets, const unsigned *__restrict__ columns,
+extern "C" __global__ void spmv_thread_per_row(const int *__restrict__ row_offsets,
+                                               const unsigned *__restrict__ columns,
                                                const float *__restrict__ values, const float *__restrict__ x,
                                                float *__restrict__ y, int rows)
 {
@@ -29,7 +31,8 @@ extern "C" __global__ void spmv_thread_per_row(const int *__restrict__ row_offse
     y[row] = sum;
 }
 
-extern "C" __global__ void spmv_warp_per_row(const int *__restrict__ row_offsets, const unsigned *__restrict__ columns,
+extern "C" __global__ void spmv_warp_per_row(const int *__restrict__ row_offsets,
+                                             const unsigned *__restrict__ columns,
                                              const float *__restrict__ values, const float *__restrict__ x,
                                              float *__restrict__ y, int rows)
 {

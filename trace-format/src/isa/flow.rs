@@ -177,7 +177,11 @@ impl Flow {
         // Reverse post-order of the reversed graph from the exit.
         let mut rev_succ: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
         let succs = |b: usize| -> Vec<usize> {
-            if self.succs[b].is_empty() { vec![exit] } else { self.succs[b].iter().map(|s| s.0 as usize).collect() }
+            if self.succs[b].is_empty() {
+                vec![exit]
+            } else {
+                self.succs[b].iter().map(|s| s.0 as usize).collect()
+            }
         };
         for b in 0..n {
             for s in succs(b) {

@@ -235,9 +235,7 @@ impl Inst {
     /// Predicates read, the guard first; PT is left out.
     pub fn src_preds(&self) -> impl Iterator<Item = Pred> + '_ {
         let n = self.info().pred_srcs as usize;
-        std::iter::once(self.guard.pred)
-            .chain(self.psrc[..n].iter().map(|p| p.pred))
-            .filter(|p| !p.is_true())
+        std::iter::once(self.guard.pred).chain(self.psrc[..n].iter().map(|p| p.pred)).filter(|p| !p.is_true())
     }
 
     /// Predicates written; PT is left out.
@@ -260,7 +258,9 @@ impl Inst {
     pub fn check(&self) -> Result<(), String> {
         let info = self.info();
         let aligned = |reg: Reg, count: u8| {
-            reg.is_zero() || count < 2 || (reg.0 % count == 0 && usize::from(reg.0) + usize::from(count) <= Reg::COUNT)
+            reg.is_zero()
+                || count < 2
+                || (reg.0 % count == 0 && usize::from(reg.0) + usize::from(count) <= Reg::COUNT)
         };
         if !aligned(self.dst, info.dst_regs) {
             return Err(format!("destination {} is not aligned to {} registers", self.dst, info.dst_regs));
@@ -280,7 +280,11 @@ impl Inst {
                 _ => {}
             }
         }
-        if literals > 1 && !info.kind.is_memory() && !matches!(info.kind, Kind::Barrier) && !matches!(self.op, Op::Shfl { .. }) {
+        if literals > 1
+            && !info.kind.is_memory()
+            && !matches!(info.kind, Kind::Barrier)
+            && !matches!(self.op, Op::Shfl { .. })
+        {
             return Err("more than one source is an immediate or a constant".into());
         }
         Ok(())

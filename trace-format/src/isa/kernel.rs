@@ -101,7 +101,12 @@ impl MachineKernel {
             return Err(format!("kernel {} has no instructions", self.name));
         }
         if self.lines.len() != self.insts.len() {
-            return Err(format!("kernel {}: {} lines for {} instructions", self.name, self.lines.len(), self.insts.len()));
+            return Err(format!(
+                "kernel {}: {} lines for {} instructions",
+                self.name,
+                self.lines.len(),
+                self.insts.len()
+            ));
         }
         for (i, inst) in self.insts.iter().enumerate() {
             let pc = Pc(i as u32);
@@ -115,9 +120,14 @@ impl MachineKernel {
             if inst.reconv.is_some_and(|r| r.index() >= self.insts.len()) {
                 return fail("reconvergence point lies outside the kernel".into());
             }
-            let highest = inst.dst_regs().chain(inst.src_regs()).map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
+            let highest =
+                inst.dst_regs().chain(inst.src_regs()).map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
             if highest > self.regs_per_thread {
-                return fail(format!("register R{} is beyond the {} allocated", highest - 1, self.regs_per_thread));
+                return fail(format!(
+                    "register R{} is beyond the {} allocated",
+                    highest - 1,
+                    self.regs_per_thread
+                ));
             }
         }
         let last = self.insts[self.insts.len() - 1];

@@ -58,27 +58,27 @@ modifier! {
         Ceil = ".CEIL" }
 }
 flag! { /// Subnormal inputs and results are flushed to sign-preserving zero.
-    Ftz = ".FTZ" }
+Ftz = ".FTZ" }
 flag! { /// The result is clamped to [0, 1], NaN to +0.
-    Sat = ".SAT" }
+Sat = ".SAT" }
 flag! { /// A carry or the low half's comparison is taken in.
-    Extended = ".X" }
+Extended = ".X" }
 flag! { /// The maximum instead of the minimum.
-    Max = ".MAX" }
+Max = ".MAX" }
 flag! { /// A NaN operand makes the result NaN.
-    NanProp = ".NAN" }
+NanProp = ".NAN" }
 flag! { /// The upper word of the two-word result is returned.
-    High = ".HI" }
+High = ".HI" }
 flag! { /// Shift amounts are taken modulo the width instead of clamped to it.
-    Wrap = ".W" }
+Wrap = ".W" }
 flag! { /// The funnel is 64 bits wide: shift amounts up to 64 are honoured.
-    Wide = ".64" }
+Wide = ".64" }
 flag! { /// The result is a shift amount (31 - position).
-    ShiftAmount = ".SH" }
+ShiftAmount = ".SH" }
 flag! { /// The result is 1.0 or 0.0 instead of all ones or zero.
-    BoolFloat = ".BF" }
+BoolFloat = ".BF" }
 flag! { /// A load from memory that no thread writes during the kernel (read-only path).
-    ReadOnly = ".CONSTANT" }
+ReadOnly = ".CONSTANT" }
 modifier! {
     /// Comparison of two integers.
     ICmp { /// Less.

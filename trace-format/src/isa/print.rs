@@ -17,7 +17,9 @@ impl fmt::Display for Operand {
         match *self {
             Operand::None => Ok(()),
             Operand::Reg(r) => r.fmt(f),
-            Operand::Imm(v) if (v as i32) < 0 && (v as i32) > -0x10000 => write!(f, "-{:#x}", (v as i32).unsigned_abs()),
+            Operand::Imm(v) if (v as i32) < 0 && (v as i32) > -0x10000 => {
+                write!(f, "-{:#x}", (v as i32).unsigned_abs())
+            }
             Operand::Imm(v) => write!(f, "{v:#x}"),
             Operand::Const { bank, offset } => write!(f, "c[{bank:#x}][{offset:#x}]"),
         }
@@ -34,12 +36,16 @@ impl fmt::Display for Src {
 impl Inst {
     fn address(&self) -> String {
         let scale = match self.op {
-            Op::Lds { scale, .. } | Op::Sts { scale, .. } if scale != Scale::X1 => format!(".X{}", 1u32 << scale.shift()),
+            Op::Lds { scale, .. } | Op::Sts { scale, .. } if scale != Scale::X1 => {
+                format!(".X{}", 1u32 << scale.shift())
+            }
             _ => String::new(),
         };
         let base = match self.src[0].as_reg() {
             Some(r) => format!("{r}{scale}"),
-            None if matches!(self.src[0].operand, Operand::Const { .. } | Operand::Imm(_)) => self.src[0].to_string(),
+            None if matches!(self.src[0].operand, Operand::Const { .. } | Operand::Imm(_)) => {
+                self.src[0].to_string()
+            }
             None => String::new(),
         };
         let body = match (base.as_str(), self.offset) {
@@ -95,7 +101,13 @@ impl Inst {
             let n = info.pred_srcs as usize;
             let shown = match self.op {
                 Op::Sel {} | Op::Vote { .. } => n,
-                Op::Isetp { ex, .. } => if ex.0 { 2 } else { 1 },
+                Op::Isetp { ex, .. } => {
+                    if ex.0 {
+                        2
+                    } else {
+                        1
+                    }
+                }
                 Op::Fsetp { .. } | Op::Dsetp { .. } | Op::Fset { .. } => 1,
                 _ => self.psrc[..n].iter().rposition(|p| *p != PredSrc::TRUE).map_or(0, |i| i + 1),
             };

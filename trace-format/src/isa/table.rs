@@ -326,7 +326,7 @@ ops! {
     // ---- conversions ------------------------------------------------------------------------------------
     /// d = a in another float format.
     F2f { dst: FloatTy, src: FloatTy, rnd: Rnd, ftz: Ftz, sat: Sat } = "F2F", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;
-    /// d = a rounded to an integer, saturating; NaN yields 0 for 32-bit and narrower, 2^63 for 64-bit results.
+    /// d = a rounded to an integer, saturating; NaN yields 0, or the most significant bit when either side has 64 bits.
     F2i { dst: IntTy, src: FloatTy, rnd: IntRnd, ftz: Ftz } = "F2I", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;
     /// d = integer a as a float.
     I2f { dst: FloatTy, src: IntTy, rnd: Rnd } = "I2F", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;

@@ -1,1 +1,30 @@
 //! Pure semantics of the machine instructions on whole warp registers.
+//!
+//! [`Code`] is a kernel prepared for a launch: operands resolved to rows, immediates and constants splatted
+//! into rows of their own, so that every source is read the same way. [`Warp`] is the register state of one
+//! warp. [`execute`] applies one pure instruction to it; [`addresses`] computes where a memory instruction
+//! goes; values that come from outside (loads, atomics, clocks, barrier reductions) are written with
+//! [`Warp::write_row`]. The emulator and the trace cursor share exactly these functions.
+//!
+//! `int`, `float`, `double`, `convert`, `mufu` and `lanes` hold the arithmetic; all of it is lane-wise loops
+//! over 32 words in memory order, compiled once per vector level of the host (see [`execute`]).
+
+mod code;
+mod convert;
+mod directed;
+mod double;
+mod exec;
+mod float;
+mod int;
+mod lanes;
+mod mufu;
+mod warp;
+
+pub use code::{Banks, Code, ExecInst, PredRef, SrcRow};
+pub use exec::{VectorLevel, addresses, execute};
+pub use warp::{Geometry, Row, Warp};
+
+/// Mask of all 32 lanes.
+pub const FULL_MASK: u32 = u32::MAX;
+/// Lanes per warp.
+pub const WARP_SIZE: usize = 32;

@@ -1,0 +1,220 @@
+//! A machine kernel prepared for one launch: every operand is the index of a row.
+//!
+//! Rows of a warp, in order: the kernel's registers; four rows that stay zero (RZ and its pairs and quads);
+//! four that swallow writes to RZ; then one row per distinct immediate or constant-bank word.
+
+use super::warp::Row;
+use crate::isa::{Inst, Kind, MachineKernel, Op, Operand, Pc, PredSrc, Reg, Sign, space};
+use std::collections::HashMap;
+
+/// Contents of the constant banks of one launch.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Banks {
+    /// Bank 0: geometry and parameters, as laid out in [`crate::isa::space`].
+    pub param: Vec<u8>,
+    /// Bank 3: the module's `.const` variables.
+    pub user: Vec<u8>,
+    /// Bank 2: literals of the kernel after relocation.
+    pub literal: Vec<u8>,
+}
+
+impl Banks {
+    /// The bytes of a bank; unknown banks are empty.
+    #[must_use]
+    pub fn bank(&self, bank: u8) -> &[u8] {
+        match bank {
+            space::BANK_PARAM => &self.param,
+            space::BANK_LITERAL => &self.literal,
+            space::BANK_USER => &self.user,
+            _ => &[],
+        }
+    }
+
+    /// A little-endian word of a bank; bytes past its end read as zero.
+    #[must_use]
+    pub fn word(&self, bank: u8, offset: usize) -> u32 {
+        let bytes = self.bank(bank);
+        let at = |i: usize| bytes.get(offset + i).copied().unwrap_or(0);
+        u32::from_le_bytes([at(0), at(1), at(2), at(3)])
+    }
+}
+
+/// A source operand resolved to a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SrcRow {
+    /// Row of the (first) word.
+    pub row: u16,
+    /// See [`crate::isa::Src::neg`].
+    pub neg: bool,
+    /// See [`crate::isa::Src::abs`].
+    pub abs: bool,
+}
+
+/// A predicate operand resolved to an index; 7 is PT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PredRef {
+    /// Index of the predicate.
+    pub index: u8,
+    /// Whether its complement is meant.
+    pub not: bool,
+}
+
+impl PredRef {
+    fn of(p: PredSrc) -> PredRef {
+        PredRef { index: p.pred.0, not: p.not }
+    }
+}
+
+/// An instruction with resolved operands.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecInst {
+    /// Opcode with modifiers.
+    pub op: Op,
+    /// Side effects, from the table.
+    pub kind: Kind,
+    /// Guard predicate.
+    pub guard: PredRef,
+    /// First destination row (a sink row when the destination is RZ).
+    pub dst: u16,
+    /// Number of destination rows.
+    pub dst_rows: u8,
+    /// Bytes per lane of a memory instruction.
+    pub mem_bytes: u8,
+    /// Destination predicates, 7 for none.
+    pub pdst: [u8; 2],
+    /// Sources.
+    pub src: [SrcRow; 3],
+    /// Predicate sources.
+    pub psrc: [PredRef; 3],
+    /// Byte offset of a memory instruction.
+    pub offset: i32,
+    /// Target of a branch or call.
+    pub target: Pc,
+    /// Reconvergence point of a branch.
+    pub reconv: Option<Pc>,
+}
+
+/// A kernel prepared for execution with the constants of one launch.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// Instructions, parallel to [`MachineKernel::insts`].
+    pub insts: Vec<ExecInst>,
+    rows: Vec<Row>,
+    register_rows: usize,
+    /// Vector level that [`super::execute`] runs at.
+    pub(super) level: super::exec::VectorLevel,
+}
+
+struct Pool {
+    rows: Vec<Row>,
+    of_value: HashMap<(u32, Option<u32>), u16>,
+}
+
+impl Pool {
+    /// Row of a word, or of the first of two consecutive words.
+    fn row(&mut self, low: u32, high: Option<u32>) -> u16 {
+        *self.of_value.entry((low, high)).or_insert_with(|| {
+            let index = self.rows.len() as u16;
+            self.rows.push(Row::splat(low));
+            self.rows.extend(high.map(Row::splat));
+            index
+        })
+    }
+}
+
+impl Code {
+    /// Resolves the operands of a checked kernel against the constants of a launch.
+    #[must_use]
+    pub fn prepare(kernel: &MachineKernel, banks: &Banks) -> Code {
+        Code::prepare_at(kernel, banks, super::exec::VectorLevel::detect())
+    }
+
+    /// Like [`Code::prepare`], at a vector level not above the host's; results are the same at every level.
+    #[must_use]
+    pub fn prepare_at(kernel: &MachineKernel, banks: &Banks, level: super::exec::VectorLevel) -> Code {
+        let register_rows = usize::from(kernel.regs_per_thread);
+        let mut pool = Pool { rows: vec![Row::ZERO; register_rows + 8], of_value: HashMap::new() };
+        let insts = kernel.insts.iter().map(|i| resolve(i, banks, register_rows as u16, &mut pool)).collect();
+        // One row behind the last, so that the second word of any one-word source is a row too.
+        pool.rows.push(Row::ZERO);
+        Code { insts, rows: pool.rows, register_rows, level: level.min(super::exec::VectorLevel::detect()) }
+    }
+
+    /// Number of register rows; row n below it is register Rn.
+    #[must_use]
+    pub fn register_rows(&self) -> usize {
+        self.register_rows
+    }
+
+    /// First of the four rows that read as zero.
+    #[must_use]
+    pub fn zero_row(&self) -> u16 {
+        self.register_rows as u16
+    }
+
+    /// Rows of a fresh warp: zeros, then constants.
+    #[must_use]
+    pub fn initial_rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The instruction at a program counter.
+    #[must_use]
+    #[inline]
+    pub fn inst(&self, pc: Pc) -> &ExecInst {
+        &self.insts[pc.index()]
+    }
+}
+
+fn resolve(inst: &Inst, banks: &Banks, zero: u16, pool: &mut Pool) -> ExecInst {
+    let info = inst.info();
+    let src = std::array::from_fn(|i| {
+        let s = inst.src[i];
+        let two = info.src_regs[i] >= 2;
+        let row = match s.operand {
+            Operand::None => zero,
+            Operand::Reg(r) if r.is_zero() => zero,
+            Operand::Reg(r) => u16::from(r.0),
+            Operand::Imm(v) if two => {
+                let (low, high) = wide_immediate(&inst.op, v);
+                pool.row(low, Some(high))
+            }
+            Operand::Imm(v) => pool.row(v, None),
+            Operand::Const { bank, offset } => {
+                let low = banks.word(bank, usize::from(offset));
+                pool.row(low, two.then(|| banks.word(bank, usize::from(offset) + 4)))
+            }
+        };
+        SrcRow { row, neg: s.neg, abs: s.abs }
+    });
+    ExecInst {
+        op: inst.op,
+        kind: info.kind,
+        guard: PredRef::of(inst.guard),
+        dst: if inst.dst == Reg::RZ { zero + 4 } else { u16::from(inst.dst.0) },
+        dst_rows: if inst.dst == Reg::RZ { 0 } else { info.dst_regs },
+        mem_bytes: info.mem_bytes,
+        pdst: inst.pdst.map(|p| p.0),
+        src,
+        psrc: inst.psrc.map(PredRef::of),
+        offset: inst.offset,
+        target: inst.target,
+        reconv: inst.reconv,
+    }
+}
+
+/// The two words of a literal where a register pair is read: doubles give their upper word, integers are
+/// extended.
+fn wide_immediate(op: &Op, v: u32) -> (u32, u32) {
+    match op {
+        Op::Dadd { .. }
+        | Op::Dmul { .. }
+        | Op::Dfma { .. }
+        | Op::Dsetp { .. }
+        | Op::F2f { .. }
+        | Op::F2i { .. }
+        | Op::Frnd { .. } => (0, v),
+        Op::ImadWide { sign: Sign::S32 } => (v, ((v as i32) >> 31) as u32),
+        _ => (v, 0),
+    }
+}

@@ -1,0 +1,148 @@
+//! Single-precision arithmetic: flushing, saturation, canonical NaN, comparison, minimum and maximum.
+//!
+//! Single-precision instructions return the canonical NaN 0x7fffffff for every NaN result, keep subnormals
+//! unless `.FTZ`, and round to nearest here; directed roundings are in `directed`.
+
+use super::WARP_SIZE;
+use super::warp::Row;
+use crate::isa::FCmp;
+
+/// The NaN that single-precision instructions return.
+pub(super) const CANONICAL_NAN: u32 = 0x7FFF_FFFF;
+
+#[inline(always)]
+pub(super) fn f(x: u32) -> f32 {
+    f32::from_bits(x)
+}
+
+/// Replaces a subnormal by zero of the same sign.
+#[inline(always)]
+pub(super) fn flush(x: u32) -> u32 {
+    if x & 0x7F80_0000 == 0 { x & 0x8000_0000 } else { x }
+}
+
+/// Flushes every lane when asked to.
+#[inline(always)]
+pub(super) fn flush_row(mut row: Row, ftz: bool) -> Row {
+    if ftz {
+        for l in 0..WARP_SIZE {
+            row.0[l] = flush(row.0[l]);
+        }
+    }
+    row
+}
+
+/// Clamps to [0, 1]; NaN becomes +0.
+#[inline(always)]
+pub(super) fn saturate(x: u32) -> u32 {
+    let v = f(x);
+    if v >= 1.0 {
+        0x3F80_0000
+    } else if v > 0.0 {
+        x
+    } else {
+        0
+    }
+}
+
+/// Canonicalises NaN, flushes and saturates raw results.
+#[inline(always)]
+pub(super) fn finish(mut row: Row, ftz: bool, sat: bool) -> Row {
+    for l in 0..WARP_SIZE {
+        row.0[l] = if f(row.0[l]).is_nan() { CANONICAL_NAN } else { row.0[l] };
+    }
+    row = flush_row(row, ftz);
+    if sat {
+        for l in 0..WARP_SIZE {
+            row.0[l] = saturate(row.0[l]);
+        }
+    }
+    row
+}
+
+#[inline(always)]
+pub(super) fn add(a: &Row, b: &Row) -> Row {
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        out.0[l] = (f(a.0[l]) + f(b.0[l])).to_bits();
+    }
+    out
+}
+
+#[inline(always)]
+pub(super) fn mul(a: &Row, b: &Row) -> Row {
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        out.0[l] = (f(a.0[l]) * f(b.0[l])).to_bits();
+    }
+    out
+}
+
+#[inline(always)]
+pub(super) fn fma(a: &Row, b: &Row, c: &Row) -> Row {
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        out.0[l] = f(a.0[l]).mul_add(f(b.0[l]), f(c.0[l])).to_bits();
+    }
+    out
+}
+
+/// Minimum or maximum with -0 below +0; a NaN operand yields the other one, or NaN when it propagates.
+#[inline(always)]
+pub(super) fn min_max(a: &Row, b: &Row, max: bool, nan: bool) -> Row {
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        let (x, y) = (a.0[l], b.0[l]);
+        // Order-preserving map from float bits to signed integers, so that -0 < +0.
+        let key = |v: u32| (v ^ (((v as i32) >> 31) as u32 >> 1)) as i32;
+        let x_wins = if max { key(x) > key(y) } else { key(x) < key(y) };
+        let picked = if x_wins { x } else { y };
+        let x_nan = f(x).is_nan();
+        let y_nan = f(y).is_nan();
+        let quiet = if x_nan { y } else { x };
+        let any = if nan || (x_nan && y_nan) { CANONICAL_NAN } else { quiet };
+        out.0[l] = if x_nan || y_nan { any } else { picked };
+    }
+    out
+}
+
+/// Evaluates a comparison on any partially ordered lanes.
+#[inline(always)]
+pub(super) fn compare<T: PartialOrd + Copy>(
+    cmp: FCmp,
+    a: impl Fn(usize) -> T,
+    b: impl Fn(usize) -> T,
+) -> u32 {
+    use super::int::mask_of as m;
+    #[allow(clippy::eq_op, reason = "x != x is the NaN test, generic over the float type")]
+    let nan = |x: T| x != x;
+    #[allow(clippy::neg_cmp_op_on_partial_ord, reason = "the U comparisons are true when unordered")]
+    match cmp {
+        FCmp::Lt => m(|l| a(l) < b(l)),
+        FCmp::Eq => m(|l| a(l) == b(l)),
+        FCmp::Le => m(|l| a(l) <= b(l)),
+        FCmp::Gt => m(|l| a(l) > b(l)),
+        FCmp::Ne => m(|l| (a(l) < b(l)) | (a(l) > b(l))),
+        FCmp::Ge => m(|l| a(l) >= b(l)),
+        FCmp::Num => m(|l| !nan(a(l)) & !nan(b(l))),
+        FCmp::Nan => m(|l| nan(a(l)) | nan(b(l))),
+        FCmp::Ltu => m(|l| !(a(l) >= b(l))),
+        FCmp::Equ => m(|l| !((a(l) < b(l)) | (a(l) > b(l)))),
+        FCmp::Leu => m(|l| !(a(l) > b(l))),
+        FCmp::Gtu => m(|l| !(a(l) <= b(l))),
+        FCmp::Neu => m(|l| a(l) != b(l)),
+        FCmp::Geu => m(|l| !(a(l) < b(l))),
+    }
+}
+
+/// Lanes in which the fast path of division (reciprocal and two corrections) could leave the range in which
+/// every intermediate is exact: zero, subnormal, infinite or NaN operands, extreme exponents.
+#[inline(always)]
+pub(super) fn needs_slow_division(a: &Row, b: &Row) -> u32 {
+    super::int::mask_of(|l| {
+        let ea = (a.0[l] >> 23 & 0xFF) as i32;
+        let eb = (b.0[l] >> 23 & 0xFF) as i32;
+        let safe = (eb >= 1) & (eb <= 252) & (ea >= 26) & (ea <= 254) & (ea - eb >= -124) & (ea - eb <= 125);
+        !safe
+    })
+}

@@ -1,0 +1,163 @@
+//! Register state of one warp: rows of 32 words, predicate masks, and the indices that special registers show.
+
+use super::code::Code;
+use super::{FULL_MASK, WARP_SIZE};
+
+/// One 32-bit register of a warp: lane i in element i.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, align(64))]
+pub struct Row(pub [u32; WARP_SIZE]);
+
+impl Row {
+    /// All lanes zero.
+    pub const ZERO: Row = Row([0; WARP_SIZE]);
+
+    /// The same word in every lane.
+    #[must_use]
+    pub const fn splat(value: u32) -> Row {
+        Row([value; WARP_SIZE])
+    }
+
+    /// A row from a function of the lane.
+    #[must_use]
+    pub fn from_fn(f: impl FnMut(usize) -> u32) -> Row {
+        Row(std::array::from_fn(f))
+    }
+}
+
+/// Shape of a launch: blocks in the grid and threads in a block.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Geometry {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads along x, y, z.
+    pub block: [u32; 3],
+}
+
+impl Geometry {
+    /// Blocks in the grid.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Threads in a block.
+    #[must_use]
+    pub fn threads_per_block(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Warps in a block, the last possibly partial.
+    #[must_use]
+    pub fn warps_per_block(&self) -> u32 {
+        self.threads_per_block().div_ceil(WARP_SIZE as u32)
+    }
+
+    /// Block index (x, y, z) of the `linear`-th block, x fastest.
+    #[must_use]
+    pub fn block_index(&self, linear: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(|n| u64::from(n.max(1)));
+        [(linear % x) as u32, (linear / x % y) as u32, (linear / x / y) as u32]
+    }
+
+    /// Lanes of a warp that hold threads.
+    #[must_use]
+    pub fn launched_mask(&self, warp: u32) -> u32 {
+        let left = self.threads_per_block().saturating_sub(warp * WARP_SIZE as u32);
+        if left >= WARP_SIZE as u32 { FULL_MASK } else { (1u32 << left) - 1 }
+    }
+}
+
+/// Register state of one warp, laid out for one [`Code`].
+#[derive(Clone, Debug)]
+pub struct Warp {
+    pub(super) rows: Vec<Row>,
+    pub(super) preds: [u32; 8],
+    pub(super) tid: [Row; 3],
+    pub(super) ctaid: [u32; 3],
+    pub(super) warp_in_block: u32,
+}
+
+impl Warp {
+    /// A warp with zeroed registers whose constants are those of `code`.
+    #[must_use]
+    pub fn new(code: &Code) -> Warp {
+        Warp {
+            rows: code.initial_rows().to_vec(),
+            preds: [0, 0, 0, 0, 0, 0, 0, FULL_MASK],
+            tid: [Row::ZERO; 3],
+            ctaid: [0; 3],
+            warp_in_block: 0,
+        }
+    }
+
+    /// Makes this the given warp of a block at its first instruction: registers and predicates zero.
+    pub fn reset(&mut self, code: &Code, geometry: &Geometry, ctaid: [u32; 3], warp_in_block: u32) {
+        if self.rows.len() == code.initial_rows().len() {
+            self.rows[..code.register_rows()].fill(Row::ZERO);
+        } else {
+            self.rows = code.initial_rows().to_vec();
+        }
+        self.preds = [0, 0, 0, 0, 0, 0, 0, FULL_MASK];
+        let [bx, by, _] = geometry.block.map(|n| n.max(1));
+        let first = warp_in_block * WARP_SIZE as u32;
+        self.tid[0] = Row::from_fn(|l| (first + l as u32) % bx);
+        self.tid[1] = Row::from_fn(|l| (first + l as u32) / bx % by);
+        self.tid[2] = Row::from_fn(|l| (first + l as u32) / bx / by);
+        self.ctaid = ctaid;
+        self.warp_in_block = warp_in_block;
+    }
+
+    /// Replaces the constant rows by those of another launch of the same kernel.
+    pub fn rebind(&mut self, code: &Code) {
+        self.rows = code.initial_rows().to_vec();
+    }
+
+    /// The row with an index (register n is row n; see [`Code`] for the rest).
+    #[must_use]
+    #[inline]
+    pub fn row(&self, index: u16) -> &Row {
+        &self.rows[usize::from(index)]
+    }
+
+    /// Rows of registers R0.. in order.
+    #[must_use]
+    #[inline]
+    pub fn registers<'a>(&'a self, code: &Code) -> &'a [Row] {
+        &self.rows[..code.register_rows()]
+    }
+
+    /// Lanes in which a predicate is true.
+    #[must_use]
+    #[inline]
+    pub const fn pred(&self, index: u8) -> u32 {
+        self.preds[(index & 7) as usize]
+    }
+
+    /// Writes a row in the lanes of a mask.
+    #[inline]
+    pub fn write_row(&mut self, index: u16, value: &Row, mask: u32) {
+        blend(&mut self.rows[usize::from(index)], value, mask);
+    }
+
+    /// Writes a predicate in the lanes of a mask; PT keeps its value.
+    #[inline]
+    pub fn write_pred(&mut self, index: u8, value: u32, mask: u32) {
+        if index != 7 {
+            let p = &mut self.preds[usize::from(index & 7)];
+            *p = (*p & !mask) | (value & mask);
+        }
+    }
+}
+
+/// Copies the lanes of a mask.
+#[inline(always)]
+pub(super) fn blend(to: &mut Row, from: &Row, mask: u32) {
+    if mask == FULL_MASK {
+        *to = *from;
+    } else {
+        for l in 0..WARP_SIZE {
+            to.0[l] = if mask >> l & 1 != 0 { from.0[l] } else { to.0[l] };
+        }
+    }
+}

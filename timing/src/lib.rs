@@ -1,1 +1,11 @@
-//! SM timing model, techniques and limit studies.
+//! Warplab's trace-driven SM timing model: configurations, the SM and memory pipeline, techniques, limit
+//! studies, energy and statistics.
+//!
+//! A replay never executes a program: the trace's cursor regenerates every value, and this crate decides when
+//! each instruction happens. It leaves recording to the emulator and charts to the report crate.
+
+pub mod config;
+pub mod program;
+pub mod source;
+pub mod stats;
+pub mod techniques;

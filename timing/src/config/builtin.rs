@@ -1,0 +1,42 @@
+//! The data files that travel inside the binary: one row per GPU and per energy table.
+
+/// A data file by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Builtin {
+    /// The word that `--config` or `energy =` takes.
+    pub name: &'static str,
+    /// Path within the repository, for messages.
+    pub path: &'static str,
+    /// Contents.
+    pub text: &'static str,
+}
+
+macro_rules! builtin {
+    ($dir:literal: $($name:literal),+ $(,)?) => {
+        &[$(Builtin {
+            name: $name,
+            path: concat!("timing/configs/", $dir, $name, ".toml"),
+            text: include_str!(concat!("../../configs/", $dir, $name, ".toml")),
+        }),+]
+    };
+}
+
+/// Every GPU.
+pub const GPUS: &[Builtin] =
+    builtin!("": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "gtx285");
+
+/// Every energy table.
+pub const ENERGY_TABLES: &[Builtin] =
+    builtin!("energy/": "corf-40nm", "bow-28nm", "darsie-pascal", "uv-gt200");
+
+/// The file of that name in `list`.
+#[must_use]
+pub fn find(list: &'static [Builtin], name: &str) -> Option<&'static Builtin> {
+    list.iter().find(|builtin| builtin.name == name)
+}
+
+/// Names in `list`, separated by commas, for messages.
+#[must_use]
+pub fn names(list: &[Builtin]) -> String {
+    list.iter().map(|builtin| builtin.name).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,216 @@
+//! Reads configuration files: inheritance through `base`, overrides through `--set`, and the place of every key.
+//!
+//! Files are layered as plain TOML tables first and typed once at the end, so that an inherited key and an
+//! overridden one are checked alike; a map from key path to file and line keeps errors pointing at the source.
+//! What the values must fulfil is in [`super::rules`].
+
+use super::{GpuConfig, builtin, rules};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+
+/// Files that may inherit from one another in one chain.
+const MAX_BASES: usize = 8;
+
+/// Why a configuration was refused: the key, where it was written, and the rule it broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Dotted key path; empty when the whole file is meant.
+    pub key: String,
+    /// `file:line` or `--set`, where known.
+    pub place: Option<String>,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, "`{}`: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// A configuration with the place that each of its keys came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The checked configuration.
+    pub config: GpuConfig,
+    /// Key path to `file:line` (or `--set`).
+    pub places: BTreeMap<String, String>,
+}
+
+/// Loads a built-in configuration by name, or a file by path, and applies `path.to.key=value` overrides.
+///
+/// # Errors
+/// An unknown name, an unreadable or unparsable file, an unknown key, a wrong type or a broken rule.
+pub fn load(name_or_path: &str, overrides: &[String]) -> Result<Loaded, ConfigError> {
+    let (text, origin, folder) = read(name_or_path, None)?;
+    load_text(&text, &origin, folder.as_deref(), overrides)
+}
+
+/// As [`load`], from text; `folder` is where relative `base` files are looked for.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_text(
+    text: &str,
+    origin: &str,
+    folder: Option<&Path>,
+    overrides: &[String],
+) -> Result<Loaded, ConfigError> {
+    let mut layers = Layers::default();
+    layers.add_chain(text, origin, folder, 0)?;
+    for item in overrides {
+        layers.add_override(item)?;
+    }
+    let Layers { table, places } = layers;
+    let config: GpuConfig = serde_path_to_error::deserialize(toml::Value::Table(table))
+        .map_err(|e| at(&places, &e.path().to_string(), e.inner().message()))?;
+    rules::check(&config).map_err(|broken| at(&places, &broken.key, &broken.rule))?;
+    Ok(Loaded { config, places })
+}
+
+/// An error at `key`, with the place of the key or of its nearest known parent.
+fn at(places: &BTreeMap<String, String>, key: &str, message: &str) -> ConfigError {
+    let mut probe = key;
+    let place = loop {
+        if let Some(place) = places.get(probe) {
+            break Some(place.clone());
+        }
+        match probe.rfind('.') {
+            Some(dot) => probe = &probe[..dot],
+            None => break None,
+        }
+    };
+    let key = if key == "." { "" } else { key };
+    ConfigError { key: key.to_owned(), place, message: message.trim().to_owned() }
+}
+
+/// Text, display name and folder of a configuration.
+fn read(name: &str, beside: Option<&Path>) -> Result<(String, String, Option<PathBuf>), ConfigError> {
+    if let Some(found) = builtin::find(builtin::GPUS, name) {
+        return Ok((found.text.to_owned(), found.path.to_owned(), None));
+    }
+    let looks_like_file = name.ends_with(".toml") || name.contains(['/', '\\']);
+    let path = beside.map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
+    let refuse = |message: String| ConfigError { key: String::new(), place: None, message };
+    if !looks_like_file {
+        return Err(refuse(format!(
+            "unknown configuration `{name}`; known are {}, or give a file ending in .toml",
+            builtin::names(builtin::GPUS)
+        )));
+    }
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| refuse(format!("cannot read configuration {}: {e}", path.display())))?;
+    Ok((text, path.display().to_string(), path.parent().map(Path::to_path_buf)))
+}
+
+#[derive(Default)]
+struct Layers {
+    table: toml::Table,
+    places: BTreeMap<String, String>,
+}
+
+impl Layers {
+    /// Adds a file after everything that its `base` names.
+    fn add_chain(
+        &mut self,
+        text: &str,
+        origin: &str,
+        folder: Option<&Path>,
+        depth: usize,
+    ) -> Result<(), ConfigError> {
+        let refuse = |offset: Option<usize>, message: String| ConfigError {
+            key: String::new(),
+            place: Some(offset.map_or(origin.to_owned(), |o| format!("{origin}:{}", line_of(text, o)))),
+            message,
+        };
+        if depth == MAX_BASES {
+            return Err(refuse(None, format!("more than {MAX_BASES} configurations inherit from one another")));
+        }
+        let syntax = |e: toml::de::Error| refuse(e.span().map(|s| s.start), e.message().to_owned());
+        let spanned = DeTable::parse(text).map_err(syntax)?;
+        let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
+        if let Some(base) = table.remove("base") {
+            let Some(base) = base.as_str() else {
+                return Err(refuse(None, "`base` must be the name of a configuration, in quotes".into()));
+            };
+            let (base_text, base_origin, base_folder) = read(base, folder)?;
+            self.add_chain(&base_text, &base_origin, base_folder.as_deref(), depth + 1)?;
+        }
+        record_places(&mut self.places, "", spanned.get_ref(), text, origin);
+        merge(&mut self.table, table);
+        Ok(())
+    }
+
+    /// Adds `path.to.key=value`; the value is TOML, or else a string.
+    fn add_override(&mut self, item: &str) -> Result<(), ConfigError> {
+        let place = Some(format!("--set {item}"));
+        let Some((path, value)) = item.split_once('=') else {
+            let message = "expected path.to.key=value".to_owned();
+            return Err(ConfigError { key: String::new(), place, message });
+        };
+        let (path, value) = (path.trim(), value.trim());
+        let value = toml::from_str::<toml::Table>(&format!("v = {value}"))
+            .ok()
+            .and_then(|mut table| table.remove("v"))
+            .unwrap_or_else(|| toml::Value::String(value.to_owned()));
+        let mut keys: Vec<&str> = path.split('.').collect();
+        let Some(last) = keys.pop().filter(|last| !last.is_empty() && keys.iter().all(|k| !k.is_empty()))
+        else {
+            return Err(ConfigError { key: path.to_owned(), place, message: "empty key in the path".into() });
+        };
+        let mut table = &mut self.table;
+        for key in keys {
+            let entry = table.entry(key).or_insert_with(|| toml::Value::Table(toml::Table::new()));
+            let Some(inner) = entry.as_table_mut() else {
+                let message = format!("`{key}` is a value, not a section");
+                return Err(ConfigError { key: path.to_owned(), place, message });
+            };
+            table = inner;
+        }
+        table.insert(last.to_owned(), value);
+        self.places.insert(path.to_owned(), format!("--set {item}"));
+        Ok(())
+    }
+}
+
+fn merge(into: &mut toml::Table, from: toml::Table) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => merge(old, new),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+fn record_places(
+    places: &mut BTreeMap<String, String>,
+    prefix: &str,
+    table: &DeTable<'_>,
+    text: &str,
+    origin: &str,
+) {
+    for (key, value) in table {
+        let name = key.get_ref();
+        let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
+        places.insert(path.clone(), format!("{origin}:{}", line_of(text, key.span().start)));
+        if let DeValue::Table(inner) = value.get_ref() {
+            record_places(places, &path, inner, text, origin);
+        }
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text[..offset.min(text.len())].matches('\n').count() + 1
+}

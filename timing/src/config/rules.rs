@@ -1,0 +1,318 @@
+//! What a configuration must fulfil besides having the right keys and types.
+//!
+//! Each rule names the key, the value and the rule itself, so that a refusal reads as the remedy.
+
+use super::{Dram, GpuConfig};
+use trace_format::isa::{LatencyClass, Unit};
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Dotted key path.
+    pub key: String,
+    /// The value and the rule that it breaks.
+    pub rule: String,
+}
+
+/// Warps, banks and collector units are tracked in 64-bit masks.
+const MASK_BITS: u32 = 64;
+/// Longest latency that the completion wheel holds.
+pub const MAX_LATENCY_CYCLES: u32 = 2000;
+
+/// Names of the unit classes, in the order of [`Unit::ALL`].
+pub const UNIT_NAMES: [&str; 6] = ["int", "fp32", "fp64", "sfu", "ldst", "control"];
+
+/// Key of a latency class in `[latency.…]`; memory has none, its latency comes from the memory system.
+#[must_use]
+pub const fn latency_name(class: LatencyClass) -> Option<&'static str> {
+    Some(match class {
+        LatencyClass::IntAdd => "int_add",
+        LatencyClass::IntMax => "int_max",
+        LatencyClass::IntMul => "int_mul",
+        LatencyClass::IntMisc => "int_misc",
+        LatencyClass::FpAdd => "fp_add",
+        LatencyClass::FpMax => "fp_max",
+        LatencyClass::FpMul => "fp_mul",
+        LatencyClass::FpFma => "fp_fma",
+        LatencyClass::DpAdd => "dp_add",
+        LatencyClass::DpMax => "dp_max",
+        LatencyClass::DpMul => "dp_mul",
+        LatencyClass::DpFma => "dp_fma",
+        LatencyClass::Sfu => "sfu",
+        LatencyClass::Convert => "convert",
+        LatencyClass::Shuffle => "shuffle",
+        LatencyClass::Control => "control",
+        LatencyClass::Memory => return None,
+    })
+}
+
+/// Checks every rule and returns the first that is broken.
+///
+/// # Errors
+/// The key, and a sentence with the value and the rule.
+pub fn check(config: &GpuConfig) -> Result<(), Broken> {
+    sm(config)?;
+    front_end(config)?;
+    issue_and_operands(config)?;
+    units(config)?;
+    memory(config)?;
+    dram(&config.dram)
+}
+
+fn require(ok: bool, key: &str, value: impl std::fmt::Display, rule: &str) -> Result<(), Broken> {
+    if ok { Ok(()) } else { Err(Broken { key: key.to_owned(), rule: format!("{value} is refused: {rule}") }) }
+}
+
+fn positive(key: &str, value: u32) -> Result<(), Broken> {
+    require(value > 0, key, value, "it must be at least 1")
+}
+
+fn within(key: &str, value: u32, low: u32, high: u32) -> Result<(), Broken> {
+    require((low..=high).contains(&value), key, value, &format!("it must lie between {low} and {high}"))
+}
+
+fn sm(config: &GpuConfig) -> Result<(), Broken> {
+    within("gpu.sms", config.gpu.sms, 1, 1024)?;
+    for (key, khz) in [
+        ("gpu.core_clock_khz", config.gpu.core_clock_khz),
+        ("gpu.interconnect_clock_khz", config.gpu.interconnect_clock_khz),
+        ("gpu.l2_clock_khz", config.gpu.l2_clock_khz),
+        ("gpu.dram_clock_khz", config.gpu.dram_clock_khz),
+    ] {
+        require((1_000..=10_000_000).contains(&khz), key, khz, "clocks lie between 1 MHz and 10 GHz")?;
+    }
+    let sm = &config.sm;
+    within("sm.max_warps", sm.max_warps, 1, MASK_BITS)?;
+    within("sm.max_blocks", sm.max_blocks, 1, MASK_BITS)?;
+    within("sm.max_threads_per_block", sm.max_threads_per_block, 1, sm.max_warps * 32)?;
+    positive("sm.registers", sm.registers)?;
+    positive("sm.register_allocation_unit", sm.register_allocation_unit)?;
+    positive("sm.warp_allocation_granularity", sm.warp_allocation_granularity)?;
+    within("sm.max_registers_per_thread", sm.max_registers_per_thread, 1, 255)?;
+    positive("sm.shared_allocation_unit_bytes", sm.shared_allocation_unit_bytes)?;
+    require(
+        sm.shared_memory_per_block_bytes <= sm.shared_memory_bytes,
+        "sm.shared_memory_per_block_bytes",
+        sm.shared_memory_per_block_bytes,
+        &format!("a block cannot have more than sm.shared_memory_bytes = {}", sm.shared_memory_bytes),
+    )?;
+    within("sm.block_launch_cycles", sm.block_launch_cycles, 0, MAX_LATENCY_CYCLES)
+}
+
+fn front_end(config: &GpuConfig) -> Result<(), Broken> {
+    let front = &config.front_end;
+    positive("front_end.fetch_warps_per_cycle", front.fetch_warps_per_cycle)?;
+    positive("front_end.fetch_instructions", front.fetch_instructions)?;
+    within("front_end.ibuffer_entries", front.ibuffer_entries, 1, 8)?;
+    within("front_end.decode_cycles", front.decode_cycles, 1, 64)?;
+    within("front_end.branch_resolve_cycles", front.branch_resolve_cycles, 0, MAX_LATENCY_CYCLES)?;
+    small_cache("front_end.icache", &front.icache)?;
+    small_cache("constant_cache", &config.constant_cache)
+}
+
+fn small_cache(key: &str, cache: &super::SmallCache) -> Result<(), Broken> {
+    geometry(key, cache.size_bytes, cache.sets, cache.ways, cache.line_bytes)?;
+    positive(&format!("{key}.mshrs"), cache.mshrs)?;
+    within(&format!("{key}.hit_latency_cycles"), cache.hit_latency_cycles, 1, MAX_LATENCY_CYCLES)
+}
+
+fn geometry(key: &str, size: u32, sets: u32, ways: u32, line: u32) -> Result<(), Broken> {
+    positive(&format!("{key}.sets"), sets)?;
+    positive(&format!("{key}.ways"), ways)?;
+    require(
+        line.is_power_of_two() && (16..=256).contains(&line),
+        &format!("{key}.line_bytes"),
+        line,
+        "a line is a power of two between 16 and 256 bytes",
+    )?;
+    let product = u64::from(sets) * u64::from(ways) * u64::from(line);
+    require(
+        u64::from(size) == product,
+        &format!("{key}.size_bytes"),
+        size,
+        &format!("sets × ways × line_bytes = {sets} × {ways} × {line} = {product} bytes must equal the size"),
+    )
+}
+
+fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
+    let schedulers = config.scheduler.count;
+    within("scheduler.count", schedulers, 1, 4)?;
+    within("scheduler.issue_width", config.scheduler.issue_width, 1, 2)?;
+    within("scheduler.two_level_active_warps", config.scheduler.two_level_active_warps, 1, MASK_BITS)?;
+    let rf = &config.register_file;
+    within("register_file.banks", rf.banks, 1, MASK_BITS)?;
+    within("register_file.bank_ports", rf.bank_ports, 1, 8)?;
+    within("register_file.read_latency_cycles", rf.read_latency_cycles, 1, 64)?;
+    within("register_file.result_bus_width", rf.result_bus_width, 1, 64)?;
+    let c = &config.collectors;
+    within("collectors.ports", c.ports, 1, 16)?;
+    within("collectors.issue_to_read_cycles", c.issue_to_read_cycles, 1, 64)?;
+    positive("collectors.dispatch_per_scheduler", c.dispatch_per_scheduler)?;
+    if c.generic == 0 {
+        positive("collectors.alu", c.alu)?;
+        positive("collectors.sfu", c.sfu)?;
+        positive("collectors.mem", c.mem)?;
+    } else {
+        for (key, n) in [("collectors.alu", c.alu), ("collectors.sfu", c.sfu), ("collectors.mem", c.mem)] {
+            require(n == 0, key, n, "class pools must be 0 when collectors.generic is not")?;
+        }
+    }
+    let total = c.generic + c.alu + c.sfu + c.mem;
+    require(total <= MASK_BITS, "collectors", total, "an SM has at most 64 collector units")?;
+    if rf.sub_core {
+        let shares =
+            [("register_file.banks", rf.banks), ("collectors.generic", c.generic), ("collectors.alu", c.alu),
+             ("collectors.sfu", c.sfu), ("collectors.mem", c.mem)];
+        for (key, n) in shares {
+            let rule = format!("register_file.sub_core splits it among {schedulers} schedulers evenly");
+            require(n % schedulers == 0, key, n, &rule)?;
+        }
+    }
+    Ok(())
+}
+
+fn units(config: &GpuConfig) -> Result<(), Broken> {
+    for name in config.units.keys() {
+        let known = UNIT_NAMES.join(", ");
+        let rule = format!("unknown unit class; known are {known}");
+        require(UNIT_NAMES.contains(&name.as_str()), &format!("units.{name}"), name, &rule)?;
+    }
+    for (name, _) in UNIT_NAMES.iter().zip(Unit::ALL) {
+        let key = format!("units.{name}");
+        let Some(unit) = config.units.get(*name) else {
+            return Err(Broken { key, rule: "missing: every unit class must be described".into() });
+        };
+        within(&format!("{key}.lanes"), unit.lanes, 1, 32)?;
+        require(32 % unit.lanes == 0, &format!("{key}.lanes"), unit.lanes, "lanes must divide 32")?;
+        if unit.runs_on.is_empty() {
+            within(&format!("{key}.count"), unit.count, 1, 32)?;
+        } else {
+            require(unit.count == 0, &format!("{key}.count"), unit.count, "must be 0 where runs_on is given")?;
+            let host = config.units.get(&unit.runs_on);
+            require(
+                host.is_some_and(|h| h.runs_on.is_empty() && h.count > 0),
+                &format!("{key}.runs_on"),
+                &unit.runs_on,
+                "it must name a unit class that has units of its own",
+            )?;
+        }
+    }
+    for name in config.latency.keys() {
+        let known = LatencyClass::ALL.into_iter().filter_map(latency_name).collect::<Vec<_>>();
+        let rule = format!("unknown latency class; known are {}", known.join(", "));
+        require(known.contains(&name.as_str()), &format!("latency.{name}"), name, &rule)?;
+    }
+    for name in LatencyClass::ALL.into_iter().filter_map(latency_name) {
+        let key = format!("latency.{name}");
+        let Some(timing) = config.latency.get(name) else {
+            return Err(Broken { key, rule: "missing: every latency class must be described".into() });
+        };
+        within(&format!("{key}.latency_cycles"), timing.latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+        within(&format!("{key}.initiation_cycles"), timing.initiation_cycles, 1, MAX_LATENCY_CYCLES)?;
+    }
+    Ok(())
+}
+
+fn memory(config: &GpuConfig) -> Result<(), Broken> {
+    positive("load_store.queue_entries", config.load_store.queue_entries)?;
+    within("load_store.accesses_per_cycle", config.load_store.accesses_per_cycle, 1, 32)?;
+    positive("load_store.miss_queue_entries", config.load_store.miss_queue_entries)?;
+    let shared = &config.shared_memory;
+    require(
+        shared.banks.is_power_of_two() && shared.banks <= 64,
+        "shared_memory.banks",
+        shared.banks,
+        "a power of two up to 64",
+    )?;
+    within("shared_memory.latency_cycles", shared.latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+    require(
+        [1, 2, 4].contains(&shared.warp_parts),
+        "shared_memory.warp_parts",
+        shared.warp_parts,
+        "a warp is served in 1, 2 or 4 parts",
+    )?;
+    let l1 = &config.l1;
+    geometry("l1", l1.size_bytes, l1.sets, l1.ways, l1.line_bytes)?;
+    require(l1.line_bytes == 128, "l1.line_bytes", l1.line_bytes, "the coalescer works on 128-byte lines")?;
+    sectors("l1", l1.sector_bytes, l1.line_bytes)?;
+    positive("l1.mshrs", l1.mshrs)?;
+    positive("l1.mshr_merges", l1.mshr_merges)?;
+    within("l1.hit_latency_cycles", l1.hit_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+    let net = &config.interconnect;
+    within("interconnect.flit_bytes", net.flit_bytes, 4, 256)?;
+    within("interconnect.request_latency_cycles", net.request_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+    within("interconnect.reply_latency_cycles", net.reply_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+    positive("interconnect.sm_credits", net.sm_credits)?;
+    positive("interconnect.reply_queue_entries", net.reply_queue_entries)?;
+    let l2 = &config.l2;
+    within("l2.slices_per_channel", l2.slices_per_channel, 1, 16)?;
+    geometry("l2", l2.size_bytes, l2.sets, l2.ways, l2.line_bytes)?;
+    require(l2.line_bytes == 128, "l2.line_bytes", l2.line_bytes, "the coalescer works on 128-byte lines")?;
+    sectors("l2", l2.sector_bytes, l2.line_bytes)?;
+    for (key, n) in [
+        ("l2.mshrs", l2.mshrs),
+        ("l2.mshr_merges", l2.mshr_merges),
+        ("l2.queue_entries", l2.queue_entries),
+        ("l2.dram_queue_entries", l2.dram_queue_entries),
+    ] {
+        positive(key, n)?;
+    }
+    within("l2.latency_cycles", l2.latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+    require(
+        l2.interleave_bytes.is_power_of_two() && l2.interleave_bytes >= l2.line_bytes,
+        "l2.interleave_bytes",
+        l2.interleave_bytes,
+        "a power of two of at least one line",
+    )
+}
+
+fn sectors(key: &str, sector: u32, line: u32) -> Result<(), Broken> {
+    require(
+        sector == 32 || sector == line,
+        &format!("{key}.sector_bytes"),
+        sector,
+        "32 in a sectored cache, the line size otherwise",
+    )
+}
+
+fn dram(dram: &Dram) -> Result<(), Broken> {
+    within("dram.channels", dram.channels, 1, 256)?;
+    within("dram.queue_entries", dram.queue_entries, 1, 1024)?;
+    for (key, n) in [
+        ("dram.bus_bytes", dram.bus_bytes),
+        ("dram.burst_length", dram.burst_length),
+        ("dram.data_rate", dram.data_rate),
+    ] {
+        require(n.is_power_of_two() && n <= 1024, key, n, "a power of two up to 1024")?;
+    }
+    let atom = dram.bus_bytes * dram.burst_length;
+    require(
+        (16..=128).contains(&atom),
+        "dram.burst_length",
+        dram.burst_length,
+        &format!("one burst moves bus_bytes × burst_length = {atom} bytes, which must lie between 16 and 128"),
+    )?;
+    require(
+        dram.banks.is_power_of_two() && dram.banks <= 64,
+        "dram.banks",
+        dram.banks,
+        "a power of two up to 64",
+    )?;
+    require(
+        dram.bank_groups > 0 && dram.banks % dram.bank_groups == 0,
+        "dram.bank_groups",
+        dram.bank_groups,
+        &format!("it must divide dram.banks = {}", dram.banks),
+    )?;
+    let map: Vec<char> = dram.address_map.chars().filter(|c| !matches!(c, '.' | ' ')).collect();
+    let rule = "letters R (row), B (bank), C (column), S (burst), 0 (unused), at most 64 of them";
+    let good = !map.is_empty() && map.len() <= 64 && map.iter().all(|c| matches!(c, 'R' | 'B' | 'C' | 'S' | '0'));
+    require(good, "dram.address_map", &dram.address_map, rule)?;
+    let bank_bits = map.iter().filter(|c| **c == 'B').count() as u32;
+    require(
+        1u32.checked_shl(bank_bits) == Some(dram.banks),
+        "dram.address_map",
+        &dram.address_map,
+        &format!("{bank_bits} bank bits do not number dram.banks = {} banks", dram.banks),
+    )
+}

@@ -1,0 +1,260 @@
+//! A machine kernel decoded once per replay: per instruction, what the pipeline asks every cycle.
+//!
+//! Registers become bit sets for the scoreboard, unit and latency classes become indices and cycles of the
+//! configuration. Techniques read the original instruction through [`TimedInst::inst`].
+
+use crate::config::GpuConfig;
+use crate::config::rules::{UNIT_NAMES, latency_name};
+use trace_format::isa::space::Space;
+use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Unit};
+
+/// Most source registers that one instruction reads (a 128-bit store: address pair and four data registers).
+pub const MAX_SRC: usize = 8;
+/// Most destination registers of one instruction.
+pub const MAX_DST: usize = 4;
+
+/// A set of registers R0..R254.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RegSet([u64; 4]);
+
+impl RegSet {
+    /// Adds a register.
+    #[inline]
+    pub fn insert(&mut self, reg: u8) {
+        self.0[usize::from(reg >> 6)] |= 1 << (reg & 63);
+    }
+
+    /// Adds every register of another set.
+    #[inline]
+    pub fn insert_all(&mut self, other: &RegSet) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine |= theirs;
+        }
+    }
+
+    /// Removes every register of another set.
+    #[inline]
+    pub fn remove_all(&mut self, other: &RegSet) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine &= !theirs;
+        }
+    }
+
+    /// Whether the two sets share a register.
+    #[inline]
+    #[must_use]
+    pub fn meets(&self, other: &RegSet) -> bool {
+        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
+    }
+
+    /// Whether a register is in the set.
+    #[must_use]
+    pub fn contains(&self, reg: u8) -> bool {
+        self.0[usize::from(reg >> 6)] >> (reg & 63) & 1 != 0
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+}
+
+/// Which way an instruction takes through the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Collectors, a unit, writeback.
+    Alu,
+    /// Collectors, the load/store queue, memory, writeback.
+    Memory(MemoryKind),
+    /// No operand collection: branch, exit, no-op.
+    Control,
+    /// Waits for the block.
+    Barrier,
+    /// Waits for the warp's outstanding accesses.
+    Fence,
+}
+
+/// What a memory instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Load; the result returns to registers.
+    Load(Space),
+    /// Store.
+    Store(Space),
+    /// Read-modify-write; with or without a result.
+    Atomic(Space),
+}
+
+/// One decoded instruction.
+#[derive(Clone, Debug)]
+pub struct TimedInst {
+    /// The instruction as lowered.
+    pub inst: Inst,
+    /// Its way through the pipeline.
+    pub path: Path,
+    /// Position of its unit class in [`Unit::ALL`], after `runs_on`.
+    pub unit: u8,
+    /// Position of its own unit class in [`Unit::ALL`], for the instruction mix.
+    pub class: u8,
+    /// Collector pool: 0 ALU, 1 SFU, 2 memory (all the same where collectors are generic).
+    pub pool: u8,
+    /// Cycles from dispatch to the result bus, for other than memory instructions.
+    pub latency_cycles: u32,
+    /// Cycles before the unit takes the next instruction.
+    pub initiation_cycles: u32,
+    /// Distinct source registers.
+    pub srcs: [u8; MAX_SRC],
+    /// How many of `srcs` count.
+    pub src_count: u8,
+    /// Destination registers.
+    pub dsts: [u8; MAX_DST],
+    /// How many of `dsts` count.
+    pub dst_count: u8,
+    /// Sources and destinations together: what must not be pending at issue.
+    pub hazards: RegSet,
+    /// Destinations.
+    pub writes: RegSet,
+    /// Predicates read or written, one bit each.
+    pub pred_hazards: u8,
+    /// Predicates written, one bit each.
+    pub pred_writes: u8,
+}
+
+impl TimedInst {
+    /// Distinct source registers.
+    #[must_use]
+    #[inline]
+    pub fn sources(&self) -> &[u8] {
+        &self.srcs[..usize::from(self.src_count)]
+    }
+
+    /// Destination registers.
+    #[must_use]
+    #[inline]
+    pub fn destinations(&self) -> &[u8] {
+        &self.dsts[..usize::from(self.dst_count)]
+    }
+
+    /// Whether a result returns to registers or predicates.
+    #[must_use]
+    #[inline]
+    pub fn has_result(&self) -> bool {
+        self.dst_count > 0 || self.pred_writes != 0
+    }
+}
+
+/// A kernel ready to be replayed.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Name of the kernel.
+    pub name: String,
+    /// Instructions by index.
+    pub insts: Vec<TimedInst>,
+    /// 32-bit registers per thread.
+    pub registers_per_thread: u32,
+    /// Statically declared shared memory in bytes.
+    pub static_shared_bytes: u32,
+    /// Local memory per thread in bytes.
+    pub local_bytes: u32,
+    /// The kernel itself, for static analyses.
+    pub kernel: MachineKernel,
+}
+
+impl Program {
+    /// Decodes a kernel under a configuration.
+    ///
+    /// # Errors
+    /// A sentence that names the kernel and the instruction that cannot be timed.
+    pub fn new(kernel: &MachineKernel, config: &GpuConfig) -> Result<Program, String> {
+        let decode = |(pc, inst): (usize, &Inst)| {
+            decode(inst, config).map_err(|why| format!("kernel {}, instruction {pc}: {why}", kernel.name))
+        };
+        let insts = kernel.insts.iter().enumerate().map(decode).collect::<Result<Vec<_>, _>>()?;
+        Ok(Program {
+            name: kernel.name.clone(),
+            insts,
+            registers_per_thread: u32::from(kernel.regs_per_thread).max(1),
+            static_shared_bytes: kernel.static_shared_bytes,
+            local_bytes: kernel.local_bytes,
+            kernel: kernel.clone(),
+        })
+    }
+}
+
+fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
+    let info = inst.info();
+    let class = Unit::ALL.iter().position(|u| *u == inst.op.unit()).unwrap_or(0);
+    let described = &config.units[UNIT_NAMES[class]];
+    let unit = match described.runs_on.as_str() {
+        "" => class,
+        host => UNIT_NAMES.iter().position(|name| *name == host).unwrap_or(class),
+    };
+    let lanes = config.units[UNIT_NAMES[unit]].lanes;
+    let (latency_cycles, initiation_cycles) = match latency_name(info.latency) {
+        Some(name) => {
+            let timing = &config.latency[name];
+            (timing.latency_cycles, timing.initiation_cycles.max(32 / lanes))
+        }
+        None => (1, 1),
+    };
+    let mut srcs = [0; MAX_SRC];
+    let mut src_count = 0;
+    let mut hazards = RegSet::default();
+    for reg in inst.src_regs() {
+        if !hazards.contains(reg.0) {
+            let slot = srcs.get_mut(src_count).ok_or("more source registers than the pipeline carries")?;
+            *slot = reg.0;
+            src_count += 1;
+            hazards.insert(reg.0);
+        }
+    }
+    let (mut dsts, mut dst_count) = ([0; MAX_DST], 0);
+    let mut writes = RegSet::default();
+    for reg in inst.dst_regs() {
+        let slot = dsts.get_mut(dst_count).ok_or("more destination registers than the pipeline carries")?;
+        *slot = reg.0;
+        dst_count += 1;
+        writes.insert(reg.0);
+    }
+    hazards.insert_all(&writes);
+    let bits = |acc: u8, pred: trace_format::isa::Pred| acc | 1 << pred.index();
+    let pred_writes = inst.dst_preds().fold(0, bits);
+    let pred_hazards = inst.src_preds().fold(pred_writes, bits);
+    Ok(TimedInst {
+        inst: *inst,
+        path: path(inst, info.latency)?,
+        unit: unit as u8,
+        class: class as u8,
+        pool: match Unit::ALL[class] {
+            Unit::Sfu => 1,
+            Unit::LdSt => 2,
+            _ => 0,
+        },
+        latency_cycles,
+        initiation_cycles,
+        srcs,
+        src_count: src_count as u8,
+        dsts,
+        dst_count: dst_count as u8,
+        hazards,
+        writes,
+        pred_hazards,
+        pred_writes,
+    })
+}
+
+fn path(inst: &Inst, latency: LatencyClass) -> Result<Path, String> {
+    Ok(match inst.kind() {
+        Kind::Load(space) => Path::Memory(MemoryKind::Load(space)),
+        Kind::Store(space) => Path::Memory(MemoryKind::Store(space)),
+        Kind::Atomic(space) | Kind::Reduction(space) => Path::Memory(MemoryKind::Atomic(space)),
+        Kind::Branch | Kind::Call | Kind::Return | Kind::Exit | Kind::Sync | Kind::Trap => Path::Control,
+        Kind::Barrier => Path::Barrier,
+        Kind::Fence => Path::Fence,
+        Kind::Pure | Kind::External if latency == LatencyClass::Memory => {
+            return Err("a memory latency without a memory access".into());
+        }
+        Kind::Pure | Kind::External => Path::Alu,
+    })
+}

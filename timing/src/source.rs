@@ -1,0 +1,87 @@
+//! What the pipeline replays: per warp, a stream of steps with register values and addresses.
+//!
+//! The trace reader is one implementation; tests build others by hand. A stream is stepped when its warp
+//! issues, in program order, so that before the step its rows are the values that the instruction reads.
+
+use std::fmt;
+use trace_format::isa::space::Space;
+
+/// One 32-bit register of all 32 lanes.
+pub type Row = [u32; 32];
+
+/// The next instruction on a warp's recorded path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upcoming {
+    /// Instruction index.
+    pub pc: u32,
+    /// Lanes on the path.
+    pub active: u32,
+}
+
+/// An instruction that a stream has just stepped over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Instruction index.
+    pub pc: u32,
+    /// Lanes on the path.
+    pub active: u32,
+    /// Lanes in which the instruction took effect, after its guard.
+    pub exec: u32,
+}
+
+/// The memory access of a step; lanes outside `mask` have no address.
+#[derive(Clone, Copy, Debug)]
+pub struct MemAccess<'a> {
+    /// Space, resolved per warp where every lane agrees.
+    pub space: Space,
+    /// Bytes per lane.
+    pub bytes: u8,
+    /// Address per lane within the space.
+    pub addresses: &'a [u64; 32],
+    /// Lanes that access memory.
+    pub mask: u32,
+}
+
+/// A stream that could not go on: a damaged or incomplete recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError(pub String);
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+/// One warp's recorded path.
+pub trait WarpStream: Send {
+    /// The next instruction, or `None` at the end of the warp.
+    fn peek(&self) -> Option<Upcoming>;
+
+    /// Steps over the next instruction: rows and memory access then describe its effect.
+    ///
+    /// # Errors
+    /// When the recording cannot tell what the instruction did.
+    fn step(&mut self) -> Result<Step, SourceError>;
+
+    /// Architectural registers, indexed by register number.
+    fn rows(&self) -> &[Row];
+
+    /// Memory access of the last step, if it was one.
+    fn mem(&self) -> Option<MemAccess<'_>>;
+}
+
+/// The warps of one kernel launch.
+pub trait LaunchSource: Sync {
+    /// A warp's stream; it may borrow from the source.
+    type Warp<'a>: WarpStream
+    where
+        Self: 'a;
+
+    /// Opens a warp of a block at its beginning.
+    ///
+    /// # Errors
+    /// When the recording does not hold that warp.
+    fn open(&self, block: u32, warp: u32) -> Result<Self::Warp<'_>, SourceError>;
+}

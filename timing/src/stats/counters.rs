@@ -1,0 +1,218 @@
+//! The one list of counters: struct, merge, JSON and CSV keys, documentation and energy join come from it.
+//!
+//! A counter that costs energy names the component it belongs to; the price in pJ is in the energy tables
+//! under `timing/configs/energy/`. A new event of a technique is one row here, one row in each energy table
+//! that prices it, and the place that counts it.
+
+use serde_json::{Map, Value};
+
+/// One row of the list, for documentation and for the energy join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterInfo {
+    /// JSON key and CSV column.
+    pub name: &'static str,
+    /// What is counted.
+    pub doc: &'static str,
+    /// Energy component that an event of this counter belongs to, if it costs energy.
+    pub component: Option<&'static str>,
+}
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident $(in $component:literal)?;)+) => {
+        /// Every counter of a replay; sums over SMs and partitions unless said otherwise.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        /// The rows, in the order of the struct.
+        pub const COUNTERS: &[CounterInfo] = &[$(CounterInfo {
+            name: stringify!($name),
+            doc: concat!($($doc),+),
+            component: component!($($component)?),
+        }),+];
+
+        impl Counters {
+            /// Adds another part's counts.
+            pub fn merge(&mut self, other: &Counters) {
+                $(self.$name += other.$name;)+
+            }
+
+            /// Values in the order of [`COUNTERS`].
+            #[must_use]
+            pub fn values(&self) -> Vec<u64> {
+                vec![$(self.$name),+]
+            }
+
+            /// Adds the counters to a JSON object under their names.
+            pub fn write_json(&self, object: &mut Map<String, Value>) {
+                $(object.insert(stringify!($name).to_owned(), self.$name.into());)+
+            }
+        }
+    };
+}
+
+macro_rules! component {
+    () => {
+        None
+    };
+    ($component:literal) => {
+        Some($component)
+    };
+}
+
+counters! {
+    /// SM clock cycles from the launch to the last write's acknowledgement, launch latency included.
+    cycles;
+    /// Warp instructions of the program that issued (or were skipped by a technique, see `skipped_instructions`).
+    warp_instructions;
+    /// Lanes in which those instructions took effect, after the guard.
+    thread_instructions;
+    /// Warp instructions that a technique removed before issue.
+    skipped_instructions;
+    /// Warp instructions that a technique completed without executing them.
+    reused_instructions;
+    /// Instructions that a technique's compiler pass added (metadata, acquire, release).
+    inserted_instructions;
+    /// Thread blocks completed.
+    blocks;
+    /// Warps completed.
+    warps;
+    /// Sum over cycles of warps resident in all SMs.
+    resident_warp_cycles;
+    /// Cycles summed over SMs in which at least one warp was resident.
+    active_sm_cycles;
+    /// Instructions fetched into I-buffers.
+    fetched_instructions;
+    /// Fetched instructions that a taken branch or a divergence discarded.
+    flushed_instructions;
+    /// I-cache line accesses.
+    icache_accesses in "instruction_cache";
+    /// I-cache misses.
+    icache_misses;
+    /// Register-file bank reads performed.
+    rf_reads in "register_file";
+    /// Register-file bank writes performed.
+    rf_writes in "register_file";
+    /// Source registers that instructions needed, however they were supplied.
+    operand_reads;
+    /// Destination registers that instructions produced, wherever they were written.
+    operand_writes;
+    /// Read or write requests times the cycles they waited because another access held their bank.
+    rf_bank_conflict_cycles;
+    /// Reads times the cycles they waited because their collector's port was taken.
+    collector_port_conflict_cycles;
+    /// Instructions that went through an operand collector.
+    collected_instructions;
+    /// Cycles that instructions spent in operand collectors.
+    operand_collection_cycles;
+    /// Cycles that results waited for the result bus.
+    result_bus_wait_cycles;
+    /// Warp instructions executed by integer units.
+    int_instructions in "int_unit";
+    /// Warp instructions executed by FP32 units.
+    fp32_instructions in "fp32_unit";
+    /// Warp instructions executed by FP64 units.
+    fp64_instructions in "fp64_unit";
+    /// Warp instructions executed by special-function units.
+    sfu_instructions in "sfu";
+    /// Warp instructions executed by the load/store unit.
+    ldst_instructions in "load_store_unit";
+    /// Branches, barriers and other control instructions.
+    control_instructions;
+    /// Warp loads from global, local or generic memory.
+    global_loads;
+    /// Warp stores to global, local or generic memory.
+    global_stores;
+    /// Warp atomics and reductions on global memory.
+    global_atomics;
+    /// Line or segment accesses after coalescing.
+    coalesced_accesses;
+    /// 32-byte sectors that coalesced accesses touch.
+    coalesced_sectors;
+    /// Shared-memory warp accesses.
+    shared_accesses in "shared_memory";
+    /// Cycles beyond the first that shared-memory accesses took because of bank conflicts.
+    shared_bank_conflict_cycles;
+    /// Barrier arrivals of warps.
+    barrier_arrivals;
+    /// Constant-cache accesses of LDC.
+    constant_accesses in "constant_cache";
+    /// Constant-cache misses.
+    constant_misses;
+    /// L1 accesses by loads.
+    l1_accesses in "l1";
+    /// L1 load accesses that hit.
+    l1_hits;
+    /// L1 load accesses that missed and made a request.
+    l1_misses;
+    /// L1 load accesses that joined an outstanding miss.
+    l1_merges;
+    /// Cycles in which the L1 front could not proceed for want of an MSHR or a queue entry.
+    l1_stall_cycles;
+    /// Global loads' accesses that went past L1.
+    l1_bypasses;
+    /// L1 accesses by stores.
+    l1_writes in "l1";
+    /// Packets from SMs to memory partitions.
+    request_packets;
+    /// Packets from memory partitions to SMs.
+    reply_packets;
+    /// Flits moved by the crossbar, both ways.
+    interconnect_flits in "interconnect";
+    /// L2 accesses.
+    l2_accesses in "l2";
+    /// L2 accesses that hit.
+    l2_hits;
+    /// L2 accesses that missed and asked DRAM.
+    l2_misses;
+    /// L2 accesses that joined an outstanding miss.
+    l2_merges;
+    /// Dirty sectors that L2 wrote back.
+    l2_writeback_sectors;
+    /// DRAM bursts read.
+    dram_reads in "dram";
+    /// DRAM bursts written.
+    dram_writes in "dram";
+    /// Bytes moved on DRAM buses.
+    dram_bytes;
+    /// Bursts that found their row open.
+    dram_row_hits;
+    /// Row activations.
+    dram_activations;
+    /// DRAM command-clock cycles in which a channel's data bus moved data.
+    dram_busy_cycles;
+    /// Bypassing operand collector: operands supplied by forwarding (BOW).
+    boc_reads in "technique_storage";
+    /// Bypassing operand collector: results and fetched operands stored (BOW).
+    boc_writes in "technique_storage";
+    /// Operands that were forwarded instead of read from a bank (BOW).
+    forwarded_operands;
+    /// Renaming-table accesses (CORF).
+    renaming_accesses in "technique_storage";
+    /// Instructions with at least one coalesced register read (CORF).
+    coalesced_read_instructions;
+    /// Register reads that shared another read's bank access (CORF).
+    coalesced_register_reads;
+    /// Registers moved to another physical register because their width changed (CORF).
+    size_change_reallocations;
+    /// Width detections at writeback (CORF).
+    width_detections in "technique_logic";
+    /// Values that techniques supplied and that were compared with the recorded ones.
+    checked_values;
+}
+
+impl Counters {
+    /// Warp instructions per cycle over the whole GPU.
+    #[must_use]
+    pub fn ipc(&self) -> f64 {
+        if self.cycles == 0 { 0.0 } else { self.warp_instructions as f64 / self.cycles as f64 }
+    }
+
+    /// The counter of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        let position = COUNTERS.iter().position(|row| row.name == name)?;
+        self.values().get(position).copied()
+    }
+}

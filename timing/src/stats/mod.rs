@@ -1,0 +1,78 @@
+//! Statistics of a replay: counters, stall causes, latency distributions, energy, and their JSON and CSV forms.
+//!
+//! Every part that counts (an SM, a memory partition) owns a [`Stats`]; the engine merges them in a fixed
+//! order, so the result does not depend on the number of threads. The JSON keys are the counter names of
+//! [`COUNTERS`] plus `ipc`, `stalls` (see [`Stall`]), `energy_pj` (by component) and `latency` (distributions).
+
+mod counters;
+mod energy;
+mod latency;
+mod stalls;
+
+pub use counters::{COUNTERS, CounterInfo, Counters};
+pub use energy::{EnergyTable, Price};
+pub use latency::Latency;
+pub use stalls::{STALLS, Stall, StallCounts};
+
+use serde_json::{Map, Value, json};
+
+/// Everything that one part of the machine, or the whole of it, has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Event counts.
+    pub counters: Counters,
+    /// Scheduler slots by cause.
+    pub stalls: StallCounts,
+    /// Issue to writeback of loads and atomics on global or local memory, in cycles.
+    pub load_latency: Latency,
+    /// Issue to writeback of everything else, in cycles.
+    pub alu_latency: Latency,
+    /// Time in the operand collector, in cycles.
+    pub collection: Latency,
+}
+
+impl Stats {
+    /// Adds another part's statistics.
+    pub fn merge(&mut self, other: &Stats) {
+        self.counters.merge(&other.counters);
+        self.stalls.merge(&other.stalls);
+        self.load_latency.merge(&other.load_latency);
+        self.alu_latency.merge(&other.alu_latency);
+        self.collection.merge(&other.collection);
+    }
+
+    /// The JSON object of these statistics under an energy table.
+    #[must_use]
+    pub fn to_json(&self, energy: &EnergyTable) -> Value {
+        let mut object = Map::new();
+        self.counters.write_json(&mut object);
+        object.insert("ipc".into(), self.counters.ipc().into());
+        object.insert("stalls".into(), self.stalls.to_json());
+        object.insert("energy_pj".into(), energy.to_json(&self.counters));
+        object.insert(
+            "latency".into(),
+            json!({
+                "load_issue_to_writeback": self.load_latency.to_json(),
+                "alu_issue_to_writeback": self.alu_latency.to_json(),
+                "operand_collection": self.collection.to_json(),
+            }),
+        );
+        Value::Object(object)
+    }
+
+    /// CSV header of [`Stats::csv_row`].
+    #[must_use]
+    pub fn csv_header() -> Vec<String> {
+        let counters = COUNTERS.iter().map(|row| row.name.to_owned());
+        let stalls = Stall::ALL.iter().map(|cause| format!("stall_{}", cause.name()));
+        counters.chain(["ipc".to_owned()]).chain(stalls).collect()
+    }
+
+    /// Values under [`Stats::csv_header`].
+    #[must_use]
+    pub fn csv_row(&self) -> Vec<String> {
+        let counters = self.counters.values().into_iter().map(|value| value.to_string());
+        let stalls = Stall::ALL.iter().map(|cause| self.stalls.get(*cause).to_string());
+        counters.chain([format!("{:.6}", self.counters.ipc())]).chain(stalls).collect()
+    }
+}

@@ -1,1 +1,29 @@
-//! Workloads and references.
+//! Warplab's bundled workloads and their references: which kernels there are, where their files lie, what
+//! each manifest's buffers hold before a run and what they must hold after it, computed on the CPU.
+//!
+//! Nothing here depends on the emulator, and the launch manifests are read by a reader of this crate's own, so
+//! that the end-to-end tests compare two independent roads to the same bytes.
+
+#[cfg(test)]
+mod consistency;
+pub mod element;
+pub mod expected;
+pub mod expression;
+pub mod init;
+pub mod manifest;
+mod reference;
+mod workload;
+
+pub use element::{Element, ElementType};
+pub use expected::{Expected, Tolerance};
+pub use manifest::{Manifest, ManifestError};
+pub use workload::{Workload, workloads};
+
+/// Contents of named buffers, as little-endian bytes.
+pub type Buffers = std::collections::BTreeMap<String, Vec<u8>>;
+
+/// Values of a manifest's named integers.
+pub type Scalars = std::collections::BTreeMap<String, i64>;
+
+/// What the output buffers of a workload must hold after a run.
+pub type Outputs = std::collections::BTreeMap<String, Expected>;

@@ -1,0 +1,160 @@
+//! Tests that every bundled workload is consistent with itself: its manifests launch kernels that its PTX has,
+//! with the parameters that they take, and carry the checksums that the references compute.
+
+use crate::element::ElementType;
+use crate::expression::evaluate;
+use crate::manifest::Argument;
+use crate::{Manifest, Workload, workloads};
+use std::path::Path;
+
+/// All workloads with all their manifests.
+fn manifests() -> Vec<(Workload, Manifest)> {
+    let with_manifests = |workload: Workload| {
+        let manifests = workload.load_manifests().unwrap_or_else(|error| panic!("{error}"));
+        manifests.into_iter().map(move |manifest| (workload, manifest))
+    };
+    workloads().into_iter().flat_map(with_manifests).collect()
+}
+
+#[test]
+fn every_folder_is_a_workload_with_all_its_files() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(root.join("workloads")).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders: Vec<_> =
+        entries.filter(|path| path.is_dir()).map(|path| path.file_name().unwrap().to_owned()).collect();
+    folders.sort();
+    let names: Vec<_> = workloads().iter().map(|workload| workload.name).collect();
+    assert_eq!(folders, names);
+
+    for workload in workloads() {
+        let mut manifests: Vec<_> = std::fs::read_dir(root.join(workload.folder()))
+            .unwrap()
+            .map(|entry| workload.folder().join(entry.unwrap().file_name()))
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .collect();
+        manifests.sort();
+        assert_eq!(manifests, workload.manifests());
+        assert!(root.join(workload.source()).is_file() && root.join(workload.ptx()).is_file());
+    }
+}
+
+#[test]
+fn manifests_carry_the_checksums_of_the_references() {
+    for (workload, manifest) in manifests() {
+        let inputs = manifest.inputs(&manifest.scalars).unwrap_or_else(|error| panic!("{error}"));
+        let outputs = workload.expected(&inputs, &manifest.scalars);
+        let place = manifest.path.display();
+        for buffer in &manifest.buffers {
+            let expected = outputs.get(&buffer.name);
+            let checksum = expected.and_then(crate::Expected::checksum);
+            assert_eq!(
+                buffer.checksum, checksum,
+                "{place}: buffer {} (bin `checksums` writes them)",
+                buffer.name
+            );
+            if let Some(expected) = expected {
+                assert_eq!(expected.element, buffer.element, "{place}: type of {}", buffer.name);
+                assert_eq!(
+                    expected.bytes.len(),
+                    inputs[&buffer.name].len(),
+                    "{place}: size of {}",
+                    buffer.name
+                );
+            }
+        }
+        for name in outputs.keys() {
+            assert!(inputs.contains_key(name), "{place}: no buffer {name}");
+        }
+    }
+}
+
+#[test]
+fn every_output_differs_from_its_input() {
+    // A workload whose kernels did nothing must not pass; buffers that end as they began are named here.
+    let unchanged = [("bfs", "frontier"), ("bfs", "next")];
+    for (workload, manifest) in manifests() {
+        let inputs = manifest.inputs(&manifest.scalars).unwrap();
+        for (name, expected) in workload.expected(&inputs, &manifest.scalars) {
+            let same = expected.bytes == inputs[&name];
+            assert_eq!(
+                same,
+                unchanged.contains(&(workload.name, name.as_str())),
+                "{}: {name}",
+                workload.name
+            );
+        }
+    }
+}
+
+/// Parameter types of the entry `kernel`, as the PTX declares them.
+fn parameters(ptx: &str, kernel: &str) -> Option<Vec<String>> {
+    let start = ptx.find(&format!(".visible .entry {kernel}("))?;
+    let list = &ptx[start..start + ptx[start..].find(')')?];
+    Some(list.split(".param .").skip(1).map(|rest| rest[..rest.find(' ').unwrap()].to_owned()).collect())
+}
+
+#[test]
+fn launches_fit_the_kernels_that_they_name() {
+    for (_, manifest) in manifests() {
+        let ptx = std::fs::read_to_string(&manifest.ptx).unwrap();
+        for (number, launch) in manifest.launches.iter().enumerate() {
+            let place = format!("{}, launch {number}", manifest.path.display());
+            let parameters =
+                parameters(&ptx, &launch.kernel).unwrap_or_else(|| panic!("{place}: no such kernel"));
+            assert_eq!(parameters.len(), launch.args.len(), "{place}: arguments");
+            for (parameter, argument) in parameters.iter().zip(&launch.args) {
+                check_argument(&manifest, parameter, argument, &place);
+            }
+            let size = |text: &String| evaluate(text, &manifest.scalars).unwrap();
+            let threads: i64 = launch.block.iter().map(size).product();
+            assert!((1..=1024).contains(&threads), "{place}: {threads} threads");
+            assert!(launch.grid.iter().map(size).all(|blocks| blocks > 0), "{place}: empty grid");
+            assert!((0..=48 * 1024).contains(&size(&launch.shared)), "{place}: shared memory");
+        }
+    }
+}
+
+fn check_argument(manifest: &Manifest, parameter: &str, argument: &Argument, place: &str) {
+    match argument {
+        Argument::Pointer { buffer, element } => {
+            assert_eq!(parameter, "u64", "{place}: {argument:?}");
+            let buffer = manifest.buffers.iter().find(|b| b.name == *buffer);
+            let buffer = buffer.unwrap_or_else(|| panic!("{place}: no buffer for {argument:?}"));
+            let len = evaluate(&buffer.len, &manifest.scalars).unwrap();
+            assert!(
+                (0..len).contains(&evaluate(element, &manifest.scalars).unwrap()),
+                "{place}: {argument:?}"
+            );
+        }
+        Argument::Scalar { element, value } => {
+            let declared = match element {
+                ElementType::F32 => "f32",
+                ElementType::F64 => "f64",
+                // nvcc declares integer parameters as unsigned, whatever they are.
+                other => ["u8", "u16", "u32", "u64"][other.bytes().trailing_zeros() as usize],
+            };
+            assert_eq!(parameter, declared, "{place}: {argument:?}");
+            if !declared.starts_with('f') {
+                evaluate(value, &manifest.scalars).unwrap_or_else(|what| panic!("{place}: {what}"));
+            }
+        }
+    }
+}
+
+/// Launch lists that are written out for one size must be complete for the size that the manifest states.
+#[test]
+fn written_out_launches_match_their_sizes() {
+    for (workload, manifest) in manifests() {
+        let launches = manifest.launches.len() as i64;
+        let wanted = match workload.name {
+            "gaussian" => 2 + 2 * (manifest.scalars["n"] - 1),
+            "bitonic" => {
+                let stages = i64::from((manifest.scalars["n"] / 1024).trailing_zeros());
+                1 + stages + stages * (stages + 1) / 2
+            }
+            "bfs" => 1 + 2 * 12,
+            _ => continue,
+        };
+        assert_eq!(launches, wanted, "{}", workload.name);
+    }
+}

@@ -1,0 +1,82 @@
+//! References: what each workload's output buffers must hold, computed on the CPU in the plainest way. Where a
+//! kernel's rounding is reproducible, a reference keeps its order of operations and its fused multiply-adds;
+//! where it is not, it calculates in double precision and states a bound.
+
+use crate::element::{Element, decode};
+use crate::{Buffers, Scalars};
+
+pub mod backprop;
+pub mod bfs;
+pub mod bitonic;
+pub mod blackscholes;
+pub mod compact;
+pub mod convolution;
+pub mod dct8x8;
+pub mod gaussian;
+pub mod hash64;
+pub mod histogram;
+pub mod hotspot;
+pub mod jacobi;
+pub mod mandelbrot;
+pub mod matmul_naive;
+pub mod matmul_tiled;
+pub mod median;
+pub mod nbody;
+pub mod pathfinder;
+pub mod reduction;
+pub mod sad;
+pub mod scan;
+pub mod spmv;
+pub mod transpose;
+pub mod vectoradd;
+
+/// What a run starts from: contents of all buffers and values of all scalars.
+pub struct Case<'a> {
+    buffers: &'a Buffers,
+    scalars: &'a Scalars,
+}
+
+impl<'a> Case<'a> {
+    /// A run that starts from `buffers` with `scalars`.
+    pub fn new(buffers: &'a Buffers, scalars: &'a Scalars) -> Self {
+        Self { buffers, scalars }
+    }
+
+    /// The elements of a buffer before the run.
+    ///
+    /// # Panics
+    /// If there is no such buffer.
+    pub fn buffer<T: Element>(&self, name: &str) -> Vec<T> {
+        decode(self.buffers.get(name).unwrap_or_else(|| panic!("the workload has a buffer `{name}`")))
+    }
+
+    /// The value of a scalar.
+    ///
+    /// # Panics
+    /// If there is no such scalar.
+    pub fn scalar(&self, name: &str) -> i64 {
+        *self.scalars.get(name).unwrap_or_else(|| panic!("the workload has a scalar `{name}`"))
+    }
+
+    /// The value of a scalar that is a size.
+    ///
+    /// # Panics
+    /// If there is no such scalar or it is negative.
+    pub fn size(&self, name: &str) -> usize {
+        let value = self.scalar(name);
+        usize::try_from(value).unwrap_or_else(|_| panic!("scalar `{name}` is a size, not {value}"))
+    }
+}
+
+/// Sum of a power-of-two number of values as a tree that folds the upper half onto the lower, down to one.
+fn fold_halves(mut values: Vec<f32>) -> f32 {
+    assert!(values.len().is_power_of_two(), "{} values cannot be folded in halves", values.len());
+    while values.len() > 1 {
+        let upper = values.split_off(values.len() / 2);
+        values.iter_mut().zip(upper).for_each(|(low, high)| *low += high);
+    }
+    values[0]
+}
+
+#[cfg(test)]
+mod testing;

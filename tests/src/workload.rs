@@ -1,0 +1,95 @@
+//! The list of bundled workloads: name, files and reference of each. A new workload is a folder under
+//! workloads/, a file under reference/ and one row here.
+
+use crate::reference::{self, Case};
+use crate::{Buffers, Manifest, ManifestError, Outputs, Scalars};
+use std::path::{Path, PathBuf};
+
+/// A bundled workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// Its name, which is that of its folder, its sources and its default manifest.
+    pub name: &'static str,
+    /// Names of its manifests without extension, the default one first.
+    variants: &'static [&'static str],
+    reference: fn(&Case) -> Outputs,
+}
+
+impl Workload {
+    /// Folder of the workload, relative to the crate's manifest directory.
+    pub fn folder(&self) -> PathBuf {
+        Path::new("workloads").join(self.name)
+    }
+
+    /// The CUDA C++ source, relative to the crate's manifest directory.
+    pub fn source(&self) -> PathBuf {
+        self.folder().join(self.name).with_extension("cu")
+    }
+
+    /// The PTX that nvcc made of the source, relative to the crate's manifest directory.
+    pub fn ptx(&self) -> PathBuf {
+        self.folder().join(self.name).with_extension("ptx")
+    }
+
+    /// The launch manifests, relative to the crate's manifest directory, the default one first.
+    pub fn manifests(&self) -> Vec<PathBuf> {
+        self.variants.iter().map(|name| self.folder().join(name).with_extension("toml")).collect()
+    }
+
+    /// Reads the launch manifests in the order of [`Workload::manifests`].
+    ///
+    /// # Errors
+    /// If one of them cannot be read.
+    pub fn load_manifests(&self) -> Result<Vec<Manifest>, ManifestError> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        self.manifests().iter().map(|path| Manifest::load(&root.join(path))).collect()
+    }
+
+    /// What the output buffers hold after all launches of a manifest, given what all buffers held before and
+    /// the values of the scalars. Scalar arguments that are literals in the manifest are constants here.
+    ///
+    /// # Panics
+    /// If a buffer or scalar of the workload's manifest is missing or shorter than the manifest makes it.
+    pub fn expected(&self, inputs: &Buffers, scalars: &Scalars) -> Outputs {
+        (self.reference)(&Case::new(inputs, scalars))
+    }
+}
+
+/// All bundled workloads, in alphabetical order.
+pub fn workloads() -> Vec<Workload> {
+    macro_rules! list {
+        ($($name:ident [$($variant:ident),*]),+ $(,)?) => {
+            vec![$(Workload {
+                name: stringify!($name),
+                variants: &[stringify!($name) $(, stringify!($variant))*],
+                reference: reference::$name::expected,
+            }),+]
+        };
+    }
+    list![
+        backprop [],
+        bfs [],
+        bitonic [],
+        blackscholes [],
+        compact [],
+        convolution [],
+        dct8x8 [],
+        gaussian [],
+        hash64 [],
+        histogram [],
+        hotspot [],
+        jacobi [],
+        mandelbrot [],
+        matmul_naive [matmul_naive_32],
+        matmul_tiled [matmul_tiled_16],
+        median [],
+        nbody [],
+        pathfinder [],
+        reduction [],
+        sad [],
+        scan [],
+        spmv [],
+        transpose [],
+        vectoradd [],
+    ]
+}

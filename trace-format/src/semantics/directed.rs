@@ -1,9 +1,9 @@
 //! Arithmetic in the directed rounding modes, through a soft-float library: rare enough that exactness
 //! matters and speed does not.
 
-use super::WARP_SIZE;
 use super::double::{Doubles, INVALID};
 use super::warp::Row;
+use super::{WARP_SIZE, float};
 use crate::isa::Rnd;
 use rustc_apfloat::ieee::{Double, Single};
 use rustc_apfloat::{Float, Round};
@@ -34,23 +34,33 @@ fn double_result(value: Double, operands: &[f64]) -> f64 {
     }
 }
 
+fn finish(value: Single, ftz: bool, sat: bool) -> u32 {
+    let v = f32::from_bits(value.to_bits() as u32);
+    match (ftz, sat) {
+        (false, false) => float::finish::<false, false>(v),
+        (true, false) => float::finish::<true, false>(v),
+        (false, true) => float::finish::<false, true>(v),
+        (true, true) => float::finish::<true, true>(v),
+    }
+}
+
 /// a + b in a directed mode.
 #[inline(never)]
-pub(super) fn add(rnd: Rnd, a: &Row, b: &Row) -> Row {
-    Row::from_fn(|l| single(a.0[l]).add_r(single(b.0[l]), round(rnd)).value.to_bits() as u32)
+pub(super) fn add(rnd: Rnd, a: &Row, b: &Row, ftz: bool, sat: bool) -> Row {
+    Row::from_fn(|l| finish(single(a.0[l]).add_r(single(b.0[l]), round(rnd)).value, ftz, sat))
 }
 
 /// a * b in a directed mode.
 #[inline(never)]
-pub(super) fn mul(rnd: Rnd, a: &Row, b: &Row) -> Row {
-    Row::from_fn(|l| single(a.0[l]).mul_r(single(b.0[l]), round(rnd)).value.to_bits() as u32)
+pub(super) fn mul(rnd: Rnd, a: &Row, b: &Row, ftz: bool, sat: bool) -> Row {
+    Row::from_fn(|l| finish(single(a.0[l]).mul_r(single(b.0[l]), round(rnd)).value, ftz, sat))
 }
 
 /// a * b + c in a directed mode, rounded once.
 #[inline(never)]
-pub(super) fn fma(rnd: Rnd, a: &Row, b: &Row, c: &Row) -> Row {
+pub(super) fn fma(rnd: Rnd, a: &Row, b: &Row, c: &Row, ftz: bool, sat: bool) -> Row {
     Row::from_fn(|l| {
-        single(a.0[l]).mul_add_r(single(b.0[l]), single(c.0[l]), round(rnd)).value.to_bits() as u32
+        finish(single(a.0[l]).mul_add_r(single(b.0[l]), single(c.0[l]), round(rnd)).value, ftz, sat)
     })
 }
 
@@ -78,7 +88,7 @@ pub(super) fn dfma(rnd: Rnd, a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
 /// A double rounded to single in any mode.
 pub(super) fn narrow(rnd: Rnd, v: f64) -> u32 {
     if v.is_nan() {
-        return super::float::CANONICAL_NAN;
+        return float::CANONICAL_NAN;
     }
     let nearest = v as f32;
     let exact = f64::from(nearest);

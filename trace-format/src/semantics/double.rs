@@ -33,42 +33,60 @@ pub(super) fn split(v: &Doubles) -> (Row, Row) {
     (low, high)
 }
 
+/// A double-precision source: two rows and the bit masks that its modifiers amount to.
+#[derive(Clone, Copy)]
+pub(super) struct Double<'a> {
+    low: &'a Row,
+    high: &'a Row,
+    keep: u32,
+    flip: u32,
+}
+
+impl<'a> Double<'a> {
+    #[inline(always)]
+    pub(super) fn new(low: &'a Row, high: &'a Row, neg: bool, abs: bool) -> Double<'a> {
+        let keep = if abs { 0x7FFF_FFFF } else { u32::MAX };
+        Double { low, high, keep, flip: if neg { 0x8000_0000 } else { 0 } }
+    }
+
+    /// The lane's value with modifiers applied.
+    #[inline(always)]
+    pub(super) fn lane(&self, l: usize) -> f64 {
+        let high = (self.high.0[l] & self.keep) ^ self.flip;
+        f64::from_bits(u64::from(self.low.0[l]) | u64::from(high) << 32)
+    }
+
+    /// Every lane's value.
+    #[inline(always)]
+    pub(super) fn resolve(&self) -> Doubles {
+        let mut out = [0.0; WARP_SIZE];
+        for l in 0..WARP_SIZE {
+            out[l] = self.lane(l);
+        }
+        out
+    }
+}
+
 /// The NaN result for a list of operands, given that the raw result is NaN.
 #[inline(always)]
-fn nan_of(operands: &[f64]) -> f64 {
+fn nan_of(operands: [f64; 3]) -> u64 {
     let mut bits = INVALID;
     for v in operands.iter().rev() {
         bits = if v.is_nan() { v.to_bits() | QUIET } else { bits };
     }
-    f64::from_bits(bits)
+    bits
 }
 
+/// Lane-wise arithmetic to nearest; a third operand that is not used must not be NaN.
 #[inline(always)]
-pub(super) fn add(a: &Doubles, b: &Doubles) -> Doubles {
-    let mut out = [0.0; WARP_SIZE];
+pub(super) fn arithmetic(s: [Double<'_>; 3], op: impl Fn(f64, f64, f64) -> f64) -> (Row, Row) {
+    let (mut low, mut high) = (Row::ZERO, Row::ZERO);
     for l in 0..WARP_SIZE {
-        let r = a[l] + b[l];
-        out[l] = if r.is_nan() { nan_of(&[a[l], b[l]]) } else { r };
+        let v = [s[0].lane(l), s[1].lane(l), s[2].lane(l)];
+        let r = op(v[0], v[1], v[2]);
+        let bits = if r.is_nan() { nan_of(v) } else { r.to_bits() };
+        low.0[l] = bits as u32;
+        high.0[l] = (bits >> 32) as u32;
     }
-    out
-}
-
-#[inline(always)]
-pub(super) fn mul(a: &Doubles, b: &Doubles) -> Doubles {
-    let mut out = [0.0; WARP_SIZE];
-    for l in 0..WARP_SIZE {
-        let r = a[l] * b[l];
-        out[l] = if r.is_nan() { nan_of(&[a[l], b[l]]) } else { r };
-    }
-    out
-}
-
-#[inline(always)]
-pub(super) fn fma(a: &Doubles, b: &Doubles, c: &Doubles) -> Doubles {
-    let mut out = [0.0; WARP_SIZE];
-    for l in 0..WARP_SIZE {
-        let r = a[l].mul_add(b[l], c[l]);
-        out[l] = if r.is_nan() { nan_of(&[a[l], b[l], c[l]]) } else { r };
-    }
-    out
+    (low, high)
 }

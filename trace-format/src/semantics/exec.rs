@@ -2,7 +2,7 @@
 //! semantics, compiled once per vector level of the host.
 
 use super::code::{Code, ExecInst, PredRef, SrcRow};
-use super::warp::{Row, Warp};
+use super::warp::{Row, Warp, blend};
 use super::{FULL_MASK, WARP_SIZE, convert, directed, double, float, int, lanes, mufu};
 use crate::isa::{AddrMode, IntTy, Op, Pc, Rnd, Sign, SpecialReg, VoteMode};
 
@@ -129,40 +129,33 @@ fn logic_src(warp: &Warp, s: SrcRow) -> Row {
     if s.neg { int::map1(&row, |x| !x) } else { row }
 }
 
-/// A single-precision source with its modifiers applied.
+/// A single-precision source with its modifiers.
 #[inline(always)]
-fn float_src(warp: &Warp, s: SrcRow, ftz: bool) -> Row {
-    let mut row = *warp.row(s.row);
-    if s.abs {
-        row = int::map1(&row, |x| x & 0x7FFF_FFFF);
-    }
-    if s.neg {
-        row = int::map1(&row, |x| x ^ 0x8000_0000);
-    }
-    float::flush_row(row, ftz)
+fn float_src(warp: &Warp, s: SrcRow) -> float::Single<'_> {
+    float::Single::new(warp.row(s.row), s.neg, s.abs)
 }
 
-/// A double-precision source with its modifiers applied.
+/// A double-precision source with its modifiers.
 #[inline(always)]
-fn double_src(warp: &Warp, s: SrcRow) -> double::Doubles {
-    double::join(warp.row(s.row), warp.row(s.row + 1), s.neg, s.abs)
+fn double_src(warp: &Warp, s: SrcRow) -> double::Double<'_> {
+    double::Double::new(warp.row(s.row), warp.row(s.row + 1), s.neg, s.abs)
+}
+
+/// A double-precision zero in every lane, for operations of two operands.
+#[inline(always)]
+fn double_zero(_: &Warp) -> double::Double<'_> {
+    double::Double::new(&Row::ZERO, &Row::ZERO, false, false)
 }
 
 #[inline(always)]
 fn put(warp: &mut Warp, inst: &ExecInst, value: &Row, exec: u32) {
-    warp.write_row(inst.dst, value, exec);
+    blend(&mut warp.rows[usize::from(inst.dst)], value, exec);
 }
 
 #[inline(always)]
 fn put_pair(warp: &mut Warp, inst: &ExecInst, low: &Row, high: &Row, exec: u32) {
-    warp.write_row(inst.dst, low, exec);
-    warp.write_row(inst.dst + 1, high, exec);
-}
-
-#[inline(always)]
-fn put_double(warp: &mut Warp, inst: &ExecInst, value: &double::Doubles, exec: u32) {
-    let (low, high) = double::split(value);
-    put_pair(warp, inst, &low, &high, exec);
+    blend(&mut warp.rows[usize::from(inst.dst)], low, exec);
+    blend(&mut warp.rows[usize::from(inst.dst) + 1], high, exec);
 }
 
 #[inline(always)]
@@ -239,22 +232,34 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Mufu { .. } => single_precision(inst, warp, exec),
         Op::Dadd { rnd } => {
             let (a, b) = (double_src(warp, s0), double_src(warp, s1));
-            let r = if rnd == Rnd::Rn { double::add(&a, &b) } else { directed::dadd(rnd, &a, &b) };
-            put_double(warp, inst, &r, exec);
+            let r = if rnd == Rnd::Rn {
+                double::arithmetic([a, b, double_zero(warp)], |x, y, _| x + y)
+            } else {
+                double::split(&directed::dadd(rnd, &a.resolve(), &b.resolve()))
+            };
+            put_pair(warp, inst, &r.0, &r.1, exec);
         }
         Op::Dmul { rnd } => {
             let (a, b) = (double_src(warp, s0), double_src(warp, s1));
-            let r = if rnd == Rnd::Rn { double::mul(&a, &b) } else { directed::dmul(rnd, &a, &b) };
-            put_double(warp, inst, &r, exec);
+            let r = if rnd == Rnd::Rn {
+                double::arithmetic([a, b, double_zero(warp)], |x, y, _| x * y)
+            } else {
+                double::split(&directed::dmul(rnd, &a.resolve(), &b.resolve()))
+            };
+            put_pair(warp, inst, &r.0, &r.1, exec);
         }
         Op::Dfma { rnd } => {
             let (a, b, c) = (double_src(warp, s0), double_src(warp, s1), double_src(warp, s2));
-            let r = if rnd == Rnd::Rn { double::fma(&a, &b, &c) } else { directed::dfma(rnd, &a, &b, &c) };
-            put_double(warp, inst, &r, exec);
+            let r = if rnd == Rnd::Rn {
+                double::arithmetic([a, b, c], f64::mul_add)
+            } else {
+                double::split(&directed::dfma(rnd, &a.resolve(), &b.resolve(), &c.resolve()))
+            };
+            put_pair(warp, inst, &r.0, &r.1, exec);
         }
         Op::Dsetp { cmp, bop } => {
             let (a, b) = (double_src(warp, s0), double_src(warp, s1));
-            let m = float::compare(cmp, |l| a[l], |l| b[l]);
+            let m = float::compare(cmp, |l| a.lane(l), |l| b.lane(l));
             put_compare(warp, inst, bop, m, exec);
         }
         Op::F2f { .. } | Op::F2i { .. } | Op::I2f { .. } | Op::Frnd { .. } | Op::I2i { .. } => {
@@ -334,32 +339,43 @@ fn single_precision(inst: &ExecInst, warp: &mut Warp, exec: u32) {
     let [s0, s1, s2] = inst.src;
     match inst.op {
         Op::Fadd { rnd, ftz, sat } => {
-            let (a, b) = (float_src(warp, s0, ftz.0), float_src(warp, s1, ftz.0));
-            let r = if rnd == Rnd::Rn { float::add(&a, &b) } else { directed::add(rnd, &a, &b) };
-            put(warp, inst, &float::finish(r, ftz.0, sat.0), exec);
+            let (a, b) = (float_src(warp, s0), float_src(warp, s1));
+            let r = if rnd == Rnd::Rn {
+                float::arithmetic([a, b, b], ftz.0, sat.0, |x, y, _| x + y)
+            } else {
+                directed::add(rnd, &a.resolve(ftz.0), &b.resolve(ftz.0), ftz.0, sat.0)
+            };
+            put(warp, inst, &r, exec);
         }
         Op::Fmul { rnd, ftz, sat } => {
-            let (a, b) = (float_src(warp, s0, ftz.0), float_src(warp, s1, ftz.0));
-            let r = if rnd == Rnd::Rn { float::mul(&a, &b) } else { directed::mul(rnd, &a, &b) };
-            put(warp, inst, &float::finish(r, ftz.0, sat.0), exec);
+            let (a, b) = (float_src(warp, s0), float_src(warp, s1));
+            let r = if rnd == Rnd::Rn {
+                float::arithmetic([a, b, b], ftz.0, sat.0, |x, y, _| x * y)
+            } else {
+                directed::mul(rnd, &a.resolve(ftz.0), &b.resolve(ftz.0), ftz.0, sat.0)
+            };
+            put(warp, inst, &r, exec);
         }
         Op::Ffma { rnd, ftz, sat } => {
-            let (a, b, c) =
-                (float_src(warp, s0, ftz.0), float_src(warp, s1, ftz.0), float_src(warp, s2, ftz.0));
-            let r = if rnd == Rnd::Rn { float::fma(&a, &b, &c) } else { directed::fma(rnd, &a, &b, &c) };
-            put(warp, inst, &float::finish(r, ftz.0, sat.0), exec);
+            let (a, b, c) = (float_src(warp, s0), float_src(warp, s1), float_src(warp, s2));
+            let r = if rnd == Rnd::Rn {
+                float::arithmetic([a, b, c], ftz.0, sat.0, f32::mul_add)
+            } else {
+                directed::fma(rnd, &a.resolve(ftz.0), &b.resolve(ftz.0), &c.resolve(ftz.0), ftz.0, sat.0)
+            };
+            put(warp, inst, &r, exec);
         }
         Op::Fmnmx { max, ftz, nan } => {
-            let (a, b) = (float_src(warp, s0, ftz.0), float_src(warp, s1, ftz.0));
+            let (a, b) = (float_src(warp, s0).resolve(ftz.0), float_src(warp, s1).resolve(ftz.0));
             put(warp, inst, &float::min_max(&a, &b, max.0, nan.0), exec);
         }
         Op::Fsetp { cmp, ftz, bop } => {
-            let (a, b) = (float_src(warp, s0, ftz.0), float_src(warp, s1, ftz.0));
+            let (a, b) = (float_src(warp, s0).resolve(ftz.0), float_src(warp, s1).resolve(ftz.0));
             let m = float::compare(cmp, |l| float::f(a.0[l]), |l| float::f(b.0[l]));
             put_compare(warp, inst, bop, m, exec);
         }
         Op::Fset { cmp, ftz, bop, bf } => {
-            let (a, b) = (float_src(warp, s0, ftz.0), float_src(warp, s1, ftz.0));
+            let (a, b) = (float_src(warp, s0).resolve(ftz.0), float_src(warp, s1).resolve(ftz.0));
             let m = float::compare(cmp, |l| float::f(a.0[l]), |l| float::f(b.0[l]));
             let m = combine(bop, m, read_pred(warp, inst.psrc[0]));
             let on = if bf.0 { 0x3F80_0000 } else { u32::MAX };
@@ -370,7 +386,7 @@ fn single_precision(inst: &ExecInst, warp: &mut Warp, exec: u32) {
             warp.write_pred(inst.pdst[0], m, exec);
         }
         Op::Mufu { func, ftz } => {
-            let a = float_src(warp, s0, false);
+            let a = float_src(warp, s0).resolve(false);
             put(warp, inst, &mufu::apply(func, &a, ftz.0), exec);
         }
         _ => {}

@@ -21,15 +21,40 @@ pub(super) fn flush(x: u32) -> u32 {
     if x & 0x7F80_0000 == 0 { x & 0x8000_0000 } else { x }
 }
 
-/// Flushes every lane when asked to.
-#[inline(always)]
-pub(super) fn flush_row(mut row: Row, ftz: bool) -> Row {
-    if ftz {
-        for l in 0..WARP_SIZE {
-            row.0[l] = flush(row.0[l]);
+/// A single-precision source: a row and the bit masks that its absolute value and negation amount to.
+#[derive(Clone, Copy)]
+pub(super) struct Single<'a> {
+    row: &'a Row,
+    keep: u32,
+    flip: u32,
+}
+
+impl<'a> Single<'a> {
+    #[inline(always)]
+    pub(super) fn new(row: &'a Row, neg: bool, abs: bool) -> Single<'a> {
+        Single {
+            row,
+            keep: if abs { 0x7FFF_FFFF } else { u32::MAX },
+            flip: if neg { 0x8000_0000 } else { 0 },
         }
     }
-    row
+
+    /// The lane's bits with modifiers applied.
+    #[inline(always)]
+    pub(super) fn lane<const FTZ: bool>(&self, l: usize) -> u32 {
+        let x = (self.row.0[l] & self.keep) ^ self.flip;
+        if FTZ { flush(x) } else { x }
+    }
+
+    /// The row with modifiers applied.
+    #[inline(always)]
+    pub(super) fn resolve(&self, ftz: bool) -> Row {
+        let mut out = Row::ZERO;
+        for l in 0..WARP_SIZE {
+            out.0[l] = if ftz { self.lane::<true>(l) } else { self.lane::<false>(l) };
+        }
+        out
+    }
 }
 
 /// Clamps to [0, 1]; NaN becomes +0.
@@ -45,44 +70,34 @@ pub(super) fn saturate(x: u32) -> u32 {
     }
 }
 
-/// Canonicalises NaN, flushes and saturates raw results.
+/// Canonicalises NaN, flushes and saturates one result.
 #[inline(always)]
-pub(super) fn finish(mut row: Row, ftz: bool, sat: bool) -> Row {
-    for l in 0..WARP_SIZE {
-        row.0[l] = if f(row.0[l]).is_nan() { CANONICAL_NAN } else { row.0[l] };
+pub(super) fn finish<const FTZ: bool, const SAT: bool>(v: f32) -> u32 {
+    let x = if v.is_nan() { CANONICAL_NAN } else { v.to_bits() };
+    let x = if FTZ { flush(x) } else { x };
+    if SAT { saturate(x) } else { x }
+}
+
+/// One loop over the lanes per combination of flushing and saturation, so that none of them branches inside.
+#[inline(always)]
+pub(super) fn arithmetic(s: [Single<'_>; 3], ftz: bool, sat: bool, op: impl Fn(f32, f32, f32) -> f32) -> Row {
+    match (ftz, sat) {
+        (false, false) => arithmetic_as::<false, false>(s, op),
+        (true, false) => arithmetic_as::<true, false>(s, op),
+        (false, true) => arithmetic_as::<false, true>(s, op),
+        (true, true) => arithmetic_as::<true, true>(s, op),
     }
-    row = flush_row(row, ftz);
-    if sat {
-        for l in 0..WARP_SIZE {
-            row.0[l] = saturate(row.0[l]);
-        }
-    }
-    row
 }
 
 #[inline(always)]
-pub(super) fn add(a: &Row, b: &Row) -> Row {
+fn arithmetic_as<const FTZ: bool, const SAT: bool>(
+    s: [Single<'_>; 3],
+    op: impl Fn(f32, f32, f32) -> f32,
+) -> Row {
     let mut out = Row::ZERO;
     for l in 0..WARP_SIZE {
-        out.0[l] = (f(a.0[l]) + f(b.0[l])).to_bits();
-    }
-    out
-}
-
-#[inline(always)]
-pub(super) fn mul(a: &Row, b: &Row) -> Row {
-    let mut out = Row::ZERO;
-    for l in 0..WARP_SIZE {
-        out.0[l] = (f(a.0[l]) * f(b.0[l])).to_bits();
-    }
-    out
-}
-
-#[inline(always)]
-pub(super) fn fma(a: &Row, b: &Row, c: &Row) -> Row {
-    let mut out = Row::ZERO;
-    for l in 0..WARP_SIZE {
-        out.0[l] = f(a.0[l]).mul_add(f(b.0[l]), f(c.0[l])).to_bits();
+        let r = op(f(s[0].lane::<FTZ>(l)), f(s[1].lane::<FTZ>(l)), f(s[2].lane::<FTZ>(l)));
+        out.0[l] = finish::<FTZ, SAT>(r);
     }
     out
 }

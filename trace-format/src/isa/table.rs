@@ -144,10 +144,20 @@ impl Kind {
         self.space().is_some()
     }
 
-    /// Whether the instruction ends a basic block: what follows may have another mask or program counter.
+    /// Whether the instruction ends a basic block: what follows may have another mask or program counter, or
+    /// may have to wait while other lanes of the warp go on (barriers and warp synchronisation).
     #[must_use]
     pub const fn ends_block(self) -> bool {
-        matches!(self, Kind::Branch | Kind::Call | Kind::Return | Kind::Exit | Kind::Trap)
+        matches!(
+            self,
+            Kind::Branch
+                | Kind::Call
+                | Kind::Return
+                | Kind::Exit
+                | Kind::Trap
+                | Kind::Barrier
+                | Kind::Sync
+        )
     }
 }
 

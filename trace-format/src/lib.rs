@@ -5,5 +5,8 @@
 //! Nothing here knows PTX, memory contents, scheduling or timing: loads are handed their values from outside,
 //! by the emulator's memory while recording and by the trace while replaying.
 
+pub mod container;
+pub mod encode;
 pub mod isa;
 pub mod semantics;
+pub mod writer;

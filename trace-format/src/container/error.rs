@@ -1,0 +1,92 @@
+//! What can go wrong with a trace file, told with the place and, where there is one, the remedy.
+
+use crate::encode::CodingError;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A place within the recorded program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place {
+    /// Launch, counted from 0.
+    pub launch: u32,
+    /// Thread block, linear index.
+    pub block: u64,
+    /// Warp within the block.
+    pub warp: u32,
+    /// Warp instructions executed before the place.
+    pub step: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "launch {}, block {}, warp {}, step {}", self.launch, self.block, self.warp, self.step)
+    }
+}
+
+/// Why a trace cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The operating system refused.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The refusal.
+        source: std::io::Error,
+    },
+    /// The file does not begin like a trace.
+    #[error("{}: not a Warplab trace; record one with `emu record`", .0.display())]
+    NotATrace(PathBuf),
+    /// The file was written by an incompatible version.
+    #[error("{}: trace format {found}, but this build reads format {supported}; record it again", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Version in the file.
+        found: u32,
+        /// Version of this build.
+        supported: u32,
+    },
+    /// A section of the file is damaged.
+    #[error("{}: damaged {section} at byte {offset}: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Which section.
+        section: &'static str,
+        /// Where it begins.
+        offset: u64,
+        /// What does not hold.
+        what: String,
+    },
+    /// The streams of a warp cannot be decoded.
+    #[error("{place}: {source}")]
+    Stream {
+        /// Where.
+        place: Place,
+        /// Why.
+        source: CodingError,
+    },
+    /// The streams of a warp decode, but not to what was recorded.
+    #[error("{place}: {what}")]
+    Mismatch {
+        /// Where.
+        place: Place,
+        /// What differs.
+        what: String,
+    },
+    /// The trace does not hold what was asked for.
+    #[error("{0}")]
+    Missing(String),
+    /// A recording does not keep to the rules of the writer.
+    #[error("recording refused: {0}")]
+    Refused(String),
+}
+
+impl TraceError {
+    pub(crate) fn io(path: &Path, action: &'static str, source: std::io::Error) -> TraceError {
+        TraceError::Io { path: path.to_path_buf(), action, source }
+    }
+}

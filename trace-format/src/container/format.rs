@@ -1,0 +1,180 @@
+//! Byte layout of a `.wtrace` file, all numbers little-endian.
+//!
+//! A 16-byte preamble ([`MAGIC`], format version, zero) is followed by records and a 32-byte footer. A record
+//! is a 24-byte head (tag, zero, payload length, XXH3-64 of the 16 bytes before it and the payload) and its
+//! payload. Tags are four letters; a reader skips unknown records whose first letter is lower-case and
+//! refuses others. The records: one `META`; each `KERN` and `LNCH` before its use; the `FRAM`s of a launch
+//! behind its `LNCH`; one `INDX`, to which the footer (its offset, the file's length, the XXH3-64 of both,
+//! [`END_MAGIC`]) points. A file without a valid footer was cut off and is read by walking its records.
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// First eight bytes of every trace.
+pub const MAGIC: [u8; 8] = *b"\x89WTRACE\n";
+/// Last eight bytes of every finished trace.
+pub const END_MAGIC: [u8; 8] = *b"WTRCEND\n";
+/// Version that this build writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// Bytes before the first record.
+pub const PREAMBLE_BYTES: usize = 16;
+/// Bytes of a record's head.
+pub const RECORD_HEAD_BYTES: usize = 24;
+/// Bytes of the footer.
+pub const FOOTER_BYTES: usize = 32;
+/// Largest section, before compression, that is written or believed.
+pub const MAX_SECTION_BYTES: usize = 256 << 20;
+
+/// Kind of a record.
+pub type Tag = [u8; 4];
+/// The trace's header: [`super::Header`].
+pub const META: Tag = *b"META";
+/// A machine kernel.
+pub const KERNEL: Tag = *b"KERN";
+/// A launch: [`super::LaunchRecord`].
+pub const LAUNCH: Tag = *b"LNCH";
+/// A run of thread blocks: [`super::frame`].
+pub const FRAME: Tag = *b"FRAM";
+/// The index: [`super::records::Index`].
+pub const INDEX: Tag = *b"INDX";
+
+/// The first bytes of a file.
+#[must_use]
+pub fn preamble() -> [u8; PREAMBLE_BYTES] {
+    let mut bytes = [0; PREAMBLE_BYTES];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    bytes
+}
+
+/// Head of a record with this payload.
+#[must_use]
+pub fn record_head(tag: Tag, payload: &[u8]) -> [u8; RECORD_HEAD_BYTES] {
+    let mut head = [0; RECORD_HEAD_BYTES];
+    head[..4].copy_from_slice(&tag);
+    head[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+    let hash = record_hash(&head, payload);
+    head[16..].copy_from_slice(&hash.to_le_bytes());
+    head
+}
+
+fn record_hash(head: &[u8], payload: &[u8]) -> u64 {
+    let mut hash = Xxh3::new();
+    hash.update(&head[..16]);
+    hash.update(payload);
+    hash.digest()
+}
+
+/// A record within a file.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordRef<'a> {
+    /// Kind.
+    pub tag: Tag,
+    /// Payload, unchecked until [`RecordRef::is_intact`].
+    pub payload: &'a [u8],
+    head: &'a [u8],
+}
+
+impl<'a> RecordRef<'a> {
+    /// The record at a byte offset, when head and payload lie within the file.
+    #[must_use]
+    pub fn at(file: &'a [u8], offset: u64) -> Option<RecordRef<'a>> {
+        let rest = file.get(usize::try_from(offset).ok()?..)?;
+        let head = rest.get(..RECORD_HEAD_BYTES)?;
+        let len = usize::try_from(word64(head, 8)?).ok()?;
+        let payload = rest[RECORD_HEAD_BYTES..].get(..len)?;
+        Some(RecordRef { tag: *head.first_chunk()?, payload, head })
+    }
+
+    /// Whether the hash fits the bytes.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        word64(self.head, 16) == Some(record_hash(self.head, self.payload))
+    }
+
+    /// Bytes of head and payload.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (RECORD_HEAD_BYTES + self.payload.len()) as u64
+    }
+}
+
+/// The footer of a file of this length, whose index record stands at an offset.
+#[must_use]
+pub fn footer(index_offset: u64, file_bytes: u64) -> [u8; FOOTER_BYTES] {
+    let mut bytes = [0; FOOTER_BYTES];
+    bytes[..8].copy_from_slice(&index_offset.to_le_bytes());
+    bytes[8..16].copy_from_slice(&file_bytes.to_le_bytes());
+    let hash = xxh3_64(&bytes[..16]);
+    bytes[16..24].copy_from_slice(&hash.to_le_bytes());
+    bytes[24..].copy_from_slice(&END_MAGIC);
+    bytes
+}
+
+/// Offset of the index record, when the file ends in a valid footer.
+#[must_use]
+pub fn index_offset(file: &[u8]) -> Option<u64> {
+    let footer = &file[file.len().checked_sub(FOOTER_BYTES)?..];
+    let valid = footer[24..] == END_MAGIC
+        && word64(footer, 16)? == xxh3_64(&footer[..16])
+        && word64(footer, 8)? == file.len() as u64;
+    if valid { word64(footer, 0) } else { None }
+}
+
+/// A 64-bit number at a byte offset.
+#[must_use]
+pub fn word64(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// A 32-bit number at a byte offset.
+#[must_use]
+pub fn word32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Compresses with one reusable context.
+pub struct Packer {
+    zstd: zstd::bulk::Compressor<'static>,
+    scratch: Vec<u8>,
+}
+
+impl Packer {
+    /// A packer at a zstd level.
+    ///
+    /// # Errors
+    /// When zstd cannot allocate its context or refuses the level.
+    pub fn new(level: i32) -> std::io::Result<Packer> {
+        Ok(Packer { zstd: zstd::bulk::Compressor::new(level)?, scratch: Vec::new() })
+    }
+
+    /// Appends the bytes, compressed when that makes them shorter, and returns how many were appended.
+    ///
+    /// # Errors
+    /// When zstd fails.
+    pub fn pack(&mut self, raw: &[u8], out: &mut Vec<u8>) -> std::io::Result<usize> {
+        self.scratch.clear();
+        self.scratch.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+        let packed = self.zstd.compress_to_buffer(raw, &mut self.scratch)?;
+        let shorter = if packed < raw.len() { &self.scratch[..] } else { raw };
+        out.extend_from_slice(shorter);
+        Ok(shorter.len())
+    }
+}
+
+/// The inverse of [`Packer::pack`], given the length before packing.
+///
+/// # Errors
+/// What does not hold, in words.
+pub fn unpack(stored: &[u8], raw_bytes: usize) -> Result<Vec<u8>, String> {
+    if raw_bytes > MAX_SECTION_BYTES {
+        return Err(format!("a section of {raw_bytes} bytes is larger than any that is written"));
+    }
+    if stored.len() == raw_bytes {
+        return Ok(stored.to_vec());
+    }
+    if stored.len() > raw_bytes {
+        return Err(format!("{} stored bytes for {raw_bytes}", stored.len()));
+    }
+    let raw = zstd::bulk::decompress(stored, raw_bytes).map_err(|e| format!("zstd: {e}"))?;
+    if raw.len() == raw_bytes { Ok(raw) } else { Err(format!("{} bytes instead of {raw_bytes}", raw.len())) }
+}

@@ -1,0 +1,123 @@
+//! What the records say besides frames: header, kernels, launches, index. Payloads are postcard, packed.
+
+use super::format::{MAX_SECTION_BYTES, Packer, Tag, unpack, word32};
+use super::frame::FrameHead;
+use crate::semantics::{Banks, Geometry};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Threads that a block can have.
+pub const MAX_THREADS_PER_BLOCK: u64 = 1024;
+/// Blocks that a grid can have: a bound far above what can be recorded.
+pub const MAX_BLOCKS: u64 = 1 << 40;
+
+/// What a trace is and what it can answer.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Header {
+    /// Program and version that recorded or imported the trace.
+    pub tool: String,
+    /// Whether every register value and address can be regenerated.
+    pub values: bool,
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Header { tool: concat!("warplab ", env!("CARGO_PKG_VERSION")).to_string(), values: true }
+    }
+}
+
+/// A named allocation, for people who read addresses.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BufferNote {
+    /// Name in the launch manifest.
+    pub name: String,
+    /// Device address.
+    pub address: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
+/// A kernel launch; launches are numbered in the order in which they ran.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LaunchRecord {
+    /// Index of the kernel.
+    pub kernel: u32,
+    /// Grid and block.
+    pub geometry: Geometry,
+    /// Dynamic shared memory, bytes per block.
+    pub dynamic_shared_bytes: u32,
+    /// Contents of the constant banks.
+    pub banks: Banks,
+    /// Allocations that the launch could reach.
+    pub buffers: Vec<BufferNote>,
+}
+
+impl LaunchRecord {
+    /// Checks that grid and block can be launched.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let product = |of: [u32; 3]| of.iter().try_fold(1u64, |p, &n| p.checked_mul(u64::from(n)));
+        match product(self.geometry.block) {
+            Some(1..=MAX_THREADS_PER_BLOCK) => {}
+            _ => return Err(format!("a block of {:?} threads cannot be launched", self.geometry.block)),
+        }
+        match product(self.geometry.grid) {
+            Some(1..=MAX_BLOCKS) => Ok(()),
+            _ => Err(format!("a grid of {:?} blocks cannot be launched", self.geometry.grid)),
+        }
+    }
+}
+
+/// Where a frame stands and what it holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FrameEntry {
+    /// Offset of its record.
+    pub offset: u64,
+    /// Bytes of the record.
+    pub bytes: u64,
+    /// The frame's own head.
+    pub head: FrameHead,
+}
+
+/// Where everything stands.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Index {
+    /// Records other than frames, in file order: tag and offset.
+    pub records: Vec<(Tag, u64)>,
+    /// Frames in file order.
+    pub frames: Vec<FrameEntry>,
+}
+
+/// Serialises and packs a value as a record's payload: its length before packing, then the packed bytes.
+///
+/// # Errors
+/// What does not work, in words.
+pub fn encode<T: Serialize>(value: &T, packer: &mut Packer) -> Result<Vec<u8>, String> {
+    pack(&postcard::to_stdvec(value).map_err(|e| e.to_string())?, packer)
+}
+
+/// Packs serialised bytes as a record's payload.
+///
+/// # Errors
+/// What does not work, in words.
+pub fn pack(raw: &[u8], packer: &mut Packer) -> Result<Vec<u8>, String> {
+    if raw.len() > MAX_SECTION_BYTES {
+        return Err(format!("{} bytes are more than a section can hold", raw.len()));
+    }
+    let mut payload = (raw.len() as u32).to_le_bytes().to_vec();
+    packer.pack(raw, &mut payload).map_err(|e| e.to_string())?;
+    Ok(payload)
+}
+
+/// The inverse of [`encode`].
+///
+/// # Errors
+/// What does not hold, in words.
+pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, String> {
+    let raw_bytes = word32(payload, 0).ok_or("it has no length")? as usize;
+    let raw = unpack(&payload[4..], raw_bytes)?;
+    let (value, rest) = postcard::take_from_bytes(&raw).map_err(|e| e.to_string())?;
+    if rest.is_empty() { Ok(value) } else { Err(format!("{} bytes too many", rest.len())) }
+}

@@ -1,0 +1,45 @@
+//! How a trace writes what it cannot derive: the path of a warp and the rows that came from outside it.
+//!
+//! [`plan`] says which instructions of a kernel have such rows. [`path`] codes basic-block entries with their
+//! active masks. [`encoder`] and [`decoder`] code rows as references into a pool of words ([`pool`]) that
+//! holds every word the block has loaded once, found again through [`dict`]; [`planes`] splits that pool into
+//! byte planes for the compressor. [`checksum`] folds every destination value into one word per warp.
+//! Nothing here allocates per instruction; what wraps these streams into files is in [`crate::container`].
+
+pub mod checksum;
+pub mod decoder;
+pub mod dict;
+pub mod encoder;
+pub mod path;
+pub mod plan;
+pub mod planes;
+pub mod pool;
+pub mod varint;
+
+/// Why a stream cannot be decoded: it is damaged, or it was written for another kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CodingError {
+    /// The stream ends inside an item.
+    #[error("the stream ends inside an item")]
+    Truncated,
+    /// A variable-length number has more than five bytes.
+    #[error("a variable-length number does not end")]
+    Overlong,
+    /// A token byte has no meaning.
+    #[error("token {0:#04x} has no meaning")]
+    UnknownToken(u8),
+    /// A row refers to words that the block never loaded.
+    #[error("a row refers to words that the block never loaded")]
+    DanglingReference,
+    /// A path enters a basic block that the kernel does not have.
+    #[error("the path enters basic block {0}, which the kernel does not have")]
+    UnknownBlock(u32),
+    /// A path enters a block with lanes that were not launched, or with none.
+    #[error("active mask {mask:#010x} is empty or leaves the launched lanes {launched:#010x}")]
+    BadMask {
+        /// The mask found.
+        mask: u32,
+        /// Lanes that hold threads.
+        launched: u32,
+    },
+}

@@ -1,0 +1,96 @@
+//! What recorder and reader must agree on about a kernel before the first byte: its basic blocks with their
+//! branch targets, and which instructions have rows that come from outside, each with a slot for the coder's
+//! memory of it.
+
+use crate::isa::{BlockId, Inst, Kind, MachineKernel, Pc};
+
+/// Rows from outside of one instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct External {
+    /// Slot of the first row; further rows follow.
+    pub slot: u32,
+    /// Destination registers whose rows are recorded, in order.
+    pub registers: u8,
+    /// Whether the first destination predicate is recorded too, as one more (uniform) row: its lane mask.
+    pub predicate: bool,
+}
+
+impl External {
+    /// Number of rows recorded per execution.
+    #[must_use]
+    pub const fn rows(self) -> u8 {
+        self.registers + self.predicate as u8
+    }
+}
+
+/// A basic block as path tokens see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlanBlock {
+    /// First instruction.
+    pub first: Pc,
+    /// One past the last.
+    pub end: Pc,
+    /// Block that its branch or call goes to; `u32::MAX` when it has none.
+    pub target: u32,
+}
+
+/// The facts of one kernel.
+#[derive(Clone, Debug)]
+pub struct KernelPlan {
+    /// Basic blocks in the order of [`crate::isa::Flow::blocks`].
+    pub blocks: Vec<PlanBlock>,
+    /// Rows from outside, by program counter.
+    pub externals: Vec<External>,
+    /// Number of slots.
+    pub slots: usize,
+}
+
+impl KernelPlan {
+    /// The facts of a checked kernel.
+    #[must_use]
+    pub fn of(kernel: &MachineKernel) -> KernelPlan {
+        let flow = kernel.flow();
+        let blocks = flow
+            .blocks()
+            .iter()
+            .map(|b| {
+                let last = &kernel.insts[b.end.index() - 1];
+                let jumps = matches!(last.kind(), Kind::Branch | Kind::Call);
+                let target = if jumps { flow.block_of(last.target).0 } else { u32::MAX };
+                PlanBlock { first: b.first, end: b.end, target }
+            })
+            .collect();
+        let mut slots = 0;
+        let externals = kernel
+            .insts
+            .iter()
+            .map(|inst| {
+                let external = External { slot: slots, ..external_rows(inst) };
+                slots += u32::from(external.rows());
+                external
+            })
+            .collect();
+        KernelPlan { blocks, externals, slots: slots as usize }
+    }
+
+    /// The block with an index.
+    #[must_use]
+    #[inline]
+    pub fn block(&self, id: BlockId) -> PlanBlock {
+        self.blocks[id.0 as usize]
+    }
+}
+
+/// Rows from outside of an instruction, without their slot.
+fn external_rows(inst: &Inst) -> External {
+    let outside = matches!(inst.kind(), Kind::Load(_) | Kind::Atomic(_) | Kind::External | Kind::Barrier);
+    if outside {
+        External {
+            slot: 0,
+            registers: inst.dst_span().map_or(0, |span| span.count),
+            predicate: inst.info().pred_dsts > 0 && !inst.pdst[0].is_true(),
+        }
+    } else {
+        External::default()
+    }
+}

@@ -1,0 +1,255 @@
+//! Writing traces while the program runs: [`TraceWriter`] for the file, [`LaunchWriter`] for one launch,
+//! [`BlockRecorder`] for the blocks that one emulator thread executes.
+//!
+//! Emulator threads hand finished blocks over in any order; a thread of the writer's own ([`sequencer`]) puts
+//! them in block order, packs them and writes. Who runs ahead of the oldest unfinished block waits, so that
+//! memory stays bounded. The file grows under the name `X.part` and takes its own name when it is complete;
+//! what a broken-off recording leaves can be opened under the `.part` name up to its last whole frame.
+//!
+//! ```no_run
+//! # use trace_format::writer::{TraceWriter, WriterOptions};
+//! # use trace_format::container::LaunchRecord;
+//! # fn record(kernel: &trace_format::isa::MachineKernel, launch: LaunchRecord, blocks: u64)
+//! # -> Result<(), trace_format::container::TraceError> {
+//! let mut writer = TraceWriter::create("app.wtrace".as_ref(), &WriterOptions::default())?;
+//! let kernel = writer.kernel(kernel)?;
+//! let run = writer.launch(LaunchRecord { kernel, ..launch })?;
+//! let mut recorder = run.recorder(); // one per thread
+//! for block in 0..blocks {
+//!     recorder.begin(block);
+//!     // execute the block: recorder.enter(..), recorder.externals(..), recorder.retire(..)
+//!     run.submit(&mut recorder)?;
+//! }
+//! run.finish()?;
+//! let summary = writer.finish()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod recorder;
+mod sequencer;
+
+pub(crate) use recorder::BlockPart;
+pub use recorder::BlockRecorder;
+
+use crate::container::format::Tag;
+use crate::container::{Header, LaunchRecord, TraceError, format};
+use crate::encode::plan::KernelPlan;
+use crate::encode::pool::MAX_WARPS_PER_BLOCK;
+use crate::isa::MachineKernel;
+use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
+use sequencer::{Message, Progress, Sequencer};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// How to write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WriterOptions {
+    /// What the trace says about itself.
+    pub header: Header,
+    /// zstd level of the frames.
+    pub zstd_level: i32,
+    /// Bytes of a frame before packing, about.
+    pub frame_bytes: usize,
+    /// Blocks that may be finished ahead of the oldest unfinished one.
+    pub blocks_ahead: u64,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        WriterOptions { header: Header::default(), zstd_level: 1, frame_bytes: 512 << 10, blocks_ahead: 32 }
+    }
+}
+
+/// What was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteSummary {
+    /// Size of the file.
+    pub file_bytes: u64,
+    /// Frames in it.
+    pub frames: u64,
+    /// Warp instructions recorded.
+    pub warp_instructions: u64,
+    /// Thread instructions recorded.
+    pub thread_instructions: u64,
+}
+
+/// A trace file being written.
+#[derive(Debug)]
+pub struct TraceWriter {
+    path: PathBuf,
+    part_path: PathBuf,
+    kernels: Vec<(MachineKernel, Arc<KernelPlan>)>,
+    launches: u32,
+    messages: Option<Sender<Message>>,
+    /// Emptied parts on their way back to the recorders.
+    empties: Receiver<BlockPart>,
+    progress: Arc<Progress>,
+    thread: Option<JoinHandle<Option<WriteSummary>>>,
+}
+
+impl TraceWriter {
+    /// Starts a trace; the file takes its name when [`TraceWriter::finish`] succeeds.
+    ///
+    /// # Errors
+    /// When the temporary file beside it cannot be written.
+    pub fn create(path: &Path, options: &WriterOptions) -> Result<TraceWriter, TraceError> {
+        let mut name = path.as_os_str().to_os_string();
+        name.push(".part");
+        let part_path = PathBuf::from(name);
+        let file = std::fs::File::create(&part_path).map_err(|e| TraceError::io(&part_path, "create", e))?;
+        let (messages, inbox) = bounded(16);
+        let (outbox, empties) = unbounded();
+        let progress = Arc::new(Progress::new(options.blocks_ahead));
+        let sequencer = Sequencer::new(part_path.clone(), file, options, outbox, progress.clone())?;
+        let thread = std::thread::Builder::new()
+            .name("trace-writer".into())
+            .spawn(move || sequencer.run(&inbox))
+            .map_err(|e| TraceError::io(&part_path, "start a thread for", e))?;
+        let mut writer = TraceWriter {
+            path: path.to_path_buf(),
+            part_path,
+            kernels: Vec::new(),
+            launches: 0,
+            messages: Some(messages),
+            empties,
+            progress,
+            thread: Some(thread),
+        };
+        writer.record(format::META, &options.header)?;
+        Ok(writer)
+    }
+
+    /// Stores a kernel, once however often it is asked to, and returns its index.
+    ///
+    /// # Errors
+    /// When the kernel is not well formed or the file cannot be written.
+    pub fn kernel(&mut self, kernel: &MachineKernel) -> Result<u32, TraceError> {
+        if let Some(known) = self.kernels.iter().position(|(k, _)| k == kernel) {
+            return Ok(known as u32);
+        }
+        crate::container::sanity::check_kernel(kernel).map_err(TraceError::Refused)?;
+        self.record(format::KERNEL, kernel)?;
+        self.kernels.push((kernel.clone(), Arc::new(KernelPlan::of(kernel))));
+        Ok(self.kernels.len() as u32 - 1)
+    }
+
+    /// Starts a launch; the one before it has been finished.
+    ///
+    /// # Errors
+    /// When the launch is impossible, names an unknown kernel, or the file cannot be written.
+    pub fn launch(&mut self, launch: LaunchRecord) -> Result<LaunchWriter<'_>, TraceError> {
+        launch.check().map_err(TraceError::Refused)?;
+        let Some((_, plan)) = self.kernels.get(launch.kernel as usize) else {
+            return Err(TraceError::Refused(format!("launch of unknown kernel {}", launch.kernel)));
+        };
+        let (plan, geometry) = (plan.clone(), launch.geometry);
+        debug_assert!(geometry.warps_per_block() <= MAX_WARPS_PER_BLOCK);
+        let number = self.launches;
+        self.record(format::LAUNCH, &launch)?;
+        self.launches += 1;
+        Ok(LaunchWriter { writer: self, number, plan, geometry, blocks: geometry.blocks() })
+    }
+
+    fn record<T: Serialize + ?Sized>(&mut self, tag: Tag, value: &T) -> Result<(), TraceError> {
+        let raw = postcard::to_stdvec(value).map_err(|e| TraceError::Refused(e.to_string()))?;
+        self.send(Message::Record { tag, raw })
+    }
+
+    fn send(&self, message: Message) -> Result<(), TraceError> {
+        let sent = self.messages.as_ref().is_some_and(|m| m.send(message).is_ok());
+        if sent { Ok(()) } else { Err(self.progress.failure()) }
+    }
+
+    /// Completes the file and gives it its name.
+    ///
+    /// # Errors
+    /// When anything could not be written; what was stays under the `.part` name.
+    pub fn finish(mut self) -> Result<WriteSummary, TraceError> {
+        self.send(Message::Finish)?;
+        let summary = self.join()?;
+        std::fs::rename(&self.part_path, &self.path)
+            .map_err(|e| TraceError::io(&self.path, "give the finished trace the name", e))?;
+        Ok(summary)
+    }
+
+    fn join(&mut self) -> Result<WriteSummary, TraceError> {
+        self.messages = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(Some(summary))) => Ok(summary),
+            _ => Err(self.progress.failure()),
+        }
+    }
+}
+
+impl Drop for TraceWriter {
+    /// Without [`TraceWriter::finish`], whole frames are still written out under the `.part` name.
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            let _ = self.join();
+        }
+    }
+}
+
+/// One launch of a trace being written; shared by the threads that execute its blocks.
+#[derive(Debug)]
+pub struct LaunchWriter<'w> {
+    writer: &'w TraceWriter,
+    number: u32,
+    plan: Arc<KernelPlan>,
+    geometry: crate::semantics::Geometry,
+    blocks: u64,
+}
+
+impl LaunchWriter<'_> {
+    /// A recorder for one thread's blocks of this launch.
+    #[must_use]
+    pub fn recorder(&self) -> BlockRecorder {
+        BlockRecorder::new(self.number, self.plan.clone(), self.geometry)
+    }
+
+    /// Number of the launch within the trace.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Hands over a finished block. Waits while too many younger blocks are ahead of unfinished older ones,
+    /// so each thread has to take blocks in ascending order.
+    ///
+    /// # Errors
+    /// When the recording has failed, e.g. because the disk is full.
+    pub fn submit(&self, recorder: &mut BlockRecorder) -> Result<(), TraceError> {
+        self.hand_over(recorder, true)
+    }
+
+    /// Hands over what a block has recorded so far, to keep memory flat; the block goes on. Waits, but for
+    /// the block's first part, until all older blocks are finished.
+    ///
+    /// # Errors
+    /// As [`LaunchWriter::submit`].
+    pub fn submit_part(&self, recorder: &mut BlockRecorder) -> Result<(), TraceError> {
+        self.hand_over(recorder, false)
+    }
+
+    fn hand_over(&self, recorder: &mut BlockRecorder, last: bool) -> Result<(), TraceError> {
+        let (block, part) = (recorder.part.block, recorder.part.part);
+        if recorder.part.launch != self.number || block >= self.blocks {
+            return Err(TraceError::Refused(format!("block {block} is not of launch {}", self.number)));
+        }
+        self.writer.progress.wait_for_turn(block, part)?;
+        let empty = self.writer.empties.try_recv().unwrap_or_default();
+        self.writer.send(Message::Part(recorder.take(last, empty)))
+    }
+
+    /// Ends the launch after all of its blocks have been submitted.
+    ///
+    /// # Errors
+    /// When the recording has failed. Blocks that were never submitted fail the next call or
+    /// [`TraceWriter::finish`].
+    pub fn finish(self) -> Result<(), TraceError> {
+        self.writer.send(Message::EndLaunch { launch: self.number, blocks: self.blocks })
+    }
+}

@@ -1,0 +1,195 @@
+//! What an emulator thread appends to while it runs one thread block: paths, rows from outside, checksums.
+//!
+//! The streams live in a [`BlockPart`] that is handed to the writer thread when the block is finished, or
+//! earlier when it has grown large; the recorder keeps the coders' memory and receives empty streams back, so
+//! that nothing is allocated once buffers have grown to the size of a block.
+
+use crate::encode::checksum::Checksum;
+use crate::encode::encoder::{HoldsStreams, ValueEncoder, ValueStreams};
+use crate::encode::path::PathState;
+use crate::encode::plan::KernelPlan;
+use crate::isa::{BlockId, Pc};
+use crate::semantics::{ExecInst, Geometry, Row, Warp};
+use std::sync::Arc;
+
+/// Words of appended data after which a block should be handed over in parts.
+const PART_WORDS: usize = 256 << 10;
+
+/// Streams of one warp within a part of a block.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WarpPart {
+    pub path_tokens: Vec<u8>,
+    pub path_params: Vec<u8>,
+    pub values: ValueStreams,
+    pub checksum: u32,
+}
+
+impl HoldsStreams for WarpPart {
+    #[inline]
+    fn streams(&self) -> &ValueStreams {
+        &self.values
+    }
+    #[inline]
+    fn streams_mut(&mut self) -> &mut ValueStreams {
+        &mut self.values
+    }
+}
+
+/// A block, or one of several consecutive parts of it, on its way to the writer thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockPart {
+    pub launch: u32,
+    pub block: u64,
+    /// Number of the part within the block.
+    pub part: u32,
+    /// Whether the block ends with this part.
+    pub last: bool,
+    pub warp_instructions: u64,
+    pub thread_instructions: u64,
+    pub warps: Vec<WarpPart>,
+}
+
+impl BlockPart {
+    fn clear(&mut self, warps: usize) {
+        self.warps.resize_with(warps, WarpPart::default);
+        for w in &mut self.warps {
+            w.path_tokens.clear();
+            w.path_params.clear();
+            w.values.clear();
+            w.checksum = 0;
+        }
+        self.warp_instructions = 0;
+        self.thread_instructions = 0;
+        self.last = false;
+    }
+}
+
+/// Records one thread block at a time; each emulator thread has one, from [`super::LaunchWriter::recorder`].
+#[derive(Clone, Debug)]
+pub struct BlockRecorder {
+    plan: Arc<KernelPlan>,
+    geometry: Geometry,
+    pub(crate) part: BlockPart,
+    encoder: ValueEncoder,
+    paths: Vec<PathState>,
+    sums: Vec<Checksum>,
+    /// Words of data appended to the part, about.
+    appended: usize,
+}
+
+impl BlockRecorder {
+    pub(crate) fn new(launch: u32, plan: Arc<KernelPlan>, geometry: Geometry) -> BlockRecorder {
+        let part = BlockPart { launch, ..BlockPart::default() };
+        let (paths, sums) = (Vec::new(), Vec::new());
+        BlockRecorder { plan, geometry, part, encoder: ValueEncoder::default(), paths, sums, appended: 0 }
+    }
+
+    /// Starts a block, given by its linear index (x fastest), with all of its warps at the kernel's entry.
+    pub fn begin(&mut self, block: u64) {
+        let warps = self.geometry.warps_per_block();
+        self.part.block = block;
+        self.part.part = 0;
+        self.paths.clear();
+        self.paths.extend((0..warps).map(|w| PathState::start(self.geometry.launched_mask(w))));
+        self.sums.resize_with(warps as usize, Checksum::default);
+        self.sums.iter_mut().for_each(Checksum::reset);
+        self.begin_part();
+    }
+
+    fn begin_part(&mut self) {
+        let warps = self.paths.len();
+        self.part.clear(warps);
+        self.encoder.begin(warps, self.plan.slots);
+        self.appended = 0;
+    }
+
+    /// Notes that a warp enters a basic block (of the kernel's [`crate::isa::Flow`]) with these active lanes:
+    /// before its first instruction and after every branch, call, return, exit or fall into another block.
+    #[inline]
+    pub fn enter(&mut self, warp: u32, block: BlockId, active: u32) {
+        let b = self.plan.block(block);
+        let instructions = u64::from(b.end.0 - b.first.0);
+        self.part.warp_instructions += instructions;
+        self.part.thread_instructions += instructions * u64::from(active.count_ones());
+        let out = &mut self.part.warps[warp as usize];
+        let path = &mut self.paths[warp as usize];
+        path.encode(&self.plan, block, active, &mut out.path_tokens, &mut out.path_params);
+        self.appended += 1;
+    }
+
+    /// Records the `i`-th destination register of a load, an atomic, an external special register or a
+    /// barrier reduction in the lanes that it took effect in. To be called for every destination register
+    /// other than RZ, in order; with no lanes nothing is recorded.
+    #[inline]
+    pub fn external(&mut self, warp: u32, pc: Pc, i: usize, row: &Row, exec: u32) {
+        if exec != 0 {
+            let slot = self.plan.externals[pc.index()].slot as usize + i;
+            self.row(warp, slot, row, exec);
+        }
+    }
+
+    /// Records the first destination predicate of a barrier reduction, after its destination registers;
+    /// nothing when the instruction has no destination predicate.
+    #[inline]
+    pub fn external_pred(&mut self, warp: u32, pc: Pc, pred: u32, exec: u32) {
+        let external = self.plan.externals[pc.index()];
+        if exec != 0 && external.predicate {
+            let slot = external.slot as usize + usize::from(external.registers);
+            self.row(warp, slot, &Row::splat(pred), exec);
+        }
+    }
+
+    /// Records all that came from outside of an instruction once `warp_state` holds it: the destination
+    /// registers and the first destination predicate of loads, atomics, external special registers and
+    /// barriers; nothing for other instructions.
+    #[inline]
+    pub fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
+        let external = self.plan.externals[pc.index()];
+        if exec == 0 || external.rows() == 0 {
+            return;
+        }
+        for i in 0..external.registers {
+            let slot = external.slot as usize + usize::from(i);
+            self.row(warp, slot, warp_state.row(inst.dst + u16::from(i)), exec);
+        }
+        if external.predicate {
+            let slot = external.slot as usize + usize::from(external.registers);
+            self.row(warp, slot, &Row::splat(warp_state.pred(inst.pdst[0])), exec);
+        }
+    }
+
+    #[inline]
+    fn row(&mut self, warp: u32, slot: usize, row: &Row, exec: u32) {
+        self.encoder.encode(&mut self.part.warps, warp as usize, slot, &row.0, exec);
+        self.appended += 9;
+    }
+
+    /// Takes the results of an instruction into the warp's checksum, after they have been written: to be
+    /// called for every executed instruction, of any kind, with the lanes that it took effect in.
+    #[inline]
+    pub fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
+        self.sums[warp as usize].retire(pc, inst, warp_state, exec);
+    }
+
+    /// Whether the block has grown so large that [`super::LaunchWriter::submit_part`] should take what there
+    /// is; may be asked at any point between two instructions, and always answers alike for the same block.
+    #[must_use]
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.appended >= PART_WORDS
+    }
+
+    /// Closes the part and swaps in an empty one.
+    pub(crate) fn take(&mut self, last: bool, mut empty: BlockPart) -> BlockPart {
+        self.part.last = last;
+        if last {
+            for (part, sum) in self.part.warps.iter_mut().zip(&self.sums) {
+                part.checksum = sum.value();
+            }
+        }
+        (empty.launch, empty.block, empty.part) = (self.part.launch, self.part.block, self.part.part + 1);
+        let full = std::mem::replace(&mut self.part, empty);
+        self.begin_part();
+        full
+    }
+}

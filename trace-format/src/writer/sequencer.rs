@@ -1,0 +1,248 @@
+//! The writer's own thread: puts blocks in order, fills frames, packs them, writes the file.
+
+use super::{BlockPart, WriteSummary, WriterOptions};
+use crate::container::TraceError;
+use crate::container::format::{self, Packer, Tag};
+use crate::container::frame::FrameBuilder;
+use crate::container::records::{self, FrameEntry, Index};
+use crossbeam::channel::{Receiver, Sender};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the emulator's threads send.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A record other than a frame, serialised.
+    Record { tag: Tag, raw: Vec<u8> },
+    /// A block or part.
+    Part(BlockPart),
+    /// All blocks of a launch have been sent.
+    EndLaunch { launch: u32, blocks: u64 },
+    /// The index and footer are due.
+    Finish,
+}
+
+/// What the emulator's threads wait for: the oldest block that is not complete, or a failure.
+#[derive(Debug)]
+pub(super) struct Progress {
+    state: Mutex<State>,
+    changed: Condvar,
+    blocks_ahead: u64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next_block: u64,
+    stopped: bool,
+    failure: Option<TraceError>,
+}
+
+impl Progress {
+    pub fn new(blocks_ahead: u64) -> Progress {
+        let blocks_ahead = blocks_ahead.max(1);
+        Progress { state: Mutex::default(), changed: Condvar::new(), blocks_ahead }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a part may be sent: always when its block is the oldest incomplete one, else as the
+    /// block's first part within the window.
+    pub fn wait_for_turn(&self, block: u64, part: u32) -> Result<(), TraceError> {
+        let mut state = self.lock();
+        loop {
+            if state.stopped {
+                drop(state);
+                return Err(self.failure());
+            }
+            let ahead = block.saturating_sub(state.next_block);
+            if ahead == 0 || (part == 0 && ahead < self.blocks_ahead) {
+                return Ok(());
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn set_next(&self, next_block: u64) {
+        self.lock().next_block = next_block;
+        self.changed.notify_all();
+    }
+
+    fn stop(&self, failure: Option<TraceError>) {
+        let mut state = self.lock();
+        state.stopped = true;
+        state.failure = failure;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Why the writer stopped; told once in full.
+    pub fn failure(&self) -> TraceError {
+        let told = || TraceError::Refused("the recording has already failed".into());
+        self.lock().failure.take().unwrap_or_else(told)
+    }
+}
+
+/// The thread's state.
+pub(super) struct Sequencer {
+    path: PathBuf,
+    file: File,
+    offset: u64,
+    packer: Packer,
+    frame: FrameBuilder,
+    frame_bytes: usize,
+    payload: Vec<u8>,
+    index: Index,
+    /// Parts whose turn has not come.
+    waiting: HashMap<(u64, u32), BlockPart>,
+    next: (u64, u32),
+    empties: Sender<BlockPart>,
+    progress: Arc<Progress>,
+}
+
+impl Sequencer {
+    pub fn new(
+        path: PathBuf,
+        mut file: File,
+        options: &WriterOptions,
+        empties: Sender<BlockPart>,
+        progress: Arc<Progress>,
+    ) -> Result<Sequencer, TraceError> {
+        let packer = Packer::new(options.zstd_level)
+            .map_err(|e| TraceError::io(&path, "set up compression for", e))?;
+        file.write_all(&format::preamble()).map_err(|e| TraceError::io(&path, "write", e))?;
+        Ok(Sequencer {
+            path,
+            file,
+            offset: format::PREAMBLE_BYTES as u64,
+            packer,
+            frame: FrameBuilder::default(),
+            frame_bytes: options.frame_bytes,
+            payload: Vec::new(),
+            index: Index::default(),
+            waiting: HashMap::new(),
+            next: (0, 0),
+            empties,
+            progress,
+        })
+    }
+
+    /// Serves messages until the end; what failed is left in the progress for whoever calls next.
+    pub fn run(mut self, inbox: &Receiver<Message>) -> Option<WriteSummary> {
+        match self.serve(inbox) {
+            Ok(summary) => {
+                self.progress.stop(None);
+                Some(summary)
+            }
+            Err(error) => {
+                self.progress.stop(Some(error));
+                None
+            }
+        }
+    }
+
+    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<WriteSummary, TraceError> {
+        for message in inbox {
+            match message {
+                Message::Record { tag, raw } => self.record(tag, &raw)?,
+                Message::Part(part) => self.part(part)?,
+                Message::EndLaunch { launch, blocks } => self.end_launch(launch, blocks)?,
+                Message::Finish => return self.finish(),
+            }
+        }
+        // Dropped without finish: keep what is whole.
+        self.flush_frame()?;
+        Err(TraceError::Refused("the recording was broken off".into()))
+    }
+
+    fn record(&mut self, tag: Tag, raw: &[u8]) -> Result<(), TraceError> {
+        let payload = records::pack(raw, &mut self.packer).map_err(TraceError::Refused)?;
+        self.index.records.push((tag, self.offset));
+        self.write_record(tag, &payload)
+    }
+
+    fn write_record(&mut self, tag: Tag, payload: &[u8]) -> Result<(), TraceError> {
+        let head = format::record_head(tag, payload);
+        self.file
+            .write_all(&head)
+            .and_then(|()| self.file.write_all(payload))
+            .map_err(|e| TraceError::io(&self.path, "write", e))?;
+        self.offset += (head.len() + payload.len()) as u64;
+        Ok(())
+    }
+
+    fn part(&mut self, part: BlockPart) -> Result<(), TraceError> {
+        let key = (part.block, part.part);
+        if key < self.next || self.waiting.contains_key(&key) {
+            return Err(TraceError::Refused(format!(
+                "part {} of block {} was submitted twice",
+                key.1, key.0
+            )));
+        }
+        self.waiting.insert(key, part);
+        while let Some(part) = self.waiting.remove(&self.next) {
+            self.frame.push(&part);
+            self.next = if part.last { (part.block + 1, 0) } else { (part.block, part.part + 1) };
+            // The receiver is gone only when the recording is over.
+            let _ = self.empties.send(part);
+            self.progress.set_next(self.next.0);
+            if self.frame.raw_bytes() >= self.frame_bytes {
+                self.flush_frame()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush_frame(&mut self) -> Result<(), TraceError> {
+        if self.frame.is_empty() {
+            return Ok(());
+        }
+        let mut payload = std::mem::take(&mut self.payload);
+        payload.clear();
+        let head = self
+            .frame
+            .finish(&mut self.packer, &mut payload)
+            .map_err(|e| TraceError::io(&self.path, "pack a frame for", e))?;
+        let offset = self.offset;
+        self.write_record(format::FRAME, &payload)?;
+        self.index.frames.push(FrameEntry { offset, bytes: self.offset - offset, head });
+        self.payload = payload;
+        Ok(())
+    }
+
+    fn end_launch(&mut self, launch: u32, blocks: u64) -> Result<(), TraceError> {
+        if self.next != (blocks, 0) || !self.waiting.is_empty() {
+            let (block, _) = self.next;
+            return Err(TraceError::Refused(format!("block {block} of launch {launch} was never submitted")));
+        }
+        self.flush_frame()?;
+        self.next = (0, 0);
+        self.progress.set_next(0);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<WriteSummary, TraceError> {
+        if self.next != (0, 0) || !self.waiting.is_empty() {
+            return Err(TraceError::Refused("the last launch was not finished".into()));
+        }
+        let offset = self.offset;
+        let payload = records::encode(&self.index, &mut self.packer).map_err(TraceError::Refused)?;
+        self.write_record(format::INDEX, &payload)?;
+        let file_bytes = self.offset + format::FOOTER_BYTES as u64;
+        self.file
+            .write_all(&format::footer(offset, file_bytes))
+            .and_then(|()| self.file.flush())
+            .map_err(|e| TraceError::io(&self.path, "write", e))?;
+        let heads = self.index.frames.iter().map(|f| f.head);
+        Ok(heads.fold(WriteSummary { file_bytes, ..WriteSummary::default() }, |sum, head| WriteSummary {
+            frames: sum.frames + 1,
+            warp_instructions: sum.warp_instructions + head.warp_instructions,
+            thread_instructions: sum.thread_instructions + head.thread_instructions,
+            ..sum
+        }))
+    }
+}

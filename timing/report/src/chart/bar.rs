@@ -1,0 +1,356 @@
+//! Grouped bars: benchmarks along the axis, one bar per series, the mean set apart at the end.
+//!
+//! Bars grow from zero, or, for ratios, from the baseline itself (`diverging`): both keep the
+//! length of a bar proportional to what it stands for.
+
+use super::frame::{self, Columns, Key, Spread, Swatch};
+use super::{Meta, Series, arithmetic_mean, geometric_mean, listing, meta_builders, missing_note};
+use crate::axis::{Axis, Scale};
+use crate::error::{Result, expect_len};
+use crate::format::MISSING;
+use crate::svg::{Anchor, FONT, Rect, SMALL, Svg};
+use crate::table::{Cell, Column, Table};
+use crate::text;
+
+/// Grouped bar chart of categories × series.
+///
+/// ```
+/// use report::{Axis, BarChart, Chart, Format, Series};
+/// let chart: Chart = BarChart::new("Speedup", Axis::new("Speedup over baseline", Format::Ratio(2)))
+///     .categories("Kernel", ["scan", "bfs"])
+///     .series(Series::new("bow", [1.04, 1.11]))
+///     .baseline(1.0)
+///     .geometric_mean()
+///     .into();
+/// assert!(chart.to_svg(800.0).contains("×1.11"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct BarChart {
+    pub(crate) meta: Meta,
+    axis: Axis,
+    category_name: String,
+    categories: Vec<String>,
+    series: Vec<Series>,
+    baseline: Option<f64>,
+    origin: f64,
+    mean: Option<Mean>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mean {
+    Geometric,
+    Arithmetic,
+}
+
+impl BarChart {
+    /// An empty chart; `axis` describes the values.
+    pub fn new(title: impl Into<String>, axis: Axis) -> Self {
+        Self {
+            meta: Meta::new(title),
+            axis,
+            category_name: "Category".to_owned(),
+            categories: Vec::new(),
+            series: Vec::new(),
+            baseline: None,
+            origin: 0.0,
+            mean: None,
+        }
+    }
+
+    meta_builders!();
+
+    /// What the categories are ("Kernel"), and their names in order.
+    #[must_use]
+    pub fn categories<T: AsRef<str>>(
+        mut self,
+        name: impl Into<String>,
+        categories: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.category_name = name.into();
+        self.categories = categories.into_iter().map(|c| c.as_ref().to_owned()).collect();
+        self
+    }
+
+    /// Adds a series with one value per category.
+    #[must_use]
+    pub fn series(mut self, series: Series) -> Self {
+        self.series.push(series);
+        self
+    }
+
+    /// Draws a reference line, 1.0 for ratios to a baseline.
+    #[must_use]
+    pub fn baseline(mut self, value: f64) -> Self {
+        self.baseline = Some(value).filter(|v| v.is_finite());
+        self
+    }
+
+    /// Lets the bars grow from `value` instead of zero, so that small changes show.
+    #[must_use]
+    pub fn diverging(mut self, value: f64) -> Self {
+        if value.is_finite() {
+            self.origin = value;
+        }
+        self
+    }
+
+    /// Adds a group with each series' geometric mean.
+    #[must_use]
+    pub fn geometric_mean(mut self) -> Self {
+        self.mean = Some(Mean::Geometric);
+        self
+    }
+
+    /// Adds a group with each series' arithmetic mean.
+    #[must_use]
+    pub fn arithmetic_mean(mut self) -> Self {
+        self.mean = Some(Mean::Arithmetic);
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        for series in &self.series {
+            let part = || format!("series \"{}\"", series.name);
+            expect_len(
+                "bar chart",
+                &self.meta.title,
+                part,
+                "values",
+                series.values.len(),
+                self.categories.len(),
+            )?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn data(&self) -> Table {
+        let columns = std::iter::once(Column::text(&self.category_name)).chain(
+            self.series.iter().map(|s| Column::number(&s.name, self.axis.format).unit(&self.axis.unit)),
+        );
+        let mut table = Table::new("", columns);
+        for (i, category) in self.categories.iter().enumerate() {
+            let values = self.series.iter().map(|s| Cell::Number(value_at(s, i)));
+            table.push(std::iter::once(Cell::from(category)).chain(values));
+        }
+        if let Some((label, means)) = self.means() {
+            let means = means.into_iter().map(Cell::Number);
+            table = table.summary(std::iter::once(Cell::from(label)).chain(means));
+        }
+        table
+    }
+
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let values = self.series.iter().flat_map(|s| (0..self.categories.len()).map(|i| value_at(s, i)));
+        missing_note(values.filter(|v| !v.is_finite()).count()).into_iter().collect()
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let mut text = format!(
+            "Bar chart of {} for {} categories and the series {}.",
+            self.axis.title(),
+            self.categories.len(),
+            listing(self.series.iter().map(|s| s.name.as_str())),
+        );
+        if let Some((label, means)) = self.means() {
+            let means: Vec<_> =
+                self.series.iter().zip(&means).take(12).map(|(s, m)| self.pair(s, *m)).collect();
+            text.push_str(&format!(" {label}: {}.", means.join(", ")));
+        }
+        text
+    }
+
+    fn pair(&self, series: &Series, value: f64) -> String {
+        format!("{} {}", series.name, self.axis.show(value))
+    }
+
+    /// Label and value per series of the mean group, if there is one.
+    fn means(&self) -> Option<(&'static str, Vec<f64>)> {
+        let (label, mean): (_, fn(Vec<f64>) -> f64) = match self.mean? {
+            Mean::Geometric => ("Geo. mean", |values| geometric_mean(values)),
+            Mean::Arithmetic => ("Mean", |values| arithmetic_mean(values)),
+        };
+        let of = |s: &Series| mean((0..self.categories.len()).map(|i| value_at(s, i)).collect());
+        Some((label, self.series.iter().map(of).collect()))
+    }
+
+    pub(crate) fn draw(&self, width: f64) -> Svg {
+        let means = self.means();
+        let values = self.series.iter().flat_map(|s| s.values.iter().copied());
+        let values = values.chain(means.iter().flat_map(|(_, m)| m.iter().copied()));
+        let anchors: Vec<_> = std::iter::once(self.origin).chain(self.baseline).collect();
+        let mut axis = self.axis.clone();
+        // A bar cut off at its foot would lie about its length.
+        axis.min = axis.min.filter(|&min| min < self.origin);
+        axis.max = axis.max.filter(|&max| max > self.origin);
+        let scale = axis.scale(values, &anchors, 5);
+
+        let mut names: Vec<&str> = self.categories.iter().map(String::as_str).collect();
+        names.extend(means.iter().map(|(label, _)| *label));
+        let count = self.series.len().max(1) as f64;
+        let slots = ((count * 5.0 + 4.0).max(14.0), (count * 56.0 + 40.0).max(110.0));
+        let mean_at = self.categories.len();
+        let last = if means.is_some() { count * 14.0 + 8.0 } else { 0.0 };
+        let mut columns = Columns::new(&Spread {
+            names: &names,
+            gap_before: &|i| i == mean_at,
+            width,
+            left: frame::axis_width(&scale),
+            slots,
+            last,
+        });
+
+        let mut svg = Svg::new((columns.plot.right() + frame::RIGHT).max(width.min(460.0)), 0.0);
+        columns.plot.y = frame::header(&mut svg, &self.axis.title(), &self.keys()) + 8.0;
+        let styles = self.label_styles(&columns, means.as_ref().map(|m| m.1.as_slice()));
+        if styles.contains(&LabelStyle::Upright) {
+            // Values written upright over the highest bars need room below the legend.
+            columns.plot.y += 26.0;
+        }
+        columns.plot.h = self.meta.height(260.0);
+        svg.height = columns.plot.bottom() + columns.label_height;
+        draw_ground(&mut svg, &columns, &scale, self.origin, means.is_some());
+        for (i, name) in names.iter().enumerate() {
+            let group = match &means {
+                Some((_, means)) if i == mean_at => {
+                    Group { name, values: means.clone(), slot: columns.last_slot, style: styles[1] }
+                }
+                _ => Group { name, values: self.values_at(i), slot: columns.slot, style: styles[0] },
+            };
+            self.draw_group(&mut svg, columns.plot, &scale, columns.centres[i], &group);
+        }
+        self.draw_baseline(&mut svg, columns.plot, &scale);
+        columns.draw_labels(&mut svg, &names, |i| i == mean_at);
+        if !self.series.iter().any(|s| s.values.iter().any(|v| v.is_finite())) {
+            frame::no_data(&mut svg, columns.plot);
+        }
+        svg
+    }
+
+    fn values_at(&self, index: usize) -> Vec<f64> {
+        self.series.iter().map(|s| value_at(s, index)).collect()
+    }
+
+    fn keys(&self) -> Vec<Key<'_>> {
+        if self.series.len() < 2 {
+            return Vec::new();
+        }
+        let paints = self.series.iter().enumerate().map(|(i, s)| Swatch::Fill(s.paint(i)));
+        self.series.iter().zip(paints).map(|(s, swatch)| Key { name: &s.name, swatch }).collect()
+    }
+
+    fn draw_baseline(&self, svg: &mut Svg, plot: Rect, scale: &Scale) {
+        if let Some(baseline) = self.baseline.filter(|&b| b != self.origin && !scale.cuts(b)) {
+            let y = plot.bottom() - scale.at(baseline) * plot.h;
+            svg.line("baseline", plot.x, y, plot.right(), y);
+        }
+    }
+
+    fn draw_group(&self, svg: &mut Svg, plot: Rect, scale: &Scale, centre: f64, group: &Group<'_>) {
+        let pitch = self.bar_pitch(group.slot);
+        let gap = if pitch >= 8.0 { 1.0 } else { 0.0 };
+        let left = centre - pitch * group.values.len() as f64 / 2.0;
+        let y_of = |value: f64| plot.bottom() - scale.at(value) * plot.h;
+        let foot = y_of(self.origin);
+        for (k, (&value, series)) in group.values.iter().zip(&self.series).enumerate() {
+            let x = left + pitch * k as f64;
+            let middle = x + (pitch - gap) / 2.0;
+            svg.series_group("s", k);
+            if value.is_finite() {
+                let end = y_of(value);
+                let above = value >= self.origin;
+                let (w, h) = ((pitch - gap).max(0.8), (end - foot).abs().max(0.75));
+                let bar = Rect { x, y: end.min(foot), w, h };
+                let tip = format!("{}\n{}: {}", group.name, series.name, self.axis.show(value));
+                svg.bar(&series.paint(k).fill(), bar, above, &tip);
+                let edge = if above { bar.y } else { bar.bottom() };
+                if scale.cuts(value) {
+                    draw_cut(svg, bar, edge, above);
+                }
+                let cut_unseen = scale.cuts(value) && group.style == LabelStyle::None;
+                let style = if cut_unseen { LabelStyle::Upright } else { group.style };
+                self.draw_label(svg, style, middle, edge, above, value);
+            } else {
+                let tip = format!("{}\n{}: missing", group.name, series.name);
+                svg.text_full("missing", middle, foot - 4.0, Anchor::Middle, 0.0, MISSING, Some(&tip));
+            }
+            svg.end();
+        }
+    }
+
+    /// Width of a bar with its share of the gaps, in pixels.
+    fn bar_pitch(&self, slot: f64) -> f64 {
+        let count = self.series.len().max(1) as f64;
+        (slot * if count > 1.0 { 0.82 } else { 0.64 } / count).min(44.0)
+    }
+
+    /// Whether values are written over the bars and which way: of the categories, and of the mean.
+    fn label_styles(&self, columns: &Columns, means: Option<&[f64]>) -> [LabelStyle; 2] {
+        let style = |values: &mut dyn Iterator<Item = f64>, slot: f64, many: bool| {
+            let pitch = self.bar_pitch(slot);
+            let widest = values.map(|v| text::width(&self.axis.brief(v), SMALL)).fold(0.0, f64::max);
+            if widest <= pitch + 4.0 {
+                LabelStyle::Level
+            } else if pitch >= SMALL && !many {
+                LabelStyle::Upright
+            } else {
+                LabelStyle::None
+            }
+        };
+        let mut values = self.series.iter().flat_map(|s| s.values.iter().copied());
+        let many = self.categories.len() * self.series.len() > 64;
+        let of_bars = style(&mut values, columns.slot, many);
+        [of_bars, style(&mut means.unwrap_or(&[]).iter().copied(), columns.last_slot, false)]
+    }
+
+    fn draw_label(&self, svg: &mut Svg, style: LabelStyle, x: f64, edge: f64, above: bool, value: f64) {
+        let label = self.axis.brief(value);
+        let away = if above { -5.0 } else { 5.0 };
+        match style {
+            LabelStyle::None => {}
+            LabelStyle::Level => {
+                let y = edge + if above { away } else { FONT };
+                svg.text("label", x, y, Anchor::Middle, &label);
+            }
+            LabelStyle::Upright => {
+                let anchor = if above { Anchor::Start } else { Anchor::End };
+                svg.text_full("label", x + 3.8, edge + away, anchor, -90.0, &label, None);
+            }
+        }
+    }
+}
+
+/// The bars of one category.
+struct Group<'a> {
+    name: &'a str,
+    values: Vec<f64>,
+    slot: f64,
+    style: LabelStyle,
+}
+
+/// Grid and the band behind the mean.
+fn draw_ground(svg: &mut Svg, columns: &Columns, scale: &Scale, origin: f64, mean: bool) {
+    let (plot, slot) = (columns.plot, columns.last_slot);
+    if let (true, Some(centre)) = (mean, columns.centres.last()) {
+        let band = Rect { x: centre - slot / 2.0, y: plot.y - 6.0, w: slot, h: plot.h + 6.0 };
+        svg.rect("band", band, 3.0, None);
+    }
+    frame::value_axis(svg, plot, scale, Some(origin));
+}
+
+/// A slanted notch near the end of a bar that reaches beyond the axis.
+fn draw_cut(svg: &mut Svg, bar: Rect, edge: f64, above: bool) {
+    let y = if above { edge + 11.0 } else { edge - 11.0 };
+    svg.line("cut", bar.x - 2.0, y + 2.5, bar.right() + 2.0, y - 2.5);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LabelStyle {
+    None,
+    Level,
+    Upright,
+}
+
+/// The value of a category, NaN where the series is too short.
+fn value_at(series: &Series, index: usize) -> f64 {
+    series.values.get(index).copied().unwrap_or(f64::NAN)
+}

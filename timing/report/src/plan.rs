@@ -1,0 +1,124 @@
+//! Names and numbers of everything in a report that has data: unique anchors, file names and
+//! "Figure 3". Page, JSON and file writer all read this one plan, so they agree.
+
+use std::collections::HashSet;
+
+use crate::chart::Chart;
+use crate::section::{Block, Section};
+use crate::source::SourceListing;
+use crate::table::Table;
+use crate::text;
+
+/// Hands out unique slugs.
+pub(crate) struct Names {
+    taken: HashSet<String>,
+    separator: char,
+}
+
+impl Names {
+    pub(crate) fn new(separator: char) -> Self {
+        Self { taken: HashSet::new(), separator }
+    }
+
+    /// A slug of `wanted` (or of `fallback`, if nothing of it survives) that was not given before.
+    pub(crate) fn claim(&mut self, wanted: &str, fallback: &str) -> String {
+        let mut base = text::slug(wanted, self.separator);
+        if base.is_empty() {
+            fallback.clone_into(&mut base);
+        }
+        let mut name = base.clone();
+        let mut number = 2;
+        while !self.taken.insert(name.clone()) {
+            name = format!("{base}{}{number}", self.separator);
+            number += 1;
+        }
+        name
+    }
+}
+
+/// Something in the report that carries data.
+#[derive(Clone, Copy)]
+pub(crate) enum Item<'a> {
+    Chart(&'a Chart),
+    Table(&'a Table),
+    Source(&'a SourceListing),
+}
+
+/// An item with its place: anchor, number within its kind, section.
+pub(crate) struct Placed<'a> {
+    pub(crate) id: String,
+    /// "Figure 2", "Table 1", "Listing 1".
+    pub(crate) label: String,
+    pub(crate) section: &'a str,
+    pub(crate) item: Item<'a>,
+    /// Whether it shares its row with others and gets a part of the width.
+    pub(crate) columns: usize,
+}
+
+/// Section anchors and placed items, both in reading order.
+pub(crate) struct Plan<'a> {
+    pub(crate) sections: Vec<String>,
+    pub(crate) items: Vec<Placed<'a>>,
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(sections: &'a [Section]) -> Self {
+        let mut walk =
+            Walk { names: Names::new('-'), counts: [0; 3], items: Vec::new(), section: "", columns: 1 };
+        // Anchors the page itself uses.
+        for reserved in ["report-data", "top", "main", "tip"] {
+            walk.names.claim(reserved, reserved);
+        }
+        let anchors = sections
+            .iter()
+            .map(|section| walk.names.claim(section.id.as_deref().unwrap_or(&section.title), "section"))
+            .collect();
+        for section in sections {
+            walk.section = &section.title;
+            walk.blocks(&section.blocks);
+        }
+        Self { sections: anchors, items: walk.items }
+    }
+}
+
+struct Walk<'a> {
+    names: Names,
+    counts: [usize; 3],
+    items: Vec<Placed<'a>>,
+    section: &'a str,
+    columns: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn blocks(&mut self, blocks: &'a [Block]) {
+        for block in blocks {
+            match block {
+                Block::Chart(chart) => {
+                    self.place(Item::Chart(chart), chart.meta().id.as_ref(), &chart.meta().title);
+                }
+                Block::Table(table) => self.place(Item::Table(table), table.id.as_ref(), &table.title),
+                Block::Source(source) => self.place(Item::Source(source), source.id.as_ref(), &source.title),
+                Block::Details(_, inner) => self.blocks(inner),
+                Block::Row(inner) => {
+                    let outer = std::mem::replace(&mut self.columns, inner.len().max(1));
+                    self.blocks(inner);
+                    self.columns = outer;
+                }
+                Block::Heading(_) | Block::Text(_) | Block::Kpis(_) | Block::Code(_) | Block::Callout(_) => {}
+            }
+        }
+    }
+
+    fn place(&mut self, item: Item<'a>, id: Option<&String>, title: &str) {
+        let (kind, name) = match item {
+            Item::Chart(_) => (0, "Figure"),
+            Item::Table(_) => (1, "Table"),
+            Item::Source(_) => (2, "Listing"),
+        };
+        self.counts[kind] += 1;
+        let label = format!("{name} {}", self.counts[kind]);
+        let fallback = text::slug(&label, '-');
+        let id = self.names.claim(id.map_or(title, String::as_str), &fallback);
+        self.items.push(Placed { id, label, section: self.section, item, columns: self.columns });
+    }
+}

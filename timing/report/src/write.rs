@@ -1,0 +1,85 @@
+//! The report's files: page, JSON, one CSV per chart, table and listing, one SVG per chart.
+//!
+//! Each file is written beside its final name and renamed into place, so that a reader never sees
+//! half of one and a failed run leaves the previous one alone.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::page::figure_width;
+use crate::plan::{Item, Plan};
+use crate::report::Report;
+
+/// Paths of everything a report wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenReport {
+    /// The page: `index.html`.
+    pub html: PathBuf,
+    /// The data: `data.json`.
+    pub json: PathBuf,
+    /// One file per chart, table and listing: `csv/ID.csv`.
+    pub csvs: Vec<PathBuf>,
+    /// One file per chart: `figures/ID.svg`.
+    pub svgs: Vec<PathBuf>,
+}
+
+impl Report {
+    /// Writes page, JSON, CSV and SVG files into `dir`, which is created if needed.
+    ///
+    /// Files of the same names are replaced, all others are left alone.
+    ///
+    /// # Errors
+    /// As [`Report::check`], before anything is written; [`Error::Io`] with the path concerned.
+    pub fn write(&self, dir: impl AsRef<Path>) -> Result<WrittenReport> {
+        let dir = dir.as_ref();
+        let html = self.to_html()?;
+        let (csv_dir, svg_dir) = (dir.join("csv"), dir.join("figures"));
+        for folder in [dir, &csv_dir, &svg_dir] {
+            fs::create_dir_all(folder).map_err(io("create the folder", folder))?;
+        }
+        let mut csvs = Vec::new();
+        for data in self.data_sets() {
+            csvs.push(replace(csv_dir.join(format!("{}.csv", data.id)), &data.table.to_csv())?);
+        }
+        let mut svgs = Vec::new();
+        for placed in &Plan::new(&self.sections).items {
+            if let Item::Chart(chart) = placed.item {
+                let svg = chart.to_svg(figure_width(placed.columns));
+                svgs.push(replace(svg_dir.join(format!("{}.svg", placed.id)), &svg)?);
+            }
+        }
+        let json = replace(dir.join("data.json"), &format!("{}\n", self.to_json()))?;
+        // The page comes last: once it is there, so is everything else.
+        let html = replace(dir.join("index.html"), &html)?;
+        Ok(WrittenReport { html, json, csvs, svgs })
+    }
+}
+
+/// Writes `text` to a temporary file beside `path` and renames it to `path`.
+fn replace(path: PathBuf, text: &str) -> Result<PathBuf> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = fill(&temporary, text).map_err(io("write", &temporary));
+    let moved =
+        written.and_then(|()| fs::rename(&temporary, &path).map_err(io("move the finished file to", &path)));
+    if moved.is_err() {
+        // The first error is the one to tell; a file that cannot be removed changes nothing.
+        let _ = fs::remove_file(&temporary);
+    }
+    moved.map(|()| path)
+}
+
+fn fill(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.flush()
+}
+
+fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { action, path, source }
+}

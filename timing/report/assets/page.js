@@ -41,9 +41,12 @@
     const style = document.createElementNS(SVG, "style");
     style.textContent = document.getElementById("report-chart-css").textContent;
     const ground = document.createElementNS(SVG, "rect");
-    ground.setAttribute("class", "ground");
-    ground.setAttribute("width", "100%");
-    ground.setAttribute("height", "100%");
+    const margin = 16;
+    const box = copy.viewBox.baseVal;
+    const [width, height] = [box.width + 2 * margin, box.height + 2 * margin];
+    const set = (element, values) => Object.entries(values).forEach(([k, v]) => element.setAttribute(k, v));
+    set(ground, { class: "ground", x: -margin, y: -margin, width: "100%", height: "100%" });
+    set(copy, { viewBox: [-margin, -margin, width, height].join(" "), width, height });
     copy.querySelector("desc").after(style, ground);
     save(id + ".svg", "image/svg+xml", new XMLSerializer().serializeToString(copy));
   };

@@ -13,6 +13,9 @@ pub(crate) const FONT: f64 = 12.0;
 /// Size of tick and value labels in pixels.
 pub(crate) const SMALL: f64 = 11.0;
 
+/// Free pixels around a chart that stands in a file of its own.
+const MARGIN: f64 = 16.0;
+
 /// Where a text is held.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
@@ -182,27 +185,39 @@ impl Svg {
     pub(crate) fn inline(&self, id: &str, title: &str, description: &str) -> String {
         // The page keeps charts from shrinking beyond reading; it needs their natural width for that.
         let style = format!(" style=\"--natural:{}px\"", coordinate(self.width));
-        self.wrap(id, title, description, &style, "")
+        self.wrap(id, title, description, 0.0, &style, "")
     }
 
     /// The drawing as a file of its own, styles and background included.
     pub(crate) fn standalone(&self, id: &str, title: &str, description: &str) -> String {
         let style = format!("<style>\n{}</style>\n", escape_css(&palette::standalone_css()));
-        let ground = "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
+        let at = coordinate(-MARGIN);
+        let ground =
+            format!("<rect class=\"ground\" x=\"{at}\" y=\"{at}\" width=\"100%\" height=\"100%\"/>\n");
         let svg = self.wrap(
             id,
             title,
             description,
+            MARGIN,
             " xmlns=\"http://www.w3.org/2000/svg\"",
             &format!("{style}{ground}"),
         );
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{svg}\n")
     }
 
-    fn wrap(&self, id: &str, title: &str, description: &str, attributes: &str, head: &str) -> String {
-        let [w, h] = [self.width, self.height].map(coordinate);
+    /// The element with `margin` free pixels around the drawing.
+    fn wrap(
+        &self,
+        id: &str,
+        title: &str,
+        description: &str,
+        margin: f64,
+        attributes: &str,
+        head: &str,
+    ) -> String {
+        let [at, w, h] = [-margin, self.width + 2.0 * margin, self.height + 2.0 * margin].map(coordinate);
         format!(
-            "<svg{attributes} class=\"chart\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \
+            "<svg{attributes} class=\"chart\" viewBox=\"{at} {at} {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \
              aria-labelledby=\"{id}--title {id}--desc\">\
              <title id=\"{id}--title\">{}</title><desc id=\"{id}--desc\">{}</desc>\n{head}{}</svg>",
             escape(title),

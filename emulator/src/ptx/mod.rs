@@ -20,15 +20,22 @@
 //! - **Constants are bits.** [`Operand::Imm`] is already in the operand's type; `WARP_SZ` is 32.
 //! - **Places.** [`Inst::span`] gives the PTX text and line ([`Module::line`]), [`Inst::loc`] the CUDA line.
 
+mod ast;
+mod decode;
 mod diagnostic;
 mod ids;
 mod inst;
+mod lexer;
 mod module;
 mod op;
 mod op_data;
+mod parser;
+mod resolve;
 mod source;
 mod special;
 mod types;
+
+use std::sync::Arc;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
 pub use ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, PrototypeId, RegId, VarId};
@@ -39,3 +46,26 @@ pub use op_data::*;
 pub use source::{LineCol, SourceFile, Span};
 pub use special::{Axis, SpecialRegister};
 pub use types::*;
+
+/// Parses, resolves and decodes one PTX text; `file_name` is what reports call it.
+///
+/// # Errors
+/// All structural and symbol errors of the text, and its warnings. Instructions that cannot be decoded are
+/// no error here, see [`Module::unsupported`].
+pub fn parse(source: &str, file_name: &str) -> Result<Module, Diagnostics> {
+    let source = Arc::new(SourceFile::new(file_name, source));
+    let mut diagnostics = Diagnostics::new(Arc::clone(&source));
+    if u32::try_from(source.text().len()).is_err() {
+        diagnostics.push(Diagnostic::error(Span::default(), "this file is larger than 4 GiB"));
+        return Err(diagnostics);
+    }
+    let tokens = lexer::lex(source.text(), &mut diagnostics);
+    let file = parser::parse_file(source.text(), &tokens, &mut diagnostics);
+    let mut module = resolve::resolve(file, &source, &tokens, &mut diagnostics);
+    diagnostics.sort();
+    if diagnostics.has_errors() {
+        return Err(diagnostics);
+    }
+    module.warnings = diagnostics;
+    Ok(module)
+}

@@ -1,0 +1,304 @@
+//! Syntax tree to module: every name becomes an index, every declaration a checked table entry.
+//!
+//! This file collects the module's symbols and checks the header; `vars` turns declarations into
+//! variables, `init` their initialisers into bytes, `body` walks a function's statements, `operand` its
+//! operands, `scope` holds the name tables and `constant` the arithmetic. Every undefined or doubly
+//! defined name is reported; instructions are decoded on the way, and those that the decoder refuses stay
+//! in the code as unsupported.
+
+mod body;
+mod constant;
+mod init;
+mod operand;
+mod scope;
+mod vars;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub(super) use constant::Const;
+pub(super) use operand::{Arg, ArgKind};
+
+use super::ast::{FileAst, FunctionAst, Name};
+use super::diagnostic::{Diagnostic, Diagnostics};
+use super::ids::{FuncId, VarId};
+use super::lexer::Token;
+use super::module::{Body, Formal, Function, Linkage, Module, Target, VarSpace, Variable};
+use super::source::{SourceFile, Span};
+use scope::{Names, Symbol};
+use vars::DeclaredType;
+
+/// Newest PTX version whose structure is known to be covered.
+const NEWEST_VERSION: (u32, u32) = (9, 3);
+
+/// The file being resolved, with what all its functions share.
+struct Resolver<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+    diagnostics: &'a mut Diagnostics,
+    symbols: HashMap<&'a str, (Symbol, Span)>,
+    vars: Vec<Variable>,
+    functions: Vec<Function>,
+}
+
+/// Resolves and decodes a whole file. Errors go to `diagnostics`; with any, the module is incomplete.
+pub(super) fn resolve(
+    file: FileAst<'_>,
+    source: &Arc<SourceFile>,
+    tokens: &[Token],
+    diagnostics: &mut Diagnostics,
+) -> Module {
+    let text = source.text();
+    let mut resolver = Resolver {
+        text,
+        tokens,
+        diagnostics,
+        symbols: HashMap::new(),
+        vars: Vec::new(),
+        functions: Vec::new(),
+    };
+    let version = resolver.version(&file);
+    let target = resolver.target(&file);
+    let address_bits = resolver.address_bits(&file);
+    let inits = resolver.module_variables(&file);
+    let heads = resolver.function_heads(&file.functions);
+    resolver.aliases(&file.aliases);
+    for (id, init) in inits {
+        resolver.initialise(id, init, None);
+    }
+    for (function, (id, names)) in file.functions.iter().zip(heads) {
+        if let (Some(id), Some(statements)) = (id, &function.body) {
+            resolver.function_body(id, names, statements);
+        }
+    }
+    Module {
+        source: Arc::clone(source),
+        version,
+        target,
+        address_bits,
+        functions: resolver.functions,
+        vars: resolver.vars,
+        files: file.files,
+        pragmas: file.pragmas,
+        warnings: Diagnostics::new(Arc::clone(source)),
+    }
+}
+
+impl<'a> Resolver<'a> {
+    fn error(&mut self, span: Span, message: impl Into<String>) {
+        self.diagnostics.push(Diagnostic::error(span, message));
+    }
+
+    fn duplicate(&mut self, name: Name<'_>, first: Span) {
+        let duplicate =
+            Diagnostic::error(name.span, format!("`{}` is defined twice in this scope", name.text));
+        self.diagnostics.push(duplicate.with_label(first, "first defined here"));
+    }
+
+    fn version(&mut self, file: &FileAst<'_>) -> (u32, u32) {
+        let Some((version, span)) = file.version else {
+            let missing = Diagnostic::error(Span::default(), "this file names no PTX version");
+            self.diagnostics.push(missing.with_help("begin it with `.version 8.7` or the like"));
+            return (0, 0);
+        };
+        if version > NEWEST_VERSION {
+            let (major, minor) = NEWEST_VERSION;
+            let newer =
+                format!("PTX {}.{} is newer than the {major}.{minor} known here", version.0, version.1);
+            self.diagnostics.push(Diagnostic::warning(span, newer));
+        }
+        version
+    }
+
+    fn target(&mut self, file: &FileAst<'_>) -> Target {
+        let Some(first) = file.target.first() else {
+            let missing = Diagnostic::error(Span::default(), "this file names no target");
+            self.diagnostics.push(missing.with_help("add `.target sm_75` or the like behind the version"));
+            return Target::default();
+        };
+        let number = file.target.iter().find_map(|name| {
+            let digits = name.text.strip_prefix("sm_")?;
+            digits.trim_end_matches(|c: char| c.is_ascii_lowercase()).parse().ok()
+        });
+        if number.is_none() {
+            let unknown = format!("unknown target `{}`", first.text);
+            self.diagnostics
+                .push(Diagnostic::warning(first.span, unknown).with_help("targets look like `sm_75`"));
+        }
+        Target {
+            names: file.target.iter().map(|name| name.text.to_owned()).collect(),
+            sm: number.unwrap_or(0),
+        }
+    }
+
+    /// 32 where the file does not say, as the ISA has it.
+    fn address_bits(&mut self, file: &FileAst<'_>) -> u32 {
+        match file.address_bits {
+            None => 32,
+            Some((bits @ (32 | 64), _)) => bits,
+            Some((bits, span)) => {
+                self.error(span, format!("an address has 32 or 64 bits, not {bits}"));
+                64
+            }
+        }
+    }
+
+    /// Declares a module-level name. An `.extern` declaration and a definition may stand for one thing:
+    /// `merge` says whether this pair does, given the earlier symbol.
+    fn declare_global(
+        &mut self,
+        name: Name<'a>,
+        symbol: Symbol,
+        merge: impl Fn(&Self, Symbol) -> bool,
+    ) -> bool {
+        match self.symbols.get(name.text).copied() {
+            Some((earlier, _)) if merge(self, earlier) => true,
+            Some((_, first)) => {
+                self.duplicate(name, first);
+                false
+            }
+            None => {
+                self.symbols.insert(name.text, (symbol, name.span));
+                true
+            }
+        }
+    }
+
+    /// Declares the module's variables; their initialisers come back, for they may name later symbols.
+    fn module_variables<'f>(&mut self, file: &'f FileAst<'a>) -> Vec<(VarId, &'f super::ast::Init<'a>)> {
+        let mut inits = Vec::new();
+        for decl in &file.vars {
+            let Some(space) = vars::var_space(decl) else {
+                let span = decl.names.first().map_or_else(Span::default, |name| name.name.span);
+                self.error(span, "registers are declared inside functions");
+                continue;
+            };
+            for declarator in &decl.names {
+                for (name, variable) in self.declared_variables(decl, declarator, space, None) {
+                    let id = VarId::new(self.vars.len());
+                    let linkage = variable.linkage;
+                    let is_extern = |this: &Self, earlier: Symbol| match earlier {
+                        Symbol::Var(var) => {
+                            linkage == Linkage::Extern || this.vars[var.index()].linkage == Linkage::Extern
+                        }
+                        _ => false,
+                    };
+                    self.vars.push(variable);
+                    if !self.declare_global(name, Symbol::Var(id), is_extern) {
+                        continue;
+                    }
+                    if linkage != Linkage::Extern {
+                        self.symbols.insert(name.text, (Symbol::Var(id), name.span));
+                    }
+                    inits.extend(declarator.init.as_ref().map(|init| (id, init)));
+                }
+            }
+        }
+        inits
+    }
+
+    /// Declares all functions with their formals; for each its number, unless it is a duplicate, and the
+    /// scope that holds the formals.
+    fn function_heads(&mut self, functions: &[FunctionAst<'a>]) -> Vec<(Option<FuncId>, Names<'a>)> {
+        functions.iter().map(|function| self.function_head(function)).collect()
+    }
+
+    fn function_head(&mut self, ast: &FunctionAst<'a>) -> (Option<FuncId>, Names<'a>) {
+        let earlier = match self.symbols.get(ast.name.text) {
+            Some(&(Symbol::Func(id), _)) => Some(id),
+            _ => None,
+        };
+        let id = earlier.unwrap_or_else(|| FuncId::new(self.functions.len()));
+        let has_body = |this: &Self| this.functions[id.index()].body.is_some();
+        let defines = ast.body.is_some();
+        let merge =
+            |this: &Self, symbol: Symbol| matches!(symbol, Symbol::Func(_)) && !(defines && has_body(this));
+        let declared = self.declare_global(ast.name, Symbol::Func(id), merge);
+        let mut names = Names::new();
+        let returns = self.formals(&ast.returns, id, &mut names);
+        let params = self.formals(&ast.params, id, &mut names);
+        if !declared {
+            return (None, names);
+        }
+        let function = Function {
+            name: ast.name.text.to_owned(),
+            is_kernel: ast.is_kernel,
+            linkage: ast.linkage,
+            returns,
+            params,
+            noreturn: ast.noreturn,
+            limits: ast.limits,
+            pragmas: ast.pragmas.clone(),
+            registers: names.registers.clone(),
+            // Filled by `function_body`; its presence marks the function as defined.
+            body: defines.then(Body::default),
+            span: ast.name.span,
+        };
+        match earlier {
+            None => self.functions.push(function),
+            // A declaration after the definition adds nothing.
+            Some(_) if !defines && has_body(self) => return (None, names),
+            Some(earlier) => self.functions[earlier.index()] = function,
+        }
+        (Some(id), names)
+    }
+
+    /// Formal parameters or return values, laid out one after the other.
+    fn formals(
+        &mut self,
+        decls: &[super::ast::VarDecl<'a>],
+        owner: FuncId,
+        names: &mut Names<'a>,
+    ) -> Vec<Formal> {
+        let mut formals = Vec::with_capacity(decls.len());
+        let mut end = 0u64;
+        for decl in decls {
+            for declarator in &decl.names {
+                let name = declarator.name;
+                let Some(space) = vars::var_space(decl) else {
+                    if let Some(DeclaredType { ty, .. }) = self.register_type(decl, declarator) {
+                        if let Err(first) = names.declare_registers(name.text, None, ty, decl.vec, name.span)
+                        {
+                            self.duplicate(name, first);
+                        } else if let Some(Symbol::Reg(decl, index)) = names.find(name.text) {
+                            let (first, count) = names.register(decl, index);
+                            let all = (0..count as usize)
+                                .map(|at| Formal::Reg(super::ids::RegId::new(first.index() + at)));
+                            formals.extend(all);
+                        }
+                    }
+                    continue;
+                };
+                if space != VarSpace::Param {
+                    self.error(name.span, "a parameter is in `.param` or `.reg` space");
+                    continue;
+                }
+                for (name, mut variable) in self.declared_variables(decl, declarator, space, Some(owner)) {
+                    let id = VarId::new(self.vars.len());
+                    variable.param_offset = end.next_multiple_of(u64::from(variable.align_bytes));
+                    end = variable.param_offset.saturating_add(variable.size_bytes);
+                    self.vars.push(variable);
+                    formals.push(Formal::Var(id));
+                    if name.text != "_" {
+                        if let Err(first) = names.declare(name.text, Symbol::Var(id), name.span) {
+                            self.duplicate(name, first);
+                        }
+                    }
+                }
+            }
+        }
+        formals
+    }
+
+    /// `.alias a, b`: from now on `a` is `b`.
+    fn aliases(&mut self, aliases: &[(Name<'a>, Name<'a>)]) {
+        for (alias, target) in aliases {
+            match self.symbols.get(target.text) {
+                Some(&(symbol @ Symbol::Func(_), _)) => {
+                    self.symbols.insert(alias.text, (symbol, alias.span));
+                }
+                _ => self.error(target.span, format!("`{}` is not a function", target.text)),
+            }
+        }
+    }
+}

@@ -55,8 +55,34 @@ impl RegSet {
 
     /// Whether the set is empty.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 4]
+    }
+
+    /// Removes a register.
+    #[inline]
+    pub fn remove(&mut self, reg: u8) {
+        self.0[usize::from(reg >> 6)] &= !(1 << (reg & 63));
+    }
+
+    /// The registers of this set that are not in another.
+    #[must_use]
+    #[inline]
+    pub fn without(mut self, other: &RegSet) -> RegSet {
+        self.remove_all(other);
+        self
+    }
+
+    /// The registers in the set, ascending.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        self.0.into_iter().zip([0u8, 64, 128, 192]).flat_map(|(mut word, base)| {
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as u8)?;
+                word &= word - 1;
+                Some(base + bit)
+            })
+        })
     }
 }
 

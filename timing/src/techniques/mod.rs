@@ -141,6 +141,9 @@ pub struct WarpView<'a> {
     pub warp: u32,
     /// Lanes of the warp that hold threads of the block.
     pub threads: u32,
+    /// Instructions of the program that the warp has issued, those without operands included: the position of
+    /// the instruction in `issue` and `collect`, one more than the latest position in `write_back`.
+    pub issued: u64,
     /// Architectural registers by number: before the instruction in `issue` and `collect`, after the warp's
     /// latest issued instruction in `write_back`, where the instruction's own results are in the writes.
     pub rows: &'a [Row],
@@ -193,7 +196,7 @@ impl Cx<'_> {
         if supplied == recorded {
             return Ok(());
         }
-        let differs = |lane: &usize| lanes >> lane & 1 != 0 && supplied[*lane] != recorded[*lane];
+        let differs = |lane: &usize| lanes >> lane & 1 != 0 && supplied.0[*lane] != recorded.0[*lane];
         match (0..32).find(differs) {
             None => Ok(()),
             Some(lane) => Err(Box::new(ValueMismatch {
@@ -204,8 +207,8 @@ impl Cx<'_> {
                 warp: warp.warp,
                 register: reg,
                 lane: lane as u32,
-                expected: recorded[lane],
-                actual: supplied[lane],
+                expected: recorded.0[lane],
+                actual: supplied.0[lane],
             })),
         }
     }

@@ -8,5 +8,7 @@
 pub mod container;
 pub mod encode;
 pub mod isa;
+pub mod reader;
 pub mod semantics;
+pub mod validate;
 pub mod writer;

@@ -24,7 +24,8 @@ fn word() -> impl Strategy<Value = u32> {
 
 /// Six rows of such words.
 fn rows() -> impl Strategy<Value = [Row; 6]> {
-    prop::collection::vec(word(), 6 * 32).prop_map(|w| std::array::from_fn(|i| Row::from_fn(|l| w[32 * i + l])))
+    prop::collection::vec(word(), 6 * 32)
+        .prop_map(|w| std::array::from_fn(|i| Row::from_fn(|l| w[32 * i + l])))
 }
 
 /// Executes one instruction reading R0.. (six rows given) and P0/P1 at every level; returns R8, R9, P2, P3.

@@ -23,9 +23,13 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a trace cannot be written or read.
+/// Why a trace cannot be written or read; one pointer wide, so that results stay in registers.
+#[derive(Debug)]
+pub struct TraceError(Box<ErrorKind>);
+
+/// What a [`TraceError`] says.
 #[derive(Debug, thiserror::Error)]
-pub enum TraceError {
+pub enum ErrorKind {
     /// The operating system refused.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
@@ -50,7 +54,7 @@ pub enum TraceError {
         supported: u32,
     },
     /// A section of the file is damaged.
-    #[error("{}: damaged {section} at byte {offset}: {what}", path.display())]
+    #[error("{}: damaged {section} at byte {offset}: {what}; record it again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -62,31 +66,78 @@ pub enum TraceError {
         what: String,
     },
     /// The streams of a warp cannot be decoded.
-    #[error("{place}: {source}")]
+    #[error("{}: {place}: {source}", path.display())]
     Stream {
+        /// The file.
+        path: PathBuf,
         /// Where.
         place: Place,
         /// Why.
         source: CodingError,
     },
     /// The streams of a warp decode, but not to what was recorded.
-    #[error("{place}: {what}")]
+    #[error("{}: {place}: {what}", path.display())]
     Mismatch {
+        /// The file.
+        path: PathBuf,
         /// Where.
         place: Place,
         /// What differs.
         what: String,
     },
     /// The trace does not hold what was asked for.
-    #[error("{0}")]
-    Missing(String),
+    #[error("{}: {what}", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What is not there.
+        what: String,
+    },
     /// A recording does not keep to the rules of the writer.
     #[error("recording refused: {0}")]
     Refused(String),
 }
 
 impl TraceError {
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0
+    }
+
     pub(crate) fn io(path: &Path, action: &'static str, source: std::io::Error) -> TraceError {
-        TraceError::Io { path: path.to_path_buf(), action, source }
+        ErrorKind::Io { path: path.to_path_buf(), action, source }.into()
+    }
+
+    pub(crate) fn refused(what: impl Into<String>) -> TraceError {
+        ErrorKind::Refused(what.into()).into()
+    }
+}
+
+impl From<ErrorKind> for TraceError {
+    fn from(kind: ErrorKind) -> TraceError {
+        TraceError(Box::new(kind))
+    }
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for TraceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_pointer() {
+        assert_eq!(size_of::<TraceError>(), size_of::<usize>());
     }
 }

@@ -9,5 +9,5 @@ pub mod frame;
 pub mod records;
 pub mod sanity;
 
-pub use error::{Place, TraceError};
+pub use error::{ErrorKind, Place, TraceError};
 pub use records::{BufferNote, Header, LaunchRecord};

@@ -130,7 +130,7 @@ impl TraceWriter {
         if let Some(known) = self.kernels.iter().position(|(k, _)| k == kernel) {
             return Ok(known as u32);
         }
-        crate::container::sanity::check_kernel(kernel).map_err(TraceError::Refused)?;
+        crate::container::sanity::check_kernel(kernel).map_err(TraceError::refused)?;
         self.record(format::KERNEL, kernel)?;
         self.kernels.push((kernel.clone(), Arc::new(KernelPlan::of(kernel))));
         Ok(self.kernels.len() as u32 - 1)
@@ -141,9 +141,9 @@ impl TraceWriter {
     /// # Errors
     /// When the launch is impossible, names an unknown kernel, or the file cannot be written.
     pub fn launch(&mut self, launch: LaunchRecord) -> Result<LaunchWriter<'_>, TraceError> {
-        launch.check().map_err(TraceError::Refused)?;
+        launch.check().map_err(TraceError::refused)?;
         let Some((_, plan)) = self.kernels.get(launch.kernel as usize) else {
-            return Err(TraceError::Refused(format!("launch of unknown kernel {}", launch.kernel)));
+            return Err(TraceError::refused(format!("launch of unknown kernel {}", launch.kernel)));
         };
         let (plan, geometry) = (plan.clone(), launch.geometry);
         debug_assert!(geometry.warps_per_block() <= MAX_WARPS_PER_BLOCK);
@@ -154,7 +154,7 @@ impl TraceWriter {
     }
 
     fn record<T: Serialize + ?Sized>(&mut self, tag: Tag, value: &T) -> Result<(), TraceError> {
-        let raw = postcard::to_stdvec(value).map_err(|e| TraceError::Refused(e.to_string()))?;
+        let raw = postcard::to_stdvec(value).map_err(|e| TraceError::refused(e.to_string()))?;
         self.send(Message::Record { tag, raw })
     }
 
@@ -237,7 +237,7 @@ impl LaunchWriter<'_> {
     fn hand_over(&self, recorder: &mut BlockRecorder, last: bool) -> Result<(), TraceError> {
         let (block, part) = (recorder.part.block, recorder.part.part);
         if recorder.part.launch != self.number || block >= self.blocks {
-            return Err(TraceError::Refused(format!("block {block} is not of launch {}", self.number)));
+            return Err(TraceError::refused(format!("block {block} is not of launch {}", self.number)));
         }
         self.writer.progress.wait_for_turn(block, part)?;
         let empty = self.writer.empties.try_recv().unwrap_or_default();

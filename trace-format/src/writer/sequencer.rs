@@ -82,7 +82,7 @@ impl Progress {
 
     /// Why the writer stopped; told once in full.
     pub fn failure(&self) -> TraceError {
-        let told = || TraceError::Refused("the recording has already failed".into());
+        let told = || TraceError::refused("the recording has already failed");
         self.lock().failure.take().unwrap_or_else(told)
     }
 }
@@ -156,11 +156,11 @@ impl Sequencer {
         }
         // Dropped without finish: keep what is whole.
         self.flush_frame()?;
-        Err(TraceError::Refused("the recording was broken off".into()))
+        Err(TraceError::refused("the recording was broken off"))
     }
 
     fn record(&mut self, tag: Tag, raw: &[u8]) -> Result<(), TraceError> {
-        let payload = records::pack(raw, &mut self.packer).map_err(TraceError::Refused)?;
+        let payload = records::pack(raw, &mut self.packer).map_err(TraceError::refused)?;
         self.index.records.push((tag, self.offset));
         self.write_record(tag, &payload)
     }
@@ -178,7 +178,7 @@ impl Sequencer {
     fn part(&mut self, part: BlockPart) -> Result<(), TraceError> {
         let key = (part.block, part.part);
         if key < self.next || self.waiting.contains_key(&key) {
-            return Err(TraceError::Refused(format!(
+            return Err(TraceError::refused(format!(
                 "part {} of block {} was submitted twice",
                 key.1, key.0
             )));
@@ -217,7 +217,7 @@ impl Sequencer {
     fn end_launch(&mut self, launch: u32, blocks: u64) -> Result<(), TraceError> {
         if self.next != (blocks, 0) || !self.waiting.is_empty() {
             let (block, _) = self.next;
-            return Err(TraceError::Refused(format!("block {block} of launch {launch} was never submitted")));
+            return Err(TraceError::refused(format!("block {block} of launch {launch} was never submitted")));
         }
         self.flush_frame()?;
         self.next = (0, 0);
@@ -227,10 +227,10 @@ impl Sequencer {
 
     fn finish(&mut self) -> Result<WriteSummary, TraceError> {
         if self.next != (0, 0) || !self.waiting.is_empty() {
-            return Err(TraceError::Refused("the last launch was not finished".into()));
+            return Err(TraceError::refused("the last launch was not finished"));
         }
         let offset = self.offset;
-        let payload = records::encode(&self.index, &mut self.packer).map_err(TraceError::Refused)?;
+        let payload = records::encode(&self.index, &mut self.packer).map_err(TraceError::refused)?;
         self.write_record(format::INDEX, &payload)?;
         let file_bytes = self.offset + format::FOOTER_BYTES as u64;
         self.file

@@ -1,0 +1,100 @@
+//! The cache of unpacked frames. Frames are unpacked outside the lock, once for all who ask; directory and
+//! paths first, values when someone wants them. Evicted frames live on as long as cursors stand in them.
+
+use super::TraceFile;
+use crate::container::TraceError;
+use crate::container::frame::{Frame, FrameValues};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Bytes of unpacked frames that are kept.
+const MAX_BYTES: usize = 192 << 20;
+
+/// A frame that is unpacked on first use.
+#[derive(Debug)]
+pub(crate) struct FrameSlot {
+    number: usize,
+    frame: OnceLock<Result<Frame, String>>,
+    values: OnceLock<Result<FrameValues, String>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct FrameCache(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    slots: HashMap<usize, Cached>,
+    bytes: usize,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Cached {
+    slot: Arc<FrameSlot>,
+    bytes: usize,
+    used: u64,
+}
+
+impl FrameCache {
+    /// The slot of a frame; `bytes` is asked for its unpacked size when it is new.
+    pub fn slot(&self, number: usize, bytes: impl FnOnce() -> usize) -> Arc<FrameSlot> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.clock += 1;
+        let now = state.clock;
+        if let Some(cached) = state.slots.get_mut(&number) {
+            cached.used = now;
+            return cached.slot.clone();
+        }
+        let bytes = bytes();
+        while state.bytes + bytes > MAX_BYTES {
+            let Some(oldest) = state.slots.iter().min_by_key(|(_, c)| c.used).map(|(&n, _)| n) else { break };
+            state.bytes -= state.slots.remove(&oldest).map_or(0, |c| c.bytes);
+        }
+        let slot = Arc::new(FrameSlot { number, frame: OnceLock::new(), values: OnceLock::new() });
+        state.bytes += bytes;
+        state.slots.insert(number, Cached { slot: slot.clone(), bytes, used: now });
+        slot
+    }
+}
+
+impl FrameSlot {
+    /// Directory and paths.
+    pub fn frame(&self, file: &TraceFile) -> Result<&Frame, TraceError> {
+        let entry = &file.frames[self.number];
+        let parsed = self.frame.get_or_init(|| {
+            let payload =
+                file.payload(self.number).map_err(|_| "its bytes do not fit its hash".to_string())?;
+            let warps = file.launches[entry.head.launch as usize].geometry.warps_per_block();
+            let frame = Frame::parse(payload, warps)?;
+            if frame.head == entry.head {
+                Ok(frame)
+            } else {
+                Err("its head is not the one in the index".into())
+            }
+        });
+        parsed.as_ref().map_err(|what| file.damaged("frame", entry.offset, what.as_str()))
+    }
+
+    /// Values; the frame has been parsed.
+    pub fn values(&self, file: &TraceFile) -> Result<&FrameValues, TraceError> {
+        let entry = &file.frames[self.number];
+        let parsed = self.values.get_or_init(|| {
+            let payload =
+                file.payload(self.number).map_err(|_| "its bytes do not fit its hash".to_string())?;
+            FrameValues::parse(payload)
+        });
+        parsed.as_ref().map_err(|what| file.damaged("frame", entry.offset, what.as_str()))
+    }
+
+    /// What [`FrameSlot::frame`] returned before.
+    #[inline]
+    pub fn parsed_frame(&self) -> Option<&Frame> {
+        self.frame.get()?.as_ref().ok()
+    }
+
+    /// What [`FrameSlot::values`] returned before.
+    #[inline]
+    pub fn parsed_values(&self) -> Option<&FrameValues> {
+        self.values.get()?.as_ref().ok()
+    }
+}

@@ -1,0 +1,348 @@
+//! The cursor that steps one warp through its kernel and regenerates every value: pure instructions by the
+//! shared semantics, what came from outside from the trace.
+
+use super::TraceFile;
+use super::path::{PathWalk, slice};
+use crate::container::TraceError;
+use crate::container::frame::WarpBytes;
+use crate::encode::checksum::Checksum;
+use crate::encode::decoder::ValueDecoder;
+use crate::encode::pool::Words;
+use crate::encode::{CodingError, plan::External};
+use crate::isa::space::Space;
+use crate::isa::{Kind, Pc};
+use crate::semantics::{Code, ExecInst, Row, WARP_SIZE, Warp, addresses, execute};
+use std::sync::Arc;
+
+/// The instruction that a warp executes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Upcoming {
+    /// Program counter.
+    pub pc: Pc,
+    /// Active lanes.
+    pub active: u32,
+}
+
+/// An executed instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Program counter.
+    pub pc: Pc,
+    /// Active lanes.
+    pub active: u32,
+    /// Lanes in which the guard held too.
+    pub exec: u32,
+}
+
+/// Where a memory instruction went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemAccess {
+    /// Address space; generic addresses are not resolved.
+    pub space: Space,
+    /// Bytes accessed per lane.
+    pub bytes_per_lane: u8,
+    /// Lanes that accessed memory; other addresses mean nothing.
+    pub mask: u32,
+    /// Byte address of every lane.
+    pub addresses: [u64; WARP_SIZE],
+}
+
+/// Steps one warp from its first instruction to its last.
+#[derive(Clone, Debug)]
+pub struct WarpCursor {
+    walk: PathWalk,
+    code: Arc<Code>,
+    warp: Warp,
+    values: ValueDecoder,
+    sum: Option<Checksum>,
+    pc: Pc,
+    /// One past the last instruction of the current basic block.
+    end: Pc,
+    active: u32,
+    steps: u64,
+    mem: MemAccess,
+    mem_valid: bool,
+    /// What went wrong while looking for the next instruction.
+    error: Option<Arc<TraceError>>,
+}
+
+/// The word pool of a block within its frame.
+struct BlockWords<'a> {
+    warps: &'a [WarpBytes],
+    words: &'a [u32],
+}
+
+impl Words for BlockWords<'_> {
+    #[inline]
+    fn of_warp(&self, warp: usize) -> &[u32] {
+        let range = self.warps.get(warp).map(|w| w.words.start as usize..w.words.end as usize);
+        range.and_then(|r| self.words.get(r)).unwrap_or(&[])
+    }
+}
+
+impl WarpCursor {
+    pub(super) fn new(
+        file: Arc<TraceFile>,
+        launch: u32,
+        block: u64,
+        warp: u32,
+    ) -> Result<WarpCursor, TraceError> {
+        let walk = PathWalk::start(file, launch, block, warp)?;
+        let code = walk.file.code(launch);
+        let state = Warp::new(&code);
+        let mem = MemAccess { space: Space::Global, bytes_per_lane: 0, mask: 0, addresses: [0; WARP_SIZE] };
+        let mut cursor = WarpCursor {
+            walk,
+            code,
+            warp: state,
+            values: ValueDecoder::default(),
+            sum: Some(Checksum::default()),
+            pc: Pc(0),
+            end: Pc(0),
+            active: 0,
+            steps: 0,
+            mem,
+            mem_valid: false,
+            error: None,
+        };
+        cursor.begin()?;
+        Ok(cursor)
+    }
+
+    /// Moves to the first instruction of another warp, reusing this cursor's memory.
+    ///
+    /// # Errors
+    /// As [`super::Trace::warp_cursor`]; the cursor is then of no further use.
+    pub fn restart(&mut self, launch: u32, block: u64, warp: u32) -> Result<(), TraceError> {
+        let same_launch = launch == self.walk.launch;
+        self.walk = PathWalk::start(self.walk.file.clone(), launch, block, warp)?;
+        if !same_launch {
+            self.code = self.walk.file.code(launch);
+            self.warp.rebind(&self.code);
+        }
+        self.begin()
+    }
+
+    /// Leaves out the checksum over the regenerated values, for replays of traces that have been verified.
+    #[must_use]
+    pub fn unchecked(mut self) -> WarpCursor {
+        self.sum = None;
+        self
+    }
+
+    fn begin(&mut self) -> Result<(), TraceError> {
+        let file = &self.walk.file;
+        if !file.header.values {
+            return Err(file.missing("the trace holds no values; only its paths can be read".into()));
+        }
+        self.walk.slot.values(file)?;
+        let geometry = file.launches[self.walk.launch as usize].geometry;
+        let ctaid = geometry.block_index(self.walk.block);
+        self.warp.reset(&self.code, &geometry, ctaid, self.walk.warp);
+        self.values.begin(self.walk.warp, self.walk.plan.slots);
+        if let Some(sum) = &mut self.sum {
+            sum.reset();
+        }
+        (self.pc, self.end, self.active, self.steps) = (Pc(0), Pc(0), 0, 0);
+        self.mem_valid = false;
+        self.error = None;
+        self.find_next();
+        match self.error.take() {
+            Some(error) => Err(unshare(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// The next instruction; `None` at the warp's end, and when [`WarpCursor::step`] will report an error.
+    #[must_use]
+    #[inline]
+    pub fn peek(&self) -> Option<Upcoming> {
+        (self.pc != self.end).then_some(Upcoming { pc: self.pc, active: self.active })
+    }
+
+    /// Executes the next instruction; `None` at the warp's end.
+    ///
+    /// # Errors
+    /// When the trace is damaged, or when the warp's values turn out at its end not to be the recorded ones.
+    #[inline]
+    pub fn step(&mut self) -> Result<Option<Step>, TraceError> {
+        if self.pc == self.end {
+            return match self.error.take() {
+                Some(error) => Err(unshare(error)),
+                None => Ok(None),
+            };
+        }
+        let (pc, active) = (self.pc, self.active);
+        let inst = &self.code.insts[pc.index()];
+        let exec = self.code.exec_mask(pc, &self.warp, active);
+        if inst.kind == Kind::Pure {
+            execute(&self.code, inst, &mut self.warp, exec);
+            self.mem_valid = false;
+        } else {
+            let inst = *inst;
+            self.outside(&inst, exec)?;
+        }
+        if let Some(sum) = &mut self.sum {
+            sum.retire(pc, &self.code.insts[pc.index()], &self.warp, exec);
+        }
+        self.steps += 1;
+        self.pc = pc.next();
+        if self.pc == self.end {
+            self.find_next();
+        }
+        Ok(Some(Step { pc, active, exec }))
+    }
+
+    /// Memory instructions and everything else whose results come from outside.
+    #[inline(never)]
+    fn outside(&mut self, inst: &ExecInst, exec: u32) -> Result<(), TraceError> {
+        self.mem_valid = false;
+        if let Some(space) = inst.kind.space() {
+            self.mem_valid = true;
+            self.mem.space = space;
+            self.mem.bytes_per_lane = inst.mem_bytes;
+            self.mem.mask = exec;
+            addresses(inst, &self.warp, &mut self.mem.addresses);
+        }
+        let external = self.walk.plan.externals[self.pc.index()];
+        if exec == 0 || external.rows() == 0 {
+            return Ok(());
+        }
+        self.read_rows(inst, external, exec)
+    }
+
+    fn read_rows(&mut self, inst: &ExecInst, external: External, exec: u32) -> Result<(), TraceError> {
+        let mut row = Row::ZERO;
+        for i in 0..external.registers {
+            self.read_row(external.slot as usize + usize::from(i), exec, &mut row)?;
+            self.warp.write_row(inst.dst + u16::from(i), &row, exec);
+        }
+        if external.predicate {
+            self.read_row(external.slot as usize + usize::from(external.registers), exec, &mut row)?;
+            self.warp.write_pred(inst.pdst[0], row.0[exec.trailing_zeros() as usize], exec);
+        }
+        Ok(())
+    }
+
+    fn read_row(&mut self, slot: usize, exec: u32, row: &mut Row) -> Result<(), TraceError> {
+        loop {
+            let decoded = {
+                let bytes = self.walk.bytes();
+                let (Some(bytes), Some(data)) = (bytes, self.walk.slot.parsed_values()) else {
+                    return Err(self.walk.stream_error(self.steps, CodingError::Truncated));
+                };
+                let tokens = slice(&data.values, &bytes.value_tokens);
+                let params = slice(&data.values, &bytes.value_params);
+                if self.values.rows() < tokens.len() || self.walk.entry.last {
+                    let words = BlockWords { warps: self.walk.block_bytes(), words: &data.words };
+                    Some(self.values.decode(&words, tokens, params, slot, exec, &mut row.0))
+                } else {
+                    None
+                }
+            };
+            match decoded {
+                Some(result) => return result.map_err(|e| self.walk.stream_error(self.steps, e)),
+                None => self.advance()?,
+            }
+        }
+    }
+
+    /// Goes on to the block's next part, once this one is used up.
+    fn advance(&mut self) -> Result<(), TraceError> {
+        self.check_used_up()?;
+        self.walk.advance()?;
+        self.walk.slot.values(&self.walk.file)?;
+        self.values.begin(self.walk.warp, self.walk.plan.slots);
+        Ok(())
+    }
+
+    fn check_used_up(&self) -> Result<(), TraceError> {
+        let used_up = self.walk.bytes().zip(self.walk.slot.parsed_values()).is_some_and(|(bytes, data)| {
+            let tokens = slice(&data.values, &bytes.value_tokens);
+            let params = slice(&data.values, &bytes.value_params);
+            self.values.is_at_end(tokens, params)
+                && self.values.fresh_words() as usize == bytes.words.len()
+                && self.walk.is_at_end()
+        });
+        if used_up { Ok(()) } else { Err(self.walk.mismatch(self.steps, "data is left over in its streams")) }
+    }
+
+    /// Looks for the block that the warp enters next; errors are kept for the next step.
+    fn find_next(&mut self) {
+        match self.try_next() {
+            Ok(Some((first, end, active))) => {
+                (self.pc, self.end, self.active) = (first, end, active);
+            }
+            Ok(None) => self.end = self.pc,
+            Err(error) => {
+                self.end = self.pc;
+                self.error = Some(Arc::new(error));
+            }
+        }
+    }
+
+    #[inline]
+    fn try_next(&mut self) -> Result<Option<(Pc, Pc, u32)>, TraceError> {
+        loop {
+            match self.walk.next() {
+                Ok(Some((block, active))) => {
+                    let b = self.walk.plan.block(block);
+                    return Ok(Some((b.first, b.end, active)));
+                }
+                Ok(None) if self.walk.entry.last => return self.check_end().map(|()| None),
+                Ok(None) => self.advance()?,
+                Err(e) => return Err(self.walk.stream_error(self.steps, e)),
+            }
+        }
+    }
+
+    fn check_end(&self) -> Result<(), TraceError> {
+        self.check_used_up()?;
+        let recorded = self.walk.bytes().map(|b| b.checksum);
+        match &self.sum {
+            Some(sum) if recorded != Some(sum.value()) => {
+                Err(self.walk.mismatch(self.steps, "the regenerated values are not the recorded ones"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Registers and predicates: before a step those that the instruction reads, after it its results.
+    #[must_use]
+    #[inline]
+    pub fn warp(&self) -> &Warp {
+        &self.warp
+    }
+
+    /// The prepared kernel.
+    #[must_use]
+    #[inline]
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Where the last step accessed memory, if it was a memory instruction.
+    #[must_use]
+    #[inline]
+    pub fn mem(&self) -> Option<&MemAccess> {
+        self.mem_valid.then_some(&self.mem)
+    }
+
+    /// Instructions executed so far.
+    #[must_use]
+    #[inline]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Launch, block and warp that the cursor steps.
+    #[must_use]
+    pub fn place(&self) -> crate::container::Place {
+        self.walk.place(self.steps)
+    }
+}
+
+/// The error itself when nobody shares it (a cloned cursor may).
+fn unshare(error: Arc<TraceError>) -> TraceError {
+    Arc::try_unwrap(error).unwrap_or_else(|shared| TraceError::refused(shared.to_string()))
+}

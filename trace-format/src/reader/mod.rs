@@ -1,0 +1,282 @@
+//! Reading traces: [`Trace`] is the mapped file with its kernels and launches, [`WarpCursor`] steps one warp
+//! and regenerates every value, [`PathCursor`] walks the basic blocks of one warp without values.
+//!
+//! A trace may be shared by threads; cursors own what they need and may move between threads. Unpacked frames
+//! are shared by the cursors that stand in them and kept in a cache of bounded size ([`cache`]).
+
+mod cache;
+mod cursor;
+mod open;
+mod path;
+
+pub use cursor::{MemAccess, Step, Upcoming, WarpCursor};
+pub use path::{PathCursor, PathStep};
+
+use crate::container::error::ErrorKind;
+use crate::container::format::{self, RecordRef, Tag};
+use crate::container::records::FrameEntry;
+use crate::container::{Header, LaunchRecord, TraceError};
+use crate::encode::plan::KernelPlan;
+use crate::isa::MachineKernel;
+use crate::semantics::Code;
+use cache::{FrameCache, FrameSlot};
+use memmap2::Mmap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// An open trace; clones share it.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    file: Arc<TraceFile>,
+}
+
+/// A kernel with what cursors derive from it.
+#[derive(Debug)]
+struct KernelEntry {
+    kernel: MachineKernel,
+    plan: Arc<KernelPlan>,
+}
+
+/// What all users of one trace share.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    path: PathBuf,
+    map: Mmap,
+    header: Header,
+    kernels: Vec<KernelEntry>,
+    launches: Vec<Launch>,
+    frames: Vec<FrameEntry>,
+    /// Records other than frames: tag, offset, bytes.
+    records: Vec<(Tag, u64, u64)>,
+    incomplete: Option<String>,
+    cache: FrameCache,
+}
+
+/// A launch of a trace.
+#[derive(Debug)]
+pub struct Launch {
+    record: LaunchRecord,
+    frames: Range<usize>,
+    blocks_recorded: u64,
+    warp_instructions: u64,
+    thread_instructions: u64,
+    code: OnceLock<Arc<Code>>,
+}
+
+impl std::ops::Deref for Launch {
+    type Target = LaunchRecord;
+
+    fn deref(&self) -> &LaunchRecord {
+        &self.record
+    }
+}
+
+impl Launch {
+    /// Blocks that the trace holds from first to last instruction: all, unless the recording was cut off.
+    #[must_use]
+    pub fn blocks_recorded(&self) -> u64 {
+        self.blocks_recorded
+    }
+
+    /// Warp instructions in the trace, instructions without a lane to act in included.
+    #[must_use]
+    pub fn warp_instructions(&self) -> u64 {
+        self.warp_instructions
+    }
+
+    /// Warp instructions times their active lanes.
+    #[must_use]
+    pub fn thread_instructions(&self) -> u64 {
+        self.thread_instructions
+    }
+}
+
+impl Trace {
+    /// Maps a trace and reads its header, kernels, launches and index. A file that was cut off is opened as
+    /// far as its whole frames go, see [`Trace::incomplete`].
+    ///
+    /// The file must not be changed while it is open.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no trace, is of another version, or is damaged in what it needs.
+    pub fn open(path: impl AsRef<Path>) -> Result<Trace, TraceError> {
+        Ok(Trace { file: Arc::new(TraceFile::open(path.as_ref())?) })
+    }
+
+    /// The file that was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// Size of the file in bytes.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.file.map.len() as u64
+    }
+
+    /// What the trace is and can answer.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.file.header
+    }
+
+    /// Why the trace does not hold everything that was recorded, if it does not.
+    #[must_use]
+    pub fn incomplete(&self) -> Option<&str> {
+        self.file.incomplete.as_deref()
+    }
+
+    /// Number of kernels.
+    #[must_use]
+    pub fn kernel_count(&self) -> usize {
+        self.file.kernels.len()
+    }
+
+    /// A kernel by its index, as launches name it.
+    ///
+    /// # Panics
+    /// When there is no such kernel; the kernels that launches name exist.
+    #[must_use]
+    pub fn kernel(&self, index: u32) -> &MachineKernel {
+        &self.file.kernels[index as usize].kernel
+    }
+
+    /// Launches in the order in which they ran.
+    #[must_use]
+    pub fn launches(&self) -> &[Launch] {
+        &self.file.launches
+    }
+
+    /// The kernel of a launch.
+    ///
+    /// # Panics
+    /// When there is no such launch.
+    #[must_use]
+    pub fn kernel_of(&self, launch: u32) -> &MachineKernel {
+        self.kernel(self.launches()[launch as usize].kernel)
+    }
+
+    /// The kernel of a launch prepared with the launch's constants; made once.
+    ///
+    /// # Panics
+    /// When there is no such launch.
+    #[must_use]
+    pub fn code(&self, launch: u32) -> Arc<Code> {
+        self.file.code(launch)
+    }
+
+    /// A cursor before the first instruction of a warp, checking the warp's checksum at its end.
+    ///
+    /// # Errors
+    /// When the trace has no such warp or no values, or the warp's frame is damaged.
+    pub fn warp_cursor(&self, launch: u32, block: u64, warp: u32) -> Result<WarpCursor, TraceError> {
+        WarpCursor::new(self.file.clone(), launch, block, warp)
+    }
+
+    /// A cursor over the basic blocks that a warp enters.
+    ///
+    /// # Errors
+    /// When the trace has no such warp, or the warp's frame is damaged.
+    pub fn path_cursor(&self, launch: u32, block: u64, warp: u32) -> Result<PathCursor, TraceError> {
+        PathCursor::new(self.file.clone(), launch, block, warp)
+    }
+
+    /// Frames in file order.
+    #[must_use]
+    pub fn frames(&self) -> &[FrameEntry] {
+        &self.file.frames
+    }
+
+    /// Records other than frames in file order: tag, offset and bytes.
+    #[must_use]
+    pub fn records(&self) -> &[(Tag, u64, u64)] {
+        &self.file.records
+    }
+
+    /// Payload of a frame, after its hash has been checked.
+    ///
+    /// # Errors
+    /// When the frame is damaged.
+    ///
+    /// # Panics
+    /// When there is no such frame.
+    pub fn frame_payload(&self, frame: usize) -> Result<&[u8], TraceError> {
+        self.file.payload(frame)
+    }
+}
+
+impl TraceFile {
+    pub(crate) fn launch(&self, launch: u32) -> Option<&Launch> {
+        self.launches.get(launch as usize)
+    }
+
+    fn plan(&self, launch: u32) -> Arc<KernelPlan> {
+        self.kernels[self.launches[launch as usize].record.kernel as usize].plan.clone()
+    }
+
+    fn code(&self, launch: u32) -> Arc<Code> {
+        let l = &self.launches[launch as usize];
+        let kernel = &self.kernels[l.record.kernel as usize].kernel;
+        l.code.get_or_init(|| Arc::new(Code::prepare(kernel, &l.record.banks))).clone()
+    }
+
+    fn missing(&self, what: String) -> TraceError {
+        ErrorKind::Missing { path: self.path.clone(), what }.into()
+    }
+
+    fn damaged(&self, section: &'static str, offset: u64, what: impl Into<String>) -> TraceError {
+        ErrorKind::Damaged { path: self.path.clone(), section, offset, what: what.into() }.into()
+    }
+
+    /// Checks that a warp is in the trace.
+    fn check_warp(&self, launch: u32, block: u64, warp: u32) -> Result<(), TraceError> {
+        let Some(l) = self.launch(launch) else {
+            return Err(self.missing(format!("no launch {launch}; there are {}", self.launches.len())));
+        };
+        let (blocks, warps) = (l.geometry.blocks(), l.geometry.warps_per_block());
+        if block >= blocks {
+            return Err(self.missing(format!("launch {launch} has no block {block}; there are {blocks}")));
+        }
+        if warp >= warps {
+            return Err(
+                self.missing(format!("blocks of launch {launch} have no warp {warp}; there are {warps}"))
+            );
+        }
+        if block >= l.blocks_recorded {
+            let n = l.blocks_recorded;
+            return Err(self.missing(format!(
+                "block {block} of launch {launch} was not recorded: the recording was cut off after {n} blocks"
+            )));
+        }
+        Ok(())
+    }
+
+    fn payload(&self, frame: usize) -> Result<&[u8], TraceError> {
+        let entry = &self.frames[frame];
+        let record = RecordRef::at(&self.map, entry.offset).filter(|r| r.tag == format::FRAME);
+        match record {
+            Some(r) if r.bytes() == entry.bytes && r.is_intact() => Ok(r.payload),
+            _ => Err(self.damaged("frame", entry.offset, "its bytes do not fit its hash")),
+        }
+    }
+
+    /// The frame that holds a part of a block of a launch.
+    fn frame_of(&self, launch: u32, block: u64, part: u32) -> Option<usize> {
+        let range = self.launches[launch as usize].frames.clone();
+        let frames = &self.frames[range.clone()];
+        let behind = frames.partition_point(|f| (f.head.first_block, f.head.first_part) <= (block, part));
+        Some(range.start + behind.checked_sub(1)?)
+    }
+
+    /// An unpacked frame, from the cache if it is there.
+    fn slot(&self, frame: usize) -> Arc<FrameSlot> {
+        let entry = &self.frames[frame];
+        self.cache.slot(frame, || {
+            let record = RecordRef::at(&self.map, entry.offset);
+            let sections = record.and_then(|r| crate::container::frame::section_bytes(r.payload));
+            sections.map_or(0, |s| s.iter().map(|&(_, raw)| raw as usize).sum())
+        })
+    }
+}

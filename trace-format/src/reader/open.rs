@@ -1,0 +1,184 @@
+//! Opening a trace: by its index when it was finished, by walking its records when it was cut off.
+
+use super::cache::FrameCache;
+use super::{KernelEntry, Launch, TraceFile};
+use crate::container::error::ErrorKind;
+use crate::container::format::{self, PREAMBLE_BYTES, RecordRef, Tag, word32};
+use crate::container::frame::FrameHead;
+use crate::container::records::{self, FrameEntry, Index};
+use crate::container::sanity::check_kernel;
+use crate::container::{Header, LaunchRecord, TraceError};
+use crate::encode::plan::KernelPlan;
+use crate::isa::MachineKernel;
+use memmap2::Mmap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+impl TraceFile {
+    pub(super) fn open(path: &Path) -> Result<TraceFile, TraceError> {
+        let file = std::fs::File::open(path).map_err(|e| TraceError::io(path, "open", e))?;
+        let metadata = file.metadata().map_err(|e| TraceError::io(path, "read", e))?;
+        if !metadata.is_file() || metadata.len() < PREAMBLE_BYTES as u64 {
+            return Err(ErrorKind::NotATrace(path.to_path_buf()).into());
+        }
+        // SAFETY: the map is read only; that nobody changes the file meanwhile is a condition of `Trace::open`.
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| TraceError::io(path, "map", e))?;
+        check_preamble(path, &map)?;
+        let (index, incomplete) = match by_index(&map) {
+            Ok(index) => (index, None),
+            Err(why) => walk(&map, &why),
+        };
+        let mut opened = TraceFile {
+            path: path.to_path_buf(),
+            map,
+            header: Header::default(),
+            kernels: Vec::new(),
+            launches: Vec::new(),
+            frames: index.frames,
+            records: Vec::new(),
+            incomplete,
+            cache: FrameCache::default(),
+        };
+        opened.read_records(&index.records)?;
+        opened.assign_frames()?;
+        Ok(opened)
+    }
+
+    fn read_records(&mut self, records: &[(Tag, u64)]) -> Result<(), TraceError> {
+        let mut header = None;
+        for &(tag, offset) in records {
+            let damaged = |section, what: String| self.damaged(section, offset, what);
+            let record = RecordRef::at(&self.map, offset).filter(|r| r.tag == tag && r.is_intact());
+            let Some(record) = record else {
+                return Err(damaged("record", "its bytes do not fit its hash".into()));
+            };
+            let bytes = record.bytes();
+            match tag {
+                format::META => {
+                    let meta = records::decode::<Header>(record.payload).map_err(|e| damaged("header", e))?;
+                    header = Some(meta);
+                }
+                format::KERNEL => {
+                    let kernel: MachineKernel =
+                        records::decode(record.payload).map_err(|e| damaged("kernel", e))?;
+                    check_kernel(&kernel).map_err(|e| damaged("kernel", e))?;
+                    let plan = Arc::new(KernelPlan::of(&kernel));
+                    self.kernels.push(KernelEntry { kernel, plan });
+                }
+                format::LAUNCH => {
+                    let launch: LaunchRecord =
+                        records::decode(record.payload).map_err(|e| damaged("launch", e))?;
+                    launch.check().map_err(|e| damaged("launch", e))?;
+                    if launch.kernel as usize >= self.kernels.len() {
+                        return Err(damaged("launch", format!("it names unknown kernel {}", launch.kernel)));
+                    }
+                    self.launches.push(Launch::new(launch));
+                }
+                _ if tag[0].is_ascii_lowercase() => {}
+                _ => {
+                    let name = String::from_utf8_lossy(&tag).into_owned();
+                    let what = format!("{name:?} is a kind that this build does not know");
+                    return Err(damaged("record", what));
+                }
+            }
+            self.records.push((tag, offset, bytes));
+        }
+        self.header =
+            header.ok_or_else(|| self.damaged("header", PREAMBLE_BYTES as u64, "it is not there"))?;
+        Ok(())
+    }
+
+    /// Gives every launch its frames and checks that they follow one another.
+    fn assign_frames(&mut self) -> Result<(), TraceError> {
+        let mut at = 0;
+        for number in 0..self.launches.len() {
+            let start = at;
+            let (mut next, mut warp_instructions, mut thread_instructions) = (0u64, 0u64, 0u64);
+            while let Some(frame) = self.frames.get(at).filter(|f| f.head.launch as usize == number) {
+                let fits = frame.head.first_block == next && (frame.head.first_part == 0 || at > start);
+                if !fits {
+                    let what = format!("it begins with block {}, not {next}", frame.head.first_block);
+                    return Err(self.damaged("index", frame.offset, what));
+                }
+                next = next.saturating_add(u64::from(frame.head.blocks_ended));
+                warp_instructions = warp_instructions.saturating_add(frame.head.warp_instructions);
+                thread_instructions = thread_instructions.saturating_add(frame.head.thread_instructions);
+                at += 1;
+            }
+            let launch = &mut self.launches[number];
+            launch.frames = start..at;
+            launch.blocks_recorded = next;
+            (launch.warp_instructions, launch.thread_instructions) = (warp_instructions, thread_instructions);
+            let blocks = launch.geometry.blocks();
+            if next > blocks || (next < blocks && self.incomplete.is_none()) {
+                let what = format!("launch {number} has {blocks} blocks, but {next} are in its frames");
+                return Err(self.damaged("index", 0, what));
+            }
+        }
+        match self.frames.get(at) {
+            None => Ok(()),
+            Some(frame) => Err(self.damaged("index", frame.offset, "a frame belongs to no launch before it")),
+        }
+    }
+}
+
+impl Launch {
+    fn new(record: LaunchRecord) -> Launch {
+        Launch {
+            record,
+            frames: 0..0,
+            blocks_recorded: 0,
+            warp_instructions: 0,
+            thread_instructions: 0,
+            code: OnceLock::new(),
+        }
+    }
+}
+
+fn check_preamble(path: &Path, file: &[u8]) -> Result<(), TraceError> {
+    let preamble = format::preamble();
+    let found = word32(file, 8).unwrap_or(0);
+    if file[..8] != preamble[..8] {
+        Err(ErrorKind::NotATrace(path.to_path_buf()).into())
+    } else if found != format::FORMAT_VERSION {
+        let supported = format::FORMAT_VERSION;
+        Err(ErrorKind::Version { path: path.to_path_buf(), found, supported }.into())
+    } else if file[12..PREAMBLE_BYTES] != preamble[12..] {
+        Err(ErrorKind::NotATrace(path.to_path_buf()).into())
+    } else {
+        Ok(())
+    }
+}
+
+/// The index that the footer points to.
+fn by_index(file: &[u8]) -> Result<Index, String> {
+    let offset = format::index_offset(file).ok_or("it has no valid footer")?;
+    RecordRef::at(file, offset)
+        .filter(|r| r.tag == format::INDEX && r.is_intact())
+        .ok_or_else(|| "its index is damaged".to_string())
+        .and_then(|r| records::decode(r.payload).map_err(|e| format!("its index is damaged: {e}")))
+}
+
+/// Walks the records as far as they are whole, and says what that leaves out.
+fn walk(file: &[u8], why: &str) -> (Index, Option<String>) {
+    let mut index = Index::default();
+    let mut offset = PREAMBLE_BYTES as u64;
+    while let Some(record) = RecordRef::at(file, offset).filter(RecordRef::is_intact) {
+        match record.tag {
+            format::INDEX => {
+                let text = format!("{why}; all frames were found without it");
+                return (index, Some(text));
+            }
+            format::FRAME => match FrameHead::of(record.payload) {
+                Some(head) => index.frames.push(FrameEntry { offset, bytes: record.bytes(), head }),
+                None => break,
+            },
+            tag => index.records.push((tag, offset)),
+        }
+        offset += record.bytes();
+    }
+    let (frames, bytes) = (index.frames.len(), file.len());
+    let text =
+        format!("{why}: it was cut off or damaged; readable up to byte {offset} of {bytes}, {frames} frames");
+    (index, Some(text))
+}

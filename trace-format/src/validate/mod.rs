@@ -1,0 +1,135 @@
+//! The independent check of a whole trace: structure of the file ([`structure`]), then every warp regenerated
+//! and its path held against the values ([`replay`]). It reports what is wrong and where, and goes on.
+
+mod replay;
+mod structure;
+
+use crate::container::TraceError;
+use crate::reader::Trace;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Problems that are listed; the others are counted.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// Something that is wrong with a trace.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Problem {
+    /// Section, frame, launch, block, warp and step, as far as they apply.
+    pub place: String,
+    /// What is wrong there.
+    pub what: String,
+}
+
+/// What the check found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// What is wrong, in file order, at most [`MAX_PROBLEMS`].
+    pub problems: Vec<Problem>,
+    /// How many problems there are in all.
+    pub problem_count: u64,
+    /// Records read, frames included.
+    pub records: u64,
+    /// Frames unpacked.
+    pub frames: u64,
+    /// Thread blocks regenerated.
+    pub blocks: u64,
+    /// Warps regenerated.
+    pub warps: u64,
+    /// Warp instructions regenerated.
+    pub warp_instructions: u64,
+    /// Thread instructions regenerated.
+    pub thread_instructions: u64,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.problem_count == 0
+    }
+
+    fn add(&mut self, place: impl Into<String>, what: impl Into<String>) {
+        self.problem_count += 1;
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(Problem { place: place.into(), what: what.into() });
+        }
+    }
+
+    fn merge(&mut self, other: Report) {
+        self.problem_count += other.problem_count;
+        self.problems.extend(other.problems);
+        self.blocks += other.blocks;
+        self.warps += other.warps;
+        self.warp_instructions += other.warp_instructions;
+        self.thread_instructions += other.thread_instructions;
+    }
+}
+
+/// How far the check has come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Warp instructions regenerated so far.
+    pub done: AtomicU64,
+    /// Warp instructions in the trace.
+    pub total: AtomicU64,
+}
+
+/// Checks a trace on a number of threads.
+///
+/// # Errors
+/// When the trace cannot be opened at all.
+pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Report, TraceError> {
+    let trace = Trace::open(path)?;
+    let mut report = Report::default();
+    structure::check(&trace, &mut report)?;
+    if let Some(why) = trace.incomplete() {
+        report.add("file", why);
+    }
+    let total: u64 = trace.launches().iter().map(crate::reader::Launch::warp_instructions).sum();
+    progress.total.store(total, Ordering::Relaxed);
+    if trace.header().values {
+        replay_all(&trace, threads, progress, &mut report);
+    }
+    Ok(report)
+}
+
+/// Regenerates the blocks of all frames; the report does not depend on the number of threads.
+fn replay_all(trace: &Trace, threads: usize, progress: &Progress, report: &mut Report) {
+    let next_frame = AtomicUsize::new(0);
+    let found: Mutex<Vec<(usize, Report)>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let frame = next_frame.fetch_add(1, Ordering::Relaxed);
+                    if frame >= trace.frames().len() {
+                        break;
+                    }
+                    let part = replay::check_frame(trace, frame, progress);
+                    found.lock().unwrap_or_else(PoisonError::into_inner).push((frame, part));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|(frame, _)| *frame);
+    let mut per_launch = vec![(0, 0); trace.launches().len()];
+    for (frame, part) in found {
+        let (warp, thread) = &mut per_launch[trace.frames()[frame].head.launch as usize];
+        *warp += part.warp_instructions;
+        *thread += part.thread_instructions;
+        report.merge(part);
+    }
+    for (number, (launch, counted)) in trace.launches().iter().zip(per_launch).enumerate() {
+        let stated = (launch.warp_instructions(), launch.thread_instructions());
+        if trace.incomplete().is_none() && report.is_sound() && counted != stated {
+            report.add(
+                format!("launch {number}"),
+                format!("{counted:?} warp and thread instructions, but its frames state {stated:?}"),
+            );
+        }
+    }
+    report.problems.truncate(MAX_PROBLEMS);
+}

@@ -1,0 +1,154 @@
+//! Regeneration of every warp with its path held against its values: each lane must go where the branches
+//! that it executed sent it, and end where it exited.
+
+use super::{Progress, Report};
+use crate::container::TraceError;
+use crate::isa::{Kind, Pc};
+use crate::reader::{Step, Trace, WarpCursor};
+use std::sync::atomic::Ordering;
+
+/// Instructions after which progress is told.
+const TELL_EVERY: u64 = 1 << 16;
+
+/// Regenerates the blocks that begin in a frame.
+pub(super) fn check_frame(trace: &Trace, number: usize, progress: &Progress) -> Report {
+    let mut report = Report::default();
+    let head = trace.frames()[number].head;
+    let first = head.first_block + u64::from(head.first_part != 0);
+    // Blocks that end here began here or, the first one, in an earlier frame; one more may only begin here.
+    let launch = &trace.launches()[head.launch as usize];
+    let next_frame = trace.frames().get(number + 1).filter(|f| f.head.launch == head.launch);
+    let end = match next_frame {
+        Some(next) => next.head.first_block + u64::from(next.head.first_part != 0),
+        None => launch.blocks_recorded(),
+    };
+    let mut cursor = None;
+    for block in first..end.min(launch.blocks_recorded()) {
+        for warp in 0..launch.geometry.warps_per_block() {
+            match check_warp(trace, &mut cursor, (head.launch, block, warp), progress, &mut report) {
+                Ok(()) => report.warps += 1,
+                Err(error) => {
+                    cursor = None;
+                    report.add(
+                        format!("frame {number}, launch {}, block {block}, warp {warp}", head.launch),
+                        error.to_string(),
+                    );
+                }
+            }
+        }
+        report.blocks += 1;
+    }
+    report
+}
+
+fn check_warp(
+    trace: &Trace,
+    cursor: &mut Option<WarpCursor>,
+    (launch, block, warp): (u32, u64, u32),
+    progress: &Progress,
+    report: &mut Report,
+) -> Result<(), TraceError> {
+    match cursor {
+        Some(cursor) => cursor.restart(launch, block, warp)?,
+        None => *cursor = Some(trace.warp_cursor(launch, block, warp)?),
+    }
+    let Some(cursor) = cursor else { return Ok(()) };
+    let mut lanes = Lanes::new(trace.launches()[launch as usize].geometry.launched_mask(warp));
+    let (mut told, mut fault) = (0, None);
+    while let Some(upcoming) = cursor.peek() {
+        if fault.is_none() {
+            fault = lanes.enter(upcoming.pc, upcoming.active).map(|what| (cursor.steps(), what));
+        }
+        let Some(step) = cursor.step()? else { break };
+        lanes.leave(cursor, step);
+        report.warp_instructions += 1;
+        report.thread_instructions += u64::from(step.active.count_ones());
+        if cursor.steps() - told == TELL_EVERY {
+            progress.done.fetch_add(TELL_EVERY, Ordering::Relaxed);
+            told = cursor.steps();
+        }
+    }
+    progress.done.fetch_add(cursor.steps() - told, Ordering::Relaxed);
+    // A kept error comes out of the step after the last.
+    cursor.step()?;
+    if fault.is_none() && lanes.alive != 0 {
+        fault = Some((cursor.steps(), format!("lanes {:#010x} never exit", lanes.alive)));
+    }
+    if let Some((step, what)) = fault {
+        report.add(format!("launch {launch}, block {block}, warp {warp}, step {step}"), what);
+    }
+    Ok(())
+}
+
+/// Where every lane of a warp has to go next.
+struct Lanes {
+    alive: u32,
+    next: [Pc; 32],
+    returns: [Vec<Pc>; 32],
+    /// All lanes of the mask stand at the program counter: the common case within a block.
+    together: (u32, Pc),
+}
+
+impl Lanes {
+    fn new(launched: u32) -> Lanes {
+        Lanes { alive: launched, next: [Pc(0); 32], returns: Default::default(), together: (launched, Pc(0)) }
+    }
+
+    /// Says what is wrong with executing an instruction in these lanes, if something is.
+    fn enter(&mut self, pc: Pc, active: u32) -> Option<String> {
+        if (active, pc) == self.together {
+            return None;
+        }
+        self.scatter();
+        if active & !self.alive != 0 {
+            return Some(format!("lanes {:#010x} execute PC {pc} after their exit", active & !self.alive));
+        }
+        let astray = lanes_of(active).find(|&l| self.next[l] != pc)?;
+        Some(format!("lane {astray} executes PC {pc} but its branches lead to PC {}", self.next[astray]))
+    }
+
+    fn scatter(&mut self) {
+        let (mask, pc) = std::mem::take(&mut self.together);
+        lanes_of(mask).for_each(|l| self.next[l] = pc);
+    }
+
+    /// Moves the lanes behind an executed instruction.
+    fn leave(&mut self, cursor: &WarpCursor, step: Step) {
+        let inst = cursor.code().inst(step.pc);
+        let onward = step.active & self.alive;
+        if inst.kind.ends_block() || onward != self.together.0 {
+            self.scatter();
+        }
+        match inst.kind {
+            Kind::Branch | Kind::Call => {
+                for l in lanes_of(onward) {
+                    let jumps = step.exec >> l & 1 != 0;
+                    if jumps && inst.kind == Kind::Call {
+                        self.returns[l].push(step.pc.next());
+                    }
+                    self.next[l] = if jumps { inst.target } else { step.pc.next() };
+                }
+            }
+            Kind::Return => {
+                for l in lanes_of(onward) {
+                    self.next[l] = step.pc.next();
+                    if step.exec >> l & 1 != 0 {
+                        match self.returns[l].pop() {
+                            Some(pc) => self.next[l] = pc,
+                            None => self.alive &= !(1 << l),
+                        }
+                    }
+                }
+            }
+            Kind::Exit | Kind::Trap => {
+                self.alive &= !step.exec;
+                lanes_of(onward).for_each(|l| self.next[l] = step.pc.next());
+            }
+            _ => self.together = (onward, step.pc.next()),
+        }
+    }
+}
+
+fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |l| mask >> l & 1 != 0)
+}

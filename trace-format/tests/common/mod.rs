@@ -1,0 +1,435 @@
+//! A small machine for tests: kernels built by hand or at random, executed warp by warp with per-lane program
+//! counters, and recorded. What it executes is kept beside the trace, so that readers can be held against it.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::path::Path;
+use trace_format::container::{LaunchRecord, TraceError};
+use trace_format::isa::space::Space;
+use trace_format::isa::*;
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
+use trace_format::writer::{BlockRecorder, LaunchWriter, TraceWriter, WriteSummary, WriterOptions};
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u64 + 1) as usize);
+        }
+    }
+}
+
+/// Instructions under construction, with forward branches to patch.
+#[derive(Default)]
+pub struct Builder {
+    pub insts: Vec<Inst>,
+}
+
+impl Builder {
+    pub fn emit(&mut self, inst: Inst) -> usize {
+        self.insts.push(inst);
+        self.insts.len() - 1
+    }
+
+    pub fn here(&self) -> Pc {
+        Pc(self.insts.len() as u32)
+    }
+
+    pub fn bra(&mut self, guard: Guard, target: Pc) -> usize {
+        let mut inst = Inst::new(Op::Bra {}).guarded(guard);
+        inst.target = target;
+        self.emit(inst)
+    }
+
+    pub fn land(&mut self, branch: usize) {
+        self.insts[branch].target = self.here();
+    }
+
+    pub fn kernel(self, name: &str) -> MachineKernel {
+        let regs = self
+            .insts
+            .iter()
+            .flat_map(|i| i.dst_regs().chain(i.src_regs()))
+            .map(|r| u16::from(r.0) + 1)
+            .max();
+        let kernel = MachineKernel {
+            name: name.into(),
+            lines: vec![SourceLine { ptx_line: 1, ..SourceLine::default() }; self.insts.len()],
+            insts: self.insts,
+            ptx_file: "test.ptx".into(),
+            ptx_lines: vec![(1, ".entry".into())],
+            regs_per_thread: regs.unwrap_or(0),
+            ..MachineKernel::default()
+        };
+        kernel.check().unwrap();
+        kernel
+    }
+}
+
+pub fn r(n: u8) -> Src {
+    Src::reg(Reg(n))
+}
+
+pub fn s2r(dst: u8, sr: SpecialReg) -> Inst {
+    Inst::new(Op::S2r { sr }).dst(Reg(dst))
+}
+
+pub fn imad(dst: u8, a: Src, b: Src, c: Src) -> Inst {
+    Inst::new(Op::Imad {}).dst(Reg(dst)).srcs([a, b, c])
+}
+
+pub fn iadd(dst: u8, a: Src, b: Src) -> Inst {
+    Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(dst)).srcs([a, b, Src::RZ])
+}
+
+pub fn ffma(dst: u8, a: Src, b: Src, c: Src) -> Inst {
+    Inst::new(Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) }).dst(Reg(dst)).srcs([a, b, c])
+}
+
+pub fn isetp(p: u8, cmp: ICmp, a: Src, b: Src) -> Inst {
+    let mut inst =
+        Inst::new(Op::Isetp { cmp, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) }).srcs([a, b]);
+    inst.pdst[0] = Pred(p);
+    inst
+}
+
+pub fn ldg(dst: u8, base: u8, offset: i32, width: MemWidth) -> Inst {
+    let mut inst = Inst::new(Op::Ldg { width, order: MemOrder::Weak, ro: ReadOnly(false) })
+        .dst(Reg(dst))
+        .srcs([r(base)]);
+    inst.offset = offset;
+    inst
+}
+
+pub fn stg(base: u8, value: u8) -> Inst {
+    Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([r(base), r(value)])
+}
+
+pub fn lds(dst: u8, base: Src, offset: i32) -> Inst {
+    let mut inst = Inst::new(Op::Lds { width: MemWidth::B32, scale: Scale::X4 }).dst(Reg(dst)).srcs([base]);
+    inst.offset = offset;
+    inst
+}
+
+pub fn exit() -> Inst {
+    Inst::new(Op::Exit {})
+}
+
+/// Word of the tests' memory: regions of the address space hold different kinds of data.
+pub fn memory(address: u64) -> u32 {
+    let word = address >> 2;
+    let noise = Rng(word).next() as u32;
+    match address >> 16 & 7 {
+        0 => 7,
+        1 => word as u32,
+        2 => noise & 0xFF,
+        3 => 0x4000_0000 + (noise & 0xFFFF),
+        4 => (word as u32 >> 4) * 0x1234_5679,
+        5 => noise & 1,
+        _ => noise,
+    }
+}
+
+/// A recorded step as the executing machine saw it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    pub pc: Pc,
+    pub active: u32,
+    pub exec: u32,
+    /// First destination register and predicates after the instruction.
+    pub dst: Option<Row>,
+    pub preds: [u32; 2],
+    pub address: Option<u64>,
+}
+
+struct Lane {
+    pc: Pc,
+    returns: Vec<Pc>,
+}
+
+/// A warp with a program counter per lane; the lanes at the lowest one go first.
+pub struct MiniWarp {
+    pub warp: Warp,
+    lanes: Vec<Lane>,
+    alive: u32,
+    pub seen: Vec<Seen>,
+}
+
+impl MiniWarp {
+    fn active(&self) -> Option<(Pc, u32)> {
+        let alive = || (0..32usize).filter(|l| self.alive >> l & 1 != 0);
+        let pc = alive().map(|l| self.lanes[l].pc).min()?;
+        Some((pc, alive().filter(|&l| self.lanes[l].pc == pc).fold(0, |m, l| m | 1 << l)))
+    }
+}
+
+/// Runs one block and records it; returns what every warp did. `part_every` hands over parts after so many
+/// basic blocks.
+pub fn run_block(
+    kernel: &MachineKernel,
+    code: &Code,
+    geometry: &Geometry,
+    block: u64,
+    recorder: &mut BlockRecorder,
+    launch: &LaunchWriter<'_>,
+    part_every: Option<u64>,
+) -> Result<Vec<Vec<Seen>>, TraceError> {
+    let flow = kernel.flow();
+    recorder.begin(block);
+    let mut warps: Vec<MiniWarp> = (0..geometry.warps_per_block())
+        .map(|w| {
+            let mut warp = Warp::new(code);
+            warp.reset(code, geometry, geometry.block_index(block), w);
+            let lanes = (0..32).map(|_| Lane { pc: Pc(0), returns: Vec::new() }).collect();
+            MiniWarp { warp, lanes, alive: geometry.launched_mask(w), seen: Vec::new() }
+        })
+        .collect();
+    let (mut entered, mut atomics) = (0u64, block as u32 * 1000);
+    loop {
+        let mut any = false;
+        for (w, mini) in warps.iter_mut().enumerate() {
+            let Some((pc, active)) = mini.active() else { continue };
+            any = true;
+            let id = flow.block_of(pc);
+            assert_eq!(flow.block(id).first, pc, "lanes stand at block starts");
+            recorder.enter(w as u32, id, active);
+            for pc in pc.0..flow.block(id).end.0 {
+                step(code, mini, w as u32, Pc(pc), active, recorder, &mut atomics);
+            }
+            entered += 1;
+            if part_every.is_some_and(|n| entered % n == 0) {
+                launch.submit_part(recorder)?;
+            }
+        }
+        if !any {
+            launch.submit(recorder)?;
+            return Ok(warps.into_iter().map(|w| w.seen).collect());
+        }
+    }
+}
+
+fn step(
+    code: &Code,
+    mini: &mut MiniWarp,
+    w: u32,
+    pc: Pc,
+    active: u32,
+    recorder: &mut BlockRecorder,
+    atomics: &mut u32,
+) {
+    let inst = *code.inst(pc);
+    let exec = code.exec_mask(pc, &mini.warp, active);
+    let mut address = None;
+    if inst.kind.is_memory() {
+        let mut all = [0; 32];
+        addresses(&inst, &mini.warp, &mut all);
+        if exec != 0 {
+            address = Some(all[exec.trailing_zeros() as usize]);
+        }
+        if matches!(inst.kind, Kind::Load(_) | Kind::Atomic(_)) {
+            for i in 0..u16::from(inst.dst_rows) {
+                let space = if inst.kind.space() == Some(Space::Shared) { 1 << 20 } else { 0 };
+                let row = match inst.kind {
+                    Kind::Atomic(_) => Row::from_fn(|l| *atomics + l as u32),
+                    _ => Row::from_fn(|l| memory(space + all[l] + 4 * u64::from(i))),
+                };
+                mini.warp.write_row(inst.dst + i, &row, exec);
+            }
+            *atomics += 3;
+        }
+    }
+    match inst.kind {
+        Kind::Pure => execute(code, &inst, &mut mini.warp, exec),
+        Kind::External => mini.warp.write_row(inst.dst, &Row::splat(*atomics), exec),
+        Kind::Barrier => {
+            mini.warp.write_row(inst.dst, &Row::splat(exec.count_ones()), exec);
+            mini.warp.write_pred(inst.pdst[0], 0x5555_5555u32.wrapping_mul(pc.0 & 1), exec);
+        }
+        _ => {}
+    }
+    recorder.externals(w, pc, &inst, &mini.warp, exec);
+    recorder.retire(w, pc, &inst, &mini.warp, exec);
+    for l in (0..32).filter(|l| active >> l & 1 != 0) {
+        let lane = &mut mini.lanes[l];
+        let taken = exec >> l & 1 != 0;
+        lane.pc = pc.next();
+        match inst.kind {
+            Kind::Branch if taken => lane.pc = inst.target,
+            Kind::Call if taken => {
+                lane.returns.push(pc.next());
+                lane.pc = inst.target;
+            }
+            Kind::Return if taken => lane.pc = lane.returns.pop().unwrap(),
+            Kind::Exit if taken => mini.alive &= !(1 << l),
+            _ => {}
+        }
+    }
+    let preds = inst.pdst.map(|p| mini.warp.pred(p));
+    let dst = (inst.dst_rows > 0).then(|| *mini.warp.row(inst.dst));
+    mini.seen.push(Seen { pc, active, exec, dst, preds, address });
+}
+
+/// Steps of every warp of every block of every launch.
+pub type Log = Vec<Vec<Vec<Vec<Seen>>>>;
+
+pub fn launch_record(kernel: u32, grid: u32, block: u32) -> LaunchRecord {
+    let geometry = Geometry { grid: [grid, 1, 1], block: [block, 1, 1] };
+    let mut param = vec![0; 0x180];
+    param[..4].copy_from_slice(&block.to_le_bytes());
+    let banks = Banks { param, ..Banks::default() };
+    LaunchRecord { kernel, geometry, dynamic_shared_bytes: 0, banks, buffers: Vec::new() }
+}
+
+/// What to record: kernel, blocks, threads per block.
+pub type Plan<'a> = &'a [(&'a MachineKernel, u32, u32)];
+
+/// Records launches, handing blocks over in an order drawn from `order` (within the writer's window).
+pub fn record(
+    path: &Path,
+    launches: Plan<'_>,
+    options: &WriterOptions,
+    order: u64,
+    part_every: Option<u64>,
+) -> Result<(WriteSummary, Log), TraceError> {
+    let mut writer = TraceWriter::create(path, options)?;
+    let mut log = Vec::new();
+    for &(kernel, grid, block) in launches {
+        let id = writer.kernel(kernel)?;
+        let launch = launch_record(id, grid, block);
+        let (geometry, code) = (launch.geometry, Code::prepare(kernel, &launch.banks));
+        let run = writer.launch(launch)?;
+        let mut blocks: Vec<u64> = (0..u64::from(grid)).collect();
+        if part_every.is_none() {
+            // Neighbours may overtake each other without waiting.
+            blocks.chunks_mut(8).for_each(|c| Rng(order).shuffle(c));
+        }
+        let mut recorder = run.recorder();
+        let mut seen = vec![Vec::new(); grid as usize];
+        for b in blocks {
+            seen[b as usize] = run_block(kernel, &code, &geometry, b, &mut recorder, &run, part_every)?;
+        }
+        run.finish()?;
+        log.push(seen);
+    }
+    Ok((writer.finish()?, log))
+}
+
+/// A random kernel of nested branches and loops around loads and arithmetic.
+pub fn random_kernel(seed: u64) -> MachineKernel {
+    let mut rng = Rng(seed);
+    let mut b = Builder::default();
+    b.emit(s2r(0, SpecialReg::TidX));
+    b.emit(s2r(1, SpecialReg::CtaidX));
+    b.emit(imad(2, r(1), Src::constant(0, 0), r(0)));
+    // R4:R5 is the address that loads start from, R6.. are scratch.
+    b.emit(imad(4, r(2), Src::imm(4), Src::RZ));
+    b.emit(iadd(5, Src::RZ, Src::RZ));
+    statements(&mut b, &mut rng, 0);
+    b.emit(stg(4, 6));
+    b.emit(exit());
+    if rng.below(2) == 0 {
+        let function = b.here();
+        b.emit(ffma(9, r(6), r(7), r(8)));
+        statements(&mut b, &mut rng, 2);
+        b.emit(Inst::new(Op::Ret {}));
+        for inst in &mut b.insts {
+            if inst.op == (Op::Call {}) {
+                inst.target = function;
+            }
+        }
+    } else {
+        for inst in &mut b.insts {
+            if inst.op == (Op::Call {}) {
+                *inst = Inst::new(Op::Nop {});
+            }
+        }
+    }
+    b.kernel("random")
+}
+
+fn statements(b: &mut Builder, rng: &mut Rng, depth: u32) {
+    for _ in 0..2 + rng.below(5) {
+        statement(b, rng, depth);
+    }
+}
+
+fn scratch(rng: &mut Rng) -> u8 {
+    6 + rng.below(8) as u8
+}
+
+fn statement(b: &mut Builder, rng: &mut Rng, depth: u32) {
+    let (d, x, y) = (scratch(rng), scratch(rng), scratch(rng));
+    let region = (rng.below(8) << 16) as i32;
+    match rng.below(if depth < 2 { 15 } else { 11 }) {
+        0 => b.emit(imad(d, r(x), r(y), r(0))),
+        1 => b.emit(ffma(d, r(x), r(y), r(d))),
+        2 => b.emit(isetp(rng.below(3) as u8, ICmp::Lt, r(x), r(y))),
+        3 => b.emit(ldg(d, 4, region, MemWidth::B32)),
+        4 => b.emit(ldg(16, 4, region, MemWidth::B128)),
+        5 => b.emit(lds(d, r(x), region).guarded(PredSrc::of(Pred(rng.below(3) as u8)))),
+        6 => b.emit(lds(d, r(0), 4 * rng.below(40) as i32)),
+        7 => b.emit(s2r(d, SpecialReg::ClockLo)),
+        8 => {
+            let mut bar =
+                Inst::new(Op::Bar { mode: BarMode::RedAnd }).dst(Reg(d)).srcs([Src::imm(0), Src::imm(0)]);
+            bar.pdst[0] = Pred(2);
+            b.emit(bar)
+        }
+        9 => {
+            let op = Op::Atoms { op: AtomOp::Add, ty: AtomTy::U32 };
+            b.emit(Inst::new(op).dst(if rng.below(2) == 0 { Reg(d) } else { Reg::RZ }).srcs([r(x), r(y)]))
+        }
+        10 if rng.below(4) == 0 => {
+            b.emit(isetp(3, ICmp::Eq, r(0), Src::imm(rng.below(40) as u32)));
+            b.emit(exit().guarded(PredSrc::of(Pred(3))))
+        }
+        10 => b.emit(iadd(d, r(x), Src::imm(rng.next() as u32))),
+        11 | 12 => {
+            // if (R0 & x) < bound { .. } else { .. }
+            b.emit(Inst::new(Op::Lop3 { lut: Lut(0xC0) }).dst(Reg(20)).srcs([r(0), r(x), Src::RZ]));
+            b.emit(isetp(3, ICmp::Lt, r(20), Src::imm(rng.below(20) as u32)));
+            let to_else = b.bra(PredSrc::not(Pred(3)), Pc(0));
+            statements(b, rng, depth + 1);
+            let to_end = b.bra(PredSrc::TRUE, Pc(0));
+            b.land(to_else);
+            statements(b, rng, depth + 1);
+            b.land(to_end);
+            b.emit(Inst::new(Op::Nop {}))
+        }
+        13 => {
+            // for (i = 0; i < bound (+ lane-dependent); i++) { .. }
+            let counter = 24 + depth as u8;
+            let bound = 30 + depth as u8;
+            b.emit(iadd(counter, Src::RZ, Src::RZ));
+            let spread = if rng.below(2) == 0 { 3 } else { 0 };
+            b.emit(Inst::new(Op::Lop3 { lut: Lut(0xC0) }).dst(Reg(bound)).srcs([
+                r(0),
+                Src::imm(spread),
+                Src::RZ,
+            ]));
+            b.emit(iadd(bound, r(bound), Src::imm(1 + rng.below(4) as u32)));
+            let top = b.here();
+            statements(b, rng, depth + 1);
+            b.emit(iadd(4, r(4), Src::imm(4)));
+            b.emit(iadd(counter, r(counter), Src::imm(1)));
+            b.emit(isetp(4, ICmp::Lt, r(counter), r(bound)));
+            b.bra(PredSrc::of(Pred(4)), top)
+        }
+        _ => b.emit(Inst::new(Op::Call {})),
+    };
+}

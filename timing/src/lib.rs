@@ -5,7 +5,14 @@
 //! each instruction happens. It leaves recording to the emulator and charts to the report crate.
 
 pub mod config;
+pub mod engine;
+pub mod error;
+pub mod memory;
+pub mod occupancy;
 pub mod program;
+pub mod sched;
+pub mod sm;
 pub mod source;
 pub mod stats;
+pub mod studies;
 pub mod techniques;

@@ -6,8 +6,7 @@
 use std::fmt;
 use trace_format::isa::space::Space;
 
-/// One 32-bit register of all 32 lanes.
-pub type Row = [u32; 32];
+pub use trace_format::semantics::Row;
 
 /// The next instruction on a warp's recorded path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

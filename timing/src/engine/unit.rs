@@ -1,0 +1,130 @@
+//! What the engine runs in parallel, and the exchange of packets between two epochs.
+
+use crate::config::GpuConfig;
+use crate::error::ReplayError;
+use crate::memory::partition::Partition;
+use crate::memory::{Credit, Reply};
+use crate::sm::Sm;
+use crate::source::LaunchSource;
+use std::sync::MutexGuard;
+
+/// An SM or a memory partition.
+pub(super) enum Unit<'a, S: LaunchSource> {
+    Sm(Box<Sm<'a, S>>),
+    Partition(Box<Partition>),
+    /// An SM that has failed, with its error.
+    Failed(Option<ReplayError>),
+}
+
+impl<S: LaunchSource> Unit<'_, S> {
+    /// Runs up to the end of an epoch.
+    pub fn run(&mut self, end: u64) {
+        match self {
+            Unit::Sm(sm) => {
+                if let Err(error) = sm.run(end) {
+                    *self = Unit::Failed(Some(error));
+                }
+            }
+            Unit::Partition(partition) => partition.run(end),
+            Unit::Failed(_) => {}
+        }
+    }
+
+    pub fn take_error(&mut self) -> Option<ReplayError> {
+        match self {
+            Unit::Failed(error) => error.take(),
+            _ => None,
+        }
+    }
+
+    /// Whether the unit no longer matters for the kernel's end.
+    pub fn is_idle(&self) -> bool {
+        match self {
+            Unit::Sm(sm) => sm.is_idle(),
+            Unit::Partition(_) | Unit::Failed(_) => true,
+        }
+    }
+
+    pub fn next_event(&self) -> u64 {
+        match self {
+            Unit::Sm(sm) => sm.next_event(),
+            Unit::Partition(partition) => partition.next_event(),
+            Unit::Failed(_) => u64::MAX,
+        }
+    }
+
+    pub fn last_issue(&self) -> Option<u64> {
+        match self {
+            Unit::Sm(sm) => Some(sm.last_issue()),
+            _ => None,
+        }
+    }
+
+    pub fn describe(&self) -> String {
+        match self {
+            Unit::Sm(sm) if sm.is_idle() => String::new(),
+            Unit::Sm(sm) => sm.describe(),
+            Unit::Partition(partition) if partition.is_idle() => String::new(),
+            Unit::Partition(partition) => partition.describe(),
+            Unit::Failed(_) => String::new(),
+        }
+    }
+}
+
+/// Moves packets between units; its buffers are kept between epochs.
+pub(super) struct Exchange {
+    sms: usize,
+    slices_per_channel: usize,
+    epoch: u64,
+    replies: Vec<Vec<Reply>>,
+    credits: Vec<Vec<Credit>>,
+}
+
+impl Exchange {
+    pub fn new(config: &GpuConfig) -> Exchange {
+        let net = &config.interconnect;
+        let sms = config.gpu.sms as usize;
+        Exchange {
+            sms,
+            slices_per_channel: config.l2.slices_per_channel as usize,
+            epoch: u64::from(net.request_latency_cycles.min(net.reply_latency_cycles)),
+            replies: vec![Vec::new(); sms],
+            credits: vec![Vec::new(); sms],
+        }
+    }
+
+    /// Length of an epoch: what is sent in it arrives after it.
+    pub fn epoch_cycles(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Delivers everything that was sent, senders in order of their numbers.
+    pub fn deliver<S: LaunchSource>(&mut self, units: &mut [MutexGuard<'_, Unit<'_, S>>]) {
+        let (sms, partitions) = units.split_at_mut(self.sms);
+        for sender in sms.iter_mut() {
+            let Unit::Sm(sm) = &mut **sender else { continue };
+            for (slice, packets) in sm.outbox.iter_mut().enumerate() {
+                if packets.is_empty() {
+                    continue;
+                }
+                if let Unit::Partition(partition) = &mut *partitions[slice / self.slices_per_channel] {
+                    partition.deliver(slice % self.slices_per_channel, packets);
+                }
+            }
+        }
+        for sender in partitions.iter_mut() {
+            let Unit::Partition(partition) = &mut **sender else { continue };
+            for reply in partition.replies.drain(..) {
+                self.replies[usize::from(reply.sm)].push(reply);
+            }
+            for credit in partition.credits.drain(..) {
+                self.credits[usize::from(credit.sm)].push(credit);
+            }
+        }
+        for (index, receiver) in sms.iter_mut().enumerate() {
+            if let Unit::Sm(sm) = &mut **receiver {
+                sm.deliver(&mut self.replies[index], &mut self.credits[index]);
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Address maps: from a line to its memory partition, and from a channel's address to bank, row and column.
+
+use crate::config::{Dram, GpuConfig, PartitionHash};
+
+/// Spreads lines over channels and slices.
+#[derive(Clone, Debug)]
+pub struct PartitionMap {
+    chunk_shift: u32,
+    slices: u64,
+    slices_per_channel: u64,
+    hash: PartitionHash,
+}
+
+/// Where a line lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// DRAM channel, which is the memory partition.
+    pub channel: u32,
+    /// Slice within the partition.
+    pub slice: u32,
+    /// Address within the slice, without the bits that chose it.
+    pub slice_address: u64,
+    /// Address within the channel.
+    pub channel_address: u64,
+}
+
+impl PartitionMap {
+    /// The map of a configuration.
+    #[must_use]
+    pub fn new(config: &GpuConfig) -> PartitionMap {
+        PartitionMap {
+            chunk_shift: config.l2.interleave_bytes.trailing_zeros(),
+            slices: u64::from(config.dram.channels) * u64::from(config.l2.slices_per_channel),
+            slices_per_channel: u64::from(config.l2.slices_per_channel),
+            hash: config.l2.partition_hash,
+        }
+    }
+
+    /// Home of an address.
+    #[must_use]
+    #[inline]
+    pub fn home(&self, address: u64) -> Home {
+        let chunk = address >> self.chunk_shift;
+        let offset = address & ((1 << self.chunk_shift) - 1);
+        let (row, column) = (chunk / self.slices, chunk % self.slices);
+        let slice = match self.hash {
+            PartitionHash::Linear => column,
+            // Rotating each row by its higher digits keeps the map one-to-one for any number of slices.
+            PartitionHash::Xor => (column + (row ^ row >> 5 ^ row >> 11)) % self.slices,
+        };
+        let slice_in_channel = slice % self.slices_per_channel;
+        Home {
+            channel: (slice / self.slices_per_channel) as u32,
+            slice: slice_in_channel as u32,
+            slice_address: row << self.chunk_shift | offset,
+            channel_address: (row * self.slices_per_channel + slice_in_channel) << self.chunk_shift | offset,
+        }
+    }
+}
+
+impl PartitionMap {
+    /// Address within the channel of an address within one of its slices.
+    #[must_use]
+    pub fn channel_address(&self, slice_address: u64, slice: u32) -> u64 {
+        let (row, offset) = (slice_address >> self.chunk_shift, slice_address & ((1 << self.chunk_shift) - 1));
+        (row * self.slices_per_channel + u64::from(slice)) << self.chunk_shift | offset
+    }
+}
+
+/// Bank, row and column of an address within a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DramAddress {
+    /// Bank.
+    pub bank: u32,
+    /// Row.
+    pub row: u64,
+}
+
+/// The bit map of `dram.address_map`.
+#[derive(Clone, Debug)]
+pub struct DramMap {
+    bank_bits: Vec<u32>,
+    row_bits: Vec<u32>,
+    letters: u32,
+}
+
+impl DramMap {
+    /// Reads the map of a checked configuration.
+    #[must_use]
+    pub fn new(dram: &Dram) -> DramMap {
+        let letters: Vec<char> = dram.address_map.chars().filter(|c| !matches!(c, '.' | ' ')).collect();
+        let count = letters.len() as u32;
+        let bits = |wanted: char| {
+            let mut bits: Vec<u32> =
+                (0..count).filter(|bit| letters[(count - 1 - bit) as usize] == wanted).collect();
+            bits.sort_unstable();
+            bits
+        };
+        DramMap { bank_bits: bits('B'), row_bits: bits('R'), letters: count }
+    }
+
+    /// Splits an address; bits above the map belong to the row.
+    #[must_use]
+    pub fn split(&self, address: u64) -> DramAddress {
+        let gather = |bits: &[u32]| {
+            bits.iter().enumerate().fold(0, |acc, (i, bit)| acc | (address >> bit & 1) << i)
+        };
+        let above = address.checked_shr(self.letters).unwrap_or(0);
+        DramAddress {
+            bank: gather(&self.bank_bits) as u32,
+            row: gather(&self.row_bits) | above << self.row_bits.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn partitions_are_filled_evenly_and_one_to_one() {
+        for name in ["gtx480", "titanx-pascal", "qv100"] {
+            let config = crate::config::load(name, &[]).expect("built-in configuration").config;
+            let map = PartitionMap::new(&config);
+            let slices = config.dram.channels * config.l2.slices_per_channel;
+            let mut seen = HashSet::new();
+            let mut load = vec![0u32; slices as usize];
+            for chunk in 0..u64::from(slices) * 64 {
+                let home = map.home(chunk * 256);
+                assert_eq!(home.channel_address, map.channel_address(home.slice_address, home.slice));
+                assert!(seen.insert((home.channel, home.channel_address)), "{name}: two chunks in one place");
+                load[(home.channel * config.l2.slices_per_channel + home.slice) as usize] += 1;
+            }
+            assert!(load.iter().all(|n| *n == 64), "{name}: {load:?}");
+        }
+    }
+
+    #[test]
+    fn the_bit_map_is_read_from_the_highest_bit() {
+        let mut dram = crate::config::load("gtx480", &[]).expect("built-in configuration").config.dram;
+        dram.address_map = "RRBB.CCSS".into();
+        dram.banks = 4;
+        let map = DramMap::new(&dram);
+        assert_eq!(map.split(0b1001_0000), DramAddress { bank: 1, row: 2 });
+        assert_eq!(map.split(0b1_0111_1111), DramAddress { bank: 3, row: 0b101 });
+    }
+}

@@ -1,0 +1,243 @@
+//! Coalescing: from 32 lane addresses to the lines and sectors that a warp access touches.
+//!
+//! The rules differ by generation ([`Coalescing`]); the result is always a list of 128-byte lines with sector
+//! masks, in order of the first lane that touches each.
+
+use super::{ALL_SECTORS, LINE_BYTES};
+use crate::config::Coalescing;
+use crate::source::MemAccess;
+
+/// One line that a warp access touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineAccess {
+    /// Line address.
+    pub line: u64,
+    /// Sectors touched.
+    pub sectors: u8,
+    /// Sectors of which every byte is accessed.
+    pub full: u8,
+}
+
+/// The lines of a warp access; lanes are naturally aligned, so that 32 entries always suffice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineAccesses {
+    entries: [LineAccess; 32],
+    count: u8,
+}
+
+impl Default for LineAccesses {
+    fn default() -> LineAccesses {
+        LineAccesses { entries: [LineAccess::default(); 32], count: 0 }
+    }
+}
+
+impl LineAccesses {
+    /// The lines in order.
+    #[must_use]
+    #[inline]
+    pub fn as_slice(&self) -> &[LineAccess] {
+        &self.entries[..usize::from(self.count)]
+    }
+
+    fn push(&mut self, access: LineAccess) {
+        self.entries[usize::from(self.count)] = access;
+        self.count += 1;
+    }
+}
+
+/// Coalesces a warp access; `whole_lines` is set for loads through a cache that fetches whole lines.
+#[must_use]
+pub fn coalesce(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool) -> LineAccesses {
+    let mut out = LineAccesses::default();
+    match rules {
+        Coalescing::Lines | Coalescing::Sectors => merge_lanes(access, access.mask, &mut out),
+        Coalescing::Segments => {
+            for half in [0x0000_FFFF, 0xFFFF_0000] {
+                segments(access, access.mask & half, &mut out);
+            }
+        }
+    }
+    if whole_lines && rules == Coalescing::Lines {
+        for entry in &mut out.entries[..usize::from(out.count)] {
+            entry.sectors = ALL_SECTORS;
+        }
+    }
+    out
+}
+
+/// One entry per distinct line, with the sectors that lanes touch.
+fn merge_lanes(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
+    let mut coverage = [0u128; 32];
+    let width = u32::from(access.bytes.max(1));
+    let ones = if width >= 128 { u128::MAX } else { (1u128 << width) - 1 };
+    let mut lanes = mask;
+    let mut last = usize::MAX;
+    while lanes != 0 {
+        let address = access.addresses[lanes.trailing_zeros() as usize];
+        lanes &= lanes - 1;
+        let line = address & !(LINE_BYTES - 1);
+        let offset = (address - line) as u32;
+        let found = if last != usize::MAX && out.entries[last].line == line {
+            Some(last)
+        } else {
+            out.as_slice().iter().position(|entry| entry.line == line)
+        };
+        last = found.unwrap_or_else(|| {
+            out.push(LineAccess { line, ..LineAccess::default() });
+            usize::from(out.count) - 1
+        });
+        let end = (offset + width - 1).min(127);
+        out.entries[last].sectors |= 1 << (offset / 32) | 1 << (end / 32);
+        coverage[last] |= ones << offset;
+    }
+    for (entry, bytes) in out.entries.iter_mut().zip(coverage).take(usize::from(out.count)) {
+        for sector in 0..4 {
+            if (bytes >> (32 * sector)) as u32 == u32::MAX {
+                entry.full |= 1 << sector;
+            }
+        }
+    }
+}
+
+/// Compute capability 1.2/1.3: a half warp takes the segment of its lowest lane, shrunk to the half that is used.
+fn segments(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
+    let largest: u64 = match access.bytes {
+        0 | 1 => 32,
+        2 => 64,
+        _ => 128,
+    };
+    let mut lanes = mask;
+    while lanes != 0 {
+        let first = access.addresses[lanes.trailing_zeros() as usize];
+        let (mut base, mut size) = (first & !(largest - 1), largest);
+        let (mut low, mut high, mut served) = (u64::MAX, 0, 0u32);
+        for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
+            let address = access.addresses[lane];
+            if address & !(largest - 1) == base {
+                low = low.min(address);
+                high = high.max(address + u64::from(access.bytes.max(1)) - 1);
+                served |= 1 << lane;
+            }
+        }
+        while size > 32 && (high < base + size / 2 || low >= base + size / 2) {
+            size /= 2;
+            base = if low >= base + size { base + size } else { base };
+        }
+        let line = base & !(LINE_BYTES - 1);
+        let sectors = (((1u32 << (size / 32)) - 1) << ((base - line) / 32)) as u8;
+        let mut exact = LineAccesses::default();
+        merge_lanes(access, served, &mut exact);
+        let full = exact.as_slice().first().map_or(0, |entry| entry.full);
+        out.push(LineAccess { line, sectors, full });
+        lanes &= !served;
+    }
+}
+
+/// Most lanes that meet on one address, which a read-modify-write serves one after another.
+#[must_use]
+pub fn collisions(access: &MemAccess<'_>) -> u8 {
+    let mut most = 0;
+    let mut lanes = access.mask;
+    while lanes != 0 {
+        let address = access.addresses[lanes.trailing_zeros() as usize];
+        let mut same = 0u32;
+        for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
+            if access.addresses[lane] == address {
+                same |= 1 << lane;
+            }
+        }
+        most = most.max(same.count_ones());
+        lanes &= !same;
+    }
+    most as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use trace_format::isa::space::Space;
+
+    fn access(addresses: &[u64; 32], bytes: u8, mask: u32) -> MemAccess<'_> {
+        MemAccess { space: Space::Global, bytes, addresses, mask }
+    }
+
+    fn strided(base: u64, stride: u64) -> [u64; 32] {
+        std::array::from_fn(|lane| base + lane as u64 * stride)
+    }
+
+    #[test]
+    fn consecutive_words_make_one_line_of_four_sectors() {
+        let addresses = strided(0x1000, 4);
+        let out = coalesce(&access(&addresses, 4, u32::MAX), Coalescing::Sectors, false);
+        assert_eq!(out.as_slice(), [LineAccess { line: 0x1000, sectors: 0b1111, full: 0b1111 }]);
+    }
+
+    #[test]
+    fn a_misaligned_row_touches_two_lines_and_five_sectors() {
+        let addresses = strided(0x1010, 4);
+        let out = coalesce(&access(&addresses, 4, u32::MAX), Coalescing::Sectors, false);
+        let sectors: u32 = out.as_slice().iter().map(|a| a.sectors.count_ones()).sum();
+        assert_eq!((out.as_slice().len(), sectors), (2, 5));
+    }
+
+    #[test]
+    fn fermi_fetches_whole_lines_only_through_the_cache() {
+        let addresses = strided(0x2000, 256);
+        let cached = coalesce(&access(&addresses, 4, 0b11), Coalescing::Lines, true);
+        let bypassed = coalesce(&access(&addresses, 4, 0b11), Coalescing::Lines, false);
+        assert!(cached.as_slice().iter().all(|a| a.sectors == 0b1111));
+        assert!(bypassed.as_slice().iter().all(|a| a.sectors == 0b0001));
+    }
+
+    #[test]
+    fn gt200_serves_half_warps_in_shrunk_segments() {
+        let words = strided(0x1000, 4);
+        let out = coalesce(&access(&words, 4, u32::MAX), Coalescing::Segments, false);
+        let sectors: Vec<u8> = out.as_slice().iter().map(|a| a.sectors).collect();
+        assert_eq!(sectors, [0b0011, 0b1100]);
+        let one = coalesce(&access(&words, 4, 0b1), Coalescing::Segments, false);
+        assert_eq!(one.as_slice()[0].sectors, 0b0001);
+    }
+
+    #[test]
+    fn collisions_count_the_largest_group() {
+        let mut addresses = strided(0, 4);
+        addresses[5] = 0;
+        addresses[9] = 0;
+        assert_eq!(collisions(&access(&addresses, 4, u32::MAX)), 3);
+        assert_eq!(collisions(&access(&addresses, 4, 0b10_0000)), 1);
+        assert_eq!(collisions(&access(&addresses, 4, 0)), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn sectors_are_exactly_those_that_lanes_touch(
+            words in prop::array::uniform32(0u64..600), mask: u32, log_bytes in 0u32..5,
+        ) {
+            let bytes = 1u8 << log_bytes;
+            let addresses = words.map(|w| w * u64::from(bytes));
+            let out = coalesce(&access(&addresses, bytes, mask), Coalescing::Sectors, false);
+            let touched: BTreeSet<u64> = (0..32).filter(|l| mask >> l & 1 != 0)
+                .flat_map(|l| [addresses[l] / 32, (addresses[l] + u64::from(bytes) - 1) / 32]).collect();
+            let listed: Vec<u64> = out.as_slice().iter()
+                .flat_map(|a| (0..4).filter(|s| a.sectors >> s & 1 != 0).map(|s| a.line / 32 + s)).collect();
+            prop_assert_eq!(listed.len(), touched.len());
+            prop_assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), touched);
+        }
+
+        #[test]
+        fn every_lane_lies_in_a_segment(words in prop::array::uniform32(0u64..300), mask: u32, log_bytes in 0u32..4) {
+            let bytes = 1u8 << log_bytes;
+            let addresses = words.map(|w| w * u64::from(bytes));
+            let out = coalesce(&access(&addresses, bytes, mask), Coalescing::Segments, false);
+            for lane in (0..32).filter(|l| mask >> l & 1 != 0) {
+                let sector = addresses[lane] / 32;
+                prop_assert!(out.as_slice().iter().any(|a| {
+                    a.line / 128 == sector / 4 && a.sectors >> (sector % 4) & 1 != 0
+                }));
+            }
+        }
+    }
+}

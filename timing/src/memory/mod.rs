@@ -1,0 +1,110 @@
+//! The memory system outside and inside the SM: coalescing, caches, MSHRs, crossbar packets, L2 and DRAM.
+//!
+//! Everything works on 128-byte lines with a mask of four 32-byte sectors. The SM's side (L1, shared memory) is
+//! driven by the load/store unit of [`crate::sm`]; the other side is a [`partition::Partition`] per DRAM channel.
+//! Both sides only exchange the packets below, stamped with their arrival, so that they can run in parallel.
+
+pub mod address;
+pub mod cache;
+pub mod coalesce;
+pub mod dram;
+pub mod mshr;
+pub mod partition;
+pub mod port;
+pub mod shared;
+
+/// Bytes of a line.
+pub const LINE_BYTES: u64 = 128;
+/// Bytes of a sector.
+pub const SECTOR_BYTES: u64 = 32;
+/// Mask of all sectors of a line.
+pub const ALL_SECTORS: u8 = 0b1111;
+
+/// What a request asks of L2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Return the sectors.
+    Read,
+    /// Store into the sectors; acknowledged.
+    Write {
+        /// Sectors that are written completely.
+        full: u8,
+    },
+    /// Read-modify-write; the old values return.
+    Atomic {
+        /// Most lanes that meet on one address, which are served one after another.
+        collisions: u8,
+    },
+}
+
+/// Whom a reply is for, within the SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// Fill of L1; the line tells which miss.
+    L1Fill,
+    /// A load that went past L1, or an atomic: the instruction in flight.
+    Instruction(u16),
+    /// Fill of the instruction cache.
+    InstructionCache,
+    /// Fill of the constant cache.
+    ConstantCache,
+    /// Acknowledgement of a warp's store.
+    StoreDone(u8),
+}
+
+/// A packet from an SM to a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Core cycle at which its last flit is at the slice's port.
+    pub arrival: u64,
+    /// Sender.
+    pub sm: u16,
+    /// Line address.
+    pub line: u64,
+    /// Sectors concerned.
+    pub sectors: u8,
+    /// Flits.
+    pub flits: u8,
+    /// What to do.
+    pub kind: RequestKind,
+    /// Whom to answer.
+    pub token: Token,
+}
+
+/// A packet from a slice to an SM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Core cycle at which its last flit is at the SM's port.
+    pub arrival: u64,
+    /// Receiver.
+    pub sm: u16,
+    /// Line address.
+    pub line: u64,
+    /// Sectors delivered.
+    pub sectors: u8,
+    /// Flits.
+    pub flits: u8,
+    /// Whom it is for.
+    pub token: Token,
+}
+
+/// A slice has taken packets out of the crossbar: the SM may send as many again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// Core cycle from which the SM may use it.
+    pub arrival: u64,
+    /// Receiver.
+    pub sm: u16,
+}
+
+/// Flits of a packet that carries `data_bytes` besides its header.
+#[must_use]
+pub fn flits(data_bytes: u32, header_bytes: u32, flit_bytes: u32) -> u8 {
+    (data_bytes + header_bytes).div_ceil(flit_bytes).clamp(1, 255) as u8
+}
+
+/// Bytes in the sectors of a mask.
+#[must_use]
+pub fn sector_bytes(sectors: u8) -> u32 {
+    sectors.count_ones() * SECTOR_BYTES as u32
+}

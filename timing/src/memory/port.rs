@@ -1,0 +1,99 @@
+//! A port in another clock domain: it moves one flit per cycle of its clock, and the core asks when it is free.
+
+/// Ratio between a clock and the core clock, as exact integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockRatio {
+    core_khz: u64,
+    other_khz: u64,
+}
+
+impl ClockRatio {
+    /// Ratio of `other_khz` to `core_khz`.
+    #[must_use]
+    pub fn new(core_khz: u64, other_khz: u64) -> ClockRatio {
+        let divisor = gcd(core_khz, other_khz).max(1);
+        ClockRatio { core_khz: core_khz / divisor, other_khz: other_khz / divisor }
+    }
+
+    /// Cycles of the other clock that have begun by the start of a core cycle.
+    #[must_use]
+    #[inline]
+    pub fn from_core(self, core_cycle: u64) -> u64 {
+        if self.core_khz == self.other_khz { core_cycle } else { core_cycle * self.other_khz / self.core_khz }
+    }
+
+    /// First core cycle at which the other clock's cycle has begun.
+    #[must_use]
+    #[inline]
+    pub fn to_core(self, cycle: u64) -> u64 {
+        if self.core_khz == self.other_khz { cycle } else { (cycle * self.core_khz).div_ceil(self.other_khz) }
+    }
+}
+
+const fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// One port of the crossbar.
+#[derive(Clone, Debug)]
+pub struct Port {
+    clock: ClockRatio,
+    free_at: u64,
+}
+
+impl Port {
+    /// A port that moves one flit per cycle of a clock.
+    #[must_use]
+    pub fn new(clock: ClockRatio) -> Port {
+        Port { clock, free_at: 0 }
+    }
+
+    /// Whether the port can start a packet in this core cycle.
+    #[must_use]
+    #[inline]
+    pub fn is_free(&self, core_cycle: u64) -> bool {
+        self.clock.from_core(core_cycle) >= self.free_at
+    }
+
+    /// First core cycle in which the port can start a packet.
+    #[must_use]
+    pub fn free_at_core(&self) -> u64 {
+        self.clock.to_core(self.free_at)
+    }
+
+    /// Occupies the port with a packet and returns the core cycle at which its last flit has passed.
+    #[inline]
+    pub fn send(&mut self, core_cycle: u64, flits: u8) -> u64 {
+        let start = self.clock.from_core(core_cycle).max(self.free_at);
+        self.free_at = start + u64::from(flits);
+        self.clock.to_core(self.free_at).max(core_cycle + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_moves_one_flit_per_cycle_of_its_clock() {
+        let mut same = Port::new(ClockRatio::new(1000, 1000));
+        assert_eq!(same.send(10, 3), 13);
+        assert!(!same.is_free(12) && same.is_free(13));
+        let mut double = Port::new(ClockRatio::new(1000, 2000));
+        assert_eq!(double.send(10, 4), 12);
+        let mut half = Port::new(ClockRatio::new(1300, 650));
+        assert_eq!(half.send(10, 2), 14);
+        assert_eq!(half.free_at_core(), 14);
+    }
+
+    #[test]
+    fn clock_conversions_agree_in_both_directions() {
+        for (core, other) in [(1417, 2500), (700, 924), (1300, 650), (5, 5)] {
+            let ratio = ClockRatio::new(core, other);
+            for cycle in 0..5000 {
+                assert!(ratio.from_core(ratio.to_core(cycle)) >= cycle);
+                assert!(ratio.to_core(ratio.from_core(cycle)) <= cycle);
+            }
+        }
+    }
+}

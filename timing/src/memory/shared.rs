@@ -1,0 +1,103 @@
+//! Shared-memory bank conflicts with broadcast, and the serialisation of shared atomics.
+//!
+//! A bank serves one 4-byte word per cycle; lanes that want the same word share it. Wide accesses are served in
+//! as many passes as their width needs, as the hardware splits them by half and quarter warps.
+
+use crate::config::SharedMemory;
+use crate::source::MemAccess;
+
+/// Cycles that a warp access holds the shared memory.
+#[must_use]
+pub fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
+    let words = u32::from(access.bytes).div_ceil(4).max(1);
+    let parts = config.warp_parts.max(words.min(4));
+    let lanes_per_part = 32 / parts;
+    let mut cycles = 0;
+    for part in 0..parts {
+        let ones = if lanes_per_part == 32 { u32::MAX } else { (1 << lanes_per_part) - 1 };
+        let mask = access.mask & ones << (part * lanes_per_part);
+        if mask != 0 {
+            cycles += pass_cycles(access, mask, words, config.banks);
+        }
+    }
+    cycles.max(1)
+}
+
+/// Cycles of one part: the most distinct words that fall into one bank.
+fn pass_cycles(access: &MemAccess<'_>, mask: u32, words: u32, banks: u32) -> u32 {
+    let mut seen = [0u64; 128];
+    let mut count = 0;
+    let mut per_bank = [0u8; 64];
+    let mut most = 0;
+    let mut lanes = mask;
+    while lanes != 0 {
+        let address = access.addresses[lanes.trailing_zeros() as usize] / 4;
+        lanes &= lanes - 1;
+        for word in address..address + u64::from(words) {
+            let bank = (word & u64::from(banks - 1)) as usize;
+            // A bank without words yet cannot have this one; otherwise compare with what was seen.
+            if per_bank[bank] > 0 && seen[..count].contains(&word) {
+                continue;
+            }
+            seen[count] = word;
+            count += 1;
+            per_bank[bank] += 1;
+            most = most.max(per_bank[bank]);
+        }
+    }
+    u32::from(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+    use trace_format::isa::space::Space;
+
+    const CONFIG: SharedMemory = SharedMemory { banks: 32, latency_cycles: 24, warp_parts: 1, atomic_cycles: 2 };
+
+    fn cycles(addresses: &[u64; 32], bytes: u8, mask: u32) -> u32 {
+        access_cycles(&MemAccess { space: Space::Shared, bytes, addresses, mask }, &CONFIG)
+    }
+
+    #[test]
+    fn a_stride_of_k_words_costs_k_for_powers_of_two() {
+        for k in [1u64, 2, 4, 8, 16, 32] {
+            let addresses = std::array::from_fn(|lane| lane as u64 * 4 * k);
+            assert_eq!(u64::from(cycles(&addresses, 4, u32::MAX)), k, "stride {k}");
+        }
+        let odd = std::array::from_fn(|lane| lane as u64 * 4 * 33);
+        assert_eq!(cycles(&odd, 4, u32::MAX), 1);
+    }
+
+    #[test]
+    fn lanes_on_the_same_word_broadcast() {
+        assert_eq!(cycles(&[64; 32], 4, u32::MAX), 1);
+        let bytes = std::array::from_fn(|lane| lane as u64);
+        assert_eq!(cycles(&bytes, 1, u32::MAX), 1);
+    }
+
+    #[test]
+    fn wide_accesses_take_one_cycle_per_half_or_quarter_warp() {
+        let pairs = std::array::from_fn(|lane| lane as u64 * 8);
+        assert_eq!(cycles(&pairs, 8, u32::MAX), 2);
+        let quads = std::array::from_fn(|lane| lane as u64 * 16);
+        assert_eq!(cycles(&quads, 16, u32::MAX), 4);
+        assert_eq!(cycles(&quads, 16, 0b1), 1);
+        assert_eq!(cycles(&quads, 16, 0), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn cost_is_the_fullest_bank(words in prop::array::uniform32(0u64..256), mask in 1u32..) {
+            let addresses = words.map(|w| w * 4);
+            let mut banks: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+            for lane in (0..32).filter(|l| mask >> l & 1 != 0) {
+                banks.entry(words[lane] % 32).or_default().insert(words[lane]);
+            }
+            let fullest = banks.values().map(BTreeSet::len).max().unwrap_or(1);
+            prop_assert_eq!(cycles(&addresses, 4, mask) as usize, fullest);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Resident blocks and warps: placing a block, ending warps, and giving slots back.
+//!
+//! Which block comes next is the engine's decision; this file only places it and says when there is room.
+
+use super::wheel::Event;
+use super::Sm;
+use crate::error::ReplayError;
+use crate::source::{LaunchSource, WarpStream};
+use crate::techniques::{Cx, WarpView};
+
+/// A warp slot.
+#[derive(Debug)]
+pub(super) struct WarpSlot<W> {
+    /// The warp's stream while it is resident.
+    pub stream: Option<W>,
+    /// Block slot.
+    pub block_slot: u8,
+    /// Linear block index.
+    pub block: u32,
+    /// Warp within the block.
+    pub warp: u32,
+    /// Lanes that hold threads.
+    pub threads: u32,
+    /// Lanes that wait at a barrier.
+    pub at_barrier: u32,
+    /// Instructions in flight.
+    pub in_flight: u16,
+    /// Instructions stepped so far.
+    pub issued: u64,
+    /// Memory instructions in flight and stores that have not been acknowledged.
+    pub in_memory: u32,
+}
+
+impl<W> Default for WarpSlot<W> {
+    fn default() -> WarpSlot<W> {
+        WarpSlot {
+            stream: None,
+            block_slot: 0,
+            block: 0,
+            warp: 0,
+            threads: 0,
+            at_barrier: 0,
+            in_flight: 0,
+            issued: 0,
+            in_memory: 0,
+        }
+    }
+}
+
+/// One of a block's named barriers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BarrierState {
+    /// Threads that have arrived.
+    pub arrived: u32,
+    /// Threads that the barrier waits for; 0 means all that live.
+    pub expected: u32,
+    /// Warps of which lanes wait.
+    pub warps: u64,
+    /// Instructions in flight that await the barrier's result.
+    pub results: Vec<u16>,
+}
+
+/// A block slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlockSlot {
+    /// Whether a block is resident.
+    pub occupied: bool,
+    /// Warp slots of the block.
+    pub warps: u64,
+    /// Threads that have not exited.
+    pub live_threads: u32,
+    /// Named barriers.
+    pub barriers: [BarrierState; 16],
+}
+
+impl<'a, S: LaunchSource> Sm<'a, S> {
+    /// Blocks that could be placed now.
+    #[must_use]
+    pub fn free_blocks(&self) -> u32 {
+        let free_warps = self.warps.len() as u32 - self.masks.resident.count_ones();
+        let free_slots = self.blocks.iter().filter(|block| !block.occupied).count() as u32;
+        free_slots.min(free_warps / self.machine.warps_per_block)
+    }
+
+    /// Places a block; there must be room.
+    ///
+    /// # Errors
+    /// When the recording does not hold one of its warps.
+    pub fn place(&mut self, block: u32) -> Result<(), ReplayError> {
+        let slot = self.blocks.iter().position(|b| !b.occupied).expect("the engine asked for room");
+        let machine = self.machine;
+        self.blocks[slot] =
+            BlockSlot { occupied: true, live_threads: machine.threads_per_block, ..BlockSlot::default() };
+        let mut free = !self.masks.resident;
+        let source: &'a S = self.source;
+        if !self.techniques.is_empty() {
+            self.with_cx(|techniques, cx| techniques.start_block(cx, slot, block));
+        }
+        for warp in 0..machine.warps_per_block {
+            let index = free.trailing_zeros() as usize;
+            free &= free - 1;
+            let stream = source.open(block, warp).map_err(|why| self.recording_error(block, warp, why))?;
+            let starts_at = stream.peek().map_or(0, |next| next.pc);
+            let ended = stream.peek().is_none();
+            self.warps[index] = WarpSlot {
+                stream: Some(stream),
+                block_slot: slot as u8,
+                block,
+                warp,
+                threads: machine.launched_lanes(warp),
+                ..WarpSlot::default()
+            };
+            self.blocks[slot].warps |= 1 << index;
+            self.masks.resident |= 1 << index;
+            self.schedulers[index % machine.config.scheduler.count as usize].add(index as u8);
+            self.front.restart(index, starts_at);
+            if ended {
+                continue;
+            }
+            self.masks.live |= 1 << index;
+            self.masks.starting |= 1 << index;
+            let ready = self.now + u64::from(machine.config.sm.block_launch_cycles);
+            self.wheel.at(ready, Event::WarpReady(index as u8));
+            self.start_warp(index);
+        }
+        Ok(())
+    }
+
+    fn start_warp(&mut self, index: usize) {
+        if self.techniques.is_empty() {
+            return;
+        }
+        let Sm { warps, techniques, stats, extra_writes, machine, now, .. } = self;
+        let mut cx =
+            Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+        techniques.start_warp(&mut cx, &warps[index].view(index));
+    }
+
+    /// Calls the techniques with the SM's context.
+    pub(super) fn with_cx(&mut self, call: impl FnOnce(&mut crate::techniques::Stack, &mut Cx<'_>)) {
+        let Sm { techniques, stats, extra_writes, machine, now, .. } = self;
+        let mut cx =
+            Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+        call(techniques, &mut cx);
+    }
+
+    pub(super) fn recording_error(
+        &self,
+        block: u32,
+        warp: u32,
+        why: crate::source::SourceError,
+    ) -> ReplayError {
+        ReplayError::Recording { kernel: self.machine.program.name.clone(), block, warp, why }
+    }
+
+    /// Gives back the slots of warps that have ended and hold nothing any more, and of blocks without warps.
+    pub(super) fn retire_blocks(&mut self) {
+        let mut ended = self.masks.resident & !self.masks.live;
+        while ended != 0 {
+            let index = ended.trailing_zeros() as usize;
+            ended &= ended - 1;
+            let warp = &mut self.warps[index];
+            if warp.in_flight > 0 || warp.in_memory > 0 {
+                continue;
+            }
+            warp.stream = None;
+            let block_slot = usize::from(warp.block_slot);
+            self.masks.resident &= !(1 << index);
+            self.schedulers[index % self.machine.config.scheduler.count as usize].remove(index as u8);
+            self.stats.counters.warps += 1;
+            self.blocks[block_slot].warps &= !(1 << index);
+            let block_ended = self.blocks[block_slot].warps == 0;
+            if block_ended {
+                self.ended_at = self.now + 1;
+                self.blocks[block_slot].occupied = false;
+                self.stats.counters.blocks += 1;
+            }
+            if !self.techniques.is_empty() {
+                self.with_cx(|techniques, cx| {
+                    techniques.end_warp(cx, index);
+                    if block_ended {
+                        techniques.end_block(cx, block_slot);
+                    }
+                });
+            }
+        }
+    }
+
+    /// One line per resident warp, for the report of a stuck machine.
+    pub(super) fn describe_warps(&self) -> String {
+        let mut text = String::new();
+        for (index, warp) in self.warps.iter().enumerate() {
+            if let Some(stream) = &warp.stream {
+                let next = stream.peek().map_or("ended".to_owned(), |next| format!("PC {:#06x}", next.pc * 8));
+                text += &format!(
+                    "  warp slot {index}: block {}, warp {}, {next}, {} in flight, {} in memory, lanes at a barrier {:#x}\n",
+                    warp.block, warp.warp, warp.in_flight, warp.in_memory, warp.at_barrier
+                );
+            }
+        }
+        text
+    }
+}
+
+impl<W: WarpStream> WarpSlot<W> {
+    /// What techniques see of the warp.
+    pub(super) fn view(&self, index: usize) -> WarpView<'_> {
+        WarpView {
+            slot: index,
+            block_slot: usize::from(self.block_slot),
+            block: self.block,
+            warp: self.warp,
+            threads: self.threads,
+            issued: self.issued,
+            rows: self.stream.as_ref().map_or(&[], WarpStream::rows),
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! Operand collectors and the arbitration of register banks.
+//!
+//! An instruction takes a collector at issue and holds it until it leaves for a unit. Its operands queue at
+//! their banks; per cycle a bank serves its ports, writes first, and a collector receives its ports' worth.
+
+use super::Sm;
+use super::flight::Flights;
+use super::machine::Machine;
+use crate::program::{MAX_SRC, Path};
+use crate::source::LaunchSource;
+use crate::stats::{Counters, Stall};
+use crate::techniques::{InFlightId, OperandRead, ReadFrom};
+use std::collections::VecDeque;
+
+/// A read that waits at a bank.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    ready_at: u64,
+    slot: u16,
+    operand: u8,
+    collector: u8,
+}
+
+/// An operand that arrives when another instruction's operand does.
+#[derive(Clone, Copy, Debug)]
+struct Follower {
+    leader: InFlightId,
+    leader_operand: u8,
+    slot: u16,
+    operand: u8,
+}
+
+/// What the instructions that hold a pool's collectors wait for.
+#[derive(Clone, Copy, Debug, Default)]
+struct PoolState {
+    collecting: u16,
+    ready_memory: u16,
+    ready_other: u16,
+}
+
+/// How instructions find a collector.
+#[derive(Clone, Debug)]
+enum Organisation {
+    /// Units of a scheduler's share and class: `[share][class]` is a mask of units.
+    Pools(Vec<[u64; 3]>),
+    /// One unit per warp.
+    PerWarp,
+}
+
+/// Collectors, bank queues and collected instructions of an SM.
+#[derive(Clone, Debug)]
+pub(super) struct Collectors {
+    organisation: Organisation,
+    /// Instructions that each unit can still take.
+    room: Vec<u8>,
+    /// Units with room.
+    free: u64,
+    ports: u8,
+    ports_used: Vec<u8>,
+    bank_ports: u8,
+    banks: Vec<VecDeque<Read>>,
+    /// Banks with reads.
+    reading: u64,
+    writes: Vec<u16>,
+    /// Banks with writes.
+    writing: u64,
+    /// Operands on their way, `MAX_SRC` standing for an instruction without any.
+    arriving: VecDeque<(u64, u16, u8)>,
+    followers: Vec<Follower>,
+    /// Collected instructions by scheduler share, oldest first.
+    ready: Vec<Vec<u16>>,
+    pools: Vec<PoolState>,
+    read_latency: u64,
+    issue_to_read: u64,
+    rotation: u32,
+}
+
+impl Collectors {
+    /// The collectors of a machine, dedicated per warp where its plan says so.
+    pub fn new(machine: &Machine) -> Collectors {
+        let config = &machine.config;
+        let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
+        let c = &config.collectors;
+        let (organisation, units, room, ports) = match machine.plan.collectors {
+            Some(plan) => {
+                (Organisation::PerWarp, config.sm.max_warps, plan.instructions_per_warp as u8, plan.ports)
+            }
+            None => {
+                let pools = (0..shares).map(|share| pool_masks(c, share, shares)).collect();
+                (Organisation::Pools(pools), c.generic + c.alu + c.sfu + c.mem, 1, c.ports)
+            }
+        };
+        let banks = config.register_file.banks as usize;
+        Collectors {
+            organisation,
+            room: vec![room; units as usize],
+            free: if units == 64 { u64::MAX } else { (1 << units) - 1 },
+            ports: ports as u8,
+            ports_used: vec![0; units as usize],
+            bank_ports: config.register_file.bank_ports as u8,
+            banks: vec![VecDeque::new(); banks],
+            reading: 0,
+            writes: vec![0; banks],
+            writing: 0,
+            arriving: VecDeque::new(),
+            followers: Vec::new(),
+            ready: vec![Vec::new(); shares as usize],
+            pools: vec![PoolState::default(); 64.max(shares as usize * 3)],
+            read_latency: u64::from(config.register_file.read_latency_cycles),
+            issue_to_read: u64::from(c.issue_to_read_cycles + machine.plan.extra_collect_cycles),
+            rotation: 0,
+        }
+    }
+
+    /// Warps of `mask` (all of one scheduler) whose heads of a class find a collector.
+    #[inline]
+    pub fn with_room(&self, mask: u64, scheduler: usize, class: usize) -> u64 {
+        match &self.organisation {
+            Organisation::PerWarp => mask & self.free,
+            Organisation::Pools(pools) => {
+                let pool = pools[scheduler % pools.len()][class];
+                if pool & self.free != 0 { mask } else { 0 }
+            }
+        }
+    }
+
+    /// Why the head of a warp finds no collector.
+    pub fn cause(&self, warp: usize, scheduler: usize, class: usize) -> Stall {
+        let state = self.pools[self.pool_index(warp, scheduler, class)];
+        if state.collecting > 0 {
+            Stall::CollectorFull
+        } else if state.ready_memory > 0 {
+            Stall::MemoryQueueFull
+        } else {
+            Stall::UnitBusy
+        }
+    }
+
+    fn pool_index(&self, warp: usize, scheduler: usize, class: usize) -> usize {
+        match &self.organisation {
+            Organisation::PerWarp => warp,
+            Organisation::Pools(pools) => {
+                let share = scheduler % pools.len();
+                // Generic collectors are one pool for all classes.
+                let class = if pools[share][0] == pools[share][1] { 0 } else { class };
+                share * 3 + class
+            }
+        }
+    }
+
+    fn take(&mut self, warp: usize, scheduler: usize, class: usize) -> (u8, u8) {
+        let unit = match &self.organisation {
+            Organisation::PerWarp => warp as u32,
+            Organisation::Pools(pools) => (pools[scheduler % pools.len()][class] & self.free).trailing_zeros(),
+        };
+        let pool = self.pool_index(warp, scheduler, class);
+        self.pools[pool].collecting += 1;
+        self.room[unit as usize] -= 1;
+        if self.room[unit as usize] == 0 {
+            self.free &= !(1 << unit);
+        }
+        (unit as u8, pool as u8)
+    }
+
+    /// Whether banks or collected instructions need attention in the next cycle.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.reading | self.writing != 0 || self.ready.iter().any(|ready| !ready.is_empty())
+    }
+
+    /// Cycle of the next operand's arrival.
+    pub fn next_arrival(&self) -> Option<u64> {
+        self.arriving.front().map(|(cycle, ..)| *cycle)
+    }
+
+    /// Queues a write at a bank.
+    #[inline]
+    pub fn write(&mut self, bank: u8) {
+        self.writes[usize::from(bank)] += 1;
+        self.writing |= 1 << bank;
+    }
+
+    /// Schedules an operand's arrival, keeping the queue in order of cycles.
+    fn arrive(&mut self, cycle: u64, slot: u16, operand: u8) {
+        let mut at = self.arriving.len();
+        while at > 0 && self.arriving[at - 1].0 > cycle {
+            at -= 1;
+        }
+        self.arriving.insert(at, (cycle, slot, operand));
+    }
+
+    /// Lets an issued instruction collect its operands.
+    pub fn collect(
+        &mut self,
+        flights: &mut Flights,
+        slot: u16,
+        place: (usize, usize, usize),
+        operands: &[OperandRead],
+        now: u64,
+    ) {
+        let (warp, scheduler, class) = place;
+        let (unit, pool) = self.take(warp, scheduler, class);
+        let flight = &mut flights[slot];
+        flight.collector = unit;
+        flight.pool = pool;
+        let ready_at = now + self.issue_to_read;
+        for (index, operand) in operands.iter().enumerate() {
+            let index = index as u8;
+            match operand.from {
+                ReadFrom::Forwarded => {}
+                ReadFrom::Bank(bank) => {
+                    flights[slot].missing |= 1 << index;
+                    self.banks[usize::from(bank)].push_back(Read { ready_at, slot, operand: index, collector: unit });
+                    self.reading |= 1 << bank;
+                }
+                ReadFrom::With(other) => {
+                    flights[slot].missing |= 1 << index;
+                    flights[slot].together[usize::from(other)] |= 1 << index;
+                }
+                ReadFrom::After(leader, leader_operand) => {
+                    if flights.awaits(leader, leader_operand) {
+                        flights[slot].missing |= 1 << index;
+                        self.followers.push(Follower { leader, leader_operand, slot, operand: index });
+                    }
+                }
+            }
+        }
+        if flights[slot].missing == 0 {
+            self.arrive(ready_at, slot, MAX_SRC as u8);
+        }
+    }
+
+    /// Serves the banks for one cycle.
+    fn serve_banks(&mut self, now: u64, stats: &mut Counters) {
+        if self.reading | self.writing == 0 {
+            return;
+        }
+        self.ports_used.fill(0);
+        let banks = self.banks.len() as u32;
+        self.rotation = if self.rotation + 1 >= banks { 0 } else { self.rotation + 1 };
+        let busy = self.reading | self.writing;
+        // Two passes over the mask start the round at a different bank each cycle.
+        let low = (1u64 << self.rotation) - 1;
+        for part in [busy & !low, busy & low] {
+            let mut part = part;
+            while part != 0 {
+                let bank = part.trailing_zeros() as usize;
+                part &= part - 1;
+                self.serve_bank(bank, now, stats);
+            }
+        }
+    }
+
+    fn serve_bank(&mut self, bank: usize, now: u64, stats: &mut Counters) {
+        let mut ports = self.bank_ports;
+        let waiting = self.writes[bank];
+        if waiting > 0 {
+            let served = waiting.min(u16::from(ports));
+            ports -= served as u8;
+            self.writes[bank] -= served;
+            stats.rf_bank_conflict_cycles += u64::from(waiting - served);
+            if waiting == served {
+                self.writing &= !(1 << bank);
+            }
+        }
+        let queue = &mut self.banks[bank];
+        let mut index = 0;
+        while index < queue.len() {
+            let read = queue[index];
+            if read.ready_at > now {
+                break;
+            }
+            let used = &mut self.ports_used[usize::from(read.collector)];
+            if ports == 0 {
+                stats.rf_bank_conflict_cycles += 1;
+                index += 1;
+            } else if *used == self.ports {
+                stats.collector_port_conflict_cycles += 1;
+                index += 1;
+            } else {
+                *used += 1;
+                ports -= 1;
+                queue.remove(index);
+                stats.rf_reads += 1;
+                self.arriving.push_back((now + self.read_latency, read.slot, read.operand));
+            }
+        }
+        if queue.is_empty() {
+            self.reading &= !(1 << bank);
+        }
+    }
+
+    /// What the collectors hold, for the report of a stuck machine.
+    pub fn describe(&self) -> String {
+        let reads: usize = self.banks.iter().map(VecDeque::len).sum();
+        let ready: usize = self.ready.iter().map(Vec::len).sum();
+        let collecting: u32 = self.pools.iter().map(|pool| u32::from(pool.collecting)).sum();
+        format!(
+            "  collectors: {collecting} collecting, {ready} collected, {reads} reads queued, {} operands on their way\n",
+            self.arriving.len()
+        )
+    }
+}
+
+/// Units of one share, by class.
+fn pool_masks(c: &crate::config::Collectors, share: u32, shares: u32) -> [u64; 3] {
+    let range = |first: u32, count: u32| {
+        let per = count / shares;
+        let start = first + share * per;
+        (start..start + per).fold(0u64, |mask, unit| mask | 1 << unit)
+    };
+    if c.generic > 0 {
+        [range(0, c.generic); 3]
+    } else {
+        [range(0, c.alu), range(c.alu, c.sfu), range(c.alu + c.sfu, c.mem)]
+    }
+}
+
+impl<S: LaunchSource> Sm<'_, S> {
+    /// Operands that arrive in this cycle; instructions that have all of theirs are collected.
+    pub(super) fn take_operands(&mut self) {
+        while let Some((cycle, slot, operand)) = self.collectors.arriving.front().copied() {
+            if cycle > self.now {
+                break;
+            }
+            self.collectors.arriving.pop_front();
+            self.operand_arrived(slot, operand);
+        }
+    }
+
+    fn operand_arrived(&mut self, slot: u16, operand: u8) {
+        let id = self.flights.id(slot);
+        let flight = &mut self.flights[slot];
+        let mut arrived = 0;
+        if usize::from(operand) < MAX_SRC {
+            arrived = 1u16 << operand | flight.together[usize::from(operand)];
+            flight.missing &= !arrived;
+        }
+        if flight.missing == 0 {
+            self.collected(slot);
+        }
+        if !self.collectors.followers.is_empty() {
+            let mut index = 0;
+            while index < self.collectors.followers.len() {
+                let follower = self.collectors.followers[index];
+                if follower.leader == id && arrived >> follower.leader_operand & 1 != 0 {
+                    self.collectors.followers.remove(index);
+                    self.operand_arrived(follower.slot, follower.operand);
+                } else {
+                    index += 1;
+                }
+            }
+        }
+    }
+
+    fn collected(&mut self, slot: u16) {
+        let flight = &self.flights[slot];
+        let waited = self.now - flight.issued_at;
+        self.stats.counters.collected_instructions += 1;
+        self.stats.counters.operand_collection_cycles += waited;
+        self.stats.collection.record(waited);
+        let pool = &mut self.collectors.pools[usize::from(flight.pool)];
+        pool.collecting -= 1;
+        let memory = matches!(self.machine.program.insts[flight.pc as usize].path, Path::Memory(_));
+        if memory {
+            pool.ready_memory += 1;
+        } else {
+            pool.ready_other += 1;
+        }
+        let share = usize::from(flight.warp) % self.collectors.ready.len();
+        self.collectors.ready[share].push(slot);
+    }
+
+    /// Operand-read stage.
+    pub(super) fn read_banks(&mut self) {
+        let Sm { collectors, stats, now, .. } = self;
+        collectors.serve_banks(*now, &mut stats.counters);
+    }
+
+    /// Dispatch stage: collected instructions leave for units and for the load/store queue, oldest first.
+    pub(super) fn dispatch(&mut self) {
+        let schedulers = self.schedulers.len();
+        let shares = self.collectors.ready.len();
+        let per_share = self.machine.config.collectors.dispatch_per_scheduler as usize * schedulers / shares;
+        for share in 0..shares {
+            let mut budget = per_share;
+            let mut index = 0;
+            while budget > 0 && index < self.collectors.ready[share].len() {
+                let slot = self.collectors.ready[share][index];
+                if self.start(slot) {
+                    self.collectors.ready[share].remove(index);
+                    budget -= 1;
+                } else {
+                    index += 1;
+                }
+            }
+        }
+    }
+
+    /// Starts a collected instruction if its unit or queue takes it, and frees its collector.
+    fn start(&mut self, slot: u16) -> bool {
+        let flight = &self.flights[slot];
+        let (warp, pool_index, unit) =
+            (usize::from(flight.warp), usize::from(flight.pool), usize::from(flight.collector));
+        let inst = &self.machine.program.insts[flight.pc as usize];
+        let memory = matches!(inst.path, Path::Memory(_));
+        let started = if memory { self.load_store.push(slot) } else { self.execute(slot, warp) };
+        if !started {
+            return false;
+        }
+        let pool = &mut self.collectors.pools[pool_index];
+        if memory {
+            pool.ready_memory -= 1;
+        } else {
+            pool.ready_other -= 1;
+        }
+        self.collectors.room[unit] += 1;
+        self.collectors.free |= 1 << unit;
+        true
+    }
+}

@@ -1,0 +1,162 @@
+//! Instructions in flight: a slab of records from issue to writeback, named by slot and generation.
+
+use crate::memory::coalesce::LineAccesses;
+use crate::program::{MAX_DST, MAX_SRC};
+use crate::source::Row;
+use crate::techniques::InFlightId;
+
+/// Coalesced memory access of an instruction.
+#[derive(Clone, Debug, Default)]
+pub struct MemOp {
+    /// Lines in global or local memory.
+    pub accesses: LineAccesses,
+    /// Next line to access.
+    pub next: u8,
+    /// Cycles that the access holds shared memory; 0 when it touches none.
+    pub shared_cycles: u32,
+    /// Most lanes on one address of an atomic.
+    pub collisions: u8,
+    /// Whether loads of these lines go past L1.
+    pub bypass: bool,
+    /// Every line has been accessed.
+    pub all_sent: bool,
+    /// Replies and fills to wait for.
+    pub waiting: u16,
+    /// Cycle at which the latest hit delivers.
+    pub ready_at: u64,
+}
+
+/// One instruction in flight.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// Instruction index.
+    pub pc: u32,
+    /// Warp slot.
+    pub warp: u8,
+    /// Lanes on the path.
+    pub active: u32,
+    /// Lanes in which it takes effect.
+    pub exec: u32,
+    /// Cycle of issue.
+    pub issued_at: u64,
+    /// Operands that have not arrived, one bit each.
+    pub missing: u16,
+    /// Operands that arrive together with the operand of the index.
+    pub together: [u16; MAX_SRC],
+    /// Collector unit.
+    pub collector: u8,
+    /// Collector pool, for the attribution of stalls.
+    pub pool: u8,
+    /// Memory access, if it is a memory instruction.
+    pub mem: MemOp,
+    generation: u16,
+}
+
+/// All instructions in flight of an SM.
+#[derive(Clone, Debug, Default)]
+pub struct Flights {
+    slots: Vec<Flight>,
+    rows: Vec<[Row; MAX_DST]>,
+    free: Vec<u16>,
+    keep_rows: bool,
+}
+
+impl Flights {
+    /// An empty slab; with `keep_rows`, destination rows are kept until writeback.
+    #[must_use]
+    pub fn new(keep_rows: bool) -> Flights {
+        Flights { keep_rows, ..Flights::default() }
+    }
+
+    /// Whether destination rows are kept.
+    #[must_use]
+    #[inline]
+    pub fn keeps_rows(&self) -> bool {
+        self.keep_rows
+    }
+
+    /// Takes a slot for an instruction of a warp.
+    #[inline]
+    pub fn begin(&mut self, pc: u32, warp: u8, now: u64) -> u16 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Flight {
+                pc: 0,
+                warp: 0,
+                active: 0,
+                exec: 0,
+                issued_at: 0,
+                missing: 0,
+                together: [0; MAX_SRC],
+                collector: 0,
+                pool: 0,
+                mem: MemOp::default(),
+                generation: 0,
+            });
+            if self.keep_rows {
+                self.rows.push([Row::ZERO; MAX_DST]);
+            }
+            (self.slots.len() - 1) as u16
+        });
+        let flight = &mut self.slots[usize::from(slot)];
+        flight.pc = pc;
+        flight.warp = warp;
+        flight.issued_at = now;
+        flight.missing = 0;
+        flight.together = [0; MAX_SRC];
+        slot
+    }
+
+    /// Gives a slot back.
+    #[inline]
+    pub fn end(&mut self, slot: u16) {
+        let flight = &mut self.slots[usize::from(slot)];
+        flight.generation = flight.generation.wrapping_add(1);
+        self.free.push(slot);
+    }
+
+    /// Name of the instruction in a slot.
+    #[must_use]
+    #[inline]
+    pub fn id(&self, slot: u16) -> InFlightId {
+        InFlightId { slot, generation: self.slots[usize::from(slot)].generation }
+    }
+
+    /// Whether the named instruction is still in flight and waits for an operand.
+    #[must_use]
+    pub fn awaits(&self, id: InFlightId, operand: u8) -> bool {
+        let flight = &self.slots[usize::from(id.slot)];
+        flight.generation == id.generation && flight.missing >> operand & 1 != 0
+    }
+
+    /// Instructions in flight.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Destination rows of a slot.
+    #[must_use]
+    pub fn rows(&self, slot: u16) -> &[Row; MAX_DST] {
+        &self.rows[usize::from(slot)]
+    }
+
+    /// Destination rows of a slot, to be filled.
+    pub fn rows_mut(&mut self, slot: u16) -> &mut [Row; MAX_DST] {
+        &mut self.rows[usize::from(slot)]
+    }
+}
+
+impl std::ops::Index<u16> for Flights {
+    type Output = Flight;
+    #[inline]
+    fn index(&self, slot: u16) -> &Flight {
+        &self.slots[usize::from(slot)]
+    }
+}
+
+impl std::ops::IndexMut<u16> for Flights {
+    #[inline]
+    fn index_mut(&mut self, slot: u16) -> &mut Flight {
+        &mut self.slots[usize::from(slot)]
+    }
+}

@@ -1,0 +1,498 @@
+//! The load/store unit: its queue, shared memory, L1 with its MSHRs, the constant and instruction caches, and
+//! the SM's ports to the crossbar.
+//!
+//! The access at the head goes line by line to L1; what finds no MSHR or no place in the miss queue waits and
+//! holds back what is behind it.
+
+use super::Sm;
+use super::machine::Machine;
+use super::wheel::Event;
+use crate::config::{SmallCache, WritePolicy};
+use crate::memory::cache::Tags;
+use crate::memory::coalesce::LineAccess;
+use crate::memory::mshr::Mshrs;
+use crate::memory::port::Port;
+use crate::memory::{ALL_SECTORS, LINE_BYTES, Reply, Request, RequestKind, Token, flits, sector_bytes};
+use crate::program::{MemoryKind, Path};
+use crate::source::LaunchSource;
+use crate::stats::Counters;
+use std::collections::VecDeque;
+use trace_format::isa::space::Space;
+
+/// Base address of constant banks in memory.
+const CONSTANT_BASE: u64 = 0xFFFC_0000_0000_0000;
+
+/// Caches that outlive a kernel.
+#[derive(Clone, Debug)]
+pub struct SmCaches {
+    l1: Tags,
+    code: Tags,
+    constants: Tags,
+}
+
+impl SmCaches {
+    /// Empty caches of a configuration.
+    #[must_use]
+    pub fn new(config: &crate::config::GpuConfig) -> SmCaches {
+        let small = |cache: &SmallCache| Tags::new(cache.sets, cache.ways);
+        SmCaches {
+            l1: Tags::new(config.l1.sets, config.l1.ways),
+            code: small(&config.front_end.icache),
+            constants: small(&config.constant_cache),
+        }
+    }
+
+    /// Empties L1, as between kernels.
+    pub fn flush_l1(&mut self) {
+        self.l1.clear();
+    }
+}
+
+/// Answer of the I-cache to a fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CodeFetch {
+    Hit,
+    /// The warp waits for the line.
+    Miss,
+    /// No miss register is free.
+    Busy,
+}
+
+/// A line on its way to one of the small caches.
+#[derive(Clone, Copy, Debug)]
+struct SmallMiss {
+    line: u64,
+    /// Replies still to come.
+    parts: u8,
+    /// Warps that wait.
+    warps: u64,
+}
+
+/// The load/store side of an SM.
+#[derive(Clone, Debug)]
+pub(super) struct LoadStore {
+    queue: VecDeque<u16>,
+    capacity: usize,
+    busy_until: u64,
+    caches: SmCaches,
+    mshrs: Mshrs<u16>,
+    code_misses: Vec<SmallMiss>,
+    constant_mshrs: Mshrs<u16>,
+    constant_parts: Vec<SmallMiss>,
+    miss_queue: VecDeque<Request>,
+    miss_capacity: usize,
+    out_port: Port,
+    in_port: Port,
+    credits: u32,
+    all_credits: u32,
+    stores_outstanding: u32,
+}
+
+impl LoadStore {
+    pub fn new(machine: &Machine, caches: SmCaches) -> LoadStore {
+        let config = &machine.config;
+        LoadStore {
+            queue: VecDeque::new(),
+            capacity: config.load_store.queue_entries as usize,
+            busy_until: 0,
+            caches,
+            mshrs: Mshrs::new(config.l1.mshrs, config.l1.mshr_merges),
+            code_misses: Vec::new(),
+            constant_mshrs: Mshrs::new(config.constant_cache.mshrs, 64),
+            constant_parts: Vec::new(),
+            miss_queue: VecDeque::new(),
+            miss_capacity: config.load_store.miss_queue_entries as usize,
+            out_port: Port::new(machine.net_clock),
+            in_port: Port::new(machine.net_clock),
+            credits: config.interconnect.sm_credits,
+            all_credits: config.interconnect.sm_credits,
+            stores_outstanding: 0,
+        }
+    }
+
+    pub fn into_caches(self) -> SmCaches {
+        self.caches
+    }
+
+    /// Takes a collected memory instruction, if there is room.
+    pub fn push(&mut self, slot: u16) -> bool {
+        if self.queue.len() >= self.capacity {
+            return false;
+        }
+        self.queue.push_back(slot);
+        true
+    }
+
+    /// Whether the unit or the port will do something in this cycle.
+    pub fn is_active(&self, now: u64, credit_on_the_way: bool) -> bool {
+        let works = !self.queue.is_empty() && self.busy_until <= now;
+        let sends = !self.miss_queue.is_empty() && self.out_port.is_free(now) && self.credits > 0;
+        // A head that waits for a full miss queue looks again when a credit comes.
+        works && !(self.miss_queue.len() >= self.miss_capacity && self.credits == 0 && credit_on_the_way) || sends
+    }
+
+    /// Next cycle at which the unit or the port is free for what waits.
+    pub fn next_event(&self) -> Option<u64> {
+        let unit = (!self.queue.is_empty()).then_some(self.busy_until);
+        let port = (!self.miss_queue.is_empty() && self.credits > 0).then(|| self.out_port.free_at_core());
+        match (unit, port) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Cycle at which the reply port is free.
+    pub fn reply_port_free_at(&self) -> u64 {
+        self.in_port.free_at_core()
+    }
+
+    /// Whether nothing of this SM is outstanding in the memory system.
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty()
+            && self.miss_queue.is_empty()
+            && self.stores_outstanding == 0
+            && self.mshrs.is_empty()
+            && self.code_misses.is_empty()
+            && self.constant_parts.is_empty()
+            && self.credits == self.all_credits
+    }
+
+    fn has_miss_room(&self) -> bool {
+        self.miss_queue.len() < self.miss_capacity
+    }
+
+    fn send(&mut self, sm: usize, line: u64, sectors: u8, kind: RequestKind, token: Token, machine: &Machine) {
+        let net = &machine.config.interconnect;
+        let data = if kind == RequestKind::Read { 0 } else { sector_bytes(sectors) };
+        let flits = flits(data, net.header_bytes, net.flit_bytes);
+        self.miss_queue.push_back(Request { arrival: 0, sm: sm as u16, line, sectors, flits, kind, token });
+    }
+
+    /// Looks an instruction's line up in the I-cache; a miss asks L2.
+    pub fn fetch_code(
+        &mut self,
+        address: u64,
+        warp: usize,
+        machine: &Machine,
+        counters: &mut Counters,
+        sm: usize,
+    ) -> CodeFetch {
+        let cache = &machine.config.front_end.icache;
+        let line = address / u64::from(cache.line_bytes);
+        if self.caches.code.probe(line) != 0 {
+            return CodeFetch::Hit;
+        }
+        if let Some(miss) = self.code_misses.iter_mut().find(|miss| miss.line == line) {
+            miss.warps |= 1 << warp;
+            return CodeFetch::Miss;
+        }
+        if self.code_misses.len() >= cache.mshrs as usize || !self.has_miss_room() {
+            return CodeFetch::Busy;
+        }
+        counters.icache_misses += 1;
+        let parts = self.request_small(line, cache.line_bytes, 0, Token::InstructionCache, machine, sm);
+        self.code_misses.push(SmallMiss { line, parts, warps: 1 << warp });
+        CodeFetch::Miss
+    }
+
+    /// Asks L2 for a line of a small cache, which may be part of a 128-byte line or several of them.
+    fn request_small(
+        &mut self,
+        line: u64,
+        line_bytes: u32,
+        base: u64,
+        token: Token,
+        machine: &Machine,
+        sm: usize,
+    ) -> u8 {
+        let start = base + line * u64::from(line_bytes);
+        let mut parts = 0;
+        let mut at = start;
+        while at < start + u64::from(line_bytes) {
+            let whole = at & !(LINE_BYTES - 1);
+            let end = (start + u64::from(line_bytes)).min(whole + LINE_BYTES);
+            let (first, last) = ((at - whole) / 32, (end - whole).div_ceil(32));
+            let sectors = (((1u32 << last) - 1) & !((1u32 << first) - 1)) as u8;
+            self.send(sm, whole, sectors, RequestKind::Read, token, machine);
+            parts += 1;
+            at = end;
+        }
+        parts
+    }
+
+    /// What the unit holds, for the report of a stuck machine.
+    pub fn describe(&self) -> String {
+        format!(
+            "  load/store: {} queued (busy until {}), {} L1 misses, {} I-cache misses, {} constant misses, {} in the \
+             miss queue, {} of {} credits, {} stores outstanding\n",
+            self.queue.len(),
+            self.busy_until,
+            self.mshrs.len(),
+            self.code_misses.len(),
+            self.constant_mshrs.len(),
+            self.miss_queue.len(),
+            self.credits,
+            self.all_credits,
+            self.stores_outstanding
+        )
+    }
+}
+
+/// What became of one line access.
+enum Access {
+    Done,
+    Stalled,
+}
+
+impl<S: LaunchSource> Sm<'_, S> {
+    /// Load/store stage.
+    pub(super) fn run_load_store(&mut self) {
+        if self.load_store.busy_until > self.now {
+            return;
+        }
+        let Some(slot) = self.load_store.queue.front().copied() else { return };
+        let machine = self.machine;
+        let inst = &machine.program.insts[self.flights[slot].pc as usize];
+        let Path::Memory(kind) = inst.path else { return };
+        let shared_cycles = self.flights[slot].mem.shared_cycles;
+        if self.flights[slot].mem.next == 0 && shared_cycles > 0 && !self.flights[slot].mem.all_sent {
+            let latency = machine.config.shared_memory.latency_cycles + shared_cycles - 1;
+            self.flights[slot].mem.ready_at = self.now + u64::from(latency);
+            self.load_store.busy_until = self.now + u64::from(shared_cycles);
+        }
+        for _ in 0..machine.config.load_store.accesses_per_cycle {
+            let next = usize::from(self.flights[slot].mem.next);
+            let Some(access) = self.flights[slot].mem.accesses.as_slice().get(next).copied() else { break };
+            match self.access(slot, kind, access) {
+                Access::Done => self.flights[slot].mem.next += 1,
+                Access::Stalled => {
+                    self.stats.counters.l1_stall_cycles += 1;
+                    return;
+                }
+            }
+        }
+        let mem = &self.flights[slot].mem;
+        if usize::from(mem.next) == mem.accesses.as_slice().len() {
+            self.load_store.queue.pop_front();
+            super::units::count(&mut self.stats.counters, 4);
+            self.accesses_sent(slot);
+        }
+    }
+
+    /// Every line of an instruction has been accessed: it completes now, or when its last reply comes.
+    fn accesses_sent(&mut self, slot: u16) {
+        let mem = &mut self.flights[slot].mem;
+        mem.all_sent = true;
+        if mem.waiting == 0 {
+            self.wheel.at(mem.ready_at.max(self.now + 1), Event::Complete(slot));
+        }
+    }
+
+    fn access(&mut self, slot: u16, kind: MemoryKind, access: LineAccess) -> Access {
+        match kind {
+            MemoryKind::Load(Space::Const) => self.constant_load(slot, access),
+            MemoryKind::Load(_) if self.flights[slot].mem.bypass => {
+                if !self.load_store.has_miss_room() {
+                    return Access::Stalled;
+                }
+                self.stats.counters.l1_bypasses += 1;
+                self.flights[slot].mem.waiting += 1;
+                self.send(access.line, access.sectors, RequestKind::Read, Token::Instruction(slot));
+                Access::Done
+            }
+            MemoryKind::Load(_) => self.cached_load(slot, access),
+            MemoryKind::Store(_) => self.store(slot, access, RequestKind::Write { full: access.full }),
+            MemoryKind::Atomic(_) => {
+                let kind = RequestKind::Atomic { collisions: self.flights[slot].mem.collisions };
+                let has_result = self.machine.program.insts[self.flights[slot].pc as usize].has_result();
+                if !has_result {
+                    return self.store(slot, access, kind);
+                }
+                if !self.load_store.has_miss_room() {
+                    return Access::Stalled;
+                }
+                self.load_store.caches.l1.remove(access.line / LINE_BYTES);
+                self.flights[slot].mem.waiting += 1;
+                self.send(access.line, access.sectors, kind, Token::Instruction(slot));
+                Access::Done
+            }
+        }
+    }
+
+    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token) {
+        self.load_store.send(self.id, line, sectors, kind, token, self.machine);
+    }
+
+    fn store(&mut self, slot: u16, access: LineAccess, kind: RequestKind) -> Access {
+        if !self.load_store.has_miss_room() {
+            return Access::Stalled;
+        }
+        let warp = self.flights[slot].warp;
+        let config = &self.machine.config.l1;
+        let line = access.line / LINE_BYTES;
+        self.stats.counters.l1_writes += u64::from(!config.bypass_global);
+        match (config.write_policy, kind) {
+            (WritePolicy::WriteThrough, RequestKind::Write { .. }) => {}
+            _ => self.load_store.caches.l1.remove(line),
+        }
+        self.load_store.stores_outstanding += 1;
+        self.warps[usize::from(warp)].in_memory += 1;
+        self.send(access.line, access.sectors, kind, Token::StoreDone(warp));
+        Access::Done
+    }
+
+    fn cached_load(&mut self, slot: u16, access: LineAccess) -> Access {
+        let config = &self.machine.config.l1;
+        let line = access.line / LINE_BYTES;
+        let wanted = if config.sector_bytes == config.line_bytes { ALL_SECTORS } else { access.sectors };
+        let missing = wanted & !self.load_store.caches.l1.probe(line);
+        let hit_at = self.now + u64::from(config.hit_latency_cycles);
+        if missing == 0 {
+            let mem = &mut self.flights[slot].mem;
+            mem.ready_at = mem.ready_at.max(hit_at);
+            self.stats.counters.l1_accesses += 1;
+            self.stats.counters.l1_hits += 1;
+            return Access::Done;
+        }
+        let Ok(to_request) = self.load_store.mshrs.check(line, missing) else { return Access::Stalled };
+        if to_request != 0 && !self.load_store.has_miss_room() {
+            return Access::Stalled;
+        }
+        self.stats.counters.l1_accesses += 1;
+        if to_request == 0 {
+            self.stats.counters.l1_merges += 1;
+        } else {
+            self.stats.counters.l1_misses += 1;
+            self.send(access.line, to_request, RequestKind::Read, Token::L1Fill);
+        }
+        self.load_store.mshrs.add(line, missing, slot);
+        let mem = &mut self.flights[slot].mem;
+        mem.waiting += 1;
+        // A miss is known after the lookup; its data never come sooner than a hit's would.
+        mem.ready_at = mem.ready_at.max(hit_at);
+        Access::Done
+    }
+
+    fn constant_load(&mut self, slot: u16, access: LineAccess) -> Access {
+        let config = &self.machine.config.constant_cache;
+        // The sectors that are used lie in the first small line that holds one of them.
+        let offset = u64::from(access.sectors.trailing_zeros() & 3) * 32;
+        let line = (access.line + offset) / u64::from(config.line_bytes);
+        if self.load_store.caches.constants.probe(line) != 0 {
+            let mem = &mut self.flights[slot].mem;
+            mem.ready_at = mem.ready_at.max(self.now + u64::from(config.hit_latency_cycles));
+            return Access::Done;
+        }
+        let Ok(to_request) = self.load_store.constant_mshrs.check(line, 1) else { return Access::Stalled };
+        if to_request != 0 {
+            if !self.load_store.has_miss_room() {
+                return Access::Stalled;
+            }
+            self.stats.counters.constant_misses += 1;
+            let parts = self.load_store.request_small(
+                line,
+                config.line_bytes,
+                CONSTANT_BASE,
+                Token::ConstantCache,
+                self.machine,
+                self.id,
+            );
+            self.load_store.constant_parts.push(SmallMiss { line, parts, warps: 0 });
+        }
+        self.load_store.constant_mshrs.add(line, 1, slot);
+        self.flights[slot].mem.waiting += 1;
+        Access::Done
+    }
+
+    /// The SM's port sends the oldest request, as far as credits allow.
+    pub(super) fn send_requests(&mut self) {
+        while self.credits.front().is_some_and(|credit| credit.arrival <= self.now) {
+            self.credits.pop_front();
+            self.load_store.credits += 1;
+        }
+        let load_store = &mut self.load_store;
+        if load_store.miss_queue.is_empty() || load_store.credits == 0 || !load_store.out_port.is_free(self.now) {
+            return;
+        }
+        let Some(mut request) = load_store.miss_queue.pop_front() else { return };
+        load_store.credits -= 1;
+        let sent = load_store.out_port.send(self.now, request.flits);
+        request.arrival = sent + u64::from(self.machine.config.interconnect.request_latency_cycles);
+        self.stats.counters.request_packets += 1;
+        self.stats.counters.interconnect_flits += u64::from(request.flits);
+        let home = self.machine.partitions.home(request.line);
+        let slice = home.channel * self.machine.config.l2.slices_per_channel + home.slice;
+        self.outbox[slice as usize].push(request);
+    }
+
+    /// Replies that pass the SM's port in this cycle.
+    pub(super) fn take_replies(&mut self) {
+        while let Some(reply) = self.replies.front().copied() {
+            if reply.arrival > self.now || !self.load_store.in_port.is_free(self.now) {
+                break;
+            }
+            self.replies.pop_front();
+            self.load_store.in_port.send(self.now, reply.flits);
+            self.take_reply(&reply);
+        }
+    }
+
+    fn take_reply(&mut self, reply: &Reply) {
+        match reply.token {
+            Token::L1Fill => {
+                let line = reply.line / LINE_BYTES;
+                let Sm { load_store, flights, wheel, now, .. } = self;
+                load_store.caches.l1.insert(line, reply.sectors, 0);
+                load_store.mshrs.fill(line, reply.sectors, |slot| reply_for(flights, wheel, *now, slot));
+            }
+            Token::Instruction(slot) => {
+                let Sm { flights, wheel, now, .. } = self;
+                reply_for(flights, wheel, *now, slot);
+            }
+            Token::StoreDone(warp) => {
+                self.load_store.stores_outstanding -= 1;
+                self.memory_done(usize::from(warp));
+            }
+            Token::InstructionCache => {
+                let bytes = u64::from(self.machine.config.front_end.icache.line_bytes);
+                let misses = &mut self.load_store.code_misses;
+                if let Some((line, warps)) = small_arrived(misses, reply, bytes, 0) {
+                    self.load_store.caches.code.insert(line, 1, 0);
+                    self.code_arrived(warps);
+                }
+            }
+            Token::ConstantCache => {
+                let bytes = u64::from(self.machine.config.constant_cache.line_bytes);
+                let misses = &mut self.load_store.constant_parts;
+                if let Some((line, _)) = small_arrived(misses, reply, bytes, CONSTANT_BASE) {
+                    let Sm { load_store, flights, wheel, now, .. } = self;
+                    load_store.caches.constants.insert(line, 1, 0);
+                    load_store.constant_mshrs.fill(line, 1, |slot| reply_for(flights, wheel, *now, slot));
+                }
+            }
+        }
+    }
+}
+
+/// One of the replies that an instruction waits for has come.
+fn reply_for(flights: &mut super::flight::Flights, wheel: &mut super::wheel::Wheel, now: u64, slot: u16) {
+    let mem = &mut flights[slot].mem;
+    mem.waiting -= 1;
+    mem.ready_at = mem.ready_at.max(now);
+    if mem.waiting == 0 && mem.all_sent {
+        wheel.at(mem.ready_at, Event::Complete(slot));
+    }
+}
+
+/// Notes a reply for a small cache; returns the line and its waiting warps when it is complete.
+fn small_arrived(misses: &mut Vec<SmallMiss>, reply: &Reply, line_bytes: u64, base: u64) -> Option<(u64, u64)> {
+    let start = reply.line + u64::from(reply.sectors.trailing_zeros() & 3) * 32;
+    let line = (start - base) / line_bytes;
+    let index = misses.iter().position(|miss| miss.line == line)?;
+    misses[index].parts -= 1;
+    if misses[index].parts > 0 {
+        return None;
+    }
+    let miss = misses.swap_remove(index);
+    Some((miss.line, miss.warps))
+}

@@ -1,0 +1,127 @@
+//! What all SMs share while a kernel runs: configuration, decoded program, plan of the techniques, geometry.
+
+use super::banks::BankMap;
+use crate::config::GpuConfig;
+use crate::memory::address::PartitionMap;
+use crate::memory::port::ClockRatio;
+use crate::program::Program;
+use crate::techniques::{Inserted, Plan};
+
+/// Base address of kernels' code; each kernel has its own 16 MiB.
+const CODE_BASE: u64 = 0xFFFE_0000_0000_0000;
+/// Base address of local memory, beyond what a kernel's pointers can hold.
+const LOCAL_BASE: u64 = 0xFFFD_0000_0000_0000;
+
+/// Read-only state of a running kernel.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The GPU.
+    pub config: GpuConfig,
+    /// The kernel.
+    pub program: Program,
+    /// What techniques asked for.
+    pub plan: Plan,
+    /// Warps per block.
+    pub warps_per_block: u32,
+    /// Threads per block.
+    pub threads_per_block: u32,
+    /// Blocks that an SM holds at once.
+    pub blocks_per_sm: u32,
+    /// Register-to-bank mapping.
+    pub banks: BankMap,
+    /// Spread of lines over partitions.
+    pub partitions: PartitionMap,
+    /// Interconnect clock against core clock.
+    pub net_clock: ClockRatio,
+    /// Position of the kernel in the trace, which tells its code from others'.
+    pub kernel_index: u32,
+    /// Index of the first inserted instruction before each instruction; empty without any.
+    inserted_from: Vec<u32>,
+}
+
+/// What a launch asks for besides its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Threads per block.
+    pub threads_per_block: u32,
+    /// Dynamic shared memory per block in bytes.
+    pub dynamic_shared_bytes: u32,
+    /// Blocks in the grid.
+    pub blocks: u64,
+    /// Position of the kernel in the trace.
+    pub kernel_index: u32,
+}
+
+impl Machine {
+    /// Puts a machine together.
+    ///
+    /// # Errors
+    /// When a block of the kernel fits no SM: the resource, what the block needs and what there is.
+    pub fn new(config: &GpuConfig, program: Program, plan: Plan, shape: Shape) -> Result<Machine, String> {
+        let demand = crate::occupancy::Demand {
+            threads_per_block: shape.threads_per_block,
+            registers_per_thread: plan.registers_per_thread,
+            shared_bytes: program.static_shared_bytes + shape.dynamic_shared_bytes,
+        };
+        let available = config.sm.registers.saturating_sub(plan.reserved_registers);
+        let occupancy = crate::occupancy::occupancy(&config.sm, available, &demand)
+            .map_err(|why| format!("kernel {} fits no SM of {}: {why}", program.name, config.name))?;
+        let inserted_from = if plan.inserted.is_empty() {
+            Vec::new()
+        } else {
+            let count = program.insts.len() as u32;
+            let from = |pc| plan.inserted.partition_point(|inserted| inserted.before < pc) as u32;
+            (0..=count).map(from).collect()
+        };
+        Ok(Machine {
+            banks: BankMap::new(config),
+            partitions: PartitionMap::new(config),
+            net_clock: ClockRatio::new(config.gpu.core_clock_khz, config.gpu.interconnect_clock_khz),
+            warps_per_block: shape.threads_per_block.div_ceil(32),
+            threads_per_block: shape.threads_per_block,
+            blocks_per_sm: occupancy.blocks,
+            kernel_index: shape.kernel_index,
+            config: config.clone(),
+            program,
+            plan,
+            inserted_from,
+        })
+    }
+
+    /// Instructions that precede an instruction by a technique's will.
+    #[must_use]
+    #[inline]
+    pub fn inserted_before(&self, pc: u32) -> &[Inserted] {
+        if self.inserted_from.is_empty() {
+            return &[];
+        }
+        let bounds = |at: u32| self.inserted_from.get(at as usize).copied();
+        match (bounds(pc), bounds(pc + 1)) {
+            (Some(from), Some(to)) => &self.plan.inserted[from as usize..to as usize],
+            _ => &[],
+        }
+    }
+
+    /// Address of an instruction.
+    #[must_use]
+    #[inline]
+    pub fn code_address(&self, pc: u32) -> u64 {
+        CODE_BASE + (u64::from(self.kernel_index) << 24) + u64::from(pc) * 8
+    }
+
+    /// Address in memory of a lane's local byte: words of the lanes of a warp lie side by side.
+    #[must_use]
+    #[inline]
+    pub fn local_address(&self, sm: usize, warp: usize, lane: usize, offset: u64) -> u64 {
+        let per_warp = (u64::from(self.program.local_bytes).max(1).next_multiple_of(16)) * 32;
+        let warp = (sm * 64 + warp) as u64;
+        LOCAL_BASE + warp * per_warp + (offset / 4 * 32 + lane as u64) * 4 + offset % 4
+    }
+
+    /// Launched lanes of a warp of a block.
+    #[must_use]
+    pub fn launched_lanes(&self, warp: u32) -> u32 {
+        let left = self.threads_per_block.saturating_sub(warp * 32);
+        if left >= 32 { u32::MAX } else { (1 << left) - 1 }
+    }
+}

@@ -1,0 +1,110 @@
+//! Execution units: which are free, and when their results are due.
+
+use super::Sm;
+use super::wheel::Event;
+use crate::config::GpuConfig;
+use crate::config::rules::UNIT_NAMES;
+use crate::source::LaunchSource;
+use crate::stats::Counters;
+
+/// Position of the control class in the list of unit classes.
+const CONTROL: usize = 5;
+
+/// One class of units.
+#[derive(Clone, Debug)]
+struct Class {
+    free_at: Vec<u64>,
+    /// Units that one scheduler may use; all of them where the class is not split.
+    per_scheduler: usize,
+    split: bool,
+}
+
+impl Class {
+    fn range(&self, scheduler: usize) -> std::ops::Range<usize> {
+        if self.split {
+            scheduler * self.per_scheduler..(scheduler + 1) * self.per_scheduler
+        } else {
+            0..self.free_at.len()
+        }
+    }
+}
+
+/// Units of an SM by class.
+#[derive(Clone, Debug)]
+pub(super) struct Units {
+    classes: Vec<Class>,
+    schedulers: usize,
+}
+
+impl Units {
+    /// The units of a configuration. Where banks are split among schedulers, so are the classes whose count
+    /// allows it; control units always are.
+    pub fn new(config: &GpuConfig) -> Units {
+        let schedulers = config.scheduler.count as usize;
+        let class = |(index, name): (usize, &&str)| {
+            let count = config.units[*name].count as usize;
+            let split =
+                (config.register_file.sub_core || index == CONTROL) && count > 0 && count % schedulers == 0;
+            Class { free_at: vec![0; count], per_scheduler: if split { count / schedulers } else { count }, split }
+        };
+        Units { classes: UNIT_NAMES.iter().enumerate().map(class).collect(), schedulers }
+    }
+
+    /// Takes a free unit of a class for some cycles.
+    #[inline]
+    pub fn take(&mut self, class: usize, warp: usize, now: u64, cycles: u64) -> bool {
+        let scheduler = warp % self.schedulers;
+        let class = &mut self.classes[class];
+        let range = class.range(scheduler);
+        match class.free_at[range].iter_mut().find(|free_at| **free_at <= now) {
+            Some(free_at) => {
+                *free_at = now + cycles;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether a scheduler finds a control unit free.
+    #[inline]
+    pub fn control_free(&self, scheduler: usize, now: u64) -> bool {
+        let class = &self.classes[CONTROL];
+        class.free_at[class.range(scheduler)].iter().any(|free_at| *free_at <= now)
+    }
+
+    /// Next cycle at which a control unit becomes free for one of the schedulers in a mask.
+    pub fn next_control_free(&self, schedulers: u32, now: u64) -> Option<u64> {
+        let class = &self.classes[CONTROL];
+        (0..self.schedulers)
+            .filter(|scheduler| schedulers >> scheduler & 1 != 0)
+            .flat_map(|scheduler| class.free_at[class.range(scheduler)].iter().copied())
+            .filter(|free_at| *free_at > now)
+            .min()
+    }
+}
+
+impl<S: LaunchSource> Sm<'_, S> {
+    /// Sends a collected instruction to a unit, if one is free.
+    pub(super) fn execute(&mut self, slot: u16, warp: usize) -> bool {
+        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
+        let initiation = u64::from(inst.initiation_cycles);
+        if !self.units.take(usize::from(inst.unit), warp, self.now, initiation) {
+            return false;
+        }
+        count(&mut self.stats.counters, inst.class);
+        self.wheel.at(self.now + u64::from(inst.latency_cycles), Event::Complete(slot));
+        true
+    }
+}
+
+/// Counts an executed instruction under its class.
+pub(super) fn count(counters: &mut Counters, class: u8) {
+    match class {
+        0 => counters.int_instructions += 1,
+        1 => counters.fp32_instructions += 1,
+        2 => counters.fp64_instructions += 1,
+        3 => counters.sfu_instructions += 1,
+        4 => counters.ldst_instructions += 1,
+        _ => counters.control_instructions += 1,
+    }
+}

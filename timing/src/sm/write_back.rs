@@ -1,0 +1,128 @@
+//! Writeback: results compete for the result bus, then for their banks; the scoreboard learns of them.
+
+use super::Sm;
+use crate::config::GpuConfig;
+use crate::program::{MAX_DST, Path};
+use crate::source::{LaunchSource, Row};
+use crate::techniques::{Cx, InstView, RegisterWrite, WriteTo};
+use std::collections::VecDeque;
+
+/// Results that wait for the bus.
+#[derive(Clone, Debug)]
+pub(super) struct WriteBack {
+    waiting: VecDeque<(u64, u16)>,
+    width: usize,
+}
+
+impl WriteBack {
+    pub fn new(config: &GpuConfig) -> WriteBack {
+        WriteBack { waiting: VecDeque::new(), width: config.register_file.result_bus_width as usize }
+    }
+
+    /// A result is there.
+    #[inline]
+    pub fn push(&mut self, slot: u16, now: u64) {
+        self.waiting.push_back((now, slot));
+    }
+
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// What waits, for the report of a stuck machine.
+    pub fn describe(&self) -> String {
+        format!("  result bus: {} results waiting\n", self.waiting.len())
+    }
+}
+
+impl<S: LaunchSource> Sm<'_, S> {
+    /// Writeback stage.
+    pub(super) fn write_back_results(&mut self) {
+        for _ in 0..self.write_back.width {
+            let Some((since, slot)) = self.write_back.waiting.pop_front() else { break };
+            self.stats.counters.result_bus_wait_cycles += self.now - since;
+            self.retire(slot);
+        }
+    }
+
+    /// An instruction's results leave the bus; the instruction ends.
+    fn retire(&mut self, slot: u16) {
+        let machine = self.machine;
+        let flight = &self.flights[slot];
+        let inst = &machine.program.insts[flight.pc as usize];
+        let warp = usize::from(flight.warp);
+        let latency = self.now - flight.issued_at;
+        let memory = matches!(inst.path, Path::Memory(_));
+        if memory && flight.mem.shared_cycles == 0 {
+            self.stats.load_latency.record(latency);
+        } else {
+            self.stats.alu_latency.record(latency);
+        }
+        if inst.dst_count > 0 && flight.exec != 0 {
+            self.write_registers(slot, warp);
+        }
+        self.scoreboard.release(warp, inst);
+        self.flights.end(slot);
+        let state = &mut self.warps[warp];
+        state.in_flight -= 1;
+        if memory {
+            self.memory_done(warp);
+        }
+        self.refresh_hazard(warp);
+    }
+
+    /// One memory instruction or store of a warp is done.
+    pub(super) fn memory_done(&mut self, warp: usize) {
+        let state = &mut self.warps[warp];
+        state.in_memory -= 1;
+        if state.in_memory == 0 {
+            self.masks.fence &= !(1 << warp);
+        }
+    }
+
+    fn write_registers(&mut self, slot: u16, warp: usize) {
+        let machine = self.machine;
+        let flight = &self.flights[slot];
+        let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
+        let inst = &machine.program.insts[pc as usize];
+        let count = usize::from(inst.dst_count);
+        self.stats.counters.operand_writes += count as u64;
+        if !self.techniques.hooks().write_back {
+            for reg in inst.destinations() {
+                self.collectors.write(machine.banks.bank(warp, u32::from(*reg)));
+            }
+            self.stats.counters.rf_writes += count as u64;
+            return;
+        }
+        let id = self.flights.id(slot);
+        let Sm { warps, techniques, stats, extra_writes, now, flights, collectors, .. } = self;
+        let rows: &[Row; MAX_DST] = flights.rows(slot);
+        let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| RegisterWrite {
+            reg: inst.dsts[i],
+            to: WriteTo::Bank(machine.banks.bank(warp, u32::from(inst.dsts[i]))),
+            row: &rows[i],
+        });
+        let view = InstView { pc, inst, active, exec, id };
+        let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+        let outcome = techniques.write_back(&mut cx, &warps[warp].view(warp), &view, &mut writes[..count]);
+        for write in &writes[..count] {
+            if let WriteTo::Bank(bank) = write.to {
+                collectors.write(bank);
+                stats.counters.rf_writes += 1;
+            }
+        }
+        self.drain_extra_writes();
+        if let Err(mismatch) = outcome {
+            self.fail(mismatch.into());
+        }
+    }
+
+    /// Makes the bank writes that a hook asked for besides the instruction's own.
+    pub(super) fn drain_extra_writes(&mut self) {
+        while let Some(bank) = self.extra_writes.pop() {
+            self.collectors.write(bank);
+            self.stats.counters.rf_writes += 1;
+        }
+    }
+}

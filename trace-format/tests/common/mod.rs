@@ -139,7 +139,7 @@ pub fn memory(address: u64) -> u32 {
         1 => word as u32,
         2 => noise & 0xFF,
         3 => 0x4000_0000 + (noise & 0xFFFF),
-        4 => (word as u32 >> 4) * 0x1234_5679,
+        4 => (word as u32 >> 4).wrapping_mul(0x1234_5679),
         5 => noise & 1,
         _ => noise,
     }

@@ -43,6 +43,7 @@ mod highlight;
 mod page;
 mod page_table;
 mod palette;
+mod plain;
 mod plan;
 mod report;
 mod section;

@@ -1,0 +1,111 @@
+//! What a study reads: per warp, its recorded path with the whole register state before and after each step.
+//!
+//! The trace reader is one implementation; tests build others in memory. Unlike the pipeline's source, a study
+//! also sees predicates, and it never asks for timing.
+
+use crate::source::{SourceError, Step, Upcoming};
+use trace_format::isa::MachineKernel;
+use trace_format::reader::{Trace, WarpCursor};
+use trace_format::semantics::{Geometry, Warp};
+
+/// One warp's recorded path.
+pub trait WarpPath: Send {
+    /// The next instruction; `None` at the end of the warp, or when the next step will fail.
+    fn peek(&self) -> Option<Upcoming>;
+
+    /// Steps over the next instruction; `None` at the end of the warp.
+    ///
+    /// # Errors
+    /// When the recording is damaged or cannot tell what the instruction did.
+    fn step(&mut self) -> Result<Option<Step>, SourceError>;
+
+    /// Registers and predicates: what the next instruction reads, and what the last one left behind. Row n is
+    /// register Rn.
+    fn state(&self) -> &Warp;
+}
+
+/// The warps of one kernel launch.
+pub trait LaunchPaths: Sync {
+    /// A warp's path.
+    type Warp: WarpPath;
+
+    /// The kernel that was launched.
+    fn kernel(&self) -> &MachineKernel;
+
+    /// Grid and block.
+    fn geometry(&self) -> Geometry;
+
+    /// Blocks that were recorded whole, from the first.
+    fn blocks(&self) -> u64 {
+        self.geometry().blocks()
+    }
+
+    /// Opens a warp of a block at its beginning, using the memory of a path that is no longer needed.
+    ///
+    /// # Errors
+    /// When the recording does not hold that warp.
+    fn open(&self, block: u64, warp: u32, used: Option<Self::Warp>) -> Result<Self::Warp, SourceError>;
+}
+
+/// A launch of a trace file.
+#[derive(Debug)]
+pub struct TraceLaunch<'a> {
+    trace: &'a Trace,
+    launch: u32,
+}
+
+impl<'a> TraceLaunch<'a> {
+    /// The launch of that number.
+    ///
+    /// # Panics
+    /// When the trace has no such launch.
+    #[must_use]
+    pub fn new(trace: &'a Trace, launch: u32) -> TraceLaunch<'a> {
+        assert!((launch as usize) < trace.launches().len(), "launch {launch} exists");
+        TraceLaunch { trace, launch }
+    }
+}
+
+impl LaunchPaths for TraceLaunch<'_> {
+    type Warp = WarpCursor;
+
+    fn kernel(&self) -> &MachineKernel {
+        self.trace.kernel_of(self.launch)
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.trace.launches()[self.launch as usize].geometry
+    }
+
+    fn blocks(&self) -> u64 {
+        self.trace.launches()[self.launch as usize].blocks_recorded()
+    }
+
+    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
+        let opened = match used {
+            Some(mut cursor) => cursor.restart(self.launch, block, warp).map(|()| cursor),
+            None => self.trace.warp_cursor(self.launch, block, warp),
+        };
+        opened.map_err(|e| SourceError(e.to_string()))
+    }
+}
+
+impl WarpPath for WarpCursor {
+    #[inline]
+    fn peek(&self) -> Option<Upcoming> {
+        WarpCursor::peek(self).map(|next| Upcoming { pc: next.pc.0, active: next.active })
+    }
+
+    #[inline]
+    fn step(&mut self) -> Result<Option<Step>, SourceError> {
+        match WarpCursor::step(self) {
+            Ok(done) => Ok(done.map(|s| Step { pc: s.pc.0, active: s.active, exec: s.exec })),
+            Err(error) => Err(SourceError(error.to_string())),
+        }
+    }
+
+    #[inline]
+    fn state(&self) -> &Warp {
+        self.warp()
+    }
+}

@@ -1,0 +1,169 @@
+//! What a register row looks like across the lanes of a warp, and digests by which rows are compared.
+//!
+//! A digest has 128 bits. Uniform and affine rows have digests that spell out base and stride, so those never
+//! collide with one another; a row without pattern is hashed with XXH3-128. Two different lists of operands have
+//! the same digest with a probability of about 2^-128 per comparison: 10^15 comparisons leave less than 10^-23.
+
+use trace_format::semantics::WARP_SIZE;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// One 32-bit register of all lanes.
+pub type Words = [u32; WARP_SIZE];
+
+/// How the lanes of a row, or of all operands of an instruction, relate.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[repr(u8)]
+pub enum Shape {
+    /// Every lane holds the same value.
+    #[default]
+    Uniform,
+    /// Lane i holds base + i · stride, modulo 2^32 (2^64 for a register pair).
+    Affine,
+    /// Anything else.
+    Unstructured,
+}
+
+/// The shape of a row over its first `lanes` lanes.
+#[must_use]
+#[inline]
+pub fn shape(row: &Words, lanes: usize) -> Shape {
+    if lanes < 2 {
+        return Shape::Uniform;
+    }
+    let stride = row[1].wrapping_sub(row[0]);
+    // Most rows without pattern show it here.
+    if row[lanes - 1].wrapping_sub(row[lanes - 2]) != stride {
+        return Shape::Unstructured;
+    }
+    let steady = if lanes == WARP_SIZE {
+        let mut odd = 0;
+        for i in 0..WARP_SIZE - 1 {
+            odd |= row[i + 1].wrapping_sub(row[i]) ^ stride;
+        }
+        odd == 0
+    } else {
+        row[..lanes].windows(2).all(|w| w[1].wrapping_sub(w[0]) == stride)
+    };
+    match (steady, stride) {
+        (false, _) => Shape::Unstructured,
+        (true, 0) => Shape::Uniform,
+        (true, _) => Shape::Affine,
+    }
+}
+
+/// Whether a register pair, read as one 64-bit integer per lane, is an arithmetic progression.
+#[must_use]
+pub fn pair_is_affine(low: &Words, high: &Words, lanes: usize) -> bool {
+    let wide = |i: usize| u64::from(low[i]) | u64::from(high[i]) << 32;
+    lanes < 2 || {
+        let stride = wide(1).wrapping_sub(wide(0));
+        (1..lanes).all(|i| wide(i).wrapping_sub(wide(i - 1)) == stride)
+    }
+}
+
+/// What rows and lists of rows are compared by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Digest([u64; 2]);
+
+impl Digest {
+    /// Digest of a full row whose shape is known.
+    #[must_use]
+    #[inline]
+    pub fn of_row(row: &Words, shape: Shape) -> Digest {
+        let base = u64::from(row[0]);
+        match shape {
+            Shape::Uniform => Digest([base, 0]),
+            Shape::Affine => Digest([base, u64::from(row[1].wrapping_sub(row[0]))]),
+            Shape::Unstructured => Digest::of_lanes(row, 0, WARP_SIZE),
+        }
+    }
+
+    /// Digest of the lanes `from..to`; comparable only with digests of the same lanes made by this function.
+    #[must_use]
+    #[inline]
+    pub fn of_lanes(row: &Words, from: usize, to: usize) -> Digest {
+        let mut bytes = [0; 4 * WARP_SIZE];
+        for (bytes, word) in bytes.chunks_exact_mut(4).zip(row) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        let hash = xxh3_128(&bytes[4 * from..4 * to]);
+        Digest([hash as u64, (hash >> 64) as u64])
+    }
+
+    /// Digest of a lane mask.
+    #[must_use]
+    #[inline]
+    pub fn of_mask(mask: u32) -> Digest {
+        Digest([u64::from(mask), 1 << 63])
+    }
+
+    /// The digest of a list from that of its beginning (the default for an empty list) and its next item's.
+    ///
+    /// For a given beginning this is a bijection: lists that differ in one item differ.
+    #[must_use]
+    #[inline]
+    pub fn then(self, item: Digest) -> Digest {
+        let a = scramble(self.0[0] ^ item.0[0], 0x9E37_79B9_7F4A_7C15);
+        let b = scramble(self.0[1] ^ item.0[1], 0xD1B5_4A32_D192_ED03);
+        let a = a.wrapping_add(b.rotate_left(29));
+        Digest([a, b ^ scramble(a, 0x8CB9_2BA7_2F3D_8DD7)])
+    }
+}
+
+/// A bijection on words whose every output bit depends on every input bit (the finaliser of SplitMix64).
+#[inline(always)]
+fn scramble(word: u64, add: u64) -> u64 {
+    let x = word.wrapping_add(add);
+    let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ x >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn progression(base: u32, stride: u32) -> Words {
+        std::array::from_fn(|i| base.wrapping_add(stride.wrapping_mul(i as u32)))
+    }
+
+    proptest! {
+        #[test]
+        fn progressions_are_seen_and_one_changed_lane_breaks_them(
+            base: u32, stride: u32, lanes in 3usize..=32, lane in 0usize..32, change in 1u32..,
+        ) {
+            let mut row = progression(base, stride);
+            let expected = if stride == 0 { Shape::Uniform } else { Shape::Affine };
+            prop_assert_eq!(shape(&row, lanes), expected);
+            let before = Digest::of_row(&row, expected);
+            row[lane % lanes] = row[lane % lanes].wrapping_add(change);
+            prop_assert_eq!(shape(&row, lanes), Shape::Unstructured);
+            prop_assert_ne!(before, Digest::of_row(&row, Shape::Unstructured));
+        }
+
+        #[test]
+        fn pairs_carry_into_their_upper_word(base: u64, stride: u64, lanes in 3usize..=32, lane in 0usize..32) {
+            let wide = |i: usize| base.wrapping_add(stride.wrapping_mul(i as u64));
+            let mut low = std::array::from_fn(|i| wide(i) as u32);
+            let high = std::array::from_fn(|i| (wide(i) >> 32) as u32);
+            prop_assert!(pair_is_affine(&low, &high, lanes));
+            low[lane % lanes] ^= 4;
+            prop_assert!(!pair_is_affine(&low, &high, lanes));
+        }
+
+        #[test]
+        fn digests_tell_rows_and_orders_apart(a: u32, b: u32, c: u32, d: u32) {
+            let rows = [(a, 0), (b, 0), (a, c), (b, c), (a, d)].map(|(base, stride)| progression(base, stride));
+            let digests = rows.map(|row| Digest::of_row(&row, shape(&row, 32)));
+            for (row, one) in rows.iter().zip(digests) {
+                for (other_row, other) in rows.iter().zip(digests) {
+                    let same = row == other_row;
+                    prop_assert_eq!(one == other, same);
+                    let start = Digest::default();
+                    prop_assert_eq!(start.then(one).then(other) == start.then(other).then(one), same);
+                }
+            }
+        }
+    }
+}

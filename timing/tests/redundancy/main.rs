@@ -1,0 +1,6 @@
+//! The study `redundancy` against answers known by hand, and against its brute-force twin on random launches.
+
+mod by_hand;
+mod memory;
+mod random;
+mod twin;

@@ -1,0 +1,108 @@
+//! Recorded launches in memory, for tests: per warp a path, and the rows that came from outside.
+
+use std::sync::Arc;
+use timing::source::{SourceError, Step, Upcoming};
+use timing::studies::source::{LaunchPaths, WarpPath};
+use trace_format::isa::{Inst, Kind, MachineKernel, Pc, SourceLine};
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
+
+/// One recorded instruction.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub pc: u32,
+    pub active: u32,
+    /// Destination rows that come from outside.
+    pub rows: Vec<Row>,
+}
+
+/// A launch with the recorded instructions of every warp, block by block.
+#[derive(Clone, Debug)]
+pub struct MemoryLaunch {
+    kernel: Arc<MachineKernel>,
+    code: Arc<Code>,
+    geometry: Geometry,
+    warps: Vec<Arc<Vec<Recorded>>>,
+}
+
+/// A kernel of these instructions.
+pub fn kernel(insts: &[Inst]) -> MachineKernel {
+    MachineKernel {
+        name: "test".into(),
+        lines: vec![SourceLine::default(); insts.len()],
+        insts: insts.to_vec(),
+        regs_per_thread: 16,
+        ..MachineKernel::default()
+    }
+}
+
+impl MemoryLaunch {
+    /// A launch whose warps run `path(block, warp)`.
+    pub fn new(
+        kernel: MachineKernel,
+        geometry: Geometry,
+        mut path: impl FnMut(u64, u32) -> Vec<Recorded>,
+    ) -> MemoryLaunch {
+        let mut warps = Vec::new();
+        for block in 0..geometry.blocks() {
+            for warp in 0..geometry.warps_per_block() {
+                warps.push(Arc::new(path(block, warp)));
+            }
+        }
+        let code = Arc::new(Code::prepare(&kernel, &Banks::default()));
+        MemoryLaunch { kernel: Arc::new(kernel), code, geometry, warps }
+    }
+}
+
+/// A warp being stepped.
+#[derive(Debug)]
+pub struct MemoryWarp {
+    code: Arc<Code>,
+    recorded: Arc<Vec<Recorded>>,
+    at: usize,
+    state: Warp,
+}
+
+impl WarpPath for MemoryWarp {
+    fn peek(&self) -> Option<Upcoming> {
+        self.recorded.get(self.at).map(|r| Upcoming { pc: r.pc, active: r.active })
+    }
+
+    fn step(&mut self) -> Result<Option<Step>, SourceError> {
+        let Some(recorded) = self.recorded.get(self.at) else { return Ok(None) };
+        self.at += 1;
+        let (pc, active) = (recorded.pc, recorded.active);
+        let inst = *self.code.inst(Pc(pc));
+        let exec = self.code.exec_mask(Pc(pc), &self.state, active);
+        if inst.kind == Kind::Pure {
+            execute(&self.code, &inst, &mut self.state, exec);
+        } else {
+            for (i, row) in recorded.rows.iter().enumerate() {
+                self.state.write_row(inst.dst + i as u16, row, exec);
+            }
+        }
+        Ok(Some(Step { pc, active, exec }))
+    }
+
+    fn state(&self) -> &Warp {
+        &self.state
+    }
+}
+
+impl LaunchPaths for MemoryLaunch {
+    type Warp = MemoryWarp;
+
+    fn kernel(&self) -> &MachineKernel {
+        &self.kernel
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn open(&self, block: u64, warp: u32, _: Option<MemoryWarp>) -> Result<MemoryWarp, SourceError> {
+        let index = block as usize * self.geometry.warps_per_block() as usize + warp as usize;
+        let mut state = Warp::new(&self.code);
+        state.reset(&self.code, &self.geometry, self.geometry.block_index(block), warp);
+        Ok(MemoryWarp { code: self.code.clone(), recorded: self.warps[index].clone(), at: 0, state })
+    }
+}

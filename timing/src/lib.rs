@@ -4,15 +4,19 @@
 //! A replay never executes a program: the trace's cursor regenerates every value, and this crate decides when
 //! each instruction happens. It leaves recording to the emulator and charts to the report crate.
 
+pub mod analysis;
 pub mod config;
 pub mod engine;
 pub mod error;
 pub mod memory;
 pub mod occupancy;
 pub mod program;
+pub mod replay;
 pub mod sched;
 pub mod sm;
 pub mod source;
 pub mod stats;
 pub mod studies;
+#[cfg(test)]
+mod testing;
 pub mod techniques;

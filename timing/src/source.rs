@@ -64,6 +64,12 @@ pub trait WarpStream: Send {
     /// When the recording cannot tell what the instruction did.
     fn step(&mut self) -> Result<Step, SourceError>;
 
+    /// Called once where [`WarpStream::peek`] says that the warp has ended.
+    ///
+    /// # Errors
+    /// When the recording ends there because it is damaged.
+    fn finish(&mut self) -> Result<(), SourceError>;
+
     /// Architectural registers, indexed by register number.
     fn rows(&self) -> &[Row];
 
@@ -78,9 +84,14 @@ pub trait LaunchSource: Sync {
     where
         Self: 'a;
 
-    /// Opens a warp of a block at its beginning.
+    /// Opens a warp of a block at its beginning, using the memory of a stream that is no longer needed.
     ///
     /// # Errors
     /// When the recording does not hold that warp.
-    fn open(&self, block: u32, warp: u32) -> Result<Self::Warp<'_>, SourceError>;
+    fn open<'a>(
+        &'a self,
+        block: u32,
+        warp: u32,
+        used: Option<Self::Warp<'a>>,
+    ) -> Result<Self::Warp<'a>, SourceError>;
 }

@@ -131,6 +131,8 @@ pub struct FrontEnd {
     pub decode_cycles: u32,
     /// Cycles after a branch's issue during which its warp does not issue.
     pub branch_resolve_cycles: u32,
+    /// Lines behind the one that is fetched from that are asked for ahead.
+    pub icache_prefetch_lines: u32,
     /// The instruction cache.
     pub icache: SmallCache,
 }

@@ -106,6 +106,7 @@ fn front_end(config: &GpuConfig) -> Result<(), Broken> {
     within("front_end.ibuffer_entries", front.ibuffer_entries, 1, 8)?;
     within("front_end.decode_cycles", front.decode_cycles, 1, 64)?;
     within("front_end.branch_resolve_cycles", front.branch_resolve_cycles, 0, MAX_LATENCY_CYCLES)?;
+    within("front_end.icache_prefetch_lines", front.icache_prefetch_lines, 0, 8)?;
     small_cache("front_end.icache", &front.icache)?;
     small_cache("constant_cache", &config.constant_cache)
 }

@@ -234,9 +234,8 @@ mod tests {
             let out = coalesce(&access(&addresses, bytes, mask), Coalescing::Segments, false);
             for lane in (0..32).filter(|l| mask >> l & 1 != 0) {
                 let sector = addresses[lane] / 32;
-                prop_assert!(out.as_slice().iter().any(|a| {
-                    a.line / 128 == sector / 4 && a.sectors >> (sector % 4) & 1 != 0
-                }));
+                let holds = |a: &LineAccess| a.line / 128 == sector / 4 && a.sectors >> (sector % 4) & 1 != 0;
+                prop_assert!(out.as_slice().iter().any(holds));
             }
         }
     }

@@ -99,7 +99,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         for warp in 0..machine.warps_per_block {
             let index = free.trailing_zeros() as usize;
             free &= free - 1;
-            let stream = source.open(block, warp).map_err(|why| self.recording_error(block, warp, why))?;
+            let used = self.spare.pop();
+            let stream = source.open(block, warp, used).map_err(|why| self.recording_error(block, warp, why))?;
             let starts_at = stream.peek().map_or(0, |next| next.pc);
             let ended = stream.peek().is_none();
             self.warps[index] = WarpSlot {
@@ -163,7 +164,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             if warp.in_flight > 0 || warp.in_memory > 0 {
                 continue;
             }
-            warp.stream = None;
+            self.spare.extend(warp.stream.take());
             let block_slot = usize::from(warp.block_slot);
             self.masks.resident &= !(1 << index);
             self.schedulers[index % self.machine.config.scheduler.count as usize].remove(index as u8);

@@ -260,6 +260,12 @@ impl<S: LaunchSource> Sm<'_, S> {
                 let discarded = self.front.restart(warp, 0);
                 self.stats.counters.flushed_instructions += u64::from(discarded);
                 self.masks.live &= !(1 << warp);
+                let slot = &mut self.warps[warp];
+                if let Some(Err(why)) = slot.stream.as_mut().map(WarpStream::finish) {
+                    let (block, index) = (slot.block, slot.warp);
+                    let error = self.recording_error(block, index, why);
+                    self.fail(error);
+                }
             }
             Some(next) if next.pc != issued_pc + 1 => {
                 let discarded = self.front.restart(warp, next.pc);

@@ -77,6 +77,7 @@ pub(super) struct LoadStore {
     caches: SmCaches,
     mshrs: Mshrs<u16>,
     code_misses: Vec<SmallMiss>,
+    last_code_line: u64,
     constant_mshrs: Mshrs<u16>,
     constant_parts: Vec<SmallMiss>,
     miss_queue: VecDeque<Request>,
@@ -98,6 +99,7 @@ impl LoadStore {
             caches,
             mshrs: Mshrs::new(config.l1.mshrs, config.l1.mshr_merges),
             code_misses: Vec::new(),
+            last_code_line: u64::MAX,
             constant_mshrs: Mshrs::new(config.constant_cache.mshrs, 64),
             constant_parts: Vec::new(),
             miss_queue: VecDeque::new(),
@@ -179,11 +181,34 @@ impl LoadStore {
     ) -> CodeFetch {
         let cache = &machine.config.front_end.icache;
         let line = address / u64::from(cache.line_bytes);
+        let answer = self.look_up_code(line, 1 << warp, machine, counters, sm);
+        if line != self.last_code_line && answer != CodeFetch::Busy {
+            self.last_code_line = line;
+            let last = machine.code_address(machine.program.insts.len() as u32 - 1) / u64::from(cache.line_bytes);
+            for ahead in 1..=u64::from(machine.config.front_end.icache_prefetch_lines) {
+                if line + ahead <= last {
+                    self.look_up_code(line + ahead, 0, machine, counters, sm);
+                }
+            }
+        }
+        answer
+    }
+
+    /// Looks a line up for the warps of a mask; without one it is a prefetch.
+    fn look_up_code(
+        &mut self,
+        line: u64,
+        warps: u64,
+        machine: &Machine,
+        counters: &mut Counters,
+        sm: usize,
+    ) -> CodeFetch {
+        let cache = &machine.config.front_end.icache;
         if self.caches.code.probe(line) != 0 {
             return CodeFetch::Hit;
         }
         if let Some(miss) = self.code_misses.iter_mut().find(|miss| miss.line == line) {
-            miss.warps |= 1 << warp;
+            miss.warps |= warps;
             return CodeFetch::Miss;
         }
         if self.code_misses.len() >= cache.mshrs as usize || !self.has_miss_room() {
@@ -191,7 +216,7 @@ impl LoadStore {
         }
         counters.icache_misses += 1;
         let parts = self.request_small(line, cache.line_bytes, 0, Token::InstructionCache, machine, sm);
-        self.code_misses.push(SmallMiss { line, parts, warps: 1 << warp });
+        self.code_misses.push(SmallMiss { line, parts, warps });
         CodeFetch::Miss
     }
 

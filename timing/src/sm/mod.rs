@@ -16,6 +16,8 @@ mod issue;
 mod load_store;
 pub mod machine;
 mod scoreboard;
+#[cfg(test)]
+mod tests;
 mod units;
 mod wheel;
 mod write_back;
@@ -95,6 +97,8 @@ pub struct Sm<'a, S: LaunchSource> {
     of_scheduler: Vec<u64>,
     warps: Vec<WarpSlot<S::Warp<'a>>>,
     blocks: Vec<BlockSlot>,
+    /// Streams of warps that have ended, whose memory new ones use.
+    spare: Vec<S::Warp<'a>>,
     front: Front,
     schedulers: Vec<WarpScheduler>,
     scoreboard: Scoreboard,
@@ -143,6 +147,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             of_scheduler,
             warps: (0..warps).map(|_| WarpSlot::default()).collect(),
             blocks: (0..machine.blocks_per_sm).map(|_| BlockSlot::default()).collect(),
+            spare: Vec::new(),
             front: Front::new(config),
             schedulers: vec![
                 WarpScheduler::new(config.scheduler.policy, config.scheduler.two_level_active_warps);

@@ -188,6 +188,12 @@ counters! {
     boc_writes in "technique_storage";
     /// Operands that were forwarded instead of read from a bank (BOW).
     forwarded_operands;
+    /// Registers evicted from a full bypassing operand collector before their window ended (BOW).
+    boc_evictions;
+    /// Sum over cycles of registers held by bypassing operand collectors (BOW).
+    boc_entry_cycles;
+    /// Cycles, summed over warps, in which a bypassing operand collector was more than half full (BOW).
+    boc_over_half_full_cycles;
     /// Renaming-table accesses (CORF).
     renaming_accesses in "technique_storage";
     /// Instructions with at least one coalesced register read (CORF).
@@ -196,6 +202,18 @@ counters! {
     coalesced_register_reads;
     /// Registers moved to another physical register because their width changed (CORF).
     size_change_reallocations;
+    /// Allocations of a register while the other of its compiler-chosen pair had a physical register (CORF).
+    pair_allocations;
+    /// Those of them that were packed into the other's physical register (CORF).
+    packed_pair_allocations;
+    /// Registers given up because they were no longer live (CORF with virtualization).
+    released_registers;
+    /// Instructions with two or more source registers (CORF).
+    multi_source_instructions;
+    /// Sum over cycles of physical registers that held at least one register (CORF).
+    physical_register_cycles;
+    /// Sum over cycles of architectural registers of resident warps, the plain machine's physical registers (CORF).
+    architectural_register_cycles;
     /// Width detections at writeback (CORF).
     width_detections in "technique_logic";
     /// Values that techniques supplied and that were compared with the recorded ones.

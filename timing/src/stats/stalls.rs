@@ -82,6 +82,11 @@ impl StallCounts {
         self.0[cause as usize] += slots;
     }
 
+    /// Takes slots back that were attributed to a cause.
+    pub fn remove(&mut self, cause: Stall, slots: u64) {
+        self.0[cause as usize] -= slots;
+    }
+
     /// Slots attributed to a cause.
     #[must_use]
     pub fn get(&self, cause: Stall) -> u64 {

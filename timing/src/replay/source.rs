@@ -1,0 +1,78 @@
+//! The launches of a trace file as the pipeline's source.
+
+use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
+use trace_format::reader::{Trace, WarpCursor};
+
+/// A launch of a trace.
+#[derive(Clone, Debug)]
+pub struct TraceLaunch {
+    trace: Trace,
+    launch: u32,
+    checked: bool,
+}
+
+impl TraceLaunch {
+    /// The launch of that number; `checked` compares each warp's values with its recorded checksum.
+    #[must_use]
+    pub fn new(trace: &Trace, launch: u32, checked: bool) -> TraceLaunch {
+        TraceLaunch { trace: trace.clone(), launch, checked }
+    }
+}
+
+impl LaunchSource for TraceLaunch {
+    type Warp<'a> = TraceWarp;
+
+    fn open<'a>(&'a self, block: u32, warp: u32, used: Option<TraceWarp>) -> Result<TraceWarp, SourceError> {
+        let fail = |error: trace_format::container::TraceError| SourceError(error.to_string());
+        let cursor = match used {
+            Some(TraceWarp(mut cursor)) => {
+                cursor.restart(self.launch, u64::from(block), warp).map_err(fail)?;
+                cursor
+            }
+            None => {
+                let cursor = self.trace.warp_cursor(self.launch, u64::from(block), warp).map_err(fail)?;
+                if self.checked { cursor } else { cursor.unchecked() }
+            }
+        };
+        Ok(TraceWarp(cursor))
+    }
+}
+
+/// A warp of a trace.
+#[derive(Clone, Debug)]
+pub struct TraceWarp(WarpCursor);
+
+impl WarpStream for TraceWarp {
+    #[inline]
+    fn peek(&self) -> Option<Upcoming> {
+        self.0.peek().map(|next| Upcoming { pc: next.pc.0, active: next.active })
+    }
+
+    #[inline]
+    fn step(&mut self) -> Result<Step, SourceError> {
+        match self.0.step() {
+            Ok(Some(step)) => Ok(Step { pc: step.pc.0, active: step.active, exec: step.exec }),
+            Ok(None) => Err(SourceError("the recorded path ends in the middle of the kernel".into())),
+            Err(error) => Err(SourceError(error.to_string())),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), SourceError> {
+        self.0.step().map(|_| ()).map_err(|error| SourceError(error.to_string()))
+    }
+
+    #[inline]
+    fn rows(&self) -> &[Row] {
+        self.0.warp().registers(self.0.code())
+    }
+
+    #[inline]
+    fn mem(&self) -> Option<MemAccess<'_>> {
+        self.0.mem().map(|mem| MemAccess {
+            space: mem.space,
+            bytes: mem.bytes_per_lane,
+            addresses: &mem.addresses,
+            mask: mem.mask,
+        })
+    }
+}

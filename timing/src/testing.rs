@@ -1,0 +1,239 @@
+//! Kernels and launches made by hand, for tests of the pipeline without a trace file.
+//!
+//! [`Hand`] runs a small kernel with the shared semantics: branches are uniform, a load returns a mix of its
+//! address, so every value is real and deterministic.
+
+use crate::config::{GpuConfig, load};
+use crate::engine::{Gpu, RunOptions};
+use crate::error::ReplayError;
+use crate::program::Program;
+use crate::sm::{Machine, Shape};
+use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
+use crate::stats::Stats;
+use crate::techniques::{Stack, select};
+use std::sync::Arc;
+use trace_format::isa::space::Space;
+use trace_format::isa::*;
+use trace_format::semantics::{Banks, Code, Geometry, Warp, addresses, execute};
+
+/// Builds a kernel instruction by instruction.
+#[derive(Clone, Debug, Default)]
+pub struct Builder(Vec<Inst>);
+
+/// A register operand.
+pub fn r(n: u8) -> Src {
+    Src::reg(Reg(n))
+}
+
+impl Builder {
+    /// Any instruction.
+    pub fn push(&mut self, inst: Inst) -> &mut Builder {
+        self.0.push(inst);
+        self
+    }
+
+    /// `d = value`.
+    pub fn mov(&mut self, d: u8, value: u32) -> &mut Builder {
+        self.push(Inst::new(Op::Mov {}).dst(Reg(d)).srcs([Src::imm(value)]))
+    }
+
+    /// `d = a + b + c`.
+    pub fn iadd(&mut self, d: u8, a: Src, b: Src, c: Src) -> &mut Builder {
+        self.push(Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(d)).srcs([a, b, c]))
+    }
+
+    /// `d = a * b + c`, single precision.
+    pub fn ffma(&mut self, d: u8, a: u8, b: u8, c: u8) -> &mut Builder {
+        let op = Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };
+        self.push(Inst::new(op).dst(Reg(d)).srcs([r(a), r(b), r(c)]))
+    }
+
+    /// `d = lane`.
+    pub fn lane(&mut self, d: u8) -> &mut Builder {
+        self.push(Inst::new(Op::S2r { sr: SpecialReg::LaneId }).dst(Reg(d)))
+    }
+
+    /// `d = special register`.
+    pub fn special(&mut self, d: u8, sr: SpecialReg) -> &mut Builder {
+        self.push(Inst::new(Op::S2r { sr }).dst(Reg(d)))
+    }
+
+    /// `d = a << shift`.
+    pub fn shl(&mut self, d: u8, a: u8, shift: u32) -> &mut Builder {
+        let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
+        self.push(Inst::new(op).dst(Reg(d)).srcs([r(a), Src::imm(shift), Src::RZ]))
+    }
+
+    /// `d = global[pair a + offset]`.
+    pub fn ldg(&mut self, d: u8, a: u8, offset: i32) -> &mut Builder {
+        let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
+        let mut inst = Inst::new(op).dst(Reg(d)).srcs([r(a)]);
+        inst.offset = offset;
+        self.push(inst)
+    }
+
+    /// `global[pair a + offset] = b`.
+    pub fn stg(&mut self, a: u8, b: u8, offset: i32) -> &mut Builder {
+        let op = Op::Stg { width: MemWidth::B32, order: MemOrder::Weak };
+        let mut inst = Inst::new(op).srcs([r(a), r(b)]);
+        inst.offset = offset;
+        self.push(inst)
+    }
+
+    /// `d = shared[a]`.
+    pub fn lds(&mut self, d: u8, a: u8) -> &mut Builder {
+        let op = Op::Lds { width: MemWidth::B32, scale: Scale::X1 };
+        self.push(Inst::new(op).dst(Reg(d)).srcs([r(a)]))
+    }
+
+    /// Barrier of the whole block.
+    pub fn bar(&mut self) -> &mut Builder {
+        self.push(Inst::new(Op::Bar { mode: BarMode::Sync }).srcs([Src::imm(0), Src::imm(0)]))
+    }
+
+    /// Branch to `target` where a is below b.
+    pub fn branch_below(&mut self, a: u8, b: u32, target: u32) -> &mut Builder {
+        let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+        let mut set = Inst::new(op).srcs([r(a), Src::imm(b)]);
+        set.pdst[0] = Pred(0);
+        self.push(set);
+        let mut bra = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(0)));
+        bra.target = Pc(target);
+        self.push(bra)
+    }
+
+    /// Number of instructions so far, which is the next one's position.
+    pub fn here(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    /// Ends the kernel.
+    pub fn exit(&self) -> MachineKernel {
+        let mut insts = self.0.clone();
+        insts.push(Inst::new(Op::Exit {}));
+        let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>()).map(|r| r.0).max();
+        let kernel = MachineKernel {
+            name: "hand".into(),
+            lines: vec![SourceLine::default(); insts.len()],
+            insts,
+            regs_per_thread: u16::from(highest.unwrap_or(0)) + 2,
+            ..MachineKernel::default()
+        };
+        kernel.check().expect("a well-formed kernel");
+        kernel
+    }
+}
+
+/// A launch of a hand-made kernel.
+pub struct Hand {
+    /// The kernel.
+    pub kernel: MachineKernel,
+    code: Arc<Code>,
+    geometry: Geometry,
+}
+
+impl Hand {
+    /// `blocks` blocks of `threads` threads.
+    pub fn new(kernel: MachineKernel, blocks: u32, threads: u32) -> Hand {
+        let code = Arc::new(Code::prepare(&kernel, &Banks::default()));
+        Hand { kernel, code, geometry: Geometry { grid: [blocks, 1, 1], block: [threads, 1, 1] } }
+    }
+
+    /// Runs the launch on a configuration with techniques.
+    pub fn run_on(&self, config: &GpuConfig, techniques: &[&str], threads: usize) -> Result<Stats, ReplayError> {
+        let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
+        let techniques = select(&names, config).expect("known techniques");
+        let program = Program::new(&self.kernel, config).map_err(ReplayError::Refused)?;
+        let (stack, plan) = Stack::prepare(techniques, &program, config).map_err(ReplayError::Refused)?;
+        let shape = Shape {
+            threads_per_block: self.geometry.threads_per_block(),
+            dynamic_shared_bytes: 0,
+            blocks: self.geometry.blocks(),
+            kernel_index: 0,
+        };
+        let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+        let options = RunOptions { threads, max_cycles: Some(20_000_000), progress: &|_| {} };
+        Gpu::new(config).run(&machine, self, &stack, shape.blocks, &options)
+    }
+
+    /// Runs the launch on a built-in configuration with overrides, on one thread.
+    pub fn run(&self, gpu: &str, set: &[&str], techniques: &[&str]) -> Stats {
+        let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+        let config = load(gpu, &set).expect("a valid configuration").config;
+        self.run_on(&config, techniques, 1).expect("a replay without error")
+    }
+}
+
+/// A warp of a hand-made launch.
+pub struct HandWarp {
+    code: Arc<Code>,
+    warp: Warp,
+    pc: u32,
+    active: u32,
+    mem: Option<(Space, u8, u32)>,
+    addresses: [u64; 32],
+}
+
+impl LaunchSource for Hand {
+    type Warp<'a> = HandWarp;
+
+    fn open<'a>(&'a self, block: u32, warp: u32, _used: Option<HandWarp>) -> Result<HandWarp, SourceError> {
+        let mut state = Warp::new(&self.code);
+        state.reset(&self.code, &self.geometry, self.geometry.block_index(u64::from(block)), warp);
+        Ok(HandWarp {
+            code: self.code.clone(),
+            warp: state,
+            pc: 0,
+            active: self.geometry.launched_mask(warp),
+            mem: None,
+            addresses: [0; 32],
+        })
+    }
+}
+
+impl WarpStream for HandWarp {
+    fn peek(&self) -> Option<Upcoming> {
+        (self.active != 0).then_some(Upcoming { pc: self.pc, active: self.active })
+    }
+
+    fn step(&mut self) -> Result<Step, SourceError> {
+        let (pc, active) = (self.pc, self.active);
+        let inst = *self.code.inst(Pc(pc));
+        let exec = self.code.exec_mask(Pc(pc), &self.warp, active);
+        self.pc += 1;
+        self.mem = None;
+        match inst.kind {
+            Kind::Pure => execute(&self.code, &inst, &mut self.warp, exec),
+            Kind::Exit => self.active &= !exec,
+            Kind::Branch => {
+                assert!(exec == 0 || exec == active, "hand-made kernels branch uniformly");
+                if exec != 0 {
+                    self.pc = inst.target.0;
+                }
+            }
+            kind => {
+                if let Some(space) = kind.space() {
+                    addresses(&inst, &self.warp, &mut self.addresses);
+                    self.mem = Some((space, inst.mem_bytes, exec));
+                }
+                let row = Row::from_fn(|lane| (self.addresses[lane] as u32).wrapping_mul(0x9E37_79B1) >> 20);
+                for i in 0..inst.dst_rows {
+                    self.warp.write_row(inst.dst + u16::from(i), &row, exec);
+                }
+            }
+        }
+        Ok(Step { pc, active, exec })
+    }
+
+    fn finish(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn rows(&self) -> &[Row] {
+        self.warp.registers(&self.code)
+    }
+
+    fn mem(&self) -> Option<MemAccess<'_>> {
+        self.mem.map(|(space, bytes, mask)| MemAccess { space, bytes, addresses: &self.addresses, mask })
+    }
+}

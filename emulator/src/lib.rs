@@ -1,3 +1,7 @@
 //! PTX front end, lowering, execution, recording.
 
 pub mod ptx;
+
+pub mod exec;
+pub mod memory;
+pub mod record;

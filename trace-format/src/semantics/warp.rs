@@ -108,6 +108,14 @@ impl Warp {
         self.warp_in_block = warp_in_block;
     }
 
+    /// Like [`Warp::reset`] for the same warp of another block of the same launch, which keeps the thread
+    /// indices.
+    pub fn restart(&mut self, code: &Code, ctaid: [u32; 3]) {
+        self.rows[..code.register_rows()].fill(Row::ZERO);
+        self.preds = [0, 0, 0, 0, 0, 0, 0, FULL_MASK];
+        self.ctaid = ctaid;
+    }
+
     /// Replaces the constant rows by those of another launch of the same kernel.
     pub fn rebind(&mut self, code: &Code) {
         self.rows = code.initial_rows().to_vec();

@@ -1,0 +1,280 @@
+//! Memory instructions of a warp: addresses, the space they fall into, data to and from registers.
+
+use super::block::{BlockShared, WarpState};
+use super::fault::{Access, FaultKind, Place};
+use super::program::Unit;
+use super::warp::Trouble;
+use crate::memory::lanes::{self, Addresses, fill_idle};
+use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes};
+use crate::record::BlockSink;
+use trace_format::isa::space::{LOCAL_WINDOW_HI, SHARED_WINDOW_HI, Space};
+use trace_format::isa::{Kind, MemWidth, Op, Pc};
+use trace_format::semantics::{ExecInst, Row, addresses};
+
+/// One memory instruction with the lanes that it takes effect in.
+#[derive(Clone, Copy)]
+struct Request<'i> {
+    inst: &'i ExecInst,
+    warp: u32,
+    pc: u32,
+    exec: u32,
+}
+
+/// Executes a memory instruction in the lanes of `exec`, which is not empty, and reports what it loaded.
+#[inline(always)]
+pub(crate) fn access<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    pc: u32,
+    inst: &ExecInst,
+    exec: u32,
+) -> Result<(), Trouble> {
+    let mut at: Addresses = [0; 32];
+    addresses(inst, &warp.regs, &mut at);
+    let request = Request { inst, warp: w, pc, exec };
+    let (Kind::Load(space) | Kind::Store(space) | Kind::Atomic(space) | Kind::Reduction(space)) = inst.kind
+    else {
+        return Ok(());
+    };
+    match space {
+        Space::Generic => generic(unit, block, warp, &request, &at)?,
+        space => {
+            fill_idle(&mut at, exec);
+            in_space(unit, block, warp, &request, space, &at)?;
+        }
+    }
+    if matches!(inst.kind, Kind::Load(_) | Kind::Atomic(_)) {
+        warp.has_read = true;
+        unit.sink.externals(w, Pc(pc), inst, &warp.regs, exec);
+    }
+    Ok(())
+}
+
+/// Splits lanes by the window that their generic address falls into.
+fn generic<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    at: &Addresses,
+) -> Result<(), Trouble> {
+    let window = |high: u32| {
+        (0..32).fold(0u32, |m, l| m | u32::from((at[l] >> 32) as u32 == high) << l) & request.exec
+    };
+    let (shared, local) = (window(SHARED_WINDOW_HI), window(LOCAL_WINDOW_HI));
+    let global = request.exec & !shared & !local;
+    for (space, lanes) in [(Space::Global, global), (Space::Shared, shared), (Space::Local, local)] {
+        if lanes != 0 {
+            let mut at = *at;
+            if space != Space::Global {
+                at.iter_mut().for_each(|a| *a &= 0xFFFF_FFFF);
+            }
+            fill_idle(&mut at, lanes);
+            in_space(unit, block, warp, &Request { exec: lanes, ..*request }, space, &at)?;
+        }
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn in_space<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    space: Space,
+    at: &Addresses,
+) -> Result<(), Trouble> {
+    let outcome = match request.inst.kind {
+        Kind::Load(_) => load(unit, block, warp, request, space, at),
+        Kind::Store(_) => store(unit, block, warp, request, space, at),
+        _ => modify(unit, block, warp, request, space, at),
+    };
+    outcome.map_err(|refusal| trouble(unit, block, warp, request, space, refusal))
+}
+
+/// Width of a load or store.
+#[inline(always)]
+fn width_of(op: Op) -> MemWidth {
+    match op {
+        Op::Ldg { width, .. }
+        | Op::Stg { width, .. }
+        | Op::Lds { width, .. }
+        | Op::Sts { width, .. }
+        | Op::Ldl { width }
+        | Op::Stl { width }
+        | Op::Ld { width, .. }
+        | Op::St { width, .. }
+        | Op::Ldc { width, .. } => width,
+        _ => MemWidth::B32,
+    }
+}
+
+/// Loads from plain bytes that start at address 0.
+#[inline(always)]
+fn load_plain(
+    bytes: &[u8],
+    at: &Addresses,
+    exec: u32,
+    width: MemWidth,
+    out: &mut lanes::Rows,
+) -> Result<(), Refusal> {
+    let n = u64::from(width.bytes());
+    let survey = lanes::survey(at, 0, bytes.len() as u64, n);
+    if !survey.inside || !survey.aligned {
+        return Err(blame(bytes, at, exec, n));
+    }
+    lanes::load(bytes, 0, at, width, survey, out);
+    Ok(())
+}
+
+/// The first lane that is askew or outside of plain bytes.
+#[cold]
+fn blame(bytes: &[u8], at: &Addresses, exec: u32, width: u64) -> Refusal {
+    for l in lanes_of(exec) {
+        let (lane, address) = (l as u8, at[l]);
+        if address & (width - 1) != 0 {
+            return Refusal::Misaligned { lane, address };
+        }
+        if address.checked_add(width).is_none_or(|end| end > bytes.len() as u64) {
+            return Refusal::OutOfBounds { lane, address };
+        }
+    }
+    Refusal::OutOfBounds { lane: 0, address: at[0] }
+}
+
+#[inline(always)]
+fn load<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    space: Space,
+    at: &Addresses,
+) -> Result<(), Refusal> {
+    let Request { inst, exec, .. } = *request;
+    let width = width_of(inst.op);
+    let out = &mut block.rows;
+    match (space, inst.op) {
+        (Space::Shared, _) => load_plain(&block.memory, at, exec, width, out)?,
+        (Space::Local, _) => warp.local.load(at, exec, width, out)?,
+        (Space::Const, Op::Ldc { bank, .. }) => {
+            load_plain(unit.program.banks.bank(bank.0), at, exec, width, out)?;
+        }
+        _ => unit.memory.load(request.pc as usize, at, exec, width, out)?,
+    }
+    for i in 0..inst.dst_rows {
+        warp.regs.write_row(inst.dst + u16::from(i), &out[usize::from(i)], exec);
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn store<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    space: Space,
+    at: &Addresses,
+) -> Result<(), Refusal> {
+    let Request { inst, exec, .. } = *request;
+    let width = width_of(inst.op);
+    let (row, last) = (inst.src[1].row, u16::from(width.regs()) - 1);
+    let data: [&Row; 4] = std::array::from_fn(|i| warp.regs.row(row + last.min(i as u16)));
+    match space {
+        Space::Shared => {
+            let n = u64::from(width.bytes());
+            let survey = lanes::survey(at, 0, block.memory.len() as u64, n);
+            if !survey.inside || !survey.aligned {
+                return Err(blame(&block.memory, at, exec, n));
+            }
+            lanes::store(&mut block.memory, 0, at, exec, width, survey, &data);
+            Ok(())
+        }
+        Space::Local => warp.local.store(at, exec, width, &data),
+        _ => unit.memory.store(request.pc as usize, at, exec, width, &data),
+    }
+}
+
+fn modify<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    space: Space,
+    at: &Addresses,
+) -> Result<(), Refusal> {
+    let Request { inst, exec, .. } = *request;
+    let (op, ty) = match inst.op {
+        Op::Atomg { op, ty, .. } | Op::Atoms { op, ty } | Op::Red { op, ty, .. } => (op, ty),
+        _ => return Ok(()),
+    };
+    let high = u16::from(ty.regs() - 1);
+    let words = |s: usize| {
+        let row = inst.src[s].row;
+        [warp.regs.row(row), warp.regs.row(row + high)]
+    };
+    let modify = Modify { op, ty, b: words(1), c: words(2) };
+    let (old, site) = (&mut block.rows, request.pc as usize);
+    match space {
+        Space::Shared => {
+            let n = u64::from(ty.bytes());
+            let survey = lanes::survey(at, 0, block.memory.len() as u64, n);
+            if !survey.inside || !survey.aligned {
+                return Err(blame(&block.memory, at, exec, n));
+            }
+            for l in lanes_of(exec) {
+                let before = modify_bytes(&mut block.memory, at[l] as usize, l, &modify, false);
+                (old[0].0[l], old[1].0[l]) = (before as u32, (before >> 32) as u32);
+            }
+        }
+        Space::Local => warp.local.modify(at, exec, &modify, old)?,
+        _ if matches!(inst.kind, Kind::Reduction(_)) => unit.memory.reduce(site, at, exec, &modify)?,
+        _ => unit.memory.atomic(site, at, exec, &modify, old)?,
+    }
+    if matches!(inst.kind, Kind::Atomic(_)) {
+        for i in 0..inst.dst_rows {
+            warp.regs.write_row(inst.dst + u16::from(i), &old[usize::from(i)], exec);
+        }
+    }
+    Ok(())
+}
+
+/// Turns a refused access into a fault with its place, or passes on that the order of blocks matters.
+#[cold]
+fn trouble<V, S: BlockSink>(
+    unit: &Unit<'_, V, S>,
+    block: &BlockShared,
+    warp: &WarpState,
+    request: &Request<'_>,
+    space: Space,
+    refusal: Refusal,
+) -> Trouble {
+    let inst = request.inst;
+    let access = match inst.kind {
+        Kind::Load(_) => Access::Load,
+        Kind::Store(_) => Access::Store,
+        _ => Access::Atomic,
+    };
+    let width = inst.mem_bytes;
+    let place = |lane| Place { pc: request.pc, warp: request.warp, lane: Some(lane) };
+    match refusal {
+        Refusal::OutOfBounds { lane, address } => {
+            let size = match (space, inst.op) {
+                (Space::Shared, _) => Some(block.memory.len() as u64),
+                (Space::Local, _) => Some(warp.local.bytes()),
+                (Space::Const, Op::Ldc { bank, .. }) => Some(unit.program.banks.bank(bank.0).len() as u64),
+                _ => None,
+            };
+            let kind = FaultKind::OutOfBounds { access, space, address, width, size, nearest: None };
+            Trouble::fault(kind, place(lane))
+        }
+        Refusal::Misaligned { lane, address } => {
+            Trouble::fault(FaultKind::Misaligned { access, space, address, width }, place(lane))
+        }
+        Refusal::NewlyWritten(_) | Refusal::Order => Trouble::Order(refusal),
+    }
+}

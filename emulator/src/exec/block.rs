@@ -1,0 +1,276 @@
+//! A thread block while it runs: its warps, shared memory and barriers, and the round in which warps take
+//! turns.
+//!
+//! A warp runs until it waits at a barrier, ends, or has had its share; the order is fixed, so that a block
+//! always does the same. When no lane can go on, [`super::fault::FaultKind::Deadlock`] says who waits for whom.
+
+use super::barrier::{Barriers, Outcome};
+use super::fault::{FaultKind, Place, Waiting};
+use super::paths::{NEVER, Paths, Wait};
+use super::program::{Program, Unit};
+use super::warp::{self, Stop, Trouble};
+use crate::memory::lanes::Rows;
+use crate::memory::local::LocalMemory;
+use crate::memory::view::GlobalView;
+use crate::record::BlockSink;
+use trace_format::isa::{BarMode, Op, Pc};
+use trace_format::semantics::{FULL_MASK, Row, Warp};
+
+/// Warp instructions that a warp executes before the next warp has its turn.
+const WARP_SHARE: u64 = 8 << 10;
+/// Warp instructions after which lanes that keep reading memory are taken to wait for what lanes of their warp
+/// do that wait for them to reconverge.
+const SPIN_LIMIT: u64 = 1 << 15;
+
+/// One warp of a running block.
+#[derive(Debug)]
+pub(crate) struct WarpState {
+    pub regs: Warp,
+    pub paths: Paths,
+    pub local: LocalMemory,
+    /// Warp instructions executed so far; what the clock shows.
+    pub instructions: u64,
+    /// Instruction at which an interrupted basic block goes on, else [`NEVER`].
+    pub resume: u32,
+    /// Instructions at the start of the turn.
+    turn_start: u64,
+    /// Instructions executed while other lanes could have run instead.
+    stale: u64,
+    /// Whether memory has been read in this turn.
+    pub has_read: bool,
+}
+
+/// What the warps of a block share.
+#[derive(Debug)]
+pub(crate) struct BlockShared {
+    pub memory: Vec<u8>,
+    pub barriers: Barriers,
+    pub linear: u64,
+    pub index: [u32; 3],
+    /// Room for the rows of one access.
+    pub rows: Rows,
+    pub thread_instructions: u64,
+}
+
+/// A block and its state.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub shared: BlockShared,
+    warps: Vec<WarpState>,
+    live: u32,
+    /// Warp instructions executed so far.
+    pub instructions: u64,
+    /// Warp whose turn it is.
+    turn: usize,
+    /// Whether a warp has run in this round.
+    progress: bool,
+}
+
+/// How far a block has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Progress {
+    /// All threads have exited.
+    Finished,
+    /// It has had its share.
+    Share,
+}
+
+impl Block {
+    /// Room for a block of this program.
+    pub fn new(program: &Program<'_>) -> Block {
+        let warp = |w: u32| {
+            let mut regs = Warp::new(&program.code);
+            regs.reset(&program.code, &program.geometry, [0; 3], w);
+            let (paths, local) = (Paths::new(), LocalMemory::default());
+            WarpState {
+                regs,
+                paths,
+                local,
+                instructions: 0,
+                resume: NEVER,
+                turn_start: 0,
+                stale: 0,
+                has_read: false,
+            }
+        };
+        Block {
+            shared: BlockShared {
+                memory: Vec::new(),
+                barriers: Barriers::new(),
+                linear: 0,
+                index: [0; 3],
+                rows: [Row::ZERO; 4],
+                thread_instructions: 0,
+            },
+            warps: (0..program.geometry.warps_per_block()).map(warp).collect(),
+            live: 0,
+            instructions: 0,
+            turn: 0,
+            progress: false,
+        }
+    }
+
+    /// Makes this the block with a linear index, at its first instruction.
+    pub fn start(&mut self, program: &Program<'_>, linear: u64) {
+        let geometry = &program.geometry;
+        self.shared.linear = linear;
+        self.shared.index = geometry.block_index(linear);
+        self.shared.memory.clear();
+        self.shared.memory.resize(program.shared_bytes as usize, 0);
+        self.shared.barriers.reset();
+        self.shared.thread_instructions = 0;
+        for (w, warp) in self.warps.iter_mut().enumerate() {
+            warp.regs.restart(&program.code, self.shared.index);
+            warp.paths.reset(geometry.launched_mask(w as u32));
+            warp.local.reset(program.kernel.local_bytes);
+            (warp.instructions, warp.resume, warp.turn_start, warp.stale) = (0, NEVER, 0, 0);
+        }
+        self.live = geometry.threads_per_block();
+        (self.instructions, self.turn, self.progress) = (0, 0, false);
+    }
+
+    /// Runs until the block is finished or about `share` more warp instructions are executed. `pause` is
+    /// called between the turns of warps. After trouble of the kind [`Trouble::Order`] the block can be run
+    /// on, and does then as if it had not been interrupted.
+    pub fn run<V: GlobalView, S: BlockSink>(
+        &mut self,
+        unit: &mut Unit<'_, V, S>,
+        share: u64,
+        pause: &mut dyn FnMut(&mut Unit<'_, V, S>, u64) -> Result<(), Trouble>,
+    ) -> Result<Progress, Trouble> {
+        let limit = self.instructions.saturating_add(share);
+        loop {
+            while self.turn < self.warps.len() {
+                if self.warps[self.turn].paths.current().mask != 0 {
+                    self.turn_of_warp(unit)?;
+                    self.progress = true;
+                    pause(unit, self.instructions)?;
+                }
+                self.turn += 1;
+            }
+            self.turn = 0;
+            if !std::mem::take(&mut self.progress) {
+                return if self.live == 0 { Ok(Progress::Finished) } else { Err(self.deadlock()) };
+            }
+            if self.instructions >= limit {
+                return Ok(Progress::Share);
+            }
+        }
+    }
+
+    /// Gives the warp its turn that is next.
+    fn turn_of_warp<V: GlobalView, S: BlockSink>(
+        &mut self,
+        unit: &mut Unit<'_, V, S>,
+    ) -> Result<(), Trouble> {
+        let warp = &mut self.warps[self.turn];
+        let (before, live) = (warp.instructions, warp.paths.live());
+        if warp.resume == NEVER {
+            (warp.turn_start, warp.has_read) = (before, false);
+        }
+        let limit = warp.turn_start + WARP_SHARE;
+        let stop = warp::run(unit, &mut self.shared, warp, self.turn as u32, limit);
+        self.live -= (live & !warp.paths.live()).count_ones();
+        self.instructions += warp.instructions - before;
+        if stop? == Stop::Share {
+            warp.take_turns();
+        }
+        while self.shared.barriers.active != 0 {
+            let Some(outcome) = self.shared.barriers.complete(self.live) else { break };
+            self.release(unit, outcome);
+        }
+        Ok(())
+    }
+
+    /// A place that stands for where the block is, for faults that no instruction is to blame for.
+    pub fn place(&self) -> Place {
+        let running = self.warps.iter().position(|w| w.paths.current().mask != 0).unwrap_or(0);
+        let path = self.warps.get(running).map(|w| *w.paths.current());
+        let lane = path.filter(|p| p.mask != 0).map(|p| p.mask.trailing_zeros() as u8);
+        Place { pc: path.map_or(0, |p| p.pc), warp: running as u32, lane }
+    }
+
+    /// Lets everyone go on who waits at a completed barrier, with the result of its reduction.
+    fn release<V, S: BlockSink>(&mut self, unit: &mut Unit<'_, V, S>, outcome: Outcome) {
+        for (w, warp) in self.warps.iter_mut().enumerate() {
+            let WarpState { regs, paths, .. } = warp;
+            for path in paths.waiting() {
+                if let Wait::Barrier { id, at } = path.wait
+                    && id == outcome.id
+                {
+                    deliver(unit, regs, w as u32, at, path.mask, outcome);
+                }
+            }
+            paths.release(|wait| matches!(wait, Wait::Barrier { id, .. } if *id == outcome.id));
+        }
+    }
+
+    fn deadlock(&self) -> Trouble {
+        let mut waiting = Vec::new();
+        for (w, warp) in self.warps.iter().enumerate() {
+            let mut note = |lanes, pc, for_what| {
+                waiting.push(Waiting { warp: w as u32, lanes, pc: Pc(pc), for_what });
+            };
+            for path in warp.paths.waiting() {
+                match path.wait {
+                    Wait::Barrier { id, at } => {
+                        let (arrived, expected) = self.shared.barriers.state(id, self.live);
+                        let text = format!("barrier {id} ({arrived} of {expected} threads have arrived)");
+                        note(path.mask, at, text);
+                    }
+                    Wait::WarpSync { members, at } => {
+                        note(path.mask, at, format!("lanes {members:#010x} of the warp"));
+                    }
+                    Wait::Ready => {}
+                }
+            }
+            for m in warp.paths.meetings() {
+                let text = format!("lanes {:#010x} of the warp to reconverge", m.pending);
+                note(m.arrived, m.pc, text);
+            }
+        }
+        let place = waiting.first().map_or(Place { pc: 0, warp: 0, lane: None }, |w| Place {
+            pc: w.pc.0,
+            warp: w.warp,
+            lane: Some(w.lanes.trailing_zeros() as u8),
+        });
+        Trouble::fault(FaultKind::Deadlock { waiting }, place)
+    }
+}
+
+impl WarpState {
+    /// Lets diverged lanes take turns after the running ones have had their share.
+    fn take_turns(&mut self) {
+        self.stale = if self.has_read { self.stale + self.instructions - self.turn_start } else { 0 };
+        if self.paths.rotate() {
+            self.stale = 0;
+        } else if self.stale > SPIN_LIMIT && self.paths.overtake() {
+            self.stale = 0;
+        }
+    }
+}
+
+/// Gives lanes the result of a barrier reduction; plain barriers have retired on arrival.
+fn deliver<V, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    regs: &mut Warp,
+    warp: u32,
+    at: u32,
+    lanes: u32,
+    outcome: Outcome,
+) {
+    let inst = &unit.program.code.insts[at as usize];
+    let Op::Bar { mode } = inst.op else { return };
+    let predicate = match mode {
+        BarMode::Sync | BarMode::Arrive => return,
+        BarMode::RedPopc => outcome.any,
+        BarMode::RedAnd => outcome.all,
+        BarMode::RedOr => outcome.any,
+    };
+    if inst.dst_rows > 0 {
+        regs.write_row(inst.dst, &Row::splat(outcome.true_count), lanes);
+    }
+    regs.write_pred(inst.pdst[0], if predicate { FULL_MASK } else { 0 }, lanes);
+    unit.sink.externals(warp, Pc(at), inst, regs, lanes);
+    unit.sink.retire(warp, Pc(at), inst, regs, lanes);
+}

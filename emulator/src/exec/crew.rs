@@ -1,0 +1,306 @@
+//! Blocks side by side: threads take chunks of consecutive blocks in ascending order, run them against memory
+//! that no block writes, and commit what they did in that order.
+//!
+//! A chunk commits when its turn has come, that is after all before it; then its log of writes is applied and
+//! its blocks are handed to the recorder. What happens in a block whose turn has come is real: all that it has
+//! read is what running in order would have shown it. A block that cannot go on here (see
+//! [`crate::memory::view::Refusal`]) or has faulted therefore waits for its turn, stops those behind it, and
+//! is handed back.
+
+use super::block::{Block, Progress};
+use super::grid::{BlockTrouble, Run};
+use super::program::Unit;
+use super::warp::Trouble;
+use super::{Observer, Stats};
+use crate::memory::GlobalMemory;
+use crate::memory::effects::Effects;
+use crate::memory::view::{Deferred, Refusal};
+use crate::record::{BlockSink, LaunchSink};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Most blocks in a chunk.
+const MAX_CHUNK: u64 = 16;
+/// Rounds of looking for one's turn before going to sleep.
+const SPINS: u32 = 4000;
+
+/// How a crew ended.
+pub(super) enum Ending<S> {
+    /// All blocks are finished.
+    Finished,
+    /// The next block has to go on alone, after these effects have been applied.
+    Alone { block: Box<Block>, sink: S, effects: Effects, refusal: Refusal },
+    /// The next block is in trouble.
+    Trouble(BlockTrouble),
+    /// The next block exceeds the limit of instructions.
+    Exhausted,
+}
+
+/// What is changed by the thread whose turn it is.
+struct Commit<'c, L: LaunchSink> {
+    lent: GlobalMemory,
+    sink: &'c mut L,
+    stats: Stats,
+    ending: Ending<L::Block>,
+}
+
+struct Crew<'c, L: LaunchSink> {
+    first_block: u64,
+    blocks: u64,
+    chunk: u64,
+    /// Next chunk to take.
+    next: AtomicU64,
+    /// Next chunk to commit.
+    turn: AtomicU64,
+    /// Chunks behind this one are pointless.
+    last: AtomicU64,
+    /// Instructions of the committed blocks.
+    executed: AtomicU64,
+    commit: Mutex<Commit<'c, L>>,
+    changed: Condvar,
+    observer: &'c dyn Observer,
+    max_instructions: u64,
+}
+
+/// What one thread holds.
+struct Hand<S> {
+    chunk: u64,
+    /// One per block of a chunk.
+    sinks: Vec<S>,
+    /// Instructions and thread instructions of the finished blocks of the chunk that have not been committed.
+    done: Vec<(u64, u64)>,
+    /// Blocks of the chunk that have been committed.
+    committed: usize,
+}
+
+/// The thread has nothing more to do.
+struct Quit;
+
+/// Runs the blocks from `run.stats.blocks` on; returns the lent memory and how it ended.
+pub(super) fn run<L: LaunchSink>(
+    run: &mut Run<'_, L>,
+    memory: &GlobalMemory,
+    lent: GlobalMemory,
+) -> (GlobalMemory, Ending<L::Block>) {
+    let (program, threads) = (run.program, run.options.threads);
+    let (first_block, blocks) = (run.stats.blocks, program.geometry.blocks());
+    let chunk = ((blocks - first_block) / (threads as u64 * 4)).clamp(1, MAX_CHUNK);
+    let mut hands = Vec::new();
+    for _ in 0..threads {
+        let sinks = (0..chunk).map(|_| run.sink.block_sink()).collect();
+        let hand = Hand { chunk: 0, sinks, done: Vec::new(), committed: 0 };
+        hands.push((hand, run.sink.block_sink()));
+    }
+    let commit = Commit { lent, sink: &mut *run.sink, stats: run.stats, ending: Ending::Finished };
+    let crew = Crew {
+        first_block,
+        blocks,
+        chunk,
+        next: AtomicU64::new(0),
+        turn: AtomicU64::new(0),
+        last: AtomicU64::new(u64::MAX),
+        executed: AtomicU64::new(run.stats.warp_instructions),
+        commit: Mutex::new(commit),
+        changed: Condvar::new(),
+        observer: run.observer,
+        max_instructions: run.options.max_instructions,
+    };
+    std::thread::scope(|scope| {
+        for (mut hand, sink) in hands {
+            let crew = &crew;
+            scope.spawn(move || {
+                let view = Deferred::new(memory, program.code.insts.len());
+                let mut unit = Unit { program, memory: view, sink };
+                let mut block = Some(Box::new(Block::new(program)));
+                while crew.chunk(&mut unit, &mut block, &mut hand).is_ok() {}
+            });
+        }
+    });
+    let commit = crew.commit.into_inner().unwrap_or_else(PoisonError::into_inner);
+    run.stats = commit.stats;
+    (commit.lent, commit.ending)
+}
+
+type CrewUnit<'p, L> = Unit<'p, Deferred<'p>, <L as LaunchSink>::Block>;
+
+impl<'c, L: LaunchSink> Crew<'c, L> {
+    /// Takes the next chunk, runs and commits it.
+    fn chunk(
+        &self,
+        unit: &mut CrewUnit<'_, L>,
+        slot: &mut Option<Box<Block>>,
+        hand: &mut Hand<L::Block>,
+    ) -> Result<(), Quit> {
+        hand.chunk = self.next.fetch_add(1, Ordering::Relaxed);
+        let first = self.first_block + hand.chunk * self.chunk;
+        if first >= self.blocks || self.is_pointless(hand.chunk) {
+            return Err(Quit);
+        }
+        hand.done.clear();
+        hand.committed = 0;
+        for number in first..self.blocks.min(first + self.chunk) {
+            let Some(block) = slot.as_deref_mut() else { return Err(Quit) };
+            let mine = (number - first) as usize;
+            std::mem::swap(&mut unit.sink, &mut hand.sinks[mine]);
+            let trouble = self.block(unit, block, hand, number);
+            std::mem::swap(&mut unit.sink, &mut hand.sinks[mine]);
+            if let Err(trouble) = trouble {
+                return self.stop(unit, slot, hand, number, trouble);
+            }
+        }
+        let mut commit = self.wait_for_turn(hand.chunk)?;
+        self.commit_done(&mut commit, hand)?;
+        unit.memory.effects.apply(&mut commit.lent);
+        self.observer.progress(&commit.stats);
+        self.turn.store(hand.chunk + 1, Ordering::Release);
+        drop(commit);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Runs one block to its end.
+    fn block(
+        &self,
+        unit: &mut CrewUnit<'_, L>,
+        block: &mut Block,
+        hand: &mut Hand<L::Block>,
+        number: u64,
+    ) -> Result<(), Halt> {
+        block.start(unit.program, number);
+        unit.sink.begin(number);
+        let mut exhausted = false;
+        let progress = block.run(unit, u64::MAX, &mut |unit, instructions| {
+            if self.is_pointless(hand.chunk) {
+                return Err(Trouble::Cancelled);
+            }
+            if instructions.saturating_add(self.executed.load(Ordering::Relaxed)) > self.max_instructions {
+                exhausted = true;
+                return Err(Trouble::Cancelled);
+            }
+            let full = unit.sink.is_full();
+            if full || unit.memory.effects.is_full() {
+                let mut commit = self.wait_for_turn(hand.chunk).map_err(|Quit| Trouble::Cancelled)?;
+                self.commit_done(&mut commit, hand).map_err(|Quit| Trouble::Cancelled)?;
+                unit.memory.effects.apply(&mut commit.lent);
+                if full {
+                    commit.sink.submit(&mut unit.sink, false).map_err(Trouble::Sink)?;
+                }
+            }
+            Ok(())
+        });
+        match progress {
+            Ok(Progress::Finished | Progress::Share) => {
+                hand.done.push((block.instructions, block.shared.thread_instructions));
+                Ok(())
+            }
+            Err(_) if exhausted => Err(Halt::Exhausted),
+            Err(Trouble::Cancelled) => Err(Halt::Pointless),
+            Err(trouble) => Err(Halt::Trouble(trouble)),
+        }
+    }
+
+    /// A block cannot go on here: stops the chunks behind, commits what comes before it, and hands it back.
+    fn stop(
+        &self,
+        unit: &mut CrewUnit<'_, L>,
+        slot: &mut Option<Box<Block>>,
+        hand: &mut Hand<L::Block>,
+        number: u64,
+        halt: Halt,
+    ) -> Result<(), Quit> {
+        if matches!(halt, Halt::Pointless) {
+            return Err(Quit);
+        }
+        {
+            let _held = self.lock();
+            self.give_up_behind(hand.chunk);
+        }
+        let mut commit = self.wait_for_turn(hand.chunk)?;
+        self.commit_done(&mut commit, hand)?;
+        let mine = (number - self.first_block) % self.chunk;
+        commit.ending = match halt {
+            Halt::Exhausted | Halt::Pointless => Ending::Exhausted,
+            Halt::Trouble(Trouble::Order(refusal)) => match slot.take() {
+                Some(block) => Ending::Alone {
+                    block,
+                    sink: hand.sinks.swap_remove(mine as usize),
+                    effects: std::mem::take(&mut unit.memory.effects),
+                    refusal,
+                },
+                None => Ending::Exhausted,
+            },
+            Halt::Trouble(trouble) => Ending::Trouble(BlockTrouble { trouble, block: number }),
+        };
+        Err(Quit)
+    }
+
+    /// Commits the finished blocks of the chunk whose turn it is.
+    fn commit_done(&self, commit: &mut Commit<'_, L>, hand: &mut Hand<L::Block>) -> Result<(), Quit> {
+        let chunk = hand.chunk;
+        let give_up = || {
+            self.give_up_behind(chunk);
+            Err(Quit)
+        };
+        for (instructions, thread_instructions) in hand.done.drain(..) {
+            if commit.stats.warp_instructions.saturating_add(instructions) > self.max_instructions {
+                commit.ending = Ending::Exhausted;
+                return give_up();
+            }
+            if let Err(error) = commit.sink.submit(&mut hand.sinks[hand.committed], true) {
+                let trouble = Trouble::Sink(error);
+                commit.ending = Ending::Trouble(BlockTrouble { trouble, block: commit.stats.blocks });
+                return give_up();
+            }
+            hand.committed += 1;
+            commit.stats.blocks += 1;
+            commit.stats.warp_instructions += instructions;
+            commit.stats.thread_instructions += thread_instructions;
+        }
+        self.executed.store(commit.stats.warp_instructions, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn is_pointless(&self, chunk: u64) -> bool {
+        chunk > self.last.load(Ordering::Relaxed)
+    }
+
+    /// To be called while the commit is locked, so that nobody misses it who is about to wait.
+    fn give_up_behind(&self, chunk: u64) {
+        self.last.fetch_min(chunk, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Waits until all chunks before this one are committed.
+    fn wait_for_turn(&self, chunk: u64) -> Result<MutexGuard<'_, Commit<'c, L>>, Quit> {
+        for _ in 0..SPINS {
+            if self.turn.load(Ordering::Acquire) == chunk || self.is_pointless(chunk) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let mut commit = self.lock();
+        loop {
+            if self.is_pointless(chunk) {
+                return Err(Quit);
+            }
+            if self.turn.load(Ordering::Acquire) == chunk {
+                return Ok(commit);
+            }
+            commit = self.changed.wait(commit).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Commit<'c, L>> {
+        self.commit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a block stopped before its end.
+enum Halt {
+    /// A block before it has stopped everything.
+    Pointless,
+    /// It exceeds the limit of instructions.
+    Exhausted,
+    /// It is in trouble.
+    Trouble(Trouble),
+}

@@ -1,0 +1,284 @@
+//! Guest faults: what went wrong, and where: kernel, PTX line with its text, machine PC, block, warp, lane.
+
+use crate::memory::Nearest;
+use std::fmt;
+use trace_format::isa::space::Space;
+use trace_format::isa::{MachineKernel, Pc};
+
+/// What a faulting memory instruction wanted to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Read.
+    Load,
+    /// Write.
+    Store,
+    /// Read, modify, write.
+    Atomic,
+}
+
+/// Lanes of a warp that cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    /// Warp within the block.
+    pub warp: u32,
+    /// The lanes.
+    pub lanes: u32,
+    /// Where they are.
+    pub pc: Pc,
+    /// What they wait for.
+    pub for_what: String,
+}
+
+/// What went wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FaultKind {
+    /// An access outside of everything allocated.
+    OutOfBounds {
+        /// What was wanted.
+        access: Access,
+        /// The space; a generic address is resolved.
+        space: Space,
+        /// Address in that space.
+        address: u64,
+        /// Bytes accessed by the lane.
+        width: u8,
+        /// Size of the space in bytes, for others than global memory.
+        size: Option<u64>,
+        /// The nearest allocation, for global memory.
+        nearest: Option<Nearest>,
+    },
+    /// An address that is no multiple of the access's width.
+    Misaligned {
+        /// What was wanted.
+        access: Access,
+        /// The space; a generic address is resolved.
+        space: Space,
+        /// Address in that space.
+        address: u64,
+        /// Bytes accessed by the lane.
+        width: u8,
+    },
+    /// No lane of the block can go on.
+    Deadlock {
+        /// Who waits for what.
+        waiting: Vec<Waiting>,
+    },
+    /// A barrier used against its rules.
+    Barrier(String),
+    /// The kernel trapped.
+    Trap,
+    /// The launch executed more warp instructions than allowed.
+    InstructionLimit(u64),
+    /// Too many nested calls.
+    CallDepth(u32),
+    /// Something that this emulator does not do.
+    Unsupported(String),
+}
+
+/// A fault and where it happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Program counter.
+    pub pc: Pc,
+    /// The machine instruction, as listed.
+    pub instruction: String,
+    /// PTX file.
+    pub ptx_file: String,
+    /// PTX line, 0 when unknown.
+    pub ptx_line: u32,
+    /// Text of that line.
+    pub ptx_text: Option<String>,
+    /// CUDA source file and line, where the PTX names them.
+    pub cuda: Option<(String, u32)>,
+    /// Block index.
+    pub block: [u32; 3],
+    /// Warp within the block.
+    pub warp: u32,
+    /// Lane, where one is to blame.
+    pub lane: Option<u8>,
+    /// Thread index of that lane.
+    pub thread: Option<[u32; 3]>,
+}
+
+/// Where in a launch something happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Program counter.
+    pub pc: u32,
+    /// Warp within the block.
+    pub warp: u32,
+    /// Lane, where one is to blame.
+    pub lane: Option<u8>,
+}
+
+impl Fault {
+    /// Completes a fault with what the kernel knows about its place.
+    #[must_use]
+    pub fn new(
+        kind: FaultKind,
+        kernel: &MachineKernel,
+        place: Place,
+        block: [u32; 3],
+        threads: [u32; 3],
+    ) -> Fault {
+        let pc = Pc(place.pc);
+        let line = kernel.lines.get(pc.index()).copied().unwrap_or_default();
+        let cuda = line.file.checked_sub(1).and_then(|f| kernel.files.get(f as usize));
+        let [x, y, _] = threads.map(|n| n.max(1));
+        let thread = place.lane.map(|lane| {
+            let t = place.warp * 32 + u32::from(lane);
+            [t % x, t / x % y, t / x / y]
+        });
+        Fault {
+            kind,
+            kernel: kernel.name.clone(),
+            pc,
+            instruction: kernel.insts.get(pc.index()).map_or_else(String::new, ToString::to_string),
+            ptx_file: kernel.ptx_file.clone(),
+            ptx_line: line.ptx_line,
+            ptx_text: kernel.ptx_text(pc).map(|t| t.trim().to_string()),
+            cuda: cuda.map(|file| (file.clone(), line.line)),
+            block,
+            warp: place.warp,
+            lane: place.lane,
+            thread,
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        Some(match &self.kind {
+            FaultKind::OutOfBounds { nearest: Some(n), .. } if n.distance > 0 && n.distance <= 1 << 20 => {
+                format!(
+                    "check the kernel's bounds test and the length of `{}` in the launch manifest",
+                    n.name
+                )
+            }
+            FaultKind::OutOfBounds { space: Space::Global | Space::Generic, .. } => {
+                "check the pointer arguments in the launch manifest and the kernel's bounds test".into()
+            }
+            FaultKind::OutOfBounds { space: Space::Shared, .. } => {
+                "check the kernel's index, and the launch's `shared` if it uses dynamic shared memory".into()
+            }
+            FaultKind::OutOfBounds { .. } => return None,
+            FaultKind::Misaligned { width, .. } => {
+                format!(
+                    "the address must be a multiple of {width}; check casts to wider types and element offsets"
+                )
+            }
+            FaultKind::Deadlock { .. } => {
+                "every thread of the block has to reach the same barrier, or to exit".into()
+            }
+            FaultKind::InstructionLimit(_) => {
+                "the kernel may loop for ever; if it just runs long, raise --max-instructions".into()
+            }
+            FaultKind::CallDepth(_) => "check that the recursion ends".into(),
+            FaultKind::Barrier(_) | FaultKind::Trap | FaultKind::Unsupported(_) => return None,
+        })
+    }
+}
+
+fn space_name(space: Space) -> &'static str {
+    match space {
+        Space::Global | Space::Generic => "global",
+        Space::Shared => "shared",
+        Space::Local => "local",
+        Space::Const => "constant",
+    }
+}
+
+fn access_name(access: Access) -> &'static str {
+    match access {
+        Access::Load => "load",
+        Access::Store => "store",
+        Access::Atomic => "atomic",
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::OutOfBounds { access, space, address, width, size, nearest } => {
+                let (what, space) = (access_name(*access), space_name(*space));
+                write!(f, "{space} {what} of {width} bytes at {address:#x} is out of bounds")?;
+                match (size, nearest) {
+                    (Some(0), _) => write!(f, ": the kernel has no {space} memory"),
+                    (Some(size), _) => write!(f, ": there are {size} bytes of {space} memory"),
+                    (None, Some(n)) => describe_nearest(f, n, *address),
+                    (None, None) => f.write_str(": nothing is allocated"),
+                }
+            }
+            FaultKind::Misaligned { access, space, address, width } => write!(
+                f,
+                "{} {} of {width} bytes at {address:#x} is misaligned",
+                space_name(*space),
+                access_name(*access)
+            ),
+            FaultKind::Deadlock { waiting } => {
+                f.write_str("the block waits for ever")?;
+                waiting.iter().take(8).try_for_each(|w| {
+                    write!(
+                        f,
+                        "; warp {} lanes {:#010x} at PC {} wait for {}",
+                        w.warp, w.lanes, w.pc, w.for_what
+                    )
+                })?;
+                match waiting.len().saturating_sub(8) {
+                    0 => Ok(()),
+                    more => write!(f, "; and {more} more"),
+                }
+            }
+            FaultKind::Barrier(what) => write!(f, "barrier misuse: {what}"),
+            FaultKind::Trap => f.write_str("the kernel executed a trap"),
+            FaultKind::InstructionLimit(limit) => {
+                write!(f, "the launch executed more than {limit} warp instructions")
+            }
+            FaultKind::CallDepth(depth) => write!(f, "call stack overflow: more than {depth} calls are open"),
+            FaultKind::Unsupported(what) => write!(f, "unsupported: {what}"),
+        }
+    }
+}
+
+fn describe_nearest(f: &mut fmt::Formatter<'_>, n: &Nearest, address: u64) -> fmt::Result {
+    let end = n.base + n.len;
+    let (name, base, len) = (&n.name, n.base, n.len);
+    let place = match n.distance {
+        d if d < 0 => format!("{} bytes before", d.unsigned_abs()),
+        _ if address < end => "inside, but reaching past the end of".into(),
+        d => format!("{} bytes past the end of", d - 1),
+    };
+    write!(f, ": it lies {place} `{name}` ({base:#x}..{end:#x}, {len} bytes), the nearest allocation")
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.kind)?;
+        if self.ptx_line > 0 {
+            write!(f, "  at {}:{}", self.ptx_file, self.ptx_line)?;
+            match &self.ptx_text {
+                Some(text) => writeln!(f, ": {text}")?,
+                None => writeln!(f)?,
+            }
+        }
+        if let Some((file, line)) = &self.cuda {
+            writeln!(f, "  from {file}:{line}")?;
+        }
+        writeln!(f, "  in kernel {}, PC {}: {}", self.kernel, self.pc, self.instruction)?;
+        let [x, y, z] = self.block;
+        write!(f, "  block ({x},{y},{z}), warp {}", self.warp)?;
+        if let (Some(lane), Some([x, y, z])) = (self.lane, self.thread) {
+            write!(f, ", lane {lane}, thread ({x},{y},{z})")?;
+        }
+        if let Some(remedy) = self.remedy() {
+            write!(f, "\n  help: {remedy}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Fault {}

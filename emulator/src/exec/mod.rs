@@ -1,0 +1,121 @@
+//! SIMT execution of machine kernels: one launch on device memory, faults with their place, statistics.
+//!
+//! [`launch`] runs all blocks of a grid. What it computes, and what a recorder hears, is the same for every
+//! number of threads, namely what running block after block gives: `grid` runs blocks side by side only as
+//! far as they cannot notice ([`crate::memory::view`]), and kernels with atomics that return values or with
+//! volatile loads, which can, run in order. A block is `block`'s, a warp `warp`'s, diverged lanes [`paths`]',
+//! barriers [`barrier`]'s, memory instructions `access`'s business.
+
+mod access;
+pub mod barrier;
+mod block;
+mod crew;
+pub mod fault;
+mod grid;
+pub mod paths;
+mod program;
+mod warp;
+
+pub use fault::{Fault, FaultKind};
+pub use grid::launch;
+pub use program::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES};
+pub use warp::SM_COUNT;
+
+use crate::record::SinkError;
+use trace_format::isa::MachineKernel;
+use trace_format::semantics::{Banks, Geometry};
+
+/// Warp instructions that a launch may execute unless told otherwise: 2^34, some ten minutes of one core.
+pub const DEFAULT_MAX_INSTRUCTIONS: u64 = 1 << 34;
+
+/// A kernel to run.
+#[derive(Clone, Debug)]
+pub struct Launch<'k> {
+    /// The kernel.
+    pub kernel: &'k MachineKernel,
+    /// Grid and block.
+    pub geometry: Geometry,
+    /// Dynamic shared memory, bytes.
+    pub dynamic_shared_bytes: u32,
+    /// Constant banks: parameters, `.const` variables, literals.
+    pub banks: Banks,
+    /// Number of the launch within the run, from 0.
+    pub index: u32,
+}
+
+/// How to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Threads to run blocks on, at least 1.
+    pub threads: usize,
+    /// Warp instructions after which a launch is taken to loop for ever.
+    pub max_instructions: u64,
+}
+
+impl Default for Options {
+    /// As many threads as the machine has, [`DEFAULT_MAX_INSTRUCTIONS`].
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        Options { threads, max_instructions: DEFAULT_MAX_INSTRUCTIONS }
+    }
+}
+
+/// Why blocks ran one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InOrder {
+    /// One thread was asked for, or there is one block.
+    Single,
+    /// The kernel has atomics with results or strong loads on global memory.
+    Communicates,
+    /// Blocks read memory that blocks write.
+    SharedMemory,
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Blocks run.
+    pub blocks: u64,
+    /// Warp instructions executed, those without active lanes included.
+    pub warp_instructions: u64,
+    /// Thread instructions: warp instructions times active lanes, guards not counted.
+    pub thread_instructions: u64,
+    /// Why (the rest of) the blocks ran in order, if they did.
+    pub in_order: Option<InOrder>,
+}
+
+/// Why a launch did not complete.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The machine kernel is not well formed.
+    #[error("{0}")]
+    Malformed(String),
+    /// Grid, block or memory sizes are impossible.
+    #[error("kernel {kernel}: {what}")]
+    Geometry {
+        /// Name of the kernel.
+        kernel: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The kernel misbehaved.
+    #[error("{0}")]
+    Fault(Box<Fault>),
+    /// The trace could not be written.
+    #[error(transparent)]
+    Sink(#[from] SinkError),
+}
+
+/// Hears of a launch's progress, from any thread, every few blocks.
+pub trait Observer: Sync {
+    /// So much is done in total.
+    fn progress(&self, stats: &Stats);
+}
+
+/// Hears and does nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn progress(&self, _: &Stats) {}
+}

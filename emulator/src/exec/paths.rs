@@ -1,0 +1,375 @@
+//! Control flow of one warp: which of its lanes are where, and where they meet again.
+//!
+//! A warp is a set of [`Path`]s (lanes that run together) and of joins (places at which lanes wait for the
+//! others that a divergent branch or a call sent elsewhere). Taking the youngest path first gives the classic
+//! reconvergence stack; keeping paths as a set instead of a stack lets lanes that wait at a barrier, or spin,
+//! make room for the others of their warp. What instructions do is `super::warp`'s business.
+
+/// "No reconvergence point": a program counter that no instruction has.
+pub const NEVER: u32 = u32::MAX;
+const NO_JOIN: u32 = u32::MAX;
+
+/// Calls that one warp may have open at a time, over all its paths.
+pub const MAX_CALL_DEPTH: u32 = 1 << 16;
+
+/// What a path waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Nothing: it can run.
+    Ready,
+    /// The completion of a block-wide barrier; `at` is the barrier instruction.
+    Barrier {
+        /// Barrier number.
+        id: u8,
+        /// Program counter of the instruction that waits.
+        at: u32,
+    },
+    /// The other lanes of a `WARPSYNC` mask; `at` is the instruction.
+    WarpSync {
+        /// Lanes that have to come.
+        members: u32,
+        /// Program counter of the instruction that waits.
+        at: u32,
+    },
+}
+
+/// Lanes that run together.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// Next instruction.
+    pub pc: u32,
+    /// The lanes; none in a path that stands for "nothing to run".
+    pub mask: u32,
+    /// Where the lanes wait for others; [`NEVER`] within a function that they only leave by returning.
+    pub reconv: u32,
+    join: u32,
+    /// Whether the path can run.
+    pub wait: Wait,
+}
+
+const IDLE: Path = Path { pc: 0, mask: 0, reconv: NEVER, join: NO_JOIN, wait: Wait::Ready };
+
+/// A place where lanes meet: the reconvergence point of a divergent branch, or the return from a call.
+#[derive(Clone, Copy, Debug)]
+struct Join {
+    /// Where the lanes go on together.
+    pc: u32,
+    /// Reconvergence point and join of the path that goes on.
+    reconv: u32,
+    join: u32,
+    /// Lanes that have yet to come.
+    pending: u32,
+    /// Lanes that wait here.
+    arrived: u32,
+    /// Whether it is a call's return: lanes come here by `RET` alone.
+    frame: bool,
+}
+
+/// Lanes that wait at a join, for reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Meeting {
+    /// Where they go on once all have come.
+    pub pc: u32,
+    /// Lanes that wait.
+    pub arrived: u32,
+    /// Lanes that they wait for.
+    pub pending: u32,
+}
+
+/// The paths and joins of one warp.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    current: Path,
+    /// Paths that do not run now, the youngest last.
+    parked: Vec<Path>,
+    joins: Vec<Join>,
+    free: Vec<u32>,
+    live: u32,
+    depth: u32,
+}
+
+impl Paths {
+    /// No lanes at all.
+    #[must_use]
+    pub fn new() -> Paths {
+        Paths { current: IDLE, parked: Vec::new(), joins: Vec::new(), free: Vec::new(), live: 0, depth: 0 }
+    }
+
+    /// All lanes of a mask at the first instruction.
+    pub fn reset(&mut self, lanes: u32) {
+        self.parked.clear();
+        self.joins.clear();
+        self.free.clear();
+        (self.live, self.depth) = (lanes, 0);
+        self.current = Path { mask: lanes, ..IDLE };
+    }
+
+    /// The path that runs; its mask is empty when none can.
+    #[inline]
+    #[must_use]
+    pub fn current(&self) -> &Path {
+        &self.current
+    }
+
+    /// Lanes that have not exited.
+    #[inline]
+    #[must_use]
+    pub fn live(&self) -> u32 {
+        self.live
+    }
+
+    /// Whether all lanes have exited.
+    #[inline]
+    #[must_use]
+    pub fn finished(&self) -> bool {
+        self.live == 0
+    }
+
+    /// The running path goes on at `pc`. Unless [`Self::meets`] holds then, it is ready to run.
+    #[inline]
+    pub fn goto(&mut self, pc: u32) {
+        self.current.pc = pc;
+    }
+
+    /// Whether the running path stands where its lanes wait for others.
+    #[inline]
+    #[must_use]
+    pub fn meets(&self) -> bool {
+        self.current.pc == self.current.reconv
+    }
+
+    /// The running path waits for others at its reconvergence point; another path runs, or all go on.
+    #[cold]
+    pub fn meet(&mut self) {
+        while self.current.mask != 0 && self.meets() {
+            let (join, lanes) = (self.current.join, self.current.mask);
+            self.arrive(join, lanes);
+            self.current.mask = 0;
+            self.settle();
+        }
+    }
+
+    /// Some lanes of the running path, but not all, go to `target`, the rest to `next`; they meet at `reconv`.
+    pub fn diverge(&mut self, taken: u32, target: u32, next: u32, reconv: Option<u32>) {
+        let p = self.current;
+        let (reconv, join) = match reconv {
+            Some(r) if r != p.reconv => (
+                r,
+                self.open(Join {
+                    pc: r,
+                    reconv: p.reconv,
+                    join: p.join,
+                    pending: p.mask,
+                    arrived: 0,
+                    frame: false,
+                }),
+            ),
+            _ => (p.reconv, p.join),
+        };
+        self.current.mask = 0;
+        for (lanes, pc) in [(taken, target), (p.mask & !taken, next)] {
+            let path = Path { pc, mask: lanes, reconv, join, wait: Wait::Ready };
+            if pc == reconv {
+                self.arrive(join, lanes);
+                if self.current.mask == 0 {
+                    // Keeps the place in the chain, should both sides meet at once.
+                    self.current = Path { mask: 0, ..path };
+                }
+            } else {
+                if self.current.mask != 0 {
+                    self.parked.push(self.current);
+                }
+                self.current = path;
+            }
+        }
+        if self.current.mask == 0 {
+            self.settle();
+            self.meet();
+        }
+    }
+
+    /// Some lanes of the running path call a function and return to `next`, where the others wait for them.
+    /// False when too many calls are open.
+    #[must_use]
+    pub fn call(&mut self, lanes: u32, target: u32, next: u32) -> bool {
+        if self.depth >= MAX_CALL_DEPTH {
+            return false;
+        }
+        let p = self.current;
+        let join = self.open(Join {
+            pc: next,
+            reconv: p.reconv,
+            join: p.join,
+            pending: lanes,
+            arrived: p.mask & !lanes,
+            frame: true,
+        });
+        self.depth += 1;
+        self.current = Path { pc: target, mask: lanes, reconv: NEVER, join, wait: Wait::Ready };
+        true
+    }
+
+    /// Some lanes of the running path return from their function, or end when they are in none.
+    pub fn ret(&mut self, lanes: u32) {
+        let mut join = self.current.join;
+        while join != NO_JOIN {
+            let j = &mut self.joins[join as usize];
+            j.pending &= !lanes;
+            if j.frame {
+                j.arrived |= lanes;
+                break;
+            }
+            join = j.join;
+        }
+        if join == NO_JOIN {
+            self.live &= !lanes;
+        }
+        self.leave(lanes);
+    }
+
+    /// Some lanes of the running path end.
+    pub fn exit(&mut self, lanes: u32) {
+        self.live &= !lanes;
+        let mut join = self.current.join;
+        while join != NO_JOIN {
+            let j = &mut self.joins[join as usize];
+            j.pending &= !lanes;
+            join = j.join;
+        }
+        self.leave(lanes);
+    }
+
+    fn leave(&mut self, lanes: u32) {
+        self.current.mask &= !lanes;
+        if self.current.mask == 0 {
+            self.settle();
+            self.meet();
+        }
+    }
+
+    /// Some lanes of the running path wait and go on at `next` when they are released; the others, or another
+    /// path, run.
+    pub fn park(&mut self, lanes: u32, next: u32, wait: Wait) {
+        self.parked.push(Path { wait, pc: next, mask: lanes, ..self.current });
+        self.current.pc = next;
+        self.current.mask &= !lanes;
+        if self.current.mask == 0 {
+            self.next_ready();
+            self.meet();
+        }
+    }
+
+    /// Paths that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = &Path> {
+        self.parked.iter().filter(|p| p.wait != Wait::Ready)
+    }
+
+    /// Makes the waiting paths that `of` picks ready to run, and one of them run if none does.
+    pub fn release(&mut self, of: impl Fn(&Wait) -> bool) {
+        for path in &mut self.parked {
+            if path.wait != Wait::Ready && of(&path.wait) {
+                path.wait = Wait::Ready;
+            }
+        }
+        if self.current.mask == 0 {
+            self.next_ready();
+            self.meet();
+        }
+    }
+
+    /// Lets the path run that has waited longest for its turn; the running one goes to the end of the queue.
+    /// False when no other is ready.
+    pub fn rotate(&mut self) -> bool {
+        let Some(at) = self.parked.iter().position(|p| p.wait == Wait::Ready) else { return false };
+        let path = self.parked.remove(at);
+        if self.current.mask != 0 {
+            self.parked.push(self.current);
+        }
+        self.current = path;
+        self.meet();
+        true
+    }
+
+    /// Lets the lanes that wait innermost for others go on without them, so that those who spin until these
+    /// act come free. The late ones pass the same place later. False when no lanes wait at a join.
+    pub fn overtake(&mut self) -> bool {
+        let mut at = self.current.join;
+        while at != NO_JOIN {
+            let j = self.joins[at as usize];
+            if j.arrived != 0 && !j.frame {
+                self.joins[at as usize].arrived = 0;
+                self.parked.push(self.current);
+                self.current =
+                    Path { pc: j.pc, mask: j.arrived, reconv: j.reconv, join: j.join, wait: Wait::Ready };
+                self.meet();
+                return true;
+            }
+            at = j.join;
+        }
+        false
+    }
+
+    /// Joins at which lanes wait for others.
+    pub fn meetings(&self) -> impl Iterator<Item = Meeting> {
+        let used = self.joins.iter().filter(|j| j.arrived != 0 && j.pending != 0);
+        used.map(|j| Meeting { pc: j.pc, arrived: j.arrived, pending: j.pending })
+    }
+
+    fn open(&mut self, join: Join) -> u32 {
+        match self.free.pop() {
+            Some(at) => {
+                self.joins[at as usize] = join;
+                at
+            }
+            None => {
+                self.joins.push(join);
+                (self.joins.len() - 1) as u32
+            }
+        }
+    }
+
+    fn close(&mut self, at: u32) {
+        let j = &mut self.joins[at as usize];
+        self.depth -= u32::from(j.frame);
+        (j.pending, j.arrived) = (0, 0);
+        self.free.push(at);
+    }
+
+    fn arrive(&mut self, join: u32, lanes: u32) {
+        if join != NO_JOIN {
+            let j = &mut self.joins[join as usize];
+            j.arrived |= lanes;
+            j.pending &= !lanes;
+        }
+    }
+
+    /// After the running path has lost its last lane: closes the joins that nobody will come to any more, and
+    /// runs the lanes that waited there, or else another path.
+    fn settle(&mut self) {
+        let mut at = self.current.join;
+        while at != NO_JOIN && self.joins[at as usize].pending == 0 {
+            let j = self.joins[at as usize];
+            self.close(at);
+            if j.arrived != 0 {
+                self.current =
+                    Path { pc: j.pc, mask: j.arrived, reconv: j.reconv, join: j.join, wait: Wait::Ready };
+                return;
+            }
+            at = j.join;
+        }
+        self.next_ready();
+    }
+
+    fn next_ready(&mut self) {
+        self.current = match self.parked.iter().rposition(|p| p.wait == Wait::Ready) {
+            Some(at) => self.parked.remove(at),
+            None => IDLE,
+        };
+    }
+}
+
+impl Default for Paths {
+    fn default() -> Self {
+        Paths::new()
+    }
+}

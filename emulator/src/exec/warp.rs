@@ -1,0 +1,249 @@
+//! Execution of one warp: basic block by basic block, instruction by instruction.
+//!
+//! Within a basic block the active mask is fixed; guards narrow it per instruction. Arithmetic is
+//! [`trace_format::semantics`]' business, memory `super::access`'s, control flow [`super::paths`]'.
+
+use super::access;
+use super::barrier::{Arrival, BARRIERS};
+use super::block::{BlockShared, WarpState};
+use super::fault::{FaultKind, Place};
+use super::paths::{NEVER, Wait};
+use super::program::Unit;
+use crate::memory::view::{GlobalView, Refusal};
+use crate::record::{BlockSink, SinkError};
+use trace_format::isa::{BarMode, Kind, Op, Pc, SpecialReg};
+use trace_format::semantics::{ExecInst, Row, execute};
+
+/// SMs that `%nsmid` tells of and over which `%smid` spreads blocks; the number of the TITAN X (Pascal).
+pub const SM_COUNT: u32 = 28;
+
+/// Why a warp stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stop {
+    /// Nothing can run: all lanes have exited or wait.
+    Idle,
+    /// It has had its share.
+    Share,
+}
+
+/// Why a block cannot go on.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The guest is at fault.
+    Fault(Box<(FaultKind, Place)>),
+    /// The block has to run again, alone (see [`crate::memory::view`]).
+    Order(Refusal),
+    /// Another block's trouble makes going on pointless.
+    Cancelled,
+    /// The trace cannot be written.
+    Sink(SinkError),
+}
+
+impl Trouble {
+    #[cold]
+    pub fn fault(kind: FaultKind, place: Place) -> Trouble {
+        Trouble::Fault(Box::new((kind, place)))
+    }
+}
+
+/// Runs the warp until nothing of it can run or it has executed about `limit` instructions in all.
+pub(crate) fn run<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    limit: u64,
+) -> Result<Stop, Trouble> {
+    let program = unit.program;
+    loop {
+        let path = *warp.paths.current();
+        let mask = path.mask;
+        if mask == 0 {
+            return Ok(Stop::Idle);
+        }
+        let (id, end) = program.blocks[path.pc as usize];
+        let mut first = path.pc;
+        if warp.resume == NEVER {
+            if warp.instructions >= limit {
+                return Ok(Stop::Share);
+            }
+            unit.sink.enter(w, id, mask);
+            let length = u64::from(end - first);
+            warp.instructions += length;
+            block.thread_instructions += length * u64::from(mask.count_ones());
+        } else {
+            first = std::mem::replace(&mut warp.resume, NEVER);
+        }
+        let mut falls_through = true;
+        for (at, inst) in (first..).zip(&program.code.insts[first as usize..end as usize]) {
+            let guard = warp.regs.pred(inst.guard.index);
+            let exec = mask & if inst.guard.not { !guard } else { guard };
+            match inst.kind {
+                Kind::Pure => {
+                    if exec != 0 {
+                        execute(&program.code, inst, &mut warp.regs, exec);
+                        unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+                    }
+                }
+                Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => {
+                    if exec != 0 {
+                        if let Err(trouble) = access::access(unit, block, warp, w, at, inst, exec) {
+                            warp.resume = at;
+                            return Err(trouble);
+                        }
+                        unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+                    }
+                }
+                Kind::External => {
+                    let clock = warp.instructions - u64::from(end - at);
+                    let value = external(inst.op, clock, block.linear, program.launch_index);
+                    warp.regs.write_row(inst.dst, &Row::splat(value), exec);
+                    unit.sink.externals(w, Pc(at), inst, &warp.regs, exec);
+                    unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+                }
+                Kind::Fence => unit.sink.retire(w, Pc(at), inst, &warp.regs, exec),
+                Kind::Branch
+                | Kind::Call
+                | Kind::Return
+                | Kind::Exit
+                | Kind::Barrier
+                | Kind::Sync
+                | Kind::Trap => {
+                    control(unit, block, warp, w, at, inst, exec)?;
+                    falls_through = false;
+                }
+            }
+        }
+        if falls_through {
+            warp.paths.goto(end);
+        }
+        if warp.paths.meets() {
+            warp.paths.meet();
+        }
+    }
+}
+
+/// Value of a special register that comes from outside the warp. Time is the warp's own progress.
+fn external(op: Op, clock: u64, block: u64, launch: u32) -> u32 {
+    let Op::S2r { sr } = op else { return 0 };
+    match sr {
+        SpecialReg::SmId => (block % u64::from(SM_COUNT)) as u32,
+        SpecialReg::NSmId => SM_COUNT,
+        SpecialReg::ClockLo | SpecialReg::GlobalTimerLo => clock as u32,
+        SpecialReg::ClockHi | SpecialReg::GlobalTimerHi => (clock >> 32) as u32,
+        SpecialReg::GridId => launch,
+        _ => 0,
+    }
+}
+
+/// Executes the last instruction of a basic block.
+fn control<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    at: u32,
+    inst: &ExecInst,
+    exec: u32,
+) -> Result<(), Trouble> {
+    let reduction = matches!(inst.op, Op::Bar { mode } if !matches!(mode, BarMode::Sync | BarMode::Arrive));
+    if !reduction {
+        unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+    }
+    let next = at + 1;
+    let paths = &mut warp.paths;
+    let mask = paths.current().mask;
+    if exec == 0 {
+        paths.goto(next);
+        return Ok(());
+    }
+    let place = Place { pc: at, warp: w, lane: Some(exec.trailing_zeros() as u8) };
+    match inst.kind {
+        Kind::Branch if exec == mask => paths.goto(inst.target.0),
+        Kind::Branch => paths.diverge(exec, inst.target.0, next, inst.reconv.map(|r| r.0)),
+        Kind::Call => {
+            if !paths.call(exec, inst.target.0, next) {
+                return Err(Trouble::fault(FaultKind::CallDepth(super::paths::MAX_CALL_DEPTH), place));
+            }
+        }
+        Kind::Return => {
+            paths.goto(next);
+            paths.ret(exec);
+        }
+        Kind::Exit => {
+            paths.goto(next);
+            paths.exit(exec);
+        }
+        Kind::Barrier => barrier(unit, block, warp, w, at, inst, exec)?,
+        Kind::Trap => return Err(Trouble::fault(FaultKind::Trap, place)),
+        _ => warp_sync(warp, at, inst, exec),
+    }
+    Ok(())
+}
+
+/// Lanes of `exec` arrive at a barrier and wait, unless they only signal.
+fn barrier<V, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    at: u32,
+    inst: &ExecInst,
+    exec: u32,
+) -> Result<(), Trouble> {
+    let Op::Bar { mode } = inst.op else { return Ok(()) };
+    let place = Place { pc: at, warp: w, lane: Some(exec.trailing_zeros() as u8) };
+    let fail = |what: String| Err(Trouble::fault(FaultKind::Barrier(what), place));
+    let (ids, counts) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[1].row));
+    let first = exec.trailing_zeros() as usize & 31;
+    let (id, expected) = (ids.0[first], counts.0[first]);
+    let uniform = |row: &Row, value: u32| (0..32).all(|l| exec >> l & 1 == 0 || row.0[l] == value);
+    if !uniform(ids, id) || !uniform(counts, expected) {
+        return fail("the lanes of a warp name different barriers or thread counts".into());
+    }
+    if id as usize >= BARRIERS {
+        return fail(format!("there is no barrier {id}, only 0 to {}", BARRIERS - 1));
+    }
+    let threads = unit.program.geometry.warps_per_block() * 32;
+    if expected % 32 != 0 || expected > threads {
+        return fail(format!("{expected} threads is not a multiple of 32 up to the {threads} of the block"));
+    }
+    let psrc = inst.psrc[0];
+    let predicate = warp.regs.pred(psrc.index) ^ if psrc.not { u32::MAX } else { 0 };
+    let live = warp.paths.live();
+    let waits = mode != BarMode::Arrive;
+    if waits && mode != BarMode::Sync && exec != live {
+        return fail(format!(
+            "a reduction needs all live lanes of the warp at once, lanes {:#010x} are missing",
+            live & !exec
+        ));
+    }
+    let arrival = Arrival { warp: w, lanes: exec, live, expected, mode, predicate };
+    if let Err(what) = block.barriers.arrive(id as u8, &arrival) {
+        return fail(what);
+    }
+    if waits {
+        warp.paths.park(exec, at + 1, Wait::Barrier { id: id as u8, at });
+    } else {
+        warp.paths.goto(at + 1);
+    }
+    Ok(())
+}
+
+/// `WARPSYNC`: lanes wait until all members that have not exited are here. Other kinds of `Sync` do nothing.
+fn warp_sync(warp: &mut WarpState, at: u32, inst: &ExecInst, exec: u32) {
+    let paths = &mut warp.paths;
+    let first = exec.trailing_zeros() as usize & 31;
+    let members = warp.regs.row(inst.src[0].row).0[first] & paths.live();
+    let together = paths.current().mask;
+    if !matches!(inst.op, Op::Warpsync {}) || members & !together == 0 {
+        paths.goto(at + 1);
+        return;
+    }
+    let here =
+        paths.waiting().filter(|p| matches!(p.wait, Wait::WarpSync { .. })).fold(exec, |m, p| m | p.mask);
+    paths.park(exec, at + 1, Wait::WarpSync { members, at });
+    if members & !here == 0 {
+        paths.release(|wait| matches!(wait, Wait::WarpSync { members: m, .. } if m & !here == 0));
+    }
+}

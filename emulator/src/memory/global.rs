@@ -1,0 +1,194 @@
+//! Device memory: named allocations at fixed guest addresses.
+//!
+//! Addresses are handed out in order with gaps between the allocations, so that an access past an end falls
+//! into no allocation and is reported with the nearest one.
+
+use super::lanes::{Addresses, Survey, survey};
+
+/// Guest address of the first allocation.
+pub const GLOBAL_BASE: u64 = 0x7F00_0000_0000;
+/// Every allocation starts at a multiple of this, as `cudaMalloc` promises.
+const ALIGNMENT: u64 = 512;
+/// Unused addresses behind every allocation, bytes.
+const GAP: u64 = 64 << 10;
+
+/// Index of an allocation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct AllocationId(pub usize);
+
+/// A piece of device memory.
+#[derive(Clone, Debug)]
+pub struct Allocation {
+    /// What it is called in reports: a buffer of the manifest or a variable of the module.
+    pub name: String,
+    /// Guest address of the first byte.
+    pub base: u64,
+    /// Length in bytes, also while `bytes` are lent out.
+    pub len: u64,
+    /// Contents; empty while they are lent out.
+    pub bytes: Vec<u8>,
+}
+
+impl Allocation {
+    /// One past the last guest address.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.base + self.len
+    }
+
+    /// Whether the contents are elsewhere for the moment.
+    #[inline]
+    #[must_use]
+    pub fn is_lent(&self) -> bool {
+        self.bytes.len() as u64 != self.len
+    }
+
+    /// Surveys accesses of `width` bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn survey(&self, at: &Addresses, width: u64) -> Survey {
+        survey(at, self.base, self.len, width)
+    }
+}
+
+/// The allocation nearest to an address that lies in none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Nearest {
+    /// Name of the allocation.
+    pub name: String,
+    /// First address.
+    pub base: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Distance in bytes: from the last byte when positive, before the first when negative.
+    pub distance: i64,
+}
+
+/// All device memory of a session.
+#[derive(Clone, Debug, Default)]
+pub struct GlobalMemory {
+    allocations: Vec<Allocation>,
+}
+
+impl GlobalMemory {
+    /// No allocations.
+    #[must_use]
+    pub fn new() -> GlobalMemory {
+        GlobalMemory::default()
+    }
+
+    /// Adds an allocation with these contents behind all others.
+    pub fn allocate(&mut self, name: impl Into<String>, bytes: Vec<u8>) -> AllocationId {
+        let base =
+            self.allocations.last().map_or(GLOBAL_BASE, |a| (a.end() + GAP).next_multiple_of(ALIGNMENT));
+        let len = bytes.len() as u64;
+        self.allocations.push(Allocation { name: name.into(), base, len, bytes });
+        AllocationId(self.allocations.len() - 1)
+    }
+
+    /// The allocations, ascending by address.
+    #[inline]
+    #[must_use]
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
+    /// An allocation.
+    #[inline]
+    #[must_use]
+    pub fn allocation(&self, id: AllocationId) -> &Allocation {
+        &self.allocations[id.0]
+    }
+
+    /// Contents of an allocation, to change.
+    pub fn bytes_mut(&mut self, id: AllocationId) -> &mut [u8] {
+        &mut self.allocations[id.0].bytes
+    }
+
+    #[inline]
+    pub(crate) fn allocation_mut(&mut self, id: AllocationId) -> &mut Allocation {
+        &mut self.allocations[id.0]
+    }
+
+    /// The allocation that an access of `width` bytes lies in.
+    #[must_use]
+    pub fn find(&self, address: u64, width: u64) -> Option<AllocationId> {
+        let after = self.allocations.partition_point(|a| a.base <= address);
+        let at = after.checked_sub(1)?;
+        let a = &self.allocations[at];
+        (address - a.base <= a.len.checked_sub(width)?).then_some(AllocationId(at))
+    }
+
+    /// The allocation nearest to an address.
+    #[must_use]
+    pub fn nearest(&self, address: u64) -> Option<Nearest> {
+        let after = self.allocations.partition_point(|a| a.base <= address);
+        let below = after.checked_sub(1).map(|at| &self.allocations[at]);
+        let above = self.allocations.get(after);
+        let past = |a: &Allocation| address.saturating_sub(a.end().max(1) - 1);
+        let of = |a: &Allocation, distance: u64, sign: i64| Nearest {
+            name: a.name.clone(),
+            base: a.base,
+            len: a.len,
+            distance: sign * i64::try_from(distance).unwrap_or(i64::MAX),
+        };
+        match (below, above) {
+            (Some(b), Some(a)) if a.base - address < past(b) => Some(of(a, a.base - address, -1)),
+            (Some(b), _) => Some(of(b, past(b), 1)),
+            (None, Some(a)) => Some(of(a, a.base - address, -1)),
+            (None, None) => None,
+        }
+    }
+
+    /// Takes the contents of the allocations that `written` marks; the rest can then be shared by threads.
+    pub(crate) fn lend(&mut self, written: &[bool]) -> GlobalMemory {
+        let allocations = self.allocations.iter_mut().zip(written).map(|(a, &lend)| {
+            let bytes = if lend { std::mem::take(&mut a.bytes) } else { Vec::new() };
+            Allocation { name: String::new(), base: a.base, len: a.len, bytes }
+        });
+        GlobalMemory { allocations: allocations.collect() }
+    }
+
+    /// Puts back what [`Self::lend`] took.
+    pub(crate) fn take_back(&mut self, lent: GlobalMemory) {
+        for (a, l) in self.allocations.iter_mut().zip(lent.allocations) {
+            if a.is_lent() {
+                a.bytes = l.bytes;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accesses_are_found_in_the_allocation_that_holds_all_their_bytes() {
+        let mut memory = GlobalMemory::new();
+        let a = memory.allocate("a", vec![0; 100]);
+        let b = memory.allocate("b", vec![0; 8]);
+        let (base_a, base_b) = (memory.allocation(a).base, memory.allocation(b).base);
+        assert_eq!(memory.find(base_a, 4), Some(a));
+        assert_eq!(memory.find(base_a + 96, 4), Some(a));
+        assert_eq!(memory.find(base_a + 97, 4), None);
+        assert_eq!(memory.find(base_b, 8), Some(b));
+        assert_eq!(memory.find(base_b, 16), None);
+        assert_eq!(memory.find(0, 1), None);
+        assert_eq!(memory.find(u64::MAX, 1), None);
+    }
+
+    #[test]
+    fn the_nearest_allocation_is_named_with_its_distance() {
+        let mut memory = GlobalMemory::new();
+        assert_eq!(memory.nearest(5), None);
+        let a = memory.allocate("a", vec![0; 100]);
+        let b = memory.allocate("b", vec![0; 8]);
+        let (a, b) = (memory.allocation(a).clone(), memory.allocation(b).clone());
+        let near = |address| memory.nearest(address).map(|n| (n.name, n.distance)).unwrap();
+        assert_eq!(near(a.end()), ("a".into(), 1));
+        assert_eq!(near(b.base - 4), ("b".into(), -4));
+        assert_eq!(near(0).0, "a");
+        assert_eq!(near(u64::MAX).0, "b");
+    }
+}

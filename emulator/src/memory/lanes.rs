@@ -1,0 +1,172 @@
+//! Moving a warp's data between rows and bytes.
+//!
+//! A [`Survey`] looks at all lane addresses at once: do they stay inside, are they aligned, are they all equal
+//! or consecutive. Equal and consecutive addresses, most of what kernels do, then become one access; the rest
+//! goes lane by lane in ascending order, so that of several lanes that write one place the highest wins.
+
+use trace_format::isa::MemWidth;
+use trace_format::semantics::{FULL_MASK, Row, WARP_SIZE};
+
+/// Byte addresses of all lanes.
+pub type Addresses = [u64; WARP_SIZE];
+/// The rows of the widest access.
+pub type Rows = [Row; 4];
+
+/// What the addresses of a warp have in common, relative to the start of the memory that they go to.
+#[derive(Clone, Copy, Debug)]
+pub struct Survey {
+    /// Whether every access lies inside.
+    pub inside: bool,
+    /// Whether every address is a multiple of the width.
+    pub aligned: bool,
+    /// Whether all lanes have the same address.
+    pub uniform: bool,
+    /// Whether each lane's address follows its predecessor's at the distance of the width.
+    pub linear: bool,
+}
+
+/// Gives lanes outside of `exec`, which is not empty, the address of the first lane in it.
+#[inline(always)]
+pub fn fill_idle(at: &mut Addresses, exec: u32) {
+    if exec != FULL_MASK {
+        let first = at[exec.trailing_zeros() as usize & 31];
+        for l in 0..WARP_SIZE {
+            at[l] = if exec >> l & 1 != 0 { at[l] } else { first };
+        }
+    }
+}
+
+/// Surveys accesses of `width` bytes to `len` bytes of memory that start at `base`. All lanes count.
+#[inline(always)]
+#[must_use]
+pub fn survey(at: &Addresses, base: u64, len: u64, width: u64) -> Survey {
+    // All tests are folded with "or", so that the loop is nothing but vector operations.
+    let first = at[0].wrapping_sub(base);
+    let limit = len.wrapping_sub(width);
+    let (mut bits, mut beyond, mut differ, mut jump) = (0u64, 0u64, 0u64, 0u64);
+    for l in 0..WARP_SIZE {
+        let relative = at[l].wrapping_sub(base);
+        bits |= relative;
+        beyond |= limit.wrapping_sub(relative);
+        differ |= relative ^ first;
+        jump |= relative ^ first.wrapping_add(l as u64 * width);
+    }
+    // Lengths stay far below 2^63: a set sign bit means "before the start" or "past the end".
+    let inside = len >= width && (beyond | bits) >> 63 == 0;
+    Survey { inside, aligned: bits & (width - 1) == 0, uniform: differ == 0, linear: jump == 0 }
+}
+
+#[inline(always)]
+fn word<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut out = [0; N];
+    if let Some(from) = bytes.get(at..).and_then(|rest| rest.get(..N)) {
+        out.copy_from_slice(from);
+    }
+    out
+}
+
+/// Loads `width` per lane at `at - base` into as many rows as the width has registers. The addresses of all
+/// lanes have passed `survey`.
+#[inline(always)]
+pub fn load(bytes: &[u8], base: u64, at: &Addresses, width: MemWidth, survey: Survey, out: &mut Rows) {
+    let offset = |l: usize| at[l].wrapping_sub(base) as usize;
+    match width {
+        MemWidth::B32 if survey.uniform => out[0] = Row::splat(u32::from_le_bytes(word(bytes, offset(0)))),
+        MemWidth::B32 if survey.linear => {
+            if let Some(from) = bytes.get(offset(0)..).and_then(|b| b.first_chunk::<{ 4 * WARP_SIZE }>()) {
+                for l in 0..WARP_SIZE {
+                    out[0].0[l] =
+                        u32::from_le_bytes([from[4 * l], from[4 * l + 1], from[4 * l + 2], from[4 * l + 3]]);
+                }
+            }
+        }
+        MemWidth::B32 => {
+            for l in 0..WARP_SIZE {
+                out[0].0[l] = u32::from_le_bytes(word(bytes, offset(l)));
+            }
+        }
+        MemWidth::U8 => {
+            for l in 0..WARP_SIZE {
+                out[0].0[l] = u32::from(word::<1>(bytes, offset(l))[0]);
+            }
+        }
+        MemWidth::S8 => {
+            for l in 0..WARP_SIZE {
+                out[0].0[l] = i32::from(word::<1>(bytes, offset(l))[0] as i8) as u32;
+            }
+        }
+        MemWidth::U16 => {
+            for l in 0..WARP_SIZE {
+                out[0].0[l] = u32::from(u16::from_le_bytes(word(bytes, offset(l))));
+            }
+        }
+        MemWidth::S16 => {
+            for l in 0..WARP_SIZE {
+                out[0].0[l] = i32::from(i16::from_le_bytes(word(bytes, offset(l)))) as u32;
+            }
+        }
+        MemWidth::B64 => {
+            for l in 0..WARP_SIZE {
+                let v = u64::from_le_bytes(word(bytes, offset(l)));
+                out[0].0[l] = v as u32;
+                out[1].0[l] = (v >> 32) as u32;
+            }
+        }
+        MemWidth::B128 => {
+            for l in 0..WARP_SIZE {
+                let v = u128::from_le_bytes(word(bytes, offset(l)));
+                out[0].0[l] = v as u32;
+                out[1].0[l] = (v >> 32) as u32;
+                out[2].0[l] = (v >> 64) as u32;
+                out[3].0[l] = (v >> 96) as u32;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
+    if let Some(to) = bytes.get_mut(at..).and_then(|rest| rest.get_mut(..N)) {
+        to.copy_from_slice(&value);
+    }
+}
+
+/// Stores `width` per lane of `exec` at `at - base`, ascending by lane. The addresses of all lanes have passed
+/// `survey`.
+#[inline(always)]
+pub fn store(
+    bytes: &mut [u8],
+    base: u64,
+    at: &Addresses,
+    exec: u32,
+    width: MemWidth,
+    survey: Survey,
+    data: &[&Row; 4],
+) {
+    let offset = |l: usize| at[l].wrapping_sub(base) as usize;
+    if width == MemWidth::B32 && survey.linear && exec == FULL_MASK {
+        if let Some(to) = bytes.get_mut(offset(0)..).and_then(|b| b.first_chunk_mut::<{ 4 * WARP_SIZE }>()) {
+            for l in 0..WARP_SIZE {
+                to[4 * l..4 * l + 4].copy_from_slice(&data[0].0[l].to_le_bytes());
+            }
+        }
+        return;
+    }
+    let mut lanes = exec;
+    while lanes != 0 {
+        let l = lanes.trailing_zeros() as usize;
+        lanes &= lanes - 1;
+        let w = |i: usize| data[i].0[l];
+        match width {
+            MemWidth::U8 | MemWidth::S8 => put(bytes, offset(l), [w(0) as u8]),
+            MemWidth::U16 | MemWidth::S16 => put(bytes, offset(l), (w(0) as u16).to_le_bytes()),
+            MemWidth::B32 => put(bytes, offset(l), w(0).to_le_bytes()),
+            MemWidth::B64 => put(bytes, offset(l), (u64::from(w(0)) | u64::from(w(1)) << 32).to_le_bytes()),
+            MemWidth::B128 => {
+                let (low, high) =
+                    (u64::from(w(0)) | u64::from(w(1)) << 32, u64::from(w(2)) | u64::from(w(3)) << 32);
+                put(bytes, offset(l), (u128::from(low) | u128::from(high) << 64).to_le_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Guest memory: device allocations, and lane-wise access to plain bytes.
+//!
+//! [`global`] holds the allocations and finds the one that an address falls into; [`lanes`] moves the data of
+//! a warp between rows and bytes, all lanes at once where addresses allow; [`atomic`] is the arithmetic of
+//! read-modify-write operations. [`view`] is what a running block sees: memory itself, or memory beside other
+//! running blocks, whose writes [`effects`] keeps until their turn comes.
+//! No access here is unsafe: threads that run blocks share memory only while nobody writes it.
+
+pub mod atomic;
+pub mod effects;
+pub mod global;
+pub mod lanes;
+pub mod local;
+pub mod view;
+
+pub use global::{AllocationId, GLOBAL_BASE, GlobalMemory, Nearest};

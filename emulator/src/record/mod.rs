@@ -1,0 +1,76 @@
+//! What the executor tells a recorder: the seam between running a kernel and writing its trace.
+//!
+//! The executor is compiled once per sink. [`Unrecorded`] takes nothing and costs nothing; [`trace`] appends
+//! to a trace file. A [`BlockSink`] follows one block at a time on whichever thread runs it; a [`LaunchSink`]
+//! takes the blocks of a launch, in ascending order whatever the number of threads.
+
+pub mod trace;
+
+use trace_format::isa::{BlockId, Pc};
+use trace_format::semantics::{ExecInst, Warp};
+
+/// A record could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the trace: {0}")]
+pub struct SinkError(pub String);
+
+/// Follows one block at a time.
+pub trait BlockSink: Send {
+    /// A block starts, given by its linear index, x fastest.
+    fn begin(&mut self, block: u64);
+    /// A warp enters a basic block with these lanes.
+    fn enter(&mut self, warp: u32, block: BlockId, active: u32);
+    /// An instruction's destinations hold what came from outside the warp.
+    fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32);
+    /// An instruction has executed.
+    fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32);
+    /// Whether what there is should be handed over before the block goes on.
+    fn is_full(&self) -> bool;
+}
+
+/// Takes the blocks of one launch.
+pub trait LaunchSink: Send {
+    /// What follows its blocks.
+    type Block: BlockSink;
+
+    /// A follower for a thread.
+    fn block_sink(&mut self) -> Self::Block;
+
+    /// Takes what a follower has of its block; `last` when the block is finished. Blocks come in ascending
+    /// order, each whole before the next.
+    ///
+    /// # Errors
+    /// When the trace cannot be written.
+    fn submit(&mut self, block: &mut Self::Block, last: bool) -> Result<(), SinkError>;
+}
+
+/// Takes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unrecorded;
+
+impl BlockSink for Unrecorded {
+    #[inline(always)]
+    fn begin(&mut self, _: u64) {}
+    #[inline(always)]
+    fn enter(&mut self, _: u32, _: BlockId, _: u32) {}
+    #[inline(always)]
+    fn externals(&mut self, _: u32, _: Pc, _: &ExecInst, _: &Warp, _: u32) {}
+    #[inline(always)]
+    fn retire(&mut self, _: u32, _: Pc, _: &ExecInst, _: &Warp, _: u32) {}
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
+impl LaunchSink for Unrecorded {
+    type Block = Unrecorded;
+
+    fn block_sink(&mut self) -> Unrecorded {
+        Unrecorded
+    }
+
+    fn submit(&mut self, _: &mut Unrecorded, _: bool) -> Result<(), SinkError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Recording into a trace file: the seam's calls go to [`trace_format::writer`].
+
+use super::{BlockSink, LaunchSink, SinkError};
+use trace_format::isa::{BlockId, Pc};
+use trace_format::semantics::{ExecInst, Warp};
+use trace_format::writer::{BlockRecorder, LaunchWriter};
+
+impl BlockSink for BlockRecorder {
+    fn begin(&mut self, block: u64) {
+        BlockRecorder::begin(self, block);
+    }
+
+    #[inline]
+    fn enter(&mut self, warp: u32, block: BlockId, active: u32) {
+        BlockRecorder::enter(self, warp, block, active);
+    }
+
+    #[inline]
+    fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32) {
+        BlockRecorder::externals(self, warp, pc, inst, state, exec);
+    }
+
+    #[inline]
+    fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32) {
+        BlockRecorder::retire(self, warp, pc, inst, state, exec);
+    }
+
+    fn is_full(&self) -> bool {
+        BlockRecorder::is_full(self)
+    }
+}
+
+/// Appends the blocks of one launch to a trace.
+#[derive(Debug)]
+pub struct TraceSink<'w> {
+    writer: LaunchWriter<'w>,
+}
+
+impl<'w> TraceSink<'w> {
+    /// For a launch that has been started.
+    #[must_use]
+    pub fn new(writer: LaunchWriter<'w>) -> TraceSink<'w> {
+        TraceSink { writer }
+    }
+
+    /// Ends the launch after all of its blocks.
+    ///
+    /// # Errors
+    /// When the trace cannot be written.
+    pub fn finish(self) -> Result<(), SinkError> {
+        self.writer.finish().map_err(|e| SinkError(e.to_string()))
+    }
+}
+
+impl LaunchSink for TraceSink<'_> {
+    type Block = BlockRecorder;
+
+    fn block_sink(&mut self) -> BlockRecorder {
+        self.writer.recorder()
+    }
+
+    fn submit(&mut self, block: &mut BlockRecorder, last: bool) -> Result<(), SinkError> {
+        let submitted = if last { self.writer.submit(block) } else { self.writer.submit_part(block) };
+        submitted.map_err(|e| SinkError(e.to_string()))
+    }
+}

@@ -1,0 +1,264 @@
+//! Tools of the executor's tests: an assembler of machine kernels with labels, and a launcher.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use emulator::exec::{self, Fault, Launch, LaunchError, Options, Stats, Unobserved};
+use emulator::memory::{AllocationId, GlobalMemory};
+use emulator::record::Unrecorded;
+use trace_format::isa::space::{BANK_PARAM, PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
+use trace_format::isa::*;
+use trace_format::semantics::{Banks, Geometry};
+
+/// A kernel under construction.
+#[derive(Default)]
+pub struct Asm {
+    insts: Vec<Inst>,
+    labels: Vec<Option<u32>>,
+    fixups: Vec<(usize, Label)>,
+    functions: Vec<(Label, String)>,
+    pub shared: u32,
+    pub local: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Label(usize);
+
+pub const fn r(n: u8) -> Reg {
+    Reg(n)
+}
+
+pub fn reg(n: u8) -> Src {
+    Src::reg(Reg(n))
+}
+
+pub fn imm(v: u32) -> Src {
+    Src::imm(v)
+}
+
+/// The `i`-th 64-bit kernel parameter.
+pub fn param(i: u16) -> Src {
+    Src::constant(BANK_PARAM, PARAM_BASE + 8 * i)
+}
+
+pub fn p(n: u8) -> Guard {
+    PredSrc::of(Pred(n))
+}
+
+pub fn not_p(n: u8) -> Guard {
+    PredSrc::not(Pred(n))
+}
+
+impl Asm {
+    pub fn new() -> Asm {
+        Asm::default()
+    }
+
+    pub fn push(&mut self, inst: Inst) -> &mut Asm {
+        self.insts.push(inst);
+        self
+    }
+
+    pub fn label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() - 1)
+    }
+
+    pub fn bind(&mut self, label: Label) -> &mut Asm {
+        self.labels[label.0] = Some(self.insts.len() as u32);
+        self
+    }
+
+    pub fn function(&mut self, label: Label, name: &str) -> &mut Asm {
+        self.bind(label);
+        self.functions.push((label, name.into()));
+        self
+    }
+
+    pub fn mov(&mut self, dst: u8, src: Src) -> &mut Asm {
+        self.push(Inst::new(Op::Mov {}).dst(r(dst)).srcs([src]))
+    }
+
+    pub fn sr(&mut self, dst: u8, sr: SpecialReg) -> &mut Asm {
+        self.push(Inst::new(Op::S2r { sr }).dst(r(dst)))
+    }
+
+    pub fn add(&mut self, dst: u8, a: u8, b: Src) -> &mut Asm {
+        self.push(Inst::new(Op::Iadd3 { x: Extended(false) }).dst(r(dst)).srcs([reg(a), b, Src::RZ]))
+    }
+
+    pub fn mad(&mut self, dst: u8, a: u8, b: Src, c: u8) -> &mut Asm {
+        self.push(Inst::new(Op::Imad {}).dst(r(dst)).srcs([reg(a), b, reg(c)]))
+    }
+
+    pub fn and(&mut self, dst: u8, a: u8, b: Src) -> &mut Asm {
+        self.push(Inst::new(Op::Lop3 { lut: Lut(Lut::A & Lut::B) }).dst(r(dst)).srcs([reg(a), b, Src::RZ]))
+    }
+
+    /// dst (a pair) = index * 4 + pointer parameter.
+    pub fn address(&mut self, dst: u8, index: u8, parameter: u16) -> &mut Asm {
+        self.mov(254, imm(4));
+        self.push(Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(r(dst)).srcs([
+            reg(index),
+            reg(254),
+            param(parameter),
+        ]))
+    }
+
+    /// Global thread index: ctaid.x * ntid.x + tid.x; clobbers R253.
+    pub fn thread(&mut self, dst: u8) -> &mut Asm {
+        self.sr(dst, SpecialReg::TidX).sr(253, SpecialReg::CtaidX);
+        let ntid = Src::constant(BANK_PARAM, PARAM_NTID);
+        self.push(Inst::new(Op::Imad {}).dst(r(dst)).srcs([reg(253), ntid, reg(dst)]))
+    }
+
+    pub fn setp(&mut self, pred: u8, cmp: ICmp, a: u8, b: Src) -> &mut Asm {
+        let op = Op::Isetp { cmp, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
+        let mut inst = Inst::new(op).srcs([reg(a), b]);
+        inst.pdst[0] = Pred(pred);
+        self.push(inst)
+    }
+
+    pub fn ldg(&mut self, dst: u8, address: u8) -> &mut Asm {
+        let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
+        self.push(Inst::new(op).dst(r(dst)).srcs([reg(address)]))
+    }
+
+    pub fn stg(&mut self, address: u8, value: Src) -> &mut Asm {
+        let op = Op::Stg { width: MemWidth::B32, order: MemOrder::Weak };
+        self.push(Inst::new(op).srcs([reg(address), value]))
+    }
+
+    pub fn lds(&mut self, dst: u8, address: u8, offset: i32) -> &mut Asm {
+        let op = Op::Lds { width: MemWidth::B32, scale: Scale::X4 };
+        let mut inst = Inst::new(op).dst(r(dst)).srcs([reg(address)]);
+        inst.offset = offset;
+        self.push(inst)
+    }
+
+    pub fn sts(&mut self, address: u8, value: u8) -> &mut Asm {
+        let op = Op::Sts { width: MemWidth::B32, scale: Scale::X4 };
+        self.push(Inst::new(op).srcs([reg(address), reg(value)]))
+    }
+
+    fn jump(&mut self, op: Op, to: Label, guard: Guard) -> &mut Asm {
+        self.fixups.push((self.insts.len(), to));
+        self.push(Inst::new(op).guarded(guard))
+    }
+
+    pub fn bra(&mut self, to: Label, guard: Guard) -> &mut Asm {
+        self.jump(Op::Bra {}, to, guard)
+    }
+
+    pub fn call(&mut self, to: Label, guard: Guard) -> &mut Asm {
+        self.jump(Op::Call {}, to, guard)
+    }
+
+    pub fn ret(&mut self, guard: Guard) -> &mut Asm {
+        self.push(Inst::new(Op::Ret {}).guarded(guard))
+    }
+
+    pub fn exit(&mut self, guard: Guard) -> &mut Asm {
+        self.push(Inst::new(Op::Exit {}).guarded(guard))
+    }
+
+    pub fn bar(&mut self, mode: BarMode, id: u32, threads: u32, guard: Guard) -> &mut Asm {
+        self.push(Inst::new(Op::Bar { mode }).srcs([imm(id), imm(threads)]).guarded(guard))
+    }
+
+    pub fn sync(&mut self) -> &mut Asm {
+        self.bar(BarMode::Sync, 0, 0, PredSrc::TRUE)
+    }
+
+    /// Resolves labels and finds reconvergence points. Every instruction gets a PTX line of its own.
+    pub fn build(&self) -> MachineKernel {
+        let mut insts = self.insts.clone();
+        let at = |l: Label| Pc(self.labels[l.0].expect("label is bound"));
+        for &(i, label) in &self.fixups {
+            insts[i].target = at(label);
+        }
+        let lines =
+            (0..insts.len()).map(|i| SourceLine { ptx_line: 10 + i as u32, file: 0, line: 0 }).collect();
+        let ptx_lines =
+            (0..insts.len()).map(|i| (10 + i as u32, format!("\tptx line of {};", insts[i]))).collect();
+        let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>());
+        let regs_per_thread = highest.map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
+        let mut kernel = MachineKernel {
+            name: "hand_built".into(),
+            lines,
+            ptx_lines,
+            ptx_file: "hand.ptx".into(),
+            regs_per_thread,
+            static_shared_bytes: self.shared,
+            local_bytes: self.local,
+            functions: self.functions.iter().map(|(l, name)| (at(*l), name.clone())).collect(),
+            insts,
+            ..MachineKernel::default()
+        };
+        let flow = kernel.flow();
+        for i in 0..kernel.insts.len() {
+            if kernel.insts[i].kind() == Kind::Branch && !kernel.insts[i].is_unguarded() {
+                kernel.insts[i].reconv = flow.reconvergence(Pc(i as u32));
+            }
+        }
+        kernel
+    }
+}
+
+/// Constant banks for 64-bit parameters.
+pub fn banks(kernel: &MachineKernel, geometry: &Geometry, params: &[u64]) -> Banks {
+    let mut bank = vec![0; usize::from(PARAM_BASE)];
+    for d in 0..3 {
+        let put = |bank: &mut Vec<u8>, at: u16, v: u32| {
+            let at = usize::from(at) + 4 * d;
+            bank[at..at + 4].copy_from_slice(&v.to_le_bytes());
+        };
+        put(&mut bank, PARAM_NTID, geometry.block[d]);
+        put(&mut bank, PARAM_NCTAID, geometry.grid[d]);
+    }
+    let stack = usize::from(PARAM_STACK);
+    bank[stack..stack + 4].copy_from_slice(&kernel.local_bytes.to_le_bytes());
+    params.iter().for_each(|p| bank.extend(p.to_le_bytes()));
+    Banks { param: bank, ..Banks::default() }
+}
+
+/// Device memory and how to run on it.
+pub struct Device {
+    pub memory: GlobalMemory,
+    pub buffers: Vec<AllocationId>,
+    pub options: Options,
+}
+
+impl Device {
+    /// One buffer per list of words.
+    pub fn new(buffers: &[&[u32]]) -> Device {
+        let mut memory = GlobalMemory::new();
+        let buffers = buffers.iter().enumerate().map(|(i, words)| {
+            memory.allocate(format!("buffer{i}"), words.iter().flat_map(|w| w.to_le_bytes()).collect())
+        });
+        let buffers = buffers.collect();
+        Device { memory, buffers, options: Options { threads: 1, max_instructions: 1 << 30 } }
+    }
+
+    pub fn pointers(&self) -> Vec<u64> {
+        self.buffers.iter().map(|&b| self.memory.allocation(b).base).collect()
+    }
+
+    pub fn run(&mut self, kernel: &MachineKernel, grid: u32, block: u32) -> Result<Stats, LaunchError> {
+        let geometry = Geometry { grid: [grid, 1, 1], block: [block, 1, 1] };
+        let banks = banks(kernel, &geometry, &self.pointers());
+        let launch = Launch { kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
+        exec::launch(&mut self.memory, &launch, &self.options, &mut Unrecorded, &Unobserved)
+    }
+
+    pub fn fault(&mut self, kernel: &MachineKernel, grid: u32, block: u32) -> Fault {
+        match self.run(kernel, grid, block) {
+            Err(LaunchError::Fault(fault)) => *fault,
+            other => panic!("expected a fault, got {other:?}"),
+        }
+    }
+
+    pub fn words(&self, buffer: usize) -> Vec<u32> {
+        let bytes = &self.memory.allocation(self.buffers[buffer]).bytes;
+        bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
+    }
+}

@@ -11,7 +11,7 @@ use trace_format::encode::pool::Words;
 use trace_format::isa::*;
 use trace_format::reader::Trace;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
-use trace_format::writer::{TraceWriter, WriterOptions};
+use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
 
 fn main() {
     divan::main();
@@ -126,7 +126,7 @@ fn run(kernel: &MachineKernel, path: Option<&std::path::Path>) -> u64 {
         w.launch(LaunchRecord { kernel: 0, geometry, dynamic_shared_bytes: 0, banks, buffers: Vec::new() })
             .unwrap()
     });
-    let mut recorder = launch.as_ref().map(|l| l.recorder());
+    let mut recorder = launch.as_ref().map(LaunchWriter::recorder);
     let flow = kernel.flow();
     let mut warp = Warp::new(&code);
     warp.reset(&code, &geometry, [0; 3], 0);

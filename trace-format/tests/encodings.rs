@@ -187,25 +187,22 @@ fn noise(rng: &mut Rng) -> [u32; 32] {
 fn what_the_block_has_loaded_costs_no_words() {
     let mut rng = Rng(1);
     let tile: Vec<[u32; 32]> = (0..32).map(|_| noise(&mut rng)).collect();
-    let mut rows: Vec<_> = (0..32).map(|y| row(y % WARPS, 0, tile[y])).collect();
+    let mut rows: Vec<_> = tile.iter().enumerate().map(|(y, line)| row(y % WARPS, 0, *line)).collect();
     let loads = encode(&rows);
     assert_eq!(bytes(&loads), 32 * 129);
     for warp in 0..WARPS {
-        for y in 0..32 {
-            rows.push(row(warp, 1, tile[y]));
-            rows.push(row(warp, 2, [tile[warp][y]; 32]));
+        for (line, word) in tile.iter().zip(tile[warp]) {
+            rows.push(row(warp, 1, *line));
+            rows.push(row(warp, 2, [word; 32]));
         }
     }
     let shared = encode(&rows);
     check(&rows, &shared);
-    assert!(bytes(&shared) < bytes(&loads) + 2 * rows.len() + 1000, "{} bytes", bytes(&shared));
+    assert!(bytes(&shared) < bytes(&loads) + 800, "{} bytes", bytes(&shared));
     assert_eq!(shared.iter().map(|s| s.words.len()).sum::<usize>(), 1024);
     // Columns go across the runs of four warps: a lattice, eight lines long.
     let mut columns = rows.clone();
-    for x in 0..32 {
-        let column: [u32; 32] = std::array::from_fn(|l| tile[(l * 4) % 32 + l / 8][x]);
-        columns.push(row(0, 1, column));
-    }
+    columns.extend((0..32).map(|x| row(0, 1, std::array::from_fn(|l| tile[(l * 4) % 32 + l / 8][x]))));
     let transposed = encode(&columns);
     check(&columns, &transposed);
     assert_eq!(transposed.iter().map(|s| s.words.len()).sum::<usize>(), 1024);

@@ -9,13 +9,15 @@ const LOG_ENTRIES: u32 = 15;
 #[derive(Clone, Debug)]
 pub struct WordDict {
     /// Epoch in the upper half, position in the lower.
-    entries: Box<[u64]>,
+    entries: Box<[u64; 1 << LOG_ENTRIES]>,
     epoch: u32,
 }
 
 impl Default for WordDict {
     fn default() -> Self {
-        WordDict { entries: vec![0; 1 << LOG_ENTRIES].into_boxed_slice(), epoch: 1 }
+        let entries = vec![0; 1 << LOG_ENTRIES].into_boxed_slice();
+        let Ok(entries) = entries.try_into() else { unreachable!("the slice has the array's length") };
+        WordDict { entries, epoch: 1 }
     }
 }
 

@@ -269,6 +269,15 @@ impl ValueEncoder {
     }
 
     fn add_lanes<T: HoldsStreams>(&mut self, streams: &mut T, warp: usize, row: &[u32; 32], mut lanes: u32) {
+        if lanes == u32::MAX {
+            let words = &mut streams.streams_mut().words;
+            let first = pool::position(warp as u32, words.len() as u32);
+            words.extend_from_slice(row);
+            for (word, position) in row.iter().zip(first..) {
+                self.dict.insert(*word, position);
+            }
+            return;
+        }
         while lanes != 0 {
             self.add(streams, warp, row[lanes.trailing_zeros() as usize]);
             lanes &= lanes - 1;

@@ -145,12 +145,12 @@ impl TraceWriter {
         let Some((_, plan)) = self.kernels.get(launch.kernel as usize) else {
             return Err(TraceError::refused(format!("launch of unknown kernel {}", launch.kernel)));
         };
-        let (plan, geometry) = (plan.clone(), launch.geometry);
-        debug_assert!(geometry.warps_per_block() <= MAX_WARPS_PER_BLOCK);
+        let plan = plan.clone();
+        debug_assert!(launch.geometry.warps_per_block() <= MAX_WARPS_PER_BLOCK);
         let number = self.launches;
         self.record(format::LAUNCH, &launch)?;
         self.launches += 1;
-        Ok(LaunchWriter { writer: self, number, plan, geometry, blocks: geometry.blocks() })
+        Ok(LaunchWriter { writer: self, number, plan, record: launch })
     }
 
     fn record<T: Serialize + ?Sized>(&mut self, tag: Tag, value: &T) -> Result<(), TraceError> {
@@ -199,15 +199,20 @@ pub struct LaunchWriter<'w> {
     writer: &'w TraceWriter,
     number: u32,
     plan: Arc<KernelPlan>,
-    geometry: crate::semantics::Geometry,
-    blocks: u64,
+    record: LaunchRecord,
 }
 
 impl LaunchWriter<'_> {
     /// A recorder for one thread's blocks of this launch.
     #[must_use]
     pub fn recorder(&self) -> BlockRecorder {
-        BlockRecorder::new(self.number, self.plan.clone(), self.geometry)
+        BlockRecorder::new(self.number, self.plan.clone(), self.record.geometry)
+    }
+
+    /// The launch as it was stored.
+    #[must_use]
+    pub fn record(&self) -> &LaunchRecord {
+        &self.record
     }
 
     /// Number of the launch within the trace.
@@ -236,7 +241,7 @@ impl LaunchWriter<'_> {
 
     fn hand_over(&self, recorder: &mut BlockRecorder, last: bool) -> Result<(), TraceError> {
         let (block, part) = (recorder.part.block, recorder.part.part);
-        if recorder.part.launch != self.number || block >= self.blocks {
+        if recorder.part.launch != self.number || block >= self.record.geometry.blocks() {
             return Err(TraceError::refused(format!("block {block} is not of launch {}", self.number)));
         }
         self.writer.progress.wait_for_turn(block, part)?;
@@ -250,6 +255,7 @@ impl LaunchWriter<'_> {
     /// When the recording has failed. Blocks that were never submitted fail the next call or
     /// [`TraceWriter::finish`].
     pub fn finish(self) -> Result<(), TraceError> {
-        self.writer.send(Message::EndLaunch { launch: self.number, blocks: self.blocks })
+        let blocks = self.record.geometry.blocks();
+        self.writer.send(Message::EndLaunch { launch: self.number, blocks })
     }
 }

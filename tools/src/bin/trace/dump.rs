@@ -1,0 +1,90 @@
+//! `trace dump`: a listing of what one warp executed.
+
+use super::{Failure, summary};
+use std::io::Write;
+use trace_format::isa::{Pred, Reg, Unit};
+use trace_format::reader::{Step, Trace, WarpCursor};
+
+/// Lists up to `limit` instructions of a warp after the first `skip`.
+pub fn run(
+    trace: &Trace,
+    (launch, block, warp): (u32, u64, u32),
+    skip: u64,
+    limit: u64,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    if !trace.header().values {
+        return paths(trace, (launch, block, warp), limit, out);
+    }
+    let mut cursor = trace.warp_cursor(launch, block, warp)?;
+    let kernel = trace.kernel_of(launch);
+    let geometry = trace.launches()[launch as usize].geometry;
+    let [x, y, z] = geometry.block_index(block);
+    writeln!(
+        out,
+        "{}: launch {launch} of {}, block {block} ({x}, {y}, {z}), warp {warp}",
+        trace.path().display(),
+        kernel.name
+    )?;
+    writeln!(out, "{:>8}  {:<7} {:<10} {:<52} results", "step", "PC", "active", "instruction")?;
+    let mut listed = 0;
+    while listed < limit {
+        let number = cursor.steps();
+        let Some(step) = cursor.step()? else {
+            writeln!(out, "end of the warp after {number} instructions")?;
+            return Ok(());
+        };
+        if number >= skip {
+            let inst = &kernel.insts[step.pc.index()];
+            let text = inst.to_string();
+            let results = results(&cursor, trace, launch, step);
+            writeln!(
+                out,
+                "{number:>8}  {:<7} {:#010x} {text:<52} {results}",
+                step.pc.to_string(),
+                step.active
+            )?;
+            listed += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Addresses, destination registers and predicates of the last step.
+fn results(cursor: &WarpCursor, trace: &Trace, launch: u32, step: Step) -> String {
+    let inst = &trace.kernel_of(launch).insts[step.pc.index()];
+    if step.exec == 0 {
+        return "no lane".into();
+    }
+    let mut parts = Vec::new();
+    if step.exec != step.active {
+        parts.push(format!("lanes {:#010x}", step.exec));
+    }
+    parts.extend(cursor.mem().map(summary::access));
+    let float = matches!(inst.op.unit(), Unit::Fp32);
+    for Reg(n) in inst.dst_regs() {
+        let row = cursor.warp().row(u16::from(n));
+        parts.push(format!("R{n}={}", summary::row(row, step.exec, float)));
+    }
+    for Pred(n) in inst.dst_preds() {
+        parts.push(format!("P{n}={:#010x}", cursor.warp().pred(n)));
+    }
+    parts.join(", ")
+}
+
+/// The basic blocks that a warp entered, of a trace without values.
+fn paths(
+    trace: &Trace,
+    (launch, block, warp): (u32, u64, u32),
+    limit: u64,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let mut cursor = trace.path_cursor(launch, block, warp)?;
+    let mut listed = 0;
+    while listed < limit {
+        let Some(step) = cursor.step()? else { break };
+        writeln!(out, "{} to {}  {:#010x}", step.first, step.end, step.active)?;
+        listed += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! `trace info`: header, kernels, launches, and where the bytes are.
+//!
+//! JSON keys: `file_bytes`, `tool`, `values`, `complete`, `warp_instructions`, `thread_instructions`,
+//! `bytes_per_warp_instruction`, `frames`, `kernels` (a list: `name`, `instructions`, `registers_per_thread`,
+//! `static_shared_bytes`, `local_bytes_per_thread`), `launches` (a list: `kernel`, `grid`, `block`,
+//! `dynamic_shared_bytes`, `blocks_recorded`, `warp_instructions`, `thread_instructions`) and `sections` (an
+//! object: `stored_bytes`, `raw_bytes` by section; the stored ones sum to `file_bytes`).
+
+use super::Failure;
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use std::io::Write;
+use trace_format::container::format;
+use trace_format::container::frame::{SECTIONS, section_bytes};
+use trace_format::reader::Trace;
+
+#[derive(Serialize)]
+struct Info {
+    file_bytes: u64,
+    tool: String,
+    values: bool,
+    complete: bool,
+    warp_instructions: u64,
+    thread_instructions: u64,
+    bytes_per_warp_instruction: f64,
+    frames: usize,
+    kernels: Vec<KernelInfo>,
+    launches: Vec<LaunchInfo>,
+    sections: serde_json::Map<String, serde_json::Value>,
+}
+
+#[derive(Serialize)]
+struct KernelInfo {
+    name: String,
+    instructions: usize,
+    registers_per_thread: u16,
+    static_shared_bytes: u32,
+    local_bytes_per_thread: u32,
+}
+
+#[derive(Serialize)]
+struct LaunchInfo {
+    kernel: u32,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared_bytes: u32,
+    blocks_recorded: u64,
+    warp_instructions: u64,
+    thread_instructions: u64,
+}
+
+/// Bytes of one kind of data.
+struct Section {
+    name: &'static str,
+    stored: u64,
+    raw: Option<u64>,
+}
+
+/// Prints the facts of a trace.
+pub fn run(trace: &Trace, json: bool, out: &mut impl Write) -> Result<(), Failure> {
+    let sections = sections(trace);
+    let info = gather(trace, &sections);
+    if json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&info)?)?;
+        return Ok(());
+    }
+    writeln!(out, "{}: {}, {}", trace.path().display(), bytes(info.file_bytes), info.tool)?;
+    let answers = if info.values { "every register value and address" } else { "paths only" };
+    writeln!(out, "answers for {answers}; {}", trace.incomplete().unwrap_or("complete"))?;
+    writeln!(
+        out,
+        "{} warp instructions, {} thread instructions, {:.3} bytes per warp instruction\n",
+        info.warp_instructions, info.thread_instructions, info.bytes_per_warp_instruction
+    )?;
+    writeln!(out, "{}\n", kernel_table(&info))?;
+    writeln!(out, "{}\n", launch_table(&info))?;
+    writeln!(out, "{}", section_table(&sections, &info))?;
+    Ok(())
+}
+
+fn gather(trace: &Trace, sections: &[Section]) -> Info {
+    let sum = |f: fn(&trace_format::reader::Launch) -> u64| trace.launches().iter().map(f).sum::<u64>();
+    let warp_instructions = sum(trace_format::reader::Launch::warp_instructions);
+    let kernels = (0..trace.kernel_count()).map(|k| {
+        let k = trace.kernel(k as u32);
+        KernelInfo {
+            name: k.name.clone(),
+            instructions: k.insts.len(),
+            registers_per_thread: k.regs_per_thread,
+            static_shared_bytes: k.static_shared_bytes,
+            local_bytes_per_thread: k.local_bytes,
+        }
+    });
+    let launches = trace.launches().iter().map(|l| LaunchInfo {
+        kernel: l.kernel,
+        grid: l.geometry.grid,
+        block: l.geometry.block,
+        dynamic_shared_bytes: l.dynamic_shared_bytes,
+        blocks_recorded: l.blocks_recorded(),
+        warp_instructions: l.warp_instructions(),
+        thread_instructions: l.thread_instructions(),
+    });
+    Info {
+        file_bytes: trace.file_bytes(),
+        tool: trace.header().tool.clone(),
+        values: trace.header().values,
+        complete: trace.incomplete().is_none(),
+        warp_instructions,
+        thread_instructions: sum(trace_format::reader::Launch::thread_instructions),
+        bytes_per_warp_instruction: trace.file_bytes() as f64 / warp_instructions.max(1) as f64,
+        frames: trace.frames().len(),
+        kernels: kernels.collect(),
+        launches: launches.collect(),
+        sections: sections
+            .iter()
+            .map(|s| (s.name.into(), serde_json::json!({ "stored_bytes": s.stored, "raw_bytes": s.raw })))
+            .collect(),
+    }
+}
+
+/// Where the bytes of the file are; the last section is what no other accounts for.
+fn sections(trace: &Trace) -> Vec<Section> {
+    let of_tag = |tag| trace.records().iter().filter(|r| r.0 == tag).map(|r| r.2).sum();
+    let mut frame_sections = [(0u64, 0u64); SECTIONS];
+    for frame in 0..trace.frames().len() {
+        // A damaged frame's sizes count as framing; `trace verify` names it.
+        let table = trace.frame_payload(frame).ok().and_then(section_bytes).unwrap_or_default();
+        for (sum, (stored, raw)) in frame_sections.iter_mut().zip(table) {
+            sum.0 += u64::from(stored);
+            sum.1 += u64::from(raw);
+        }
+    }
+    let words = frame_sections[3..].iter().fold((0, 0), |sum, s| (sum.0 + s.0, sum.1 + s.1));
+    let framed = |name, (stored, raw): (u64, u64)| Section { name, stored, raw: Some(raw) };
+    let mut sections = vec![
+        Section { name: "header", stored: of_tag(format::META), raw: None },
+        Section { name: "kernels", stored: of_tag(format::KERNEL), raw: None },
+        Section { name: "launches", stored: of_tag(format::LAUNCH), raw: None },
+        framed("frame directories", frame_sections[0]),
+        framed("paths", frame_sections[1]),
+        framed("value tokens", frame_sections[2]),
+        framed("loaded words", words),
+    ];
+    let known: u64 = sections.iter().map(|s| s.stored).sum();
+    let rest = trace.file_bytes().saturating_sub(known);
+    sections.push(Section { name: "index and framing", stored: rest, raw: None });
+    sections
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table
+}
+
+fn align_right(table: &mut Table, from: usize) {
+    table.column_iter_mut().skip(from).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+}
+
+fn kernel_table(info: &Info) -> Table {
+    let mut t = table(&["", "kernel", "instructions", "registers", "shared bytes", "local bytes"]);
+    for (i, k) in info.kernels.iter().enumerate() {
+        t.add_row([
+            i.to_string(),
+            k.name.clone(),
+            k.instructions.to_string(),
+            k.registers_per_thread.to_string(),
+            k.static_shared_bytes.to_string(),
+            k.local_bytes_per_thread.to_string(),
+        ]);
+    }
+    align_right(&mut t, 2);
+    t
+}
+
+fn launch_table(info: &Info) -> Table {
+    let mut t = table(&[
+        "",
+        "launch of",
+        "grid",
+        "block",
+        "dynamic shared",
+        "blocks",
+        "warp instructions",
+        "lanes active",
+    ]);
+    for (i, l) in info.launches.iter().enumerate() {
+        let name = info.kernels.get(l.kernel as usize).map_or("?", |k| &k.name);
+        let lanes = l.thread_instructions as f64 / l.warp_instructions.max(1) as f64;
+        t.add_row([
+            i.to_string(),
+            name.to_string(),
+            l.grid.map(|n| n.to_string()).join("×"),
+            l.block.map(|n| n.to_string()).join("×"),
+            l.dynamic_shared_bytes.to_string(),
+            l.blocks_recorded.to_string(),
+            l.warp_instructions.to_string(),
+            format!("{lanes:.1}"),
+        ]);
+    }
+    align_right(&mut t, 4);
+    t
+}
+
+fn section_table(sections: &[Section], info: &Info) -> Table {
+    let mut t = table(&["section", "stored", "before packing", "share", "per warp instruction"]);
+    for s in sections {
+        t.add_row([
+            s.name.to_string(),
+            bytes(s.stored),
+            s.raw.map(bytes).unwrap_or_default(),
+            format!("{:.1} %", 100.0 * s.stored as f64 / info.file_bytes.max(1) as f64),
+            format!("{:.4}", s.stored as f64 / info.warp_instructions.max(1) as f64),
+        ]);
+    }
+    align_right(&mut t, 1);
+    t
+}
+
+fn bytes(n: u64) -> String {
+    match n {
+        0..10_000 => format!("{n} B"),
+        10_000..10_000_000 => format!("{:.1} KiB", n as f64 / 1024.0),
+        10_000_000..10_000_000_000 => format!("{:.1} MiB", n as f64 / 1_048_576.0),
+        _ => format!("{:.2} GiB", n as f64 / 1_073_741_824.0),
+    }
+}

@@ -1,0 +1,143 @@
+//! `trace`: what is in a trace, whether it is sound, and what one warp did.
+//!
+//! The three commands are [`info`], [`verify`] and [`dump`]; all of them only read. Bad input ends with exit
+//! code 1 and one message on the standard error.
+
+mod dump;
+mod info;
+mod summary;
+mod verify;
+
+use clap::{Parser, Subcommand};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use trace_format::container::TraceError;
+use trace_format::reader::Trace;
+
+#[derive(Parser)]
+#[command(
+    name = "trace",
+    version,
+    about = "Looks into Warplab traces",
+    after_help = "Examples:\n  trace info app.wtrace\n  trace verify app.wtrace --json\n  trace dump app.wtrace --block 3 --warp 1 --limit 40"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Shows geometry, kernels, sizes by section and bytes per warp instruction
+    #[command(
+        after_help = "Examples:\n  trace info app.wtrace\n  trace info app.wtrace --json | jq .bytes_per_warp_instruction"
+    )]
+    Info {
+        /// Trace file
+        trace: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Checks everything: structure, hashes, and every warp's regenerated values against its checksum
+    #[command(
+        after_help = "Examples:\n  trace verify app.wtrace\n  trace verify app.wtrace --threads 2 --json\n\nExit code 0 means sound, 1 anything else."
+    )]
+    Verify {
+        /// Trace file
+        trace: PathBuf,
+        /// Threads that regenerate warps [default: one per processor]
+        #[arg(long)]
+        threads: Option<usize>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Lists what one warp executed, with results and addresses
+    #[command(
+        after_help = "Examples:\n  trace dump app.wtrace --block 0 --warp 0\n  trace dump app.wtrace --launch 2 --block 5 --warp 3 --skip 1000 --limit 50"
+    )]
+    Dump {
+        /// Trace file
+        trace: PathBuf,
+        /// Launch, counted from 0
+        #[arg(long, default_value_t = 0)]
+        launch: u32,
+        /// Thread block, linear index (x fastest)
+        #[arg(long, default_value_t = 0)]
+        block: u64,
+        /// Warp within the block
+        #[arg(long, default_value_t = 0)]
+        warp: u32,
+        /// Instructions to pass over first
+        #[arg(long, default_value_t = 0)]
+        skip: u64,
+        /// Instructions to list at most
+        #[arg(long)]
+        limit: Option<u64>,
+    },
+}
+
+/// Why a command ends early.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let failed = error.use_stderr();
+            let _ = error.print();
+            return ExitCode::from(u8::from(failed));
+        }
+    };
+    match run(cli.command) {
+        Ok(code) => code,
+        // Whoever reads the output has seen enough.
+        Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let code = match command {
+        Command::Info { trace, json } => {
+            let trace = open(&trace)?;
+            info::run(&trace, json, &mut out)?;
+            ExitCode::SUCCESS
+        }
+        Command::Verify { trace, threads, json } => {
+            let default = || std::thread::available_parallelism().map_or(1, usize::from);
+            let sound = verify::run(&trace, threads.unwrap_or_else(default), json, &mut out)?;
+            if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Command::Dump { trace, launch, block, warp, skip, limit } => {
+            let trace = open(&trace)?;
+            dump::run(&trace, (launch, block, warp), skip, limit.unwrap_or(u64::MAX), &mut out)?;
+            ExitCode::SUCCESS
+        }
+    };
+    out.flush()?;
+    Ok(code)
+}
+
+/// Opens a trace and says so when it is not whole.
+fn open(path: &std::path::Path) -> Result<Trace, TraceError> {
+    let trace = Trace::open(path)?;
+    if let Some(why) = trace.incomplete() {
+        eprintln!("warning: {}: {why}", path.display());
+    }
+    Ok(trace)
+}

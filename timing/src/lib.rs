@@ -5,6 +5,7 @@
 //! each instruction happens. It leaves recording to the emulator and charts to the report crate.
 
 pub mod analysis;
+pub mod cli;
 pub mod config;
 pub mod engine;
 pub mod error;

@@ -1,0 +1,40 @@
+//! `timing list`: what there is to choose from, each with its paper.
+
+use super::{CliError, output};
+use crate::config::{builtin, load_text};
+use crate::stats::EnergyTable;
+use crate::studies;
+use crate::techniques::AnyTechnique;
+use comfy_table::{ContentArrangement, Table, presets};
+
+pub fn run() -> Result<(), CliError> {
+    let techniques =
+        AnyTechnique::ALL.iter().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
+    let studies =
+        studies::registry().iter().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
+    let mut gpus = Vec::new();
+    for gpu in builtin::GPUS {
+        let config = load_text(gpu.text, gpu.path, None, &[])?.config;
+        gpus.push(vec![gpu.name.to_owned(), config.description, gpu.path.to_owned()]);
+    }
+    let mut tables = Vec::new();
+    for table in builtin::ENERGY_TABLES {
+        let parsed = EnergyTable::load(table.name).map_err(CliError)?;
+        tables.push(vec![table.name.to_owned(), parsed.description, table.path.to_owned()]);
+    }
+    let text = [
+        section("Techniques (--tech a,b; they act in this order)", "paper", techniques),
+        section("Studies (timing study NAME)", "paper", studies),
+        section("Configurations (--config NAME or FILE.toml)", "file", gpus),
+        section("Energy tables (--set energy=NAME or FILE.toml)", "file", tables),
+    ];
+    output::print(&text.join("\n"))
+}
+
+fn section(title: &str, last: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["name", "what", last]);
+    table.add_rows(rows);
+    format!("{title}\n{table}\n")
+}

@@ -1,0 +1,71 @@
+//! The command line of `timing`: arguments, progress, tables and files. Nothing here knows how a cycle works.
+//!
+//! Errors go to stderr with exit code 1, whether in the arguments or in the work.
+
+mod config;
+mod list;
+mod output;
+mod progress;
+mod replay;
+mod study;
+
+use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// What a command fails with: text for the user.
+#[derive(Debug)]
+pub struct CliError(String);
+
+impl<E: std::fmt::Display> From<E> for CliError {
+    fn from(error: E) -> CliError {
+        CliError(error.to_string())
+    }
+}
+
+/// Replays recorded CUDA kernels on GPU models.
+#[derive(Debug, Parser)]
+#[command(name = "timing", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Replays traces on a GPU model, on the plain machine and with techniques.
+    Replay(replay::Arguments),
+    /// Runs a limit study over traces; needs no GPU model.
+    Study(study::Arguments),
+    /// Lists techniques, studies, configurations and energy tables.
+    List,
+    /// Shows configurations.
+    #[command(subcommand)]
+    Config(config::Command),
+}
+
+/// Runs the command and says how it went.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let parsed = match Arguments::try_parse_from(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let asked = !error.use_stderr();
+            // Nobody is left to tell when the message itself cannot be printed.
+            drop(error.print());
+            return if asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+    };
+    let outcome = match &parsed.command {
+        Command::Replay(arguments) => replay::run(arguments),
+        Command::Study(arguments) => study::run(arguments),
+        Command::List => list::run(),
+        Command::Config(command) => config::run(command),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(CliError(message)) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

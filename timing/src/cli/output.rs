@@ -1,0 +1,50 @@
+//! Printing and writing files: a closed pipe is no error, and a file is either whole or not there.
+
+use super::CliError;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// Prints to stdout; whoever reads may stop reading.
+pub fn print(text: &str) -> Result<(), CliError> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("cannot write to stdout: {error}").into()),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file under a temporary name and renames it; `-` means stdout.
+pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+    if path.as_os_str() == "-" {
+        return print(text);
+    }
+    let fail = |error: std::io::Error| CliError(format!("cannot write {}: {error}", path.display()));
+    let name = path.file_name().ok_or_else(|| CliError(format!("{} names no file", path.display())))?;
+    let mut temporary = name.to_owned();
+    temporary.push(format!(".part-{}", std::process::id()));
+    let temporary = path.with_file_name(temporary);
+    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: the error that counts is the first one.
+        drop(std::fs::remove_file(&temporary));
+    }
+    written.map_err(fail)
+}
+
+/// Opens a trace, naming the file in what goes wrong.
+pub fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
+    let trace = trace_format::reader::Trace::open(path)?;
+    if let Some(why) = trace.incomplete() {
+        eprintln!("warning: {}: {why}; only what was recorded is used", path.display());
+    }
+    Ok(trace)
+}
+
+/// Short name of a trace for tables: its file name without the extension.
+pub fn label(path: &Path) -> String {
+    path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Threads to use by default.
+pub fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}

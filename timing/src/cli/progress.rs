@@ -1,0 +1,54 @@
+//! A progress bar on stderr for work that takes longer than two seconds, on terminals only.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Work shorter than this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A bar that appears when the work turns out to be long.
+pub struct LateBar {
+    started: Instant,
+    label: String,
+    bar: OnceLock<ProgressBar>,
+    terminal: bool,
+}
+
+impl LateBar {
+    /// A bar that counts to `length`.
+    pub fn new(label: impl Into<String>) -> LateBar {
+        LateBar {
+            started: Instant::now(),
+            label: label.into(),
+            bar: OnceLock::new(),
+            terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// Shows how far the work has come.
+    pub fn update(&self, done: u64, of: u64, detail: &str) {
+        if !self.terminal || (self.bar.get().is_none() && self.started.elapsed() < PATIENCE) {
+            return;
+        }
+        let bar = self.bar.get_or_init(|| {
+            let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr_with_hz(5));
+            let style = ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}% {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_prefix(self.label.clone());
+            bar
+        });
+        bar.set_length(of);
+        bar.set_position(done);
+        bar.set_message(detail.to_owned());
+    }
+}
+
+impl Drop for LateBar {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `timing replay`: runs traces on a GPU model, and shows a technique beside the plain machine.
+
+use super::progress::LateBar;
+use super::{CliError, output};
+use crate::config::load;
+use crate::engine::Progress;
+use crate::replay::{Replay, ReplayOptions, replay};
+use crate::stats::{EnergyTable, Stall, Stats};
+use crate::techniques::{AnyTechnique, select};
+use clap::Args;
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use trace_format::reader::Trace;
+
+/// Arguments of `timing replay`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  timing replay matmul.wtrace\n  \
+    timing replay matmul.wtrace --config gtx480 --tech bow,corf --json result.json\n  \
+    timing replay *.wtrace --set scheduler.policy=lrr --set technique.bow.window=2 --threads 2\n\n\
+    JSON: totals over all traces at the top level (cycles, warp_instructions, thread_instructions, ipc, rf_reads, \
+    rf_writes, rf_bank_conflict_cycles, stalls, energy_pj, …), the same per trace under `traces` and per launch \
+    under `launches`; with --tech, the plain machine under `baseline` and the quotients under `ratio`.")]
+pub struct Arguments {
+    /// Traces to replay.
+    #[arg(required = true)]
+    traces: Vec<PathBuf>,
+    /// A built-in configuration, or a file ending in .toml.
+    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
+    config: String,
+    /// Techniques to switch on, separated by commas; `timing list` shows all.
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    tech: Vec<String>,
+    /// Overrides one value of the configuration; may be repeated.
+    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
+    set: Vec<String>,
+    /// Threads; the result does not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Stops with an error when a kernel takes longer.
+    #[arg(long, value_name = "CYCLES")]
+    max_cycles: Option<u64>,
+    /// Compares each warp's values with their recorded checksum while replaying.
+    #[arg(long)]
+    checked: bool,
+    /// Writes the result as JSON; `-` for stdout.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Writes one row per trace and machine as CSV; `-` for stdout.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+}
+
+/// One trace on the plain machine and, if asked for, with techniques.
+struct Outcome {
+    label: String,
+    path: String,
+    plain: Replay,
+    technique: Option<Replay>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+    let loaded = load(&arguments.config, &arguments.set)?;
+    let config = &loaded.config;
+    let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
+    let techniques = select(&arguments.tech, config)?;
+    let threads = arguments.threads.map_or_else(output::default_threads, usize::from);
+    let mut outcomes = Vec::new();
+    for path in &arguments.traces {
+        let trace = output::open_trace(path)?;
+        let label = output::label(path);
+        let run = |techniques: &[AnyTechnique], what: &str| -> Result<Replay, CliError> {
+            run_one(&trace, arguments, config, techniques, threads, format!("{label} {what}"))
+                .map_err(|CliError(why)| CliError(format!("{}: {why}", path.display())))
+        };
+        let plain = run(&[], "plain")?;
+        let technique =
+            if techniques.is_empty() { None } else { Some(run(&techniques, &arguments.tech.join(","))?) };
+        outcomes.push(Outcome { label: label.clone(), path: path.display().to_string(), plain, technique });
+    }
+    let word = arguments.tech.join(",");
+    let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if !is_stdout(&arguments.json) && !is_stdout(&arguments.csv) {
+        for outcome in &outcomes {
+            output::print(&table(outcome, &config.name, &word, &energy))?;
+        }
+    }
+    if let Some(path) = &arguments.json {
+        let value = to_json(&outcomes, &config.name, &arguments.tech, &energy);
+        output::write_file(path, &format!("{value:#}\n"))?;
+    }
+    if let Some(path) = &arguments.csv {
+        output::write_file(path, &to_csv(&outcomes, &word)?)?;
+    }
+    Ok(())
+}
+
+fn run_one(
+    trace: &Trace,
+    arguments: &Arguments,
+    config: &crate::config::GpuConfig,
+    techniques: &[AnyTechnique],
+    threads: usize,
+    label: String,
+) -> Result<Replay, CliError> {
+    let bar = LateBar::new(label);
+    let progress = |launch: usize, launches: usize, p: Progress| {
+        let detail = format!("launch {} of {launches}, {} cycles", launch + 1, p.cycles);
+        bar.update(p.blocks_placed, p.blocks, &detail);
+    };
+    let options = ReplayOptions {
+        threads,
+        max_cycles: arguments.max_cycles,
+        checked: arguments.checked,
+        progress: &progress,
+    };
+    Ok(replay(trace, config, techniques, &options)?)
+}
+
+/// A row of the table: name, value, and how many digits it is shown with.
+type Metric = (String, f64, usize);
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+fn metrics(stats: &Stats, energy: &EnergyTable) -> Vec<Metric> {
+    let c = &stats.counters;
+    let per = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let mut rows: Vec<Metric> = vec![
+        ("cycles".into(), c.cycles as f64, 0),
+        ("warp instructions".into(), c.warp_instructions as f64, 0),
+        ("thread instructions".into(), c.thread_instructions as f64, 0),
+        ("IPC (warp instructions)".into(), c.ipc(), 3),
+        ("register file reads".into(), c.rf_reads as f64, 0),
+        ("register file writes".into(), c.rf_writes as f64, 0),
+        ("bank conflict cycles".into(), c.rf_bank_conflict_cycles as f64, 0),
+        (
+            "operand collection, mean cycles".into(),
+            per(c.operand_collection_cycles, c.collected_instructions),
+            2,
+        ),
+        ("L1 load hits %".into(), share(c.l1_hits, c.l1_accesses), 1),
+        ("L2 hits %".into(), share(c.l2_hits, c.l2_accesses), 1),
+        ("DRAM bytes".into(), c.dram_bytes as f64, 0),
+    ];
+    for (component, pj) in energy.apply(c) {
+        rows.push((format!("energy {} µJ", component.replace('_', " ")), pj / 1e6, 3));
+    }
+    for cause in Stall::ALL {
+        let slots = stats.stalls.get(*cause);
+        rows.push((
+            format!("slots {} %", cause.name().replace('_', " ")),
+            share(slots, stats.stalls.total()),
+            2,
+        ));
+    }
+    rows
+}
+
+/// Groups the digits of a number by thousands.
+fn number(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let (whole, fraction) = text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index) % 3 == 0 && grouped != "-" {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    fraction.map_or(grouped.clone(), |fraction| format!("{grouped}.{fraction}"))
+}
+
+fn table(outcome: &Outcome, config: &str, word: &str, energy: &EnergyTable) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let plain = metrics(&outcome.plain.total, energy);
+    let with = outcome.technique.as_ref().map(|replay| metrics(&replay.total, energy));
+    let mut header = vec![outcome.label.clone(), "plain".to_owned()];
+    if with.is_some() {
+        header.extend([word.to_owned(), "ratio".to_owned()]);
+    }
+    table.set_header(header);
+    let find = |rows: &[Metric], name: &str| rows.iter().find(|row| row.0 == name).map(|row| row.1);
+    let mut names: Vec<(String, usize)> = plain.iter().map(|row| (row.0.clone(), row.2)).collect();
+    for row in with.iter().flatten() {
+        if !names.iter().any(|(name, _)| *name == row.0) {
+            names.push((row.0.clone(), row.2));
+        }
+    }
+    for (name, digits) in names {
+        let a = find(&plain, &name).unwrap_or(0.0);
+        let mut cells = vec![name.clone(), number(a, digits)];
+        let b = with.as_ref().map(|with| find(with, &name).unwrap_or(0.0));
+        if a == 0.0 && b.is_none_or(|b| b == 0.0) {
+            continue;
+        }
+        if let Some(b) = b {
+            cells.push(number(b, digits));
+            cells.push(if a == 0.0 { "-".into() } else { format!("{:.3}", b / a) });
+        }
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!("{} on {config}\n{table}\n\n", outcome.path)
+}
+
+fn to_json(outcomes: &[Outcome], config: &str, techniques: &[String], energy: &EnergyTable) -> Value {
+    let mut plain = Stats::default();
+    let mut shown = Stats::default();
+    let mut traces = Vec::new();
+    for outcome in outcomes {
+        let replay = outcome.technique.as_ref().unwrap_or(&outcome.plain);
+        plain.merge(&outcome.plain.total);
+        shown.merge(&replay.total);
+        let mut value = replay.to_json(energy);
+        value["trace"] = json!(outcome.path);
+        if outcome.technique.is_some() {
+            value["baseline"] = outcome.plain.to_json(energy);
+            value["ratio"] = ratios(&replay.total, &outcome.plain.total);
+        }
+        traces.push(value);
+    }
+    let mut value = shown.to_json(energy);
+    value["schema"] = json!("warplab-replay/1");
+    value["config"] = json!(config);
+    value["techniques"] = json!(techniques);
+    value["energy_table"] = json!(energy.name);
+    if !techniques.is_empty() {
+        value["baseline"] = plain.to_json(energy);
+        value["ratio"] = ratios(&shown, &plain);
+    }
+    value["traces"] = Value::Array(traces);
+    value
+}
+
+/// Quotients of the technique's figures to the plain machine's; null where the latter are 0.
+fn ratios(with: &Stats, plain: &Stats) -> Value {
+    let of = |a: f64, b: f64| if b == 0.0 { Value::Null } else { json!(a / b) };
+    let (a, b) = (&with.counters, &plain.counters);
+    json!({
+        "cycles": of(a.cycles as f64, b.cycles as f64),
+        "ipc": of(a.ipc(), b.ipc()),
+        "rf_reads": of(a.rf_reads as f64, b.rf_reads as f64),
+        "rf_writes": of(a.rf_writes as f64, b.rf_writes as f64),
+        "rf_bank_conflict_cycles": of(a.rf_bank_conflict_cycles as f64, b.rf_bank_conflict_cycles as f64),
+    })
+}
+
+fn to_csv(outcomes: &[Outcome], word: &str) -> Result<String, CliError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let header = ["trace".to_owned(), "techniques".to_owned()];
+    writer.write_record(header.iter().cloned().chain(Stats::csv_header()))?;
+    for outcome in outcomes {
+        let mut row = |techniques: &str, replay: &Replay| {
+            let start = [outcome.path.clone(), techniques.to_owned()];
+            writer.write_record(start.into_iter().chain(replay.total.csv_row()))
+        };
+        row("", &outcome.plain)?;
+        if let Some(technique) = &outcome.technique {
+            row(word, technique)?;
+        }
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}

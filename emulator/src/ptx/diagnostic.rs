@@ -9,6 +9,12 @@ use std::sync::Arc;
 
 use super::source::{LineCol, SourceFile, Span};
 
+/// Longest line, in bytes, that a graphical report quotes.
+const MAX_SHOWN_BYTES: usize = 2000;
+
+/// Most lines that a graphical report quotes for one place.
+const MAX_SHOWN_LINES: u32 = 50;
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
@@ -72,6 +78,9 @@ impl Diagnostic {
     /// The graphical report for a terminal, with the source lines shown; `color` switches ANSI colours.
     #[must_use]
     pub fn render(&self, source: &Arc<SourceFile>, color: bool) -> String {
+        if !self.is_showable(source) {
+            return self.render_excerpt(source);
+        }
         let theme =
             if color { miette::GraphicalTheme::unicode() } else { miette::GraphicalTheme::unicode_nocolor() };
         let handler = miette::GraphicalReportHandler::new_themed(theme).with_links(false);
@@ -85,6 +94,9 @@ impl Diagnostic {
     /// The report in prose, for screen readers and logs that cannot show boxes.
     #[must_use]
     pub fn render_narrated(&self, source: &Arc<SourceFile>) -> String {
+        if !self.is_showable(source) {
+            return self.render_excerpt(source);
+        }
         let mut out = String::new();
         match miette::NarratableReportHandler::new()
             .render_report(&mut out, &Report { diagnostic: self, source })
@@ -92,6 +104,27 @@ impl Diagnostic {
             Ok(()) => out,
             Err(fmt::Error) => self.plain(source),
         }
+    }
+
+    /// Whether all lines that a report would quote are of a length that a person reads (and `miette` can
+    /// mark: it refuses columns from 65 536 on).
+    fn is_showable(&self, source: &SourceFile) -> bool {
+        let spans = std::iter::once(self.span).chain(self.labels.iter().map(|label| label.span));
+        spans.into_iter().all(|span| {
+            let first = source.line_col(span).line;
+            let last = source.line_col(Span::new(span.end, span.end)).line;
+            let few = last - first < MAX_SHOWN_LINES;
+            few && (first.saturating_sub(1)..=last + 1).all(|line| source.line(line).len() <= MAX_SHOWN_BYTES)
+        })
+    }
+
+    /// The plain line and a piece of the source around the place, for texts that no report can show whole.
+    fn render_excerpt(&self, source: &SourceFile) -> String {
+        let start = self.span.start as usize;
+        let before: String = source.text().get(..start).unwrap_or("").chars().rev().take(30).collect();
+        let before: String = before.chars().rev().collect();
+        let after: String = source.text().get(start..).unwrap_or("").chars().take(50).collect();
+        format!("{}\n  near {:?}\n", self.plain(source), before + &after)
     }
 
     /// One line: `file:line:col: error: message (help)`.

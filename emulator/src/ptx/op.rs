@@ -156,7 +156,7 @@ pub enum Op {
         compare: CompareOp,
     },
     /// `setp`: `p, (q) ← a, b, (c:pred)`; `c` is there when `compare.combine` is. For `.f16x2`/`.bf16x2`
-    /// `p` is the low half's result and `q` the high half's; otherwise `q` is the negated comparison,
+    /// `p` is the low half's result and `q` (which may be missing) the high half's; otherwise `q` is the negated comparison,
     /// combined likewise.
     Setp(CompareOp),
     /// `selp`: `d ← a, b, c:pred`.

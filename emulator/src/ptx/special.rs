@@ -26,14 +26,14 @@ macro_rules! special_registers {
     (
         axes { $($axes:ident = $axes_text:literal,)* }
         plain { $($plain:ident = $plain_text:literal: $bits:literal,)* }
-        numbered { $($numbered:ident = $numbered_text:literal < $count:literal: $numbered_bits:literal,)* }
+        numbered { $($numbered:ident = $numbered_text:literal n $suffix:literal < $count:literal: $numbered_bits:literal,)* }
     ) => {
         /// A special register, read-only, with its component or number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum SpecialRegister {
             $(#[doc = concat!("`%", $axes_text, ".{x,y,z}`, 32 bits")] $axes(Axis),)*
             $(#[doc = concat!("`%", $plain_text, "`, ", stringify!($bits), " bits")] $plain,)*
-            $(#[doc = concat!("`%", $numbered_text, "n`, ", stringify!($numbered_bits), " bits")] $numbered(u8),)*
+            $(#[doc = concat!("`%", $numbered_text, "n", $suffix, "`, ", stringify!($numbered_bits), " bits")] $numbered(u8),)*
         }
 
         impl SpecialRegister {
@@ -46,8 +46,11 @@ macro_rules! special_registers {
                     $(($plain_text, None) => return Some(Self::$plain),)*
                     _ => {}
                 }
-                $(if let Some(number) = name.strip_prefix($numbered_text).and_then(canonical_number) {
-                    return (axis.is_none() && number < $count).then_some(Self::$numbered(number));
+                $({
+                    let digits = name.strip_prefix($numbered_text).and_then(|rest| rest.strip_suffix($suffix));
+                    if let Some(number) = digits.and_then(canonical_number) {
+                        return (axis.is_none() && number < $count).then_some(Self::$numbered(number));
+                    }
                 })*
                 None
             }
@@ -74,7 +77,7 @@ macro_rules! special_registers {
                 match *self {
                     $(Self::$axes(axis) => write!(f, "%{}.{}", $axes_text, ["x", "y", "z"][axis.index()]),)*
                     $(Self::$plain => write!(f, "%{}", $plain_text),)*
-                    $(Self::$numbered(number) => write!(f, "%{}{number}", $numbered_text),)*
+                    $(Self::$numbered(number) => write!(f, "%{}{number}{}", $numbered_text, $suffix),)*
                 }
             }
         }
@@ -122,9 +125,10 @@ special_registers! {
         CurrentGraphExec = "current_graph_exec": 64,
     }
     numbered {
-        ReservedSmemOffset = "reserved_smem_offset_" < 2: 32,
-        Envreg = "envreg" < 32: 32,
-        Pm = "pm" < 8: 32,
+        ReservedSmemOffset = "reserved_smem_offset_" n "" < 2: 32,
+        Envreg = "envreg" n "" < 32: 32,
+        Pm = "pm" n "" < 8: 32,
+        Pm64 = "pm" n "_64" < 8: 64,
     }
 }
 

@@ -69,6 +69,12 @@ fn ieee(word: &str) -> Option<Rounding> {
         .filter(|mode| matches!(mode, Rounding::Rn | Rounding::Rz | Rounding::Rm | Rounding::Rp))
 }
 
+/// The rounding of a float type: `.f16` and `.bf16` have only `.rn`.
+fn rounding(d: &mut Decoder<'_, '_>, ty: T) -> Option<Rounding> {
+    let nearest_only = matches!(ty, T::F16 | T::F16x2 | T::Bf16 | T::Bf16x2);
+    d.take(|word| ieee(word).filter(|&mode| mode == Rounding::Rn || !nearest_only))
+}
+
 /// The narrow source type of a mixed-precision form (`.f32.f16`).
 fn narrow_type(d: &mut Decoder<'_, '_>, ty: T) -> Decode<Option<T>> {
     if ty != T::F32 {
@@ -78,15 +84,25 @@ fn narrow_type(d: &mut Decoder<'_, '_>, ty: T) -> Decode<Option<T>> {
     Ok(narrow)
 }
 
+/// Whether `.ftz` means something for a type.
+pub(super) fn has_ftz(ty: T) -> bool {
+    matches!(ty, T::F32 | T::F32x2 | T::F16 | T::F16x2)
+}
+
+/// Whether a float type can saturate to [0, 1].
+fn has_sat(ty: T) -> bool {
+    matches!(ty, T::F32 | T::F16 | T::F16x2)
+}
+
 pub(super) fn add(d: &mut Decoder<'_, '_>) -> Decode<AddOp> {
     let carry_in = matches!(d.opcode(), "addc" | "subc");
     let carry_out = d.flag("cc");
     let carries = carry_in || carry_out;
     let ty = d.ty(if carries { &[T::U32, T::S32, T::U64, T::S64] } else { ADD })?;
     let narrow = narrow_type(d, ty)?;
-    let rounding = if ty.is_float() { d.take(ieee) } else { None };
-    let ftz = ty.is_float() && d.flag("ftz");
-    let sat = (ty.is_float() || ty == T::S32) && !carries && d.flag("sat");
+    let rounding = if ty.is_float() { rounding(d, ty) } else { None };
+    let ftz = has_ftz(ty) && d.flag("ftz");
+    let sat = (has_sat(ty) || matches!(ty, T::S32 | T::S16x2 | T::U16x2)) && !carries && d.flag("sat");
     d.dst(ty)?;
     d.src(narrow.unwrap_or(ty))?;
     d.src(ty)?;
@@ -98,9 +114,9 @@ pub(super) fn mul(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let mut op = MulOp { ty, mode: None, rounding: None, ftz: false, sat: false };
     let mut result = ty;
     if ty.is_float() {
-        op.rounding = d.take(ieee);
-        op.ftz = d.flag("ftz");
-        op.sat = d.flag("sat");
+        op.rounding = rounding(d, ty);
+        op.ftz = has_ftz(ty) && d.flag("ftz");
+        op.sat = has_sat(ty) && d.flag("sat");
     } else {
         let mode = d.need("`.lo`, `.hi` or `.wide`", MulMode::from_keyword)?;
         op.mode = Some(mode);
@@ -143,14 +159,15 @@ pub(super) fn mad(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 
 /// `fma`, and `mad` of floats, which rounds to nearest where it does not say otherwise.
 pub(super) fn fma(d: &mut Decoder<'_, '_>) -> Decode<Op> {
-    let ty = d.ty(FLOAT)?;
+    let ty = d.ty(if d.opcode() == "mad" { &[T::F32, T::F64] } else { FLOAT })?;
     let narrow = narrow_type(d, ty)?;
-    let rounding = match d.take(ieee) {
+    let rounding = match rounding(d, ty) {
         Some(rounding) => rounding,
         None if d.opcode() == "mad" => Rounding::Rn,
         None => return Err(d.whole("lacks its rounding", "add `.rn`, `.rz`, `.rm` or `.rp`")),
     };
-    let (ftz, sat) = (d.flag("ftz"), d.flag("sat"));
+    let ftz = has_ftz(ty) && d.flag("ftz");
+    let sat = has_sat(ty) && d.flag("sat");
     let small = matches!(ty, T::F16 | T::F16x2 | T::Bf16 | T::Bf16x2);
     let relu = small && d.flag("relu");
     let oob = small && d.flag("oob");
@@ -177,7 +194,7 @@ pub(super) fn mul24(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 
 pub(super) fn mad24(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let high = high_half(d)?;
-    let sat = high && d.flag("sat");
+    let sat = high && d.next_type() == Some(T::S32) && d.flag("sat");
     let ty = d.uniform(&[T::U32, T::S32], 3)?;
     Ok(Op::Mad24 { ty, high, sat })
 }
@@ -213,7 +230,13 @@ pub(super) fn root(d: &mut Decoder<'_, '_>) -> Decode<MathOp> {
     if (inexact_only && accuracy != Accuracy::Approx) || (exact_only && accuracy == Accuracy::Approx) {
         return Err(d.whole("does not exist", "rsqrt is `.approx`, sqrt.f64 has a rounding"));
     }
-    let ftz = (ty == T::F32 || accuracy == Accuracy::Approx) && d.flag("ftz");
+    // `rcp.rn.ftz.f64` is accepted by NVIDIA's assembler, which ignores the `.ftz`.
+    let rcp = d.opcode() == "rcp";
+    let ftz = (rcp || ty == T::F32 || accuracy == Accuracy::Approx) && d.flag("ftz");
+    if rcp && ty == T::F64 && accuracy == Accuracy::Approx && !ftz {
+        return Err(d.whole("lacks `.ftz`", "the fast reciprocal of `.f64` flushes subnormals"));
+    }
+    let ftz = ftz && (ty == T::F32 || accuracy == Accuracy::Approx);
     d.dst(ty)?;
     d.src(ty)?;
     Ok(MathOp { ty, accuracy, ftz })
@@ -221,17 +244,17 @@ pub(super) fn root(d: &mut Decoder<'_, '_>) -> Decode<MathOp> {
 
 /// `abs`, `neg`.
 pub(super) fn sign(d: &mut Decoder<'_, '_>) -> Decode<Op> {
-    let ftz = d.flag("ftz");
+    let ftz = d.next_type().is_some_and(has_ftz) && d.flag("ftz");
     let ty = d.uniform(SIGNED_OR_FLOAT, 1)?;
     Ok(if d.opcode() == "abs" { Op::Abs { ty, ftz } } else { Op::Neg { ty, ftz } })
 }
 
 pub(super) fn min_max(d: &mut Decoder<'_, '_>) -> Decode<MinMaxOp> {
     let ty = d.ty(MIN_MAX)?;
-    let is_float = ty.is_float();
-    let ftz = is_float && d.flag("ftz");
-    let nan = is_float && d.flag("NaN");
-    let xorsign_abs = is_float && d.flag("xorsign");
+    let small_float = ty.is_float() && ty != T::F64;
+    let ftz = has_ftz(ty) && d.flag("ftz");
+    let nan = small_float && d.flag("NaN");
+    let xorsign_abs = small_float && d.flag("xorsign");
     if xorsign_abs {
         d.need_flag("abs")?;
     }
@@ -246,8 +269,14 @@ pub(super) fn min_max(d: &mut Decoder<'_, '_>) -> Decode<MinMaxOp> {
 /// `sin`, `cos`, `lg2`, `ex2`, `tanh`.
 pub(super) fn transcendental(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     d.need_flag("approx")?;
-    let ftz = d.flag("ftz");
     let opcode = d.opcode();
+    // `ex2` has `.ftz` for `.f32` at will, for `.bf16` always and for `.f16` never; `tanh` has none.
+    let next = d.next_type();
+    let bf16 = opcode == "ex2" && matches!(next, Some(T::Bf16 | T::Bf16x2));
+    let ftz = (bf16 || (opcode != "tanh" && next == Some(T::F32))) && d.flag("ftz");
+    if bf16 && !ftz {
+        return Err(d.whole("lacks `.ftz`", "ex2 of `.bf16` always flushes subnormals"));
+    }
     let small_too = matches!(opcode, "ex2" | "tanh");
     let ty = d.uniform(if small_too { SMALL_FLOAT } else { &[T::F32] }, 1)?;
     Ok(match opcode {
@@ -255,7 +284,6 @@ pub(super) fn transcendental(d: &mut Decoder<'_, '_>) -> Decode<Op> {
         "cos" => Op::Cos { ftz },
         "lg2" => Op::Lg2 { ftz },
         "ex2" => Op::Ex2 { ty, ftz },
-        _ if ftz => return Err(d.whole("does not exist", "tanh has no `.ftz`")),
         _ => Op::Tanh(ty),
     })
 }

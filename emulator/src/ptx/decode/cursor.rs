@@ -356,7 +356,7 @@ impl<'a, 'c> Decoder<'a, 'c> {
             ArgKind::Reg(reg) => (AddressBase::Reg(reg), 0),
             ArgKind::RegOffset(reg, offset) => (AddressBase::Reg(reg), offset),
             ArgKind::Var(id, offset) => (AddressBase::Var(id), offset),
-            ArgKind::Const(Const::Int { value, .. }) => (AddressBase::Absolute, value.cast_signed()),
+            ArgKind::Const(Const::Int { value, .. }) => (AddressBase::Absolute, value as i64),
             _ => {
                 return Err(
                     self.error(arg.span, "an address is a register, a variable or a number, plus an offset")

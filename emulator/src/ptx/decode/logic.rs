@@ -4,6 +4,7 @@ use super::super::op::Op;
 use super::super::op_data::CompareOp;
 use super::super::types::{BoolOp, Comparison, ScalarType as T, ShiftDirection, ShiftMode, TypeKind};
 use super::Decode;
+use super::arith::has_ftz;
 use super::cursor::Decoder;
 
 /// What `and` and its kin take; from the second on, what `cnot` takes.
@@ -12,21 +13,8 @@ const BITS: &[T] = &[T::B16, T::B32, T::B64];
 const B32_OR_64: &[T] = &[T::B32, T::B64];
 const INT32_OR_64: &[T] = &[T::U32, T::U64, T::S32, T::S64];
 const SHIFTED: &[T] = &[T::B16, T::B32, T::B64, T::U16, T::U32, T::U64, T::S16, T::S32, T::S64];
-const SELECTED: &[T] = &[
-    T::B16,
-    T::B32,
-    T::B64,
-    T::U16,
-    T::U32,
-    T::U64,
-    T::S16,
-    T::S32,
-    T::S64,
-    T::F16,
-    T::Bf16,
-    T::F32,
-    T::F64,
-];
+const SELECTED: &[T] =
+    &[T::B16, T::B32, T::B64, T::U16, T::U32, T::U64, T::S16, T::S32, T::S64, T::F32, T::F64];
 const COMPARED: &[T] = &[
     T::B16,
     T::B32,
@@ -117,11 +105,10 @@ pub(super) fn dot_product(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 }
 
 /// Comparison and combination of `set` and `setp`; the types follow.
-fn comparison(d: &mut Decoder<'_, '_>) -> Decode<(Comparison, Option<BoolOp>, bool)> {
+fn comparison(d: &mut Decoder<'_, '_>) -> Decode<(Comparison, Option<BoolOp>)> {
     let comparison = d.need("a comparison such as `.lt`", Comparison::from_keyword)?;
     let combine = d.take(BoolOp::from_keyword);
-    let ftz = d.flag("ftz");
-    Ok((comparison, combine, ftz))
+    Ok((comparison, combine))
 }
 
 /// Checks that a comparison exists for a type. The unsigned spellings become the ordinary ones.
@@ -158,23 +145,41 @@ fn compared(d: &mut Decoder<'_, '_>, ty: T, combine: bool) -> Decode<()> {
     Ok(())
 }
 
+/// Which results `set` has for which sources.
+fn set_exists(dst_ty: T, ty: T) -> bool {
+    match ty {
+        T::F16x2 | T::Bf16x2 => dst_ty == ty || matches!(dst_ty, T::U32 | T::S32),
+        T::F16 | T::Bf16 => !matches!(dst_ty, T::F16x2 | T::Bf16x2 | T::F32),
+        _ => matches!(dst_ty, T::U32 | T::S32 | T::F32 | T::F16 | T::Bf16),
+    }
+}
+
 pub(super) fn set(d: &mut Decoder<'_, '_>) -> Decode<Op> {
-    let (comparison, combine, ftz) = comparison(d)?;
+    let (comparison, combine) = comparison(d)?;
     let dst_ty = d.ty(SET_RESULT)?;
     let ty = d.ty(COMPARED)?;
     let comparison = checked(d, comparison, ty)?;
+    if !set_exists(dst_ty, ty) {
+        return Err(
+            d.whole(&format!("has no result of type `.{dst_ty}`"), "most have `.u32`, `.s32` or `.f32`")
+        );
+    }
+    let ftz = has_ftz(ty) && d.flag("ftz");
     d.dst(dst_ty)?;
     compared(d, ty, combine.is_some())?;
     Ok(Op::Set { dst_ty, compare: CompareOp { ty, comparison, combine, ftz } })
 }
 
 pub(super) fn setp(d: &mut Decoder<'_, '_>) -> Decode<Op> {
-    let (comparison, combine, ftz) = comparison(d)?;
+    let (comparison, combine) = comparison(d)?;
     let ty = d.ty(COMPARED)?;
     let comparison = checked(d, comparison, ty)?;
-    let dual = d.dst_dual(T::Pred)?;
-    if !dual && matches!(ty, T::F16x2 | T::Bf16x2) {
-        return Err(d.whole("compares two values", "write two destinations, `p|q`"));
+    let ftz = has_ftz(ty) && d.flag("ftz");
+    if d.dst_dual(T::Pred)? && matches!(ty, T::F16 | T::Bf16) {
+        return Err(d.whole(
+            "has one destination",
+            "only the packed types and those from 16-bit integers on have two",
+        ));
     }
     compared(d, ty, combine.is_some())?;
     Ok(Op::Setp(CompareOp { ty, comparison, combine, ftz }))
@@ -187,9 +192,9 @@ pub(super) fn selp(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 }
 
 pub(super) fn slct(d: &mut Decoder<'_, '_>) -> Decode<Op> {
-    let ftz = d.flag("ftz");
     let ty = d.ty(SELECTED)?;
     let selector_ty = d.ty(&[T::S32, T::F32])?;
+    let ftz = selector_ty == T::F32 && d.flag("ftz");
     d.dst(ty)?;
     d.src(ty)?;
     d.src(ty)?;

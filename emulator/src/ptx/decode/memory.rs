@@ -149,11 +149,18 @@ pub(super) fn atomic(d: &mut Decoder<'_, '_>, has_result: bool) -> Decode<Atomic
     let scope = scope(d).unwrap_or(MemScope::Gpu);
     let space = space(d);
     let op = d.need("its operation", AtomOp::from_keyword)?;
-    let noftz = d.flag("noftz");
     let cache_policy = cache_hints(d);
-    let vec = d.take(vector_width).unwrap_or(1);
     let ty = d.ty(ATOMIC)?;
-    check_atomic(d, op, ty, has_result)?;
+    if !matches!(
+        space,
+        StateSpace::Generic | StateSpace::Global | StateSpace::Shared | StateSpace::SharedCluster
+    ) {
+        return Err(d.whole("acts on one thread's memory", "atomics are for global and shared memory"));
+    }
+    let half = matches!(ty, T::F16 | T::F16x2 | T::Bf16 | T::Bf16x2);
+    let noftz = (half || ty == T::F32) && d.flag("noftz");
+    let vec = if half || ty == T::F32 { d.take(vector_width).unwrap_or(1) } else { 1 };
+    check_atomic(d, op, ty, vec, has_result)?;
     if has_result {
         d.dst_elements(ty, vec, Width::Exact)?;
     }
@@ -170,7 +177,7 @@ pub(super) fn atomic(d: &mut Decoder<'_, '_>, has_result: bool) -> Decode<Atomic
 }
 
 /// Which operations exist for which types.
-fn check_atomic(d: &Decoder<'_, '_>, op: AtomOp, ty: T, has_result: bool) -> Decode<()> {
+fn check_atomic(d: &Decoder<'_, '_>, op: AtomOp, ty: T, vec: u8, has_result: bool) -> Decode<()> {
     let exists = match op {
         AtomOp::And | AtomOp::Or | AtomOp::Xor => matches!(ty, T::B32 | T::B64),
         AtomOp::Cas => {
@@ -181,7 +188,9 @@ fn check_atomic(d: &Decoder<'_, '_>, op: AtomOp, ty: T, has_result: bool) -> Dec
         }
         AtomOp::Add => !matches!(ty, T::B16 | T::B32 | T::B64 | T::B128 | T::U16),
         AtomOp::Inc | AtomOp::Dec => ty == T::U32,
-        AtomOp::Min | AtomOp::Max => !matches!(ty, T::B16 | T::B32 | T::B64 | T::B128 | T::U16 | T::F64),
+        AtomOp::Min | AtomOp::Max => {
+            ty.is_integer() && ty != T::U16 || (vec > 1 && ty.is_float() && ty != T::F32)
+        }
     };
     if exists {
         return Ok(());
@@ -245,6 +254,9 @@ pub(super) fn createpolicy(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 /// `cp.async` and its groups.
 pub(super) fn cp(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     d.need_flag("async")?;
+    if d.flag("bulk") {
+        return Err(d.whole("is not supported", "bulk copies need the tensor memory accelerator of sm_90"));
+    }
     if d.flag("commit_group") {
         return Ok(Op::CpAsyncCommitGroup);
     }
@@ -263,9 +275,6 @@ pub(super) fn cp(d: &mut Decoder<'_, '_>) -> Decode<Op> {
         d.ty(&[T::B64])?;
         d.mem()?;
         return Ok(Op::CpAsyncMbarrierArrive { noinc, space });
-    }
-    if d.flag("bulk") {
-        return Err(d.whole("is not supported", "bulk copies need the tensor memory accelerator of sm_90"));
     }
     copy(d)
 }

@@ -6,6 +6,7 @@
 //! is one diagnostic that names the instruction, the offending modifier or operand, and its place.
 
 mod arith;
+mod convert;
 mod cursor;
 mod logic;
 mod matrix;
@@ -69,16 +70,7 @@ pub(super) fn decode(
 
 /// Instructions that exist in PTX and are not emulated: newer than the machines modelled, or tied to
 /// hardware that they do not have.
-const KNOWN_UNSUPPORTED: &[&str] = &[
-    "wgmma",
-    "tcgen05",
-    "multimem",
-    "clusterlaunchcontrol",
-    "tensormap",
-    "st.async",
-    "red.async",
-    "prefetch.tensormap",
-];
+const KNOWN_UNSUPPORTED: &[&str] = &["wgmma", "tcgen05", "multimem", "clusterlaunchcontrol", "tensormap"];
 
 fn dispatch(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     match d.opcode() {
@@ -119,7 +111,7 @@ fn dispatch(d: &mut Decoder<'_, '_>) -> Decode<Op> {
         "shf" => logic::funnel_shift(d),
         "shl" | "shr" => logic::shift(d),
         "mov" => movement::mov(d),
-        "cvt" => movement::cvt(d),
+        "cvt" => convert::cvt(d),
         "cvta" => movement::cvta(d),
         "isspacep" => movement::isspacep(d),
         "prmt" => movement::prmt(d),

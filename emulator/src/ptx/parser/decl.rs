@@ -46,7 +46,7 @@ impl<'a> Parser<'a, '_> {
         let start = self.token().span;
         let head = self.decl_head()?;
         let names = self.comma_list(Self::declarator)?;
-        self.finish_decl(linkage, start, head, names)
+        self.finish_decl(linkage, start, &head, names)
     }
 
     /// One parameter: a declaration of a single name (`_` in prototypes).
@@ -54,14 +54,14 @@ impl<'a> Parser<'a, '_> {
         let start = self.token().span;
         let head = self.decl_head()?;
         let name = self.declarator()?;
-        self.finish_decl(Linkage::Internal, start, head, vec![name])
+        self.finish_decl(Linkage::Internal, start, &head, vec![name])
     }
 
     fn finish_decl(
         &mut self,
         linkage: Linkage,
         start: Span,
-        head: Head,
+        head: &Head,
         names: Vec<Declarator<'a>>,
     ) -> Parsed<VarDecl<'a>> {
         let Some(space) = head.space else {
@@ -78,7 +78,7 @@ impl<'a> Parser<'a, '_> {
                 "add one such as `.b32` or `.f64`",
             );
         };
-        let Head { align, pointer, managed, .. } = head;
+        let Head { align, pointer, managed, .. } = *head;
         let vec = head.vec.max(1);
         Ok(VarDecl { linkage, space, align, vec, ty, pointer, managed, names })
     }

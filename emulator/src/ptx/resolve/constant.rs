@@ -20,13 +20,13 @@ pub(in super::super) enum Const {
 impl Const {
     /// A signed integer.
     pub(in super::super) const fn signed(value: i64) -> Self {
-        Self::Int { value: value.cast_unsigned(), unsigned: false }
+        Self::Int { value: value as u64, unsigned: false }
     }
 
     fn as_f64(self) -> f64 {
         match self {
             Self::Int { value, unsigned: true } => value as f64,
-            Self::Int { value, unsigned: false } => value.cast_signed() as f64,
+            Self::Int { value, unsigned: false } => value as i64 as f64,
             Self::Single(bits) => f64::from(f32::from_bits(bits)),
             Self::Double(value) => value,
         }
@@ -42,7 +42,7 @@ impl Const {
     /// The value as an offset or count, if it is an integer.
     pub(in super::super) const fn as_i64(self) -> Option<i64> {
         match self {
-            Self::Int { value, .. } => Some(value.cast_signed()),
+            Self::Int { value, .. } => Some(value as i64),
             _ => None,
         }
     }
@@ -121,7 +121,7 @@ fn integer_binary(
     left_unsigned: bool,
     unsigned: bool,
 ) -> Result<Const, &'static str> {
-    let (sa, sb) = (a.cast_signed(), b.cast_signed());
+    let (sa, sb) = (a as i64, b as i64);
     let truth = |value: bool| Const::signed(i64::from(value));
     let order = if unsigned { a.cmp(&b) } else { sa.cmp(&sb) };
     if matches!(op, BinaryOp::Div | BinaryOp::Rem) && b == 0 {
@@ -140,9 +140,9 @@ fn integer_binary(
         BinaryOp::Add => a.wrapping_add(b),
         BinaryOp::Sub => a.wrapping_sub(b),
         BinaryOp::Div if unsigned => a / b,
-        BinaryOp::Div => sa.wrapping_div(sb).cast_unsigned(),
+        BinaryOp::Div => sa.wrapping_div(sb) as u64,
         BinaryOp::Rem if unsigned => a % b,
-        BinaryOp::Rem => sa.wrapping_rem(sb).cast_unsigned(),
+        BinaryOp::Rem => sa.wrapping_rem(sb) as u64,
         // A shift has the type of its left side alone.
         BinaryOp::ShiftLeft => {
             return Ok(Const::Int { value: a.checked_shl(amount).unwrap_or(0), unsigned: left_unsigned });
@@ -151,7 +151,7 @@ fn integer_binary(
             let value = if left_unsigned {
                 a.checked_shr(amount).unwrap_or(0)
             } else {
-                (sa >> amount.min(63)).cast_unsigned()
+                (sa >> amount.min(63)) as u64
             };
             return Ok(Const::Int { value, unsigned: left_unsigned });
         }

@@ -29,7 +29,7 @@ use scope::{Names, Symbol};
 use vars::DeclaredType;
 
 /// Newest PTX version whose structure is known to be covered.
-const NEWEST_VERSION: (u32, u32) = (9, 3);
+const NEWEST_VERSION: (u32, u32) = (9, 5);
 
 /// The file being resolved, with what all its functions share.
 struct Resolver<'a> {

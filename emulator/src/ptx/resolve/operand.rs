@@ -136,13 +136,13 @@ impl<'a> Resolver<'a> {
                 Err(reason) => reason,
             },
             (base, ArgKind::Const(value)) if offset(value).is_some() => {
-                if let Some(sum) = offset(value).and_then(|number| displaced(base, number)) {
+                if let Some(sum) = offset(value).and_then(|number| displaced(&base, number)) {
                     return Some(sum);
                 }
                 "an offset is added to a register or a variable"
             }
             (ArgKind::Const(value), base) if op == BinaryOp::Add => {
-                if let Some(sum) = offset(value).and_then(|number| displaced(base, number)) {
+                if let Some(sum) = offset(value).and_then(|number| displaced(&base, number)) {
                     return Some(sum);
                 }
                 "an offset is added to a register or a variable"
@@ -246,11 +246,12 @@ impl<'a> Resolver<'a> {
 }
 
 /// A base moved by a number of bytes, if it is one that can be.
-fn displaced(base: ArgKind<'_>, number: i64) -> Option<ArgKind<'_>> {
-    Some(match base {
+fn displaced<'a>(base: &ArgKind<'a>, number: i64) -> Option<ArgKind<'a>> {
+    let moved = |offset: i64| offset.wrapping_add(number);
+    Some(match *base {
         ArgKind::Reg(reg) => ArgKind::RegOffset(reg, number),
-        ArgKind::RegOffset(reg, offset) => ArgKind::RegOffset(reg, offset.wrapping_add(number)),
-        ArgKind::Var(id, offset) => ArgKind::Var(id, offset.wrapping_add(number)),
+        ArgKind::RegOffset(reg, offset) => ArgKind::RegOffset(reg, moved(offset)),
+        ArgKind::Var(id, offset) => ArgKind::Var(id, moved(offset)),
         _ => return None,
     })
 }

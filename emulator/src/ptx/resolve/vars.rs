@@ -180,7 +180,7 @@ impl<'a> Resolver<'a> {
     fn dimension(&mut self, expr: &Expr<'a>) -> Option<u64> {
         let span = expr.span();
         match self.constant(expr, None)? {
-            Const::Int { value, unsigned } if unsigned || value.cast_signed() >= 0 => Some(value),
+            Const::Int { value, unsigned } if unsigned || (value as i64) >= 0 => Some(value),
             _ => {
                 self.error(span, "an array dimension is a whole number from 0");
                 None

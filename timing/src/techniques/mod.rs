@@ -10,15 +10,21 @@
 //! Values are checked: whatever a technique supplies instead of the register file it compares with the recorded
 //! row through [`Cx::check`], and a mismatch stops the run.
 
+mod lanes;
+mod params;
 #[macro_use]
 mod registry;
 mod stack;
+#[cfg(test)]
+mod testing;
 
 pub use registry::{SelectError, TechniqueInfo, info, select};
 pub use stack::Stack;
 
 techniques! {
     null::Null,
+    bow::Bow,
+    corf::Corf,
 }
 
 use crate::config::GpuConfig;

@@ -1,0 +1,116 @@
+//! A tiny assembler for tests: one instruction per line, branch targets as instruction numbers.
+//!
+//! Registers are `r0`, `rz`; predicates `p0`; a leading `@p0` or `@!p0` guards; plain numbers are immediates
+//! and `c` is a word of the parameter bank. `#` begins a comment line. An exit is added where the last line is
+//! none; reconvergence points are those of the flow graph.
+
+use trace_format::isa::{
+    BoolOp, Extended, FCmp, Ftz, ICmp, Inst, MachineKernel, MemOrder, MemWidth, Op, Operand, Pc, Pred,
+    PredSrc, ReadOnly, Reg, Rnd, Sat, Scale, Sign, SourceLine, SpecialReg, Src,
+};
+
+/// The kernel that a listing describes.
+pub(crate) fn kernel(text: &str) -> MachineKernel {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut insts: Vec<Inst> = lines.map(inst).collect();
+    if insts.last().is_none_or(|last| last.op != (Op::Exit {})) {
+        insts.push(Inst::new(Op::Exit {}));
+    }
+    let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>()).max();
+    let mut kernel = MachineKernel {
+        name: "listing".into(),
+        lines: vec![SourceLine::default(); insts.len()],
+        regs_per_thread: highest.map_or(1, |r| u16::from(r.0) + 1),
+        insts,
+        ..MachineKernel::default()
+    };
+    let flow = kernel.flow();
+    for pc in 0..kernel.insts.len() {
+        if kernel.insts[pc].kind() == trace_format::isa::Kind::Branch && !kernel.insts[pc].is_unguarded() {
+            kernel.insts[pc].reconv = flow.reconvergence(Pc(pc as u32));
+        }
+    }
+    kernel.check().expect("the listing is well formed");
+    kernel
+}
+
+fn inst(line: &str) -> Inst {
+    let mut words = line.split_whitespace();
+    let mut word = || words.next();
+    let mut name = word().expect("an instruction");
+    let mut guard = PredSrc::TRUE;
+    if let Some(text) = name.strip_prefix('@') {
+        let plain = text.trim_start_matches('!');
+        guard = PredSrc { pred: pred(plain), not: plain.len() < text.len() };
+        name = word().expect("an instruction behind its guard");
+    }
+    let args: Vec<&str> = std::iter::from_fn(word).collect();
+    let (rnd, ftz, sat) = (Rnd::Rn, Ftz(false), Sat(false));
+    let (width, order) = (MemWidth::B32, MemOrder::Weak);
+    let op = match name.split('.').next().expect("a name") {
+        "mov" => Op::Mov {},
+        "s2r" => Op::S2r { sr: SpecialReg::TidX },
+        "iadd" => Op::Iadd3 { x: Extended(false) },
+        "imad" => Op::Imad {},
+        "wide" => Op::ImadWide { sign: Sign::S32 },
+        "fadd" => Op::Fadd { rnd, ftz, sat },
+        "ffma" => Op::Ffma { rnd, ftz, sat },
+        "dfma" => Op::Dfma { rnd },
+        "fsetp" => Op::Fsetp { cmp: FCmp::Lt, ftz, bop: BoolOp::And },
+        "isetp" => {
+            Op::Isetp { cmp: comparison(name), sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) }
+        }
+        "ldg" => Op::Ldg { width, order, ro: ReadOnly(false) },
+        "stg" => Op::Stg { width, order },
+        "stg4" => Op::Stg { width: MemWidth::B128, order },
+        "lds" => Op::Lds { width, scale: Scale::X1 },
+        "bra" => Op::Bra {},
+        "exit" => Op::Exit {},
+        "nop" => Op::Nop {},
+        other => panic!("no such instruction in test listings: {other}"),
+    };
+    let mut built = Inst::new(op).guarded(guard);
+    let mut args = args.into_iter();
+    let info = op.info();
+    if matches!(op, Op::Bra {}) {
+        built.target = Pc(args.next().and_then(|t| t.parse().ok()).expect("a target"));
+    }
+    if info.dst_regs > 0 {
+        built.dst = src(args.next().expect("a destination")).as_reg().unwrap_or(Reg::RZ);
+    } else if info.pred_dsts > 0 {
+        built.pdst[0] = pred(args.next().expect("a destination predicate"));
+    }
+    for (i, count) in info.src_regs.into_iter().enumerate() {
+        if count > 0 {
+            built.src[i] = args.next().map_or(Src::RZ, src);
+        }
+    }
+    assert!(args.next().is_none(), "too many operands: {line}");
+    built
+}
+
+fn comparison(name: &str) -> ICmp {
+    match name.split('.').nth(1) {
+        Some("lt") => ICmp::Lt,
+        Some("le") => ICmp::Le,
+        Some("gt") => ICmp::Gt,
+        Some("ge") => ICmp::Ge,
+        Some("eq") => ICmp::Eq,
+        _ => ICmp::Ne,
+    }
+}
+
+fn pred(text: &str) -> Pred {
+    Pred(text.strip_prefix('p').and_then(|n| n.parse().ok()).expect("a predicate"))
+}
+
+fn src(text: &str) -> Src {
+    match text {
+        "rz" => Src::RZ,
+        "c" => Src { operand: Operand::Const { bank: 0, offset: 0x160 }, neg: false, abs: false },
+        _ => match text.strip_prefix('r') {
+            Some(number) => Src::reg(Reg(number.parse().expect("a register number"))),
+            None => Src::imm(text.parse::<i64>().expect("a number") as u32),
+        },
+    }
+}

@@ -1,0 +1,278 @@
+//! Natural loops of a machine kernel, their trip counts where the code states them, and from both how often
+//! each block is expected to run.
+//!
+//! A loop is found by its back edge to a dominating header; edges into the middle of a cycle (irreducible
+//! flow) make no loop. What counts as a stated trip count is in `trips`.
+
+mod trips;
+
+use trace_format::isa::{BlockId, Flow, MachineKernel, Pc};
+
+/// A natural loop; back edges to one header are one loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The block that every iteration begins with.
+    pub header: BlockId,
+    /// Its blocks, ascending.
+    pub blocks: Vec<BlockId>,
+    /// How often the header runs per entry of the loop, where that is a constant of the code.
+    pub trips: Option<u64>,
+}
+
+/// The loops of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loops {
+    loops: Vec<Loop>,
+    /// Loops around each block, by index.
+    around: Vec<Vec<u32>>,
+}
+
+impl Loops {
+    /// Finds the loops of a kernel.
+    #[must_use]
+    pub fn of(kernel: &MachineKernel, flow: &Flow) -> Loops {
+        let graph = Graph::of(kernel, flow);
+        let mut loops: Vec<Loop> = Vec::new();
+        for (tail, heads) in graph.succs.iter().enumerate() {
+            for &head in heads.iter().filter(|head| graph.dominates(**head, tail)) {
+                let header = BlockId(head as u32);
+                let body = graph.body(head, tail);
+                match loops.iter_mut().find(|found| found.header == header) {
+                    Some(found) => {
+                        found.blocks.extend(body);
+                        found.blocks.sort_unstable();
+                        found.blocks.dedup();
+                    }
+                    None => loops.push(Loop { header, blocks: body, trips: None }),
+                }
+            }
+        }
+        let mut around = vec![Vec::new(); graph.succs.len()];
+        for (index, found) in loops.iter_mut().enumerate() {
+            found.trips = trips::trips(kernel, flow, &graph, found);
+            for block in &found.blocks {
+                around[block.0 as usize].push(index as u32);
+            }
+        }
+        Loops { loops, around }
+    }
+
+    /// Every loop, in the order of its first back edge.
+    #[must_use]
+    pub fn all(&self) -> &[Loop] {
+        &self.loops
+    }
+
+    /// Expected executions of a block per run of its function: the product of the trip counts of the loops
+    /// around it, `unknown_trips` where the code states none.
+    #[must_use]
+    pub fn weight(&self, block: BlockId, unknown_trips: u64) -> u64 {
+        let trips = |index: &u32| self.loops[*index as usize].trips.unwrap_or(unknown_trips).max(1);
+        self.around[block.0 as usize].iter().map(trips).fold(1, u64::saturating_mul)
+    }
+}
+
+/// Block graph with dominators; functions besides the entry are entered from a virtual root.
+struct Graph {
+    succs: Vec<Vec<usize>>,
+    preds: Vec<Vec<usize>>,
+    /// Immediate dominator by block; the root is one past the last block.
+    idom: Vec<Option<usize>>,
+    /// Depth in the dominator tree.
+    depth: Vec<u32>,
+}
+
+impl Graph {
+    fn of(kernel: &MachineKernel, flow: &Flow) -> Graph {
+        let count = flow.blocks().len();
+        let succs: Vec<Vec<usize>> = (0..count)
+            .map(|b| flow.successors(BlockId(b as u32)).iter().map(|s| s.0 as usize).collect())
+            .collect();
+        let mut preds = vec![Vec::new(); count];
+        for (block, next) in succs.iter().enumerate() {
+            next.iter().for_each(|s| preds[*s].push(block));
+        }
+        let starts = std::iter::once(Pc(0)).chain(kernel.functions.iter().map(|(pc, _)| *pc));
+        let roots: Vec<usize> = starts.map(|pc| flow.block_of(pc).0 as usize).collect();
+        let mut graph = Graph { succs, preds, idom: vec![None; count + 1], depth: vec![0; count + 1] };
+        graph.dominators(&roots);
+        graph
+    }
+
+    /// Cooper, Harvey and Kennedy's iterative algorithm from the virtual root.
+    fn dominators(&mut self, roots: &[usize]) {
+        let root = self.succs.len();
+        let order = self.reverse_post_order(roots);
+        let mut number = vec![usize::MAX; root + 1];
+        number[root] = 0;
+        order.iter().enumerate().for_each(|(i, block)| number[*block] = i + 1);
+        self.idom[root] = Some(root);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &block in &order {
+                let from_root = roots.contains(&block).then_some(root);
+                let entered = self.preds[block].iter().copied().filter(|p| self.idom[*p].is_some());
+                let meet = |mut a: usize, mut b: usize| {
+                    while a != b {
+                        while number[a] > number[b] {
+                            a = self.idom[a].unwrap_or(root);
+                        }
+                        while number[b] > number[a] {
+                            b = self.idom[b].unwrap_or(root);
+                        }
+                    }
+                    a
+                };
+                let found = from_root.into_iter().chain(entered).reduce(meet);
+                if found.is_some() && self.idom[block] != found {
+                    self.idom[block] = found;
+                    changed = true;
+                }
+            }
+        }
+        for &block in &order {
+            if let Some(above) = self.idom[block] {
+                self.depth[block] = self.depth[above] + 1;
+            }
+        }
+    }
+
+    fn reverse_post_order(&self, roots: &[usize]) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.succs.len());
+        let mut seen = vec![false; self.succs.len()];
+        for &root in roots {
+            if std::mem::replace(&mut seen[root], true) {
+                continue;
+            }
+            let mut stack = vec![(root, 0)];
+            while let Some((block, next)) = stack.pop() {
+                match self.succs[block].get(next) {
+                    Some(&succ) => {
+                        stack.push((block, next + 1));
+                        if !std::mem::replace(&mut seen[succ], true) {
+                            stack.push((succ, 0));
+                        }
+                    }
+                    None => order.push(block),
+                }
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// Whether every way to `block` passes `above`; never for blocks that nothing reaches.
+    fn dominates(&self, above: usize, mut block: usize) -> bool {
+        while self.depth[block] > self.depth[above] {
+            match self.idom[block] {
+                Some(up) => block = up,
+                None => return false,
+            }
+        }
+        block == above && self.idom[block].is_some()
+    }
+
+    /// Blocks from which `tail` is reached without passing `head`, and both of them; ascending.
+    fn body(&self, head: usize, tail: usize) -> Vec<BlockId> {
+        let mut inside = vec![false; self.succs.len()];
+        inside[head] = true;
+        let mut stack = vec![tail];
+        while let Some(block) = stack.pop() {
+            if !std::mem::replace(&mut inside[block], true) {
+                stack.extend(self.preds[block].iter().filter(|p| self.idom[**p].is_some()));
+            }
+        }
+        (0..inside.len()).filter(|b| inside[*b]).map(|b| BlockId(b as u32)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::listing::kernel;
+    use super::*;
+
+    fn loops(text: &str) -> Loops {
+        let kernel = kernel(text);
+        Loops::of(&kernel, &kernel.flow())
+    }
+
+    #[test]
+    fn a_counted_loop_has_its_trip_count_and_a_data_dependent_one_has_none() {
+        let found = loops(
+            "
+            mov r0 0
+            mov r1 0
+            # outer, header 2: 7 trips
+            mov r2 40
+            # inner, header 3: counts down 40, 36, ..., 4
+            iadd r3 r3 1
+            iadd r2 r2 -4
+            isetp.ne p0 r2 0
+            @p0 bra 3
+            iadd r1 r1 1
+            isetp.lt p1 r1 7
+            @p1 bra 2
+            # header 10: bound in a register
+            iadd r4 r4 1
+            isetp.lt p0 r4 r3
+            @p0 bra 10
+            exit",
+        );
+        let trips: Vec<_> = found.all().iter().map(|l| (l.blocks.len(), l.trips)).collect();
+        assert_eq!(trips, [(1, Some(10)), (3, Some(7)), (1, None)]);
+        let weights: Vec<_> = (0..6).map(|b| found.weight(BlockId(b), 100)).collect();
+        assert_eq!(weights, [1, 7, 70, 7, 100, 1]);
+    }
+
+    #[test]
+    fn a_test_at_the_top_counts_the_headers_runs() {
+        let found = loops(
+            "
+            mov r0 0
+            isetp.ge p0 r0 5
+            @p0 bra 6
+            fadd r5 r5 r6
+            iadd r0 r0 1
+            bra 1
+            exit",
+        );
+        assert_eq!(found.all().len(), 1);
+        // Five iterations, and the sixth run of the header leaves.
+        assert_eq!(found.all()[0].trips, Some(6));
+    }
+
+    #[test]
+    fn a_loop_with_a_second_exit_or_a_second_step_states_no_count() {
+        let two_exits = loops(
+            "
+            mov r0 0
+            iadd r0 r0 1
+            isetp.eq p1 r5 3
+            @p1 bra 7
+            nop
+            isetp.lt p0 r0 5
+            @p0 bra 1
+            exit",
+        );
+        assert_eq!(two_exits.all()[0].trips, None);
+        let two_steps = loops(
+            "
+            mov r0 0
+            iadd r0 r0 1
+            @p2 iadd r0 r0 1
+            isetp.lt p0 r0 5
+            @p0 bra 1
+            exit",
+        );
+        assert_eq!(two_steps.all()[0].trips, None);
+        let endless = loops("mov r0 0\n iadd r0 r0 2\n isetp.ne p0 r0 5\n @p0 bra 1\n exit");
+        assert_eq!(endless.all()[0].trips, None);
+    }
+
+    #[test]
+    fn straight_code_and_unreachable_code_have_no_loops() {
+        assert!(loops("mov r0 1\n exit").all().is_empty());
+        assert!(loops("exit\n nop\n bra 1").all().is_empty());
+    }
+}

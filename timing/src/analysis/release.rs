@@ -1,0 +1,158 @@
+//! Where a warp may give up the storage of a register: after every instruction, the registers to keep
+//! (register virtualization as CORF takes it over, section 2.4.3).
+//!
+//! A register is kept while it is live on the path that the warp executes, and while lanes that a branch has
+//! set aside may still want it: those wait at the branch's other target or at its reconvergence point. Inside
+//! called functions everything is kept, because what the caller's lanes hold is not known there.
+
+use crate::program::RegSet;
+use trace_format::isa::flow::LiveSet;
+use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, Pc};
+
+/// Registers to keep after each instruction, by instruction index.
+///
+/// Of instructions that leave their block (branches, exits) the answer is every register.
+#[must_use]
+pub fn kept_after(kernel: &MachineKernel, flow: &Flow) -> Vec<RegSet> {
+    let liveness = flow.liveness(kernel);
+    let aside = held_by_lanes_aside(kernel, flow);
+    let mut kept = Vec::with_capacity(kernel.insts.len());
+    for (pc, inst) in kernel.insts.iter().enumerate() {
+        let pc = Pc(pc as u32);
+        let mut keep = aside[flow.block_of(pc).0 as usize];
+        if inst.kind().ends_block() || pc.next().index() == kernel.insts.len() {
+            keep = all_registers();
+        } else {
+            keep.insert_all(&set(liveness.before(pc.next())));
+        }
+        kept.push(keep);
+    }
+    kept
+}
+
+/// Per block, the registers that lanes set aside by a branch may read while the warp executes the block.
+fn held_by_lanes_aside(kernel: &MachineKernel, flow: &Flow) -> Vec<RegSet> {
+    let liveness = flow.liveness(kernel);
+    let live_into = |block: BlockId| set(liveness.before(flow.block(block).first));
+    let mut held = vec![RegSet::default(); flow.blocks().len()];
+    for (_, block) in flow.blocks().iter().enumerate().filter(|(_, b)| diverges(kernel, b.end)) {
+        let pc = Pc(block.end.0 - 1);
+        let from = flow.block_of(pc);
+        let meet = kernel.insts[pc.index()].reconv.map(|r| flow.block_of(r));
+        let at_meeting = meet.map_or_else(RegSet::default, live_into);
+        for &side in flow.successors(from) {
+            let mut wanted = at_meeting;
+            flow.successors(from)
+                .iter()
+                .filter(|s| **s != side)
+                .for_each(|s| wanted.insert_all(&live_into(*s)));
+            for executed in reachable_before(flow, side, meet) {
+                held[executed.0 as usize].insert_all(&wanted);
+            }
+        }
+    }
+    for (start, _) in &kernel.functions {
+        for block in flow.reachable(flow.block_of(*start)) {
+            held[block.0 as usize] = all_registers();
+        }
+    }
+    held
+}
+
+/// Whether the block that ends before `end` ends in a branch at which lanes may part.
+fn diverges(kernel: &MachineKernel, end: Pc) -> bool {
+    let last = &kernel.insts[end.index() - 1];
+    last.kind() == Kind::Branch && !last.is_unguarded()
+}
+
+/// Blocks that are reached from `start` without entering `stop`.
+fn reachable_before(flow: &Flow, start: BlockId, stop: Option<BlockId>) -> Vec<BlockId> {
+    let mut seen = vec![false; flow.blocks().len()];
+    let mut list = Vec::new();
+    let mut stack = vec![start];
+    while let Some(block) = stack.pop() {
+        if Some(block) != stop && !std::mem::replace(&mut seen[block.0 as usize], true) {
+            list.push(block);
+            stack.extend(flow.successors(block));
+        }
+    }
+    list
+}
+
+fn set(live: &LiveSet) -> RegSet {
+    let mut set = RegSet::default();
+    live.iter().for_each(|reg| set.insert(reg.0));
+    set
+}
+
+fn all_registers() -> RegSet {
+    let mut set = RegSet::default();
+    (0..=254).for_each(|reg| set.insert(reg));
+    set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::listing::kernel;
+    use super::*;
+
+    fn kept(text: &str) -> Vec<Vec<u8>> {
+        let kernel = kernel(text);
+        kept_after(&kernel, &kernel.flow())
+            .into_iter()
+            .map(|set| set.iter().filter(|r| *r < 10).collect())
+            .collect()
+    }
+
+    #[test]
+    fn straight_code_keeps_what_is_live() {
+        let kept = kept("mov r0 1\n iadd r1 r0 2\n iadd r2 r1 r1\n stg r4 r2\n exit");
+        assert_eq!(kept[0], [0, 4, 5]);
+        assert_eq!(kept[1], [1, 4, 5]);
+        assert_eq!(kept[2], [2, 4, 5]);
+        assert!(kept[3].is_empty());
+    }
+
+    #[test]
+    fn what_the_other_side_of_a_branch_reads_is_kept() {
+        // Lanes part at 2: one side reads r0 last at 3, the other at 5.
+        let kept = kept(
+            "
+            mov r0 1
+            mov r1 2
+            @p0 bra 5
+            iadd r2 r0 1
+            bra 6
+            iadd r2 r0 r1
+            stg r4 r2
+            exit",
+        );
+        assert_eq!(kept[3], [0, 1, 2, 4, 5], "the lanes that took the branch still read r0 and r1");
+        assert_eq!(kept[5], [0, 2, 4, 5], "the lanes that fell through may still read r0, but not r1");
+        assert!(kept[6].is_empty());
+    }
+
+    #[test]
+    fn what_lanes_at_the_reconvergence_point_read_is_kept() {
+        // Lanes that left the loop wait at 5 with their r1, which the loop overwrites and reads no more.
+        let kept = kept(
+            "
+            mov r1 0
+            iadd r0 r1 1
+            iadd r1 r0 2
+            isetp.lt p0 r1 r3
+            @p0 bra 1
+            stg r4 r1
+            exit",
+        );
+        assert_eq!(kept[1], [0, 1, 3, 4, 5]);
+        assert_eq!(kept[2], [1, 3, 4, 5]);
+        assert!(kept[5].is_empty());
+    }
+
+    #[test]
+    fn a_guarded_write_keeps_the_old_value() {
+        let kept = kept("mov r0 1\n @p0 mov r0 2\n stg r4 r0\n exit");
+        assert_eq!(kept[0], [0, 4, 5]);
+    }
+}

@@ -1,0 +1,217 @@
+//! Physical registers of one SM: their packed contents, the free map of byte slices and the reservations that
+//! keep the rest of an entry for a compiler-chosen buddy (CORF, sections 2.4.3 and 2.6).
+//!
+//! Registers are numbered pool by pool; a pool is the part of the register file that one scheduler's warps
+//! use, the whole of it where the register file is not split. The bank follows from the number.
+
+use super::packing::{SLICES, Slices};
+use crate::config::GpuConfig;
+use crate::source::Row;
+
+/// All physical registers of an SM.
+#[derive(Clone, Debug)]
+pub(super) struct PhysicalFile {
+    /// Packed contents.
+    pub rows: Vec<Row>,
+    /// Slices in use, one bit each.
+    used: Vec<u8>,
+    /// Architectural registers in each entry.
+    residents: Vec<u8>,
+    /// Whether the free slices of an entry wait for the buddy of its resident.
+    reserved: Vec<bool>,
+    /// Entries with an unreserved free run of 1, 2, 3 or 4 slices, one bit each.
+    fits: [Vec<u64>; SLICES as usize],
+    in_use: u32,
+    pools: usize,
+    per_pool: usize,
+    banks_per_pool: usize,
+}
+
+impl PhysicalFile {
+    /// The empty register file of a configuration.
+    ///
+    /// # Errors
+    /// When the configuration has less than one warp register per pool.
+    pub fn new(config: &GpuConfig) -> Result<PhysicalFile, String> {
+        let pools = if config.register_file.sub_core { config.scheduler.count as usize } else { 1 };
+        let per_pool = config.sm.registers as usize / 32 / pools;
+        let count = per_pool * pools;
+        if per_pool == 0 || count > usize::from(u16::MAX) {
+            let registers = config.sm.registers;
+            return Err(format!(
+                "`sm.registers`: {registers} make no register file of 1 to 65535 warp registers"
+            ));
+        }
+        let mut file = PhysicalFile {
+            rows: vec![Row::ZERO; count],
+            used: vec![0; count],
+            residents: vec![0; count],
+            reserved: vec![false; count],
+            fits: std::array::from_fn(|_| vec![0; count.div_ceil(64)]),
+            in_use: 0,
+            pools,
+            per_pool,
+            banks_per_pool: config.register_file.banks as usize / pools,
+        };
+        (0..count).for_each(|physical| file.refresh(physical as u16));
+        Ok(file)
+    }
+
+    /// Entries that hold at least one register.
+    pub fn in_use(&self) -> u32 {
+        self.in_use
+    }
+
+    /// Architectural registers in an entry.
+    pub fn residents(&self, physical: u16) -> u8 {
+        self.residents[usize::from(physical)]
+    }
+
+    /// Bank of a physical register.
+    #[inline]
+    pub fn bank(&self, physical: u16) -> u8 {
+        let (pool, within) = (usize::from(physical) / self.per_pool, usize::from(physical) % self.per_pool);
+        (pool * self.banks_per_pool + within % self.banks_per_pool) as u8
+    }
+
+    /// First fit: the first entry with a free run of `width` slices that nothing reserves, in the pool of the
+    /// warp slot or, when that is full, in any.
+    pub fn take_first_fit(&mut self, slot: usize, width: u32) -> Option<(u16, Slices)> {
+        let physical = self.first(slot, width)?;
+        let run = Slices::free_run(self.used[usize::from(physical)], width)?;
+        self.take(physical, run);
+        Some((physical, run))
+    }
+
+    /// A wholly free entry, of which the lowest `width` slices are taken and the rest is reserved.
+    pub fn take_reserving(&mut self, slot: usize, width: u32) -> Option<(u16, Slices)> {
+        let physical = self.first(slot, SLICES)?;
+        let run = Slices::new(0, width);
+        self.take(physical, run);
+        self.set_reserved(physical, true);
+        Some((physical, run))
+    }
+
+    /// A run in a given entry, reserved or not.
+    pub fn take_in(&mut self, physical: u16, width: u32) -> Option<Slices> {
+        let run = Slices::free_run(self.used[usize::from(physical)], width)?;
+        self.take(physical, run);
+        Some(run)
+    }
+
+    /// Gives back all slices of a register.
+    pub fn release(&mut self, physical: u16, slices: Slices) {
+        let at = usize::from(physical);
+        debug_assert_eq!(self.used[at] & slices.mask(), slices.mask());
+        self.used[at] &= !slices.mask();
+        self.residents[at] -= 1;
+        if self.residents[at] == 0 {
+            self.reserved[at] = false;
+            self.in_use -= 1;
+        }
+        self.refresh(physical);
+    }
+
+    /// Gives back the upper slices of a register that has become narrower.
+    pub fn narrow(&mut self, physical: u16, from: Slices, to: Slices) {
+        self.used[usize::from(physical)] &= !(from.mask() & !to.mask());
+        self.refresh(physical);
+    }
+
+    /// Keeps the free slices of an entry from first fit, or gives them up to it.
+    pub fn set_reserved(&mut self, physical: u16, reserved: bool) {
+        self.reserved[usize::from(physical)] = reserved;
+        self.refresh(physical);
+    }
+
+    fn take(&mut self, physical: u16, run: Slices) {
+        let at = usize::from(physical);
+        self.used[at] |= run.mask();
+        self.in_use += u32::from(self.residents[at] == 0);
+        self.residents[at] += 1;
+        self.refresh(physical);
+    }
+
+    /// First entry with an unreserved run of `width` slices, the warp's own pool first.
+    fn first(&self, slot: usize, width: u32) -> Option<u16> {
+        let fits = &self.fits[width as usize - 1];
+        let within = |pool: usize| first_bit(fits, pool * self.per_pool, (pool + 1) * self.per_pool);
+        let home = slot % self.pools;
+        within(home).or_else(|| (0..self.pools).filter(|pool| *pool != home).find_map(within))
+    }
+
+    /// Brings the first-fit index of an entry up to date.
+    fn refresh(&mut self, physical: u16) {
+        let at = usize::from(physical);
+        let (word, bit) = (at / 64, 1u64 << (at % 64));
+        for width in 1..=SLICES {
+            let fits = !self.reserved[at] && Slices::free_run(self.used[at], width).is_some();
+            let entry = &mut self.fits[width as usize - 1][word];
+            *entry = if fits { *entry | bit } else { *entry & !bit };
+        }
+    }
+
+    /// Slices in use by entry, for tests.
+    #[cfg(test)]
+    pub fn used(&self) -> &[u8] {
+        &self.used
+    }
+}
+
+/// Lowest bit set at a position from `from` up to, not including, `to`.
+fn first_bit(words: &[u64], from: usize, to: usize) -> Option<u16> {
+    let mut at = from;
+    while at < to {
+        let word = words[at / 64] & (u64::MAX << (at % 64));
+        if word != 0 {
+            let found = at / 64 * 64 + word.trailing_zeros() as usize;
+            return (found < to).then_some(found as u16);
+        }
+        at = (at / 64 + 1) * 64;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+
+    #[test]
+    fn banks_follow_from_numbers_within_the_schedulers_share() {
+        let file = PhysicalFile::new(&load("gtx480", &[]).expect("valid").config).expect("fits");
+        assert_eq!(file.rows.len(), 1024);
+        assert_eq!([0, 1, 15, 16, 1023].map(|p| file.bank(p)), [0, 1, 15, 0, 15]);
+        let mut split = PhysicalFile::new(&load("titanx-pascal", &[]).expect("valid").config).expect("fits");
+        assert_eq!(split.rows.len(), 2048);
+        for slot in 0..64 {
+            let (physical, _) = split.take_first_fit(slot, 4).expect("room");
+            let bank = usize::from(split.bank(physical));
+            assert_eq!(bank / 4, slot % 4, "banks 4s to 4s+3 are those of scheduler s");
+        }
+    }
+
+    #[test]
+    fn first_fit_passes_over_reserved_slices() {
+        let mut file = PhysicalFile::new(&load("gtx480", &[]).expect("valid").config).expect("fits");
+        let (a, _) = file.take_reserving(0, 1).expect("room");
+        let (b, run) = file.take_first_fit(0, 2).expect("room");
+        assert_eq!((a, b, run.mask()), (0, 1, 0b0011));
+        assert_eq!(file.take_in(a, 3).map(Slices::mask), Some(0b1110));
+        assert_eq!(file.take_in(a, 1), None);
+        file.set_reserved(a, false);
+        file.release(a, Slices::new(1, 3));
+        assert_eq!(file.take_first_fit(0, 3).map(|(p, s)| (p, s.mask())), Some((0, 0b1110)));
+        assert_eq!(file.in_use(), 2);
+    }
+
+    #[test]
+    fn a_full_pool_spills_into_the_next_and_a_full_file_has_no_room() {
+        let mut file = PhysicalFile::new(&load("titanx-pascal", &[]).expect("valid").config).expect("fits");
+        let taken: Vec<_> = (0..2048).map(|_| file.take_first_fit(1, 4).expect("room").0).collect();
+        assert_eq!(taken[0], 512);
+        assert_eq!(taken[512], 0);
+        assert_eq!(file.take_first_fit(1, 1), None);
+        assert_eq!(file.in_use(), 2048);
+    }
+}

@@ -1,0 +1,233 @@
+//! The renaming table and the allocation policy: which physical register and slices an architectural register
+//! of a warp has, when it is allocated, moved and released (CORF, sections 2.4.3 and 2.6).
+//!
+//! A register is allocated by its first result. A compiler-chosen pair shares an entry: the first of the two
+//! takes a free entry and reserves the rest, the second goes beside it if it fits and to the default, first
+//! fit, if not. A result that needs more bytes moves its register by the same process; one that needs fewer
+//! keeps its place and gives up the upper slices. Registers given up by virtualization leave a mark, so that
+//! a later read of the value is found out.
+
+use super::packing::{Slices, pack, unpack, width_bytes};
+use super::physical::PhysicalFile;
+use crate::program::RegSet;
+use crate::source::Row;
+use crate::stats::Counters;
+use crate::techniques::lanes::merge;
+
+/// The other register of a register's compiler-chosen pair, by register number.
+pub(super) type Buddies = [Option<u8>; 256];
+
+/// Where an architectural register of a warp is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    /// Physical register and slices; none before the first result and after a release.
+    place: Option<(u16, Slices)>,
+    /// Lanes that have been written since the register was allocated.
+    defined: u32,
+    /// Lanes whose value was given up and has not been written since.
+    lost: u32,
+}
+
+/// A register read through the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lookup {
+    /// Physical register.
+    pub physical: u16,
+    /// Its bank.
+    pub bank: u8,
+    /// Lanes in which the value is the register's.
+    pub defined: u32,
+    /// The unpacked value.
+    pub row: Row,
+}
+
+/// What a write did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    /// Bank that takes the value.
+    pub bank: u8,
+    /// Bank from which lanes that the instruction left alone had to be fetched, when the register moved.
+    pub fetched_from: Option<u8>,
+}
+
+/// Renaming table, physical registers and allocator of one SM.
+#[derive(Clone, Debug)]
+pub(super) struct Renaming {
+    registers: usize,
+    table: Vec<Entry>,
+    /// Registers of each warp slot that have a place.
+    mapped: Vec<RegSet>,
+    buddies: Box<Buddies>,
+    /// The packed contents.
+    pub file: PhysicalFile,
+}
+
+impl Renaming {
+    /// An empty table for `warps` warp slots of `registers` registers each.
+    pub fn new(warps: usize, registers: usize, buddies: Buddies, file: PhysicalFile) -> Renaming {
+        Renaming {
+            registers,
+            table: vec![Entry::default(); warps * registers],
+            mapped: vec![RegSet::default(); warps],
+            buddies: Box::new(buddies),
+            file,
+        }
+    }
+
+    /// Reads a register, if it has a place.
+    #[inline]
+    pub fn read(&self, slot: usize, reg: u8) -> Option<Lookup> {
+        let entry = self.table[self.index(slot, reg)];
+        let (physical, slices) = entry.place?;
+        Some(Lookup {
+            physical,
+            bank: self.file.bank(physical),
+            defined: entry.defined,
+            row: unpack(&self.file.rows[usize::from(physical)], slices),
+        })
+    }
+
+    /// Lanes of a register whose value was given up.
+    pub fn lost(&self, slot: usize, reg: u8) -> u32 {
+        self.table[self.index(slot, reg)].lost
+    }
+
+    /// Stores a result in the lanes of `exec`, allocating or moving the register if need be.
+    pub fn write(&mut self, slot: usize, reg: u8, result: &Row, exec: u32, stats: &mut Counters) -> Written {
+        let at = self.index(slot, reg);
+        let mut entry = self.table[at];
+        let mut whole = Row::ZERO;
+        if let Some((physical, slices)) = entry.place {
+            whole = unpack(&self.file.rows[usize::from(physical)], slices);
+        }
+        merge(&mut whole, result, exec);
+        let width = width_bytes(&whole);
+        stats.width_detections += 1;
+        stats.renaming_accesses += 1;
+        let old_lanes = entry.defined & !exec;
+        let mut fetched_from = None;
+        let (physical, slices) = match entry.place {
+            Some((physical, slices)) if width <= slices.count() => {
+                let kept = slices.narrowed(width);
+                if kept != slices {
+                    stats.renaming_accesses += 1;
+                    self.file.narrow(physical, slices, kept);
+                }
+                pack(&mut self.file.rows[usize::from(physical)], kept, result, exec);
+                (physical, kept)
+            }
+            place => {
+                if let Some((from, _)) = place {
+                    stats.size_change_reallocations += 1;
+                    fetched_from = (old_lanes != 0).then(|| self.file.bank(from));
+                    self.vacate(slot, reg);
+                }
+                stats.renaming_accesses += 1;
+                let (physical, slices) = self.allocate(slot, reg, width, stats);
+                pack(&mut self.file.rows[usize::from(physical)], slices, &whole, u32::MAX);
+                (physical, slices)
+            }
+        };
+        entry.place = Some((physical, slices));
+        entry.defined |= exec;
+        entry.lost &= !exec;
+        self.table[at] = entry;
+        self.mapped[slot].insert(reg);
+        Written { bank: self.file.bank(physical), fetched_from }
+    }
+
+    /// Gives up the registers of a warp that are not in `kept`; their values are lost.
+    #[inline]
+    pub fn release_all_but(&mut self, slot: usize, kept: &RegSet, stats: &mut Counters) {
+        let dead = self.mapped[slot].without(kept);
+        if dead.is_empty() {
+            return;
+        }
+        for reg in dead.iter() {
+            self.vacate(slot, reg);
+            let at = self.index(slot, reg);
+            let entry = &mut self.table[at];
+            entry.lost |= entry.defined;
+            entry.defined = 0;
+            stats.renaming_accesses += 1;
+            stats.released_registers += 1;
+        }
+    }
+
+    /// Clears the table of a warp slot.
+    pub fn clear(&mut self, slot: usize) {
+        for reg in self.mapped[slot].iter() {
+            self.vacate(slot, reg);
+        }
+        let first = slot * self.registers;
+        self.table[first..first + self.registers].fill(Entry::default());
+    }
+
+    /// Takes a register's place away; a buddy that stays behind alone reserves its entry again.
+    fn vacate(&mut self, slot: usize, reg: u8) {
+        let at = self.index(slot, reg);
+        let Some((physical, slices)) = self.table[at].place.take() else { return };
+        self.mapped[slot].remove(reg);
+        self.file.release(physical, slices);
+        if let Some(home) = self.buddy_place(slot, reg) {
+            if self.file.residents(home) == 1 {
+                self.file.set_reserved(home, true);
+            }
+        }
+    }
+
+    /// Physical register of a register's buddy, if both exist.
+    fn buddy_place(&self, slot: usize, reg: u8) -> Option<u16> {
+        let buddy = self.buddies[usize::from(reg)]?;
+        self.table[self.index(slot, buddy)].place.map(|(physical, _)| physical)
+    }
+
+    /// Finds room for a register that has none.
+    fn allocate(&mut self, slot: usize, reg: u8, width: u32, stats: &mut Counters) -> (u16, Slices) {
+        let found = match (self.buddies[usize::from(reg)], self.buddy_place(slot, reg)) {
+            (Some(_), Some(home)) => {
+                stats.pair_allocations += 1;
+                let beside = self.file.take_in(home, width);
+                stats.packed_pair_allocations += u64::from(beside.is_some());
+                self.file.set_reserved(home, false);
+                beside.map(|run| (home, run)).or_else(|| self.file.take_first_fit(slot, width))
+            }
+            (Some(_), None) => self.file.take_reserving(slot, width),
+            (None, _) => self.file.take_first_fit(slot, width),
+        };
+        // Every entry in use holds a register, and occupancy grants no more registers than there are entries.
+        found.expect("resident warps hold no more registers than the register file has")
+    }
+
+    #[inline]
+    fn index(&self, slot: usize, reg: u8) -> usize {
+        slot * self.registers + usize::from(reg)
+    }
+
+    /// Checks that the table and the free map agree: slices of different registers are disjoint, every used
+    /// slice has an owner, and the counts are right.
+    #[cfg(test)]
+    pub fn verify(&self) {
+        let count = self.file.rows.len();
+        let (mut used, mut residents) = (vec![0u8; count], vec![0u8; count]);
+        for (at, entry) in self.table.iter().enumerate() {
+            let (slot, reg) = (at / self.registers, (at % self.registers) as u8);
+            assert_eq!(entry.place.is_some(), self.mapped[slot].contains(reg));
+            if let Some((physical, slices)) = entry.place {
+                let physical = usize::from(physical);
+                assert_eq!(
+                    used[physical] & slices.mask(),
+                    0,
+                    "slices of physical register {physical} given twice"
+                );
+                used[physical] |= slices.mask();
+                residents[physical] += 1;
+            }
+        }
+        assert_eq!(used, self.file.used(), "the free map differs from the table");
+        assert_eq!(residents.iter().filter(|n| **n > 0).count() as u32, self.file.in_use());
+        for (physical, count) in residents.iter().enumerate() {
+            assert_eq!(self.file.residents(physical as u16), *count);
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! A warp without a pipeline, for tests of techniques: it issues and writes back instructions by hand or at
+//! random, keeps the recorded registers, and hands techniques what the SM would.
+//!
+//! Results are made up: any value in any executed lane. [`Walk`] follows a kernel's branches with a
+//! reconvergence stack, lanes parting at random.
+
+use super::bow::Bow;
+use super::corf::Corf;
+use super::{
+    Cx, InFlightId, InstView, OperandRead, ReadFrom, RegisterWrite, Stack, Technique, ValueMismatch,
+    WarpView, WriteTo, select,
+};
+use crate::config::{GpuConfig, load};
+use crate::program::Program;
+use crate::source::Row;
+use crate::stats::Counters;
+use trace_format::isa::{Kind, MachineKernel, Pc};
+
+/// The hooks that these tests drive, of one technique or of several.
+pub(crate) trait Hooked {
+    fn start(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>);
+    fn collected(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        operands: &mut [OperandRead],
+    ) -> Result<(), Box<ValueMismatch>>;
+    fn written(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>>;
+    fn end(&mut self, cx: &mut Cx<'_>, slot: usize);
+}
+
+macro_rules! hooked {
+    ($($ty:ty),+) => {$(
+        impl Hooked for $ty {
+            fn start(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
+                self.start_warp(cx, warp);
+            }
+            fn collected(
+                &mut self,
+                cx: &mut Cx<'_>,
+                warp: &WarpView<'_>,
+                inst: &InstView<'_>,
+                operands: &mut [OperandRead],
+            ) -> Result<(), Box<ValueMismatch>> {
+                self.collect(cx, warp, inst, operands)
+            }
+            fn written(
+                &mut self,
+                cx: &mut Cx<'_>,
+                warp: &WarpView<'_>,
+                inst: &InstView<'_>,
+                writes: &mut [RegisterWrite<'_>],
+            ) -> Result<(), Box<ValueMismatch>> {
+                self.write_back(cx, warp, inst, writes)
+            }
+            fn end(&mut self, cx: &mut Cx<'_>, slot: usize) {
+                self.end_warp(cx, slot);
+            }
+        }
+    )+};
+}
+
+hooked!(Bow, Corf, Stack);
+
+/// A configuration with a technique's parameters.
+pub(crate) fn config(set: &[&str]) -> GpuConfig {
+    let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+    load("gtx480", &set).expect("valid overrides").config
+}
+
+/// A program of a listing.
+pub(crate) fn program(text: &str, config: &GpuConfig) -> Program {
+    Program::new(&crate::analysis::listing::kernel(text), config).expect("a kernel that can be timed")
+}
+
+/// One technique, prepared.
+pub(crate) fn prepared<T: Technique>(program: &Program, config: &GpuConfig) -> (T, super::Plan) {
+    let empty = toml::Table::new();
+    let section = config.technique.get(T::INFO.name).unwrap_or(&empty);
+    let mut technique = T::new(config, section).expect("valid section");
+    let mut plan = super::Plan::of(program);
+    technique.prepare(program, config, &mut plan).expect("the kernel is accepted");
+    (technique, plan)
+}
+
+/// Several techniques, prepared.
+pub(crate) fn stack(names: &[&str], program: &Program, config: &GpuConfig) -> (Stack, super::Plan) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    Stack::prepare(select(&names, config).expect("known techniques"), program, config).expect("accepted")
+}
+
+/// An instruction between issue and writeback.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight {
+    pub pc: u32,
+    pub active: u32,
+    pub exec: u32,
+    pub id: InFlightId,
+    pub results: Vec<(u8, Row)>,
+}
+
+/// One warp in warp slot `slot`.
+pub(crate) struct Bench<'a> {
+    pub program: &'a Program,
+    pub slot: usize,
+    pub cycle: u64,
+    pub issued: u64,
+    pub rows: Vec<Row>,
+    pub stats: Counters,
+    pub extra_writes: Vec<u8>,
+    next_id: u16,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(program: &'a Program, slot: usize) -> Bench<'a> {
+        Bench {
+            program,
+            slot,
+            cycle: 0,
+            issued: 0,
+            rows: vec![Row::ZERO; program.registers_per_thread as usize],
+            stats: Counters::default(),
+            extra_writes: Vec::new(),
+            next_id: 0,
+        }
+    }
+
+    /// Calls a hook with the bench's context and warp.
+    fn with<R>(&mut self, call: impl FnOnce(&mut Cx<'_>, &WarpView<'_>) -> R) -> R {
+        self.cycle += 1;
+        let mut cx = Cx {
+            cycle: self.cycle,
+            program: self.program,
+            stats: &mut self.stats,
+            extra_writes: &mut self.extra_writes,
+        };
+        let warp = WarpView {
+            slot: self.slot,
+            block_slot: 0,
+            block: 7,
+            warp: 3,
+            threads: u32::MAX,
+            issued: self.issued,
+            rows: &self.rows,
+        };
+        call(&mut cx, &warp)
+    }
+
+    pub fn start(&mut self, technique: &mut impl Hooked) {
+        self.with(|cx, warp| technique.start(cx, warp));
+    }
+
+    pub fn end(&mut self, technique: &mut impl Hooked) {
+        let slot = self.slot;
+        self.with(|cx, _| technique.end(cx, slot));
+    }
+
+    /// Issues an instruction whose results are `values`, destination by destination, in the lanes of `exec`.
+    pub fn issue(
+        &mut self,
+        technique: &mut impl Hooked,
+        pc: u32,
+        (active, exec): (u32, u32),
+        mut values: impl FnMut() -> Row,
+    ) -> Result<(Vec<OperandRead>, Flight), Box<ValueMismatch>> {
+        let program = self.program;
+        let inst = &program.insts[pc as usize];
+        self.next_id += 1;
+        let id = InFlightId { slot: self.next_id, generation: 0 };
+        let plain = |reg: &u8| OperandRead { reg: *reg, from: ReadFrom::Bank(reg % 16) };
+        let mut operands: Vec<OperandRead> = inst.sources().iter().map(plain).collect();
+        let collected = !matches!(inst.inst.kind(), Kind::Branch | Kind::Exit | Kind::Sync);
+        if collected {
+            // Before it has been stepped, the lanes of the guard are not known.
+            let view = InstView { pc, inst, active, exec: active, id };
+            self.with(|cx, warp| technique.collected(cx, warp, &view, &mut operands))?;
+        }
+        self.issued += 1;
+        let mut results = Vec::new();
+        for reg in inst.destinations() {
+            let row = &mut self.rows[usize::from(*reg)];
+            super::lanes::merge(row, &values(), exec);
+            results.push((*reg, *row));
+        }
+        Ok((operands, Flight { pc, active, exec, id, results }))
+    }
+
+    /// Writes an instruction's results back.
+    pub fn write_back(
+        &mut self,
+        technique: &mut impl Hooked,
+        flight: &Flight,
+    ) -> Result<Vec<WriteTo>, Box<ValueMismatch>> {
+        let program = self.program;
+        let view = InstView {
+            pc: flight.pc,
+            inst: &program.insts[flight.pc as usize],
+            active: flight.active,
+            exec: flight.exec,
+            id: flight.id,
+        };
+        let mut writes: Vec<RegisterWrite<'_>> = flight
+            .results
+            .iter()
+            .map(|(reg, row)| RegisterWrite { reg: *reg, to: WriteTo::Bank(reg % 16), row })
+            .collect();
+        if !writes.is_empty() {
+            self.with(|cx, warp| technique.written(cx, warp, &view, &mut writes))?;
+        }
+        Ok(writes.iter().map(|write| write.to).collect())
+    }
+
+    /// Issues an instruction in all lanes and writes it back at once.
+    pub fn step(&mut self, technique: &mut impl Hooked, pc: u32, value: u32) -> Vec<OperandRead> {
+        let lane_by_lane =
+            || Row::from_fn(|lane| value.wrapping_add(if value > 255 { lane as u32 } else { 0 }));
+        let full = (u32::MAX, u32::MAX);
+        let (reads, flight) = self.issue(technique, pc, full, lane_by_lane).expect("values agree");
+        self.write_back(technique, &flight).expect("values agree");
+        reads
+    }
+
+    /// Follows a kernel to its end, with results, lanes and writeback order at random.
+    pub fn run(
+        &mut self,
+        technique: &mut impl Hooked,
+        random: &mut Random,
+    ) -> Result<(), Box<ValueMismatch>> {
+        let mut walk = Walk::new(&self.program.kernel);
+        let mut in_flight: Vec<Flight> = Vec::new();
+        while let Some((pc, active)) = walk.at() {
+            let inst = &self.program.insts[pc as usize];
+            // As the scoreboard would: registers of results in flight are not touched.
+            let blocks = |flight: &Flight| flight.results.iter().any(|(reg, _)| inst.hazards.contains(*reg));
+            while in_flight.iter().any(blocks) || (!in_flight.is_empty() && random.below(3) == 0) {
+                let flight = in_flight.swap_remove(random.below(in_flight.len() as u32) as usize);
+                self.write_back(technique, &flight)?;
+            }
+            let exec = if inst.inst.is_unguarded() { active } else { active & random.mask() };
+            let (_, flight) = self.issue(technique, pc, (active, exec), || random.row())?;
+            if !flight.results.is_empty() {
+                in_flight.push(flight);
+            }
+            walk.step(exec, random.below(4) == 0);
+        }
+        in_flight.iter().try_for_each(|flight| self.write_back(technique, flight).map(drop))
+    }
+}
+
+/// A reconvergence stack over a kernel.
+struct Walk<'a> {
+    kernel: &'a MachineKernel,
+    /// Next instruction, lanes, and where they join the entry below.
+    stack: Vec<(u32, u32, Option<u32>)>,
+    steps: u32,
+}
+
+impl Walk<'_> {
+    fn new(kernel: &MachineKernel) -> Walk<'_> {
+        Walk { kernel, stack: vec![(0, u32::MAX, None)], steps: 0 }
+    }
+
+    fn at(&mut self) -> Option<(u32, u32)> {
+        while let Some((pc, lanes, meet)) = self.stack.last().copied() {
+            if lanes != 0 && Some(pc) != meet {
+                return Some((pc, lanes));
+            }
+            self.stack.pop();
+        }
+        None
+    }
+
+    /// Steps over the instruction, which took effect in `exec`; of two sides either may go first.
+    fn step(&mut self, exec: u32, fall_through_first: bool) {
+        self.steps += 1;
+        let top = self.stack.len() - 1;
+        let (pc, lanes, meet) = self.stack[top];
+        let inst = &self.kernel.insts[pc as usize];
+        self.stack[top].0 = pc + 1;
+        match inst.kind() {
+            Kind::Exit => self.stack.iter_mut().for_each(|entry| entry.1 &= !exec),
+            Kind::Branch => {
+                // Long walks go straight on, so that every loop ends.
+                let taken = if self.steps > 400 && inst.target.0 <= pc { 0 } else { exec };
+                let rest = lanes & !taken;
+                if taken == lanes {
+                    self.stack[top].0 = inst.target.0;
+                } else if taken != 0 {
+                    let join = inst.reconv.map(|Pc(at)| at);
+                    self.stack.pop();
+                    self.stack.push((join.unwrap_or(pc), if join.is_some() { lanes } else { 0 }, meet));
+                    let sides = [(inst.target.0, taken, join), (pc + 1, rest, join)];
+                    let order = if fall_through_first { [0, 1] } else { [1, 0] };
+                    self.stack.extend(order.map(|side| sides[side]));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A small generator of pseudo-random numbers (splitmix64), seeded by the property tests.
+pub(crate) struct Random(pub u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        (self.next() % u64::from(bound.max(1))) as u32
+    }
+
+    /// No lane, all lanes, or some.
+    pub fn mask(&mut self) -> u32 {
+        match self.below(4) {
+            0 => 0,
+            1 => u32::MAX,
+            _ => self.next() as u32,
+        }
+    }
+
+    /// A row of a random width.
+    pub fn row(&mut self) -> Row {
+        let drop = 32 - 8 * (1 + self.below(4));
+        Row::from_fn(|_| (((self.next() as u32) << drop) as i32 >> drop) as u32)
+    }
+
+    /// A random structured kernel: arithmetic, guarded writes, branches and loops over few registers.
+    pub fn listing(&mut self) -> String {
+        let mut lines = Vec::new();
+        for reg in 0..4 {
+            lines.push(format!("mov r{reg} {reg}"));
+        }
+        self.body(&mut lines, 3);
+        lines.push("stg r0 r2".into());
+        lines.push("exit".into());
+        lines.join("\n")
+    }
+
+    fn body(&mut self, lines: &mut Vec<String>, depth: u32) {
+        for _ in 0..1 + self.below(5) {
+            match self.below(if depth == 0 { 3 } else { 6 }) {
+                3 => {
+                    // Lanes of p0 skip the first side.
+                    let branch = lines.len();
+                    lines.push(String::new());
+                    self.body(lines, depth - 1);
+                    let over = lines.len();
+                    lines.push(String::new());
+                    lines[branch] = format!("@p0 bra {}", lines.len());
+                    self.body(lines, depth - 1);
+                    lines[over] = format!("bra {}", lines.len());
+                    lines.push("nop".into());
+                }
+                4 => {
+                    let head = lines.len();
+                    self.body(lines, depth - 1);
+                    lines.push(format!("@p1 bra {head}"));
+                }
+                5 => {
+                    let branch = lines.len();
+                    lines.push(String::new());
+                    self.body(lines, depth - 1);
+                    lines[branch] = format!("@!p0 bra {}", lines.len());
+                    lines.push(if self.below(6) == 0 { "@p2 exit".into() } else { "nop".into() });
+                }
+                _ => lines.push(self.operation()),
+            }
+        }
+    }
+
+    fn operation(&mut self) -> String {
+        let guard = if self.below(4) == 0 { "@p3 " } else { "" };
+        let mut r = || self.below(8);
+        match (r(), r(), r(), r(), r()) {
+            (0, a, ..) => format!("{guard}ldg r{a} r{}", a / 2 * 2),
+            (1, a, b, c, _) => format!("{guard}wide r{} r{b} r{c} r{}", a / 2 * 2, b / 2 * 2),
+            (2, a, b, ..) => format!("{guard}stg r{} r{b}", a / 2 * 2),
+            (3, a, ..) => format!("{guard}mov r{a} 5"),
+            (_, a, b, c, d) => format!("{guard}imad r{a} r{b} r{c} r{d}"),
+        }
+    }
+}

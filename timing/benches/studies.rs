@@ -1,0 +1,168 @@
+//! Speed of the studies, in warp instructions per second of one thread, beside the cursor alone: a kernel in the
+//! manner of tiled matrix multiplication, recorded by a plain loop with contents of memory made from addresses.
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use std::path::Path;
+use timing::studies::redundancy::of_launch;
+use timing::studies::source::TraceLaunch;
+use trace_format::container::LaunchRecord;
+use trace_format::isa::*;
+use trace_format::reader::Trace;
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
+use trace_format::writer::{BlockRecorder, TraceWriter, WriterOptions};
+
+fn main() {
+    divan::main();
+}
+
+const GEOMETRY: Geometry = Geometry { grid: [4, 4, 1], block: [16, 16, 1] };
+
+fn r(n: u8) -> Src {
+    Src::reg(Reg(n))
+}
+
+/// 16 x 16 threads; per turn of the loop two words are fetched and eight products of shared words summed up.
+fn kernel() -> MachineKernel {
+    let s2r = |dst, sr| Inst::new(Op::S2r { sr }).dst(Reg(dst));
+    let imad = |dst, a, b, c| Inst::new(Op::Imad {}).dst(Reg(dst)).srcs([a, b, c]);
+    let lds = |dst, address, offset| Inst {
+        offset,
+        ..Inst::new(Op::Lds { width: MemWidth::B32, scale: Scale::X1 }).dst(Reg(dst)).srcs([r(address)])
+    };
+    let sts = |address, data| {
+        Inst::new(Op::Sts { width: MemWidth::B32, scale: Scale::X1 }).srcs([r(address), r(data)])
+    };
+    let ldg = |dst, address| {
+        let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(true) };
+        Inst::new(op).dst(Reg(dst)).srcs([r(address)])
+    };
+    let bar = Inst::new(Op::Bar { mode: BarMode::Sync }).srcs([Src::imm(0), Src::imm(0)]);
+    let wide = |dst, a, scale, base| {
+        Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(dst)).srcs([r(a), Src::imm(scale), r(base)])
+    };
+    let mut insts = vec![
+        s2r(0, SpecialReg::TidX),
+        s2r(1, SpecialReg::TidY),
+        s2r(2, SpecialReg::CtaidX),
+        imad(3, r(1), Src::imm(16), r(0)),
+        imad(4, r(2), Src::imm(256), r(3)),
+        wide(6, 4, 4, 12),
+        imad(8, r(0), Src::imm(4), Src::RZ),
+        imad(9, r(1), Src::imm(64), Src::RZ),
+        imad(10, r(3), Src::imm(4), Src::RZ),
+    ];
+    let top = Pc(insts.len() as u32);
+    insts.extend([ldg(14, 6), ldg(15, 6), sts(10, 14), sts(10, 15), bar]);
+    for k in 0..8 {
+        let op = Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };
+        insts.extend([
+            lds(16, 9, 4 * k),
+            lds(17, 8, 1024 + 64 * k),
+            Inst::new(op).dst(Reg(18)).srcs([r(16), r(17), r(18)]),
+        ]);
+    }
+    let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+    let mut compare = Inst::new(op).srcs([r(11), Src::imm(64)]);
+    compare.pdst[0] = Pred(0);
+    let mut back = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(0)));
+    back.target = top;
+    insts.extend([
+        bar,
+        wide(6, 11, 64, 6),
+        Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(11)).srcs([r(11), Src::imm(1), Src::RZ]),
+        compare,
+        back,
+        Inst::new(Op::Exit {}),
+    ]);
+    let lines = vec![SourceLine::default(); insts.len()];
+    MachineKernel { name: "bench".into(), insts, lines, regs_per_thread: 20, ..MachineKernel::default() }
+}
+
+fn noise(address: u64) -> u32 {
+    let z = address.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (z ^ z >> 29) as u32
+}
+
+fn record_warp(kernel: &MachineKernel, code: &Code, recorder: &mut BlockRecorder, block: u64, warp: u32) {
+    let flow = kernel.flow();
+    let mut state = Warp::new(code);
+    state.reset(code, &GEOMETRY, GEOMETRY.block_index(block), warp);
+    let mut pc = Pc(0);
+    loop {
+        let inst = code.inst(pc);
+        if flow.block(flow.block_of(pc)).first == pc {
+            recorder.enter(warp, flow.block_of(pc), u32::MAX);
+        }
+        let exec = code.exec_mask(pc, &state, u32::MAX);
+        match inst.kind {
+            Kind::Pure => execute(code, inst, &mut state, exec),
+            Kind::Load(_) => {
+                let mut at = [0; 32];
+                addresses(inst, &state, &mut at);
+                state.write_row(inst.dst, &Row::from_fn(|l| noise(at[l])), exec);
+            }
+            _ => {}
+        }
+        recorder.externals(warp, pc, inst, &state, exec);
+        recorder.retire(warp, pc, inst, &state, exec);
+        match inst.kind {
+            Kind::Exit => return,
+            Kind::Branch if exec != 0 => pc = inst.target,
+            _ => pc = pc.next(),
+        }
+    }
+}
+
+fn trace(path: &Path) -> Trace {
+    let (kernel, banks) = (kernel(), Banks::default());
+    let code = Code::prepare(&kernel, &banks);
+    let mut writer = TraceWriter::create(path, &WriterOptions::default()).unwrap();
+    let number = writer.kernel(&kernel).unwrap();
+    let record = LaunchRecord {
+        kernel: number,
+        geometry: GEOMETRY,
+        dynamic_shared_bytes: 0,
+        banks,
+        buffers: Vec::new(),
+    };
+    let launch = writer.launch(record).unwrap();
+    let mut recorder = launch.recorder();
+    for block in 0..GEOMETRY.blocks() {
+        recorder.begin(block);
+        (0..GEOMETRY.warps_per_block()).for_each(|w| record_warp(&kernel, &code, &mut recorder, block, w));
+        launch.submit(&mut recorder).unwrap();
+    }
+    launch.finish().unwrap();
+    writer.finish().unwrap();
+    Trace::open(path).unwrap()
+}
+
+fn with_trace(bencher: Bencher<'_, '_>, mut each: impl FnMut(&Trace)) {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = trace(&dir.path().join("bench.wtrace"));
+    let instructions = trace.launches()[0].warp_instructions();
+    bencher.counter(ItemsCount::new(instructions)).bench_local(|| each(&trace));
+}
+
+#[divan::bench]
+fn cursor_alone(bencher: Bencher<'_, '_>) {
+    with_trace(bencher, |trace| {
+        let mut cursor = trace.warp_cursor(0, 0, 0).unwrap();
+        for block in 0..GEOMETRY.blocks() {
+            for warp in 0..GEOMETRY.warps_per_block() {
+                cursor.restart(0, block, warp).unwrap();
+                while cursor.step().unwrap().is_some() {}
+            }
+        }
+    });
+}
+
+#[divan::bench]
+fn redundancy(bencher: Bencher<'_, '_>) {
+    with_trace(bencher, |trace| {
+        let tally = of_launch(&TraceLaunch::new(trace, 0), 1, &|_| {}).unwrap();
+        assert!(tally.block_redundant_total() > 0);
+        divan::black_box(tally);
+    });
+}

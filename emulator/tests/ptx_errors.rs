@@ -182,6 +182,10 @@ fn the_offending_part_of_an_instruction_is_named() {
         ("lop3.b32 %r1, %r2, %r3, %r4, 256", "1 `lop3.b32` has a truth table of 8 bits"),
         ("vadd.u32.u32.u32 %r1, %r2.b7, %r3", "1 `vadd.u32.u32.u32` has no part `.b7`"),
         (
+            "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [%r3]",
+            "42 `ldmatrix.sync.aligned.m8n8.x4.shared.b16`: this fragment has 4 registers, not 2",
+        ),
+        (
             "cp.async.cg.shared.global [%r1], [%rd1], 8",
             "1 `cp.async.cg.shared.global` copies 4, 8 or 16 bytes, with `.cg` only 16",
         ),

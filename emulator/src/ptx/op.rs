@@ -437,7 +437,7 @@ pub enum Op {
     /// `mbarrier.*`; operands as [`MbarrierOp`] says.
     Mbarrier(MbarrierOp),
 
-    // ---- matrices
+    // ---- matrices; fragments have as many registers as shape and type say
     /// `wmma.load`: `r (vector) ← [p], (stride:u32)`.
     WmmaLoad(WmmaMemOp),
     /// `wmma.store`: `← [p], r (vector), (stride:u32)`.

@@ -120,7 +120,7 @@ pub struct MinMaxOp {
 pub struct CompareOp {
     /// Type of `a` and `b`.
     pub ty: ScalarType,
-    /// The comparison.
+    /// The comparison; the unsigned spellings `lo`, `ls`, `hi`, `hs` have become `lt`, `le`, `gt`, `ge`.
     pub comparison: Comparison,
     /// How the result is combined with predicate `c`, if it is.
     pub combine: Option<BoolOp>,
@@ -575,4 +575,32 @@ pub struct VideoLanes {
     pub a: [u8; 4],
     /// Likewise for `b`.
     pub b: [u8; 4],
+}
+
+impl MatrixShape {
+    /// Rows, columns and inner dimension; the shapes of single matrices have inner dimension 1.
+    #[must_use]
+    pub const fn mnk(self) -> (u32, u32, u32) {
+        match self {
+            Self::M16n16k16 => (16, 16, 16),
+            Self::M8n32k16 => (8, 32, 16),
+            Self::M32n8k16 => (32, 8, 16),
+            Self::M16n16k8 => (16, 16, 8),
+            Self::M8n8k4 => (8, 8, 4),
+            Self::M8n8k16 => (8, 8, 16),
+            Self::M8n8k32 => (8, 8, 32),
+            Self::M8n8k128 => (8, 8, 128),
+            Self::M16n8k4 => (16, 8, 4),
+            Self::M16n8k8 => (16, 8, 8),
+            Self::M16n8k16 => (16, 8, 16),
+            Self::M16n8k32 => (16, 8, 32),
+            Self::M16n8k64 => (16, 8, 64),
+            Self::M16n8k128 => (16, 8, 128),
+            Self::M16n8k256 => (16, 8, 256),
+            Self::M8n8 => (8, 8, 1),
+            Self::M8n16 => (8, 16, 1),
+            Self::M16n8 => (16, 8, 1),
+            Self::M16n16 => (16, 16, 1),
+        }
+    }
 }

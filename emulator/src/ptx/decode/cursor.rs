@@ -288,18 +288,26 @@ impl<'a, 'c> Decoder<'a, 'c> {
         }
     }
 
-    /// Takes a fragment: a vector of any length, or one register, elements of at least the type's width.
-    pub(super) fn fragment(&mut self, ty: ScalarType, destination: bool) -> Decode<()> {
+    /// Takes a matrix fragment: a vector of `count` registers, one alone without braces too.
+    pub(super) fn fragment(&mut self, ty: ScalarType, count: u32, destination: bool) -> Decode<()> {
         let arg = self.next()?;
         let list = match &arg.kind {
             ArgKind::Vector(list) => list.as_slice(),
             _ => std::slice::from_ref(&arg),
         };
+        if list.len() != count as usize {
+            return Err(
+                self.error(arg.span, format!("this fragment has {count} registers, not {}", list.len()))
+            );
+        }
         let elements: Decode<Vec<Operand>> = list
             .iter()
-            .map(|element| match destination {
-                true => self.dst_operand(element, ty, Width::Exact),
-                false => self.src_operand(element, ty, Width::Exact),
+            .map(|element| {
+                if destination {
+                    self.dst_operand(element, ty, Width::Exact)
+                } else {
+                    self.src_operand(element, ty, Width::Exact)
+                }
             })
             .collect();
         let operand = Operand::Vector(elements?.into_boxed_slice());

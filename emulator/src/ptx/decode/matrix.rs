@@ -12,6 +12,34 @@ fn register_type(ty: T) -> T {
     if ty == T::F64 { T::F64 } else { T::B32 }
 }
 
+/// Registers per thread of a fragment of `elements` elements spread over a warp.
+fn registers(elements: u32, ty: T) -> u32 {
+    let bits = if ty == T::F64 { 32 } else { ty.bits() };
+    (elements * bits / (32 * 32)).max(1)
+}
+
+/// Registers per thread of fragment A, B or C of `wmma` and `mma`.
+fn fragment_registers(fragment: WmmaFragment, shape: MatrixShape, ty: T, wmma: bool) -> u32 {
+    let (m, n, k) = shape.mnk();
+    let factor = matches!(fragment, WmmaFragment::A | WmmaFragment::B);
+    // Volta's fragments hold every element twice (wmma), or once in each of four quad pairs (m8n8k4).
+    if ty == T::F16 && factor && wmma {
+        return 8;
+    }
+    if shape == MatrixShape::M8n8k4 && ty != T::F64 {
+        return match (factor, ty) {
+            (true, _) => 2,
+            (false, T::F16) => 4,
+            (false, _) => 8,
+        };
+    }
+    match fragment {
+        WmmaFragment::A => registers(m * k, ty),
+        WmmaFragment::B => registers(k * n, ty),
+        WmmaFragment::C | WmmaFragment::D => registers(m * n, ty),
+    }
+}
+
 /// The types that a modifier list still holds, in order.
 fn types(d: &mut Decoder<'_, '_>) -> Vec<T> {
     let mut types = Vec::with_capacity(4);
@@ -58,12 +86,13 @@ pub(super) fn wmma(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let shape = d.need("its shape", MatrixShape::from_keyword)?;
     let space = space(d);
     let ty = d.need("a type", ScalarType::from_keyword)?;
+    let count = fragment_registers(fragment, shape, ty, true);
     if load {
-        d.fragment(register_type(ty), true)?;
+        d.fragment(register_type(ty), count, true)?;
     }
     d.mem()?;
     if !load {
-        d.fragment(register_type(ty), false)?;
+        d.fragment(register_type(ty), count, false)?;
     }
     let stride = d.maybe_src(T::U32)?;
     let op = WmmaMemOp { fragment, shape, layout, space, ty, stride };
@@ -91,10 +120,14 @@ fn multiply(
         [d_ty, a_ty, b_ty, c_ty] => (d_ty, a_ty, b_ty, c_ty),
         _ => return Err(d.whole("has two or four types", "they are those of D, A, B and C")),
     };
-    d.fragment(register_type(d_ty), true)?;
-    for ty in [a_ty, b_ty, c_ty] {
-        d.fragment(register_type(ty), false)?;
-    }
+    let wmma = d.opcode() == "wmma";
+    let count = |fragment, ty| fragment_registers(fragment, shape, ty, wmma);
+    // Half of a sparse A is zeros that are not stored.
+    let a_count = count(WmmaFragment::A, a_ty) / if sparse { 2 } else { 1 };
+    d.fragment(register_type(d_ty), count(WmmaFragment::D, d_ty), true)?;
+    d.fragment(register_type(a_ty), a_count, false)?;
+    d.fragment(register_type(b_ty), count(WmmaFragment::B, b_ty), false)?;
+    d.fragment(register_type(c_ty), count(WmmaFragment::C, c_ty), false)?;
     if sparse {
         d.src(T::B32)?;
         d.src(T::U32)?;
@@ -126,12 +159,14 @@ pub(super) fn matrix_memory(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let packed_source = load && (d.flag("b6x16_p32") || d.flag("b4x16_p64"));
     d.take(|word| (word == "b8x16").then_some(()));
     let ty = if packed_source { d.maybe_type().unwrap_or(T::B8) } else { d.ty(&[T::B16, T::B8])? };
+    // A matrix of 16×16 bytes fills two registers, the other shapes one.
+    let count = if shape == MatrixShape::M16n16 { 2 * u32::from(num) } else { u32::from(num) };
     if load {
-        d.fragment(T::B32, true)?;
+        d.fragment(T::B32, count, true)?;
     }
     d.mem()?;
     if !load {
-        d.fragment(T::B32, false)?;
+        d.fragment(T::B32, count, false)?;
     }
     let op = MatrixMemOp { shape, num, trans, space, ty, packed_source };
     Ok(if load { Op::Ldmatrix(op) } else { Op::Stmatrix(op) })

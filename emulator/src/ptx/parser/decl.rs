@@ -8,6 +8,9 @@ use super::super::source::Span;
 use super::super::types::{ScalarType, StateSpace};
 use super::{Parsed, Parser};
 
+/// Most dimensions of an array.
+const MAX_DIMENSIONS: usize = 32;
+
 /// The state space of a declaration's keyword.
 fn decl_space(word: &str) -> Option<DeclSpace> {
     Some(match word {
@@ -186,6 +189,9 @@ impl<'a> Parser<'a, '_> {
         }
         let mut dims = Vec::new();
         while self.eat(Punct::LeftBracket) {
+            if dims.len() == MAX_DIMENSIONS {
+                return self.fail(name.span, format!("an array of more than {MAX_DIMENSIONS} dimensions"));
+            }
             if self.eat(Punct::RightBracket) {
                 dims.push(None);
                 continue;

@@ -120,7 +120,8 @@ impl<'a> Resolver<'a> {
                 self.declare_registers(decl, declarator, &mut code.names);
                 continue;
             };
-            for (name, variable) in self.declared_variables(decl, declarator, space, Some(code.owner)) {
+            if let Some((name, variable)) = self.declared_variable(decl, declarator, space, Some(code.owner))
+            {
                 let id = VarId::new(self.vars.len());
                 self.vars.push(variable);
                 code.body.vars.push(id);

@@ -174,7 +174,7 @@ impl<'a> Resolver<'a> {
                 continue;
             };
             for declarator in &decl.names {
-                for (name, variable) in self.declared_variables(decl, declarator, space, None) {
+                if let Some((name, variable)) = self.declared_variable(decl, declarator, space, None) {
                     let id = VarId::new(self.vars.len());
                     let linkage = variable.linkage;
                     let is_extern = |this: &Self, earlier: Symbol| match earlier {
@@ -273,7 +273,9 @@ impl<'a> Resolver<'a> {
                     self.error(name.span, "a parameter is in `.param` or `.reg` space");
                     continue;
                 }
-                for (name, mut variable) in self.declared_variables(decl, declarator, space, Some(owner)) {
+                if let Some((name, mut variable)) =
+                    self.declared_variable(decl, declarator, space, Some(owner))
+                {
                     let id = VarId::new(self.vars.len());
                     variable.param_offset = end.next_multiple_of(u64::from(variable.align_bytes));
                     end = variable.param_offset.saturating_add(variable.size_bytes);

@@ -10,11 +10,8 @@ use super::Resolver;
 use super::constant::Const;
 use super::scope::Names;
 
-/// Most variables or registers that one parametrised declaration may make.
+/// Most registers that one parametrised declaration may make.
 const MAX_COUNT: u64 = 1 << 20;
-
-/// Most names of variables (not registers) that one parametrised declaration may make: each is a table entry.
-const MAX_VAR_COUNT: u64 = 1 << 12;
 
 /// The type of a declaration after checks.
 #[derive(Clone, Copy)]
@@ -74,42 +71,38 @@ impl<'a> Resolver<'a> {
     ) {
         let Some(DeclaredType { ty, .. }) = self.register_type(decl, declarator) else { return };
         let name = declarator.name;
-        let Some(count) = self.declared_count(declarator, MAX_COUNT) else { return };
+        let Some(count) = self.declared_count(declarator) else { return };
         if let Err(first) = names.declare_registers(name.text, count, ty, decl.vec, name.span) {
             self.duplicate(name, first);
         }
     }
 
     /// The number of a parametrised declaration; `None` where it is refused.
-    fn declared_count(&mut self, declarator: &Declarator<'_>, most: u64) -> Option<Option<u32>> {
+    fn declared_count(&mut self, declarator: &Declarator<'_>) -> Option<Option<u32>> {
         match declarator.count {
             None => Some(None),
-            Some(Expr::Int { value, .. }) if value <= most => Some(u32::try_from(value).ok()),
+            Some(Expr::Int { value, .. }) if value <= MAX_COUNT => Some(u32::try_from(value).ok()),
             Some(ref expr) => {
-                self.error(expr.span(), format!("more than {most} names in one declaration"));
+                self.error(expr.span(), format!("more than {MAX_COUNT} names in one declaration"));
                 None
             }
         }
     }
 
-    /// The variables of one declarator: one, or `count` with numbers appended.
-    pub(super) fn declared_variables(
+    /// The variable of one declarator with its name; `None` after reporting what is wrong with it.
+    pub(super) fn declared_variable(
         &mut self,
         decl: &VarDecl<'a>,
         declarator: &Declarator<'a>,
         space: VarSpace,
         owner: Option<FuncId>,
-    ) -> Vec<(Name<'a>, Variable)> {
-        let Some(variable) = self.variable(decl, declarator, space, owner) else { return Vec::new() };
+    ) -> Option<(Name<'a>, Variable)> {
         if declarator.count.is_some() {
-            // No names exist in the text for these; PTX allows them for registers, ptxas for nothing else.
-            let span = declarator.name.span;
-            if self.declared_count(declarator, MAX_VAR_COUNT).is_some() {
-                self.error(span, "only registers can be declared with `<n>`");
-            }
-            return Vec::new();
+            self.error(declarator.name.span, "only registers can be declared with `<n>`");
+            return None;
         }
-        vec![(declarator.name, variable)]
+        let variable = self.variable(decl, declarator, space, owner)?;
+        Some((declarator.name, variable))
     }
 
     fn variable(

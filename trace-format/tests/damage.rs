@@ -4,6 +4,7 @@
 mod common;
 
 use common::*;
+use std::io::Write;
 use std::path::Path;
 use trace_format::container::TraceError;
 use trace_format::container::format::{self, RecordRef};
@@ -39,6 +40,13 @@ fn small_trace(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
+/// Puts bytes into a file without emptying it first, which some file systems answer with a wait for the disk.
+fn overwrite(path: &Path, bytes: &[u8]) {
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
+    file.write_all(bytes).unwrap();
+    file.set_len(bytes.len() as u64).unwrap();
+}
+
 /// Everything that can be read from a file, or the error that stops it.
 fn contents(path: &Path) -> Result<Contents, TraceError> {
     let trace = Trace::open(path)?;
@@ -68,7 +76,7 @@ fn every_changed_byte_is_harmless_or_an_error() {
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
-        std::fs::write(&bad, &damaged).unwrap();
+        overwrite(&bad, &damaged);
         match contents(&bad) {
             // A file whose footer or index is damaged is read by walking it, as far as that goes.
             Ok(read) => assert!(whole.starts_with(&read), "byte {at}: other contents"),
@@ -89,7 +97,7 @@ fn cut_off_files_are_read_to_their_last_whole_frame() {
     let whole = contents(&good).unwrap();
     let frames = Trace::open(&good).unwrap().frames().to_vec();
     for len in 0..bytes.len() {
-        std::fs::write(&bad, &bytes[..len]).unwrap();
+        overwrite(&bad, &bytes[..len]);
         let blocks: u64 = frames
             .iter()
             .filter(|f| f.offset + f.bytes <= len as u64)
@@ -162,7 +170,7 @@ fn forged_records_never_panic() {
             let mut damaged = bytes.clone();
             let bits = 1 << rng.below(8);
             forge(&mut damaged, offset, at, |b| b ^ bits);
-            std::fs::write(&bad, &damaged).unwrap();
+            overwrite(&bad, &damaged);
             // Header text may differ harmlessly; a launch or kernel may become another valid one.
             let _ = contents(&bad).map(|read| read.len() == whole.len());
             let _ = validate(&bad, 1, &Progress::default());

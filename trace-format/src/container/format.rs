@@ -7,6 +7,7 @@
 //! behind its `LNCH`; one `INDX`, to which the footer (its offset, the file's length, the XXH3-64 of both,
 //! [`END_MAGIC`]) points. A file without a valid footer was cut off and is read by walking its records.
 
+use std::cell::RefCell;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// First eight bytes of every trace.
@@ -161,6 +162,24 @@ impl Packer {
     }
 }
 
+/// A decompressor that makes its context when it is first needed.
+#[derive(Default)]
+struct Unpacker(Option<zstd::bulk::Decompressor<'static>>);
+
+impl Unpacker {
+    fn decompress(&mut self, stored: &[u8], capacity: usize) -> std::io::Result<Vec<u8>> {
+        let zstd = match self.0.take() {
+            Some(zstd) => zstd,
+            None => zstd::bulk::Decompressor::new()?,
+        };
+        self.0.insert(zstd).decompress(stored, capacity)
+    }
+}
+
+thread_local! {
+    static UNPACKER: RefCell<Unpacker> = RefCell::default();
+}
+
 /// The inverse of [`Packer::pack`], given the length before packing.
 ///
 /// # Errors
@@ -175,6 +194,7 @@ pub fn unpack(stored: &[u8], raw_bytes: usize) -> Result<Vec<u8>, String> {
     if stored.len() > raw_bytes {
         return Err(format!("{} stored bytes for {raw_bytes}", stored.len()));
     }
-    let raw = zstd::bulk::decompress(stored, raw_bytes).map_err(|e| format!("zstd: {e}"))?;
+    let raw = UNPACKER.with_borrow_mut(|unpacker| unpacker.decompress(stored, raw_bytes));
+    let raw = raw.map_err(|e| format!("zstd: {e}"))?;
     if raw.len() == raw_bytes { Ok(raw) } else { Err(format!("{} bytes instead of {raw_bytes}", raw.len())) }
 }

@@ -1,5 +1,6 @@
 //! PTX front end, lowering, execution, recording.
 
+pub mod lower;
 pub mod ptx;
 
 pub mod exec;

@@ -1,0 +1,324 @@
+//! Calls, returns, indexed branches, barriers, fences, and what lanes of a warp do together.
+
+use trace_format::isa::{
+    BarMode, MatchMode, Op, Scope, ShflMode as MShfl, SpecialReg, VoteMode as MVote, Wide,
+};
+
+use super::memory::scope_of;
+use super::{Builder, Lowered};
+use crate::lower::vir::{Inst as VInst, PSrc, Src, Term, VOp, Val};
+use crate::ptx::{
+    BarAction, BarOp, BranchTableId, Callee, FenceOp, Formal, FuncId, Inst, MemScope, Operand, ScalarType,
+    ShflMode, VoteMode,
+};
+
+impl Builder<'_> {
+    /// `exit`.
+    pub fn exit(&mut self, guard: PSrc) {
+        if guard.constant() == Some(true) {
+            self.asm.end(Term::Exit);
+            self.asm.cur = None;
+            return;
+        }
+        let before = self.asm.block();
+        let (end, next) = (self.asm.new_block(), self.asm.new_block());
+        self.asm.end(Term::If(guard, end, next));
+        self.ssa.set_single_pred(end, before);
+        self.ssa.set_single_pred(next, before);
+        self.open(end);
+        self.asm.end(Term::Exit);
+        self.open(next);
+    }
+
+    /// `ret`: out of the inlined function, or the end of the thread.
+    pub fn ret(&mut self, guard: PSrc) -> Lowered {
+        match self.scopes[self.scopes.len() - 1].return_to {
+            None => self.exit(guard),
+            Some(blk) => self.leave(guard, blk),
+        }
+        Ok(())
+    }
+
+    /// `brx.idx`: a chain of comparisons; an index out of range is undefined and takes the last target.
+    pub fn indexed_branch(&mut self, inst: &Inst, table: BranchTableId) -> Lowered {
+        let func = self.scopes[self.scopes.len() - 1].func;
+        let Some(body) = &self.module.function(func).body else { return Ok(()) };
+        let targets = body.branch_table(table);
+        let index = self.word(inst, &inst.srcs()[0])?;
+        let Some((last, first)) = targets.split_last() else {
+            return Err(self.unsupported(inst, "an empty branch table"));
+        };
+        for (i, target) in first.iter().enumerate() {
+            let p = self.asm.isetp(
+                trace_format::isa::ICmp::Eq,
+                trace_format::isa::Sign::U32,
+                index,
+                Val::Imm(i as u32),
+            );
+            let blk = self.label_block(*target);
+            if p.constant() != Some(false) {
+                self.leave(p, blk);
+            }
+            if self.asm.cur.is_none() {
+                return Ok(());
+            }
+        }
+        let blk = self.label_block(*last);
+        self.leave(PSrc::TRUE, blk);
+        Ok(())
+    }
+
+    /// `call`: the callee's code takes the call's place.
+    pub fn call(&mut self, inst: &Inst, callee: Callee) -> Lowered {
+        let Callee::Direct(func) = callee else {
+            return Err(self.unsupported(inst, "an indirect call"));
+        };
+        let function = self.module.function(func);
+        if function.body.is_none() {
+            if function.name == "__assertfail" {
+                self.asm.end(Term::Trap);
+                self.asm.cur = None;
+                return Ok(());
+            }
+            let what = format!("a call of `{}`, which the module only declares,", function.name);
+            return Err(self.unsupported(inst, &what));
+        }
+        if self.scopes.iter().any(|s| s.func == func) {
+            let what = format!("the recursive call of `{}`", function.name);
+            return Err(self.unsupported(inst, &what));
+        }
+        let mut args = Vec::new();
+        for (operand, formal) in inst.srcs().iter().zip(&function.params) {
+            args.push(self.argument(inst, operand, *formal, func)?);
+        }
+        for (words, formal) in args.iter().zip(&function.params) {
+            for (i, w) in words.iter().enumerate() {
+                let var = self.formal_var(*formal, func) + i as u32;
+                self.write_var(var, *w);
+            }
+        }
+        let before = self.errors.len();
+        let back = self.asm.new_block();
+        let line = self.asm.line;
+        self.function(func, Some(back));
+        if self.asm.cur.is_some() {
+            self.asm.end(Term::Goto(back));
+        }
+        self.asm.line = line;
+        if self.errors.len() > before && self.scopes.len() == 1 {
+            self.note_call(before, inst);
+        }
+        if self.asm.f.block(back).preds.is_empty() {
+            self.asm.f.order.retain(|&b| b != back);
+            self.asm.cur = None;
+            return Ok(());
+        }
+        self.open(back);
+        for (operand, formal) in inst.dsts().iter().zip(&function.returns) {
+            let base = self.formal_var(*formal, func);
+            let words: Vec<Val> =
+                (0..self.formal_words(*formal, func)).map(|i| self.read_var(base + i)).collect();
+            match operand {
+                Operand::Var(var, _) => {
+                    let to = self.param_var(*var);
+                    for (i, w) in words.iter().enumerate() {
+                        self.write_var(to + i as u32, *w);
+                    }
+                }
+                other => self.set_words(other, &words),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds where a function was called to the errors found in it.
+    fn note_call(&mut self, before: usize, call: &Inst) {
+        let mut all = crate::ptx::Diagnostics::new(self.module.source.clone());
+        for (i, d) in self.errors.iter().enumerate() {
+            all.push(if i < before { d.clone() } else { Self::with_call(d.clone(), call) });
+        }
+        self.errors = all;
+    }
+
+    fn formal_words(&self, formal: Formal, func: FuncId) -> u32 {
+        match formal {
+            Formal::Var(var) => self.module.var(var).size_bytes.div_ceil(4) as u32,
+            Formal::Reg(reg) => self.module.function(func).register(reg).ty.bits().div_ceil(32).max(1),
+        }
+    }
+
+    fn formal_var(&mut self, formal: Formal, func: FuncId) -> u32 {
+        match formal {
+            Formal::Var(var) => self.param_var(var),
+            Formal::Reg(reg) => self.reg_var_of(func, reg),
+        }
+    }
+
+    fn argument(
+        &mut self,
+        inst: &Inst,
+        operand: &Operand,
+        formal: Formal,
+        func: FuncId,
+    ) -> Lowered<Vec<Val>> {
+        let words = self.formal_words(formal, func);
+        if let Operand::Var(var, _) = operand {
+            let base = self.param_var(*var);
+            return Ok((0..words).map(|i| self.read_var(base + i)).collect());
+        }
+        let ty = if words > 1 { ScalarType::B64 } else { ScalarType::B32 };
+        self.value(inst, operand, ty)
+    }
+
+    /// `bar`, `barrier`.
+    pub fn bar(&mut self, inst: &Inst, op: BarOp) -> Lowered {
+        let barrier = self.word(inst, &inst.srcs()[0])?;
+        let threads = if op.threads { self.word(inst, &inst.srcs()[1])? } else { Val::ZERO };
+        let used = barrier.imm().map_or(16, |n| n.min(15) as u8 + 1);
+        self.barriers = self.barriers.max(used);
+        let mode = match op.action {
+            BarAction::Sync => BarMode::Sync,
+            BarAction::Arrive => BarMode::Arrive,
+            BarAction::Popc => BarMode::RedPopc,
+            BarAction::And => BarMode::RedAnd,
+            BarAction::Or => BarMode::RedOr,
+        };
+        let mut bar = VInst::new(VOp::M(Op::Bar { mode }), self.asm.line);
+        bar.src[0] = barrier.into();
+        bar.src[1] = threads.into();
+        if matches!(op.action, BarAction::Sync | BarAction::Arrive) {
+            self.asm.append(bar);
+            return Ok(());
+        }
+        bar.psrc[0] = self.pred(inst, &inst.srcs()[inst.srcs().len() - 1])?;
+        if op.action == BarAction::Popc {
+            let r = self.asm.f.new_reg();
+            bar.dst[0] = Some(r);
+            self.asm.append(bar);
+            self.set_word(&inst.dsts()[0], Val::Reg(r));
+        } else {
+            let p = self.asm.f.new_pred();
+            bar.pdst[0] = Some(p);
+            self.asm.append(bar);
+            self.set_pred(&inst.dsts()[0], PSrc::of(p));
+        }
+        Ok(())
+    }
+
+    fn effect(&mut self, op: Op, srcs: &[Val]) {
+        let mut inst = VInst::new(VOp::M(op), self.asm.line);
+        for (i, v) in srcs.iter().enumerate() {
+            inst.src[i] = (*v).into();
+        }
+        self.asm.append(inst);
+    }
+
+    /// `bar.warp.sync`.
+    pub fn warp_sync(&mut self, inst: &Inst) -> Lowered {
+        let mask = self.word(inst, &inst.srcs()[0])?;
+        self.effect(Op::Warpsync {}, &[mask]);
+        Ok(())
+    }
+
+    /// Lanes that take part in a `.sync` operation meet first, unless all do by construction.
+    fn gather(&mut self, mask: Val) {
+        if mask.imm() != Some(u32::MAX) {
+            self.effect(Op::Warpsync {}, &[mask]);
+        }
+    }
+
+    /// `nanosleep`.
+    pub fn nanosleep(&mut self, inst: &Inst) -> Lowered {
+        let t = self.word(inst, &inst.srcs()[0])?;
+        self.effect(Op::Nanosleep {}, &[t]);
+        Ok(())
+    }
+
+    /// `fence`, `membar`.
+    pub fn fence(&mut self, _inst: &Inst, op: FenceOp) -> Lowered {
+        let scope = match op {
+            FenceOp::Thread { scope, .. } => scope_of(scope),
+            FenceOp::Proxy { scope, .. } => scope.map_or(Scope::Cta, scope_of),
+            FenceOp::MbarrierInit => scope_of(MemScope::Cta),
+        };
+        self.effect(Op::Membar { scope }, &[]);
+        Ok(())
+    }
+
+    /// `vote`.
+    pub fn vote(&mut self, inst: &Inst, mode: VoteMode, sync: bool) -> Lowered {
+        let p = self.pred(inst, &inst.srcs()[0])?;
+        let mask = if sync { self.word(inst, &inst.srcs()[1])? } else { Val::Imm(u32::MAX) };
+        self.gather(mask);
+        let machine = match mode {
+            VoteMode::All => MVote::All,
+            VoteMode::Any => MVote::Any,
+            VoteMode::Uni => MVote::Uni,
+            VoteMode::Ballot => MVote::Ballot,
+        };
+        let mut vote = VInst::new(VOp::M(Op::Vote { mode: machine }), self.asm.line);
+        vote.src[0] = mask.into();
+        vote.psrc[0] = p;
+        if mode == VoteMode::Ballot {
+            let r = self.asm.f.new_reg();
+            vote.dst[0] = Some(r);
+            self.asm.append(vote);
+            self.set_word(&inst.dsts()[0], Val::Reg(r));
+        } else {
+            let q = self.asm.f.new_pred();
+            vote.pdst[0] = Some(q);
+            self.asm.append(vote);
+            self.set_pred(&inst.dsts()[0], PSrc::of(q));
+        }
+        Ok(())
+    }
+
+    /// `shfl`.
+    pub fn shfl(&mut self, inst: &Inst, mode: ShflMode) -> Lowered {
+        let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
+        let (a, b, c) = (a?, b?, c?);
+        if let Some(mask) = inst.srcs().get(3) {
+            let mask = self.word(inst, mask)?;
+            self.gather(mask);
+        }
+        let mode = match mode {
+            ShflMode::Up => MShfl::Up,
+            ShflMode::Down => MShfl::Down,
+            ShflMode::Bfly => MShfl::Bfly,
+            ShflMode::Idx => MShfl::Idx,
+        };
+        let mut shfl = VInst::new(VOp::M(Op::Shfl { mode }), self.asm.line);
+        shfl.src = [Src::one(a), Src::one(b), Src::one(c)];
+        let wants_pred = inst.dsts().len() > 1;
+        let k = self.asm.put(shfl, u8::from(wants_pred));
+        self.set_word(&inst.dsts()[0], k.dst[0]);
+        if let Some(p) = inst.dsts().get(1) {
+            self.set_pred(p, k.pdst[0]);
+        }
+        Ok(())
+    }
+
+    /// `match`.
+    pub fn find_equal(&mut self, inst: &Inst, all: bool, ty: ScalarType) -> Lowered {
+        let a = self.value(inst, &inst.srcs()[0], ty)?;
+        let mask = self.word(inst, &inst.srcs()[1])?;
+        self.gather(mask);
+        let mode = if all { MatchMode::All } else { MatchMode::Any };
+        let mut find = VInst::new(VOp::M(Op::Match { mode, wide: Wide(a.len() > 1) }), self.asm.line);
+        find.src[0] = Src::many(&a);
+        find.src[1] = mask.into();
+        let k = self.asm.put(find, u8::from(inst.dsts().len() > 1));
+        self.set_word(&inst.dsts()[0], k.dst[0]);
+        if let Some(p) = inst.dsts().get(1) {
+            self.set_pred(p, k.pdst[0]);
+        }
+        Ok(())
+    }
+
+    /// `activemask`.
+    pub fn activemask(&mut self, inst: &Inst) -> Lowered {
+        let r = self.asm.s2r(SpecialReg::ActiveMask);
+        self.set_word(&inst.dsts()[0], r);
+        Ok(())
+    }
+}

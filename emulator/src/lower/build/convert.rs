@@ -1,0 +1,248 @@
+//! Conversions between integer and floating-point types, and between address spaces.
+
+use trace_format::isa::{FloatTy, Ftz, ICmp, IntRnd, IntTy, Op, Rnd, Sat, Sign, space};
+
+use super::float::{neg, rnd};
+use super::int::sign_of;
+use super::ops::KEEP;
+use super::{Builder, Lowered};
+use crate::lower::vir::{Src, Val};
+use crate::ptx::{CvtOp, Inst, Rounding, ScalarType, StateSpace};
+
+/// The machine's name for a floating-point type, if it converts it.
+pub const fn float_ty(ty: ScalarType) -> Option<FloatTy> {
+    match ty {
+        ScalarType::F16 => Some(FloatTy::F16),
+        ScalarType::Bf16 => Some(FloatTy::Bf16),
+        ScalarType::F32 => Some(FloatTy::F32),
+        ScalarType::F64 => Some(FloatTy::F64),
+        _ => None,
+    }
+}
+
+/// Rounding to an integer value, if one is named.
+const fn int_rnd(r: Option<Rounding>) -> Option<IntRnd> {
+    match r {
+        Some(Rounding::Rni) => Some(IntRnd::Nearest),
+        Some(Rounding::Rzi) => Some(IntRnd::Trunc),
+        Some(Rounding::Rmi) => Some(IntRnd::Floor),
+        Some(Rounding::Rpi) => Some(IntRnd::Ceil),
+        _ => None,
+    }
+}
+
+impl Builder<'_> {
+    /// `cvt`.
+    pub fn cvt(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+        if op.satfinite || op.relu || matches!(op.rounding, Some(Rounding::Rna | Rounding::Rs)) {
+            return Err(self.unsupported(inst, "this form of cvt"));
+        }
+        match (op.dst_ty.is_float(), op.src_ty.is_float()) {
+            (false, false) => self.cvt_int(inst, op),
+            (true, false) => self.cvt_int_to_float(inst, op),
+            (false, true) => self.cvt_float_to_int(inst, op),
+            (true, true) => self.cvt_float(inst, op),
+        }
+    }
+
+    fn cvt_int(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+        let (dst, src) = (&inst.dsts()[0], &inst.srcs()[0]);
+        let (to, from) = (op.dst_ty, op.src_ty);
+        if op.sat {
+            return self.cvt_int_sat(inst, op);
+        }
+        if from.bits() == 64 {
+            let v = self.pair(inst, src)?;
+            if to.bits() == 64 {
+                self.set_pair(dst, v);
+            } else {
+                self.set_narrow(dst, v[0], to);
+            }
+            return Ok(());
+        }
+        let raw = self.word(inst, src)?;
+        if to.bits() < from.bits() || (to.bits() == from.bits() && to.bits() >= 32) {
+            self.set_narrow(dst, raw, to);
+        } else {
+            let v = self.extended(raw, from);
+            if to.bits() > 32 {
+                let high =
+                    if from.is_signed() { self.asm.shr(Sign::S32, v, Val::Imm(31)) } else { Val::ZERO };
+                self.set_pair(dst, [v, high]);
+            } else {
+                self.set_narrow(dst, v, to);
+            }
+        }
+        Ok(())
+    }
+
+    /// Assigns a value of a narrow type, extended where the register is wider than the type.
+    fn set_narrow(&mut self, dst: &crate::ptx::Operand, v: Val, ty: ScalarType) {
+        let wider = dst.reg().is_some_and(|r| self.reg_type(r).bits() > ty.bits());
+        let v = if wider { self.extended(v, ty) } else { v };
+        self.set_extended(dst, &[v], ty);
+    }
+
+    /// Conversion with saturation to the range of the result.
+    fn cvt_int_sat(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+        let (dst, src) = (&inst.dsts()[0], &inst.srcs()[0]);
+        let (to, from) = (op.dst_ty, op.src_ty);
+        let Some(int) = Self::int_ty(to) else { return Err(self.unsupported(inst, "this form of cvt")) };
+        if from.bits() < 64 && to.bits() < 64 {
+            let v = self.int_operand(inst, src, from)?;
+            let r = self.asm.r1(Op::I2i { dst: int, src: sign_of(from) }, &[v.into()]);
+            self.set_extended(dst, &[r], to);
+            return Ok(());
+        }
+        let v = if from.bits() == 64 {
+            self.pair(inst, src)?
+        } else {
+            let v = self.int_operand(inst, src, from)?;
+            [v, if from.is_signed() { self.asm.shr(Sign::S32, v, Val::Imm(31)) } else { Val::ZERO }]
+        };
+        let sign = sign_of(from);
+        let bits = to.bits();
+        let (low, high): (i128, i128) =
+            if to.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+        let word64 = |x: i128| [Val::Imm(x as u32), Val::Imm((x >> 32) as u32)];
+        let (source_low, source_high): (i128, i128) =
+            if from.is_signed() { (-(1 << 63), (1 << 63) - 1) } else { (0, (1 << 64) - 1) };
+        let mut r = v;
+        if low > source_low {
+            let p = self.asm.isetp64(ICmp::Lt, sign, v, word64(low));
+            r = self.sel64(p, word64(low), r);
+        }
+        if high < source_high {
+            let p = self.asm.isetp64(ICmp::Gt, sign, v, word64(high));
+            r = self.sel64(p, word64(high), r);
+        }
+        if bits == 64 {
+            self.set_pair(dst, r);
+        } else {
+            self.set_extended(dst, &[r[0]], to);
+        }
+        Ok(())
+    }
+
+    fn cvt_int_to_float(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+        let (Some(dst), Some(src)) = (float_ty(op.dst_ty), Self::int_ty(op.src_ty)) else {
+            return Err(self.unsupported(inst, "this form of cvt"));
+        };
+        let v = self.value(inst, &inst.srcs()[0], op.src_ty)?;
+        let machine = Op::I2f { dst, src, rnd: rnd(op.rounding) };
+        let mut r = self.float_result(machine, dst, &v);
+        if op.sat {
+            r = self.saturated(dst, &r);
+        }
+        self.set_words(&inst.dsts()[0], &r);
+        Ok(())
+    }
+
+    fn float_result(&mut self, op: Op, ty: FloatTy, srcs: &[Val]) -> Vec<Val> {
+        if ty == FloatTy::F64 {
+            self.asm.r2(op, &[Src::many(srcs)]).to_vec()
+        } else {
+            vec![self.asm.r1(op, &[Src::many(srcs)])]
+        }
+    }
+
+    fn saturated(&mut self, ty: FloatTy, v: &[Val]) -> Vec<Val> {
+        let op = Op::F2f { dst: ty, src: ty, rnd: Rnd::Rn, ftz: KEEP, sat: Sat(true) };
+        self.float_result(op, ty, v)
+    }
+
+    fn cvt_float_to_int(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+        let (Some(src), Some(dst)) = (float_ty(op.src_ty), Self::int_ty(op.dst_ty)) else {
+            return Err(self.unsupported(inst, "this form of cvt"));
+        };
+        let v = self.value(inst, &inst.srcs()[0], op.src_ty)?;
+        let rnd = int_rnd(op.rounding).unwrap_or(IntRnd::Trunc);
+        let machine = Op::F2i { dst, src, rnd, ftz: Ftz(op.ftz) };
+        if dst.regs() == 2 {
+            let r = self.asm.r2(machine, &[Src::many(&v)]);
+            self.set_pair(&inst.dsts()[0], r);
+        } else {
+            let r = self.asm.r1(machine, &[Src::many(&v)]);
+            let ty = if matches!(dst, IntTy::U8 | IntTy::U16) { ScalarType::U32 } else { op.dst_ty };
+            self.set_extended(&inst.dsts()[0], &[r], ty);
+        }
+        Ok(())
+    }
+
+    fn cvt_float(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+        if matches!(op.dst_ty, ScalarType::F16x2 | ScalarType::Bf16x2) && op.src_ty == ScalarType::F32 {
+            return self.cvt_pack_halves(inst, op);
+        }
+        let (Some(dst), Some(src)) = (float_ty(op.dst_ty), float_ty(op.src_ty)) else {
+            return Err(self.unsupported(inst, "this form of cvt"));
+        };
+        let v = self.value(inst, &inst.srcs()[0], op.src_ty)?;
+        let ftz = Ftz(op.ftz && (src == FloatTy::F32 || dst == FloatTy::F32));
+        let sat = Sat(op.sat);
+        let r = match int_rnd(op.rounding) {
+            Some(rnd) if dst == src => self.float_result(Op::Frnd { ty: dst, rnd, ftz, sat }, dst, &v),
+            Some(_) => return Err(self.unsupported(inst, "this form of cvt")),
+            None if dst == src && dst == FloatTy::F32 && (ftz.0 || sat.0) => {
+                let add = Op::Fadd { rnd: Rnd::Rn, ftz, sat };
+                vec![self.asm.r1(add, &[v[0].into(), neg(Val::ZERO)])]
+            }
+            None if dst == src && !sat.0 => v,
+            None => self.float_result(Op::F2f { dst, src, rnd: rnd(op.rounding), ftz, sat }, dst, &v),
+        };
+        self.set_words(&inst.dsts()[0], &r);
+        Ok(())
+    }
+
+    /// Two single-precision values as halves of a word, the first in the upper one.
+    fn cvt_pack_halves(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+        let dst = if op.dst_ty == ScalarType::F16x2 { FloatTy::F16 } else { FloatTy::Bf16 };
+        let machine = Op::F2f { dst, src: FloatTy::F32, rnd: rnd(op.rounding), ftz: KEEP, sat: Sat(op.sat) };
+        let upper = self.word(inst, &inst.srcs()[0])?;
+        let lower = self.word(inst, &inst.srcs()[1])?;
+        let upper = self.asm.r1(machine, &[upper.into()]);
+        let lower = self.asm.r1(machine, &[lower.into()]);
+        let r = self.asm.prmt(lower, Val::Imm(0x5410), upper);
+        self.set_word(&inst.dsts()[0], r);
+        Ok(())
+    }
+
+    /// `cvta`: only the upper word of an address tells its space.
+    pub fn cvta(&mut self, inst: &Inst, to: bool, space: StateSpace, ty: ScalarType) -> Lowered {
+        let v = if ty.bits() == 64 {
+            self.pair(inst, &inst.srcs()[0])?
+        } else {
+            return Err(self.unsupported(inst, "a 32-bit generic address"));
+        };
+        let window = match space {
+            StateSpace::Global => None,
+            StateSpace::Shared | StateSpace::SharedCluster => Some(space::SHARED_WINDOW_HI),
+            StateSpace::Local => Some(space::LOCAL_WINDOW_HI),
+            _ => return Err(self.unsupported(inst, "a generic address of this space")),
+        };
+        let r = match window {
+            None => v,
+            Some(_) if to => [v[0], Val::ZERO],
+            Some(high) => [v[0], Val::Imm(high)],
+        };
+        self.set_pair(&inst.dsts()[0], r);
+        Ok(())
+    }
+
+    /// `isspacep`.
+    pub fn isspacep(&mut self, inst: &Inst, space: StateSpace) -> Lowered {
+        let v = self.pair(inst, &inst.srcs()[0])?;
+        let is = |s: &mut Self, high: u32| s.asm.isetp(ICmp::Eq, Sign::U32, v[1], Val::Imm(high));
+        let p = match space {
+            StateSpace::Shared | StateSpace::SharedCluster => is(self, space::SHARED_WINDOW_HI),
+            StateSpace::Local => is(self, space::LOCAL_WINDOW_HI),
+            StateSpace::Global => {
+                let shared = is(self, space::SHARED_WINDOW_HI).negated();
+                let local = is(self, space::LOCAL_WINDOW_HI).negated();
+                self.asm.pand(shared, local)
+            }
+            _ => return Err(self.unsupported(inst, "isspacep of this space")),
+        };
+        self.set_pred(&inst.dsts()[0], p);
+        Ok(())
+    }
+}

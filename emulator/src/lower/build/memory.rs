@@ -1,0 +1,403 @@
+//! Loads, stores and atomics of every address space.
+//!
+//! Kernel parameters and `.const` data at known addresses are operands, not loads. The parameter space of
+//! calls is a set of variables: calls are inlined, so arguments and results move by name. Vectors become
+//! one access of their whole width; elements narrower than a word are packed and unpacked.
+
+use trace_format::isa::{
+    AddrMode, AtomOp as MAtom, AtomTy, Bank, MemOrder as MOrder, MemWidth, Op, ReadOnly, Scale, Scope, space,
+};
+
+use super::{Builder, Lowered};
+use crate::lower::vir::{Inst as VInst, Src, VOp, Val};
+use crate::ptx::{
+    Address, AddressBase, AtomOp, AtomicOp, CacheOp, Inst, LdOp, MemOrder, MemScope, Operand, ScalarType,
+    StOp, StateSpace, VarId, VarSpace,
+};
+
+/// Where a memory instruction goes: a base of one or two words and an offset.
+struct Place {
+    base: [Val; 2],
+    offset: i32,
+}
+
+/// Largest offset that an instruction carries.
+const OFFSET_LIMIT: i64 = 1 << 23;
+
+/// Machine scope of a PTX scope.
+pub const fn scope_of(scope: MemScope) -> Scope {
+    match scope {
+        MemScope::Cta | MemScope::Cluster => Scope::Cta,
+        MemScope::Gpu => Scope::Gpu,
+        MemScope::Sys => Scope::Sys,
+    }
+}
+
+impl Builder<'_> {
+    fn memory_operand(&self, inst: &Inst, i: usize) -> Lowered<Address> {
+        match inst.srcs().get(i) {
+            Some(Operand::Mem(address)) => Ok(*address),
+            _ => Err(self.unsupported(inst, "this address operand")),
+        }
+    }
+
+    /// Base and offset of an address in a space.
+    fn place(&mut self, inst: &Inst, address: Address, wide: bool) -> Lowered<Place> {
+        let (base, mut offset) = match address.base {
+            AddressBase::Reg(reg) => {
+                let high = if self.reg_words(reg) > 1 { self.read_reg(reg, 1) } else { Val::ZERO };
+                ([self.read_reg(reg, 0), high], address.offset)
+            }
+            AddressBase::Var(var) => (self.variable_address(inst, var, 0)?, address.offset),
+            AddressBase::Absolute => ([Val::ZERO; 2], address.offset),
+        };
+        let mut base = base;
+        match (wide, base[0].imm()) {
+            (false, Some(known)) => {
+                offset = i64::from((known as i32).wrapping_add(offset as i32));
+                base[0] = Val::ZERO;
+                return Ok(Place { base, offset: offset as i32 });
+            }
+            _ if offset.abs() < OFFSET_LIMIT => {}
+            (true, _) => {
+                let far = [Val::Imm(offset as u32), Val::Imm((offset >> 32) as u32)];
+                base = self.asm.add64(base, far);
+                offset = 0;
+            }
+            (false, None) => {
+                base[0] = self.asm.iadd(base[0], Val::Imm(offset as u32));
+                offset = 0;
+            }
+        }
+        Ok(Place { base, offset: offset as i32 })
+    }
+
+    /// Width of an access, from its size and the signedness of a narrow element.
+    fn width(bytes: u32, signed: bool) -> Option<MemWidth> {
+        Some(match (bytes, signed) {
+            (1, false) => MemWidth::U8,
+            (1, true) => MemWidth::S8,
+            (2, false) => MemWidth::U16,
+            (2, true) => MemWidth::S16,
+            (4, _) => MemWidth::B32,
+            (8, _) => MemWidth::B64,
+            (16, _) => MemWidth::B128,
+            _ => return None,
+        })
+    }
+
+    /// `ld`.
+    pub fn ld(&mut self, inst: &Inst, op: LdOp) -> Lowered {
+        let address = self.memory_operand(inst, 0)?;
+        let bytes = op.ty.bytes() * u32::from(op.vec);
+        let words = match op.space {
+            StateSpace::Param | StateSpace::ParamEntry | StateSpace::ParamFunc => {
+                match self.param_words(inst, address, bytes, op.ty.is_signed() && op.vec == 1)? {
+                    Some(words) => words,
+                    None => return self.ld_param_by_register(inst, op, address),
+                }
+            }
+            StateSpace::Const => self.load_const(inst, address, bytes, op.ty.is_signed() && op.vec == 1)?,
+            _ => {
+                let mut words = Vec::new();
+                let mut at = 0;
+                while at < bytes {
+                    let part = (bytes - at).min(16);
+                    let address = Address { offset: address.offset + i64::from(at), ..address };
+                    words.extend(self.load(inst, op, address, part)?);
+                    at += part;
+                }
+                words
+            }
+        };
+        self.set_elements(inst, &inst.dsts()[0], &words, op.ty);
+        Ok(())
+    }
+
+    /// Distributes loaded words over the elements of a destination.
+    fn set_elements(&mut self, _inst: &Inst, dst: &Operand, words: &[Val], ty: ScalarType) {
+        let elements = dst.elements();
+        if elements.len() == 1 {
+            self.set_extended(&elements[0], words, ty);
+            return;
+        }
+        let bytes = ty.bytes() as usize;
+        for (i, element) in elements.iter().enumerate() {
+            if *element == Operand::Sink {
+                continue;
+            }
+            let at = i * bytes;
+            if bytes >= 4 {
+                self.set_extended(element, &words[at / 4..(at + bytes) / 4], ty);
+            } else {
+                let part = self.narrow_part(words[at / 4], (at % 4) as u32, ty);
+                self.set_extended(element, &[part], ty);
+            }
+        }
+    }
+
+    /// A byte or half of a word, extended according to its type.
+    fn narrow_part(&mut self, word: Val, byte: u32, ty: ScalarType) -> Val {
+        if ty.bits() == 8 {
+            return self.byte_of(word, byte, ty.is_signed());
+        }
+        let selector = match (byte, ty.is_signed()) {
+            (0, false) => 0x4410,
+            (0, true) => 0x9910,
+            (_, false) => 0x4432,
+            (_, true) => 0xBB32,
+        };
+        self.asm.prmt(word, Val::Imm(selector), Val::ZERO)
+    }
+
+    /// One access to global, generic, shared or local memory.
+    fn load(&mut self, inst: &Inst, op: LdOp, address: Address, bytes: u32) -> Lowered<Vec<Val>> {
+        let Some(width) = Self::width(bytes, op.ty.is_signed() && op.vec == 1) else {
+            return Err(self.unsupported(inst, "a load of this width"));
+        };
+        let order = match (op.order, op.cache) {
+            (MemOrder::Acquire, _) => MOrder::Acquire,
+            (MemOrder::Weak, Some(CacheOp::Cv)) => MOrder::Strong,
+            (MemOrder::Weak, _) => MOrder::Weak,
+            _ => MOrder::Strong,
+        };
+        let (machine, wide) = match op.space {
+            StateSpace::Global => (Op::Ldg { width, order, ro: ReadOnly(op.nc) }, true),
+            StateSpace::Generic => (Op::Ld { width, order }, true),
+            StateSpace::Shared | StateSpace::SharedCluster => (Op::Lds { width, scale: Scale::X1 }, false),
+            StateSpace::Local => (Op::Ldl { width }, false),
+            _ => return Err(self.unsupported(inst, "a load from this space")),
+        };
+        let place = self.place(inst, address, wide)?;
+        Ok(self.memory_result(machine, &place, wide, usize::from(width.regs())))
+    }
+
+    fn memory_result(&mut self, op: Op, place: &Place, wide: bool, regs: usize) -> Vec<Val> {
+        let mut load = VInst::new(VOp::M(op), self.asm.line);
+        load.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
+        load.offset = place.offset;
+        self.asm.put(load, 0).dst[..regs].to_vec()
+    }
+
+    /// A load from the `.const` bank: an operand where the address is known and aligned.
+    fn load_const(&mut self, inst: &Inst, address: Address, bytes: u32, signed: bool) -> Lowered<Vec<Val>> {
+        let place = self.place(inst, address, false)?;
+        Ok(self.load_bank(space::BANK_USER, &place, bytes, signed))
+    }
+
+    fn load_bank(&mut self, bank: u8, place: &Place, bytes: u32, signed: bool) -> Vec<Val> {
+        let known =
+            place.base[0] == Val::ZERO && place.offset >= 0 && place.offset + bytes as i32 <= 0x1_0000;
+        if known && bytes % 4 == 0 && place.offset % 4 == 0 {
+            return (0..bytes / 4)
+                .map(|i| Val::Const { bank, offset: (place.offset as u32 + 4 * i) as u16 })
+                .collect();
+        }
+        let mut words = Vec::new();
+        let mut at = 0;
+        while at < bytes {
+            let part = (bytes - at).min(16);
+            let width = Self::width(part, signed).unwrap_or(MemWidth::B32);
+            let here = Place { base: place.base, offset: place.offset + at as i32 };
+            words.extend(self.memory_result(
+                Op::Ldc { width, bank: Bank(bank) },
+                &here,
+                false,
+                usize::from(width.regs()),
+            ));
+            at += part;
+        }
+        words
+    }
+
+    /// Words of parameter space at a known place; `None` when the address is in a register.
+    fn param_words(
+        &mut self,
+        inst: &Inst,
+        address: Address,
+        bytes: u32,
+        signed: bool,
+    ) -> Lowered<Option<Vec<Val>>> {
+        let AddressBase::Var(var) = address.base else { return Ok(None) };
+        if self.is_kernel_param(var) {
+            let offset =
+                i64::from(space::PARAM_BASE) + self.module.var(var).param_offset as i64 + address.offset;
+            let place = Place { base: [Val::ZERO; 2], offset: offset as i32 };
+            return Ok(Some(self.load_bank(space::BANK_PARAM, &place, bytes, signed)));
+        }
+        let at = self.param_range(inst, var, address.offset, bytes)?;
+        let base = self.param_var(var);
+        if bytes >= 4 {
+            return Ok(Some((0..bytes / 4).map(|i| self.read_var(base + at / 4 + i)).collect()));
+        }
+        let word = self.read_var(base + at / 4);
+        let ty = match (bytes, signed) {
+            (1, false) => ScalarType::U8,
+            (1, true) => ScalarType::S8,
+            (_, false) => ScalarType::U16,
+            (_, true) => ScalarType::S16,
+        };
+        Ok(Some(vec![self.narrow_part(word, at % 4, ty)]))
+    }
+
+    /// Byte position of an access to a call's parameter variable, aligned and inside it.
+    fn param_range(&mut self, inst: &Inst, var: VarId, offset: i64, bytes: u32) -> Lowered<u32> {
+        let size = self.module.var(var).size_bytes as i64;
+        let align = i64::from(bytes.min(4));
+        if offset < 0 || offset + i64::from(bytes) > size.max(4) || offset % align != 0 {
+            return Err(self.unsupported(inst, "an access outside the parameter or across its words"));
+        }
+        Ok(offset as u32)
+    }
+
+    /// A kernel parameter at an address in a register.
+    fn ld_param_by_register(&mut self, inst: &Inst, op: LdOp, address: Address) -> Lowered {
+        let place = self.place(inst, address, false)?;
+        let bytes = op.ty.bytes() * u32::from(op.vec);
+        let words = self.load_bank(space::BANK_PARAM, &place, bytes, op.ty.is_signed() && op.vec == 1);
+        self.set_elements(inst, &inst.dsts()[0], &words, op.ty);
+        Ok(())
+    }
+
+    /// `st`.
+    pub fn st(&mut self, inst: &Inst, op: StOp) -> Lowered {
+        let address = self.memory_operand(inst, 0)?;
+        let elements = inst.srcs()[1].elements();
+        let bits = op.ty.bits() * u32::from(op.vec);
+        let words = if op.vec == 1 {
+            self.value(inst, &inst.srcs()[1], op.ty)?
+        } else {
+            self.pack(inst, elements, bits)?
+        };
+        if matches!(op.space, StateSpace::Param | StateSpace::ParamEntry | StateSpace::ParamFunc) {
+            return self.st_param(inst, address, &words, op.ty.bytes() * u32::from(op.vec));
+        }
+        let mut rest = words.as_slice();
+        let mut at = 0;
+        let bytes = op.ty.bytes() * u32::from(op.vec);
+        while at < bytes {
+            let part = (bytes - at).min(16);
+            let here = Address { offset: address.offset + i64::from(at), ..address };
+            let n = part.div_ceil(4) as usize;
+            self.store(inst, op, here, part, &rest[..n])?;
+            rest = &rest[n..];
+            at += part;
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, inst: &Inst, op: StOp, address: Address, bytes: u32, words: &[Val]) -> Lowered {
+        let Some(width) = Self::width(bytes, false) else {
+            return Err(self.unsupported(inst, "a store of this width"));
+        };
+        let order = match op.order {
+            MemOrder::Weak => MOrder::Weak,
+            MemOrder::Release => MOrder::Release,
+            _ => MOrder::Strong,
+        };
+        let (machine, wide) = match op.space {
+            StateSpace::Global => (Op::Stg { width, order }, true),
+            StateSpace::Generic => (Op::St { width, order }, true),
+            StateSpace::Shared | StateSpace::SharedCluster => (Op::Sts { width, scale: Scale::X1 }, false),
+            StateSpace::Local => (Op::Stl { width }, false),
+            _ => return Err(self.unsupported(inst, "a store to this space")),
+        };
+        let place = self.place(inst, address, wide)?;
+        let mut store = VInst::new(VOp::M(machine), self.asm.line);
+        store.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
+        store.src[1] = Src::many(words);
+        store.offset = place.offset;
+        self.asm.append(store);
+        Ok(())
+    }
+
+    /// An argument or result of a call.
+    fn st_param(&mut self, inst: &Inst, address: Address, words: &[Val], bytes: u32) -> Lowered {
+        let AddressBase::Var(var) = address.base else {
+            return Err(self.unsupported(inst, "a parameter at an address in a register"));
+        };
+        if self.module.var(var).space != VarSpace::Param || self.is_kernel_param(var) {
+            return Err(self.unsupported(inst, "a store to a kernel parameter"));
+        }
+        let at = self.param_range(inst, var, address.offset, bytes)?;
+        let base = self.param_var(var);
+        if bytes >= 4 {
+            for (i, w) in words.iter().enumerate() {
+                self.write_var(base + at / 4 + i as u32, *w);
+            }
+            return Ok(());
+        }
+        let old = self.read_var(base + at / 4);
+        // Bytes of the new value (4 and up) take the place of the old ones.
+        let selector = (0..4).fold(0, |s, i| {
+            let inside = i >= at % 4 && i < at % 4 + bytes;
+            s | (if inside { 4 + i - at % 4 } else { i }) << (4 * i)
+        });
+        let merged = self.asm.prmt(old, Val::Imm(selector), words[0]);
+        self.write_var(base + at / 4, merged);
+        Ok(())
+    }
+
+    /// `atom`, `red`.
+    pub fn atom(&mut self, inst: &Inst, op: AtomicOp, reduction: bool) -> Lowered {
+        let ty = match op.ty {
+            ScalarType::B32 | ScalarType::U32 => AtomTy::U32,
+            ScalarType::S32 => AtomTy::S32,
+            ScalarType::B64 | ScalarType::U64 => AtomTy::U64,
+            ScalarType::S64 => AtomTy::S64,
+            ScalarType::F32 => AtomTy::F32,
+            ScalarType::F64 => AtomTy::F64,
+            _ => return Err(self.unsupported(inst, "an atomic of this type")),
+        };
+        if op.vec != 1 {
+            return Err(self.unsupported(inst, "a vector atomic"));
+        }
+        let address = self.memory_operand(inst, 0)?;
+        let b = self.value(inst, &inst.srcs()[1], op.ty)?;
+        let machine_op = match op.op {
+            AtomOp::And => MAtom::And,
+            AtomOp::Or => MAtom::Or,
+            AtomOp::Xor => MAtom::Xor,
+            AtomOp::Cas => MAtom::Cas,
+            AtomOp::Exch => MAtom::Exch,
+            AtomOp::Add => MAtom::Add,
+            AtomOp::Inc => MAtom::Inc,
+            AtomOp::Dec => MAtom::Dec,
+            AtomOp::Min => MAtom::Min,
+            AtomOp::Max => MAtom::Max,
+        };
+        let order = match op.order {
+            MemOrder::Acquire => MOrder::Acquire,
+            MemOrder::Release => MOrder::Release,
+            MemOrder::AcqRel | MemOrder::Sc => MOrder::AcqRel,
+            _ => MOrder::Strong,
+        };
+        let scope = scope_of(op.scope);
+        let mode = if op.space == StateSpace::Generic { AddrMode::Generic } else { AddrMode::Global };
+        let wide = !matches!(op.space, StateSpace::Shared | StateSpace::SharedCluster);
+        let red = reduction && wide && machine_op != MAtom::Cas && machine_op != MAtom::Exch;
+        let machine = match (wide, red) {
+            (false, _) => Op::Atoms { op: machine_op, ty },
+            (true, false) => Op::Atomg { op: machine_op, ty, mode, order, scope },
+            (true, true) => Op::Red { op: machine_op, ty, mode, order, scope },
+        };
+        let place = self.place(inst, address, wide)?;
+        let mut atom = VInst::new(VOp::M(machine), self.asm.line);
+        atom.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
+        atom.src[1] = Src::many(&b);
+        if machine_op == MAtom::Cas {
+            let c = self.value(inst, &inst.srcs()[2], op.ty)?;
+            atom.src[2] = Src::many(&c);
+        }
+        atom.offset = place.offset;
+        if red {
+            self.asm.append(atom);
+        } else {
+            let r = self.asm.put(atom, 0).dst;
+            if let Some(dst) = inst.dsts().first() {
+                self.set_words(dst, &r[..usize::from(ty.regs())]);
+            }
+        }
+        Ok(())
+    }
+}

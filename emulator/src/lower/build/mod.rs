@@ -1,0 +1,370 @@
+//! First pass: a PTX kernel becomes machine operations on single-assignment values.
+//!
+//! The walk goes through the statements once, inlining device functions where they are called. Control flow
+//! becomes blocks, PTX registers become variables of [`ssa`], and each instruction is lowered by the file of
+//! its family: [`int`], [`logic`], [`float`], [`convert`], [`memory`], [`control`]. What has no lowering is
+//! reported with its place, all of it, and nothing is built.
+
+mod control;
+mod convert;
+mod divide;
+mod float;
+mod int;
+mod logic;
+mod memory;
+mod operand;
+pub mod ops;
+mod roots;
+mod slow;
+mod slow64;
+pub mod ssa;
+
+use std::collections::HashMap;
+
+use trace_format::isa::SourceLine;
+
+use super::layout::{Frame, ModuleLayout};
+use super::vir::{Blk, Func, PSrc, SubId, Term};
+use crate::ptx::{Diagnostic, Diagnostics, FuncId, Inst, Label, LabelId, Module, Op, Statement, VarId};
+use ops::Asm;
+use ssa::{Ssa, Var};
+
+/// Lowering of one instruction: what went wrong, if something did.
+type Lowered<T = ()> = Result<T, Diagnostic>;
+
+/// What the first pass hands on.
+pub struct Built {
+    /// The code.
+    pub func: Func,
+    /// Shared, local and literal memory.
+    pub frame: Frame,
+    /// Barriers that the kernel uses (highest number plus one, 16 when it is computed).
+    pub barriers: u8,
+}
+
+/// Builds the code of a kernel.
+///
+/// # Errors
+/// Every instruction that cannot be lowered, each with its place.
+pub fn build(module: &Module, layout: &ModuleLayout, kernel: FuncId) -> Result<Built, Diagnostics> {
+    let mut errors = Diagnostics::new(module.source.clone());
+    let frame = match Frame::of(module, kernel) {
+        Ok(frame) => frame,
+        Err(error) => {
+            errors.push(error);
+            return Err(errors);
+        }
+    };
+    let mut builder = Builder::new(module, layout, frame, errors);
+    builder.kernel(kernel);
+    builder.finish()
+}
+
+/// A function that is being walked.
+struct Scope {
+    func: FuncId,
+    labels: Vec<Blk>,
+    /// Where `ret` goes; `None` in the kernel, where it ends the thread.
+    return_to: Option<Blk>,
+}
+
+/// State of the walk.
+pub struct Builder<'m> {
+    module: &'m Module,
+    layout: &'m ModuleLayout,
+    frame: Frame,
+    asm: Asm,
+    ssa: Ssa,
+    errors: Diagnostics,
+    scopes: Vec<Scope>,
+    vars: HashMap<FuncId, Var>,
+    param_vars: HashMap<VarId, Var>,
+    next_var: Var,
+    /// The carry flag of `.cc` instructions.
+    carry: Var,
+    barriers: u8,
+    subs: HashMap<&'static str, SubId>,
+}
+
+impl<'m> Builder<'m> {
+    fn new(module: &'m Module, layout: &'m ModuleLayout, frame: Frame, errors: Diagnostics) -> Builder<'m> {
+        Builder {
+            module,
+            layout,
+            frame,
+            asm: Asm::default(),
+            ssa: Ssa::default(),
+            errors,
+            scopes: Vec::new(),
+            vars: HashMap::new(),
+            param_vars: HashMap::new(),
+            next_var: 1,
+            carry: 0,
+            barriers: 0,
+            subs: HashMap::new(),
+        }
+    }
+
+    fn finish(mut self) -> Result<Built, Diagnostics> {
+        if self.errors.has_errors() {
+            return Err(self.errors);
+        }
+        self.ssa.finish(&mut self.asm.f);
+        // Subroutines behind the kernel's own code.
+        let f = &mut self.asm.f;
+        let sub: Vec<_> = f.blocks.iter().map(|b| b.sub).collect();
+        f.order.sort_by_key(|b| sub[b.index()].map_or(0, |s| s.0 + 1));
+        Ok(Built { func: self.asm.f, frame: self.frame, barriers: self.barriers })
+    }
+
+    fn kernel(&mut self, kernel: FuncId) {
+        let entry = self.asm.new_block();
+        self.ssa.set_entry(entry);
+        self.asm.cur = Some(entry);
+        self.function(kernel, None);
+        if self.asm.cur.is_some() {
+            self.asm.end(Term::Exit);
+        }
+    }
+
+    /// Walks a function's body; control that runs off its end continues behind it in the current block.
+    fn function(&mut self, func: FuncId, return_to: Option<Blk>) {
+        let module = self.module;
+        let Some(body) = &module.function(func).body else { return };
+        let labels = body.labels.iter().map(|_| self.asm.new_block()).collect();
+        self.scopes.push(Scope { func, labels, return_to });
+        for statement in &body.statements {
+            match statement {
+                Statement::Label(label) => self.label(*label),
+                Statement::Pragma(text) if text == "nounroll" => {
+                    if let Some(blk) = self.asm.cur {
+                        self.asm.f.block_mut(blk).nounroll = true;
+                    }
+                }
+                Statement::Pragma(_) => {}
+                Statement::Unsupported(diagnostic) => {
+                    if self.asm.cur.is_some() {
+                        self.errors.push((**diagnostic).clone());
+                    }
+                }
+                Statement::Inst(inst) => self.statement(inst),
+            }
+        }
+        self.scopes.pop();
+    }
+
+    fn label(&mut self, label: LabelId) {
+        let blk = self.label_block(label);
+        if self.asm.cur.is_some() {
+            self.asm.end(Term::Goto(blk));
+        }
+        self.open(blk);
+    }
+
+    /// Continues at a block, which takes its place in the block order here.
+    fn open(&mut self, blk: Blk) {
+        self.asm.f.order.retain(|&b| b != blk);
+        self.asm.f.order.push(blk);
+        self.asm.cur = Some(blk);
+    }
+
+    fn label_block(&self, label: LabelId) -> Blk {
+        self.scopes[self.scopes.len() - 1].labels[label.index()]
+    }
+
+    fn statement(&mut self, inst: &Inst) {
+        if self.asm.cur.is_none() {
+            return;
+        }
+        self.asm.line = self.source_line(inst);
+        if let Err(diagnostic) = self.guarded(inst) {
+            self.errors.push(diagnostic);
+        }
+    }
+
+    fn source_line(&self, inst: &Inst) -> SourceLine {
+        let ptx_line = self.module.line(inst.span);
+        let scope = &self.scopes[self.scopes.len() - 1];
+        let body = self.module.function(scope.func).body.as_ref();
+        match (inst.loc, body) {
+            (Some(loc), Some(body)) => {
+                let loc = body.loc(loc);
+                let at = self.module.files.iter().position(|(number, _)| *number == loc.file);
+                SourceLine { ptx_line, file: at.map_or(0, |i| i as u32 + 1), line: loc.line }
+            }
+            _ => SourceLine { ptx_line, file: 0, line: 0 },
+        }
+    }
+
+    /// Lowers an instruction under its guard: branches and exits test it themselves, anything else goes into
+    /// a block of its own that the guard jumps over (short ones become predicated code again later).
+    fn guarded(&mut self, inst: &Inst) -> Lowered {
+        let Some(guard) = inst.guard else { return self.instruction(inst, PSrc::TRUE) };
+        let p = self.read_pred(guard.reg);
+        let p = if guard.negated { p.negated() } else { p };
+        match p.constant() {
+            Some(true) => return self.instruction(inst, PSrc::TRUE),
+            Some(false) => return Ok(()),
+            None => {}
+        }
+        if matches!(inst.op, Op::Bra { .. } | Op::Ret { .. } | Op::Exit) {
+            return self.instruction(inst, p);
+        }
+        let before = self.asm.block();
+        let then = self.asm.new_block();
+        let next = self.asm.new_block();
+        self.asm.end(Term::If(p, then, next));
+        self.ssa.set_single_pred(then, before);
+        self.open(then);
+        self.instruction(inst, PSrc::TRUE)?;
+        if self.asm.cur.is_some() {
+            self.asm.end(Term::Goto(next));
+        }
+        self.open(next);
+        Ok(())
+    }
+
+    /// Leaves the current block for `target` in the lanes where `p` holds, and goes on in the others.
+    fn leave(&mut self, p: PSrc, target: Blk) {
+        if p.constant() == Some(true) {
+            self.asm.end(Term::Goto(target));
+            self.asm.cur = None;
+            return;
+        }
+        let before = self.asm.block();
+        let next = self.asm.new_block();
+        self.asm.end(Term::If(p, target, next));
+        self.ssa.set_single_pred(next, before);
+        self.open(next);
+    }
+
+    /// Branches over a slow path: the fast results where `p` is false, what `slow` computes where it is true.
+    fn slow_path<const N: usize>(
+        &mut self,
+        p: PSrc,
+        fast: [super::vir::Val; N],
+        slow: impl FnOnce(&mut Self) -> [super::vir::Val; N],
+    ) -> [super::vir::Val; N] {
+        use super::vir::{Def, Phi, Val};
+        let before = self.asm.block();
+        let (then, join) = (self.asm.new_block(), self.asm.new_block());
+        self.asm.end(Term::If(p, then, join));
+        // No PTX variable changes on the slow path.
+        self.ssa.set_single_pred(then, before);
+        self.ssa.set_single_pred(join, before);
+        self.open(then);
+        let slow = slow(self);
+        self.asm.end(Term::Goto(join));
+        self.open(join);
+        std::array::from_fn(|i| {
+            let dst = self.asm.f.new_reg();
+            self.asm.f.defs[dst.index()] = Def::Phi(join);
+            self.asm.f.block_mut(join).phis.push(Phi { dst, args: vec![fast[i], slow[i]] });
+            Val::Reg(dst)
+        })
+    }
+
+    /// The diagnostic for an instruction that has no lowering.
+    fn unsupported(&self, inst: &Inst, what: &str) -> Diagnostic {
+        let text = self.module.source.snippet(inst.span).split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown: String = text.chars().take(80).collect();
+        Diagnostic::error(inst.span, format!("{what} cannot be lowered to machine code: `{shown}`"))
+            .with_help(
+                "the kernel cannot run until Warplab supports this form; rewrite the source to avoid it",
+            )
+    }
+
+    /// Attaches a second place to a diagnostic.
+    fn with_call(mut diagnostic: Diagnostic, call: &Inst) -> Diagnostic {
+        diagnostic.labels.push(Label { span: call.span, message: "called here".into() });
+        diagnostic
+    }
+
+    fn instruction(&mut self, inst: &Inst, guard: PSrc) -> Lowered {
+        match inst.op {
+            Op::Add(op) => self.add(inst, op, false),
+            Op::Sub(op) => self.add(inst, op, true),
+            Op::Mul(op) => self.mul(inst, op),
+            Op::Mad(op) => self.mad(inst, op),
+            Op::Fma(op) => self.fma(inst, op),
+            Op::Mul24 { ty, high } => self.mul24(inst, ty, high, false),
+            Op::Mad24 { ty, high, sat: false } => self.mul24(inst, ty, high, true),
+            Op::Sad(ty) => self.sad(inst, ty),
+            Op::Div(op) if op.ty.is_float() => self.float_div(inst, op),
+            Op::Div(op) => self.int_div(inst, op.ty, false),
+            Op::Rem(ty) => self.int_div(inst, ty, true),
+            Op::Abs { ty, ftz } => self.abs(inst, ty, ftz),
+            Op::Neg { ty, ftz } => self.neg(inst, ty, ftz),
+            Op::Min(op) => self.min_max(inst, op, false),
+            Op::Max(op) => self.min_max(inst, op, true),
+            Op::Popc(ty) => self.popc(inst, ty),
+            Op::Clz(ty) => self.clz(inst, ty),
+            Op::Bfind { ty, shiftamt } => self.bfind(inst, ty, shiftamt),
+            Op::Brev(ty) => self.brev(inst, ty),
+            Op::Bfe(ty) => self.bfe(inst, ty),
+            Op::Bfi(ty) => self.bfi(inst, ty),
+            Op::Bmsk(mode) => self.bmsk(inst, mode),
+            Op::Szext { ty, mode } => self.szext(inst, ty, mode),
+            Op::Dp4a { a_ty, b_ty } => self.dp4a(inst, a_ty, b_ty),
+            Op::Testp { ty, op } => self.testp(inst, ty, op),
+            Op::Copysign(ty) => self.copysign(inst, ty),
+            Op::Rcp(op) => self.rcp(inst, op),
+            Op::Sqrt(op) => self.sqrt(inst, op),
+            Op::Rsqrt(op) => self.rsqrt(inst, op),
+            Op::Sin { ftz } => self.trig(inst, false, ftz),
+            Op::Cos { ftz } => self.trig(inst, true, ftz),
+            Op::Lg2 { ftz } => self.lg2(inst, ftz),
+            Op::Ex2 { ty, ftz } => self.ex2(inst, ty, ftz),
+            Op::Tanh(ty) => self.tanh(inst, ty),
+            Op::Set { dst_ty, compare } => self.set(inst, dst_ty, compare),
+            Op::Setp(op) => self.setp(inst, op),
+            Op::Selp(ty) => self.selp(inst, ty),
+            Op::Slct { ty, selector_ty, ftz } => self.slct(inst, ty, selector_ty, ftz),
+            Op::And(ty) => self.logic(inst, ty, 0xC0),
+            Op::Or(ty) => self.logic(inst, ty, 0xFC),
+            Op::Xor(ty) => self.logic(inst, ty, 0x3C),
+            Op::Not(ty) => self.logic(inst, ty, 0x0F),
+            Op::Cnot(ty) => self.cnot(inst, ty),
+            Op::Lop3 { lut, combine } => self.lop3(inst, lut, combine),
+            Op::Shf { direction, mode } => self.shf(inst, direction, mode),
+            Op::Shl(ty) => self.shl(inst, ty),
+            Op::Shr(ty) => self.shr(inst, ty),
+            Op::Mov { ty, shape } => self.mov(inst, ty, shape),
+            Op::Cvt(op) => self.cvt(inst, op),
+            Op::Cvta { to, space, ty } => self.cvta(inst, to, space, ty),
+            Op::Isspacep(space) => self.isspacep(inst, space),
+            Op::Prmt(mode) => self.prmt(inst, mode),
+            Op::Ld(op) => self.ld(inst, op),
+            Op::St(op) => self.st(inst, op),
+            Op::Atom(op) => self.atom(inst, op, false),
+            Op::Red(op) => self.atom(inst, op, true),
+            Op::Prefetch { .. } | Op::CacheHint { discard: false, .. } | Op::Pmevent { .. } => Ok(()),
+            Op::Bra { target, .. } => {
+                let blk = self.label_block(target);
+                self.leave(guard, blk);
+                Ok(())
+            }
+            Op::BrxIdx { table, .. } => self.indexed_branch(inst, table),
+            Op::Call { callee, .. } => self.call(inst, callee),
+            Op::Ret { .. } => self.ret(guard),
+            Op::Exit => {
+                self.exit(guard);
+                Ok(())
+            }
+            Op::Trap | Op::Brkpt => {
+                self.asm.end(Term::Trap);
+                self.asm.cur = None;
+                Ok(())
+            }
+            Op::Nanosleep => self.nanosleep(inst),
+            Op::Bar(op) => self.bar(inst, op),
+            Op::BarWarpSync => self.warp_sync(inst),
+            Op::Fence(op) => self.fence(inst, op),
+            Op::Vote { mode, sync } => self.vote(inst, mode, sync),
+            Op::Shfl { mode, .. } => self.shfl(inst, mode),
+            Op::Match { all, ty } => self.find_equal(inst, all, ty),
+            Op::Activemask => self.activemask(inst),
+            _ => Err(self.unsupported(inst, "this instruction")),
+        }
+    }
+}

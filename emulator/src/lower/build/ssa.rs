@@ -1,0 +1,177 @@
+//! Variables into values: which value a PTX register holds at a place, after Braun et al., "Simple and
+//! Efficient Construction of Static Single Assignment Form" (CC 2013).
+//!
+//! A variable is one 32-bit word of a PTX register or of a call's parameter space, or one predicate. Reads
+//! that reach a block with several (or not yet known) predecessors make a phi at once; all phis get their
+//! arguments when the whole function is built, and phis that turn out to be copies are removed then.
+
+use std::collections::HashMap;
+
+use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, VPred, VReg, Val};
+
+/// A variable: dense number given by the builder.
+pub type Var = u32;
+
+/// Current values of all variables in all blocks.
+#[derive(Default)]
+pub struct Ssa {
+    words: HashMap<(Blk, Var), Val>,
+    preds: HashMap<(Blk, Var), PSrc>,
+    /// Blocks whose only predecessor is known already.
+    single: HashMap<Blk, Blk>,
+    pending: Vec<(Blk, Var, VReg)>,
+    ppending: Vec<(Blk, Var, VPred)>,
+    /// Block without predecessors, where variables are undefined.
+    entries: Vec<Blk>,
+}
+
+impl Ssa {
+    /// Declares that a block has exactly one predecessor.
+    pub fn set_single_pred(&mut self, block: Blk, pred: Blk) {
+        self.single.insert(block, pred);
+    }
+
+    /// Declares a block that nothing precedes.
+    pub fn set_entry(&mut self, block: Blk) {
+        self.entries.push(block);
+    }
+
+    /// Assigns a word.
+    pub fn write(&mut self, block: Blk, var: Var, value: Val) {
+        self.words.insert((block, var), value);
+    }
+
+    /// Assigns a predicate.
+    pub fn pwrite(&mut self, block: Blk, var: Var, value: PSrc) {
+        self.preds.insert((block, var), value);
+    }
+
+    /// The value of a word at the end of what is built of a block.
+    pub fn read(&mut self, f: &mut Func, block: Blk, var: Var) -> Val {
+        let mut at = block;
+        let value = loop {
+            if let Some(&v) = self.words.get(&(at, var)) {
+                break f.resolve(v);
+            }
+            if self.entries.contains(&at) {
+                break Val::Undef;
+            }
+            match self.single.get(&at) {
+                Some(&pred) => at = pred,
+                None => {
+                    let dst = f.new_reg();
+                    f.defs[dst.index()] = Def::Phi(at);
+                    f.block_mut(at).phis.push(Phi { dst, args: Vec::new() });
+                    self.pending.push((at, var, dst));
+                    self.words.insert((at, var), Val::Reg(dst));
+                    break Val::Reg(dst);
+                }
+            }
+        };
+        self.words.insert((block, var), value);
+        value
+    }
+
+    /// The value of a predicate at the end of what is built of a block.
+    pub fn pread(&mut self, f: &mut Func, block: Blk, var: Var) -> PSrc {
+        let mut at = block;
+        let value = loop {
+            if let Some(&p) = self.preds.get(&(at, var)) {
+                break f.presolve(p);
+            }
+            if self.entries.contains(&at) {
+                break PSrc::FALSE;
+            }
+            match self.single.get(&at) {
+                Some(&pred) => at = pred,
+                None => {
+                    let dst = f.new_pred();
+                    f.pdefs[dst.index()] = Def::Phi(at);
+                    f.block_mut(at).pphis.push(PPhi { dst, args: Vec::new() });
+                    self.ppending.push((at, var, dst));
+                    self.preds.insert((at, var), PSrc::of(dst));
+                    break PSrc::of(dst);
+                }
+            }
+        };
+        self.preds.insert((block, var), value);
+        value
+    }
+
+    /// Gives every phi its arguments, now that all edges are known.
+    pub fn finish(&mut self, f: &mut Func) {
+        loop {
+            if let Some((block, var, dst)) = self.pending.pop() {
+                let preds = f.block(block).preds.clone();
+                let args: Vec<Val> = preds.iter().map(|&p| self.read(f, p, var)).collect();
+                if let Some(phi) = f.block_mut(block).phis.iter_mut().find(|p| p.dst == dst) {
+                    phi.args = args;
+                }
+            } else if let Some((block, var, dst)) = self.ppending.pop() {
+                let preds = f.block(block).preds.clone();
+                let args: Vec<PSrc> = preds.iter().map(|&p| self.pread(f, p, var)).collect();
+                if let Some(phi) = f.block_mut(block).pphis.iter_mut().find(|p| p.dst == dst) {
+                    phi.args = args;
+                }
+            } else {
+                break;
+            }
+        }
+        remove_copies(f);
+    }
+}
+
+/// Removes phis whose arguments are all the same value or the phi itself.
+pub fn remove_copies(f: &mut Func) {
+    loop {
+        let mut changed = false;
+        for b in 0..f.blocks.len() {
+            let mut phis = std::mem::take(&mut f.blocks[b].phis);
+            phis.retain(|phi| {
+                let mut same: Option<Val> = None;
+                let mut partial = false;
+                for &arg in &phi.args {
+                    let arg = f.resolve(arg);
+                    partial |= arg == Val::Undef;
+                    if arg == Val::Reg(phi.dst) || arg == Val::Undef || Some(arg) == same {
+                        continue;
+                    }
+                    if same.is_some() {
+                        return true;
+                    }
+                    same = Some(arg);
+                }
+                // A value that only some paths define does not dominate the phi.
+                if partial && matches!(same, Some(Val::Reg(_))) {
+                    return true;
+                }
+                f.replace(phi.dst, same.unwrap_or(Val::ZERO));
+                changed = true;
+                false
+            });
+            f.blocks[b].phis = phis;
+            let mut pphis = std::mem::take(&mut f.blocks[b].pphis);
+            pphis.retain(|phi| {
+                let mut same: Option<PSrc> = None;
+                for &arg in &phi.args {
+                    let arg = f.presolve(arg);
+                    if arg == PSrc::of(phi.dst) || Some(arg) == same {
+                        continue;
+                    }
+                    if same.is_some() {
+                        return true;
+                    }
+                    same = Some(arg);
+                }
+                f.preplace(phi.dst, same.unwrap_or(PSrc::FALSE));
+                changed = true;
+                false
+            });
+            f.blocks[b].pphis = pphis;
+        }
+        if !changed {
+            break;
+        }
+    }
+    f.resolve_all();
+}

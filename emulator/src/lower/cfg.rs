@@ -1,0 +1,471 @@
+//! Control flow of the intermediate form: clean-up of blocks, dominators, loops, critical edges.
+
+use super::vir::{Blk, Func, Term, Val};
+
+/// Dominator tree and loop nesting, indexed by block.
+#[derive(Clone, Debug)]
+pub struct Dominance {
+    /// Reachable blocks in reverse post-order, functions one after the other.
+    pub rpo: Vec<Blk>,
+    /// Immediate dominator; roots dominate themselves, unreachable blocks have none.
+    pub idom: Vec<Option<Blk>>,
+    /// Number of loops around each block.
+    pub depth: Vec<u32>,
+    number: Vec<usize>,
+}
+
+impl Dominance {
+    /// Computes the dominator tree (Cooper, Harvey and Kennedy) and natural loops.
+    pub fn of(f: &Func) -> Dominance {
+        let n = f.blocks.len();
+        let roots = roots(f);
+        let mut rpo = Vec::with_capacity(n);
+        let mut seen = vec![false; n];
+        for &root in &roots {
+            let mut post = Vec::new();
+            let mut stack = vec![(root, 0)];
+            seen[root.index()] = true;
+            while let Some((b, i)) = stack.pop() {
+                // The second successor first, so that the first one comes next in the order.
+                let succs: Vec<Blk> = f.block(b).term.succs().collect();
+                if let Some(&s) = succs.iter().rev().nth(i) {
+                    stack.push((b, i + 1));
+                    if !seen[s.index()] {
+                        seen[s.index()] = true;
+                        stack.push((s, 0));
+                    }
+                } else {
+                    post.push(b);
+                }
+            }
+            post.reverse();
+            rpo.extend(post);
+        }
+        let mut number = vec![usize::MAX; n];
+        for (i, b) in rpo.iter().enumerate() {
+            number[b.index()] = i;
+        }
+        let mut idom: Vec<Option<Blk>> = vec![None; n];
+        for &r in &roots {
+            idom[r.index()] = Some(r);
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &b in &rpo {
+                if roots.contains(&b) {
+                    continue;
+                }
+                let mut new: Option<Blk> = None;
+                for &p in &f.block(b).preds {
+                    if idom[p.index()].is_none() {
+                        continue;
+                    }
+                    new = Some(match new {
+                        None => p,
+                        Some(q) => meet(&idom, &number, p, q),
+                    });
+                }
+                if new.is_some() && idom[b.index()] != new {
+                    idom[b.index()] = new;
+                    changed = true;
+                }
+            }
+        }
+        let mut d = Dominance { rpo, idom, depth: vec![0; n], number };
+        d.find_loops(f);
+        d
+    }
+
+    fn find_loops(&mut self, f: &Func) {
+        for (_, body) in self.loops(f) {
+            for b in body {
+                self.depth[b.index()] += 1;
+            }
+        }
+    }
+
+    /// Natural loops: header and body (header included), one per header.
+    pub fn loops(&self, f: &Func) -> Vec<(Blk, Vec<Blk>)> {
+        let mut loops: Vec<(Blk, Vec<Blk>)> = Vec::new();
+        for &h in &self.rpo {
+            let latches: Vec<Blk> =
+                f.block(h).preds.iter().copied().filter(|&p| self.dominates(h, p)).collect();
+            if latches.is_empty() {
+                continue;
+            }
+            let mut inside = vec![false; f.blocks.len()];
+            inside[h.index()] = true;
+            let mut body = vec![h];
+            let mut stack = latches;
+            while let Some(b) = stack.pop() {
+                if !inside[b.index()] {
+                    inside[b.index()] = true;
+                    body.push(b);
+                    stack.extend(f.block(b).preds.iter().copied().filter(|p| self.reachable(*p)));
+                }
+            }
+            loops.push((h, body));
+        }
+        loops
+    }
+
+    /// Whether a block can be reached.
+    pub fn reachable(&self, b: Blk) -> bool {
+        self.idom[b.index()].is_some()
+    }
+
+    /// Whether every path to `b` goes through `a`.
+    pub fn dominates(&self, a: Blk, mut b: Blk) -> bool {
+        if !self.reachable(b) || !self.reachable(a) {
+            return false;
+        }
+        loop {
+            if a == b {
+                return true;
+            }
+            match self.idom[b.index()] {
+                Some(d) if d != b && self.number[d.index()] < self.number[b.index()] => b = d,
+                _ => return false,
+            }
+        }
+    }
+}
+
+fn meet(idom: &[Option<Blk>], number: &[usize], mut a: Blk, mut b: Blk) -> Blk {
+    while a != b {
+        while number[a.index()] > number[b.index()] {
+            match idom[a.index()] {
+                Some(d) => a = d,
+                None => return b,
+            }
+        }
+        while number[b.index()] > number[a.index()] {
+            match idom[b.index()] {
+                Some(d) => b = d,
+                None => return a,
+            }
+        }
+    }
+    a
+}
+
+/// Entry blocks: the kernel's and those of its subroutines.
+pub fn roots(f: &Func) -> Vec<Blk> {
+    std::iter::once(Blk(0)).chain(f.subs.iter().map(|s| s.entry)).collect()
+}
+
+/// Folds known branches, drops unreachable blocks and joins blocks that follow each other without choice.
+pub fn clean(f: &mut Func) {
+    f.resolve_all();
+    fold_branches(f);
+    drop_unreachable(f);
+    join_chains(f);
+    skip_empty(f);
+    drop_unreachable(f);
+    join_chains(f);
+    super::build::ssa::remove_copies(f);
+}
+
+fn fold_branches(f: &mut Func) {
+    for b in 0..f.blocks.len() {
+        let blk = Blk(b as u32);
+        let Term::If(p, yes, no) = f.blocks[b].term else { continue };
+        let (keep, lose) = match p.constant() {
+            Some(true) => (yes, Some(no)),
+            Some(false) => (no, Some(yes)),
+            None if yes == no => (yes, Some(no)),
+            None => continue,
+        };
+        if keep == no && yes == no && p.constant().is_none() && !same_phi_inputs(f, yes, blk) {
+            continue;
+        }
+        f.blocks[b].term = Term::Goto(keep);
+        if let Some(lose) = lose {
+            remove_edge(f, blk, lose);
+        }
+    }
+}
+
+/// Whether the phis of `to` see the same on both edges from `from`.
+fn same_phi_inputs(f: &Func, to: Blk, from: Blk) -> bool {
+    let block = f.block(to);
+    let edges: Vec<usize> = (0..block.preds.len()).filter(|&i| block.preds[i] == from).collect();
+    let [a, b] = edges[..] else { return false };
+    block.phis.iter().all(|p| p.args[a] == p.args[b]) && block.pphis.iter().all(|p| p.args[a] == p.args[b])
+}
+
+/// Removes one edge and the phi arguments that came over it.
+pub fn remove_edge(f: &mut Func, from: Blk, to: Blk) {
+    let block = f.block_mut(to);
+    if let Some(i) = block.preds.iter().position(|&p| p == from) {
+        block.preds.remove(i);
+        for phi in &mut block.phis {
+            phi.args.remove(i);
+        }
+        for phi in &mut block.pphis {
+            phi.args.remove(i);
+        }
+    }
+}
+
+fn drop_unreachable(f: &mut Func) {
+    let mut seen = vec![false; f.blocks.len()];
+    let mut stack = roots(f);
+    while let Some(b) = stack.pop() {
+        if !std::mem::replace(&mut seen[b.index()], true) {
+            stack.extend(f.block(b).term.succs());
+        }
+    }
+    for b in 0..f.blocks.len() {
+        if seen[b] {
+            while let Some(&dead) = f.blocks[b].preds.iter().find(|p| !seen[p.index()]) {
+                remove_edge(f, dead, Blk(b as u32));
+            }
+        } else {
+            f.blocks[b].preds.clear();
+            f.blocks[b].phis.clear();
+            f.blocks[b].pphis.clear();
+            f.blocks[b].insts.clear();
+            f.blocks[b].term = Term::Exit;
+        }
+    }
+    f.order.retain(|b| seen[b.index()]);
+}
+
+fn join_chains(f: &mut Func) {
+    let entries = roots(f);
+    for i in 0..f.order.len() {
+        let Some(&a) = f.order.get(i) else { break };
+        while let Term::Goto(b) = f.block(a).term {
+            let single = f.block(b).preds.len() == 1 && b != a && !entries.contains(&b);
+            if !single || f.block(a).sub != f.block(b).sub {
+                break;
+            }
+            let mut taken = std::mem::take(&mut f.block_mut(b).insts);
+            for phi in std::mem::take(&mut f.block_mut(b).phis) {
+                f.replace(phi.dst, phi.args[0]);
+            }
+            for phi in std::mem::take(&mut f.block_mut(b).pphis) {
+                f.preplace(phi.dst, phi.args[0]);
+            }
+            let (term, line, nounroll) = (f.block(b).term, f.block(b).line, f.block(b).nounroll);
+            let block = f.block_mut(a);
+            block.insts.append(&mut taken);
+            block.term = term;
+            block.line = line;
+            block.nounroll |= nounroll;
+            for s in term.succs() {
+                for p in &mut f.block_mut(s).preds {
+                    if *p == b {
+                        *p = a;
+                    }
+                }
+            }
+            f.block_mut(b).preds.clear();
+            f.block_mut(b).term = Term::Exit;
+            f.order.retain(|&x| x != b);
+        }
+    }
+    f.resolve_all();
+}
+
+/// Lets branches to an empty block that only goes on go there directly, where no phi would notice.
+fn skip_empty(f: &mut Func) {
+    let entries = roots(f);
+    for i in 0..f.order.len() {
+        let b = f.order[i];
+        let Term::Goto(to) = f.block(b).term else { continue };
+        let block = f.block(b);
+        if !block.insts.is_empty()
+            || !block.phis.is_empty()
+            || !block.pphis.is_empty()
+            || to == b
+            || entries.contains(&b)
+        {
+            continue;
+        }
+        let preds = block.preds.clone();
+        let target_preds = f.block(to).preds.clone();
+        // A predecessor that reaches the target already would carry two different phi inputs.
+        if preds.iter().any(|p| target_preds.contains(p))
+            && !(f.block(to).phis.is_empty() && f.block(to).pphis.is_empty())
+        {
+            continue;
+        }
+        let Some(edge) = target_preds.iter().position(|&p| p == b) else { continue };
+        for &p in &preds {
+            let term = f.block(p).term;
+            let redirect = |x: Blk| if x == b { to } else { x };
+            f.block_mut(p).term = match term {
+                Term::Goto(x) => Term::Goto(redirect(x)),
+                Term::If(c, x, y) => Term::If(c, redirect(x), redirect(y)),
+                other => other,
+            };
+            let target = f.block_mut(to);
+            target.preds.push(p);
+            for phi in &mut target.phis {
+                let v = phi.args[edge];
+                phi.args.push(v);
+            }
+            for phi in &mut target.pphis {
+                let v = phi.args[edge];
+                phi.args.push(v);
+            }
+        }
+        remove_edge(f, b, to);
+        f.block_mut(b).preds.clear();
+    }
+    fold_branches(f);
+}
+
+/// Gives every edge from a choice to a block with phis a block of its own, for the phis' copies.
+pub fn split_critical_edges(f: &mut Func) {
+    for b in f.order.clone() {
+        let Term::If(p, yes, no) = f.block(b).term else { continue };
+        let split = |f: &mut Func, to: Blk| -> Blk {
+            let block = f.block(to);
+            if block.preds.len() < 2 || (block.phis.is_empty() && block.pphis.is_empty()) {
+                return to;
+            }
+            let edge = f.new_block(f.block(b).sub);
+            f.order.pop();
+            let at = f.order.iter().position(|&x| x == b).map_or(f.order.len(), |i| i + 1);
+            f.order.insert(at, edge);
+            f.block_mut(edge).term = Term::Goto(to);
+            f.block_mut(edge).line = f.block(b).line;
+            f.block_mut(edge).preds.push(b);
+            if let Some(x) = f.block_mut(to).preds.iter_mut().find(|x| **x == b) {
+                *x = edge;
+            }
+            edge
+        };
+        let yes = split(f, yes);
+        let no = split(f, no);
+        f.block_mut(b).term = Term::If(p, yes, no);
+    }
+}
+
+/// Removes instructions whose results nobody uses, and phis that only feed each other.
+pub fn remove_dead(f: &mut Func) {
+    f.resolve_all();
+    let mut live = vec![false; f.defs.len()];
+    let mut plive = vec![false; f.pdefs.len()];
+    let mut work: Vec<Need> = Vec::new();
+    let mut kept = vec![false; f.insts.len()];
+    for &b in &f.order {
+        for &id in &f.block(b).insts {
+            let inst = f.inst(id);
+            if !inst.op.is_free() && !removable(inst) {
+                kept[id.index()] = true;
+                needs(inst, &mut work);
+            }
+        }
+        if let Term::If(p, _, _) = f.block(b).term {
+            work.extend(p.pred.map(Need::Pred));
+        }
+    }
+    for sub in &f.subs {
+        work.extend(sub.results.iter().filter_map(|v| v.reg()).map(Need::Reg));
+    }
+    let phis = phi_index(f);
+    while let Some(need) = work.pop() {
+        let (def, blk) = match need {
+            Need::Reg(r) if !std::mem::replace(&mut live[r.index()], true) => {
+                (f.defs[r.index()], phis.0.get(&r))
+            }
+            Need::Pred(p) if !std::mem::replace(&mut plive[p.index()], true) => {
+                (f.pdefs[p.index()], phis.1.get(&p))
+            }
+            _ => continue,
+        };
+        if let Some(&(b, i)) = blk {
+            match need {
+                Need::Reg(_) => {
+                    work.extend(f.block(b).phis[i].args.iter().filter_map(|v| v.reg()).map(Need::Reg))
+                }
+                Need::Pred(_) => {
+                    work.extend(f.block(b).pphis[i].args.iter().filter_map(|p| p.pred).map(Need::Pred))
+                }
+            }
+        } else if let super::vir::Def::Inst(id, _) = def {
+            if !std::mem::replace(&mut kept[id.index()], true) {
+                needs(f.inst(id), &mut work);
+            }
+        }
+    }
+    for b in f.order.clone() {
+        let mut insts = std::mem::take(&mut f.block_mut(b).insts);
+        insts.retain(|id| kept[id.index()]);
+        for id in &insts {
+            drop_unused_results(&mut f.insts[id.index()], &live, &plive);
+        }
+        let block = f.block_mut(b);
+        block.insts = insts;
+        block.phis.retain(|p| live[p.dst.index()]);
+        block.pphis.retain(|p| plive[p.dst.index()]);
+    }
+}
+
+enum Need {
+    Reg(super::vir::VReg),
+    Pred(super::vir::VPred),
+}
+
+fn needs(inst: &super::vir::Inst, work: &mut Vec<Need>) {
+    inst.for_each_val(|v| work.extend(v.reg().map(Need::Reg)));
+    inst.for_each_psrc(|p| work.extend(p.pred.map(Need::Pred)));
+}
+
+/// Whether an instruction that is not free may still be dropped when nobody reads its results: plain loads,
+/// shuffles and votes, external registers.
+fn removable(inst: &super::vir::Inst) -> bool {
+    use trace_format::isa::{Kind, MemOrder, Op};
+    match inst.machine() {
+        Some(Op::Ldg { order, .. } | Op::Ld { order, .. }) => order == MemOrder::Weak,
+        Some(op) => op.info().kind == Kind::Pure || matches!(op, Op::Lds { .. } | Op::Ldl { .. }),
+        None => false,
+    }
+}
+
+fn drop_unused_results(inst: &mut super::vir::Inst, live: &[bool], plive: &[bool]) {
+    use super::vir::VOp;
+    use trace_format::isa::{AtomOp, Op, space::Space};
+    for p in &mut inst.pdst {
+        if p.is_some_and(|p| !plive[p.index()]) {
+            *p = None;
+        }
+    }
+    let unused = inst.dst.iter().flatten().all(|d| !live[d.index()]);
+    if !unused || inst.dst[0].is_none() {
+        return;
+    }
+    let keep = matches!(inst.op.kind(), trace_format::isa::Kind::Load(space) if space != Space::Const);
+    if !keep {
+        inst.dst = [None; 4];
+        inst.tied = [Val::Undef; 4];
+    }
+    if let VOp::M(Op::Atomg { op, ty, mode, order, scope }) = inst.op {
+        if !matches!(op, AtomOp::Cas | AtomOp::Exch) {
+            inst.op = VOp::M(Op::Red { op, ty, mode, order, scope });
+        }
+    }
+}
+
+type PhiIndex = (
+    std::collections::HashMap<super::vir::VReg, (Blk, usize)>,
+    std::collections::HashMap<super::vir::VPred, (Blk, usize)>,
+);
+
+fn phi_index(f: &Func) -> PhiIndex {
+    let mut index = PhiIndex::default();
+    for &b in &f.order {
+        for (i, phi) in f.block(b).phis.iter().enumerate() {
+            index.0.insert(phi.dst, (b, i));
+        }
+        for (i, phi) in f.block(b).pphis.iter().enumerate() {
+            index.1.insert(phi.dst, (b, i));
+        }
+    }
+    index
+}

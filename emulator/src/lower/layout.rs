@@ -1,0 +1,203 @@
+//! Where variables live: the `.const` bank and `.global` variables of a module, the shared and local memory
+//! of a kernel, and the literal bank with its relocations.
+//!
+//! Offsets that are fixed at lowering (shared, local, `.const`) go into code as literals; addresses that
+//! only the loader knows (`.global` variables) are read from the literal bank, which the loader patches.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::ptx::{
+    Callee, Diagnostic, FuncId, Linkage, Module, Op, Operand, Relocation, RelocationTarget, Statement, VarId,
+    VarSpace,
+};
+
+/// Largest constant bank.
+const CONST_LIMIT_BYTES: u64 = 64 << 10;
+
+/// A module's `.const` bank and `.global` variables.
+#[derive(Clone, Debug, Default)]
+pub struct ModuleLayout {
+    /// Contents of constant bank 3, initialisers in place.
+    pub const_image: Vec<u8>,
+    /// Addresses that the loader writes into [`Self::const_image`]; offsets are those of the image.
+    pub const_relocations: Vec<Relocation>,
+    /// Variables that the loader places in device memory (with the contents and relocations of
+    /// [`Variable::init`](crate::ptx::Variable)).
+    pub globals: Vec<VarId>,
+    const_offsets: HashMap<VarId, u32>,
+}
+
+impl ModuleLayout {
+    /// Lays out the module's variables.
+    ///
+    /// # Errors
+    /// A diagnostic at the variable that makes the `.const` bank exceed 64 KiB.
+    pub fn of(module: &Module) -> Result<ModuleLayout, Diagnostic> {
+        let mut layout = ModuleLayout::default();
+        for (at, var) in module.vars.iter().enumerate() {
+            let id = VarId::new(at);
+            match var.space {
+                VarSpace::Global => layout.globals.push(id),
+                VarSpace::Const => {
+                    let offset =
+                        (layout.const_image.len() as u64).next_multiple_of(u64::from(var.align_bytes.max(1)));
+                    let end = offset.checked_add(var.size_bytes).filter(|&end| end <= CONST_LIMIT_BYTES);
+                    let Some(end) = end else {
+                        let message =
+                            format!("`.const` variables exceed {CONST_LIMIT_BYTES} bytes at `{}`", var.name);
+                        let help = "move large tables to `.global` memory";
+                        return Err(Diagnostic::error(var.span, message).with_help(help));
+                    };
+                    layout.const_image.resize(end as usize, 0);
+                    if let Some(init) = &var.init {
+                        let room = &mut layout.const_image[offset as usize..];
+                        let n = init.bytes.len().min(room.len());
+                        room[..n].copy_from_slice(&init.bytes[..n]);
+                        let moved =
+                            init.relocations.iter().map(|r| Relocation { offset: r.offset + offset, ..*r });
+                        layout.const_relocations.extend(moved);
+                    }
+                    layout.const_offsets.insert(id, offset as u32);
+                }
+                VarSpace::Shared | VarSpace::Local | VarSpace::Param | VarSpace::Texture => {}
+            }
+        }
+        Ok(layout)
+    }
+
+    /// Byte offset of a `.const` variable in bank 3.
+    #[must_use]
+    pub fn const_offset(&self, var: VarId) -> Option<u32> {
+        self.const_offsets.get(&var).copied()
+    }
+}
+
+/// A 64-bit address that the loader writes into a kernel's literal bank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reloc {
+    /// Where in the literal bank, in bytes.
+    pub literal_offset: u32,
+    /// Whose address.
+    pub target: RelocationTarget,
+    /// Added to the address.
+    pub addend: i64,
+}
+
+/// Memory of one kernel, filled while its code is built.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// Byte offset of every shared variable that the kernel mentions.
+    pub shared: BTreeMap<VarId, u32>,
+    /// Bytes of static shared memory; dynamic shared memory begins here.
+    pub static_shared_bytes: u32,
+    /// Byte offset of local variables in the thread's local memory.
+    pub local: BTreeMap<VarId, u32>,
+    /// Bytes of local memory used.
+    pub local_bytes: u32,
+    /// Contents of the literal bank.
+    pub literals: Vec<u8>,
+    /// Addresses in the literal bank.
+    pub relocations: Vec<Reloc>,
+}
+
+impl Frame {
+    /// Lays out the shared and local variables that a kernel and the functions it calls mention, in order of
+    /// declaration; dynamic shared memory starts behind all static variables.
+    ///
+    /// # Errors
+    /// A diagnostic at the variable that exceeds the 32-bit address space of its kind of memory.
+    pub fn of(module: &Module, kernel: FuncId) -> Result<Frame, Diagnostic> {
+        let mut seen = BTreeSet::new();
+        let mut vars = BTreeSet::new();
+        mentioned(module, kernel, &mut seen, &mut vars);
+        let mut frame = Frame::default();
+        let mut dynamic: Vec<VarId> = Vec::new();
+        for &id in &vars {
+            let var = module.var(id);
+            let place = |end: u32| -> Result<(u32, u32), Diagnostic> {
+                let offset = u64::from(end).next_multiple_of(u64::from(var.align_bytes.max(1)));
+                let limit = u64::from(u32::MAX >> 1);
+                match offset.checked_add(var.size_bytes).filter(|&end| end <= limit) {
+                    Some(end) => Ok((offset as u32, end as u32)),
+                    None => {
+                        Err(Diagnostic::error(var.span, format!("`{}` does not fit its memory", var.name)))
+                    }
+                }
+            };
+            match var.space {
+                VarSpace::Shared if var.size_bytes == 0 || var.linkage == Linkage::Extern => dynamic.push(id),
+                VarSpace::Shared => {
+                    let (offset, end) = place(frame.static_shared_bytes)?;
+                    frame.shared.insert(id, offset);
+                    frame.static_shared_bytes = end;
+                }
+                VarSpace::Local => {
+                    let (offset, end) = place(frame.local_bytes)?;
+                    frame.local.insert(id, offset);
+                    frame.local_bytes = end;
+                }
+                _ => {}
+            }
+        }
+        if let Some(align) = dynamic.iter().map(|&id| module.var(id).align_bytes).max() {
+            frame.static_shared_bytes = frame.static_shared_bytes.next_multiple_of(align.max(1));
+            frame.shared.extend(dynamic.iter().map(|&id| (id, frame.static_shared_bytes)));
+        }
+        Ok(frame)
+    }
+
+    /// Offset of a 64-bit literal in the literal bank; equal literals share their place.
+    pub fn literal64(&mut self, value: u64) -> u16 {
+        let bytes = value.to_le_bytes();
+        let taken = |at: usize| self.relocations.iter().any(|r| r.literal_offset as usize == at);
+        let found = self.literals.chunks_exact(8).enumerate().find(|(i, c)| *c == bytes && !taken(i * 8));
+        if let Some((i, _)) = found {
+            return (i * 8) as u16;
+        }
+        self.literals.extend_from_slice(&bytes);
+        (self.literals.len() - 8) as u16
+    }
+
+    /// Offset in the literal bank of the address of a symbol, patched at load.
+    pub fn address(&mut self, target: RelocationTarget, addend: i64) -> u16 {
+        if let Some(r) = self.relocations.iter().find(|r| r.target == target && r.addend == addend) {
+            return r.literal_offset as u16;
+        }
+        let literal_offset = self.literals.len() as u32;
+        self.literals.extend_from_slice(&[0; 8]);
+        self.relocations.push(Reloc { literal_offset, target, addend });
+        literal_offset as u16
+    }
+}
+
+/// Collects the variables that a function and its callees mention.
+fn mentioned(module: &Module, func: FuncId, seen: &mut BTreeSet<FuncId>, vars: &mut BTreeSet<VarId>) {
+    let mut stack = vec![func];
+    while let Some(func) = stack.pop() {
+        if !seen.insert(func) {
+            continue;
+        }
+        let Some(body) = &module.function(func).body else { continue };
+        for statement in &body.statements {
+            let Statement::Inst(inst) = statement else { continue };
+            if let Op::Call { callee: Callee::Direct(callee), .. } = inst.op {
+                stack.push(callee);
+            }
+            for operand in inst.dsts().iter().chain(inst.srcs()) {
+                for element in operand.elements() {
+                    match element {
+                        Operand::Var(var, _) => {
+                            vars.insert(*var);
+                        }
+                        Operand::Mem(address) => {
+                            if let crate::ptx::AddressBase::Var(var) = address.base {
+                                vars.insert(var);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+}

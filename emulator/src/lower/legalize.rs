@@ -1,0 +1,213 @@
+//! Makes every instruction one that the machine has: 64-bit additions become carry chains, instructions get
+//! at most one literal or constant, and operands that must be register tuples become them.
+
+use std::collections::HashMap;
+
+use trace_format::isa::{Extended, Kind, Op, Sign, space};
+
+use super::layout::Frame;
+use super::vir::{Func, Inst, InstId, PSrc, Src, VOp, Val};
+
+/// Legalises all instructions.
+pub fn run(f: &mut Func, frame: &mut Frame) {
+    for b in f.order.clone() {
+        let old = std::mem::take(&mut f.block_mut(b).insts);
+        let mut pass = Pass { f, frame, out: Vec::with_capacity(old.len() * 5 / 4), moved: HashMap::new() };
+        for id in old {
+            pass.instruction(id);
+        }
+        let out = pass.out;
+        f.block_mut(b).insts = out;
+    }
+}
+
+struct Pass<'a> {
+    f: &'a mut Func,
+    frame: &'a mut Frame,
+    out: Vec<InstId>,
+    /// Literals and constants that a register of this block holds already.
+    moved: HashMap<Val, Val>,
+}
+
+impl Pass<'_> {
+    fn instruction(&mut self, id: InstId) {
+        if self.f.inst(id).op == VOp::Add64 {
+            self.add64(id);
+            return;
+        }
+        let mut inst = self.f.inst(id).clone();
+        self.tuples(&mut inst);
+        self.literals(&mut inst);
+        for k in 0..4 {
+            if inst.dst[k].is_some() && inst.tied[k] != Val::Undef && inst.tied[k].reg().is_none() {
+                // Tied registers are written, so every use needs a copy of its own.
+                inst.tied[k] = self.fresh(inst.tied[k], &inst);
+            }
+        }
+        self.f.insts[id.index()] = inst;
+        self.out.push(id);
+    }
+
+    /// a + b as low words with a carry out and high words with a carry in.
+    fn add64(&mut self, id: InstId) {
+        let inst = self.f.inst(id).clone();
+        let [low_dst, high_dst] = [inst.dst[0], inst.dst[1]];
+        let half = |k: usize| {
+            let of =
+                |s: &Src| Src { v: [s.v[k], Val::Undef, Val::Undef, Val::Undef], neg: s.neg, abs: false };
+            [of(&inst.src[0]), of(&inst.src[1]), Src::RZ]
+        };
+        let carry = self.f.new_pred();
+        let mut low = Inst::new(VOp::M(Op::Iadd3 { x: Extended(false) }), inst.line);
+        low.dst[0] = low_dst;
+        low.src = half(0);
+        low.pdst[0] = Some(carry);
+        let mut high = Inst::new(VOp::M(Op::Iadd3 { x: Extended(true) }), inst.line);
+        high.dst[0] = high_dst;
+        high.src = half(1);
+        high.psrc[0] = PSrc::of(carry);
+        for mut part in [low, high] {
+            self.literals(&mut part);
+            let id = self.f.add_inst(part);
+            self.out.push(id);
+        }
+    }
+
+    /// Leaves one literal or constant per instruction (memory instructions: none as address).
+    fn literals(&mut self, inst: &mut Inst) {
+        let kind = inst.op.kind();
+        let shape = inst.op.shape();
+        let free = matches!(kind, Kind::Barrier | Kind::Sync)
+            || matches!(inst.op, VOp::M(Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. }));
+        let mut room = match kind {
+            _ if kind.is_memory() => 0,
+            _ if free => 3,
+            _ => 1,
+        };
+        // Keep the literal that is most expensive to move: constants of pairs, then the last operand.
+        let mut order: Vec<usize> = (0..3).collect();
+        order.sort_by_key(|&i| (std::cmp::Reverse(shape.src[i]), matches!(inst.src[i].v[0], Val::Imm(_))));
+        for i in order {
+            if shape.src[i] != 1 {
+                if shape.src[i] > 1 && inst.src[i].v[0].is_literal_tuple(&inst.src[i].v, shape.src[i]) {
+                    room -= 1;
+                }
+                continue;
+            }
+            if inst.src[i].v[0] == Val::Undef {
+                inst.src[i].v[0] = Val::ZERO;
+            }
+            if inst.src[i].v[0].is_literal() {
+                if room > 0 {
+                    room -= 1;
+                } else {
+                    inst.src[i].v[0] = self.in_register(inst.src[i].v[0], inst);
+                }
+            }
+        }
+    }
+
+    /// Tuple operands: all zero, one constant or literal of the right kind, or all registers.
+    fn tuples(&mut self, inst: &mut Inst) {
+        let shape = inst.op.shape();
+        let kind = inst.op.kind();
+        let mut literal_used = false;
+        for i in 0..3 {
+            let n = shape.src[i] as usize;
+            if n < 2 {
+                continue;
+            }
+            for v in &mut inst.src[i].v[..n] {
+                if *v == Val::Undef {
+                    *v = Val::ZERO;
+                }
+            }
+            if inst.src[i].v[..n].iter().all(|v| *v == Val::ZERO) {
+                continue;
+            }
+            if n == 2 && !kind.is_memory() && !literal_used {
+                if let Some(v) = self.wide_literal(inst, i) {
+                    inst.src[i].v[..2].copy_from_slice(&v);
+                    literal_used = true;
+                    continue;
+                }
+            }
+            for k in 0..n {
+                let v = inst.src[i].v[k];
+                if v.reg().is_none() {
+                    inst.src[i].v[k] = self.in_register(v, inst);
+                }
+            }
+        }
+        if literal_used {
+            // The other operands must be registers then.
+            for i in 0..3 {
+                if shape.src[i] == 1 && inst.src[i].v[0].is_literal() {
+                    inst.src[i].v[0] = self.in_register(inst.src[i].v[0], inst);
+                }
+            }
+        }
+    }
+
+    /// A pair as one literal or constant operand, if the machine can read it so.
+    fn wide_literal(&mut self, inst: &Inst, i: usize) -> Option<[Val; 2]> {
+        let v = &inst.src[i].v;
+        match (v[0], v[1]) {
+            (Val::Const { bank, offset }, Val::Const { bank: b1, offset: o1 })
+                if bank == b1 && offset % 8 == 0 && o1 == offset + 4 =>
+            {
+                Some([v[0], v[1]])
+            }
+            (Val::Imm(lo), Val::Imm(hi)) => {
+                let fits = match inst.op {
+                    VOp::M(
+                        Op::Dadd { .. }
+                        | Op::Dmul { .. }
+                        | Op::Dfma { .. }
+                        | Op::Dsetp { .. }
+                        | Op::F2f { .. }
+                        | Op::F2i { .. }
+                        | Op::Frnd { .. },
+                    ) => lo == 0,
+                    VOp::M(Op::ImadWide { sign: Sign::S32 }) => hi == ((lo as i32) >> 31) as u32,
+                    _ => hi == 0,
+                };
+                if fits {
+                    return Some([v[0], v[1]]);
+                }
+                let at = self.frame.literal64(u64::from(lo) | u64::from(hi) << 32);
+                let word = |k: u16| Val::Const { bank: space::BANK_LITERAL, offset: at + k };
+                Some([word(0), word(4)])
+            }
+            _ => None,
+        }
+    }
+
+    /// A register of this block that holds a literal or constant.
+    fn in_register(&mut self, v: Val, near: &Inst) -> Val {
+        if let Some(&r) = self.moved.get(&v) {
+            return r;
+        }
+        let r = self.fresh(v, near);
+        self.moved.insert(v, r);
+        r
+    }
+
+    /// A new register that holds a literal or constant.
+    fn fresh(&mut self, v: Val, near: &Inst) -> Val {
+        let mut mov = Inst::new(VOp::M(Op::Mov {}), near.line);
+        mov.src[0] = Src::one(v);
+        let d = self.f.new_reg();
+        mov.dst[0] = Some(d);
+        let id = self.f.add_inst(mov);
+        self.out.push(id);
+        Val::Reg(d)
+    }
+}
+
+impl Val {
+    /// Whether a tuple is one literal or constant operand.
+    fn is_literal_tuple(self, v: &[Val; 4], n: u8) -> bool {
+        v[..n as usize].iter().all(|x| x.reg().is_none()) && v[..n as usize].iter().any(|x| *x != Val::ZERO)
+    }
+}

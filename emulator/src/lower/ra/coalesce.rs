@@ -1,0 +1,155 @@
+//! Coalescing: values that are copies of one another, or two names of one place, become one web; webs that
+//! instructions name together become groups of consecutive registers.
+//!
+//! Merging is refused where two values would be needed at once in one register. Values that are known to be
+//! equal (copies of one original) never conflict, so a copy whose source lives on costs nothing.
+
+use super::code::{Code, Copy, Item, Node};
+use super::live::{Live, Segment, normalise};
+use crate::lower::vir::Func;
+
+/// Index of a group of consecutive registers.
+pub type GroupId = u32;
+
+/// Up to four webs that get consecutive registers, the first aligned to their number.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// Number of registers.
+    pub size: u8,
+    /// Live range of each register's web; empty where nothing is.
+    pub ranges: [Vec<Segment>; 4],
+    /// Whether the registers are predicates.
+    pub predicate: bool,
+}
+
+/// All groups, and where each node is.
+pub struct Webs {
+    /// Groups; merged ones are empty (size 0).
+    pub groups: Vec<Group>,
+    place: Vec<Option<(GroupId, u8)>>,
+    forward: Vec<Option<(GroupId, u8)>>,
+}
+
+impl Webs {
+    /// Forms webs and groups.
+    pub fn of(f: &Func, code: &Code, live: &Live) -> Webs {
+        let n = Code::nodes(f);
+        let mut webs = Webs { groups: Vec::new(), place: vec![None; n], forward: Vec::new() };
+        for tuple in &code.tuples {
+            let mut ranges: [Vec<Segment>; 4] = Default::default();
+            for (k, r) in tuple.iter().enumerate() {
+                ranges[k].clone_from(&live.ranges[r.index()]);
+                webs.place[r.index()] = Some((webs.groups.len() as GroupId, k as u8));
+            }
+            webs.add(Group { size: tuple.len() as u8, ranges, predicate: false });
+        }
+        for i in 0..n {
+            if webs.place[i].is_none() && !live.ranges[i].is_empty() {
+                let mut ranges: [Vec<Segment>; 4] = Default::default();
+                ranges[0].clone_from(&live.ranges[i]);
+                webs.place[i] = Some((webs.groups.len() as GroupId, 0));
+                webs.add(Group { size: 1, ranges, predicate: matches!(Node::at(f, i), Node::P(_)) });
+            }
+        }
+        for &(a, b) in &code.ties {
+            let (a, b) = (a.index(f), b.index(f));
+            if webs.place(a).is_some() && webs.place(b).is_some() {
+                let merged = webs.merge(a, b);
+                debug_assert!(merged, "tied values {a} and {b} conflict");
+            }
+        }
+        webs.copies(f, code);
+        webs
+    }
+
+    fn add(&mut self, group: Group) {
+        self.groups.push(group);
+        self.forward.push(None);
+    }
+
+    /// Removes copies, those that run most often first.
+    fn copies(&mut self, f: &Func, code: &Code) {
+        let mut list: Vec<(f32, usize, usize)> = Vec::new();
+        for &b in &f.order {
+            let block = &code.blocks[b.index()];
+            for item in &block.items {
+                let Item::Copies(copies) = item else { continue };
+                for c in copies.iter().filter(|c| c.coalescable()) {
+                    if let Some(s) = c.src() {
+                        list.push((block.weight, c.dst().index(f), s.index(f)));
+                    }
+                }
+            }
+        }
+        list.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, d, s) in list {
+            self.merge(d, s);
+        }
+    }
+
+    /// Group and place of a node; `None` for nodes that are never live.
+    pub fn place(&self, node: usize) -> Option<(GroupId, u8)> {
+        let (mut g, mut slot) = self.place[node]?;
+        while let Some((next, shift)) = self.forward[g as usize] {
+            g = next;
+            slot += shift;
+        }
+        Some((g, slot))
+    }
+
+    /// Tries to make two nodes share a place.
+    fn merge(&mut self, a: usize, b: usize) -> bool {
+        let (Some((ga, sa)), Some((gb, sb))) = (self.place(a), self.place(b)) else { return false };
+        if ga == gb {
+            return sa == sb;
+        }
+        // Into the larger group, at the offset that puts both nodes in one place.
+        let (into, from, at) = if self.groups[ga as usize].size >= self.groups[gb as usize].size {
+            (ga, gb, i32::from(sa) - i32::from(sb))
+        } else {
+            (gb, ga, i32::from(sb) - i32::from(sa))
+        };
+        let (big, small) = (&self.groups[into as usize], &self.groups[from as usize]);
+        if at < 0 || at + i32::from(small.size) > i32::from(big.size) || at % i32::from(small.size) != 0 {
+            return false;
+        }
+        let at = at as u8;
+        for k in 0..small.size {
+            if conflict(&big.ranges[(at + k) as usize], &small.ranges[k as usize]) {
+                return false;
+            }
+        }
+        let small = std::mem::take(&mut self.groups[from as usize]);
+        for (k, range) in small.ranges.into_iter().enumerate().take(small.size as usize) {
+            let target = &mut self.groups[into as usize].ranges[at as usize + k];
+            target.extend(range);
+            normalise(target);
+        }
+        self.forward[from as usize] = Some((into, at));
+        true
+    }
+}
+
+/// Whether two ranges hold different values at some position.
+pub fn conflict(a: &[Segment], b: &[Segment]) -> bool {
+    let (mut i, mut j) = (0, 0);
+    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+        if x.start < y.end && y.start < x.end && x.value != y.value {
+            return true;
+        }
+        if x.end <= y.end {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    false
+}
+
+/// Whether a copy still has to be made, given where its ends are.
+pub fn is_needed(webs: &Webs, f: &Func, copy: &Copy) -> bool {
+    match (copy.coalescable(), copy.src()) {
+        (true, Some(s)) => webs.place(copy.dst().index(f)) != webs.place(s.index(f)),
+        _ => true,
+    }
+}

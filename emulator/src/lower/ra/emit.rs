@@ -1,0 +1,334 @@
+//! Writing machine code: values become registers, copies that are left become moves, blocks are laid out in
+//! order with branches over those that turned out empty.
+
+use std::collections::HashMap;
+
+use trace_format::isa::{self, Lut, MachineKernel, Op, Operand, Pc, Pred, PredSrc, Reg, SourceLine};
+
+use super::Allocated;
+use super::code::{Copy, Item};
+use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, SubId, Term, VOp, Val};
+
+/// What a machine instruction was made of, for the allocation checker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// An instruction.
+    Inst(InstId),
+    /// Part of a copy, or a branch.
+    Glue,
+}
+
+/// Machine code with what the checker needs to relate it to the code before allocation.
+pub struct Emitted {
+    /// Instructions.
+    pub insts: Vec<isa::Inst>,
+    /// Source lines, parallel.
+    pub lines: Vec<SourceLine>,
+    /// Origins, parallel.
+    pub origins: Vec<Origin>,
+    /// Where each block begins: blocks that were skipped begin where their successor does.
+    pub block_pc: HashMap<Blk, Pc>,
+    /// First instruction of each subroutine.
+    pub subs: Vec<Pc>,
+}
+
+struct Emitter<'a> {
+    f: &'a Func,
+    a: &'a Allocated,
+    out: Emitted,
+    fixups: Vec<(usize, Blk)>,
+    calls: Vec<(usize, SubId)>,
+    line: SourceLine,
+}
+
+/// Writes the machine code of allocated code.
+pub fn emit(f: &Func, a: &Allocated) -> Emitted {
+    let out = Emitted {
+        insts: Vec::new(),
+        lines: Vec::new(),
+        origins: Vec::new(),
+        block_pc: HashMap::new(),
+        subs: Vec::new(),
+    };
+    let mut e = Emitter { f, a, out, fixups: Vec::new(), calls: Vec::new(), line: SourceLine::default() };
+    let emitted: Vec<Blk> = f.order.iter().copied().filter(|&b| e.is_emitted(b)).collect();
+    for (i, &b) in emitted.iter().enumerate() {
+        e.out.block_pc.insert(b, Pc(e.out.insts.len() as u32));
+        e.block(b, emitted.get(i + 1).copied());
+    }
+    for (at, blk) in std::mem::take(&mut e.fixups) {
+        e.out.insts[at].target = e.out.block_pc[&blk];
+    }
+    e.out.subs = f.subs.iter().map(|s| e.out.block_pc[&e.resolve(s.entry)]).collect();
+    for (at, sub) in std::mem::take(&mut e.calls) {
+        e.out.insts[at].target = e.out.subs[sub.index()];
+    }
+    for &b in &f.order {
+        let to = e.resolve(b);
+        if let Some(&pc) = e.out.block_pc.get(&to) {
+            e.out.block_pc.entry(b).or_insert(pc);
+        }
+    }
+    e.out
+}
+
+/// Sets the reconvergence point of every branch that can separate lanes.
+pub fn set_reconvergence(kernel: &mut MachineKernel) {
+    let flow = kernel.flow();
+    for i in 0..kernel.insts.len() {
+        let inst = &kernel.insts[i];
+        if matches!(inst.op, Op::Bra {}) && !inst.is_unguarded() {
+            kernel.insts[i].reconv = flow.reconvergence(Pc(i as u32));
+        }
+    }
+}
+
+impl Emitter<'_> {
+    /// Whether nothing is emitted for a block's items.
+    fn is_empty(&self, b: Blk) -> bool {
+        self.a.code.blocks[b.index()].items.iter().all(|item| match item {
+            Item::Inst(_) => false,
+            Item::Copies(copies) => copies.iter().all(|c| !self.moves(c)),
+        })
+    }
+
+    /// Whether a copy needs an instruction.
+    fn moves(&self, c: &Copy) -> bool {
+        match *c {
+            Copy::R(d, v) => match (self.a.assignment.reg(d), v) {
+                (None, _) | (_, Val::Undef) => false,
+                (Some(d), Val::Reg(s)) => self.a.assignment.reg(s).is_some_and(|s| s != d),
+                _ => true,
+            },
+            Copy::P(d, p) => match (self.a.assignment.pred(d), p.pred) {
+                (None, _) => false,
+                (Some(d), Some(s)) => p.not || self.a.assignment.pred(s) != Some(d),
+                (Some(_), None) => true,
+            },
+        }
+    }
+
+    /// The block at which control that goes to `b` really continues.
+    fn resolve(&self, mut b: Blk) -> Blk {
+        for _ in 0..self.f.order.len() {
+            match self.f.block(b).term {
+                Term::Goto(to) if to != b && self.is_empty(b) => b = to,
+                _ => break,
+            }
+        }
+        b
+    }
+
+    /// Whether a block only ends the thread or returns, so that branches to it become that instruction.
+    fn leaves(&self, b: Blk) -> Option<Op> {
+        match self.f.block(b).term {
+            Term::Exit if self.is_empty(b) => Some(Op::Exit {}),
+            Term::Return if self.is_empty(b) => Some(Op::Ret {}),
+            _ => None,
+        }
+    }
+
+    fn is_emitted(&self, b: Blk) -> bool {
+        let entry = b == Blk(0) || self.f.subs.iter().any(|s| s.entry == b);
+        if entry {
+            return true;
+        }
+        self.resolve(b) == b && self.leaves(b).is_none()
+    }
+
+    fn push(&mut self, inst: isa::Inst, origin: Origin) {
+        self.out.insts.push(inst);
+        self.out.lines.push(self.line);
+        self.out.origins.push(origin);
+    }
+
+    fn block(&mut self, b: Blk, next: Option<Blk>) {
+        let code = &self.a.code;
+        for item in &code.blocks[b.index()].items {
+            match item {
+                Item::Inst(id) => self.instruction(*id),
+                Item::Copies(copies) => self.copies(copies),
+            }
+        }
+        if self.f.block(b).line != SourceLine::default() {
+            self.line = self.f.block(b).line;
+        }
+        match self.f.block(b).term {
+            Term::Goto(to) => self.go(to, PredSrc::TRUE, next),
+            Term::If(p, yes, no) => self.branch(p, yes, no, next),
+            Term::Exit => self.push(isa::Inst::new(Op::Exit {}), Origin::Glue),
+            Term::Return => self.push(isa::Inst::new(Op::Ret {}), Origin::Glue),
+            Term::Trap => self.push(isa::Inst::new(Op::Bpt {}), Origin::Glue),
+        }
+    }
+
+    fn branch(&mut self, p: PSrc, yes: Blk, no: Blk, next: Option<Blk>) {
+        let (yes, no) = (self.resolve(yes), self.resolve(no));
+        let p = self.psrc(p);
+        let inverse = PredSrc { not: !p.not, ..p };
+        if yes == no {
+            self.go(yes, PredSrc::TRUE, next);
+        } else if self.leaves(yes).is_some() || next == Some(no) {
+            self.go(yes, p, None);
+            self.go(no, PredSrc::TRUE, next);
+        } else {
+            self.go(no, inverse, None);
+            self.go(yes, PredSrc::TRUE, next);
+        }
+    }
+
+    /// Continues at a block where the guard holds.
+    fn go(&mut self, to: Blk, guard: PredSrc, next: Option<Blk>) {
+        let to = self.resolve(to);
+        if let Some(op) = self.leaves(to) {
+            self.push(isa::Inst::new(op).guarded(guard), Origin::Glue);
+        } else if next != Some(to) {
+            self.fixups.push((self.out.insts.len(), to));
+            self.push(isa::Inst::new(Op::Bra {}).guarded(guard), Origin::Glue);
+        }
+    }
+
+    fn val(&self, v: Val) -> Operand {
+        match v {
+            Val::Undef | Val::Imm(0) => Operand::Reg(Reg::RZ),
+            Val::Imm(x) => Operand::Imm(x),
+            Val::Const { bank, offset } => Operand::Const { bank, offset },
+            Val::Reg(r) => Operand::Reg(self.a.assignment.reg(r).map_or(Reg::RZ, Reg)),
+        }
+    }
+
+    fn psrc(&self, p: PSrc) -> PredSrc {
+        let pred = p.pred.map_or(Pred::PT, |p| self.a.assignment.pred(p).map_or(Pred::PT, Pred));
+        PredSrc { pred, not: p.not }
+    }
+
+    fn src(&self, s: &Src, n: u8, op: &Op) -> isa::Src {
+        let operand = match (n, s.v[0], s.v[1]) {
+            (2, Val::Imm(lo), Val::Imm(hi)) => {
+                let double = matches!(
+                    op,
+                    Op::Dadd { .. }
+                        | Op::Dmul { .. }
+                        | Op::Dfma { .. }
+                        | Op::Dsetp { .. }
+                        | Op::F2f { .. }
+                        | Op::F2i { .. }
+                        | Op::Frnd { .. }
+                );
+                self.val(Val::Imm(if double { hi } else { lo }))
+            }
+            (0, _, _) => Operand::None,
+            _ => self.val(s.v[0]),
+        };
+        isa::Src { operand, neg: s.neg, abs: s.abs }
+    }
+
+    fn instruction(&mut self, id: InstId) {
+        let inst: &Inst = self.f.inst(id);
+        self.line = inst.line;
+        let op = match inst.op {
+            VOp::M(op) => op,
+            VOp::Call(sub) => {
+                self.calls.push((self.out.insts.len(), sub));
+                self.push(isa::Inst::new(Op::Call {}), Origin::Inst(id));
+                return;
+            }
+            // Expanded by legalisation.
+            VOp::Add64 => return,
+        };
+        let shape = inst.op.shape();
+        let mut m = isa::Inst::new(op);
+        m.guard = self.psrc(inst.guard);
+        m.dst = inst.dst[0].and_then(|d| self.a.assignment.reg(d)).map_or(Reg::RZ, Reg);
+        for k in 0..2 {
+            m.pdst[k] = inst.pdst[k].and_then(|p| self.a.assignment.pred(p)).map_or(Pred::PT, Pred);
+        }
+        for i in 0..3 {
+            if shape.src[i] > 0 {
+                m.src[i] = self.src(&inst.src[i], shape.src[i], &op);
+            }
+        }
+        for i in 0..shape.psrc as usize {
+            m.psrc[i] = self.psrc(inst.psrc[i]);
+        }
+        m.offset = inst.offset;
+        self.push(m, Origin::Inst(id));
+    }
+
+    /// A parallel copy as a sequence: whatever nobody still has to read is written first; cycles swap.
+    fn copies(&mut self, copies: &[Copy]) {
+        let mut regs: Vec<(Reg, Operand)> = Vec::new();
+        let mut preds: Vec<(Pred, PredSrc)> = Vec::new();
+        for c in copies.iter().filter(|c| self.moves(c)) {
+            match *c {
+                Copy::R(d, v) => regs.push((self.a.assignment.reg(d).map_or(Reg::RZ, Reg), self.val(v))),
+                Copy::P(d, p) => preds.push((self.a.assignment.pred(d).map_or(Pred::PT, Pred), self.psrc(p))),
+            }
+        }
+        self.move_regs(regs);
+        self.move_preds(preds);
+    }
+
+    fn move_regs(&mut self, mut moves: Vec<(Reg, Operand)>) {
+        let reads = |o: &Operand, r: Reg| *o == Operand::Reg(r);
+        while !moves.is_empty() {
+            let free =
+                moves.iter().position(|(d, _)| moves.iter().all(|(other, s)| other == d || !reads(s, *d)));
+            if let Some(i) = free {
+                let (d, s) = moves.remove(i);
+                let src = isa::Src { operand: s, neg: false, abs: false };
+                self.push(isa::Inst::new(Op::Mov {}).dst(d).srcs([src]), Origin::Glue);
+                continue;
+            }
+            let (d, s) = moves.remove(0);
+            let Operand::Reg(s) = s else { continue };
+            let (a, b) = (isa::Src::reg(d), isa::Src::reg(s));
+            let lut = Lut(Lut::A ^ Lut::B);
+            for to in [d, s, d] {
+                self.push(isa::Inst::new(Op::Lop3 { lut }).dst(to).srcs([a, b, isa::Src::RZ]), Origin::Glue);
+            }
+            for (_, source) in &mut moves {
+                if reads(source, d) {
+                    *source = Operand::Reg(s);
+                } else if reads(source, s) {
+                    *source = Operand::Reg(d);
+                }
+            }
+            moves.retain(|(to, from)| !reads(from, *to));
+        }
+    }
+
+    fn move_preds(&mut self, mut moves: Vec<(Pred, PredSrc)>) {
+        let plop = |d: Pred, lut: u8, a: PredSrc, b: PredSrc| {
+            let mut inst = isa::Inst::new(Op::Plop3 { lut: Lut(lut) });
+            inst.pdst[0] = d;
+            inst.psrc = [a, b, PredSrc::TRUE];
+            inst
+        };
+        while !moves.is_empty() {
+            let free =
+                moves.iter().position(|(d, _)| moves.iter().all(|(other, s)| other == d || s.pred != *d));
+            if let Some(i) = free {
+                let (d, s) = moves.remove(i);
+                self.push(plop(d, Lut::A, s, PredSrc::TRUE), Origin::Glue);
+                continue;
+            }
+            let (d, s) = moves.remove(0);
+            for to in [d, s.pred, d] {
+                self.push(plop(to, Lut::A ^ Lut::B, PredSrc::of(d), PredSrc::of(s.pred)), Origin::Glue);
+            }
+            if s.not {
+                self.push(plop(d, !Lut::A, PredSrc::of(d), PredSrc::TRUE), Origin::Glue);
+            }
+            for (_, source) in &mut moves {
+                if source.pred == d {
+                    source.pred = s.pred;
+                } else if source.pred == s.pred {
+                    source.pred = d;
+                    source.not ^= s.not;
+                }
+            }
+            moves.retain(|(to, from)| *to != from.pred || from.not);
+        }
+    }
+}

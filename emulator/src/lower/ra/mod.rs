@@ -1,0 +1,74 @@
+//! Register allocation: from single-assignment values to machine registers.
+//!
+//! `code` leaves single assignment by putting copies wherever two values may have to share a register (phis,
+//! tuples, predicated results, call arguments). `live` computes live ranges, `coalesce` merges values and
+//! tuples whose ranges allow it, so that most copies disappear, `assign` picks registers, `spill` rewrites
+//! the code when there are not enough, and `emit` writes the machine instructions. `check` proves the result
+//! independently, by symbolic execution against the code before allocation.
+
+pub mod assign;
+pub mod check;
+pub mod coalesce;
+pub mod code;
+pub mod emit;
+pub mod live;
+pub mod spill;
+
+use super::vir::Func;
+use assign::Assignment;
+use code::Code;
+
+/// Registers and predicates that may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// General registers, at most 255.
+    pub registers: u16,
+    /// Predicates, at most 7.
+    pub predicates: u16,
+}
+
+/// Allocated code: what [`emit`] turns into machine instructions.
+pub struct Allocated {
+    /// Code with copies.
+    pub code: Code,
+    /// Register of every value.
+    pub assignment: Assignment,
+    /// Bytes of local memory taken for spills.
+    pub spill_bytes: u32,
+}
+
+/// Allocates registers, spilling to local memory from `frame_bytes` on only when the limits are too tight.
+///
+/// # Errors
+/// A sentence, when even spilling does not make the code fit (an instruction needs more registers at once
+/// than there are).
+pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Allocated, String> {
+    let mut spill_bytes = 0;
+    // Every round spills at least one value for good, so rounds are bounded by the number of values.
+    let mut spilled = spill::Spilled::default();
+    for _ in 0..64 {
+        let mut attempt = f.clone();
+        let code = Code::of(&mut attempt);
+        let live = live::Live::of(&attempt, &code);
+        let webs = coalesce::Webs::of(&attempt, &code, &live);
+        match assign::assign(&attempt, &webs, limits) {
+            Ok(assignment) => {
+                *f = attempt;
+                return Ok(Allocated { code, assignment, spill_bytes });
+            }
+            Err(pressure) => {
+                spill_bytes = spill::rewrite(
+                    f,
+                    &attempt,
+                    &live,
+                    &webs,
+                    &pressure,
+                    frame_bytes,
+                    spill_bytes,
+                    &mut spilled,
+                )?;
+            }
+        }
+    }
+    Err("the code needs more registers than there are, even with spilling".into())
+}

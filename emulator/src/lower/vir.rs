@@ -1,0 +1,672 @@
+//! The intermediate form between PTX and machine code: a control-flow graph of machine opcodes over
+//! unlimited values in static single assignment.
+//!
+//! Every value is one 32-bit register or one predicate. Operands that read or write several registers are
+//! tuples of values, so the halves of 64-bit integers and doubles are followed one by one; the register
+//! allocator brings tuples into consecutive registers. Constants, constant-bank words and predicates that
+//! are known travel as operands ([`Val`], [`PSrc`]), never as instructions.
+
+use trace_format::isa::{Kind, Op, SourceLine};
+
+macro_rules! index {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// Position in its table.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )+};
+}
+
+index! {
+    /// A 32-bit value.
+    VReg,
+    /// A predicate value.
+    VPred,
+    /// An instruction of a function.
+    InstId,
+    /// A basic block of a function.
+    Blk,
+    /// An out-of-line subroutine (a slow path) of a function.
+    SubId,
+}
+
+/// A 32-bit operand.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Val {
+    /// Whatever happens to be there.
+    Undef,
+    /// A value.
+    Reg(VReg),
+    /// A literal.
+    Imm(u32),
+    /// A word of a constant bank.
+    Const {
+        /// Bank number.
+        bank: u8,
+        /// Byte offset.
+        offset: u16,
+    },
+}
+
+impl Val {
+    /// The literal zero, which machine code reads from RZ.
+    pub const ZERO: Val = Val::Imm(0);
+
+    /// The value, if the operand is one.
+    pub const fn reg(self) -> Option<VReg> {
+        match self {
+            Val::Reg(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The literal, if the operand is one; undefined operands count as zero.
+    pub const fn imm(self) -> Option<u32> {
+        match self {
+            Val::Imm(x) => Some(x),
+            Val::Undef => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Whether the operand occupies the instruction's one place for a literal or a constant.
+    pub const fn is_literal(self) -> bool {
+        match self {
+            Val::Imm(x) => x != 0,
+            Val::Const { .. } => true,
+            Val::Undef | Val::Reg(_) => false,
+        }
+    }
+}
+
+/// A predicate operand: a value or "true", possibly complemented.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct PSrc {
+    /// The predicate value, `None` for the one that is always true.
+    pub pred: Option<VPred>,
+    /// Whether its complement is meant.
+    pub not: bool,
+}
+
+impl PSrc {
+    /// Always true.
+    pub const TRUE: PSrc = PSrc { pred: None, not: false };
+    /// Always false.
+    pub const FALSE: PSrc = PSrc { pred: None, not: true };
+
+    /// A predicate value.
+    pub const fn of(pred: VPred) -> PSrc {
+        PSrc { pred: Some(pred), not: false }
+    }
+
+    /// The complement.
+    #[must_use]
+    pub const fn negated(self) -> PSrc {
+        PSrc { not: !self.not, ..self }
+    }
+
+    /// The constant, if the operand is one.
+    pub const fn constant(self) -> Option<bool> {
+        match self.pred {
+            None => Some(!self.not),
+            Some(_) => None,
+        }
+    }
+}
+
+/// A source operand: as many values as the opcode reads registers there.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Src {
+    /// The values, lowest register first; unused places are `Undef`.
+    pub v: [Val; 4],
+    /// See [`trace_format::isa::Src::neg`].
+    pub neg: bool,
+    /// See [`trace_format::isa::Src::abs`].
+    pub abs: bool,
+}
+
+impl Src {
+    /// No operand.
+    pub const NONE: Src = Src { v: [Val::Undef; 4], neg: false, abs: false };
+    /// The register that reads as zero.
+    pub const RZ: Src = Src::one(Val::ZERO);
+
+    /// A 32-bit operand.
+    pub const fn one(v: Val) -> Src {
+        Src { v: [v, Val::Undef, Val::Undef, Val::Undef], neg: false, abs: false }
+    }
+
+    /// A pair.
+    pub const fn two(v: [Val; 2]) -> Src {
+        Src { v: [v[0], v[1], Val::Undef, Val::Undef], neg: false, abs: false }
+    }
+
+    /// The first `n` of a list.
+    pub fn many(values: &[Val]) -> Src {
+        let mut v = [Val::Undef; 4];
+        v[..values.len()].copy_from_slice(values);
+        Src { v, neg: false, abs: false }
+    }
+
+    /// The same operand negated (a second negation cancels the first).
+    #[must_use]
+    pub const fn negated(self) -> Src {
+        Src { neg: !self.neg, ..self }
+    }
+
+    /// Whether it is the plain operand, without modifiers.
+    pub const fn plain(&self) -> bool {
+        !self.neg && !self.abs
+    }
+}
+
+impl From<Val> for Src {
+    fn from(v: Val) -> Src {
+        Src::one(v)
+    }
+}
+
+impl From<[Val; 2]> for Src {
+    fn from(v: [Val; 2]) -> Src {
+        Src::two(v)
+    }
+}
+
+/// What an instruction does: a machine opcode, or something that a later pass expands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum VOp {
+    /// A machine opcode.
+    M(Op),
+    /// 64-bit d = a + b, either negated; becomes a carry chain unless it is folded into an address or a
+    /// wide multiply-add.
+    Add64,
+    /// A call of a subroutine: its arguments are in `Inst::args`, its results the destinations there.
+    Call(SubId),
+}
+
+/// Number of registers and predicates that an opcode reads and writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Destination registers.
+    pub dst: u8,
+    /// Registers of each source.
+    pub src: [u8; 3],
+    /// Destination predicates.
+    pub pdst: u8,
+    /// Predicate sources.
+    pub psrc: u8,
+}
+
+impl VOp {
+    /// Operand shape.
+    pub const fn shape(&self) -> Shape {
+        match self {
+            VOp::M(op) => {
+                let info = op.info();
+                Shape { dst: info.dst_regs, src: info.src_regs, pdst: info.pred_dsts, psrc: info.pred_srcs }
+            }
+            VOp::Add64 => Shape { dst: 2, src: [2, 2, 0], pdst: 0, psrc: 0 },
+            VOp::Call(_) => Shape { dst: 0, src: [0; 3], pdst: 0, psrc: 0 },
+        }
+    }
+
+    /// Side effects.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            VOp::M(op) => op.info().kind,
+            VOp::Add64 => Kind::Pure,
+            VOp::Call(_) => Kind::Call,
+        }
+    }
+
+    /// Whether the result depends on which lanes execute the instruction together, so that it must stay in
+    /// its place in the control flow.
+    pub const fn crosses_lanes(&self) -> bool {
+        use trace_format::isa::SpecialReg;
+        matches!(
+            self,
+            VOp::M(
+                Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::S2r { sr: SpecialReg::ActiveMask }
+            )
+        )
+    }
+
+    /// Whether the instruction only computes its destinations from its sources and may therefore be
+    /// removed, repeated, merged with an equal one or executed early.
+    pub const fn is_free(&self) -> bool {
+        match self.kind() {
+            Kind::Pure => !self.crosses_lanes(),
+            Kind::Load(trace_format::isa::space::Space::Const) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Arguments and results of a subroutine call.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CallOperands {
+    /// What is passed, one word per parameter.
+    pub args: Vec<Val>,
+    /// What comes back, one word per result.
+    pub results: Vec<VReg>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub struct Inst {
+    /// What it does.
+    pub op: VOp,
+    /// In which lanes.
+    pub guard: PSrc,
+    /// Destination registers; all present or, for a result that nobody wants, all absent.
+    pub dst: [Option<VReg>; 4],
+    /// Destination predicates.
+    pub pdst: [Option<VPred>; 2],
+    /// Sources.
+    pub src: [Src; 3],
+    /// Predicate sources.
+    pub psrc: [PSrc; 3],
+    /// What the destinations hold in lanes where the guard is false; the allocator puts it into the
+    /// destination's register. `Undef` where nobody looks.
+    pub tied: [Val; 4],
+    /// Byte offset of a memory instruction.
+    pub offset: i32,
+    /// Where it comes from.
+    pub line: SourceLine,
+    /// Operands of a call.
+    pub call: Option<Box<CallOperands>>,
+}
+
+impl Inst {
+    /// An unguarded instruction without operands.
+    pub fn new(op: VOp, line: SourceLine) -> Inst {
+        Inst {
+            op,
+            guard: PSrc::TRUE,
+            dst: [None; 4],
+            pdst: [None; 2],
+            src: [Src::NONE; 3],
+            psrc: [PSrc::TRUE; 3],
+            tied: [Val::Undef; 4],
+            offset: 0,
+            line,
+            call: None,
+        }
+    }
+
+    /// The machine opcode, if it is one.
+    pub const fn machine(&self) -> Option<Op> {
+        match self.op {
+            VOp::M(op) => Some(op),
+            _ => None,
+        }
+    }
+
+    /// The values that source `i` reads.
+    pub fn src_vals(&self, i: usize) -> &[Val] {
+        &self.src[i].v[..self.op.shape().src[i] as usize]
+    }
+
+    /// Calls `visit` with every value operand, tied and call operands included.
+    pub fn for_each_val(&self, mut visit: impl FnMut(Val)) {
+        let shape = self.op.shape();
+        for i in 0..3 {
+            self.src[i].v[..shape.src[i] as usize].iter().copied().for_each(&mut visit);
+        }
+        self.tied[..shape.dst as usize].iter().copied().for_each(&mut visit);
+        if let Some(call) = &self.call {
+            call.args.iter().copied().for_each(&mut visit);
+        }
+    }
+
+    /// Rewrites every value operand.
+    pub fn map_vals(&mut self, mut map: impl FnMut(Val) -> Val) {
+        let shape = self.op.shape();
+        for i in 0..3 {
+            for v in &mut self.src[i].v[..shape.src[i] as usize] {
+                *v = map(*v);
+            }
+        }
+        for v in &mut self.tied[..shape.dst as usize] {
+            *v = map(*v);
+        }
+        if let Some(call) = &mut self.call {
+            for v in &mut call.args {
+                *v = map(*v);
+            }
+        }
+    }
+
+    /// Calls `visit` with every predicate operand, the guard first.
+    pub fn for_each_psrc(&self, mut visit: impl FnMut(PSrc)) {
+        visit(self.guard);
+        self.psrc[..self.op.shape().psrc as usize].iter().copied().for_each(visit);
+    }
+
+    /// Rewrites every predicate operand.
+    pub fn map_psrcs(&mut self, mut map: impl FnMut(PSrc) -> PSrc) {
+        self.guard = map(self.guard);
+        for p in &mut self.psrc[..self.op.shape().psrc as usize] {
+            *p = map(*p);
+        }
+    }
+
+    /// Every register written.
+    pub fn dsts(&self) -> impl Iterator<Item = VReg> + '_ {
+        let results = self.call.iter().flat_map(|c| c.results.iter().copied());
+        self.dst.iter().copied().flatten().chain(results)
+    }
+
+    /// Every predicate written.
+    pub fn pdsts(&self) -> impl Iterator<Item = VPred> + '_ {
+        self.pdst.iter().copied().flatten()
+    }
+}
+
+/// A value that depends on where control comes from: one argument per predecessor, in their order.
+#[derive(Clone, Debug)]
+pub struct Phi {
+    /// The value defined.
+    pub dst: VReg,
+    /// What it is for each predecessor.
+    pub args: Vec<Val>,
+}
+
+/// The same for predicates.
+#[derive(Clone, Debug)]
+pub struct PPhi {
+    /// The predicate defined.
+    pub dst: VPred,
+    /// What it is for each predecessor.
+    pub args: Vec<PSrc>,
+}
+
+/// How a block ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Term {
+    /// Continues at a block.
+    Goto(Blk),
+    /// Lanes where the predicate holds go to the first block, the others to the second.
+    If(PSrc, Blk, Blk),
+    /// The threads end.
+    Exit,
+    /// Back to the caller of the subroutine.
+    Return,
+    /// The kernel stops with a fault.
+    Trap,
+}
+
+impl Term {
+    /// Blocks that may come next.
+    pub fn succs(&self) -> impl Iterator<Item = Blk> {
+        let (a, b) = match *self {
+            Term::Goto(a) => (Some(a), None),
+            Term::If(_, a, b) => (Some(a), Some(b)),
+            Term::Exit | Term::Return | Term::Trap => (None, None),
+        };
+        a.into_iter().chain(b)
+    }
+}
+
+/// A basic block.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Register phis.
+    pub phis: Vec<Phi>,
+    /// Predicate phis.
+    pub pphis: Vec<PPhi>,
+    /// Instructions in order.
+    pub insts: Vec<InstId>,
+    /// How it ends.
+    pub term: Term,
+    /// Origin of the terminator.
+    pub line: SourceLine,
+    /// Blocks that may come before, each once per edge.
+    pub preds: Vec<Blk>,
+    /// The subroutine that the block belongs to, `None` for the kernel's own code.
+    pub sub: Option<SubId>,
+    /// `.pragma "nounroll"` stands in the block.
+    pub nounroll: bool,
+}
+
+/// An out-of-line subroutine, shared by all its calls.
+#[derive(Clone, Debug)]
+pub struct Sub {
+    /// Name in the listing.
+    pub name: String,
+    /// First block.
+    pub entry: Blk,
+    /// Values that hold the arguments at the entry.
+    pub params: Vec<VReg>,
+    /// What is returned, set where the subroutine is built (one return block).
+    pub results: Vec<Val>,
+}
+
+/// What defines a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Def {
+    /// Nothing yet, or no longer.
+    None,
+    /// Result `k` of an instruction.
+    Inst(InstId, u8),
+    /// A phi of a block.
+    Phi(Blk),
+    /// A parameter of a subroutine.
+    Param(SubId),
+}
+
+/// A function under construction: the kernel with everything inlined, and its subroutines.
+#[derive(Clone, Debug, Default)]
+pub struct Func {
+    /// Blocks; [`Blk`] indexes them.
+    pub blocks: Vec<Block>,
+    /// Block order for layout and passes that go through the code.
+    pub order: Vec<Blk>,
+    /// All instructions ever made; blocks list the live ones.
+    pub insts: Vec<Inst>,
+    /// Definition of each value.
+    pub defs: Vec<Def>,
+    /// Definition of each predicate.
+    pub pdefs: Vec<Def>,
+    /// Subroutines.
+    pub subs: Vec<Sub>,
+    alias: Vec<Option<Val>>,
+    palias: Vec<Option<PSrc>>,
+}
+
+impl Func {
+    /// A new value without definition.
+    pub fn new_reg(&mut self) -> VReg {
+        self.defs.push(Def::None);
+        self.alias.push(None);
+        VReg(self.defs.len() as u32 - 1)
+    }
+
+    /// A new predicate without definition.
+    pub fn new_pred(&mut self) -> VPred {
+        self.pdefs.push(Def::None);
+        self.palias.push(None);
+        VPred(self.pdefs.len() as u32 - 1)
+    }
+
+    /// A new empty block at the end of the order.
+    pub fn new_block(&mut self, sub: Option<SubId>) -> Blk {
+        let blk = Blk(self.blocks.len() as u32);
+        self.blocks.push(Block {
+            phis: Vec::new(),
+            pphis: Vec::new(),
+            insts: Vec::new(),
+            term: Term::Exit,
+            line: SourceLine::default(),
+            preds: Vec::new(),
+            sub,
+            nounroll: false,
+        });
+        self.order.push(blk);
+        blk
+    }
+
+    /// Adds an instruction to the table (not to a block), and notes what it defines.
+    pub fn add_inst(&mut self, inst: Inst) -> InstId {
+        let id = InstId(self.insts.len() as u32);
+        self.insts.push(inst);
+        self.note_defs(id);
+        id
+    }
+
+    /// Makes the instruction the definition of its destinations.
+    pub fn note_defs(&mut self, id: InstId) {
+        let inst = &self.insts[id.index()];
+        for (k, d) in inst.dst.iter().enumerate() {
+            if let Some(d) = d {
+                self.defs[d.index()] = Def::Inst(id, k as u8);
+            }
+        }
+        for (k, p) in inst.pdst.iter().enumerate() {
+            if let Some(p) = p {
+                self.pdefs[p.index()] = Def::Inst(id, k as u8);
+            }
+        }
+        if let Some(call) = &inst.call {
+            for (k, d) in call.results.iter().enumerate() {
+                self.defs[d.index()] = Def::Inst(id, k as u8);
+            }
+        }
+    }
+
+    /// An instruction.
+    pub fn inst(&self, id: InstId) -> &Inst {
+        &self.insts[id.index()]
+    }
+
+    /// A block.
+    pub fn block(&self, blk: Blk) -> &Block {
+        &self.blocks[blk.index()]
+    }
+
+    /// A block.
+    pub fn block_mut(&mut self, blk: Blk) -> &mut Block {
+        &mut self.blocks[blk.index()]
+    }
+
+    /// The instruction that defines an operand and which of its results it is.
+    pub fn def(&self, v: Val) -> Option<(InstId, u8)> {
+        match self.resolve(v) {
+            Val::Reg(r) => match self.defs[r.index()] {
+                Def::Inst(id, k) => Some((id, k)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The instruction that defines a predicate and which of its results it is.
+    pub fn pdef(&self, p: VPred) -> Option<(InstId, u8)> {
+        match self.pdefs[p.index()] {
+            Def::Inst(id, k) => Some((id, k)),
+            _ => None,
+        }
+    }
+
+    /// Makes every use of a value mean another operand.
+    pub fn replace(&mut self, old: VReg, new: Val) {
+        let new = self.resolve(new);
+        if new != Val::Reg(old) {
+            self.alias[old.index()] = Some(new);
+        }
+    }
+
+    /// Makes every use of a predicate mean another operand.
+    pub fn preplace(&mut self, old: VPred, new: PSrc) {
+        let new = self.presolve(new);
+        if new.pred != Some(old) {
+            self.palias[old.index()] = Some(new);
+        }
+    }
+
+    /// What an operand means after replacements.
+    pub fn resolve(&self, mut v: Val) -> Val {
+        while let Val::Reg(r) = v {
+            match self.alias[r.index()] {
+                Some(next) => v = next,
+                None => break,
+            }
+        }
+        v
+    }
+
+    /// What a predicate operand means after replacements.
+    pub fn presolve(&self, mut p: PSrc) -> PSrc {
+        while let Some(r) = p.pred {
+            match self.palias[r.index()] {
+                Some(next) => p = PSrc { pred: next.pred, not: next.not != p.not },
+                None => break,
+            }
+        }
+        p
+    }
+
+    /// Applies all replacements to the code, so that passes may compare operands directly.
+    pub fn resolve_all(&mut self) {
+        let mut insts = std::mem::take(&mut self.insts);
+        for inst in &mut insts {
+            inst.map_vals(|v| self.resolve(v));
+            inst.map_psrcs(|p| self.presolve(p));
+        }
+        self.insts = insts;
+        let mut blocks = std::mem::take(&mut self.blocks);
+        for block in &mut blocks {
+            for phi in &mut block.phis {
+                phi.args.iter_mut().for_each(|v| *v = self.resolve(*v));
+            }
+            for phi in &mut block.pphis {
+                phi.args.iter_mut().for_each(|p| *p = self.presolve(*p));
+            }
+            if let Term::If(p, _, _) = &mut block.term {
+                *p = self.presolve(*p);
+            }
+        }
+        self.blocks = blocks;
+        let mut subs = std::mem::take(&mut self.subs);
+        for sub in &mut subs {
+            sub.results.iter_mut().for_each(|v| *v = self.resolve(*v));
+        }
+        self.subs = subs;
+    }
+
+    /// Number of uses of every value and predicate in the live code (phis, terminators and subroutine
+    /// results included).
+    pub fn use_counts(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut regs = vec![0; self.defs.len()];
+        let mut preds = vec![0; self.pdefs.len()];
+        let mut reg = |v: Val| {
+            if let Val::Reg(r) = v {
+                regs[r.index()] += 1;
+            }
+        };
+        let mut pred = |p: PSrc| {
+            if let Some(p) = p.pred {
+                preds[p.index()] += 1;
+            }
+        };
+        for &blk in &self.order {
+            let block = self.block(blk);
+            block.phis.iter().flat_map(|p| &p.args).for_each(|v| reg(*v));
+            block.pphis.iter().flat_map(|p| &p.args).for_each(|p| pred(*p));
+            for &id in &block.insts {
+                self.inst(id).for_each_val(&mut reg);
+                self.inst(id).for_each_psrc(&mut pred);
+            }
+            if let Term::If(p, _, _) = block.term {
+                pred(p);
+            }
+        }
+        self.subs.iter().flat_map(|s| &s.results).for_each(|v| reg(*v));
+        (regs, preds)
+    }
+}

@@ -1,0 +1,269 @@
+//! `compare_ptxas`: how Warplab's lowering compares with NVIDIA's `ptxas -O3 -arch=sm_75` on the same PTX.
+//!
+//! For every kernel of the given files (by default all bundled workloads) it prints registers per thread and
+//! static instructions of both, their ratios and our spills, then the geometric means. NVIDIA's tools are
+//! found through `$CUDA_HOME/bin` or `$PATH`; without them only our own columns are shown.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Parser;
+use comfy_table::{CellAlignment, Table, presets};
+use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
+
+/// Compares Warplab's lowering with ptxas: registers, instructions, spills.
+#[derive(Parser)]
+struct Args {
+    /// PTX files; all bundled workloads when none is named.
+    files: Vec<PathBuf>,
+    /// Only this kernel.
+    #[arg(long)]
+    kernel: Option<String>,
+    /// Prints our machine code (and NVIDIA's, if found) instead of the table.
+    #[arg(long)]
+    disasm: bool,
+}
+
+/// What one compiler made of a kernel.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    registers: u32,
+    instructions: usize,
+    spill_bytes: u32,
+}
+
+struct Theirs {
+    sizes: BTreeMap<String, Size>,
+    sass: BTreeMap<String, Vec<String>>,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, String> {
+    let files = if args.files.is_empty() { workloads()? } else { args.files.clone() };
+    let ptxas = tool("ptxas").zip(tool("cuobjdump"));
+    if ptxas.is_none() {
+        eprintln!(
+            "note: ptxas and cuobjdump were not found in $CUDA_HOME/bin or $PATH; only our columns are shown"
+        );
+    }
+    let mut rows = Vec::new();
+    let mut failed = false;
+    for file in &files {
+        let theirs = match &ptxas {
+            Some((ptxas, cuobjdump)) => Some(nvidia(ptxas, cuobjdump, file)?),
+            None => None,
+        };
+        failed |= !ours(args, file, theirs.as_ref(), &mut rows)?;
+    }
+    if !args.disasm {
+        print_table(&rows);
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// A table row: file, kernel, ours, theirs.
+type Row = (String, String, Size, Option<Size>);
+
+/// Lowers all kernels of a file; tells whether all could be.
+fn ours(args: &Args, file: &Path, theirs: Option<&Theirs>, rows: &mut Vec<Row>) -> Result<bool, String> {
+    let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    let module = emulator::ptx::parse(&text, &file.display().to_string()).map_err(|e| e.to_string())?;
+    let layout = ModuleLayout::of(&module).map_err(|e| e.plain(&module.source))?;
+    let mut complete = true;
+    for (id, function) in module.kernels() {
+        if args.kernel.as_ref().is_some_and(|k| *k != function.name) {
+            continue;
+        }
+        let lowered = match lower_kernel(&module, &layout, id, &LowerOptions::default()) {
+            Ok(lowered) => lowered,
+            Err(errors) => {
+                eprintln!("{errors}");
+                complete = false;
+                continue;
+            }
+        };
+        let kernel = &lowered.kernel;
+        if args.disasm {
+            println!("{}: {} registers", kernel.name, kernel.regs_per_thread);
+            for (i, inst) in kernel.insts.iter().enumerate() {
+                let pc = trace_format::isa::Pc(i as u32);
+                let reconv = inst.reconv.map(|r| format!("  // {r}")).unwrap_or_default();
+                println!("  {pc}  {inst}{reconv}");
+            }
+            if let Some(sass) = theirs.and_then(|t| t.sass.get(&kernel.name)) {
+                println!("ptxas:");
+                sass.iter().for_each(|line| println!("  {line}"));
+            }
+        }
+        let size = Size {
+            registers: u32::from(kernel.regs_per_thread),
+            instructions: kernel.insts.len(),
+            spill_bytes: kernel.spill_bytes,
+        };
+        let theirs = theirs.and_then(|t| t.sizes.get(&kernel.name)).copied();
+        let name = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        rows.push((name, kernel.name.clone(), size, theirs));
+    }
+    Ok(complete)
+}
+
+fn print_table(rows: &[Row]) {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_BORDERS_ONLY_CONDENSED);
+    table.set_header([
+        "file", "kernel", "regs", "ptxas", "ratio", "insts", "ptxas", "ratio", "spill B", "ptxas",
+    ]);
+    let (mut regs, mut insts, mut n) = (0.0f64, 0.0f64, 0u32);
+    for (file, kernel, ours, theirs) in rows {
+        let mut cells = vec![file.clone(), kernel.clone(), ours.registers.to_string()];
+        match theirs {
+            Some(t) => {
+                let r = f64::from(ours.registers) / f64::from(t.registers.max(1));
+                let i = ours.instructions as f64 / t.instructions.max(1) as f64;
+                regs += r.ln();
+                insts += i.ln();
+                n += 1;
+                cells.extend([t.registers.to_string(), format!("{r:.2}"), ours.instructions.to_string()]);
+                cells.extend([t.instructions.to_string(), format!("{i:.2}"), ours.spill_bytes.to_string()]);
+                cells.push(t.spill_bytes.to_string());
+            }
+            None => {
+                cells.extend(["-".into(), "-".into(), ours.instructions.to_string()]);
+                cells.extend(["-".into(), "-".into(), ours.spill_bytes.to_string(), "-".into()]);
+            }
+        }
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}");
+    if n > 0 {
+        let mean = |sum: f64| (sum / f64::from(n)).exp();
+        println!(
+            "geometric mean of ours/ptxas over {n} kernels: registers {:.3}, instructions {:.3}",
+            mean(regs),
+            mean(insts)
+        );
+    }
+}
+
+/// PTX files of the bundled workloads, in order.
+fn workloads() -> Result<Vec<PathBuf>, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads");
+    let list = |dir: &Path| -> Result<Vec<PathBuf>, String> {
+        let entries = std::fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+        Ok(entries.filter_map(Result::ok).map(|e| e.path()).collect())
+    };
+    let mut files = Vec::new();
+    for dir in list(&root)?.into_iter().filter(|p| p.is_dir()) {
+        files.extend(list(&dir)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "ptx")));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A tool of the CUDA toolkit.
+fn tool(name: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin").join(name));
+    let path = std::env::var_os("PATH");
+    let dirs = path.iter().flat_map(std::env::split_paths).map(|dir| dir.join(name));
+    home.into_iter().chain(dirs).find(|p| p.is_file())
+}
+
+/// Compiles a file with ptxas and reads its resource usage and code.
+fn nvidia(ptxas: &Path, cuobjdump: &Path, file: &Path) -> Result<Theirs, String> {
+    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let cubin = std::env::temp_dir().join(format!("compare-ptxas-{}-{stem}.cubin", std::process::id()));
+    let compile = Command::new(ptxas)
+        .args(["-O3", "-arch=sm_75", "-v", "-o"])
+        .arg(&cubin)
+        .arg(file)
+        .output()
+        .map_err(|e| format!("{}: {e}", ptxas.display()))?;
+    let log = String::from_utf8_lossy(&compile.stderr).into_owned();
+    if !compile.status.success() {
+        return Err(format!("ptxas refuses {}:\n{log}", file.display()));
+    }
+    let dump = Command::new(cuobjdump).arg("-sass").arg(&cubin).output();
+    let _ = std::fs::remove_file(&cubin);
+    let dump = dump.map_err(|e| format!("{}: {e}", cuobjdump.display()))?;
+    let mut theirs = Theirs { sizes: usage(&log), sass: sass(&String::from_utf8_lossy(&dump.stdout)) };
+    for (name, code) in &theirs.sass {
+        theirs.sizes.entry(name.clone()).or_default().instructions = code.len();
+    }
+    Ok(theirs)
+}
+
+/// Registers and spills per kernel from `ptxas -v`.
+fn usage(log: &str) -> BTreeMap<String, Size> {
+    let mut sizes: BTreeMap<String, Size> = BTreeMap::new();
+    let mut kernel = String::new();
+    let number_before = |line: &str, what: &str| -> Option<u32> {
+        let at = line.find(what)?;
+        line[..at].split_whitespace().next_back()?.parse().ok()
+    };
+    for line in log.lines() {
+        if let Some(rest) = line.split("Compiling entry function '").nth(1) {
+            kernel = rest.split('\'').next().unwrap_or_default().to_owned();
+        }
+        let size = sizes.entry(kernel.clone()).or_default();
+        if let Some(n) = number_before(line, " bytes spill stores") {
+            size.spill_bytes = n;
+        }
+        if let Some(n) = line.split("Used ").nth(1).and_then(|r| r.split_whitespace().next()?.parse().ok()) {
+            size.registers = n;
+        }
+    }
+    sizes.remove("");
+    sizes
+}
+
+/// Instructions per kernel from `cuobjdump -sass`, without the padding behind the last one.
+fn sass(dump: &str) -> BTreeMap<String, Vec<String>> {
+    let mut code: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut kernel = None;
+    for line in dump.lines() {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix("Function : ") {
+            kernel = Some(name.to_owned());
+        } else if let (Some(kernel), Some(text)) = (&kernel, instruction(line)) {
+            code.entry(kernel.clone()).or_default().push(text);
+        }
+    }
+    for list in code.values_mut() {
+        while list.last().is_some_and(|l| is_padding(l)) {
+            list.pop();
+        }
+    }
+    code
+}
+
+/// `/*0040*/ S2R R3, SR_TID.X ; /* encoding */` as address and text.
+fn instruction(line: &str) -> Option<String> {
+    let rest = line.strip_prefix("/*")?;
+    let (address, rest) = rest.split_once("*/")?;
+    if address.trim().is_empty() || !address.chars().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    let text = rest.split(';').next()?.trim();
+    (!text.is_empty() && !text.starts_with("/*")).then(|| format!("{address}  {text}"))
+}
+
+/// NOP, or the branch to itself that fills the end.
+fn is_padding(line: &str) -> bool {
+    let Some((address, text)) = line.split_once("  ") else { return false };
+    let target = u64::from_str_radix(address, 16).map(|a| format!("BRA {a:#x}"));
+    text == "NOP" || target.is_ok_and(|t| text.starts_with(&t))
+}

@@ -1,33 +1,43 @@
-//! Where a warp may give up the storage of a register: after every instruction, the registers to keep
-//! (register virtualization as CORF takes it over, section 2.4.3).
+//! Where a warp may give up the storage of a register: what is live after every instruction, and what a
+//! compiler marks as kept (register virtualization as CORF takes it over, section 2.4.3).
 //!
-//! A register is kept while it is live on the path that the warp executes, and while lanes that a branch has
-//! set aside may still want it: those wait at the branch's other target or at its reconvergence point. Inside
-//! called functions everything is kept, because what the caller's lanes hold is not known there.
+//! The compiler's marks take a reconvergence stack for granted: while one side of a branch runs, the other lanes
+//! wait at the other target or where the sides meet, and what they may read there is kept. Inside called
+//! functions everything is kept. Whoever applies the marks at run time, where lanes may also wait in the middle
+//! of a side (at a barrier, or spinning), adds what is live there.
 
 use crate::program::RegSet;
 use trace_format::isa::flow::LiveSet;
 use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, Pc};
 
-/// Registers to keep after each instruction, by instruction index.
-///
-/// Of instructions that leave their block (branches, exits) the answer is every register.
-#[must_use]
-pub fn kept_after(kernel: &MachineKernel, flow: &Flow) -> Vec<RegSet> {
-    let liveness = flow.liveness(kernel);
-    let aside = held_by_lanes_aside(kernel, flow);
-    let mut kept = Vec::with_capacity(kernel.insts.len());
-    for (pc, inst) in kernel.insts.iter().enumerate() {
-        let pc = Pc(pc as u32);
-        let mut keep = aside[flow.block_of(pc).0 as usize];
-        if inst.kind().ends_block() || pc.next().index() == kernel.insts.len() {
-            keep = all_registers();
-        } else {
-            keep.insert_all(&set(liveness.before(pc.next())));
+/// Two register sets per instruction index.
+#[derive(Clone, Debug, Default)]
+pub struct Release {
+    /// Registers that lanes which have executed the instruction may still read.
+    pub live_after: Vec<RegSet>,
+    /// Those, and the ones that lanes set aside by branches around the instruction may read; every register
+    /// where the instruction leaves its block (branches, exits) or belongs to a called function.
+    pub kept_after: Vec<RegSet>,
+}
+
+impl Release {
+    /// Analyses a kernel.
+    #[must_use]
+    pub fn of(kernel: &MachineKernel, flow: &Flow) -> Release {
+        let liveness = flow.liveness(kernel);
+        let aside = held_by_lanes_aside(kernel, flow);
+        let mut release = Release::default();
+        for (pc, inst) in kernel.insts.iter().enumerate() {
+            let pc = Pc(pc as u32);
+            let leaves = inst.kind().ends_block() || pc.next().index() == kernel.insts.len();
+            let live = if leaves { all_registers() } else { set(liveness.before(pc.next())) };
+            let mut kept = aside[flow.block_of(pc).0 as usize];
+            kept.insert_all(&live);
+            release.live_after.push(live);
+            release.kept_after.push(kept);
         }
-        kept.push(keep);
+        release
     }
-    kept
 }
 
 /// Per block, the registers that lanes set aside by a branch may read while the warp executes the block.
@@ -98,10 +108,8 @@ mod tests {
 
     fn kept(text: &str) -> Vec<Vec<u8>> {
         let kernel = kernel(text);
-        kept_after(&kernel, &kernel.flow())
-            .into_iter()
-            .map(|set| set.iter().filter(|r| *r < 10).collect())
-            .collect()
+        let sets = Release::of(&kernel, &kernel.flow()).kept_after.into_iter();
+        sets.map(|set| set.iter().filter(|r| *r < 10).collect()).collect()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A warp without a pipeline, for tests of techniques: it issues and writes back instructions by hand or at
 //! random, keeps the recorded registers, and hands techniques what the SM would.
 //!
-//! Results are made up: any value in any executed lane. [`Walk`] follows a kernel's branches with a
-//! reconvergence stack, lanes parting at random.
+//! Results are made up: any value in any executed lane. [`Walk`] follows a kernel's branches,
+//! lanes parting, meeting and taking turns at random.
 
 use super::bow::Bow;
 use super::corf::Corf;
@@ -235,7 +235,7 @@ impl<'a> Bench<'a> {
     ) -> Result<(), Box<ValueMismatch>> {
         let mut walk = Walk::new(&self.program.kernel);
         let mut in_flight: Vec<Flight> = Vec::new();
-        while let Some((pc, active)) = walk.at() {
+        while let Some((pc, active)) = walk.at(random) {
             let inst = &self.program.insts[pc as usize];
             // As the scoreboard would: registers of results in flight are not touched.
             let blocks = |flight: &Flight| flight.results.iter().any(|(reg, _)| inst.hazards.contains(*reg));
@@ -254,51 +254,102 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A reconvergence stack over a kernel.
+/// The diverged paths of a warp over a kernel: the youngest runs, as from a reconvergence stack, unless another
+/// is given its turn.
 struct Walk<'a> {
     kernel: &'a MachineKernel,
-    /// Next instruction, lanes, and where they join the entry below.
-    stack: Vec<(u32, u32, Option<u32>)>,
+    /// Paths that can run, the running one last.
+    paths: Vec<Path>,
+    joins: Vec<Join>,
     steps: u32,
+}
+
+/// Lanes that run together, and where and in which join they wait for others.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    pc: u32,
+    lanes: u32,
+    meet: Option<u32>,
+    join: Option<usize>,
+}
+
+/// Where the sides of a branch meet: the path that goes on, and the lanes that have yet to come.
+#[derive(Clone, Copy, Debug)]
+struct Join {
+    on: Path,
+    pending: u32,
 }
 
 impl Walk<'_> {
     fn new(kernel: &MachineKernel) -> Walk<'_> {
-        Walk { kernel, stack: vec![(0, u32::MAX, None)], steps: 0 }
+        let start = Path { pc: 0, lanes: u32::MAX, meet: None, join: None };
+        Walk { kernel, paths: vec![start], joins: Vec::new(), steps: 0 }
     }
 
-    fn at(&mut self) -> Option<(u32, u32)> {
-        while let Some((pc, lanes, meet)) = self.stack.last().copied() {
-            if lanes != 0 && Some(pc) != meet {
-                return Some((pc, lanes));
+    /// The next instruction and its lanes, after the turn has perhaps been given to another path.
+    fn at(&mut self, random: &mut Random) -> Option<(u32, u32)> {
+        while let Some(at) = self.paths.iter().position(|path| path.lanes == 0 || Some(path.pc) == path.meet)
+        {
+            let path = self.paths.remove(at);
+            if let Some(join) = path.join.filter(|_| path.lanes != 0) {
+                self.joins[join].pending &= !path.lanes;
+                self.joins[join].on.lanes |= path.lanes;
             }
-            self.stack.pop();
+            self.settle();
         }
-        None
+        if self.paths.len() > 1 && random.below(4) == 0 {
+            let other = random.below(self.paths.len() as u32) as usize;
+            let path = self.paths.remove(other);
+            self.paths.push(path);
+        }
+        self.paths.last().map(|path| (path.pc, path.lanes))
+    }
+
+    /// Lets lanes go on from joins to which nobody comes any more.
+    fn settle(&mut self) {
+        for join in &mut self.joins {
+            if join.pending == 0 && join.on.lanes != 0 {
+                self.paths.push(join.on);
+                join.on.lanes = 0;
+            }
+        }
     }
 
     /// Steps over the instruction, which took effect in `exec`; of two sides either may go first.
     fn step(&mut self, exec: u32, fall_through_first: bool) {
         self.steps += 1;
-        let top = self.stack.len() - 1;
-        let (pc, lanes, meet) = self.stack[top];
-        let inst = &self.kernel.insts[pc as usize];
-        self.stack[top].0 = pc + 1;
+        let path = self.paths.last_mut().expect("a path runs");
+        let inst = &self.kernel.insts[path.pc as usize];
+        let at = path.pc;
+        path.pc += 1;
         match inst.kind() {
-            Kind::Exit => self.stack.iter_mut().for_each(|entry| entry.1 &= !exec),
+            Kind::Exit => {
+                path.lanes &= !exec;
+                self.joins.iter_mut().for_each(|join| join.pending &= !exec);
+                self.settle();
+            }
             Kind::Branch => {
                 // Long walks go straight on, so that every loop ends.
-                let taken = if self.steps > 400 && inst.target.0 <= pc { 0 } else { exec };
-                let rest = lanes & !taken;
-                if taken == lanes {
-                    self.stack[top].0 = inst.target.0;
+                let taken = if self.steps > 400 && inst.target.0 <= at { 0 } else { exec };
+                let p = *path;
+                if taken == p.lanes {
+                    path.pc = inst.target.0;
                 } else if taken != 0 {
-                    let join = inst.reconv.map(|Pc(at)| at);
-                    self.stack.pop();
-                    self.stack.push((join.unwrap_or(pc), if join.is_some() { lanes } else { 0 }, meet));
-                    let sides = [(inst.target.0, taken, join), (pc + 1, rest, join)];
-                    let order = if fall_through_first { [0, 1] } else { [1, 0] };
-                    self.stack.extend(order.map(|side| sides[side]));
+                    self.paths.pop();
+                    let meet = inst.reconv.map(|Pc(pc)| pc);
+                    let (meet, join) = match meet {
+                        Some(pc) if meet != p.meet => {
+                            self.joins.push(Join { on: Path { pc, lanes: 0, ..p }, pending: p.lanes });
+                            (meet, Some(self.joins.len() - 1))
+                        }
+                        _ => (p.meet, p.join),
+                    };
+                    let side = |pc, lanes| Path { pc, lanes, meet, join };
+                    let mut sides = [side(inst.target.0, taken), side(at + 1, p.lanes & !taken)];
+                    if !fall_through_first {
+                        sides.reverse();
+                    }
+                    self.paths.extend(sides);
                 }
             }
             _ => {}
@@ -306,8 +357,9 @@ impl Walk<'_> {
     }
 }
 
-/// A small generator of pseudo-random numbers (splitmix64), seeded by the property tests.
-pub(crate) struct Random(pub u64);
+/// A small generator of pseudo-random numbers (splitmix64), seeded by the property tests; the second number is
+/// how many registers its kernels use.
+pub(crate) struct Random(pub u64, pub u32);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -338,9 +390,11 @@ impl Random {
         Row::from_fn(|_| (((self.next() as u32) << drop) as i32 >> drop) as u32)
     }
 
-    /// A random structured kernel: arithmetic, guarded writes, branches and loops over few registers.
+    /// A random structured kernel: arithmetic, guarded writes, branches and loops, over few registers, of which
+    /// most are live, or over many, of which most are not.
     pub fn listing(&mut self) -> String {
         let mut lines = Vec::new();
+        self.1 = 4 + self.below(24);
         for reg in 0..4 {
             lines.push(format!("mov r{reg} {reg}"));
         }
@@ -384,12 +438,14 @@ impl Random {
 
     fn operation(&mut self) -> String {
         let guard = if self.below(4) == 0 { "@p3 " } else { "" };
-        let mut r = || self.below(8);
-        match (r(), r(), r(), r(), r()) {
+        let pool = self.1;
+        let kind = self.below(8);
+        let mut r = || self.below(pool);
+        match (kind, r(), r(), r(), r()) {
             (0, a, ..) => format!("{guard}ldg r{a} r{}", a / 2 * 2),
             (1, a, b, c, _) => format!("{guard}wide r{} r{b} r{c} r{}", a / 2 * 2, b / 2 * 2),
             (2, a, b, ..) => format!("{guard}stg r{} r{b}", a / 2 * 2),
-            (3, a, ..) => format!("{guard}mov r{a} 5"),
+            (3 | 4, a, ..) => format!("{guard}mov r{a} 5"),
             (_, a, b, c, d) => format!("{guard}imad r{a} r{b} r{c} r{d}"),
         }
     }

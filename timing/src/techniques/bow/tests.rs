@@ -217,7 +217,7 @@ proptest! {
     /// Whatever lanes do and in whatever order results return, the collector's values are the recorded ones.
     #[test]
     fn random_divergent_code_is_forwarded_rightly(seed: u64, window in 1u32..6, entries in 1u32..16) {
-        let mut random = Random(seed);
+        let mut random = Random(seed, 8);
         let set = [format!("technique.bow.window={window}"), format!("technique.bow.entries={entries}")];
         let config = config(&set.each_ref().map(String::as_str));
         let program = program(&random.listing(), &config);

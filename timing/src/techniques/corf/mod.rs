@@ -13,6 +13,7 @@
 //! - `unknown_trips`: weight of a loop without a constant trip count (default 10);
 //! - `pairs_per_instruction`: pairs that one metadata instruction carries (default 4, section 2.4.2).
 
+mod death;
 mod packing;
 mod physical;
 mod rename;
@@ -24,10 +25,11 @@ use super::{
     ValueMismatch, WarpView, WriteTo, params,
 };
 use crate::analysis::affinity::Affinity;
-use crate::analysis::release;
+use crate::analysis::release::Release;
 use crate::config::GpuConfig;
-use crate::program::{MAX_SRC, Program, RegSet};
+use crate::program::{MAX_SRC, Program};
 use crate::source::Row;
+use death::Deaths;
 use physical::PhysicalFile;
 use rename::{Buddies, Renaming};
 use serde::Deserialize;
@@ -62,8 +64,8 @@ impl Default for Params {
 #[derive(Clone, Debug)]
 pub struct Corf {
     params: Params,
-    /// Registers to keep after each instruction; empty without virtualization.
-    kept_after: Vec<RegSet>,
+    /// Where registers die, with virtualization.
+    deaths: Option<Deaths>,
     renaming: Option<Renaming>,
     registers_per_warp: u64,
     resident_warps: u64,
@@ -86,7 +88,7 @@ impl Technique for Corf {
         params::within("pairs_per_instruction", params.pairs_per_instruction, 1, 64)?;
         Ok(Corf {
             params,
-            kept_after: Vec::new(),
+            deaths: None,
             renaming: None,
             registers_per_warp: 0,
             resident_warps: 0,
@@ -108,12 +110,11 @@ impl Technique for Corf {
             let carriers = pairs.len().div_ceil(self.params.pairs_per_instruction as usize);
             plan.inserted.extend(std::iter::repeat_n(Inserted { before: 0, tag: 0 }, carriers));
         }
-        self.kept_after = match self.params.virtualization {
-            true => release::kept_after(&program.kernel, &flow),
-            false => Vec::new(),
-        };
+        let warps = config.sm.max_warps as usize;
+        let virtualized = self.params.virtualization;
+        self.deaths = virtualized.then(|| Deaths::new(warps, Release::of(&program.kernel, &flow)));
         let registers = program.registers_per_thread as usize;
-        self.renaming = Some(Renaming::new(config.sm.max_warps as usize, registers, buddies, file));
+        self.renaming = Some(Renaming::new(warps, registers, buddies, file));
         self.registers_per_warp = u64::from(program.registers_per_thread);
         self.resident_warps = 0;
         self.accounted = 0;
@@ -127,6 +128,9 @@ impl Technique for Corf {
         self.account(cx);
         self.resident_warps += 1;
         self.renaming().clear(warp.slot);
+        if let Some(deaths) = &mut self.deaths {
+            deaths.start(warp.slot);
+        }
     }
 
     fn collect(
@@ -138,7 +142,8 @@ impl Technique for Corf {
     ) -> Result<(), Box<ValueMismatch>> {
         cx.stats.multi_source_instructions += u64::from(operands.len() > 1);
         self.read(cx, warp, inst, operands)?;
-        if let Some(kept) = self.kept_after.get(inst.pc as usize).copied() {
+        if let Some(deaths) = &mut self.deaths {
+            let kept = deaths.kept(warp.slot, inst.pc, inst.active);
             self.account(cx);
             self.renaming().release_all_but(warp.slot, &kept, cx.stats);
         }

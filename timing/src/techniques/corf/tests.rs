@@ -2,6 +2,7 @@
 //! a corrupted register file, and together with BOW.
 
 use super::*;
+use crate::program::RegSet;
 use crate::techniques::testing::{Bench, Random, config, prepared, program, stack};
 use proptest::prelude::*;
 
@@ -192,7 +193,7 @@ proptest! {
     /// table and free map agree; with all warp slots full of registers there is always room.
     #[test]
     fn random_divergent_code_is_renamed_rightly(seed: u64, pairs: bool, virtualization: bool, with_bow: bool) {
-        let mut random = Random(seed);
+        let mut random = Random(seed, 8);
         let set = [format!("technique.corf.pairs={pairs}"), format!("technique.corf.virtualization={virtualization}")];
         let config = config(&set.each_ref().map(String::as_str));
         let program = program(&random.listing(), &config);
@@ -215,7 +216,7 @@ proptest! {
     /// As many registers as the register file has entries, rewritten at random widths, in every warp slot.
     #[test]
     fn there_is_always_room(seed: u64, virtualization: bool) {
-        let mut random = Random(seed);
+        let mut random = Random(seed, 8);
         let set = format!("technique.corf.virtualization={virtualization}");
         let config = config(&[&set]);
         let program = program("mov r20 1\n ffma r0 r1 r2 r3\n ffma r4 r5 r1 r2\n exit", &config);

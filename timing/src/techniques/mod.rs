@@ -12,6 +12,8 @@
 
 mod lanes;
 mod params;
+#[cfg(test)]
+mod pipeline_tests;
 #[macro_use]
 mod registry;
 mod stack;

@@ -7,7 +7,9 @@
 
 mod build;
 mod cfg;
+mod combine;
 mod fold;
+mod gvn;
 pub mod layout;
 mod legalize;
 mod ra;
@@ -57,6 +59,11 @@ pub fn lower_kernel(
 ) -> Result<Lowered, Diagnostics> {
     let built = build::build(module, layout, kernel)?;
     let (mut f, mut frame, barriers) = (built.func, built.frame, built.barriers);
+    cfg::clean(&mut f);
+    cfg::remove_dead(&mut f);
+    gvn::run(&mut f);
+    combine::run(&mut f);
+    gvn::run(&mut f);
     cfg::clean(&mut f);
     cfg::remove_dead(&mut f);
     legalize::run(&mut f, &mut frame);

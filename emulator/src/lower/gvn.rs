@@ -1,0 +1,89 @@
+//! Global value numbering: an instruction that computes what a dominating one has computed is removed.
+
+use std::collections::HashMap;
+
+use super::cfg::Dominance;
+use super::vir::{Blk, Func, Inst, InstId, PSrc, Src, VOp, Val};
+use trace_format::isa::Op;
+
+/// What makes two instructions compute the same.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    op: VOp,
+    src: [Src; 3],
+    psrc: [PSrc; 3],
+    offset: i32,
+}
+
+/// Removes repeated computations.
+pub fn run(f: &mut Func) {
+    f.resolve_all();
+    let dominance = Dominance::of(f);
+    let mut known: HashMap<Key, Vec<(InstId, Blk)>> = HashMap::new();
+    for &b in &dominance.rpo {
+        for id in f.block(b).insts.clone() {
+            let mut inst = f.inst(id).clone();
+            if !inst.op.is_free() || inst.guard != PSrc::TRUE {
+                continue;
+            }
+            inst.map_vals(|v| f.resolve(v));
+            inst.map_psrcs(|p| f.presolve(p));
+            let key = key_of(&inst);
+            f.insts[id.index()] = inst;
+            let candidates = known.entry(key).or_default();
+            let earlier = candidates.iter().find(|(_, at)| dominance.dominates(*at, b)).map(|(e, _)| *e);
+            match earlier {
+                Some(earlier) if f.block(b).sub.is_none() || earlier != id => {
+                    merge(f, earlier, id);
+                    f.block_mut(b).insts.retain(|&x| x != id);
+                }
+                _ => candidates.push((id, b)),
+            }
+        }
+    }
+    f.resolve_all();
+}
+
+/// Lets everybody use the earlier instruction's results.
+fn merge(f: &mut Func, earlier: InstId, later: InstId) {
+    let inst = f.inst(later);
+    let (dst, pdst) = (inst.dst, inst.pdst);
+    for k in 0..4 {
+        let Some(d) = dst[k] else { continue };
+        if f.inst(earlier).dst[k].is_none() {
+            let fresh = f.new_reg();
+            f.insts[earlier.index()].dst[k] = Some(fresh);
+        }
+        if let Some(e) = f.inst(earlier).dst[k] {
+            f.replace(d, Val::Reg(e));
+        }
+    }
+    for k in 0..2 {
+        let Some(p) = pdst[k] else { continue };
+        if f.inst(earlier).pdst[k].is_none() {
+            let fresh = f.new_pred();
+            f.insts[earlier.index()].pdst[k] = Some(fresh);
+        }
+        if let Some(e) = f.inst(earlier).pdst[k] {
+            f.preplace(p, PSrc::of(e));
+        }
+    }
+    f.note_defs(earlier);
+}
+
+/// The key, with operands of commutative operations in order.
+fn key_of(inst: &Inst) -> Key {
+    let shape = inst.op.shape();
+    let mut src = inst.src;
+    for (i, s) in src.iter_mut().enumerate() {
+        s.v[shape.src[i] as usize..].fill(Val::Undef);
+    }
+    let order = |s: &Src| (s.v, s.neg, s.abs);
+    match inst.op {
+        VOp::M(Op::Fadd { .. } | Op::Fmul { .. } | Op::Ffma { .. } | Op::Imad {} | Op::ImadWide { .. } | Op::ImadHi { .. })
+        | VOp::Add64 => src[..2].sort_by_key(order),
+        VOp::M(Op::Iadd3 { .. }) => src.sort_by_key(order),
+        _ => {}
+    }
+    Key { op: inst.op, src, psrc: inst.psrc, offset: inst.offset }
+}

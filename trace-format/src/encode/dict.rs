@@ -1,29 +1,24 @@
-//! Where a block last put a word into its pool: a direct-mapped table that is emptied by starting a new epoch.
+//! Where a block last put a word into its pool: a small set-associative table that is emptied by starting a
+//! new epoch.
 //!
 //! It only proposes positions; whoever asks compares the words there. Entries of earlier epochs are never
 //! returned, so what a block finds depends on that block alone.
 
-const LOG_ENTRIES: u32 = 15;
+const LOG_SETS: u32 = 13;
+/// Words that share a set; the oldest makes room.
+const WAYS: usize = 4;
 
-/// The table.
+/// The table. An entry holds epoch (16 bits), tag of the word (16 bits) and position (32 bits).
 #[derive(Clone, Debug)]
 pub struct WordDict {
-    /// Epoch in the upper half, position in the lower.
-    entries: Box<[u64; 1 << LOG_ENTRIES]>,
-    epoch: u32,
+    sets: Vec<[u64; WAYS]>,
+    epoch: u16,
 }
 
 impl Default for WordDict {
     fn default() -> Self {
-        let entries = vec![0; 1 << LOG_ENTRIES].into_boxed_slice();
-        let Ok(entries) = entries.try_into() else { unreachable!("the slice has the array's length") };
-        WordDict { entries, epoch: 1 }
+        WordDict { sets: vec![[0; WAYS]; 1 << LOG_SETS], epoch: 1 }
     }
-}
-
-#[inline]
-const fn slot(word: u32) -> usize {
-    (word.wrapping_mul(0x9E37_79B1) >> (32 - LOG_ENTRIES)) as usize
 }
 
 impl WordDict {
@@ -31,22 +26,33 @@ impl WordDict {
     pub fn clear(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
-            self.entries.fill(0);
+            self.sets.fill([0; WAYS]);
             self.epoch = 1;
         }
+    }
+
+    /// Set and upper half of the entries of a word.
+    #[inline]
+    fn key(&self, word: u32) -> (usize, u32) {
+        let hash = word.wrapping_mul(0x9E37_79B1);
+        ((hash >> (32 - LOG_SETS)) as usize, u32::from(self.epoch) << 16 | (hash & 0xFFFF))
     }
 
     /// Notes that a word stands at a position.
     #[inline]
     pub fn insert(&mut self, word: u32, position: u32) {
-        self.entries[slot(word)] = u64::from(self.epoch) << 32 | u64::from(position);
+        let (set, key) = self.key(word);
+        if let Some(set) = self.sets.get_mut(set) {
+            let [a, b, c, _] = *set;
+            *set = [u64::from(key) << 32 | u64::from(position), a, b, c];
+        }
     }
 
-    /// Where the word may stand.
+    /// Where the word may stand, the latest place first.
     #[inline]
-    #[must_use]
-    pub fn find(&self, word: u32) -> Option<u32> {
-        let entry = self.entries[slot(word)];
-        ((entry >> 32) as u32 == self.epoch).then_some(entry as u32)
+    pub fn find(&self, word: u32) -> impl Iterator<Item = u32> + '_ {
+        let (set, key) = self.key(word);
+        let set = self.sets.get(set).unwrap_or(&[0; WAYS]);
+        set.iter().filter(move |&&entry| (entry >> 32) as u32 == key).map(|&entry| entry as u32)
     }
 }

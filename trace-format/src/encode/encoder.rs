@@ -224,7 +224,7 @@ impl ValueEncoder {
 
     #[inline]
     fn find<T: HoldsStreams>(&self, runs: &Runs<'_, T>, word: u32) -> Option<u32> {
-        self.dict.find(word).filter(|&position| runs.word(position) == Some(word))
+        self.dict.find(word).find(|&position| runs.word(position) == Some(word))
     }
 
     /// Writes a token that points into the pool.
@@ -323,7 +323,10 @@ impl ValueEncoder {
             let shape = if mask == u32::MAX { Shape::Packed } else { Shape::LINE };
             try_at(shape, p.wrapping_sub(middle));
         }
-        try_at(slot.shape, slot.position.wrapping_add(slot.distance));
+        let next = slot.position.wrapping_add(slot.distance);
+        if runs.word(slot.shape.lane_position(next, middle, mask)) == Some(row[middle as usize]) {
+            try_at(slot.shape, next);
+        }
         best
     }
 

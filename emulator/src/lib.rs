@@ -1,8 +1,13 @@
-//! PTX front end, lowering, execution, recording.
+//! Warplab's functional PTX emulator: from a PTX file and a launch manifest to results and a trace.
+//!
+//! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`manifest`] says what to launch on
+//! which data, [`exec`] runs it on [`memory`], [`record`] writes down what every warp did. `session` puts
+//! them together for programs.
 
 pub mod lower;
 pub mod ptx;
 
 pub mod exec;
+pub mod manifest;
 pub mod memory;
 pub mod record;

@@ -1,0 +1,156 @@
+//! Launch manifests: which kernel to launch how often, on which buffers, with what inside before and after.
+//!
+//! [`Manifest::load`] reads `APP.toml`, applies overrides and evaluates every expression; what comes out has
+//! no names left but those of kernels. [`contents`] fills buffers, [`check`] compares them afterwards,
+//! [`expression`] evaluates, [`element`] knows the element types. Whether a kernel takes such arguments is
+//! [`crate::session`]'s business.
+
+pub mod check;
+pub mod contents;
+pub mod element;
+pub mod error;
+pub mod expression;
+mod node;
+mod read;
+
+pub use check::{Check, Verdict};
+pub use contents::{Init, Number};
+pub use element::ElementType;
+pub use error::{ManifestError, Place};
+
+use std::path::{Path, PathBuf};
+
+/// Bytes that a buffer may have.
+pub const MAX_BUFFER_BYTES: u64 = 1 << 35;
+
+/// A manifest with all expressions evaluated.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Manifest {
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// The PTX file.
+    pub ptx: PathBuf,
+    /// Named integers.
+    pub scalars: Vec<(String, i64)>,
+    /// Buffers in the order of the file.
+    pub buffers: Vec<Buffer>,
+    /// Launches in order.
+    pub launches: Vec<LaunchSpec>,
+    /// Whether overrides have been applied, so that expected contents no longer say anything.
+    pub overridden: bool,
+}
+
+/// A buffer of device memory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Buffer {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub element: ElementType,
+    /// Number of elements.
+    pub len: u64,
+    /// Contents before the first launch.
+    pub init: Init,
+    /// Contents after the last launch, if stated.
+    pub expect: Option<Expect>,
+    /// Where it is declared.
+    pub place: Place,
+}
+
+/// What a buffer has to contain in the end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Expect {
+    /// The contents of a file, floats to within so many units in the last place.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Tolerance in units in the last place.
+        ulps: u64,
+    },
+    /// XXH3-64 of the bytes.
+    Checksum(u64),
+}
+
+/// A launch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LaunchSpec {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Where it is named.
+    pub kernel_place: Place,
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, bytes.
+    pub shared_bytes: u32,
+    /// Arguments in order.
+    pub args: Vec<Argument>,
+    /// Where they are.
+    pub args_place: Place,
+    /// How often it runs.
+    pub repeat: u32,
+}
+
+/// An argument with its place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Argument {
+    /// The value.
+    pub value: ArgumentValue,
+    /// Where it is written.
+    pub place: Place,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ArgumentValue {
+    /// Device address of an element.
+    Pointer {
+        /// Index of the buffer.
+        buffer: usize,
+        /// Distance from its start in bytes.
+        offset_bytes: i64,
+    },
+    /// A number.
+    Scalar {
+        /// Type.
+        element: ElementType,
+        /// Little-endian bytes.
+        bytes: Vec<u8>,
+    },
+    /// The bytes of a structure.
+    Bytes(Vec<u8>),
+}
+
+impl Manifest {
+    /// Reads a manifest, applies overrides (`PATH=VALUE`) and evaluates it.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Manifest, ManifestError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let what = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such launch manifest".to_string(),
+                _ => format!("the launch manifest cannot be read: {error}"),
+            };
+            ManifestError::file(&file, what).with_help(
+                "a manifest says which kernel to launch on which data; put it beside the PTX or name it with --launch",
+            )
+        })?;
+        Manifest::parse(path, &text, overrides)
+    }
+
+    /// Like [`Manifest::load`] for a text; relative paths in it are relative to the folder of `path`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Manifest, ManifestError> {
+        let file = path.display().to_string();
+        let mut root = node::parse(&file, text)?;
+        for assignment in overrides {
+            node::set(&mut root, &file, assignment)?;
+        }
+        read::manifest(path, &file, &root, !overrides.is_empty())
+    }
+}

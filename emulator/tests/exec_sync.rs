@@ -1,0 +1,262 @@
+//! Barriers, warp synchronisation, atomics, and the independence of results from the number of threads.
+
+mod exec_kit;
+
+use emulator::exec::InOrder;
+use exec_kit::*;
+use proptest::prelude::*;
+use trace_format::isa::*;
+
+fn wide_atomic(op: AtomOp, result: bool) -> Op {
+    let (ty, mode, order, scope) = (AtomTy::U32, AddrMode::Global, MemOrder::Strong, Scope::Gpu);
+    if result { Op::Atomg { op, ty, mode, order, scope } } else { Op::Red { op, ty, mode, order, scope } }
+}
+
+#[test]
+fn a_block_exchanges_through_shared_memory() {
+    // Reverses 256 words: out[255 - t] = t, through shared memory.
+    let mut a = Asm::new();
+    a.shared = 1024;
+    a.thread(0).sts(0, 0).sync().mov(1, imm(255)).push(
+        Inst::new(Op::Iadd3 { x: Extended(false) }).dst(r(1)).srcs([reg(1), reg(0).negated(), Src::RZ]),
+    );
+    a.lds(2, 1, 0).address(4, 0, 0).stg(4, reg(2)).exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&[0; 256]]);
+    device.run(&a.build(), 1, 256).unwrap();
+    assert_eq!(device.words(0), (0..256).rev().collect::<Vec<u32>>());
+}
+
+#[test]
+fn threads_that_have_exited_are_not_waited_for() {
+    let mut a = Asm::new();
+    a.thread(0)
+        .setp(0, ICmp::Ge, 0, imm(40))
+        .exit(p(0))
+        .sync()
+        .address(4, 0, 0)
+        .stg(4, imm(1))
+        .exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&[0; 100]]);
+    device.run(&a.build(), 1, 100).unwrap();
+    assert_eq!(device.words(0).iter().sum::<u32>(), 40);
+}
+
+#[test]
+fn both_sides_of_a_branch_may_wait_at_the_same_barrier() {
+    let mut a = Asm::new();
+    let (other, join) = (a.label(), a.label());
+    a.thread(0)
+        .and(1, 0, imm(1))
+        .setp(0, ICmp::Ne, 1, imm(0))
+        .bra(other, p(0))
+        .sync()
+        .bra(join, PredSrc::TRUE);
+    a.bind(other).sync();
+    a.bind(join).sync().address(4, 0, 0).stg(4, imm(1)).exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&[0; 96]]);
+    device.run(&a.build(), 1, 96).unwrap();
+    assert_eq!(device.words(0).iter().sum::<u32>(), 96);
+}
+
+#[test]
+fn reductions_give_every_thread_the_same_result() {
+    let mut a = Asm::new();
+    a.thread(0).setp(0, ICmp::Lt, 0, imm(70));
+    for (mode, dst) in [(BarMode::RedPopc, 2), (BarMode::RedAnd, 3), (BarMode::RedOr, 4)] {
+        let mut inst = Inst::new(Op::Bar { mode }).srcs([imm(1), imm(0)]);
+        if mode == BarMode::RedPopc {
+            inst = inst.dst(r(dst));
+        }
+        inst.psrc[0] = PredSrc::of(Pred(0));
+        inst.pdst[0] = Pred(dst);
+        a.push(inst);
+    }
+    for dst in [3, 4] {
+        let mut sel = Inst::new(Op::Sel {}).dst(r(dst)).srcs([imm(1), Src::RZ]);
+        sel.psrc[0] = PredSrc::of(Pred(dst));
+        a.push(sel);
+    }
+    a.mov(5, imm(10))
+        .mad(2, 2, reg(5), 3)
+        .mad(2, 2, reg(5), 4)
+        .address(6, 0, 0)
+        .stg(6, reg(2))
+        .exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&[0; 100]]);
+    device.run(&a.build(), 1, 100).unwrap();
+    assert_eq!(device.words(0), [7001; 100]);
+}
+
+#[test]
+fn producers_arrive_and_consumers_wait() {
+    // Warp 0 writes and arrives; warp 1 waits for 64 threads, then reads.
+    let mut a = Asm::new();
+    a.shared = 128;
+    let (consumer, end) = (a.label(), a.label());
+    a.sr(0, SpecialReg::LaneId).sr(1, SpecialReg::WarpId).setp(0, ICmp::Eq, 1, imm(0)).bra(consumer, p(0));
+    a.add(2, 0, imm(7)).sts(0, 2).bar(BarMode::Arrive, 3, 64, PredSrc::TRUE).bra(end, PredSrc::TRUE);
+    a.bind(consumer).bar(BarMode::Sync, 3, 64, PredSrc::TRUE).lds(2, 0, 0).address(4, 0, 0).stg(4, reg(2));
+    a.bind(end).exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&[0; 32]]);
+    device.run(&a.build(), 1, 64).unwrap();
+    assert_eq!(device.words(0), (7..39).collect::<Vec<u32>>());
+}
+
+#[test]
+fn partial_warps_count_whole_at_barriers_with_a_count() {
+    let mut a = Asm::new();
+    a.thread(0).bar(BarMode::Sync, 1, 64, PredSrc::TRUE).address(4, 0, 0).stg(4, imm(1)).exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&[0; 40]]);
+    device.run(&a.build(), 1, 40).unwrap();
+    assert_eq!(device.words(0), [1; 40]);
+}
+
+#[test]
+fn diverged_lanes_meet_at_warpsync() {
+    let mut a = Asm::new();
+    a.shared = 128;
+    let (odd, join) = (a.label(), a.label());
+    let warpsync = Inst::new(Op::Warpsync {}).srcs([imm(u32::MAX)]);
+    a.sr(0, SpecialReg::LaneId).and(1, 0, imm(1)).setp(0, ICmp::Ne, 1, imm(0)).bra(odd, p(0));
+    a.sts(0, 0).push(warpsync).bra(join, PredSrc::TRUE);
+    a.bind(odd)
+        .sts(0, 0)
+        .push(warpsync)
+        .push(Inst::new(Op::Lop3 { lut: Lut(Lut::A ^ Lut::B) }).dst(r(2)).srcs([reg(0), imm(1), Src::RZ]));
+    // Odd lanes read what their even neighbours have written.
+    a.lds(1, 2, 0);
+    a.bind(join).address(4, 0, 0).stg(4, reg(1)).exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&[0; 32]]);
+    device.run(&a.build(), 1, 32).unwrap();
+    assert_eq!(device.words(0), (0..32).map(|l| if l % 2 == 1 { l - 1 } else { 0 }).collect::<Vec<u32>>());
+}
+
+#[test]
+fn atomics_go_lane_by_lane_and_block_by_block() {
+    let mut a = Asm::new();
+    a.thread(0).mov(1, imm(0)).address(2, 1, 1);
+    a.push(Inst::new(wide_atomic(AtomOp::Add, true)).dst(r(4)).srcs([reg(2), imm(3)]));
+    a.address(2, 0, 0).stg(2, reg(4)).exit(PredSrc::TRUE);
+    for threads in [1, 3] {
+        let mut device = Device::new(&[&[0; 320], &[5]]);
+        device.options.threads = threads;
+        let stats = device.run(&a.build(), 5, 64).unwrap();
+        assert_eq!(device.words(0), (0..320).map(|t| 5 + 3 * t).collect::<Vec<u32>>());
+        assert_eq!(device.words(1), [5 + 3 * 320]);
+        assert_eq!(stats.in_order, Some(if threads == 1 { InOrder::Single } else { InOrder::Communicates }));
+    }
+}
+
+#[test]
+fn blocks_that_wait_for_later_blocks_finish() {
+    // Block 0 waits until block 1 has set the flag.
+    let mut a = Asm::new();
+    let (spin, set, done) = (a.label(), a.label(), a.label());
+    a.sr(0, SpecialReg::CtaidX).mov(1, imm(2)).address(2, 1, 0).setp(0, ICmp::Eq, 0, imm(1)).bra(set, p(0));
+    let strong = Op::Ldg { width: MemWidth::B32, order: MemOrder::Acquire, ro: ReadOnly(false) };
+    a.bind(spin)
+        .push(Inst::new(strong).dst(r(4)).srcs([reg(2)]))
+        .setp(1, ICmp::Eq, 4, imm(0))
+        .bra(spin, p(1));
+    a.bra(done, PredSrc::TRUE).bind(set).stg(2, imm(7));
+    a.bind(done).address(2, 0, 0).stg(2, imm(1)).exit(PredSrc::TRUE);
+    for threads in [1, 2] {
+        let mut device = Device::new(&[&[0; 3]]);
+        device.options.threads = threads;
+        device.run(&a.build(), 2, 1).unwrap();
+        assert_eq!(device.words(0), [1, 1, 7]);
+    }
+}
+
+/// Writes out[t] = in[t] + 1 in every block, but block `odd_one` also reads or writes something of another block.
+fn disturbed(odd_one: u32, extra: &str) -> MachineKernel {
+    let mut a = Asm::new();
+    let plain = a.label();
+    a.thread(0).address(2, 0, 0).ldg(4, 2).add(4, 4, imm(1)).address(2, 0, 1).stg(2, reg(4));
+    a.sr(5, SpecialReg::CtaidX).setp(0, ICmp::Ne, 5, imm(odd_one)).bra(plain, p(0));
+    match extra {
+        // Reads the output of the previous block, and writes its own once more from it.
+        "reads" => {
+            a.add(6, 0, imm(64u32.wrapping_neg()))
+                .address(8, 6, 1)
+                .ldg(4, 8)
+                .add(4, 4, imm(1000))
+                .stg(2, reg(4));
+        }
+        // Writes the input of the next block.
+        "writes" => {
+            a.add(6, 0, imm(64)).address(8, 6, 0).stg(8, imm(5000));
+        }
+        // Overwrites the output of the next block, which comes later and wins.
+        _ => {
+            a.add(6, 0, imm(64)).address(8, 6, 1).stg(8, imm(9));
+        }
+    }
+    a.bind(plain).exit(PredSrc::TRUE);
+    a.build()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+    #[test]
+    fn side_by_side_is_as_in_order(odd_one in 1u32..98, extra in prop::sample::select(vec!["reads", "writes", "over"]), threads in 2usize..6) {
+        let kernel = disturbed(odd_one, extra);
+        let input: Vec<u32> = (0..64 * 100).collect();
+        let run = |threads| {
+            let mut device = Device::new(&[&input, &vec![0; 64 * 100]]);
+            device.options.threads = threads;
+            let stats = device.run(&kernel, 100, 64).unwrap();
+            (device.words(0), device.words(1), stats)
+        };
+        let (in0, out0, stats0) = run(1);
+        let (in1, out1, stats1) = run(threads);
+        prop_assert_eq!(in0, in1);
+        prop_assert_eq!(out0, out1);
+        prop_assert_eq!(stats0.warp_instructions, stats1.warp_instructions);
+        prop_assert_eq!(stats0.thread_instructions, stats1.thread_instructions);
+    }
+}
+
+#[test]
+fn reductions_without_result_run_side_by_side_in_block_order() {
+    // Floating-point sums depend on their order.
+    let mut a = Asm::new();
+    a.thread(0).push(
+        Inst::new(Op::I2f { dst: FloatTy::F32, src: IntTy::U32, rnd: Rnd::Rn }).dst(r(1)).srcs([reg(0)]),
+    );
+    a.push(Inst::new(Op::Mufu { func: MufuFn::Sqrt, ftz: Ftz(false) }).dst(r(1)).srcs([reg(1)]));
+    a.mov(5, imm(0)).address(2, 5, 0);
+    let (op, mode, order, scope) = (AtomOp::Add, AddrMode::Global, MemOrder::Strong, Scope::Gpu);
+    a.push(Inst::new(Op::Red { op, ty: AtomTy::F32, mode, order, scope }).srcs([reg(2), reg(1)]))
+        .exit(PredSrc::TRUE);
+    let run = |threads| {
+        let mut device = Device::new(&[&[0]]);
+        device.options.threads = threads;
+        let stats = device.run(&a.build(), 64, 128).unwrap();
+        (device.words(0), stats.in_order)
+    };
+    let expect = (0..64 * 128u32).fold(0f32, |sum, t| sum + (t as f32).sqrt());
+    let (one, _) = run(1);
+    let relative = (f32::from_bits(one[0]) / expect - 1.0).abs();
+    assert!(relative < 1e-4, "{} {expect}", f32::from_bits(one[0]));
+    let (four, in_order) = run(4);
+    assert_eq!((one, None), (four, in_order));
+}
+
+#[test]
+fn long_blocks_commit_in_pieces() {
+    // Each thread stores 3000 times: more than a log holds.
+    let mut a = Asm::new();
+    let again = a.label();
+    a.thread(0).mov(1, imm(0)).mov(6, reg(0)).bind(again).address(2, 6, 0).stg(2, reg(6)).add(
+        6,
+        6,
+        imm(2048),
+    );
+    a.add(1, 1, imm(1)).setp(0, ICmp::Lt, 1, imm(3000)).bra(again, p(0)).exit(PredSrc::TRUE);
+    let mut device = Device::new(&[&vec![0; 2048 * 3000]]);
+    device.options.threads = 3;
+    let stats = device.run(&a.build(), 2, 1024).unwrap();
+    assert_eq!(stats.in_order, None);
+    assert!(device.words(0).iter().enumerate().all(|(i, &w)| i as u32 == w));
+}

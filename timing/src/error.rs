@@ -19,7 +19,9 @@ pub enum ReplayError {
         why: SourceError,
     },
     /// A recorded path names an instruction that the kernel does not have.
-    #[error("kernel {kernel}, block {block}, warp {warp}: the recorded path continues at instruction {pc}, beyond the kernel's end; run `trace verify` on the file")]
+    #[error(
+        "kernel {kernel}, block {block}, warp {warp}: the recorded path continues at instruction {pc}, beyond the kernel's end; run `trace verify` on the file"
+    )]
     PathLeavesKernel {
         /// Kernel name.
         kernel: String,

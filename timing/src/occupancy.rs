@@ -57,7 +57,7 @@ pub fn occupancy(sm: &SmLimits, registers: u32, demand: &Demand) -> Result<Occup
     }
     let shared = (demand.shared_bytes + sm.shared_reserved_per_block_bytes)
         .next_multiple_of(sm.shared_allocation_unit_bytes);
-    let by_shared = if shared == 0 { u32::MAX } else { sm.shared_memory_bytes / shared };
+    let by_shared = sm.shared_memory_bytes.checked_div(shared).unwrap_or(u32::MAX);
     let by_registers = blocks_by_registers(sm, registers, warps, demand.registers_per_thread);
     let limits = [
         (sm.max_warps / warps, Limit::Warps),

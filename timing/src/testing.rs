@@ -48,11 +48,6 @@ impl Builder {
         self.push(Inst::new(op).dst(Reg(d)).srcs([r(a), r(b), r(c)]))
     }
 
-    /// `d = lane`.
-    pub fn lane(&mut self, d: u8) -> &mut Builder {
-        self.push(Inst::new(Op::S2r { sr: SpecialReg::LaneId }).dst(Reg(d)))
-    }
-
     /// `d = special register`.
     pub fn special(&mut self, d: u8, sr: SpecialReg) -> &mut Builder {
         self.push(Inst::new(Op::S2r { sr }).dst(Reg(d)))
@@ -111,7 +106,11 @@ impl Builder {
     pub fn exit(&self) -> MachineKernel {
         let mut insts = self.0.clone();
         insts.push(Inst::new(Op::Exit {}));
-        let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>()).map(|r| r.0).max();
+        let highest = insts
+            .iter()
+            .flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>())
+            .map(|r| r.0)
+            .max();
         let kernel = MachineKernel {
             name: "hand".into(),
             lines: vec![SourceLine::default(); insts.len()],
@@ -140,7 +139,23 @@ impl Hand {
     }
 
     /// Runs the launch on a configuration with techniques.
-    pub fn run_on(&self, config: &GpuConfig, techniques: &[&str], threads: usize) -> Result<Stats, ReplayError> {
+    pub fn run_on(
+        &self,
+        config: &GpuConfig,
+        techniques: &[&str],
+        threads: usize,
+    ) -> Result<Stats, ReplayError> {
+        self.run_with(config, techniques, threads, false)
+    }
+
+    /// As [`Hand::run_on`], looking at every cycle if wanted.
+    pub fn run_with(
+        &self,
+        config: &GpuConfig,
+        techniques: &[&str],
+        threads: usize,
+        every_cycle: bool,
+    ) -> Result<Stats, ReplayError> {
         let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
         let techniques = select(&names, config).expect("known techniques");
         let program = Program::new(&self.kernel, config).map_err(ReplayError::Refused)?;
@@ -152,7 +167,7 @@ impl Hand {
             kernel_index: 0,
         };
         let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
-        let options = RunOptions { threads, max_cycles: Some(20_000_000), progress: &|_| {} };
+        let options = RunOptions { threads, max_cycles: Some(20_000_000), every_cycle, progress: &|_| {} };
         Gpu::new(config).run(&machine, self, &stack, shape.blocks, &options)
     }
 
@@ -177,7 +192,7 @@ pub struct HandWarp {
 impl LaunchSource for Hand {
     type Warp<'a> = HandWarp;
 
-    fn open<'a>(&'a self, block: u32, warp: u32, _used: Option<HandWarp>) -> Result<HandWarp, SourceError> {
+    fn open(&self, block: u32, warp: u32, _used: Option<HandWarp>) -> Result<HandWarp, SourceError> {
         let mut state = Warp::new(&self.code);
         state.reset(&self.code, &self.geometry, self.geometry.block_index(u64::from(block)), warp);
         Ok(HandWarp {

@@ -7,7 +7,9 @@ use std::path::Path;
 /// Prints to stdout; whoever reads may stop reading.
 pub fn print(text: &str) -> Result<(), CliError> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(format!("cannot write to stdout: {error}").into()),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to stdout: {error}").into())
+        }
         _ => Ok(()),
     }
 }

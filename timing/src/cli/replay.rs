@@ -112,6 +112,7 @@ fn run_one(
         threads,
         max_cycles: arguments.max_cycles,
         checked: arguments.checked,
+        every_cycle: false,
         progress: &progress,
     };
     Ok(replay(trace, config, techniques, &options)?)

@@ -36,7 +36,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         return output::print(&explain(info));
     }
     let labels: Vec<String> = arguments.traces.iter().map(|path| output::label(path)).collect();
-    let traces = arguments.traces.iter().map(|path| output::open_trace(path)).collect::<Result<Vec<_>, _>>()?;
+    let traces =
+        arguments.traces.iter().map(|path| output::open_trace(path)).collect::<Result<Vec<_>, _>>()?;
     let inputs: Vec<Input<'_>> =
         labels.iter().zip(&traces).map(|(label, trace)| Input { label, trace }).collect();
     let bar = LateBar::new(info.name);

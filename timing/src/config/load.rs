@@ -134,7 +134,10 @@ impl Layers {
             message,
         };
         if depth == MAX_BASES {
-            return Err(refuse(None, format!("more than {MAX_BASES} configurations inherit from one another")));
+            return Err(refuse(
+                None,
+                format!("more than {MAX_BASES} configurations inherit from one another"),
+            ));
         }
         let syntax = |e: toml::de::Error| refuse(e.span().map(|s| s.start), e.message().to_owned());
         let spanned = DeTable::parse(text).map_err(syntax)?;

@@ -6,6 +6,8 @@
 pub mod builtin;
 pub mod load;
 pub mod rules;
+#[cfg(test)]
+mod tests;
 
 pub use load::{ConfigError, Loaded, load, load_text};
 

@@ -161,9 +161,13 @@ fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
     let total = c.generic + c.alu + c.sfu + c.mem;
     require(total <= MASK_BITS, "collectors", total, "an SM has at most 64 collector units")?;
     if rf.sub_core {
-        let shares =
-            [("register_file.banks", rf.banks), ("collectors.generic", c.generic), ("collectors.alu", c.alu),
-             ("collectors.sfu", c.sfu), ("collectors.mem", c.mem)];
+        let shares = [
+            ("register_file.banks", rf.banks),
+            ("collectors.generic", c.generic),
+            ("collectors.alu", c.alu),
+            ("collectors.sfu", c.sfu),
+            ("collectors.mem", c.mem),
+        ];
         for (key, n) in shares {
             let rule = format!("register_file.sub_core splits it among {schedulers} schedulers evenly");
             require(n % schedulers == 0, key, n, &rule)?;
@@ -188,7 +192,12 @@ fn units(config: &GpuConfig) -> Result<(), Broken> {
         if unit.runs_on.is_empty() {
             within(&format!("{key}.count"), unit.count, 1, 32)?;
         } else {
-            require(unit.count == 0, &format!("{key}.count"), unit.count, "must be 0 where runs_on is given")?;
+            require(
+                unit.count == 0,
+                &format!("{key}.count"),
+                unit.count,
+                "must be 0 where runs_on is given",
+            )?;
             let host = config.units.get(&unit.runs_on);
             require(
                 host.is_some_and(|h| h.runs_on.is_empty() && h.count > 0),
@@ -291,7 +300,9 @@ fn dram(dram: &Dram) -> Result<(), Broken> {
         (16..=128).contains(&atom),
         "dram.burst_length",
         dram.burst_length,
-        &format!("one burst moves bus_bytes × burst_length = {atom} bytes, which must lie between 16 and 128"),
+        &format!(
+            "one burst moves bus_bytes × burst_length = {atom} bytes, which must lie between 16 and 128"
+        ),
     )?;
     require(
         dram.banks.is_power_of_two() && dram.banks <= 64,
@@ -307,7 +318,8 @@ fn dram(dram: &Dram) -> Result<(), Broken> {
     )?;
     let map: Vec<char> = dram.address_map.chars().filter(|c| !matches!(c, '.' | ' ')).collect();
     let rule = "letters R (row), B (bank), C (column), S (burst), 0 (unused), at most 64 of them";
-    let good = !map.is_empty() && map.len() <= 64 && map.iter().all(|c| matches!(c, 'R' | 'B' | 'C' | 'S' | '0'));
+    let good =
+        !map.is_empty() && map.len() <= 64 && map.iter().all(|c| matches!(c, 'R' | 'B' | 'C' | 'S' | '0'));
     require(good, "dram.address_map", &dram.address_map, rule)?;
     let bank_bits = map.iter().filter(|c| **c == 'B').count() as u32;
     require(

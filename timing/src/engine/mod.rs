@@ -45,6 +45,8 @@ pub struct RunOptions<'a> {
     pub threads: usize,
     /// Most cycles that the kernel may take.
     pub max_cycles: Option<u64>,
+    /// Looks at every cycle instead of skipping those in which nothing can happen: slower, same result.
+    pub every_cycle: bool,
     /// Called now and then.
     pub progress: &'a (dyn Fn(Progress) + Sync),
 }
@@ -80,7 +82,8 @@ impl Gpu {
             if config.launch.flush_l1 {
                 caches.flush_l1();
             }
-            let sm = Sm::new(id, machine, source, techniques.clone(), caches, self.now);
+            let mut sm = Sm::new(id, machine, source, techniques.clone(), caches, self.now);
+            sm.look_at_every_cycle(options.every_cycle);
             units.push(Mutex::new(Unit::Sm(Box::new(sm))));
         }
         for mut partition in self.partitions.drain(..) {
@@ -98,7 +101,8 @@ impl Gpu {
             machine,
             options,
         };
-        let outcome = Crew::run(&units, options.threads, self.now, |units, now| run.between_epochs(units, now));
+        let outcome =
+            Crew::run(&units, options.threads, self.now, |units, now| run.between_epochs(units, now));
         let end = outcome?;
         self.close(units, machine, launched_at, end)
     }

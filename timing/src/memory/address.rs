@@ -62,7 +62,8 @@ impl PartitionMap {
     /// Address within the channel of an address within one of its slices.
     #[must_use]
     pub fn channel_address(&self, slice_address: u64, slice: u32) -> u64 {
-        let (row, offset) = (slice_address >> self.chunk_shift, slice_address & ((1 << self.chunk_shift) - 1));
+        let (row, offset) =
+            (slice_address >> self.chunk_shift, slice_address & ((1 << self.chunk_shift) - 1));
         (row * self.slices_per_channel + u64::from(slice)) << self.chunk_shift | offset
     }
 }
@@ -102,9 +103,8 @@ impl DramMap {
     /// Splits an address; bits above the map belong to the row.
     #[must_use]
     pub fn split(&self, address: u64) -> DramAddress {
-        let gather = |bits: &[u32]| {
-            bits.iter().enumerate().fold(0, |acc, (i, bit)| acc | (address >> bit & 1) << i)
-        };
+        let gather =
+            |bits: &[u32]| bits.iter().enumerate().fold(0, |acc, (i, bit)| acc | (address >> bit & 1) << i);
         let above = address.checked_shr(self.letters).unwrap_or(0);
         DramAddress {
             bank: gather(&self.bank_bits) as u32,

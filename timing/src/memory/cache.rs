@@ -37,7 +37,12 @@ impl Tags {
     #[must_use]
     pub fn new(sets: u32, ways: u32) -> Tags {
         let empty = Line { tag: u64::MAX, ..Line::default() };
-        Tags { ways: ways as usize, sets: u64::from(sets), lines: vec![empty; (sets * ways) as usize], clock: 0 }
+        Tags {
+            ways: ways as usize,
+            sets: u64::from(sets),
+            lines: vec![empty; (sets * ways) as usize],
+            clock: 0,
+        }
     }
 
     /// Forgets every line; dirty data are lost with it.
@@ -50,7 +55,7 @@ impl Tags {
     #[inline]
     fn set(&self, line: u64) -> std::ops::Range<usize> {
         // Folding the upper part in keeps power-of-two strides from meeting in one set.
-        let index = (line ^ line / self.sets) % self.sets;
+        let index = (line ^ (line / self.sets)) % self.sets;
         let first = index as usize * self.ways;
         first..first + self.ways
     }
@@ -94,8 +99,10 @@ impl Tags {
 
     fn oldest(&self, line: u64) -> usize {
         let set = self.set(line);
-        set.min_by_key(|index| if self.lines[*index].tag == u64::MAX { 0 } else { self.lines[*index].last_use })
-            .expect("a set has at least one way")
+        set.min_by_key(
+            |index| if self.lines[*index].tag == u64::MAX { 0 } else { self.lines[*index].last_use },
+        )
+        .expect("a set has at least one way")
     }
 
     /// Makes sectors readable and dirty, allocating the line if it is not resident.

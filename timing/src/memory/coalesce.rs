@@ -19,16 +19,10 @@ pub struct LineAccess {
 }
 
 /// The lines of a warp access; lanes are naturally aligned, so that 32 entries always suffice.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineAccesses {
     entries: [LineAccess; 32],
     count: u8,
-}
-
-impl Default for LineAccesses {
-    fn default() -> LineAccesses {
-        LineAccesses { entries: [LineAccess::default(); 32], count: 0 }
-    }
 }
 
 impl LineAccesses {

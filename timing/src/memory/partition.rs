@@ -9,7 +9,9 @@ use super::cache::Tags;
 use super::dram::{Burst, Channel};
 use super::mshr::Mshrs;
 use super::port::{ClockRatio, Port};
-use super::{ALL_SECTORS, Credit, LINE_BYTES, Reply, Request, RequestKind, SECTOR_BYTES, flits, sector_bytes};
+use super::{
+    ALL_SECTORS, Credit, LINE_BYTES, Reply, Request, RequestKind, SECTOR_BYTES, flits, sector_bytes,
+};
 use crate::config::GpuConfig;
 use crate::stats::Counters;
 use std::collections::VecDeque;
@@ -279,7 +281,8 @@ impl Partition {
             return false;
         }
         let Some(request) = slice.replies.pop_front() else { return false };
-        let data = if matches!(request.kind, RequestKind::Write { .. }) { 0 } else { sector_bytes(request.sectors) };
+        let data =
+            if matches!(request.kind, RequestKind::Write { .. }) { 0 } else { sector_bytes(request.sectors) };
         let flits = flits(data, self.params.header_bytes, self.params.flit_bytes);
         let sent = slice.out_port.send(self.now, flits);
         self.stats.reply_packets += 1;
@@ -366,7 +369,8 @@ impl Partition {
             }
             if let Some(collisions) = atomic {
                 slice.tags.insert(line, 0, request.sectors);
-                slice.busy_until = self.now + params.access + params.atomic * u64::from(collisions.saturating_sub(1));
+                slice.busy_until =
+                    self.now + params.access + params.atomic * u64::from(collisions.saturating_sub(1));
             }
             slice.replies.push_back(*request);
             self.stats.l2_hits += 1;
@@ -394,7 +398,10 @@ impl Partition {
     fn accept(&mut self, index: usize) -> bool {
         let slice = &mut self.slices[index];
         let Some(packet) = slice.arrivals.front() else { return false };
-        if packet.arrival > self.now || slice.queue.len() >= self.params.queue || !slice.in_port.is_free(self.now) {
+        if packet.arrival > self.now
+            || slice.queue.len() >= self.params.queue
+            || !slice.in_port.is_free(self.now)
+        {
             return false;
         }
         let Some(packet) = slice.arrivals.pop_front() else { return false };
@@ -423,7 +430,7 @@ impl Partition {
 
     /// Sends the lowest atom of a transfer, and drops the transfer when that was its last.
     fn push_atom(&mut self, index: usize, transfer: &Transfer, dram_now: u64) {
-        let first = transfer.sectors.trailing_zeros() as u64;
+        let first = u64::from(transfer.sectors.trailing_zeros());
         let span = (self.params.atom_bytes / SECTOR_BYTES).max(1);
         let start = first / span * span;
         let cover = (((1u32 << span) - 1) << start) as u8 & ALL_SECTORS;

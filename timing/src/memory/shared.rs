@@ -55,7 +55,8 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use trace_format::isa::space::Space;
 
-    const CONFIG: SharedMemory = SharedMemory { banks: 32, latency_cycles: 24, warp_parts: 1, atomic_cycles: 2 };
+    const CONFIG: SharedMemory =
+        SharedMemory { banks: 32, latency_cycles: 24, warp_parts: 1, atomic_cycles: 2 };
 
     fn cycles(addresses: &[u64; 32], bytes: u8, mask: u32) -> u32 {
         access_cycles(&MemAccess { space: Space::Shared, bytes, addresses, mask }, &CONFIG)

@@ -22,13 +22,21 @@ pub struct ReplayOptions<'a> {
     pub max_cycles: Option<u64>,
     /// Whether each warp's values are compared with their recorded checksum.
     pub checked: bool,
+    /// Looks at every cycle instead of skipping those in which nothing can happen: slower, same result.
+    pub every_cycle: bool,
     /// Called now and then with the launch, the number of launches, and its progress.
     pub progress: &'a (dyn Fn(usize, usize, Progress) + Sync),
 }
 
 impl Default for ReplayOptions<'_> {
     fn default() -> Self {
-        ReplayOptions { threads: 1, max_cycles: None, checked: false, progress: &|_, _, _| {} }
+        ReplayOptions {
+            threads: 1,
+            max_cycles: None,
+            checked: false,
+            every_cycle: false,
+            progress: &|_, _, _| {},
+        }
     }
 }
 
@@ -89,7 +97,12 @@ pub fn replay(
         let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
         let source = TraceLaunch::new(trace, index as u32, options.checked);
         let report = |progress: Progress| (options.progress)(index, count, progress);
-        let run = RunOptions { threads: options.threads, max_cycles: options.max_cycles, progress: &report };
+        let run = RunOptions {
+            threads: options.threads,
+            max_cycles: options.max_cycles,
+            every_cycle: options.every_cycle,
+            progress: &report,
+        };
         let stats = gpu.run(&machine, &source, &stack, blocks, &run)?;
         result.total.merge(&stats);
         result.launches.push(LaunchStats {

@@ -22,7 +22,7 @@ impl TraceLaunch {
 impl LaunchSource for TraceLaunch {
     type Warp<'a> = TraceWarp;
 
-    fn open<'a>(&'a self, block: u32, warp: u32, used: Option<TraceWarp>) -> Result<TraceWarp, SourceError> {
+    fn open(&self, block: u32, warp: u32, used: Option<TraceWarp>) -> Result<TraceWarp, SourceError> {
         let fail = |error: trace_format::container::TraceError| SourceError(error.to_string());
         let cursor = match used {
             Some(TraceWarp(mut cursor)) => {

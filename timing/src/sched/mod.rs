@@ -23,7 +23,14 @@ impl WarpScheduler {
     /// A scheduler without warps.
     #[must_use]
     pub fn new(policy: Policy, active_capacity: u32) -> WarpScheduler {
-        WarpScheduler { policy, by_age: Vec::new(), last: None, active: 0, active_capacity, pending: Vec::new() }
+        WarpScheduler {
+            policy,
+            by_age: Vec::new(),
+            last: None,
+            active: 0,
+            active_capacity,
+            pending: Vec::new(),
+        }
     }
 
     /// A warp has been placed.
@@ -57,7 +64,9 @@ impl WarpScheduler {
             changed = true;
         }
         while self.active.count_ones() < self.active_capacity {
-            let Some(position) = self.pending.iter().position(|warp| long_waits >> warp & 1 == 0) else { break };
+            let Some(position) = self.pending.iter().position(|warp| long_waits >> warp & 1 == 0) else {
+                break;
+            };
             let warp = self.pending.remove(position);
             self.active |= 1 << warp;
             changed = true;

@@ -17,7 +17,11 @@ impl BankMap {
     #[must_use]
     pub fn new(config: &GpuConfig) -> BankMap {
         let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
-        BankMap { mapping: config.register_file.bank_mapping, share: config.register_file.banks / shares, shares }
+        BankMap {
+            mapping: config.register_file.bank_mapping,
+            share: config.register_file.banks / shares,
+            shares,
+        }
     }
 
     /// Bank of register `reg` of the warp in slot `warp`.

@@ -2,8 +2,8 @@
 //!
 //! Which block comes next is the engine's decision; this file only places it and says when there is room.
 
-use super::wheel::Event;
 use super::Sm;
+use super::wheel::Event;
 use crate::error::ReplayError;
 use crate::source::{LaunchSource, WarpStream};
 use crate::techniques::{Cx, WarpView};
@@ -100,7 +100,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             let index = free.trailing_zeros() as usize;
             free &= free - 1;
             let used = self.spare.pop();
-            let stream = source.open(block, warp, used).map_err(|why| self.recording_error(block, warp, why))?;
+            let stream =
+                source.open(block, warp, used).map_err(|why| self.recording_error(block, warp, why))?;
             let starts_at = stream.peek().map_or(0, |next| next.pc);
             let ended = stream.peek().is_none();
             self.warps[index] = WarpSlot {
@@ -132,16 +133,14 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             return;
         }
         let Sm { warps, techniques, stats, extra_writes, machine, now, .. } = self;
-        let mut cx =
-            Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+        let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
         techniques.start_warp(&mut cx, &warps[index].view(index));
     }
 
     /// Calls the techniques with the SM's context.
     pub(super) fn with_cx(&mut self, call: impl FnOnce(&mut crate::techniques::Stack, &mut Cx<'_>)) {
         let Sm { techniques, stats, extra_writes, machine, now, .. } = self;
-        let mut cx =
-            Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+        let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
         call(techniques, &mut cx);
     }
 
@@ -192,7 +191,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let mut text = String::new();
         for (index, warp) in self.warps.iter().enumerate() {
             if let Some(stream) = &warp.stream {
-                let next = stream.peek().map_or("ended".to_owned(), |next| format!("PC {:#06x}", next.pc * 8));
+                let next =
+                    stream.peek().map_or("ended".to_owned(), |next| format!("PC {:#06x}", next.pc * 8));
                 text += &format!(
                     "  warp slot {index}: block {}, warp {}, {next}, {} in flight, {} in memory, lanes at a barrier {:#x}\n",
                     warp.block, warp.warp, warp.in_flight, warp.in_memory, warp.at_barrier

@@ -151,7 +151,9 @@ impl Collectors {
     fn take(&mut self, warp: usize, scheduler: usize, class: usize) -> (u8, u8) {
         let unit = match &self.organisation {
             Organisation::PerWarp => warp as u32,
-            Organisation::Pools(pools) => (pools[scheduler % pools.len()][class] & self.free).trailing_zeros(),
+            Organisation::Pools(pools) => {
+                (pools[scheduler % pools.len()][class] & self.free).trailing_zeros()
+            }
         };
         let pool = self.pool_index(warp, scheduler, class);
         self.pools[pool].collecting += 1;
@@ -210,7 +212,12 @@ impl Collectors {
                 ReadFrom::Forwarded => {}
                 ReadFrom::Bank(bank) => {
                     flights[slot].missing |= 1 << index;
-                    self.banks[usize::from(bank)].push_back(Read { ready_at, slot, operand: index, collector: unit });
+                    self.banks[usize::from(bank)].push_back(Read {
+                        ready_at,
+                        slot,
+                        operand: index,
+                        collector: unit,
+                    });
                     self.reading |= 1 << bank;
                 }
                 ReadFrom::With(other) => {

@@ -237,8 +237,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             return FetchVerdict::Fetch;
         }
         let Sm { warps, techniques, stats, extra_writes, machine, now, .. } = self;
-        let mut cx =
-            Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+        let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
         techniques.fetch(&mut cx, &warps[warp].view(warp), pc)
     }
 

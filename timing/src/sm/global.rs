@@ -37,7 +37,9 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let counters = &mut self.stats.counters;
         match kind {
-            MemoryKind::Load(Space::Shared) | MemoryKind::Store(Space::Shared) | MemoryKind::Atomic(Space::Shared) => {}
+            MemoryKind::Load(Space::Shared)
+            | MemoryKind::Store(Space::Shared)
+            | MemoryKind::Atomic(Space::Shared) => {}
             MemoryKind::Load(Space::Const) => counters.constant_accesses += 1,
             MemoryKind::Load(_) => counters.global_loads += 1,
             MemoryKind::Store(_) => counters.global_stores += 1,
@@ -46,7 +48,8 @@ impl<S: LaunchSource> Sm<'_, S> {
         if !matches!(kind, MemoryKind::Load(Space::Const)) {
             let accesses = op.accesses.as_slice();
             counters.coalesced_accesses += accesses.len() as u64;
-            counters.coalesced_sectors += accesses.iter().map(|a| u64::from(a.sectors.count_ones())).sum::<u64>();
+            counters.coalesced_sectors +=
+                accesses.iter().map(|a| u64::from(a.sectors.count_ones())).sum::<u64>();
         }
         if op.shared_cycles > 0 {
             counters.shared_accesses += 1;
@@ -93,7 +96,8 @@ impl<S: LaunchSource> Sm<'_, S> {
                 _ => global |= 1 << lane,
             }
         }
-        let part = |mask| MemAccess { space: Space::Global, bytes: access.bytes, addresses: &addresses, mask };
+        let part =
+            |mask| MemAccess { space: Space::Global, bytes: access.bytes, addresses: &addresses, mask };
         if shared != 0 {
             op.shared_cycles = self.shared_cycles(&part(shared), kind);
         }

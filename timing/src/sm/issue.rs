@@ -1,9 +1,9 @@
 //! Issue: each scheduler picks a ready warp, and every slot that stays empty is attributed to its cause.
 
+use super::Sm;
 use super::front::Entry;
 use super::scoreboard::Hazard;
 use super::wheel::Event;
-use super::Sm;
 use crate::program::{MAX_SRC, Path};
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
@@ -97,7 +97,9 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Schedulers of which ready warps wait for a control unit, one bit each.
     pub(super) fn control_waiters(&self) -> u32 {
         let waiting = self.masks.ready() & self.masks.control;
-        (0..self.schedulers.len()).filter(|s| waiting & self.of_scheduler[*s] != 0).fold(0, |mask, s| mask | 1 << s)
+        (0..self.schedulers.len())
+            .filter(|s| waiting & self.of_scheduler[*s] != 0)
+            .fold(0, |mask, s| mask | 1 << s)
     }
 
     /// Warps that will not issue for long: the two-level policy puts others in their place.
@@ -220,12 +222,14 @@ impl<S: LaunchSource> Sm<'_, S> {
         };
         let machine = self.machine;
         let inst = &machine.program.insts[pc as usize];
-        let active = self.warps[warp].stream.as_ref().and_then(WarpStream::peek).map_or(0, |next| next.active);
+        let active =
+            self.warps[warp].stream.as_ref().and_then(WarpStream::peek).map_or(0, |next| next.active);
         let id = InFlightId { slot: u16::MAX, generation: 0 };
         let mut verdict = IssueVerdict::Issue;
         if self.techniques.hooks().issue {
             let Sm { warps, techniques, stats, extra_writes, now, .. } = self;
-            let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+            let mut cx =
+                Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
             let what = Issuing::Program(InstView { pc, inst, active, exec: active, id });
             verdict = techniques.issue(&mut cx, &warps[warp].view(warp), &what);
         }
@@ -249,7 +253,8 @@ impl<S: LaunchSource> Sm<'_, S> {
         let machine = self.machine;
         if self.techniques.hooks().issue {
             let Sm { warps, techniques, stats, extra_writes, now, .. } = self;
-            let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
+            let mut cx =
+                Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
             let view = warps[warp].view(warp);
             if techniques.issue(&mut cx, &view, &Issuing::Inserted(inserted)) == IssueVerdict::Stall {
                 return Attempt::Held;

@@ -130,7 +130,8 @@ impl LoadStore {
         let works = !self.queue.is_empty() && self.busy_until <= now;
         let sends = !self.miss_queue.is_empty() && self.out_port.is_free(now) && self.credits > 0;
         // A head that waits for a full miss queue looks again when a credit comes.
-        works && !(self.miss_queue.len() >= self.miss_capacity && self.credits == 0 && credit_on_the_way) || sends
+        works && !(self.miss_queue.len() >= self.miss_capacity && self.credits == 0 && credit_on_the_way)
+            || sends
     }
 
     /// Next cycle at which the unit or the port is free for what waits.
@@ -163,7 +164,15 @@ impl LoadStore {
         self.miss_queue.len() < self.miss_capacity
     }
 
-    fn send(&mut self, sm: usize, line: u64, sectors: u8, kind: RequestKind, token: Token, machine: &Machine) {
+    fn send(
+        &mut self,
+        sm: usize,
+        line: u64,
+        sectors: u8,
+        kind: RequestKind,
+        token: Token,
+        machine: &Machine,
+    ) {
         let net = &machine.config.interconnect;
         let data = if kind == RequestKind::Read { 0 } else { sector_bytes(sectors) };
         let flits = flits(data, net.header_bytes, net.flit_bytes);
@@ -184,7 +193,8 @@ impl LoadStore {
         let answer = self.look_up_code(line, 1 << warp, machine, counters, sm);
         if line != self.last_code_line && answer != CodeFetch::Busy {
             self.last_code_line = line;
-            let last = machine.code_address(machine.program.insts.len() as u32 - 1) / u64::from(cache.line_bytes);
+            let last =
+                machine.code_address(machine.program.insts.len() as u32 - 1) / u64::from(cache.line_bytes);
             for ahead in 1..=u64::from(machine.config.front_end.icache_prefetch_lines) {
                 if line + ahead <= last {
                     self.look_up_code(line + ahead, 0, machine, counters, sm);
@@ -436,7 +446,10 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.load_store.credits += 1;
         }
         let load_store = &mut self.load_store;
-        if load_store.miss_queue.is_empty() || load_store.credits == 0 || !load_store.out_port.is_free(self.now) {
+        if load_store.miss_queue.is_empty()
+            || load_store.credits == 0
+            || !load_store.out_port.is_free(self.now)
+        {
             return;
         }
         let Some(mut request) = load_store.miss_queue.pop_front() else { return };
@@ -510,7 +523,12 @@ fn reply_for(flights: &mut super::flight::Flights, wheel: &mut super::wheel::Whe
 }
 
 /// Notes a reply for a small cache; returns the line and its waiting warps when it is complete.
-fn small_arrived(misses: &mut Vec<SmallMiss>, reply: &Reply, line_bytes: u64, base: u64) -> Option<(u64, u64)> {
+fn small_arrived(
+    misses: &mut Vec<SmallMiss>,
+    reply: &Reply,
+    line_bytes: u64,
+    base: u64,
+) -> Option<(u64, u64)> {
     let start = reply.line + u64::from(reply.sectors.trailing_zeros() & 3) * 32;
     let line = (start - base) / line_bytes;
     let index = misses.iter().position(|miss| miss.line == line)?;

@@ -115,6 +115,7 @@ pub struct Sm<'a, S: LaunchSource> {
     extra_writes: Vec<u8>,
     last_issue: u64,
     ended_at: u64,
+    every_cycle: bool,
     error: Option<ReplayError>,
 }
 
@@ -150,7 +151,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             spare: Vec::new(),
             front: Front::new(config),
             schedulers: vec![
-                WarpScheduler::new(config.scheduler.policy, config.scheduler.two_level_active_warps);
+                WarpScheduler::new(
+                    config.scheduler.policy,
+                    config.scheduler.two_level_active_warps
+                );
                 schedulers
             ],
             scoreboard: Scoreboard::new(warps),
@@ -167,6 +171,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             extra_writes: Vec::new(),
             last_issue: now,
             ended_at: now,
+            every_cycle: false,
             error: None,
         }
     }
@@ -203,7 +208,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub fn run(&mut self, until: u64) -> Result<(), ReplayError> {
         while self.now < until {
             let next = self.next_event();
-            if next > self.now {
+            if next > self.now && !self.every_cycle {
                 let next = next.min(until);
                 self.idle(next - self.now);
                 self.now = next;
@@ -217,6 +222,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.now += 1;
         }
         Ok(())
+    }
+
+    /// Whether cycles in which nothing can happen are run through all the same; the result is the same.
+    pub fn look_at_every_cycle(&mut self, every_cycle: bool) {
+        self.every_cycle = every_cycle;
     }
 
     /// Cycle that the SM will look at next.

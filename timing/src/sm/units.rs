@@ -45,7 +45,11 @@ impl Units {
             let count = config.units[*name].count as usize;
             let split =
                 (config.register_file.sub_core || index == CONTROL) && count > 0 && count % schedulers == 0;
-            Class { free_at: vec![0; count], per_scheduler: if split { count / schedulers } else { count }, split }
+            Class {
+                free_at: vec![0; count],
+                per_scheduler: if split { count / schedulers } else { count },
+                split,
+            }
         };
         Units { classes: UNIT_NAMES.iter().enumerate().map(class).collect(), schedulers }
     }

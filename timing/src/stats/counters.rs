@@ -188,6 +188,8 @@ counters! {
     boc_writes in "technique_storage";
     /// Operands that were forwarded instead of read from a bank (BOW).
     forwarded_operands;
+    /// Results that were overwritten or dead before they reached a bank (BOW-WR).
+    bypassed_register_writes;
     /// Registers evicted from a full bypassing operand collector before their window ended (BOW).
     boc_evictions;
     /// Sum over cycles of registers held by bypassing operand collectors (BOW).

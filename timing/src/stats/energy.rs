@@ -40,12 +40,15 @@ impl EnergyTable {
         let (origin, text) = match builtin::find(builtin::ENERGY_TABLES, name) {
             Some(found) => (found.path.to_owned(), found.text.to_owned()),
             None if name.ends_with(".toml") => {
-                let text = std::fs::read_to_string(name).map_err(|e| format!("cannot read energy table {name}: {e}"))?;
+                let text = std::fs::read_to_string(name)
+                    .map_err(|e| format!("cannot read energy table {name}: {e}"))?;
                 (name.to_owned(), text)
             }
             None => {
                 let known = builtin::names(builtin::ENERGY_TABLES);
-                return Err(format!("unknown energy table `{name}`; known are {known}, or give a file ending in .toml"));
+                return Err(format!(
+                    "unknown energy table `{name}`; known are {known}, or give a file ending in .toml"
+                ));
             }
         };
         EnergyTable::parse(&text).map_err(|why| format!("{origin}: {why}"))
@@ -66,7 +69,10 @@ impl EnergyTable {
                 Some(_) => {}
             }
             if !(price.pj.is_finite() && price.pj >= 0.0) {
-                return Err(format!("`event.{event}.pj`: {} is refused: it must be a number of at least 0", price.pj));
+                return Err(format!(
+                    "`event.{event}.pj`: {} is refused: it must be a number of at least 0",
+                    price.pj
+                ));
             }
         }
         Ok(table)

@@ -1,0 +1,120 @@
+//! Every built-in configuration loads; every kind of mistake is refused with its key, its place and a remedy.
+
+use super::{builtin, load, load_text};
+use crate::stats::EnergyTable;
+
+fn refusal(text: &str, set: &[&str]) -> String {
+    let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+    load_text(text, "mine.toml", None, &set).expect_err("a refusal").to_string()
+}
+
+#[test]
+fn every_built_in_configuration_and_energy_table_loads() {
+    for gpu in builtin::GPUS {
+        let loaded = load(gpu.name, &[]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(loaded.config.name, gpu.name);
+        assert!(builtin::find(builtin::ENERGY_TABLES, &loaded.config.energy).is_some(), "{}", gpu.name);
+    }
+    for table in builtin::ENERGY_TABLES {
+        let parsed = EnergyTable::load(table.name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(parsed.name, table.name);
+        assert!(parsed.event.values().all(|price| !price.source.is_empty()));
+    }
+}
+
+#[test]
+fn sizes_and_bandwidths_are_the_published_ones() {
+    let of = |name| load(name, &[]).expect("built-in").config;
+    for (name, l2_kib, gigabytes) in
+        [("gtx480", 768, 177), ("titanx-pascal", 3072, 480), ("qv100", 6144, 870)]
+    {
+        let config = of(name);
+        let slices = config.dram.channels * config.l2.slices_per_channel;
+        assert_eq!(slices * config.l2.size_bytes / 1024, l2_kib, "{name}");
+        let d = &config.dram;
+        let bytes = u64::from(d.channels * d.bus_bytes * d.data_rate) * config.gpu.dram_clock_khz;
+        assert_eq!(bytes / 1_000_000, gigabytes, "{name}");
+    }
+}
+
+#[test]
+fn a_file_inherits_and_overrides() {
+    let text = "base = \"titanx-pascal\"\nname = \"half\"\n[sm]\nregisters = 32768\n";
+    let loaded = load_text(text, "mine.toml", None, &["l2.ways=8".into(), "l2.size_bytes=65536".into()])
+        .expect("a valid configuration");
+    assert_eq!((loaded.config.sm.registers, loaded.config.sm.max_warps), (32768, 64));
+    assert_eq!((loaded.config.l2.ways, loaded.config.name.as_str()), (8, "half"));
+    assert_eq!(loaded.places["sm.registers"], "mine.toml:4");
+    assert_eq!(loaded.places["sm.max_warps"], "timing/configs/titanx-pascal.toml:17");
+    assert_eq!(loaded.places["l2.ways"], "--set l2.ways=8");
+}
+
+#[test]
+fn mistakes_name_key_place_and_rule() {
+    let base = "base = \"gtx480\"\n";
+    let cases: &[(&str, &[&str])] = &[
+        ("[l1]\nwayz = 3\n", &["mine.toml:3", "l1.wayz", "unknown field"]),
+        ("[l1]\nways = \"three\"\n", &["mine.toml:3", "l1.ways", "invalid type"]),
+        ("[l1]\nways = 3\n", &["l1.size_bytes", "16384", "32 × 3 × 128 = 12288"]),
+        ("[register_file]\nbanks = 0\n", &["mine.toml:3", "register_file.banks", "0 is refused"]),
+        ("[scheduler]\npolicy = \"best\"\n", &["mine.toml:3", "scheduler.policy", "lrr"]),
+        ("[scheduler]\ncount = 5\n", &["scheduler.count", "5 is refused", "between 1 and 4"]),
+        ("[units.int]\nlanes = 12\n", &["units.int.lanes", "12", "divide 32"]),
+        ("[units.gpu]\ncount = 1\nlanes = 1\nruns_on = \"\"\n", &["units.gpu", "unknown unit class", "fp32"]),
+        (
+            "[latency.warp]\nlatency_cycles = 1\ninitiation_cycles = 1\n",
+            &["latency.warp", "unknown latency class"],
+        ),
+        ("[dram]\nbanks = 8\n", &["dram.address_map", "4 bank bits"]),
+        ("[collectors]\ngeneric = 8\n", &["collectors.alu", "must be 0"]),
+        ("[register_file]\nsub_core = true\nbanks = 15\n", &["register_file.banks", "15", "evenly"]),
+        ("[l1\n", &["mine.toml:2"]),
+        ("name = 5\n", &["mine.toml:2", "name", "string"]),
+    ];
+    for (text, parts) in cases {
+        let message = refusal(&format!("{base}{text}"), &[]);
+        for part in *parts {
+            assert!(message.contains(part), "{text:?} gave {message:?}, which lacks {part:?}");
+        }
+    }
+}
+
+#[test]
+fn overrides_are_checked_like_files() {
+    let base = "base = \"gtx480\"\n";
+    for (item, part) in [
+        ("l1.ways", "expected path.to.key=value"),
+        ("l1..ways=3", "empty key"),
+        ("name.short=3", "is a value, not a section"),
+        ("l1.ways=-1", "l1.ways"),
+        ("gpu.sms=0", "gpu.sms"),
+    ] {
+        let message = refusal(base, &[item]);
+        assert!(message.contains(part) && message.contains(item), "{item}: {message}");
+    }
+}
+
+#[test]
+fn missing_files_and_endless_inheritance_end() {
+    let message = load("gtx481", &[]).expect_err("unknown").to_string();
+    assert!(message.contains("gtx481") && message.contains("gtx480"), "{message}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("loop.toml");
+    std::fs::write(&path, "base = \"loop.toml\"\n").expect("a written file");
+    let message = load(&path.display().to_string(), &[]).expect_err("endless").to_string();
+    assert!(message.contains("inherit"), "{message}");
+    let message = refusal("base = \"nowhere.toml\"\n", &[]);
+    assert!(message.contains("nowhere.toml"), "{message}");
+}
+
+#[test]
+fn energy_tables_only_price_what_costs_energy() {
+    let table = |event: &str| {
+        let text =
+            format!("name = \"x\"\ndescription = \"x\"\n[event]\n{event} = {{ pj = 1.0, source = \"x\" }}\n");
+        EnergyTable::parse(&text)
+    };
+    assert!(table("rf_reads").is_ok());
+    assert!(table("rf_raeds").expect_err("unknown").contains("rf_raeds"));
+    assert!(table("cycles").expect_err("costs nothing").contains("cycles"));
+}

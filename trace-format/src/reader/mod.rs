@@ -2,7 +2,7 @@
 //! and regenerates every value, [`PathCursor`] walks the basic blocks of one warp without values.
 //!
 //! A trace may be shared by threads; cursors own what they need and may move between threads. Unpacked frames
-//! are shared by the cursors that stand in them and kept in a cache of bounded size ([`cache`]).
+//! are shared by the cursors that stand in them and kept in a cache of bounded size (`cache`).
 
 mod cache;
 mod cursor;

@@ -1,5 +1,5 @@
-//! The independent check of a whole trace: structure of the file ([`structure`]), then every warp regenerated
-//! and its path held against the values ([`replay`]). It reports what is wrong and where, and goes on.
+//! The independent check of a whole trace: structure of the file (`structure`), then every warp regenerated
+//! and its path held against the values (`replay`). It reports what is wrong and where, and goes on.
 
 mod replay;
 mod structure;

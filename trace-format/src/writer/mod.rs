@@ -1,7 +1,7 @@
 //! Writing traces while the program runs: [`TraceWriter`] for the file, [`LaunchWriter`] for one launch,
 //! [`BlockRecorder`] for the blocks that one emulator thread executes.
 //!
-//! Emulator threads hand finished blocks over in any order; a thread of the writer's own ([`sequencer`]) puts
+//! Emulator threads hand finished blocks over in any order; a thread of the writer's own (`sequencer`) puts
 //! them in block order, packs them and writes. Who runs ahead of the oldest unfinished block waits, so that
 //! memory stays bounded. The file grows under the name `X.part` and takes its own name when it is complete;
 //! what a broken-off recording leaves can be opened under the `.part` name up to its last whole frame.

@@ -9,6 +9,23 @@ use trace_format::isa::{
     PredSrc, ReadOnly, Reg, Rnd, Sat, Scale, Sign, SourceLine, SpecialReg, Src,
 };
 
+/// Lines 2 to 14 of the BTREE snippet in figure 3.6 of BOW, shared-memory operand and half-word selectors left
+/// out.
+pub(crate) const FIGURE_3_6: &str = "
+    lds r3 r8
+    mov r2 4084
+    imad r1 r0 r2
+    imad r1 r0 r2 r1
+    iadd r1 r1 16
+    imad r0 r0 r2 r1
+    iadd r0 r0 24
+    iadd r0 r9 r0
+    iadd r1 r0 2040
+    lds r2 r1
+    iadd r2 r2 256
+    iadd r4 r2 143
+    isetp p0 r3 r1";
+
 /// The kernel that a listing describes.
 pub(crate) fn kernel(text: &str) -> MachineKernel {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

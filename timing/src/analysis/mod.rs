@@ -4,6 +4,7 @@
 //! decide nothing; techniques turn their results into hints.
 
 pub mod affinity;
+pub mod destinations;
 pub mod loops;
 pub mod release;
 

@@ -26,6 +26,7 @@ pub use stack::Stack;
 techniques! {
     null::Null,
     bow::Bow,
+    bow_wr::BowWr,
     corf::Corf,
 }
 
@@ -44,6 +45,8 @@ pub enum Claim {
     RegisterMapping,
     /// How many registers a warp holds.
     Occupancy,
+    /// When results reach the register file.
+    ResultDestination,
     /// Which instructions are fetched.
     FetchStream,
     /// Which instructions execute.
@@ -58,6 +61,7 @@ impl fmt::Display for Claim {
             Claim::CollectorOrganisation => "how operand collectors are organised",
             Claim::RegisterMapping => "where registers lie in the banks",
             Claim::Occupancy => "how many registers a warp holds",
+            Claim::ResultDestination => "when results reach the register file",
             Claim::FetchStream => "which instructions are fetched",
             Claim::ReuseOfResults => "which instructions execute",
             Claim::WarpPriority => "the order of warps",

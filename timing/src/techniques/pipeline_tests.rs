@@ -122,6 +122,26 @@ fn every_operand_comes_from_a_bank_a_collector_or_a_shared_access() {
 }
 
 #[test]
+fn with_write_back_every_result_is_written_or_bypassed() {
+    for (gpu, set) in [("gtx480", &[][..]), ("titanx-pascal", &["technique.bow-wr.entries=5"])] {
+        let plain = busy().run(gpu, set, &[]).counters;
+        let stats = busy().run(gpu, set, &["bow-wr"]);
+        balance(&stats);
+        let c = &stats.counters;
+        assert_eq!(c.operand_writes, plain.operand_writes);
+        assert_eq!(c.rf_writes + c.bypassed_register_writes, c.operand_writes, "{gpu}");
+        assert!(c.bypassed_register_writes > 0 && c.rf_writes < plain.rf_writes);
+    }
+    let config = crate::config::load("gtx480", &[]).expect("built in").config;
+    for others in [["bow", "bow-wr"], ["bow-wr", "corf"]] {
+        let names = others.map(str::to_owned);
+        let why =
+            crate::techniques::select(&names, &config).map(drop).expect_err("they contradict").to_string();
+        assert!(others.iter().all(|name| why.contains(name)), "{why}");
+    }
+}
+
+#[test]
 fn packing_occupies_fewer_physical_registers_than_the_program_names() {
     let c = busy().run("gtx480", &[], &["corf"]).counters;
     assert!(c.physical_register_cycles > 0 && c.physical_register_cycles < c.architectural_register_cycles);

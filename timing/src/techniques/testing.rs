@@ -5,6 +5,7 @@
 //! lanes parting, meeting and taking turns at random.
 
 use super::bow::Bow;
+use super::bow_wr::BowWr;
 use super::corf::Corf;
 use super::{
     Cx, InFlightId, InstView, OperandRead, ReadFrom, RegisterWrite, Stack, Technique, ValueMismatch,
@@ -14,7 +15,7 @@ use crate::config::{GpuConfig, load};
 use crate::program::Program;
 use crate::source::Row;
 use crate::stats::Counters;
-use trace_format::isa::{Kind, MachineKernel, Pc};
+use trace_format::isa::{Flow, Kind, MachineKernel, Pc};
 
 /// The hooks that these tests drive, of one technique or of several.
 pub(crate) trait Hooked {
@@ -67,7 +68,7 @@ macro_rules! hooked {
     )+};
 }
 
-hooked!(Bow, Corf, Stack);
+hooked!(Bow, BowWr, Corf, Stack);
 
 /// A configuration with a technique's parameters.
 pub(crate) fn config(set: &[&str]) -> GpuConfig {
@@ -115,6 +116,9 @@ pub(crate) struct Bench<'a> {
     pub rows: Vec<Row>,
     pub stats: Counters,
     pub extra_writes: Vec<u8>,
+    /// Results written back, and how many of them went to a bank at once.
+    pub results: u64,
+    pub bank_writes: u64,
     next_id: u16,
 }
 
@@ -128,6 +132,8 @@ impl<'a> Bench<'a> {
             rows: vec![Row::ZERO; program.registers_per_thread as usize],
             stats: Counters::default(),
             extra_writes: Vec::new(),
+            results: 0,
+            bank_writes: 0,
             next_id: 0,
         }
     }
@@ -214,6 +220,8 @@ impl<'a> Bench<'a> {
         if !writes.is_empty() {
             self.with(|cx, warp| technique.written(cx, warp, &view, &mut writes))?;
         }
+        self.results += writes.len() as u64;
+        self.bank_writes += writes.iter().filter(|write| matches!(write.to, WriteTo::Bank(_))).count() as u64;
         Ok(writes.iter().map(|write| write.to).collect())
     }
 
@@ -258,6 +266,7 @@ impl<'a> Bench<'a> {
 /// is given its turn.
 struct Walk<'a> {
     kernel: &'a MachineKernel,
+    flow: Flow,
     /// Paths that can run, the running one last.
     paths: Vec<Path>,
     joins: Vec<Join>,
@@ -283,7 +292,7 @@ struct Join {
 impl Walk<'_> {
     fn new(kernel: &MachineKernel) -> Walk<'_> {
         let start = Path { pc: 0, lanes: u32::MAX, meet: None, join: None };
-        Walk { kernel, paths: vec![start], joins: Vec::new(), steps: 0 }
+        Walk { kernel, flow: kernel.flow(), paths: vec![start], joins: Vec::new(), steps: 0 }
     }
 
     /// The next instruction and its lanes, after the turn has perhaps been given to another path.
@@ -297,12 +306,19 @@ impl Walk<'_> {
             }
             self.settle();
         }
-        if self.paths.len() > 1 && random.below(4) == 0 {
+        let here = self.paths.last()?.pc;
+        if self.paths.len() > 1 && self.may_turn(here) && random.below(2) == 0 {
             let other = random.below(self.paths.len() as u32) as usize;
             let path = self.paths.remove(other);
             self.paths.push(path);
         }
         self.paths.last().map(|path| (path.pc, path.lanes))
+    }
+
+    /// Whether other lanes may run before an instruction: where a block begins, and behind a place to wait.
+    fn may_turn(&self, pc: u32) -> bool {
+        let begins = self.flow.block(self.flow.block_of(Pc(pc))).first == Pc(pc);
+        begins || self.kernel.insts[pc as usize - 1].kind() == Kind::Sync
     }
 
     /// Lets lanes go on from joins to which nobody comes any more.
@@ -406,8 +422,9 @@ impl Random {
 
     fn body(&mut self, lines: &mut Vec<String>, depth: u32) {
         for _ in 0..1 + self.below(5) {
-            match self.below(if depth == 0 { 3 } else { 6 }) {
-                3 => {
+            match self.below(if depth == 0 { 4 } else { 7 }) {
+                3 => lines.push("nop".into()),
+                6 => {
                     // Lanes of p0 skip the first side.
                     let branch = lines.len();
                     lines.push(String::new());

@@ -2,7 +2,8 @@
 //! warp read or wrote (BOW, sections 3.4.1 and 3.4.3).
 //!
 //! Every entry says in which lanes its value is the register's: all after a fetch, the executed ones after a
-//! result of a diverged instruction. It decides nothing about banks; [`super::Bow`] does.
+//! result of a diverged instruction. It decides nothing about banks; [`super::Bow`] and
+//! [`BowWr`](crate::techniques::bow_wr::BowWr) do.
 
 use crate::source::Row;
 use crate::stats::Counters;
@@ -16,6 +17,12 @@ pub(crate) struct Entry {
     pub reg: u8,
     /// Lanes whose value is held.
     pub held: u32,
+    /// Lanes of `held` whose value the register file does not have; none with write-through.
+    pub dirty: u32,
+    /// Whether dirty lanes go to the register file when the window leaves the entry behind.
+    pub keep: bool,
+    /// Bank of the register, where there are dirty lanes.
+    pub bank: u8,
     /// Position in the warp's instructions of the latest access.
     pub accessed: u64,
     /// Order of allocation, for FIFO eviction.
@@ -56,9 +63,9 @@ impl Boc {
         }
     }
 
-    /// Empties the collector for a new warp.
-    pub fn start(&mut self, cycle: u64) {
-        self.entries.clear();
+    /// Empties the collector for a new warp; what it still held goes to `left`.
+    pub fn start(&mut self, cycle: u64, left: impl FnMut(Left)) {
+        self.entries.drain(..).for_each(left);
         self.accounted = cycle;
     }
 
@@ -109,6 +116,9 @@ impl Boc {
         self.entries.push(Entry {
             reg,
             held: 0,
+            dirty: 0,
+            keep: false,
+            bank: 0,
             accessed: position,
             allocated: self.allocations,
             fetch: None,
@@ -116,6 +126,21 @@ impl Boc {
             row: Row::ZERO,
         });
         self.entries.last_mut().expect("just pushed")
+    }
+
+    /// Takes lanes away from a register whose results went elsewhere, and the entry with the last of them;
+    /// returns whether its last dirty lanes went.
+    pub fn forget(&mut self, reg: u8, lanes: u32) -> bool {
+        let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) else { return false };
+        let entry = &mut self.entries[at];
+        let was_dirty = entry.dirty != 0;
+        entry.held &= !lanes;
+        entry.dirty &= !lanes;
+        let bypassed = was_dirty && entry.dirty == 0;
+        if entry.held == 0 {
+            self.entries.swap_remove(at);
+        }
+        bypassed
     }
 
     /// Entries held.

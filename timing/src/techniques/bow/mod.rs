@@ -18,40 +18,48 @@ use super::{
 };
 use crate::config::GpuConfig;
 use crate::program::Program;
-use boc::Boc;
+use boc::{Boc, Entry};
 use serde::Deserialize;
 
-/// Window and size of the collectors, as `[technique.bow]` gives them.
+/// `[technique.bow]`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Window {
+struct Params {
     window: u32,
     entries: Option<u32>,
 }
 
-impl Default for Window {
-    fn default() -> Window {
-        Window { window: 3, entries: None }
+impl Default for Params {
+    fn default() -> Params {
+        Params { window: 3, entries: None }
     }
 }
 
+/// A window and the collectors that it needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    window: u32,
+    entries: u32,
+}
+
 impl Window {
-    /// Reads and checks a section.
-    pub fn new(section: &toml::Table) -> Result<Window, String> {
-        let window: Window = params::parse(section)?;
-        params::within("window", window.window, 1, 16)?;
-        params::within("entries", window.entries(), 1, 64)?;
-        Ok(window)
+    /// Checks a window in instructions and its registers per collector, by default three sources and a
+    /// destination per instruction.
+    pub fn new(window: u32, entries: Option<u32>) -> Result<Window, String> {
+        params::within("window", window, 1, 16)?;
+        let entries = entries.unwrap_or(4 * window);
+        params::within("entries", entries, 1, 64)?;
+        Ok(Window { window, entries })
     }
 
-    /// Registers per collector: by default three sources and a destination per instruction.
-    pub fn entries(self) -> u32 {
-        self.entries.unwrap_or(4 * self.window)
+    /// Instructions of the window.
+    pub fn instructions(self) -> u32 {
+        self.window
     }
 
     /// One empty collector per warp.
     pub fn collectors(self, config: &GpuConfig) -> Vec<Boc> {
-        vec![Boc::new(self.window, self.entries()); config.sm.max_warps as usize]
+        vec![Boc::new(self.window, self.entries); config.sm.max_warps as usize]
     }
 
     /// The collectors as the pipeline has to provide them.
@@ -76,7 +84,8 @@ impl Technique for Bow {
     };
 
     fn new(_config: &GpuConfig, section: &toml::Table) -> Result<Bow, String> {
-        Ok(Bow { window: Window::new(section)?, collectors: Vec::new() })
+        let params: Params = params::parse(section)?;
+        Ok(Bow { window: Window::new(params.window, params.entries)?, collectors: Vec::new() })
     }
 
     fn prepare(&mut self, _program: &Program, config: &GpuConfig, plan: &mut Plan) -> Result<(), String> {
@@ -88,7 +97,7 @@ impl Technique for Bow {
     }
 
     fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
-        self.collectors[warp.slot].start(cx.cycle);
+        self.collectors[warp.slot].start(cx.cycle, drop);
     }
 
     fn collect(
@@ -103,7 +112,7 @@ impl Technique for Bow {
         boc.slide(warp.issued, drop);
         // The forwarding logic looks at all operands before anything makes room for a new one.
         for operand in operands.iter_mut() {
-            forward(Bow::INFO.name, boc, cx, warp, inst, operand)?;
+            forward(Bow::INFO.name, boc, cx, warp, inst, operand, |entry| entry.held)?;
         }
         for (position, operand) in operands.iter().enumerate() {
             if matches!(operand.from, ReadFrom::Bank(_)) {
@@ -142,7 +151,7 @@ impl Technique for Bow {
 
     fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
         self.collectors[warp_slot].account(cx.cycle, cx.stats);
-        self.collectors[warp_slot].start(cx.cycle);
+        self.collectors[warp_slot].start(cx.cycle, drop);
     }
 
     fn describe(&self) -> String {
@@ -150,8 +159,8 @@ impl Technique for Bow {
     }
 }
 
-/// Supplies an operand from the collector if it holds the value in every lane on the path, after comparing all
-/// lanes that it holds with the recording.
+/// Supplies an operand from the collector if it holds the value in every lane on the path, after comparing it
+/// with the recording in the lanes of `checked`.
 pub(crate) fn forward(
     technique: &'static str,
     boc: &mut Boc,
@@ -159,13 +168,13 @@ pub(crate) fn forward(
     warp: &WarpView<'_>,
     inst: &InstView<'_>,
     operand: &mut OperandRead,
+    checked: impl FnOnce(&Entry) -> u32,
 ) -> Result<(), Box<ValueMismatch>> {
-    let Some(entry) = boc.find(operand.reg) else { return Ok(()) };
-    if inst.active & !entry.held != 0 {
+    let Some(entry) = boc.find(operand.reg).filter(|entry| inst.active & !entry.held == 0) else {
         return Ok(());
-    }
+    };
     entry.accessed = warp.issued;
-    cx.check(technique, warp, inst.pc, operand.reg, entry.held, &entry.row)?;
+    cx.check(technique, warp, inst.pc, operand.reg, checked(entry), &entry.row)?;
     operand.from = match entry.awaited(inst.active) {
         Some((id, position)) => ReadFrom::After(id, position),
         None => ReadFrom::Forwarded,

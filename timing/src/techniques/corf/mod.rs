@@ -78,7 +78,7 @@ impl Technique for Corf {
         name: "corf",
         summary: "register packing with compiler-chosen pairs and coalesced operand reads",
         paper: "CORF: Coalescing Operand Register File, sections 2.4 and 2.6",
-        claims: &[Claim::RegisterMapping],
+        claims: &[Claim::RegisterMapping, Claim::ResultDestination],
     };
 
     fn new(_config: &GpuConfig, section: &toml::Table) -> Result<Corf, String> {

@@ -10,9 +10,11 @@ mod cfg;
 mod combine;
 mod fold;
 mod gvn;
+mod ifconv;
 pub mod layout;
 mod legalize;
 mod ra;
+mod schedule;
 mod truth;
 mod vir;
 
@@ -64,10 +66,14 @@ pub fn lower_kernel(
     gvn::run(&mut f);
     combine::run(&mut f);
     gvn::run(&mut f);
+    ifconv::run(&mut f);
+    combine::run(&mut f);
+    gvn::run(&mut f);
     cfg::clean(&mut f);
     cfg::remove_dead(&mut f);
     legalize::run(&mut f, &mut frame);
     cfg::remove_dead(&mut f);
+    schedule::run(&mut f);
     cfg::split_critical_edges(&mut f);
 
     let function = module.function(kernel);

@@ -21,6 +21,9 @@ pub fn known_bits(f: &Func, v: Val, depth: u32) -> (u32, bool) {
     let Some((id, _)) = f.def(v) else { return unknown };
     let inst = f.inst(id);
     let VOp::M(op) = inst.op else { return unknown };
+    if inst.guard != PSrc::TRUE {
+        return unknown;
+    }
     let source = |i: usize| {
         if depth == 0 { (32, true) } else { known_bits(f, f.resolve(inst.src[i].v[0]), depth - 1) }
     };

@@ -238,6 +238,7 @@ impl Combiner<'_> {
         let low = self.users[r.index()].insts.iter().copied().find(|&u| {
             let user = self.f.inst(u);
             user.op == VOp::M(SHL)
+                && self.is_plain(u)
                 && user.src[0].v[0] == a
                 && user.src[1].v[0] == n
                 && self.block(u) == self.block(id)

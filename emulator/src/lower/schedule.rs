@@ -1,0 +1,435 @@
+//! List scheduling of each block before register allocation: long latencies start early, as far as
+//! registers allow.
+//!
+//! A block is issued cycle by cycle on a simple in-order model with the latencies of a current GPU. While
+//! registers are plentiful the instruction with the longest path to the end of the block goes first; near
+//! the limit the one that frees most registers does. Memory accesses that may touch the same bytes, barriers
+//! and reads of clocks keep their order.
+
+use std::collections::HashMap;
+
+use super::vir::{Blk, Func, Inst, InstId, Term, VOp, Val};
+use trace_format::isa::{Kind, LatencyClass, Op, space::Space};
+
+/// Live 32-bit values per thread up to which latency goes first.
+const PRESSURE_LIMIT: i32 = 40;
+/// The same for predicates.
+const PREDICATE_LIMIT: i32 = 5;
+
+/// Schedules all blocks.
+pub fn run(f: &mut Func) {
+    let live = Liveness::of(f);
+    for b in f.order.clone() {
+        if f.block(b).insts.len() > 2 {
+            let order = Scheduler::new(f, &live, b).run();
+            f.block_mut(b).insts = order;
+        }
+    }
+}
+
+/// Values and predicates live into and out of each block, before single assignment ends.
+pub struct Liveness {
+    live_in: Vec<Vec<u64>>,
+    live_out: Vec<Vec<u64>>,
+    registers: usize,
+}
+
+/// A value of either kind, by dense index: registers first.
+type Item = usize;
+
+impl Liveness {
+    /// Computes liveness.
+    pub fn of(f: &Func) -> Liveness {
+        let registers = f.defs.len();
+        let words = (registers + f.pdefs.len()).div_ceil(64);
+        let mut l = Liveness {
+            live_in: vec![vec![0; words]; f.blocks.len()],
+            live_out: vec![vec![0; words]; f.blocks.len()],
+            registers,
+        };
+        let set = |bits: &mut [u64], i: Item| bits[i / 64] |= 1 << (i % 64);
+        let clear = |bits: &mut [u64], i: Item| bits[i / 64] &= !(1 << (i % 64));
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &b in f.order.iter().rev() {
+                let mut out = vec![0u64; words];
+                for s in f.block(b).term.succs() {
+                    let block = f.block(s);
+                    let mut through = l.live_in[s.index()].clone();
+                    block.phis.iter().for_each(|phi| clear(&mut through, phi.dst.index()));
+                    block.pphis.iter().for_each(|phi| clear(&mut through, registers + phi.dst.index()));
+                    for (o, t) in out.iter_mut().zip(through) {
+                        *o |= t;
+                    }
+                    for (edge, _) in block.preds.iter().enumerate().filter(|(_, p)| **p == b) {
+                        let args = block.phis.iter().filter_map(|phi| phi.args[edge].reg());
+                        args.for_each(|r| set(&mut out, r.index()));
+                        let args = block.pphis.iter().filter_map(|phi| phi.args[edge].pred);
+                        args.for_each(|p| set(&mut out, registers + p.index()));
+                    }
+                }
+                if let (Term::Return, Some(sub)) = (f.block(b).term, f.block(b).sub) {
+                    let results = f.subs[sub.index()].results.iter().filter_map(|v| v.reg());
+                    results.for_each(|r| set(&mut out, r.index()));
+                }
+                if let Term::If(p, _, _) = f.block(b).term {
+                    p.pred.into_iter().for_each(|p| set(&mut out, registers + p.index()));
+                }
+                let mut live = out.clone();
+                for &id in f.block(b).insts.iter().rev() {
+                    each_def(f, id, |d| clear(&mut live, d));
+                    each_use(f, id, |u| set(&mut live, u));
+                }
+                changed |= l.live_in[b.index()] != live;
+                l.live_in[b.index()] = live;
+                l.live_out[b.index()] = out;
+            }
+        }
+        l
+    }
+
+    /// Whether a value is live out of a block.
+    fn is_live_out(&self, b: Blk, i: Item) -> bool {
+        self.live_out[b.index()].get(i / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
+    }
+
+    /// Number of registers and predicates live into a block.
+    fn count_in(&self, b: Blk) -> (i32, i32) {
+        let has = |i: usize| self.live_in[b.index()][i / 64] >> (i % 64) & 1 != 0;
+        let all = self.live_in[b.index()].len() * 64;
+        let regs = (0..self.registers).filter(|&i| has(i)).count();
+        let preds = (self.registers..all).filter(|&i| has(i)).count();
+        (regs as i32, preds as i32)
+    }
+}
+
+fn each_def(f: &Func, id: InstId, mut visit: impl FnMut(Item)) {
+    f.inst(id).dsts().for_each(|d| visit(d.index()));
+    f.inst(id).pdsts().for_each(|p| visit(f.defs.len() + p.index()));
+}
+
+fn each_use(f: &Func, id: InstId, mut visit: impl FnMut(Item)) {
+    let registers = f.defs.len();
+    f.inst(id).for_each_val(|v| {
+        if let Val::Reg(r) = v {
+            visit(r.index());
+        }
+    });
+    f.inst(id).for_each_psrc(|p| {
+        if let Some(p) = p.pred {
+            visit(registers + p.index());
+        }
+    });
+}
+
+/// Cycles until a dependent instruction can issue.
+fn latency(inst: &Inst) -> u32 {
+    let VOp::M(op) = inst.op else { return 8 };
+    match op {
+        Op::Lds { .. } | Op::Atoms { .. } => return 24,
+        Op::Ldc { .. } => return 30,
+        Op::S2r { .. } => return 20,
+        _ => {}
+    }
+    let info = op.info();
+    match info.latency {
+        LatencyClass::Memory => match info.kind {
+            Kind::Load(_) | Kind::Atomic(_) => 200,
+            _ => 1,
+        },
+        LatencyClass::Sfu | LatencyClass::Convert => 18,
+        LatencyClass::IntMisc => 14,
+        LatencyClass::Shuffle => 24,
+        LatencyClass::DpAdd | LatencyClass::DpMul | LatencyClass::DpFma | LatencyClass::DpMax => 16,
+        LatencyClass::IntMul => 5,
+        _ => 4,
+    }
+}
+
+/// Cycles until the next instruction of the same pipe can issue.
+fn interval(inst: &Inst) -> u32 {
+    let VOp::M(op) = inst.op else { return 1 };
+    let kind = op.info().kind;
+    match op.info().latency {
+        _ if kind.is_memory() => 2,
+        LatencyClass::Sfu | LatencyClass::Convert | LatencyClass::Shuffle => 2,
+        _ => 1,
+    }
+}
+
+struct Node {
+    id: InstId,
+    /// Nodes that depend on this one, with the cycles in between.
+    succs: Vec<(usize, u32)>,
+    /// Predecessors not yet issued.
+    waiting: usize,
+    /// Longest path to the end of the block.
+    height: u32,
+    /// First cycle at which all operands are there.
+    ready: u32,
+}
+
+struct Scheduler<'a> {
+    f: &'a Func,
+    live: &'a Liveness,
+    b: Blk,
+    nodes: Vec<Node>,
+    /// Uses of each value in the block that are still to come.
+    left: HashMap<Item, u32>,
+    /// Live registers and predicates.
+    pressure: (i32, i32),
+}
+
+impl<'a> Scheduler<'a> {
+    fn new(f: &'a Func, live: &'a Liveness, b: Blk) -> Self {
+        let nodes = f
+            .block(b)
+            .insts
+            .iter()
+            .map(|&id| Node { id, succs: Vec::new(), waiting: 0, height: 0, ready: 0 })
+            .collect();
+        let mut s = Scheduler { f, live, b, nodes, left: HashMap::new(), pressure: live.count_in(b) };
+        s.data_edges();
+        s.order_edges();
+        s.heights();
+        for n in 0..s.nodes.len() {
+            let (f, left) = (s.f, &mut s.left);
+            each_use(f, s.nodes[n].id, |u| *left.entry(u).or_default() += 1);
+        }
+        s
+    }
+
+    fn edge(&mut self, from: usize, to: usize, cycles: u32) {
+        self.nodes[from].succs.push((to, cycles));
+        self.nodes[to].waiting += 1;
+    }
+
+    fn data_edges(&mut self) {
+        let mut defined: HashMap<Item, usize> = HashMap::new();
+        for n in 0..self.nodes.len() {
+            let id = self.nodes[n].id;
+            let mut from: Vec<usize> = Vec::new();
+            each_use(self.f, id, |u| from.extend(defined.get(&u).copied()));
+            from.sort_unstable();
+            from.dedup();
+            each_def(self.f, id, |d| {
+                defined.insert(d, n);
+            });
+            for d in from {
+                let cycles = latency(self.f.inst(self.nodes[d].id));
+                self.edge(d, n, cycles);
+            }
+        }
+    }
+
+    /// Keeps memory accesses that may conflict, and everything that must not be moved, in order.
+    fn order_edges(&mut self) {
+        let mut earlier: Vec<usize> = Vec::new();
+        for n in 0..self.nodes.len() {
+            let inst = self.f.inst(self.nodes[n].id);
+            if !is_ordered(inst) {
+                continue;
+            }
+            let before: Vec<usize> =
+                earlier.iter().copied().filter(|&e| conflicts(self.f.inst(self.nodes[e].id), inst)).collect();
+            for e in before {
+                self.edge(e, n, 1);
+            }
+            if is_fence(self.f.inst(self.nodes[n].id)) {
+                // Whatever follows is ordered against the fence itself.
+                earlier.clear();
+            }
+            earlier.push(n);
+        }
+    }
+
+    fn heights(&mut self) {
+        for n in (0..self.nodes.len()).rev() {
+            let own = latency(self.f.inst(self.nodes[n].id)).min(24);
+            let below = self.nodes[n].succs.iter().map(|&(s, c)| self.nodes[s].height + c).max();
+            self.nodes[n].height = below.unwrap_or(0).max(own);
+        }
+    }
+
+    /// Change in the number of live registers and predicates when a node issues.
+    fn delta(&self, n: usize) -> (i32, i32) {
+        let id = self.nodes[n].id;
+        let registers = self.f.defs.len();
+        let mut change = (0, 0);
+        let mut count = |i: Item, by: i32| {
+            if i < registers {
+                change.0 += by;
+            } else {
+                change.1 += by;
+            }
+        };
+        each_def(self.f, id, |d| {
+            if self.left.contains_key(&d) || self.live.is_live_out(self.b, d) {
+                count(d, 1);
+            }
+        });
+        let mut used: Vec<Item> = Vec::with_capacity(8);
+        each_use(self.f, id, |u| used.push(u));
+        used.sort_unstable();
+        let mut i = 0;
+        while i < used.len() {
+            let times = used[i..].iter().take_while(|r| **r == used[i]).count();
+            if self.left.get(&used[i]).copied() == Some(times as u32) && !self.live.is_live_out(self.b, used[i]) {
+                count(used[i], -1);
+            }
+            i += times;
+        }
+        change
+    }
+
+    fn issue(&mut self, n: usize, cycle: u32) {
+        let delta = self.delta(n);
+        self.pressure = (self.pressure.0 + delta.0, self.pressure.1 + delta.1);
+        let left = &mut self.left;
+        each_use(self.f, self.nodes[n].id, |u| {
+            if let Some(c) = left.get_mut(&u) {
+                *c = c.saturating_sub(1);
+            }
+        });
+        for (s, cycles) in std::mem::take(&mut self.nodes[n].succs) {
+            let node = &mut self.nodes[s];
+            node.waiting -= 1;
+            node.ready = node.ready.max(cycle + cycles);
+        }
+    }
+
+    fn run(mut self) -> Vec<InstId> {
+        let mut order = Vec::with_capacity(self.nodes.len());
+        let mut candidates: Vec<usize> = (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
+        let mut cycle = 0;
+        let mut memory_free = 0;
+        while !candidates.is_empty() {
+            let n = self.pick(&candidates, cycle, memory_free);
+            candidates.retain(|&c| c != n);
+            let inst = self.f.inst(self.nodes[n].id);
+            let pipe = interval(inst) > 1;
+            let start = cycle.max(self.nodes[n].ready).max(if pipe { memory_free } else { 0 });
+            if pipe {
+                memory_free = start + interval(inst);
+            }
+            let released: Vec<usize> = self.nodes[n].succs.iter().map(|s| s.0).collect();
+            self.issue(n, start);
+            cycle = start + 1;
+            order.push(self.nodes[n].id);
+            for s in released {
+                if self.nodes[s].waiting == 0 && !candidates.contains(&s) {
+                    candidates.push(s);
+                }
+            }
+        }
+        order
+    }
+
+    fn pick(&self, candidates: &[usize], cycle: u32, memory_free: u32) -> usize {
+        let start = |n: usize| {
+            let pipe = interval(self.f.inst(self.nodes[n].id)) > 1;
+            self.nodes[n].ready.max(cycle).max(if pipe { memory_free } else { 0 })
+        };
+        let tight = self.pressure.0 >= PRESSURE_LIMIT;
+        let few_predicates = self.pressure.1 >= PREDICATE_LIMIT;
+        let key = |n: usize| {
+            let node = &self.nodes[n];
+            let wait = start(n) - cycle;
+            let (regs, preds) = self.delta(n);
+            // Short of registers: free some first; among equals what is ready, then what is most urgent.
+            let preds = if few_predicates { preds } else { 0 };
+            let regs = if tight { regs.max(-1) } else { 0 };
+            let wait = if tight || few_predicates { wait.min(24) } else { wait };
+            (preds, regs, wait, u32::MAX - node.height, n)
+        };
+        candidates.iter().copied().min_by_key(|&n| key(n)).unwrap_or(0)
+    }
+}
+
+/// Whether an instruction takes part in the order of effects.
+fn is_ordered(inst: &Inst) -> bool {
+    match inst.op.kind() {
+        Kind::Pure => inst.op.crosses_lanes(),
+        Kind::Load(Space::Const) => false,
+        _ => true,
+    }
+}
+
+/// Whether nothing ordered may cross an instruction.
+fn is_fence(inst: &Inst) -> bool {
+    matches!(inst.op.kind(), Kind::Barrier | Kind::Fence | Kind::Sync | Kind::External | Kind::Call | Kind::Trap)
+        || is_strong(inst)
+}
+
+/// Whether a memory access is more than weak, so that others must not pass it.
+fn is_strong(inst: &Inst) -> bool {
+    use trace_format::isa::MemOrder;
+    let order = match inst.op {
+        VOp::M(
+            Op::Ldg { order, .. }
+            | Op::Stg { order, .. }
+            | Op::Ld { order, .. }
+            | Op::St { order, .. }
+            | Op::Atomg { order, .. }
+            | Op::Red { order, .. },
+        ) => order,
+        _ => return false,
+    };
+    matches!(order, MemOrder::Acquire | MemOrder::Release | MemOrder::AcqRel)
+        || (order == MemOrder::Strong && !matches!(inst.op.kind(), Kind::Atomic(_) | Kind::Reduction(_)))
+}
+
+/// Whether two ordered instructions must stay in order.
+fn conflicts(a: &Inst, b: &Inst) -> bool {
+    if is_fence(a) || is_fence(b) {
+        return true;
+    }
+    let (Some(x), Some(y)) = (access(a), access(b)) else {
+        // Operations across lanes keep their order among themselves.
+        return access(a).is_none() && access(b).is_none();
+    };
+    if !(x.writes || y.writes) || x.read_only || y.read_only {
+        return false;
+    }
+    let generic = x.space == Space::Generic || y.space == Space::Generic;
+    if !generic && x.space != y.space {
+        return false;
+    }
+    let same_base = x.base == y.base && x.scale == y.scale;
+    let apart = x.offset + i64::from(x.bytes) <= y.offset || y.offset + i64::from(y.bytes) <= x.offset;
+    !(same_base && apart)
+}
+
+/// A memory access: what it touches.
+struct Access {
+    space: Space,
+    writes: bool,
+    read_only: bool,
+    base: [Val; 2],
+    scale: u32,
+    offset: i64,
+    bytes: u8,
+}
+
+fn access(inst: &Inst) -> Option<Access> {
+    let VOp::M(op) = inst.op else { return None };
+    let (space, writes) = match op.info().kind {
+        Kind::Load(space) => (space, false),
+        Kind::Store(space) | Kind::Atomic(space) | Kind::Reduction(space) => (space, true),
+        _ => return None,
+    };
+    let scale = match op {
+        Op::Lds { scale, .. } | Op::Sts { scale, .. } => scale.shift(),
+        _ => 0,
+    };
+    Some(Access {
+        space,
+        writes,
+        read_only: matches!(op, Op::Ldg { ro, .. } if ro.0),
+        base: [inst.src[0].v[0], if op.info().src_regs[0] > 1 { inst.src[0].v[1] } else { Val::ZERO }],
+        scale,
+        offset: i64::from(inst.offset),
+        bytes: op.info().mem_bytes,
+    })
+}

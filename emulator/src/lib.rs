@@ -1,13 +1,15 @@
 //! Warplab's functional PTX emulator: from a PTX file and a launch manifest to results and a trace.
 //!
 //! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`manifest`] says what to launch on
-//! which data, [`exec`] runs it on [`memory`], [`record`] writes down what every warp did. `session` puts
-//! them together for programs.
+//! which data, [`exec`] runs it on [`memory`], [`record`] writes down what every warp did. [`session`] puts
+//! them together for programs; [`cli`] is the `emu` command.
 
 pub mod lower;
 pub mod ptx;
 
+pub mod cli;
 pub mod exec;
 pub mod manifest;
 pub mod memory;
 pub mod record;
+pub mod session;

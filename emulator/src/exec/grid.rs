@@ -29,6 +29,14 @@ pub(super) struct Run<'r, L> {
     pub stats: Stats,
 }
 
+/// Checks that a kernel and its launch are well formed, as [`launch`] does first.
+///
+/// # Errors
+/// When they are not.
+pub fn check(launch: &Launch<'_>) -> Result<(), LaunchError> {
+    Program::new(launch).map(drop)
+}
+
 /// Runs a kernel on device memory. Blocks are handed to `sink` in ascending order.
 ///
 /// # Errors

@@ -17,7 +17,7 @@ mod program;
 mod warp;
 
 pub use fault::{Fault, FaultKind};
-pub use grid::launch;
+pub use grid::{check, launch};
 pub use program::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES};
 pub use warp::SM_COUNT;
 
@@ -108,8 +108,13 @@ pub enum LaunchError {
 
 /// Hears of a launch's progress, from any thread, every few blocks.
 pub trait Observer: Sync {
-    /// So much is done in total.
+    /// So much of the launch is done.
     fn progress(&self, stats: &Stats);
+
+    /// The launch is done.
+    fn finished(&self, stats: &Stats) {
+        self.progress(stats);
+    }
 }
 
 /// Hears and does nothing.

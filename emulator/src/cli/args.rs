@@ -1,0 +1,114 @@
+//! Flags of the `emu` command.
+
+use crate::exec::{DEFAULT_MAX_INSTRUCTIONS, Options};
+use crate::session::Setup;
+use clap::{Args, Parser, Subcommand};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Runs CUDA kernels without a GPU: executes the PTX that nvcc makes of them, checks the results and records
+/// what every warp did.
+#[derive(Debug, Parser)]
+#[command(
+    name = "emu",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:
+  emu run vectoradd.ptx                          launches what vectoradd.toml says
+  emu run vectoradd.ptx --set n=1024 --dump c:8  with another size, and shows eight results
+  emu record matmul.ptx -o matmul.wtrace         also writes the trace
+  emu disasm matmul.ptx --kernel matmul --ptx    the machine kernel beside its PTX"
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the launches of a manifest and check their results.
+    #[command(after_help = "Examples:
+  emu run app.ptx
+  emu run app.ptx --launch small.toml --threads 1
+  emu run app.ptx --set n=4096 --set a.len=n*2 --set launch.0.grid=[16,1,1] --dump c")]
+    Run(Run),
+    /// Run the launches of a manifest and write their trace.
+    #[command(after_help = "Examples:
+  emu record app.ptx                  writes app.wtrace beside the PTX
+  emu record app.ptx -o x.wtrace --set n=4096")]
+    Record(Record),
+    /// List machine kernels: program counters, live registers, reconvergence points.
+    #[command(after_help = "Examples:
+  emu disasm app.ptx
+  emu disasm app.ptx --kernel matmul --ptx")]
+    Disasm(Disasm),
+}
+
+/// What running and recording share.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The PTX file.
+    #[arg(value_name = "APP.ptx")]
+    pub ptx: PathBuf,
+    /// The launch manifest [default: APP.toml beside the PTX].
+    #[arg(long, value_name = "FILE.toml")]
+    pub launch: Option<PathBuf>,
+    /// Override a value of the manifest: a scalar (n=1024), a buffer's key (a.len=n*2), a launch's
+    /// (launch.0.grid=[4,1,1]). May be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub overrides: Vec<String>,
+    /// Print the first N elements of a buffer afterwards [default N: 16]. May be repeated.
+    #[arg(long, value_name = "BUFFER[:N]")]
+    pub dump: Vec<String>,
+    /// Warp instructions after which a launch is taken to loop for ever.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_INSTRUCTIONS)]
+    pub max_instructions: u64,
+    /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `emu record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// What to run.
+    #[command(flatten)]
+    pub run: Run,
+    /// The trace file [default: APP.wtrace beside the PTX].
+    #[arg(short, long, value_name = "APP.wtrace")]
+    pub output: Option<PathBuf>,
+}
+
+/// Flags of `emu disasm`.
+#[derive(Debug, Args)]
+pub struct Disasm {
+    /// The PTX file.
+    #[arg(value_name = "APP.ptx")]
+    pub ptx: PathBuf,
+    /// Only this kernel.
+    #[arg(long, value_name = "K")]
+    pub kernel: Option<String>,
+    /// Show the PTX lines that instructions come from.
+    #[arg(long = "ptx")]
+    pub ptx_lines: bool,
+}
+
+impl Run {
+    /// How to open the session.
+    #[must_use]
+    pub fn setup(&self) -> Setup {
+        Setup { manifest: self.launch.clone(), overrides: self.overrides.clone(), ..Setup::default() }
+    }
+
+    /// How to execute.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        let threads = self.threads.map_or_else(|| Options::default().threads, NonZeroUsize::get);
+        Options { threads, max_instructions: self.max_instructions }
+    }
+}

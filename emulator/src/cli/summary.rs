@@ -1,0 +1,210 @@
+//! What a run did, as a table or as JSON.
+//!
+//! JSON keys: `launches` (each with `kernel`, `grid`, `block`, `blocks`, `warp_instructions`,
+//! `thread_instructions`, `time_s`, `in_order`), `warp_instructions`, `thread_instructions`, `time_s`,
+//! `warp_instructions_per_s`, `checks` (each with `buffer`, `verdict`: `passed`, `failed` or `skipped`, and
+//! `detail`), `dumps` (each with `buffer`, `type`, `len`, `values`), and after recording `trace` (`file`,
+//! `bytes`, `bytes_per_warp_instruction`).
+
+use crate::exec::InOrder;
+use crate::manifest::{ElementType, Verdict};
+use crate::session::{LaunchReport, RunReport, WriteSummary};
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Launches that the table lists one by one; more are summed up by kernel.
+const LISTED_LAUNCHES: usize = 12;
+
+/// Elements of a buffer to show.
+#[derive(Clone, Debug)]
+pub struct Dump {
+    /// The buffer.
+    pub buffer: String,
+    /// Type of its elements.
+    pub element: ElementType,
+    /// Number of its elements.
+    pub total: usize,
+    /// The elements to show.
+    pub values: Vec<String>,
+}
+
+/// All that there is to tell.
+#[derive(Clone, Debug)]
+pub struct Summary<'r> {
+    /// What was run.
+    pub report: &'r RunReport,
+    /// The trace and what was written of it.
+    pub trace: Option<(&'r Path, WriteSummary)>,
+    /// Buffers to show.
+    pub dumps: Vec<Dump>,
+}
+
+/// Prints to standard output.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        writeln!(out, "{:#}", to_json(summary))?;
+    } else {
+        write!(out, "{}", to_text(summary))?;
+    }
+    out.flush()
+}
+
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+/// Launches of a table row: one, or all of a kernel.
+struct Line<'r> {
+    kernel: &'r str,
+    shape: String,
+    launches: usize,
+    warp_instructions: u64,
+    seconds: f64,
+}
+
+fn lines(launches: &[LaunchReport]) -> Vec<Line<'_>> {
+    let shape = |l: &LaunchReport| {
+        let dims = |d: [u32; 3]| match d {
+            [x, 1, 1] => x.to_string(),
+            [x, y, 1] => format!("{x}x{y}"),
+            [x, y, z] => format!("{x}x{y}x{z}"),
+        };
+        format!("{} x {}", dims(l.geometry.grid), dims(l.geometry.block))
+    };
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for l in launches {
+        let shape = shape(l);
+        let known = lines.iter_mut().find(|k| launches.len() > LISTED_LAUNCHES && k.kernel == l.kernel);
+        let (count, seconds) = (l.stats.warp_instructions, l.time.as_secs_f64());
+        match known {
+            Some(line) => {
+                line.launches += 1;
+                line.warp_instructions += count;
+                line.seconds += seconds;
+                if line.shape != shape {
+                    line.shape = "various".into();
+                }
+            }
+            None => {
+                lines.push(Line { kernel: &l.kernel, shape, launches: 1, warp_instructions: count, seconds });
+            }
+        }
+    }
+    lines
+}
+
+fn to_text(summary: &Summary<'_>) -> String {
+    let report = summary.report;
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["kernel", "grid x block", "launches", "warp instructions", "time", "M/s"]);
+    let row = |kernel: &str, shape: &str, launches: usize, count: u64, seconds: f64| {
+        [
+            kernel.to_string(),
+            shape.to_string(),
+            launches.to_string(),
+            count.to_string(),
+            format!("{:.3} s", seconds),
+            format!("{:.1}", per_second(count, seconds) / 1e6),
+        ]
+    };
+    let lines = lines(&report.launches);
+    for l in &lines {
+        table.add_row(row(l.kernel, &l.shape, l.launches, l.warp_instructions, l.seconds));
+    }
+    if report.launches.len() > 1 {
+        let time = report.time().as_secs_f64();
+        table.add_row(row("all", "", report.launches.len(), report.warp_instructions(), time));
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let mut text: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    if let Some((path, written)) = &summary.trace {
+        text += &format!(
+            "trace {}: {} bytes, {:.3} bytes per warp instruction\n",
+            path.display(),
+            written.file_bytes,
+            bytes_per_instruction(written)
+        );
+    }
+    for check in &report.checks {
+        text += &match &check.verdict {
+            Verdict::Passed => format!("check {}: passed\n", check.buffer),
+            Verdict::Failed(why) => format!("check {}: FAILED, {why}\n", check.buffer),
+            Verdict::Skipped(why) => format!("check {}: skipped, {why}\n", check.buffer),
+        };
+    }
+    for dump in &summary.dumps {
+        let more = if dump.values.len() < dump.total { ", …" } else { "" };
+        let (name, ty, total) = (&dump.buffer, dump.element.name(), dump.total);
+        text += &format!("{name} ({total} x {ty}): {}{more}\n", dump.values.join(", "));
+    }
+    text
+}
+
+fn bytes_per_instruction(written: &WriteSummary) -> f64 {
+    per_second(written.file_bytes, written.warp_instructions as f64)
+}
+
+fn in_order(why: Option<InOrder>) -> Value {
+    match why {
+        None => Value::Null,
+        Some(InOrder::Single) => "one thread or one block".into(),
+        Some(InOrder::Communicates) => "atomics with results or strong loads".into(),
+        Some(InOrder::SharedMemory) => "blocks read what blocks write".into(),
+    }
+}
+
+fn to_json(summary: &Summary<'_>) -> Value {
+    let report = summary.report;
+    let launch = |l: &LaunchReport| {
+        json!({
+            "kernel": l.kernel,
+            "grid": l.geometry.grid,
+            "block": l.geometry.block,
+            "blocks": l.stats.blocks,
+            "warp_instructions": l.stats.warp_instructions,
+            "thread_instructions": l.stats.thread_instructions,
+            "time_s": l.time.as_secs_f64(),
+            "in_order": in_order(l.stats.in_order),
+        })
+    };
+    let checks = report.checks.iter().map(|c| {
+        let (verdict, detail) = match &c.verdict {
+            Verdict::Passed => ("passed", Value::Null),
+            Verdict::Failed(why) => ("failed", why.as_str().into()),
+            Verdict::Skipped(why) => ("skipped", why.as_str().into()),
+        };
+        json!({ "buffer": c.buffer, "verdict": verdict, "detail": detail })
+    });
+    let dumps = summary
+        .dumps
+        .iter()
+        .map(|d| json!({ "buffer": d.buffer, "type": d.element.name(), "len": d.total, "values": d.values }));
+    let (count, seconds) = (report.warp_instructions(), report.time().as_secs_f64());
+    let mut all = Map::new();
+    all.insert("launches".into(), report.launches.iter().map(launch).collect());
+    all.insert("warp_instructions".into(), count.into());
+    let threads: u64 = report.launches.iter().map(|l| l.stats.thread_instructions).sum();
+    all.insert("thread_instructions".into(), threads.into());
+    all.insert("time_s".into(), seconds.into());
+    all.insert("warp_instructions_per_s".into(), per_second(count, seconds).into());
+    all.insert("checks".into(), checks.collect());
+    all.insert("dumps".into(), dumps.collect());
+    if let Some((path, written)) = &summary.trace {
+        let trace = json!({
+            "file": path.display().to_string(),
+            "bytes": written.file_bytes,
+            "bytes_per_warp_instruction": bytes_per_instruction(written),
+        });
+        all.insert("trace".into(), trace);
+    }
+    Value::Object(all)
+}

@@ -1,0 +1,47 @@
+//! Why a session could not be opened or run, ready to be shown.
+
+use crate::exec::LaunchError;
+use crate::manifest::ManifestError;
+use crate::ptx::Diagnostics;
+
+/// Why a session could not be opened or run.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// A file could not be read.
+    #[error("cannot read {path}: {what}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        what: String,
+    },
+    /// The PTX has errors.
+    #[error("{0}")]
+    Ptx(Box<Diagnostics>),
+    /// The launch manifest has an error, or does not fit the kernels.
+    #[error("{0}")]
+    Manifest(Box<ManifestError>),
+    /// A launch failed.
+    #[error("launch {index}: {error}")]
+    Launch {
+        /// Number of the launch, repetitions counted.
+        index: u32,
+        /// Why.
+        error: Box<LaunchError>,
+    },
+    /// The trace could not be written.
+    #[error("{0}")]
+    Trace(String),
+}
+
+impl From<ManifestError> for SessionError {
+    fn from(error: ManifestError) -> Self {
+        SessionError::Manifest(Box::new(error))
+    }
+}
+
+impl From<Diagnostics> for SessionError {
+    fn from(errors: Diagnostics) -> Self {
+        SessionError::Ptx(Box::new(errors))
+    }
+}

@@ -1,0 +1,226 @@
+//! Loading: buffers and module variables into device memory, addresses into literals and initialisers,
+//! arguments into the parameter bank.
+
+use super::SessionError;
+use super::module::{LoadedModule, one};
+use crate::lower::Lowered;
+use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError};
+use crate::memory::{AllocationId, GlobalMemory};
+use crate::ptx::{Diagnostic, Relocation, RelocationTarget, VarId, VarSpace};
+use std::collections::HashMap;
+use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
+use trace_format::isa::{MachineKernel, Param};
+use trace_format::semantics::{Banks, Geometry};
+
+/// Device memory as it is before the first launch.
+#[derive(Clone, Debug)]
+pub(super) struct Loaded {
+    pub memory: GlobalMemory,
+    /// Allocation of each buffer of the manifest.
+    pub buffers: Vec<AllocationId>,
+    /// Contents of the `.const` bank.
+    pub constants: Vec<u8>,
+    variables: HashMap<VarId, AllocationId>,
+}
+
+impl Loaded {
+    /// Places the manifest's buffers, then the module's `.global` variables.
+    pub fn new(module: &LoadedModule, manifest: &Manifest) -> Result<Loaded, SessionError> {
+        let mut memory = GlobalMemory::new();
+        let mut buffers = Vec::new();
+        for buffer in &manifest.buffers {
+            let bytes = buffer.init.contents(buffer.element, buffer.len).map_err(|what| ManifestError {
+                place: Some(buffer.place.clone()),
+                key: format!("buffers.{}", buffer.name),
+                ..ManifestError::file(manifest.path.display().to_string(), what)
+            })?;
+            buffers.push(memory.allocate(&buffer.name, bytes));
+        }
+        let mut variables = HashMap::new();
+        for &id in &module.layout.globals {
+            let var = module.module.var(id);
+            let mut bytes = var.init.as_ref().map_or_else(Vec::new, |init| init.bytes.clone());
+            bytes.resize(var.size_bytes as usize, 0);
+            variables.insert(id, memory.allocate(&var.name, bytes));
+        }
+        let mut loaded = Loaded { memory, buffers, constants: module.layout.const_image.clone(), variables };
+        loaded.relocate(module)?;
+        Ok(loaded)
+    }
+
+    /// Writes addresses into the initial contents of variables.
+    fn relocate(&mut self, module: &LoadedModule) -> Result<(), SessionError> {
+        let mut constants = std::mem::take(&mut self.constants);
+        for relocation in &module.layout.const_relocations {
+            self.patch(module, &mut constants, relocation)?;
+        }
+        self.constants = constants;
+        for &id in &module.layout.globals {
+            let (Some(init), Some(&allocation)) = (&module.module.var(id).init, self.variables.get(&id))
+            else {
+                continue;
+            };
+            for relocation in &init.relocations {
+                let mut bytes = std::mem::take(&mut self.memory.allocation_mut(allocation).bytes);
+                let patched = self.patch(module, &mut bytes, relocation);
+                self.memory.allocation_mut(allocation).bytes = bytes;
+                patched?;
+            }
+        }
+        Ok(())
+    }
+
+    fn patch(&self, module: &LoadedModule, bytes: &mut [u8], r: &Relocation) -> Result<(), SessionError> {
+        let address = self.address(module, r.target)?.wrapping_add_signed(r.addend) >> (r.shift & 63);
+        let size = (r.size_bytes as usize).min(8);
+        if let Some(place) = bytes.get_mut(r.offset as usize..).and_then(|b| b.get_mut(..size)) {
+            place.copy_from_slice(&address.to_le_bytes()[..size]);
+        }
+        Ok(())
+    }
+
+    /// Device address of a symbol.
+    fn address(&self, module: &LoadedModule, target: RelocationTarget) -> Result<u64, SessionError> {
+        let refuse = |span, what: String| Err(one(&module.module, Diagnostic::error(span, what)).into());
+        match target {
+            RelocationTarget::Var(id) => match self.variables.get(&id) {
+                Some(&allocation) => Ok(self.memory.allocation(allocation).base),
+                None => {
+                    let var = module.module.var(id);
+                    let space = match var.space {
+                        VarSpace::Const => "constant",
+                        VarSpace::Shared => "shared",
+                        VarSpace::Local => "local",
+                        VarSpace::Param => "parameter",
+                        VarSpace::Texture => "texture",
+                        VarSpace::Global => "global",
+                    };
+                    let what =
+                        format!("the address of the {space} variable `{}` is not supported here", var.name);
+                    refuse(var.span, what)
+                }
+            },
+            RelocationTarget::Func(id) => {
+                let function = module.module.function(id);
+                refuse(
+                    function.span,
+                    format!("the address of the function `{}` is not supported", function.name),
+                )
+            }
+        }
+    }
+
+    /// Constant banks of a launch; the arguments have passed [`check_arguments`].
+    pub fn banks(
+        &self,
+        module: &LoadedModule,
+        lowered: &Lowered,
+        spec: &LaunchSpec,
+        geometry: &Geometry,
+    ) -> Result<Banks, SessionError> {
+        let kernel = &lowered.kernel;
+        let mut param = vec![0; usize::from(PARAM_BASE) + kernel.param_bytes as usize];
+        let mut put = |at: usize, bytes: &[u8]| {
+            if let Some(place) = param.get_mut(at..).and_then(|p| p.get_mut(..bytes.len())) {
+                place.copy_from_slice(bytes);
+            }
+        };
+        for d in 0..3 {
+            put(usize::from(PARAM_NTID) + 4 * d, &geometry.block[d].to_le_bytes());
+            put(usize::from(PARAM_NCTAID) + 4 * d, &geometry.grid[d].to_le_bytes());
+        }
+        put(usize::from(PARAM_STACK), &kernel.local_bytes.to_le_bytes());
+        for (to, argument) in kernel.params.iter().zip(&spec.args) {
+            let at = usize::from(PARAM_BASE) + to.offset as usize;
+            match &argument.value {
+                ArgumentValue::Pointer { buffer, offset_bytes } => {
+                    let base = self.memory.allocation(self.buffers[*buffer]).base;
+                    put(at, &base.wrapping_add_signed(*offset_bytes).to_le_bytes());
+                }
+                ArgumentValue::Scalar { bytes, .. } | ArgumentValue::Bytes(bytes) => put(at, bytes),
+            }
+        }
+        let mut literal = kernel.literals.clone();
+        for r in &lowered.relocations {
+            let address = self.address(module, r.target)?.wrapping_add_signed(r.addend);
+            let at = r.literal_offset as usize;
+            if let Some(place) = literal.get_mut(at..).and_then(|l| l.get_mut(..8)) {
+                place.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        Ok(Banks { param, user: self.constants.clone(), literal })
+    }
+}
+
+/// Checks a launch's arguments against the kernel's parameters.
+pub(super) fn check_arguments(
+    manifest: &Manifest,
+    index: usize,
+    spec: &LaunchSpec,
+    kernel: &MachineKernel,
+) -> Result<(), ManifestError> {
+    let file = manifest.path.display().to_string();
+    let signature = || {
+        let list: Vec<String> = kernel.params.iter().map(|p| format!("{} {}", p.ty, p.name)).collect();
+        format!("{}({})", kernel.name, list.join(", "))
+    };
+    if spec.args.len() != kernel.params.len() {
+        let (takes, has) = (kernel.params.len(), spec.args.len());
+        return Err(ManifestError {
+            place: Some(spec.args_place.clone()),
+            key: format!("launch.{index}.args"),
+            help: Some(format!("the kernel is {}", signature())),
+            ..ManifestError::file(
+                file,
+                format!("kernel `{}` takes {takes} arguments, {has} are given", kernel.name),
+            )
+        });
+    }
+    for (i, (argument, param)) in spec.args.iter().zip(&kernel.params).enumerate() {
+        if let Err((what, help)) = fits(&argument.value, param) {
+            return Err(ManifestError {
+                place: Some(argument.place.clone()),
+                key: format!("launch.{index}.args.{i}"),
+                help: Some(help.unwrap_or_else(|| format!("the kernel is {}", signature()))),
+                ..ManifestError::file(file, what)
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether an argument fits a parameter; else what is wrong and what to do.
+fn fits(value: &ArgumentValue, param: &Param) -> Result<(), (String, Option<String>)> {
+    let (name, ty, size) = (&param.name, &param.ty, param.size as usize);
+    match value {
+        ArgumentValue::Pointer { .. } if size == 8 => Ok(()),
+        ArgumentValue::Pointer { .. } => {
+            Err((format!("a pointer has 8 bytes, parameter `{name}` ({ty}) has {size}"), None))
+        }
+        ArgumentValue::Scalar { element, bytes } if bytes.len() == size => {
+            let float = ty.starts_with('f');
+            let typed = float || ty.starts_with(['u', 's']);
+            if typed && float != element.is_float() {
+                let what = format!(
+                    "a value of type {} is given for parameter `{name}` of type {ty}",
+                    element.name()
+                );
+                return Err((what, Some(format!("write {{ {ty} = … }}"))));
+            }
+            Ok(())
+        }
+        ArgumentValue::Scalar { element, bytes } => {
+            let what = format!(
+                "a value of type {} has {} bytes, parameter `{name}` ({ty}) has {size}",
+                element.name(),
+                bytes.len()
+            );
+            let help = (!ty.contains('[')).then(|| format!("write {{ {} = … }}", ty.replace('b', "u")));
+            Err((what, help))
+        }
+        ArgumentValue::Bytes(bytes) if bytes.len() == size => Ok(()),
+        ArgumentValue::Bytes(bytes) => {
+            Err((format!("{} bytes are given, parameter `{name}` ({ty}) has {size}", bytes.len()), None))
+        }
+    }
+}

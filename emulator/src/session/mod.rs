@@ -1,0 +1,330 @@
+//! A PTX file with its launch manifest, ready to run or record: what the `emu` command, the demo and the
+//! tests build on.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use emulator::session::{Session, Setup};
+//! let setup = Setup { overrides: vec!["n=1024".into()], ..Setup::default() };
+//! let mut session = Session::open("vectoradd.ptx".as_ref(), &setup)?;
+//! let run = session.run(&emulator::exec::Options::default(), &emulator::exec::Unobserved)?;
+//! println!("{} warp instructions", run.warp_instructions());
+//! let c = session.buffer("c").unwrap_or_default();
+//! # let _ = c;
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod load;
+mod module;
+
+pub use error::SessionError;
+pub use module::LoadedModule;
+pub use trace_format::writer::WriteSummary;
+
+use crate::exec::{self, Launch, LaunchError, Observer, Options, Stats};
+use crate::lower::{LowerOptions, Lowered};
+use crate::manifest::{self, Buffer, Check, LaunchSpec, Manifest, ManifestError, Verdict};
+use crate::record::Unrecorded;
+use crate::record::trace::TraceSink;
+use load::Loaded;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use trace_format::container::{BufferNote, LaunchRecord};
+use trace_format::isa::MachineKernel;
+use trace_format::semantics::Geometry;
+use trace_format::writer::{TraceWriter, WriterOptions};
+
+/// How to open a session.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The launch manifest; by default the file beside the PTX that ends in `.toml`.
+    pub manifest: Option<PathBuf>,
+    /// Overrides of the manifest, `PATH=VALUE`.
+    pub overrides: Vec<String>,
+    /// What may be varied about lowering.
+    pub lowering: LowerOptions,
+}
+
+/// A program ready to run.
+#[derive(Debug)]
+pub struct Session {
+    module: LoadedModule,
+    manifest: Manifest,
+    /// Kernels that the manifest launches.
+    kernels: Vec<Lowered>,
+    loaded: Loaded,
+    ptx: PathBuf,
+}
+
+/// What one launch did.
+#[derive(Clone, Debug)]
+pub struct LaunchReport {
+    /// Number of the launch, repetitions counted.
+    pub index: u32,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Grid and block.
+    pub geometry: Geometry,
+    /// What was executed.
+    pub stats: Stats,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct RunReport {
+    /// Launches in order.
+    pub launches: Vec<LaunchReport>,
+    /// Comparisons with expected contents.
+    pub checks: Vec<Check>,
+}
+
+impl RunReport {
+    /// Warp instructions of all launches.
+    #[must_use]
+    pub fn warp_instructions(&self) -> u64 {
+        self.launches.iter().map(|l| l.stats.warp_instructions).sum()
+    }
+
+    /// Time of all launches.
+    #[must_use]
+    pub fn time(&self) -> Duration {
+        self.launches.iter().map(|l| l.time).sum()
+    }
+
+    /// Whether no check failed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        !self.checks.iter().any(|c| matches!(c.verdict, Verdict::Failed(_)))
+    }
+}
+
+impl Session {
+    /// Reads, parses, lowers and loads a PTX file with its manifest.
+    ///
+    /// # Errors
+    /// Whatever is wrong with either, or does not fit between them.
+    pub fn open(ptx: &Path, setup: &Setup) -> Result<Session, SessionError> {
+        let module = LoadedModule::read(ptx)?;
+        let path = setup.manifest.clone().unwrap_or_else(|| ptx.with_extension("toml"));
+        let manifest = Manifest::load(&path, &setup.overrides)?;
+        Session::new(module, manifest, ptx, setup)
+    }
+
+    /// Opens a manifest and the PTX file that it names.
+    ///
+    /// # Errors
+    /// Whatever is wrong with either, or does not fit between them.
+    pub fn open_manifest(path: &Path, setup: &Setup) -> Result<Session, SessionError> {
+        let manifest = Manifest::load(path, &setup.overrides)?;
+        let ptx = manifest.ptx.clone();
+        Session::new(LoadedModule::read(&ptx)?, manifest, &ptx, setup)
+    }
+
+    fn new(
+        module: LoadedModule,
+        manifest: Manifest,
+        ptx: &Path,
+        setup: &Setup,
+    ) -> Result<Session, SessionError> {
+        let mut kernels: Vec<Lowered> = Vec::new();
+        for (index, spec) in manifest.launches.iter().enumerate() {
+            let known = kernels.iter().position(|k| k.kernel.name == spec.kernel);
+            let at = match known {
+                Some(at) => at,
+                None => {
+                    let id = module
+                        .kernel(&spec.kernel)
+                        .ok_or_else(|| unknown_kernel(&module, &manifest, index, spec))?;
+                    kernels.push(module.lower(id, &setup.lowering)?);
+                    kernels.len() - 1
+                }
+            };
+            load::check_arguments(&manifest, index, spec, &kernels[at].kernel)?;
+        }
+        let loaded = Loaded::new(&module, &manifest)?;
+        Ok(Session { module, manifest, kernels, loaded, ptx: ptx.to_owned() })
+    }
+
+    /// The manifest, evaluated.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The PTX module.
+    #[must_use]
+    pub fn module(&self) -> &LoadedModule {
+        &self.module
+    }
+
+    /// A kernel that the manifest launches.
+    #[must_use]
+    pub fn kernel(&self, name: &str) -> Option<&MachineKernel> {
+        self.kernels.iter().map(|k| &k.kernel).find(|k| k.name == name)
+    }
+
+    /// Launches that a run makes, repetitions counted, and their blocks.
+    #[must_use]
+    pub fn work(&self) -> (u64, u64) {
+        self.manifest.launches.iter().fold((0, 0), |(launches, blocks), spec| {
+            let geometry = Geometry { grid: spec.grid, block: spec.block };
+            let repeat = u64::from(spec.repeat);
+            (launches + repeat, blocks.saturating_add(geometry.blocks().saturating_mul(repeat)))
+        })
+    }
+
+    /// Puts the initial contents back into all buffers and variables.
+    ///
+    /// # Errors
+    /// When a file that they come from cannot be read any more.
+    pub fn reset(&mut self) -> Result<(), SessionError> {
+        self.loaded = Loaded::new(&self.module, &self.manifest)?;
+        Ok(())
+    }
+
+    /// Runs all launches.
+    ///
+    /// # Errors
+    /// The first launch that fails.
+    pub fn run(&mut self, options: &Options, observer: &dyn Observer) -> Result<RunReport, SessionError> {
+        self.all(options, observer, None)
+    }
+
+    /// Runs all launches and writes their trace, which appears under its name when it is complete.
+    ///
+    /// # Errors
+    /// The first launch that fails, or the trace cannot be written.
+    pub fn record(
+        &mut self,
+        path: &Path,
+        options: &Options,
+        observer: &dyn Observer,
+    ) -> Result<(RunReport, WriteSummary), SessionError> {
+        let trace = |e: trace_format::container::TraceError| SessionError::Trace(e.to_string());
+        let mut writer = TraceWriter::create(path, &WriterOptions::default()).map_err(trace)?;
+        let report = self.all(options, observer, Some(&mut writer))?;
+        Ok((report, writer.finish().map_err(trace)?))
+    }
+
+    fn all(
+        &mut self,
+        options: &Options,
+        observer: &dyn Observer,
+        mut writer: Option<&mut TraceWriter>,
+    ) -> Result<RunReport, SessionError> {
+        let mut report = RunReport::default();
+        let mut index = 0;
+        for at in 0..self.manifest.launches.len() {
+            for _ in 0..self.manifest.launches[at].repeat {
+                let launch = self.launch(at, index, options, observer, writer.as_deref_mut())?;
+                observer.finished(&launch.stats);
+                report.launches.push(launch);
+                index += 1;
+            }
+        }
+        report.checks = self.check();
+        Ok(report)
+    }
+
+    fn launch(
+        &mut self,
+        at: usize,
+        index: u32,
+        options: &Options,
+        observer: &dyn Observer,
+        writer: Option<&mut TraceWriter>,
+    ) -> Result<LaunchReport, SessionError> {
+        let spec = &self.manifest.launches[at];
+        let Some(lowered) = self.kernels.iter().find(|k| k.kernel.name == spec.kernel) else {
+            return Err(unknown_kernel(&self.module, &self.manifest, at, spec).into());
+        };
+        let kernel = &lowered.kernel;
+        let geometry = Geometry { grid: spec.grid, block: spec.block };
+        let banks = self.loaded.banks(&self.module, lowered, spec, &geometry)?;
+        let launch = Launch { kernel, geometry, dynamic_shared_bytes: spec.shared_bytes, banks, index };
+        let start = Instant::now();
+        let memory = &mut self.loaded.memory;
+        let outcome = match writer {
+            None => exec::launch(memory, &launch, options, &mut Unrecorded, observer),
+            Some(writer) => {
+                let notes = memory.allocations().iter().map(|a| BufferNote {
+                    name: a.name.clone(),
+                    address: a.base,
+                    bytes: a.len,
+                });
+                let trace = |e: trace_format::container::TraceError| SessionError::Trace(e.to_string());
+                let record = LaunchRecord {
+                    kernel: writer.kernel(kernel).map_err(trace)?,
+                    geometry,
+                    dynamic_shared_bytes: spec.shared_bytes,
+                    banks: launch.banks.clone(),
+                    buffers: notes.collect(),
+                };
+                exec::check(&launch).map_err(|error| self::failed(index, error, &self.ptx))?;
+                let mut sink = TraceSink::new(writer.launch(record).map_err(trace)?);
+                let outcome = exec::launch(memory, &launch, options, &mut sink, observer);
+                outcome.and_then(|stats| sink.finish().map(|()| stats).map_err(LaunchError::Sink))
+            }
+        };
+        let stats = outcome.map_err(|error| failed(index, error, &self.ptx))?;
+        Ok(LaunchReport { index, kernel: kernel.name.clone(), geometry, stats, time: start.elapsed() })
+    }
+
+    /// Compares buffers with what the manifest expects. With overrides there is nothing to compare with.
+    #[must_use]
+    pub fn check(&self) -> Vec<Check> {
+        let checks = self.manifest.buffers.iter().zip(&self.loaded.buffers).filter_map(|(buffer, &id)| {
+            if self.manifest.overridden {
+                let verdict = Verdict::Skipped("the manifest's values are overridden".into());
+                return buffer.expect.as_ref().map(|_| Check { buffer: buffer.name.clone(), verdict });
+            }
+            manifest::check::check(buffer, &self.loaded.memory.allocation(id).bytes)
+        });
+        checks.collect()
+    }
+
+    /// Contents of a buffer of the manifest, or of a `.global` variable of the module.
+    #[must_use]
+    pub fn buffer(&self, name: &str) -> Option<&[u8]> {
+        let all = self.loaded.memory.allocations();
+        all.iter().find(|a| a.name == name).map(|a| a.bytes.as_slice())
+    }
+
+    /// A buffer as the manifest declares it.
+    #[must_use]
+    pub fn declaration(&self, name: &str) -> Option<&Buffer> {
+        self.manifest.buffers.iter().find(|b| b.name == name)
+    }
+}
+
+fn failed(index: u32, mut error: LaunchError, ptx: &Path) -> SessionError {
+    if let LaunchError::Fault(fault) = &mut error {
+        fault.ptx_file = ptx.display().to_string();
+    }
+    SessionError::Launch { index, error: Box::new(error) }
+}
+
+fn unknown_kernel(
+    module: &LoadedModule,
+    manifest: &Manifest,
+    index: usize,
+    spec: &LaunchSpec,
+) -> ManifestError {
+    let known = module.kernels();
+    let help = match known.as_slice() {
+        [] => "the PTX file has no kernels".to_string(),
+        names => format!("kernels of the PTX file: {}", names.join(", ")),
+    };
+    ManifestError {
+        place: Some(spec.kernel_place.clone()),
+        key: format!("launch.{index}.kernel"),
+        help: Some(help),
+        ..ManifestError::file(
+            manifest.path.display().to_string(),
+            format!("there is no kernel `{}` in {}", spec.kernel, module.module.source.name()),
+        )
+    }
+}

@@ -1,0 +1,75 @@
+//! A PTX file on its way to machine kernels: reading, parsing, lowering, finding kernels by name.
+
+use super::SessionError;
+use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
+use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A parsed module with the layout of its variables.
+#[derive(Clone, Debug)]
+pub struct LoadedModule {
+    /// The module.
+    pub module: Module,
+    /// Where its variables live.
+    pub layout: ModuleLayout,
+}
+
+impl LoadedModule {
+    /// Reads and parses a PTX file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or has errors.
+    pub fn read(path: &Path) -> Result<LoadedModule, SessionError> {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path)
+            .map_err(|e| SessionError::Read { path: name.clone(), what: e.to_string() })?;
+        let text = String::from_utf8(bytes).map_err(|_| SessionError::Read {
+            path: name.clone(),
+            what: "it is not text; a PTX file is expected".into(),
+        })?;
+        LoadedModule::parse(&text, &name)
+    }
+
+    /// Parses a PTX text; `name` is what reports call it.
+    ///
+    /// # Errors
+    /// When the text has errors.
+    pub fn parse(text: &str, name: &str) -> Result<LoadedModule, SessionError> {
+        let module = ptx::parse(text, name)?;
+        let layout = ModuleLayout::of(&module).map_err(|error| one(&module, error))?;
+        Ok(LoadedModule { module, layout })
+    }
+
+    /// Names of the kernels that can be launched, in the order of the file.
+    #[must_use]
+    pub fn kernels(&self) -> Vec<&str> {
+        self.module.kernels().map(|(_, function)| function.name.as_str()).collect()
+    }
+
+    /// The kernel of a name.
+    #[must_use]
+    pub fn kernel(&self, name: &str) -> Option<FuncId> {
+        self.module.kernels().find(|(_, function)| function.name == name).map(|(id, _)| id)
+    }
+
+    /// Lowers a kernel.
+    ///
+    /// # Errors
+    /// When it has instructions that have no lowering, or does not fit the registers.
+    pub fn lower(&self, kernel: FuncId, options: &LowerOptions) -> Result<Lowered, SessionError> {
+        let mut lowered = lower::lower_kernel(&self.module, &self.layout, kernel, options)?;
+        // The trace holds this name: the same program gives the same trace wherever it lies.
+        if let Some(name) = Path::new(&lowered.kernel.ptx_file).file_name() {
+            lowered.kernel.ptx_file = name.to_string_lossy().into_owned();
+        }
+        Ok(lowered)
+    }
+}
+
+/// A list of one error.
+pub(super) fn one(module: &Module, error: Diagnostic) -> Diagnostics {
+    let mut list = Diagnostics::new(Arc::clone(&module.source));
+    list.push(error);
+    list
+}

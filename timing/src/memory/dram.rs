@@ -6,6 +6,7 @@
 use super::address::DramMap;
 use crate::config::{Dram, DramScheduler};
 use crate::stats::Counters;
+use std::collections::VecDeque;
 
 /// One burst to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,18 +31,32 @@ pub struct Done {
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     burst: Burst,
-    bank: u32,
     row: u64,
+    /// Order of arrival.
+    age: u64,
     activated: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Bank {
     open: Option<u64>,
+    /// Requests in order of arrival, and how many of them want the open row.
+    queue: VecDeque<Queued>,
+    hits: u32,
     /// Earliest activate, precharge and column command.
     activate_at: u64,
     precharge_at: u64,
     column_at: u64,
+}
+
+impl Bank {
+    /// Position of the oldest request for the open row.
+    fn first_hit(&self) -> Option<usize> {
+        if self.hits == 0 {
+            return None;
+        }
+        self.queue.iter().position(|request| self.open == Some(request.row))
+    }
 }
 
 /// A channel; cycles are those of its command clock.
@@ -50,7 +65,10 @@ pub struct Channel {
     config: Dram,
     map: DramMap,
     banks: Vec<Bank>,
-    queue: Vec<Queued>,
+    /// Banks with requests.
+    waiting: u64,
+    queued: usize,
+    arrivals: u64,
     burst_cycles: u64,
     activate_at: u64,
     /// Earliest column command by group of the last one: same group, other group.
@@ -59,14 +77,7 @@ pub struct Channel {
     write_at: u64,
     bus_free_at: u64,
     wake_at: u64,
-    done: std::collections::VecDeque<Done>,
-}
-
-/// The command that a request needs next.
-enum Command {
-    Column,
-    Activate,
-    Precharge,
+    done: VecDeque<Done>,
 }
 
 impl Channel {
@@ -76,7 +87,9 @@ impl Channel {
         Channel {
             map: DramMap::new(config),
             banks: vec![Bank::default(); config.banks as usize],
-            queue: Vec::with_capacity(config.queue_entries as usize),
+            waiting: 0,
+            queued: 0,
+            arrivals: 0,
             burst_cycles: u64::from((config.burst_length / config.data_rate).max(1)),
             activate_at: 0,
             last_column: None,
@@ -84,7 +97,7 @@ impl Channel {
             write_at: 0,
             bus_free_at: 0,
             wake_at: u64::MAX,
-            done: std::collections::VecDeque::new(),
+            done: VecDeque::new(),
             config: config.clone(),
         }
     }
@@ -92,19 +105,24 @@ impl Channel {
     /// Whether another burst fits into the queue.
     #[must_use]
     pub fn has_room(&self) -> bool {
-        self.queue.len() < self.config.queue_entries as usize
+        self.queued < self.config.queue_entries as usize
     }
 
     /// Bursts that wait.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.queue.len()
+        self.queued
     }
 
     /// Adds a burst at a cycle.
     pub fn push(&mut self, cycle: u64, burst: Burst) {
         let place = self.map.split(burst.address);
-        self.queue.push(Queued { burst, bank: place.bank, row: place.row, activated: false });
+        let bank = &mut self.banks[place.bank as usize];
+        bank.hits += u32::from(bank.open == Some(place.row));
+        bank.queue.push_back(Queued { burst, row: place.row, age: self.arrivals, activated: false });
+        self.waiting |= 1 << place.bank;
+        self.queued += 1;
+        self.arrivals += 1;
         self.wake_at = self.wake_at.min(cycle);
     }
 
@@ -135,84 +153,84 @@ impl Channel {
 
     /// Issues at most one command and returns the next cycle worth looking at.
     fn command(&mut self, now: u64, stats: &mut Counters) -> u64 {
-        if self.queue.is_empty() {
-            return u64::MAX;
+        let mut banks = self.waiting;
+        if self.config.scheduler == DramScheduler::Fifo {
+            banks = self.oldest_bank();
         }
-        let window = match self.config.scheduler {
-            DramScheduler::Fifo => 1,
-            DramScheduler::FrFcfs => self.queue.len(),
-        };
+        // The oldest row hit that may go now, else the oldest row command that may.
+        let mut column: Option<(u64, usize, usize)> = None;
+        let mut row: Option<(u64, usize, usize)> = None;
         let mut next = u64::MAX;
-        // Row hits first, in order of arrival; then, per bank, the oldest request's row command.
-        let mut hit_banks = 0u64;
-        for index in 0..window {
-            let request = self.queue[index];
-            if self.banks[request.bank as usize].open == Some(request.row) {
-                hit_banks |= 1 << request.bank;
-                let at = self.earliest(&request, &Command::Column);
-                if at <= now {
-                    self.column(now, index, stats);
-                    return now + 1;
-                }
-                next = next.min(at);
-            }
-        }
-        let mut seen_banks = hit_banks;
-        for index in 0..window {
-            let request = self.queue[index];
-            if seen_banks >> request.bank & 1 != 0 {
-                continue;
-            }
-            seen_banks |= 1 << request.bank;
-            let command = if self.banks[request.bank as usize].open.is_some() {
-                Command::Precharge
-            } else {
-                Command::Activate
+        while banks != 0 {
+            let index = banks.trailing_zeros() as usize;
+            banks &= banks - 1;
+            let bank = &self.banks[index];
+            let hit = match self.config.scheduler {
+                DramScheduler::Fifo => (bank.open == Some(bank.queue[0].row)).then_some(0),
+                DramScheduler::FrFcfs => bank.first_hit(),
             };
-            let at = self.earliest(&request, &command);
-            if at <= now {
-                self.row_command(now, index, &command, stats);
-                return now + 1;
-            }
-            next = next.min(at);
-        }
-        next.max(now + 1)
-    }
-
-    fn earliest(&self, request: &Queued, command: &Command) -> u64 {
-        let bank = &self.banks[request.bank as usize];
-        match command {
-            Command::Precharge => bank.precharge_at,
-            Command::Activate => bank.activate_at.max(self.activate_at),
-            Command::Column => {
-                let c = &self.config;
-                let (turnaround, latency) = if request.burst.write {
-                    (self.write_at, c.wl_cycles)
-                } else {
-                    (self.read_at, c.cl_cycles)
-                };
-                let groups = c.bank_groups;
-                let spacing = match self.last_column {
-                    None => 0,
-                    Some((at, group)) if groups > 1 && group == request.bank % groups => {
-                        at + u64::from(c.ccdl_cycles)
-                    }
-                    Some((at, _)) => at + u64::from(c.ccd_cycles),
-                };
-                let bus = self.bus_free_at.saturating_sub(u64::from(latency));
-                bank.column_at.max(turnaround).max(spacing).max(bus)
+            let (at, age, choice) = match hit {
+                Some(position) => {
+                    let request = &bank.queue[position];
+                    (self.column_at(index, request.burst.write), request.age, &mut column)
+                }
+                None => {
+                    let at = if bank.open.is_some() {
+                        bank.precharge_at
+                    } else {
+                        bank.activate_at.max(self.activate_at)
+                    };
+                    (at, bank.queue[0].age, &mut row)
+                }
+            };
+            if at > now {
+                next = next.min(at);
+            } else if choice.is_none_or(|(oldest, ..)| age < oldest) {
+                *choice = Some((age, index, hit.unwrap_or(0)));
             }
         }
+        match (column, row) {
+            (Some((_, bank, position)), _) => self.column(now, bank, position, stats),
+            (None, Some((_, bank, _))) => self.row_command(now, bank, stats),
+            (None, None) => return next.max(now + 1),
+        }
+        if self.waiting == 0 { u64::MAX } else { now + 1 }
     }
 
-    fn column(&mut self, now: u64, index: usize, stats: &mut Counters) {
-        let request = self.queue.remove(index);
+    /// The bank of the request that arrived first, as a mask.
+    fn oldest_bank(&self) -> u64 {
+        let banks = self.banks.iter().enumerate().filter_map(|(i, bank)| Some((bank.queue.front()?.age, i)));
+        banks.min().map_or(0, |(_, bank)| 1 << bank)
+    }
+
+    /// Earliest column command to an open row.
+    fn column_at(&self, bank: usize, write: bool) -> u64 {
+        let c = &self.config;
+        let (turnaround, latency) =
+            if write { (self.write_at, c.wl_cycles) } else { (self.read_at, c.cl_cycles) };
+        let groups = c.bank_groups;
+        let spacing = match self.last_column {
+            None => 0,
+            Some((at, group)) if groups > 1 && group == bank as u32 % groups => at + u64::from(c.ccdl_cycles),
+            Some((at, _)) => at + u64::from(c.ccd_cycles),
+        };
+        let bus = self.bus_free_at.saturating_sub(u64::from(latency));
+        self.banks[bank].column_at.max(turnaround).max(spacing).max(bus)
+    }
+
+    fn column(&mut self, now: u64, index: usize, position: usize, stats: &mut Counters) {
+        let bank = &mut self.banks[index];
+        let Some(request) = bank.queue.remove(position) else { return };
+        bank.hits -= 1;
+        self.queued -= 1;
+        if bank.queue.is_empty() {
+            self.waiting &= !(1 << index);
+        }
         let c = &self.config;
         let latency = if request.burst.write { c.wl_cycles } else { c.cl_cycles };
         let end = now + u64::from(latency) + self.burst_cycles;
         self.bus_free_at = end;
-        self.last_column = Some((now, request.bank % c.bank_groups));
-        let bank = &mut self.banks[request.bank as usize];
+        self.last_column = Some((now, index as u32 % c.bank_groups));
         if request.burst.write {
             self.read_at = self.read_at.max(end + u64::from(c.cdlr_cycles));
             bank.precharge_at = bank.precharge_at.max(end + u64::from(c.wr_cycles));
@@ -230,25 +248,25 @@ impl Channel {
         stats.dram_busy_cycles += self.burst_cycles;
     }
 
-    fn row_command(&mut self, now: u64, index: usize, command: &Command, stats: &mut Counters) {
+    /// Closes a bank's row, or opens the one that its oldest request wants.
+    fn row_command(&mut self, now: u64, index: usize, stats: &mut Counters) {
         let c = &self.config;
-        let request = &mut self.queue[index];
-        let bank = &mut self.banks[request.bank as usize];
-        match command {
-            Command::Precharge => {
-                bank.open = None;
-                bank.activate_at = bank.activate_at.max(now + u64::from(c.rp_cycles));
-            }
-            Command::Activate | Command::Column => {
-                bank.open = Some(request.row);
-                request.activated = true;
-                bank.column_at = now + u64::from(c.rcd_cycles);
-                bank.precharge_at = bank.precharge_at.max(now + u64::from(c.ras_cycles));
-                bank.activate_at = now + u64::from(c.rc_cycles);
-                self.activate_at = now + u64::from(c.rrd_cycles);
-                stats.dram_activations += 1;
-            }
+        let bank = &mut self.banks[index];
+        if bank.open.take().is_some() {
+            bank.hits = 0;
+            bank.activate_at = bank.activate_at.max(now + u64::from(c.rp_cycles));
+            return;
         }
+        let Some(oldest) = bank.queue.front_mut() else { return };
+        oldest.activated = true;
+        let row = oldest.row;
+        bank.open = Some(row);
+        bank.hits = bank.queue.iter().filter(|request| request.row == row).count() as u32;
+        bank.column_at = now + u64::from(c.rcd_cycles);
+        bank.precharge_at = bank.precharge_at.max(now + u64::from(c.ras_cycles));
+        bank.activate_at = now + u64::from(c.rc_cycles);
+        self.activate_at = now + u64::from(c.rrd_cycles);
+        stats.dram_activations += 1;
     }
 
     /// What the channel holds, for the report of a stuck machine.
@@ -257,7 +275,7 @@ impl Channel {
         let open = self.banks.iter().filter(|bank| bank.open.is_some()).count();
         format!(
             "DRAM: {} bursts queued, {} completions, {open} rows open, wakes at {}",
-            self.queue.len(),
+            self.queued,
             self.done.len(),
             self.wake_at
         )

@@ -56,7 +56,8 @@ pub(super) struct Collectors {
     /// Units with room.
     free: u64,
     ports: u8,
-    ports_used: Vec<u8>,
+    /// Ports used in the cycle of the second field.
+    ports_used: Vec<(u8, u64)>,
     bank_ports: u8,
     banks: Vec<VecDeque<Read>>,
     /// Banks with reads.
@@ -96,7 +97,7 @@ impl Collectors {
             room: vec![room; units as usize],
             free: if units == 64 { u64::MAX } else { (1 << units) - 1 },
             ports: ports as u8,
-            ports_used: vec![0; units as usize],
+            ports_used: vec![(0, u64::MAX); units as usize],
             bank_ports: config.register_file.bank_ports as u8,
             banks: vec![VecDeque::new(); banks],
             reading: 0,
@@ -242,7 +243,6 @@ impl Collectors {
         if self.reading | self.writing == 0 {
             return;
         }
-        self.ports_used.fill(0);
         let banks = self.banks.len() as u32;
         self.rotation = if self.rotation + 1 >= banks { 0 } else { self.rotation + 1 };
         let busy = self.reading | self.writing;
@@ -277,7 +277,10 @@ impl Collectors {
             if read.ready_at > now {
                 break;
             }
-            let used = &mut self.ports_used[usize::from(read.collector)];
+            let (used, cycle) = &mut self.ports_used[usize::from(read.collector)];
+            if *cycle != now {
+                (*used, *cycle) = (0, now);
+            }
             if ports == 0 {
                 stats.rf_bank_conflict_cycles += 1;
                 index += 1;

@@ -16,11 +16,11 @@ pub struct Assignment {
     pub used: u16,
 }
 
-/// What did not fit: the first group that found no register, for the spiller.
-#[derive(Clone, Debug)]
+/// There are too few registers of a kind.
+#[derive(Clone, Copy, Debug)]
 pub struct Pressure {
-    /// The group.
-    pub group: GroupId,
+    /// Whether predicates ran out, not general registers.
+    pub predicate: bool,
 }
 
 impl Assignment {
@@ -130,7 +130,7 @@ fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Result<(u16, Bases),
             .step_by(size)
             .filter(|base| base + size <= limit as usize)
             .find(|&base| (0..size).all(|k| rows[base + k].fits(&group.ranges[k])));
-        let Some(base) = base else { return Err(Pressure { group: g }) };
+        let Some(base) = base else { return Err(Pressure { predicate: group.predicate }) };
         for k in 0..size {
             rows[base + k].take(&group.ranges[k]);
         }

@@ -27,6 +27,9 @@ pub struct Limits {
     pub predicates: u16,
 }
 
+/// Rounds of spilling before giving up; each takes several values out of the most crowded place.
+const MAX_ROUNDS: usize = 200;
+
 /// Allocated code: what [`emit`] turns into machine instructions.
 pub struct Allocated {
     /// Code with copies.
@@ -43,10 +46,8 @@ pub struct Allocated {
 /// A sentence, when even spilling does not make the code fit (an instruction needs more registers at once
 /// than there are).
 pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Allocated, String> {
-    let mut spill_bytes = 0;
-    // Every round spills at least one value for good, so rounds are bounded by the number of values.
     let mut spilled = spill::Spilled::default();
-    for _ in 0..64 {
+    for _ in 0..MAX_ROUNDS {
         let mut attempt = f.clone();
         let code = Code::of(&mut attempt);
         let live = live::Live::of(&attempt, &code);
@@ -54,19 +55,11 @@ pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Alloca
         match assign::assign(&attempt, &webs, limits) {
             Ok(assignment) => {
                 *f = attempt;
-                return Ok(Allocated { code, assignment, spill_bytes });
+                return Ok(Allocated { code, assignment, spill_bytes: spilled.bytes });
             }
             Err(pressure) => {
-                spill_bytes = spill::rewrite(
-                    f,
-                    &attempt,
-                    &live,
-                    &webs,
-                    &pressure,
-                    frame_bytes,
-                    spill_bytes,
-                    &mut spilled,
-                )?;
+                let regs = attempt.defs.len();
+                spill::rewrite(f, &live, regs, pressure.predicate, limits, frame_bytes, &mut spilled)?;
             }
         }
     }

@@ -1,32 +1,292 @@
-//! Spilling: when registers run out, a value is kept in local memory (or, if a predicate, in a register)
-//! between its definition and its uses.
+//! Spilling: when registers run out, values that are long alive and seldom used make room.
+//!
+//! A spilled value is stored to the thread's local memory where it is defined and loaded before each use; a
+//! value that one instruction can make again (a literal, a constant, a special register) is made again
+//! instead. A spilled predicate waits in a register as 1 or 0.
 
-use super::assign::Pressure;
-use super::coalesce::Webs;
-use super::live::Live;
-use crate::lower::vir::Func;
+use std::collections::HashSet;
 
-/// Values that have been spilled in earlier rounds; their short new ranges are never spilled again.
+use trace_format::isa::{BoolOp, Extended, ICmp, MemWidth, Op, Sign};
+
+use super::Limits;
+use super::live::{Live, Segment};
+use crate::lower::cfg::Dominance;
+use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, Term, VOp, VPred, VReg, Val};
+
+/// Values made by spilling, which are never spilled again, and the local memory taken so far.
 #[derive(Default)]
 pub struct Spilled {
-    /// First value number that did not exist before any spilling.
-    pub registers: Vec<u32>,
+    registers: HashSet<VReg>,
+    predicates: HashSet<VPred>,
+    /// Bytes of local memory taken.
+    pub bytes: u32,
 }
 
-/// Rewrites the code so that a value around the pressure point lives in memory.
+/// Rewrites the code so that fewer values are alive at the most crowded place.
+///
+/// `live` are the ranges of the failed attempt, whose first values are those of `f`; `predicate` says which
+/// kind of register ran out; spill slots begin at `frame_bytes`.
 ///
 /// # Errors
 /// A sentence when there is nothing left to spill.
-#[allow(clippy::too_many_arguments, reason = "the allocator's whole state")]
 pub fn rewrite(
-    _f: &mut Func,
-    _attempt: &Func,
-    _live: &Live,
-    _webs: &Webs,
-    _pressure: &Pressure,
-    _frame_bytes: u32,
-    _spill_bytes: u32,
-    _spilled: &mut Spilled,
-) -> Result<u32, String> {
-    Err("the code needs more registers than there are".into())
+    f: &mut Func,
+    live: &Live,
+    attempt_regs: usize,
+    predicate: bool,
+    limits: Limits,
+    frame_bytes: u32,
+    spilled: &mut Spilled,
+) -> Result<(), String> {
+    let (first, count) = if predicate { (attempt_regs, f.pdefs.len()) } else { (0, f.defs.len()) };
+    let ranges = |i: usize| -> &[Segment] { live.ranges.get(first + i).map_or(&[], Vec::as_slice) };
+    let total = if predicate { live.ranges.len() - attempt_regs } else { attempt_regs };
+    let (place, most) = most_crowded((0..total).map(|i| live.ranges[first + i].as_slice()));
+    let limit = usize::from(if predicate { limits.predicates } else { limits.registers });
+    let wanted = most.saturating_sub(limit).max(1);
+    let costs = costs(f, predicate);
+    let mut candidates: Vec<(f32, usize)> = (0..count)
+        .filter(|&i| {
+            let done = if predicate {
+                spilled.predicates.contains(&VPred(i as u32))
+            } else {
+                spilled.registers.contains(&VReg(i as u32))
+            };
+            let here = ranges(i).iter().any(|s| s.start <= place && place < s.end);
+            let length: u32 = ranges(i).iter().map(|s| s.end - s.start).sum();
+            !done && here && length > 6
+        })
+        .map(|i| {
+            let length: u32 = ranges(i).iter().map(|s| s.end - s.start).sum();
+            (costs[i] / length as f32, i)
+        })
+        .collect();
+    if candidates.is_empty() {
+        return Err("the code needs more registers at once than there are".into());
+    }
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (_, i) in candidates.into_iter().take(wanted) {
+        if predicate {
+            spill_predicate(f, VPred(i as u32), spilled);
+        } else {
+            spill_register(f, VReg(i as u32), frame_bytes, spilled);
+        }
+    }
+    Ok(())
+}
+
+/// The position at which most ranges overlap, and how many do.
+fn most_crowded<'a>(ranges: impl Iterator<Item = &'a [Segment]>) -> (u32, usize) {
+    let mut events: Vec<(u32, i32)> = ranges.flatten().flat_map(|s| [(s.start, 1), (s.end, -1)]).collect();
+    events.sort_unstable();
+    let (mut now, mut best) = (0i32, (0, 0i32));
+    for (at, change) in events {
+        now += change;
+        if now > best.1 {
+            best = (at, now);
+        }
+    }
+    (best.0, best.1.max(0) as usize)
+}
+
+/// How much spilling each value would cost: its definitions and uses, weighted by loop depth.
+fn costs(f: &Func, predicate: bool) -> Vec<f32> {
+    let depth = Dominance::of(f).depth;
+    let mut cost = vec![0.0f32; if predicate { f.pdefs.len() } else { f.defs.len() }];
+    for &b in &f.order {
+        let weight = 10f32.powi(depth[b.index()].min(6) as i32);
+        let block = f.block(b);
+        for &id in &block.insts {
+            let inst = f.inst(id);
+            if predicate {
+                inst.pdsts().for_each(|p| cost[p.index()] += weight);
+                inst.for_each_psrc(|p| p.pred.into_iter().for_each(|p| cost[p.index()] += weight));
+            } else {
+                inst.dsts().for_each(|d| cost[d.index()] += weight);
+                inst.for_each_val(|v| v.reg().into_iter().for_each(|r| cost[r.index()] += weight));
+            }
+        }
+        if let (true, Term::If(p, _, _)) = (predicate, block.term) {
+            p.pred.into_iter().for_each(|p| cost[p.index()] += weight);
+        }
+        if predicate {
+            block.pphis.iter().for_each(|phi| cost[phi.dst.index()] += weight);
+        } else {
+            block.phis.iter().for_each(|phi| cost[phi.dst.index()] += weight);
+        }
+    }
+    cost
+}
+
+/// Instructions to insert: into a block, before a position (its length for the end).
+type Insertion = (Blk, usize, InstId);
+
+fn insert_all(f: &mut Func, mut list: Vec<Insertion>) {
+    // From the back, so that positions stay valid; equal positions keep their order.
+    list.reverse();
+    list.sort_by_key(|(b, at, _)| (*b, std::cmp::Reverse(*at)));
+    for (b, at, id) in list {
+        f.block_mut(b).insts.insert(at, id);
+    }
+}
+
+/// The one instruction that makes a value again, if its operands are known everywhere.
+fn recipe(f: &Func, r: VReg) -> Option<Inst> {
+    let (id, 0) = f.def(Val::Reg(r))? else { return None };
+    let inst = f.inst(id);
+    let cheap = match inst.op {
+        VOp::M(Op::Mov {}) => inst.src[0].v[0].reg().is_none(),
+        VOp::M(op @ Op::S2r { .. }) => op.info().kind == trace_format::isa::Kind::Pure && inst.op.is_free(),
+        _ => false,
+    };
+    (cheap && inst.guard == PSrc::TRUE).then(|| inst.clone())
+}
+
+fn spill_register(f: &mut Func, r: VReg, frame_bytes: u32, spilled: &mut Spilled) {
+    spilled.registers.insert(r);
+    let recipe = recipe(f, r);
+    let offset = (frame_bytes + spilled.bytes) as i32;
+    if recipe.is_none() {
+        spilled.bytes += 4;
+    }
+    let mut insertions = Vec::new();
+    let load = |f: &mut Func, near: &Inst, spilled: &mut Spilled| -> (VReg, InstId) {
+        let fresh = f.new_reg();
+        spilled.registers.insert(fresh);
+        let mut inst = recipe.clone().unwrap_or_else(|| {
+            let mut load = Inst::new(VOp::M(Op::Ldl { width: MemWidth::B32 }), near.line);
+            load.src[0] = Src::RZ;
+            load.offset = offset;
+            load
+        });
+        inst.dst = [Some(fresh), None, None, None];
+        (fresh, f.add_inst(inst))
+    };
+    for b in f.order.clone() {
+        for (i, id) in f.block(b).insts.clone().into_iter().enumerate() {
+            let mut used = false;
+            f.inst(id).for_each_val(|v| used |= v == Val::Reg(r));
+            let near = f.inst(id).clone();
+            if used {
+                let (fresh, load) = load(f, &near, spilled);
+                insertions.push((b, i, load));
+                f.insts[id.index()].map_vals(|v| if v == Val::Reg(r) { Val::Reg(fresh) } else { v });
+            }
+            if recipe.is_none() && near.dsts().any(|d| d == r) {
+                insertions.push((b, i + 1, store(f, &near, r, offset)));
+            }
+        }
+        if recipe.is_none() && f.block(b).phis.iter().any(|p| p.dst == r) {
+            let near = Inst::new(VOp::Add64, f.block(b).line);
+            insertions.push((b, 0, store(f, &near, r, offset)));
+        }
+        let preds = f.block(b).preds.clone();
+        for (edge, p) in preds.into_iter().enumerate() {
+            if f.block(b).phis.iter().any(|phi| phi.args[edge] == Val::Reg(r)) {
+                let near = Inst::new(VOp::Add64, f.block(p).line);
+                let (fresh, load) = load(f, &near, spilled);
+                insertions.push((p, f.block(p).insts.len(), load));
+                for phi in &mut f.block_mut(b).phis {
+                    if phi.args[edge] == Val::Reg(r) {
+                        phi.args[edge] = Val::Reg(fresh);
+                    }
+                }
+            }
+        }
+    }
+    for s in 0..f.subs.len() {
+        let entry = f.subs[s].entry;
+        if f.subs[s].params.contains(&r) {
+            let near = Inst::new(VOp::Add64, f.block(entry).line);
+            insertions.push((entry, 0, store(f, &near, r, offset)));
+        }
+        if f.subs[s].results.contains(&Val::Reg(r)) {
+            let returns = f.order.iter().copied().find(|&b| {
+                f.block(b).sub.is_some_and(|x| x.index() == s) && f.block(b).term == Term::Return
+            });
+            if let Some(b) = returns {
+                let near = Inst::new(VOp::Add64, f.block(b).line);
+                let (fresh, load) = load(f, &near, spilled);
+                insertions.push((b, f.block(b).insts.len(), load));
+                for v in &mut f.subs[s].results {
+                    if *v == Val::Reg(r) {
+                        *v = Val::Reg(fresh);
+                    }
+                }
+            }
+        }
+    }
+    insert_all(f, insertions);
+}
+
+fn store(f: &mut Func, near: &Inst, r: VReg, offset: i32) -> InstId {
+    let mut store = Inst::new(VOp::M(Op::Stl { width: MemWidth::B32 }), near.line);
+    store.src[0] = Src::RZ;
+    store.src[1] = Src::one(Val::Reg(r));
+    store.offset = offset;
+    f.add_inst(store)
+}
+
+/// Keeps a predicate in a register between its definition and its uses.
+fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
+    spilled.predicates.insert(p);
+    let word = f.new_reg();
+    let mut insertions = Vec::new();
+    let keep = |f: &mut Func, line| {
+        let mut keep = Inst::new(VOp::M(Op::Sel {}), line);
+        keep.src[0] = Src::one(Val::Imm(1));
+        keep.src[1] = Src::RZ;
+        keep.psrc[0] = PSrc::of(p);
+        keep.dst[0] = Some(word);
+        f.add_inst(keep)
+    };
+    let back = |f: &mut Func, line, spilled: &mut Spilled| -> (VPred, InstId) {
+        let fresh = f.new_pred();
+        spilled.predicates.insert(fresh);
+        let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+        let mut test = Inst::new(VOp::M(op), line);
+        test.src[0] = Src::one(Val::Reg(word));
+        test.src[1] = Src::RZ;
+        test.pdst[0] = Some(fresh);
+        (fresh, f.add_inst(test))
+    };
+    let renamed = |s: PSrc, to: VPred| if s.pred == Some(p) { PSrc { pred: Some(to), not: s.not } } else { s };
+    for b in f.order.clone() {
+        for (i, id) in f.block(b).insts.clone().into_iter().enumerate() {
+            let mut used = false;
+            f.inst(id).for_each_psrc(|s| used |= s.pred == Some(p));
+            let line = f.inst(id).line;
+            if used {
+                let (fresh, test) = back(f, line, spilled);
+                insertions.push((b, i, test));
+                f.insts[id.index()].map_psrcs(|s| renamed(s, fresh));
+            }
+            if f.inst(id).pdsts().any(|d| d == p) {
+                let keep = keep(f, line);
+                insertions.push((b, i + 1, keep));
+            }
+        }
+        let line = f.block(b).line;
+        if f.block(b).pphis.iter().any(|phi| phi.dst == p) {
+            let keep = keep(f, line);
+            insertions.push((b, 0, keep));
+        }
+        if let Term::If(s, yes, no) = f.block(b).term {
+            if s.pred == Some(p) {
+                let (fresh, test) = back(f, line, spilled);
+                insertions.push((b, f.block(b).insts.len(), test));
+                f.block_mut(b).term = Term::If(renamed(s, fresh), yes, no);
+            }
+        }
+        for (edge, from) in f.block(b).preds.clone().into_iter().enumerate() {
+            if f.block(b).pphis.iter().any(|phi| phi.args[edge].pred == Some(p)) {
+                let (fresh, test) = back(f, f.block(from).line, spilled);
+                insertions.push((from, f.block(from).insts.len(), test));
+                for phi in &mut f.block_mut(b).pphis {
+                    phi.args[edge] = renamed(phi.args[edge], fresh);
+                }
+            }
+        }
+    }
+    insert_all(f, insertions);
 }

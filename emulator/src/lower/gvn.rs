@@ -80,7 +80,14 @@ fn key_of(inst: &Inst) -> Key {
     }
     let order = |s: &Src| (s.v, s.neg, s.abs);
     match inst.op {
-        VOp::M(Op::Fadd { .. } | Op::Fmul { .. } | Op::Ffma { .. } | Op::Imad {} | Op::ImadWide { .. } | Op::ImadHi { .. })
+        VOp::M(
+            Op::Fadd { .. }
+            | Op::Fmul { .. }
+            | Op::Ffma { .. }
+            | Op::Imad {}
+            | Op::ImadWide { .. }
+            | Op::ImadHi { .. },
+        )
         | VOp::Add64 => src[..2].sort_by_key(order),
         VOp::M(Op::Iadd3 { .. }) => src.sort_by_key(order),
         _ => {}

@@ -48,7 +48,11 @@ fn find(f: &Func, b: Blk) -> Option<Hammock> {
     let side = |x: Blk| -> Option<Blk> {
         let block = f.block(x);
         match block.term {
-            Term::Goto(to) if block.preds.len() == 1 && block.phis.is_empty() && block.pphis.is_empty() && to != x => Some(to),
+            Term::Goto(to)
+                if block.preds.len() == 1 && block.phis.is_empty() && block.pphis.is_empty() && to != x =>
+            {
+                Some(to)
+            }
             _ => None,
         }
     };
@@ -86,8 +90,7 @@ fn convert(f: &mut Func, b: Blk) -> bool {
         return false;
     }
     let edge = |f: &Func, from: Blk| f.block(h.join).preds.iter().position(|&p| p == from);
-    let (Some(edge_then), Some(edge_other)) =
-        (edge(f, h.then.unwrap_or(b)), edge(f, h.other.unwrap_or(b)))
+    let (Some(edge_then), Some(edge_other)) = (edge(f, h.then.unwrap_or(b)), edge(f, h.other.unwrap_or(b)))
     else {
         return false;
     };
@@ -121,10 +124,7 @@ fn convert(f: &mut Func, b: Blk) -> bool {
 
 fn convertible(inst: &Inst) -> bool {
     inst.op.is_free()
-        || matches!(
-            inst.op.kind(),
-            Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_)
-        )
+        || matches!(inst.op.kind(), Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_))
 }
 
 /// Moves a side's instructions to the end of the branching block, and lists them.

@@ -86,7 +86,9 @@ impl Pass<'_> {
         };
         // Literals stay, constants move: others are more likely to need the same constant in a register.
         let mut order: Vec<usize> = (0..3).collect();
-        order.sort_by_key(|&i| (std::cmp::Reverse(shape.src[i]), matches!(inst.src[i].v[0], Val::Const { .. })));
+        order.sort_by_key(|&i| {
+            (std::cmp::Reverse(shape.src[i]), matches!(inst.src[i].v[0], Val::Const { .. }))
+        });
         for i in order {
             if shape.src[i] != 1 {
                 if shape.src[i] > 1 && inst.src[i].v[0].is_literal_tuple(&inst.src[i].v, shape.src[i]) {

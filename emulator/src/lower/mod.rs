@@ -31,11 +31,13 @@ pub use layout::{ModuleLayout, Reloc};
 pub struct LowerOptions {
     /// Registers per thread that may be used, at most 255.
     pub max_registers: u16,
+    /// Proves the register allocation by symbolic execution (always in debug builds).
+    pub check: bool,
 }
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        Self { max_registers: 255 }
+        Self { max_registers: 255, check: cfg!(debug_assertions) }
     }
 }
 
@@ -86,6 +88,14 @@ pub fn lower_kernel(
         errors
     })?;
     let emitted = ra::emit::emit(&f, &allocated);
+    if options.check {
+        ra::check::check(&allocated.before, &emitted).map_err(|why| {
+            let mut errors = Diagnostics::new(Arc::clone(&module.source));
+            let message = format!("kernel `{}`: register allocation is wrong: {why}", function.name);
+            errors.push(Diagnostic::error(function.span, message));
+            errors
+        })?;
+    }
     let mut machine = MachineKernel {
         name: function.name.clone(),
         regs_per_thread: allocated.assignment.used.max(1),

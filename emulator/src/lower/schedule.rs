@@ -275,7 +275,9 @@ impl<'a> Scheduler<'a> {
         let mut i = 0;
         while i < used.len() {
             let times = used[i..].iter().take_while(|r| **r == used[i]).count();
-            if self.left.get(&used[i]).copied() == Some(times as u32) && !self.live.is_live_out(self.b, used[i]) {
+            if self.left.get(&used[i]).copied() == Some(times as u32)
+                && !self.live.is_live_out(self.b, used[i])
+            {
                 count(used[i], -1);
             }
             i += times;
@@ -301,7 +303,8 @@ impl<'a> Scheduler<'a> {
 
     fn run(mut self) -> Vec<InstId> {
         let mut order = Vec::with_capacity(self.nodes.len());
-        let mut candidates: Vec<usize> = (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
+        let mut candidates: Vec<usize> =
+            (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
         let mut cycle = 0;
         let mut memory_free = 0;
         while !candidates.is_empty() {
@@ -358,8 +361,10 @@ fn is_ordered(inst: &Inst) -> bool {
 
 /// Whether nothing ordered may cross an instruction.
 fn is_fence(inst: &Inst) -> bool {
-    matches!(inst.op.kind(), Kind::Barrier | Kind::Fence | Kind::Sync | Kind::External | Kind::Call | Kind::Trap)
-        || is_strong(inst)
+    matches!(
+        inst.op.kind(),
+        Kind::Barrier | Kind::Fence | Kind::Sync | Kind::External | Kind::Call | Kind::Trap
+    ) || is_strong(inst)
 }
 
 /// Whether a memory access is more than weak, so that others must not pass it.

@@ -23,7 +23,11 @@ impl Combiner<'_> {
         if !op.info().kind.is_memory() || matches!(op.info().kind, Kind::Fence) {
             return false;
         }
-        if op.info().src_regs[0] == 2 { self.wide_offset(id) } else { self.narrow_offset(id) || self.scaled(id) }
+        if op.info().src_regs[0] == 2 {
+            self.wide_offset(id)
+        } else {
+            self.narrow_offset(id) || self.scaled(id)
+        }
     }
 
     /// The pair that an operand of an addition names.
@@ -124,7 +128,9 @@ impl Combiner<'_> {
         }
         let (Some(low), Some(high)) = (sum.src[1].v[0].imm(), sum.src[1].v[1].imm()) else { return false };
         let k = (u64::from(low) | u64::from(high) << 32) as i64;
-        let Some(offset) = k.checked_add(i64::from(inst.offset)).filter(|o| o.abs() < OFFSET_LIMIT) else { return false };
+        let Some(offset) = k.checked_add(i64::from(inst.offset)).filter(|o| o.abs() < OFFSET_LIMIT) else {
+            return false;
+        };
         let base = sum.src[0];
         let inst = &mut self.f.insts[id.index()];
         inst.src[0] = base;
@@ -227,7 +233,9 @@ impl Combiner<'_> {
         let sign = if upper == Val::ZERO {
             Sign::U32
         } else {
-            let Some((def, Op::ShfR { sign: Sign::S32, high, .. })) = self.definition(upper) else { return false };
+            let Some((def, Op::ShfR { sign: Sign::S32, high, .. })) = self.definition(upper) else {
+                return false;
+            };
             let shift = self.f.inst(def);
             if !high.0 || shift.src[2].v[0] != a || shift.src[1].v[0] != Val::Imm(31) {
                 return false;

@@ -68,7 +68,9 @@ impl Combiner<'_> {
         for (shifted, other) in [(x, y), (y, x)] {
             let Some((def, op)) = self.definition(shifted.v[0]) else { continue };
             let inner = self.f.inst(def).clone();
-            let Some(k) = inner.src[1].v[0].imm().filter(|&k| op == SHL && (1..32).contains(&k)) else { continue };
+            let Some(k) = inner.src[1].v[0].imm().filter(|&k| op == SHL && (1..32).contains(&k)) else {
+                continue;
+            };
             // A shift that others use too is still worth repeating in a shift-add, which costs nothing more.
             if !self.no_deeper(id, def) || (self.single(shifted.v[0]).is_none() && k > 4) {
                 continue;
@@ -77,7 +79,11 @@ impl Combiner<'_> {
                 continue;
             }
             if !shifted.neg && !other.neg {
-                self.become_machine(id, Op::Lea { shift: ShiftBy(k as u8) }, [inner.src[0], other, Src::NONE]);
+                self.become_machine(
+                    id,
+                    Op::Lea { shift: ShiftBy(k as u8) },
+                    [inner.src[0], other, Src::NONE],
+                );
                 return true;
             }
             let factor = if shifted.neg { (1u32 << k).wrapping_neg() } else { 1 << k };
@@ -165,7 +171,12 @@ impl Combiner<'_> {
         users.others == 0
             && users.insts.iter().all(|&u| {
                 let inst = self.f.inst(u);
-                let space = matches!(inst.op, VOp::M(Op::Lds { .. } | Op::Sts { .. } | Op::Ldl { .. } | Op::Stl { .. } | Op::Atoms { .. }));
+                let space = matches!(
+                    inst.op,
+                    VOp::M(
+                        Op::Lds { .. } | Op::Sts { .. } | Op::Ldl { .. } | Op::Stl { .. } | Op::Atoms { .. }
+                    )
+                );
                 space && inst.src[0].v[0] == Val::Reg(r) && inst.src[1].v[0] != Val::Reg(r)
             })
     }

@@ -119,16 +119,15 @@ impl<'f> Combiner<'f> {
             self.f.insts[id.index()] = folded;
         }
         self.narrow_unused(id);
-        let rule = self.address_rules(id)
-            || self.arith_rules(id)
-            || self.predicate_rules(id)
-            || self.sign_rules(id);
+        let rule =
+            self.address_rules(id) || self.arith_rules(id) || self.predicate_rules(id) || self.sign_rules(id);
         self.changed |= rule;
     }
 
     /// Applies replacements to one instruction's operands.
     fn refresh(&mut self, id: InstId) {
-        let mut inst = std::mem::replace(&mut self.f.insts[id.index()], Inst::new(VOp::Add64, Default::default()));
+        let mut inst =
+            std::mem::replace(&mut self.f.insts[id.index()], Inst::new(VOp::Add64, Default::default()));
         inst.map_vals(|v| self.f.resolve(v));
         inst.map_psrcs(|p| self.f.presolve(p));
         self.f.insts[id.index()] = inst;
@@ -156,7 +155,8 @@ impl<'f> Combiner<'f> {
         if self.uses(high) > 0 {
             return;
         }
-        let low = |s: &super::vir::Src| super::vir::Src { v: [s.v[0], Val::Undef, Val::Undef, Val::Undef], ..*s };
+        let low =
+            |s: &super::vir::Src| super::vir::Src { v: [s.v[0], Val::Undef, Val::Undef, Val::Undef], ..*s };
         let (op, src) = match inst.op {
             VOp::Add64 => {
                 let op = Op::Iadd3 { x: trace_format::isa::Extended(false) };

@@ -117,7 +117,9 @@ fn with_bool(op: VOp, invert: bool, bop: BoolOp) -> Option<VOp> {
             }
             Op::Isetp { cmp: if invert { inverted(cmp) } else { cmp }, sign, bop, ex }
         }
-        Op::Fsetp { cmp, ftz, .. } => Op::Fsetp { cmp: if invert { float_inverted(cmp) } else { cmp }, ftz, bop },
+        Op::Fsetp { cmp, ftz, .. } => {
+            Op::Fsetp { cmp: if invert { float_inverted(cmp) } else { cmp }, ftz, bop }
+        }
         Op::Dsetp { cmp, .. } => Op::Dsetp { cmp: if invert { float_inverted(cmp) } else { cmp }, bop },
         _ => return None,
     }))

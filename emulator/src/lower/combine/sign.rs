@@ -17,7 +17,9 @@ impl Combiner<'_> {
     pub(super) fn sign_rules(&mut self, id: InstId) -> bool {
         let Some(op) = self.f.inst(id).machine() else { return false };
         let (words, takes_abs) = match op {
-            Op::Fadd { .. } | Op::Fmnmx { .. } | Op::Fsetp { .. } | Op::Fset { .. } | Op::Mufu { .. } => (1, true),
+            Op::Fadd { .. } | Op::Fmnmx { .. } | Op::Fsetp { .. } | Op::Fset { .. } | Op::Mufu { .. } => {
+                (1, true)
+            }
             Op::Fmul { .. } | Op::Ffma { .. } => (1, false),
             Op::Dadd { .. } | Op::Dsetp { .. } => (2, true),
             Op::Dmul { .. } | Op::Dfma { .. } => (2, false),
@@ -59,8 +61,12 @@ impl Combiner<'_> {
         }
         let (table, vars) = truth::reduce_words(lut.0, inst.src.map(|s| (s.v[0], s.neg)));
         match (table, vars) {
-            (t, [Some(x), Some(Val::Imm(0x8000_0000)), None]) if t == Lut::A ^ Lut::B => Some((x, Change::Flip)),
-            (t, [Some(x), Some(Val::Imm(0x7FFF_FFFF)), None]) if t == Lut::A & Lut::B => Some((x, Change::Clear)),
+            (t, [Some(x), Some(Val::Imm(0x8000_0000)), None]) if t == Lut::A ^ Lut::B => {
+                Some((x, Change::Flip))
+            }
+            (t, [Some(x), Some(Val::Imm(0x7FFF_FFFF)), None]) if t == Lut::A & Lut::B => {
+                Some((x, Change::Clear))
+            }
             _ => None,
         }
     }

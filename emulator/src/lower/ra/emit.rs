@@ -26,8 +26,8 @@ pub struct Emitted {
     pub lines: Vec<SourceLine>,
     /// Origins, parallel.
     pub origins: Vec<Origin>,
-    /// Where each block begins: blocks that were skipped begin where their successor does.
-    pub block_pc: HashMap<Blk, Pc>,
+    /// Instructions of each block that has any: from, to.
+    pub ranges: HashMap<Blk, (u32, u32)>,
     /// First instruction of each subroutine.
     pub subs: Vec<Pc>,
 }
@@ -47,27 +47,22 @@ pub fn emit(f: &Func, a: &Allocated) -> Emitted {
         insts: Vec::new(),
         lines: Vec::new(),
         origins: Vec::new(),
-        block_pc: HashMap::new(),
+        ranges: HashMap::new(),
         subs: Vec::new(),
     };
     let mut e = Emitter { f, a, out, fixups: Vec::new(), calls: Vec::new(), line: SourceLine::default() };
     let emitted: Vec<Blk> = f.order.iter().copied().filter(|&b| e.is_emitted(b)).collect();
     for (i, &b) in emitted.iter().enumerate() {
-        e.out.block_pc.insert(b, Pc(e.out.insts.len() as u32));
+        let start = e.out.insts.len() as u32;
         e.block(b, emitted.get(i + 1).copied());
+        e.out.ranges.insert(b, (start, e.out.insts.len() as u32));
     }
     for (at, blk) in std::mem::take(&mut e.fixups) {
-        e.out.insts[at].target = e.out.block_pc[&blk];
+        e.out.insts[at].target = Pc(e.out.ranges[&blk].0);
     }
-    e.out.subs = f.subs.iter().map(|s| e.out.block_pc[&e.resolve(s.entry)]).collect();
+    e.out.subs = f.subs.iter().map(|s| Pc(e.out.ranges[&s.entry].0)).collect();
     for (at, sub) in std::mem::take(&mut e.calls) {
         e.out.insts[at].target = e.out.subs[sub.index()];
-    }
-    for &b in &f.order {
-        let to = e.resolve(b);
-        if let Some(&pc) = e.out.block_pc.get(&to) {
-            e.out.block_pc.entry(b).or_insert(pc);
-        }
     }
     e.out
 }
@@ -111,6 +106,9 @@ impl Emitter<'_> {
     /// The block at which control that goes to `b` really continues.
     fn resolve(&self, mut b: Blk) -> Blk {
         for _ in 0..self.f.order.len() {
+            if self.is_entry(b) {
+                break;
+            }
             match self.f.block(b).term {
                 Term::Goto(to) if to != b && self.is_empty(b) => b = to,
                 _ => break,
@@ -129,11 +127,12 @@ impl Emitter<'_> {
     }
 
     fn is_emitted(&self, b: Blk) -> bool {
-        let entry = b == Blk(0) || self.f.subs.iter().any(|s| s.entry == b);
-        if entry {
-            return true;
-        }
-        self.resolve(b) == b && self.leaves(b).is_none()
+        self.is_entry(b) || (self.resolve(b) == b && self.leaves(b).is_none())
+    }
+
+    /// Whether a block is where the kernel or a subroutine begins; these are always there.
+    fn is_entry(&self, b: Blk) -> bool {
+        b == Blk(0) || self.f.subs.iter().any(|s| s.entry == b)
     }
 
     fn push(&mut self, inst: isa::Inst, origin: Origin) {

@@ -38,6 +38,8 @@ pub struct Allocated {
     pub assignment: Assignment,
     /// Bytes of local memory taken for spills.
     pub spill_bytes: u32,
+    /// The code before allocation, spills included, for the checker.
+    pub before: Func,
 }
 
 /// Allocates registers, spilling to local memory from `frame_bytes` on only when the limits are too tight.
@@ -54,8 +56,8 @@ pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Alloca
         let webs = coalesce::Webs::of(&attempt, &code, &live);
         match assign::assign(&attempt, &webs, limits) {
             Ok(assignment) => {
-                *f = attempt;
-                return Ok(Allocated { code, assignment, spill_bytes: spilled.bytes });
+                let before = std::mem::replace(f, attempt);
+                return Ok(Allocated { code, assignment, spill_bytes: spilled.bytes, before });
             }
             Err(pressure) => {
                 let regs = attempt.defs.len();

@@ -201,9 +201,10 @@ fn spill_register(f: &mut Func, r: VReg, frame_bytes: u32, spilled: &mut Spilled
             insertions.push((entry, 0, store(f, &near, r, offset)));
         }
         if f.subs[s].results.contains(&Val::Reg(r)) {
-            let returns = f.order.iter().copied().find(|&b| {
-                f.block(b).sub.is_some_and(|x| x.index() == s) && f.block(b).term == Term::Return
-            });
+            let returns =
+                f.order.iter().copied().find(|&b| {
+                    f.block(b).sub.is_some_and(|x| x.index() == s) && f.block(b).term == Term::Return
+                });
             if let Some(b) = returns {
                 let near = Inst::new(VOp::Add64, f.block(b).line);
                 let (fresh, load) = load(f, &near, spilled);
@@ -250,7 +251,8 @@ fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
         test.pdst[0] = Some(fresh);
         (fresh, f.add_inst(test))
     };
-    let renamed = |s: PSrc, to: VPred| if s.pred == Some(p) { PSrc { pred: Some(to), not: s.not } } else { s };
+    let renamed =
+        |s: PSrc, to: VPred| if s.pred == Some(p) { PSrc { pred: Some(to), not: s.not } } else { s };
     for b in f.order.clone() {
         for (i, id) in f.block(b).insts.clone().into_iter().enumerate() {
             let mut used = false;

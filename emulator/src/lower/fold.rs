@@ -125,6 +125,15 @@ fn fold_iadd3(inst: &mut Inst, extended: bool, wants_pred: bool) -> Option<Known
     let literals: Vec<Src> =
         inst.src.iter().copied().filter(|s| s.v[0].imm().is_some_and(|x| x != 0)).collect();
     if wants_pred {
+        // A negated zero enters as its complement plus one, and so always carries out.
+        if inst.src.iter().any(|s| s.neg && s.v[0].imm() == Some(0)) {
+            let sum = match (terms.as_slice(), literals.as_slice()) {
+                ([], []) => Val::ZERO,
+                ([a], []) | ([], [a]) if !a.neg => a.v[0],
+                _ => return None,
+            };
+            return Some(Known { pdst: [PSrc::TRUE, PSrc::FALSE], ..Known::one(sum) });
+        }
         return match (terms.as_slice(), literals.as_slice()) {
             ([], []) => Some(Known::one(Val::ZERO)),
             ([], [a]) if !a.neg => Some(Known::one(a.v[0])),

@@ -78,7 +78,7 @@ impl Pass<'_> {
         let kind = inst.op.kind();
         let shape = inst.op.shape();
         let free = matches!(kind, Kind::Barrier | Kind::Sync)
-            || matches!(inst.op, VOp::M(Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. }));
+            || matches!(inst.op, VOp::M(Op::Shfl { .. } | Op::Vote { .. }));
         let mut room = match kind {
             _ if kind.is_memory() => 0,
             _ if free => 3,

@@ -159,7 +159,9 @@ pub(super) fn to_int(dst: IntTy, src: FloatTy, v: &Doubles, rnd: IntRnd) -> Word
     let (mut low, mut high) = (Row::ZERO, Row::ZERO);
     for l in 0..WARP_SIZE {
         let x = to_integral(v[l], rnd);
-        let nan = if nan_bit { 1u64 << (dst.bits() - 1) } else { 0 };
+        // As every result, the most significant bit is extended where the type is signed.
+        let top = if dst.signed() { u64::MAX } else { 1 } << (dst.bits() - 1);
+        let nan = if nan_bit { top } else { 0 };
         let value = match dst {
             IntTy::U8 => u64::from(x as u8),
             IntTy::S8 => x as i8 as u64,

@@ -236,8 +236,12 @@ impl Builder<'_> {
             TestpOp::Number => is_nan(self).negated(),
             TestpOp::NotANumber => is_nan(self),
             TestpOp::Normal => {
+                // Zero counts as normal (PTX ISA, `testp`).
                 let from_least = self.asm.iadd(magnitude, Val::Imm(least.wrapping_neg()));
-                below(self, from_least, infinite - least)
+                let normal = below(self, from_least, infinite - least);
+                let any = if double { self.asm.or(magnitude, words[0]) } else { magnitude };
+                let zero = self.asm.isetp(ICmp::Eq, Sign::U32, any, Val::ZERO);
+                self.asm.por(normal, zero)
             }
             TestpOp::Subnormal => {
                 let small = below(self, magnitude, least);

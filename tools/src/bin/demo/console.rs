@@ -1,0 +1,57 @@
+//! What the demo prints when it is done: aligned tables for the terminal.
+
+use crate::measure::{Case, Lab};
+use report::{Cell, Column, Table, geometric_mean};
+
+/// Cycles and register-file accesses of the plain machine.
+pub fn baseline_table(lab: &Lab, cases: &[Case]) -> Table {
+    let columns = [
+        Column::text("Workload"),
+        Column::integer("Warp instr."),
+        Column::integer("Cycles"),
+        Column::float("IPC", 2),
+        Column::integer("RF reads"),
+        Column::integer("RF writes"),
+        Column::integer("Bank conflict cycles"),
+        Column::float("RF energy", 2).unit("µJ"),
+    ];
+    let mut table = Table::new(format!("Baseline on {}", lab.config.name), columns);
+    for case in cases {
+        let c = &case.plain().counters;
+        table.push(report::cells![
+            case.recording.name,
+            c.warp_instructions,
+            c.cycles,
+            c.ipc(),
+            c.rf_reads,
+            c.rf_writes,
+            c.rf_bank_conflict_cycles,
+            lab.rf_energy_pj(case.plain()) / 1e6,
+        ]);
+    }
+    table
+}
+
+/// What each technique makes of them, with geometric means.
+pub fn techniques_table(lab: &Lab, cases: &[Case]) -> Table {
+    let names: Vec<&str> = lab.machines.iter().skip(1).map(|machine| machine.tech).collect();
+    let heads = ["Speedup", "RF accesses", "RF energy"];
+    let columns = heads.iter().flat_map(|head| names.iter().map(move |name| (*head, *name)));
+    let columns: Vec<Column> = std::iter::once(Column::text("Workload"))
+        .chain(columns.map(|(head, name)| Column::ratio(format!("{head} {name}"), 2)))
+        .collect();
+    let measures: [&dyn Fn(&Case, usize) -> f64; 3] =
+        [&|case, m| case.speedup(m), &|case, m| case.rf_accesses(m), &|case, m| case.rf_energy(lab, m)];
+    let row = |of: &dyn Fn(&dyn Fn(&Case, usize) -> f64, usize) -> f64| {
+        let values =
+            measures.iter().flat_map(|measure| (1..lab.machines.len()).map(move |m| of(*measure, m)));
+        values.map(Cell::from).collect::<Vec<_>>()
+    };
+    let mut table = Table::new("Techniques relative to the baseline", columns);
+    for case in cases {
+        let values = row(&|measure, m| measure(case, m));
+        table.push(std::iter::once(Cell::from(case.recording.name)).chain(values));
+    }
+    let means = row(&|measure, m| geometric_mean(cases.iter().map(|case| measure(case, m))));
+    table.summary(std::iter::once(Cell::from("Geometric mean")).chain(means))
+}

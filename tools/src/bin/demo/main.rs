@@ -1,0 +1,111 @@
+//! `demo`: Warplab from CUDA kernels to a report, in one command and without a GPU.
+//!
+//! Emulates the bundled kernels and checks their results, records traces, replays them on a GPU model with and
+//! without techniques, studies their redundancy, prints tables and writes an HTML report. Each step is a file
+//! here; the work is done by the library crates, as `emu`, `timing` and `trace` do it one file at a time.
+
+mod console;
+mod measure;
+mod page;
+mod progress;
+mod record;
+mod workloads;
+
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Runs bundled CUDA kernels through Warplab and writes a report.
+#[derive(Parser, Debug)]
+#[command(
+    name = "demo",
+    version,
+    about = "Emulates bundled CUDA kernels, replays them with register-file techniques, and writes a report",
+    after_help = "Examples:\n  demo\n  demo --out /tmp/report --config gtx480\n  \
+                  demo --only matmul_tiled,hotspot --threads 1\n  demo --list\n\n\
+                  The report is OUT/index.html, its data OUT/data.json and OUT/csv/; traces are in OUT/traces, the \
+                  kernels in OUT/workloads."
+)]
+struct Arguments {
+    /// Folder for the report, traces and kernels
+    #[arg(long, default_value = "warplab-demo", value_name = "DIR")]
+    out: PathBuf,
+    /// A built-in configuration (`timing list` shows all), or a file ending in .toml
+    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
+    config: String,
+    /// Runs these workloads only, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    only: Vec<String>,
+    /// Threads; no result depends on it [default: one per processor]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Lists the bundled workloads and ends
+    #[arg(long)]
+    list: bool,
+}
+
+/// Why the demo ends early: text for the user.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl<E: std::fmt::Display> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let failed = error.use_stderr();
+            // Nobody is left to tell when the message itself cannot be printed.
+            drop(error.print());
+            return ExitCode::from(u8::from(failed));
+        }
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure(message)) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let started = Instant::now();
+    let chosen = workloads::select(&arguments.only)?;
+    if arguments.list {
+        for workload in chosen {
+            print(&format!("{:<16} {}\n", workload.name, workload.about()));
+        }
+        return Ok(());
+    }
+    let threads = arguments.threads.map_or_else(default_threads, usize::from);
+    let lab = measure::Lab::new(&arguments.config)?;
+    let recordings = record::record_all(&chosen, &arguments.out, threads)?;
+    let cases = measure::replay_all(&lab, recordings, threads)?;
+    let redundancy = measure::study(&cases, threads)?;
+    let written = page::report(&lab, &cases, &redundancy).write(&arguments.out)?;
+    let tables = [console::baseline_table(&lab, &cases), console::techniques_table(&lab, &cases)];
+    for table in &tables {
+        print(&format!("\n{}", table.to_text()));
+    }
+    print(&format!("\n{}\n", redundancy.to_text()));
+    let absolute = std::fs::canonicalize(&written.html).unwrap_or(written.html);
+    print(&format!("Report: {}\nData:   {}\n", absolute.display(), written.json.display()));
+    eprintln!("done in {:.1} s", started.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Prints to stdout; whoever reads may stop reading.
+fn print(text: &str) {
+    use std::io::Write;
+    drop(std::io::stdout().lock().write_all(text.as_bytes()));
+}

@@ -1,0 +1,111 @@
+//! The bundled workloads, carried inside the binary so that the demo runs from anywhere.
+//!
+//! Each is unpacked as PTX and launch manifest side by side, where `emu` can run it again. The sources, more
+//! sizes and the CPU references are in `tests/workloads`.
+
+use crate::Failure;
+use std::path::{Path, PathBuf};
+
+/// One bundled workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    /// Name in tables and charts, and stem of its files.
+    pub name: &'static str,
+    folder: &'static str,
+    ptx: &'static str,
+    manifest: &'static str,
+}
+
+macro_rules! workloads {
+    ($($name:literal in $folder:literal),+ $(,)?) => {
+        &[$(Workload {
+            name: $name,
+            folder: $folder,
+            ptx: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/../tests/workloads/", $folder, "/", $folder, ".ptx"
+            )),
+            manifest: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"), "/../tests/workloads/", $folder, "/", $name, ".toml"
+            )),
+        }),+]
+    };
+}
+
+/// Every workload, in the order in which they run and are shown: 1D blocks first.
+pub const ALL: &[Workload] = workloads![
+    "vectoradd" in "vectoradd",
+    "reduction" in "reduction",
+    "scan" in "scan",
+    "histogram" in "histogram",
+    "pathfinder" in "pathfinder",
+    "bfs" in "bfs",
+    "blackscholes" in "blackscholes",
+    "nbody" in "nbody",
+    "spmv" in "spmv",
+    "gaussian" in "gaussian",
+    "backprop" in "backprop",
+    "dct8x8" in "dct8x8",
+    "hotspot" in "hotspot",
+    "sad" in "sad",
+    "convolution" in "convolution",
+    "transpose" in "transpose",
+    "matmul_naive" in "matmul_naive",
+    "matmul_tiled_16" in "matmul_tiled",
+    "matmul_tiled" in "matmul_tiled",
+];
+
+/// The workloads of these names, in the order of the list; all when there are none.
+///
+/// # Errors
+/// A name that does not exist, with those that do.
+pub fn select(names: &[String]) -> Result<Vec<Workload>, Failure> {
+    if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|workload| workload.name == **name)) {
+        let known = ALL.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
+        return Err(Failure(format!("unknown workload `{unknown}`; there are: {known}")));
+    }
+    let chosen = |workload: &&Workload| names.is_empty() || names.iter().any(|name| name == workload.name);
+    Ok(ALL.iter().filter(chosen).copied().collect())
+}
+
+impl Workload {
+    /// What it computes: the first clause of the manifest's first comment.
+    pub fn about(&self) -> String {
+        let comment =
+            self.manifest.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or_default();
+        let clause = comment.split([',', ';', ':', '(']).next().unwrap_or_default();
+        clause.trim().trim_end_matches('.').replace('`', "")
+    }
+
+    /// Writes PTX and manifest into a folder of their own below `dir`; returns the paths of both.
+    ///
+    /// # Errors
+    /// The file that cannot be written.
+    pub fn unpack(&self, dir: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+        let dir = dir.join(self.folder);
+        let fail = |path: &Path, e: std::io::Error| Failure(format!("cannot write {}: {e}", path.display()));
+        std::fs::create_dir_all(&dir).map_err(|e| fail(&dir, e))?;
+        let ptx = dir.join(format!("{}.ptx", self.folder));
+        let manifest = dir.join(format!("{}.toml", self.name));
+        std::fs::write(&ptx, self.ptx).map_err(|e| fail(&ptx, e))?;
+        std::fs::write(&manifest, self.manifest).map_err(|e| fail(&manifest, e))?;
+        Ok((ptx, manifest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workloads_are_found_by_name_and_say_what_they_compute() {
+        assert_eq!(select(&[]).unwrap().len(), ALL.len());
+        let two = select(&["hotspot".into(), "scan".into()]).unwrap();
+        assert_eq!(two.iter().map(|w| w.name).collect::<Vec<_>>(), ["scan", "hotspot"]);
+        let Failure(message) = select(&["hotspott".into()]).unwrap_err();
+        assert!(message.contains("`hotspott`") && message.contains("hotspot,"), "{message}");
+        for workload in ALL {
+            assert!((10..80).contains(&workload.about().len()), "{}: {}", workload.name, workload.about());
+            assert!(workload.manifest.contains(&format!("ptx = \"{}.ptx\"", workload.folder)));
+        }
+    }
+}

@@ -171,7 +171,9 @@ impl Builder<'_> {
     /// 1 / x for a double whose reciprocal is normal, to within a unit in the last place or better.
     pub fn rcp_f64_core(&mut self, x: [Val; 2]) -> [Val; 2] {
         let estimate = self.asm.mufu(MufuFn::Rcp64h, KEEP, x[1]);
-        let r = [Val::ZERO, estimate];
+        // The one in the lower word puts the estimate of 1 / (2 - ulp) above the midpoint that it is next to,
+        // the one case in which the last step would round the wrong way.
+        let r = [Val::Imm(1), estimate];
         // Cubic step: r (1 + e + e^2), then a quadratic one.
         let e = self.asm.dfma(Rnd::Rn, neg(x), r, ONE64);
         let e = self.asm.dfma(Rnd::Rn, e, e, e);

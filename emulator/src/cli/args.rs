@@ -68,6 +68,9 @@ pub struct Run {
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+    /// Let integer division by zero yield all ones, as hardware does, instead of stopping.
+    #[arg(long)]
+    pub allow_zero_division: bool,
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
@@ -109,6 +112,7 @@ impl Run {
     #[must_use]
     pub fn options(&self) -> Options {
         let threads = self.threads.map_or_else(|| Options::default().threads, NonZeroUsize::get);
-        Options { threads, max_instructions: self.max_instructions }
+        let Run { max_instructions, allow_zero_division, .. } = *self;
+        Options { threads, max_instructions, allow_zero_division }
     }
 }

@@ -125,7 +125,9 @@ fn to_text(summary: &Summary<'_>) -> String {
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    let notes = notes(&report.launches);
     let mut text: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+    text += &notes;
     if let Some((path, written)) = &summary.trace {
         text += &format!(
             "trace {}: {} bytes, {:.3} bytes per warp instruction\n",
@@ -147,6 +149,23 @@ fn to_text(summary: &Summary<'_>) -> String {
         text += &format!("{name} ({total} x {ty}): {}{more}\n", dump.values.join(", "));
     }
     text
+}
+
+/// Kernels whose blocks could not run side by side though threads were there.
+fn notes(launches: &[LaunchReport]) -> String {
+    let mut notes: Vec<String> = Vec::new();
+    for l in launches {
+        let why = match l.stats.in_order {
+            Some(InOrder::Communicates) => "it has atomics with results or strong loads on global memory",
+            Some(InOrder::SharedMemory) => "blocks read what blocks write",
+            Some(InOrder::Single) | None => continue,
+        };
+        let note = format!("blocks of {} ran one after the other: {why}\n", l.kernel);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes.concat()
 }
 
 fn bytes_per_instruction(written: &WriteSummary) -> f64 {

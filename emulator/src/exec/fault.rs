@@ -65,6 +65,8 @@ pub enum FaultKind {
     },
     /// A barrier used against its rules.
     Barrier(String),
+    /// An integer division by zero, whose result PTX leaves undefined.
+    ZeroDivision,
     /// The kernel trapped.
     Trap,
     /// The launch executed more warp instructions than allowed.
@@ -177,6 +179,9 @@ impl Fault {
             FaultKind::InstructionLimit(_) => {
                 "the kernel may loop for ever; if it just runs long, raise --max-instructions".into()
             }
+            FaultKind::ZeroDivision => {
+                "check the divisor; --allow-zero-division gives all ones, as hardware does".into()
+            }
             FaultKind::CallDepth(_) => "check that the recursion ends".into(),
             FaultKind::Barrier(_) | FaultKind::Trap | FaultKind::Unsupported(_) => return None,
         })
@@ -234,6 +239,9 @@ impl fmt::Display for FaultKind {
                 }
             }
             FaultKind::Barrier(what) => write!(f, "barrier misuse: {what}"),
+            FaultKind::ZeroDivision => {
+                f.write_str("integer division by zero, whose result PTX leaves undefined")
+            }
             FaultKind::Trap => f.write_str("the kernel executed a trap"),
             FaultKind::InstructionLimit(limit) => {
                 write!(f, "the launch executed more than {limit} warp instructions")

@@ -34,7 +34,7 @@ pub(super) struct Run<'r, L> {
 /// # Errors
 /// When they are not.
 pub fn check(launch: &Launch<'_>) -> Result<(), LaunchError> {
-    Program::new(launch).map(drop)
+    Program::new(launch, false).map(drop)
 }
 
 /// Runs a kernel on device memory. Blocks are handed to `sink` in ascending order.
@@ -49,7 +49,7 @@ pub fn launch<L: LaunchSink>(
     sink: &mut L,
     observer: &dyn Observer,
 ) -> Result<Stats, LaunchError> {
-    let program = Program::new(launch)?;
+    let program = Program::new(launch, options.allow_zero_division)?;
     let mut run = Run { program: &program, options: *options, sink, observer, stats: Stats::default() };
     let outcome = run.all(memory);
     outcome.map_err(|trouble| trouble.complete(&program, memory))?;

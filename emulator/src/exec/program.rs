@@ -2,8 +2,8 @@
 
 use super::{Launch, LaunchError};
 use crate::record::BlockSink;
-use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op};
-use trace_format::semantics::{Banks, Code, Geometry};
+use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc};
+use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, VectorLevel, Warp};
 
 /// Threads that a block may have, as on every GPU since compute capability 2.0.
 pub const MAX_BLOCK_THREADS: u64 = 1024;
@@ -11,6 +11,16 @@ pub const MAX_BLOCK_THREADS: u64 = 1024;
 pub const MAX_SHARED_BYTES: u64 = 227 << 10;
 /// Local memory that a thread may have, bytes (CUDA's limit is 512 KiB).
 pub const MAX_LOCAL_BYTES: u32 = 512 << 10;
+
+/// A basic block from some instruction on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub id: BlockId,
+    /// One past the last instruction.
+    pub end: u32,
+    /// Whether it holds selections for a division by zero that shall fault.
+    pub guards: bool,
+}
 
 /// A kernel ready to run.
 #[derive(Debug)]
@@ -21,14 +31,18 @@ pub(crate) struct Program<'k> {
     pub banks: Banks,
     pub shared_bytes: u32,
     pub launch_index: u32,
-    /// By program counter: the basic block, and one past its last instruction.
-    pub blocks: Vec<(BlockId, u32)>,
+    /// Vector instructions of this host.
+    pub level: VectorLevel,
+    /// By program counter: the rest of the basic block from there.
+    pub blocks: Vec<Run>,
+    /// By program counter: whether it is the selection that gives a division by zero its result.
+    zero_guards: Vec<bool>,
     /// Whether blocks could wait for one another: the kernel has atomics with results or strong loads.
     pub may_communicate: bool,
 }
 
 impl<'k> Program<'k> {
-    pub fn new(launch: &Launch<'k>) -> Result<Program<'k>, LaunchError> {
+    pub fn new(launch: &Launch<'k>, allow_zero_division: bool) -> Result<Program<'k>, LaunchError> {
         let (kernel, geometry) = (launch.kernel, launch.geometry);
         kernel.check().map_err(LaunchError::Malformed)?;
         let threads: u64 = geometry.block.iter().map(|&n| u64::from(n)).product();
@@ -62,11 +76,14 @@ impl<'k> Program<'k> {
                 kernel.local_bytes
             )));
         }
+        let zero_guards: Vec<bool> =
+            (0..kernel.insts.len()).map(|pc| !allow_zero_division && is_zero_guard(kernel, pc)).collect();
         let flow = kernel.flow();
-        let blocks = (0..kernel.insts.len() as u32)
+        let blocks = (0..kernel.insts.len())
             .map(|pc| {
-                let id = flow.block_of(trace_format::isa::Pc(pc));
-                (id, flow.block(id).end.0)
+                let id = flow.block_of(Pc(pc as u32));
+                let end = flow.block(id).end;
+                Run { id, end: end.0, guards: zero_guards[pc..end.index()].contains(&true) }
             })
             .collect();
         let communicates = |op: &Op| match op {
@@ -80,12 +97,33 @@ impl<'k> Program<'k> {
             banks: launch.banks.clone(),
             shared_bytes: shared as u32,
             launch_index: launch.index,
+            level: VectorLevel::detect(),
             may_communicate: kernel.insts.iter().any(|i| communicates(&i.op)),
             kernel,
             geometry,
             blocks,
+            zero_guards,
         })
     }
+
+    /// Lanes of `exec` in which the selection at `pc` is one for a division by zero and takes its result.
+    #[inline]
+    pub fn zero_divisors(&self, pc: u32, inst: &ExecInst, regs: &Warp, exec: u32) -> u32 {
+        if !self.zero_guards[pc as usize] {
+            return 0;
+        }
+        let PredRef { index, not } = inst.psrc[0];
+        exec & if not { !regs.pred(index) } else { regs.pred(index) }
+    }
+}
+
+/// Whether an instruction is the selection of all ones where a divisor is zero, as lowering ends every integer
+/// division with: the result that hardware gives.
+fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
+    let inst = &kernel.insts[pc];
+    let selects = matches!(inst.op, Op::Sel {}) && inst.src[0].operand == Operand::Imm(u32::MAX);
+    let divides = |text: &str| ["div.u", "div.s", "rem.u", "rem.s"].iter().any(|op| text.contains(op));
+    selects && kernel.ptx_text(Pc(pc as u32)).is_some_and(divides)
 }
 
 /// What a thread needs besides the block's state to run it.

@@ -8,11 +8,11 @@ use super::barrier::{Arrival, BARRIERS};
 use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Wait};
-use super::program::Unit;
+use super::program::{Program, Run, Unit};
 use crate::memory::view::{GlobalView, Refusal};
 use crate::record::{BlockSink, SinkError};
 use trace_format::isa::{BarMode, Kind, Op, Pc, SpecialReg};
-use trace_format::semantics::{ExecInst, Row, execute};
+use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
 
 /// SMs that `%nsmid` tells of and over which `%smid` spreads blocks; the number of the TITAN X (Pascal).
 pub const SM_COUNT: u32 = 28;
@@ -54,6 +54,49 @@ pub(crate) fn run<V: GlobalView, S: BlockSink>(
     w: u32,
     limit: u64,
 ) -> Result<Stop, Trouble> {
+    match unit.program.level {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Program::new` takes the level from `VectorLevel::detect`, which found these features.
+        VectorLevel::Avx512 => unsafe { run_avx512(unit, block, warp, w, limit) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        VectorLevel::Avx2 => unsafe { run_avx2(unit, block, warp, w, limit) },
+        _ => run_body(unit, block, warp, w, limit),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn run_avx512<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    limit: u64,
+) -> Result<Stop, Trouble> {
+    run_body(unit, block, warp, w, limit)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+fn run_avx2<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    limit: u64,
+) -> Result<Stop, Trouble> {
+    run_body(unit, block, warp, w, limit)
+}
+
+#[inline(always)]
+fn run_body<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    limit: u64,
+) -> Result<Stop, Trouble> {
     let program = unit.program;
     loop {
         let path = *warp.paths.current();
@@ -61,7 +104,7 @@ pub(crate) fn run<V: GlobalView, S: BlockSink>(
         if mask == 0 {
             return Ok(Stop::Idle);
         }
-        let (id, end) = program.blocks[path.pc as usize];
+        let Run { id, end, guards } = program.blocks[path.pc as usize];
         let mut first = path.pc;
         if warp.resume == NEVER {
             if warp.instructions >= limit {
@@ -81,6 +124,9 @@ pub(crate) fn run<V: GlobalView, S: BlockSink>(
             match inst.kind {
                 Kind::Pure => {
                     if exec != 0 {
+                        if guards {
+                            check_divisor(program, at, inst, &warp.regs, w, exec)?;
+                        }
                         execute(&program.code, inst, &mut warp.regs, exec);
                         unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                     }
@@ -121,6 +167,24 @@ pub(crate) fn run<V: GlobalView, S: BlockSink>(
             warp.paths.meet();
         }
     }
+}
+
+/// Faults when the instruction is the selection of a division's result and a divisor is zero.
+#[inline(never)]
+fn check_divisor(
+    program: &Program<'_>,
+    at: u32,
+    inst: &ExecInst,
+    regs: &Warp,
+    w: u32,
+    exec: u32,
+) -> Result<(), Trouble> {
+    let lanes = program.zero_divisors(at, inst, regs, exec);
+    if lanes == 0 {
+        return Ok(());
+    }
+    let place = Place { pc: at, warp: w, lane: Some(lanes.trailing_zeros() as u8) };
+    Err(Trouble::fault(FaultKind::ZeroDivision, place))
 }
 
 /// Value of a special register that comes from outside the warp. Time is the warp's own progress.

@@ -263,7 +263,7 @@ impl Session {
                     banks: launch.banks.clone(),
                     buffers: notes.collect(),
                 };
-                exec::check(&launch).map_err(|error| self::failed(index, error, &self.ptx))?;
+                exec::check(&launch).map_err(|error| failed(index, error, &self.ptx))?;
                 let mut sink = TraceSink::new(writer.launch(record).map_err(trace)?);
                 let outcome = exec::launch(memory, &launch, options, &mut sink, observer);
                 outcome.and_then(|stats| sink.finish().map(|()| stats).map_err(LaunchError::Sink))

@@ -236,7 +236,11 @@ impl Device {
             memory.allocate(format!("buffer{i}"), words.iter().flat_map(|w| w.to_le_bytes()).collect())
         });
         let buffers = buffers.collect();
-        Device { memory, buffers, options: Options { threads: 1, max_instructions: 1 << 30 } }
+        Device {
+            memory,
+            buffers,
+            options: Options { threads: 1, max_instructions: 1 << 30, ..Options::default() },
+        }
     }
 
     pub fn pointers(&self) -> Vec<u64> {

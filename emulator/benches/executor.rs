@@ -1,0 +1,53 @@
+//! Speed of emulating and of recording, on one thread (recording has the writer's beside it).
+//!
+//! Items are warp instructions. `cargo bench -p emulator --bench executor`
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use emulator::exec::{Options, Unobserved};
+use emulator::session::{Session, Setup};
+use std::path::PathBuf;
+
+fn main() {
+    divan::main();
+}
+
+const ONE_THREAD: Options = Options { threads: 1, max_instructions: u64::MAX, allow_zero_division: false };
+
+/// Name, PTX file under the bundled workloads, and size.
+const PROGRAMS: [(&str, &str, &str); 2] = [
+    ("vectoradd 1 Mi", "vectoradd/vectoradd.ptx", "n=1048576"),
+    ("matmul_tiled 256", "matmul_tiled/matmul_tiled.ptx", "n=256"),
+];
+
+fn open(program: &str) -> Session {
+    let (_, file, size) = PROGRAMS.iter().find(|p| p.0 == program).expect("the program is listed");
+    let ptx = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads").join(file);
+    let setup = Setup { overrides: vec![size.to_string()], ..Setup::default() };
+    Session::open(&ptx, &setup).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn warp_instructions(program: &str) -> ItemsCount {
+    let report = open(program).run(&ONE_THREAD, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+    ItemsCount::new(report.warp_instructions())
+}
+
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
+fn emulate(bencher: Bencher<'_, '_>, program: &str) {
+    let items = warp_instructions(program);
+    let mut session = open(program);
+    bencher.counter(items).bench_local(|| {
+        session.run(&ONE_THREAD, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+    });
+}
+
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
+fn record(bencher: Bencher<'_, '_>, program: &str) {
+    let items = warp_instructions(program);
+    let mut session = open(program);
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let trace = folder.path().join("bench.wtrace");
+    bencher.counter(items).bench_local(|| {
+        session.record(&trace, &ONE_THREAD, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+    });
+}

@@ -1,0 +1,59 @@
+//! Tools of the command-line tests: a folder of files, and `emu` run in it.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A temporary folder.
+pub struct Folder(tempfile::TempDir);
+
+/// What a run of `emu` left.
+pub struct Run {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Folder {
+    pub fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn file(self, name: &str, text: &str) -> Folder {
+        std::fs::write(self.path(name), text).unwrap();
+        self
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).unwrap();
+        entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    pub fn emu(&self, args: &[&str]) -> Run {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_emu")).args(args).current_dir(self.0.path()).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Run { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Run {
+    pub fn succeeds(&self) {
+        assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
+    }
+
+    /// Exit code 1, all of `told` in the message, and no panic.
+    pub fn fails(&self, told: &[&str]) {
+        assert_eq!(self.code, Some(1), "{}{}", self.out, self.err);
+        assert!(self.err.contains("error"), "{}", self.err);
+        for part in told {
+            assert!(self.err.contains(part), "{part:?} is missing in:\n{}", self.err);
+        }
+        assert!(!self.err.contains("panicked") && !self.err.contains('\u{1b}'), "{}", self.err);
+    }
+}

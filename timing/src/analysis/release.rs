@@ -15,8 +15,9 @@ use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, Pc};
 pub struct Release {
     /// Registers that lanes which have executed the instruction may still read.
     pub live_after: Vec<RegSet>,
-    /// Those, and the ones that lanes set aside by branches around the instruction may read; every register
-    /// where the instruction leaves its block (branches, exits) or belongs to a called function.
+    /// Those whose present value they may still read when the instruction has read its operands and not yet
+    /// written its results, and the ones that lanes set aside by branches around the instruction may read;
+    /// every register where the instruction leaves its block (branches, exits) or belongs to a called function.
     pub kept_after: Vec<RegSet>,
 }
 
@@ -31,8 +32,12 @@ impl Release {
             let pc = Pc(pc as u32);
             let leaves = inst.kind().ends_block() || pc.next().index() == kernel.insts.len();
             let live = if leaves { all_registers() } else { set(liveness.before(pc.next())) };
-            let mut kept = aside[flow.block_of(pc).0 as usize];
-            kept.insert_all(&live);
+            let mut kept = live;
+            if inst.is_unguarded() {
+                // Between the instruction's reads and its writes, what it overwrites is dead.
+                inst.dst_regs().for_each(|reg| kept.remove(reg.0));
+            }
+            kept.insert_all(&aside[flow.block_of(pc).0 as usize]);
             release.live_after.push(live);
             release.kept_after.push(kept);
         }
@@ -115,10 +120,17 @@ mod tests {
     #[test]
     fn straight_code_keeps_what_is_live() {
         let kept = kept("mov r0 1\n iadd r1 r0 2\n iadd r2 r1 r1\n stg r4 r2\n exit");
-        assert_eq!(kept[0], [0, 4, 5]);
-        assert_eq!(kept[1], [1, 4, 5]);
-        assert_eq!(kept[2], [2, 4, 5]);
+        assert_eq!(kept[0], [4, 5]);
+        assert_eq!(kept[1], [4, 5]);
+        assert_eq!(kept[2], [4, 5]);
         assert!(kept[3].is_empty());
+    }
+
+    #[test]
+    fn a_value_that_its_reader_overwrites_is_dead_between_the_two() {
+        let kept = kept("mov r0 1\n iadd r0 r0 r1\n @p0 iadd r0 r0 r1\n stg r4 r0\n exit");
+        assert_eq!(kept[1], [1, 4, 5]);
+        assert_eq!(kept[2], [0, 4, 5]);
     }
 
     #[test]
@@ -135,7 +147,7 @@ mod tests {
             stg r4 r2
             exit",
         );
-        assert_eq!(kept[3], [0, 1, 2, 4, 5], "the lanes that took the branch still read r0 and r1");
+        assert_eq!(kept[3], [0, 1, 2, 4, 5], "lanes that took the branch still read r0 and r1");
         assert_eq!(kept[5], [0, 2, 4, 5], "the lanes that fell through may still read r0, but not r1");
         assert!(kept[6].is_empty());
     }
@@ -153,7 +165,7 @@ mod tests {
             stg r4 r1
             exit",
         );
-        assert_eq!(kept[1], [0, 1, 3, 4, 5]);
+        assert_eq!(kept[1], [1, 3, 4, 5]);
         assert_eq!(kept[2], [1, 3, 4, 5]);
         assert!(kept[5].is_empty());
     }
@@ -161,6 +173,7 @@ mod tests {
     #[test]
     fn a_guarded_write_keeps_the_old_value() {
         let kept = kept("mov r0 1\n @p0 mov r0 2\n stg r4 r0\n exit");
-        assert_eq!(kept[0], [0, 4, 5]);
+        assert_eq!(kept[0], [4, 5]);
+        assert_eq!(kept[1], [0, 4, 5]);
     }
 }

@@ -8,8 +8,8 @@
 //! - `pairs`: allocate compiler-chosen pairs together (default true; false is packing with first fit alone);
 //! - `virtualization`: give up registers that are no longer live, which section 2.6 counts as part of CORF
 //!   (default true);
-//! - `renaming_cycles`: cycles that the table lookup adds before the first register read (default 1; 0 when it
-//!   hides in the move to the collector, as section 2.6 argues);
+//! - `renaming_cycles`: cycles that the table lookup adds before the first register read (default 0: it overlaps
+//!   with the cycle in which the instruction moves to its collector, section 2.6, "Impact on pipeline");
 //! - `unknown_trips`: weight of a loop without a constant trip count (default 10);
 //! - `pairs_per_instruction`: pairs that one metadata instruction carries (default 4, section 2.4.2).
 
@@ -53,7 +53,7 @@ impl Default for Params {
         Params {
             pairs: true,
             virtualization: true,
-            renaming_cycles: 1,
+            renaming_cycles: 0,
             unknown_trips: 10,
             pairs_per_instruction: 4,
         }

@@ -22,7 +22,7 @@ fn a_compiler_pair_of_narrow_registers_is_read_at_once() {
     let config = config(&[]);
     let program = program("mov r1 1\n mov r5 2\n mov r3 3\n iadd r4 r1 r3\n stg r6 r5\n exit", &config);
     let (mut corf, plan) = prepared::<Corf>(&program, &config);
-    assert_eq!(plan.extra_collect_cycles, 1);
+    assert_eq!(plan.extra_collect_cycles, 0);
     // r1 pairs with r3, r5 with the lower of the address registers: two pairs, one metadata instruction.
     assert_eq!(plan.inserted, [Inserted { before: 0, tag: 0 }]);
     let mut bench = Bench::new(&program, 0);
@@ -154,7 +154,7 @@ fn bow_decides_first_and_corf_coalesces_what_remains() {
     let text = "mov r1 1\n mov r2 2\n nop\n nop\n nop\n ffma r4 r1 r2 r3\n ffma r5 r1 r2 r3\n exit";
     let program = program(text, &config);
     let (mut both, plan) = stack(&["corf", "bow"], &program, &config);
-    assert!(plan.collectors.is_some() && plan.extra_collect_cycles == 1);
+    assert!(plan.collectors.is_some() && !plan.inserted.is_empty());
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut both);
     let mut issue = |pc| {

@@ -203,4 +203,10 @@ fn spinning_lanes_let_those_act_who_wait_for_them() {
     let mut tickets = device.words(0);
     tickets.sort_unstable();
     assert_eq!(tickets, (1..=32).collect::<Vec<u32>>());
+    let (stats, trace) = Device::new(&[&[0; 32], &[0]]).record(&kernel, 1, 32, 1);
+    let report = verify(&trace);
+    assert_eq!(
+        (report.problems.as_slice(), report.warp_instructions),
+        ([].as_slice(), stats.warp_instructions)
+    );
 }

@@ -260,3 +260,42 @@ fn long_blocks_commit_in_pieces() {
     assert_eq!(stats.in_order, None);
     assert!(device.words(0).iter().enumerate().all(|(i, &w)| i as u32 == w));
 }
+
+#[test]
+fn recordings_of_disturbed_launches_are_the_same_for_every_number_of_threads() {
+    let input: Vec<u32> = (0..64 * 40).collect();
+    for extra in ["reads", "writes", "over"] {
+        let kernel = disturbed(23, extra);
+        let record = |threads| Device::new(&[&input, &vec![0; 64 * 40]]).record(&kernel, 40, 64, threads).1;
+        let one = record(1);
+        assert_eq!(verify(&one).problems, []);
+        assert!(one == record(2) && one == record(5), "{extra}");
+    }
+}
+
+#[test]
+fn recordings_of_barriers_and_warpsync_hold() {
+    // Diverged lanes at the same barrier, a reduction, and a warp-wide meeting, in one kernel.
+    let mut a = Asm::new();
+    a.shared = 512;
+    let (other, join, odd, meet) = (a.label(), a.label(), a.label(), a.label());
+    let warpsync = Inst::new(Op::Warpsync {}).srcs([imm(u32::MAX)]);
+    a.thread(0).and(1, 0, imm(1)).setp(0, ICmp::Ne, 1, imm(0)).sts(0, 0).bra(other, p(0));
+    a.sync().lds(2, 0, 0).bra(join, PredSrc::TRUE).bind(other).lds(2, 0, 0).sync().lds(3, 0, 0).bind(join);
+    let mut red = Inst::new(Op::Bar { mode: BarMode::RedPopc }).dst(r(5)).srcs([imm(2), imm(0)]);
+    red.psrc[0] = PredSrc::of(Pred(0));
+    red.pdst[0] = Pred(1);
+    a.push(red).bra(odd, p(0)).push(warpsync).lds(6, 0, 0).bra(meet, PredSrc::TRUE);
+    a.bind(odd).lds(6, 0, 0).push(warpsync).lds(7, 0, 0).bind(meet).add(5, 5, reg(6));
+    a.address(8, 0, 0).stg(8, reg(5)).exit(PredSrc::TRUE);
+    let kernel = a.build();
+    let (stats, trace) = Device::new(&[&[0; 100]]).record(&kernel, 1, 100, 1);
+    let report = verify(&trace);
+    assert_eq!(
+        (report.problems.as_slice(), report.warp_instructions),
+        ([].as_slice(), stats.warp_instructions)
+    );
+    let mut device = Device::new(&[&[0; 100]]);
+    device.run(&kernel, 1, 100).unwrap();
+    assert_eq!(device.words(0), (0..100).map(|t| 50 + t).collect::<Vec<u32>>());
+}

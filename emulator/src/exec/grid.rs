@@ -16,7 +16,7 @@ use crate::record::{BlockSink, LaunchSink, Unrecorded};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Warp instructions of a block after which others have their turn, where blocks may wait for one another.
-const BLOCK_SHARE: u64 = 4 << 20;
+const BLOCK_SHARE: u64 = 1 << 20;
 /// Blocks that take turns then.
 const MAX_RESIDENT: usize = 256;
 

@@ -5,9 +5,13 @@
 use emulator::exec::{self, Fault, Launch, LaunchError, Options, Stats, Unobserved};
 use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::record::Unrecorded;
+use emulator::record::trace::TraceSink;
+use trace_format::container::LaunchRecord;
 use trace_format::isa::space::{BANK_PARAM, PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Geometry};
+use trace_format::validate::{Progress, Report};
+use trace_format::writer::{TraceWriter, WriterOptions};
 
 /// A kernel under construction.
 #[derive(Default)]
@@ -221,6 +225,14 @@ pub fn banks(kernel: &MachineKernel, geometry: &Geometry, params: &[u64]) -> Ban
     Banks { param: bank, ..Banks::default() }
 }
 
+/// The validator's report on a trace.
+pub fn verify(trace: &[u8]) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.wtrace");
+    std::fs::write(&path, trace).unwrap();
+    trace_format::validate::validate(&path, 1, &Progress::default()).unwrap()
+}
+
 /// Device memory and how to run on it.
 pub struct Device {
     pub memory: GlobalMemory,
@@ -259,6 +271,36 @@ impl Device {
             Err(LaunchError::Fault(fault)) => *fault,
             other => panic!("expected a fault, got {other:?}"),
         }
+    }
+
+    /// Runs and records; the statistics and the bytes of the trace.
+    pub fn record(
+        mut self,
+        kernel: &MachineKernel,
+        grid: u32,
+        block: u32,
+        threads: usize,
+    ) -> (Stats, Vec<u8>) {
+        self.options.threads = threads;
+        let geometry = Geometry { grid: [grid, 1, 1], block: [block, 1, 1] };
+        let banks = banks(kernel, &geometry, &self.pointers());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.wtrace");
+        let mut writer = TraceWriter::create(&path, &WriterOptions::default()).unwrap();
+        let record = LaunchRecord {
+            kernel: writer.kernel(kernel).unwrap(),
+            geometry,
+            dynamic_shared_bytes: 0,
+            banks: banks.clone(),
+            buffers: Vec::new(),
+        };
+        let mut sink = TraceSink::new(writer.launch(record).unwrap());
+        let launch = Launch { kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
+        let stats = exec::launch(&mut self.memory, &launch, &self.options, &mut sink, &Unobserved);
+        let stats = stats.unwrap_or_else(|e| panic!("{e}"));
+        sink.finish().unwrap();
+        writer.finish().unwrap();
+        (stats, std::fs::read(&path).unwrap())
     }
 
     pub fn words(&self, buffer: usize) -> Vec<u32> {

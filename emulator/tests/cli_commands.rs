@@ -1,0 +1,138 @@
+//! What `emu` prints and writes for the bundled programs.
+
+mod cli_kit;
+
+use cli_kit::Folder;
+use serde_json::Value;
+
+fn workload(name: &str) -> String {
+    format!("{}/../tests/workloads/{name}/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn running_prints_a_table_and_checks() {
+    let ptx = workload("histogram") + ".ptx";
+    let run = Folder::new().emu(&["run", &ptx, "--dump", "bins:2"]);
+    run.succeeds();
+    for part in ["kernel", "warp instructions", "histogram", "bins (256 x u32):", "check bins: passed"] {
+        assert!(run.out.contains(part), "{part} is missing in:\n{}", run.out);
+    }
+    assert_eq!(run.err, "");
+}
+
+#[test]
+fn json_has_the_documented_keys() {
+    let ptx = workload("reduction") + ".ptx";
+    let folder = Folder::new();
+    let run = folder.emu(&["record", &ptx, "-o", "r.wtrace", "--json", "--dump", "total:1"]);
+    run.succeeds();
+    let json: Value = serde_json::from_str(&run.out).unwrap();
+    let launches = json["launches"].as_array().unwrap();
+    let sum: u64 = launches.iter().map(|l| l["warp_instructions"].as_u64().unwrap()).sum();
+    assert_eq!(json["warp_instructions"].as_u64(), Some(sum));
+    assert!(sum > 0 && json["thread_instructions"].as_u64().unwrap() > sum);
+    for l in launches {
+        assert!(l["kernel"].is_string() && l["time_s"].is_f64() && l["block"].as_array().unwrap().len() == 3);
+        assert!(l["blocks"].as_u64().unwrap() > 0);
+    }
+    assert!(json["warp_instructions_per_s"].as_f64().unwrap() > 0.0);
+    assert!(json["checks"].as_array().unwrap().iter().all(|c| c["verdict"] == "passed"), "{}", run.out);
+    assert_eq!(json["dumps"][0]["buffer"], "total");
+    assert_eq!(
+        json["trace"]["bytes"].as_u64(),
+        Some(std::fs::metadata(folder.path("r.wtrace")).unwrap().len())
+    );
+    assert!(json["trace"]["bytes_per_warp_instruction"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn recordings_are_the_same_for_every_number_of_threads_and_every_place() {
+    let folder = Folder::new();
+    for name in ["bfs", "compact", "transpose"] {
+        let ptx = workload(name) + ".ptx";
+        let traces: Vec<Vec<u8>> = ["1", "2", "3"]
+            .iter()
+            .map(|threads| {
+                folder.emu(&["record", &ptx, "-o", "t.wtrace", "--threads", threads]).succeeds();
+                std::fs::read(folder.path("t.wtrace")).unwrap()
+            })
+            .collect();
+        assert!(traces[0] == traces[1] && traces[0] == traces[2], "{name}");
+        let copy = Folder::new();
+        for extension in ["ptx", "toml"] {
+            let file = format!("{name}.{extension}");
+            std::fs::copy(format!("{}.{extension}", workload(name)), copy.path(&file)).unwrap();
+        }
+        copy.emu(&["record", &format!("{name}.ptx")]).succeeds();
+        assert!(
+            std::fs::read(copy.path(&format!("{name}.wtrace"))).unwrap() == traces[0],
+            "{name} elsewhere"
+        );
+        let progress = trace_format::validate::Progress::default();
+        let report = trace_format::validate::validate(&folder.path("t.wtrace"), 1, &progress).unwrap();
+        assert_eq!(report.problems, [], "{name}");
+    }
+}
+
+#[test]
+fn listings_show_counters_live_registers_and_meeting_points() {
+    let ptx = workload("matmul_tiled") + ".ptx";
+    let folder = Folder::new();
+    let run = folder.emu(&["disasm", &ptx]);
+    run.succeeds();
+    for part in [
+        "kernel matmul_tiled_32",
+        "kernel matmul_tiled_16",
+        "registers (at most",
+        "c[0x0][0x160] u64",
+        "0x0000",
+    ] {
+        assert!(run.out.contains(part), "{part} is missing in:\n{}", run.out);
+    }
+    assert!(!run.out.contains("// matmul_tiled.ptx:"));
+    let run = folder.emu(&["disasm", &ptx, "--kernel", "matmul_tiled_16", "--ptx"]);
+    run.succeeds();
+    assert!(
+        run.out.contains("// matmul_tiled.ptx:")
+            && run.out.contains("bar.sync")
+            && run.out.contains("BAR.SYNC")
+    );
+    assert!(!run.out.contains("kernel matmul_tiled_32"));
+    let branch = run.out.lines().find(|l| l.contains("@") && l.contains("BRA")).unwrap();
+    let meeting = branch.split("lanes meet at ").nth(1).unwrap();
+    assert!(run.out.lines().any(|l| l.starts_with(meeting) && l.contains('>')), "{branch}");
+}
+
+#[test]
+fn overriding_sizes_reaches_the_kernel() {
+    let ptx = workload("vectoradd") + ".ptx";
+    let folder = Folder::new();
+    let run = folder.emu(&[
+        "run",
+        &ptx,
+        "--set",
+        "n=1000",
+        "--set",
+        "a.init=\"iota\"",
+        "--set",
+        "b.init={fill=0.5}",
+        "--dump",
+        "c:1000",
+    ]);
+    run.succeeds();
+    assert!(run.out.contains("check c: skipped"), "{}", run.out);
+    assert!(
+        run.out.contains("c (1000 x f32): 0.5, 1.5, 2.5,") && run.out.contains(", 999.5\n"),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn help_gives_examples() {
+    for command in ["run", "record", "disasm"] {
+        let help = Folder::new().emu(&[command, "--help"]);
+        help.succeeds();
+        assert!(help.out.contains("Examples:"), "{}", help.out);
+    }
+}

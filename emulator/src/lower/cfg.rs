@@ -319,13 +319,18 @@ fn skip_empty(f: &mut Func) {
     fold_branches(f);
 }
 
-/// Gives every edge from a choice to a block with phis a block of its own, for the phis' copies.
+/// Gives edges from a choice to a block with phis a block of their own for the phis' copies, where the copies
+/// would disturb the other way out (a phi that is alive there).
 pub fn split_critical_edges(f: &mut Func) {
+    let live = super::schedule::Liveness::of(f);
     for b in f.order.clone() {
         let Term::If(p, yes, no) = f.block(b).term else { continue };
-        let split = |f: &mut Func, to: Blk| -> Blk {
+        let split = |f: &mut Func, to: Blk, other: Blk| -> Blk {
             let block = f.block(to);
-            if block.preds.len() < 2 || (block.phis.is_empty() && block.pphis.is_empty()) {
+            let registers = f.defs.len();
+            let quiet = block.phis.iter().all(|p| !live.is_live_in(other, p.dst.index()))
+                && block.pphis.iter().all(|p| !live.is_live_in(other, registers + p.dst.index()));
+            if block.preds.len() < 2 || (block.phis.is_empty() && block.pphis.is_empty()) || (quiet && to != other) {
                 return to;
             }
             let edge = f.new_block(f.block(b).sub);
@@ -340,8 +345,9 @@ pub fn split_critical_edges(f: &mut Func) {
             }
             edge
         };
-        let yes = split(f, yes);
-        let no = split(f, no);
+        let new_yes = split(f, yes, no);
+        let no = split(f, no, yes);
+        let yes = new_yes;
         f.block_mut(b).term = Term::If(p, yes, no);
     }
 }

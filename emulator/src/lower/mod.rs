@@ -16,6 +16,7 @@ mod legalize;
 mod ra;
 mod schedule;
 mod truth;
+mod vectorize;
 mod vir;
 
 use std::collections::BTreeSet;
@@ -73,6 +74,7 @@ pub fn lower_kernel(
     gvn::run(&mut f);
     cfg::clean(&mut f);
     cfg::remove_dead(&mut f);
+    vectorize::run(&mut f);
     legalize::run(&mut f, &mut frame);
     cfg::remove_dead(&mut f);
     schedule::run(&mut f);

@@ -89,6 +89,11 @@ impl Liveness {
         l
     }
 
+    /// Whether a value (registers first, then predicates) is live into a block, its phis not counted.
+    pub fn is_live_in(&self, b: Blk, i: Item) -> bool {
+        self.live_in[b.index()].get(i / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
+    }
+
     /// Whether a value is live out of a block.
     fn is_live_out(&self, b: Blk, i: Item) -> bool {
         self.live_out[b.index()].get(i / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
@@ -192,6 +197,7 @@ impl<'a> Scheduler<'a> {
         let mut s = Scheduler { f, live, b, nodes, left: HashMap::new(), pressure: live.count_in(b) };
         s.data_edges();
         s.order_edges();
+        s.update_edges();
         s.heights();
         for n in 0..s.nodes.len() {
             let (f, left) = (s.f, &mut s.left);
@@ -244,11 +250,73 @@ impl<'a> Scheduler<'a> {
         }
     }
 
+    /// Lets the next value of a loop variable be made only when the current one has been used, so that both
+    /// can share a register.
+    fn update_edges(&mut self) {
+        let f = self.f;
+        let mut pairs: Vec<(Item, Item)> = Vec::new();
+        for s in f.block(self.b).term.succs() {
+            let target = f.block(s);
+            for (edge, _) in target.preds.iter().enumerate().filter(|(_, p)| **p == self.b) {
+                let regs = target.phis.iter().filter_map(|p| Some((p.dst.index(), p.args[edge].reg()?.index())));
+                pairs.extend(regs);
+                let preds = target.pphis.iter().filter_map(|p| Some((p.dst.index(), p.args[edge].pred?.index())));
+                pairs.extend(preds.map(|(a, b)| (a + f.defs.len(), b + f.defs.len())));
+            }
+        }
+        for (current, next) in pairs {
+            let makes = |n: &Node| {
+                let mut found = false;
+                each_def(f, n.id, |d| found |= d == next);
+                found
+            };
+            let Some(update) = self.nodes.iter().position(makes) else { continue };
+            let below = self.reachable(update);
+            for n in 0..self.nodes.len() {
+                let mut uses = false;
+                each_use(f, self.nodes[n].id, |u| uses |= u == current);
+                if uses && n != update && !below[n] && !self.nodes[n].succs.iter().any(|s| s.0 == update) {
+                    self.edge(n, update, 1);
+                }
+            }
+        }
+    }
+
+    /// Nodes that depend on a node.
+    fn reachable(&self, from: usize) -> Vec<bool> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut stack = vec![from];
+        while let Some(n) = stack.pop() {
+            for &(s, _) in &self.nodes[n].succs {
+                if !std::mem::replace(&mut seen[s], true) {
+                    stack.push(s);
+                }
+            }
+        }
+        seen
+    }
+
     fn heights(&mut self) {
-        for n in (0..self.nodes.len()).rev() {
-            let own = latency(self.f.inst(self.nodes[n].id)).min(24);
-            let below = self.nodes[n].succs.iter().map(|&(s, c)| self.nodes[s].height + c).max();
-            self.nodes[n].height = below.unwrap_or(0).max(own);
+        // Post-order: all successors before their predecessors (edges may point backwards in the old order).
+        let mut done = vec![false; self.nodes.len()];
+        for root in 0..self.nodes.len() {
+            let mut stack = vec![(root, 0)];
+            while let Some((n, i)) = stack.pop() {
+                if done[n] {
+                    continue;
+                }
+                if let Some(&(s, _)) = self.nodes[n].succs.get(i) {
+                    stack.push((n, i + 1));
+                    if !done[s] {
+                        stack.push((s, 0));
+                    }
+                } else {
+                    done[n] = true;
+                    let own = latency(self.f.inst(self.nodes[n].id)).min(24);
+                    let below = self.nodes[n].succs.iter().map(|&(s, c)| self.nodes[s].height + c).max();
+                    self.nodes[n].height = below.unwrap_or(0).max(own);
+                }
+            }
         }
     }
 

@@ -147,33 +147,27 @@ impl Code {
         }
     }
 
-    fn block_end(&mut self, f: &mut Func, b: Blk) {
+    /// Copies into the phis of successors, before the branch, and into the results of a subroutine.
+    fn block_end(&mut self, f: &Func, b: Blk) {
         let mut copies = Vec::new();
-        match f.block(b).term {
-            Term::Goto(to) => {
-                let target = f.block(to);
-                let edge = target.preds.iter().position(|&p| p == b);
-                if let Some(edge) = edge {
-                    for phi in &target.phis {
-                        if phi.args[edge] != Val::Undef && phi.args[edge] != Val::Reg(phi.dst) {
-                            copies.push(Copy::R(phi.dst, phi.args[edge]));
-                        }
-                    }
-                    for phi in &target.pphis {
-                        if phi.args[edge] != PSrc::of(phi.dst) {
-                            copies.push(Copy::P(phi.dst, phi.args[edge]));
-                        }
-                    }
+        for to in f.block(b).term.succs() {
+            let target = f.block(to);
+            let Some(edge) = target.preds.iter().position(|&p| p == b) else { continue };
+            for phi in &target.phis {
+                if phi.args[edge] != Val::Undef && phi.args[edge] != Val::Reg(phi.dst) {
+                    copies.push(Copy::R(phi.dst, phi.args[edge]));
                 }
             }
-            Term::Return => {
-                if let Some(sub) = f.block(b).sub {
-                    for (k, v) in f.subs[sub.index()].results.iter().enumerate() {
-                        copies.push(Copy::R(self.sub_results[sub.index()][k], *v));
-                    }
+            for phi in &target.pphis {
+                if phi.args[edge] != PSrc::of(phi.dst) {
+                    copies.push(Copy::P(phi.dst, phi.args[edge]));
                 }
             }
-            Term::If(..) | Term::Exit | Term::Trap => {}
+        }
+        if let (Term::Return, Some(sub)) = (f.block(b).term, f.block(b).sub) {
+            for (k, v) in f.subs[sub.index()].results.iter().enumerate() {
+                copies.push(Copy::R(self.sub_results[sub.index()][k], *v));
+            }
         }
         self.push(b, copies);
     }

@@ -162,7 +162,9 @@ impl Live {
                 item.visit(f, |u| uses.push(u.index(f)), |d| defs.push(d.index(f)));
                 for d in defs {
                     let stop = if open[d] == 0 { at + 2 } else { open[d] };
-                    self.ranges[d].push(Segment { start: at + 1, end: stop, value: values[d] });
+                    // To the end of this block a copy holds what it copies, even where it is a phi.
+                    let value = copied(f, item, d).map_or(values[d], |s| values[s]);
+                    self.ranges[d].push(Segment { start: at + 1, end: stop, value });
                     open[d] = 0;
                     set.remove(d);
                 }
@@ -190,6 +192,13 @@ impl Live {
             normalise(range);
         }
     }
+}
+
+/// The node that a parallel copy writes to `dst`, if it is a plain copy of one.
+fn copied(f: &Func, item: &Item, dst: usize) -> Option<usize> {
+    let Item::Copies(copies) = item else { return None };
+    let copy = copies.iter().find(|c| c.dst().index(f) == dst && c.coalescable())?;
+    copy.src().map(|s| s.index(f))
 }
 
 /// Sorts segments and joins those of one value that touch.

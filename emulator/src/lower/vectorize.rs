@@ -1,0 +1,150 @@
+//! Neighbouring loads from shared memory become one wide load, where the address is provably aligned.
+
+use std::collections::HashMap;
+
+use super::fold::SHL;
+use super::vir::{Blk, Def, Func, Inst, InstId, PSrc, Src, VOp, VReg, Val};
+use trace_format::isa::{Extended, Kind, MemWidth, Op, Scale, ShiftBy, space::Space};
+
+/// Merges loads in all blocks.
+pub fn run(f: &mut Func) {
+    f.resolve_all();
+    for b in f.order.clone() {
+        merge_block(f, b);
+    }
+}
+
+/// What neighbouring loads have in common.
+type Base = (Val, Scale);
+
+fn merge_block(f: &mut Func, b: Blk) {
+    // Runs of loads between which nothing writes shared memory.
+    let mut runs: Vec<HashMap<Base, Vec<InstId>>> = vec![HashMap::new()];
+    for &id in &f.block(b).insts {
+        let inst = f.inst(id);
+        match inst.op {
+            VOp::M(Op::Lds { width: MemWidth::B32, scale }) if inst.guard == PSrc::TRUE => {
+                if let Some(run) = runs.last_mut() {
+                    run.entry((inst.src[0].v[0], scale)).or_default().push(id);
+                }
+            }
+            _ => {
+                let writes = match inst.op.kind() {
+                    Kind::Store(s) | Kind::Atomic(s) | Kind::Reduction(s) => {
+                        matches!(s, Space::Shared | Space::Generic)
+                    }
+                    Kind::Barrier | Kind::Fence | Kind::Sync | Kind::Call => true,
+                    _ => false,
+                };
+                if writes {
+                    runs.push(HashMap::new());
+                }
+            }
+        }
+    }
+    for run in runs {
+        let mut bases: Vec<(Base, Vec<InstId>)> = run.into_iter().filter(|(_, ids)| ids.len() > 1).collect();
+        bases.sort_by_key(|(_, ids)| ids[0]);
+        for ((base, scale), ids) in bases {
+            let zeros = (trailing_zeros(f, base, &mut Vec::new()) + scale.shift()).min(32);
+            if zeros >= 3 {
+                merge_run(f, b, &ids, zeros);
+            }
+        }
+    }
+}
+
+/// Merges loads of one base whose low `zeros` bits are clear.
+fn merge_run(f: &mut Func, b: Blk, ids: &[InstId], zeros: u32) {
+    let mut at: HashMap<i32, InstId> = HashMap::new();
+    for &id in ids {
+        // Of several loads of one word the first counts; the others stay.
+        at.entry(f.inst(id).offset).or_insert(id);
+    }
+    let mut offsets: Vec<i32> = at.keys().copied().collect();
+    offsets.sort_unstable();
+    let mut taken = Vec::new();
+    for words in [4, 2] {
+        if zeros < if words == 4 { 4 } else { 3 } {
+            continue;
+        }
+        for &o in &offsets {
+            let window: Vec<InstId> = (0..words).filter_map(|k| at.get(&(o + 4 * k)).copied()).collect();
+            let whole = window.len() == words as usize && o % (4 * words) == 0;
+            if whole && !window.iter().any(|id| taken.contains(id)) {
+                taken.extend(&window);
+                merge(f, b, &window);
+            }
+        }
+    }
+}
+
+/// Replaces loads of consecutive words by one, at the place of the first of them in the block.
+fn merge(f: &mut Func, b: Blk, window: &[InstId]) {
+    let first = f.inst(window[0]).clone();
+    let VOp::M(Op::Lds { scale, .. }) = first.op else { return };
+    let width = if window.len() == 4 { MemWidth::B128 } else { MemWidth::B64 };
+    let mut wide = Inst::new(VOp::M(Op::Lds { width, scale }), first.line);
+    wide.src[0] = first.src[0];
+    wide.offset = first.offset;
+    for (k, id) in window.iter().enumerate() {
+        let d: VReg = match f.inst(*id).dst[0] {
+            Some(d) => d,
+            None => f.new_reg(),
+        };
+        wide.dst[k] = Some(d);
+    }
+    let wide = f.add_inst(wide);
+    let insts = &mut f.block_mut(b).insts;
+    let Some(at) = insts.iter().position(|id| window.contains(id)) else { return };
+    insts[at] = wide;
+    insts.retain(|id| !window.contains(id));
+}
+
+/// A lower bound of the number of low zero bits of a value. Loops are assumed to keep what they start with;
+/// the assumption is then part of the minimum over everything that enters the loop.
+fn trailing_zeros(f: &Func, v: Val, open: &mut Vec<VReg>) -> u32 {
+    let r = match v {
+        Val::Imm(x) => return x.trailing_zeros(),
+        Val::Undef => return 32,
+        Val::Const { .. } => return 0,
+        Val::Reg(r) => r,
+    };
+    if open.contains(&r) {
+        return 32;
+    }
+    if open.len() > 24 {
+        return 0;
+    }
+    open.push(r);
+    let zeros = match f.defs[r.index()] {
+        Def::Phi(b) => {
+            let phi = f.block(b).phis.iter().find(|p| p.dst == r);
+            phi.map_or(0, |p| p.args.iter().map(|a| trailing_zeros(f, *a, open)).min().unwrap_or(0))
+        }
+        Def::Inst(id, 0) if f.inst(id).guard == PSrc::TRUE => of_instruction(f, id, open),
+        _ => 0,
+    };
+    open.pop();
+    zeros
+}
+
+fn of_instruction(f: &Func, id: InstId, open: &mut Vec<VReg>) -> u32 {
+    let inst = f.inst(id);
+    let VOp::M(op) = inst.op else { return 0 };
+    let src = |i: usize| -> Src { inst.src[i] };
+    let mut of = |i: usize| trailing_zeros(f, src(i).v[0], open);
+    let zeros = match op {
+        op if op == SHL => match src(1).v[0].imm() {
+            Some(k) => of(0) + k,
+            None => of(0),
+        },
+        Op::Lea { shift: ShiftBy(k) } => (of(0) + u32::from(k)).min(of(1)),
+        Op::Imad {} => (of(0) + of(1)).min(of(2)),
+        Op::Iadd3 { x: Extended(false) } => of(0).min(of(1)).min(of(2)),
+        Op::Lop3 { lut } if lut.0 == 0xC0 => of(0).max(of(1)),
+        Op::Sel {} | Op::Imnmx { .. } => of(0).min(of(1)),
+        _ => 0,
+    };
+    zeros.min(32)
+}

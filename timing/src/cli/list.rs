@@ -2,12 +2,24 @@
 
 use super::{CliError, output};
 use crate::config::{builtin, load_text};
-use crate::stats::EnergyTable;
+use crate::stats::{COUNTERS, EnergyTable, Stall};
 use crate::studies;
 use crate::techniques::AnyTechnique;
+use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 
-pub fn run() -> Result<(), CliError> {
+/// Arguments of `timing list`.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// Explains the JSON keys and CSV columns of `timing replay` instead.
+    #[arg(long)]
+    counters: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+    if arguments.counters {
+        return output::print(&counters());
+    }
     let techniques =
         AnyTechnique::ALL.iter().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
     let studies =
@@ -29,6 +41,26 @@ pub fn run() -> Result<(), CliError> {
         section("Energy tables (--set energy=NAME or FILE.toml)", "file", tables),
     ];
     output::print(&text.join("\n"))
+}
+
+fn counters() -> String {
+    let clean = |doc: &str| doc.split_whitespace().collect::<Vec<_>>().join(" ");
+    let counters = COUNTERS
+        .iter()
+        .map(|row| vec![row.name.to_owned(), clean(row.doc), row.component.unwrap_or("-").to_owned()]);
+    let stalls =
+        Stall::ALL.iter().map(|cause| vec![cause.name().to_owned(), clean(cause.doc()), String::new()]);
+    let derived = [
+        ["ipc", "warp_instructions / cycles, over the whole GPU", "-"],
+        ["energy_pj", "object: energy by component, events times the prices of the energy table", "-"],
+        ["latency", "object: samples, mean, percentiles and maximum in cycles", "-"],
+    ];
+    let derived = derived.map(|row| row.map(str::to_owned).to_vec());
+    [
+        section("Counters (JSON keys, CSV columns)", "energy component", counters.chain(derived)),
+        section("Stall causes (keys of `stalls`; they sum to the scheduler slots)", "", stalls),
+    ]
+    .join("\n")
 }
 
 fn section(title: &str, last: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {

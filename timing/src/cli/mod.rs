@@ -37,8 +37,8 @@ enum Command {
     Replay(replay::Arguments),
     /// Runs a limit study over traces; needs no GPU model.
     Study(study::Arguments),
-    /// Lists techniques, studies, configurations and energy tables.
-    List,
+    /// Lists techniques, studies, configurations and energy tables, or explains the counters.
+    List(list::Arguments),
     /// Shows configurations.
     #[command(subcommand)]
     Config(config::Command),
@@ -58,7 +58,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match &parsed.command {
         Command::Replay(arguments) => replay::run(arguments),
         Command::Study(arguments) => study::run(arguments),
-        Command::List => list::run(),
+        Command::List(arguments) => list::run(arguments),
         Command::Config(command) => config::run(command),
     };
     match outcome {

@@ -3,13 +3,11 @@
 use super::unit::Unit;
 use crate::error::ReplayError;
 use crate::source::LaunchSource;
+use crossbeam::utils::{Backoff, CachePadded};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// Turns that a thread spins at the barrier before it lets others run.
-const SPINS: u32 = 2000;
 
 /// State that the threads share.
 pub(super) struct Crew {
@@ -112,16 +110,16 @@ impl Crew {
     }
 }
 
-/// A barrier that spins briefly: epochs are shorter than a thread takes to sleep and wake.
+/// A barrier that spins before it yields: epochs are shorter than a thread takes to sleep and wake.
 struct Barrier {
     threads: usize,
-    arrived: AtomicUsize,
-    round: AtomicUsize,
+    arrived: CachePadded<AtomicUsize>,
+    round: CachePadded<AtomicUsize>,
 }
 
 impl Barrier {
     fn new(threads: usize) -> Barrier {
-        Barrier { threads, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0) }
+        Barrier { threads, arrived: AtomicUsize::new(0).into(), round: AtomicUsize::new(0).into() }
     }
 
     fn wait(&self) {
@@ -134,14 +132,9 @@ impl Barrier {
             self.round.fetch_add(1, Ordering::Release);
             return;
         }
-        let mut spins = 0;
+        let backoff = Backoff::new();
         while self.round.load(Ordering::Acquire) == round {
-            spins += 1;
-            if spins < SPINS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
+            backoff.snooze();
         }
     }
 }

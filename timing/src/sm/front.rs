@@ -4,7 +4,7 @@
 //! path leaves the sequence, issue redirects it and what was fetched is discarded.
 
 use super::Sm;
-use super::load_store::CodeFetch;
+use super::small_caches::CodeFetch;
 use crate::config::GpuConfig;
 use crate::source::{LaunchSource, WarpStream};
 use crate::techniques::{Cx, FetchVerdict, Inserted};

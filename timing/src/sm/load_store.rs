@@ -1,11 +1,11 @@
-//! The load/store unit: its queue, shared memory, L1 with its MSHRs, the constant and instruction caches, and
-//! the SM's ports to the crossbar.
+//! The load/store unit: its queue, shared memory, L1 with its MSHRs, and the SM's ports to the crossbar.
 //!
 //! The access at the head goes line by line to L1; what finds no MSHR or no place in the miss queue waits and
 //! holds back what is behind it.
 
 use super::Sm;
 use super::machine::Machine;
+use super::small_caches::SmallMiss;
 use super::wheel::Event;
 use crate::config::{SmallCache, WritePolicy};
 use crate::memory::cache::Tags;
@@ -15,19 +15,15 @@ use crate::memory::port::Port;
 use crate::memory::{ALL_SECTORS, LINE_BYTES, Reply, Request, RequestKind, Token, flits, sector_bytes};
 use crate::program::{MemoryKind, Path};
 use crate::source::LaunchSource;
-use crate::stats::Counters;
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
-
-/// Base address of constant banks in memory.
-const CONSTANT_BASE: u64 = 0xFFFC_0000_0000_0000;
 
 /// Caches that outlive a kernel.
 #[derive(Clone, Debug)]
 pub struct SmCaches {
     l1: Tags,
-    code: Tags,
-    constants: Tags,
+    pub(super) code: Tags,
+    pub(super) constants: Tags,
 }
 
 impl SmCaches {
@@ -48,38 +44,18 @@ impl SmCaches {
     }
 }
 
-/// Answer of the I-cache to a fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CodeFetch {
-    Hit,
-    /// The warp waits for the line.
-    Miss,
-    /// No miss register is free.
-    Busy,
-}
-
-/// A line on its way to one of the small caches.
-#[derive(Clone, Copy, Debug)]
-struct SmallMiss {
-    line: u64,
-    /// Replies still to come.
-    parts: u8,
-    /// Warps that wait.
-    warps: u64,
-}
-
 /// The load/store side of an SM.
 #[derive(Clone, Debug)]
 pub(super) struct LoadStore {
     queue: VecDeque<u16>,
     capacity: usize,
     busy_until: u64,
-    caches: SmCaches,
+    pub(super) caches: SmCaches,
     mshrs: Mshrs<u16>,
-    code_misses: Vec<SmallMiss>,
-    last_code_line: u64,
-    constant_mshrs: Mshrs<u16>,
-    constant_parts: Vec<SmallMiss>,
+    pub(super) code_misses: Vec<SmallMiss>,
+    pub(super) last_code_line: u64,
+    pub(super) constant_mshrs: Mshrs<u16>,
+    pub(super) constant_parts: Vec<SmallMiss>,
     miss_queue: VecDeque<Request>,
     miss_capacity: usize,
     out_port: Port,
@@ -160,11 +136,11 @@ impl LoadStore {
             && self.credits == self.all_credits
     }
 
-    fn has_miss_room(&self) -> bool {
+    pub(super) fn has_miss_room(&self) -> bool {
         self.miss_queue.len() < self.miss_capacity
     }
 
-    fn send(
+    pub(super) fn send(
         &mut self,
         sm: usize,
         line: u64,
@@ -177,82 +153,6 @@ impl LoadStore {
         let data = if kind == RequestKind::Read { 0 } else { sector_bytes(sectors) };
         let flits = flits(data, net.header_bytes, net.flit_bytes);
         self.miss_queue.push_back(Request { arrival: 0, sm: sm as u16, line, sectors, flits, kind, token });
-    }
-
-    /// Looks an instruction's line up in the I-cache; a miss asks L2.
-    pub fn fetch_code(
-        &mut self,
-        address: u64,
-        warp: usize,
-        machine: &Machine,
-        counters: &mut Counters,
-        sm: usize,
-    ) -> CodeFetch {
-        let cache = &machine.config.front_end.icache;
-        let line = address / u64::from(cache.line_bytes);
-        let answer = self.look_up_code(line, 1 << warp, machine, counters, sm);
-        if line != self.last_code_line && answer != CodeFetch::Busy {
-            self.last_code_line = line;
-            let last =
-                machine.code_address(machine.program.insts.len() as u32 - 1) / u64::from(cache.line_bytes);
-            for ahead in 1..=u64::from(machine.config.front_end.icache_prefetch_lines) {
-                if line + ahead <= last {
-                    self.look_up_code(line + ahead, 0, machine, counters, sm);
-                }
-            }
-        }
-        answer
-    }
-
-    /// Looks a line up for the warps of a mask; without one it is a prefetch.
-    fn look_up_code(
-        &mut self,
-        line: u64,
-        warps: u64,
-        machine: &Machine,
-        counters: &mut Counters,
-        sm: usize,
-    ) -> CodeFetch {
-        let cache = &machine.config.front_end.icache;
-        if self.caches.code.probe(line) != 0 {
-            return CodeFetch::Hit;
-        }
-        if let Some(miss) = self.code_misses.iter_mut().find(|miss| miss.line == line) {
-            miss.warps |= warps;
-            return CodeFetch::Miss;
-        }
-        if self.code_misses.len() >= cache.mshrs as usize || !self.has_miss_room() {
-            return CodeFetch::Busy;
-        }
-        counters.icache_misses += 1;
-        let parts = self.request_small(line, cache.line_bytes, 0, Token::InstructionCache, machine, sm);
-        self.code_misses.push(SmallMiss { line, parts, warps });
-        CodeFetch::Miss
-    }
-
-    /// Asks L2 for a line of a small cache, which may be part of a 128-byte line or several of them.
-    fn request_small(
-        &mut self,
-        line: u64,
-        line_bytes: u32,
-        base: u64,
-        token: Token,
-        machine: &Machine,
-        sm: usize,
-    ) -> u8 {
-        let start = base + line * u64::from(line_bytes);
-        let mut parts = 0;
-        let mut at = start;
-        while at < start + u64::from(line_bytes) {
-            let whole = at & !(LINE_BYTES - 1);
-            let end = (start + u64::from(line_bytes)).min(whole + LINE_BYTES);
-            let (first, last) = ((at - whole) / 32, (end - whole).div_ceil(32));
-            let sectors = (((1u32 << last) - 1) & !((1u32 << first) - 1)) as u8;
-            self.send(sm, whole, sectors, RequestKind::Read, token, machine);
-            parts += 1;
-            at = end;
-        }
-        parts
     }
 
     /// What the unit holds, for the report of a stuck machine.
@@ -274,7 +174,7 @@ impl LoadStore {
 }
 
 /// What became of one line access.
-enum Access {
+pub(super) enum Access {
     Done,
     Stalled,
 }
@@ -408,37 +308,6 @@ impl<S: LaunchSource> Sm<'_, S> {
         Access::Done
     }
 
-    fn constant_load(&mut self, slot: u16, access: LineAccess) -> Access {
-        let config = &self.machine.config.constant_cache;
-        // The sectors that are used lie in the first small line that holds one of them.
-        let offset = u64::from(access.sectors.trailing_zeros() & 3) * 32;
-        let line = (access.line + offset) / u64::from(config.line_bytes);
-        if self.load_store.caches.constants.probe(line) != 0 {
-            let mem = &mut self.flights[slot].mem;
-            mem.ready_at = mem.ready_at.max(self.now + u64::from(config.hit_latency_cycles));
-            return Access::Done;
-        }
-        let Ok(to_request) = self.load_store.constant_mshrs.check(line, 1) else { return Access::Stalled };
-        if to_request != 0 {
-            if !self.load_store.has_miss_room() {
-                return Access::Stalled;
-            }
-            self.stats.counters.constant_misses += 1;
-            let parts = self.load_store.request_small(
-                line,
-                config.line_bytes,
-                CONSTANT_BASE,
-                Token::ConstantCache,
-                self.machine,
-                self.id,
-            );
-            self.load_store.constant_parts.push(SmallMiss { line, parts, warps: 0 });
-        }
-        self.load_store.constant_mshrs.add(line, 1, slot);
-        self.flights[slot].mem.waiting += 1;
-        Access::Done
-    }
-
     /// The SM's port sends the oldest request, as far as credits allow.
     pub(super) fn send_requests(&mut self) {
         while self.credits.front().is_some_and(|credit| credit.arrival <= self.now) {
@@ -491,51 +360,23 @@ impl<S: LaunchSource> Sm<'_, S> {
                 self.load_store.stores_outstanding -= 1;
                 self.memory_done(usize::from(warp));
             }
-            Token::InstructionCache => {
-                let bytes = u64::from(self.machine.config.front_end.icache.line_bytes);
-                let misses = &mut self.load_store.code_misses;
-                if let Some((line, warps)) = small_arrived(misses, reply, bytes, 0) {
-                    self.load_store.caches.code.insert(line, 1, 0);
-                    self.code_arrived(warps);
-                }
-            }
-            Token::ConstantCache => {
-                let bytes = u64::from(self.machine.config.constant_cache.line_bytes);
-                let misses = &mut self.load_store.constant_parts;
-                if let Some((line, _)) = small_arrived(misses, reply, bytes, CONSTANT_BASE) {
-                    let Sm { load_store, flights, wheel, now, .. } = self;
-                    load_store.caches.constants.insert(line, 1, 0);
-                    load_store.constant_mshrs.fill(line, 1, |slot| reply_for(flights, wheel, *now, slot));
-                }
-            }
+            Token::InstructionCache => self.code_line_arrived(reply),
+            Token::ConstantCache => self.constant_line_arrived(reply),
         }
     }
 }
 
 /// One of the replies that an instruction waits for has come.
-fn reply_for(flights: &mut super::flight::Flights, wheel: &mut super::wheel::Wheel, now: u64, slot: u16) {
+pub(super) fn reply_for(
+    flights: &mut super::flight::Flights,
+    wheel: &mut super::wheel::Wheel,
+    now: u64,
+    slot: u16,
+) {
     let mem = &mut flights[slot].mem;
     mem.waiting -= 1;
     mem.ready_at = mem.ready_at.max(now);
     if mem.waiting == 0 && mem.all_sent {
         wheel.at(mem.ready_at, Event::Complete(slot));
     }
-}
-
-/// Notes a reply for a small cache; returns the line and its waiting warps when it is complete.
-fn small_arrived(
-    misses: &mut Vec<SmallMiss>,
-    reply: &Reply,
-    line_bytes: u64,
-    base: u64,
-) -> Option<(u64, u64)> {
-    let start = reply.line + u64::from(reply.sectors.trailing_zeros() & 3) * 32;
-    let line = (start - base) / line_bytes;
-    let index = misses.iter().position(|miss| miss.line == line)?;
-    misses[index].parts -= 1;
-    if misses[index].parts > 0 {
-        return None;
-    }
-    let miss = misses.swap_remove(index);
-    Some((miss.line, miss.warps))
 }

@@ -16,6 +16,7 @@ mod issue;
 mod load_store;
 pub mod machine;
 mod scoreboard;
+mod small_caches;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -315,7 +316,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.wheel.advance(self.now, &mut due);
         for event in due.drain(..) {
             match event {
-                Event::Complete(slot) => self.write_back.push(slot, self.now),
+                Event::Complete(slot) => self.complete(slot),
                 Event::BranchResolved(warp) => self.masks.branch &= !(1 << warp),
                 Event::BarrierLeft(warp) => self.masks.barrier &= !(1 << warp),
                 Event::WarpReady(warp) => {

@@ -306,7 +306,7 @@ fn dual_issue_pairs_only_different_units_when_asked() {
         let item = format!("scheduler.dual_issue_distinct_units={distinct}");
         same.run("titanx-pascal", &[base[0], base[1], base[2], &item], &[])
     };
-    assert_eq!(run(true).stalls.get(Stall::DualIssue) > 10, true);
+    assert!(run(true).stalls.get(Stall::DualIssue) > 10);
     assert!(run(false).counters.cycles <= run(true).counters.cycles);
 }
 
@@ -332,4 +332,60 @@ fn streaming_comes_close_to_the_dram_bandwidth_and_never_exceeds_it() {
     assert!((0.9..=1.0).contains(&used), "{used:.3} of the bandwidth");
     let data = 300 * 256 * 16 * 4;
     assert!((data..data + 4096).contains(&(c.dram_reads * 32)), "{} bursts, beside the code", c.dram_reads);
+}
+
+/// Back-pressure all the way, from DRAM to the scheduler, and no deadlock.
+#[test]
+fn every_queue_at_its_smallest_still_ends() {
+    let tiny = [
+        "load_store.queue_entries=1",
+        "load_store.miss_queue_entries=1",
+        "l1.mshrs=1",
+        "l1.mshr_merges=1",
+        "constant_cache.mshrs=1",
+        "front_end.icache.mshrs=1",
+        "front_end.ibuffer_entries=1",
+        "interconnect.sm_credits=1",
+        "interconnect.reply_queue_entries=1",
+        "l2.mshrs=1",
+        "l2.mshr_merges=1",
+        "l2.queue_entries=1",
+        "l2.dram_queue_entries=1",
+        "dram.queue_entries=1",
+        "register_file.result_bus_width=1",
+        "gpu.sms=3",
+        "dram.channels=2",
+        "launch.latency_cycles=0",
+    ];
+    let hand = mixed(12, 96);
+    for gpu in ["gtx480", "titanx-pascal", "qv100"] {
+        let small = hand.run(gpu, &tiny, &[]);
+        let usual = hand.run(gpu, &tiny[15..], &[]);
+        assert_eq!(small.counters.warp_instructions, usual.counters.warp_instructions, "{gpu}");
+        assert!(small.counters.cycles > usual.counters.cycles, "{gpu}");
+        assert!(small.stalls.get(Stall::MemoryQueueFull) > 0, "{gpu}");
+    }
+}
+
+#[test]
+fn warps_run_in_the_order_of_the_policy() {
+    // Two warps of eight independent instructions each on one scheduler: greedy finishes one warp's run before
+    // the other's, round robin alternates. Seen from the cycle in which the first warp ends.
+    let mut b = Builder::default();
+    for i in 0..12 {
+        b.mov(10 + i, 7);
+    }
+    let hand = Hand::new(b.exit(), 1, 64);
+    let wide = ["front_end.fetch_instructions=8", "front_end.ibuffer_entries=8", "collectors.alu=32"];
+    let resident = |policy: &str| {
+        let policy = format!("scheduler.policy={policy}");
+        let set = small(&[wide[0], wide[1], wide[2], &policy]);
+        let c = hand.run("gtx480", &set, &[]).counters;
+        // Two warps resident for c cycles, less the time by which one ended earlier.
+        (2 * c.active_sm_cycles - c.resident_warp_cycles, c.cycles)
+    };
+    let ((lrr, lrr_cycles), (gto, gto_cycles)) = (resident("lrr"), resident("gto"));
+    assert!(lrr_cycles.abs_diff(gto_cycles) <= 2, "the same work takes {lrr_cycles} and {gto_cycles} cycles");
+    assert!(lrr <= 2, "round robin ends both warps together, not {lrr} cycles apart");
+    assert!(gto >= 8, "greedy ends one warp well before the other, not {gto} cycles apart");
 }

@@ -37,6 +37,15 @@ impl WriteBack {
 }
 
 impl<S: LaunchSource> Sm<'_, S> {
+    /// An instruction is done: with a result it competes for the bus, without one it ends.
+    pub(super) fn complete(&mut self, slot: u16) {
+        if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
+            self.write_back.push(slot, self.now);
+        } else {
+            self.retire(slot);
+        }
+    }
+
     /// Writeback stage.
     pub(super) fn write_back_results(&mut self) {
         for _ in 0..self.write_back.width {
@@ -54,10 +63,12 @@ impl<S: LaunchSource> Sm<'_, S> {
         let warp = usize::from(flight.warp);
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
-        if memory && flight.mem.shared_cycles == 0 {
-            self.stats.load_latency.record(latency);
-        } else {
-            self.stats.alu_latency.record(latency);
+        if inst.has_result() {
+            if memory && flight.mem.shared_cycles == 0 {
+                self.stats.load_latency.record(latency);
+            } else {
+                self.stats.alu_latency.record(latency);
+            }
         }
         if inst.dst_count > 0 && flight.exec != 0 {
             self.write_registers(slot, warp);

@@ -1,0 +1,234 @@
+//! The `timing` command from outside: its tables and files, and how it refuses what is wrong.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use trace_format::container::LaunchRecord;
+use trace_format::isa::*;
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
+use trace_format::writer::{TraceWriter, WriterOptions};
+
+const GEOMETRY: Geometry = Geometry { grid: [6, 1, 1], block: [64, 1, 1] };
+
+/// Records a kernel that loads a word, adds to it and stores the sum.
+fn record(path: &Path) {
+    let src = |n| Src::reg(Reg(n));
+    let add = Op::Iadd3 { x: Extended(false) };
+    let ldg = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
+    let insts = vec![
+        Inst::new(Op::S2r { sr: SpecialReg::TidX }).dst(Reg(0)),
+        Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(2)).srcs([src(0), Src::imm(4), Src::RZ]),
+        Inst::new(ldg).dst(Reg(4)).srcs([src(2)]),
+        Inst::new(add).dst(Reg(5)).srcs([src(4), src(0), Src::imm(1)]),
+        Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([src(2), src(5)]),
+        Inst::new(Op::Exit {}),
+    ];
+    let lines = vec![SourceLine::default(); insts.len()];
+    let kernel = MachineKernel {
+        name: "increment".into(),
+        insts,
+        lines,
+        regs_per_thread: 6,
+        ..MachineKernel::default()
+    };
+    kernel.check().expect("a well-formed kernel");
+    let code = Code::prepare(&kernel, &Banks::default());
+    let flow = kernel.flow();
+    let mut writer = TraceWriter::create(path, &WriterOptions::default()).expect("a trace");
+    let number = writer.kernel(&kernel).expect("a kernel");
+    let launch = writer
+        .launch(LaunchRecord {
+            kernel: number,
+            geometry: GEOMETRY,
+            dynamic_shared_bytes: 0,
+            banks: Banks::default(),
+            buffers: Vec::new(),
+        })
+        .expect("a launch");
+    let mut recorder = launch.recorder();
+    for block in 0..GEOMETRY.blocks() {
+        recorder.begin(block);
+        for warp in 0..GEOMETRY.warps_per_block() {
+            let mut state = Warp::new(&code);
+            state.reset(&code, &GEOMETRY, GEOMETRY.block_index(block), warp);
+            recorder.enter(warp, flow.block_of(Pc(0)), u32::MAX);
+            for pc in (0..kernel.insts.len() as u32).map(Pc) {
+                let inst = code.inst(pc);
+                match inst.kind {
+                    Kind::Pure => execute(&code, inst, &mut state, u32::MAX),
+                    Kind::Load(_) => {
+                        let row = Row::from_fn(|lane| (block as u32) << 8 | lane as u32);
+                        state.write_row(inst.dst, &row, u32::MAX);
+                    }
+                    _ => {}
+                }
+                recorder.externals(warp, pc, inst, &state, u32::MAX);
+                recorder.retire(warp, pc, inst, &state, u32::MAX);
+            }
+        }
+        launch.submit(&mut recorder).expect("a block");
+    }
+    launch.finish().expect("a finished launch");
+    writer.finish().expect("a finished trace");
+}
+
+fn timing(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_timing"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the command runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().to_path_buf();
+    record(&path.join("increment.wtrace"));
+    (folder, path)
+}
+
+fn replayed(path: &Path, more: &[&str]) -> Value {
+    let output = timing(path, &[&["replay", "increment.wtrace", "--json", "out.json"], more].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = std::fs::read_to_string(path.join("out.json")).expect("the JSON file");
+    serde_json::from_str(&text).expect("valid JSON")
+}
+
+#[test]
+fn json_has_the_documented_keys_and_slots_sum_up() {
+    let (_keep, path) = folder();
+    let value = replayed(&path, &["--config", "gtx480", "--threads", "2"]);
+    for key in ["cycles", "rf_bank_conflict_cycles", "thread_instructions", "ipc", "energy_pj"] {
+        assert!(!value[key].is_null(), "{key} is missing");
+    }
+    let of = |value: &Value, key: &str| value[key].as_u64().expect("a count");
+    assert_eq!(of(&value, "warp_instructions"), 6 * 2 * 6);
+    assert_eq!(of(&value, "thread_instructions"), 6 * 2 * 6 * 32);
+    assert_eq!(of(&value, "rf_reads"), 6 * 2 * (1 + 2 + 2 + 3));
+    assert_eq!(of(&value, "rf_writes"), 6 * 2 * (1 + 2 + 1 + 1));
+    let slots: u64 = value["stalls"].as_object().expect("an object").values().filter_map(Value::as_u64).sum();
+    assert_eq!(slots, of(&value, "cycles") * 15 * 2);
+    let pj = value["energy_pj"]["register_file"].as_f64().expect("an energy");
+    assert!((pj - 149.76 * f64::from(6 * 2 * (8 + 5))).abs() < 1e-6);
+    assert_eq!(value["launches"], Value::Null);
+    assert_eq!(value["traces"][0]["launches"][0]["kernel"], "increment");
+}
+
+#[test]
+fn results_are_the_same_at_any_number_of_threads_and_with_checksums() {
+    let (_keep, path) = folder();
+    let one = replayed(&path, &["--threads", "1", "--tech", "bow,corf"]);
+    assert_eq!(one, replayed(&path, &["--threads", "3", "--tech", "bow,corf"]));
+    assert_eq!(
+        one,
+        replayed(&path, &["--checked", "--tech", "corf,bow"]).as_object_mut().map_or(Value::Null, |object| {
+            object.insert("techniques".into(), one["techniques"].clone());
+            Value::Object(object.clone())
+        })
+    );
+}
+
+#[test]
+fn a_technique_stands_beside_the_plain_machine() {
+    let (_keep, path) = folder();
+    let output = timing(&path, &["replay", "increment.wtrace", "--tech", "bow", "--csv", "out.csv"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", stderr(&output));
+    for part in ["plain", "bow", "ratio", "register file reads", "IPC", "titanx-pascal"] {
+        assert!(text.contains(part), "{text}\nlacks {part}");
+    }
+    let csv = std::fs::read_to_string(path.join("out.csv")).expect("the CSV file");
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    let value = replayed(&path, &["--tech", "bow"]);
+    let reads = |value: &Value| value["rf_reads"].as_u64().expect("a count");
+    assert!(reads(&value) < reads(&value["baseline"]));
+    assert!(value["ratio"]["rf_reads"].as_f64().expect("a ratio") < 1.0);
+}
+
+#[test]
+fn lists_and_configurations_are_shown() {
+    let (_keep, path) = folder();
+    for (arguments, parts) in [
+        (&["list"][..], &["bow", "corf", "redundancy", "titanx-pascal", "bow-28nm"][..]),
+        (&["list", "--counters"], &["rf_bank_conflict_cycles", "memory_dependency"]),
+        (
+            &["config", "show", "gtx480", "--set", "l2.mshrs=7"],
+            &["l2.mshrs = 7", "--set l2.mshrs=7", "gtx480.toml:"],
+        ),
+        (&["study", "redundancy", "--explain"], &["Columns:"]),
+        (&["study", "redundancy", "increment.wtrace"], &["increment"]),
+        (&["--help"], &["replay", "study"]),
+    ] {
+        let output = timing(&path, arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        for part in parts {
+            assert!(text.contains(part), "{arguments:?} lacks {part}:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_with_exit_code_1() {
+    let (_keep, path) = folder();
+    let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");
+    std::fs::write(path.join("short.wtrace"), &whole[..whole.len() / 2]).expect("a file");
+    std::fs::write(path.join("text.wtrace"), "not a trace").expect("a file");
+    std::fs::write(path.join("mine.toml"), "base = \"gtx480\"\n[l1]\nwayz = 1\n").expect("a file");
+    let trace = "increment.wtrace";
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["replay"], &["required"]),
+        (&["replay", "missing.wtrace"], &["missing.wtrace"]),
+        (&["replay", "text.wtrace"], &["text.wtrace"]),
+        (&["replay", trace, "--config", "gtx481"], &["gtx481", "titanx-pascal"]),
+        (&["replay", trace, "--config", "mine.toml"], &["mine.toml:3", "l1.wayz"]),
+        (&["replay", trace, "--set", "l1.ways=0"], &["l1.ways", "0 is refused"]),
+        (&["replay", trace, "--set", "energy=watts"], &["watts", "corf-40nm"]),
+        (&["replay", trace, "--tech", "bwo"], &["bwo", "bow"]),
+        (&["replay", trace, "--tech", "bow,bow"], &["bow", "twice"]),
+        (
+            &["replay", trace, "--set", "technique.bow.widnow=3", "--tech", "bow"],
+            &["technique.bow", "widnow"],
+        ),
+        (&["replay", trace, "--set", "technique.wob.window=3"], &["technique.wob"]),
+        (&["replay", trace, "--threads", "0"], &["--threads"]),
+        (&["replay", trace, "--max-cycles", "1"], &["increment", "--max-cycles"]),
+        (&["replay", trace, "--set", "sm.registers=64"], &["increment", "registers"]),
+        (&["replay", trace, "--json", "no/such/folder.json"], &["no/such/folder.json"]),
+        (&["study", "redundnacy", trace], &["redundnacy", "redundancy"]),
+        (&["study", "redundancy"], &["no traces"]),
+        (&["config", "show", "gtx481"], &["gtx481"]),
+    ];
+    for (arguments, parts) in cases {
+        let output = timing(&path, arguments);
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
+        assert!(!message.contains("panicked"), "{arguments:?}: {message}");
+        for part in *parts {
+            assert!(message.contains(part), "{arguments:?} lacks {part}: {message}");
+        }
+    }
+}
+
+#[test]
+fn damaged_traces_never_panic() {
+    let (_keep, path) = folder();
+    let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");
+    for step in 0..40 {
+        let mut damaged = whole.clone();
+        let at = step * whole.len() / 40;
+        damaged[at] ^= 0x10;
+        std::fs::write(path.join("damaged.wtrace"), &damaged).expect("a file");
+        std::fs::write(path.join("short.wtrace"), &whole[..at]).expect("a file");
+        for name in ["damaged.wtrace", "short.wtrace"] {
+            let output = timing(&path, &["replay", name, "--checked", "--threads", "1"]);
+            let message = stderr(&output);
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{name} at {at}: {message}");
+            assert!(!message.contains("panicked"), "{name} at {at}: {message}");
+        }
+    }
+}

@@ -196,14 +196,14 @@ fn spinning_lanes_let_those_act_who_wait_for_them() {
     a.address(4, 3, 1).ldg(6, 4).add(6, 6, imm(1)).stg(4, reg(6));
     a.sts(3, 3).bind(next).address(4, 0, 0).stg(4, reg(6)).exit(PredSrc::TRUE);
     let kernel = a.build();
-    let mut device = Device::new(&[&[0; 32], &[0]]);
+    let mut device = Device::new(&[&[0; 8], &[0]]);
     device.options.max_instructions = 200 << 20;
-    device.run(&kernel, 1, 32).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(device.words(1), [32]);
+    device.run(&kernel, 1, 8).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(device.words(1), [8]);
     let mut tickets = device.words(0);
     tickets.sort_unstable();
-    assert_eq!(tickets, (1..=32).collect::<Vec<u32>>());
-    let (stats, trace) = Device::new(&[&[0; 32], &[0]]).record(&kernel, 1, 32, 1);
+    assert_eq!(tickets, (1..=8).collect::<Vec<u32>>());
+    let (stats, trace) = Device::new(&[&[0; 8], &[0]]).record(&kernel, 1, 8, 1);
     let report = verify(&trace);
     assert_eq!(
         (report.problems.as_slice(), report.warp_instructions),

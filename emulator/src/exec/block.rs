@@ -18,9 +18,8 @@ use trace_format::semantics::{FULL_MASK, Row, Warp};
 
 /// Warp instructions that a warp executes before the next warp has its turn.
 const WARP_SHARE: u64 = 8 << 10;
-/// Warp instructions after which lanes that keep reading memory are taken to wait for what lanes of their warp
-/// do that wait for them to reconverge.
-const SPIN_LIMIT: u64 = 1 << 15;
+/// Called between the turns of warps, with the instructions that the block has executed.
+pub(crate) type Pause<'f, 'p, V, S> = &'f mut dyn FnMut(&mut Unit<'p, V, S>, u64) -> Result<(), Trouble>;
 
 /// One warp of a running block.
 #[derive(Debug)]
@@ -132,11 +131,11 @@ impl Block {
     /// Runs until the block is finished or about `share` more warp instructions are executed. `pause` is
     /// called between the turns of warps. After trouble of the kind [`Trouble::Order`] the block can be run
     /// on, and does then as if it had not been interrupted.
-    pub fn run<V: GlobalView, S: BlockSink>(
+    pub fn run<'p, V: GlobalView, S: BlockSink>(
         &mut self,
-        unit: &mut Unit<'_, V, S>,
+        unit: &mut Unit<'p, V, S>,
         share: u64,
-        pause: &mut dyn FnMut(&mut Unit<'_, V, S>, u64) -> Result<(), Trouble>,
+        pause: Pause<'_, 'p, V, S>,
     ) -> Result<Progress, Trouble> {
         let limit = self.instructions.saturating_add(share);
         loop {
@@ -173,7 +172,7 @@ impl Block {
         self.live -= (live & !warp.paths.live()).count_ones();
         self.instructions += warp.instructions - before;
         if stop? == Stop::Share {
-            warp.take_turns();
+            warp.take_turns(unit.program.spin_limit);
         }
         while self.shared.barriers.active != 0 {
             let Some(outcome) = self.shared.barriers.complete(self.live) else { break };
@@ -195,10 +194,11 @@ impl Block {
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let WarpState { regs, paths, .. } = warp;
             for path in paths.waiting() {
-                if let Wait::Barrier { id, at } = path.wait
-                    && id == outcome.id
-                {
-                    deliver(unit, regs, w as u32, at, path.mask, outcome);
+                match path.wait {
+                    Wait::Barrier { id, at } if id == outcome.id => {
+                        deliver(unit, regs, w as u32, at, path.mask, outcome);
+                    }
+                    _ => {}
                 }
             }
             paths.release(|wait| matches!(wait, Wait::Barrier { id, .. } if *id == outcome.id));
@@ -239,13 +239,14 @@ impl Block {
 }
 
 impl WarpState {
-    /// Lets diverged lanes take turns after the running ones have had their share.
-    fn take_turns(&mut self) {
+    /// Lets diverged lanes take turns after the running ones have had their share. Those that have kept reading
+    /// memory for `spin_limit` instructions may wait for what lanes do that wait for them to reconverge.
+    fn take_turns(&mut self, spin_limit: u64) {
         self.stale = if self.has_read { self.stale + self.instructions - self.turn_start } else { 0 };
-        if self.paths.rotate() {
+        if self.stale > spin_limit && self.paths.overtake() {
             self.stale = 0;
-        } else if self.stale > SPIN_LIMIT && self.paths.overtake() {
-            self.stale = 0;
+        } else {
+            self.paths.rotate();
         }
     }
 }
@@ -263,9 +264,8 @@ fn deliver<V, S: BlockSink>(
     let Op::Bar { mode } = inst.op else { return };
     let predicate = match mode {
         BarMode::Sync | BarMode::Arrive => return,
-        BarMode::RedPopc => outcome.any,
         BarMode::RedAnd => outcome.all,
-        BarMode::RedOr => outcome.any,
+        BarMode::RedPopc | BarMode::RedOr => outcome.any,
     };
     if inst.dst_rows > 0 {
         regs.write_row(inst.dst, &Row::splat(outcome.true_count), lanes);

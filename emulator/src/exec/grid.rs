@@ -56,6 +56,9 @@ pub fn launch<L: LaunchSink>(
     Ok(run.stats)
 }
 
+/// A block that has begun, with what follows it.
+type Pending<L> = (Box<Block>, <L as LaunchSink>::Block);
+
 /// Trouble with the block that it happened in.
 pub(super) struct BlockTrouble {
     pub trouble: Trouble,
@@ -126,7 +129,7 @@ impl<L: LaunchSink> Run<'_, L> {
     fn alone(
         &mut self,
         memory: &mut GlobalMemory,
-        pending: Option<(Box<Block>, L::Block)>,
+        pending: Option<Pending<L>>,
     ) -> Result<Vec<Touched>, BlockTrouble> {
         let program = self.program;
         let number = self.stats.blocks;
@@ -142,13 +145,13 @@ impl<L: LaunchSink> Run<'_, L> {
         };
         let view = Direct::new(memory, program.code.insts.len());
         let mut unit = Unit { program, memory: view, sink };
-        self.to_end(&mut block, &mut unit)?;
+        self.finish_alone(&mut block, &mut unit)?;
         self.finish(&block, &mut unit.sink)?;
         Ok(unit.memory.touched().to_vec())
     }
 
     /// Runs a block to its end in place.
-    fn to_end(
+    fn finish_alone(
         &mut self,
         block: &mut Block,
         unit: &mut Unit<'_, Direct<'_>, L::Block>,
@@ -197,7 +200,7 @@ impl<L: LaunchSink> Run<'_, L> {
         self.stats.thread_instructions += block.shared.thread_instructions;
         let submitted = self.sink.submit(sink, true);
         submitted.map_err(|e| BlockTrouble { trouble: Trouble::Sink(e), block: block.shared.linear })?;
-        if self.stats.blocks.is_multiple_of(16) {
+        if self.stats.blocks % 16 == 0 {
             self.observer.progress(&self.stats);
         }
         Ok(())
@@ -212,9 +215,9 @@ impl<L: LaunchSink> Run<'_, L> {
         let view = Direct::new(memory, program.code.insts.len());
         let mut unit = Unit { program, memory: view, sink: self.sink.block_sink() };
         let mut started = self.stats.blocks;
-        let mut resident: VecDeque<(Box<Block>, L::Block)> = VecDeque::new();
-        let mut done: BTreeMap<u64, (Box<Block>, L::Block)> = BTreeMap::new();
-        let mut spare: Vec<(Box<Block>, L::Block)> = Vec::new();
+        let mut resident: VecDeque<Pending<L>> = VecDeque::new();
+        let mut done: BTreeMap<u64, Pending<L>> = BTreeMap::new();
+        let mut spare: Vec<Pending<L>> = Vec::new();
         while self.stats.blocks < blocks {
             // A new block has its turn before those that have had one, as long as there is room.
             if started < blocks && resident.len() < MAX_RESIDENT && (resident.is_empty() || share != u64::MAX)
@@ -253,7 +256,7 @@ impl<L: LaunchSink> Run<'_, L> {
         &mut self,
         memory: &mut GlobalMemory,
         touched: &mut [Touched],
-    ) -> Result<Option<(Box<Block>, L::Block)>, BlockTrouble> {
+    ) -> Result<Option<Pending<L>>, BlockTrouble> {
         let written: Vec<bool> = touched.iter().map(|t| t.written).collect();
         let lent = memory.lend(&written);
         let (lent, ending) = crew::run(self, memory, lent);
@@ -289,7 +292,7 @@ impl<L: LaunchSink> Run<'_, L> {
         block.start(program, number);
         let view = Direct::new(memory, program.code.insts.len());
         let mut unit = Unit { program, memory: view, sink: Unrecorded };
-        again.to_end(&mut block, &mut unit).err().unwrap_or_else(|| {
+        again.finish_alone(&mut block, &mut unit).err().unwrap_or_else(|| {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
             BlockTrouble {
                 trouble: Trouble::fault(kind, Place { pc: 0, warp: 0, lane: None }),

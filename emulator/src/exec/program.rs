@@ -2,6 +2,7 @@
 
 use super::{Launch, LaunchError};
 use crate::record::BlockSink;
+use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc};
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, VectorLevel, Warp};
 
@@ -11,6 +12,12 @@ pub const MAX_BLOCK_THREADS: u64 = 1024;
 pub const MAX_SHARED_BYTES: u64 = 227 << 10;
 /// Local memory that a thread may have, bytes (CUDA's limit is 512 KiB).
 pub const MAX_LOCAL_BYTES: u32 = 512 << 10;
+
+/// Warp instructions after which lanes that keep reading memory are taken to wait for others of their warp, in
+/// kernels that have atomics or strong loads.
+const SPIN_LIMIT: u64 = 32 << 10;
+/// The same in other kernels, which hardly wait for anything.
+const LONG_SPIN_LIMIT: u64 = 1 << 20;
 
 /// A basic block from some instruction on.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +44,8 @@ pub(crate) struct Program<'k> {
     pub blocks: Vec<Run>,
     /// By program counter: whether it is the selection that gives a division by zero its result.
     zero_guards: Vec<bool>,
+    /// See [`SPIN_LIMIT`].
+    pub spin_limit: u64,
     /// Whether blocks could wait for one another: the kernel has atomics with results or strong loads.
     pub may_communicate: bool,
 }
@@ -86,19 +95,20 @@ impl<'k> Program<'k> {
                 Run { id, end: end.0, guards: zero_guards[pc..end.index()].contains(&true) }
             })
             .collect();
-        let communicates = |op: &Op| match op {
+        let is_strong = |op: &Op| match op {
             Op::Ldg { order, .. } | Op::Ld { order, .. } => *order != MemOrder::Weak,
-            _ => {
-                matches!(op.info().kind, Kind::Atomic(space) if space != trace_format::isa::space::Space::Shared)
-            }
+            _ => matches!(op.info().kind, Kind::Atomic(_)),
         };
+        let strong = || kernel.insts.iter().map(|i| i.op).filter(is_strong);
+        let in_block = Kind::Atomic(Space::Shared);
         Ok(Program {
             code: Code::prepare(kernel, &launch.banks),
             banks: launch.banks.clone(),
             shared_bytes: shared as u32,
             launch_index: launch.index,
             level: VectorLevel::detect(),
-            may_communicate: kernel.insts.iter().any(|i| communicates(&i.op)),
+            spin_limit: if strong().count() > 0 { SPIN_LIMIT } else { LONG_SPIN_LIMIT },
+            may_communicate: strong().any(|op| op.info().kind != in_block),
             kernel,
             geometry,
             blocks,

@@ -30,8 +30,8 @@ pub struct Survey {
 pub fn fill_idle(at: &mut Addresses, exec: u32) {
     if exec != FULL_MASK {
         let first = at[exec.trailing_zeros() as usize & 31];
-        for l in 0..WARP_SIZE {
-            at[l] = if exec >> l & 1 != 0 { at[l] } else { first };
+        for (l, address) in at.iter_mut().enumerate() {
+            *address = if exec >> l & 1 != 0 { *address } else { first };
         }
     }
 }
@@ -44,8 +44,8 @@ pub fn survey(at: &Addresses, base: u64, len: u64, width: u64) -> Survey {
     let first = at[0].wrapping_sub(base);
     let limit = len.wrapping_sub(width);
     let (mut bits, mut beyond, mut differ, mut jump) = (0u64, 0u64, 0u64, 0u64);
-    for l in 0..WARP_SIZE {
-        let relative = at[l].wrapping_sub(base);
+    for (l, address) in at.iter().enumerate() {
+        let relative = address.wrapping_sub(base);
         bits |= relative;
         beyond |= limit.wrapping_sub(relative);
         differ |= relative ^ first;

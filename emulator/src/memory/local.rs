@@ -95,7 +95,7 @@ impl LocalMemory {
             };
             for (i, from) in data.iter().take(usize::from(width.regs())).enumerate() {
                 let word = &mut self.rows[row + i].0[l];
-                *word = *word & keep | (from.0[l] << shift) & !keep;
+                *word = (*word & keep) | ((from.0[l] << shift) & !keep);
             }
         }
         Ok(())

@@ -82,7 +82,7 @@ fn execute_avx2(inst: &ExecInst, warp: &mut Warp, exec: u32) {
 
 /// Byte addresses of a memory instruction in every lane: base times scale plus offset, 32 bits wide for
 /// shared, local and constant accesses, 64 for global and generic ones.
-#[inline]
+#[inline(always)]
 pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
     let base = inst.src[0].row;
     let wide = match inst.op {

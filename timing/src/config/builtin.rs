@@ -22,8 +22,9 @@ macro_rules! builtin {
 }
 
 /// Every GPU.
-pub const GPUS: &[Builtin] =
-    builtin!("": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "gtx285");
+pub const GPUS: &[Builtin] = builtin!(
+    "": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "gtx285", "bow-titanx", "corf-fermi",
+);
 
 /// Every energy table.
 pub const ENERGY_TABLES: &[Builtin] =

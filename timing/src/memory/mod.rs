@@ -10,6 +10,8 @@ pub mod coalesce;
 pub mod dram;
 pub mod mshr;
 pub mod partition;
+#[cfg(test)]
+mod partition_tests;
 pub mod port;
 pub mod shared;
 

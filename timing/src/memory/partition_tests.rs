@@ -1,0 +1,119 @@
+//! A partition between two mocks: requests go in with their arrival, replies and credits come out.
+
+use super::partition::Partition;
+use super::{Reply, Request, RequestKind, Token};
+use crate::config::{GpuConfig, load};
+use proptest::prelude::*;
+
+/// gtx480: L2 120 cycles, request and reply latency 24, DRAM 100 cycles outside the chips.
+fn config(set: &[&str]) -> GpuConfig {
+    let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+    load("gtx480", &set).expect("a valid configuration").config
+}
+
+fn request(arrival: u64, line: u64, kind: RequestKind, token: u16) -> Request {
+    Request { arrival, sm: token % 15, line, sectors: 0b1, flits: 1, kind, token: Token::Instruction(token) }
+}
+
+/// A line of slice 0 of channel 0: consecutive chunks of 256 bytes go to consecutive slices of twelve.
+fn line(n: u64) -> u64 {
+    n * 12 * 256
+}
+
+fn drain(partition: &mut Partition, mut packets: Vec<Request>) -> Vec<Reply> {
+    partition.deliver(0, &mut packets);
+    partition.run(1_000_000);
+    assert!(partition.is_idle(), "{}", partition.describe());
+    std::mem::take(&mut partition.replies)
+}
+
+#[test]
+fn a_hit_takes_the_lookup_and_a_miss_the_way_to_dram() {
+    let mut partition = Partition::new(&config(&[]));
+    let first = drain(&mut partition, vec![request(1000, line(0), RequestKind::Read, 1)]);
+    // Lookup 120; the burst is queued a cycle later. The command clock runs at 924 MHz against 700: activate 12,
+    // column 12, data 2 command cycles are 20 core cycles; then 100, the wake-up and the two flits of the reply.
+    let miss = first[0].arrival - 1000 - 24;
+    assert!((240..=248).contains(&miss), "a miss took {miss} cycles");
+    let mut again = Partition::new(&config(&[]));
+    let both =
+        vec![request(1000, line(0), RequestKind::Read, 1), request(5000, line(0), RequestKind::Read, 2)];
+    let replies = drain(&mut again, both);
+    assert_eq!(replies[1].arrival, 5000 + 120 + 1 + 2 + 24);
+    assert_eq!((again.stats.l2_hits, again.stats.l2_misses), (1, 1));
+}
+
+#[test]
+fn requests_for_a_line_on_its_way_merge() {
+    let mut partition = Partition::new(&config(&[]));
+    let packets = (0..4).map(|n| request(100 + u64::from(n), line(3), RequestKind::Read, n)).collect();
+    let replies = drain(&mut partition, packets);
+    assert_eq!(replies.len(), 4);
+    assert_eq!((partition.stats.l2_misses, partition.stats.l2_merges), (1, 3));
+    assert_eq!(partition.stats.dram_reads, 1);
+    // 40 bytes are two flits of 32: one reply every other cycle.
+    assert!(replies.windows(2).all(|pair| pair[1].arrival - pair[0].arrival == 2));
+}
+
+#[test]
+fn stores_stay_in_l2_until_they_are_evicted() {
+    let mut partition = Partition::new(&config(&["l2.sets=1", "l2.ways=2", "l2.size_bytes=256"]));
+    let write = |n: u64| request(1000 * n, line(n), RequestKind::Write { full: 0b1 }, n as u16);
+    let replies = drain(&mut partition, vec![write(1), write(2)]);
+    assert_eq!(replies.len(), 2);
+    assert_eq!(partition.stats.dram_writes, 0);
+    let mut partition = Partition::new(&config(&["l2.sets=1", "l2.ways=2", "l2.size_bytes=256"]));
+    drain(&mut partition, vec![write(1), write(2), write(3)]);
+    assert_eq!((partition.stats.dram_writes, partition.stats.dram_reads), (1, 0));
+    assert_eq!(partition.stats.l2_writeback_sectors, 1);
+}
+
+#[test]
+fn atomics_on_one_address_are_served_one_after_another() {
+    let time = |collisions| {
+        let mut partition = Partition::new(&config(&["l2.atomic_cycles=3"]));
+        let atomic = |at, token| request(at, line(0), RequestKind::Atomic { collisions }, token);
+        let replies = drain(&mut partition, vec![atomic(100, 0), atomic(5000, 1), atomic(5001, 2)]);
+        replies[2].arrival - replies[1].arrival
+    };
+    assert_eq!(time(1), 2);
+    assert_eq!(time(11), 1 + 3 * 10);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever the queues hold, every request is answered once and every credit comes back.
+    #[test]
+    fn every_request_is_answered_once(
+        packets in prop::collection::vec((0u64..400, 0u64..12, 0u8..3), 1..120),
+        tiny: bool,
+    ) {
+        let small = [
+            "l2.mshrs=1", "l2.mshr_merges=1", "l2.queue_entries=1", "l2.dram_queue_entries=1",
+            "dram.queue_entries=1", "interconnect.reply_queue_entries=1", "l2.sets=1", "l2.ways=2",
+            "l2.size_bytes=256",
+        ];
+        let mut partition = Partition::new(&config(if tiny { &small } else { &[] }));
+        let packets: Vec<Request> = packets.iter().enumerate().map(|(token, (arrival, n, kind))| {
+            let kind = match kind {
+                0 => RequestKind::Read,
+                1 => RequestKind::Write { full: 0b1 },
+                _ => RequestKind::Atomic { collisions: 2 },
+            };
+            request(*arrival, line(*n), kind, token as u16)
+        }).collect();
+        let count = packets.len();
+        let replies = drain(&mut partition, packets);
+        let mut tokens: Vec<u16> = replies.iter().map(|reply| match reply.token {
+            Token::Instruction(token) => token,
+            _ => u16::MAX,
+        }).collect();
+        tokens.sort_unstable();
+        prop_assert_eq!(tokens, (0..count as u16).collect::<Vec<_>>());
+        prop_assert_eq!(partition.credits.len(), count);
+        prop_assert_eq!(partition.stats.l2_accesses as usize, count);
+        let sorted = replies.windows(2).all(|pair| pair[0].arrival <= pair[1].arrival);
+        prop_assert!(sorted, "one port sends in order");
+    }
+}

@@ -330,7 +330,10 @@ pub fn split_critical_edges(f: &mut Func) {
             let registers = f.defs.len();
             let quiet = block.phis.iter().all(|p| !live.is_live_in(other, p.dst.index()))
                 && block.pphis.iter().all(|p| !live.is_live_in(other, registers + p.dst.index()));
-            if block.preds.len() < 2 || (block.phis.is_empty() && block.pphis.is_empty()) || (quiet && to != other) {
+            if block.preds.len() < 2
+                || (block.phis.is_empty() && block.pphis.is_empty())
+                || (quiet && to != other)
+            {
                 return to;
             }
             let edge = f.new_block(f.block(b).sub);

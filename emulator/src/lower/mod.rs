@@ -16,6 +16,7 @@ mod legalize;
 mod ra;
 mod schedule;
 mod truth;
+mod unroll;
 mod vectorize;
 mod vir;
 
@@ -71,6 +72,8 @@ pub fn lower_kernel(
     gvn::run(&mut f);
     ifconv::run(&mut f);
     combine::run(&mut f);
+    unroll::run(&mut f);
+    combine::run(&mut f);
     gvn::run(&mut f);
     cfg::clean(&mut f);
     cfg::remove_dead(&mut f);
@@ -89,9 +92,11 @@ pub fn lower_kernel(
         errors.push(Diagnostic::error(function.span, format!("kernel `{}`: {why}", function.name)));
         errors
     })?;
-    let emitted = ra::emit::emit(&f, &allocated);
+    let spilled = allocated.spill_bytes > 0;
+    let local_bytes = if spilled { frame_bytes + allocated.spill_bytes } else { frame.local_bytes };
+    let emitted = ra::emit::emit(&f, &allocated, local_bytes);
     if options.check {
-        ra::check::check(&allocated.before, &emitted).map_err(|why| {
+        ra::check::check(&allocated.before, &emitted, local_bytes).map_err(|why| {
             let mut errors = Diagnostics::new(Arc::clone(&module.source));
             let message = format!("kernel `{}`: register allocation is wrong: {why}", function.name);
             errors.push(Diagnostic::error(function.span, message));
@@ -102,11 +107,7 @@ pub fn lower_kernel(
         name: function.name.clone(),
         regs_per_thread: allocated.assignment.used.max(1),
         static_shared_bytes: frame.static_shared_bytes,
-        local_bytes: if allocated.spill_bytes > 0 {
-            frame_bytes + allocated.spill_bytes
-        } else {
-            frame.local_bytes
-        },
+        local_bytes,
         spill_bytes: allocated.spill_bytes,
         barriers,
         literals: frame.literals,

@@ -12,7 +12,10 @@ use super::vir::{Blk, Func, Inst, InstId, Term, VOp, Val};
 use trace_format::isa::{Kind, LatencyClass, Op, space::Space};
 
 /// Live 32-bit values per thread up to which latency goes first.
-const PRESSURE_LIMIT: i32 = 40;
+const PRESSURE_LIMIT: i32 = 44;
+/// Live values from which freeing registers goes first; in between, what frees registers goes before what
+/// is as ready.
+const PRESSURE_HARD_LIMIT: i32 = 52;
 /// The same for predicates.
 const PREDICATE_LIMIT: i32 = 5;
 
@@ -258,9 +261,11 @@ impl<'a> Scheduler<'a> {
         for s in f.block(self.b).term.succs() {
             let target = f.block(s);
             for (edge, _) in target.preds.iter().enumerate().filter(|(_, p)| **p == self.b) {
-                let regs = target.phis.iter().filter_map(|p| Some((p.dst.index(), p.args[edge].reg()?.index())));
+                let regs =
+                    target.phis.iter().filter_map(|p| Some((p.dst.index(), p.args[edge].reg()?.index())));
                 pairs.extend(regs);
-                let preds = target.pphis.iter().filter_map(|p| Some((p.dst.index(), p.args[edge].pred?.index())));
+                let preds =
+                    target.pphis.iter().filter_map(|p| Some((p.dst.index(), p.args[edge].pred?.index())));
                 pairs.extend(preds.map(|(a, b)| (a + f.defs.len(), b + f.defs.len())));
             }
         }
@@ -402,7 +407,8 @@ impl<'a> Scheduler<'a> {
             let pipe = interval(self.f.inst(self.nodes[n].id)) > 1;
             self.nodes[n].ready.max(cycle).max(if pipe { memory_free } else { 0 })
         };
-        let tight = self.pressure.0 >= PRESSURE_LIMIT;
+        let careful = self.pressure.0 >= PRESSURE_LIMIT;
+        let tight = self.pressure.0 >= PRESSURE_HARD_LIMIT;
         let few_predicates = self.pressure.1 >= PREDICATE_LIMIT;
         let key = |n: usize| {
             let node = &self.nodes[n];
@@ -410,9 +416,10 @@ impl<'a> Scheduler<'a> {
             let (regs, preds) = self.delta(n);
             // Short of registers: free some first; among equals what is ready, then what is most urgent.
             let preds = if few_predicates { preds } else { 0 };
-            let regs = if tight { regs.max(-1) } else { 0 };
+            let first = if tight { regs.max(-1) } else { 0 };
+            let then = if careful { regs.max(-1) } else { 0 };
             let wait = if tight || few_predicates { wait.min(24) } else { wait };
-            (preds, regs, wait, u32::MAX - node.height, n)
+            (preds, first, wait, then, u32::MAX - node.height, n)
         };
         candidates.iter().copied().min_by_key(|&n| key(n)).unwrap_or(0)
     }

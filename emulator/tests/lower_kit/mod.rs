@@ -7,7 +7,7 @@ use emulator::lower::{LowerOptions, Lowered, ModuleLayout, lower_kernel};
 use emulator::memory::GlobalMemory;
 use emulator::ptx;
 use emulator::record::Unrecorded;
-use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID};
+use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
 use trace_format::semantics::{Banks, Geometry};
 
 /// Lowers the only kernel of a PTX text, with the allocation checked.
@@ -46,6 +46,8 @@ pub fn run(lowered: &Lowered, buffers: &[Vec<u32>], scalars: &[u32], grid: u32, 
         put(PARAM_NTID, geometry.block[d]);
         put(PARAM_NCTAID, geometry.grid[d]);
     }
+    let stack = usize::from(PARAM_STACK);
+    param[stack..stack + 4].copy_from_slice(&lowered.kernel.local_bytes.to_le_bytes());
     ids.iter().for_each(|&id| param.extend(memory.allocation(id).base.to_le_bytes()));
     scalars.iter().for_each(|s| param.extend(s.to_le_bytes()));
     let banks = Banks { param, literal: lowered.kernel.literals.clone(), user: Vec::new() };

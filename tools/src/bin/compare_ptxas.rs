@@ -20,6 +20,9 @@ struct Args {
     /// Only this kernel.
     #[arg(long)]
     kernel: Option<String>,
+    /// Registers per thread that our lowering may use.
+    #[arg(long, default_value_t = 255, value_parser = clap::value_parser!(u16).range(8..=255))]
+    max_registers: u16,
     /// Prints our machine code (and NVIDIA's, if found) instead of the table.
     #[arg(long)]
     disasm: bool,
@@ -81,11 +84,12 @@ fn ours(args: &Args, file: &Path, theirs: Option<&Theirs>, rows: &mut Vec<Row>) 
     let module = emulator::ptx::parse(&text, &file.display().to_string()).map_err(|e| e.to_string())?;
     let layout = ModuleLayout::of(&module).map_err(|e| e.plain(&module.source))?;
     let mut complete = true;
+    let options = LowerOptions { max_registers: args.max_registers, ..LowerOptions::default() };
     for (id, function) in module.kernels() {
         if args.kernel.as_ref().is_some_and(|k| *k != function.name) {
             continue;
         }
-        let lowered = match lower_kernel(&module, &layout, id, &LowerOptions::default()) {
+        let lowered = match lower_kernel(&module, &layout, id, &options) {
             Ok(lowered) => lowered,
             Err(errors) => {
                 eprintln!("{errors}");

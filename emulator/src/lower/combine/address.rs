@@ -53,7 +53,8 @@ impl Combiner<'_> {
             let product = self.f.inst(def).clone();
             let VOp::M(Op::ImadWide { sign }) = product.op else { continue };
             let zero = product.src[2].v[0] == Val::ZERO && product.src[2].v[1] == Val::ZERO;
-            if !zero || !self.only_sums(&product) || !self.no_deeper(id, def) {
+            // One multiply-add is less work than the two additions, even in a deeper loop.
+            if !zero || !self.only_sums(&product) {
                 continue;
             }
             let inst = &mut self.f.insts[id.index()];

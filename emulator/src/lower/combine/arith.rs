@@ -99,7 +99,17 @@ impl Combiner<'_> {
     fn add_of_add(&mut self, id: InstId) -> bool {
         let terms = self.terms(id);
         for (i, t) in terms.iter().enumerate() {
-            let Some(def) = self.single(t.v[0]) else { continue };
+            // x + k + l folds however often x + k is used; anything else only if the inner sum dies.
+            let two_literals = |def: InstId| {
+                let inner = self.terms(def);
+                let literal = |s: &[Src]| s.len() == 2 && s.iter().any(|s| s.v[0].imm().is_some());
+                literal(&terms) && literal(&inner) && self.block(def) == self.block(id)
+            };
+            let many = self
+                .definition(t.v[0])
+                .map(|d| d.0)
+                .filter(|&d| self.f.inst(d).op == VOp::M(ADD) && two_literals(d));
+            let Some(def) = self.single(t.v[0]).or(many) else { continue };
             let inner = self.f.inst(def);
             if inner.op != VOp::M(ADD) || inner.pdst[0].is_some() || !self.no_deeper(id, def) {
                 continue;

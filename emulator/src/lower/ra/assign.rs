@@ -7,6 +7,10 @@ use super::code::{Code, Node};
 use super::live::Segment;
 use crate::lower::vir::{Func, VPred, VReg};
 
+/// Register that holds the stack pointer from the first instruction on and is never allocated, as in CUDA's
+/// calling convention.
+pub const STACK_POINTER: u8 = 1;
+
 /// Register of every group.
 #[derive(Clone, Debug)]
 pub struct Assignment {
@@ -17,10 +21,12 @@ pub struct Assignment {
 }
 
 /// There are too few registers of a kind.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Pressure {
     /// Whether predicates ran out, not general registers.
     pub predicate: bool,
+    /// Where the group lives that found no place.
+    pub ranges: Vec<Segment>,
 }
 
 impl Assignment {
@@ -69,8 +75,11 @@ pub fn assign(f: &Func, webs: &Webs, limits: Limits) -> Result<Assignment, Press
         live.into_iter().partition(|&g| webs.groups[g as usize].predicate);
     let regs = best(webs, &regs, limits.registers)?;
     let preds = best(webs, &preds, limits.predicates)?;
-    let mut assignment =
-        Assignment { reg_of_node: vec![None; Code::nodes(f)], registers: f.defs.len(), used: 0 };
+    let mut assignment = Assignment {
+        reg_of_node: vec![None; Code::nodes(f)],
+        registers: f.defs.len(),
+        used: u16::from(STACK_POINTER) + 1,
+    };
     for (g, base) in regs.iter().enumerate() {
         if let Some(base) = base {
             assignment.used = assignment.used.max(u16::from(*base) + u16::from(webs.groups[g].size));
@@ -121,6 +130,10 @@ fn first_position(group: &Group) -> u32 {
 
 fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Result<(u16, Bases), Pressure> {
     let mut rows: Vec<Row> = vec![Row::default(); limit as usize];
+    let predicate = order.first().is_some_and(|&g| webs.groups[g as usize].predicate);
+    if let (false, Some(row)) = (predicate, rows.get_mut(usize::from(STACK_POINTER))) {
+        row.taken.push((0, u32::MAX));
+    }
     let mut bases = vec![None; webs.groups.len()];
     let mut used = 0;
     for &g in order {
@@ -130,7 +143,9 @@ fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Result<(u16, Bases),
             .step_by(size)
             .filter(|base| base + size <= limit as usize)
             .find(|&base| (0..size).all(|k| rows[base + k].fits(&group.ranges[k])));
-        let Some(base) = base else { return Err(Pressure { predicate: group.predicate }) };
+        let Some(base) = base else {
+            return Err(Pressure { predicate: group.predicate, ranges: group.ranges.concat() });
+        };
         for k in 0..size {
             rows[base + k].take(&group.ranges[k]);
         }

@@ -108,15 +108,23 @@ struct Checker<'a> {
     exits: HashMap<SubId, State>,
     error: Option<String>,
     report: bool,
+    local_bytes: u32,
 }
 
 /// Checks machine code against the code before allocation (in single assignment, legal, scheduled).
 ///
 /// # Errors
 /// The first difference, with its place in the machine code.
-pub fn check(before: &Func, code: &Emitted) -> Result<(), String> {
-    let mut c =
-        Checker { f: before, code, entry: HashMap::new(), exits: HashMap::new(), error: None, report: false };
+pub fn check(before: &Func, code: &Emitted, local_bytes: u32) -> Result<(), String> {
+    let mut c = Checker {
+        f: before,
+        code,
+        entry: HashMap::new(),
+        exits: HashMap::new(),
+        error: None,
+        report: false,
+        local_bytes,
+    };
     c.entry.insert(Blk(0), State::empty());
     // Sets only shrink, so this ends.
     loop {
@@ -248,7 +256,8 @@ impl Checker<'_> {
     }
 
     fn instruction(&mut self, pc: u32, before: &Inst, inst: &isa::Inst, state: &mut State) {
-        if before.machine() != Some(inst.op) || before.offset != inst.offset {
+        let on_stack = self.is_stack_access(before, inst, state);
+        if before.machine() != Some(inst.op) || (before.offset != inst.offset && !on_stack) {
             self.fail(pc, || format!("opcode or offset is not that of {:?}", before.op));
         }
         let shape = before.op.shape();
@@ -259,6 +268,9 @@ impl Checker<'_> {
             }
             for k in 0..n {
                 let want = before.src[i].v[k];
+                if i == 0 && on_stack {
+                    continue;
+                }
                 let ok = match inst.src[i].operand {
                     Operand::Reg(r) if !r.is_zero() => self.holds(&state.regs[r.index() + k], want),
                     Operand::Reg(_) => matches!(want, Val::Undef | Val::Imm(0)),
@@ -281,6 +293,17 @@ impl Checker<'_> {
             }
         }
         self.results(pc, before, inst, state);
+    }
+
+    /// Whether a local access at a known address was made relative to the stack pointer, which holds the size
+    /// of local memory.
+    fn is_stack_access(&self, before: &Inst, inst: &isa::Inst, state: &State) -> bool {
+        let known = before.src[0].v[0] == Val::ZERO;
+        let size = Sym::Const(isa::space::BANK_PARAM, isa::space::PARAM_STACK);
+        matches!(inst.op, Op::Ldl { .. } | Op::Stl { .. })
+            && known
+            && inst.src[0].as_reg().is_some_and(|r| state.regs[r.index()].contains(&size))
+            && inst.offset.wrapping_add(self.local_bytes as i32) == before.offset
     }
 
     /// The word `k` of a literal operand of `n` words.
@@ -350,6 +373,8 @@ impl Checker<'_> {
         let params = self.f.subs[sub.index()].params.clone();
         let mut inside = State::empty();
         for (set, known) in inside.regs.iter_mut().zip(&state.regs) {
+            // Constants (such as the stack pointer) are the same on both sides.
+            set.extend(known.iter().copied().filter(|s| !matches!(s, Sym::Reg(_))));
             for (param, arg) in params.iter().zip(&call.args) {
                 if self.holds(known, *arg) {
                     set.insert(Sym::Reg(*param));

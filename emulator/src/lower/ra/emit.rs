@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use trace_format::isa::{self, Lut, MachineKernel, Op, Operand, Pc, Pred, PredSrc, Reg, SourceLine};
 
 use super::Allocated;
+use super::assign::STACK_POINTER;
 use super::code::{Copy, Item};
 use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, SubId, Term, VOp, Val};
 
@@ -39,10 +40,14 @@ struct Emitter<'a> {
     fixups: Vec<(usize, Blk)>,
     calls: Vec<(usize, SubId)>,
     line: SourceLine,
+    local_bytes: u32,
 }
 
-/// Writes the machine code of allocated code.
-pub fn emit(f: &Func, a: &Allocated) -> Emitted {
+/// Writes the machine code of allocated code; `local_bytes` is the size of the thread's local memory.
+///
+/// The first instruction loads the stack pointer, which starts at the end of local memory; accesses at known
+/// addresses are relative to it.
+pub fn emit(f: &Func, a: &Allocated, local_bytes: u32) -> Emitted {
     let out = Emitted {
         insts: Vec::new(),
         lines: Vec::new(),
@@ -50,10 +55,16 @@ pub fn emit(f: &Func, a: &Allocated) -> Emitted {
         ranges: HashMap::new(),
         subs: Vec::new(),
     };
-    let mut e = Emitter { f, a, out, fixups: Vec::new(), calls: Vec::new(), line: SourceLine::default() };
+    let (fixups, calls) = (Vec::new(), Vec::new());
+    let mut e = Emitter { f, a, out, fixups, calls, line: SourceLine::default(), local_bytes };
     let emitted: Vec<Blk> = f.order.iter().copied().filter(|&b| e.is_emitted(b)).collect();
     for (i, &b) in emitted.iter().enumerate() {
         let start = e.out.insts.len() as u32;
+        if b == Blk(0) {
+            let stack = isa::Src::constant(isa::space::BANK_PARAM, isa::space::PARAM_STACK);
+            let load = isa::Inst::new(Op::Mov {}).dst(Reg(STACK_POINTER)).srcs([stack]);
+            e.push(load, Origin::Glue);
+        }
         e.block(b, emitted.get(i + 1).copied());
         e.out.ranges.insert(b, (start, e.out.insts.len() as u32));
     }
@@ -251,6 +262,10 @@ impl Emitter<'_> {
             m.psrc[i] = self.psrc(inst.psrc[i]);
         }
         m.offset = inst.offset;
+        if matches!(op, Op::Ldl { .. } | Op::Stl { .. }) && inst.src[0].v[0] == Val::ZERO {
+            m.src[0] = isa::Src::reg(Reg(STACK_POINTER));
+            m.offset = m.offset.wrapping_sub(self.local_bytes as i32);
+        }
         self.push(m, Origin::Inst(id));
     }
 

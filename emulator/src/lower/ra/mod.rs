@@ -61,7 +61,7 @@ pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Alloca
             }
             Err(pressure) => {
                 let regs = attempt.defs.len();
-                spill::rewrite(f, &live, regs, pressure.predicate, limits, frame_bytes, &mut spilled)?;
+                spill::rewrite(f, &live, regs, &pressure, limits, frame_bytes, &mut spilled)?;
             }
         }
     }

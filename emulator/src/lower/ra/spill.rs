@@ -9,9 +9,10 @@ use std::collections::HashSet;
 use trace_format::isa::{BoolOp, Extended, ICmp, MemWidth, Op, Sign};
 
 use super::Limits;
+use super::assign::Pressure;
 use super::live::{Live, Segment};
 use crate::lower::cfg::Dominance;
-use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, Term, VOp, VPred, VReg, Val};
+use crate::lower::vir::{Blk, Def, Func, Inst, InstId, PSrc, Phi, Src, Term, VOp, VPred, VReg, Val};
 
 /// Values made by spilling, which are never spilled again, and the local memory taken so far.
 #[derive(Default)]
@@ -24,8 +25,8 @@ pub struct Spilled {
 
 /// Rewrites the code so that fewer values are alive at the most crowded place.
 ///
-/// `live` are the ranges of the failed attempt, whose first values are those of `f`; `predicate` says which
-/// kind of register ran out; spill slots begin at `frame_bytes`.
+/// `live` are the ranges of the failed attempt, whose first values are those of `f`; spill slots begin at
+/// `frame_bytes`.
 ///
 /// # Errors
 /// A sentence when there is nothing left to spill.
@@ -33,15 +34,17 @@ pub fn rewrite(
     f: &mut Func,
     live: &Live,
     attempt_regs: usize,
-    predicate: bool,
+    pressure: &Pressure,
     limits: Limits,
     frame_bytes: u32,
     spilled: &mut Spilled,
 ) -> Result<(), String> {
+    let predicate = pressure.predicate;
     let (first, count) = if predicate { (attempt_regs, f.pdefs.len()) } else { (0, f.defs.len()) };
     let ranges = |i: usize| -> &[Segment] { live.ranges.get(first + i).map_or(&[], Vec::as_slice) };
     let total = if predicate { live.ranges.len() - attempt_regs } else { attempt_regs };
     let (place, most) = most_crowded((0..total).map(|i| live.ranges[first + i].as_slice()));
+    let crowded = Segment { start: place, end: place + 1, value: 0 };
     let limit = usize::from(if predicate { limits.predicates } else { limits.registers });
     let wanted = most.saturating_sub(limit).max(1);
     let costs = costs(f, predicate);
@@ -52,9 +55,11 @@ pub fn rewrite(
             } else {
                 spilled.registers.contains(&VReg(i as u32))
             };
-            let here = ranges(i).iter().any(|s| s.start <= place && place < s.end);
+            // Where registers are too few, or, if only their alignment is in the way, where one was not found.
+            let here = |at: &Segment| ranges(i).iter().any(|s| s.start < at.end && at.start < s.end);
+            let place = if most > limit { here(&crowded) } else { pressure.ranges.iter().any(here) };
             let length: u32 = ranges(i).iter().map(|s| s.end - s.start).sum();
-            !done && here && length > 6
+            !done && place && length > 4
         })
         .map(|i| {
             let length: u32 = ranges(i).iter().map(|s| s.end - s.start).sum();
@@ -118,14 +123,22 @@ fn costs(f: &Func, predicate: bool) -> Vec<f32> {
     cost
 }
 
+/// When several instructions go to one place: what keeps a fresh result comes first, then what brings values
+/// back, last what passes values on to a phi, because all phis of all successors read the old values.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Keep,
+    Bring,
+    Pass,
+}
+
 /// Instructions to insert: into a block, before a position (its length for the end).
-type Insertion = (Blk, usize, InstId);
+type Insertion = (Blk, usize, Phase, InstId);
 
 fn insert_all(f: &mut Func, mut list: Vec<Insertion>) {
-    // From the back, so that positions stay valid; equal positions keep their order.
-    list.reverse();
-    list.sort_by_key(|(b, at, _)| (*b, std::cmp::Reverse(*at)));
-    for (b, at, id) in list {
+    list.sort_by_key(|(b, at, phase, _)| (*b, *at, *phase));
+    // From the back, so that positions stay valid.
+    for (b, at, _, id) in list.into_iter().rev() {
         f.block_mut(b).insts.insert(at, id);
     }
 }
@@ -162,6 +175,14 @@ fn spill_register(f: &mut Func, r: VReg, frame_bytes: u32, spilled: &mut Spilled
         inst.dst = [Some(fresh), None, None, None];
         (fresh, f.add_inst(inst))
     };
+    // Stores at a block's start come before loads for its first instruction.
+    for s in 0..f.subs.len() {
+        let entry = f.subs[s].entry;
+        if f.subs[s].params.contains(&r) {
+            let near = Inst::new(VOp::Add64, f.block(entry).line);
+            insertions.push((entry, 0, Phase::Keep, store(f, &near, r, offset)));
+        }
+    }
     for b in f.order.clone() {
         for (i, id) in f.block(b).insts.clone().into_iter().enumerate() {
             let mut used = false;
@@ -169,37 +190,40 @@ fn spill_register(f: &mut Func, r: VReg, frame_bytes: u32, spilled: &mut Spilled
             let near = f.inst(id).clone();
             if used {
                 let (fresh, load) = load(f, &near, spilled);
-                insertions.push((b, i, load));
+                insertions.push((b, i, Phase::Bring, load));
                 f.insts[id.index()].map_vals(|v| if v == Val::Reg(r) { Val::Reg(fresh) } else { v });
             }
             if recipe.is_none() && near.dsts().any(|d| d == r) {
-                insertions.push((b, i + 1, store(f, &near, r, offset)));
+                insertions.push((b, i + 1, Phase::Keep, store(f, &near, r, offset)));
             }
-        }
-        if recipe.is_none() && f.block(b).phis.iter().any(|p| p.dst == r) {
-            let near = Inst::new(VOp::Add64, f.block(b).line);
-            insertions.push((b, 0, store(f, &near, r, offset)));
         }
         let preds = f.block(b).preds.clone();
         for (edge, p) in preds.into_iter().enumerate() {
-            if f.block(b).phis.iter().any(|phi| phi.args[edge] == Val::Reg(r)) {
-                let near = Inst::new(VOp::Add64, f.block(p).line);
+            let near = Inst::new(VOp::Add64, f.block(p).line);
+            let end = f.block(p).insts.len();
+            if f.block(b).phis.iter().any(|phi| phi.dst != r && phi.args[edge] == Val::Reg(r)) {
                 let (fresh, load) = load(f, &near, spilled);
-                insertions.push((p, f.block(p).insts.len(), load));
+                insertions.push((p, end, Phase::Bring, load));
                 for phi in &mut f.block_mut(b).phis {
-                    if phi.args[edge] == Val::Reg(r) {
+                    if phi.dst != r && phi.args[edge] == Val::Reg(r) {
                         phi.args[edge] = Val::Reg(fresh);
                     }
                 }
             }
+            // A phi in memory is written by its predecessors, after whatever they still read of it.
+            let own = f.block(b).phis.iter().find(|phi| phi.dst == r).map(|phi| phi.args[edge]);
+            if let Some(arg) = own.filter(|v| !matches!(v, Val::Undef) && *v != Val::Reg(r)) {
+                let value = arg.reg().unwrap_or_else(|| {
+                    let (fresh, mov) = constant(f, &near, arg, spilled);
+                    insertions.push((p, end, Phase::Bring, mov));
+                    fresh
+                });
+                insertions.push((p, end, Phase::Pass, store(f, &near, value, offset)));
+            }
         }
+        f.block_mut(b).phis.retain(|phi| phi.dst != r);
     }
     for s in 0..f.subs.len() {
-        let entry = f.subs[s].entry;
-        if f.subs[s].params.contains(&r) {
-            let near = Inst::new(VOp::Add64, f.block(entry).line);
-            insertions.push((entry, 0, store(f, &near, r, offset)));
-        }
         if f.subs[s].results.contains(&Val::Reg(r)) {
             let returns =
                 f.order.iter().copied().find(|&b| {
@@ -208,7 +232,7 @@ fn spill_register(f: &mut Func, r: VReg, frame_bytes: u32, spilled: &mut Spilled
             if let Some(b) = returns {
                 let near = Inst::new(VOp::Add64, f.block(b).line);
                 let (fresh, load) = load(f, &near, spilled);
-                insertions.push((b, f.block(b).insts.len(), load));
+                insertions.push((b, f.block(b).insts.len(), Phase::Bring, load));
                 for v in &mut f.subs[s].results {
                     if *v == Val::Reg(r) {
                         *v = Val::Reg(fresh);
@@ -228,19 +252,32 @@ fn store(f: &mut Func, near: &Inst, r: VReg, offset: i32) -> InstId {
     f.add_inst(store)
 }
 
+/// A register that holds a literal or constant.
+fn constant(f: &mut Func, near: &Inst, v: Val, spilled: &mut Spilled) -> (VReg, InstId) {
+    let fresh = f.new_reg();
+    spilled.registers.insert(fresh);
+    let mut mov = Inst::new(VOp::M(Op::Mov {}), near.line);
+    mov.src[0] = Src::one(v);
+    mov.dst[0] = Some(fresh);
+    (fresh, f.add_inst(mov))
+}
+
+/// d = p ? 1 : 0.
+fn select(f: &mut Func, line: trace_format::isa::SourceLine, d: VReg, p: PSrc) -> InstId {
+    let mut select = Inst::new(VOp::M(Op::Sel {}), line);
+    select.src[0] = Src::one(Val::Imm(1));
+    select.src[1] = Src::RZ;
+    select.psrc[0] = p;
+    select.dst[0] = Some(d);
+    f.add_inst(select)
+}
+
 /// Keeps a predicate in a register between its definition and its uses.
 fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
     spilled.predicates.insert(p);
     let word = f.new_reg();
     let mut insertions = Vec::new();
-    let keep = |f: &mut Func, line| {
-        let mut keep = Inst::new(VOp::M(Op::Sel {}), line);
-        keep.src[0] = Src::one(Val::Imm(1));
-        keep.src[1] = Src::RZ;
-        keep.psrc[0] = PSrc::of(p);
-        keep.dst[0] = Some(word);
-        f.add_inst(keep)
-    };
+    let keep = |f: &mut Func, line| select(f, line, word, PSrc::of(p));
     let back = |f: &mut Func, line, spilled: &mut Spilled| -> (VPred, InstId) {
         let fresh = f.new_pred();
         spilled.predicates.insert(fresh);
@@ -254,36 +291,52 @@ fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
     let renamed =
         |s: PSrc, to: VPred| if s.pred == Some(p) { PSrc { pred: Some(to), not: s.not } } else { s };
     for b in f.order.clone() {
+        let line = f.block(b).line;
+        // A predicate phi becomes a phi of words.
+        if let Some(i) = f.block(b).pphis.iter().position(|phi| phi.dst == p) {
+            let phi = f.block_mut(b).pphis.remove(i);
+            let preds = f.block(b).preds.clone();
+            let mut args = Vec::with_capacity(preds.len());
+            for (from, arg) in preds.into_iter().zip(phi.args) {
+                let (line, end) = (f.block(from).line, f.block(from).insts.len());
+                if arg == PSrc::of(p) {
+                    args.push(Val::Reg(word));
+                    continue;
+                }
+                let fresh = f.new_reg();
+                spilled.registers.insert(fresh);
+                let sel = select(f, line, fresh, arg);
+                insertions.push((from, end, Phase::Pass, sel));
+                args.push(Val::Reg(fresh));
+            }
+            f.defs[word.index()] = Def::Phi(b);
+            f.block_mut(b).phis.push(Phi { dst: word, args });
+        }
         for (i, id) in f.block(b).insts.clone().into_iter().enumerate() {
             let mut used = false;
             f.inst(id).for_each_psrc(|s| used |= s.pred == Some(p));
             let line = f.inst(id).line;
             if used {
                 let (fresh, test) = back(f, line, spilled);
-                insertions.push((b, i, test));
+                insertions.push((b, i, Phase::Bring, test));
                 f.insts[id.index()].map_psrcs(|s| renamed(s, fresh));
             }
             if f.inst(id).pdsts().any(|d| d == p) {
                 let keep = keep(f, line);
-                insertions.push((b, i + 1, keep));
+                insertions.push((b, i + 1, Phase::Keep, keep));
             }
-        }
-        let line = f.block(b).line;
-        if f.block(b).pphis.iter().any(|phi| phi.dst == p) {
-            let keep = keep(f, line);
-            insertions.push((b, 0, keep));
         }
         if let Term::If(s, yes, no) = f.block(b).term {
             if s.pred == Some(p) {
                 let (fresh, test) = back(f, line, spilled);
-                insertions.push((b, f.block(b).insts.len(), test));
+                insertions.push((b, f.block(b).insts.len(), Phase::Bring, test));
                 f.block_mut(b).term = Term::If(renamed(s, fresh), yes, no);
             }
         }
         for (edge, from) in f.block(b).preds.clone().into_iter().enumerate() {
             if f.block(b).pphis.iter().any(|phi| phi.args[edge].pred == Some(p)) {
                 let (fresh, test) = back(f, f.block(from).line, spilled);
-                insertions.push((from, f.block(from).insts.len(), test));
+                insertions.push((from, f.block(from).insts.len(), Phase::Bring, test));
                 for phi in &mut f.block_mut(b).pphis {
                     phi.args[edge] = renamed(phi.args[edge], fresh);
                 }

@@ -177,7 +177,7 @@ fn variables_of_every_space_are_laid_out() {
     assert_eq!(bytes("open"), [1, 0, 2, 0, 3, 0, 0, 0, 5, 0, 6, 0]);
     assert_eq!(var(&module, "flat").dims, [2, 2]);
     assert_eq!(bytes("flat"), [1, 0, 2, 0, 3, 0]);
-    assert_eq!(bytes("zero"), []);
+    assert_eq!(bytes("zero"), [0u8; 0]);
     assert_eq!(bytes("e"), 17.5f64.to_le_bytes());
     assert_eq!((var(&module, "dyn").size_bytes, var(&module, "dyn").dims.as_slice()), (0, &[0][..]));
     assert!(var(&module, "m").managed && var(&module, "m").linkage == Linkage::Weak);

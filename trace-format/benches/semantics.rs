@@ -44,7 +44,9 @@ fn samples() -> [(&'static str, Inst); 9] {
     let ftz = Ftz(false);
     let sat = Sat(false);
     let rnd = Rnd::Rn;
-    let mut isetp = Inst::new(Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) }).srcs([r(1), r(2)]);
+    let mut isetp =
+        Inst::new(Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) })
+            .srcs([r(1), r(2)]);
     isetp.pdst[0] = Pred(0);
     let mut iadd_carry = Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(3)).srcs([r(1), r(2), Src::RZ]);
     iadd_carry.pdst[0] = Pred(0);
@@ -57,7 +59,12 @@ fn samples() -> [(&'static str, Inst); 9] {
         ("ffma", Inst::new(Op::Ffma { rnd, ftz, sat }).dst(Reg(3)).srcs([r(1), r(2), r(3)])),
         ("dfma", Inst::new(Op::Dfma { rnd }).dst(Reg(4)).srcs([r(0), r(2), r(4)])),
         ("lop3_and", Inst::new(Op::Lop3 { lut: Lut(0xC0) }).dst(Reg(3)).srcs([r(1), r(2), Src::RZ])),
-        ("shf_l", Inst::new(Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) }).dst(Reg(3)).srcs([r(1), r(2), Src::RZ])),
+        (
+            "shf_l",
+            Inst::new(Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) })
+                .dst(Reg(3))
+                .srcs([r(1), r(2), Src::RZ]),
+        ),
     ]
 }
 

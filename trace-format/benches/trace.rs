@@ -136,10 +136,10 @@ fn run(kernel: &MachineKernel, path: Option<&std::path::Path>) -> u64 {
     let (mut pc, mut steps) = (Pc(0), 0);
     loop {
         let inst = code.inst(pc);
-        if let Some(r) = &mut recorder {
-            if flow.block(flow.block_of(pc)).first == pc {
-                r.enter(0, flow.block_of(pc), u32::MAX);
-            }
+        if let Some(r) = &mut recorder
+            && flow.block(flow.block_of(pc)).first == pc
+        {
+            r.enter(0, flow.block_of(pc), u32::MAX);
         }
         let exec = code.exec_mask(pc, &warp, u32::MAX);
         match inst.kind {

@@ -260,7 +260,7 @@ impl Inst {
         let aligned = |reg: Reg, count: u8| {
             reg.is_zero()
                 || count < 2
-                || (reg.0 % count == 0 && usize::from(reg.0) + usize::from(count) <= Reg::COUNT)
+                || (reg.0.is_multiple_of(count) && usize::from(reg.0) + usize::from(count) <= Reg::COUNT)
         };
         if !aligned(self.dst, info.dst_regs) {
             return Err(format!("destination {} is not aligned to {} registers", self.dst, info.dst_regs));

@@ -150,13 +150,7 @@ impl Kind {
     pub const fn ends_block(self) -> bool {
         matches!(
             self,
-            Kind::Branch
-                | Kind::Call
-                | Kind::Return
-                | Kind::Exit
-                | Kind::Trap
-                | Kind::Barrier
-                | Kind::Sync
+            Kind::Branch | Kind::Call | Kind::Return | Kind::Exit | Kind::Trap | Kind::Barrier | Kind::Sync
         )
     }
 }

@@ -4,7 +4,7 @@
 use super::code::{Code, ExecInst, PredRef, SrcRow};
 use super::warp::{Row, Warp, blend};
 use super::{FULL_MASK, WARP_SIZE, convert, directed, double, float, int, lanes, mufu};
-use crate::isa::{AddrMode, IntTy, Op, Pc, Rnd, Sign, SpecialReg, VoteMode};
+use crate::isa::{IntTy, Op, Pc, Rnd, Sign, SpecialReg, VoteMode};
 
 /// Vector instruction sets that the semantics are compiled for. Results are the same at every level.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -85,11 +85,10 @@ fn execute_avx2(inst: &ExecInst, warp: &mut Warp, exec: u32) {
 #[inline(always)]
 pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
     let base = inst.src[0].row;
-    let wide = match inst.op {
-        Op::Ldg { .. } | Op::Stg { .. } | Op::Ld { .. } | Op::St { .. } => true,
-        Op::Atomg { mode: AddrMode::Global | AddrMode::Generic, .. } | Op::Red { .. } => true,
-        _ => false,
-    };
+    let wide = matches!(
+        inst.op,
+        Op::Ldg { .. } | Op::Stg { .. } | Op::Ld { .. } | Op::St { .. } | Op::Atomg { .. } | Op::Red { .. }
+    );
     let low = warp.row(base);
     if wide {
         let high = warp.row(base + 1);
@@ -263,7 +262,7 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
             put_compare(warp, inst, bop, m, exec);
         }
         Op::F2f { .. } | Op::F2i { .. } | Op::I2f { .. } | Op::Frnd { .. } | Op::I2i { .. } => {
-            conversion(inst, warp, exec)
+            conversion(inst, warp, exec);
         }
         Op::Shfl { mode } => {
             let (r, p) = lanes::shuffle(mode, warp.row(s0.row), warp.row(s1.row), warp.row(s2.row));

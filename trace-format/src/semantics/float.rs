@@ -157,7 +157,7 @@ pub(super) fn needs_slow_division(a: &Row, b: &Row) -> u32 {
     super::int::mask_of(|l| {
         let ea = (a.0[l] >> 23 & 0xFF) as i32;
         let eb = (b.0[l] >> 23 & 0xFF) as i32;
-        let safe = (eb >= 1) & (eb <= 252) & (ea >= 26) & (ea <= 254) & (ea - eb >= -124) & (ea - eb <= 125);
+        let safe = (1..=252).contains(&eb) & (26..=254).contains(&ea) & (-124..=125).contains(&(ea - eb));
         !safe
     })
 }

@@ -9,6 +9,8 @@
 //! `int`, `float`, `double`, `convert`, `mufu` and `lanes` hold the arithmetic; all of it is lane-wise loops
 //! over 32 words in memory order, compiled once per vector level of the host (see [`execute`]).
 
+#![allow(clippy::needless_range_loop, reason = "a lane index runs over several rows at once")]
+
 mod code;
 mod convert;
 mod directed;

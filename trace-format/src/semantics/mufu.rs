@@ -63,13 +63,8 @@ pub(super) fn exp2(x: f64) -> f64 {
         1.0 / 3_628_800.0,
         1.0 / 39_916_800.0,
     ];
-    let clamped = if x > 300.0 {
-        300.0
-    } else if x < -300.0 {
-        -300.0
-    } else {
-        x
-    };
+    // `clamp` keeps NaN.
+    let clamped = x.clamp(-300.0, 300.0);
     let whole = clamped.round_ties_even();
     let t = (clamped - whole) * std::f64::consts::LN_2;
     let poly = C.iter().rev().fold(0.0, |acc: f64, c| acc.mul_add(t, *c));

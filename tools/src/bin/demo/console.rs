@@ -32,6 +32,9 @@ pub fn baseline_table(lab: &Lab, cases: &[Case]) -> Table {
     table
 }
 
+/// Reads a number off a workload's replay on a machine.
+type Measure<'a> = &'a dyn Fn(&Case, usize) -> f64;
+
 /// What each technique makes of them, with geometric means.
 pub fn techniques_table(lab: &Lab, cases: &[Case]) -> Table {
     let names: Vec<&str> = lab.machines.iter().skip(1).map(|machine| machine.tech).collect();
@@ -40,18 +43,16 @@ pub fn techniques_table(lab: &Lab, cases: &[Case]) -> Table {
     let columns: Vec<Column> = std::iter::once(Column::text("Workload"))
         .chain(columns.map(|(head, name)| Column::ratio(format!("{head} {name}"), 2)))
         .collect();
-    let measures: [&dyn Fn(&Case, usize) -> f64; 3] =
+    let measures: [Measure<'_>; 3] =
         [&|case, m| case.speedup(m), &|case, m| case.rf_accesses(m), &|case, m| case.rf_energy(lab, m)];
-    let row = |of: &dyn Fn(&dyn Fn(&Case, usize) -> f64, usize) -> f64| {
-        let values =
-            measures.iter().flat_map(|measure| (1..lab.machines.len()).map(move |m| of(*measure, m)));
-        values.map(Cell::from).collect::<Vec<_>>()
+    let row = |name: &str, of: &dyn Fn(Measure<'_>, usize) -> f64| {
+        let values = measures.iter().flat_map(|measure| (1..lab.machines.len()).map(|m| of(*measure, m)));
+        std::iter::once(Cell::from(name)).chain(values.map(Cell::from)).collect::<Vec<_>>()
     };
     let mut table = Table::new("Techniques relative to the baseline", columns);
     for case in cases {
-        let values = row(&|measure, m| measure(case, m));
-        table.push(std::iter::once(Cell::from(case.recording.name)).chain(values));
+        table.push(row(case.recording.name, &|measure, m| measure(case, m)));
     }
-    let means = row(&|measure, m| geometric_mean(cases.iter().map(|case| measure(case, m))));
-    table.summary(std::iter::once(Cell::from("Geometric mean")).chain(means))
+    let mean = |measure: Measure<'_>, m: usize| geometric_mean(cases.iter().map(|case| measure(case, m)));
+    table.summary(row("Geometric mean", &mean))
 }

@@ -8,6 +8,7 @@ use timing::replay::{Replay, ReplayOptions, replay};
 use timing::stats::{EnergyTable, Stats};
 use timing::studies::{self, Input, Options, StudyResult};
 use timing::techniques::{AnyTechnique, select};
+use trace_format::reader::Launch;
 
 /// Energy components that make up the register file: its banks, and what techniques put in their place.
 pub const RF_COMPONENTS: [&str; 3] = ["register_file", "technique_storage", "technique_logic"];
@@ -32,7 +33,7 @@ pub struct Lab {
 }
 
 const MACHINES: [(&str, &str); 4] =
-    [("Baseline", ""), ("BOW", "bow"), ("CORF", "corf"), ("BOW + CORF", "bow,corf")];
+    [("Baseline", ""), ("BOW", "bow"), ("CORF", "corf"), ("BOW+CORF", "bow,corf")];
 
 impl Lab {
     /// The machines on a configuration.
@@ -155,7 +156,7 @@ pub fn study(cases: &[Case], threads: usize) -> Result<StudyResult, Failure> {
     let progress = |p: studies::Progress| phase.part(p.warp_instructions as f64 / p.of.max(1) as f64, "");
     let results = studies::run(&["redundancy"], &inputs, &Options { threads, progress: &progress })?;
     let instructions: u64 =
-        inputs.iter().flat_map(|i| i.trace.launches()).map(|l| l.warp_instructions()).sum();
+        inputs.iter().flat_map(|i| i.trace.launches()).map(Launch::warp_instructions).sum();
     phase.end(&format!("redundancy of {} warp instructions", report::integer(i128::from(instructions))));
     results.into_iter().next().ok_or_else(|| Failure("the study has no result".into()))
 }

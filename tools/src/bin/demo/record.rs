@@ -9,7 +9,7 @@ use emulator::session::{Session, Setup};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use trace_format::reader::Trace;
+use trace_format::reader::{Launch, Trace};
 
 /// A workload that has run, and whose results are as its manifest expects.
 pub struct Recording {
@@ -42,7 +42,7 @@ pub fn record_all(workloads: &[Workload], out: &Path, threads: usize) -> Result<
         phase.item(i, workload.name);
         let (recording, took) = record(workload, out, &traces, threads, &phase)?;
         let launches = recording.trace.launches();
-        let here: u64 = launches.iter().map(|launch| launch.warp_instructions()).sum();
+        let here: u64 = launches.iter().map(Launch::warp_instructions).sum();
         phase.line(&format!(
             "  {:<16} {:>10} warp instructions, {:.2} bytes each; {}",
             workload.name,

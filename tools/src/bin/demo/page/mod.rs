@@ -54,7 +54,7 @@ fn list(words: &[&str]) -> String {
 }
 
 /// The workload with the largest value, and the value.
-fn best<'a>(cases: &'a [Case], value: impl Fn(&Case) -> f64) -> Option<(&'a str, f64)> {
+fn best(cases: &[Case], value: impl Fn(&Case) -> f64) -> Option<(&str, f64)> {
     let values = cases.iter().map(|case| (case.recording.name, value(case)));
     values.filter(|(_, v)| v.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
 }

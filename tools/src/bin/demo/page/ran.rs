@@ -2,6 +2,7 @@
 
 use crate::measure::Case;
 use report::{Column, Format, Section, Table};
+use trace_format::reader::Launch;
 
 pub fn section(cases: &[Case]) -> Section {
     let columns = [
@@ -23,8 +24,8 @@ pub fn section(cases: &[Case]) -> Section {
     for case in cases {
         let r = &case.recording;
         let launches = r.trace.launches();
-        let instructions: u64 = launches.iter().map(|l| l.warp_instructions()).sum();
-        let threads: u64 = launches.iter().map(|l| l.thread_instructions()).sum();
+        let instructions: u64 = launches.iter().map(Launch::warp_instructions).sum();
+        let threads: u64 = launches.iter().map(Launch::thread_instructions).sum();
         let size = r.trace.file_bytes();
         all += instructions;
         bytes += size;

@@ -29,7 +29,7 @@ pub fn section(lab: &Lab, cases: &[Case]) -> Section {
         .text(
             "**BOW** gives each warp its own operand collector, which keeps the registers of its last instructions \
              and forwards them; results are also written through to the banks. **CORF** packs two narrow values into \
-             one physical register, and reads registers that are used together in one access. **BOW + CORF** \
+             one physical register, and reads registers that are used together in one access. **BOW+CORF** \
              forwards first and coalesces what is left.",
         )
         .chart(speedup.id("speedup"))

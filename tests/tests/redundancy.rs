@@ -1,0 +1,136 @@
+//! The study `redundancy` on the bundled workloads: it must equal its brute-force twin at any number of threads,
+//! and its outputs must agree with one another.
+
+#[path = "../../timing/tests/redundancy/twin.rs"]
+mod twin;
+
+use emulator::exec::{Options, Unobserved};
+use emulator::session::{Session, Setup};
+use std::path::Path;
+use timing::source::SourceError;
+use timing::studies::redundancy::of_launch;
+use timing::studies::source::{LaunchPaths, TraceLaunch};
+use timing::studies::{self, Input};
+use trace_format::isa::MachineKernel;
+use trace_format::reader::{Launch, Trace, WarpCursor};
+use trace_format::semantics::Geometry;
+
+/// The twin keeps every operand, so of a large launch it reads the first blocks only.
+const TWIN_INSTRUCTIONS: u64 = 30_000;
+
+/// The first blocks of a launch.
+struct FirstBlocks<'a> {
+    launch: TraceLaunch<'a>,
+    blocks: u64,
+}
+
+impl LaunchPaths for FirstBlocks<'_> {
+    type Warp = WarpCursor;
+
+    fn kernel(&self) -> &MachineKernel {
+        self.launch.kernel()
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.launch.geometry()
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
+        self.launch.open(block, warp, used)
+    }
+}
+
+fn record(manifest: &Path, dir: &Path) -> Trace {
+    let mut session = Session::open_manifest(manifest, &Setup::default()).unwrap();
+    let path = dir.join(manifest.file_stem().unwrap()).with_extension("wtrace");
+    session.record(&path, &Options::default(), &Unobserved).unwrap();
+    Trace::open(&path).unwrap()
+}
+
+#[test]
+fn the_study_equals_its_twin_on_every_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifests: Vec<_> = tests::workloads().iter().flat_map(tests::Workload::manifests).collect();
+    assert!(manifests.len() > 20);
+    let (mut all, mut redundant) = (0, 0);
+    for manifest in manifests {
+        let trace = record(&manifest, dir.path());
+        for (number, launch) in trace.launches().iter().enumerate() {
+            let per_block = launch.warp_instructions().div_ceil(launch.blocks_recorded()).max(1);
+            let blocks = (TWIN_INSTRUCTIONS / per_block).clamp(2, launch.blocks_recorded().max(2));
+            let blocks = blocks.min(launch.blocks_recorded());
+            let source = FirstBlocks { launch: TraceLaunch::new(&trace, number as u32), blocks };
+            let expected = twin::redundancy(&source);
+            for threads in [1, 2] {
+                let tally = of_launch(&source, threads, &|_| {}).unwrap();
+                assert_eq!(tally, expected, "{} launch {number}, {threads} threads", manifest.display());
+            }
+            all += expected.warp_instructions;
+            redundant += expected.block_redundant_total();
+        }
+    }
+    // The comparison is worth something only if there is much of both kinds.
+    assert!(redundant > all / 20 && redundant < all / 2, "{redundant} of {all}");
+}
+
+#[test]
+fn text_json_and_csv_say_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads");
+    let traces = ["dct8x8/dct8x8.toml", "vectoradd/vectoradd.toml", "gaussian/gaussian.toml"]
+        .map(|name| record(&folder.join(name), dir.path()));
+    let inputs: Vec<Input<'_>> =
+        ["dct", "add", "gauss"].iter().zip(&traces).map(|(label, trace)| Input { label, trace }).collect();
+    let result = studies::run(&["redundancy"], &inputs, &studies::Options::default()).unwrap().remove(0);
+    let json = result.to_json();
+    assert_eq!(json["schema"], "warplab-study/1");
+    assert_eq!(json["study"], "redundancy");
+    let kernels = json["kernels"].as_array().unwrap();
+    let number =
+        |row: &serde_json::Value, key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"));
+    for row in kernels.iter().chain(json["traces"].as_array().unwrap()) {
+        let of = |key: &str| number(row, key);
+        let shapes = ["block_uniform", "block_affine", "block_unstructured"];
+        let sum: f64 = shapes.iter().map(|shape| of(&format!("{shape}_instructions"))).sum();
+        assert_eq!(sum, of("block_redundant_instructions"));
+        assert!(of("grid_redundant_instructions") <= of("warp_instructions"));
+        let share = of("block_redundant_instructions") / of("warp_instructions");
+        assert!((share - of("block_redundant_share")).abs() < 1e-12);
+    }
+    // Gaussian elimination launches kernels of one and of two dimensions, many times.
+    let gauss: Vec<_> = kernels.iter().filter(|row| row["trace"] == "gauss").collect();
+    assert_eq!(
+        gauss.iter().map(|row| number(row, "launches")).sum::<f64>(),
+        traces[2].launches().len() as f64
+    );
+    assert!(gauss.len() < traces[2].launches().len());
+    let total: u64 = traces[2].launches().iter().map(Launch::warp_instructions).sum();
+    assert_eq!(gauss.iter().map(|row| number(row, "warp_instructions")).sum::<f64>(), total as f64);
+
+    let csv = result.to_csv();
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(lines.count(), kernels.len());
+    for key in header.iter().filter(|key| !key.ends_with("_share")) {
+        let info = studies::find("redundancy").unwrap();
+        assert!(info.explain.columns.iter().any(|(name, _)| name == key), "`{key}` is not explained");
+        assert!(!kernels[0][*key].is_null(), "`{key}` is not in the JSON");
+    }
+    let text = result.to_text();
+    for word in ["dct", "add", "gauss", "Arithmetic mean", "Unstructured"] {
+        assert!(text.contains(word), "no {word} in:\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_studied_is_refused_with_the_reason() {
+    let options = studies::Options::default();
+    let unknown = studies::run(&["redundanzy"], &[], &options).unwrap_err().to_string();
+    assert!(unknown.contains("`redundanzy`") && unknown.contains("redundancy"), "{unknown}");
+    let nothing = studies::run(&["redundancy"], &[], &options).unwrap_err().to_string();
+    assert!(nothing.contains("no traces"), "{nothing}");
+}

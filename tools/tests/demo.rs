@@ -1,0 +1,72 @@
+//! The demo as a user runs it: on few workloads, at two numbers of threads, and with bad input.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn demo(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_demo")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn run_into(dir: &Path, threads: &str) -> (String, String) {
+    let out = dir.to_str().unwrap();
+    let done = demo(&["--out", out, "--only", "dct8x8,gaussian", "--threads", threads]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    (text(&done.stdout), std::fs::read_to_string(dir.join("index.html")).unwrap())
+}
+
+#[test]
+fn the_demo_measures_and_reports_alike_at_any_number_of_threads() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let (printed, page) = run_into(dirs[0].path(), "1");
+    let (_, other) = run_into(dirs[1].path(), "2");
+    assert!(page == other, "the reports of one and two threads differ");
+    for word in ["Geometric mean", "dct8x8", "gaussian", "Thread block", "index.html"] {
+        assert!(printed.contains(word), "no {word} in:\n{printed}");
+    }
+    assert!(!page.contains("src=\"http") && !page.contains("<link"), "the page loads something");
+    let json: Value =
+        serde_json::from_str(&std::fs::read_to_string(dirs[0].path().join("data.json")).unwrap()).unwrap();
+    let data = json["data"].as_array().unwrap();
+    for id in
+        ["speedup", "rf-accesses", "rf-energy", "counters", "issue-slots", "redundancy-by-level", "workloads"]
+    {
+        let set = data.iter().find(|set| set["id"] == id).unwrap_or_else(|| panic!("no data set {id}"));
+        assert!(!set["rows"].as_array().unwrap().is_empty(), "{id} is empty");
+        assert!(dirs[0].path().join(format!("csv/{id}.csv")).is_file(), "{id} has no CSV");
+    }
+    // Every machine issued every instruction of the trace.
+    let workloads = data.iter().find(|set| set["id"] == "workloads").unwrap();
+    assert_eq!(workloads["rows"].as_array().unwrap().len(), 2);
+    assert!(dirs[0].path().join("traces/dct8x8.wtrace").is_file());
+    assert!(dirs[0].path().join("workloads/dct8x8/dct8x8.ptx").is_file());
+}
+
+#[test]
+fn bad_input_ends_with_a_message_and_exit_code_1() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["--out", out, "--only", "hotspott"], &["`hotspott`", "hotspot,"]),
+        (&["--out", out, "--config", "titanx"], &["titanx", "titanx-pascal"]),
+        (&["--out", file.to_str().unwrap(), "--only", "dct8x8"], &["cannot create", "file"]),
+        (&["--threads", "0"], &["--threads"]),
+        (&["--outt", out], &["--outt"]),
+    ];
+    for (arguments, words) in cases {
+        let done = demo(arguments);
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {message}");
+        for word in words {
+            assert!(message.contains(word), "{arguments:?} does not say {word}: {message}");
+        }
+    }
+    let help = demo(&["--help"]);
+    assert!(help.status.success() && text(&help.stdout).contains("Examples:"));
+}

@@ -200,7 +200,7 @@ impl<L: LaunchSink> Run<'_, L> {
         self.stats.thread_instructions += block.shared.thread_instructions;
         let submitted = self.sink.submit(sink, true);
         submitted.map_err(|e| BlockTrouble { trouble: Trouble::Sink(e), block: block.shared.linear })?;
-        if self.stats.blocks % 16 == 0 {
+        if self.stats.blocks.is_multiple_of(16) {
             self.observer.progress(&self.stats);
         }
         Ok(())

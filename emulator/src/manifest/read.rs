@@ -353,7 +353,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
         .filter(|c| !c.is_whitespace() && *c != '_')
         .map(|c| c.to_digit(16))
         .collect::<Option<_>>()?;
-    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect())
+    digits.len().is_multiple_of(2).then(|| digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect())
 }
 
 #[cfg(test)]

@@ -18,6 +18,6 @@ pub mod sm;
 pub mod source;
 pub mod stats;
 pub mod studies;
+pub mod techniques;
 #[cfg(test)]
 mod testing;
-pub mod techniques;

@@ -198,7 +198,7 @@ fn trim_zeros(text: &str) -> String {
 
 fn group(digits: &str, text: &mut String) {
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(NARROW);
         }
         text.push(digit);

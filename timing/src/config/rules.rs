@@ -311,7 +311,7 @@ fn dram(dram: &Dram) -> Result<(), Broken> {
         "a power of two up to 64",
     )?;
     require(
-        dram.bank_groups > 0 && dram.banks % dram.bank_groups == 0,
+        dram.bank_groups > 0 && dram.banks.is_multiple_of(dram.bank_groups),
         "dram.bank_groups",
         dram.bank_groups,
         &format!("it must divide dram.banks = {}", dram.banks),

@@ -202,14 +202,13 @@ impl Run<'_> {
                 if self.next_block == self.blocks {
                     break;
                 }
-                if let Unit::Sm(sm) = &mut **unit {
-                    if sm.free_blocks() > 0 {
+                if let Unit::Sm(sm) = &mut **unit
+                    && sm.free_blocks() > 0 {
                         sm.place(self.next_block as u32)?;
                         self.next_block += 1;
                         self.placed_at = now;
                         placed = true;
                     }
-                }
             }
         }
         Ok(())

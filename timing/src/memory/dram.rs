@@ -345,7 +345,7 @@ mod tests {
         let mut sent = 0u64;
         for cycle in 0..20_000u64 {
             while channel.has_room() {
-                channel.push(cycle, Burst { write: sent % 5 == 0, address: sent * 64, tag: 0 });
+                channel.push(cycle, Burst { write: sent.is_multiple_of(5), address: sent * 64, tag: 0 });
                 sent += 1;
             }
             channel.run_to(cycle, &mut stats);

@@ -236,11 +236,10 @@ impl Fold for Redundancy {
         let launched = plan.launched[warp];
         if reads.effective_lanes(next.active, state) != launched {
             self.tally.diverged += 1;
-            if reads.counts {
-                if let Some((_, instance)) = self.instances.arrive(next.pc, warp) {
+            if reads.counts
+                && let Some((_, instance)) = self.instances.arrive(next.pc, warp) {
                     instance.note.differs = true;
                 }
-            }
             return;
         }
         if !reads.counts {

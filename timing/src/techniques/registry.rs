@@ -162,7 +162,10 @@ pub fn select(names: &[String], config: &GpuConfig) -> Result<Vec<AnyTechnique>,
     }
     for section in config.technique.keys() {
         if info(section).is_none() {
-            return Err(SelectError(format!("[technique.{section}]: unknown technique; known are {}", known())));
+            return Err(SelectError(format!(
+                "[technique.{section}]: unknown technique; known are {}",
+                known()
+            )));
         }
     }
     let chosen: Vec<&TechniqueInfo> =

@@ -169,11 +169,10 @@ impl Renaming {
         let Some((physical, slices)) = self.table[at].place.take() else { return };
         self.mapped[slot].remove(reg);
         self.file.release(physical, slices);
-        if let Some(home) = self.buddy_place(slot, reg) {
-            if self.file.residents(home) == 1 {
+        if let Some(home) = self.buddy_place(slot, reg)
+            && self.file.residents(home) == 1 {
                 self.file.set_reserved(home, true);
             }
-        }
     }
 
     /// Physical register of a register's buddy, if both exist.

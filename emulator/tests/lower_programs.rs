@@ -427,8 +427,19 @@ impl Thread {
     }
 }
 
+/// Few cases by default; `PROPTEST_CASES` asks for more.
+fn config() -> ProptestConfig {
+    let default =
+        ProptestConfig { max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        default
+    } else {
+        ProptestConfig { cases: 96, ..default }
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn lowered_programs_compute_what_they_say(program in prop::collection::vec(stmt(), 1..14)) {

@@ -144,6 +144,7 @@ impl Live {
     fn segments(&mut self, f: &Func, code: &Code) {
         let n = Code::nodes(f);
         let values = original_values(f, code);
+        let mut unnamed = n as u32;
         // End of the open segment of each node while a block is walked backwards; 0 is none.
         let mut open = vec![0u32; n];
         for &b in f.order.iter().rev() {
@@ -162,8 +163,16 @@ impl Live {
                 item.visit(f, |u| uses.push(u.index(f)), |d| defs.push(d.index(f)));
                 for d in defs {
                     let stop = if open[d] == 0 { at + 2 } else { open[d] };
-                    // To the end of this block a copy holds what it copies, even where it is a phi.
-                    let value = copied(f, item, d).map_or(values[d], |s| values[s]);
+                    // To the end of this block a copy holds what it copies, even where it is a phi: not yet
+                    // the phi's value, of which an older instance may still be alive.
+                    let value = match (copied(f, item, d), item) {
+                        (Some(source), _) => values[source],
+                        (None, Item::Copies(_)) => {
+                            unnamed += 1;
+                            unnamed
+                        }
+                        (None, Item::Inst(_)) => values[d],
+                    };
                     self.ranges[d].push(Segment { start: at + 1, end: stop, value });
                     open[d] = 0;
                     set.remove(d);

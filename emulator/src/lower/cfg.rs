@@ -391,16 +391,16 @@ pub fn remove_dead(f: &mut Func) {
         if let Some(&(b, i)) = blk {
             match need {
                 Need::Reg(_) => {
-                    work.extend(f.block(b).phis[i].args.iter().filter_map(|v| v.reg()).map(Need::Reg))
+                    work.extend(f.block(b).phis[i].args.iter().filter_map(|v| v.reg()).map(Need::Reg));
                 }
                 Need::Pred(_) => {
-                    work.extend(f.block(b).pphis[i].args.iter().filter_map(|p| p.pred).map(Need::Pred))
+                    work.extend(f.block(b).pphis[i].args.iter().filter_map(|p| p.pred).map(Need::Pred));
                 }
             }
-        } else if let super::vir::Def::Inst(id, _) = def {
-            if !std::mem::replace(&mut kept[id.index()], true) {
-                needs(f.inst(id), &mut work);
-            }
+        } else if let super::vir::Def::Inst(id, _) = def
+            && !std::mem::replace(&mut kept[id.index()], true)
+        {
+            needs(f.inst(id), &mut work);
         }
     }
     for b in f.order.clone() {
@@ -454,10 +454,10 @@ fn drop_unused_results(inst: &mut super::vir::Inst, live: &[bool], plive: &[bool
         inst.dst = [None; 4];
         inst.tied = [Val::Undef; 4];
     }
-    if let VOp::M(Op::Atomg { op, ty, mode, order, scope }) = inst.op {
-        if !matches!(op, AtomOp::Cas | AtomOp::Exch) {
-            inst.op = VOp::M(Op::Red { op, ty, mode, order, scope });
-        }
+    if let VOp::M(Op::Atomg { op, ty, mode, order, scope }) = inst.op
+        && !matches!(op, AtomOp::Cas | AtomOp::Exch)
+    {
+        inst.op = VOp::M(Op::Red { op, ty, mode, order, scope });
     }
 }
 

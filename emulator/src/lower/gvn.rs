@@ -48,8 +48,8 @@ pub fn run(f: &mut Func) {
 fn merge(f: &mut Func, earlier: InstId, later: InstId) {
     let inst = f.inst(later);
     let (dst, pdst) = (inst.dst, inst.pdst);
-    for k in 0..4 {
-        let Some(d) = dst[k] else { continue };
+    for (k, d) in dst.into_iter().enumerate() {
+        let Some(d) = d else { continue };
         if f.inst(earlier).dst[k].is_none() {
             let fresh = f.new_reg();
             f.insts[earlier.index()].dst[k] = Some(fresh);
@@ -58,8 +58,8 @@ fn merge(f: &mut Func, earlier: InstId, later: InstId) {
             f.replace(d, Val::Reg(e));
         }
     }
-    for k in 0..2 {
-        let Some(p) = pdst[k] else { continue };
+    for (k, p) in pdst.into_iter().enumerate() {
+        let Some(p) = p else { continue };
         if f.inst(earlier).pdst[k].is_none() {
             let fresh = f.new_pred();
             f.insts[earlier.index()].pdst[k] = Some(fresh);

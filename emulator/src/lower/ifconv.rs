@@ -241,10 +241,10 @@ fn tie(f: &mut Func, b: Blk, own: Val, otherwise: Val, p: PSrc, uses: &[u32]) ->
     let at = |id: InstId| f.block(b).insts.iter().position(|&x| x == id);
     let Some(position) = at(id) else { return false };
     // The other value must exist already where the instruction stands.
-    if let Some((def, _)) = f.def(otherwise) {
-        if at(def).is_some_and(|d| d >= position) {
-            return false;
-        }
+    if let Some((def, _)) = f.def(otherwise)
+        && at(def).is_some_and(|d| d >= position)
+    {
+        return false;
     }
     let inst = f.inst(id);
     let free = inst.op.is_free();

@@ -127,12 +127,14 @@ impl Pass<'_> {
             if inst.src[i].v[..n].iter().all(|v| *v == Val::ZERO) {
                 continue;
             }
-            if n == 2 && !kind.is_memory() && !literal_used {
-                if let Some(v) = self.wide_literal(inst, i) {
-                    inst.src[i].v[..2].copy_from_slice(&v);
-                    literal_used = true;
-                    continue;
-                }
+            if n == 2
+                && !kind.is_memory()
+                && !literal_used
+                && let Some(v) = self.wide_literal(inst, i)
+            {
+                inst.src[i].v[..2].copy_from_slice(&v);
+                literal_used = true;
+                continue;
             }
             for k in 0..n {
                 let v = inst.src[i].v[k];

@@ -277,10 +277,10 @@ impl<'a> Scheduler<'a> {
             };
             let Some(update) = self.nodes.iter().position(makes) else { continue };
             let below = self.reachable(update);
-            for n in 0..self.nodes.len() {
+            for (n, &depends) in below.iter().enumerate() {
                 let mut uses = false;
                 each_use(f, self.nodes[n].id, |u| uses |= u == current);
-                if uses && n != update && !below[n] && !self.nodes[n].succs.iter().any(|s| s.0 == update) {
+                if uses && n != update && !depends && !self.nodes[n].succs.iter().any(|s| s.0 == update) {
                     self.edge(n, update, 1);
                 }
             }
@@ -407,8 +407,10 @@ impl<'a> Scheduler<'a> {
             let pipe = interval(self.f.inst(self.nodes[n].id)) > 1;
             self.nodes[n].ready.max(cycle).max(if pipe { memory_free } else { 0 })
         };
-        let careful = self.pressure.0 >= PRESSURE_LIMIT;
-        let tight = self.pressure.0 >= PRESSURE_HARD_LIMIT;
+        // Subroutines run seldom, but what they need adds to what every caller keeps.
+        let slow = self.f.block(self.b).sub.is_some();
+        let careful = slow || self.pressure.0 >= PRESSURE_LIMIT;
+        let tight = slow || self.pressure.0 >= PRESSURE_HARD_LIMIT;
         let few_predicates = self.pressure.1 >= PREDICATE_LIMIT;
         let key = |n: usize| {
             let node = &self.nodes[n];

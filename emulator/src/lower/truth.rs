@@ -47,9 +47,9 @@ fn depends(table: u8, input: usize) -> bool {
 }
 
 fn compact<T: Copy + PartialEq>(mut table: u8, mut vars: [Option<T>; 3]) -> (u8, [Option<T>; 3]) {
-    for i in 0..3 {
-        if vars[i].is_some() && !depends(table, i) {
-            vars[i] = None;
+    for (i, v) in vars.iter_mut().enumerate() {
+        if !depends(table, i) {
+            *v = None;
         }
     }
     // Bring the inputs that matter to the front; a table does not depend on the others.

@@ -22,10 +22,10 @@ pub fn run(f: &mut Func) {
     let dominance = Dominance::of(f);
     let loops = dominance.loops(f);
     for (header, body) in loops {
-        if body.len() == 1 {
-            if let Some(counted) = find(f, header) {
-                unroll(f, header, &counted);
-            }
+        if body.len() == 1
+            && let Some(counted) = find(f, header)
+        {
+            unroll(f, header, &counted);
         }
     }
     cfg::clean(f);

@@ -1,10 +1,11 @@
-//! Neighbouring loads from shared memory become one wide load, where the address is provably aligned.
+//! Neighbouring loads from shared memory or a constant bank become one wide load, where the address is
+//! provably aligned.
 
 use std::collections::HashMap;
 
 use super::fold::SHL;
 use super::vir::{Blk, Def, Func, Inst, InstId, PSrc, Src, VOp, VReg, Val};
-use trace_format::isa::{Extended, Kind, MemWidth, Op, Scale, ShiftBy, space::Space};
+use trace_format::isa::{Bank, Extended, Kind, MemWidth, Op, Scale, ShiftBy, space::Space};
 
 /// Merges loads in all blocks.
 pub fn run(f: &mut Func) {
@@ -15,47 +16,84 @@ pub fn run(f: &mut Func) {
 }
 
 /// What neighbouring loads have in common.
-type Base = (Val, Scale);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Base {
+    Shared(Val, Scale),
+    Constant(Val, Bank),
+}
+
+impl Base {
+    /// The base of a plain load of one word, if it may be merged.
+    fn of(inst: &Inst) -> Option<Base> {
+        match inst.op {
+            _ if inst.guard != PSrc::TRUE => None,
+            VOp::M(Op::Lds { width: MemWidth::B32, scale }) => Some(Base::Shared(inst.src[0].v[0], scale)),
+            VOp::M(Op::Ldc { width: MemWidth::B32, bank }) => Some(Base::Constant(inst.src[0].v[0], bank)),
+            _ => None,
+        }
+    }
+
+    fn load(self, width: MemWidth) -> Op {
+        match self {
+            Base::Shared(_, scale) => Op::Lds { width, scale },
+            Base::Constant(_, bank) => Op::Ldc { width, bank },
+        }
+    }
+
+    /// Words of the widest load.
+    const fn widest(self) -> i32 {
+        match self {
+            Base::Shared(..) => 4,
+            Base::Constant(..) => 2,
+        }
+    }
+
+    /// A lower bound of the low zero bits of addresses with this base and a zero offset.
+    fn zeros(self, f: &Func) -> u32 {
+        let (v, shift) = match self {
+            Base::Shared(v, scale) => (v, scale.shift()),
+            Base::Constant(v, _) => (v, 0),
+        };
+        (trailing_zeros(f, v, &mut Vec::new()) + shift).min(32)
+    }
+}
 
 fn merge_block(f: &mut Func, b: Blk) {
     // Runs of loads between which nothing writes shared memory.
     let mut runs: Vec<HashMap<Base, Vec<InstId>>> = vec![HashMap::new()];
     for &id in &f.block(b).insts {
         let inst = f.inst(id);
-        match inst.op {
-            VOp::M(Op::Lds { width: MemWidth::B32, scale }) if inst.guard == PSrc::TRUE => {
-                if let Some(run) = runs.last_mut() {
-                    run.entry((inst.src[0].v[0], scale)).or_default().push(id);
-                }
+        if let Some(base) = Base::of(inst) {
+            if let Some(run) = runs.last_mut() {
+                run.entry(base).or_default().push(id);
             }
-            _ => {
-                let writes = match inst.op.kind() {
-                    Kind::Store(s) | Kind::Atomic(s) | Kind::Reduction(s) => {
-                        matches!(s, Space::Shared | Space::Generic)
-                    }
-                    Kind::Barrier | Kind::Fence | Kind::Sync | Kind::Call => true,
-                    _ => false,
-                };
-                if writes {
-                    runs.push(HashMap::new());
-                }
+            continue;
+        }
+        let writes = match inst.op.kind() {
+            Kind::Store(s) | Kind::Atomic(s) | Kind::Reduction(s) => {
+                matches!(s, Space::Shared | Space::Generic)
             }
+            Kind::Barrier | Kind::Fence | Kind::Sync | Kind::Call => true,
+            _ => false,
+        };
+        if writes {
+            runs.push(HashMap::new());
         }
     }
     for run in runs {
         let mut bases: Vec<(Base, Vec<InstId>)> = run.into_iter().filter(|(_, ids)| ids.len() > 1).collect();
         bases.sort_by_key(|(_, ids)| ids[0]);
-        for ((base, scale), ids) in bases {
-            let zeros = (trailing_zeros(f, base, &mut Vec::new()) + scale.shift()).min(32);
+        for (base, ids) in bases {
+            let zeros = base.zeros(f);
             if zeros >= 3 {
-                merge_run(f, b, &ids, zeros);
+                merge_run(f, b, base, &ids, zeros);
             }
         }
     }
 }
 
 /// Merges loads of one base whose low `zeros` bits are clear.
-fn merge_run(f: &mut Func, b: Blk, ids: &[InstId], zeros: u32) {
+fn merge_run(f: &mut Func, b: Blk, base: Base, ids: &[InstId], zeros: u32) {
     let mut at: HashMap<i32, InstId> = HashMap::new();
     for &id in ids {
         // Of several loads of one word the first counts; the others stay.
@@ -65,7 +103,7 @@ fn merge_run(f: &mut Func, b: Blk, ids: &[InstId], zeros: u32) {
     offsets.sort_unstable();
     let mut taken = Vec::new();
     for words in [4, 2] {
-        if zeros < if words == 4 { 4 } else { 3 } {
+        if words > base.widest() || zeros < if words == 4 { 4 } else { 3 } {
             continue;
         }
         for &o in &offsets {
@@ -73,18 +111,17 @@ fn merge_run(f: &mut Func, b: Blk, ids: &[InstId], zeros: u32) {
             let whole = window.len() == words as usize && o % (4 * words) == 0;
             if whole && !window.iter().any(|id| taken.contains(id)) {
                 taken.extend(&window);
-                merge(f, b, &window);
+                merge(f, b, base, &window);
             }
         }
     }
 }
 
 /// Replaces loads of consecutive words by one, at the place of the first of them in the block.
-fn merge(f: &mut Func, b: Blk, window: &[InstId]) {
+fn merge(f: &mut Func, b: Blk, base: Base, window: &[InstId]) {
     let first = f.inst(window[0]).clone();
-    let VOp::M(Op::Lds { scale, .. }) = first.op else { return };
     let width = if window.len() == 4 { MemWidth::B128 } else { MemWidth::B64 };
-    let mut wide = Inst::new(VOp::M(Op::Lds { width, scale }), first.line);
+    let mut wide = Inst::new(VOp::M(base.load(width)), first.line);
     wide.src[0] = first.src[0];
     wide.offset = first.offset;
     for (k, id) in window.iter().enumerate() {

@@ -307,11 +307,6 @@ impl Inst {
         }
     }
 
-    /// The values that source `i` reads.
-    pub fn src_vals(&self, i: usize) -> &[Val] {
-        &self.src[i].v[..self.op.shape().src[i] as usize]
-    }
-
     /// Calls `visit` with every value operand, tied and call operands included.
     pub fn for_each_val(&self, mut visit: impl FnMut(Val)) {
         let shape = self.op.shape();

@@ -3,7 +3,7 @@
 //! Predicate logic works on operands that may be complemented for free; comparisons of 64-bit integers are
 //! a low and an extended high part.
 
-use trace_format::isa::{BoolOp as MBoolOp, FCmp, Ftz, ICmp, Lut, Op, PrmtMode as MPrmt, Sign};
+use trace_format::isa::{FCmp, Ftz, ICmp, Lut, Op, PrmtMode as MPrmt, Sign};
 
 use super::int::sign_of;
 use super::{Builder, Lowered};
@@ -483,7 +483,7 @@ impl Builder<'_> {
         let selector = match (bits, at % 32) {
             (16, 0) => 0x3210,
             (16, _) => 0x4432,
-            (_, within) => 0x4440 | within / 8,
+            (_, within) => 0x4440 | (within / 8),
         };
         vec![self.asm.prmt(words[first], Val::Imm(selector), Val::ZERO)]
     }
@@ -523,15 +523,5 @@ fn float_comparison(cmp: Comparison) -> FCmp {
         Comparison::Geu => FCmp::Geu,
         Comparison::Num => FCmp::Num,
         Comparison::Nan => FCmp::Nan,
-    }
-}
-
-/// The machine's boolean operation for the truth table of a two-input predicate function, if it has one.
-pub const fn bool_op(lut: u8) -> Option<MBoolOp> {
-    match lut {
-        0xC0 => Some(MBoolOp::And),
-        0xFC => Some(MBoolOp::Or),
-        0x3C => Some(MBoolOp::Xor),
-        _ => None,
     }
 }

@@ -188,7 +188,7 @@ impl Builder<'_> {
     fn load_bank(&mut self, bank: u8, place: &Place, bytes: u32, signed: bool) -> Vec<Val> {
         let known =
             place.base[0] == Val::ZERO && place.offset >= 0 && place.offset + bytes as i32 <= 0x1_0000;
-        if known && bytes % 4 == 0 && place.offset % 4 == 0 {
+        if known && bytes.is_multiple_of(4) && place.offset % 4 == 0 {
             return (0..bytes / 4)
                 .map(|i| Val::Const { bank, offset: (place.offset as u32 + 4 * i) as u16 })
                 .collect();

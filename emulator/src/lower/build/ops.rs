@@ -64,10 +64,10 @@ impl Asm {
         for p in &mut inst.psrc {
             *p = self.f.presolve(*p);
         }
-        if inst.op.is_free() {
-            if let Some(known) = fold(&mut inst, preds > 0) {
-                return known;
-            }
+        if inst.op.is_free()
+            && let Some(known) = fold(&mut inst, preds > 0)
+        {
+            return known;
         }
         let shape = inst.op.shape();
         let mut known = Known::preds(PSrc::FALSE, PSrc::FALSE);
@@ -155,14 +155,7 @@ impl Asm {
         (k.dst[0], k.pdst[0])
     }
 
-    /// a + b + carry; a negated operand enters as its complement.
-    pub fn iadd_x(&mut self, a: impl Into<Src>, b: impl Into<Src>, carry: PSrc) -> Val {
-        let mut inst = self.make(VOp::M(Op::Iadd3 { x: Extended(true) }), &[a.into(), b.into(), Src::RZ]);
-        inst.psrc[0] = carry;
-        self.put(inst, 0).dst[0]
-    }
-
-    /// a + b + carry and the carry out.
+    /// a + b + carry and the carry out; a negated operand enters as its complement.
     pub fn iadd_x_cc(&mut self, a: impl Into<Src>, b: impl Into<Src>, carry: PSrc) -> (Val, PSrc) {
         let mut inst = self.make(VOp::M(Op::Iadd3 { x: Extended(true) }), &[a.into(), b.into(), Src::RZ]);
         inst.psrc[0] = carry;

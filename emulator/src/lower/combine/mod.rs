@@ -136,14 +136,14 @@ impl<'f> Combiner<'f> {
     fn replace_results(&mut self, id: InstId, known: &fold::Known) {
         let inst = self.f.inst(id);
         let (dst, pdst) = (inst.dst, inst.pdst);
-        for k in 0..4 {
-            if let Some(d) = dst[k] {
-                self.f.replace(d, known.dst[k]);
+        for (d, v) in dst.into_iter().zip(known.dst) {
+            if let Some(d) = d {
+                self.f.replace(d, v);
             }
         }
-        for k in 0..2 {
-            if let Some(p) = pdst[k] {
-                self.f.preplace(p, known.pdst[k]);
+        for (d, p) in pdst.into_iter().zip(known.pdst) {
+            if let Some(d) = d {
+                self.f.preplace(d, p);
             }
         }
     }

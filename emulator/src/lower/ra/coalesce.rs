@@ -4,7 +4,7 @@
 //! Merging is refused where two values would be needed at once in one register. Values that are known to be
 //! equal (copies of one original) never conflict, so a copy whose source lives on costs nothing.
 
-use super::code::{Code, Copy, Item, Node};
+use super::code::{Code, Item, Node};
 use super::live::{Live, Segment, normalise};
 use crate::lower::vir::Func;
 
@@ -144,12 +144,4 @@ pub fn conflict(a: &[Segment], b: &[Segment]) -> bool {
         }
     }
     false
-}
-
-/// Whether a copy still has to be made, given where its ends are.
-pub fn is_needed(webs: &Webs, f: &Func, copy: &Copy) -> bool {
-    match (copy.coalescable(), copy.src()) {
-        (true, Some(s)) => webs.place(copy.dst().index(f)) != webs.place(s.index(f)),
-        _ => true,
-    }
 }

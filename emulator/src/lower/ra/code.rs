@@ -4,7 +4,7 @@
 //! copy is put first; coalescing removes those that turn out unnecessary. What must share a place in any
 //! case (both ends of a predicated result, arguments and parameters) is listed in `ties`.
 
-use crate::lower::vir::{Blk, Def, Func, InstId, PSrc, SubId, Term, VOp, VPred, VReg, Val};
+use crate::lower::vir::{Blk, Func, InstId, PSrc, SubId, Term, VOp, VPred, VReg, Val};
 
 /// A value of either kind: registers first, then predicates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -252,13 +252,5 @@ impl Item {
                 });
             }
         }
-    }
-}
-
-/// Whether a value is a parameter of a subroutine.
-pub fn is_param(f: &Func, r: VReg) -> Option<SubId> {
-    match f.defs.get(r.index()) {
-        Some(Def::Param(sub)) => Some(*sub),
-        _ => None,
     }
 }

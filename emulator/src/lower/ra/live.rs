@@ -41,10 +41,6 @@ impl Bits {
     pub fn new(n: usize) -> Bits {
         Bits(vec![0; n.div_ceil(64)])
     }
-    /// Whether a node is in the set.
-    pub fn has(&self, i: usize) -> bool {
-        self.0[i / 64] >> (i % 64) & 1 != 0
-    }
     /// Adds a node; tells whether it is new.
     pub fn insert(&mut self, i: usize) -> bool {
         let old = self.0[i / 64];
@@ -112,10 +108,10 @@ impl Live {
                 out.insert(Node::R(*r).index(f));
             }
         }
-        if let Term::If(p, _, _) = f.block(b).term {
-            if let Some(p) = p.pred {
-                out.insert(Node::P(p).index(f));
-            }
+        if let Term::If(p, _, _) = f.block(b).term
+            && let Some(p) = p.pred
+        {
+            out.insert(Node::P(p).index(f));
         }
     }
 
@@ -177,12 +173,12 @@ impl Live {
                     open[d] = 0;
                     set.remove(d);
                 }
-                if let Item::Inst(id) = item {
-                    if let VOp::Call(sub) = f.inst(*id).op {
-                        let (from, to) = self.sub_range[sub.index()];
-                        for i in set.iter() {
-                            self.ranges[i].push(Segment { start: from, end: to, value: values[i] });
-                        }
+                if let Item::Inst(id) = item
+                    && let VOp::Call(sub) = f.inst(*id).op
+                {
+                    let (from, to) = self.sub_range[sub.index()];
+                    for i in set.iter() {
+                        self.ranges[i].push(Segment { start: from, end: to, value: values[i] });
                     }
                 }
                 for u in uses {

@@ -326,12 +326,12 @@ fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
                 insertions.push((b, i + 1, Phase::Keep, keep));
             }
         }
-        if let Term::If(s, yes, no) = f.block(b).term {
-            if s.pred == Some(p) {
-                let (fresh, test) = back(f, line, spilled);
-                insertions.push((b, f.block(b).insts.len(), Phase::Bring, test));
-                f.block_mut(b).term = Term::If(renamed(s, fresh), yes, no);
-            }
+        if let Term::If(s, yes, no) = f.block(b).term
+            && s.pred == Some(p)
+        {
+            let (fresh, test) = back(f, line, spilled);
+            insertions.push((b, f.block(b).insts.len(), Phase::Bring, test));
+            f.block_mut(b).term = Term::If(renamed(s, fresh), yes, no);
         }
         for (edge, from) in f.block(b).preds.clone().into_iter().enumerate() {
             if f.block(b).pphis.iter().any(|phi| phi.args[edge].pred == Some(p)) {

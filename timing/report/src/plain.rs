@@ -6,29 +6,32 @@ use crate::table::{Cell, Column, Table};
 const GAP: &str = "  ";
 
 impl Table {
-    /// The table as aligned text: title, headings, rows, and the summary under a rule.
+    /// The table as aligned text: title, headings, rows, and the summary under a rule. Headings wrap between
+    /// words where the cells below them are narrower.
     ///
     /// ```
     /// use report::{Column, Table, cells};
-    /// let table = Table::new("Cycles", [Column::text("Kernel"), Column::integer("Cycles")])
+    /// let table = Table::new("Time", [Column::text("Kernel"), Column::integer("GPU cycles")])
     ///     .row(cells!["scan", 1234u64])
     ///     .summary(cells!["Total", 1234u64]);
-    /// let lines = ["Cycles", "Kernel  Cycles", "──────  ──────", "scan     1 234", "──────  ──────", "Total    1 234"];
+    /// let lines = [
+    ///     "Time",
+    ///     "           GPU",
+    ///     "Kernel  cycles",
+    ///     "──────  ──────",
+    ///     "scan     1 234",
+    ///     "──────  ──────",
+    ///     "Total    1 234",
+    /// ];
     /// assert_eq!(table.to_text().lines().collect::<Vec<_>>(), lines);
     /// ```
     #[must_use]
     pub fn to_text(&self) -> String {
-        let heading = |c: &Column| {
-            if c.unit.is_empty() { c.name.clone() } else { format!("{} ({})", c.name, c.unit) }
-        };
         let shown =
             |row: &Vec<Cell>| self.columns.iter().zip(row).map(|(c, cell)| plain(&c.show(cell))).collect();
-        let head: Vec<String> = self.columns.iter().map(heading).collect();
         let rows: Vec<Vec<String>> = self.rows.iter().map(shown).collect();
         let summary: Vec<Vec<String>> = self.summary.iter().map(shown).collect();
-        let all = || std::iter::once(&head).chain(&rows).chain(&summary);
-        let width = |i: usize| all().filter_map(|row| row.get(i)).map(|text| text.chars().count()).max();
-        let widths: Vec<usize> = (0..self.columns.len()).map(|i| width(i).unwrap_or(0)).collect();
+        let (widths, head) = self.layout(rows.iter().chain(&summary));
         let rule = widths.iter().map(|&w| "─".repeat(w)).collect::<Vec<_>>().join(GAP);
         let line = |row: &Vec<String>| {
             let cell = |((text, &w), column): ((&String, &usize), &Column)| {
@@ -41,13 +44,47 @@ impl Table {
         if !self.title.is_empty() {
             lines.push(self.title.clone());
         }
-        lines.extend([line(&head), rule.clone()]);
+        lines.extend(head.iter().map(line));
+        lines.push(rule.clone());
         lines.extend(rows.iter().map(line));
         if !summary.is_empty() {
             lines.push(rule);
             lines.extend(summary.iter().map(line));
         }
         lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+    }
+
+    /// Width of every column, and the lines of the headings, which stand on the rule.
+    fn layout<'a>(&self, rows: impl Iterator<Item = &'a Vec<String>>) -> (Vec<usize>, Vec<Vec<String>>) {
+        let length = |text: &str| text.chars().count();
+        let mut widths = vec![0; self.columns.len()];
+        for row in rows {
+            for (width, text) in widths.iter_mut().zip(row) {
+                *width = length(text).max(*width);
+            }
+        }
+        let mut wrapped = Vec::new();
+        for (column, width) in self.columns.iter().zip(&mut widths) {
+            let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
+            let heading = column.name.clone() + &unit;
+            *width = heading.split(' ').map(length).max().unwrap_or(0).max(*width);
+            let mut lines = vec![String::new()];
+            for word in heading.split(' ') {
+                match lines.last_mut() {
+                    Some(last) if last.is_empty() => *last = word.to_owned(),
+                    Some(last) if length(last) + 1 + length(word) <= *width => *last += &format!(" {word}"),
+                    _ => lines.push(word.to_owned()),
+                }
+            }
+            wrapped.push(lines);
+        }
+        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+        let nth = |lines: &Vec<String>, k: usize| {
+            let above = height - lines.len();
+            k.checked_sub(above).map_or(String::new(), |k| lines[k].clone())
+        };
+        let head = (0..height).map(|k| wrapped.iter().map(|lines| nth(lines, k)).collect()).collect();
+        (widths, head)
     }
 }
 

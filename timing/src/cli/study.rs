@@ -60,14 +60,52 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Columns of text that `--explain` fills.
+const EXPLAIN_WIDTH: usize = 100;
+
 fn explain(info: &studies::StudyInfo) -> String {
-    let mut text = format!("{} — {} ({})\n", info.name, info.summary, info.paper);
+    let mut text = wrap(&format!("{}: {} ({})", info.name, info.summary, info.paper), 0);
     for paragraph in info.explain.text {
-        text += &format!("\n{paragraph}\n");
+        text += &format!("\n{}", wrap(paragraph, 0));
     }
-    text += "\nColumns:\n";
+    text += "\nColumns\n";
+    let keys = info.explain.columns.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     for (key, meaning) in info.explain.columns {
-        text += &format!("  {key}: {meaning}\n");
+        let indent = keys + 4;
+        text += &format!("  {key:<keys$}  {}", wrap(meaning, indent).trim_start());
     }
     text
+}
+
+/// Fills lines with the words of a text, each line indented.
+fn wrap(text: &str, indent: usize) -> String {
+    let mut lines = vec![" ".repeat(indent)];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.len() > indent && line.len() + 1 + word.len() > EXPLAIN_WIDTH => {
+                lines.push(" ".repeat(indent) + word);
+            }
+            Some(line) if line.len() > indent => *line += &format!(" {word}"),
+            Some(line) => *line += word,
+            None => {}
+        }
+    }
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn explanations_fit_the_width_and_lose_no_word() {
+        for info in studies::registry() {
+            let text = explain(info);
+            assert!(text.lines().all(|line| line.chars().count() <= EXPLAIN_WIDTH), "{text}");
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            for (key, meaning) in info.explain.columns {
+                assert!(words(&text).windows(words(meaning).len()).any(|w| w == words(meaning)), "{key}");
+            }
+        }
+    }
 }

@@ -24,6 +24,8 @@ pub struct Machine {
 
 /// The configuration, and the machines built on it; the plain one is the first.
 pub struct Lab {
+    /// What `--config` was given.
+    pub config_word: String,
     /// The configuration.
     pub config: GpuConfig,
     /// Its energy table.
@@ -40,8 +42,8 @@ impl Lab {
     ///
     /// # Errors
     /// An unknown or contradictory configuration.
-    pub fn new(config: &str) -> Result<Lab, Failure> {
-        let config = load(config, &[])?.config;
+    pub fn new(config_word: &str) -> Result<Lab, Failure> {
+        let config = load(config_word, &[])?.config;
         let energy = EnergyTable::load(&config.energy).map_err(Failure)?;
         let machine = |(label, tech): (&'static str, &'static str)| {
             let words: Vec<String> =
@@ -49,7 +51,7 @@ impl Lab {
             Ok(Machine { label, tech, techniques: select(&words, &config)? })
         };
         let machines = MACHINES.into_iter().map(machine).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(Lab { config, energy, machines })
+        Ok(Lab { config_word: config_word.to_owned(), config, energy, machines })
     }
 
     /// Energy of the register file and of what techniques add to it, in pJ.

@@ -14,8 +14,8 @@ pub fn section(lab: &Lab, cases: &[Case]) -> Section {
         )
         .text(
             "**Sizes.** The workloads are small enough to run together in under a minute, so their grids do not fill \
-             a large GPU. A technique that shortens the latency of operand collection shows more of its effect when few warps \
-             are there to hide it, and one that relieves bank conflicts shows less.",
+             a large GPU. Latency that more resident warps would hide is then visible, and there is less pressure \
+             on banks and units than on a full GPU.",
         )
         .heading("The same, step by step")
         .text("From the output folder; every command has `--help` with examples.")
@@ -43,7 +43,7 @@ fn commands(lab: &Lab, cases: &[Case]) -> String {
          timing replay {name}.wtrace --config {} --tech bow,corf\n\
          timing study redundancy traces/*.wtrace --csv redundancy.csv\n",
         case.recording.ptx.display(),
-        lab.config.name,
+        lab.config_word,
     )
 }
 

@@ -194,7 +194,7 @@ impl Text {
                 self.line(&format!("{name} %r{d}, {}, {};", show(*a), show(*b)));
             }
             Stmt::Mad(d, a, b, c) => {
-                self.line(&format!("mad.lo.s32 %r{d}, {}, {}, {};", show(*a), show(*b), show(*c)))
+                self.line(&format!("mad.lo.s32 %r{d}, {}, {}, {};", show(*a), show(*b), show(*c)));
             }
             Stmt::Wide(d, a, b) => self.line(&format!("mul.wide.s32 %d{d}, %r{a}, {};", show(*b))),
             Stmt::LongOp(op, d, a, b) => {
@@ -277,8 +277,8 @@ fn ptx_of(program: &[Stmt]) -> String {
     t.line(".reg .b32 %r<8>; .reg .b64 %d<8>; .reg .b32 %t<4>; .reg .pred %p<4>; .reg .b64 %a<4>;");
     t.line(&format!(".local .align 4 .b8 frame[{}];", 4 * LOCALS));
     t.line("mov.u32 %t1, %tid.x;");
-    for i in 0..WORDS {
-        t.line(&format!("mad.lo.s32 %r{i}, %t1, {}, {};", FACTORS[i], 3 * i));
+    for (i, factor) in FACTORS.iter().enumerate().take(WORDS) {
+        t.line(&format!("mad.lo.s32 %r{i}, %t1, {factor}, {};", 3 * i));
     }
     for i in 0..LONGS {
         t.line(&format!("mul.wide.s32 %d{i}, %r{i}, {};", FACTORS[i + 1]));
@@ -371,7 +371,7 @@ impl Thread {
                 self.r[*d] = self.arg(*a).wrapping_mul(self.arg(*b)).wrapping_add(self.arg(*c));
             }
             Stmt::Wide(d, a, b) => {
-                self.d[*d] = (i64::from(self.r[*a] as i32) * i64::from(self.arg(*b) as i32)) as u64
+                self.d[*d] = (i64::from(self.r[*a] as i32) * i64::from(self.arg(*b) as i32)) as u64;
             }
             Stmt::LongOp(op, d, a, b) => {
                 let (x, y) = (self.d[*a], self.d[*b]);

@@ -203,12 +203,13 @@ impl Run<'_> {
                     break;
                 }
                 if let Unit::Sm(sm) = &mut **unit
-                    && sm.free_blocks() > 0 {
-                        sm.place(self.next_block as u32)?;
-                        self.next_block += 1;
-                        self.placed_at = now;
-                        placed = true;
-                    }
+                    && sm.free_blocks() > 0
+                {
+                    sm.place(self.next_block as u32)?;
+                    self.next_block += 1;
+                    self.placed_at = now;
+                    placed = true;
+                }
             }
         }
         Ok(())

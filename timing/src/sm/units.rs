@@ -43,8 +43,9 @@ impl Units {
         let schedulers = config.scheduler.count as usize;
         let class = |(index, name): (usize, &&str)| {
             let count = config.units[*name].count as usize;
-            let split =
-                (config.register_file.sub_core || index == CONTROL) && count > 0 && count.is_multiple_of(schedulers);
+            let split = (config.register_file.sub_core || index == CONTROL)
+                && count > 0
+                && count.is_multiple_of(schedulers);
             Class {
                 free_at: vec![0; count],
                 per_scheduler: if split { count / schedulers } else { count },

@@ -237,9 +237,10 @@ impl Fold for Redundancy {
         if reads.effective_lanes(next.active, state) != launched {
             self.tally.diverged += 1;
             if reads.counts
-                && let Some((_, instance)) = self.instances.arrive(next.pc, warp) {
-                    instance.note.differs = true;
-                }
+                && let Some((_, instance)) = self.instances.arrive(next.pc, warp)
+            {
+                instance.note.differs = true;
+            }
             return;
         }
         if !reads.counts {

@@ -108,9 +108,10 @@ pub fn redundancy<S: LaunchPaths>(source: &S) -> Tally {
                 let special = matches!(inst.op, Op::S2r { .. });
                 let sources = operands.len();
                 if (matches!(inst.kind(), Kind::Load(_)) || special)
-                    && let Some(span) = inst.dst_span() {
-                        operands.extend(registers(path.state(), span.first.0, span.count, lanes));
-                    }
+                    && let Some(span) = inst.dst_span()
+                {
+                    operands.extend(registers(path.state(), span.first.0, span.count, lanes));
+                }
                 let number = executed.entry(next.pc).or_default();
                 let key = (next.pc, *number);
                 *number += 1;

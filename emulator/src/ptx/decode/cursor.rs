@@ -371,10 +371,10 @@ impl<'a, 'c> Decoder<'a, 'c> {
                 );
             }
         };
-        if let AddressBase::Reg(reg) = base {
-            if !matches!(self.registers[reg.index()].ty.bits(), 32 | 64) {
-                return Err(self.wrong_width(arg.span, reg, "an address of 32 or 64 bits"));
-            }
+        if let AddressBase::Reg(reg) = base
+            && !matches!(self.registers[reg.index()].ty.bits(), 32 | 64)
+        {
+            return Err(self.wrong_width(arg.span, reg, "an address of 32 or 64 bits"));
         }
         Ok(Address { base, offset })
     }

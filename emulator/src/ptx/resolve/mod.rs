@@ -281,10 +281,10 @@ impl<'a> Resolver<'a> {
                     end = variable.param_offset.saturating_add(variable.size_bytes);
                     self.vars.push(variable);
                     formals.push(Formal::Var(id));
-                    if name.text != "_" {
-                        if let Err(first) = names.declare(name.text, Symbol::Var(id), name.span) {
-                            self.duplicate(name, first);
-                        }
+                    if name.text != "_"
+                        && let Err(first) = names.declare(name.text, Symbol::Var(id), name.span)
+                    {
+                        self.duplicate(name, first);
                     }
                 }
             }

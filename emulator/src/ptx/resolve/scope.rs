@@ -84,10 +84,10 @@ impl<'a> Names<'a> {
 
     /// Declares a name in the innermost scope; `Err` is the place of an earlier declaration there.
     pub(super) fn declare(&mut self, name: &'a str, symbol: Symbol, span: Span) -> Result<(), Span> {
-        if let Some(index) = self.scopes.len().checked_sub(1) {
-            if let Some(Symbol::Reg(decl, _)) = self.in_range(index, name) {
-                return Err(self.decls[decl as usize].span);
-            }
+        if let Some(index) = self.scopes.len().checked_sub(1)
+            && let Some(Symbol::Reg(decl, _)) = self.in_range(index, name)
+        {
+            return Err(self.decls[decl as usize].span);
         }
         match self.innermost().names.entry(name) {
             std::collections::hash_map::Entry::Occupied(entry) => Err(entry.get().1),

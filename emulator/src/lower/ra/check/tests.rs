@@ -1,0 +1,104 @@
+//! The checker finds what is wrong: mutations of allocated code.
+
+use super::*;
+use crate::lower::{build, cfg, combine, ifconv, layout::ModuleLayout, legalize, ra, schedule, unroll};
+use trace_format::isa::{Kind, Reg};
+
+const PROGRAM: &str = "
+    .version 8.0
+    .target sm_75
+    .address_size 64
+    .visible .entry k(.param .u64 p, .param .u32 n)
+    {
+        .reg .b64 %d<8>; .reg .b32 %r<8>; .reg .f32 %f<8>; .reg .pred %p<4>;
+        ld.param.u64 %d0, [p];
+        ld.param.u32 %r0, [n];
+        mov.u32 %r1, %tid.x;
+        mov.f32 %f0, 0f00000000;
+        mov.u32 %r2, 0;
+    loop:
+        mul.wide.u32 %d1, %r1, 4;
+        add.s64 %d2, %d0, %d1;
+        ld.global.f32 %f1, [%d2];
+        ld.global.f32 %f2, [%d2+4];
+        div.rn.f32 %f3, %f1, %f2;
+        setp.gt.f32 %p0, %f3, %f1;
+        @%p0 add.f32 %f0, %f0, %f3;
+        add.s32 %r1, %r1, %r0;
+        add.s32 %r2, %r2, 1;
+        setp.lt.u32 %p1, %r2, %r0;
+        @%p1 bra loop;
+        st.global.f32 [%d2], %f0;
+        ret;
+    }";
+
+fn allocated() -> (Func, Emitted) {
+    let module = crate::ptx::parse(PROGRAM, "check.ptx").unwrap();
+    let layout = ModuleLayout::of(&module).unwrap();
+    let (kernel, _) = module.kernels().next().unwrap();
+    let built = build::build(&module, &layout, kernel).unwrap();
+    let (mut f, mut frame) = (built.func, built.frame);
+    cfg::clean(&mut f);
+    combine::run(&mut f);
+    ifconv::run(&mut f);
+    unroll::run(&mut f);
+    cfg::remove_dead(&mut f);
+    legalize::run(&mut f, &mut frame);
+    schedule::run(&mut f);
+    cfg::split_critical_edges(&mut f);
+    let allocated = ra::allocate(&mut f, ra::Limits { registers: 255, predicates: 7 }, 0).unwrap();
+    let emitted = ra::emit::emit(&f, &allocated, 0);
+    (allocated.before, emitted)
+}
+
+#[test]
+fn right_code_passes_and_every_wrong_register_is_found() {
+    let (before, mut code) = allocated();
+    assert_eq!(check(&before, &code, 0), Ok(()));
+    let mut tried = 0;
+    for pc in 0..code.insts.len() {
+        let good = code.insts[pc];
+        for i in 0..3 {
+            let Some(r) = good.src[i].as_reg() else { continue };
+            // A register of another parity cannot hold the same tuple; R200 is never written.
+            for wrong in [Reg(r.0 ^ 1), Reg(200)] {
+                code.insts[pc].src[i].operand = Operand::Reg(wrong);
+                let equal = wrong != Reg(200) && matches!(good.op, Op::Mov {} | Op::Lop3 { .. });
+                assert!(check(&before, &code, 0).is_err() || equal, "PC {pc}: {good} reads {wrong} instead");
+                tried += 1;
+            }
+            code.insts[pc] = good;
+        }
+        let redirected = matches!(good.kind(), Kind::Branch) && good.target.0 != pc as u32;
+        if redirected {
+            code.insts[pc].target = isa::Pc(pc as u32);
+            assert!(check(&before, &code, 0).is_err(), "PC {pc}: {good} goes to itself");
+            code.insts[pc] = good;
+        }
+        if !good.is_unguarded() {
+            code.insts[pc].guard.not = !good.guard.not;
+            assert!(check(&before, &code, 0).is_err(), "PC {pc}: {good} with its guard inverted");
+            code.insts[pc] = good;
+        }
+    }
+    assert!(tried > 50, "only {tried} mutations");
+}
+
+#[test]
+fn a_result_that_overwrites_a_live_register_is_found() {
+    let (before, mut code) = allocated();
+    let mut found = 0;
+    for pc in 0..code.insts.len() {
+        let good = code.insts[pc];
+        if good.info().dst_regs != 1 || good.dst.is_zero() || code.origins[pc] == Origin::Glue {
+            continue;
+        }
+        for wrong in (0..20).map(Reg).filter(|r| *r != good.dst) {
+            code.insts[pc].dst = wrong;
+            found += u32::from(check(&before, &code, 0).is_err());
+        }
+        code.insts[pc] = good;
+    }
+    // Wherever a result goes instead, its readers look for it in vain.
+    assert!(found > 100, "{found}");
+}

@@ -1,8 +1,9 @@
 //! Warplab's bundled workloads and their references: which kernels there are, where their files lie, what
 //! each manifest's buffers hold before a run and what they must hold after it, computed on the CPU.
 //!
-//! Nothing here depends on the emulator, and the launch manifests are read by a reader of this crate's own, so
-//! that the end-to-end tests compare two independent roads to the same bytes.
+//! The launch manifests are read by a reader of this crate's own, so that the end-to-end tests compare two
+//! independent roads to the same bytes. [`oracle`] is another such road, for any kernel: an interpreter of PTX,
+//! and random kernels to compare it with the machine.
 
 #[cfg(test)]
 mod consistency;
@@ -11,6 +12,7 @@ pub mod expected;
 pub mod expression;
 pub mod init;
 pub mod manifest;
+pub mod oracle;
 mod reference;
 mod workload;
 

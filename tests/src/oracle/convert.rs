@@ -1,0 +1,130 @@
+//! `cvt` of the oracle: between all integer types, `.f16`, `.f32` and `.f64`.
+//!
+//! Numbers go through the widest exact form: integers as `i128`, floats as doubles; what can round does so
+//! once, in soft floating point.
+
+use super::float::{Mode, NAN_F32, finish, finish_double, flush, round};
+use super::integer::{number, range};
+use emulator::ptx::{CvtOp, Rounding, ScalarType};
+use rustc_apfloat::ieee::{Double, Half, Single};
+use rustc_apfloat::{Float, FloatConvert, Round};
+
+/// The converted bits, extended to 64 bits by the sign of the result type.
+pub fn cvt(op: &CvtOp, bits: u64) -> Option<u64> {
+    if op.satfinite || op.relu || !known(op.dst_ty) || !known(op.src_ty) {
+        return None;
+    }
+    Some(match (op.dst_ty.is_float(), op.src_ty.is_float()) {
+        (false, false) => integer(op, number(op.src_ty, bits)),
+        (true, false) => from_integer(op, number(op.src_ty, bits)),
+        (false, true) => to_integer(op, bits)?,
+        (true, true) => between_floats(op, bits)?,
+    })
+}
+
+fn known(ty: ScalarType) -> bool {
+    use ScalarType as T;
+    let integer = [T::U8, T::U16, T::U32, T::U64, T::S8, T::S16, T::S32, T::S64].contains(&ty);
+    integer || matches!(ty, T::F16 | T::F32 | T::F64)
+}
+
+fn integer(op: &CvtOp, value: i128) -> u64 {
+    let (least, greatest) = range(op.dst_ty);
+    let value = if op.sat { value.clamp(least, greatest) } else { value };
+    number(op.dst_ty, value as u64) as u64
+}
+
+fn from_integer(op: &CvtOp, value: i128) -> u64 {
+    let rounding = round(op.rounding.unwrap_or(Rounding::Rn));
+    match op.dst_ty {
+        ScalarType::F64 => clamp_double(f64_of(Double::from_i128_r(value, rounding).value), op.sat),
+        ScalarType::F32 => finish(f32_of(Single::from_i128_r(value, rounding).value), mode(op)),
+        _ => clamp_half(Half::from_i128_r(value, rounding).value, op.sat),
+    }
+}
+
+fn mode(op: &CvtOp) -> Mode {
+    Mode { ftz: op.ftz, sat: op.sat }
+}
+
+/// The source as a double, which holds it exactly.
+fn source(op: &CvtOp, bits: u64) -> f64 {
+    match op.src_ty {
+        ScalarType::F64 => f64::from_bits(bits),
+        ScalarType::F32 => {
+            let value = f32::from_bits(bits as u32);
+            f64::from(if op.ftz { flush(value) } else { value })
+        }
+        _ => f64_of(Half::from_bits(u128::from(bits & 0xFFFF)).convert(&mut false).value),
+    }
+}
+
+fn to_integral(value: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::Rzi => value.trunc(),
+        Rounding::Rmi => value.floor(),
+        Rounding::Rpi => value.ceil(),
+        _ => value.round_ties_even(),
+    }
+}
+
+fn to_integer(op: &CvtOp, bits: u64) -> Option<u64> {
+    let value = source(op, bits);
+    let wide = op.src_ty == ScalarType::F64 || op.dst_ty.bits() == 64;
+    if value.is_nan() {
+        let result = if wide { 1 << (op.dst_ty.bits() - 1) } else { 0 };
+        return Some(number(op.dst_ty, result) as u64);
+    }
+    let (least, greatest) = range(op.dst_ty);
+    // A cast to i128 saturates, far outside of every type's range.
+    let value = to_integral(value, op.rounding?) as i128;
+    Some(value.clamp(least, greatest) as u64)
+}
+
+fn between_floats(op: &CvtOp, bits: u64) -> Option<u64> {
+    let value = source(op, bits);
+    let to_integer =
+        matches!(op.rounding, Some(Rounding::Rni | Rounding::Rzi | Rounding::Rmi | Rounding::Rpi));
+    let (value, rounding) = match op.rounding {
+        Some(rounding) if to_integer => (to_integral(value, rounding), Round::NearestTiesToEven),
+        Some(rounding) => (value, round(rounding)),
+        None => (value, Round::NearestTiesToEven),
+    };
+    let exact = Double::from_bits(u128::from(value.to_bits()));
+    Some(match op.dst_ty {
+        ScalarType::F64 => clamp_double(value, op.sat),
+        ScalarType::F32 if value.is_nan() && !op.sat => NAN_F32,
+        ScalarType::F32 => {
+            let narrowed: Single = exact.convert_r(rounding, &mut false).value;
+            finish(f32_of(narrowed), mode(op))
+        }
+        _ => clamp_half(exact.convert_r(rounding, &mut false).value, op.sat),
+    })
+}
+
+fn f64_of(value: Double) -> f64 {
+    f64::from_bits(value.to_bits() as u64)
+}
+
+fn f32_of(value: Single) -> f32 {
+    f32::from_bits(value.to_bits() as u32)
+}
+
+fn clamp_double(value: f64, sat: bool) -> u64 {
+    if !sat {
+        return finish_double(value);
+    }
+    finish_double(if value > 0.0 { value.min(1.0) } else { 0.0 })
+}
+
+fn clamp_half(value: Half, sat: bool) -> u64 {
+    let one = Half::from_i128(1).value;
+    let value = match (sat, value.is_nan()) {
+        (false, true) => return 0x7FFF,
+        (true, true) => Half::ZERO,
+        (true, false) if value > one => one,
+        (true, false) if value.is_negative() => Half::ZERO,
+        _ => value,
+    };
+    value.to_bits() as u64
+}

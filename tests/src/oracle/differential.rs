@@ -1,0 +1,344 @@
+//! One random kernel, both roads, all bytes compared.
+
+use super::generate::{
+    Dice, Focus, Kernel, Output, OutputSlot, interesting_bits, interesting_f32, interesting_f64,
+};
+use super::machine::{Argument, How, Machine};
+use super::{Device, Fault, Launch};
+use emulator::lower::LowerOptions;
+use emulator::ptx::{self, Module};
+use std::path::Path;
+use trace_format::semantics::Geometry;
+
+/// How a comparison ended badly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The generator or the oracle is at fault.
+    Oracle(String),
+    /// The front end does not take the kernel.
+    Parse(String),
+    /// Lowering refuses the kernel.
+    Lower(String),
+    /// Something panicked.
+    Panic(String),
+    /// The machine faults where the oracle does not.
+    Machine(String),
+    /// Memory differs.
+    Mismatch(String),
+    /// The trace is not what was executed.
+    Trace(String),
+}
+
+impl Failure {
+    /// Whether two failures are of one kind; shrinking must not slip from one to another.
+    #[must_use]
+    pub fn same_kind(&self, other: &Self) -> bool {
+        // Up to the first number, refusals of one kind read the same.
+        let start = |failure: &Self| {
+            let text = failure.to_string();
+            text.split(|c: char| c.is_ascii_digit()).next().unwrap_or_default().to_owned()
+        };
+        let lower = matches!((self, other), (Self::Lower(_), Self::Lower(_)));
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+            && (!lower || start(self) == start(other))
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (kind, what) = match self {
+            Self::Oracle(what) => ("oracle", what),
+            Self::Parse(what) => ("parse", what),
+            Self::Lower(what) => ("lower", what),
+            Self::Panic(what) => ("panic", what),
+            Self::Machine(what) => ("machine", what),
+            Self::Mismatch(what) => ("mismatch", what),
+            Self::Trace(what) => ("trace", what),
+        };
+        write!(f, "{kind}: {what}")
+    }
+}
+
+/// How a kernel is run on the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'p> {
+    /// Registers that lowering may use.
+    pub max_registers: u16,
+    /// Emulator threads.
+    pub threads: usize,
+    /// Lowering checks its register allocation.
+    pub check: bool,
+    /// Folder for traces, if recordings are to be checked as well.
+    pub traces: Option<&'p Path>,
+}
+
+/// A kernel as text with everything that its run needs; all have the same parameters.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The module; its kernel is called `kernel`.
+    pub ptx: String,
+    /// What the contents of the buffers are drawn from.
+    pub seed: u64,
+    /// Blocks.
+    pub grid: [u32; 3],
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// Where each thread's results lie in its slice of the output.
+    pub output: Output,
+}
+
+impl Case {
+    /// The case of a random kernel.
+    pub fn of(kernel: &Kernel) -> Self {
+        let output = kernel.output();
+        Self { ptx: kernel.ptx(), seed: kernel.seed, grid: kernel.grid, block: kernel.block, output }
+    }
+
+    /// The text with a first line that [`Case::parse`] reads.
+    pub fn text(&self, max_registers: u16) -> String {
+        let dims = |d: [u32; 3]| format!("{} {} {}", d[0], d[1], d[2]);
+        let mut head = format!(
+            "//case seed {} grid {} block {} registers {max_registers} slice {} slots",
+            self.seed,
+            dims(self.grid),
+            dims(self.block),
+            self.output.slice_bytes
+        );
+        for (name, at, _) in &self.output.slots {
+            head += &format!(" {name}@{at}");
+        }
+        format!("{head}\n{}", self.ptx)
+    }
+
+    /// Reads what [`Case::text`] writes; the second part is the number of registers.
+    pub fn parse(text: &str) -> Option<(Self, u16)> {
+        let head = text.lines().next()?.strip_prefix("//case seed ")?;
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+        let dims = |at: usize| Some([number(at)? as u32, number(at + 1)? as u32, number(at + 2)? as u32]);
+        let (seed, grid, block) = (number(0)?, dims(2)?, dims(6)?);
+        let (registers, slice_bytes) = (number(10)? as u16, number(12)? as usize);
+        let mut slots = Vec::new();
+        for slot in words.get(14..)? {
+            let (name, at) = slot.split_once('@')?;
+            let kind = match name.as_bytes().get(1)? {
+                b'f' => OutputSlot::Single,
+                b'g' => OutputSlot::Double,
+                _ => OutputSlot::Bits,
+            };
+            slots.push((name.to_owned(), at.parse().ok()?, kind));
+        }
+        let output = Output { slots, slice_bytes };
+        Some((Self { ptx: text.to_owned(), seed, grid, block, output }, registers))
+    }
+
+    /// Threads of the whole launch.
+    pub fn threads(&self) -> usize {
+        (self.block.iter().product::<u32>() * self.grid.iter().product::<u32>()) as usize
+    }
+}
+
+/// Contents of the buffers that every kernel gets.
+struct Data {
+    input: Vec<u8>,
+    output: Vec<u8>,
+    accumulators: Vec<u8>,
+    scratch: Vec<u8>,
+    scalars: Vec<Vec<u8>>,
+}
+
+impl Data {
+    fn new(case: &Case) -> Self {
+        let mut dice = Dice::new(case.seed ^ 0xDA7A);
+        let mut input = Vec::new();
+        for _ in 0..1024 {
+            input.extend_from_slice(&interesting_bits(&mut dice).to_le_bytes());
+        }
+        for _ in 0..2048 {
+            input.extend_from_slice(&interesting_f32(&mut dice).to_le_bytes());
+        }
+        for _ in 0..1024 {
+            input.extend_from_slice(&interesting_f64(&mut dice).to_le_bytes());
+        }
+        let scalars = vec![
+            (interesting_bits(&mut dice) as u32).to_le_bytes().to_vec(),
+            (interesting_bits(&mut dice) as u16).to_le_bytes().to_vec(),
+            interesting_bits(&mut dice).to_le_bytes().to_vec(),
+            interesting_f32(&mut dice).to_le_bytes().to_vec(),
+            interesting_f64(&mut dice).to_le_bytes().to_vec(),
+        ];
+        let blocks = case.grid.iter().product::<u32>() as usize;
+        let mut noise = |bytes: usize| -> Vec<u8> {
+            (0..bytes.div_ceil(8)).flat_map(|_| dice.bits().to_le_bytes()).collect()
+        };
+        let accumulators = noise(Kernel::accumulator_bytes(blocks));
+        let scratch = noise(Kernel::scratch_bytes(case.threads()));
+        let output = vec![0; case.output.slice_bytes * case.threads()];
+        Self { input, output, accumulators, scratch, scalars }
+    }
+
+    fn buffers(&self) -> [&Vec<u8>; 4] {
+        [&self.input, &self.output, &self.accumulators, &self.scratch]
+    }
+}
+
+/// Contents of output, accumulators and scratch after a run.
+type Outcome = Vec<Vec<u8>>;
+
+/// Runs a kernel on both roads.
+///
+/// # Errors
+/// The first thing that is not as it should be.
+pub fn compare(case: &Case, setup: &Setup<'_>) -> Result<(), Failure> {
+    let data = Data::new(case);
+    let module = guarded(|| ptx::parse(&case.ptx, "random.ptx"))?
+        .map_err(|diagnostics| Failure::Parse(super::machine::words(&diagnostics)))?;
+    if let Some((_, unsupported)) = module.unsupported().next() {
+        return Err(Failure::Parse(unsupported.message.clone()));
+    }
+    let expected = oracle(case, &module, &data).map_err(|fault| Failure::Oracle(fault.to_string()))?;
+    let actual = guarded(|| machine(case, &module, &data, setup))??;
+    check(case, &expected, &actual)
+}
+
+/// Turns a panic into a failure.
+fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).map_err(|cause| {
+        let text = cause.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| cause.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        Failure::Panic(text.unwrap_or_default())
+    })
+}
+
+fn oracle(case: &Case, module: &Module, data: &Data) -> Result<Outcome, Fault> {
+    let mut device = Device::new(module)?;
+    let bases: Vec<u64> = data.buffers().iter().map(|bytes| device.global.add((*bytes).clone())).collect();
+    let mut args: Vec<Vec<u8>> = bases.iter().map(|base| base.to_le_bytes().to_vec()).collect();
+    args.extend(data.scalars.iter().cloned());
+    device.run(&Launch {
+        kernel: "kernel".into(),
+        grid: case.grid,
+        block: case.block,
+        dynamic_shared_bytes: 0,
+        args,
+        max_instructions: 200_000,
+    })?;
+    Ok(bases[1..].iter().map(|base| device.global.contents(*base).unwrap_or_default().to_vec()).collect())
+}
+
+fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Result<Outcome, Failure> {
+    let lower = |fault: Fault| Failure::Lower(fault.to_string());
+    let mut machine = Machine::new(module).map_err(lower)?;
+    let options = LowerOptions { max_registers: setup.max_registers, check: setup.check };
+    let lowered = machine.lower("kernel", &options).map_err(lower)?;
+    let geometry = Geometry { grid: case.grid, block: case.block };
+    let names = ["in", "out", "acc", "scratch"];
+    let ids =
+        names.iter().zip(data.buffers()).map(|(name, bytes)| machine.memory.allocate(*name, bytes.clone()));
+    let ids: Vec<_> = ids.collect();
+    let mut args: Vec<Argument> = ids.iter().map(|id| Argument::Pointer(*id, 0)).collect();
+    args.extend(data.scalars.iter().cloned().map(Argument::Bytes));
+    let file = setup.traces.map(|folder| folder.join(format!("{}.wtrace", case.seed)));
+    let how = How { threads: setup.threads, max_instructions: 20_000_000, trace: file.as_deref() };
+    machine.run(&lowered, geometry, 0, &args, how).map_err(|fault| Failure::Machine(fault.to_string()))?;
+    let outcome: Outcome = ids[1..].iter().map(|id| machine.memory.allocation(*id).bytes.clone()).collect();
+    if let (Some(path), Some(folder)) = (&file, setup.traces) {
+        let checked = check_trace(path, || {
+            let mut again = Machine::new(module)?;
+            for (name, bytes) in names.iter().zip(data.buffers()) {
+                again.memory.allocate(*name, bytes.clone());
+            }
+            let second = folder.join(format!("{}-second.wtrace", case.seed));
+            let threads = if setup.threads == 1 { 4 } else { 1 };
+            let how = How { threads, trace: Some(&second), ..how };
+            again.run(&lowered, geometry, 0, &args, how)?;
+            Ok(second)
+        });
+        let _ = std::fs::remove_file(path);
+        checked?;
+    }
+    Ok(outcome)
+}
+
+/// A recording is sound, and another one with another number of threads is the same.
+fn check_trace(
+    path: &Path,
+    again: impl FnOnce() -> Result<std::path::PathBuf, Fault>,
+) -> Result<(), Failure> {
+    let fail = |what: String| Failure::Trace(what);
+    let progress = trace_format::validate::Progress::default();
+    let report = trace_format::validate::validate(path, 2, &progress).map_err(|e| fail(e.to_string()))?;
+    if !report.is_sound() {
+        return Err(fail(format!("{:?}", report.problems.first())));
+    }
+    let second = again().map_err(|fault| fail(fault.to_string()))?;
+    let same = std::fs::read(path).ok() == std::fs::read(&second).ok();
+    let _ = std::fs::remove_file(second);
+    if same { Ok(()) } else { Err(fail("a recording on another number of threads differs".into())) }
+}
+
+/// Bytes of a register in the output; predicates take a word.
+fn slot_bytes(register: &str) -> usize {
+    match register.as_bytes().get(1) {
+        Some(b'd' | b'g') => 8,
+        Some(b'h') => 2,
+        _ => 4,
+    }
+}
+
+/// Compares what both roads left in memory.
+fn check(case: &Case, expected: &Outcome, actual: &Outcome) -> Result<(), Failure> {
+    let output = &case.output;
+    for thread in 0..case.threads() {
+        for (name, offset, slot) in &output.slots {
+            let at = thread * output.slice_bytes + offset;
+            let size = slot_bytes(name);
+            let value =
+                |bytes: &[u8]| bytes[at..at + size].iter().rev().fold(0u64, |v, &b| v << 8 | u64::from(b));
+            let (wanted, found) = (value(&expected[0]), value(&actual[0]));
+            let both_nan = match slot {
+                OutputSlot::Bits => false,
+                OutputSlot::Single => {
+                    f32::from_bits(wanted as u32).is_nan() && f32::from_bits(found as u32).is_nan()
+                }
+                OutputSlot::Double => f64::from_bits(wanted).is_nan() && f64::from_bits(found).is_nan(),
+            };
+            if wanted != found && !both_nan {
+                return Err(Failure::Mismatch(format!(
+                    "thread {thread}: {name} is {found:#x} instead of {wanted:#x}"
+                )));
+            }
+        }
+        // Padding and the word of early returns.
+        let end = output.slots.iter().map(|(name, at, _)| at + slot_bytes(name)).max().unwrap_or(0);
+        let rest = thread * output.slice_bytes + end..(thread + 1) * output.slice_bytes;
+        if expected[0][rest.clone()] != actual[0][rest] {
+            return Err(Failure::Mismatch(format!("thread {thread}: the word of early returns differs")));
+        }
+    }
+    for (buffer, name) in [(1, "accumulators"), (2, "scratch")] {
+        let differs = expected[buffer].iter().zip(&actual[buffer]).position(|(a, b)| a != b);
+        if let Some(at) = differs {
+            let word = at / 4 * 4;
+            return Err(Failure::Mismatch(format!(
+                "{name} at {word}: {:02x?} instead of {:02x?}",
+                &actual[buffer][word..word + 4],
+                &expected[buffer][word..word + 4]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The kernel of a seed, run as the seed decides.
+///
+/// # Errors
+/// As [`compare`].
+pub fn attack(seed: u64, check: bool, traces: Option<&Path>) -> (Kernel, Setup<'_>, Result<(), Failure>) {
+    let mut dice = Dice::new(seed.rotate_left(17));
+    let kernel = Kernel::random(seed, dice.pick(&Focus::ALL));
+    let max_registers = dice.pick(&[255, 255, 255, 255, 64, 40, 32, 24]);
+    let setup = Setup { max_registers, threads: dice.pick(&[1, 1, 2]), check, traces };
+    let result = compare(&Case::of(&kernel), &setup);
+    (kernel, setup, result)
+}

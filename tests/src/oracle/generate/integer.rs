@@ -1,0 +1,295 @@
+//! Draws integer instructions, predicates, and conversions between integers.
+
+use super::code::Writer;
+use super::interesting_bits;
+
+/// One instruction or a group.
+pub fn line(w: &mut Writer<'_>) -> String {
+    match w.dice.below(20) {
+        0..=9 => plain(w),
+        10 | 11 => shift(w),
+        12 | 13 => bits(w),
+        14 => division(w),
+        15 => wide(w),
+        16 => conversion(w),
+        17 => carries(w),
+        18 => movement(w),
+        _ => predicate(w),
+    }
+}
+
+fn width(w: &mut Writer<'_>) -> u32 {
+    w.dice.pick(&[32, 32, 32, 32, 64, 64, 16])
+}
+
+/// `.s` or `.u` of a width.
+fn signed(w: &mut Writer<'_>, bits: u32) -> String {
+    format!("{}{bits}", w.dice.pick(&["s", "u"]))
+}
+
+fn plain(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let bits = width(w);
+    let (d, a, b) = (w.int(bits), w.int_or_constant(bits), w.int_or_constant(bits));
+    let ty = signed(w, bits);
+    match w.dice.below(20) {
+        0..=4 => format!("{guard}add.{ty} {d}, {a}, {b};"),
+        5 | 6 => format!("{guard}sub.{ty} {d}, {a}, {b};"),
+        7 | 8 => format!("{guard}mul.lo.{ty} {d}, {a}, {b};"),
+        9 => format!("{guard}mul.hi.{ty} {d}, {a}, {b};"),
+        10 => format!("{guard}{}.{ty} {d}, {a}, {b};", w.dice.pick(&["min", "max"])),
+        11 | 12 => format!("{guard}{}.b{bits} {d}, {a}, {b};", w.dice.pick(&["and", "or", "xor"])),
+        13 | 14 => {
+            let (half, c) = (w.dice.pick(&["lo", "lo", "lo", "hi"]), w.int_or_constant(bits));
+            format!("{guard}mad.{half}.{ty} {d}, {a}, {b}, {c};")
+        }
+        15 => format!("{guard}{}.s{bits} {d}, {a};", w.dice.pick(&["neg", "abs"])),
+        16 => format!("{guard}{}.b{bits} {d}, {a};", w.dice.pick(&["not", "cnot"])),
+        17 => {
+            let c = w.int_or_constant(bits);
+            format!("{guard}sad.{ty} {d}, {a}, {b}, {c};")
+        }
+        18 => word_only(w, &guard),
+        _ => {
+            let p = w.p();
+            format!(
+                "{guard}selp.{} {d}, {a}, {b}, {p};",
+                w.dice.pick(&["b", "u", "s"]).to_owned() + &bits.to_string()
+            )
+        }
+    }
+}
+
+/// Instructions that exist for 32 bits alone, but for `dp2a` and `mad.hi.sat`, which lowering refuses by name.
+fn word_only(w: &mut Writer<'_>, guard: &str) -> String {
+    let (d, a, b, c) = (w.r(), w.int_or_constant(32), w.int_or_constant(32), w.int_or_constant(32));
+    let ty = signed(w, 32);
+    match w.dice.below(6) {
+        0 => format!("{guard}{}.sat.s32 {d}, {a}, {b};", w.dice.pick(&["add", "sub"])),
+        1 => format!("{guard}mul24.{}.{ty} {d}, {a}, {b};", w.dice.pick(&["lo", "hi"])),
+        2 => format!("{guard}mad24.{}.{ty} {d}, {a}, {b}, {c};", w.dice.pick(&["lo", "hi"])),
+        3 => format!("{guard}dp4a.{ty}.{} {d}, {a}, {b}, {c};", signed(w, 32)),
+        4 => {
+            let bits = width(w);
+            let (d, a, b) = (w.int(bits), w.int_or_constant(bits), w.int_or_constant(bits));
+            format!("{guard}slct.{}.s32 {d}, {a}, {b}, {c};", signed(w, bits))
+        }
+        _ => {
+            let comparison = w.dice.pick(&["eq", "ne", "lt", "le", "gt", "ge"]);
+            format!("{guard}set.{comparison}.{}.{ty} {d}, {a}, {b};", signed(w, 32))
+        }
+    }
+}
+
+fn shift(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let bits = width(w);
+    let (d, a, amount) = (w.int(bits), w.int_or_constant(bits), w.amount());
+    match w.dice.below(5) {
+        0 | 1 => format!("{guard}shl.b{bits} {d}, {a}, {amount};"),
+        2 | 3 => format!("{guard}shr.{}{bits} {d}, {a}, {amount};", w.dice.pick(&["u", "s", "b"])),
+        _ => {
+            let (d, a, b) = (w.r(), w.int_or_constant(32), w.int_or_constant(32));
+            let (direction, mode) = (w.dice.pick(&["l", "r"]), w.dice.pick(&["clamp", "wrap"]));
+            format!("{guard}shf.{direction}.{mode}.b32 {d}, {a}, {b}, {amount};")
+        }
+    }
+}
+
+fn bits(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let bits = w.dice.pick(&[32, 32, 64]);
+    let (d, a, r) = (w.int(bits), w.int_or_constant(bits), w.r());
+    let (start, length) = (w.amount(), w.amount());
+    match w.dice.below(12) {
+        0 => format!("{guard}popc.b{bits} {r}, {a};"),
+        1 => format!("{guard}clz.b{bits} {r}, {a};"),
+        2 => format!("{guard}bfind.{}{} {r}, {a};", w.dice.pick(&["", "shiftamt."]), signed(w, bits)),
+        3 => format!("{guard}brev.b{bits} {d}, {a};"),
+        4 | 5 => format!("{guard}bfe.{} {d}, {a}, {start}, {length};", signed(w, bits)),
+        6 | 7 => {
+            let b = w.int_or_constant(bits);
+            format!("{guard}bfi.b{bits} {d}, {a}, {b}, {start}, {length};")
+        }
+        8 => {
+            let (a, b) = (w.int_or_constant(32), w.int_or_constant(32));
+            let selector = if w.dice.chance(60) {
+                format!("{:#x}", w.dice.below(0x10000))
+            } else {
+                w.int_or_constant(32)
+            };
+            let mode = w.dice.pick(&["", "", "", ".f4e", ".b4e", ".rc8", ".ecl", ".ecr", ".rc16"]);
+            format!("{guard}prmt.b32{mode} {r}, {a}, {b}, {selector};")
+        }
+        9 | 10 => {
+            let (a, b, c) = (w.int_or_constant(32), w.int_or_constant(32), w.int_or_constant(32));
+            format!("{guard}lop3.b32 {r}, {a}, {b}, {c}, {:#x};", w.dice.below(256))
+        }
+        _ => match w.dice.below(2) {
+            0 => format!("{guard}bmsk.{}.b32 {r}, {start}, {length};", w.dice.pick(&["clamp", "wrap"])),
+            _ => {
+                let (mode, ty) = (w.dice.pick(&["clamp", "wrap"]), signed(w, 32));
+                let a = w.int_or_constant(32);
+                format!("{guard}szext.{mode}.{ty} {r}, {a}, {length};")
+            }
+        },
+    }
+}
+
+/// Divisors are made odd, or are constants.
+fn division(w: &mut Writer<'_>) -> String {
+    let bits = width(w);
+    let ty = signed(w, bits);
+    let op = w.dice.pick(&["div", "rem"]);
+    let (d, a) = (w.int(bits), w.int_or_constant(bits));
+    if w.dice.chance(50) {
+        let value = interesting_bits(w.dice) as i64;
+        let value = match bits {
+            16 => i64::from(value as i16),
+            32 => i64::from(value as i32),
+            _ => value,
+        };
+        let value = if value == 0 { 10 } else { value };
+        return format!("{}{op}.{ty} {d}, {a}, {value};", w.guard());
+    }
+    let b = w.int(bits);
+    // Half of the divisors are small, so that quotients are not all tiny.
+    let shrink =
+        if w.dice.chance(50) { format!("shr.s{bits} %t, %t, {};\n", bits - 6) } else { String::new() };
+    format!(
+        "{{\n.reg .b{bits} %t;\nmov.b{bits} %t, {b};\n{shrink}or.b{bits} %t, %t, 1;\n{op}.{ty} {d}, {a}, %t;\n}}"
+    )
+}
+
+fn wide(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let bits = w.dice.pick(&[32, 32, 32, 16]);
+    let (d, c) = (w.int(2 * bits), w.int_or_constant(2 * bits));
+    let (a, b) = (w.int_or_constant(bits), w.int_or_constant(bits));
+    let ty = signed(w, bits);
+    match w.dice.below(2) {
+        0 => format!("{guard}mul.wide.{ty} {d}, {a}, {b};"),
+        _ => format!("{guard}mad.wide.{ty} {d}, {a}, {b}, {c};"),
+    }
+}
+
+/// Between integer types; 8-bit values live in wider registers.
+fn conversion(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let from = w.dice.pick(&[8, 16, 32, 64]);
+    let to = w.dice.pick(&[8, 16, 32, 64]);
+    let register_bits = |w: &mut Writer<'_>, bits: u32| match bits {
+        8 => w.dice.pick(&[16, 32]),
+        16 => w.dice.pick(&[16, 16, 32]),
+        bits => bits,
+    };
+    let (source_bits, result_bits) = (register_bits(w, from), register_bits(w, to));
+    let (d, a) = (w.int(result_bits), w.int(source_bits));
+    let sat = w.dice.pick(&["", "", ".sat"]);
+    format!("{guard}cvt{sat}.{}.{} {d}, {a};", signed(w, to), signed(w, from))
+}
+
+fn carries(w: &mut Writer<'_>) -> String {
+    let v: Vec<String> = (0..6).map(|_| w.int_or_constant(32)).collect();
+    let (low, middle, high) = (w.r(), w.r(), w.r());
+    let (a, b) = (w.r(), w.r());
+    match w.dice.below(5) {
+        0 => format!(
+            "add.cc.u32 {low}, {}, {};\naddc.cc.u32 {middle}, {}, {};\naddc.u32 {high}, {}, {};",
+            v[0], v[1], v[2], v[3], v[4], v[5]
+        ),
+        1 => format!(
+            "sub.cc.u32 {low}, {}, {};\nsubc.cc.u32 {middle}, {}, {};\nsubc.u32 {high}, {}, {};",
+            v[0], v[1], v[2], v[3], v[4], v[5]
+        ),
+        2 => format!(
+            "mad.lo.cc.u32 {low}, {a}, {b}, {};\nmadc.hi.cc.u32 {middle}, {a}, {b}, {};\naddc.u32 {high}, {}, {};",
+            v[0], v[1], v[2], v[3]
+        ),
+        3 => format!(
+            "mad.lo.cc.u32 {low}, {a}, {b}, {};\nmadc.lo.cc.u32 {middle}, {}, {b}, {};\nmadc.hi.u32 {high}, {a}, {b}, {};",
+            v[0], v[1], v[2], v[3]
+        ),
+        _ => {
+            let (d, e) = (w.d(), w.d());
+            let (a, b, c, f) = (w.d(), w.int_or_constant(64), w.d(), w.int_or_constant(64));
+            let op = w.dice.pick(&["add", "sub"]);
+            format!("{op}.cc.u64 {d}, {a}, {b};\n{op}c.u64 {e}, {c}, {f};")
+        }
+    }
+}
+
+/// Copies, packing, unpacking, and floats as bits with one NaN for all.
+fn movement(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let (d, r, h) = (w.d(), w.r(), w.h());
+    match w.dice.below(9) {
+        0 => format!("{guard}mov.b64 {d}, {{{r}, {}}};", w.int_or_constant(32)),
+        1 => {
+            let other = w.r();
+            if other == r {
+                return format!("{guard}mov.b64 {{{r}, _}}, {d};");
+            }
+            format!("{guard}mov.b64 {{{r}, {other}}}, {d};")
+        }
+        2 => format!("{guard}mov.b32 {r}, {{{h}, {}}};", w.h()),
+        3 => {
+            let other = w.h();
+            if other == h {
+                format!("{guard}mov.b32 {{_, {h}}}, {r};")
+            } else {
+                format!("{guard}mov.b32 {{{h}, {other}}}, {r};")
+            }
+        }
+        4 => format!("{guard}mov.u32 {r}, {};", w.int_or_constant(32)),
+        5 => {
+            let f = w.f();
+            format!("{{\n.reg .pred %t;\nsetp.nan.f32 %t, {f}, {f};\nselp.b32 {r}, 0x7fffffff, {f}, %t;\n}}")
+        }
+        6 => {
+            let g = w.g();
+            format!(
+                "{{\n.reg .pred %t;\nsetp.nan.f64 %t, {g}, {g};\nselp.b64 {d}, 0x7ff8000000000000, {g}, %t;\n}}"
+            )
+        }
+        7 => format!("{guard}mov.b32 {}, {r};", w.f()),
+        _ => format!("{guard}mov.b64 {}, {d};", w.g()),
+    }
+}
+
+/// An instruction that writes predicates.
+pub fn predicate(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let (p, q, c) = (w.p(), w.p(), w.condition());
+    let bits = width(w);
+    let (a, b) = (w.int(bits), w.int_or_constant(bits));
+    match w.dice.below(12) {
+        0..=6 => {
+            let ty = signed(w, bits);
+            let comparison = w.dice.pick(&["eq", "ne", "lt", "le", "gt", "ge"]);
+            let both = if p != q && w.dice.chance(15) { format!("{p}|{q}") } else { p };
+            if w.dice.chance(25) {
+                let combine = w.dice.pick(&["and", "or", "xor"]);
+                return format!("{guard}setp.{comparison}.{combine}.{ty} {both}, {a}, {b}, {c};");
+            }
+            format!("{guard}setp.{comparison}.{ty} {both}, {a}, {b};")
+        }
+        7 => {
+            let comparison = w.dice.pick(&["lo", "ls", "hi", "hs"]);
+            format!("{guard}setp.{comparison}.u{bits} {p}, {a}, {b};")
+        }
+        8 | 9 => {
+            let other = w.p();
+            format!("{guard}{}.pred {p}, {q}, {other};", w.dice.pick(&["and", "or", "xor"]))
+        }
+        10 => format!("{guard}{}.pred {p}, {q};", w.dice.pick(&["not", "mov"])),
+        _ => {
+            let (r, a, b, c) = (w.r(), w.r(), w.r(), w.r());
+            format!(
+                "{guard}lop3.{}.b32 {r}|{p}, {a}, {b}, {c}, {:#x}, {q};",
+                w.dice.pick(&["or", "and"]),
+                w.dice.below(256)
+            )
+        }
+    }
+}

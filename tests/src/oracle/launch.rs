@@ -1,0 +1,79 @@
+//! Running a bundled workload's manifest on the oracle.
+
+use super::{Device, Fault, Launch};
+use crate::element::{Element, ElementType};
+use crate::expression::evaluate;
+use crate::manifest::{Argument, Manifest};
+use crate::{Buffers, Scalars};
+use emulator::ptx::Module;
+
+/// Contents of all buffers after all launches of a manifest.
+///
+/// # Errors
+/// If an expression of the manifest has no value, or the oracle stops.
+pub fn run_manifest(
+    module: &Module,
+    manifest: &Manifest,
+    inputs: &Buffers,
+    scalars: &Scalars,
+) -> Result<Buffers, Fault> {
+    let mut device = Device::new(module)?;
+    let mut addresses = std::collections::BTreeMap::new();
+    for (name, bytes) in inputs {
+        addresses.insert(name.clone(), device.global.add(bytes.clone()));
+    }
+    for launch in &manifest.launches {
+        let value = |text: &str| evaluate(text, scalars).map_err(Fault::new);
+        let dims = |texts: &[String; 3]| -> Result<[u32; 3], Fault> {
+            Ok([value(&texts[0])? as u32, value(&texts[1])? as u32, value(&texts[2])? as u32])
+        };
+        let mut args = Vec::new();
+        for arg in &launch.args {
+            args.push(match arg {
+                Argument::Pointer { buffer, element } => {
+                    let found = manifest.buffers.iter().find(|b| &b.name == buffer);
+                    let size = found.map_or(1, |b| b.element.bytes()) as u64;
+                    let base = addresses
+                        .get(buffer)
+                        .ok_or_else(|| Fault::new(format!("there is no buffer `{buffer}`")))?;
+                    (base + value(element)? as u64 * size).to_le_bytes().to_vec()
+                }
+                Argument::Scalar { element, value: text } => scalar(*element, text, scalars)?,
+            });
+        }
+        device.run(&Launch {
+            kernel: launch.kernel.clone(),
+            grid: dims(&launch.grid)?,
+            block: dims(&launch.block)?,
+            dynamic_shared_bytes: value(&launch.shared)? as usize,
+            args,
+            max_instructions: 10_000_000,
+        })?;
+    }
+    let contents = |(name, base): (&String, &u64)| {
+        (name.clone(), device.global.contents(*base).unwrap_or_default().to_vec())
+    };
+    Ok(addresses.iter().map(contents).collect())
+}
+
+/// Bytes of a scalar argument.
+fn scalar(element: ElementType, text: &str, scalars: &Scalars) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    match element {
+        ElementType::F32 | ElementType::F64 => {
+            let value: f64 = match text.parse() {
+                Ok(value) => value,
+                Err(_) => evaluate(text, scalars).map_err(Fault::new)? as f64,
+            };
+            match element {
+                ElementType::F32 => (value as f32).append_to(&mut bytes),
+                _ => value.append_to(&mut bytes),
+            }
+        }
+        _ => {
+            let value = evaluate(text, scalars).map_err(Fault::new)?;
+            bytes.extend_from_slice(&value.to_le_bytes()[..element.bytes()]);
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,45 @@
+//! The oracle itself against the CPU references of the bundled workloads: two independent roads to the same
+//! bytes, neither of which knows the machine.
+
+use std::sync::Mutex;
+
+use emulator::ptx;
+use tests::oracle::launch::run_manifest;
+use tests::{Manifest, Workload, workloads};
+
+#[test]
+fn the_oracle_agrees_with_the_references() {
+    let list: Vec<(Workload, Manifest)> = workloads()
+        .into_iter()
+        .flat_map(|workload| workload.load_manifests().unwrap().into_iter().map(move |m| (workload, m)))
+        .collect();
+    let (next, failures) = (Mutex::new(list.iter()), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let Some((workload, manifest)) = next.lock().unwrap().next() else { break };
+            if let Err(what) = compare(workload, manifest) {
+                failures.lock().unwrap().push(format!("{}: {what}", manifest.path.display()));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..std::thread::available_parallelism().map_or(2, usize::from)).for_each(|_| {
+            scope.spawn(work);
+        });
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn compare(workload: &Workload, manifest: &Manifest) -> Result<(), String> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(workload.ptx());
+    let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
+    let module = ptx::parse(&text, workload.name).map_err(|_| "it does not parse".to_owned())?;
+    let inputs = manifest.inputs(&manifest.scalars).map_err(|e| e.to_string())?;
+    let outputs =
+        run_manifest(&module, manifest, &inputs, &manifest.scalars).map_err(|fault| fault.to_string())?;
+    for (name, expected) in workload.expected(&inputs, &manifest.scalars) {
+        expected.compare(&outputs[&name]).map_err(|mismatch| format!("{name}: {mismatch}"))?;
+    }
+    Ok(())
+}

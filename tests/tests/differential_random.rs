@@ -1,0 +1,79 @@
+//! Random kernels and the minimised ones of earlier failures: the machine, run and recorded, against the
+//! oracle. `cargo run --release -p tests --bin attack` goes on where the fixed seeds end.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tests::oracle::differential::{Case, Failure, Setup, attack, compare};
+
+/// Kernels per run; about ten seconds on two cores.
+const KERNELS: u64 = 160;
+/// Seed of the first one.
+const FIRST_SEED: u64 = 1_000_000;
+
+/// Runs `work` on every core.
+fn on_every_core(work: impl Fn() + Sync) {
+    std::thread::scope(|scope| {
+        (0..std::thread::available_parallelism().map_or(2, usize::from)).for_each(|_| {
+            scope.spawn(&work);
+        });
+    });
+}
+
+#[test]
+fn random_kernels_agree() {
+    let traces = tempfile::tempdir().unwrap();
+    let (next, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+    let failures = Mutex::new(Vec::new());
+    on_every_core(|| {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= KERNELS {
+                break;
+            }
+            let recorded = (at % 4 == 0).then(|| traces.path());
+            let (kernel, setup, result) = attack(FIRST_SEED + at, true, recorded);
+            match result {
+                Ok(()) => {}
+                // Few registers may not be enough for what one instruction needs.
+                Err(Failure::Lower(what)) if what.contains("more registers") => {
+                    refused.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(failure) => {
+                    let seed = kernel.seed;
+                    failures.lock().unwrap().push(format!(
+                        "seed {seed}, {} registers: {failure} (attack --count 1 --seed {seed})",
+                        setup.max_registers
+                    ));
+                }
+            }
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let refused = refused.into_inner();
+    assert!(refused * 3 < KERNELS, "{refused} of {KERNELS} kernels were refused");
+}
+
+#[test]
+fn earlier_failures_stay_fixed() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
+    let traces = tempfile::tempdir().unwrap();
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "ptx") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (case, max_registers) = Case::parse(&text).unwrap_or_else(|| panic!("{}", path.display()));
+        for max_registers in [max_registers, 255] {
+            let setup = Setup { max_registers, threads: 1, check: true, traces: Some(traces.path()) };
+            if let Err(failure) = compare(&case, &setup) {
+                panic!("{} with {max_registers} registers: {failure}", path.display());
+            }
+        }
+        seen += 1;
+    }
+    assert!(seen > 0, "there are no regressions");
+}

@@ -159,7 +159,10 @@ fn lists_and_configurations_are_shown() {
             &["config", "show", "gtx480", "--set", "l2.mshrs=7"],
             &["l2.mshrs = 7", "--set l2.mshrs=7", "gtx480.toml:"],
         ),
-        (&["study", "redundancy", "--explain"], &["Columns:"]),
+        (
+            &["study", "redundancy", "--explain"],
+            &["\nColumns\n", "block_redundant_instructions", "DARSIE", "denominator"],
+        ),
         (&["study", "redundancy", "increment.wtrace"], &["increment"]),
         (&["--help"], &["replay", "study"]),
     ] {

@@ -25,7 +25,14 @@ fn the_demo_measures_and_reports_alike_at_any_number_of_threads() {
     let (printed, page) = run_into(dirs[0].path(), "1");
     let (_, other) = run_into(dirs[1].path(), "2");
     assert!(page == other, "the reports of one and two threads differ");
-    for word in ["Geometric mean", "dct8x8", "gaussian", "Thread block", "index.html"] {
+    for word in [
+        "Geometric mean",
+        "dct8x8",
+        "gaussian",
+        "Redundant warp instructions by level",
+        "Unstructured",
+        "index.html",
+    ] {
         assert!(printed.contains(word), "no {word} in:\n{printed}");
     }
     assert!(!page.contains("src=\"http") && !page.contains("<link"), "the page loads something");

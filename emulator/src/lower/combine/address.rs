@@ -105,7 +105,8 @@ impl Combiner<'_> {
                 return true;
             }
             let once = inner.dst[..2].iter().flatten().all(|d| self.uses(*d) == 1);
-            if !once || !self.no_deeper(id, def) {
+            // -x - y carries up to twice out of its low word, which one predicate cannot hold.
+            if !once || (inner.src[0].neg && other.neg) || !self.no_deeper(id, def) {
                 continue;
             }
             let mut sum = Inst::new(VOp::Add64, inst.line);

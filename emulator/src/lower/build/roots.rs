@@ -258,7 +258,9 @@ impl Builder<'_> {
 
     /// `rsqrt.approx.f64`: refined where the argument is an ordinary number, scaled where it is subnormal.
     fn rsqrt_f64(&mut self, x: [Val; 2]) -> [Val; 2] {
-        let tiny = self.asm.isetp(ICmp::Lt, Sign::U32, x[1], Val::Imm(0x0010_0000));
+        // Negative subnormals are scaled too: the estimate takes their upper word for a zero, but the root is NaN.
+        let magnitude = self.asm.and(x[1], Val::Imm(0x7FFF_FFFF));
+        let tiny = self.asm.isetp(ICmp::Lt, Sign::U32, magnitude, Val::Imm(0x0010_0000));
         let scaled = self.asm.dmul(Rnd::Rn, x, [Val::ZERO, Val::Imm((1023 + 54) << 20)]);
         let y = self.sel64(tiny, scaled, x);
         let estimate = self.asm.mufu(MufuFn::Rsq64h, KEEP, y[1]);

@@ -11,6 +11,7 @@ mod block;
 mod convert;
 pub mod differential;
 pub mod float;
+pub mod forms;
 pub mod generate;
 mod integer;
 pub mod launch;

@@ -1,14 +1,30 @@
 //! The oracle itself against the CPU references of the bundled workloads: two independent roads to the same
-//! bytes, neither of which knows the machine.
+//! bytes, neither of which knows the machine. And the machine with too few registers, where compilers' real code
+//! spills.
 
 use std::sync::Mutex;
 
 use emulator::ptx;
-use tests::oracle::launch::run_manifest;
-use tests::{Manifest, Workload, workloads};
+use tests::oracle::Fault;
+use tests::oracle::launch::{run_manifest, run_manifest_on_machine};
+use tests::{Buffers, Manifest, Workload, workloads};
+
+type Run = dyn Fn(&ptx::Module, &Manifest, &Buffers) -> Result<Buffers, Fault> + Sync;
 
 #[test]
 fn the_oracle_agrees_with_the_references() {
+    on_all(&|module, manifest, inputs| run_manifest(module, manifest, inputs, &manifest.scalars));
+}
+
+#[test]
+fn spilled_code_agrees_with_the_references() {
+    on_all(&|module, manifest, inputs| {
+        run_manifest_on_machine(module, manifest, inputs, &manifest.scalars, 24)
+    });
+}
+
+/// Holds a way of running against the reference of every workload.
+fn on_all(run: &Run) {
     let list: Vec<(Workload, Manifest)> = workloads()
         .into_iter()
         .flat_map(|workload| workload.load_manifests().unwrap().into_iter().map(move |m| (workload, m)))
@@ -17,7 +33,7 @@ fn the_oracle_agrees_with_the_references() {
     let work = || {
         loop {
             let Some((workload, manifest)) = next.lock().unwrap().next() else { break };
-            if let Err(what) = compare(workload, manifest) {
+            if let Err(what) = compare(run, workload, manifest) {
                 failures.lock().unwrap().push(format!("{}: {what}", manifest.path.display()));
             }
         }
@@ -31,13 +47,12 @@ fn the_oracle_agrees_with_the_references() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-fn compare(workload: &Workload, manifest: &Manifest) -> Result<(), String> {
+fn compare(run: &Run, workload: &Workload, manifest: &Manifest) -> Result<(), String> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(workload.ptx());
     let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
     let module = ptx::parse(&text, workload.name).map_err(|_| "it does not parse".to_owned())?;
     let inputs = manifest.inputs(&manifest.scalars).map_err(|e| e.to_string())?;
-    let outputs =
-        run_manifest(&module, manifest, &inputs, &manifest.scalars).map_err(|fault| fault.to_string())?;
+    let outputs = run(&module, manifest, &inputs).map_err(|fault| fault.to_string())?;
     for (name, expected) in workload.expected(&inputs, &manifest.scalars) {
         expected.compare(&outputs[&name]).map_err(|mismatch| format!("{name}: {mismatch}"))?;
     }

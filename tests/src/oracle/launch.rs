@@ -1,11 +1,14 @@
-//! Running a bundled workload's manifest on the oracle.
+//! Running a bundled workload's manifest on the oracle, and on the machine with as many registers as one likes.
 
+use super::machine::{self, How, Machine};
 use super::{Device, Fault, Launch};
 use crate::element::{Element, ElementType};
 use crate::expression::evaluate;
 use crate::manifest::{Argument, Manifest};
 use crate::{Buffers, Scalars};
+use emulator::lower::LowerOptions;
 use emulator::ptx::Module;
+use trace_format::semantics::Geometry;
 
 /// Contents of all buffers after all launches of a manifest.
 ///
@@ -54,6 +57,54 @@ pub fn run_manifest(
         (name.clone(), device.global.contents(*base).unwrap_or_default().to_vec())
     };
     Ok(addresses.iter().map(contents).collect())
+}
+
+/// Contents of all buffers after all launches of a manifest on the machine, lowered to at most
+/// `max_registers` registers.
+///
+/// # Errors
+/// If an expression of the manifest has no value, a kernel cannot be lowered, or the machine stops.
+pub fn run_manifest_on_machine(
+    module: &Module,
+    manifest: &Manifest,
+    inputs: &Buffers,
+    scalars: &Scalars,
+    max_registers: u16,
+) -> Result<Buffers, Fault> {
+    let mut machine = Machine::new(module)?;
+    let mut ids = std::collections::BTreeMap::new();
+    for (name, bytes) in inputs {
+        ids.insert(name.clone(), machine.memory.allocate(name.clone(), bytes.clone()));
+    }
+    let mut lowered = std::collections::BTreeMap::new();
+    for launch in &manifest.launches {
+        let value = |text: &str| evaluate(text, scalars).map_err(Fault::new);
+        let dims = |texts: &[String; 3]| -> Result<[u32; 3], Fault> {
+            Ok([value(&texts[0])? as u32, value(&texts[1])? as u32, value(&texts[2])? as u32])
+        };
+        if !lowered.contains_key(&launch.kernel) {
+            let options = LowerOptions { max_registers, check: true };
+            lowered.insert(launch.kernel.clone(), machine.lower(&launch.kernel, &options)?);
+        }
+        let mut args = Vec::new();
+        for arg in &launch.args {
+            args.push(match arg {
+                Argument::Pointer { buffer, element } => {
+                    let found = manifest.buffers.iter().find(|b| &b.name == buffer);
+                    let size = found.map_or(1, |b| b.element.bytes()) as u64;
+                    let id = ids.get(buffer).ok_or_else(|| Fault::new(format!("no buffer `{buffer}`")))?;
+                    machine::Argument::Pointer(*id, value(element)? as u64 * size)
+                }
+                Argument::Scalar { element, value: text } => {
+                    machine::Argument::Bytes(scalar(*element, text, scalars)?)
+                }
+            });
+        }
+        let geometry = Geometry { grid: dims(&launch.grid)?, block: dims(&launch.block)? };
+        let how = How { threads: 1, max_instructions: 1 << 32, trace: None };
+        machine.run(&lowered[&launch.kernel], geometry, value(&launch.shared)? as u32, &args, how)?;
+    }
+    Ok(ids.iter().map(|(name, id)| (name.clone(), machine.memory.allocation(*id).bytes.clone())).collect())
 }
 
 /// Bytes of a scalar argument.

@@ -2,13 +2,14 @@
 //!
 //! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`manifest`] says what to launch on
 //! which data, [`exec`] runs it on [`memory`], [`record`] writes down what every warp did. [`session`] puts
-//! them together for programs; [`cli`] is the `emu` command.
+//! them together for programs; [`cli`] is the `emu` command; [`fatbin`] takes the PTX out of executables.
 
 pub mod lower;
 pub mod ptx;
 
 pub mod cli;
 pub mod exec;
+pub mod fatbin;
 pub mod manifest;
 pub mod memory;
 pub mod record;

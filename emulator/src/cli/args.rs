@@ -44,6 +44,12 @@ pub enum Command {
   emu disasm app.ptx
   emu disasm app.ptx --kernel matmul --ptx")]
     Disasm(Disasm),
+    /// List the PTX and machine code inside an executable, library, fat binary or cubin, and write them out.
+    #[command(after_help = "Examples:
+  emu extract ./app                     lists what is inside
+  emu extract libkernels.so -o out      writes every PTX and cubin into the folder out
+  emu extract ./app --ptx -o .          only the PTX, which emu runs")]
+    Extract(Extract),
 }
 
 /// What running and recording share.
@@ -99,6 +105,23 @@ pub struct Disasm {
     /// Show the PTX lines that instructions come from.
     #[arg(long = "ptx")]
     pub ptx_lines: bool,
+}
+
+/// Flags of `emu extract`.
+#[derive(Debug, Args)]
+pub struct Extract {
+    /// An executable, library, object file, fat binary, cubin or PTX.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Write the contents into this folder, which is made if need be; without it they are only listed.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Only PTX; an error when there is none.
+    #[arg(long)]
+    pub ptx: bool,
+    /// Print the list as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl Run {

@@ -3,10 +3,11 @@
 //! Results go to standard output, errors and progress to standard error; the exit code is 1 when anything
 //! went wrong, a failed check included, and 2 for a wrong command line. Colours and progress appear on
 //! terminals only, colours not when `NO_COLOR` is set. [`args`] declares the flags, [`run`] runs and records,
-//! [`disasm`] lists, [`summary`] prints results, [`progress`] draws the bar.
+//! [`disasm`] lists, [`extract`] takes device code out of executables, [`summary`] prints results, [`progress`] draws the bar.
 
 pub mod args;
 pub mod disasm;
+pub mod extract;
 pub mod progress;
 pub mod run;
 pub mod summary;
@@ -39,6 +40,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run::run(run),
         Command::Record(record) => run::record(record),
         Command::Disasm(disasm) => disasm::disasm(disasm).map(|()| true),
+        Command::Extract(extract) => extract::extract(extract).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,0 +1,114 @@
+//! Device code in ELF files: the sections of host programs that hold fat binaries, and kernels of cubins.
+
+use super::{CONTAINER_MAGIC, FatbinError, Image, ImageKind, Origin, containers, plain};
+use goblin::elf::{Elf, section_header::SHT_NOBITS, sym::STT_FUNC};
+use std::collections::HashSet;
+
+/// ELF machine number of GPU code.
+const EM_CUDA: u16 = 190;
+/// Mark in a symbol's visibility byte: the function is a kernel.
+const STO_CUDA_ENTRY: u8 = 0x10;
+/// First word of the 24-byte wrappers that programs register.
+const WRAPPER_MAGIC: u32 = 0x4662_43B1;
+const WRAPPER_BYTES: usize = 24;
+
+/// Device code of a host ELF file or a cubin.
+pub(super) fn images(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
+    let elf = Elf::parse(bytes).map_err(|e| FatbinError::Damaged {
+        at: 0,
+        what: format!("an ELF file that cannot be read ({e})"),
+    })?;
+    if elf.header.e_machine == EM_CUDA {
+        return Ok(vec![plain(ImageKind::Cubin, bytes)]);
+    }
+    let registered = registered_addresses(bytes, &elf);
+    let mut images = Vec::new();
+    for (name, origin) in [(".nv_fatbin", Origin::Registered), ("__nv_relfatbin", Origin::Relocatable)] {
+        for (start, address, section) in sections(bytes, &elf, name) {
+            let first = images.last().map_or(0, |i: &Image| i.container + 1);
+            let mut found = containers(section, start, origin, first)?;
+            if origin == Origin::Registered && !registered.is_empty() {
+                mark_unreferenced(&mut found, section, address, first, &registered);
+            }
+            images.append(&mut found);
+        }
+    }
+    Ok(images)
+}
+
+/// Sections of a name: offset in the file, address, contents.
+fn sections<'b>(bytes: &'b [u8], elf: &Elf<'_>, name: &str) -> Vec<(u64, u64, &'b [u8])> {
+    let named = elf
+        .section_headers
+        .iter()
+        .filter(|s| s.sh_type != SHT_NOBITS && elf.shdr_strtab.get_at(s.sh_name) == Some(name));
+    named
+        .filter_map(|s| {
+            let start = usize::try_from(s.sh_offset).ok()?;
+            let end = start.checked_add(usize::try_from(s.sh_size).ok()?)?;
+            Some((s.sh_offset, s.sh_addr, bytes.get(start..end)?))
+        })
+        .collect()
+}
+
+/// Addresses of the containers that wrappers refer to; a position-independent program has them in relocations.
+fn registered_addresses(bytes: &[u8], elf: &Elf<'_>) -> HashSet<u64> {
+    let mut found = HashSet::new();
+    for (_, address, section) in sections(bytes, elf, ".nvFatBinSegment") {
+        for (i, wrapper) in section.chunks_exact(WRAPPER_BYTES).enumerate() {
+            if wrapper[..4] != WRAPPER_MAGIC.to_le_bytes() {
+                continue;
+            }
+            let field = address + (i * WRAPPER_BYTES) as u64 + 8;
+            let relocated = elf.dynrelas.iter().find(|r| r.r_offset == field).and_then(|r| r.r_addend);
+            let mut pointer = [0; 8];
+            pointer.copy_from_slice(&wrapper[8..16]);
+            let plain = u64::from_le_bytes(pointer);
+            found.extend(relocated.and_then(|a| u64::try_from(a).ok()).or((plain != 0).then_some(plain)));
+        }
+    }
+    found
+}
+
+/// Corrects the origin of images whose container no wrapper names.
+fn mark_unreferenced(
+    images: &mut [Image],
+    section: &[u8],
+    address: u64,
+    first: usize,
+    registered: &HashSet<u64>,
+) {
+    let magic = CONTAINER_MAGIC.to_le_bytes();
+    let mut at = 0;
+    let mut number = first;
+    while let Some(header) = section.get(at..at + 16) {
+        if header[..4] != magic {
+            at += 8;
+            continue;
+        }
+        if !registered.contains(&(address + at as u64)) {
+            for image in images.iter_mut().filter(|i| i.container == number) {
+                image.origin = Origin::Unreferenced;
+            }
+        }
+        let mut length = [0; 8];
+        length.copy_from_slice(&header[8..16]);
+        at += 16 + usize::try_from(u64::from_le_bytes(length)).unwrap_or(section.len());
+        number += 1;
+    }
+}
+
+/// Kernels of a cubin, by its symbols.
+pub(super) fn cubin_kernels(bytes: &[u8]) -> Vec<String> {
+    let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
+    let kernels = elf.syms.iter().filter(|s| s.st_type() == STT_FUNC && s.st_other & STO_CUDA_ENTRY != 0);
+    kernels.filter_map(|s| elf.strtab.get_at(s.st_name)).map(str::to_owned).collect()
+}
+
+/// Compute capability of a cubin; the newer format keeps it in the second byte of the flags.
+pub(super) fn cubin_arch(bytes: &[u8]) -> u32 {
+    let Ok(elf) = Elf::parse(bytes) else { return 0 };
+    let flags = elf.header.e_flags;
+    let (low, second) = (flags & 0xff, flags >> 8 & 0xff);
+    if elf.header.e_ident[goblin::elf::header::EI_ABIVERSION] >= 8 { second } else { low }
+}

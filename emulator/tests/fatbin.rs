@@ -1,0 +1,150 @@
+//! Device code taken out of fat binaries, cubins and libraries as nvcc 13.5 writes them, and out of damaged ones.
+//!
+//! The files under `fatbin/` are made from `two.cu`: `size`, `speed`, `none` with the compression mode of that
+//! name, `ptx_only` for two architectures, `cubin_only` without PTX, `two.so` as a library; `two.ptx` is what
+//! `nvcc -ptx` prints.
+
+mod cli_kit;
+
+use cli_kit::Folder;
+use emulator::fatbin::{self, Compression, FatbinError, Image, ImageKind, Origin};
+use proptest::prelude::*;
+use std::path::PathBuf;
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fatbin").join(name)
+}
+
+fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(file(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+fn images(name: &str) -> Vec<Image> {
+    fatbin::open(&bytes(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// PTX without comments, blank lines and indentation: what survives embedding.
+fn essence(ptx: &str) -> Vec<String> {
+    let without = ptx.lines().map(|l| l.split("//").next().unwrap_or("").to_owned());
+    let without = without.map(|l| l.split_whitespace().collect::<Vec<_>>().join(" "));
+    without.filter(|l| !l.is_empty()).collect()
+}
+
+#[test]
+fn every_compression_yields_the_compilers_ptx() {
+    let printed = String::from_utf8(bytes("two.ptx")).expect("PTX is text");
+    let packings = [("size", Compression::Zstd), ("speed", Compression::Lz4), ("none", Compression::None)];
+    for (name, packing) in packings {
+        let images = images(&format!("{name}.fatbin"));
+        let ptx = images.iter().find(|i| i.kind == ImageKind::Ptx).expect("there is PTX");
+        assert_eq!((ptx.arch, ptx.version, ptx.compression), (75, (9, 5), packing), "{name}");
+        let text = String::from_utf8(ptx.contents.clone()).expect("PTX is text");
+        assert_eq!(essence(&text), essence(&printed), "{name}");
+        let module = emulator::ptx::parse(&text, name).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(module.kernels().count(), 2, "{name}");
+    }
+}
+
+#[test]
+fn kernels_are_named_in_ptx_and_machine_code_alike() {
+    for image in images("size.fatbin") {
+        let mut kernels = image.kernels();
+        kernels.sort();
+        assert_eq!(kernels, ["_Z5scalePff", "add_one"], "{:?}", image.kind);
+    }
+}
+
+#[test]
+fn all_architectures_of_a_container_are_listed() {
+    let found: Vec<_> = images("ptx_only.fatbin").iter().map(|i| (i.kind, i.arch, i.container)).collect();
+    assert_eq!(found, [(ImageKind::Ptx, 75, 0), (ImageKind::Ptx, 90, 0)]);
+}
+
+#[test]
+fn a_library_registers_its_containers() {
+    let found = images("two.so");
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|i| i.origin == Origin::Registered && i.arch == 75));
+    assert_eq!(found[1].contents, images("size.fatbin")[1].contents);
+}
+
+#[test]
+fn a_cubin_and_a_ptx_text_are_images_themselves() {
+    let cubin = images("cubin_only.fatbin").remove(0);
+    let alone = fatbin::open(&cubin.contents).expect("a cubin is known");
+    assert_eq!((alone[0].kind, alone[0].arch, alone[0].origin), (ImageKind::Cubin, 75, Origin::File));
+    let ptx = images("two.ptx").remove(0);
+    assert_eq!((ptx.kind, ptx.arch, ptx.version), (ImageKind::Ptx, 75, (9, 5)));
+}
+
+#[test]
+fn what_is_no_program_is_refused() {
+    for junk in [&b""[..], b"#!/bin/sh\n", b"\x50\xed\x55\xba", b"\x7fELF"] {
+        assert!(fatbin::open(junk).is_err(), "{junk:?}");
+    }
+    let mut newer = bytes("size.fatbin");
+    newer[4] = 9;
+    assert!(matches!(fatbin::open(&newer), Err(FatbinError::Unsupported { .. })));
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    let whole = bytes("size.fatbin");
+    for length in (1..whole.len()).step_by(7) {
+        assert!(fatbin::open(&whole[..length]).is_err(), "cut at {length}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn damage_never_panics(
+        name in prop::sample::select(vec!["size.fatbin", "speed.fatbin", "two.so", "ptx_only.fatbin"]),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut file = bytes(name);
+        for (at, value) in changes {
+            let at = at.index(file.len());
+            file[at] = value;
+        }
+        if let Ok(images) = fatbin::open(&file) {
+            for image in images {
+                let _ = image.kernels();
+            }
+        }
+    }
+}
+
+#[test]
+fn the_command_lists_and_writes() {
+    let folder = Folder::new();
+    let library = file("two.so");
+    let run = folder.emu(&["extract", library.to_str().unwrap(), "-o", "deep/out", "--ptx"]);
+    run.succeeds();
+    assert!(run.out.contains("sm_75") && run.out.contains("add_one"), "{}", run.out);
+    assert!(!run.out.contains("cubin"), "{}", run.out);
+    let written = std::fs::read(folder.path("deep/out/two.0.sm_75.ptx")).expect("the PTX is written");
+    assert_eq!(written, images("two.so")[1].contents);
+    assert_eq!(std::fs::read_dir(folder.path("deep/out")).expect("the folder is there").count(), 1);
+}
+
+#[test]
+fn the_command_lists_as_json() {
+    let folder = Folder::new();
+    let run = folder.emu(&["extract", file("speed.fatbin").to_str().unwrap(), "--json"]);
+    run.succeeds();
+    let list: serde_json::Value = serde_json::from_str(&run.out).expect("it is JSON");
+    assert_eq!(list[1]["compression"], "lz4");
+    assert_eq!(list[1]["kernels"][0], "add_one");
+}
+
+#[test]
+fn without_device_code_the_remedy_is_named() {
+    let folder = Folder::new().file("notes.txt", "nothing of the kind");
+    let cubins = file("cubin_only.fatbin");
+    folder.emu(&["extract", cubins.to_str().unwrap(), "--ptx"]).fails(&["no PTX", "code=compute_75"]);
+    folder.emu(&["extract", "notes.txt"]).fails(&["notes.txt", "no executable"]);
+    folder.emu(&["extract", "missing"]).fails(&["missing"]);
+    let emu = env!("CARGO_BIN_EXE_emu");
+    folder.emu(&["extract", emu]).fails(&["holds no device code"]);
+}

@@ -4,6 +4,7 @@
 //! into no allocation and is reported with the nearest one.
 
 use super::lanes::{Addresses, Survey, survey};
+use super::storage::Storage;
 
 /// Guest address of the first allocation.
 pub const GLOBAL_BASE: u64 = 0x7F00_0000_0000;
@@ -26,7 +27,7 @@ pub struct Allocation {
     /// Length in bytes, also while `bytes` are lent out.
     pub len: u64,
     /// Contents; empty while they are lent out.
-    pub bytes: Vec<u8>,
+    pub bytes: Storage,
 }
 
 impl Allocation {
@@ -82,7 +83,7 @@ impl GlobalMemory {
         let base =
             self.allocations.last().map_or(GLOBAL_BASE, |a| (a.end() + GAP).next_multiple_of(ALIGNMENT));
         let len = bytes.len() as u64;
-        self.allocations.push(Allocation { name: name.into(), base, len, bytes });
+        self.allocations.push(Allocation { name: name.into(), base, len, bytes: bytes.into() });
         AllocationId(self.allocations.len() - 1)
     }
 
@@ -143,7 +144,7 @@ impl GlobalMemory {
     /// Takes the contents of the allocations that `written` marks; the rest can then be shared by threads.
     pub(crate) fn lend(&mut self, written: &[bool]) -> GlobalMemory {
         let allocations = self.allocations.iter_mut().zip(written).map(|(a, &lend)| {
-            let bytes = if lend { std::mem::take(&mut a.bytes) } else { Vec::new() };
+            let bytes = if lend { std::mem::take(&mut a.bytes) } else { Storage::default() };
             Allocation { name: String::new(), base: a.base, len: a.len, bytes }
         });
         GlobalMemory { allocations: allocations.collect() }

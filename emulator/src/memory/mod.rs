@@ -4,13 +4,15 @@
 //! a warp between rows and bytes, all lanes at once where addresses allow; [`atomic`] is the arithmetic of
 //! read-modify-write operations. [`view`] is what a running block sees: memory itself, or memory beside other
 //! running blocks, whose writes [`effects`] keeps until their turn comes.
-//! No access here is unsafe: threads that run blocks share memory only while nobody writes it.
+//! Bytes are our own or mapped where the host program sees them ([`storage`], the only unsafe code here);
+//! threads that run blocks share memory only while nobody writes it.
 
 pub mod atomic;
 pub mod effects;
 pub mod global;
 pub mod lanes;
 pub mod local;
+pub mod storage;
 pub mod view;
 
 pub use global::{AllocationId, GLOBAL_BASE, GlobalMemory, Nearest};

@@ -290,7 +290,7 @@ impl Session {
     #[must_use]
     pub fn buffer(&self, name: &str) -> Option<&[u8]> {
         let all = self.loaded.memory.allocations();
-        all.iter().find(|a| a.name == name).map(|a| a.bytes.as_slice())
+        all.iter().find(|a| a.name == name).map(|a| &*a.bytes)
     }
 
     /// A buffer as the manifest declares it.

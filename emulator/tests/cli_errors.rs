@@ -153,18 +153,19 @@ fn dividing_by_zero() {
         );
         let folder = Folder::new().file("app.ptx", &kernel(&body)).file("app.toml", ONE_TOML);
         let line = format!("app.ptx:14: {divide} %r4, %r3, %r2;");
-        let run = folder.emu(&["run", "app.ptx"]);
+        let run = folder.emu(&["run", "app.ptx", "--trap-zero-division"]);
         run.fails(&[
             "integer division by zero",
             &line,
             "block (0,0,0), warp 1, lane 5",
-            "--allow-zero-division",
+            "--trap-zero-division",
         ]);
-        folder.emu(&["run", "app.ptx", "--allow-zero-division"]).succeeds();
+        folder.emu(&["run", "app.ptx"]).succeeds();
     }
     let body = "cvt.s64.s32 %rd2, %r1;\ndiv.s64 %rd3, %rd1, %rd2;\nst.global.u64 [%rd1], %rd3;";
     let folder = Folder::new().file("app.ptx", &kernel(body)).file("app.toml", ONE_TOML);
-    folder.emu(&["run", "app.ptx"]).fails(&[
+    folder.emu(&["run", "app.ptx"]).succeeds();
+    folder.emu(&["run", "app.ptx", "--trap-zero-division"]).fails(&[
         "integer division by zero",
         "app.ptx:13: div.s64",
         "warp 0, lane 0",

@@ -74,9 +74,9 @@ pub struct Run {
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Let integer division by zero yield all ones, as hardware does, instead of stopping.
+    /// Stop at an integer division by zero, which otherwise yields all ones, as on hardware.
     #[arg(long)]
-    pub allow_zero_division: bool,
+    pub trap_zero_division: bool,
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
@@ -135,7 +135,7 @@ impl Run {
     #[must_use]
     pub fn options(&self) -> Options {
         let threads = self.threads.map_or_else(|| Options::default().threads, NonZeroUsize::get);
-        let Run { max_instructions, allow_zero_division, .. } = *self;
-        Options { threads, max_instructions, allow_zero_division }
+        let Run { max_instructions, trap_zero_division, .. } = *self;
+        Options { threads, max_instructions, trap_zero_division }
     }
 }

@@ -180,7 +180,8 @@ impl Fault {
                 "the kernel may loop for ever; if it just runs long, raise --max-instructions".into()
             }
             FaultKind::ZeroDivision => {
-                "check the divisor; --allow-zero-division gives all ones, as hardware does".into()
+                "check the divisor; without --trap-zero-division the result is all ones, as on hardware"
+                    .into()
             }
             FaultKind::CallDepth(_) => "check that the recursion ends".into(),
             FaultKind::Barrier(_) | FaultKind::Trap | FaultKind::Unsupported(_) => return None,

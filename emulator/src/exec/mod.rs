@@ -50,16 +50,16 @@ pub struct Options {
     pub threads: usize,
     /// Warp instructions after which a launch is taken to loop for ever.
     pub max_instructions: u64,
-    /// Whether integer division by zero, whose result PTX leaves undefined, yields all ones as on hardware
-    /// instead of a fault.
-    pub allow_zero_division: bool,
+    /// Whether integer division by zero, whose result PTX leaves undefined, is a fault. By default quotient and
+    /// remainder are all ones, as the code that `ptxas` emits has it.
+    pub trap_zero_division: bool,
 }
 
 impl Default for Options {
     /// As many threads as the machine has, [`DEFAULT_MAX_INSTRUCTIONS`].
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        Options { threads, max_instructions: DEFAULT_MAX_INSTRUCTIONS, allow_zero_division: false }
+        Options { threads, max_instructions: DEFAULT_MAX_INSTRUCTIONS, trap_zero_division: false }
     }
 }
 

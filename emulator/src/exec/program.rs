@@ -51,7 +51,7 @@ pub(crate) struct Program<'k> {
 }
 
 impl<'k> Program<'k> {
-    pub fn new(launch: &Launch<'k>, allow_zero_division: bool) -> Result<Program<'k>, LaunchError> {
+    pub fn new(launch: &Launch<'k>, trap_zero_division: bool) -> Result<Program<'k>, LaunchError> {
         let (kernel, geometry) = (launch.kernel, launch.geometry);
         kernel.check().map_err(LaunchError::Malformed)?;
         let threads: u64 = geometry.block.iter().map(|&n| u64::from(n)).product();
@@ -86,7 +86,7 @@ impl<'k> Program<'k> {
             )));
         }
         let zero_guards: Vec<bool> =
-            (0..kernel.insts.len()).map(|pc| !allow_zero_division && is_zero_guard(kernel, pc)).collect();
+            (0..kernel.insts.len()).map(|pc| trap_zero_division && is_zero_guard(kernel, pc)).collect();
         let flow = kernel.flow();
         let blocks = (0..kernel.insts.len())
             .map(|pc| {
@@ -133,7 +133,10 @@ fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
     let inst = &kernel.insts[pc];
     let selects = matches!(inst.op, Op::Sel {}) && inst.src[0].operand == Operand::Imm(u32::MAX);
     let divides = |text: &str| ["div.u", "div.s", "rem.u", "rem.s"].iter().any(|op| text.contains(op));
-    selects && kernel.ptx_text(Pc(pc as u32)).is_some_and(divides)
+    // 64-bit divisions share subroutines, whose instructions may have no single origin.
+    let shared = |name: &str| ["div_u64", "div_s64", "rem_u64", "rem_s64"].contains(&name);
+    let pc = Pc(pc as u32);
+    selects && (kernel.ptx_text(pc).is_some_and(divides) || shared(kernel.function_at(pc)))
 }
 
 /// What a thread needs besides the block's state to run it.

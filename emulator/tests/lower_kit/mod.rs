@@ -52,7 +52,7 @@ pub fn run(lowered: &Lowered, buffers: &[Vec<u32>], scalars: &[u32], grid: u32, 
     scalars.iter().for_each(|s| param.extend(s.to_le_bytes()));
     let banks = Banks { param, literal: lowered.kernel.literals.clone(), user: Vec::new() };
     let launch = Launch { kernel: &lowered.kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
-    let options = Options { threads: 1, max_instructions: 1 << 32, allow_zero_division: true };
+    let options = Options { threads: 1, max_instructions: 1 << 32, ..Options::default() };
     exec::launch(&mut memory, &launch, &options, &mut Unrecorded, &Unobserved)
         .unwrap_or_else(|e| panic!("{e}"));
     let words = |id| -> Vec<u32> {

@@ -132,7 +132,7 @@ impl<'m> Machine<'m> {
         let options = Options {
             threads: how.threads,
             max_instructions: how.max_instructions,
-            allow_zero_division: true,
+            ..Options::default()
         };
         let Some(path) = how.trace else {
             return execute(&mut self.memory, &run, &options, &mut Unrecorded);

@@ -146,6 +146,19 @@ fn reading_out_of_bounds() {
 }
 
 #[test]
+fn a_newer_version_and_an_unknown_target_are_tried_with_a_warning() {
+    let newer = COPY.replace(".version 8.0", ".version 97.3").replace("sm_75", "sm_next");
+    let folder = Folder::new().file("app.ptx", &newer).file("app.toml", COPY_TOML);
+    let run = folder.emu(&["run", "app.ptx"]);
+    run.succeeds();
+    for told in ["app.ptx:1:", "PTX 97.3 is newer", "app.ptx:2:", "unknown target `sm_next`"] {
+        assert!(run.err.contains(told), "{told} is missing in:\n{}", run.err);
+    }
+    let known = Folder::new().file("app.ptx", COPY).file("app.toml", COPY_TOML).emu(&["run", "app.ptx"]);
+    assert_eq!(known.err, "");
+}
+
+#[test]
 fn dividing_by_zero() {
     for divide in ["div.u32", "div.s32", "rem.u32", "rem.s32"] {
         let body = format!(

@@ -74,6 +74,16 @@ fn report(error: &CliError, colour: bool) -> String {
     format!("{} {error}\n", title(colour))
 }
 
+/// Tells what is worth knowing about a module that was loaded all the same, on standard error.
+fn warn(module: &crate::session::LoadedModule) {
+    let warnings = &module.module.warnings;
+    if warnings.iter().next().is_some() {
+        let colour = colours(&std::io::stderr());
+        let shown = if colour { warnings.render(true) } else { format!("{warnings}\n") };
+        eprint!("{shown}");
+    }
+}
+
 fn title(colour: bool) -> String {
     let style = anstyle::Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
     if colour { format!("{style}error:{style:#}") } else { "error:".into() }

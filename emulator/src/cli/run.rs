@@ -16,6 +16,7 @@ const DUMP_ELEMENTS: u64 = 16;
 /// When the program cannot be opened or run.
 pub fn run(args: &Run) -> Result<bool, CliError> {
     let mut session = Session::open(&args.ptx, &args.setup())?;
+    super::warn(session.module());
     let dumps = wanted(&session, &args.dump)?;
     let bar = Bar::new(session.work());
     let outcome = session.run(&args.options(), &bar);
@@ -32,6 +33,7 @@ pub fn run(args: &Run) -> Result<bool, CliError> {
 /// When the program cannot be opened or run, or the trace cannot be written.
 pub fn record(args: &Record) -> Result<bool, CliError> {
     let mut session = Session::open(&args.run.ptx, &args.run.setup())?;
+    super::warn(session.module());
     let dumps = wanted(&session, &args.run.dump)?;
     let output = args.output.clone().unwrap_or_else(|| args.run.ptx.with_extension("wtrace"));
     let bar = Bar::new(session.work());

@@ -15,6 +15,8 @@ pub struct Writer<'d> {
     pub(super) threads: u32,
     pub(super) uses_local: bool,
     pub(super) uses_shared: bool,
+    /// Functions may be called.
+    pub(super) calls: bool,
     next_id: usize,
     /// All threads of the block execute this together, the same number of times.
     pub(super) uniform: bool,
@@ -44,6 +46,7 @@ impl<'d> Writer<'d> {
             threads,
             uses_local: false,
             uses_shared: false,
+            calls: false,
             next_id: 0,
             uniform: true,
             in_uniform_loop: false,
@@ -97,6 +100,9 @@ impl<'d> Writer<'d> {
                     format!("@{condition} st.global.u32 [%out+@EARLY@], {value};\n@{condition} ret;")
                 }
             });
+        }
+        if self.calls && self.dice.chance(4) {
+            return Node::Line(memory::call(self));
         }
         Node::Line(self.line())
     }

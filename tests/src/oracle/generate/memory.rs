@@ -323,6 +323,27 @@ fn alone(w: &mut Writer<'_>) -> String {
     }
 }
 
+/// A call of one of the functions that `print` defines.
+pub fn call(w: &mut Writer<'_>) -> String {
+    let uni = if w.uniform && !w.left { ".uni" } else { "" };
+    let (r, a, b) = (w.r(), w.r(), w.r());
+    match w.dice.below(4) {
+        0 => format!(
+            "{{\n.param .b32 first;\nst.param.b32 [first+0], {a};\n.param .b32 second;\nst.param.b32 [second+0], {b};\n.param .b32 value;\ncall{uni} (value), f_loop, (first, second);\nld.param.b32 {r}, [value+0];\n}}"
+        ),
+        1 => {
+            let (g, a, b) = (w.g(), w.g(), w.g());
+            format!(
+                "{{\n.param .b64 first;\nst.param.f64 [first+0], {a};\n.param .b64 second;\nst.param.f64 [second+0], {b};\n.param .b64 value;\ncall{uni} (value), f_double, (first, second);\nld.param.f64 {g}, [value+0];\n}}"
+            )
+        }
+        2 => format!("{}call{uni} ({r}), f_register, ({a}, {});", w.guard(), w.d()),
+        _ => format!(
+            "{{\n.param .b32 first;\nst.param.b32 [first+0], {a};\n.param .b32 value;\ncall{uni} (value), f_outer, (first);\nld.param.b32 {r}, [value+0];\n}}"
+        ),
+    }
+}
+
 /// Module variables.
 fn table(w: &mut Writer<'_>) -> String {
     let (r, target) = (w.r(), w.r());

@@ -102,6 +102,7 @@ impl Kernel {
             Writer::new(&mut dice, focus, pools, threads, threads * grid.iter().product::<u32>());
         writer.uses_local = uses_local;
         writer.uses_shared = uses_shared;
+        writer.calls = writer.dice.chance(30);
         let body = writer.body(size);
         let directives = match dice.below(8) {
             0 => format!(".maxntid {threads}, 1, 1"),

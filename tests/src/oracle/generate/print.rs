@@ -34,6 +34,68 @@ const KINDS: [(char, &str, &str); 6] = [
     ('p', "pred", "pred"),
 ];
 
+/// Device functions that kernels may call: with a loop and parameters in memory, on doubles, with parameters in
+/// registers, and one that calls another and returns early.
+const FUNCTIONS: &str = "\
+.func (.param .b32 result) f_loop(.param .b32 f_loop_a, .param .b32 f_loop_b)
+{
+	.reg .b32 %a, %b, %n;
+	.reg .pred %more;
+	ld.param.b32 %a, [f_loop_a];
+	ld.param.b32 %b, [f_loop_b];
+	and.b32 %n, %b, 3;
+$again:
+	mad.lo.s32 %a, %a, 17, %b;
+	shf.l.wrap.b32 %a, %a, %a, 5;
+	add.s32 %n, %n, -1;
+	setp.ge.s32 %more, %n, 0;
+	@%more bra $again;
+	st.param.b32 [result], %a;
+	ret;
+}
+.func (.param .b64 result) f_double(.param .b64 f_double_a, .param .b64 f_double_b)
+{
+	.reg .f64 %a, %b;
+	ld.param.f64 %a, [f_double_a];
+	ld.param.f64 %b, [f_double_b];
+	div.rn.f64 %a, %a, %b;
+	sqrt.rn.f64 %b, %a;
+	add.rn.f64 %a, %a, %b;
+	st.param.f64 [result], %a;
+	ret;
+}
+.func (.reg .b32 %q) f_register(.reg .b32 %x, .reg .b64 %y)
+{
+	.reg .b32 %lo, %hi;
+	mov.b64 {%lo, %hi}, %y;
+	xor.b32 %q, %lo, %x;
+	sub.s32 %q, %q, %hi;
+	ret;
+}
+.func (.param .b32 result) f_outer(.param .b32 f_outer_a)
+{
+	.reg .b32 %a, %b;
+	.reg .pred %small;
+	ld.param.b32 %a, [f_outer_a];
+	st.param.b32 [result], %a;
+	setp.lt.s32 %small, %a, 1000;
+	@%small ret;
+	{
+	.param .b32 first;
+	st.param.b32 [first], %a;
+	.param .b32 second;
+	st.param.b32 [second], 2;
+	.param .b32 value;
+	call.uni (value), f_loop, (first, second);
+	ld.param.b32 %b, [value];
+	}
+	add.s32 %b, %b, %a;
+	st.param.b32 [result], %b;
+	ret;
+}
+
+";
+
 impl Kernel {
     /// Where each register's last value goes.
     pub fn output(&self) -> Output {
@@ -73,7 +135,7 @@ impl Kernel {
         }
         let body = body.replace("@EARLY@", &self.early_return_offset().to_string());
         let mut text = String::new();
-        self.header(&mut text);
+        self.header(&mut text, body.contains("call"));
         self.declarations(&mut text, &body);
         self.preamble(&mut text);
         text.push_str(&body);
@@ -81,13 +143,16 @@ impl Kernel {
         text
     }
 
-    fn header(&self, text: &mut String) {
+    fn header(&self, text: &mut String, calls: bool) {
         let shared = self.block.iter().product::<u32>() as usize * SHARED_SLICE_BYTES;
         *text += ".version 9.0\n.target sm_80\n.address_size 64\n\n";
         *text +=
             ".global .align 8 .b8 g_table[64] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,250,251,252,253};\n";
         *text +=
             ".const .align 8 .u32 c_table[16] = {3,1,4,1,5,9,2,6,0xFFFFFFFF,0x80000000,5,8,9,7,9,3};\n\n";
+        if calls {
+            *text += FUNCTIONS;
+        }
         *text += ".visible .entry kernel(\n\t.param .u64 p_in,\n\t.param .u64 p_out,\n\t.param .u64 p_acc,\n";
         *text +=
             "\t.param .u64 p_scratch,\n\t.param .u32 p_word,\n\t.param .u16 p_half,\n\t.param .u64 p_long,\n";

@@ -3,10 +3,11 @@
 //!
 //! The launch manifests are read by a reader of this crate's own, so that the end-to-end tests compare two
 //! independent roads to the same bytes. [`oracle`] is another such road, for any kernel: an interpreter of PTX,
-//! and random kernels to compare it with the machine.
+//! and random kernels to compare it with the machine; [`coverage`] puts every opcode form of real programs to work.
 
 #[cfg(test)]
 mod consistency;
+pub mod coverage;
 pub mod element;
 pub mod expected;
 pub mod expression;

@@ -110,7 +110,7 @@ fn machine(module: &Module, input: &[u8], argument: &[u8]) -> Result<Vec<u8>, Re
     let how = How { threads: 1, max_instructions: 1 << 22, trace: None };
     let geometry = Geometry { grid: [BLOCKS as u32, 1, 1], block: [BLOCK as u32, 1, 1] };
     machine.run(&lowered, geometry, 0, &args, how).map_err(|fault| Reached::Stopped(fault.to_string()))?;
-    Ok(machine.memory.allocation(to).bytes.clone())
+    Ok(machine.memory.allocation(to).bytes.to_vec())
 }
 
 fn oracle(module: &Module, input: &[u8], argument: &[u8]) -> Result<Vec<u8>, String> {

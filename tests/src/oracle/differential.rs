@@ -241,7 +241,7 @@ fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Resu
     let file = setup.traces.map(|folder| folder.join(format!("{}.wtrace", case.seed)));
     let how = How { threads: setup.threads, max_instructions: 20_000_000, trace: file.as_deref() };
     machine.run(&lowered, geometry, 0, &args, how).map_err(|fault| Failure::Machine(fault.to_string()))?;
-    let outcome: Outcome = ids[1..].iter().map(|id| machine.memory.allocation(*id).bytes.clone()).collect();
+    let outcome: Outcome = ids[1..].iter().map(|id| machine.memory.allocation(*id).bytes.to_vec()).collect();
     if let (Some(path), Some(folder)) = (&file, setup.traces) {
         let checked = check_trace(path, || {
             let mut again = Machine::new(module)?;

@@ -226,5 +226,5 @@ fn on_machine(module: &ptx::Module, input: &[u8], grid: [u32; 3]) -> Result<Vec<
     let args = [Argument::Pointer(from, 0), Argument::Pointer(to, 0)];
     let how = How { threads: 1, max_instructions: 1 << 24, trace: None };
     machine.run(&lowered, Geometry { grid, block: [BLOCK as u32, 1, 1] }, 0, &args, how)?;
-    Ok(machine.memory.allocation(to).bytes.clone())
+    Ok(machine.memory.allocation(to).bytes.to_vec())
 }

@@ -104,7 +104,7 @@ pub fn run_manifest_on_machine(
         let how = How { threads: 1, max_instructions: 1 << 32, trace: None };
         machine.run(&lowered[&launch.kernel], geometry, value(&launch.shared)? as u32, &args, how)?;
     }
-    Ok(ids.iter().map(|(name, id)| (name.clone(), machine.memory.allocation(*id).bytes.clone())).collect())
+    Ok(ids.iter().map(|(name, id)| (name.clone(), machine.memory.allocation(*id).bytes.to_vec())).collect())
 }
 
 /// Bytes of a scalar argument.

@@ -495,17 +495,3 @@ fn lowering_is_deterministic() {
     let text = elementwise(&["f64", "f64"], "f64", "div.rn.f64 %out, %in0, %in1;");
     assert_eq!(lower(&text, 255).kernel, lower(&text, 255).kernel);
 }
-
-#[test]
-fn what_cannot_be_lowered_is_named_with_its_line() {
-    let errors = refused(
-        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n\
-         mov.b32 %r0, 0;\nadd.f16x2 %r1, %r0, %r0;\nadd.u32 %r1, %r1, 1;\nadd.f16x2 %r2, %r1, %r1;\nret;\n}\n",
-    );
-    assert!(errors.contains("test.ptx:8:") && errors.contains("test.ptx:10:"), "{errors}");
-    assert!(errors.contains("add.f16x2"), "{errors}");
-    let recursive = refused(
-        ".version 8.0\n.target sm_75\n.address_size 64\n.func f()\n{\ncall f;\nret;\n}\n.visible .entry k()\n{\ncall f;\nret;\n}\n",
-    );
-    assert!(recursive.contains("recursive") && recursive.contains("`f`"), "{recursive}");
-}

@@ -50,6 +50,11 @@ pub enum Command {
   emu extract libkernels.so -o out      writes every PTX and cubin into the folder out
   emu extract ./app --ptx -o .          only the PTX, which emu runs")]
     Extract(Extract),
+    /// Show what a PTX file holds and uses, and what of it is not supported.
+    #[command(after_help = "Examples:
+  emu inspect app.ptx
+  emu inspect app.ptx --json")]
+    Inspect(Inspect),
 }
 
 /// What running and recording share.
@@ -120,6 +125,17 @@ pub struct Extract {
     #[arg(long)]
     pub ptx: bool,
     /// Print the list as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `emu inspect`.
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// The PTX file.
+    #[arg(value_name = "APP.ptx")]
+    pub ptx: PathBuf,
+    /// Print as JSON.
     #[arg(long)]
     pub json: bool,
 }

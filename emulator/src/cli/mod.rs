@@ -3,11 +3,13 @@
 //! Results go to standard output, errors and progress to standard error; the exit code is 1 when anything
 //! went wrong, a failed check included, and 2 for a wrong command line. Colours and progress appear on
 //! terminals only, colours not when `NO_COLOR` is set. [`args`] declares the flags, [`run`] runs and records,
-//! [`disasm`] lists, [`extract`] takes device code out of executables, [`summary`] prints results, [`progress`] draws the bar.
+//! [`disasm`] lists, [`extract`] takes device code out of executables, [`inspect`] shows what a file holds and
+//! uses, [`summary`] prints results, [`progress`] draws the bar.
 
 pub mod args;
 pub mod disasm;
 pub mod extract;
+pub mod inspect;
 pub mod progress;
 pub mod run;
 pub mod summary;
@@ -41,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Record(record) => run::record(record),
         Command::Disasm(disasm) => disasm::disasm(disasm).map(|()| true),
         Command::Extract(extract) => extract::extract(extract).map(|()| true),
+        Command::Inspect(inspect) => inspect::inspect(inspect).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

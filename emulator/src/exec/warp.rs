@@ -239,7 +239,11 @@ fn control<V: GlobalView, S: BlockSink>(
             paths.exit(exec);
         }
         Kind::Barrier => barrier(unit, block, warp, w, at, inst, exec)?,
-        Kind::Trap => return Err(Trouble::fault(FaultKind::Trap, place)),
+        Kind::Trap => {
+            let why = unit.program.kernel.trap(Pc(at));
+            let kind = why.map_or(FaultKind::Trap, |what| FaultKind::Unsupported(what.to_owned()));
+            return Err(Trouble::fault(kind, place));
+        }
         _ => warp_sync(warp, at, inst, exec),
     }
     Ok(())

@@ -50,13 +50,15 @@ pub struct Lowered {
     pub kernel: MachineKernel,
     /// Addresses that the loader writes into the kernel's literals before a launch.
     pub relocations: Vec<Reloc>,
+    /// What has no lowering: running into it is a fault ([`MachineKernel::traps`]).
+    pub unsupported: Vec<Diagnostic>,
 }
 
 /// Lowers one kernel of a module.
 ///
 /// # Errors
-/// Every instruction of the kernel and of the functions that it calls that has no lowering, each with its
-/// place in the PTX; or one diagnostic at the kernel when it does not exist or does not fit the registers.
+/// A diagnostic at the variable that does not fit its memory, or at the kernel when it does not fit the
+/// registers. What has no lowering becomes a trap that says so, and is listed in [`Lowered::unsupported`].
 pub fn lower_kernel(
     module: &Module,
     layout: &ModuleLayout,
@@ -64,7 +66,8 @@ pub fn lower_kernel(
     options: &LowerOptions,
 ) -> Result<Lowered, Diagnostics> {
     let built = build::build(module, layout, kernel)?;
-    let (mut f, mut frame, barriers) = (built.func, built.frame, built.barriers);
+    let (mut f, mut frame, barriers, unsupported) =
+        (built.func, built.frame, built.barriers, built.unsupported);
     cfg::clean(&mut f);
     cfg::remove_dead(&mut f);
     gvn::run(&mut f);
@@ -120,6 +123,7 @@ pub fn lower_kernel(
             .collect::<Vec<(Pc, String)>>(),
         insts: emitted.insts,
         lines: emitted.lines,
+        traps: emitted.traps,
         ..MachineKernel::default()
     };
     describe(module, kernel, &mut machine);
@@ -129,7 +133,7 @@ pub fn lower_kernel(
         errors.push(Diagnostic::error(function.span, format!("lowering produced malformed code: {why}")));
         errors
     })?;
-    Ok(Lowered { kernel: machine, relocations: frame.relocations })
+    Ok(Lowered { kernel: machine, relocations: frame.relocations, unsupported })
 }
 
 /// Parameters, file names and source text.

@@ -396,8 +396,9 @@ pub enum Term {
     Exit,
     /// Back to the caller of the subroutine.
     Return,
-    /// The kernel stops with a fault.
-    Trap,
+    /// The kernel stops with a fault: that of a `trap` (0), or the one that entry n - 1 of
+    /// [`Func::traps`] describes.
+    Trap(u32),
 }
 
 impl Term {
@@ -406,7 +407,7 @@ impl Term {
         let (a, b) = match *self {
             Term::Goto(a) => (Some(a), None),
             Term::If(_, a, b) => (Some(a), Some(b)),
-            Term::Exit | Term::Return | Term::Trap => (None, None),
+            Term::Exit | Term::Return | Term::Trap(_) => (None, None),
         };
         a.into_iter().chain(b)
     }

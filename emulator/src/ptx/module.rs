@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, PrototypeId, RegId, VarId};
-use super::inst::Inst;
+use super::inst::{Guard, Inst};
 use super::source::{SourceFile, Span};
 use super::types::{ScalarType, StateSpace};
 
@@ -164,10 +164,27 @@ pub enum Statement {
     /// An instruction.
     Inst(Inst),
     /// An instruction that the decoder refuses; to be reported by whoever needs this function.
-    Unsupported(Box<Diagnostic>),
+    Unsupported(Box<Refused>),
     /// `.pragma "nounroll"`, `"used_bytes_mask 0x…"` (about the next instruction), …; the text inside
     /// the quotes.
     Pragma(String),
+}
+
+/// An instruction that the decoder refuses; what there is to say about it reads as its [`Diagnostic`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// Condition under which a thread would execute it.
+    pub guard: Option<Guard>,
+    /// Why it is refused, with its place.
+    pub diagnostic: Diagnostic,
+}
+
+impl std::ops::Deref for Refused {
+    type Target = Diagnostic;
+
+    fn deref(&self) -> &Diagnostic {
+        &self.diagnostic
+    }
 }
 
 /// `.callprototype`: the shape of an indirect call's target.
@@ -377,7 +394,7 @@ impl Function {
     /// Every instruction of the body that could not be decoded.
     pub fn unsupported(&self) -> impl Iterator<Item = &Diagnostic> {
         self.body.iter().flat_map(|body| &body.statements).filter_map(|statement| match statement {
-            Statement::Unsupported(diagnostic) => Some(&**diagnostic),
+            Statement::Unsupported(refused) => Some(&refused.diagnostic),
             _ => None,
         })
     }

@@ -19,17 +19,6 @@ pub fn lower(text: &str, max_registers: u16) -> Lowered {
     lower_kernel(&module, &layout, kernel, &options).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// The errors of lowering a PTX text.
-pub fn refused(text: &str) -> String {
-    let module = ptx::parse(text, "test.ptx").unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let layout = ModuleLayout::of(&module).unwrap();
-    let (kernel, _) = module.kernels().next().expect("a kernel");
-    match lower_kernel(&module, &layout, kernel, &LowerOptions::default()) {
-        Ok(_) => panic!("lowered without error"),
-        Err(errors) => errors.to_string(),
-    }
-}
-
 /// Runs a kernel whose parameters are pointers to the buffers, in order, then scalar words.
 pub fn run(lowered: &Lowered, buffers: &[Vec<u32>], scalars: &[u32], grid: u32, block: u32) -> Vec<Vec<u32>> {
     let mut memory = GlobalMemory::new();

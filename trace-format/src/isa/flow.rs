@@ -144,7 +144,7 @@ impl Flow {
         }
         let mut flow = Flow { blocks, block_of, succs: Vec::new(), ipdom: Vec::new() };
         flow.succs = (0..flow.blocks.len()).map(|b| flow.successors_of(insts, b)).collect();
-        flow.ipdom = flow.post_dominators();
+        flow.ipdom = flow.post_dominators(insts);
         flow
     }
 
@@ -171,14 +171,17 @@ impl Flow {
     }
 
     /// Cooper, Harvey and Kennedy's iterative algorithm on the reversed graph with one virtual exit.
-    fn post_dominators(&self) -> Vec<Option<BlockId>> {
+    fn post_dominators(&self, insts: &[Inst]) -> Vec<Option<BlockId>> {
         let n = self.blocks.len();
         let exit = n;
+        let trapped: Vec<bool> =
+            self.blocks.iter().map(|b| insts[b.end.index() - 1].kind() == Kind::Trap).collect();
         // Reverse post-order of the reversed graph from the exit.
         let mut rev_succ: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
         let succs = |b: usize| -> Vec<usize> {
             if self.succs[b].is_empty() {
-                vec![exit]
+                // Nobody comes out of a fault: lanes that do not run into it meet as if it were not there.
+                if trapped[b] { Vec::new() } else { vec![exit] }
             } else {
                 self.succs[b].iter().map(|s| s.0 as usize).collect()
             }

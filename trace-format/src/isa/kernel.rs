@@ -65,6 +65,11 @@ pub struct MachineKernel {
     pub max_threads_per_block: Option<[u32; 3]>,
     /// First instruction of each function besides the entry (slow paths, called functions), with its name.
     pub functions: Vec<(Pc, String)>,
+    /// Functions that can be called through a register: the low word of the address that stands for each
+    /// (the upper is [`super::space::CODE_WINDOW_HI`]), and its first instruction; ascending by address.
+    pub entries: Vec<(u32, Pc)>,
+    /// Traps that stand for something that could not be made machine code, with its description; ascending.
+    pub traps: Vec<(Pc, String)>,
 }
 
 impl MachineKernel {
@@ -82,6 +87,22 @@ impl MachineKernel {
             .filter(|(start, _)| *start <= pc)
             .max_by_key(|(start, _)| *start)
             .map_or(self.name.as_str(), |(_, name)| name.as_str())
+    }
+
+    /// First instruction of the function that an address stands for.
+    #[must_use]
+    pub fn entry(&self, address: u64) -> Option<Pc> {
+        let low = address as u32;
+        let inside = (address >> 32) as u32 == super::space::CODE_WINDOW_HI;
+        let at = self.entries.binary_search_by_key(&low, |(address, _)| *address).ok()?;
+        inside.then(|| self.entries[at].1)
+    }
+
+    /// What the trap at an instruction stands for, if it is not one of the program's own.
+    #[must_use]
+    pub fn trap(&self, pc: Pc) -> Option<&str> {
+        let at = self.traps.binary_search_by_key(&pc, |(at, _)| *at).ok()?;
+        Some(&self.traps[at].1)
     }
 
     /// Text of the PTX line that an instruction comes from.
@@ -129,6 +150,10 @@ impl MachineKernel {
                     self.regs_per_thread
                 ));
             }
+        }
+        let listed = self.entries.iter().map(|(_, pc)| pc).chain(self.traps.iter().map(|(pc, _)| pc));
+        if let Some(pc) = listed.copied().find(|pc| pc.index() >= self.insts.len()) {
+            return Err(format!("kernel {}: PC {pc} is listed but lies outside the kernel", self.name));
         }
         let last = self.insts[self.insts.len() - 1];
         let ends = match last.kind() {

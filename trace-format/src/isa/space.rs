@@ -9,6 +9,12 @@ pub const SHARED_WINDOW_HI: u32 = 0xFFFF_0001;
 /// Upper 32 bits of every generic address that falls into the thread's local memory.
 pub const LOCAL_WINDOW_HI: u32 = 0xFFFF_0002;
 
+/// Upper 32 bits of every address that stands for a function; the lower 32 say which
+/// ([`super::kernel::MachineKernel::entries`]).
+pub const CODE_WINDOW_HI: u32 = 0xFFFF_0003;
+/// Distance of the addresses that stand for the functions of a module, of which the first has this one.
+pub const CODE_STRIDE: u32 = 16;
+
 /// Constant bank that holds launch geometry and kernel parameters.
 pub const BANK_PARAM: u8 = 0;
 /// Constant bank that holds literals that the lowering placed in memory (64-bit constants).

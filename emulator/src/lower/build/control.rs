@@ -76,7 +76,7 @@ impl Builder<'_> {
         let function = self.module.function(func);
         if function.body.is_none() {
             if function.name == "__assertfail" {
-                self.asm.end(Term::Trap);
+                self.asm.end(Term::Trap(0));
                 self.asm.cur = None;
                 return Ok(());
             }
@@ -97,7 +97,6 @@ impl Builder<'_> {
                 self.write_var(var, *w);
             }
         }
-        let before = self.errors.len();
         let back = self.asm.new_block();
         let line = self.asm.line;
         self.function(func, Some(back));
@@ -105,9 +104,6 @@ impl Builder<'_> {
             self.asm.end(Term::Goto(back));
         }
         self.asm.line = line;
-        if self.errors.len() > before && self.scopes.len() == 1 {
-            self.note_call(before, inst);
-        }
         if self.asm.f.block(back).preds.is_empty() {
             self.asm.f.order.retain(|&b| b != back);
             self.asm.cur = None;
@@ -129,15 +125,6 @@ impl Builder<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Adds where a function was called to the errors found in it.
-    fn note_call(&mut self, before: usize, call: &Inst) {
-        let mut all = crate::ptx::Diagnostics::new(self.module.source.clone());
-        for (i, d) in self.errors.iter().enumerate() {
-            all.push(if i < before { d.clone() } else { Self::with_call(d.clone(), call) });
-        }
-        self.errors = all;
     }
 
     fn formal_words(&self, formal: Formal, func: FuncId) -> u32 {

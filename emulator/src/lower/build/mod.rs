@@ -2,8 +2,8 @@
 //!
 //! The walk goes through the statements once, inlining device functions where they are called. Control flow
 //! becomes blocks, PTX registers become variables of [`ssa`], and each instruction is lowered by the file of
-//! its family: [`int`], [`logic`], [`float`], [`convert`], [`memory`], [`control`]. What has no lowering is
-//! reported with its place, all of it, and nothing is built.
+//! its family: [`int`], [`logic`], [`float`], [`convert`], [`memory`], [`control`]. What has no lowering
+//! becomes a trap that names it, so that everything else runs.
 
 mod control;
 mod convert;
@@ -25,7 +25,7 @@ use trace_format::isa::SourceLine;
 
 use super::layout::{Frame, ModuleLayout};
 use super::vir::{Blk, Func, PSrc, SubId, Term};
-use crate::ptx::{Diagnostic, Diagnostics, FuncId, Inst, Label, LabelId, Module, Op, Statement, VarId};
+use crate::ptx::{Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, Module, Op, Statement, VarId};
 use ops::Asm;
 use ssa::{Ssa, Var};
 
@@ -40,24 +40,23 @@ pub struct Built {
     pub frame: Frame,
     /// Barriers that the kernel uses (highest number plus one, 16 when it is computed).
     pub barriers: u8,
+    /// What has become a trap because it has no lowering.
+    pub unsupported: Vec<Diagnostic>,
 }
 
 /// Builds the code of a kernel.
 ///
 /// # Errors
-/// Every instruction that cannot be lowered, each with its place.
+/// A diagnostic at a variable that does not fit its memory.
 pub fn build(module: &Module, layout: &ModuleLayout, kernel: FuncId) -> Result<Built, Diagnostics> {
-    let mut errors = Diagnostics::new(module.source.clone());
-    let frame = match Frame::of(module, kernel) {
-        Ok(frame) => frame,
-        Err(error) => {
-            errors.push(error);
-            return Err(errors);
-        }
-    };
-    let mut builder = Builder::new(module, layout, frame, errors);
+    let frame = Frame::of(module, kernel).map_err(|error| {
+        let mut errors = Diagnostics::new(module.source.clone());
+        errors.push(error);
+        errors
+    })?;
+    let mut builder = Builder::new(module, layout, frame);
     builder.kernel(kernel);
-    builder.finish()
+    Ok(builder.finish())
 }
 
 /// A function that is being walked.
@@ -75,7 +74,7 @@ pub struct Builder<'m> {
     frame: Frame,
     asm: Asm,
     ssa: Ssa,
-    errors: Diagnostics,
+    unsupported: Vec<Diagnostic>,
     scopes: Vec<Scope>,
     vars: HashMap<FuncId, Var>,
     param_vars: HashMap<VarId, Var>,
@@ -87,14 +86,14 @@ pub struct Builder<'m> {
 }
 
 impl<'m> Builder<'m> {
-    fn new(module: &'m Module, layout: &'m ModuleLayout, frame: Frame, errors: Diagnostics) -> Builder<'m> {
+    fn new(module: &'m Module, layout: &'m ModuleLayout, frame: Frame) -> Builder<'m> {
         Builder {
             module,
             layout,
             frame,
             asm: Asm::default(),
             ssa: Ssa::default(),
-            errors,
+            unsupported: Vec::new(),
             scopes: Vec::new(),
             vars: HashMap::new(),
             param_vars: HashMap::new(),
@@ -105,16 +104,13 @@ impl<'m> Builder<'m> {
         }
     }
 
-    fn finish(mut self) -> Result<Built, Diagnostics> {
-        if self.errors.has_errors() {
-            return Err(self.errors);
-        }
+    fn finish(mut self) -> Built {
         self.ssa.finish(&mut self.asm.f);
         // Subroutines behind the kernel's own code.
         let f = &mut self.asm.f;
         let sub: Vec<_> = f.blocks.iter().map(|b| b.sub).collect();
         f.order.sort_by_key(|b| sub[b.index()].map_or(0, |s| s.0 + 1));
-        Ok(Built { func: self.asm.f, frame: self.frame, barriers: self.barriers })
+        Built { func: self.asm.f, frame: self.frame, barriers: self.barriers, unsupported: self.unsupported }
     }
 
     fn kernel(&mut self, kernel: FuncId) {
@@ -142,11 +138,10 @@ impl<'m> Builder<'m> {
                     }
                 }
                 Statement::Pragma(_) => {}
-                Statement::Unsupported(diagnostic) => {
-                    if self.asm.cur.is_some() {
-                        self.errors.push((**diagnostic).clone());
-                    }
+                Statement::Unsupported(refused) if self.asm.cur.is_some() => {
+                    self.where_guarded(refused.guard, |s, _| s.refuse(refused.diagnostic.clone()));
                 }
+                Statement::Unsupported(_) => {}
                 Statement::Inst(inst) => self.statement(inst),
             }
         }
@@ -177,8 +172,20 @@ impl<'m> Builder<'m> {
             return;
         }
         self.asm.line = self.source_line(inst);
-        if let Err(diagnostic) = self.guarded(inst) {
-            self.errors.push(diagnostic);
+        self.guarded(inst);
+    }
+
+    /// Something without a lowering: whoever gets here faults.
+    fn refuse(&mut self, diagnostic: Diagnostic) {
+        if self.asm.cur.is_none() {
+            return;
+        }
+        self.asm.line = SourceLine { ptx_line: self.module.line(diagnostic.span), file: 0, line: 0 };
+        self.asm.f.traps.push(diagnostic.message.clone());
+        self.asm.end(Term::Trap(self.asm.f.traps.len() as u32));
+        self.asm.cur = None;
+        if !self.unsupported.contains(&diagnostic) {
+            self.unsupported.push(diagnostic);
         }
     }
 
@@ -198,17 +205,30 @@ impl<'m> Builder<'m> {
 
     /// Lowers an instruction under its guard: branches and exits test it themselves, anything else goes into
     /// a block of its own that the guard jumps over (short ones become predicated code again later).
-    fn guarded(&mut self, inst: &Inst) -> Lowered {
-        let Some(guard) = inst.guard else { return self.instruction(inst, PSrc::TRUE) };
-        let p = self.read_pred(guard.reg);
-        let p = if guard.negated { p.negated() } else { p };
-        match p.constant() {
-            Some(true) => return self.instruction(inst, PSrc::TRUE),
-            Some(false) => return Ok(()),
-            None => {}
+    fn guarded(&mut self, inst: &Inst) {
+        let leaves = matches!(inst.op, Op::Bra { .. } | Op::Ret { .. } | Op::Exit);
+        if let (true, Some(guard)) = (leaves, inst.guard) {
+            let p = self.guard(guard);
+            if p.constant() != Some(false) {
+                self.executed(inst, p);
+            }
+            return;
         }
-        if matches!(inst.op, Op::Bra { .. } | Op::Ret { .. } | Op::Exit) {
-            return self.instruction(inst, p);
+        self.where_guarded(inst.guard, |s, guard| s.executed(inst, guard));
+    }
+
+    fn guard(&mut self, guard: Guard) -> PSrc {
+        let p = self.read_pred(guard.reg);
+        if guard.negated { p.negated() } else { p }
+    }
+
+    /// Builds what happens where a guard holds, in a block of its own if that is not known.
+    fn where_guarded(&mut self, guard: Option<Guard>, build: impl FnOnce(&mut Self, PSrc)) {
+        let p = guard.map_or(PSrc::TRUE, |guard| self.guard(guard));
+        match p.constant() {
+            Some(true) => return build(self, PSrc::TRUE),
+            Some(false) => return,
+            None => {}
         }
         let before = self.asm.block();
         let then = self.asm.new_block();
@@ -216,12 +236,18 @@ impl<'m> Builder<'m> {
         self.asm.end(Term::If(p, then, next));
         self.ssa.set_single_pred(then, before);
         self.open(then);
-        self.instruction(inst, PSrc::TRUE)?;
+        build(self, PSrc::TRUE);
         if self.asm.cur.is_some() {
             self.asm.end(Term::Goto(next));
         }
         self.open(next);
-        Ok(())
+    }
+
+    /// Lowers an instruction, or makes a trap of it.
+    fn executed(&mut self, inst: &Inst, guard: PSrc) {
+        if let Err(diagnostic) = self.instruction(inst, guard) {
+            self.refuse(diagnostic);
+        }
     }
 
     /// Leaves the current block for `target` in the lanes where `p` holds, and goes on in the others.
@@ -269,15 +295,7 @@ impl<'m> Builder<'m> {
         let text = self.module.source.snippet(inst.span).split_whitespace().collect::<Vec<_>>().join(" ");
         let shown: String = text.chars().take(80).collect();
         Diagnostic::error(inst.span, format!("{what} cannot be lowered to machine code: `{shown}`"))
-            .with_help(
-                "the kernel cannot run until Warplab supports this form; rewrite the source to avoid it",
-            )
-    }
-
-    /// Attaches a second place to a diagnostic.
-    fn with_call(mut diagnostic: Diagnostic, call: &Inst) -> Diagnostic {
-        diagnostic.labels.push(Label { span: call.span, message: "called here".into() });
-        diagnostic
+            .with_help("a thread that gets here faults; rewrite the source to avoid this form")
     }
 
     fn instruction(&mut self, inst: &Inst, guard: PSrc) -> Lowered {
@@ -352,7 +370,7 @@ impl<'m> Builder<'m> {
                 Ok(())
             }
             Op::Trap | Op::Brkpt => {
-                self.asm.end(Term::Trap);
+                self.asm.end(Term::Trap(0));
                 self.asm.cur = None;
                 Ok(())
             }

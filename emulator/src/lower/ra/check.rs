@@ -471,7 +471,7 @@ impl Checker<'_> {
                 Term::Goto(to) => b = to,
                 Term::Exit => return Some(Destination::Exit),
                 Term::Return => return Some(Destination::Return),
-                Term::Trap => return Some(Destination::Trap),
+                Term::Trap(_) => return Some(Destination::Trap),
                 Term::If(..) => return None,
             }
         }
@@ -489,7 +489,7 @@ impl Checker<'_> {
             }
             Term::Exit => vec![(None, Some(Destination::Exit))],
             Term::Return => vec![(None, Some(Destination::Return))],
-            Term::Trap => vec![(None, Some(Destination::Trap))],
+            Term::Trap(_) => vec![(None, Some(Destination::Trap))],
         };
         for (condition, want) in cases {
             let have = self.destination(pc, end, condition, state);

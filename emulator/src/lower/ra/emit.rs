@@ -31,6 +31,8 @@ pub struct Emitted {
     pub ranges: HashMap<Blk, (u32, u32)>,
     /// First instruction of each subroutine.
     pub subs: Vec<Pc>,
+    /// Traps that stand for something without a lowering, and why they fault.
+    pub traps: Vec<(Pc, String)>,
 }
 
 struct Emitter<'a> {
@@ -54,6 +56,7 @@ pub fn emit(f: &Func, a: &Allocated, local_bytes: u32) -> Emitted {
         origins: Vec::new(),
         ranges: HashMap::new(),
         subs: Vec::new(),
+        traps: Vec::new(),
     };
     let (fixups, calls) = (Vec::new(), Vec::new());
     let mut e = Emitter { f, a, out, fixups, calls, line: SourceLine::default(), local_bytes };
@@ -168,8 +171,15 @@ impl Emitter<'_> {
             Term::If(p, yes, no) => self.branch(p, yes, no, next),
             Term::Exit => self.push(isa::Inst::new(Op::Exit {}), Origin::Glue),
             Term::Return => self.push(isa::Inst::new(Op::Ret {}), Origin::Glue),
-            Term::Trap => self.push(isa::Inst::new(Op::Bpt {}), Origin::Glue),
+            Term::Trap(why) => self.trap(why),
         }
+    }
+
+    fn trap(&mut self, why: u32) {
+        let text = why.checked_sub(1).and_then(|i| self.f.traps.get(i as usize));
+        let at = Pc(self.out.insts.len() as u32);
+        self.out.traps.extend(text.map(|text| (at, text.clone())));
+        self.push(isa::Inst::new(Op::Bpt {}), Origin::Glue);
     }
 
     fn branch(&mut self, p: PSrc, yes: Blk, no: Blk, next: Option<Blk>) {

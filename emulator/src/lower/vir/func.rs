@@ -45,6 +45,8 @@ pub struct Func {
     pub pdefs: Vec<Def>,
     /// Subroutines.
     pub subs: Vec<Sub>,
+    /// Why [`super::Term::Trap`] faults, where it stands for something that has no lowering.
+    pub traps: Vec<String>,
     alias: Vec<Option<Val>>,
     palias: Vec<Option<PSrc>>,
 }

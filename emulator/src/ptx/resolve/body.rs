@@ -5,7 +5,7 @@ use super::super::decode::{self, RawInst, Signatures};
 use super::super::diagnostic::Diagnostic;
 use super::super::ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, PrototypeId, VarId};
 use super::super::inst::Guard;
-use super::super::module::{Body, CodeLabel, Loc, Prototype, Statement};
+use super::super::module::{Body, CodeLabel, Loc, Prototype, Refused, Statement};
 use super::super::types::ScalarType;
 use super::scope::{Names, Symbol};
 use super::{ArgKind, Resolver, vars};
@@ -155,7 +155,7 @@ impl<'a> Resolver<'a> {
         let signatures = Signatures { functions: &self.functions, prototypes: &code.body.prototypes };
         let statement = match decode::decode(raw, self.text, &code.names.registers, &signatures) {
             Ok(decoded) => Statement::Inst(decoded),
-            Err(diagnostic) => Statement::Unsupported(diagnostic),
+            Err(diagnostic) => Statement::Unsupported(Box::new(Refused { guard, diagnostic: *diagnostic })),
         };
         code.body.statements.push(statement);
     }

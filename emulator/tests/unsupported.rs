@@ -1,0 +1,61 @@
+//! What has no lowering: the kernel runs as long as no thread gets there, a thread that does faults with the
+//! form's name and place, and `emu inspect` says so before.
+
+mod calls_kit;
+mod cli_kit;
+
+use calls_kit::{Program, manifest, module, words};
+use cli_kit::Folder;
+
+/// A device-side launch is out of reach for good; only thread `at` of the block gets there.
+fn launches_from_the_device(at: u32) -> String {
+    let declared = ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 s);";
+    let body = format!(
+        ".reg .pred %p;\nsetp.ne.u32 %p, %t, {at};\nadd.u32 %o, %t, 7;\n@%p bra L;\n\
+         {{ .param .b64 p0; .param .b64 p1; .param .b32 r0; st.param.b64 [p0], 0; st.param.b64 [p1], 0;\n\
+         call.uni (r0), __cudaCDP2LaunchDeviceV2, (p0, p1);\n}}\nL:"
+    );
+    module(declared, &body)
+}
+
+#[test]
+fn a_kernel_runs_as_long_as_no_thread_reaches_what_is_unsupported() {
+    let session = Program::new(&launches_from_the_device(1000), &manifest(64, 2, 32)).run();
+    assert_eq!(words(&session, "out"), (7..71).collect::<Vec<u32>>());
+}
+
+#[test]
+fn the_thread_that_gets_there_faults_with_the_name_and_the_line() {
+    let error = Program::new(&launches_from_the_device(5), &manifest(64, 2, 32)).fails();
+    for told in ["unsupported", "__cudaCDP2LaunchDeviceV2", "k.ptx:20", "lane 5", "block (0,0,0)"] {
+        assert!(error.contains(told), "{told} is missing in:\n{error}");
+    }
+}
+
+#[test]
+fn an_unknown_instruction_faults_where_it_stands_and_not_before() {
+    let body = |guard: &str| {
+        format!(".reg .pred %p;\nsetp.lt.u32 %p, %t, 32;\nmov.u32 %o, 1;\n{guard} frobnicate.u32 %o, %t;")
+    };
+    let session = Program::new(&module("", &body("@!%p")), &manifest(32, 1, 32)).run();
+    assert_eq!(words(&session, "out"), [1; 32]);
+    let error = Program::new(&module("", &body("@%p")), &manifest(32, 1, 32)).fails();
+    assert!(error.contains("frobnicate") && error.contains("k.ptx:"), "{error}");
+}
+
+#[test]
+fn inspect_lists_forms_and_what_is_not_supported() {
+    let folder = Folder::new().file("k.ptx", &launches_from_the_device(5));
+    let run = folder.emu(&["inspect", "k.ptx"]);
+    run.succeeds();
+    for told in
+        ["kernel k(u64 out)", "__cudaCDP2LaunchDeviceV2: declared only", "1 setp.ne.u32", "line 20: call.uni"]
+    {
+        assert!(run.out.contains(told), "{told} is missing in:\n{}", run.out);
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.emu(&["inspect", "k.ptx", "--json"]).out).unwrap();
+    assert_eq!(json["unsupported"][0]["line"], 20);
+    assert_eq!(json["forms"]["st.param.b64"], 2);
+    assert_eq!(json["kernels"][0]["name"], "k");
+}

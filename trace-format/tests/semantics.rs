@@ -112,8 +112,48 @@ fn single(bits: u32, ftz: bool, negated: bool, absolute: bool) -> Single {
     Single::from_bits(u128::from(bits))
 }
 
+/// Operands of half-precision instructions under their modifiers.
+fn half(bits: u32, shift: u32, negated: bool) -> u128 {
+    u128::from((bits >> shift & 0xFFFF) ^ if negated { 0x8000 } else { 0 })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn half_precision_matches_soft_float(rows in rows(), exec in any::<u32>(), negated in any::<[bool; 3]>()) {
+        use rustc_apfloat::ieee::{BFloat, Half};
+        let srcs = [0, 1, 2].map(|i| neg(r(i), negated[usize::from(i)]));
+        for ty in [HalfTy::F16, HalfTy::Bf16] {
+            let op = Op::Hfma2 { ty, ftz: Ftz(false), sat: Sat(false), relu: Relu(false) };
+            let inst = Inst::new(op).dst(Reg(8)).srcs(srcs);
+            let (got, _) = run(inst, &rows, [0; 2], exec);
+            check(&got[0], exec, |l| {
+                [0, 16].iter().fold(0, |word, &shift| {
+                    let [a, b, c] = [0, 1, 2].map(|i| half(rows[i].0[l], shift, negated[i]));
+                    let nearest = Round::NearestTiesToEven;
+                    let bits = if ty == HalfTy::F16 {
+                        let v = Half::from_bits(a).mul_add_r(Half::from_bits(b), Half::from_bits(c), nearest).value;
+                        if v.is_nan() { 0x7FFF } else { v.to_bits() }
+                    } else {
+                        let v = BFloat::from_bits(a).mul_add_r(BFloat::from_bits(b), BFloat::from_bits(c), nearest);
+                        if v.value.is_nan() { 0x7FFF } else { v.value.to_bits() }
+                    };
+                    word | (bits as u32) << shift
+                })
+            }, &inst);
+            // The other instructions at every vector level alike.
+            for op in [
+                Op::Hadd2 { ty, ftz: Ftz(true), sat: Sat(true) },
+                Op::Hmul2 { ty, ftz: Ftz(false), sat: Sat(true) },
+                Op::Hmnmx2 { ty, max: Max(true), ftz: Ftz(true), nan: NanProp(false) },
+                Op::Hset2 { ty, cmp: FCmp::Ltu, ftz: Ftz(false), bop: BoolOp::Xor, bf: BoolFloat(true) },
+                Op::F2fp { dst: ty.into(), rnd: PackRnd::Away, relu: Relu(true), fin: SatFinite(true) },
+            ] {
+                run(Inst::new(op).dst(Reg(8)).srcs([srcs[0], srcs[1]]), &rows, [exec, 0], exec);
+            }
+        }
+    }
 
     #[test]
     fn single_precision_matches_soft_float(

@@ -61,6 +61,10 @@ flag! { /// Subnormal inputs and results are flushed to sign-preserving zero.
 Ftz = ".FTZ" }
 flag! { /// The result is clamped to [0, 1], NaN to +0.
 Sat = ".SAT" }
+flag! { /// Negative results become +0; NaN stays.
+Relu = ".RELU" }
+flag! { /// Results beyond the range become the largest finite number instead of infinity.
+SatFinite = ".SATFINITE" }
 flag! { /// A carry or the low half's comparison is taken in.
 Extended = ".X" }
 flag! { /// The maximum instead of the minimum.
@@ -160,7 +164,13 @@ modifier! {
         F16 = ".F16", /// bfloat16, in the low half of a register.
         Bf16 = ".BF16", /// IEEE binary32.
         F32 = ".F32", /// IEEE binary64.
-        F64 = ".F64" }
+        F64 = ".F64", /// TensorFloat-32: binary32 whose low 13 mantissa bits are zero.
+        Tf32 = ".TF32", /// 8 bits, 4 of exponent and 3 of mantissa, without infinities.
+        E4m3 = ".E4M3", /// 8 bits, 5 of exponent and 2 of mantissa.
+        E5m2 = ".E5M2", /// 6 bits in a byte, 3 of exponent and 2 of mantissa, finite.
+        E3m2 = ".E3M2", /// 6 bits in a byte, 2 of exponent and 3 of mantissa, finite.
+        E2m3 = ".E2M3", /// 4 bits, 2 of exponent and 1 of mantissa, finite.
+        E2m1 = ".E2M1" }
 }
 impl FloatTy {
     /// Number of 32-bit registers that hold a value.
@@ -168,6 +178,29 @@ impl FloatTy {
     pub const fn regs(self) -> u8 {
         if matches!(self, FloatTy::F64) { 2 } else { 1 }
     }
+}
+modifier! {
+    /// Format of the two halves of a register in half-precision arithmetic.
+    HalfTy { /// IEEE binary16.
+        F16 = "", /// bfloat16.
+        Bf16 = ".BF16_V2" }
+}
+impl From<HalfTy> for FloatTy {
+    fn from(ty: HalfTy) -> FloatTy {
+        match ty {
+            HalfTy::F16 => FloatTy::F16,
+            HalfTy::Bf16 => FloatTy::Bf16,
+        }
+    }
+}
+modifier! {
+    /// Rounding of a conversion that packs.
+    PackRnd { /// To nearest, ties to even.
+        Nearest = "", /// Towards zero.
+        Zero = ".RZ", /// Towards minus infinity.
+        Down = ".RM", /// Towards plus infinity.
+        Up = ".RP", /// To nearest, ties away from zero.
+        Away = ".RNA" }
 }
 modifier! {
     /// Function of the multi-function unit.
@@ -217,12 +250,13 @@ impl MemWidth {
     }
 }
 modifier! {
-    /// Factor applied to a 32-bit address register of shared-memory accesses.
+    /// Factor applied to a 32-bit address register of shared-memory accesses; the listing shows it behind the
+    /// register.
     Scale { /// 1.
         X1 = "", /// 4.
-        X4 = ".X4", /// 8.
-        X8 = ".X8", /// 16.
-        X16 = ".X16" }
+        X4 = "", /// 8.
+        X8 = "", /// 16.
+        X16 = "" }
 }
 impl Scale {
     /// The left shift that the factor amounts to.

@@ -271,6 +271,19 @@ ops! {
     Fchk { } = "FCHK", Fp32, FpMax, Kind::Pure, dst 0, src [1, 1, 0], pred 1 <- 0, mem 0;
     /// d = f(a) on the multi-function unit, single precision unless the function names a 64-bit upper word.
     Mufu { func: MufuFn, ftz: Ftz } = "MUFU", Sfu, Sfu, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    // ---- half precision: both halves of a register at once; a scalar uses the low half ------------------------
+    /// d = a + b in both halves.
+    Hadd2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HADD2", Fp32, FpAdd, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    /// d = a * b in both halves.
+    Hmul2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HMUL2", Fp32, FpMul, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    /// d = a * b + c in both halves, rounded once.
+    Hfma2 { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu } = "HFMA2", Fp32, FpFma, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    /// d = min(a, b) or max(a, b) in both halves; a NaN operand yields the other unless `nan`.
+    Hmnmx2 { ty: HalfTy, max: Max, ftz: Ftz, nan: NanProp } = "HMNMX2", Fp32, FpMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    /// p = (a cmp b) bop ps of the low halves; q = the same of the high halves.
+    Hsetp2 { ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: BoolOp } = "HSETP2", Fp32, FpMax, Kind::Pure, dst 0, src [1, 1, 0], pred 2 <- 1, mem 0;
+    /// d = ((a cmp b) bop ps) in both halves, as mask or float.
+    Hset2 { ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: BoolOp, bf: BoolFloat } = "HSET2", Fp32, FpMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 1, mem 0;
     // ---- double precision -------------------------------------------------------------------------------
     /// d = a + b, pairs.
     Dadd { rnd: Rnd } = "DADD", Fp64, DpAdd, Kind::Pure, dst 2, src [2, 2, 0], pred 0 <- 0, mem 0;
@@ -330,6 +343,8 @@ ops! {
     // ---- conversions ------------------------------------------------------------------------------------
     /// d = a in another float format.
     F2f { dst: FloatTy, src: FloatTy, rnd: Rnd, ftz: Ftz, sat: Sat } = "F2F", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;
+    /// d = a and b, two single-precision numbers, in a narrower format, packed: b lowest, each format in its container.
+    F2fp { dst: FloatTy, rnd: PackRnd, relu: Relu, fin: SatFinite } = "F2FP", Sfu, Convert, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
     /// d = a rounded to an integer, saturating; NaN yields 0, or the most significant bit when either side has 64 bits.
     F2i { dst: IntTy, src: FloatTy, rnd: IntRnd, ftz: Ftz } = "F2I", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;
     /// d = integer a as a float.

@@ -5,8 +5,9 @@ use super::directed;
 use super::double::{Doubles, join, split};
 use super::float::{CANONICAL_NAN, f, flush, saturate};
 use super::int::{extend, map1};
+use super::narrow::{Format, pack_rnd};
 use super::warp::Row;
-use crate::isa::{FloatTy, IntRnd, IntTy, Rnd};
+use crate::isa::{FloatTy, IntRnd, IntTy, PackRnd, Rnd};
 
 /// A lane's value on its way between formats: one or two words.
 type Words = (Row, Row);
@@ -31,8 +32,10 @@ pub(super) fn widen(ty: FloatTy, low: &Row, high: &Row, neg: bool, abs: bool, ft
             }
             out
         }
-        FloatTy::F16 => doubles(|l| half::f16::from_bits(low.0[l] as u16).to_f64()),
-        FloatTy::Bf16 => doubles(|l| half::bf16::from_bits(low.0[l] as u16).to_f64()),
+        _ => match Format::of(ty) {
+            Some(format) => doubles(|l| format.value(low.0[l])),
+            None => [0.0; WARP_SIZE],
+        },
     };
     if abs {
         v.iter_mut().for_each(|x| *x = x.abs());
@@ -69,66 +72,41 @@ pub(super) fn narrow(ty: FloatTy, v: &Doubles, rnd: Rnd, ftz: bool, sat: bool) -
             }
             (out, Row::ZERO)
         }
-        FloatTy::F16 => (Row::from_fn(|l| u32::from(small(v[l], rnd, sat, Small::F16))), Row::ZERO),
-        FloatTy::Bf16 => (Row::from_fn(|l| u32::from(small(v[l], rnd, sat, Small::Bf16))), Row::ZERO),
+        _ => match Format::of(ty) {
+            Some(format) => (Row::from_fn(|l| small(v[l], rnd, sat, &format)), Row::ZERO),
+            None => (Row::ZERO, Row::ZERO),
+        },
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Small {
-    F16,
-    Bf16,
-}
-
-impl Small {
-    fn nearest(self, v: f64) -> u16 {
-        match self {
-            Small::F16 => half::f16::from_f64(v).to_bits(),
-            Small::Bf16 => half::bf16::from_f64(v).to_bits(),
-        }
-    }
-
-    fn value(self, bits: u16) -> f64 {
-        match self {
-            Small::F16 => half::f16::from_bits(bits).to_f64(),
-            Small::Bf16 => half::bf16::from_bits(bits).to_f64(),
-        }
-    }
-}
-
-/// A double in a 16-bit float format; NaN is 0x7fff.
-fn small(v: f64, rnd: Rnd, sat: bool, format: Small) -> u16 {
-    if v.is_nan() {
-        return if sat { 0 } else { 0x7FFF };
-    }
+/// A double in a narrow format.
+#[inline(always)]
+fn small(v: f64, rnd: Rnd, sat: bool, format: &Format) -> u32 {
+    // Saturation turns NaN into zero too.
     let v = if sat { if v > 0.0 { v.min(1.0) } else { 0.0 } } else { v };
-    let bits = format.nearest(v);
-    let got = format.value(bits);
-    // Neighbouring encodings of one sign are consecutive integers, away from zero upwards.
-    let towards_zero = |b: u16| if b & 0x7FFF == 0 { b } else { b - 1 };
-    match rnd {
-        Rnd::Rz if got.abs() > v.abs() => towards_zero(bits),
-        Rnd::Rm if got > v => {
-            if got > 0.0 {
-                towards_zero(bits)
-            } else {
-                away(bits, true)
-            }
-        }
-        Rnd::Rp if got < v => {
-            if got < 0.0 {
-                towards_zero(bits)
-            } else {
-                away(bits, false)
-            }
-        }
-        _ => bits,
+    format.encode(v, pack_rnd(rnd), false)
+}
+
+/// Bits between the two results of a packing conversion; 32 where only one fits.
+const fn container(ty: FloatTy) -> u32 {
+    match ty {
+        FloatTy::F16 | FloatTy::Bf16 => 16,
+        FloatTy::E4m3 | FloatTy::E5m2 | FloatTy::E3m2 | FloatTy::E2m3 => 8,
+        FloatTy::E2m1 => 4,
+        FloatTy::Tf32 | FloatTy::F32 | FloatTy::F64 => 32,
     }
 }
 
-/// The next encoding away from zero on the given side.
-fn away(bits: u16, negative: bool) -> u16 {
-    if bits & 0x7FFF == 0 { 1 | if negative { 0x8000 } else { 0 } } else { bits + 1 }
+/// Two single-precision rows in a narrow format, side by side: `b` lowest, `a` above it.
+#[inline(always)]
+pub(super) fn pack(dst: FloatTy, a: &Row, b: &Row, rnd: PackRnd, relu: bool, finite: bool) -> Row {
+    let Some(format) = Format::of(dst) else { return *b };
+    let one = |x: u32| {
+        let r = format.encode(f64::from(f(x)), rnd, finite);
+        if relu && r >> (format.bits - 1) & 1 != 0 { 0 } else { r }
+    };
+    let shift = container(dst);
+    Row::from_fn(|l| one(b.0[l]) | if shift < 32 { one(a.0[l]) << shift } else { 0 })
 }
 
 #[inline(always)]
@@ -218,7 +196,7 @@ fn from_int_any(dst: FloatTy, src: IntTy, low: &Row, high: &Row, neg: bool, rnd:
         FloatTy::F64 => split(&doubles(|l| f64::from_bits(directed::from_integer(rnd, value(l), true)))),
         // Up to 53 bits are exact in a double; wider integers round to odd first, so the second rounding is
         // that of the exact value.
-        FloatTy::F16 | FloatTy::Bf16 => narrow(dst, &doubles(|l| round_to_odd(value(l))), rnd, false, false),
+        _ => narrow(dst, &doubles(|l| round_to_odd(value(l))), rnd, false, false),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::code::{Code, ExecInst, PredRef, SrcRow};
 use super::warp::{Row, Warp, blend};
-use super::{FULL_MASK, WARP_SIZE, convert, directed, double, float, int, lanes, mufu};
+use super::{FULL_MASK, WARP_SIZE, convert, directed, double, float, half, int, lanes, mufu};
 use crate::isa::{IntTy, Op, Pc, Rnd, Sign, SpecialReg, VoteMode};
 
 /// Vector instruction sets that the semantics are compiled for. Results are the same at every level.
@@ -109,7 +109,7 @@ pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
 }
 
 #[inline(always)]
-fn read_pred(warp: &Warp, p: PredRef) -> u32 {
+pub(super) fn read_pred(warp: &Warp, p: PredRef) -> u32 {
     let v = warp.pred(p.index);
     if p.not { !v } else { v }
 }
@@ -147,7 +147,7 @@ fn double_zero(_: &Warp) -> double::Double<'_> {
 }
 
 #[inline(always)]
-fn put(warp: &mut Warp, inst: &ExecInst, value: &Row, exec: u32) {
+pub(super) fn put(warp: &mut Warp, inst: &ExecInst, value: &Row, exec: u32) {
     blend(&mut warp.rows[usize::from(inst.dst)], value, exec);
 }
 
@@ -158,7 +158,7 @@ fn put_pair(warp: &mut Warp, inst: &ExecInst, low: &Row, high: &Row, exec: u32) 
 }
 
 #[inline(always)]
-fn combine(bop: crate::isa::BoolOp, a: u32, b: u32) -> u32 {
+pub(super) fn combine(bop: crate::isa::BoolOp, a: u32, b: u32) -> u32 {
     match bop {
         crate::isa::BoolOp::And => a & b,
         crate::isa::BoolOp::Or => a | b,
@@ -229,6 +229,12 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Fset { .. }
         | Op::Fchk {}
         | Op::Mufu { .. } => single_precision(inst, warp, exec),
+        Op::Hadd2 { .. }
+        | Op::Hmul2 { .. }
+        | Op::Hfma2 { .. }
+        | Op::Hmnmx2 { .. }
+        | Op::Hsetp2 { .. }
+        | Op::Hset2 { .. } => half::execute(inst, warp, exec),
         Op::Dadd { rnd } => {
             let (a, b) = (double_src(warp, s0), double_src(warp, s1));
             let r = if rnd == Rnd::Rn {
@@ -263,6 +269,10 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         }
         Op::F2f { .. } | Op::F2i { .. } | Op::I2f { .. } | Op::Frnd { .. } | Op::I2i { .. } => {
             conversion(inst, warp, exec);
+        }
+        Op::F2fp { dst, rnd, relu, fin } => {
+            let (a, b) = (float_src(warp, s0).resolve(false), float_src(warp, s1).resolve(false));
+            put(warp, inst, &convert::pack(dst, &a, &b, rnd, relu.0, fin.0), exec);
         }
         Op::Shfl { mode } => {
             let (r, p) = lanes::shuffle(mode, warp.row(s0.row), warp.row(s1.row), warp.row(s2.row));

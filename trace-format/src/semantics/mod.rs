@@ -6,7 +6,7 @@
 //! goes; values that come from outside (loads, atomics, clocks, barrier reductions) are written with
 //! [`Warp::write_row`]. The emulator and the trace cursor share exactly these functions.
 //!
-//! `int`, `float`, `double`, `convert`, `mufu` and `lanes` hold the arithmetic; all of it is lane-wise loops
+//! `int`, `float`, `half`, `double`, `convert`, `narrow`, `mufu` and `lanes` hold the arithmetic; all of it is lane-wise loops
 //! over 32 words in memory order, compiled once per vector level of the host (see [`execute`]).
 
 #![allow(clippy::needless_range_loop, reason = "a lane index runs over several rows at once")]
@@ -17,9 +17,11 @@ mod directed;
 mod double;
 mod exec;
 mod float;
+mod half;
 mod int;
 mod lanes;
 mod mufu;
+mod narrow;
 mod warp;
 
 pub use code::{Banks, Code, ExecInst, PredRef, SrcRow};

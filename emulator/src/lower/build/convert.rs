@@ -1,6 +1,8 @@
 //! Conversions between integer and floating-point types, and between address spaces.
 
-use trace_format::isa::{FloatTy, Ftz, ICmp, IntRnd, IntTy, Op, Rnd, Sat, Sign, space};
+use trace_format::isa::{
+    FloatTy, Ftz, ICmp, IntRnd, IntTy, Op, PackRnd, Relu, Rnd, Sat, SatFinite, Sign, space,
+};
 
 use super::float::{neg, rnd};
 use super::int::sign_of;
@@ -16,8 +18,23 @@ pub const fn float_ty(ty: ScalarType) -> Option<FloatTy> {
         ScalarType::Bf16 => Some(FloatTy::Bf16),
         ScalarType::F32 => Some(FloatTy::F32),
         ScalarType::F64 => Some(FloatTy::F64),
+        ScalarType::Tf32 => Some(FloatTy::Tf32),
         _ => None,
     }
+}
+
+/// The machine's name for the two elements of a packed floating-point type.
+const fn packed_ty(ty: ScalarType) -> Option<FloatTy> {
+    Some(match ty {
+        ScalarType::F16x2 => FloatTy::F16,
+        ScalarType::Bf16x2 => FloatTy::Bf16,
+        ScalarType::E4m3x2 => FloatTy::E4m3,
+        ScalarType::E5m2x2 => FloatTy::E5m2,
+        ScalarType::E3m2x2 => FloatTy::E3m2,
+        ScalarType::E2m3x2 => FloatTy::E2m3,
+        ScalarType::E2m1x2 => FloatTy::E2m1,
+        _ => return None,
+    })
 }
 
 /// Rounding to an integer value, if one is named.
@@ -34,8 +51,8 @@ const fn int_rnd(r: Option<Rounding>) -> Option<IntRnd> {
 impl Builder<'_> {
     /// `cvt`.
     pub fn cvt(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
-        if op.satfinite || op.relu || matches!(op.rounding, Some(Rounding::Rna | Rounding::Rs)) {
-            return Err(self.unsupported(inst, "this form of cvt"));
+        if op.rounding == Some(Rounding::Rs) {
+            return Err(self.unsupported(inst, "stochastic rounding"));
         }
         match (op.dst_ty.is_float(), op.src_ty.is_float()) {
             (false, false) => self.cvt_int(inst, op),
@@ -170,12 +187,19 @@ impl Builder<'_> {
     }
 
     fn cvt_float(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
-        if matches!(op.dst_ty, ScalarType::F16x2 | ScalarType::Bf16x2) && op.src_ty == ScalarType::F32 {
-            return self.cvt_pack_halves(inst, op);
+        if let Some(dst) = packed_ty(op.dst_ty) {
+            return self.cvt_pack_floats(inst, op, dst);
         }
+        let special = op.relu || op.satfinite || op.rounding == Some(Rounding::Rna);
         let (Some(dst), Some(src)) = (float_ty(op.dst_ty), float_ty(op.src_ty)) else {
             return Err(self.unsupported(inst, "this form of cvt"));
         };
+        if special || dst == FloatTy::Tf32 {
+            let v = self.word(inst, &inst.srcs()[0])?;
+            let r = self.packed(op, dst, [Val::ZERO, v]);
+            self.set_word(&inst.dsts()[0], r);
+            return Ok(());
+        }
         let v = self.value(inst, &inst.srcs()[0], op.src_ty)?;
         let ftz = Ftz(op.ftz && (src == FloatTy::F32 || dst == FloatTy::F32));
         let sat = Sat(op.sat);
@@ -193,15 +217,40 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Two single-precision values as halves of a word, the first in the upper one.
-    fn cvt_pack_halves(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
-        let dst = if op.dst_ty == ScalarType::F16x2 { FloatTy::F16 } else { FloatTy::Bf16 };
-        let machine = Op::F2f { dst, src: FloatTy::F32, rnd: rnd(op.rounding), ftz: KEEP, sat: Sat(op.sat) };
-        let upper = self.word(inst, &inst.srcs()[0])?;
-        let lower = self.word(inst, &inst.srcs()[1])?;
-        let upper = self.asm.r1(machine, &[upper.into()]);
-        let lower = self.asm.r1(machine, &[lower.into()]);
-        let r = self.asm.prmt(lower, Val::Imm(0x5410), upper);
+    /// Single-precision values in a narrow format, the first in the upper place.
+    fn packed(&mut self, op: CvtOp, dst: FloatTy, [high, low]: [Val; 2]) -> Val {
+        let rnd = match op.rounding {
+            Some(Rounding::Rz) => PackRnd::Zero,
+            Some(Rounding::Rm) => PackRnd::Down,
+            Some(Rounding::Rp) => PackRnd::Up,
+            Some(Rounding::Rna) => PackRnd::Away,
+            _ => PackRnd::Nearest,
+        };
+        let machine = Op::F2fp { dst, rnd, relu: Relu(op.relu), fin: SatFinite(op.satfinite) };
+        self.asm.r1(machine, &[high.into(), low.into()])
+    }
+
+    /// Conversions to two floats in a register: from two single-precision values, or from another packed
+    /// format by way of single precision, which holds every value of theirs.
+    fn cvt_pack_floats(&mut self, inst: &Inst, op: CvtOp, dst: FloatTy) -> Lowered {
+        let parts = match packed_ty(op.src_ty) {
+            None if op.src_ty == ScalarType::F32 => {
+                [self.word(inst, &inst.srcs()[0])?, self.word(inst, &inst.srcs()[1])?]
+            }
+            Some(src) => {
+                let v = self.word(inst, &inst.srcs()[0])?;
+                let bits = match src {
+                    FloatTy::F16 | FloatTy::Bf16 => 16,
+                    FloatTy::E2m1 => 4,
+                    _ => 8,
+                };
+                let widen = Op::F2f { dst: FloatTy::F32, src, rnd: Rnd::Rn, ftz: KEEP, sat: Sat(false) };
+                let upper = self.asm.shr(Sign::U32, v, Val::Imm(bits));
+                [upper, v].map(|v| self.asm.r1(widen, &[v.into()]))
+            }
+            _ => return Err(self.unsupported(inst, "this form of cvt")),
+        };
+        let r = self.packed(op, dst, parts);
         self.set_word(&inst.dsts()[0], r);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic that the hardware does in one or a few instructions: sums, products, fused
 //! multiply-adds, minima, signs, classes, and the approximate functions of the multi-function unit.
 
-use trace_format::isa::{FCmp, Ftz, ICmp, Lut, Max, MufuFn, NanProp, Op, Rnd, Sat, Sign};
+use trace_format::isa::{FCmp, Ftz, HalfTy, ICmp, Lut, Max, MufuFn, NanProp, Op, Relu, Rnd, Sat, Sign};
 
 use super::ops::KEEP;
 use super::{Builder, Lowered};
@@ -41,9 +41,26 @@ pub fn neg(v: impl Into<Src>) -> Src {
     v.into().negated()
 }
 
+/// The format of half-precision arithmetic, scalar or packed.
+pub const fn half_ty(ty: ScalarType) -> Option<HalfTy> {
+    match ty {
+        ScalarType::F16 | ScalarType::F16x2 => Some(HalfTy::F16),
+        ScalarType::Bf16 | ScalarType::Bf16x2 => Some(HalfTy::Bf16),
+        _ => None,
+    }
+}
+
 impl Builder<'_> {
     /// Floating-point `add` and `sub`.
     pub fn float_add(&mut self, inst: &Inst, op: AddOp, sub: bool) -> Lowered {
+        if let Some(ty) = half_ty(op.ty) {
+            let b = Src::one(self.word(inst, &inst.srcs()[1])?);
+            let a = self.word(inst, &inst.srcs()[0])?;
+            let b = if sub { b.negated() } else { b };
+            let r = self.asm.r1(Op::Hadd2 { ty, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b]);
+            self.set_word(&inst.dsts()[0], r);
+            return Ok(());
+        }
         let (x, y) = (&inst.srcs()[0], &inst.srcs()[1]);
         let rnd = rnd(op.rounding);
         match op.ty {
@@ -71,6 +88,12 @@ impl Builder<'_> {
     /// Floating-point `mul`.
     pub fn float_mul(&mut self, inst: &Inst, op: MulOp) -> Lowered {
         let (x, y) = (&inst.srcs()[0], &inst.srcs()[1]);
+        if let Some(ty) = half_ty(op.ty) {
+            let (a, b) = (self.word(inst, x)?, self.word(inst, y)?);
+            let r = self.asm.r1(Op::Hmul2 { ty, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b.into()]);
+            self.set_word(&inst.dsts()[0], r);
+            return Ok(());
+        }
         let rnd = rnd(op.rounding);
         match op.ty {
             ScalarType::F32 => {
@@ -91,13 +114,23 @@ impl Builder<'_> {
 
     /// `fma`.
     pub fn fma(&mut self, inst: &Inst, op: FmaOp) -> Lowered {
-        if op.relu || op.oob || op.narrow.is_some() {
-            return Err(self.unsupported(inst, "this form of fma"));
+        if op.oob {
+            return Err(self.unsupported(inst, "fma.oob"));
+        }
+        if let Some(ty) = half_ty(op.ty) {
+            let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
+            let machine = Op::Hfma2 { ty, ftz: Ftz(op.ftz), sat: Sat(op.sat), relu: Relu(op.relu) };
+            let r = self.asm.r1(machine, &[a?.into(), b?.into(), c?.into()]);
+            self.set_word(&inst.dsts()[0], r);
+            return Ok(());
         }
         let rnd = rnd(Some(op.rounding));
         match op.ty {
             ScalarType::F32 => {
-                let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
+                let [a, b, c] = [0, 1, 2].map(|i| match op.narrow {
+                    Some(ty) if i < 2 => self.half_to_f32(inst, &inst.srcs()[i], ty),
+                    _ => self.word(inst, &inst.srcs()[i]),
+                });
                 let machine = Op::Ffma { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
                 let r = self.asm.r1(machine, &[a?.into(), b?.into(), c?.into()]);
                 self.set_word(&inst.dsts()[0], r);
@@ -134,8 +167,8 @@ impl Builder<'_> {
         let top = words.len() - 1;
         let sign = match ty {
             ScalarType::F32 | ScalarType::F64 => 0x8000_0000,
-            ScalarType::F16 | ScalarType::Bf16 => 0x8000,
-            ScalarType::F16x2 | ScalarType::Bf16x2 => 0x8000_8000u32,
+            // What a scalar's upper half holds does not matter, and both signs fold into operands.
+            _ if half_ty(ty).is_some() => 0x8000_8000u32,
             _ => return Err(self.unsupported(inst, "a sign operation on this type")),
         };
         words[top] = if clear {
@@ -145,6 +178,10 @@ impl Builder<'_> {
         };
         if ftz && ty == ScalarType::F32 {
             words[0] = self.flushed(words[0]);
+        }
+        if let (true, Some(ty)) = (ftz, half_ty(ty)) {
+            let add = Op::Hadd2 { ty, ftz: Ftz(true), sat: Sat(false) };
+            words[0] = self.asm.r1(add, &[words[0].into(), Src::one(Val::Imm(0x8000_8000))]);
         }
         self.set_words(&inst.dsts()[0], &words);
         Ok(())
@@ -160,30 +197,47 @@ impl Builder<'_> {
         if op.ty.is_integer() {
             return self.int_min_max(inst, op, max);
         }
-        if op.xorsign_abs || op.relu {
-            return Err(self.unsupported(inst, "this form of min or max"));
+        if op.ty == ScalarType::F64 && !op.three {
+            let a = self.pair(inst, &inst.srcs()[0])?;
+            let b = self.pair(inst, &inst.srcs()[1])?;
+            let r = self.double_min_max(a, b, max);
+            self.set_pair(&inst.dsts()[0], r);
+            return Ok(());
         }
-        match op.ty {
-            ScalarType::F32 => {
-                let machine = Op::Fmnmx { max: Max(max), ftz: Ftz(op.ftz), nan: NanProp(op.nan) };
-                let a = self.word(inst, &inst.srcs()[0])?;
-                let b = self.word(inst, &inst.srcs()[1])?;
-                let mut r = self.asm.r1(machine, &[a.into(), b.into()]);
-                if op.three {
-                    let c = self.word(inst, &inst.srcs()[2])?;
-                    r = self.asm.r1(machine, &[r.into(), c.into()]);
-                }
-                self.set_word(&inst.dsts()[0], r);
-            }
-            ScalarType::F64 if !op.three => {
-                let a = self.pair(inst, &inst.srcs()[0])?;
-                let b = self.pair(inst, &inst.srcs()[1])?;
-                let r = self.double_min_max(a, b, max);
-                self.set_pair(&inst.dsts()[0], r);
-            }
-            _ => return Err(self.unsupported(inst, "min or max of this type")),
+        let (ftz, nan, max) = (Ftz(op.ftz), NanProp(op.nan), Max(max));
+        let machine = match half_ty(op.ty) {
+            Some(ty) => Op::Hmnmx2 { ty, max, ftz, nan },
+            None if op.ty == ScalarType::F32 => Op::Fmnmx { max, ftz, nan },
+            None => return Err(self.unsupported(inst, "min or max of this type")),
+        };
+        let sources: Vec<Val> = inst.srcs().iter().map(|s| self.word(inst, s)).collect::<Lowered<_>>()?;
+        let operand = |v: Val| if op.xorsign_abs { abs(v) } else { v.into() };
+        let mut r = self.asm.r1(machine, &[operand(sources[0]), operand(sources[1])]);
+        for &c in &sources[2..] {
+            r = self.asm.r1(machine, &[r.into(), operand(c)]);
         }
+        if op.xorsign_abs {
+            r = self.with_signs(op.ty, r, &sources);
+        }
+        self.set_word(&inst.dsts()[0], r);
         Ok(())
+    }
+
+    /// A non-negative result with the exclusive or of the operands' signs, unless it is NaN.
+    fn with_signs(&mut self, ty: ScalarType, r: Val, operands: &[Val]) -> Val {
+        let mut signs = self.asm.xor(operands[0], operands[1]);
+        for &c in &operands[2..] {
+            signs = self.asm.xor(signs, c);
+        }
+        let merge = |lut: fn(u8, u8, u8) -> u8| lut(Lut::A, Lut::B, Lut::C);
+        if let Some(ty) = half_ty(ty) {
+            let numbers = self.asm.hset_mask(ty, FCmp::Num, r, r);
+            let signs = self.asm.lop3(merge(|a, b, c| a & b & c), signs, numbers, Val::Imm(0x8000_8000));
+            return self.asm.or(r, signs);
+        }
+        let signed = self.asm.lop3(merge(|a, b, c| a | (b & c)), r, signs, Val::Imm(0x8000_0000));
+        let number = self.asm.fsetp(FCmp::Num, KEEP, r, r);
+        self.asm.sel(number, signed, r)
     }
 
     /// The smaller or larger double: a number beats NaN, and -0 is below +0.
@@ -204,7 +258,8 @@ impl Builder<'_> {
         let mut b = self.value(inst, &inst.srcs()[1], ty)?;
         let top = b.len() - 1;
         let pick = (Lut::A & Lut::C) | (Lut::B & !Lut::C);
-        b[top] = self.asm.lop3(pick, a[top], b[top], Val::Imm(0x8000_0000));
+        let sign = if half_ty(ty).is_some() { 0x8000_8000 } else { 0x8000_0000 };
+        b[top] = self.asm.lop3(pick, a[top], b[top], Val::Imm(sign));
         self.set_words(&inst.dsts()[0], &b);
         Ok(())
     }
@@ -257,12 +312,10 @@ impl Builder<'_> {
     /// A half-precision operand in single precision.
     pub fn half_to_f32(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Val> {
         let v = self.word(inst, operand)?;
-        let Some(src) = super::convert::float_ty(ty) else {
+        let Some(half) = half_ty(ty) else {
             return Err(self.unsupported(inst, "arithmetic of this type"));
         };
-        let op =
-            Op::F2f { dst: trace_format::isa::FloatTy::F32, src, rnd: Rnd::Rn, ftz: KEEP, sat: Sat(false) };
-        Ok(self.asm.r1(op, &[v.into()]))
+        Ok(self.asm.widened_half(half, v))
     }
 
     /// x * factor in the lanes where `p` holds, x elsewhere: one predicated multiplication.
@@ -282,8 +335,8 @@ impl Builder<'_> {
 
     /// `ex2`: subnormal results come from squaring the half power.
     pub fn ex2(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
-        if ty != ScalarType::F32 {
-            return Err(self.unsupported(inst, "ex2 of this type"));
+        if let Some(half) = half_ty(ty) {
+            return self.half_function(inst, half, ty, MufuFn::Ex2);
         }
         let x = self.word(inst, &inst.srcs()[0])?;
         let r = if ftz {
@@ -294,6 +347,26 @@ impl Builder<'_> {
             let power = self.asm.mufu(MufuFn::Ex2, KEEP, half);
             self.scaled_where(far, power, power)
         };
+        self.set_word(&inst.dsts()[0], r);
+        Ok(())
+    }
+
+    /// A function of the multi-function unit on one or two halves, in single precision. Its flushing at 2^-126
+    /// touches no half-precision result, and is what `.ftz` asks for with bfloat16.
+    fn half_function(&mut self, inst: &Inst, half: HalfTy, ty: ScalarType, func: MufuFn) -> Lowered {
+        let v = self.word(inst, &inst.srcs()[0])?;
+        let apply = |s: &mut Self, v: Val| {
+            let x = s.asm.widened_half(half, v);
+            s.asm.mufu(func, Ftz(func == MufuFn::Ex2), x)
+        };
+        let low = apply(self, v);
+        let high = if matches!(ty, ScalarType::F16x2 | ScalarType::Bf16x2) {
+            let upper = self.asm.shr(Sign::U32, v, Val::Imm(16));
+            apply(self, upper)
+        } else {
+            Val::ZERO
+        };
+        let r = self.asm.f2fp(half.into(), high, low);
         self.set_word(&inst.dsts()[0], r);
         Ok(())
     }
@@ -327,8 +400,8 @@ impl Builder<'_> {
 
     /// `tanh`.
     pub fn tanh(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
-        if ty != ScalarType::F32 {
-            return Err(self.unsupported(inst, "tanh of this type"));
+        if let Some(half) = half_ty(ty) {
+            return self.half_function(inst, half, ty, MufuFn::Tanh);
         }
         let x = self.word(inst, &inst.srcs()[0])?;
         let r = self.asm.mufu(MufuFn::Tanh, KEEP, x);

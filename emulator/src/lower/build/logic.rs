@@ -3,8 +3,9 @@
 //! Predicate logic works on operands that may be complemented for free; comparisons of 64-bit integers are
 //! a low and an extended high part.
 
-use trace_format::isa::{FCmp, Ftz, ICmp, Lut, Op, PrmtMode as MPrmt, Sign};
+use trace_format::isa::{BoolFloat, BoolOp as MBoolOp, FCmp, Ftz, ICmp, Lut, Op, PrmtMode as MPrmt, Sign};
 
+use super::float::half_ty;
 use super::int::sign_of;
 use super::{Builder, Lowered};
 use crate::lower::vir::{Func, PSrc, VOp, Val};
@@ -319,12 +320,13 @@ impl Builder<'_> {
                     let (a, b) = (self.pair(inst, x)?, self.pair(inst, y)?);
                     Ok(self.asm.dsetp(cmp, a, b))
                 }
-                ScalarType::F16 | ScalarType::Bf16 => {
-                    let a = self.half_to_f32(inst, x, op.ty)?;
-                    let b = self.half_to_f32(inst, y, op.ty)?;
-                    Ok(self.asm.fsetp(cmp, Ftz(false), a, b))
-                }
-                _ => Err(self.unsupported(inst, "a comparison of this type")),
+                _ => match half_ty(op.ty) {
+                    Some(ty) => {
+                        let (a, b) = (self.word(inst, x)?, self.word(inst, y)?);
+                        Ok(self.asm.hsetp(ty, cmp, Ftz(op.ftz), a, b)[0])
+                    }
+                    None => Err(self.unsupported(inst, "a comparison of this type")),
+                },
             };
         }
         let (cmp, sign) = int_comparison(op.comparison, op.ty);
@@ -344,6 +346,18 @@ impl Builder<'_> {
 
     /// `setp`.
     pub fn setp(&mut self, inst: &Inst, op: CompareOp) -> Lowered {
+        if let (ScalarType::F16x2 | ScalarType::Bf16x2, Some(ty)) = (op.ty, half_ty(op.ty)) {
+            let (a, b) = (self.word(inst, &inst.srcs()[0])?, self.word(inst, &inst.srcs()[1])?);
+            let results = self.asm.hsetp(ty, float_comparison(op.comparison), Ftz(op.ftz), a, b);
+            for (d, mut p) in inst.dsts().iter().zip(results) {
+                if let Some(combine) = op.combine {
+                    let c = self.pred(inst, &inst.srcs()[2])?;
+                    p = self.combine(combine, p, c);
+                }
+                self.set_pred(d, p);
+            }
+            return Ok(());
+        }
         let p = self.compare(inst, op)?;
         let (mut yes, mut no) = (p, p.negated());
         if let Some(combine) = op.combine {
@@ -362,6 +376,9 @@ impl Builder<'_> {
 
     /// `set`.
     pub fn set(&mut self, inst: &Inst, dst_ty: ScalarType, op: CompareOp) -> Lowered {
+        if matches!(op.ty, ScalarType::F16x2 | ScalarType::Bf16x2) {
+            return self.set_halves(inst, dst_ty, op);
+        }
         let mut p = self.compare(inst, op)?;
         if let Some(combine) = op.combine {
             let c = self.pred(inst, &inst.srcs()[2])?;
@@ -375,6 +392,28 @@ impl Builder<'_> {
             _ => u32::MAX,
         };
         let r = self.asm.sel(p, Val::Imm(on), Val::ZERO);
+        self.set_word(&inst.dsts()[0], r);
+        Ok(())
+    }
+
+    /// `set` of packed halves: a 1.0 or, for integer results, a mask in each half.
+    fn set_halves(&mut self, inst: &Inst, dst_ty: ScalarType, op: CompareOp) -> Lowered {
+        let Some(ty) = half_ty(op.ty) else {
+            return Err(self.unsupported(inst, "a comparison of this type"));
+        };
+        let (a, b) = (self.word(inst, &inst.srcs()[0])?, self.word(inst, &inst.srcs()[1])?);
+        let with = match op.combine {
+            Some(_) => self.pred(inst, &inst.srcs()[2])?,
+            None => PSrc::TRUE,
+        };
+        let bop = match op.combine {
+            None | Some(BoolOp::And) => MBoolOp::And,
+            Some(BoolOp::Or) => MBoolOp::Or,
+            Some(BoolOp::Xor) => MBoolOp::Xor,
+        };
+        let cmp = float_comparison(op.comparison);
+        let machine = Op::Hset2 { ty, cmp, ftz: Ftz(op.ftz), bop, bf: BoolFloat(dst_ty.is_float()) };
+        let r = self.asm.r1_where(machine, &[a.into(), b.into()], with);
         self.set_word(&inst.dsts()[0], r);
         Ok(())
     }

@@ -5,8 +5,8 @@
 //! is never emitted.
 
 use trace_format::isa::{
-    BoolOp, Extended, FCmp, FloatTy, Ftz, High, ICmp, IntRnd, IntTy, Lut, Max, MufuFn, Op, PrmtMode, Rnd,
-    Sat, Sign, SpecialReg, Wide, Wrap,
+    BoolFloat, BoolOp, Extended, FCmp, FloatTy, Ftz, HalfTy, High, ICmp, IntRnd, IntTy, Lut, Max, MufuFn, Op,
+    PackRnd, PrmtMode, Relu, Rnd, Sat, SatFinite, Sign, SpecialReg, Wide, Wrap,
 };
 
 use crate::lower::fold::{Known, SHL, fold};
@@ -102,6 +102,13 @@ impl Asm {
     /// An instruction with one destination register.
     pub fn r1(&mut self, op: Op, srcs: &[Src]) -> Val {
         let inst = self.make(VOp::M(op), srcs);
+        self.put(inst, 0).dst[0]
+    }
+
+    /// An instruction with one destination register and one predicate source.
+    pub fn r1_where(&mut self, op: Op, srcs: &[Src], with: PSrc) -> Val {
+        let mut inst = self.make(VOp::M(op), srcs);
+        inst.psrc[0] = with;
         self.put(inst, 0).dst[0]
     }
 
@@ -375,6 +382,30 @@ impl Asm {
     /// The multi-function unit.
     pub fn mufu(&mut self, func: MufuFn, ftz: Ftz, a: impl Into<Src>) -> Val {
         self.r1(Op::Mufu { func, ftz }, &[a.into()])
+    }
+
+    /// Low half of a register in single precision.
+    pub fn widened_half(&mut self, ty: HalfTy, a: Val) -> Val {
+        let op = Op::F2f { dst: FloatTy::F32, src: ty.into(), rnd: Rnd::Rn, ftz: KEEP, sat: NOSAT };
+        self.r1(op, &[a.into()])
+    }
+
+    /// Two single-precision numbers rounded to nearest in a narrower format, packed.
+    pub fn f2fp(&mut self, dst: FloatTy, high: Val, low: Val) -> Val {
+        let op = Op::F2fp { dst, rnd: PackRnd::Nearest, relu: Relu(false), fin: SatFinite(false) };
+        self.r1(op, &[high.into(), low.into()])
+    }
+
+    /// Half-precision a cmp b, of the low and of the high halves.
+    pub fn hsetp(&mut self, ty: HalfTy, cmp: FCmp, ftz: Ftz, a: Val, b: Val) -> [PSrc; 2] {
+        let inst = self.make(VOp::M(Op::Hsetp2 { ty, cmp, ftz, bop: BoolOp::And }), &[a.into(), b.into()]);
+        self.put(inst, 2).pdst
+    }
+
+    /// Half-precision a cmp b as all ones or zero in each half.
+    pub fn hset_mask(&mut self, ty: HalfTy, cmp: FCmp, a: Val, b: Val) -> Val {
+        let op = Op::Hset2 { ty, cmp, ftz: KEEP, bop: BoolOp::And, bf: BoolFloat(false) };
+        self.r1(op, &[a.into(), b.into()])
     }
 
     /// Integer to single precision.

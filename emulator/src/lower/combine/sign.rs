@@ -17,6 +17,8 @@ impl Combiner<'_> {
     pub(super) fn sign_rules(&mut self, id: InstId) -> bool {
         let Some(op) = self.f.inst(id).machine() else { return false };
         let (words, takes_abs) = match op {
+            Op::Hadd2 { .. } | Op::Hmnmx2 { .. } | Op::Hsetp2 { .. } | Op::Hset2 { .. } => (1, true),
+            Op::Hmul2 { .. } | Op::Hfma2 { .. } => (1, false),
             Op::Fadd { .. } | Op::Fmnmx { .. } | Op::Fsetp { .. } | Op::Fset { .. } | Op::Mufu { .. } => {
                 (1, true)
             }
@@ -25,20 +27,30 @@ impl Combiner<'_> {
             Op::Dmul { .. } | Op::Dfma { .. } => (2, false),
             _ => return false,
         };
+        let half = matches!(
+            op,
+            Op::Hadd2 { .. }
+                | Op::Hmul2 { .. }
+                | Op::Hfma2 { .. }
+                | Op::Hmnmx2 { .. }
+                | Op::Hsetp2 { .. }
+                | Op::Hset2 { .. }
+        );
+        let sign = if half { 0x8000_8000 } else { 0x8000_0000 };
         let mut any = false;
         for i in 0..3 {
             let shape = op.info().src_regs[i] as usize;
             if shape == words {
-                any |= self.take_sign(id, i, words, takes_abs);
+                any |= self.take_sign(id, i, words, sign, takes_abs);
             }
         }
         any
     }
 
-    fn take_sign(&mut self, id: InstId, i: usize, words: usize, takes_abs: bool) -> bool {
+    fn take_sign(&mut self, id: InstId, i: usize, words: usize, sign: u32, takes_abs: bool) -> bool {
         let s = self.f.inst(id).src[i];
         let top = s.v[words - 1];
-        let Some((under, change)) = self.sign_change(top) else { return false };
+        let Some((under, change)) = self.sign_change(top, sign) else { return false };
         let new = match change {
             Change::Flip if s.abs => s,
             Change::Flip => s.negated(),
@@ -51,8 +63,8 @@ impl Combiner<'_> {
         true
     }
 
-    /// The operand under a sign change.
-    fn sign_change(&self, v: Val) -> Option<(Val, Change)> {
+    /// The operand under a change of the sign bits.
+    fn sign_change(&self, v: Val, sign: u32) -> Option<(Val, Change)> {
         let (def, _) = self.f.def(v)?;
         let inst = self.f.inst(def);
         let VOp::M(Op::Lop3 { lut }) = inst.op else { return None };
@@ -61,10 +73,10 @@ impl Combiner<'_> {
         }
         let (table, vars) = truth::reduce_words(lut.0, inst.src.map(|s| (s.v[0], s.neg)));
         match (table, vars) {
-            (t, [Some(x), Some(Val::Imm(0x8000_0000)), None]) if t == Lut::A ^ Lut::B => {
+            (t, [Some(x), Some(Val::Imm(m)), None]) if t == Lut::A ^ Lut::B && m == sign => {
                 Some((x, Change::Flip))
             }
-            (t, [Some(x), Some(Val::Imm(0x7FFF_FFFF)), None]) if t == Lut::A & Lut::B => {
+            (t, [Some(x), Some(Val::Imm(m)), None]) if t == Lut::A & Lut::B && m == !sign => {
                 Some((x, Change::Clear))
             }
             _ => None,

@@ -1,0 +1,207 @@
+//! Half-precision arithmetic on both halves of a register: IEEE binary16 and bfloat16.
+//!
+//! Operands are widened to doubles, where sums and products are exact or rounded to odd, and the result is
+//! rounded to the format once. Every NaN result is 0x7fff, as the PTX ISA asks. A scalar occupies the low
+//! half; what the high half then holds means nothing.
+
+use super::WARP_SIZE;
+use super::code::{ExecInst, SrcRow};
+use super::exec::{combine, put, read_pred};
+use super::float;
+use super::narrow::Format;
+use super::warp::{Row, Warp};
+use crate::isa::{FCmp, HalfTy, Op, PackRnd};
+
+/// The NaN that half-precision instructions return.
+const NAN: u32 = 0x7FFF;
+
+/// How results are finished.
+#[derive(Clone, Copy)]
+struct Finish {
+    ftz: bool,
+    sat: bool,
+    relu: bool,
+}
+
+/// Executes a half-precision instruction; others change nothing.
+#[inline(always)]
+pub(super) fn execute(inst: &ExecInst, warp: &mut Warp, exec: u32) {
+    let [s0, s1, s2] = inst.src;
+    match inst.op {
+        Op::Hadd2 { ty, ftz, sat } => {
+            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
+            let end = Finish { ftz: ftz.0, sat: sat.0, relu: false };
+            put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], |x, y, _| x + y), exec);
+        }
+        Op::Hmul2 { ty, ftz, sat } => {
+            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
+            let end = Finish { ftz: ftz.0, sat: sat.0, relu: false };
+            put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], |x, y, _| x * y), exec);
+        }
+        Op::Hfma2 { ty, ftz, sat, relu } => {
+            let [a, b, c] = [s0, s1, s2].map(|s| source(warp, s, ty, ftz.0));
+            let end = Finish { ftz: ftz.0, sat: sat.0, relu: relu.0 };
+            put(warp, inst, &arithmetic(ty, end, [&a, &b, &c], fma_to_odd), exec);
+        }
+        Op::Hmnmx2 { ty, max, ftz, nan } => {
+            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
+            let infinity = infinity(ty);
+            let r = by_halves(|l, shift| {
+                min_max(a.0[l] >> shift & 0xFFFF, b.0[l] >> shift & 0xFFFF, infinity, max.0, nan.0)
+            });
+            put(warp, inst, &r, exec);
+        }
+        Op::Hsetp2 { ty, cmp, ftz, bop } => {
+            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
+            let with = read_pred(warp, inst.psrc[0]);
+            let [low, high] = [0, 16].map(|shift| combine(bop, compare(ty, cmp, &a, &b, shift), with));
+            warp.write_pred(inst.pdst[0], low, exec);
+            warp.write_pred(inst.pdst[1], high, exec);
+        }
+        Op::Hset2 { ty, cmp, ftz, bop, bf } => {
+            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
+            let with = read_pred(warp, inst.psrc[0]);
+            let [low, high] = [0, 16].map(|shift| combine(bop, compare(ty, cmp, &a, &b, shift), with));
+            let on = match (bf.0, ty) {
+                (false, _) => 0xFFFF,
+                (true, HalfTy::F16) => 0x3C00,
+                (true, HalfTy::Bf16) => 0x3F80,
+            };
+            let r = Row::from_fn(|l| (low >> l & 1) * on | (high >> l & 1) * on << 16);
+            put(warp, inst, &r, exec);
+        }
+        _ => {}
+    }
+}
+
+/// The encoding of infinity, above which NaNs are.
+const fn infinity(ty: HalfTy) -> u32 {
+    match ty {
+        HalfTy::F16 => 0x7C00,
+        HalfTy::Bf16 => 0x7F80,
+    }
+}
+
+/// A row from a function of the lane and the half's lowest bit.
+#[inline(always)]
+fn by_halves(f: impl Fn(usize, u32) -> u32) -> Row {
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        out.0[l] = f(l, 0) | f(l, 16) << 16;
+    }
+    out
+}
+
+/// Subnormal halves of a word replaced by zeros of their sign.
+#[inline(always)]
+fn flush(x: u32, infinity: u32) -> u32 {
+    let low = if x & infinity == 0 { x & 0x8000 } else { x & 0xFFFF };
+    let high = if x & infinity << 16 == 0 { x & 0x8000_0000 } else { x & 0xFFFF_0000 };
+    low | high
+}
+
+/// A source row with its modifiers, which act on both halves.
+#[inline(always)]
+fn source(warp: &Warp, s: SrcRow, ty: HalfTy, ftz: bool) -> Row {
+    let row = warp.row(s.row);
+    let keep = if s.abs { 0x7FFF_7FFF } else { u32::MAX };
+    let flip = if s.neg { 0x8000_8000 } else { 0 };
+    let infinity = infinity(ty);
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        let x = (row.0[l] & keep) ^ flip;
+        out.0[l] = if ftz { flush(x, infinity) } else { x };
+    }
+    out
+}
+
+/// A half as a single-precision number, which holds every value of both formats.
+#[inline(always)]
+fn single(ty: HalfTy, bits: u32) -> f32 {
+    match ty {
+        HalfTy::Bf16 => f32::from_bits(bits << 16),
+        HalfTy::F16 => {
+            // The exponent's bias grows from 15 to 127, in one exact product for subnormals too.
+            let magnitude = (bits & 0x7FFF) << 13;
+            let finite = (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits();
+            let top = if bits & 0x7C00 == 0x7C00 { 0x7F80_0000 | magnitude } else { finite };
+            f32::from_bits(top | (bits & 0x8000) << 16)
+        }
+    }
+}
+
+/// One loop per format and half.
+#[inline(always)]
+fn arithmetic(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f64, f64, f64) -> f64) -> Row {
+    match ty {
+        HalfTy::F16 => arithmetic_as(HalfTy::F16, &Format::F16, end, s, op),
+        HalfTy::Bf16 => arithmetic_as(HalfTy::Bf16, &Format::BF16, end, s, op),
+    }
+}
+
+#[inline(always)]
+fn arithmetic_as(
+    ty: HalfTy,
+    format: &Format,
+    end: Finish,
+    s: [&Row; 3],
+    op: impl Fn(f64, f64, f64) -> f64,
+) -> Row {
+    let one = if ty == HalfTy::F16 { 0x3C00 } else { 0x3F80 };
+    let infinity = infinity(ty);
+    let mut halves = [Row::ZERO; 2];
+    for (half, shift) in halves.iter_mut().zip([0, 16]) {
+        for l in 0..WARP_SIZE {
+            let [a, b, c] = s.map(|row| f64::from(single(ty, row.0[l] >> shift & 0xFFFF)));
+            let x = format.encode(op(a, b, c), PackRnd::Nearest, false);
+            let x = if end.ftz && x & infinity == 0 { x & 0x8000 } else { x };
+            let negative = x & 0x8000 != 0;
+            let x = if end.relu && negative { 0 } else { x };
+            let clamped = if negative || x > infinity { 0 } else { x.min(one) };
+            half.0[l] = if end.sat { clamped } else { x };
+        }
+    }
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        out.0[l] = halves[0].0[l] | halves[1].0[l] << 16;
+    }
+    out
+}
+
+/// a * b + c for an exact product, rounded to odd: a later rounding to fewer bits then sees on which side of
+/// a midpoint the exact result lies.
+#[inline(always)]
+fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
+    let p = a * b;
+    let s = p + c;
+    let from_c = s - p;
+    let error = (p - (s - from_c)) + (c - from_c);
+    let bits = s.to_bits();
+    let step = if (error > 0.0) == (s > 0.0) { 1 } else { u64::MAX };
+    let odd = if bits & 1 == 0 { bits.wrapping_add(step) } else { bits };
+    if error != 0.0 && s.is_finite() { f64::from_bits(odd) } else { s }
+}
+
+/// Minimum or maximum of two halves with -0 below +0.
+#[inline(always)]
+fn min_max(x: u32, y: u32, infinity: u32, max: bool, nan: bool) -> u32 {
+    let key = |v: u32| (v ^ if v & 0x8000 != 0 { 0x7FFF } else { 0 }) as i16;
+    let x_wins = if max { key(x) > key(y) } else { key(x) < key(y) };
+    let (x_nan, y_nan) = (x & 0x7FFF > infinity, y & 0x7FFF > infinity);
+    let number = if x_nan { y } else { x };
+    let unordered = if nan || (x_nan && y_nan) { NAN } else { number };
+    let ordered = if x_wins { x } else { y };
+    if x_nan || y_nan { unordered } else { ordered }
+}
+
+/// Lanes in which the comparison of one half holds.
+#[inline(always)]
+fn compare(ty: HalfTy, cmp: FCmp, a: &Row, b: &Row, shift: u32) -> u32 {
+    let mut values = [[0.0f32; WARP_SIZE]; 2];
+    for (out, row) in values.iter_mut().zip([a, b]) {
+        for l in 0..WARP_SIZE {
+            out[l] = single(ty, row.0[l] >> shift & 0xFFFF);
+        }
+    }
+    float::compare(cmp, |l| values[0][l], |l| values[1][l])
+}

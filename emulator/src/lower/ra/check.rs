@@ -485,7 +485,11 @@ impl Checker<'_> {
         let cases: Vec<(Condition, Option<Destination>)> = match self.f.block(b).term {
             Term::Goto(to) => vec![(None, self.meaning(to))],
             Term::If(p, yes, no) => {
-                vec![(Some((p, true)), self.meaning(yes)), (Some((p, false)), self.meaning(no))]
+                let mut cases =
+                    vec![(Some((p, true)), self.meaning(yes)), (Some((p, false)), self.meaning(no))];
+                // A literal condition has one case only.
+                cases.retain(|(case, _)| p.constant().is_none_or(|value| *case == Some((p, value))));
+                cases
             }
             Term::Exit => vec![(None, Some(Destination::Exit))],
             Term::Return => vec![(None, Some(Destination::Return))],

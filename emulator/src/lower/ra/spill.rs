@@ -303,6 +303,13 @@ fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
                     args.push(Val::Reg(word));
                     continue;
                 }
+                // Its own complement comes back from the word first: the predicate is no more.
+                let mut arg = arg;
+                if arg.pred == Some(p) {
+                    let (own, test) = back(f, line, spilled);
+                    insertions.push((from, end, Phase::Bring, test));
+                    arg = renamed(arg, own);
+                }
                 let fresh = f.new_reg();
                 spilled.registers.insert(fresh);
                 let sel = select(f, line, fresh, arg);

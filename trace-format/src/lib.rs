@@ -8,6 +8,7 @@
 pub mod container;
 pub mod encode;
 pub mod isa;
+pub mod occupancy;
 pub mod reader;
 pub mod semantics;
 pub mod validate;

@@ -93,7 +93,8 @@ pub struct SmLimits {
     pub register_allocation_unit: u32,
     /// Whether the granule applies to each warp or to the whole block.
     pub register_allocation: RegisterAllocation,
-    /// Warps of a block are rounded up to this number when registers are allocated.
+    /// Warps of a block are rounded up to this number when registers are allocated; with sub-partitions, how many
+    /// there are.
     pub warp_allocation_granularity: u32,
     /// Registers that one thread can address.
     pub max_registers_per_thread: u32,
@@ -113,7 +114,10 @@ pub struct SmLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegisterAllocation {
-    /// Each warp's registers are rounded up (compute capability 2.0 and later).
+    /// Each warp's registers are rounded up and come from its scheduler's part of the register file
+    /// (compute capability 3.0 and later).
+    SubPartition,
+    /// Each warp's registers are rounded up (2.x).
     Warp,
     /// The block's registers are rounded up (compute capability 1.x).
     Block,

@@ -1,0 +1,210 @@
+//! How many blocks of a kernel an SM holds: registers, shared memory, warps and blocks, each in its granule.
+//!
+//! The rules are those of CUDA's occupancy calculator: of `cuda_occupancy.h` for compute capability 3.0 and later,
+//! of the older spreadsheet before. Timing and the CUDA API ask here, each with the resources of its own GPU.
+
+/// How registers are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegisterAllocation {
+    /// To the block as a whole; its warps are rounded up to a number (compute capability 1.x).
+    Block {
+        /// Warps are rounded up to a multiple of this.
+        warps: u32,
+    },
+    /// To each warp; the warps of a block are rounded up to a number (2.x).
+    Warp {
+        /// Warps are rounded up to a multiple of this.
+        warps: u32,
+    },
+    /// To each warp, from the part of the register file that its scheduler owns (3.0 and later).
+    SubPartition {
+        /// Parts of the register file.
+        parts: u32,
+    },
+}
+
+/// What an SM has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Threads of one block.
+    pub max_threads_per_block: u32,
+    /// Resident warps.
+    pub max_warps: u32,
+    /// Resident blocks.
+    pub max_blocks: u32,
+    /// 32-bit registers.
+    pub registers: u32,
+    /// 32-bit registers that one block may take.
+    pub max_registers_per_block: u32,
+    /// Registers that one thread can address.
+    pub max_registers_per_thread: u32,
+    /// Granule in which registers are allocated.
+    pub register_unit: u32,
+    /// To whom the granule applies.
+    pub register_allocation: RegisterAllocation,
+    /// Shared memory in bytes.
+    pub shared_bytes: u32,
+    /// Shared memory that one block may ask for, in bytes.
+    pub max_shared_bytes_per_block: u32,
+    /// Shared memory that the driver takes from each block, in bytes.
+    pub reserved_shared_bytes_per_block: u32,
+    /// Granule of shared memory, in bytes.
+    pub shared_unit_bytes: u32,
+}
+
+/// What one block needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// Threads of a block.
+    pub threads_per_block: u32,
+    /// 32-bit registers of a thread.
+    pub registers_per_thread: u32,
+    /// Static and dynamic shared memory of a block, in bytes.
+    pub shared_bytes: u32,
+}
+
+/// What limits the number of resident blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Warp slots.
+    Warps,
+    /// Block slots.
+    Blocks,
+    /// Registers.
+    Registers,
+    /// Shared memory.
+    SharedMemory,
+}
+
+/// Resident blocks and why not more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occupancy {
+    /// Blocks that an SM holds at once.
+    pub blocks: u32,
+    /// The resource that ends first.
+    pub limit: Limit,
+}
+
+/// Resident blocks of a kernel.
+///
+/// # Errors
+/// When not even one block fits: the resource, the demand and the limit.
+pub fn occupancy(sm: &Resources, demand: &Demand) -> Result<Occupancy, String> {
+    let warps = demand.threads_per_block.div_ceil(32).max(1);
+    if demand.threads_per_block > sm.max_threads_per_block {
+        let (has, max) = (demand.threads_per_block, sm.max_threads_per_block);
+        return Err(format!("a block has {has} threads, the limit is {max}"));
+    }
+    if demand.registers_per_thread > sm.max_registers_per_thread {
+        let (has, max) = (demand.registers_per_thread, sm.max_registers_per_thread);
+        return Err(format!("a thread needs {has} registers, the limit is {max}"));
+    }
+    if demand.shared_bytes > sm.max_shared_bytes_per_block {
+        let (has, max) = (demand.shared_bytes, sm.max_shared_bytes_per_block);
+        return Err(format!("a block needs {has} bytes of shared memory, the limit is {max}"));
+    }
+    let shared =
+        (demand.shared_bytes + sm.reserved_shared_bytes_per_block).next_multiple_of(sm.shared_unit_bytes);
+    let limits = [
+        (sm.max_warps / warps, Limit::Warps),
+        (sm.max_blocks, Limit::Blocks),
+        (blocks_by_registers(sm, warps, demand.registers_per_thread), Limit::Registers),
+        (sm.shared_bytes.checked_div(shared).unwrap_or(u32::MAX), Limit::SharedMemory),
+    ];
+    let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks).expect("four limits");
+    if blocks == 0 {
+        return Err(match limit {
+            Limit::Registers => format!(
+                "{warps} warps of {} registers per thread exceed the {} registers of an SM",
+                demand.registers_per_thread, sm.registers
+            ),
+            Limit::Warps => format!("{warps} warps exceed the {} warp slots of an SM", sm.max_warps),
+            Limit::Blocks => "an SM has no block slots".into(),
+            Limit::SharedMemory => {
+                format!("{shared} bytes of shared memory exceed the {} of an SM", sm.shared_bytes)
+            }
+        });
+    }
+    Ok(Occupancy { blocks, limit })
+}
+
+fn blocks_by_registers(sm: &Resources, warps: u32, per_thread: u32) -> u32 {
+    let unit = sm.register_unit;
+    let per_warp = (per_thread * 32).next_multiple_of(unit).max(unit);
+    match sm.register_allocation {
+        RegisterAllocation::Block { warps: granule } => {
+            let warps = warps.next_multiple_of(granule);
+            sm.registers / (warps * per_thread * 32).next_multiple_of(unit).max(unit)
+        }
+        RegisterAllocation::Warp { warps: granule } => {
+            // Warps are handed out in granules too: what is left of one is lost.
+            sm.registers / per_warp / granule * granule / warps.next_multiple_of(granule)
+        }
+        RegisterAllocation::SubPartition { parts } => {
+            // The launch is checked as if all parts gave registers to as many warps.
+            if per_warp * warps.next_multiple_of(parts) > sm.max_registers_per_block {
+                return 0;
+            }
+            sm.registers / parts / per_warp * parts / warps
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Compute capability 6.1.
+    const PASCAL: Resources = Resources {
+        max_threads_per_block: 1024,
+        max_warps: 64,
+        max_blocks: 32,
+        registers: 65536,
+        max_registers_per_block: 65536,
+        max_registers_per_thread: 255,
+        register_unit: 256,
+        register_allocation: RegisterAllocation::SubPartition { parts: 4 },
+        shared_bytes: 96 << 10,
+        max_shared_bytes_per_block: 48 << 10,
+        reserved_shared_bytes_per_block: 0,
+        shared_unit_bytes: 256,
+    };
+
+    fn blocks(threads: u32, registers: u32, shared: u32) -> Result<(u32, Limit), String> {
+        let demand =
+            Demand { threads_per_block: threads, registers_per_thread: registers, shared_bytes: shared };
+        occupancy(&PASCAL, &demand).map(|o| (o.blocks, o.limit))
+    }
+
+    /// Results of `cuda_occupancy.h`.
+    #[test]
+    fn known_occupancies() {
+        assert_eq!(blocks(256, 32, 0), Ok((8, Limit::Warps)));
+        assert_eq!(blocks(256, 40, 0), Ok((6, Limit::Registers)));
+        assert_eq!(blocks(1024, 33, 0), Ok((1, Limit::Registers)));
+        assert_eq!(blocks(64, 16, 20_000), Ok((4, Limit::SharedMemory)));
+        assert_eq!(blocks(32, 16, 0), Ok((32, Limit::Blocks)));
+        // Three warps of a block need not come from three parts: 32 warps hold ten blocks, not eight.
+        assert_eq!(blocks(96, 64, 0), Ok((10, Limit::Registers)));
+    }
+
+    #[test]
+    fn what_fits_nowhere_says_why() {
+        assert!(blocks(1024, 80, 0).expect_err("too many registers").contains("registers"));
+        assert!(blocks(32, 8, 50_000).expect_err("too much shared").contains("shared memory"));
+        assert!(blocks(2048, 8, 0).expect_err("too many threads").contains("threads"));
+    }
+
+    proptest! {
+        #[test]
+        fn resident_blocks_never_exceed_a_resource(threads in 1u32..1024, regs in 1u32..256, shared in 0u32..49152) {
+            if let Ok((found, _)) = blocks(threads, regs, shared) {
+                let warps = threads.div_ceil(32);
+                prop_assert!(found * warps <= 64);
+                prop_assert!(found * warps * regs * 32 <= 65536);
+                prop_assert!(found * shared <= 98304);
+            }
+        }
+    }
+}

@@ -195,6 +195,8 @@ fn space_name(space: Space) -> &'static str {
         Space::Shared => "shared",
         Space::Local => "local",
         Space::Const => "constant",
+        Space::Texture => "texture",
+        Space::Surface => "surface",
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use trace_format::isa::space::Space;
 use trace_format::isa::{Extended, Kind, Op, Sign, space};
 
 use super::layout::Frame;
@@ -80,6 +81,8 @@ impl Pass<'_> {
         let free = matches!(kind, Kind::Barrier | Kind::Sync)
             || matches!(inst.op, VOp::M(Op::Shfl { .. } | Op::Vote { .. }));
         let mut room = match kind {
+            // Handles (and single coordinates) of texture and surface accesses may be constants.
+            _ if kind.space().is_some_and(Space::is_remote) => 1,
             _ if kind.is_memory() => 0,
             _ if free => 3,
             _ => 1,

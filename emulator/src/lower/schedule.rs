@@ -441,7 +441,8 @@ fn is_fence(inst: &Inst) -> bool {
     matches!(
         inst.op.kind(),
         Kind::Barrier | Kind::Fence | Kind::Sync | Kind::External | Kind::Call | Kind::Trap
-    ) || is_strong(inst)
+    ) && !matches!(inst.op, VOp::M(Op::Txq { .. }))
+        || is_strong(inst)
 }
 
 /// Whether a memory access is more than weak, so that others must not pass it.
@@ -473,6 +474,11 @@ fn conflicts(a: &Inst, b: &Inst) -> bool {
     };
     if !(x.writes || y.writes) || x.read_only || y.read_only {
         return false;
+    }
+    // Surfaces and textures lie in device memory at addresses that nobody knows yet.
+    if x.space.is_remote() || y.space.is_remote() {
+        let in_device_memory = |s: Space| s.is_remote() || matches!(s, Space::Global | Space::Generic);
+        return in_device_memory(x.space) && in_device_memory(y.space);
     }
     let generic = x.space == Space::Generic || y.space == Space::Generic;
     if !generic && x.space != y.space {

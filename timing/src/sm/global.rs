@@ -22,7 +22,8 @@ impl<S: LaunchSource> Sm<'_, S> {
             match access.space {
                 Space::Shared => op.shared_cycles = self.shared_cycles(&access, kind),
                 Space::Const => op.accesses = coalesce(&access, machine.config.load_store.coalescing, false),
-                Space::Global => self.global_access(&access, kind, &mut op),
+                // The path of read-only loads stands in for a texture cache.
+                Space::Global | Space::Texture | Space::Surface => self.global_access(&access, kind, &mut op),
                 Space::Local => {
                     let addresses = std::array::from_fn(|lane| {
                         machine.local_address(sm, warp, lane, access.addresses[lane])

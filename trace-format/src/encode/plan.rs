@@ -2,6 +2,7 @@
 //! branch targets, and which instructions have rows that come from outside, each with a slot for the coder's
 //! memory of it.
 
+use crate::isa::space::Space;
 use crate::isa::{BlockId, Inst, Kind, MachineKernel, Pc};
 
 /// Rows from outside of one instruction.
@@ -13,13 +14,15 @@ pub struct External {
     pub registers: u8,
     /// Whether the first destination predicate is recorded too, as one more (uniform) row: its lane mask.
     pub predicate: bool,
+    /// Whether the byte addresses of a texture or surface access are recorded, after all others: two rows.
+    pub address: bool,
 }
 
 impl External {
     /// Number of rows recorded per execution.
     #[must_use]
     pub const fn rows(self) -> u8 {
-        self.registers + self.predicate as u8
+        self.registers + self.predicate as u8 + 2 * self.address as u8
     }
 }
 
@@ -83,14 +86,16 @@ impl KernelPlan {
 
 /// Rows from outside of an instruction, without their slot.
 fn external_rows(inst: &Inst) -> External {
+    let address = inst.kind().space().is_some_and(Space::is_remote);
     let outside = matches!(inst.kind(), Kind::Load(_) | Kind::Atomic(_) | Kind::External | Kind::Barrier);
     if outside {
         External {
             slot: 0,
             registers: inst.dst_span().map_or(0, |span| span.count),
             predicate: inst.info().pred_dsts > 0 && !inst.pdst[0].is_true(),
+            address,
         }
     } else {
-        External::default()
+        External { address, ..External::default() }
     }
 }

@@ -332,6 +332,156 @@ modifier! {
         Generic = ".GENERIC" }
 }
 modifier! {
+    /// Geometry of a texture or surface access.
+    TexGeometry { /// One dimension.
+        D1 = ".1D", /// Two dimensions.
+        D2 = ".2D", /// Three dimensions.
+        D3 = ".3D", /// Layers of one dimension.
+        A1 = ".ARRAY_1D", /// Layers of two dimensions.
+        A2 = ".ARRAY_2D", /// Six faces, chosen by a direction.
+        Cube = ".CUBE", /// Layers of six faces.
+        ACube = ".ARRAY_CUBE" }
+}
+impl TexGeometry {
+    /// Coordinate words, the layer index (which comes first) included.
+    #[must_use]
+    pub const fn coordinates(self) -> u8 {
+        match self {
+            TexGeometry::D1 => 1,
+            TexGeometry::D2 | TexGeometry::A1 => 2,
+            TexGeometry::D3 | TexGeometry::A2 | TexGeometry::Cube => 3,
+            TexGeometry::ACube => 4,
+        }
+    }
+    /// Whether the first coordinate word is a layer index.
+    #[must_use]
+    pub const fn is_layered(self) -> bool {
+        matches!(self, TexGeometry::A1 | TexGeometry::A2 | TexGeometry::ACube)
+    }
+    /// Registers of an operand that holds the coordinates alone.
+    #[must_use]
+    pub const fn span(self) -> u8 {
+        span_of(self.coordinates())
+    }
+}
+/// Registers of the smallest operand for so many words.
+const fn span_of(words: u8) -> u8 {
+    match words {
+        0 => 0,
+        1 => 1,
+        2 => 2,
+        _ => 4,
+    }
+}
+modifier! {
+    /// Type of texture coordinates.
+    TexCoord { /// Single precision.
+        Float = "", /// Integer texel indices.
+        Int = ".I" }
+}
+modifier! {
+    /// How the mipmap level of a fetch is found.
+    TexLod { /// The base level.
+        Base = ".LZ", /// A level-of-detail word.
+        Level = ".LL", /// Two gradients.
+        Grad = ".D" }
+}
+modifier! {
+    /// What a fetch returns.
+    TexResult { /// Four components, a word each.
+        Words = "", /// Four components as binary16, two per word.
+        Halves = ".F16", /// The first component of the four texels that a bilinear filter would read.
+        GatherR = ".GATHER.R", /// The second component of these.
+        GatherG = ".GATHER.G", /// The third component of these.
+        GatherB = ".GATHER.B", /// The fourth component of these.
+        GatherA = ".GATHER.A" }
+}
+impl TexResult {
+    /// Registers written.
+    #[must_use]
+    pub const fn regs(self) -> u8 {
+        match self {
+            TexResult::Halves => 2,
+            _ => 4,
+        }
+    }
+}
+flag! { /// The texel position is moved by an integer offset.
+TexOffset = ".AOFFI" }
+flag! { /// The sampler is an object of its own.
+TexSampler = ".S" }
+flag! { /// A mipmap level is named.
+TexAtLevel = ".LL" }
+
+/// Largest number of argument words that a fetch has room for.
+pub const TEX_WORDS: u8 = 11;
+
+/// Argument words of a fetch, in order: coordinates, level or two gradients, sampler, offsets.
+#[must_use]
+pub const fn tex_words(geometry: TexGeometry, lod: TexLod, offset: TexOffset, sampler: TexSampler) -> u8 {
+    let coordinates = geometry.coordinates();
+    let dimensions = coordinates - geometry.is_layered() as u8;
+    let lod = match lod {
+        TexLod::Base => 0,
+        TexLod::Level => 1,
+        TexLod::Grad => 2 * dimensions,
+    };
+    coordinates + lod + sampler.0 as u8 + if offset.0 { dimensions } else { 0 }
+}
+
+/// Registers of each source of a fetch with so many argument words: the first four words; the handle with the
+/// words behind the eighth; words five to eight.
+#[must_use]
+pub const fn tex_sources(words: u8) -> [u8; 3] {
+    let rest = words.saturating_sub(4);
+    [span_of(words), if words > 8 { 4 } else { 1 }, span_of(rest)]
+}
+
+/// Source, and register within it, that holds an argument word of a fetch.
+#[must_use]
+pub const fn tex_word_place(word: u8) -> (usize, u8) {
+    match word {
+        0..4 => (0, word),
+        4..8 => (2, word - 4),
+        _ => (1, word - 7),
+    }
+}
+
+modifier! {
+    /// What a texture or surface query asks for.
+    TexQuery { /// Width in texels.
+        Width = ".WIDTH", /// Height in texels.
+        Height = ".HEIGHT", /// Depth in texels.
+        Depth = ".DEPTH", /// Code of the channels' data type.
+        ChannelDataType = ".CHANNEL_DATA_TYPE", /// Code of the channels' order.
+        ChannelOrder = ".CHANNEL_ORDER", /// Whether coordinates are normalised.
+        NormalizedCoords = ".NORMALIZED_COORDS", /// Layers.
+        ArraySize = ".ARRAY_SIZE", /// Mipmap levels.
+        NumMipmapLevels = ".NUM_MIPMAP_LEVELS", /// Samples per texel.
+        NumSamples = ".NUM_SAMPLES", /// Whether memory is pitch-linear.
+        MemoryLayout = ".MEMORY_LAYOUT", /// Filter.
+        FilterMode = ".FILTER_MODE", /// Address mode of the first dimension.
+        AddrMode0 = ".ADDR_MODE_0", /// Address mode of the second dimension.
+        AddrMode1 = ".ADDR_MODE_1", /// Address mode of the third dimension.
+        AddrMode2 = ".ADDR_MODE_2", /// Whether the sampler overrides the texture's normalisation.
+        ForceUnnormalizedCoords = ".FORCE_UNNORMALIZED_COORDS" }
+}
+modifier! {
+    /// What a surface access out of range does.
+    SurfClamp { /// Faults.
+        Trap = ".TRAP", /// Takes the nearest place in range.
+        Clamp = ".CLAMP", /// Reads zero, writes nothing.
+        Zero = ".ZERO" }
+}
+modifier! {
+    /// How a surface store takes its data.
+    SurfFormat { /// As the bytes to store; x counts bytes.
+        Bytes = "", /// As unsigned words, converted to the surface's format; x counts texels.
+        U32 = ".P.U32", /// As signed words, converted likewise.
+        S32 = ".P.S32", /// As binary32, converted likewise.
+        F32 = ".P.F32" }
+}
+modifier! {
     /// How a shuffle picks its source lane.
     ShflMode { /// By index.
         Idx = ".IDX", /// Lower lane.

@@ -44,9 +44,24 @@ pub enum Space {
     Generic,
     /// A constant bank, 32-bit byte offsets.
     Const,
+    /// Device memory that a texture object describes: addresses follow from coordinates and the object, which
+    /// is outside of the warp, so that traces hold them.
+    Texture,
+    /// The same for a surface object.
+    Surface,
 }
 
+/// Address of a lane whose texture or surface access touches no memory: beyond the edge, or the border.
+pub const NO_ADDRESS: u64 = u64::MAX;
+
 impl Space {
+    /// Whether addresses come from outside of the warp, by way of texture or surface objects.
+    #[must_use]
+    #[inline]
+    pub const fn is_remote(self) -> bool {
+        matches!(self, Space::Texture | Space::Surface)
+    }
+
     /// Resolves a generic address: the space that it falls into and the address within that space.
     #[must_use]
     pub const fn of_generic(address: u64) -> (Space, u64) {

@@ -383,6 +383,16 @@ ops! {
     Atomg { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "ATOMG", LdSt, Memory, Kind::Atomic(atomic_space(mode)), dst ty.regs(), src [2, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], pred 0 <- 0, mem ty.bytes();
     /// The same in shared memory, 32-bit address.
     Atoms { op: AtomOp, ty: AtomTy } = "ATOMS", LdSt, Memory, Kind::Atomic(Space::Shared), dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], pred 0 <- 0, mem ty.bytes();
+    /// d = texels of object b at coordinates a and further arguments (`tex_words`).
+    Tex { geometry: TexGeometry, coord: TexCoord, lod: TexLod, result: TexResult, offset: TexOffset, sampler: TexSampler } = "TEX", LdSt, Memory, Kind::Load(Space::Texture), dst result.regs(), src tex_sources(tex_words(geometry, lod, offset, sampler)), pred 0 <- 0, mem 4;
+    /// d = a fact about texture, sampler or surface object a (at mipmap level b).
+    Txq { query: TexQuery, level: TexAtLevel } = "TXQ", Sfu, IntMisc, Kind::External, dst 1, src [1, if level.0 { 1 } else { 0 }, 0], pred 0 <- 0, mem 0;
+    /// d = bytes of surface object b at coordinates a.
+    Suld { geometry: TexGeometry, width: MemWidth, clamp: SurfClamp } = "SULD", LdSt, Memory, Kind::Load(Space::Surface), dst width.regs(), src [geometry.span(), 1, 0], pred 0 <- 0, mem width.bytes();
+    /// Surface object b at coordinates a = c.
+    Sust { geometry: TexGeometry, width: MemWidth, clamp: SurfClamp, format: SurfFormat } = "SUST", LdSt, Memory, Kind::Store(Space::Surface), dst 0, src [geometry.span(), 1, width.regs()], pred 0 <- 0, mem width.bytes();
+    /// Surface object b at coordinates a becomes op(old, c), without a result; formatted: x counts texels.
+    Sured { geometry: TexGeometry, op: AtomOp, ty: AtomTy, clamp: SurfClamp, format: SurfFormat } = "SURED", LdSt, Memory, Kind::Reduction(Space::Surface), dst 0, src [geometry.span(), 1, ty.regs()], pred 0 <- 0, mem ty.bytes();
     /// Memory at a (a pair) + offset becomes op(old, b), without a result.
     Red { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "RED", LdSt, Memory, Kind::Reduction(atomic_space(mode)), dst 0, src [2, ty.regs(), 0], pred 0 <- 0, mem ty.bytes();
     /// Orders earlier memory accesses before later ones.

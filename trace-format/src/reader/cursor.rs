@@ -9,7 +9,7 @@ use crate::encode::checksum::Checksum;
 use crate::encode::decoder::ValueDecoder;
 use crate::encode::pool::Words;
 use crate::encode::{CodingError, plan::External};
-use crate::isa::space::Space;
+use crate::isa::space::{NO_ADDRESS, Space};
 use crate::isa::{Kind, Pc};
 use crate::semantics::{Code, ExecInst, Row, WARP_SIZE, Warp, addresses, execute};
 use std::sync::Arc;
@@ -208,7 +208,24 @@ impl WarpCursor {
         if exec == 0 || external.rows() == 0 {
             return Ok(());
         }
-        self.read_rows(inst, external, exec)
+        self.read_rows(inst, external, exec)?;
+        if external.address { self.read_addresses(external, exec) } else { Ok(()) }
+    }
+
+    /// Addresses of a texture or surface access; lanes that touch no memory leave the access's mask.
+    fn read_addresses(&mut self, external: External, exec: u32) -> Result<(), TraceError> {
+        let slot = external.slot as usize + usize::from(external.rows()) - 2;
+        let (mut low, mut high) = (Row::ZERO, Row::ZERO);
+        self.read_row(slot, exec, &mut low)?;
+        self.read_row(slot + 1, exec, &mut high)?;
+        for l in (0..WARP_SIZE).filter(|l| exec >> l & 1 != 0) {
+            let address = u64::from(low.0[l]) | u64::from(high.0[l]) << 32;
+            self.mem.addresses[l] = address;
+            if address == NO_ADDRESS {
+                self.mem.mask &= !(1 << l);
+            }
+        }
+        Ok(())
     }
 
     fn read_rows(&mut self, inst: &ExecInst, external: External, exec: u32) -> Result<(), TraceError> {

@@ -1,7 +1,8 @@
 //! A machine kernel prepared for one launch: every operand is the index of a row.
 //!
 //! Rows of a warp, in order: the kernel's registers; four rows that stay zero (RZ and its pairs and quads);
-//! four that swallow writes to RZ; then one row per distinct immediate or constant-bank word.
+//! four that swallow writes to RZ; one row per distinct immediate or constant-bank word; at last two for the
+//! addresses of texture and surface accesses.
 
 use super::warp::Row;
 use crate::isa::{Inst, Kind, MachineKernel, Op, Operand, Pc, PredSrc, Reg, Sign, space};
@@ -137,6 +138,8 @@ impl Code {
         let insts = kernel.insts.iter().map(|i| resolve(i, banks, register_rows as u16, &mut pool)).collect();
         // One row behind the last, so that the second word of any one-word source is a row too.
         pool.rows.push(Row::ZERO);
+        // Addresses of texture and surface accesses.
+        pool.rows.extend([Row::ZERO; 2]);
         Code { insts, rows: pool.rows, register_rows, level: level.min(super::exec::VectorLevel::detect()) }
     }
 

@@ -4,6 +4,7 @@
 use super::code::{Code, ExecInst, PredRef, SrcRow};
 use super::warp::{Row, Warp, blend};
 use super::{FULL_MASK, WARP_SIZE, convert, directed, double, float, half, int, lanes, mufu};
+use crate::isa::space::Space;
 use crate::isa::{IntTy, Op, Pc, Rnd, Sign, SpecialReg, VoteMode};
 
 /// Vector instruction sets that the semantics are compiled for. Results are the same at every level.
@@ -81,9 +82,13 @@ fn execute_avx2(inst: &ExecInst, warp: &mut Warp, exec: u32) {
 }
 
 /// Byte addresses of a memory instruction in every lane: base times scale plus offset, 32 bits wide for
-/// shared, local and constant accesses, 64 for global and generic ones.
+/// shared, local and constant accesses, 64 for global and generic ones; for textures and surfaces what
+/// [`Warp::set_addresses`] was told.
 #[inline(always)]
 pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
+    if inst.kind.space().is_some_and(Space::is_remote) {
+        return warp.addresses(out);
+    }
     let base = inst.src[0].row;
     let wide = matches!(
         inst.op,
@@ -330,6 +335,11 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Atomg { .. }
         | Op::Atoms { .. }
         | Op::Red { .. }
+        | Op::Tex { .. }
+        | Op::Txq { .. }
+        | Op::Suld { .. }
+        | Op::Sust { .. }
+        | Op::Sured { .. }
         | Op::Membar { .. }
         | Op::Bra {}
         | Op::Call {}

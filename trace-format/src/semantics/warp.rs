@@ -142,6 +142,29 @@ impl Warp {
         self.preds[(index & 7) as usize]
     }
 
+    /// Row of the low words of the last texture or surface addresses; the high words are in the next one.
+    #[must_use]
+    pub fn address_row(&self) -> u16 {
+        (self.rows.len() - 2) as u16
+    }
+
+    /// Notes the byte address that each lane's texture or surface access goes to (see
+    /// [`crate::isa::space::NO_ADDRESS`]); it is not part of the architectural state.
+    pub fn set_addresses(&mut self, addresses: &[u64; WARP_SIZE]) {
+        let at = usize::from(self.address_row());
+        self.rows[at] = Row::from_fn(|l| addresses[l] as u32);
+        self.rows[at + 1] = Row::from_fn(|l| (addresses[l] >> 32) as u32);
+    }
+
+    /// The addresses noted last.
+    pub fn addresses(&self, out: &mut [u64; WARP_SIZE]) {
+        let at = self.address_row();
+        let (low, high) = (self.row(at), self.row(at + 1));
+        for l in 0..WARP_SIZE {
+            out[l] = u64::from(low.0[l]) | u64::from(high.0[l]) << 32;
+        }
+    }
+
     /// Writes a row in the lanes of a mask.
     #[inline]
     pub fn write_row(&mut self, index: u16, value: &Row, mask: u32) {

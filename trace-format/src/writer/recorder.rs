@@ -141,7 +141,7 @@ impl BlockRecorder {
 
     /// Records all that came from outside of an instruction once `warp_state` holds it: the destination
     /// registers and the first destination predicate of loads, atomics, external special registers and
-    /// barriers; nothing for other instructions.
+    /// barriers, and the addresses of texture and surface accesses; nothing for other instructions.
     #[inline]
     pub fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
         let external = self.plan.externals[pc.index()];
@@ -155,6 +155,12 @@ impl BlockRecorder {
         if external.predicate {
             let slot = external.slot as usize + usize::from(external.registers);
             self.row(warp, slot, &Row::splat(warp_state.pred(inst.pdst[0])), exec);
+        }
+        if external.address {
+            let slot = external.slot as usize + usize::from(external.rows()) - 2;
+            let at = warp_state.address_row();
+            self.row(warp, slot, warp_state.row(at), exec);
+            self.row(warp, slot + 1, warp_state.row(at + 1), exec);
         }
     }
 

@@ -54,6 +54,8 @@ pub fn access(mem: &MemAccess) -> String {
         Space::Local => "local",
         Space::Generic => "generic",
         Space::Const => "constant",
+        Space::Texture => "texture",
+        Space::Surface => "surface",
     };
     let lanes = lanes_of(mem.mask);
     let places = pattern(&lanes, |l| mem.addresses[l], |v| format!("{v:#x}"), 64);

@@ -1,7 +1,7 @@
 //! Warplab's functional PTX emulator: from a PTX file and a launch manifest to results and a trace.
 //!
 //! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`manifest`] says what to launch on
-//! which data, [`exec`] runs it on [`memory`], [`record`] writes down what every warp did. [`session`] puts
+//! which data, [`exec`] runs it on [`memory`] and [`texture`] objects, [`record`] writes down what every warp did. [`session`] puts
 //! them together for programs; [`cli`] is the `emu` command; [`fatbin`] takes the PTX out of executables.
 
 pub mod lower;
@@ -14,3 +14,4 @@ pub mod manifest;
 pub mod memory;
 pub mod record;
 pub mod session;
+pub mod texture;

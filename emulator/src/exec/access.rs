@@ -3,6 +3,7 @@
 use super::block::{BlockShared, WarpState};
 use super::fault::{Access, FaultKind, Place};
 use super::program::Unit;
+use super::texture;
 use super::warp::Trouble;
 use crate::memory::lanes::{self, Addresses, fill_idle};
 use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes};
@@ -13,11 +14,11 @@ use trace_format::semantics::{ExecInst, Row, addresses};
 
 /// One memory instruction with the lanes that it takes effect in.
 #[derive(Clone, Copy)]
-struct Request<'i> {
-    inst: &'i ExecInst,
-    warp: u32,
-    pc: u32,
-    exec: u32,
+pub(super) struct Request<'i> {
+    pub inst: &'i ExecInst,
+    pub warp: u32,
+    pub pc: u32,
+    pub exec: u32,
 }
 
 /// Executes a memory instruction in the lanes of `exec`, which is not empty, and reports what it loaded.
@@ -40,6 +41,7 @@ pub(crate) fn access<V: GlobalView, S: BlockSink>(
     };
     match space {
         Space::Generic => generic(unit, block, warp, &request, &at)?,
+        space if space.is_remote() => return remote(unit, block, warp, &request, space),
         space => {
             fill_idle(&mut at, exec);
             in_space(unit, block, warp, &request, space, &at)?;
@@ -49,6 +51,23 @@ pub(crate) fn access<V: GlobalView, S: BlockSink>(
         warp.has_read = true;
         unit.sink.externals(w, Pc(pc), inst, &warp.regs, exec);
     }
+    Ok(())
+}
+
+/// Texture fetches and surface accesses, whose addresses are recorded with what they load.
+#[inline(never)]
+fn remote<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    space: Space,
+) -> Result<(), Trouble> {
+    if let Err(refusal) = texture::access(unit, &mut block.rows, warp, request)? {
+        return Err(trouble(unit, block, warp, request, space, refusal));
+    }
+    warp.has_read |= matches!(request.inst.kind, Kind::Load(_));
+    unit.sink.externals(request.warp, Pc(request.pc), request.inst, &warp.regs, request.exec);
     Ok(())
 }
 

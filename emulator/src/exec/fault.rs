@@ -73,6 +73,8 @@ pub enum FaultKind {
     InstructionLimit(u64),
     /// Too many nested calls.
     CallDepth(u32),
+    /// A texture or surface access to no such object, or out of its range.
+    Texture(String),
     /// Something that this emulator does not do.
     Unsupported(String),
 }
@@ -184,6 +186,9 @@ impl Fault {
                     .into()
             }
             FaultKind::CallDepth(_) => "check that the recursion ends".into(),
+            FaultKind::Texture(_) => {
+                "check the handles among the arguments and the objects that they stand for".into()
+            }
             FaultKind::Barrier(_) | FaultKind::Trap | FaultKind::Unsupported(_) => return None,
         })
     }
@@ -250,6 +255,7 @@ impl fmt::Display for FaultKind {
                 write!(f, "the launch executed more than {limit} warp instructions")
             }
             FaultKind::CallDepth(depth) => write!(f, "call stack overflow: more than {depth} calls are open"),
+            FaultKind::Texture(what) => f.write_str(what),
             FaultKind::Unsupported(what) => write!(f, "unsupported: {what}"),
         }
     }

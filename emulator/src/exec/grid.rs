@@ -49,7 +49,8 @@ pub fn launch<L: LaunchSink>(
     sink: &mut L,
     observer: &dyn Observer,
 ) -> Result<Stats, LaunchError> {
-    let program = Program::new(launch, options.trap_zero_division)?;
+    let mut program = Program::new(launch, options.trap_zero_division)?;
+    program.objects = memory.shared_objects();
     let mut run = Run { program: &program, options: *options, sink, observer, stats: Stats::default() };
     let outcome = run.all(memory);
     outcome.map_err(|trouble| trouble.complete(&program, memory))?;

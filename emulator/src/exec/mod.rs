@@ -14,6 +14,7 @@ pub mod fault;
 mod grid;
 pub mod paths;
 mod program;
+mod texture;
 mod warp;
 
 pub use fault::{Fault, FaultKind};

@@ -2,6 +2,8 @@
 
 use super::{Launch, LaunchError};
 use crate::record::BlockSink;
+use crate::texture::ObjectTable;
+use std::sync::Arc;
 use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc};
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, VectorLevel, Warp};
@@ -48,6 +50,8 @@ pub(crate) struct Program<'k> {
     pub spin_limit: u64,
     /// Whether blocks could wait for one another: the kernel has atomics with results or strong loads.
     pub may_communicate: bool,
+    /// Texture and surface objects that handles stand for.
+    pub objects: Arc<ObjectTable>,
 }
 
 impl<'k> Program<'k> {
@@ -113,6 +117,7 @@ impl<'k> Program<'k> {
             geometry,
             blocks,
             zero_guards,
+            objects: Arc::default(),
         })
     }
 

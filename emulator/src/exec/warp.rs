@@ -9,6 +9,7 @@ use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Wait};
 use super::program::{Program, Run, Unit};
+use super::texture;
 use crate::memory::view::{GlobalView, Refusal};
 use crate::record::{BlockSink, SinkError};
 use trace_format::isa::{BarMode, Kind, Op, Pc, SpecialReg};
@@ -142,8 +143,18 @@ fn run_body<V: GlobalView, S: BlockSink>(
                 }
                 Kind::External => {
                     let clock = warp.instructions - u64::from(end - at);
-                    let value = external(inst.op, clock, block.linear, program.launch_index);
-                    warp.regs.write_row(inst.dst, &Row::splat(value), exec);
+                    let value = match inst.op {
+                        Op::Txq { query, .. } => {
+                            texture::ask(&program.objects, &warp.regs, inst, query, exec).map_err(
+                                |(lane, what)| {
+                                    let place = Place { pc: at, warp: w, lane: Some(lane) };
+                                    Trouble::fault(FaultKind::Texture(what), place)
+                                },
+                            )?
+                        }
+                        op => Row::splat(external(op, clock, block.linear, program.launch_index)),
+                    };
+                    warp.regs.write_row(inst.dst, &value, exec);
                     unit.sink.externals(w, Pc(at), inst, &warp.regs, exec);
                     unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                 }

@@ -5,6 +5,8 @@
 
 use super::lanes::{Addresses, Survey, survey};
 use super::storage::Storage;
+use crate::texture::ObjectTable;
+use std::sync::Arc;
 
 /// Guest address of the first allocation.
 pub const GLOBAL_BASE: u64 = 0x7F00_0000_0000;
@@ -69,6 +71,7 @@ pub struct Nearest {
 #[derive(Clone, Debug, Default)]
 pub struct GlobalMemory {
     allocations: Vec<Allocation>,
+    objects: Arc<ObjectTable>,
 }
 
 impl GlobalMemory {
@@ -85,6 +88,22 @@ impl GlobalMemory {
         let len = bytes.len() as u64;
         self.allocations.push(Allocation { name: name.into(), base, len, bytes: bytes.into() });
         AllocationId(self.allocations.len() - 1)
+    }
+
+    /// Texture and surface objects, whose resources lie in these allocations.
+    #[must_use]
+    pub fn objects(&self) -> &ObjectTable {
+        &self.objects
+    }
+
+    /// The same, to create and destroy objects between launches.
+    pub fn objects_mut(&mut self) -> &mut ObjectTable {
+        Arc::make_mut(&mut self.objects)
+    }
+
+    /// The objects as a launch keeps them.
+    pub(crate) fn shared_objects(&self) -> Arc<ObjectTable> {
+        Arc::clone(&self.objects)
     }
 
     /// The allocations, ascending by address.
@@ -147,7 +166,7 @@ impl GlobalMemory {
             let bytes = if lend { std::mem::take(&mut a.bytes) } else { Storage::default() };
             Allocation { name: String::new(), base: a.base, len: a.len, bytes }
         });
-        GlobalMemory { allocations: allocations.collect() }
+        GlobalMemory { allocations: allocations.collect(), objects: Arc::default() }
     }
 
     /// Puts back what [`Self::lend`] took.

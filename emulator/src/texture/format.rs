@@ -84,7 +84,7 @@ impl ChannelFormat {
     }
 
     /// The memory access that reads a whole texel.
-    pub(super) const fn texel_width(self) -> MemWidth {
+    pub(crate) const fn texel_width(self) -> MemWidth {
         match self.texel_bytes() {
             1 => MemWidth::U8,
             2 => MemWidth::U16,
@@ -159,7 +159,7 @@ impl ChannelFormat {
 
     /// The bits of channel values converted to the format, as `sust.p` stores them: integers saturate, floats
     /// become fractions of the range of 8 and 16 bit integers.
-    pub(super) fn encode(self, values: &[u32; 4], from: ChannelKind) -> [u32; 4] {
+    pub(crate) fn encode(self, values: &[u32; 4], from: ChannelKind) -> [u32; 4] {
         let mut texel = [0; 4];
         for c in 0..usize::from(self.channels) {
             let bits = self.encode_channel(values[c], from);

@@ -2,11 +2,12 @@
 //!
 //! [`format`] describes texels and decodes them, [`resource`] places arrays, mipmaps and plain memory in device
 //! memory, [`sampler`] holds filter and address modes, [`table`] hands out handles. [`sample`] works out which
-//! texels a fetch reads and how they are weighted, [`surface`] where a surface access goes; both leave the
-//! memory itself to the running block's view of it.
+//! texels a fetch reads and how they are weighted, [`surface`] where a surface access goes, [`query`] what a
+//! query is told; memory itself is left to the running block's view of it.
 
 mod footprint;
 pub mod format;
+pub mod query;
 pub mod resource;
 pub mod sample;
 pub mod sampler;

@@ -73,7 +73,7 @@ impl Builder<'_> {
     }
 
     /// Width of an access, from its size and the signedness of a narrow element.
-    fn width(bytes: u32, signed: bool) -> Option<MemWidth> {
+    pub(super) fn width(bytes: u32, signed: bool) -> Option<MemWidth> {
         Some(match (bytes, signed) {
             (1, false) => MemWidth::U8,
             (1, true) => MemWidth::S8,
@@ -115,7 +115,7 @@ impl Builder<'_> {
     }
 
     /// Distributes loaded words over the elements of a destination.
-    fn set_elements(&mut self, _inst: &Inst, dst: &Operand, words: &[Val], ty: ScalarType) {
+    pub(super) fn set_elements(&mut self, _inst: &Inst, dst: &Operand, words: &[Val], ty: ScalarType) {
         let elements = dst.elements();
         if elements.len() == 1 {
             self.set_extended(&elements[0], words, ty);

@@ -18,6 +18,7 @@ mod roots;
 mod slow;
 mod slow64;
 pub mod ssa;
+mod texture;
 
 use std::collections::HashMap;
 
@@ -354,6 +355,13 @@ impl<'m> Builder<'m> {
             Op::Prmt(mode) => self.prmt(inst, mode),
             Op::Ld(op) => self.ld(inst, op),
             Op::St(op) => self.st(inst, op),
+            Op::Tex(op) => self.tex(inst, op, false),
+            Op::Tld4(op) => self.tex(inst, op, true),
+            Op::Txq { query, level } => self.texture_query(inst, query, level),
+            Op::Suq(query) => self.texture_query(inst, query, false),
+            Op::Suld(op) => self.suld(inst, op),
+            Op::Sust(op) => self.sust(inst, op),
+            Op::Sured { op, surface } => self.sured(inst, op, surface),
             Op::Atom(op) => self.atom(inst, op, false),
             Op::Red(op) => self.atom(inst, op, true),
             Op::Prefetch { .. } | Op::CacheHint { discard: false, .. } | Op::Pmevent { .. } => Ok(()),

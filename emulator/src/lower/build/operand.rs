@@ -222,13 +222,13 @@ impl Builder<'_> {
             VarSpace::Param if self.is_kernel_param(var) => {
                 local(u32::from(space::PARAM_BASE) + v.param_offset as u32)
             }
-            VarSpace::Global => {
+            // The "address" of a texture or surface reference is the handle that it is bound to.
+            VarSpace::Global | VarSpace::Texture => {
                 let at = self.frame.address(RelocationTarget::Var(var), offset);
                 let word = |k: u16| Val::Const { bank: space::BANK_LITERAL, offset: at + k };
                 Ok([word(0), word(4)])
             }
             VarSpace::Param => Err(self.unsupported(inst, "the address of a function's parameter")),
-            VarSpace::Texture => Err(self.unsupported(inst, "a texture or surface reference")),
         }
     }
 

@@ -15,6 +15,7 @@ pub mod init;
 pub mod manifest;
 pub mod oracle;
 mod reference;
+pub mod texture;
 mod workload;
 
 pub use element::{Element, ElementType};

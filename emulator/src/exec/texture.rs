@@ -213,9 +213,8 @@ fn surface<V: GlobalView>(
             format = Some(resource.format);
         }
         for l in lanes_of(group) {
-            let words = std::array::from_fn(|d| {
-                if d < count { regs.row(src[0].row + d as u16).0[l] } else { 0 }
-            });
+            let words =
+                std::array::from_fn(|d| if d < count { regs.row(src[0].row + d as u16).0[l] } else { 0 });
             at[l] = match access.place(resource, words) {
                 surface::Place::At(address) => address,
                 surface::Place::Nowhere => NO_ADDRESS,
@@ -286,7 +285,12 @@ fn surface<V: GlobalView>(
 
 fn extent(resource: &Resource) -> String {
     let [w, h, d] = resource.levels[0].extent;
-    format!("{} of {w} by {h} by {d} texels of {}, {} slices", resource.describe(), resource.format, resource.slices)
+    format!(
+        "{} of {w} by {h} by {d} texels of {}, {} slices",
+        resource.describe(),
+        resource.format,
+        resource.slices
+    )
 }
 
 /// The answer to a query in the lanes of `exec`.

@@ -90,8 +90,9 @@ pub(super) fn footprint(
                 let x = if at[d].is_nan() { 0.0 } else { at[d] };
                 let x = if rules.normalized { x * n } else { x };
                 let x = if rules.linear { x - 0.5 } else { x };
-                let weight = if rules.linear { ((x - x.floor()) * f64::from(ONE)).round_ties_even() } else { 0.0 };
-                (x.floor(), weight as u16, rules.sampler.mode(d))
+                let weight =
+                    if rules.linear { ((x - x.floor()) * f64::from(ONE)).round_ties_even() } else { 0.0 };
+                (x.floor(), weight as u16, rules.sampler.mode(d, rules.normalized))
             }
         };
         let first = first + f64::from(shift[d]);

@@ -13,7 +13,8 @@ pub fn answer(object: &Object, query: Q, level: u32) -> Option<u32> {
     match object {
         Object::Texture(texture) => {
             let fraction = texture.sampler.read_mode == ReadMode::NormalizedFloat;
-            of_resource(&texture.resource, query, level, fraction).or_else(|| of_sampler(&texture.sampler, query))
+            of_resource(&texture.resource, query, level, fraction)
+                .or_else(|| of_sampler(&texture.sampler, query))
         }
         Object::Surface(resource) => of_resource(resource, query, level, false),
         Object::Sampler(sampler) => of_sampler(sampler, query),

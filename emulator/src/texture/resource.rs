@@ -119,7 +119,8 @@ impl ArrayShape {
     fn bytes_of(&self, texel: u64) -> Option<u64> {
         let mut sum = 0u64;
         for level in 0..self.levels {
-            let texels = self.extent(level).iter().try_fold(self.slices(), |n, &e| n.checked_mul(u64::from(e)))?;
+            let texels =
+                self.extent(level).iter().try_fold(self.slices(), |n, &e| n.checked_mul(u64::from(e)))?;
             sum = sum.checked_add(texels.checked_mul(texel)?)?;
         }
         (sum <= MAX_BYTES).then_some(sum)

@@ -4,11 +4,11 @@
 //! Weighted sums are formed in binary64 from exact weights and rounded once to binary32. Taps of weight zero
 //! are neither loaded nor counted.
 
+use super::ChannelFormat;
 use super::footprint::{Footprint, ONE, Point, Rules, detail, face, footprint, levels};
 use super::resource::{ArrayKind, Resource, ResourceKind};
 use super::sampler::{Filter, Sampler};
 use super::table::Texture;
-use super::ChannelFormat;
 use crate::memory::lanes::{Addresses, Rows, fill_idle};
 use crate::memory::view::{GlobalView, Refusal, lanes_of};
 use half::f16;
@@ -121,7 +121,8 @@ pub fn fetch<V: GlobalView>(
             && (sampler.filter == Filter::Linear || fetch.gathers().is_some()),
         normalized: cube || sampler.normalized_coords,
     };
-    let mut targets = [Target { point: Point::Texel([0; 3]), slice: 0, shift: [0; 3], levels: (0, 0, 0) }; 32];
+    let mut targets =
+        [Target { point: Point::Texel([0; 3]), slice: 0, shift: [0; 3], levels: (0, 0, 0) }; 32];
     for l in lanes_of(exec) {
         targets[l] = target(fetch, &layout, resource, sampler, cube, l);
     }
@@ -130,7 +131,11 @@ pub fn fetch<V: GlobalView>(
         return work.gather(&targets, component, out);
     }
     let blends = rules.linear || lanes_of(exec).any(|l| targets[l].levels.2 != 0);
-    if blends { work.blend(&targets, out)? } else { work.pick(&targets, fetch.coord, out)? }
+    if blends {
+        work.blend(&targets, out)?
+    } else {
+        work.pick(&targets, fetch.coord, out)?
+    }
     if fetch.result == TexResult::Halves {
         for k in 0..2 {
             for l in lanes_of(exec) {
@@ -183,12 +188,15 @@ fn target(
             let extent = resource.levels[0].extent;
             let scaled = |first: usize| {
                 let v = by_dimension(first, n);
-                std::array::from_fn(|d| v[d] * if sampler.normalized_coords { f64::from(extent[d]) } else { 1.0 })
+                std::array::from_fn(|d| {
+                    v[d] * if sampler.normalized_coords { f64::from(extent[d]) } else { 1.0 }
+                })
             };
             levels(sampler, detail(scaled(layout.lod), scaled(layout.lod + n)), count)
         }
     };
-    let shift = std::array::from_fn(|d| if fetch.offset && d < n { word(layout.offset + d) as i32 } else { 0 });
+    let shift =
+        std::array::from_fn(|d| if fetch.offset && d < n { word(layout.offset + d) as i32 } else { 0 });
     Target { point, slice, shift, levels }
 }
 

@@ -109,10 +109,10 @@ impl Sampler {
         Ok(())
     }
 
-    /// The address mode of dimension `d` in effect.
-    pub(super) fn mode(&self, d: usize) -> AddressMode {
+    /// The address mode of dimension `d` in effect for coordinates that are normalised or not.
+    pub(super) fn mode(&self, d: usize, normalized: bool) -> AddressMode {
         match self.address[d] {
-            AddressMode::Wrap | AddressMode::Mirror if !self.normalized_coords => AddressMode::Clamp,
+            AddressMode::Wrap | AddressMode::Mirror if !normalized => AddressMode::Clamp,
             mode => mode,
         }
     }

@@ -32,6 +32,12 @@ impl Span {
         self.end.saturating_sub(self.start) as usize
     }
 
+    /// The range of bytes, to index a text with.
+    #[must_use]
+    pub const fn bytes(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
     /// Whether the span covers no byte.
     #[must_use]
     pub const fn is_empty(self) -> bool {

@@ -1,0 +1,291 @@
+//! Linking: several PTX texts become one, as `nvlink` makes one program of relocatable device code.
+//!
+//! Linking happens on text, before parsing, so that everything behind it knows one module only. What is
+//! defined in one text and `.extern` in another needs no more than to stand in one text; names without
+//! linkage that several texts use are made distinct; of `.weak` definitions the first stays, unless there is
+//! one that is not weak. What a text's own errors are is the parser's business.
+
+use super::diagnostic::Diagnostics;
+use super::lexer::{Punct, Token, TokenKind, lex};
+use super::module::Linkage;
+use super::source::SourceFile;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Why texts cannot be linked.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{symbol}` is defined in {first} and in {second}")]
+pub struct LinkError {
+    /// What is defined twice.
+    pub symbol: String,
+    /// Name of the first text.
+    pub first: String,
+    /// Name of the second.
+    pub second: String,
+}
+
+/// Something at a text's top level.
+struct Item {
+    tokens: std::ops::Range<usize>,
+    linkage: Linkage,
+    /// Names that it declares.
+    names: Vec<String>,
+    /// Whether it only declares what is defined elsewhere.
+    declares_only: bool,
+}
+
+/// One text.
+struct Unit<'t> {
+    name: &'t str,
+    text: &'t str,
+    tokens: Vec<Token>,
+    items: Vec<Item>,
+    version: (u32, u32),
+    target: Option<String>,
+}
+
+/// Makes one text of several; each comes with the name that errors call it.
+///
+/// # Errors
+/// When two texts define the same symbol.
+pub fn link(texts: &[(&str, &str)]) -> Result<String, LinkError> {
+    if let [(_, text)] = texts {
+        return Ok((*text).to_owned());
+    }
+    let units: Vec<Unit<'_>> = texts.iter().map(|&(name, text)| Unit::scan(name, text)).collect();
+    let chosen = choose(&units)?;
+    let renamed = rename(&units);
+    let version = units.iter().map(|u| u.version).max().unwrap_or_default();
+    let target = units.iter().find_map(|u| u.target.clone()).unwrap_or_else(|| "sm_75".into());
+    let mut linked = format!(".version {}.{}\n.target {target}\n.address_size 64\n", version.0, version.1);
+    for (at, unit) in units.iter().enumerate() {
+        let _ = writeln!(linked, "\n// ---- {}", unit.name.replace(['\n', '\r'], " "));
+        for item in &unit.items {
+            let is_chosen = |name: &String| chosen.get(name.as_str()).is_none_or(|&by| by == at);
+            if item.declares_only || item.names.iter().all(is_chosen) {
+                unit.write(item, &renamed[at], &mut linked);
+            }
+        }
+    }
+    Ok(linked)
+}
+
+/// Which text's definition of each symbol with linkage stays.
+fn choose<'u>(units: &'u [Unit<'_>]) -> Result<HashMap<&'u str, usize>, LinkError> {
+    let mut chosen: HashMap<&str, (usize, Linkage)> = HashMap::new();
+    for (at, unit) in units.iter().enumerate() {
+        let definitions = unit.items.iter().filter(|i| !i.declares_only && i.linkage != Linkage::Internal);
+        for item in definitions {
+            for name in &item.names {
+                match chosen.get(name.as_str()) {
+                    Some(&(first, earlier)) if first != at => {
+                        let both_strong = earlier != Linkage::Weak && item.linkage != Linkage::Weak;
+                        if both_strong && earlier != Linkage::Common && item.linkage != Linkage::Common {
+                            return Err(LinkError {
+                                symbol: name.clone(),
+                                first: units[first].name.to_owned(),
+                                second: unit.name.to_owned(),
+                            });
+                        }
+                        if earlier == Linkage::Weak && item.linkage != Linkage::Weak {
+                            chosen.insert(name, (at, item.linkage));
+                        }
+                    }
+                    _ => {
+                        chosen.insert(name, (at, item.linkage));
+                    }
+                }
+            }
+        }
+    }
+    Ok(chosen.into_iter().map(|(name, (at, _))| (name, at)).collect())
+}
+
+/// New names of each text's symbols without linkage that other texts use too.
+fn rename(units: &[Unit<'_>]) -> Vec<HashMap<String, String>> {
+    let mut users: HashMap<&str, usize> = HashMap::new();
+    for unit in units {
+        let mut names: Vec<&str> =
+            unit.items.iter().flat_map(|i| i.names.iter().map(String::as_str)).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            *users.entry(name).or_default() += 1;
+        }
+    }
+    let of_unit = |(at, unit): (usize, &Unit<'_>)| {
+        let local = unit.items.iter().filter(|i| i.linkage == Linkage::Internal).flat_map(|i| &i.names);
+        let clashing = local.filter(|name| users[name.as_str()] > 1);
+        clashing.map(|name| (name.clone(), format!("{name}$unit{at}"))).collect()
+    };
+    units.iter().enumerate().map(of_unit).collect()
+}
+
+impl<'t> Unit<'t> {
+    fn scan(name: &'t str, text: &'t str) -> Unit<'t> {
+        // Lexical errors are found again, with their place, when the linked text is parsed.
+        let mut ignored = Diagnostics::new(Arc::new(SourceFile::new(name, text)));
+        let tokens = lex(text, &mut ignored);
+        let mut unit = Unit { name, text, tokens, items: Vec::new(), version: (0, 0), target: None };
+        let mut at = 0;
+        while unit.tokens[at].kind != TokenKind::End {
+            at = unit.directive(at).unwrap_or_else(|| unit.item(at));
+        }
+        unit
+    }
+
+    fn word(&self, at: usize) -> &'t str {
+        let span = self.tokens[at.min(self.tokens.len() - 1)].span;
+        &self.text[span.bytes()]
+    }
+
+    fn kind(&self, at: usize) -> TokenKind {
+        self.tokens[at.min(self.tokens.len() - 1)].kind
+    }
+
+    /// Passes a directive of the text's head; returns where it ends.
+    fn directive(&mut self, at: usize) -> Option<usize> {
+        match self.word(at) {
+            ".version" => {
+                let mut parts = self.word(at + 1).split('.').map(|n| n.parse().unwrap_or(0));
+                self.version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0));
+                Some(at + 2)
+            }
+            ".target" => {
+                let mut end = at + 2;
+                while self.kind(end) == TokenKind::Punct(Punct::Comma) {
+                    end += 2;
+                }
+                let target = self.word(at + 1).to_owned();
+                self.target.get_or_insert(target);
+                Some(end)
+            }
+            ".address_size" => Some(at + 2),
+            _ => None,
+        }
+    }
+
+    /// Takes one item; returns where it ends.
+    fn item(&mut self, start: usize) -> usize {
+        let mut linkage = Linkage::Internal;
+        let (mut is_function, mut depth, mut after_assign) = (false, 0u32, false);
+        let mut names: Vec<String> = Vec::new();
+        let mut has_body = false;
+        let mut at = start;
+        loop {
+            let kind = self.kind(at);
+            match kind {
+                TokenKind::End => break,
+                TokenKind::Dot if depth == 0 => match self.word(at) {
+                    ".extern" => linkage = Linkage::Extern,
+                    ".visible" => linkage = Linkage::Visible,
+                    ".weak" => linkage = Linkage::Weak,
+                    ".common" => linkage = Linkage::Common,
+                    ".func" | ".entry" => is_function = true,
+                    _ => {}
+                },
+                TokenKind::Word if depth == 0 && !after_assign && (!is_function || names.is_empty()) => {
+                    names.push(self.word(at).to_owned());
+                }
+                TokenKind::Punct(Punct::Assign) if depth == 0 => after_assign = true,
+                TokenKind::Punct(Punct::Comma) if depth == 0 => after_assign = false,
+                TokenKind::Punct(Punct::LeftParen | Punct::LeftBracket | Punct::LeftBrace) => {
+                    has_body |= kind == TokenKind::Punct(Punct::LeftBrace);
+                    depth += 1;
+                }
+                TokenKind::Punct(Punct::RightParen | Punct::RightBracket | Punct::RightBrace) => {
+                    depth = depth.saturating_sub(1);
+                    let closes = kind == TokenKind::Punct(Punct::RightBrace) && depth == 0;
+                    if closes && (is_function || names.is_empty()) {
+                        at += 1;
+                        break;
+                    }
+                }
+                TokenKind::Punct(Punct::Semicolon) if depth == 0 => {
+                    at += 1;
+                    break;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        let declares_only = linkage == Linkage::Extern || is_function && !has_body;
+        // Directives such as `.file` and `.section` have no names to link.
+        self.items.push(Item { tokens: start..at, linkage, names, declares_only });
+        at.max(start + 1)
+    }
+
+    /// Appends an item's text with new names put in.
+    fn write(&self, item: &Item, renamed: &HashMap<String, String>, linked: &mut String) {
+        let Some(last) = item.tokens.end.checked_sub(1) else { return };
+        let (mut from, end) =
+            (self.tokens[item.tokens.start].span.start as usize, self.tokens[last].span.end as usize);
+        for token in &self.tokens[item.tokens.clone()] {
+            if token.kind == TokenKind::Word
+                && let Some(new) = renamed.get(&self.text[token.span.bytes()])
+            {
+                linked.push_str(&self.text[from..token.span.start as usize]);
+                linked.push_str(new);
+                from = token.span.end as usize;
+            }
+        }
+        linked.push_str(&self.text[from..end]);
+        linked.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ptx;
+
+    const HEAD: &str = ".version 8.0\n.target sm_75\n.address_size 64\n";
+
+    fn linked(a: &str, b: &str) -> Result<ptx::Module, String> {
+        let (a, b) = (format!("{HEAD}{a}"), format!("{HEAD}{b}"));
+        let text = link(&[("a.ptx", &a), ("b.ptx", &b)]).map_err(|e| e.to_string())?;
+        ptx::parse(&text, "linked").map_err(|e| format!("{e}\n{text}"))
+    }
+
+    #[test]
+    fn a_call_finds_its_function_in_the_other_text() {
+        let kernel = ".extern .func (.param .b32 r) twice(.param .b32 x);\n\
+            .visible .entry k(.param .u32 n) { .reg .b32 %r<3>; ld.param.u32 %r1, [n];\n\
+            { .param .b32 p; st.param.b32 [p], %r1; .param .b32 q; call.uni (q), twice, (p); }\nret; }";
+        let function = ".visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r<3>;\n\
+            ld.param.b32 %r1, [x]; add.s32 %r2, %r1, %r1; st.param.b32 [r], %r2; ret; }";
+        for module in [linked(kernel, function), linked(function, kernel)] {
+            let module = module.unwrap_or_else(|e| panic!("{e}"));
+            let bodies = module.functions.iter().filter(|f| f.name == "twice" && f.body.is_some()).count();
+            assert_eq!((bodies, module.unsupported().count()), (1, 0));
+        }
+    }
+
+    #[test]
+    fn names_without_linkage_stay_apart() {
+        let text = |value: u32, kernel: &str| {
+            format!(
+                ".global .align 4 .u32 table[2] = {{{value}, 2}};\n.visible .entry {kernel}() {{\n\
+                 .reg .b32 %r<2>; ld.global.u32 %r1, [table+4]; ret; }}"
+            )
+        };
+        let module = linked(&text(1, "first"), &text(7, "second")).unwrap_or_else(|e| panic!("{e}"));
+        let tables: Vec<_> = module.vars.iter().filter_map(|v| v.init.as_ref().map(|i| i.bytes[0])).collect();
+        assert_eq!(tables, [1, 7]);
+    }
+
+    #[test]
+    fn weak_definitions_give_way_and_strong_ones_clash() {
+        let weak = ".weak .global .align 4 .u32 limit = 1;";
+        let strong = ".visible .global .align 4 .u32 limit = 2;";
+        for (a, b, value) in [(weak, strong, 2), (strong, weak, 2), (weak, weak, 1)] {
+            let module = linked(a, b).unwrap_or_else(|e| panic!("{e}"));
+            let found: Vec<_> = module.vars.iter().filter(|v| v.name == "limit").collect();
+            assert_eq!(found.len(), 1);
+            assert_eq!(found[0].init.as_ref().map(|i| i.bytes[0]), Some(value));
+        }
+        let clash = linked(strong, strong).expect_err("two strong definitions");
+        assert_eq!(clash, "`limit` is defined in a.ptx and in b.ptx");
+    }
+}

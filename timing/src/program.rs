@@ -8,8 +8,8 @@ use crate::config::rules::{UNIT_NAMES, latency_name};
 use trace_format::isa::space::Space;
 use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Unit};
 
-/// Most source registers that one instruction reads (a 128-bit store: address pair and four data registers).
-pub const MAX_SRC: usize = 8;
+/// Most source registers that one instruction reads (a matrix product: 4 + 2 + 4).
+pub const MAX_SRC: usize = 10;
 /// Most destination registers of one instruction.
 pub const MAX_DST: usize = 4;
 

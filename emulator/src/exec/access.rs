@@ -2,6 +2,7 @@
 
 use super::block::{BlockShared, WarpState};
 use super::fault::{Access, FaultKind, Place};
+use super::matrix;
 use super::program::Unit;
 use super::texture;
 use super::warp::Trouble;
@@ -151,7 +152,7 @@ fn load_plain(
 
 /// The first lane that is askew or outside of plain bytes.
 #[cold]
-fn blame(bytes: &[u8], at: &Addresses, exec: u32, width: u64) -> Refusal {
+pub(super) fn blame(bytes: &[u8], at: &Addresses, exec: u32, width: u64) -> Refusal {
     for l in lanes_of(exec) {
         let (lane, address) = (l as u8, at[l]);
         if address & (width - 1) != 0 {
@@ -177,6 +178,7 @@ fn load<V: GlobalView, S: BlockSink>(
     let width = width_of(inst.op);
     let out = &mut block.rows;
     match (space, inst.op) {
+        (_, Op::Ldsm { count, trans }) => matrix::load(&block.memory, at, count, trans, out)?,
         (Space::Shared, _) => load_plain(&block.memory, at, exec, width, out)?,
         (Space::Local, _) => warp.local.load(at, exec, width, out)?,
         (Space::Const, Op::Ldc { bank, .. }) => {
@@ -200,6 +202,12 @@ fn store<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Refusal> {
     let Request { inst, exec, .. } = *request;
+    if let Op::Stsm { count, trans } = inst.op {
+        let source = inst.src[1].row;
+        let data: [&Row; 4] =
+            std::array::from_fn(|i| warp.regs.row(source + u16::from(count.get() - 1).min(i as u16)));
+        return matrix::store(&mut block.memory, at, count, trans, &data);
+    }
     let width = width_of(inst.op);
     let (row, last) = (inst.src[1].row, u16::from(width.regs()) - 1);
     let data: [&Row; 4] = std::array::from_fn(|i| warp.regs.row(row + last.min(i as u16)));

@@ -12,6 +12,7 @@ mod block;
 mod crew;
 pub mod fault;
 mod grid;
+mod matrix;
 pub mod paths;
 mod program;
 mod texture;

@@ -135,7 +135,7 @@ fn each_use(f: &Func, id: InstId, mut visit: impl FnMut(Item)) {
 fn latency(inst: &Inst) -> u32 {
     let VOp::M(op) = inst.op else { return 8 };
     match op {
-        Op::Lds { .. } | Op::Atoms { .. } => return 24,
+        Op::Lds { .. } | Op::Ldsm { .. } | Op::Atoms { .. } => return 24,
         Op::Ldc { .. } => return 30,
         Op::S2r { .. } => return 20,
         _ => {}
@@ -149,6 +149,7 @@ fn latency(inst: &Inst) -> u32 {
         LatencyClass::Sfu | LatencyClass::Convert => 18,
         LatencyClass::IntMisc => 14,
         LatencyClass::Shuffle => 24,
+        LatencyClass::Tensor => 32,
         LatencyClass::DpAdd | LatencyClass::DpMul | LatencyClass::DpFma | LatencyClass::DpMax => 16,
         LatencyClass::IntMul => 5,
         _ => 4,
@@ -161,7 +162,7 @@ fn interval(inst: &Inst) -> u32 {
     let kind = op.info().kind;
     match op.info().latency {
         _ if kind.is_memory() => 2,
-        LatencyClass::Sfu | LatencyClass::Convert | LatencyClass::Shuffle => 2,
+        LatencyClass::Sfu | LatencyClass::Convert | LatencyClass::Shuffle | LatencyClass::Tensor => 2,
         _ => 1,
     }
 }
@@ -430,7 +431,8 @@ impl<'a> Scheduler<'a> {
 /// Whether an instruction takes part in the order of effects.
 fn is_ordered(inst: &Inst) -> bool {
     match inst.op.kind() {
-        Kind::Pure => inst.op.crosses_lanes(),
+        // Matrix products stay in their block, but nothing in it has to stay on one side of them.
+        Kind::Pure => inst.op.crosses_lanes() && !inst.op.is_matrix_product(),
         Kind::Load(Space::Const) => false,
         _ => true,
     }

@@ -235,9 +235,19 @@ impl VOp {
         matches!(
             self,
             VOp::M(
-                Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::S2r { sr: SpecialReg::ActiveMask }
+                Op::Shfl { .. }
+                    | Op::Vote { .. }
+                    | Op::Match { .. }
+                    | Op::Movm {}
+                    | Op::S2r { sr: SpecialReg::ActiveMask }
             )
-        )
+        ) || self.is_matrix_product()
+    }
+
+    /// Whether the instruction is a matrix product of the whole warp.
+    pub const fn is_matrix_product(&self) -> bool {
+        use trace_format::isa::Unit;
+        matches!(self, VOp::M(op) if matches!(op.info().unit, Unit::Tensor))
     }
 
     /// Whether the instruction only computes its destinations from its sources and may therefore be

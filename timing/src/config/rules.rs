@@ -20,7 +20,7 @@ const MASK_BITS: u32 = 64;
 pub const MAX_LATENCY_CYCLES: u32 = 2000;
 
 /// Names of the unit classes, in the order of [`Unit::ALL`].
-pub const UNIT_NAMES: [&str; 6] = ["int", "fp32", "fp64", "sfu", "ldst", "control"];
+pub const UNIT_NAMES: [&str; 7] = ["int", "fp32", "fp64", "sfu", "ldst", "control", "tensor"];
 
 /// Key of a latency class in `[latency.…]`; memory has none, its latency comes from the memory system.
 #[must_use]
@@ -41,6 +41,7 @@ pub const fn latency_name(class: LatencyClass) -> Option<&'static str> {
         LatencyClass::Sfu => "sfu",
         LatencyClass::Convert => "convert",
         LatencyClass::Shuffle => "shuffle",
+        LatencyClass::Tensor => "tensor",
         LatencyClass::Control => "control",
         LatencyClass::Memory => return None,
     })

@@ -110,6 +110,7 @@ pub(super) fn count(counters: &mut Counters, class: u8) {
         2 => counters.fp64_instructions += 1,
         3 => counters.sfu_instructions += 1,
         4 => counters.ldst_instructions += 1,
+        6 => counters.tensor_instructions += 1,
         _ => counters.control_instructions += 1,
     }
 }

@@ -120,6 +120,8 @@ counters! {
     ldst_instructions in "load_store_unit";
     /// Branches, barriers and other control instructions.
     control_instructions;
+    /// Matrix products executed by tensor units.
+    tensor_instructions;
     /// Warp loads from global, local or generic memory.
     global_loads;
     /// Warp stores to global, local or generic memory.

@@ -2,10 +2,12 @@
 //!
 //! [`table`] holds one row per opcode, [`inst`] the instruction that carries an opcode and its arguments,
 //! [`kernel`] the register-allocated [`MachineKernel`], [`flow`] its basic blocks, reconvergence points and
-//! liveness, [`print`] the listing, and [`space`] the address-space layout. What instructions *do* is in
+//! liveness, [`print`] the listing, [`space`] the address-space layout, and [`fragment`] the layout of matrices
+//! over lanes. What instructions *do* is in
 //! [`crate::semantics`].
 
 pub mod flow;
+pub mod fragment;
 pub mod inst;
 pub mod kernel;
 pub mod modifiers;

@@ -603,3 +603,176 @@ impl Suffix for Bank {
         ""
     }
 }
+modifier! {
+    /// Shape (m, n, k) of a floating-point matrix product.
+    HmmaShape { /// 16x8x4.
+        S1684 = ".1684", /// 16x8x8.
+        S1688 = ".1688", /// 16x8x16.
+        S16816 = ".16816" }
+}
+modifier! {
+    /// Elements of A and B of a floating-point matrix product.
+    HmmaTy { /// Half precision.
+        F16 = "", /// bfloat16.
+        Bf16 = ".BF16", /// The upper 19 bits of single precision.
+        Tf32 = ".TF32" }
+}
+modifier! {
+    /// Accumulators of a floating-point matrix product.
+    AccTy { /// Half precision.
+        F16 = ".F16", /// Single precision.
+        F32 = ".F32" }
+}
+modifier! {
+    /// Order of a matrix in a fragment.
+    MatrixOrder { /// Row by row.
+        Row = ".ROW", /// Column by column.
+        Col = ".COL" }
+}
+modifier! {
+    /// Which columns of the result a step of HMMA.884 with single-precision accumulators computes.
+    ColumnHalf { /// Columns 0 to 3, or all of them with half-precision accumulators.
+        Lower = "", /// Columns 4 to 7.
+        Upper = ".HI" }
+}
+modifier! {
+    /// Shape (m, n, k) of an integer or one-bit matrix product.
+    ImmaShape { /// 8x8x16, bytes.
+        S8816 = ".8816", /// 16x8x16, bytes.
+        S16816 = ".16816", /// 16x8x32, bytes or nibbles.
+        S16832 = ".16832", /// 8x8x32, nibbles.
+        S8832 = ".8832", /// 16x8x64, nibbles.
+        S16864 = ".16864", /// 8x8x128, bits.
+        S88128 = ".88128", /// 16x8x128, bits.
+        S168128 = ".168128", /// 16x8x256, bits.
+        S168256 = ".168256" }
+}
+modifier! {
+    /// Elements of A or B of an integer matrix product.
+    IntElement { /// Unsigned bytes.
+        U8 = ".U8", /// Signed bytes.
+        S8 = ".S8", /// Unsigned nibbles.
+        U4 = ".U4", /// Signed nibbles.
+        S4 = ".S4" }
+}
+modifier! {
+    /// How one-bit matrices are multiplied.
+    BitMultiply { /// Exclusive or.
+        Xor = ".XOR.POPC", /// And.
+        And = ".AND.POPC" }
+}
+flag! { /// Infinite results become the largest numbers, NaN becomes zero.
+HmmaSat = ".SATFINITE" }
+flag! { /// Sums outside the range of 32-bit integers become its ends.
+SatInt = ".SAT" }
+
+impl AccTy {
+    /// 32-bit registers of a 16x8 accumulator fragment.
+    #[must_use]
+    pub const fn regs(self) -> u8 {
+        match self {
+            AccTy::F16 => 2,
+            AccTy::F32 => 4,
+        }
+    }
+}
+
+impl HmmaTy {
+    /// Elements per 32-bit register.
+    #[must_use]
+    pub const fn per_register(self) -> usize {
+        match self {
+            HmmaTy::F16 | HmmaTy::Bf16 => 2,
+            HmmaTy::Tf32 => 1,
+        }
+    }
+}
+
+impl HmmaShape {
+    /// 32-bit registers of fragment A; B has half as many.
+    #[must_use]
+    pub const fn a_regs(self, ty: HmmaTy) -> u8 {
+        match (self, ty) {
+            (HmmaShape::S1684, _) | (HmmaShape::S1688, HmmaTy::F16 | HmmaTy::Bf16) => 2,
+            _ => 4,
+        }
+    }
+}
+
+impl IntElement {
+    /// Elements per 32-bit register.
+    #[must_use]
+    pub const fn per_register(self) -> usize {
+        match self {
+            IntElement::U8 | IntElement::S8 => 4,
+            IntElement::U4 | IntElement::S4 => 8,
+        }
+    }
+
+    /// Whether elements are signed.
+    #[must_use]
+    pub const fn is_signed(self) -> bool {
+        matches!(self, IntElement::S8 | IntElement::S4)
+    }
+}
+
+impl ImmaShape {
+    /// Whether the accumulator has 16 rows, else 8.
+    #[must_use]
+    pub const fn is_tall(self) -> bool {
+        !matches!(self, ImmaShape::S8816 | ImmaShape::S8832 | ImmaShape::S88128)
+    }
+
+    /// 32-bit registers of fragment B: four lanes' words of k each.
+    #[must_use]
+    pub const fn b_regs(self, element: IntElement) -> u8 {
+        match (self, element) {
+            (ImmaShape::S16864 | ImmaShape::S168256, _) => 2,
+            (ImmaShape::S16832, IntElement::U8 | IntElement::S8) => 2,
+            _ => 1,
+        }
+    }
+
+    /// 32-bit registers of fragment A.
+    #[must_use]
+    pub const fn a_regs(self, element: IntElement) -> u8 {
+        if self.is_tall() { 2 * self.b_regs(element) } else { self.b_regs(element) }
+    }
+
+    /// 32-bit registers of an accumulator fragment.
+    #[must_use]
+    pub const fn acc_regs(self) -> u8 {
+        if self.is_tall() { 4 } else { 2 }
+    }
+}
+modifier! {
+    /// How many 8x8 matrices of halves LDSM and STSM move.
+    MatrixCount { /// One, whose rows lanes 0 to 7 address.
+        X1 = "", /// Two, lanes 0 to 15.
+        X2 = ".2", /// Four, all lanes.
+        X4 = ".4" }
+}
+flag! { /// Matrices are transposed on their way.
+Transposed = ".T" }
+
+impl MatrixCount {
+    /// Matrices moved, and 32-bit registers of the fragment.
+    #[must_use]
+    pub const fn get(self) -> u8 {
+        match self {
+            MatrixCount::X1 => 1,
+            MatrixCount::X2 => 2,
+            MatrixCount::X4 => 4,
+        }
+    }
+
+    /// Lanes whose addresses count.
+    #[must_use]
+    pub const fn address_lanes(self) -> u32 {
+        match self {
+            MatrixCount::X1 => 0xFF,
+            MatrixCount::X2 => 0xFFFF,
+            MatrixCount::X4 => u32::MAX,
+        }
+    }
+}

@@ -26,11 +26,14 @@ pub enum Unit {
     LdSt,
     /// Branches, barriers and what else needs no data path.
     Control,
+    /// Matrix multiply-accumulate (tensor core).
+    Tensor,
 }
 
 impl Unit {
     /// Every unit, in declaration order.
-    pub const ALL: [Unit; 6] = [Unit::Int, Unit::Fp32, Unit::Fp64, Unit::Sfu, Unit::LdSt, Unit::Control];
+    pub const ALL: [Unit; 7] =
+        [Unit::Int, Unit::Fp32, Unit::Fp64, Unit::Sfu, Unit::LdSt, Unit::Control, Unit::Tensor];
 }
 
 /// Class of instructions that share a latency and an initiation interval in a configuration.
@@ -66,6 +69,8 @@ pub enum LatencyClass {
     Convert,
     /// Cross-lane shuffle.
     Shuffle,
+    /// Matrix multiply-accumulate.
+    Tensor,
     /// Memory access: the latency comes from the memory system.
     Memory,
     /// Control transfer, barrier, no data result.
@@ -74,7 +79,7 @@ pub enum LatencyClass {
 
 impl LatencyClass {
     /// Every class, in declaration order.
-    pub const ALL: [LatencyClass; 17] = [
+    pub const ALL: [LatencyClass; 18] = [
         LatencyClass::IntAdd,
         LatencyClass::IntMax,
         LatencyClass::IntMul,
@@ -90,6 +95,7 @@ impl LatencyClass {
         LatencyClass::Sfu,
         LatencyClass::Convert,
         LatencyClass::Shuffle,
+        LatencyClass::Tensor,
         LatencyClass::Memory,
         LatencyClass::Control,
     ];
@@ -360,6 +366,19 @@ ops! {
     Vote { mode: VoteMode } = "VOTE", Int, IntAdd, Kind::Pure, dst 1, src [1, 0, 0], pred 1 <- 1, mem 0;
     /// d = mask of the active lanes of member mask b whose a equals this lane's; p = whether all do.
     Match { mode: MatchMode, wide: Wide } = "MATCH", LdSt, Shuffle, Kind::Pure, dst 1, src [if wide.0 { 2 } else { 1 }, 1, 0], pred 1 <- 0, mem 0;
+    /// d = the 8x8 matrix of halves a, transposed; register fragments as [`fragment`](super::fragment) says.
+    Movm { } = "MOVM.16.MT88", LdSt, Shuffle, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    // ---- matrices: fragments are laid out as `fragment` says --------------------------------------------
+    /// D = A * B + C on 16x8 accumulators; products and their sum exact as far as doubles are, rounded once.
+    Hmma { shape: HmmaShape, ty: HmmaTy, acc: AccTy, sat: HmmaSat } = "HMMA", Tensor, Tensor, Kind::Pure, dst acc.regs(), src [shape.a_regs(ty), shape.a_regs(ty) / 2, acc.regs()], pred 0 <- 0, mem 0;
+    /// Four 8x8x4 products of halves, one per quad pair of lanes (Volta's fragments); singles: half of the columns.
+    Hmma884 { a: MatrixOrder, b: MatrixOrder, acc: AccTy, half: ColumnHalf, sat: HmmaSat } = "HMMA.884", Tensor, Tensor, Kind::Pure, dst 4, src [2, 2, 4], pred 0 <- 0, mem 0;
+    /// D = A * B + C on integers; the sum wraps, or saturates.
+    Imma { shape: ImmaShape, a: IntElement, b: IntElement, sat: SatInt } = "IMMA", Tensor, Tensor, Kind::Pure, dst shape.acc_regs(), src [shape.a_regs(a), shape.b_regs(a), shape.acc_regs()], pred 0 <- 0, mem 0;
+    /// D = population counts of A op B, summed over k, + C.
+    Bmma { shape: ImmaShape, op: BitMultiply } = "BMMA", Tensor, Tensor, Kind::Pure, dst shape.acc_regs(), src [shape.a_regs(IntElement::U4), shape.b_regs(IntElement::U4), shape.acc_regs()], pred 0 <- 0, mem 0;
+    /// D = A * B + C on an 8x8 accumulator of doubles: fused multiply-adds in the order of k.
+    Dmma { rnd: Rnd } = "DMMA.884", Tensor, Tensor, Kind::Pure, dst 4, src [2, 2, 4], pred 0 <- 0, mem 0;
     // ---- memory -----------------------------------------------------------------------------------------
     /// d = global memory at a (a pair) + offset.
     Ldg { width: MemWidth, order: MemOrder, ro: ReadOnly } = "LDG", LdSt, Memory, Kind::Load(Space::Global), dst width.regs(), src [2, 0, 0], pred 0 <- 0, mem width.bytes();
@@ -369,6 +388,10 @@ ops! {
     Lds { width: MemWidth, scale: Scale } = "LDS", LdSt, Memory, Kind::Load(Space::Shared), dst width.regs(), src [1, 0, 0], pred 0 <- 0, mem width.bytes();
     /// Shared memory at a * scale + offset = b.
     Sts { width: MemWidth, scale: Scale } = "STS", LdSt, Memory, Kind::Store(Space::Shared), dst 0, src [1, width.regs(), 0], pred 0 <- 0, mem width.bytes();
+    /// d = fragments of 8x8 matrices of halves in shared memory, whose rows (16 bytes) lanes' a + offset address.
+    Ldsm { count: MatrixCount, trans: Transposed } = "LDSM.16.M88", LdSt, Memory, Kind::Load(Space::Shared), dst count.get(), src [1, 0, 0], pred 0 <- 0, mem 16;
+    /// 8x8 matrices of halves in shared memory, whose rows lanes' a + offset address, = fragments b.
+    Stsm { count: MatrixCount, trans: Transposed } = "STSM.16.M88", LdSt, Memory, Kind::Store(Space::Shared), dst 0, src [1, count.get(), 0], pred 0 <- 0, mem 16;
     /// d = local memory at a + offset.
     Ldl { width: MemWidth } = "LDL", LdSt, Memory, Kind::Load(Space::Local), dst width.regs(), src [1, 0, 0], pred 0 <- 0, mem width.bytes();
     /// Local memory at a + offset = b.
@@ -419,6 +442,16 @@ ops! {
 }
 
 impl Op {
+    /// Lanes whose addresses a memory instruction uses; matrix loads and stores let some lanes address rows for all.
+    #[must_use]
+    #[inline]
+    pub const fn address_lanes(&self) -> u32 {
+        match self {
+            Op::Ldsm { count, .. } | Op::Stsm { count, .. } => count.address_lanes(),
+            _ => u32::MAX,
+        }
+    }
+
     /// Unit that the opcode issues to, conversions from and to doubles included.
     #[must_use]
     #[inline]

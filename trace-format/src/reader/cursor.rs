@@ -201,7 +201,7 @@ impl WarpCursor {
             self.mem_valid = true;
             self.mem.space = space;
             self.mem.bytes_per_lane = inst.mem_bytes;
-            self.mem.mask = exec;
+            self.mem.mask = exec & inst.op.address_lanes();
             addresses(inst, &self.warp, &mut self.mem.addresses);
         }
         let external = self.walk.plan.externals[self.pc.index()];

@@ -3,7 +3,7 @@
 
 use super::code::{Code, ExecInst, PredRef, SrcRow};
 use super::warp::{Row, Warp, blend};
-use super::{FULL_MASK, WARP_SIZE, convert, directed, double, float, half, int, lanes, mufu};
+use super::{FULL_MASK, WARP_SIZE, convert, directed, double, float, half, int, lanes, matrix, mufu};
 use crate::isa::space::Space;
 use crate::isa::{IntTy, Op, Pc, Rnd, Sign, SpecialReg, VoteMode};
 
@@ -299,6 +299,12 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
             put(warp, inst, &r, exec);
             warp.write_pred(inst.pdst[0], p, exec);
         }
+        Op::Hmma { .. }
+        | Op::Hmma884 { .. }
+        | Op::Imma { .. }
+        | Op::Bmma { .. }
+        | Op::Dmma { .. }
+        | Op::Movm {} => matrix::execute(inst, warp, exec),
         Op::Iadd3 { .. }
         | Op::Imad {}
         | Op::ImadHi { .. }
@@ -327,6 +333,8 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Stg { .. }
         | Op::Lds { .. }
         | Op::Sts { .. }
+        | Op::Ldsm { .. }
+        | Op::Stsm { .. }
         | Op::Ldl { .. }
         | Op::Stl { .. }
         | Op::Ld { .. }

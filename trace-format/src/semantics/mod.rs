@@ -6,8 +6,9 @@
 //! goes; values that come from outside (loads, atomics, clocks, barrier reductions) are written with
 //! [`Warp::write_row`]. The emulator and the trace cursor share exactly these functions.
 //!
-//! `int`, `float`, `half`, `double`, `convert`, `narrow`, `mufu` and `lanes` hold the arithmetic; all of it is lane-wise loops
-//! over 32 words in memory order, compiled once per vector level of the host (see [`execute`]).
+//! `int`, `float`, `half`, `double`, `convert`, `narrow`, `mufu` and `lanes` hold the arithmetic; all of it is lane-wise
+//! loops over 32 words in memory order, compiled once per vector level of the host (see [`execute`]). `matrix` holds
+//! what a warp does as a whole.
 
 #![allow(clippy::needless_range_loop, reason = "a lane index runs over several rows at once")]
 
@@ -20,12 +21,14 @@ mod float;
 mod half;
 mod int;
 mod lanes;
+mod matrix;
 mod mufu;
 mod narrow;
 mod warp;
 
 pub use code::{Banks, Code, ExecInst, PredRef, SrcRow};
 pub use exec::{VectorLevel, addresses, execute};
+pub use matrix::transpose;
 pub use warp::{Geometry, Row, Warp};
 
 /// Mask of all 32 lanes.

@@ -16,9 +16,11 @@ use crate::ptx::{
 };
 
 /// Where a memory instruction goes: a base of one or two words and an offset.
-struct Place {
-    base: [Val; 2],
-    offset: i32,
+pub struct Place {
+    /// Base; the second word counts in 64-bit spaces only.
+    pub base: [Val; 2],
+    /// Bytes added to the base.
+    pub offset: i32,
 }
 
 /// Largest offset that an instruction carries.
@@ -34,7 +36,8 @@ pub const fn scope_of(scope: MemScope) -> Scope {
 }
 
 impl Builder<'_> {
-    fn memory_operand(&self, inst: &Inst, i: usize) -> Lowered<Address> {
+    /// The address that source `i` is.
+    pub fn memory_operand(&self, inst: &Inst, i: usize) -> Lowered<Address> {
         match inst.srcs().get(i) {
             Some(Operand::Mem(address)) => Ok(*address),
             _ => Err(self.unsupported(inst, "this address operand")),
@@ -42,7 +45,7 @@ impl Builder<'_> {
     }
 
     /// Base and offset of an address in a space.
-    fn place(&mut self, inst: &Inst, address: Address, wide: bool) -> Lowered<Place> {
+    pub fn place(&mut self, inst: &Inst, address: Address, wide: bool) -> Lowered<Place> {
         let (base, mut offset) = match address.base {
             AddressBase::Reg(reg) => {
                 let high = if self.reg_words(reg) > 1 { self.read_reg(reg, 1) } else { Val::ZERO };
@@ -172,11 +175,52 @@ impl Builder<'_> {
         Ok(self.memory_result(machine, &place, wide, usize::from(width.regs())))
     }
 
-    fn memory_result(&mut self, op: Op, place: &Place, wide: bool, regs: usize) -> Vec<Val> {
+    /// A load of `regs` registers.
+    pub fn memory_result(&mut self, op: Op, place: &Place, wide: bool, regs: usize) -> Vec<Val> {
         let mut load = VInst::new(VOp::M(op), self.asm.line);
         load.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
         load.offset = place.offset;
         self.asm.put(load, 0).dst[..regs].to_vec()
+    }
+
+    /// A weak load of whole words, or of one unsigned byte or half, from a place in global, shared or generic memory.
+    pub fn load_at(&mut self, inst: &Inst, space: StateSpace, place: &Place, bytes: u32) -> Lowered<Vec<Val>> {
+        let Some(width) = Self::width(bytes, false) else {
+            return Err(self.unsupported(inst, "a load of this width"));
+        };
+        let order = MOrder::Weak;
+        let (op, wide) = match space {
+            StateSpace::Global => (Op::Ldg { width, order, ro: ReadOnly(false) }, true),
+            StateSpace::Generic => (Op::Ld { width, order }, true),
+            _ => (Op::Lds { width, scale: Scale::X1 }, false),
+        };
+        Ok(self.memory_result(op, place, wide, usize::from(width.regs())))
+    }
+
+    /// A weak store to a place in global, shared or generic memory.
+    pub fn store_at(
+        &mut self,
+        inst: &Inst,
+        space: StateSpace,
+        place: &Place,
+        bytes: u32,
+        words: &[Val],
+    ) -> Lowered {
+        let Some(width) = Self::width(bytes, false) else {
+            return Err(self.unsupported(inst, "a store of this width"));
+        };
+        let order = MOrder::Weak;
+        let (op, wide) = match space {
+            StateSpace::Global => (Op::Stg { width, order }, true),
+            StateSpace::Generic => (Op::St { width, order }, true),
+            _ => (Op::Sts { width, scale: Scale::X1 }, false),
+        };
+        let mut store = VInst::new(VOp::M(op), self.asm.line);
+        store.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
+        store.src[1] = Src::many(words);
+        store.offset = place.offset;
+        self.asm.append(store);
+        Ok(())
     }
 
     /// A load from the `.const` bank: an operand where the address is known and aligned.

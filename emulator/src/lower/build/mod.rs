@@ -11,6 +11,7 @@ mod divide;
 mod float;
 mod int;
 mod logic;
+mod matrix;
 mod memory;
 mod operand;
 pub mod ops;
@@ -390,6 +391,13 @@ impl<'m> Builder<'m> {
             Op::Shfl { mode, .. } => self.shfl(inst, mode),
             Op::Match { all, ty } => self.find_equal(inst, all, ty),
             Op::Activemask => self.activemask(inst),
+            Op::WmmaLoad(op) => self.wmma_load(inst, op),
+            Op::WmmaStore(op) => self.wmma_store(inst, op),
+            Op::WmmaMma(op) => self.matrix_multiply(inst, op, true),
+            Op::Mma(op) => self.matrix_multiply(inst, op, false),
+            Op::Ldmatrix(op) => self.ldmatrix(inst, op),
+            Op::Stmatrix(op) => self.stmatrix(inst, op),
+            Op::Movmatrix => self.movmatrix(inst),
             _ => Err(self.unsupported(inst, "this instruction")),
         }
     }

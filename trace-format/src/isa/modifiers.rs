@@ -125,6 +125,13 @@ modifier! {
         S32 = "" }
 }
 modifier! {
+    /// What a dot product multiplies.
+    Dot { /// Four bytes of each source.
+        Bytes = ".4A", /// Two halves of the first with the low two bytes of the second.
+        HalvesLow = ".2A.LO", /// Two halves of the first with the high two bytes of the second.
+        HalvesHigh = ".2A.HI" }
+}
+modifier! {
     /// Integer formats that conversions know.
     IntTy { /// Unsigned byte.
         U8 = ".U8", /// Signed byte.

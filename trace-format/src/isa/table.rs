@@ -308,6 +308,8 @@ ops! {
     ImadHi { sign: Sign } = "IMAD.HI", Int, IntMul, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
     /// d = a * b + c, 64-bit product and addend.
     ImadWide { sign: Sign } = "IMAD.WIDE", Int, IntMul, Kind::Pure, dst 2, src [1, 1, 2], pred 0 <- 0, mem 0;
+    /// d = sum of the products of the parts of a and b, + c; the signs are those of a's and b's parts.
+    Idp { dot: Dot, a: Sign, b: Sign } = "IDP", Int, IntMul, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
     /// d = min(a, b) or max(a, b).
     Imnmx { sign: Sign, max: Max } = "IMNMX", Int, IntMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
     /// d = |a|.

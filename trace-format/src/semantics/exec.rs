@@ -309,6 +309,7 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Imad {}
         | Op::ImadHi { .. }
         | Op::ImadWide { .. }
+        | Op::Idp { .. }
         | Op::Imnmx { .. }
         | Op::Iabs {}
         | Op::Vabsdiff { .. }
@@ -451,6 +452,10 @@ fn integer(inst: &ExecInst, warp: &mut Warp, exec: u32) {
             let c = [*warp.row(s2.row), *warp.row(s2.row + 1)];
             let (low, high) = wide_product(&a, &b, &c, sign == Sign::S32);
             put_pair(warp, inst, &low, &high, exec);
+        }
+        Op::Idp { dot, a, b } => {
+            let rows = (*warp.row(s0.row), *warp.row(s1.row), *warp.row(s2.row));
+            put(warp, inst, &int::dot(dot, a, b, &rows.0, &rows.1, &rows.2), exec);
         }
         Op::Imnmx { sign, max } => {
             let (a, b) = (int_src(warp, s0), int_src(warp, s1));

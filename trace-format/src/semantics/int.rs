@@ -2,7 +2,7 @@
 
 use super::WARP_SIZE;
 use super::warp::Row;
-use crate::isa::{ICmp, Lut, PrmtMode};
+use crate::isa::{Dot, ICmp, Lut, PrmtMode, Sign};
 
 /// Mask of the lanes in which a test holds.
 #[inline(always)]
@@ -232,4 +232,24 @@ pub(super) fn permute(a: u32, selector: u32, c: u32, mode: PrmtMode) -> u32 {
         }
     };
     u32::from_le_bytes(pick.map(|i| bytes[i as usize]))
+}
+
+/// Dot product of bytes, or of halves with bytes, plus an addend.
+#[inline(always)]
+pub(super) fn dot(dot: Dot, a_sign: Sign, b_sign: Sign, a: &Row, b: &Row, c: &Row) -> Row {
+    let (a_signed, b_signed) = (a_sign == Sign::S32, b_sign == Sign::S32);
+    let byte = |x: u32, i: u32, signed: bool| extend(x >> (8 * i), 8, signed);
+    let half = |x: u32, i: u32| extend(x >> (16 * i), 16, a_signed);
+    match dot {
+        Dot::Bytes => map3(a, b, c, |x, y, z| {
+            (0..4).fold(z, |sum, i| sum.wrapping_add(byte(x, i, a_signed).wrapping_mul(byte(y, i, b_signed))))
+        }),
+        Dot::HalvesLow | Dot::HalvesHigh => {
+            let first = if dot == Dot::HalvesLow { 0 } else { 2 };
+            map3(a, b, c, |x, y, z| {
+                (0..2)
+                    .fold(z, |sum, i| sum.wrapping_add(half(x, i).wrapping_mul(byte(y, first + i, b_signed))))
+            })
+        }
+    }
 }

@@ -255,6 +255,50 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// `cvt.pack`: `a` above `b`, each saturated to the narrow type, and `c` above both.
+    pub fn cvt_pack(&mut self, inst: &Inst, ty: ScalarType, merge: bool) -> Lowered {
+        let [a, b] = [0, 1].map(|i| self.word(inst, &inst.srcs()[i]));
+        let [a, b] = [a?, b?].map(|v| self.saturated_int(v, ty));
+        let both = match ty.bits() {
+            bits @ (8 | 16) => self.pack_word(&[b, a], bits),
+            bits => {
+                let mask = Val::Imm((1 << bits) - 1);
+                let (a, b) = (self.asm.and(a, mask), self.asm.and(b, mask));
+                let a = self.asm.shl(a, Val::Imm(bits));
+                self.asm.or(a, b)
+            }
+        };
+        let r = if !merge {
+            both
+        } else {
+            let c = self.word(inst, &inst.srcs()[2])?;
+            match ty.bits() {
+                16 => both,
+                8 => self.pack_word(&[both, c], 16),
+                bits => {
+                    let c = self.asm.shl(c, Val::Imm(2 * bits));
+                    self.asm.or(both, c)
+                }
+            }
+        };
+        self.set_word(&inst.dsts()[0], r);
+        Ok(())
+    }
+
+    /// A signed word clamped to a type of at most 16 bits.
+    fn saturated_int(&mut self, v: Val, ty: ScalarType) -> Val {
+        if let Some(dst) = Self::int_ty(ty) {
+            return self.asm.r1(Op::I2i { dst, src: Sign::S32 }, &[v.into()]);
+        }
+        let (min, max) = if ty.is_signed() {
+            (-(1i32 << (ty.bits() - 1)), (1 << (ty.bits() - 1)) - 1)
+        } else {
+            (0, (1 << ty.bits()) - 1)
+        };
+        let v = self.asm.imnmx(Sign::S32, true, v, Val::Imm(min as u32));
+        self.asm.imnmx(Sign::S32, false, v, Val::Imm(max as u32))
+    }
+
     /// `cvta`: only the upper word of an address tells its space.
     pub fn cvta(&mut self, inst: &Inst, to: bool, space: StateSpace, ty: ScalarType) -> Lowered {
         let v = if ty.bits() == 64 {

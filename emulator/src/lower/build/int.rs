@@ -3,7 +3,7 @@
 //! 64-bit values are pairs of words: additions are one pseudo-operation until addresses have been folded,
 //! products are chains of wide multiply-adds, comparisons a low and an extended high part.
 
-use trace_format::isa::{ICmp, IntTy, Lut, Op, ShiftAmount, Sign};
+use trace_format::isa::{Dot, ICmp, IntTy, Lut, Op, ShiftAmount, Sign};
 
 use super::{Builder, Lowered};
 use crate::lower::vir::{PSrc, Src, Val};
@@ -49,9 +49,58 @@ impl Builder<'_> {
                 };
                 self.set_word(&inst.dsts()[0], r);
             }
-            _ => return Err(self.unsupported(inst, "packed integer arithmetic")),
+            _ => {
+                let (a, b) = (self.word(inst, x)?, self.word(inst, y)?);
+                let r = self.add_halves(op, sub, a, b);
+                self.set_word(&inst.dsts()[0], r);
+            }
         }
         Ok(())
+    }
+
+    /// Sum or difference of both halves of a word, clamped to their type where it saturates.
+    fn add_halves(&mut self, op: AddOp, sub: bool, a: Val, b: Val) -> Val {
+        if op.sat {
+            let ty = if op.ty.is_signed() { ScalarType::S16 } else { ScalarType::U16 };
+            return self.by_halves(ty, [a, b], |s, [x, y]| {
+                let y = if sub { Src::one(y).negated() } else { Src::one(y) };
+                let sum = s.asm.iadd(x, y);
+                let dst = if ty.is_signed() { IntTy::S16 } else { IntTy::U16 };
+                s.asm.r1(Op::I2i { dst, src: Sign::S32 }, &[sum.into()])
+            });
+        }
+        // The top bits stay out of the word-wide addition, so that the low half's carry (or borrow) ends there.
+        let table = |f: fn(u8, u8, u8) -> u8| f(Lut::A, Lut::B, Lut::C);
+        let top = Val::Imm(0x8000_8000);
+        let y = self.asm.and(b, Val::Imm(0x7FFF_7FFF));
+        let (sum, fix) = if sub {
+            let x = self.asm.or(a, top);
+            (self.asm.isub(x, y), self.asm.lop3(table(|a, b, t| (a ^ !b) & t), a, b, top))
+        } else {
+            let x = self.asm.and(a, Val::Imm(0x7FFF_7FFF));
+            (self.asm.iadd(x, y), self.asm.lop3(table(|a, b, t| (a ^ b) & t), a, b, top))
+        };
+        self.asm.xor(sum, fix)
+    }
+
+    /// A function of the halves of two words, each extended from its type.
+    fn by_halves(&mut self, ty: ScalarType, words: [Val; 2], f: impl Fn(&mut Self, [Val; 2]) -> Val) -> Val {
+        let low = words.map(|w| self.half_of(w, 0, ty.is_signed()));
+        let low = f(self, low);
+        let high = words.map(|w| self.half_of(w, 1, ty.is_signed()));
+        let high = f(self, high);
+        self.pack_word(&[low, high], 16)
+    }
+
+    /// A half of a word, extended.
+    pub fn half_of(&mut self, v: Val, half: u32, signed: bool) -> Val {
+        let selector = match (half, signed) {
+            (0, false) => 0x4410,
+            (0, true) => 0x9910,
+            (_, false) => 0x4432,
+            (_, true) => 0xBB32,
+        };
+        self.asm.prmt(v, Val::Imm(selector), Val::ZERO)
     }
 
     /// One word of an addition with carries. PTX's flag is the borrow in subtractions, the machine's the
@@ -97,7 +146,11 @@ impl Builder<'_> {
     /// Integer `mad`, `madc`.
     pub fn mad(&mut self, inst: &Inst, op: MadOp) -> Lowered {
         if op.sat {
-            return Err(self.unsupported(inst, "saturating mad.hi"));
+            let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
+            let high = self.asm.imad_hi(Sign::S32, a?, b?);
+            let r = self.saturating_add(high, c?, false);
+            self.set_word(&inst.dsts()[0], r);
+            return Ok(());
         }
         if op.carry_in || op.carry_out {
             return self.mad_carry(inst, op);
@@ -107,17 +160,6 @@ impl Builder<'_> {
 
     /// `mad.cc`, `madc`: the product, then an addition with carry.
     fn mad_carry(&mut self, inst: &Inst, op: MadOp) -> Lowered {
-        if op.ty.bits() != 32 {
-            return Err(self.unsupported(inst, "mad with carry of this width"));
-        }
-        let a = self.word(inst, &inst.srcs()[0])?;
-        let b = self.word(inst, &inst.srcs()[1])?;
-        let c = self.word(inst, &inst.srcs()[2])?;
-        let product = match op.mode {
-            MulMode::Lo => self.asm.imad(a, b, Val::ZERO),
-            MulMode::Hi => self.asm.imad_hi(sign_of(op.ty), a, b),
-            MulMode::Wide => return Err(self.unsupported(inst, "wide mad with carry")),
-        };
         let add = AddOp {
             ty: op.ty,
             narrow: None,
@@ -126,6 +168,27 @@ impl Builder<'_> {
             sat: false,
             carry_in: op.carry_in,
             carry_out: op.carry_out,
+        };
+        if op.ty.bits() == 64 {
+            let [a, b, c] = [0, 1, 2].map(|i| self.pair(inst, &inst.srcs()[i]));
+            let (a, b, c) = (a?, b?, c?);
+            let product = match op.mode {
+                MulMode::Lo => self.mul64(a, b, ZERO64),
+                MulMode::Hi => self.mul64_high(sign_of(op.ty), a, b),
+                MulMode::Wide => return Err(self.unsupported(inst, "wide mad with carry")),
+            };
+            let low = self.carry_word(add, false, product[0], c[0], op.carry_in, true);
+            let high = self.carry_word(add, false, product[1], c[1], true, op.carry_out);
+            self.set_pair(&inst.dsts()[0], [low, high]);
+            return Ok(());
+        }
+        let a = self.word(inst, &inst.srcs()[0])?;
+        let b = self.word(inst, &inst.srcs()[1])?;
+        let c = self.word(inst, &inst.srcs()[2])?;
+        let product = match op.mode {
+            MulMode::Lo => self.asm.imad(a, b, Val::ZERO),
+            MulMode::Hi => self.asm.imad_hi(sign_of(op.ty), a, b),
+            MulMode::Wide => return Err(self.unsupported(inst, "wide mad with carry")),
         };
         let r = self.carry_word(add, false, product, c, op.carry_in, op.carry_out);
         self.set_word(&inst.dsts()[0], r);
@@ -215,7 +278,7 @@ impl Builder<'_> {
     }
 
     /// `mul24`, `mad24`.
-    pub fn mul24(&mut self, inst: &Inst, ty: ScalarType, high: bool, add: bool) -> Lowered {
+    pub fn mul24(&mut self, inst: &Inst, ty: ScalarType, high: bool, add: bool, sat: bool) -> Lowered {
         let sign = sign_of(ty);
         let a = self.word(inst, &inst.srcs()[0])?;
         let b = self.word(inst, &inst.srcs()[1])?;
@@ -225,7 +288,7 @@ impl Builder<'_> {
         let r = if high {
             let p = self.asm.imad_wide(sign, a, b, ZERO64);
             let middle = self.asm.funnel_r(Sign::U32, p[0], p[1], Val::Imm(16), false, false, false);
-            self.asm.iadd(middle, c)
+            if sat { self.saturating_add(middle, c, false) } else { self.asm.iadd(middle, c) }
         } else {
             self.asm.imad(a, b, c)
         };
@@ -292,10 +355,18 @@ impl Builder<'_> {
 
     /// Integer `min` and `max`.
     pub fn int_min_max(&mut self, inst: &Inst, op: MinMaxOp, max: bool) -> Lowered {
-        if matches!(op.ty, ScalarType::U16x2 | ScalarType::S16x2) || op.three {
-            return Err(self.unsupported(inst, "this form of min or max"));
-        }
         let sign = sign_of(op.ty);
+        if matches!(op.ty, ScalarType::U16x2 | ScalarType::S16x2) {
+            let a = self.word(inst, &inst.srcs()[0])?;
+            let b = self.word(inst, &inst.srcs()[1])?;
+            let ty = if op.ty.is_signed() { ScalarType::S16 } else { ScalarType::U16 };
+            let r = self.by_halves(ty, [a, b], |s, [x, y]| {
+                let r = s.asm.imnmx(sign, max, x, y);
+                if op.relu { s.asm.imnmx(Sign::S32, true, r, Val::ZERO) } else { r }
+            });
+            self.set_word(&inst.dsts()[0], r);
+            return Ok(());
+        }
         if op.ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
             let b = self.pair(inst, &inst.srcs()[1])?;
@@ -404,17 +475,49 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `dp4a`: four byte products added up.
-    pub fn dp4a(&mut self, inst: &Inst, a_ty: ScalarType, b_ty: ScalarType) -> Lowered {
-        let a = self.word(inst, &inst.srcs()[0])?;
-        let b = self.word(inst, &inst.srcs()[1])?;
-        let mut sum = self.word(inst, &inst.srcs()[2])?;
-        for byte in 0..4 {
-            let x = self.byte_of(a, byte, a_ty.is_signed());
-            let y = self.byte_of(b, byte, b_ty.is_signed());
-            sum = self.asm.imad(x, y, sum);
+    /// `dp4a`, `dp2a`.
+    pub fn dot(&mut self, inst: &Inst, dot: Dot, a_ty: ScalarType, b_ty: ScalarType) -> Lowered {
+        let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
+        let machine = Op::Idp { dot, a: sign_of(a_ty), b: sign_of(b_ty) };
+        let r = self.asm.r1(machine, &[a?.into(), b?.into(), c?.into()]);
+        self.set_word(&inst.dsts()[0], r);
+        Ok(())
+    }
+
+    /// `fns`: the n-th set bit from `base` up (or down, on reversed bits), by bisection on counts of ones.
+    pub fn fns(&mut self, inst: &Inst) -> Lowered {
+        let [mask, base, offset] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
+        let (mask, base, offset) = (mask?, base?, offset?);
+        let down = self.asm.isetp(ICmp::Lt, Sign::S32, offset, Val::ZERO);
+        let here = self.asm.isetp(ICmp::Eq, Sign::U32, offset, Val::ZERO);
+        let reversed = self.asm.r1(Op::Brev {}, &[mask.into()]);
+        let bits = self.asm.sel(down, reversed, mask);
+        let mirrored = self.asm.isub(Val::Imm(31), base);
+        let first = self.asm.sel(down, mirrored, base);
+        // An offset of zero asks for the bit at `base` alone.
+        let length = self.asm.sel(here, Val::Imm(1), Val::Imm(32));
+        let window =
+            self.asm.r1(Op::Bmsk { wrap: trace_format::isa::Wrap(false) }, &[first.into(), length.into()]);
+        let bits = self.asm.and(bits, window);
+        let count = self.asm.r1(Op::Iabs {}, &[offset.into()]);
+        let wanted = self.asm.imnmx(Sign::U32, true, count, Val::Imm(1));
+        let all = self.asm.r1(Op::Popc {}, &[bits.into()]);
+        let missing = self.asm.isetp(ICmp::Gt, Sign::U32, wanted, all);
+        let (mut at, mut left) = (Val::ZERO, wanted);
+        for width in [16, 8, 4, 2, 1] {
+            let rest = self.asm.shr(Sign::U32, bits, at);
+            let low = self.asm.and(rest, Val::Imm((1 << width) - 1));
+            let ones = self.asm.r1(Op::Popc {}, &[low.into()]);
+            let above = self.asm.isetp(ICmp::Gt, Sign::U32, left, ones);
+            let less = self.asm.isub(left, ones);
+            left = self.asm.sel(above, less, left);
+            let further = self.asm.iadd(at, Val::Imm(width));
+            at = self.asm.sel(above, further, at);
         }
-        self.set_word(&inst.dsts()[0], sum);
+        let mirrored = self.asm.isub(Val::Imm(31), at);
+        let found = self.asm.sel(down, mirrored, at);
+        let r = self.asm.sel(missing, Val::Imm(u32::MAX), found);
+        self.set_word(&inst.dsts()[0], r);
         Ok(())
     }
 

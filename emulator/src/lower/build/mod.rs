@@ -20,10 +20,11 @@ mod slow;
 mod slow64;
 pub mod ssa;
 mod texture;
+mod video;
 
 use std::collections::HashMap;
 
-use trace_format::isa::SourceLine;
+use trace_format::isa::{Dot, SourceLine};
 
 use super::layout::{Frame, ModuleLayout};
 use super::vir::{Blk, Func, PSrc, SubId, Term};
@@ -307,8 +308,8 @@ impl<'m> Builder<'m> {
             Op::Mul(op) => self.mul(inst, op),
             Op::Mad(op) => self.mad(inst, op),
             Op::Fma(op) => self.fma(inst, op),
-            Op::Mul24 { ty, high } => self.mul24(inst, ty, high, false),
-            Op::Mad24 { ty, high, sat: false } => self.mul24(inst, ty, high, true),
+            Op::Mul24 { ty, high } => self.mul24(inst, ty, high, false, false),
+            Op::Mad24 { ty, high, sat } => self.mul24(inst, ty, high, true, sat),
             Op::Sad(ty) => self.sad(inst, ty),
             Op::Div(op) if op.ty.is_float() => self.float_div(inst, op),
             Op::Div(op) => self.int_div(inst, op.ty, false),
@@ -325,7 +326,12 @@ impl<'m> Builder<'m> {
             Op::Bfi(ty) => self.bfi(inst, ty),
             Op::Bmsk(mode) => self.bmsk(inst, mode),
             Op::Szext { ty, mode } => self.szext(inst, ty, mode),
-            Op::Dp4a { a_ty, b_ty } => self.dp4a(inst, a_ty, b_ty),
+            Op::Dp4a { a_ty, b_ty } => self.dot(inst, Dot::Bytes, a_ty, b_ty),
+            Op::Dp2a { a_ty, b_ty, high } => {
+                self.dot(inst, if high { Dot::HalvesHigh } else { Dot::HalvesLow }, a_ty, b_ty)
+            }
+            Op::Fns => self.fns(inst),
+            Op::Video(op) => self.video(inst, op),
             Op::Testp { ty, op } => self.testp(inst, ty, op),
             Op::Copysign(ty) => self.copysign(inst, ty),
             Op::Rcp(op) => self.rcp(inst, op),
@@ -351,6 +357,7 @@ impl<'m> Builder<'m> {
             Op::Shr(ty) => self.shr(inst, ty),
             Op::Mov { ty, shape } => self.mov(inst, ty, shape),
             Op::Cvt(op) => self.cvt(inst, op),
+            Op::CvtPack { dst_ty, merge, .. } => self.cvt_pack(inst, dst_ty, merge),
             Op::Cvta { to, space, ty } => self.cvta(inst, to, space, ty),
             Op::Isspacep(space) => self.isspacep(inst, space),
             Op::Prmt(mode) => self.prmt(inst, mode),

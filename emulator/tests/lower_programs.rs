@@ -473,7 +473,7 @@ fn bundled_kernels_pass_the_allocation_checker_with_any_number_of_registers() {
             let layout = ModuleLayout::of(&module).unwrap();
             for (id, function) in module.kernels() {
                 for max_registers in [255, 24, 16] {
-                    let options = LowerOptions { max_registers, check: true };
+                    let options = LowerOptions { max_registers, check: true, ..LowerOptions::default() };
                     let lowered = lower_kernel(&module, &layout, id, &options)
                         .unwrap_or_else(|e| panic!("{} with {max_registers} registers: {e}", function.name));
                     let kernel = lowered.kernel;

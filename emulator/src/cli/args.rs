@@ -1,6 +1,7 @@
 //! Flags of the `emu` command.
 
 use crate::exec::{DEFAULT_MAX_INSTRUCTIONS, Options};
+use crate::lower::{DEFAULT_STACK_BYTES, LowerOptions};
 use crate::session::Setup;
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroUsize;
@@ -76,6 +77,9 @@ pub struct Run {
     /// Warp instructions after which a launch is taken to loop for ever.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_INSTRUCTIONS)]
     pub max_instructions: u64,
+    /// Bytes of stack per thread for recursion, calls through registers and alloca.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_STACK_BYTES)]
+    pub stack_bytes: u32,
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -144,7 +148,12 @@ impl Run {
     /// How to open the session.
     #[must_use]
     pub fn setup(&self) -> Setup {
-        Setup { manifest: self.launch.clone(), overrides: self.overrides.clone(), ..Setup::default() }
+        Setup {
+            manifest: self.launch.clone(),
+            overrides: self.overrides.clone(),
+            lowering: LowerOptions { stack_bytes: self.stack_bytes, ..LowerOptions::default() },
+            ..Setup::default()
+        }
     }
 
     /// How to execute.

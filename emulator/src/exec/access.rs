@@ -289,6 +289,14 @@ fn trouble<V, S: BlockSink>(
     let width = inst.mem_bytes;
     let place = |lane| Place { pc: request.pc, warp: request.warp, lane: Some(lane) };
     match refusal {
+        Refusal::OutOfBounds { lane, address }
+            if space == Space::Local
+                && unit.program.kernel.stack_bytes > 0
+                && address > u64::from(u32::MAX / 2) =>
+        {
+            // The stack grows downwards, past address 0.
+            Trouble::fault(FaultKind::StackOverflow(unit.program.kernel.stack_bytes), place(lane))
+        }
         Refusal::OutOfBounds { lane, address } => {
             let size = match (space, inst.op) {
                 (Space::Shared, _) => Some(block.memory.len() as u64),

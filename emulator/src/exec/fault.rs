@@ -71,6 +71,10 @@ pub enum FaultKind {
     Trap,
     /// The launch executed more warp instructions than allowed.
     InstructionLimit(u64),
+    /// A call through a register that holds no function's address.
+    BadFunction(u64),
+    /// The frames of nested calls do not fit into so many bytes.
+    StackOverflow(u32),
     /// Too many nested calls.
     CallDepth(u32),
     /// A texture or surface access to no such object, or out of its range.
@@ -189,6 +193,12 @@ impl Fault {
             FaultKind::Texture(_) => {
                 "check the handles among the arguments and the objects that they stand for".into()
             }
+            FaultKind::StackOverflow(_) => {
+                "check that the recursion ends; if it is just deep, raise --stack-bytes".into()
+            }
+            FaultKind::BadFunction(_) => {
+                "check that the pointer was set, by this kernel or its module's initialisers".into()
+            }
             FaultKind::Barrier(_) | FaultKind::Trap | FaultKind::Unsupported(_) => return None,
         })
     }
@@ -253,6 +263,13 @@ impl fmt::Display for FaultKind {
             FaultKind::Trap => f.write_str("the kernel executed a trap"),
             FaultKind::InstructionLimit(limit) => {
                 write!(f, "the launch executed more than {limit} warp instructions")
+            }
+            FaultKind::BadFunction(0) => f.write_str("call through a null function pointer"),
+            FaultKind::BadFunction(address) => {
+                write!(f, "call through a bad function pointer: {address:#x} is the address of no function")
+            }
+            FaultKind::StackOverflow(bytes) => {
+                write!(f, "stack overflow: nested calls need more than {bytes} bytes of stack")
             }
             FaultKind::CallDepth(depth) => write!(f, "call stack overflow: more than {depth} calls are open"),
             FaultKind::Texture(what) => f.write_str(what),

@@ -192,10 +192,18 @@ impl Paths {
     /// False when too many calls are open.
     #[must_use]
     pub fn call(&mut self, lanes: u32, target: u32, next: u32) -> bool {
+        self.call_each(&[(target, lanes)], next)
+    }
+
+    /// Lanes of the running path call functions, given with the lanes that call each, and return to `next`,
+    /// where all wait for each other. False when too many calls are open.
+    #[must_use]
+    pub fn call_each(&mut self, targets: &[(u32, u32)], next: u32) -> bool {
         if self.depth >= MAX_CALL_DEPTH {
             return false;
         }
         let p = self.current;
+        let lanes = targets.iter().fold(0, |all, (_, lanes)| all | lanes);
         let join = self.open(Join {
             pc: next,
             reconv: p.reconv,
@@ -205,7 +213,10 @@ impl Paths {
             frame: true,
         });
         self.depth += 1;
-        self.current = Path { pc: target, mask: lanes, reconv: NEVER, join, wait: Wait::Ready };
+        let path = |&(pc, mask): &(u32, u32)| Path { pc, mask, reconv: NEVER, join, wait: Wait::Ready };
+        // The first runs first, the others wait for their turn.
+        self.parked.extend(targets.iter().skip(1).rev().map(path));
+        self.current = targets.first().map_or(IDLE, path);
         true
     }
 

@@ -10,7 +10,7 @@ use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Wait};
 use super::program::{Program, Run, Unit};
 use super::texture;
-use crate::memory::view::{GlobalView, Refusal};
+use crate::memory::view::{GlobalView, Refusal, lanes_of};
 use crate::record::{BlockSink, SinkError};
 use trace_format::isa::{BarMode, Kind, Op, Pc, SpecialReg};
 use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
@@ -236,6 +236,9 @@ fn control<V: GlobalView, S: BlockSink>(
     match inst.kind {
         Kind::Branch if exec == mask => paths.goto(inst.target.0),
         Kind::Branch => paths.diverge(exec, inst.target.0, next, inst.reconv.map(|r| r.0)),
+        Kind::Call if matches!(inst.op, Op::CallInd {}) => {
+            call_through_register(unit, warp, at, inst, exec, place)?
+        }
         Kind::Call => {
             if !paths.call(exec, inst.target.0, next) {
                 return Err(Trouble::fault(FaultKind::CallDepth(super::paths::MAX_CALL_DEPTH), place));
@@ -258,6 +261,34 @@ fn control<V: GlobalView, S: BlockSink>(
         _ => warp_sync(warp, at, inst, exec),
     }
     Ok(())
+}
+
+/// `CALL.IND`: lanes that call the same function run it together, one function after the other.
+fn call_through_register<V, S: BlockSink>(
+    unit: &Unit<'_, V, S>,
+    warp: &mut WarpState,
+    at: u32,
+    inst: &ExecInst,
+    exec: u32,
+    place: Place,
+) -> Result<(), Trouble> {
+    let (low, high) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[0].row + 1));
+    let mut targets: Vec<(u32, u32)> = Vec::new();
+    for lane in lanes_of(exec) {
+        let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
+        let Some(target) = unit.program.kernel.entry(address) else {
+            let place = Place { lane: Some(lane as u8), ..place };
+            return Err(Trouble::fault(FaultKind::BadFunction(address), place));
+        };
+        match targets.iter_mut().find(|(pc, _)| *pc == target.0) {
+            Some((_, lanes)) => *lanes |= 1 << lane,
+            None => targets.push((target.0, 1 << lane)),
+        }
+    }
+    if warp.paths.call_each(&targets, at + 1) {
+        return Ok(());
+    }
+    Err(Trouble::fault(FaultKind::CallDepth(super::paths::MAX_CALL_DEPTH), place))
 }
 
 /// Lanes of `exec` arrive at a barrier and wait, unless they only signal.

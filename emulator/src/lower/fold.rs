@@ -47,7 +47,7 @@ pub fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
     let op = match inst.op {
         VOp::M(op) => op,
         VOp::Add64 => return fold_add64(inst),
-        VOp::Call(_) => return None,
+        VOp::Call(_) | VOp::CallFunction(_) | VOp::FrameAddress => return None,
     };
     match op {
         Op::Mov {} => Some(Known::one(inst.src[0].v[0])),

@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::ptx::{
-    Callee, Diagnostic, FuncId, Linkage, Module, Op, Operand, Relocation, RelocationTarget, Statement, VarId,
-    VarSpace,
+    Diagnostic, FuncId, Linkage, Module, Relocation, RelocationTarget, VarId, VarSpace, Variable,
 };
 
 /// Largest constant bank.
@@ -101,40 +100,22 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Lays out the shared and local variables that a kernel and the functions it calls mention, in order of
-    /// declaration; dynamic shared memory starts behind all static variables.
+    /// Lays out the shared variables that the functions of a kernel mention, in order of declaration; dynamic
+    /// shared memory starts behind all static variables.
     ///
     /// # Errors
-    /// A diagnostic at the variable that exceeds the 32-bit address space of its kind of memory.
-    pub fn of(module: &Module, kernel: FuncId) -> Result<Frame, Diagnostic> {
-        let mut seen = BTreeSet::new();
-        let mut vars = BTreeSet::new();
-        mentioned(module, kernel, &mut seen, &mut vars);
+    /// A diagnostic at the variable that exceeds the 32-bit address space of shared memory.
+    pub fn of(module: &Module, reached: &BTreeSet<FuncId>) -> Result<Frame, Diagnostic> {
         let mut frame = Frame::default();
         let mut dynamic: Vec<VarId> = Vec::new();
-        for &id in &vars {
+        for id in super::calls::mentioned(module, reached) {
             let var = module.var(id);
-            let place = |end: u32| -> Result<(u32, u32), Diagnostic> {
-                let offset = u64::from(end).next_multiple_of(u64::from(var.align_bytes.max(1)));
-                let limit = u64::from(u32::MAX >> 1);
-                match offset.checked_add(var.size_bytes).filter(|&end| end <= limit) {
-                    Some(end) => Ok((offset as u32, end as u32)),
-                    None => {
-                        Err(Diagnostic::error(var.span, format!("`{}` does not fit its memory", var.name)))
-                    }
-                }
-            };
             match var.space {
                 VarSpace::Shared if var.size_bytes == 0 || var.linkage == Linkage::Extern => dynamic.push(id),
                 VarSpace::Shared => {
-                    let (offset, end) = place(frame.static_shared_bytes)?;
+                    let (offset, end) = place(var, frame.static_shared_bytes)?;
                     frame.shared.insert(id, offset);
                     frame.static_shared_bytes = end;
-                }
-                VarSpace::Local => {
-                    let (offset, end) = place(frame.local_bytes)?;
-                    frame.local.insert(id, offset);
-                    frame.local_bytes = end;
                 }
                 _ => {}
             }
@@ -144,6 +125,30 @@ impl Frame {
             frame.shared.extend(dynamic.iter().map(|&id| (id, frame.static_shared_bytes)));
         }
         Ok(frame)
+    }
+
+    /// Begins the frame of one machine function: room for the arguments and results of its calls, then the
+    /// local variables that it and the functions inlined into it mention, in order of declaration.
+    ///
+    /// # Errors
+    /// A diagnostic at the variable that exceeds the 32-bit address space of local memory.
+    pub fn enter(
+        &mut self,
+        module: &Module,
+        functions: &BTreeSet<FuncId>,
+        outgoing_bytes: u32,
+    ) -> Result<(), Diagnostic> {
+        self.local.clear();
+        self.local_bytes = outgoing_bytes;
+        for id in super::calls::mentioned(module, functions) {
+            let var = module.var(id);
+            if var.space == VarSpace::Local {
+                let (offset, end) = place(var, self.local_bytes)?;
+                self.local.insert(id, offset);
+                self.local_bytes = end;
+            }
+        }
+        Ok(())
     }
 
     /// Offset of a 64-bit literal in the literal bank; equal literals share their place.
@@ -170,34 +175,12 @@ impl Frame {
     }
 }
 
-/// Collects the variables that a function and its callees mention.
-fn mentioned(module: &Module, func: FuncId, seen: &mut BTreeSet<FuncId>, vars: &mut BTreeSet<VarId>) {
-    let mut stack = vec![func];
-    while let Some(func) = stack.pop() {
-        if !seen.insert(func) {
-            continue;
-        }
-        let Some(body) = &module.function(func).body else { continue };
-        for statement in &body.statements {
-            let Statement::Inst(inst) = statement else { continue };
-            if let Op::Call { callee: Callee::Direct(callee), .. } = inst.op {
-                stack.push(callee);
-            }
-            for operand in inst.dsts().iter().chain(inst.srcs()) {
-                for element in operand.elements() {
-                    match element {
-                        Operand::Var(var, _) => {
-                            vars.insert(*var);
-                        }
-                        Operand::Mem(address) => {
-                            if let crate::ptx::AddressBase::Var(var) = address.base {
-                                vars.insert(var);
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
+/// Offset and end of a variable behind what there is already.
+fn place(var: &Variable, end: u32) -> Result<(u32, u32), Diagnostic> {
+    let offset = u64::from(end).next_multiple_of(u64::from(var.align_bytes.max(1)));
+    let limit = u64::from(u32::MAX >> 1);
+    match offset.checked_add(var.size_bytes).filter(|&end| end <= limit) {
+        Some(end) => Ok((offset as u32, end as u32)),
+        None => Err(Diagnostic::error(var.span, format!("`{}` does not fit its memory", var.name))),
     }
 }

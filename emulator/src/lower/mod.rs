@@ -1,14 +1,17 @@
 //! Lowering: from the PTX [`Module`] to register-allocated machine kernels.
 //!
-//! [`lower_kernel`] is a list of passes. `build` turns PTX into machine operations on single-assignment
+//! [`lower_kernel`] is a list of passes, which the kernel and every function with machine code of its own
+//! ([`calls`]) go through. `build` turns PTX into machine operations on single-assignment
 //! values; the optimiser folds, combines and removes instructions as a compiler for hardware would;
 //! `legalize` leaves only what one machine instruction can do; `schedule` orders blocks for latency; `ra`
 //! allocates registers and writes the [`MachineKernel`]. [`layout`] says where variables live.
 
 mod build;
+pub mod calls;
 mod cfg;
 mod combine;
 mod fold;
+mod frame;
 mod gvn;
 mod ifconv;
 pub mod layout;
@@ -20,13 +23,18 @@ mod unroll;
 mod vectorize;
 mod vir;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trace_format::isa::{MachineKernel, Param, Pc};
 
 use crate::ptx::{Diagnostic, Diagnostics, Formal, FuncId, Module};
+use calls::Plan;
+use frame::Addressing;
+use layout::Frame;
 pub use layout::{ModuleLayout, Reloc};
+use ra::emit::{Emitted, Role};
+use vir::Func;
 
 /// What may be varied about lowering.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +43,17 @@ pub struct LowerOptions {
     pub max_registers: u16,
     /// Proves the register allocation by symbolic execution (always in debug builds).
     pub check: bool,
+    /// Bytes per thread for the frames of called functions where recursion or calls through registers leave
+    /// their depth open, and for `alloca`.
+    pub stack_bytes: u32,
 }
+
+/// What [`LowerOptions::stack_bytes`] is unless told otherwise.
+pub const DEFAULT_STACK_BYTES: u32 = 64 << 10;
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        Self { max_registers: 255, check: cfg!(debug_assertions) }
+        Self { max_registers: 255, check: cfg!(debug_assertions), stack_bytes: DEFAULT_STACK_BYTES }
     }
 }
 
@@ -65,75 +79,171 @@ pub fn lower_kernel(
     kernel: FuncId,
     options: &LowerOptions,
 ) -> Result<Lowered, Diagnostics> {
-    let built = build::build(module, layout, kernel)?;
-    let (mut f, mut frame, barriers, unsupported) =
-        (built.func, built.frame, built.barriers, built.unsupported);
-    cfg::clean(&mut f);
-    cfg::remove_dead(&mut f);
-    gvn::run(&mut f);
-    combine::run(&mut f);
-    gvn::run(&mut f);
-    ifconv::run(&mut f);
-    combine::run(&mut f);
-    unroll::run(&mut f);
-    combine::run(&mut f);
-    gvn::run(&mut f);
-    cfg::clean(&mut f);
-    cfg::remove_dead(&mut f);
-    vectorize::run(&mut f);
-    legalize::run(&mut f, &mut frame);
-    cfg::remove_dead(&mut f);
-    schedule::run(&mut f);
-    cfg::split_critical_edges(&mut f);
-
-    let function = module.function(kernel);
-    let requested = function.limits.max_registers.map_or(u16::MAX, |n| n.clamp(16, 255) as u16);
-    let limits = ra::Limits { registers: options.max_registers.min(requested).min(255), predicates: 7 };
-    let frame_bytes = frame.local_bytes.next_multiple_of(16);
-    let allocated = ra::allocate(&mut f, limits, frame_bytes).map_err(|why| {
-        let mut errors = Diagnostics::new(Arc::clone(&module.source));
-        errors.push(Diagnostic::error(function.span, format!("kernel `{}`: {why}", function.name)));
-        errors
-    })?;
-    let spilled = allocated.spill_bytes > 0;
-    let local_bytes = if spilled { frame_bytes + allocated.spill_bytes } else { frame.local_bytes };
-    let emitted = ra::emit::emit(&f, &allocated, local_bytes);
-    if options.check {
-        ra::check::check(&allocated.before, &emitted, local_bytes).map_err(|why| {
-            let mut errors = Diagnostics::new(Arc::clone(&module.source));
-            let message = format!("kernel `{}`: register allocation is wrong: {why}", function.name);
-            errors.push(Diagnostic::error(function.span, message));
-            errors
-        })?;
+    let plan = Plan::of(module, kernel, options.stack_bytes);
+    let build::Built { units, mut frame, barriers, unsupported } =
+        build::build(module, layout, kernel, &plan)?;
+    let mut parts = Vec::new();
+    for unit in units {
+        parts.push(machine_code(module, kernel, &plan, unit, &mut frame, options)?);
     }
-    let mut machine = MachineKernel {
-        name: function.name.clone(),
-        regs_per_thread: allocated.assignment.used.max(1),
-        static_shared_bytes: frame.static_shared_bytes,
-        local_bytes,
-        spill_bytes: allocated.spill_bytes,
-        barriers,
-        literals: frame.literals,
-        max_threads_per_block: function.limits.required_threads.or(function.limits.max_threads),
-        functions: emitted
-            .subs
-            .iter()
-            .zip(&f.subs)
-            .map(|(pc, s)| (*pc, s.name.clone()))
-            .collect::<Vec<(Pc, String)>>(),
-        insts: emitted.insts,
-        lines: emitted.lines,
-        traps: emitted.traps,
-        ..MachineKernel::default()
-    };
+    let function = module.function(kernel);
+    let mut machine = link(parts, &plan, module, kernel, options);
+    machine.static_shared_bytes = frame.static_shared_bytes;
+    machine.barriers = barriers;
+    machine.literals = frame.literals;
+    machine.name.clone_from(&function.name);
+    machine.max_threads_per_block = function.limits.required_threads.or(function.limits.max_threads);
     describe(module, kernel, &mut machine);
     ra::emit::set_reconvergence(&mut machine);
-    machine.check().map_err(|why| {
-        let mut errors = Diagnostics::new(Arc::clone(&module.source));
-        errors.push(Diagnostic::error(function.span, format!("lowering produced malformed code: {why}")));
-        errors
-    })?;
+    machine
+        .check()
+        .map_err(|why| refuse(module, kernel, format!("lowering produced malformed code: {why}")))?;
     Ok(Lowered { kernel: machine, relocations: frame.relocations, unsupported })
+}
+
+/// The one error that keeps a kernel from being lowered.
+fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
+    let mut errors = Diagnostics::new(Arc::clone(&module.source));
+    errors.push(Diagnostic::error(module.function(func).span, why));
+    errors
+}
+
+/// The passes between building and register allocation.
+fn optimise(f: &mut Func, frame: &mut Frame) {
+    cfg::clean(f);
+    cfg::remove_dead(f);
+    gvn::run(f);
+    combine::run(f);
+    gvn::run(f);
+    ifconv::run(f);
+    combine::run(f);
+    unroll::run(f);
+    combine::run(f);
+    gvn::run(f);
+    cfg::clean(f);
+    cfg::remove_dead(f);
+    vectorize::run(f);
+    legalize::run(f, frame);
+    cfg::remove_dead(f);
+    schedule::run(f);
+    cfg::split_critical_edges(f);
+}
+
+/// Machine code of the kernel or of one function.
+struct Part {
+    func: FuncId,
+    code: Emitted,
+    /// Names of its subroutines.
+    subs: Vec<String>,
+    registers: u16,
+    frame_bytes: u32,
+    spill_bytes: u32,
+}
+
+/// Optimises a unit, allocates its registers and writes its machine code.
+fn machine_code(
+    module: &Module,
+    kernel: FuncId,
+    plan: &Plan,
+    unit: build::Unit,
+    frame: &mut Frame,
+    options: &LowerOptions,
+) -> Result<Part, Diagnostics> {
+    let build::Unit { func, code: mut f, local_bytes: own_bytes } = unit;
+    optimise(&mut f, frame);
+    let name = &module.function(func).name;
+    let requested =
+        module.function(kernel).limits.max_registers.map_or(u16::MAX, |n| n.clamp(16, 255) as u16);
+    let limits = ra::Limits { registers: options.max_registers.min(requested).min(255), predicates: 7 };
+    let spill_at = own_bytes.next_multiple_of(16);
+    let allocated = ra::allocate(&mut f, limits, spill_at)
+        .map_err(|why| refuse(module, func, format!("{} `{name}`: {why}", kind(module, func))))?;
+    let spilled = allocated.spill_bytes > 0;
+    let mut frame_bytes = if spilled { spill_at + allocated.spill_bytes } else { own_bytes };
+    let role = if func == kernel { Role::Kernel } else { Role::Function { save_at: frame_bytes } };
+    let addressing = if plan.has_frames() {
+        if func != kernel {
+            let kept = &allocated.assignment;
+            let (registers, predicates) = (kept.used_registers().len(), kept.used_predicates().len());
+            frame_bytes += ra::emit::kept_bytes(registers as u32 + 1, predicates as u32);
+        }
+        frame_bytes = frame_bytes.next_multiple_of(16);
+        if func == kernel {
+            frame_bytes = frame_bytes.saturating_add(plan.dynamic_bytes);
+        }
+        Addressing::Framed { frame_bytes }
+    } else {
+        Addressing::Fixed { local_bytes: frame_bytes }
+    };
+    let code = ra::emit::emit(&f, &allocated, addressing, role);
+    if options.check {
+        ra::check::check(&allocated.before, &code, addressing).map_err(|why| {
+            let what = kind(module, func);
+            refuse(module, func, format!("{what} `{name}`: register allocation is wrong: {why}"))
+        })?;
+    }
+    Ok(Part {
+        func,
+        code,
+        subs: f.subs.iter().map(|s| s.name.clone()).collect(),
+        registers: allocated.assignment.used.max(1),
+        frame_bytes,
+        spill_bytes: allocated.spill_bytes,
+    })
+}
+
+fn kind(module: &Module, func: FuncId) -> &'static str {
+    if module.function(func).is_kernel { "kernel" } else { "function" }
+}
+
+/// Puts the machine code of a kernel and its functions one behind the other.
+fn link(
+    parts: Vec<Part>,
+    plan: &Plan,
+    module: &Module,
+    kernel: FuncId,
+    options: &LowerOptions,
+) -> MachineKernel {
+    let mut starts = BTreeMap::new();
+    let mut at = 0;
+    for part in &parts {
+        starts.insert(part.func, Pc(at));
+        at += part.code.insts.len() as u32;
+    }
+    let frames = parts.iter().map(|p| (p.func, p.frame_bytes)).collect();
+    let main_bytes = parts.iter().find(|p| p.func == kernel).map_or(0, |p| p.frame_bytes);
+    let mut machine = MachineKernel::default();
+    for part in parts {
+        let start = machine.insts.len() as u32;
+        let moved = |pc: Pc| Pc(pc.0 + start);
+        let mut insts = part.code.insts;
+        for inst in insts.iter_mut().filter(|i| i.jumps_to().is_some()) {
+            inst.target = moved(inst.target);
+        }
+        for (at, callee) in part.code.calls {
+            insts[at].target = starts.get(&callee).copied().unwrap_or(Pc(0));
+        }
+        if part.func != kernel {
+            machine.functions.push((Pc(start), module.function(part.func).name.clone()));
+        }
+        machine.functions.extend(part.code.subs.iter().zip(part.subs).map(|(pc, name)| (moved(*pc), name)));
+        machine.traps.extend(part.code.traps.into_iter().map(|(pc, why)| (moved(pc), why)));
+        machine.insts.append(&mut insts);
+        machine.lines.extend(part.code.lines);
+        machine.regs_per_thread = machine.regs_per_thread.max(part.registers);
+        machine.spill_bytes = machine.spill_bytes.max(part.spill_bytes);
+    }
+    machine.entries = plan.addressed.iter().map(|f| (calls::code_offset(*f), starts[f])).collect();
+    machine.entries.sort_unstable();
+    machine.local_bytes = main_bytes;
+    if plan.has_frames() {
+        let called = plan.deepest(module, kernel, &frames).map(|bytes| bytes - u64::from(main_bytes));
+        let limit = options.stack_bytes.next_multiple_of(16);
+        let stack = called.map_or(limit, |bytes| u32::try_from(bytes).unwrap_or(limit));
+        machine.stack_bytes = stack;
+        machine.local_bytes = main_bytes.saturating_add(stack);
+    }
+    machine
 }
 
 /// Parameters, file names and source text.

@@ -10,6 +10,7 @@ mod func;
 
 pub use func::{Def, Func, Sub};
 
+use crate::ptx::FuncId;
 use trace_format::isa::{Kind, Op, SourceLine};
 
 macro_rules! index {
@@ -191,6 +192,11 @@ pub enum VOp {
     Add64,
     /// A call of a subroutine: its arguments are in `Inst::args`, its results the destinations there.
     Call(SubId),
+    /// A call of a function with machine code of its own; arguments and results are in the frame.
+    CallFunction(FuncId),
+    /// d = the address in local memory at a byte offset (`Inst::offset`) of the function's frame, see
+    /// [`super::frame`].
+    FrameAddress,
 }
 
 /// Number of registers and predicates that an opcode reads and writes.
@@ -215,7 +221,8 @@ impl VOp {
                 Shape { dst: info.dst_regs, src: info.src_regs, pdst: info.pred_dsts, psrc: info.pred_srcs }
             }
             VOp::Add64 => Shape { dst: 2, src: [2, 2, 0], pdst: 0, psrc: 0 },
-            VOp::Call(_) => Shape { dst: 0, src: [0; 3], pdst: 0, psrc: 0 },
+            VOp::FrameAddress => Shape { dst: 1, src: [0; 3], pdst: 0, psrc: 0 },
+            VOp::Call(_) | VOp::CallFunction(_) => Shape { dst: 0, src: [0; 3], pdst: 0, psrc: 0 },
         }
     }
 
@@ -223,8 +230,8 @@ impl VOp {
     pub const fn kind(&self) -> Kind {
         match self {
             VOp::M(op) => op.info().kind,
-            VOp::Add64 => Kind::Pure,
-            VOp::Call(_) => Kind::Call,
+            VOp::Add64 | VOp::FrameAddress => Kind::Pure,
+            VOp::Call(_) | VOp::CallFunction(_) => Kind::Call,
         }
     }
 

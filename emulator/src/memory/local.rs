@@ -1,5 +1,6 @@
 //! Local memory of one warp: word i of all lanes is one row, so that the usual case, every lane at the same
-//! offset of its stack, is one copy.
+//! offset of its stack, is one copy. Rows are kept from the highest address downwards and made when they are
+//! first written, so that a large stack costs only what is used of it.
 
 use super::lanes::{Addresses, Rows};
 use super::view::{Modify, Refusal, lanes_of, modify_bytes};
@@ -9,8 +10,11 @@ use trace_format::semantics::Row;
 /// Local memory of one warp.
 #[derive(Clone, Debug, Default)]
 pub struct LocalMemory {
+    /// The last word's row first; those that are missing are zero.
     rows: Vec<Row>,
     bytes: u64,
+    /// Index of the row of word 0.
+    first: usize,
 }
 
 impl LocalMemory {
@@ -18,7 +22,23 @@ impl LocalMemory {
     pub fn reset(&mut self, bytes: u32) {
         self.bytes = u64::from(bytes);
         self.rows.clear();
-        self.rows.resize((bytes as usize).div_ceil(16) * 4, Row::ZERO);
+        self.first = ((bytes as usize).div_ceil(16) * 4).saturating_sub(1);
+    }
+
+    /// The row of a word that has been checked.
+    #[inline]
+    fn row(&self, word: usize) -> &Row {
+        self.rows.get(self.first - word).unwrap_or(&Row::ZERO)
+    }
+
+    /// The row of a word that has been checked, to write.
+    #[inline]
+    fn row_mut(&mut self, word: usize) -> &mut Row {
+        let at = self.first - word;
+        if at >= self.rows.len() {
+            self.rows.resize(at + 1, Row::ZERO);
+        }
+        &mut self.rows[at]
     }
 
     /// Bytes per lane.
@@ -52,7 +72,7 @@ impl LocalMemory {
     pub fn load(&self, at: &Addresses, exec: u32, width: MemWidth, out: &mut Rows) -> Result<(), Refusal> {
         if let Some(row) = self.check(at, exec, u64::from(width.bytes()))? {
             for (i, to) in out.iter_mut().take(usize::from(width.regs())).enumerate() {
-                *to = self.rows[row + i];
+                *to = *self.row(row + i);
             }
             return Ok(());
         }
@@ -60,7 +80,7 @@ impl LocalMemory {
             let row = (at[l] / 4) as usize;
             let shift = 8 * (at[l] % 4) as u32;
             for (i, to) in out.iter_mut().take(usize::from(width.regs())).enumerate() {
-                let word = self.rows[row + i].0[l] >> shift;
+                let word = self.row(row + i).0[l] >> shift;
                 to.0[l] = match width {
                     MemWidth::U8 => word & 0xFF,
                     MemWidth::S8 => i32::from(word as i8) as u32,
@@ -94,7 +114,7 @@ impl LocalMemory {
                 _ => 0,
             };
             for (i, from) in data.iter().take(usize::from(width.regs())).enumerate() {
-                let word = &mut self.rows[row + i].0[l];
+                let word = &mut self.row_mut(row + i).0[l];
                 *word = (*word & keep) | ((from.0[l] << shift) & !keep);
             }
         }
@@ -118,12 +138,12 @@ impl LocalMemory {
             let row = (at[l] / 4) as usize;
             let mut bytes = [0; 8];
             for i in 0..width / 4 {
-                bytes[4 * i..4 * i + 4].copy_from_slice(&self.rows[row + i].0[l].to_le_bytes());
+                bytes[4 * i..4 * i + 4].copy_from_slice(&self.row(row + i).0[l].to_le_bytes());
             }
             let before = modify_bytes(&mut bytes, 0, l, m, true);
             for i in 0..width / 4 {
                 let word = [bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]];
-                self.rows[row + i].0[l] = u32::from_le_bytes(word);
+                self.row_mut(row + i).0[l] = u32::from_le_bytes(word);
             }
             (old[0].0[l], old[1].0[l]) = (before as u32, (before >> 32) as u32);
         }

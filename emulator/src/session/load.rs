@@ -4,6 +4,7 @@
 use super::SessionError;
 use super::module::{LoadedModule, one};
 use crate::lower::Lowered;
+use crate::lower::calls::function_address;
 use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError};
 use crate::memory::{AllocationId, GlobalMemory};
 use crate::ptx::{Diagnostic, Relocation, RelocationTarget, VarId, VarSpace};
@@ -100,13 +101,7 @@ impl Loaded {
                     refuse(var.span, what)
                 }
             },
-            RelocationTarget::Func(id) => {
-                let function = module.module.function(id);
-                refuse(
-                    function.span,
-                    format!("the address of the function `{}` is not supported", function.name),
-                )
-            }
+            RelocationTarget::Func(id) => Ok(function_address(id)),
         }
     }
 

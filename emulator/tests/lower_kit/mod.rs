@@ -15,7 +15,7 @@ pub fn lower(text: &str, max_registers: u16) -> Lowered {
     let module = ptx::parse(text, "test.ptx").unwrap_or_else(|e| panic!("{e}\n{text}"));
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().expect("a kernel");
-    let options = LowerOptions { max_registers, check: true };
+    let options = LowerOptions { max_registers, check: true, ..LowerOptions::default() };
     lower_kernel(&module, &layout, kernel, &options).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 

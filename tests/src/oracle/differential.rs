@@ -229,7 +229,8 @@ fn oracle(case: &Case, module: &Module, data: &Data) -> Result<Outcome, Fault> {
 fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Result<Outcome, Failure> {
     let lower = |fault: Fault| Failure::Lower(fault.to_string());
     let mut machine = Machine::new(module).map_err(lower)?;
-    let options = LowerOptions { max_registers: setup.max_registers, check: setup.check };
+    let options =
+        LowerOptions { max_registers: setup.max_registers, check: setup.check, ..LowerOptions::default() };
     let lowered = machine.lower("kernel", &options).map_err(lower)?;
     let geometry = Geometry { grid: case.grid, block: case.block };
     let names = ["in", "out", "acc", "scratch"];

@@ -83,7 +83,7 @@ pub fn run_manifest_on_machine(
             Ok([value(&texts[0])? as u32, value(&texts[1])? as u32, value(&texts[2])? as u32])
         };
         if !lowered.contains_key(&launch.kernel) {
-            let options = LowerOptions { max_registers, check: true };
+            let options = LowerOptions { max_registers, check: true, ..LowerOptions::default() };
             lowered.insert(launch.kernel.clone(), machine.lower(&launch.kernel, &options)?);
         }
         let mut args = Vec::new();

@@ -58,8 +58,7 @@ impl KernelPlan {
             .iter()
             .map(|b| {
                 let last = &kernel.insts[b.end.index() - 1];
-                let jumps = matches!(last.kind(), Kind::Branch | Kind::Call);
-                let target = if jumps { flow.block_of(last.target).0 } else { u32::MAX };
+                let target = last.jumps_to().map_or(u32::MAX, |target| flow.block_of(target).0);
                 PlanBlock { first: b.first, end: b.end, target }
             })
             .collect();

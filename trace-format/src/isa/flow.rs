@@ -8,6 +8,7 @@ use super::inst::Inst;
 use super::kernel::MachineKernel;
 use super::regs::{Pc, Pred, Reg};
 use super::table::Kind;
+use std::collections::BTreeMap;
 
 /// Index of a basic block, in program order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -120,9 +121,12 @@ impl Flow {
         for (pc, _) in &kernel.functions {
             mark(*pc);
         }
+        for (_, pc) in &kernel.entries {
+            mark(*pc);
+        }
         for (i, inst) in insts.iter().enumerate() {
-            if matches!(inst.kind(), Kind::Branch | Kind::Call) {
-                mark(inst.target);
+            if let Some(target) = inst.jumps_to() {
+                mark(target);
             }
             if let Some(r) = inst.reconv {
                 mark(r);
@@ -319,23 +323,27 @@ impl Flow {
     /// Successors in which a call enters its callee and a return goes to every place that called it.
     fn call_graph_successors(&self, kernel: &MachineKernel) -> Vec<Vec<BlockId>> {
         let mut succs = self.succs.clone();
-        let mut return_sites: Vec<(BlockId, Option<BlockId>)> = Vec::new();
+        let mut return_sites: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
+        let entries: Vec<BlockId> = kernel.entries.iter().map(|(_, pc)| self.block_of(*pc)).collect();
         for (b, block) in self.blocks.iter().enumerate() {
             let last = &kernel.insts[block.end.index() - 1];
             if last.kind() == Kind::Call {
-                let callee = self.block_of(last.target);
-                return_sites.push((callee, self.block_of.get(block.end.index()).copied()));
+                let direct = last.jumps_to().map(|target| self.block_of(target));
                 if last.is_unguarded() {
                     succs[b].clear();
                 }
-                succs[b].push(callee);
+                // Through a register: any function whose address is known.
+                for &callee in direct.as_ref().map_or(&entries[..], std::slice::from_ref) {
+                    return_sites.entry(callee).or_default().extend(self.block_of.get(block.end.index()));
+                    succs[b].push(callee);
+                }
             }
         }
-        for &(callee, site) in &return_sites {
+        for (callee, sites) in return_sites {
             for b in self.reachable(callee) {
                 let last = &kernel.insts[self.blocks[b.0 as usize].end.index() - 1];
                 if last.kind() == Kind::Return {
-                    succs[b.0 as usize].extend(site);
+                    succs[b.0 as usize].extend(&sites);
                 }
             }
         }

@@ -250,6 +250,16 @@ impl Inst {
         self.guard.pred.is_true() && !self.guard.not
     }
 
+    /// Where a branch or direct call goes.
+    #[must_use]
+    pub const fn jumps_to(&self) -> Option<Pc> {
+        match self.kind() {
+            Kind::Branch => Some(self.target),
+            Kind::Call if !matches!(self.op, Op::CallInd {}) => Some(self.target),
+            _ => None,
+        }
+    }
+
     /// Checks operand shapes: register alignment, one non-register source, operands present where the
     /// opcode reads them.
     ///

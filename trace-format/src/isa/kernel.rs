@@ -53,6 +53,8 @@ pub struct MachineKernel {
     pub local_bytes: u32,
     /// Local memory that holds spilled registers, bytes per thread.
     pub spill_bytes: u32,
+    /// Local memory for the frames of called functions, below the kernel's own, bytes per thread.
+    pub stack_bytes: u32,
     /// Barriers used per block.
     pub barriers: u8,
     /// Parameters in order.
@@ -135,7 +137,7 @@ impl MachineKernel {
             if let Err(why) = inst.check() {
                 return fail(why);
             }
-            if matches!(inst.kind(), Kind::Branch | Kind::Call) && inst.target.index() >= self.insts.len() {
+            if inst.jumps_to().is_some_and(|target| target.index() >= self.insts.len()) {
                 return fail(format!("target {} lies outside the kernel", inst.target));
             }
             if inst.reconv.is_some_and(|r| r.index() >= self.insts.len()) {

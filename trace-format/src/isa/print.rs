@@ -113,8 +113,8 @@ impl Inst {
             };
             list.extend(self.psrc[..shown].iter().map(ToString::to_string));
         }
-        if matches!(info.kind, Kind::Branch | Kind::Call) {
-            list.push(self.target.to_string());
+        if let Some(target) = self.jumps_to() {
+            list.push(target.to_string());
         }
         list
     }

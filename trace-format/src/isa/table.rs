@@ -427,6 +427,8 @@ ops! {
     Bra { } = "BRA", Control, Control, Kind::Branch, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
     /// Active lanes continue at the target and return behind this instruction.
     Call { } = "CALL", Control, Control, Kind::Call, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    /// Active lanes continue at the function whose address is a (a pair) and return behind this instruction.
+    CallInd { } = "CALL.IND", Control, Control, Kind::Call, dst 0, src [2, 0, 0], pred 0 <- 0, mem 0;
     /// Active lanes return to their caller.
     Ret { } = "RET", Control, Control, Kind::Return, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
     /// Active lanes end.

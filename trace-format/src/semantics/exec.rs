@@ -352,6 +352,7 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Membar { .. }
         | Op::Bra {}
         | Op::Call {}
+        | Op::CallInd {}
         | Op::Ret {}
         | Op::Exit {}
         | Op::Bar { .. }

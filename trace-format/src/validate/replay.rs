@@ -3,8 +3,9 @@
 
 use super::{Progress, Report};
 use crate::container::TraceError;
-use crate::isa::{Kind, Pc};
+use crate::isa::{Kind, MachineKernel, Op, Pc};
 use crate::reader::{Step, Trace, WarpCursor};
+use crate::semantics::ExecInst;
 use std::sync::atomic::Ordering;
 
 /// Instructions after which progress is told.
@@ -53,6 +54,7 @@ fn check_warp(
         None => *cursor = Some(trace.warp_cursor(launch, block, warp)?),
     }
     let Some(cursor) = cursor else { return Ok(()) };
+    let kernel = trace.kernel(trace.launches()[launch as usize].kernel);
     let mut lanes = Lanes::new(trace.launches()[launch as usize].geometry.launched_mask(warp));
     let (mut told, mut fault) = (0, None);
     while let Some(upcoming) = cursor.peek() {
@@ -60,7 +62,7 @@ fn check_warp(
             fault = lanes.enter(upcoming.pc, upcoming.active).map(|what| (cursor.steps(), what));
         }
         let Some(step) = cursor.step()? else { break };
-        lanes.leave(cursor, step);
+        lanes.leave(kernel, cursor, step);
         report.warp_instructions += 1;
         report.thread_instructions += u64::from(step.active.count_ones());
         if cursor.steps() - told == TELL_EVERY {
@@ -113,7 +115,7 @@ impl Lanes {
     }
 
     /// Moves the lanes behind an executed instruction.
-    fn leave(&mut self, cursor: &WarpCursor, step: Step) {
+    fn leave(&mut self, kernel: &MachineKernel, cursor: &WarpCursor, step: Step) {
         let inst = cursor.code().inst(step.pc);
         let onward = step.active & self.alive;
         if inst.kind.ends_block() || onward != self.together.0 {
@@ -126,7 +128,11 @@ impl Lanes {
                     if jumps && inst.kind == Kind::Call {
                         self.returns[l].push(step.pc.next());
                     }
-                    self.next[l] = if jumps { inst.target } else { step.pc.next() };
+                    self.next[l] = match inst.op {
+                        _ if !jumps => step.pc.next(),
+                        Op::CallInd {} => callee(kernel, cursor, inst, l),
+                        _ => inst.target,
+                    };
                 }
             }
             Kind::Return => {
@@ -147,6 +153,12 @@ impl Lanes {
             _ => self.together = (onward, step.pc.next()),
         }
     }
+}
+
+/// The function that a lane calls through a register; no instruction when there is none.
+fn callee(kernel: &MachineKernel, cursor: &WarpCursor, inst: &ExecInst, lane: usize) -> Pc {
+    let word = |k: u16| u64::from(cursor.warp().row(inst.src[0].row + k).0[lane]);
+    kernel.entry(word(0) | word(1) << 32).unwrap_or(Pc(u32::MAX))
 }
 
 fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {

@@ -7,10 +7,7 @@ use trace_format::isa::{
 use super::memory::scope_of;
 use super::{Builder, Lowered};
 use crate::lower::vir::{Inst as VInst, PSrc, Src, Term, VOp, Val};
-use crate::ptx::{
-    BarAction, BarOp, BranchTableId, Callee, FenceOp, Formal, FuncId, Inst, MemScope, Operand, ScalarType,
-    ShflMode, VoteMode,
-};
+use crate::ptx::{BarAction, BarOp, BranchTableId, FenceOp, Inst, MemScope, ScalarType, ShflMode, VoteMode};
 
 impl Builder<'_> {
     /// `exit`.
@@ -66,95 +63,6 @@ impl Builder<'_> {
         let blk = self.label_block(*last);
         self.leave(PSrc::TRUE, blk);
         Ok(())
-    }
-
-    /// `call`: the callee's code takes the call's place.
-    pub fn call(&mut self, inst: &Inst, callee: Callee) -> Lowered {
-        let Callee::Direct(func) = callee else {
-            return Err(self.unsupported(inst, "an indirect call"));
-        };
-        let function = self.module.function(func);
-        if function.body.is_none() {
-            if function.name == "__assertfail" {
-                self.asm.end(Term::Trap(0));
-                self.asm.cur = None;
-                return Ok(());
-            }
-            let what = format!("a call of `{}`, which the module only declares,", function.name);
-            return Err(self.unsupported(inst, &what));
-        }
-        if self.scopes.iter().any(|s| s.func == func) {
-            let what = format!("the recursive call of `{}`", function.name);
-            return Err(self.unsupported(inst, &what));
-        }
-        let mut args = Vec::new();
-        for (operand, formal) in inst.srcs().iter().zip(&function.params) {
-            args.push(self.argument(inst, operand, *formal, func)?);
-        }
-        for (words, formal) in args.iter().zip(&function.params) {
-            for (i, w) in words.iter().enumerate() {
-                let var = self.formal_var(*formal, func) + i as u32;
-                self.write_var(var, *w);
-            }
-        }
-        let back = self.asm.new_block();
-        let line = self.asm.line;
-        self.function(func, Some(back));
-        if self.asm.cur.is_some() {
-            self.asm.end(Term::Goto(back));
-        }
-        self.asm.line = line;
-        if self.asm.f.block(back).preds.is_empty() {
-            self.asm.f.order.retain(|&b| b != back);
-            self.asm.cur = None;
-            return Ok(());
-        }
-        self.open(back);
-        for (operand, formal) in inst.dsts().iter().zip(&function.returns) {
-            let base = self.formal_var(*formal, func);
-            let words: Vec<Val> =
-                (0..self.formal_words(*formal, func)).map(|i| self.read_var(base + i)).collect();
-            match operand {
-                Operand::Var(var, _) => {
-                    let to = self.param_var(*var);
-                    for (i, w) in words.iter().enumerate() {
-                        self.write_var(to + i as u32, *w);
-                    }
-                }
-                other => self.set_words(other, &words),
-            }
-        }
-        Ok(())
-    }
-
-    fn formal_words(&self, formal: Formal, func: FuncId) -> u32 {
-        match formal {
-            Formal::Var(var) => self.module.var(var).size_bytes.div_ceil(4) as u32,
-            Formal::Reg(reg) => self.module.function(func).register(reg).ty.bits().div_ceil(32).max(1),
-        }
-    }
-
-    fn formal_var(&mut self, formal: Formal, func: FuncId) -> u32 {
-        match formal {
-            Formal::Var(var) => self.param_var(var),
-            Formal::Reg(reg) => self.reg_var_of(func, reg),
-        }
-    }
-
-    fn argument(
-        &mut self,
-        inst: &Inst,
-        operand: &Operand,
-        formal: Formal,
-        func: FuncId,
-    ) -> Lowered<Vec<Val>> {
-        let words = self.formal_words(formal, func);
-        if let Operand::Var(var, _) = operand {
-            let base = self.param_var(*var);
-            return Ok((0..words).map(|i| self.read_var(base + i)).collect());
-        }
-        let ty = if words > 1 { ScalarType::B64 } else { ScalarType::B32 };
-        self.value(inst, operand, ty)
     }
 
     /// `bar`, `barrier`.

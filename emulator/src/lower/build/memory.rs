@@ -51,6 +51,11 @@ impl Builder<'_> {
                 let high = if self.reg_words(reg) > 1 { self.read_reg(reg, 1) } else { Val::ZERO };
                 ([self.read_reg(reg, 0), high], address.offset)
             }
+            // In a frame the place is part of the instruction.
+            AddressBase::Var(var) if !wide && self.known_place(var).is_some() => {
+                let place = self.known_place(var).unwrap_or(0).wrapping_add(address.offset as i32);
+                return Ok(Place { base: [Val::ZERO; 2], offset: place });
+            }
             AddressBase::Var(var) => (self.variable_address(inst, var, 0)?, address.offset),
             AddressBase::Absolute => ([Val::ZERO; 2], address.offset),
         };
@@ -73,6 +78,18 @@ impl Builder<'_> {
             }
         }
         Ok(Place { base, offset: offset as i32 })
+    }
+
+    /// The place of a variable in a frame that the stack pointer finds.
+    fn known_place(&self, var: VarId) -> Option<i32> {
+        if !self.plan.has_frames() {
+            return None;
+        }
+        match self.module.var(var).space {
+            VarSpace::Local => self.frame.local.get(&var).map(|&at| at as i32),
+            VarSpace::Param => self.incoming_place(var),
+            _ => None,
+        }
     }
 
     /// Width of an access, from its size and the signedness of a narrow element.
@@ -269,6 +286,9 @@ impl Builder<'_> {
             let place = Place { base: [Val::ZERO; 2], offset: offset as i32 };
             return Ok(Some(self.load_bank(space::BANK_PARAM, &place, bytes, signed)));
         }
+        if let Some(place) = self.incoming_place(var) {
+            return self.load_incoming(inst, place + address.offset as i32, bytes, signed).map(Some);
+        }
         let at = self.param_range(inst, var, address.offset, bytes)?;
         let base = self.param_var(var);
         if bytes >= 4 {
@@ -284,6 +304,22 @@ impl Builder<'_> {
         Ok(Some(vec![self.narrow_part(word, at % 4, ty)]))
     }
 
+    /// Words of an argument or result of the function that is built.
+    fn load_incoming(&mut self, inst: &Inst, place: i32, bytes: u32, signed: bool) -> Lowered<Vec<Val>> {
+        let mut words = Vec::new();
+        let mut at = 0;
+        while at < bytes {
+            let part = (bytes - at).min(16);
+            let Some(width) = Self::width(part, signed) else {
+                return Err(self.unsupported(inst, "a load of this width"));
+            };
+            let here = Place { base: [Val::ZERO; 2], offset: place + at as i32 };
+            words.extend(self.memory_result(Op::Ldl { width }, &here, false, usize::from(width.regs())));
+            at += part;
+        }
+        Ok(words)
+    }
+
     /// Byte position of an access to a call's parameter variable, aligned and inside it.
     fn param_range(&mut self, inst: &Inst, var: VarId, offset: i64, bytes: u32) -> Lowered<u32> {
         let size = self.module.var(var).size_bytes as i64;
@@ -294,8 +330,12 @@ impl Builder<'_> {
         Ok(offset as u32)
     }
 
-    /// A kernel parameter at an address in a register.
+    /// A parameter at an address in a register: the kernel's, or in a function the function's own.
     fn ld_param_by_register(&mut self, inst: &Inst, op: LdOp, address: Address) -> Lowered {
+        let scope = self.scopes[self.scopes.len() - 1].func;
+        if op.space != StateSpace::ParamEntry && !self.module.function(scope).is_kernel {
+            return self.ld(inst, LdOp { space: StateSpace::Local, ..op });
+        }
         let place = self.place(inst, address, false)?;
         let bytes = op.ty.bytes() * u32::from(op.vec);
         let words = self.load_bank(space::BANK_PARAM, &place, bytes, op.ty.is_signed() && op.vec == 1);
@@ -360,6 +400,17 @@ impl Builder<'_> {
         let AddressBase::Var(var) = address.base else {
             return Err(self.unsupported(inst, "a parameter at an address in a register"));
         };
+        if let Some(place) = self.incoming_place(var) {
+            let Some(width) = Self::width(bytes, false) else {
+                return Err(self.unsupported(inst, "a store of this width"));
+            };
+            let mut store = VInst::new(VOp::M(Op::Stl { width }), self.asm.line);
+            store.src[0] = Src::RZ;
+            store.src[1] = Src::many(words);
+            store.offset = place + address.offset as i32;
+            self.asm.append(store);
+            return Ok(());
+        }
         if self.module.var(var).space != VarSpace::Param || self.is_kernel_param(var) {
             return Err(self.unsupported(inst, "a store to a kernel parameter"));
         }

@@ -5,6 +5,7 @@
 //! its family: [`int`], [`logic`], [`float`], [`convert`], [`memory`], [`control`]. What has no lowering
 //! becomes a trap that names it, so that everything else runs.
 
+mod call;
 mod control;
 mod convert;
 mod divide;
@@ -16,6 +17,7 @@ mod memory;
 mod operand;
 pub mod ops;
 mod roots;
+mod service;
 mod slow;
 mod slow64;
 pub mod ssa;
@@ -26,6 +28,7 @@ use std::collections::HashMap;
 
 use trace_format::isa::{Dot, SourceLine};
 
+use super::calls::{Plan, Slot};
 use super::layout::{Frame, ModuleLayout};
 use super::vir::{Blk, Func, PSrc, SubId, Term};
 use crate::ptx::{Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, Module, Op, Statement, VarId};
@@ -37,9 +40,9 @@ type Lowered<T = ()> = Result<T, Diagnostic>;
 
 /// What the first pass hands on.
 pub struct Built {
-    /// The code.
-    pub func: Func,
-    /// Shared, local and literal memory.
+    /// The kernel, then the functions with machine code of their own.
+    pub units: Vec<Unit>,
+    /// Shared and literal memory.
     pub frame: Frame,
     /// Barriers that the kernel uses (highest number plus one, 16 when it is computed).
     pub barriers: u8,
@@ -47,19 +50,46 @@ pub struct Built {
     pub unsupported: Vec<Diagnostic>,
 }
 
-/// Builds the code of a kernel.
+/// The kernel or a function that is called, with everything inlined into it.
+pub struct Unit {
+    /// Which.
+    pub func: FuncId,
+    /// The code.
+    pub code: Func,
+    /// Local memory of its frame, without spills.
+    pub local_bytes: u32,
+}
+
+/// Builds the code of a kernel and its functions.
 ///
 /// # Errors
 /// A diagnostic at a variable that does not fit its memory.
-pub fn build(module: &Module, layout: &ModuleLayout, kernel: FuncId) -> Result<Built, Diagnostics> {
-    let frame = Frame::of(module, kernel).map_err(|error| {
+pub fn build(
+    module: &Module,
+    layout: &ModuleLayout,
+    kernel: FuncId,
+    plan: &Plan,
+) -> Result<Built, Diagnostics> {
+    let refused = |error| {
         let mut errors = Diagnostics::new(module.source.clone());
         errors.push(error);
         errors
-    })?;
-    let mut builder = Builder::new(module, layout, frame);
-    builder.kernel(kernel);
-    Ok(builder.finish())
+    };
+    let frame = Frame::of(module, &plan.reached).map_err(refused)?;
+    let mut built = Built { units: Vec::new(), frame, barriers: 0, unsupported: Vec::new() };
+    for func in std::iter::once(kernel).chain(plan.own.iter().copied()) {
+        let mut frame = std::mem::take(&mut built.frame);
+        let inlined = plan.inlined_into(module, func);
+        frame.enter(module, &inlined, plan.outgoing_bytes(module, func)).map_err(refused)?;
+        let mut builder = Builder::new(module, layout, plan, func, frame);
+        if func == kernel {
+            builder.kernel(kernel);
+        } else {
+            builder.own_function(func);
+        }
+        builder.finish(&mut built);
+    }
+    Ok(built)
 }
 
 /// A function that is being walked.
@@ -74,6 +104,11 @@ struct Scope {
 pub struct Builder<'m> {
     module: &'m Module,
     layout: &'m ModuleLayout,
+    plan: &'m Plan,
+    /// The kernel or function that is built.
+    root: FuncId,
+    /// Where the arguments and results of [`Self::root`] lie, if it is called.
+    incoming: HashMap<VarId, Slot>,
     frame: Frame,
     asm: Asm,
     ssa: Ssa,
@@ -89,10 +124,19 @@ pub struct Builder<'m> {
 }
 
 impl<'m> Builder<'m> {
-    fn new(module: &'m Module, layout: &'m ModuleLayout, frame: Frame) -> Builder<'m> {
+    fn new(
+        module: &'m Module,
+        layout: &'m ModuleLayout,
+        plan: &'m Plan,
+        root: FuncId,
+        frame: Frame,
+    ) -> Builder<'m> {
         Builder {
             module,
             layout,
+            plan,
+            root,
+            incoming: HashMap::new(),
             frame,
             asm: Asm::default(),
             ssa: Ssa::default(),
@@ -107,13 +151,20 @@ impl<'m> Builder<'m> {
         }
     }
 
-    fn finish(mut self) -> Built {
+    fn finish(mut self, built: &mut Built) {
         self.ssa.finish(&mut self.asm.f);
         // Subroutines behind the kernel's own code.
         let f = &mut self.asm.f;
         let sub: Vec<_> = f.blocks.iter().map(|b| b.sub).collect();
         f.order.sort_by_key(|b| sub[b.index()].map_or(0, |s| s.0 + 1));
-        Built { func: self.asm.f, frame: self.frame, barriers: self.barriers, unsupported: self.unsupported }
+        built.units.push(Unit { func: self.root, code: self.asm.f, local_bytes: self.frame.local_bytes });
+        built.barriers = built.barriers.max(self.barriers);
+        for diagnostic in self.unsupported {
+            if !built.unsupported.contains(&diagnostic) {
+                built.unsupported.push(diagnostic);
+            }
+        }
+        built.frame = self.frame;
     }
 
     fn kernel(&mut self, kernel: FuncId) {

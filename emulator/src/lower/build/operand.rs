@@ -106,7 +106,11 @@ impl Builder<'_> {
                 self.variable_address(inst, *var, *offset)?.into_iter().cycle().take(n).collect()
             }
             Operand::Sink => vec![Val::Undef; n],
-            Operand::NotReg(_) | Operand::Func(_) | Operand::Vector(_) | Operand::Mem(_) => {
+            Operand::Func(func) => {
+                let address = crate::lower::calls::function_address(*func);
+                (0..n).map(|i| Val::Imm(if i < 2 { (address >> (32 * i)) as u32 } else { 0 })).collect()
+            }
+            Operand::NotReg(_) | Operand::Vector(_) | Operand::Mem(_) => {
                 return Err(self.unsupported(inst, "this operand"));
             }
         })
@@ -217,7 +221,10 @@ impl Builder<'_> {
         };
         match v.space {
             VarSpace::Shared => local(self.frame.shared.get(&var).copied().unwrap_or(0)),
-            VarSpace::Local => local(self.frame.local.get(&var).copied().unwrap_or(0)),
+            VarSpace::Local => {
+                let at = self.frame.local.get(&var).copied().unwrap_or(0);
+                Ok([self.frame_address((at as i32).wrapping_add(offset as i32)), Val::ZERO])
+            }
             VarSpace::Const => local(self.layout.const_offset(var).unwrap_or(0)),
             VarSpace::Param if self.is_kernel_param(var) => {
                 local(u32::from(space::PARAM_BASE) + v.param_offset as u32)
@@ -228,7 +235,10 @@ impl Builder<'_> {
                 let word = |k: u16| Val::Const { bank: space::BANK_LITERAL, offset: at + k };
                 Ok([word(0), word(4)])
             }
-            VarSpace::Param => Err(self.unsupported(inst, "the address of a function's parameter")),
+            VarSpace::Param => match self.incoming_place(var) {
+                Some(place) => Ok([self.frame_address(place.wrapping_add(offset as i32)), Val::ZERO]),
+                None => Err(self.unsupported(inst, "the address of a function's parameter")),
+            },
         }
     }
 

@@ -35,10 +35,25 @@ impl Assignment {
         self.reg_of_node.get(r.index()).copied().flatten()
     }
 
+    /// General registers that values are in, ascending.
+    pub fn used_registers(&self) -> Vec<u8> {
+        distinct(&self.reg_of_node[..self.registers.min(self.reg_of_node.len())])
+    }
+
+    /// Predicate registers that predicates are in, ascending.
+    pub fn used_predicates(&self) -> Vec<u8> {
+        distinct(&self.reg_of_node[self.registers.min(self.reg_of_node.len())..])
+    }
+
     /// Predicate register of a predicate.
     pub fn pred(&self, p: VPred) -> Option<u8> {
         self.reg_of_node.get(self.registers + p.index()).copied().flatten()
     }
+}
+
+fn distinct(registers: &[Option<u8>]) -> Vec<u8> {
+    let set: std::collections::BTreeSet<u8> = registers.iter().copied().flatten().collect();
+    set.into_iter().collect()
 }
 
 /// Occupied positions of one machine register.

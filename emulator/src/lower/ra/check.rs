@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use trace_format::isa::{self, Lut, Op, Operand, PredSrc};
 
 use super::emit::{Emitted, Origin};
+use crate::lower::frame::Addressing;
 use crate::lower::vir::{Blk, Func, Inst, PSrc, SubId, Term, VOp, VPred, VReg, Val};
 
 /// What a register is known to hold.
@@ -111,14 +112,14 @@ struct Checker<'a> {
     exits: HashMap<SubId, State>,
     error: Option<String>,
     report: bool,
-    local_bytes: u32,
+    addressing: Addressing,
 }
 
 /// Checks machine code against the code before allocation (in single assignment, legal, scheduled).
 ///
 /// # Errors
 /// The first difference, with its place in the machine code.
-pub fn check(before: &Func, code: &Emitted, local_bytes: u32) -> Result<(), String> {
+pub fn check(before: &Func, code: &Emitted, addressing: Addressing) -> Result<(), String> {
     let mut c = Checker {
         f: before,
         code,
@@ -126,7 +127,7 @@ pub fn check(before: &Func, code: &Emitted, local_bytes: u32) -> Result<(), Stri
         exits: HashMap::new(),
         error: None,
         report: false,
-        local_bytes,
+        addressing,
     };
     c.entry.insert(Blk(0), State::empty());
     // Sets only shrink, so this ends.
@@ -259,6 +260,29 @@ impl Checker<'_> {
     }
 
     fn instruction(&mut self, pc: u32, before: &Inst, inst: &isa::Inst, state: &mut State) {
+        match before.op {
+            VOp::CallFunction(_) => {
+                let called = self
+                    .code
+                    .calls
+                    .iter()
+                    .any(|(at, func)| *at == pc as usize && before.op == VOp::CallFunction(*func));
+                if !called || inst.op != (Op::Call {}) {
+                    self.fail(pc, || "the call goes elsewhere".into());
+                }
+                return;
+            }
+            VOp::FrameAddress => {
+                let (base, offset) = self.addressing.operand(before.offset);
+                let sum = Op::Iadd3 { x: isa::Extended(false) };
+                let same = inst.src == [base, isa::Src::imm(offset as u32), isa::Src::RZ];
+                if inst.op != sum || !same {
+                    self.fail(pc, || "not the address of the place in the frame".into());
+                }
+                return self.results(pc, before, inst, state);
+            }
+            _ => {}
+        }
         let on_stack = self.is_stack_access(before, inst, state);
         if before.machine() != Some(inst.op) || (before.offset != inst.offset && !on_stack) {
             self.fail(pc, || format!("opcode or offset is not that of {:?}", before.op));
@@ -301,12 +325,18 @@ impl Checker<'_> {
     /// Whether a local access at a known address was made relative to the stack pointer, which holds the size
     /// of local memory.
     fn is_stack_access(&self, before: &Inst, inst: &isa::Inst, state: &State) -> bool {
-        let known = before.src[0].v[0] == Val::ZERO;
+        let known = before.src[0].v[0] == Val::ZERO && matches!(inst.op, Op::Ldl { .. } | Op::Stl { .. });
         let size = Sym::Const(isa::space::BANK_PARAM, isa::space::PARAM_STACK);
-        matches!(inst.op, Op::Ldl { .. } | Op::Stl { .. })
-            && known
-            && inst.src[0].as_reg().is_some_and(|r| state.regs[r.index()].contains(&size))
-            && inst.offset.wrapping_add(self.local_bytes as i32) == before.offset
+        match self.addressing {
+            Addressing::Fixed { local_bytes } => {
+                known
+                    && inst.src[0].as_reg().is_some_and(|r| state.regs[r.index()].contains(&size))
+                    && inst.offset.wrapping_add(local_bytes as i32) == before.offset
+            }
+            Addressing::Framed { .. } => {
+                known && (inst.src[0], inst.offset) == self.addressing.operand(before.offset)
+            }
+        }
     }
 
     /// The word `k` of a literal operand of `n` words.
@@ -513,6 +543,7 @@ impl Checker<'_> {
         match inst.op {
             Op::Exit {} if inst.is_unguarded() => Some(Destination::Exit),
             Op::Ret {} if inst.is_unguarded() => Some(Destination::Return),
+            _ if self.code.epilogue == Some(isa::Pc(pc)) => Some(Destination::Return),
             _ => None,
         }
     }

@@ -3,12 +3,19 @@
 
 use std::collections::HashMap;
 
-use trace_format::isa::{self, Lut, MachineKernel, Op, Operand, Pc, Pred, PredSrc, Reg, SourceLine};
+use trace_format::isa::{
+    self, Extended, Lut, MachineKernel, Op, Operand, Pc, Pred, PredSrc, Reg, SourceLine,
+};
 
 use super::Allocated;
-use super::assign::STACK_POINTER;
 use super::code::{Copy, Item};
+use crate::lower::frame::Addressing;
 use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, SubId, Term, VOp, Val};
+use crate::ptx::FuncId;
+
+mod ends;
+
+pub use ends::kept_bytes;
 
 /// What a machine instruction was made of, for the allocation checker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +38,10 @@ pub struct Emitted {
     pub ranges: HashMap<Blk, (u32, u32)>,
     /// First instruction of each subroutine.
     pub subs: Vec<Pc>,
+    /// Calls of functions with machine code of their own, whose targets are not known yet.
+    pub calls: Vec<(usize, FuncId)>,
+    /// First instruction of what a function does to return.
+    pub epilogue: Option<Pc>,
     /// Traps that stand for something without a lowering, and why they fault.
     pub traps: Vec<(Pc, String)>,
 }
@@ -41,38 +52,62 @@ struct Emitter<'a> {
     out: Emitted,
     fixups: Vec<(usize, Blk)>,
     calls: Vec<(usize, SubId)>,
+    /// Branches to the epilogue.
+    returns: Vec<usize>,
     line: SourceLine,
-    local_bytes: u32,
+    addressing: Addressing,
+    role: Role,
 }
 
-/// Writes the machine code of allocated code; `local_bytes` is the size of the thread's local memory.
+/// What the code is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// A kernel: begins with the stack pointer that the launch gives.
+    Kernel,
+    /// A function that is called: keeps the registers that it uses in its frame, from this offset on.
+    Function {
+        /// Offset of the first kept register.
+        save_at: u32,
+    },
+}
+
+/// Writes the machine code of allocated code.
 ///
-/// The first instruction loads the stack pointer, which starts at the end of local memory; accesses at known
-/// addresses are relative to it.
-pub fn emit(f: &Func, a: &Allocated, local_bytes: u32) -> Emitted {
+/// A kernel's first instruction loads the stack pointer, which starts at the end of local memory; accesses at
+/// known addresses are relative to it. With frames, everybody first makes room for theirs.
+pub fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) -> Emitted {
     let out = Emitted {
         insts: Vec::new(),
         lines: Vec::new(),
         origins: Vec::new(),
         ranges: HashMap::new(),
         subs: Vec::new(),
+        calls: Vec::new(),
+        epilogue: None,
         traps: Vec::new(),
     };
-    let (fixups, calls) = (Vec::new(), Vec::new());
-    let mut e = Emitter { f, a, out, fixups, calls, line: SourceLine::default(), local_bytes };
+    let (fixups, calls, returns) = (Vec::new(), Vec::new(), Vec::new());
+    let line = f.blocks.first().map_or(SourceLine::default(), |b| b.line);
+    let mut e = Emitter { f, a, out, fixups, calls, returns, line, addressing, role };
+    e.prologue();
     let emitted: Vec<Blk> = f.order.iter().copied().filter(|&b| e.is_emitted(b)).collect();
     for (i, &b) in emitted.iter().enumerate() {
+        let next = emitted.get(i + 1).copied();
         let start = e.out.insts.len() as u32;
-        if b == Blk(0) {
-            let stack = isa::Src::constant(isa::space::BANK_PARAM, isa::space::PARAM_STACK);
-            let load = isa::Inst::new(Op::Mov {}).dst(Reg(STACK_POINTER)).srcs([stack]);
-            e.push(load, Origin::Glue);
+        if b == Blk(0) && matches!(addressing, Addressing::Fixed { .. }) {
+            e.load_stack_pointer();
         }
-        e.block(b, emitted.get(i + 1).copied());
+        e.block(b, next);
         e.out.ranges.insert(b, (start, e.out.insts.len() as u32));
+        if f.block(b).sub.is_none() && next.is_none_or(|n| f.block(n).sub.is_some()) {
+            e.epilogue();
+        }
     }
     for (at, blk) in std::mem::take(&mut e.fixups) {
         e.out.insts[at].target = Pc(e.out.ranges[&blk].0);
+    }
+    for at in std::mem::take(&mut e.returns) {
+        e.out.insts[at].target = e.out.epilogue.unwrap_or(Pc(0));
     }
     e.out.subs = f.subs.iter().map(|s| Pc(e.out.ranges[&s.entry].0)).collect();
     for (at, sub) in std::mem::take(&mut e.calls) {
@@ -135,7 +170,7 @@ impl Emitter<'_> {
     fn leaves(&self, b: Blk) -> Option<Op> {
         match self.f.block(b).term {
             Term::Exit if self.is_empty(b) => Some(Op::Exit {}),
-            Term::Return if self.is_empty(b) => Some(Op::Ret {}),
+            Term::Return if self.is_empty(b) && self.f.block(b).sub.is_some() => Some(Op::Ret {}),
             _ => None,
         }
     }
@@ -170,7 +205,15 @@ impl Emitter<'_> {
             Term::Goto(to) => self.go(to, PredSrc::TRUE, next),
             Term::If(p, yes, no) => self.branch(p, yes, no, next),
             Term::Exit => self.push(isa::Inst::new(Op::Exit {}), Origin::Glue),
-            Term::Return => self.push(isa::Inst::new(Op::Ret {}), Origin::Glue),
+            Term::Return if self.f.block(b).sub.is_some() => {
+                self.push(isa::Inst::new(Op::Ret {}), Origin::Glue);
+            }
+            // The epilogue comes behind the last block of the function's own.
+            Term::Return if next.is_none_or(|n| self.f.block(n).sub.is_some()) => {}
+            Term::Return => {
+                self.returns.push(self.out.insts.len());
+                self.push(isa::Inst::new(Op::Bra {}), Origin::Glue);
+            }
             Term::Trap(why) => self.trap(why),
         }
     }
@@ -253,6 +296,20 @@ impl Emitter<'_> {
                 self.push(isa::Inst::new(Op::Call {}), Origin::Inst(id));
                 return;
             }
+            VOp::CallFunction(func) => {
+                self.out.calls.push((self.out.insts.len(), func));
+                self.push(isa::Inst::new(Op::Call {}), Origin::Inst(id));
+                return;
+            }
+            VOp::FrameAddress => {
+                let (base, offset) = self.addressing.operand(inst.offset);
+                let mut m = isa::Inst::new(Op::Iadd3 { x: Extended(false) });
+                m.dst = inst.dst[0].and_then(|d| self.a.assignment.reg(d)).map_or(Reg::RZ, Reg);
+                m.src = [base, isa::Src::imm(offset as u32), isa::Src::RZ];
+                m.guard = self.psrc(inst.guard);
+                self.push(m, Origin::Inst(id));
+                return;
+            }
             // Expanded by legalisation.
             VOp::Add64 => return,
         };
@@ -273,8 +330,7 @@ impl Emitter<'_> {
         }
         m.offset = inst.offset;
         if matches!(op, Op::Ldl { .. } | Op::Stl { .. }) && inst.src[0].v[0] == Val::ZERO {
-            m.src[0] = isa::Src::reg(Reg(STACK_POINTER));
-            m.offset = m.offset.wrapping_sub(self.local_bytes as i32);
+            (m.src[0], m.offset) = self.addressing.operand(m.offset);
         }
         self.push(m, Origin::Inst(id));
     }

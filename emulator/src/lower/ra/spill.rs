@@ -148,6 +148,7 @@ fn recipe(f: &Func, r: VReg) -> Option<Inst> {
     let (id, 0) = f.def(Val::Reg(r))? else { return None };
     let inst = f.inst(id);
     let cheap = match inst.op {
+        VOp::FrameAddress => true,
         VOp::M(Op::Mov {}) => inst.src[0].v[0].reg().is_none(),
         VOp::M(op @ Op::S2r { .. }) => op.info().kind == trace_format::isa::Kind::Pure && inst.op.is_free(),
         _ => false,

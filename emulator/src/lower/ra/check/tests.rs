@@ -1,8 +1,11 @@
 //! The checker finds what is wrong: mutations of allocated code.
 
 use super::*;
+use crate::lower::calls::Plan;
 use crate::lower::{build, cfg, combine, ifconv, layout::ModuleLayout, legalize, ra, schedule, unroll};
 use trace_format::isa::{Kind, Reg};
+
+const FIXED: Addressing = Addressing::Fixed { local_bytes: 0 };
 
 const PROGRAM: &str = "
     .version 8.0
@@ -36,8 +39,9 @@ fn allocated() -> (Func, Emitted) {
     let module = crate::ptx::parse(PROGRAM, "check.ptx").unwrap();
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().unwrap();
-    let built = build::build(&module, &layout, kernel).unwrap();
-    let (mut f, mut frame) = (built.func, built.frame);
+    let plan = Plan::of(&module, kernel, 0);
+    let mut built = build::build(&module, &layout, kernel, &plan).unwrap();
+    let (mut f, mut frame) = (built.units.remove(0).code, built.frame);
     cfg::clean(&mut f);
     combine::run(&mut f);
     ifconv::run(&mut f);
@@ -47,14 +51,14 @@ fn allocated() -> (Func, Emitted) {
     schedule::run(&mut f);
     cfg::split_critical_edges(&mut f);
     let allocated = ra::allocate(&mut f, ra::Limits { registers: 255, predicates: 7 }, 0).unwrap();
-    let emitted = ra::emit::emit(&f, &allocated, 0);
+    let emitted = ra::emit::emit(&f, &allocated, FIXED, ra::emit::Role::Kernel);
     (allocated.before, emitted)
 }
 
 #[test]
 fn right_code_passes_and_every_wrong_register_is_found() {
     let (before, mut code) = allocated();
-    assert_eq!(check(&before, &code, 0), Ok(()));
+    assert_eq!(check(&before, &code, FIXED), Ok(()));
     let mut tried = 0;
     for pc in 0..code.insts.len() {
         let good = code.insts[pc];
@@ -64,7 +68,10 @@ fn right_code_passes_and_every_wrong_register_is_found() {
             for wrong in [Reg(r.0 ^ 1), Reg(200)] {
                 code.insts[pc].src[i].operand = Operand::Reg(wrong);
                 let equal = wrong != Reg(200) && matches!(good.op, Op::Mov {} | Op::Lop3 { .. });
-                assert!(check(&before, &code, 0).is_err() || equal, "PC {pc}: {good} reads {wrong} instead");
+                assert!(
+                    check(&before, &code, FIXED).is_err() || equal,
+                    "PC {pc}: {good} reads {wrong} instead"
+                );
                 tried += 1;
             }
             code.insts[pc] = good;
@@ -72,12 +79,12 @@ fn right_code_passes_and_every_wrong_register_is_found() {
         let redirected = matches!(good.kind(), Kind::Branch) && good.target.0 != pc as u32;
         if redirected {
             code.insts[pc].target = isa::Pc(pc as u32);
-            assert!(check(&before, &code, 0).is_err(), "PC {pc}: {good} goes to itself");
+            assert!(check(&before, &code, FIXED).is_err(), "PC {pc}: {good} goes to itself");
             code.insts[pc] = good;
         }
         if !good.is_unguarded() {
             code.insts[pc].guard.not = !good.guard.not;
-            assert!(check(&before, &code, 0).is_err(), "PC {pc}: {good} with its guard inverted");
+            assert!(check(&before, &code, FIXED).is_err(), "PC {pc}: {good} with its guard inverted");
             code.insts[pc] = good;
         }
     }
@@ -95,7 +102,7 @@ fn a_result_that_overwrites_a_live_register_is_found() {
         }
         for wrong in (0..20).map(Reg).filter(|r| *r != good.dst) {
             code.insts[pc].dst = wrong;
-            found += u32::from(check(&before, &code, 0).is_err());
+            found += u32::from(check(&before, &code, FIXED).is_err());
         }
         code.insts[pc] = good;
     }

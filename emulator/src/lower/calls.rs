@@ -1,0 +1,387 @@
+//! Which functions become machine functions of their own, and how arguments and results travel to them.
+//!
+//! A function is inlined where it is called unless it calls itself, is called through a register, takes the
+//! address of a parameter, moves the stack, or is so large and so often called that copies would explode. The
+//! calling convention is simple: R1 is the stack pointer and stacks grow downwards; arguments and then results
+//! lie in the caller's frame from its stack pointer on; a callee keeps every register but R1, which it puts
+//! back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
+
+use crate::ptx::{
+    AddressBase, CallShape, Callee, Formal, FuncId, Inst, Module, Op, Operand, Prototype, RelocationTarget,
+    Statement, VarId,
+};
+
+/// PTX instructions that the copies of one function may amount to before it gets machine code of its own.
+const INLINE_LIMIT: u64 = 6000;
+
+/// The address that stands for a function, the same in every kernel of its module.
+#[must_use]
+pub fn function_address(func: FuncId) -> u64 {
+    u64::from(CODE_WINDOW_HI) << 32 | u64::from(code_offset(func))
+}
+
+/// Lower word of [`function_address`].
+pub fn code_offset(func: FuncId) -> u32 {
+    (func.index() as u32 + 1) * CODE_STRIDE
+}
+
+/// What a kernel's functions become.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Functions with machine code of their own, in the order of the file.
+    pub own: Vec<FuncId>,
+    /// Those of them that calls through registers may reach.
+    pub addressed: Vec<FuncId>,
+    /// Every function that may run.
+    pub reached: BTreeSet<FuncId>,
+    /// Bytes at the end of local memory for `alloca`; 0 where nothing uses it.
+    pub dynamic_bytes: u32,
+}
+
+/// What one function does that matters to callers.
+#[derive(Default)]
+struct Facts {
+    /// Callees, once per call.
+    calls: Vec<FuncId>,
+    indirect: bool,
+    takes_parameter_address: bool,
+    moves_stack: bool,
+    size: u64,
+}
+
+impl Facts {
+    fn of(module: &Module, func: FuncId) -> Facts {
+        let mut facts = Facts::default();
+        let function = module.function(func);
+        let Some(body) = &function.body else { return facts };
+        let formals: Vec<VarId> =
+            function.params.iter().chain(&function.returns).filter_map(variable).collect();
+        for statement in &body.statements {
+            let Statement::Inst(inst) = statement else { continue };
+            facts.size += 1;
+            match inst.op {
+                Op::Call { callee: Callee::Direct(callee), .. } => facts.calls.push(callee),
+                Op::Call { callee: Callee::Indirect { .. }, .. } => facts.indirect = true,
+                Op::Alloca { .. } | Op::Stacksave(_) | Op::Stackrestore(_) => facts.moves_stack = true,
+                _ => {}
+            }
+            if !matches!(inst.op, Op::Call { .. }) {
+                let named = |o: &Operand| matches!(o, Operand::Var(var, _) if formals.contains(var));
+                facts.takes_parameter_address |= operands(inst).any(named);
+            }
+        }
+        facts
+    }
+}
+
+fn variable(formal: &Formal) -> Option<VarId> {
+    match formal {
+        Formal::Var(var) => Some(*var),
+        Formal::Reg(_) => None,
+    }
+}
+
+/// Every operand, vectors taken apart.
+fn operands(inst: &Inst) -> impl Iterator<Item = &Operand> {
+    inst.dsts().iter().chain(inst.srcs()).flat_map(Operand::elements)
+}
+
+impl Plan {
+    /// The plan for a kernel, of which dynamic stack allocation may take `stack_bytes`.
+    #[must_use]
+    pub fn of(module: &Module, kernel: FuncId, stack_bytes: u32) -> Plan {
+        let mut facts = BTreeMap::new();
+        let mut queue = vec![kernel];
+        let mut indirect = false;
+        while let Some(func) = queue.pop() {
+            if facts.contains_key(&func) {
+                continue;
+            }
+            let of = Facts::of(module, func);
+            queue.extend(&of.calls);
+            if of.indirect && !indirect {
+                indirect = true;
+                queue.extend(addressed(module));
+            }
+            facts.insert(func, of);
+        }
+        let has_body = |f: &FuncId| module.function(*f).body.is_some();
+        let addressed: Vec<FuncId> =
+            if indirect { addressed(module).into_iter().filter(has_body).collect() } else { Vec::new() };
+        let mut own: BTreeSet<FuncId> = addressed.iter().copied().collect();
+        for (&func, of) in &facts {
+            if func != kernel && (of.takes_parameter_address || of.moves_stack || recursive(&facts, func)) {
+                own.insert(func);
+            }
+        }
+        outgrown(&facts, kernel, &mut own);
+        own.remove(&kernel);
+        own.retain(has_body);
+        Plan {
+            own: own.into_iter().collect(),
+            addressed,
+            dynamic_bytes: if facts.values().any(|f| f.moves_stack) {
+                stack_bytes.next_multiple_of(16)
+            } else {
+                0
+            },
+            reached: facts.into_keys().collect(),
+        }
+    }
+
+    /// Whether a function has machine code of its own.
+    #[must_use]
+    pub fn is_own(&self, func: FuncId) -> bool {
+        self.own.binary_search(&func).is_ok()
+    }
+
+    /// The functions whose code becomes part of a root's: the root and what is inlined into it.
+    #[must_use]
+    pub fn inlined_into(&self, module: &Module, root: FuncId) -> BTreeSet<FuncId> {
+        let mut seen = BTreeSet::new();
+        let mut stack = vec![root];
+        while let Some(func) = stack.pop() {
+            if seen.insert(func) {
+                let calls = Facts::of(module, func).calls;
+                stack.extend(calls.into_iter().filter(|f| !self.is_own(*f)));
+            }
+        }
+        seen
+    }
+
+    /// Bytes that a root's code needs in its frame for the arguments and results of its calls.
+    #[must_use]
+    pub fn outgoing_bytes(&self, module: &Module, root: FuncId) -> u32 {
+        let mut most = 0;
+        for func in self.inlined_into(module, root) {
+            let Some(body) = &module.function(func).body else { continue };
+            for statement in &body.statements {
+                let Statement::Inst(Inst { op: Op::Call { callee, .. }, .. }) = statement else { continue };
+                let real = match callee {
+                    Callee::Direct(f) => self.is_own(*f) || module.function(*f).body.is_none(),
+                    Callee::Indirect { .. } => true,
+                };
+                if real && let Some(abi) = Abi::of_call(module, func, *callee) {
+                    most = most.max(abi.bytes);
+                }
+            }
+        }
+        most
+    }
+
+    /// Whether stack frames can be told apart only at run time.
+    #[must_use]
+    pub fn has_frames(&self) -> bool {
+        !self.own.is_empty() || self.dynamic_bytes > 0
+    }
+
+    /// The deepest chain of calls among the machine functions, as (function, frame bytes) sums; `None` when calls
+    /// may go round in circles.
+    #[must_use]
+    pub fn deepest(&self, module: &Module, kernel: FuncId, frames: &BTreeMap<FuncId, u32>) -> Option<u64> {
+        let mut known = BTreeMap::new();
+        self.depth(module, kernel, frames, &mut Vec::new(), &mut known)
+    }
+
+    fn depth(
+        &self,
+        module: &Module,
+        root: FuncId,
+        frames: &BTreeMap<FuncId, u32>,
+        open: &mut Vec<FuncId>,
+        known: &mut BTreeMap<FuncId, u64>,
+    ) -> Option<u64> {
+        if let Some(&bytes) = known.get(&root) {
+            return Some(bytes);
+        }
+        if open.contains(&root) {
+            return None;
+        }
+        open.push(root);
+        let mut callees = BTreeSet::new();
+        for func in self.inlined_into(module, root) {
+            let facts = Facts::of(module, func);
+            callees.extend(facts.calls.into_iter().filter(|f| self.is_own(*f)));
+            if facts.indirect {
+                callees.extend(&self.addressed);
+            }
+        }
+        let mut most = 0;
+        for callee in callees {
+            most = most.max(self.depth(module, callee, frames, open, known)?);
+        }
+        open.pop();
+        let bytes = most + u64::from(frames.get(&root).copied().unwrap_or(0));
+        known.insert(root, bytes);
+        Some(bytes)
+    }
+}
+
+/// Functions whose address is taken anywhere in the module, in the order of the file.
+fn addressed(module: &Module) -> Vec<FuncId> {
+    let mut found = BTreeSet::new();
+    for body in module.functions.iter().filter_map(|f| f.body.as_ref()) {
+        found.extend(body.call_tables.iter().flatten().copied());
+        for statement in &body.statements {
+            let Statement::Inst(inst) = statement else { continue };
+            found.extend(operands(inst).filter_map(|o| match o {
+                Operand::Func(func) => Some(*func),
+                _ => None,
+            }));
+        }
+    }
+    for init in module.vars.iter().filter_map(|v| v.init.as_ref()) {
+        found.extend(init.relocations.iter().filter_map(|r| match r.target {
+            RelocationTarget::Func(func) => Some(func),
+            RelocationTarget::Var(_) => None,
+        }));
+    }
+    found.retain(|f| !module.function(*f).is_kernel);
+    found.into_iter().collect()
+}
+
+/// Whether direct calls lead from a function back to it.
+fn recursive(facts: &BTreeMap<FuncId, Facts>, func: FuncId) -> bool {
+    let mut seen = BTreeSet::new();
+    let calls = |f: FuncId| facts.get(&f).map_or(&[][..], |of| &of.calls);
+    let mut stack = calls(func).to_vec();
+    while let Some(f) = stack.pop() {
+        if f == func {
+            return true;
+        }
+        if seen.insert(f) {
+            stack.extend(calls(f));
+        }
+    }
+    false
+}
+
+/// Adds the functions of which inlining would make too much code.
+fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, own: &mut BTreeSet<FuncId>) {
+    let mut sites: BTreeMap<FuncId, u64> = BTreeMap::new();
+    for callee in facts.values().flat_map(|f| &f.calls) {
+        *sites.entry(*callee).or_insert(0) += 1;
+    }
+    // Callees first; what is recursive has code of its own already, so this ends.
+    let mut sizes: BTreeMap<FuncId, u64> = BTreeMap::new();
+    let mut stack = vec![(kernel, false)];
+    stack.extend(own.iter().map(|&f| (f, false)));
+    while let Some((func, ready)) = stack.pop() {
+        let Some(of) = facts.get(&func) else { continue };
+        if ready {
+            let inlined =
+                of.calls.iter().filter(|f| !own.contains(f)).map(|f| sizes.get(f).copied().unwrap_or(0));
+            let size = inlined.fold(of.size, u64::saturating_add);
+            sizes.insert(func, size);
+            let sites = sites.get(&func).copied().unwrap_or(0);
+            if func != kernel && sites > 1 && size.saturating_mul(sites) > INLINE_LIMIT {
+                own.insert(func);
+            }
+        } else if !sizes.contains_key(&func) {
+            sizes.insert(func, of.size);
+            stack.push((func, true));
+            stack.extend(of.calls.iter().filter(|f| !own.contains(f)).map(|&f| (f, false)));
+        }
+    }
+}
+
+/// One argument or result in the frame of a caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// Bytes from the caller's stack pointer.
+    pub offset: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+}
+
+/// Where the arguments and results of a call lie.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Abi {
+    /// Arguments.
+    pub params: Vec<Slot>,
+    /// Results.
+    pub returns: Vec<Slot>,
+    /// All of them together, a multiple of 16.
+    pub bytes: u32,
+}
+
+impl Abi {
+    /// Of a function.
+    #[must_use]
+    pub fn of_function(module: &Module, func: FuncId) -> Abi {
+        let function = module.function(func);
+        let size = |formal: &Formal| match formal {
+            Formal::Var(var) => {
+                let var = module.var(*var);
+                (var.size_bytes as u32, var.align_bytes)
+            }
+            Formal::Reg(reg) => {
+                let bytes = function.register(*reg).ty.bits().div_ceil(8);
+                (bytes, bytes)
+            }
+        };
+        let [params, returns] = [&function.params, &function.returns].map(|l| l.iter().map(size).collect());
+        Abi::of(params, returns)
+    }
+
+    /// Of a `.callprototype`.
+    #[must_use]
+    pub fn of_prototype(prototype: &Prototype) -> Abi {
+        let [params, returns] = [&prototype.params, &prototype.returns]
+            .map(|l| l.iter().map(|p| (p.size_bytes as u32, p.align_bytes)).collect());
+        Abi::of(params, returns)
+    }
+
+    /// Of a call in a function; `None` where a list of targets is empty.
+    #[must_use]
+    pub fn of_call(module: &Module, caller: FuncId, callee: Callee) -> Option<Abi> {
+        let body = module.function(caller).body.as_ref()?;
+        Some(match callee {
+            Callee::Direct(func) => Abi::of_function(module, func),
+            Callee::Indirect { shape: CallShape::Prototype(id), .. } => {
+                Abi::of_prototype(body.prototypes.get(id.index())?)
+            }
+            Callee::Indirect { shape: CallShape::Targets(id), .. } => {
+                Abi::of_function(module, *body.call_tables.get(id.index())?.first()?)
+            }
+        })
+    }
+
+    fn of(params: Vec<(u32, u32)>, returns: Vec<(u32, u32)>) -> Abi {
+        let mut end = 0u32;
+        let mut place = |(bytes, align): (u32, u32)| {
+            // Whole words, so that a register can be stored and loaded whatever its type.
+            let offset = end.next_multiple_of(align.clamp(4, 16));
+            end = offset.saturating_add(bytes.max(4));
+            Slot { offset, bytes }
+        };
+        let params = params.into_iter().map(&mut place).collect();
+        let returns = returns.into_iter().map(&mut place).collect();
+        Abi { params, returns, bytes: end.next_multiple_of(16) }
+    }
+}
+
+/// The variables that functions mention.
+#[must_use]
+pub fn mentioned(module: &Module, functions: &BTreeSet<FuncId>) -> BTreeSet<VarId> {
+    let mut vars = BTreeSet::new();
+    for func in functions {
+        let Some(body) = &module.function(*func).body else { continue };
+        for statement in &body.statements {
+            let Statement::Inst(inst) = statement else { continue };
+            vars.extend(operands(inst).filter_map(|o| match o {
+                Operand::Var(var, _) => Some(*var),
+                Operand::Mem(address) => match address.base {
+                    AddressBase::Var(var) => Some(var),
+                    _ => None,
+                },
+                _ => None,
+            }));
+        }
+    }
+    vars
+}

@@ -1,0 +1,230 @@
+//! Functions with machine code of their own: recursion, calls through registers and tables, parameters of every
+//! shape, compiled by nvcc for two generations and written by hand. Expected values are computed here.
+
+mod calls_kit;
+
+use calls_kit::{Program, manifest, module, words};
+use emulator::lower::LowerOptions;
+
+const MODULES: [&str; 2] =
+    [include_str!("calls/functions_sm75.ptx"), include_str!("calls/functions_sm100.ptx")];
+
+fn fib(n: u32) -> u32 {
+    if n < 2 { n } else { fib(n - 1) + fib(n - 2) }
+}
+
+fn even(n: u32) -> u32 {
+    if n == 0 { 1 } else { odd(n - 1) * 3 }
+}
+
+fn odd(n: u32) -> u32 {
+    if n == 0 { 0 } else { even(n - 1) + 1 }
+}
+
+#[test]
+fn recursive_functions_and_mutual_recursion_return_to_their_callers() {
+    let n = 37;
+    let manifest = format!(
+        "ptx = \"k.ptx\"\n[buffers.out]\ntype = \"s32\"\nlen = 96\ninit = \"zeros\"\n[buffers.data]\ntype = \"s32\"\n\
+         len = {}\ninit = {{ random = {{ seed = 3, min = -50, max = 50 }} }}\n[[launch]]\nkernel = \"recursion\"\n\
+         grid = [2, 1, 1]\nblock = [48, 1, 1]\nargs = [\"@out\", \"@data\", {{ s32 = {n} }}]\n",
+        96 * n
+    );
+    for ptx in MODULES {
+        let program = Program::new(ptx, &manifest);
+        let before: Vec<u32> = words(&program.open().unwrap(), "data");
+        let session = program.run();
+        let expect: Vec<u32> = (0..96).map(|t| fib(t % 12) + even(t % 9) * 1000).collect();
+        assert_eq!(words(&session, "out"), expect);
+        let sorted: Vec<u32> = before
+            .chunks(n)
+            .flat_map(|part| {
+                let mut part: Vec<i32> = part.iter().map(|&x| x as i32).collect();
+                part.sort_unstable();
+                part.into_iter().map(|x| x as u32)
+            })
+            .collect();
+        assert_eq!(words(&session, "data"), sorted);
+    }
+}
+
+#[test]
+fn tables_of_function_addresses_in_global_and_constant_memory_are_called() {
+    for ptx in MODULES {
+        for which in [0, 1] {
+            let manifest = format!(
+                "ptx = \"k.ptx\"\n[buffers.out]\ntype = \"s32\"\nlen = 64\ninit = \"zeros\"\n[[launch]]\n\
+                 kernel = \"tables\"\ngrid = [1, 1, 1]\nblock = [64, 1, 1]\nargs = [\"@out\", {{ s32 = {which} }}]\n"
+            );
+            let session = Program::new(ptx, &manifest).run();
+            let expect: Vec<u32> = (0..64i32)
+                .map(|t| {
+                    let f = [t + 7, t - 7, t * 7, t + 7][t as usize & 3];
+                    let g = [t * 3, t - 3][which];
+                    (f * 1000 + g + 3) as u32
+                })
+                .collect();
+            assert_eq!(words(&session, "out"), expect);
+        }
+    }
+}
+
+#[test]
+fn structs_travel_by_value_both_ways() {
+    for ptx in MODULES {
+        let manifest = "ptx = \"k.ptx\"\n[buffers.out]\ntype = \"f64\"\nlen = 40\ninit = \"zeros\"\n[[launch]]\n\
+             kernel = \"structs\"\ngrid = [1, 1, 1]\nblock = [40, 1, 1]\nargs = [\"@out\"]\n";
+        let session = Program::new(ptx, manifest).run();
+        let expect: Vec<u64> = (0..40i32)
+            .map(|t| {
+                let mut c: Vec<i32> = (0..9).collect();
+                c[t as usize & 7] += 1;
+                c[3] += 1;
+                let tail: i32 = c.iter().enumerate().map(|(i, &x)| x * (i as i32 + 1)).sum();
+                (f64::from(t + t + 3) + f64::from(t) * 0.5 * 4.0 + f64::from(tail)).to_bits()
+            })
+            .collect();
+        let bytes = session.buffer("out").unwrap();
+        let have: Vec<u64> =
+            bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
+        assert_eq!(have, expect);
+    }
+}
+
+/// Sums of three parameters of different sizes through a prototype, with the target chosen by the lane.
+const BY_PROTOTYPE: &str = "
+.func (.param .b64 r) f(.param .b32 a, .param .b64 b, .param .b8 c);
+.func (.param .b64 r) g(.param .b32 a, .param .b64 b, .param .b8 c)
+{
+  .reg .u32 %a; .reg .u64 %b, %w; .reg .u16 %c;
+  ld.param.u32 %a, [a]; ld.param.u64 %b, [b]; ld.param.s8 %c, [c];
+  cvt.u64.u32 %w, %a; mul.lo.u64 %b, %b, %w; cvt.s64.s16 %w, %c; sub.u64 %b, %b, %w;
+  st.param.b64 [r], %b;
+  ret;
+}
+.func (.param .b64 r) f(.param .b32 a, .param .b64 b, .param .b8 c)
+{
+  .reg .u32 %a; .reg .u64 %b, %w; .reg .u16 %c;
+  ld.param.u32 %a, [a]; ld.param.u64 %b, [b]; ld.param.s8 %c, [c];
+  cvt.u64.u32 %w, %a; add.u64 %b, %b, %w; cvt.s64.s16 %w, %c; add.u64 %b, %b, %w;
+  st.param.b64 [r], %b;
+  ret;
+}
+";
+
+fn by_prototype(pointer: &str) -> String {
+    let body = format!(
+        ".reg .u64 %f, %g, %x; .reg .pred %p; .reg .u32 %s; .reg .u16 %h;
+         mov.u64 %f, f; mov.u64 %g, g; and.b32 %s, %t, 1; setp.eq.u32 %p, %s, 1; selp.b64 %f, %g, %f, %p;
+         {pointer}
+         {{ .param .b32 p0; .param .b64 p1; .param .b8 p2; .param .b64 q;
+         st.param.b32 [p0], %t; mul.wide.u32 %x, %t, 65537; shl.b64 %x, %x, 20; st.param.b64 [p1], %x;
+         cvt.u16.u32 %h, %t; neg.s16 %h, %h; st.param.b8 [p2], %h;
+         proto: .callprototype (.param .b64 _) _ (.param .b32 _, .param .b64 _, .param .b8 _);
+         call (q), %f, (p0, p1, p2), proto;
+         ld.param.b64 %x, [q]; }}
+         shr.u64 %f, %x, 32; xor.b64 %x, %x, %f; cvt.u32.u64 %o, %x;"
+    );
+    module(BY_PROTOTYPE, &body)
+}
+
+#[test]
+fn lanes_call_different_functions_through_one_prototype() {
+    let session = Program::new(&by_prototype(""), &manifest(100, 1, 100)).run();
+    let expect: Vec<u32> = (0..100u64)
+        .map(|t| {
+            let (a, b, c) = (t, (t * 65537) << 20, -(t as i64));
+            let r = if t & 1 == 1 {
+                b.wrapping_mul(a).wrapping_sub(c as u64)
+            } else {
+                b.wrapping_add(a).wrapping_add(c as u64)
+            };
+            (r ^ r >> 32) as u32
+        })
+        .collect();
+    assert_eq!(words(&session, "out"), expect);
+}
+
+#[test]
+fn a_bad_function_pointer_is_named() {
+    let null = Program::new(&by_prototype("mov.u64 %f, 0;"), &manifest(32, 1, 32)).fails();
+    assert!(null.contains("null function pointer") && null.contains("call (q), %f"), "{null}");
+    let bad = Program::new(&by_prototype("add.u64 %f, %f, 4;"), &manifest(32, 1, 32)).fails();
+    assert!(bad.contains("bad function pointer: 0xffff0003"), "{bad}");
+}
+
+const DEEP: &str = "
+.func (.reg .u32 %r) down(.reg .u32 %n)
+{
+  .reg .pred %p; .reg .u32 %m, %k;
+  setp.eq.u32 %p, %n, 0; mov.u32 %r, 0; @%p ret;
+  sub.u32 %m, %n, 1;
+  call (%k), down, (%m);
+  add.u32 %r, %k, %n;
+  ret;
+}";
+
+#[test]
+fn recursion_that_is_too_deep_overflows_the_stack_and_more_stack_helps() {
+    let text = |n: &str| module(DEEP, &format!(".reg .u32 %q; mov.u32 %q, {n}; call (%o), down, (%q);"));
+    let session = Program::new(&text("%t"), &manifest(64, 1, 64)).run();
+    assert_eq!(words(&session, "out"), (0..64).map(|t| t * (t + 1) / 2).collect::<Vec<u32>>());
+    let mut deep = Program::new(&text("5000"), &manifest(32, 1, 32));
+    let error = deep.fails();
+    assert!(error.contains("stack overflow") && error.contains("--stack-bytes"), "{error}");
+    let mut endless = Program::new(&text("0xFFFFFFFF"), &manifest(32, 1, 32));
+    endless.setup.lowering = LowerOptions { stack_bytes: 400_000, ..LowerOptions::default() };
+    assert!(endless.fails().contains("stack overflow"));
+    deep.setup.lowering = LowerOptions { stack_bytes: 400_000, ..LowerOptions::default() };
+    assert_eq!(words(&deep.run(), "out"), [5000 * 5001 / 2; 32]);
+}
+
+/// Fifty levels that call the next one twice each would inline to 2^50 copies.
+#[test]
+fn deep_call_trees_do_not_explode() {
+    let mut functions = String::from(
+        ".func (.reg .u32 %r) f0(.reg .u32 %a)\n{\nmad.lo.u32 %r, %a, 3, 1;\nxor.b32 %r, %r, 5;\nret;\n}\n",
+    );
+    for i in 1..50 {
+        let below = i - 1;
+        let second = if i < 12 { format!("call (%x), f{below}, (%x);") } else { "add.u32 %x, %x, 1;".into() };
+        functions += &format!(
+            ".func (.reg .u32 %r) f{i}(.reg .u32 %a)\n{{\n.reg .u32 %x;\ncall (%x), f{below}, (%a);\n{second}\n\
+             add.u32 %r, %x, {i};\nret;\n}}\n"
+        );
+    }
+    let session = Program::new(&module(&functions, "call (%o), f49, (%t);"), &manifest(32, 1, 32)).run();
+    fn f(i: u32, a: u32) -> u32 {
+        if i == 0 {
+            return (a.wrapping_mul(3).wrapping_add(1)) ^ 5;
+        }
+        let x = f(i - 1, a);
+        let x = if i < 12 { f(i - 1, x) } else { x.wrapping_add(1) };
+        x.wrapping_add(i)
+    }
+    assert_eq!(words(&session, "out"), (0..32).map(|t| f(49, t)).collect::<Vec<u32>>());
+    let instructions = session.kernel("k").unwrap().insts.len();
+    assert!(instructions < 40_000, "{instructions}");
+}
+
+#[test]
+fn the_address_of_a_parameter_reaches_its_bytes() {
+    let functions = "
+.func (.param .b32 r) pick(.param .align 8 .b8 s[24], .param .b32 i)
+{
+  .reg .u64 %p, %o; .reg .u32 %i, %v, %w;
+  ld.param.u32 %i, [i]; mov.b64 %p, s; mul.wide.u32 %o, %i, 4; add.u64 %p, %p, %o;
+  ld.param.u32 %v, [%p];
+  mov.b64 %p, s; cvta.local.u64 %p, %p; add.u64 %p, %p, %o; ld.u32 %w, [%p];
+  mad.lo.u32 %v, %w, 1000, %v;
+  st.param.b32 [r], %v; ret;
+}";
+    let body = ".reg .u32 %i, %j; rem.u32 %i, %t, 6;
+      { .param .align 8 .b8 s[24]; .param .b32 i; .param .b32 q;
+      st.param.u32 [s], %t; add.u32 %j, %t, 1; st.param.u32 [s+4], %j; add.u32 %j, %t, 2; st.param.u32 [s+8], %j;
+      add.u32 %j, %t, 3; st.param.u32 [s+12], %j; st.param.v2.u32 [s+16], {%j, %t}; st.param.b32 [i], %i;
+      call (q), pick, (s, i); ld.param.u32 %o, [q]; }";
+    let session = Program::new(&module(functions, body), &manifest(64, 2, 32)).run();
+    let expect = (0..64).map(|t: u32| [t, t + 1, t + 2, t + 3, t + 3, t][t as usize % 6] * 1001);
+    assert_eq!(words(&session, "out"), expect.collect::<Vec<u32>>());
+}

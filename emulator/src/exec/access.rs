@@ -9,7 +9,9 @@ use super::warp::Trouble;
 use crate::memory::lanes::{self, Addresses, fill_idle};
 use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes};
 use crate::record::BlockSink;
-use trace_format::isa::space::{LOCAL_WINDOW_HI, SHARED_WINDOW_HI, Space};
+use trace_format::isa::space::{
+    BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, SHARED_WINDOW_HI, Space,
+};
 use trace_format::isa::{Kind, MemWidth, Op, Pc};
 use trace_format::semantics::{ExecInst, Row, addresses};
 
@@ -80,20 +82,66 @@ fn generic<V: GlobalView, S: BlockSink>(
     request: &Request<'_>,
     at: &Addresses,
 ) -> Result<(), Trouble> {
-    let window = |high: u32| {
-        (0..32).fold(0u32, |m, l| m | u32::from((at[l] >> 32) as u32 == high) << l) & request.exec
+    let lanes_with = |test: &dyn Fn(u32) -> bool| {
+        (0..32).fold(0u32, |m, l| m | u32::from(test((at[l] >> 32) as u32)) << l) & request.exec
     };
-    let (shared, local) = (window(SHARED_WINDOW_HI), window(LOCAL_WINDOW_HI));
-    let global = request.exec & !shared & !local;
-    for (space, lanes) in [(Space::Global, global), (Space::Shared, shared), (Space::Local, local)] {
-        if lanes != 0 {
-            let mut at = *at;
-            if space != Space::Global {
-                at.iter_mut().for_each(|a| *a &= 0xFFFF_FFFF);
+    let windows = lanes_with(&|high| high >= SHARED_WINDOW_HI);
+    let mut global = request.exec;
+    if windows != 0 {
+        for (space, high) in [(Space::Shared, SHARED_WINDOW_HI), (Space::Local, LOCAL_WINDOW_HI)] {
+            let lanes = lanes_with(&|h| h == high);
+            global &= !lanes;
+            if lanes != 0 {
+                let at = low_words(at, lanes);
+                in_space(unit, block, warp, &Request { exec: lanes, ..*request }, space, &at)?;
             }
-            fill_idle(&mut at, lanes);
-            in_space(unit, block, warp, &Request { exec: lanes, ..*request }, space, &at)?;
         }
+        for (bank, high) in [(BANK_USER, CONST_WINDOW_HI), (BANK_PARAM, PARAM_WINDOW_HI)] {
+            let lanes = lanes_with(&|h| h == high);
+            global &= !lanes;
+            if lanes != 0 {
+                let at = low_words(at, lanes);
+                constant(unit, block, warp, &Request { exec: lanes, ..*request }, bank, &at)?;
+            }
+        }
+    }
+    if global != 0 {
+        let mut at = *at;
+        fill_idle(&mut at, global);
+        in_space(unit, block, warp, &Request { exec: global, ..*request }, Space::Global, &at)?;
+    }
+    Ok(())
+}
+
+/// Addresses within a window.
+fn low_words(at: &Addresses, lanes: u32) -> Addresses {
+    let mut at = at.map(|a| a & 0xFFFF_FFFF);
+    fill_idle(&mut at, lanes);
+    at
+}
+
+/// A generic access to a constant bank, which can only be loaded from.
+#[cold]
+fn constant<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    bank: u8,
+    at: &Addresses,
+) -> Result<(), Trouble> {
+    let Request { inst, exec, .. } = *request;
+    let bytes = unit.program.banks.bank(bank);
+    let outcome = match inst.kind {
+        Kind::Load(_) => load_plain(bytes, at, exec, width_of(inst.op), &mut block.rows),
+        _ => {
+            let lane = exec.trailing_zeros() & 31;
+            Err(Refusal::OutOfBounds { lane: lane as u8, address: at[lane as usize] })
+        }
+    };
+    outcome.map_err(|refusal| trouble(unit, block, warp, request, Space::Const, refusal))?;
+    for i in 0..inst.dst_rows {
+        warp.regs.write_row(inst.dst + u16::from(i), &block.rows[usize::from(i)], exec);
     }
     Ok(())
 }

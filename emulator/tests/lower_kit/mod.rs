@@ -21,6 +21,17 @@ pub fn lower(text: &str, max_registers: u16) -> Lowered {
 
 /// Runs a kernel whose parameters are pointers to the buffers, in order, then scalar words.
 pub fn run(lowered: &Lowered, buffers: &[Vec<u32>], scalars: &[u32], grid: u32, block: u32) -> Vec<Vec<u32>> {
+    run_with_constants(lowered, buffers, scalars, Vec::new(), [grid, block])
+}
+
+/// Like [`run`], with the contents of the `.const` bank.
+pub fn run_with_constants(
+    lowered: &Lowered,
+    buffers: &[Vec<u32>],
+    scalars: &[u32],
+    user: Vec<u8>,
+    [grid, block]: [u32; 2],
+) -> Vec<Vec<u32>> {
     let mut memory = GlobalMemory::new();
     let bytes = |words: &Vec<u32>| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
     let ids: Vec<_> =
@@ -39,7 +50,7 @@ pub fn run(lowered: &Lowered, buffers: &[Vec<u32>], scalars: &[u32], grid: u32, 
     param[stack..stack + 4].copy_from_slice(&lowered.kernel.local_bytes.to_le_bytes());
     ids.iter().for_each(|&id| param.extend(memory.allocation(id).base.to_le_bytes()));
     scalars.iter().for_each(|s| param.extend(s.to_le_bytes()));
-    let banks = Banks { param, literal: lowered.kernel.literals.clone(), user: Vec::new() };
+    let banks = Banks { param, literal: lowered.kernel.literals.clone(), user };
     let launch = Launch { kernel: &lowered.kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
     let options = Options { threads: 1, max_instructions: 1 << 32, ..Options::default() };
     exec::launch(&mut memory, &launch, &options, &mut Unrecorded, &Unobserved)

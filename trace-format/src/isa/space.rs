@@ -1,7 +1,7 @@
 //! Address spaces: where shared and local memory appear in the generic address space, and what the
 //! constant banks hold. The lowering bakes these into code; the emulator's memory honours them.
 //!
-//! Both windows start at a multiple of 4 GiB, so converting between a generic address and a shared or local
+//! The windows start at a multiple of 4 GiB, so converting between a generic address and a shared or local
 //! one only touches the upper word. They lie outside what a 64-bit host hands out to user programs.
 
 /// Upper 32 bits of every generic address that falls into the block's shared memory.
@@ -12,6 +12,10 @@ pub const LOCAL_WINDOW_HI: u32 = 0xFFFF_0002;
 /// Upper 32 bits of every address that stands for a function; the lower 32 say which
 /// ([`super::kernel::MachineKernel::entries`]).
 pub const CODE_WINDOW_HI: u32 = 0xFFFF_0003;
+/// Upper 32 bits of every generic address that falls into the module's `.const` variables.
+pub const CONST_WINDOW_HI: u32 = 0xFFFF_0004;
+/// Upper 32 bits of every generic address that falls into constant bank 0, which holds the kernel's parameters.
+pub const PARAM_WINDOW_HI: u32 = 0xFFFF_0005;
 /// Distance of the addresses that stand for the functions of a module, of which the first has this one.
 pub const CODE_STRIDE: u32 = 16;
 
@@ -40,7 +44,7 @@ pub enum Space {
     Shared,
     /// Per-thread memory, 32-bit addresses from 0.
     Local,
-    /// 64-bit addresses that may fall into any of the above, lane by lane.
+    /// 64-bit addresses that may fall into any of the above, or (loads) into a constant bank, lane by lane.
     Generic,
     /// A constant bank, 32-bit byte offsets.
     Const,

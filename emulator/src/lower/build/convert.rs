@@ -310,6 +310,8 @@ impl Builder<'_> {
             StateSpace::Global => None,
             StateSpace::Shared | StateSpace::SharedCluster => Some(space::SHARED_WINDOW_HI),
             StateSpace::Local => Some(space::LOCAL_WINDOW_HI),
+            StateSpace::Const => Some(space::CONST_WINDOW_HI),
+            StateSpace::Param | StateSpace::ParamEntry => Some(space::PARAM_WINDOW_HI),
             _ => return Err(self.unsupported(inst, "a generic address of this space")),
         };
         let r = match window {
@@ -328,10 +330,10 @@ impl Builder<'_> {
         let p = match space {
             StateSpace::Shared | StateSpace::SharedCluster => is(self, space::SHARED_WINDOW_HI),
             StateSpace::Local => is(self, space::LOCAL_WINDOW_HI),
+            StateSpace::Const => is(self, space::CONST_WINDOW_HI),
+            StateSpace::Param | StateSpace::ParamEntry => is(self, space::PARAM_WINDOW_HI),
             StateSpace::Global => {
-                let shared = is(self, space::SHARED_WINDOW_HI).negated();
-                let local = is(self, space::LOCAL_WINDOW_HI).negated();
-                self.asm.pand(shared, local)
+                self.asm.isetp(ICmp::Lt, Sign::U32, v[1], Val::Imm(space::SHARED_WINDOW_HI))
             }
             _ => return Err(self.unsupported(inst, "isspacep of this space")),
         };

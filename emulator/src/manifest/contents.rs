@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    fn as_f64(self) -> f64 {
+    pub(super) fn as_f64(self) -> f64 {
         match self {
             Number::Integer(v) => v as f64,
             Number::Float(v) => v,

@@ -11,12 +11,14 @@ pub mod element;
 pub mod error;
 pub mod expression;
 mod node;
+pub mod objects;
 mod read;
 
 pub use check::{Check, Verdict};
 pub use contents::{Init, Number};
 pub use element::ElementType;
 pub use error::{ManifestError, Place};
+pub use objects::{ObjectSpec, Role, SamplerSpec};
 
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,10 @@ pub struct Manifest {
     pub scalars: Vec<(String, i64)>,
     /// Buffers in the order of the file.
     pub buffers: Vec<Buffer>,
+    /// Textures, then surfaces.
+    pub objects: Vec<ObjectSpec>,
+    /// Sampler state for the module's sampler references.
+    pub samplers: Vec<SamplerSpec>,
     /// Launches in order.
     pub launches: Vec<LaunchSpec>,
     /// Whether overrides have been applied, so that expected contents no longer say anything.
@@ -120,6 +126,11 @@ pub enum ArgumentValue {
     },
     /// The bytes of a structure.
     Bytes(Vec<u8>),
+    /// The handle of a texture or surface.
+    Object {
+        /// Index into [`Manifest::objects`].
+        object: usize,
+    },
 }
 
 impl Manifest {

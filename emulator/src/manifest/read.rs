@@ -5,6 +5,7 @@ use super::element::ElementType;
 use super::error::ManifestError;
 use super::expression::evaluate;
 use super::node::{Node, Value};
+use super::objects::ObjectSpec;
 use super::{Argument, ArgumentValue, Buffer, Expect, Init, LaunchSpec, MAX_BUFFER_BYTES, Manifest, Number};
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub(super) fn manifest(
     overridden: bool,
 ) -> Result<Manifest, ManifestError> {
     let mut reader = Reader { path, file, scalars: Vec::new() };
-    reader.only(root, "", &["ptx", "scalars", "buffers", "launch"])?;
+    reader.only(root, "", &["ptx", "scalars", "buffers", "texture", "surface", "sampler", "launch"])?;
     let ptx = match root.get("ptx") {
         Some(node) => path.with_file_name(reader.text(node, "ptx")?),
         None => path.with_extension("ptx"),
@@ -33,41 +34,44 @@ pub(super) fn manifest(
             buffers.push(reader.buffer(name, value)?);
         }
     }
+    let objects = reader.objects(root, &buffers)?;
+    let samplers = reader.samplers(root)?;
     let Some(node) = root.get("launch") else {
         let error = ManifestError::file(file, "there is no [[launch]]");
         return Err(error.with_help("add a [[launch]] with kernel, grid, block and args"));
     };
     let mut launches = Vec::new();
     for (i, value) in reader.list(node, "launch")?.iter().enumerate() {
-        launches.push(reader.launch(i, value, &buffers)?);
+        launches.push(reader.launch(i, value, &buffers, &objects)?);
     }
-    Ok(Manifest { path: path.to_owned(), ptx, scalars: reader.scalars, buffers, launches, overridden })
+    let (path, scalars) = (path.to_owned(), reader.scalars);
+    Ok(Manifest { path, ptx, scalars, buffers, objects, samplers, launches, overridden })
 }
 
-struct Reader<'m> {
+pub(super) struct Reader<'m> {
     path: &'m Path,
     file: &'m str,
     scalars: Vec<(String, i64)>,
 }
 
-type Result<T, E = ManifestError> = std::result::Result<T, E>;
+pub(super) type Result<T, E = ManifestError> = std::result::Result<T, E>;
 
 impl Reader<'_> {
-    fn fail<T>(&self, node: &Node, key: &str, what: impl Into<String>) -> Result<T> {
+    pub(super) fn fail<T>(&self, node: &Node, key: &str, what: impl Into<String>) -> Result<T> {
         Err(self.error(node, key, what))
     }
 
-    fn error(&self, node: &Node, key: &str, what: impl Into<String>) -> ManifestError {
+    pub(super) fn error(&self, node: &Node, key: &str, what: impl Into<String>) -> ManifestError {
         let place = Some(node.place.clone());
         ManifestError { place, key: key.into(), ..ManifestError::file(self.file, what) }
     }
 
-    fn wrong_kind<T>(&self, node: &Node, key: &str, wanted: &str) -> Result<T> {
+    pub(super) fn wrong_kind<T>(&self, node: &Node, key: &str, wanted: &str) -> Result<T> {
         self.fail(node, key, format!("it is {}, {wanted} is expected", node.kind()))
     }
 
     /// Refuses keys that are not known, since a misspelt one would otherwise be ignored.
-    fn only(&self, node: &Node, key: &str, known: &[&str]) -> Result<()> {
+    pub(super) fn only(&self, node: &Node, key: &str, known: &[&str]) -> Result<()> {
         let Value::Table(entries) = &node.value else { return Ok(()) };
         match entries.iter().find(|(k, _)| !known.contains(&k.as_str())) {
             None => Ok(()),
@@ -78,28 +82,28 @@ impl Reader<'_> {
         }
     }
 
-    fn table<'n>(&self, node: &'n Node, key: &str) -> Result<&'n [(String, Node)]> {
+    pub(super) fn table<'n>(&self, node: &'n Node, key: &str) -> Result<&'n [(String, Node)]> {
         match &node.value {
             Value::Table(entries) => Ok(entries),
             _ => self.wrong_kind(node, key, "a table"),
         }
     }
 
-    fn list<'n>(&self, node: &'n Node, key: &str) -> Result<&'n [Node]> {
+    pub(super) fn list<'n>(&self, node: &'n Node, key: &str) -> Result<&'n [Node]> {
         match &node.value {
             Value::List(items) => Ok(items),
             _ => self.wrong_kind(node, key, "an array"),
         }
     }
 
-    fn text<'n>(&self, node: &'n Node, key: &str) -> Result<&'n str> {
+    pub(super) fn text<'n>(&self, node: &'n Node, key: &str) -> Result<&'n str> {
         match &node.value {
             Value::Text(text) => Ok(text),
             _ => self.wrong_kind(node, key, "a string"),
         }
     }
 
-    fn required<'n>(&self, node: &'n Node, key: &str, name: &str, help: &str) -> Result<&'n Node> {
+    pub(super) fn required<'n>(&self, node: &'n Node, key: &str, name: &str, help: &str) -> Result<&'n Node> {
         node.get(name).ok_or_else(|| self.error(node, key, format!("`{name}` is missing")).with_help(help))
     }
 
@@ -127,7 +131,7 @@ impl Reader<'_> {
         i64::try_from(value).or_else(|_| self.fail(node, key, format!("{value} does not fit 64 bits")))
     }
 
-    fn in_range(&self, node: &Node, key: &str, least: u64, most: u64) -> Result<u64> {
+    pub(super) fn in_range(&self, node: &Node, key: &str, least: u64, most: u64) -> Result<u64> {
         let value = self.wide_integer(node, key)?;
         match u64::try_from(value) {
             Ok(v) if (least..=most).contains(&v) => Ok(v),
@@ -135,7 +139,7 @@ impl Reader<'_> {
         }
     }
 
-    fn number(&self, node: &Node, key: &str) -> Result<Number> {
+    pub(super) fn number(&self, node: &Node, key: &str) -> Result<Number> {
         match node.value {
             Value::Float(value) => Ok(Number::Float(value)),
             _ => self.wide_integer(node, key).map(Number::Integer),
@@ -237,7 +241,13 @@ impl Reader<'_> {
         }
     }
 
-    fn launch(&self, index: usize, node: &Node, buffers: &[Buffer]) -> Result<LaunchSpec> {
+    fn launch(
+        &self,
+        index: usize,
+        node: &Node,
+        buffers: &[Buffer],
+        objects: &[ObjectSpec],
+    ) -> Result<LaunchSpec> {
         let key = format!("launch.{index}");
         self.table(node, &key)?;
         self.only(node, &key, &["kernel", "grid", "block", "shared", "args", "repeat"])?;
@@ -259,7 +269,8 @@ impl Reader<'_> {
             None => (Vec::new(), node.place.clone()),
             Some(list) => {
                 let items = self.list(list, &format!("{key}.args"))?.iter().enumerate();
-                let args = items.map(|(i, arg)| self.argument(arg, &format!("{key}.args.{i}"), buffers));
+                let args =
+                    items.map(|(i, arg)| self.argument(arg, &format!("{key}.args.{i}"), buffers, objects));
                 (args.collect::<Result<Vec<_>>>()?, list.place.clone())
             }
         };
@@ -275,7 +286,7 @@ impl Reader<'_> {
         })
     }
 
-    fn dimensions(&self, node: &Node, key: &str) -> Result<[u32; 3]> {
+    pub(super) fn dimensions(&self, node: &Node, key: &str) -> Result<[u32; 3]> {
         let one = |node: &Node, key: &str| self.in_range(node, key, 1, u64::from(u32::MAX)).map(|v| v as u32);
         let mut dims = [1; 3];
         match &node.value {
@@ -292,7 +303,13 @@ impl Reader<'_> {
         Ok(dims)
     }
 
-    fn argument(&self, node: &Node, key: &str, buffers: &[Buffer]) -> Result<Argument> {
+    fn argument(
+        &self,
+        node: &Node,
+        key: &str,
+        buffers: &[Buffer],
+        objects: &[ObjectSpec],
+    ) -> Result<Argument> {
         let scalar = |element: ElementType, number: Number| -> Result<ArgumentValue> {
             let bytes = number.encode(element).or_else(|what| self.fail(node, key, what))?;
             Ok(ArgumentValue::Scalar { element, bytes })
@@ -309,6 +326,9 @@ impl Reader<'_> {
                     })?;
                     ArgumentValue::Bytes(bytes)
                 }
+                [(name, value)] if name == "texture" || name == "surface" => {
+                    self.object_argument(value, key, name == "surface", objects)?
+                }
                 [(name, value)] => scalar(self.element(node, key, name)?, self.number(value, key)?)?,
                 _ => return self.fail(node, key, "it has not exactly one entry, such as { s32 = \"n\" }"),
             },
@@ -318,7 +338,13 @@ impl Reader<'_> {
     }
 
     /// `@buffer`, `@buffer+elements`, `@buffer-elements`.
-    fn pointer(&self, node: &Node, key: &str, text: &str, buffers: &[Buffer]) -> Result<ArgumentValue> {
+    pub(super) fn pointer(
+        &self,
+        node: &Node,
+        key: &str,
+        text: &str,
+        buffers: &[Buffer],
+    ) -> Result<ArgumentValue> {
         let Some(rest) = text.strip_prefix('@') else {
             let error = self.error(node, key, format!("`{text}` is no argument"));
             return Err(

@@ -5,9 +5,10 @@ use super::SessionError;
 use super::module::{LoadedModule, one};
 use crate::lower::Lowered;
 use crate::lower::calls::function_address;
-use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError};
+use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError, Role};
 use crate::memory::{AllocationId, GlobalMemory};
 use crate::ptx::{Diagnostic, Relocation, RelocationTarget, VarId, VarSpace};
+use crate::texture::ObjectError;
 use std::collections::HashMap;
 use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
 use trace_format::isa::{MachineKernel, Param};
@@ -22,6 +23,8 @@ pub(super) struct Loaded {
     /// Contents of the `.const` bank.
     pub constants: Vec<u8>,
     variables: HashMap<VarId, AllocationId>,
+    /// Names and handles of textures, surfaces (in the manifest's order) and samplers.
+    pub handles: Vec<(String, u64)>,
 }
 
 impl Loaded {
@@ -44,7 +47,9 @@ impl Loaded {
             bytes.resize(var.size_bytes as usize, 0);
             variables.insert(id, memory.allocate(&var.name, bytes));
         }
-        let mut loaded = Loaded { memory, buffers, constants: module.layout.const_image.clone(), variables };
+        let handles = objects(&mut memory, &buffers, manifest)?;
+        let constants = module.layout.const_image.clone();
+        let mut loaded = Loaded { memory, buffers, constants, variables, handles };
         loaded.relocate(module)?;
         Ok(loaded)
     }
@@ -84,6 +89,19 @@ impl Loaded {
     fn address(&self, module: &LoadedModule, target: RelocationTarget) -> Result<u64, SessionError> {
         let refuse = |span, what: String| Err(one(&module.module, Diagnostic::error(span, what)).into());
         match target {
+            RelocationTarget::Var(id) if module.module.var(id).space == VarSpace::Texture => {
+                let var = module.module.var(id);
+                match self.handles.iter().find(|(name, _)| *name == var.name) {
+                    Some((_, handle)) => Ok(*handle),
+                    None => refuse(
+                        var.span,
+                        format!(
+                            "no [[texture]], [[surface]] or [[sampler]] of the launch manifest has the name `{}`",
+                            var.name
+                        ),
+                    ),
+                }
+            }
             RelocationTarget::Var(id) => match self.variables.get(&id) {
                 Some(&allocation) => Ok(self.memory.allocation(allocation).base),
                 None => {
@@ -133,6 +151,7 @@ impl Loaded {
                     put(at, &base.wrapping_add_signed(*offset_bytes).to_le_bytes());
                 }
                 ArgumentValue::Scalar { bytes, .. } | ArgumentValue::Bytes(bytes) => put(at, bytes),
+                ArgumentValue::Object { object } => put(at, &self.handles[*object].1.to_le_bytes()),
             }
         }
         let mut literal = kernel.literals.clone();
@@ -145,6 +164,34 @@ impl Loaded {
         }
         Ok(Banks { param, user: self.constants.clone(), literal })
     }
+}
+
+/// Creates the manifest's textures, surfaces and samplers.
+fn objects(
+    memory: &mut GlobalMemory,
+    buffers: &[AllocationId],
+    manifest: &Manifest,
+) -> Result<Vec<(String, u64)>, ManifestError> {
+    let refuse = |error: ObjectError, place, key: String| ManifestError {
+        place,
+        key,
+        ..ManifestError::file(manifest.path.display().to_string(), error.to_string())
+    };
+    let mut handles = Vec::new();
+    for spec in &manifest.objects {
+        let told = |error| refuse(error, Some(spec.place.clone()), spec.name.clone());
+        let resource = spec.resource(memory.allocation(buffers[spec.buffer]).base).map_err(told)?;
+        let handle = match spec.role {
+            Role::Texture(sampler) => memory.objects_mut().create_texture(resource, sampler),
+            Role::Surface => memory.objects_mut().create_surface(resource),
+        };
+        handles.push((spec.name.clone(), handle.map_err(told)?));
+    }
+    for spec in &manifest.samplers {
+        let handle = memory.objects_mut().create_sampler(spec.sampler);
+        handles.push((spec.name.clone(), handle.map_err(|error| refuse(error, None, spec.name.clone()))?));
+    }
+    Ok(handles)
 }
 
 /// Checks a launch's arguments against the kernel's parameters.
@@ -212,6 +259,11 @@ fn fits(value: &ArgumentValue, param: &Param) -> Result<(), (String, Option<Stri
             );
             let help = (!ty.contains('[')).then(|| format!("write {{ {} = … }}", ty.replace('b', "u")));
             Err((what, help))
+        }
+        ArgumentValue::Object { .. } if size == 8 => Ok(()),
+        ArgumentValue::Object { .. } => {
+            let what = format!("the handle of a texture has 8 bytes, parameter `{name}` ({ty}) has {size}");
+            Err((what, None))
         }
         ArgumentValue::Bytes(bytes) if bytes.len() == size => Ok(()),
         ArgumentValue::Bytes(bytes) => {

@@ -293,6 +293,12 @@ impl Session {
         all.iter().find(|a| a.name == name).map(|a| &*a.bytes)
     }
 
+    /// Handle of a texture, surface or sampler of the manifest.
+    #[must_use]
+    pub fn handle(&self, name: &str) -> Option<u64> {
+        self.loaded.handles.iter().find(|(n, _)| n == name).map(|(_, handle)| *handle)
+    }
+
     /// A buffer as the manifest declares it.
     #[must_use]
     pub fn declaration(&self, name: &str) -> Option<&Buffer> {

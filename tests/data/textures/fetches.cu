@@ -1,3 +1,5 @@
+// nvcc -arch=compute_75 -ptx -o fetches_sm75.ptx fetches.cu, and likewise for compute_100.
+//
 // Every texture and surface function that programs use, each in a kernel of its own: thread t takes its
 // coordinates from `at` (four floats per thread) and writes four words to `out`.
 #include <cuda_runtime.h>

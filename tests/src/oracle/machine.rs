@@ -74,7 +74,12 @@ impl<'m> Machine<'m> {
     /// What lowering cannot do.
     pub fn lower(&self, kernel: &str, options: &LowerOptions) -> Result<Lowered, Fault> {
         let id = self.module.kernel(kernel).ok_or_else(|| Fault::new(format!("no kernel `{kernel}`")))?;
-        lower_kernel(self.module, &self.layout, id, options).map_err(|d| Fault::new(words(&d)))
+        let lowered =
+            lower_kernel(self.module, &self.layout, id, options).map_err(|d| Fault::new(words(&d)))?;
+        match lowered.unsupported.first() {
+            Some(diagnostic) => Err(Fault::new(diagnostic.message.clone())),
+            None => Ok(lowered),
+        }
     }
 
     fn address(&self, target: RelocationTarget) -> Result<u64, Fault> {
@@ -129,11 +134,8 @@ impl<'m> Machine<'m> {
             banks: banks.clone(),
             index: 0,
         };
-        let options = Options {
-            threads: how.threads,
-            max_instructions: how.max_instructions,
-            ..Options::default()
-        };
+        let options =
+            Options { threads: how.threads, max_instructions: how.max_instructions, ..Options::default() };
         let Some(path) = how.trace else {
             return execute(&mut self.memory, &run, &options, &mut Unrecorded);
         };

@@ -4,7 +4,7 @@
 //! value that one instruction can make again (a literal, a constant, a special register) is made again
 //! instead. A spilled predicate waits in a register as 1 or 0.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use trace_format::isa::{BoolOp, Extended, ICmp, MemWidth, Op, Sign};
 
@@ -19,6 +19,8 @@ use crate::lower::vir::{Blk, Def, Func, Inst, InstId, PSrc, Phi, Src, Term, VOp,
 pub struct Spilled {
     registers: HashSet<VReg>,
     predicates: HashSet<VPred>,
+    /// The register that holds a spilled predicate, or one that was brought back, as 1 or 0.
+    words: HashMap<VPred, VReg>,
     /// Bytes of local memory taken.
     pub bytes: u32,
 }
@@ -67,6 +69,10 @@ pub fn rewrite(
         })
         .collect();
     if candidates.is_empty() {
+        // All there are were brought back already, to be passed on to phis: then those make room.
+        candidates = phis_behind(f, live, place, predicate, spilled).map(|i| (costs[i], i)).collect();
+    }
+    if candidates.is_empty() {
         return Err("the code needs more registers at once than there are".into());
     }
     candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -78,6 +84,26 @@ pub fn rewrite(
         }
     }
     Ok(())
+}
+
+/// The phis, not yet spilled, that get their values at the end of the block around a position.
+fn phis_behind<'a>(
+    f: &'a Func,
+    live: &'a Live,
+    place: u32,
+    predicate: bool,
+    spilled: &'a Spilled,
+) -> impl Iterator<Item = usize> + 'a {
+    let around = move |b: &&Blk| (live.block_start[b.index()]..live.block_end[b.index()]).contains(&place);
+    let block = f.order.iter().find(around).map(|&b| f.block(b));
+    block.into_iter().flat_map(|block| block.term.succs()).flat_map(move |s| {
+        let s = f.block(s);
+        let preds = s.pphis.iter().map(|phi| phi.dst).filter(|p| !spilled.predicates.contains(p));
+        let regs = s.phis.iter().map(|phi| phi.dst).filter(|r| !spilled.registers.contains(r));
+        let list: Vec<usize> =
+            if predicate { preds.map(VPred::index).collect() } else { regs.map(VReg::index).collect() };
+        list
+    })
 }
 
 /// The position at which most ranges overlap, and how many do.
@@ -277,11 +303,13 @@ fn select(f: &mut Func, line: trace_format::isa::SourceLine, d: VReg, p: PSrc) -
 fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
     spilled.predicates.insert(p);
     let word = f.new_reg();
+    spilled.words.insert(p, word);
     let mut insertions = Vec::new();
     let keep = |f: &mut Func, line| select(f, line, word, PSrc::of(p));
     let back = |f: &mut Func, line, spilled: &mut Spilled| -> (VPred, InstId) {
         let fresh = f.new_pred();
         spilled.predicates.insert(fresh);
+        spilled.words.insert(fresh, word);
         let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
         let mut test = Inst::new(VOp::M(op), line);
         test.src[0] = Src::one(Val::Reg(word));
@@ -301,6 +329,13 @@ fn spill_predicate(f: &mut Func, p: VPred, spilled: &mut Spilled) {
             for (from, arg) in preds.into_iter().zip(phi.args) {
                 let (line, end) = (f.block(from).line, f.block(from).insts.len());
                 if arg == PSrc::of(p) {
+                    args.push(Val::Reg(word));
+                    continue;
+                }
+                // What waits in a register already is passed on as it is.
+                let held = arg.pred.and_then(|p| spilled.words.get(&p)).copied();
+                let held = held.filter(|word| !arg.not && !spilled.registers.contains(word));
+                if let Some(word) = held {
                     args.push(Val::Reg(word));
                     continue;
                 }

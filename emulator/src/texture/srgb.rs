@@ -260,3 +260,18 @@ pub(super) const SRGB: [u32; 256] = [
     0x3f7d_b8de,
     0x3f80_0000,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::SRGB;
+
+    #[test]
+    fn the_table_follows_the_standards_curve() {
+        for (code, bits) in SRGB.iter().enumerate() {
+            let c = code as f64 / 255.0;
+            let want = if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+            let got = f64::from(f32::from_bits(*bits));
+            assert!((got - want).abs() <= want * f64::from(f32::EPSILON), "code {code}: {got} for {want}");
+        }
+    }
+}

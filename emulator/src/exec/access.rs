@@ -7,7 +7,7 @@ use super::program::Unit;
 use super::texture;
 use super::warp::Trouble;
 use crate::memory::lanes::{self, Addresses, fill_idle};
-use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes};
+use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes, put_words};
 use crate::record::BlockSink;
 use trace_format::isa::space::{
     BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, SHARED_WINDOW_HI, Space,
@@ -287,11 +287,8 @@ fn modify<V: GlobalView, S: BlockSink>(
         Op::Atomg { op, ty, .. } | Op::Atoms { op, ty } | Op::Red { op, ty, .. } => (op, ty),
         _ => return Ok(()),
     };
-    let high = u16::from(ty.regs() - 1);
-    let words = |s: usize| {
-        let row = inst.src[s].row;
-        [warp.regs.row(row), warp.regs.row(row + high)]
-    };
+    let last = u16::from(ty.regs() - 1);
+    let words = |s: usize| [0, 1, 2, 3].map(|i| warp.regs.row(inst.src[s].row + last.min(i)));
     let modify = Modify { op, ty, b: words(1), c: words(2) };
     let (old, site) = (&mut block.rows, request.pc as usize);
     match space {
@@ -303,7 +300,7 @@ fn modify<V: GlobalView, S: BlockSink>(
             }
             for l in lanes_of(exec) {
                 let before = modify_bytes(&mut block.memory, at[l] as usize, l, &modify, false);
-                (old[0].0[l], old[1].0[l]) = (before as u32, (before >> 32) as u32);
+                put_words(old, l, before);
             }
         }
         Space::Local => warp.local.modify(at, exec, &modify, old)?,

@@ -275,7 +275,8 @@ fn surface<V: GlobalView>(
             view.store(site, &filled, mask, format.texel_width(), &data)?;
         }
         Op::Sured { op, ty, .. } if mask != 0 => {
-            let words = [row(2, 0), row(2, u16::from(ty.regs() - 1))];
+            let last = u16::from(ty.regs() - 1);
+            let words = [0, 1, 2, 3].map(|i| row(2, last.min(i)));
             view.reduce(site, &filled, mask, &Modify { op, ty, b: words, c: words })?;
         }
         _ => {}

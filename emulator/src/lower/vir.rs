@@ -245,6 +245,7 @@ impl VOp {
                 Op::Shfl { .. }
                     | Op::Vote { .. }
                     | Op::Match { .. }
+                    | Op::Redux { .. }
                     | Op::Movm {}
                     | Op::S2r { sr: SpecialReg::ActiveMask }
             )

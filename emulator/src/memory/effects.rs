@@ -93,7 +93,7 @@ impl Effects {
                     row += usize::from(width.regs());
                 }
                 What::Reduce(op, ty) => {
-                    let modify = Modify { op, ty, b: [data(0), data(1)], c: [&zero; 2] };
+                    let modify = Modify { op, ty, b: [0, 1, 2, 3].map(data), c: [&zero; 4] };
                     for l in lanes_of(effect.exec) {
                         if let Some(id) = memory.find(at[l], u64::from(ty.bytes())) {
                             modify_in_place(memory, id, at[l], l, &modify);

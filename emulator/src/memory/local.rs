@@ -3,7 +3,7 @@
 //! first written, so that a large stack costs only what is used of it.
 
 use super::lanes::{Addresses, Rows};
-use super::view::{Modify, Refusal, lanes_of, modify_bytes};
+use super::view::{Modify, Refusal, lanes_of, modify_bytes, put_words};
 use trace_format::isa::MemWidth;
 use trace_format::semantics::Row;
 
@@ -135,17 +135,18 @@ impl LocalMemory {
         let width = usize::from(m.ty.bytes());
         self.check(at, exec, width as u64)?;
         for l in lanes_of(exec) {
-            let row = (at[l] / 4) as usize;
-            let mut bytes = [0; 8];
-            for i in 0..width / 4 {
+            let (row, within) = ((at[l] / 4) as usize, (at[l] % 4) as usize);
+            let words = (within + width).div_ceil(4);
+            let mut bytes = [0; 16];
+            for i in 0..words {
                 bytes[4 * i..4 * i + 4].copy_from_slice(&self.row(row + i).0[l].to_le_bytes());
             }
-            let before = modify_bytes(&mut bytes, 0, l, m, true);
-            for i in 0..width / 4 {
+            let before = modify_bytes(&mut bytes, within, l, m, true);
+            for i in 0..words {
                 let word = [bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]];
                 self.row_mut(row + i).0[l] = u32::from_le_bytes(word);
             }
-            (old[0].0[l], old[1].0[l]) = (before as u32, (before >> 32) as u32);
+            put_words(old, l, before);
         }
         Ok(())
     }

@@ -42,10 +42,10 @@ pub struct Modify<'a> {
     pub op: AtomOp,
     /// Type.
     pub ty: AtomTy,
-    /// Operand, low and high word.
-    pub b: [&'a Row; 2],
-    /// New value of a compare-and-swap, low and high word.
-    pub c: [&'a Row; 2],
+    /// Operand, lowest word first; words beyond the type are not looked at.
+    pub b: [&'a Row; 4],
+    /// New value of a compare-and-swap, likewise.
+    pub c: [&'a Row; 4],
 }
 
 /// What global accesses of a warp need; `at` has passed [`lanes::fill_idle`], `exec` is not empty, `site` is the
@@ -182,8 +182,7 @@ impl<'m> Direct<'m> {
             self.touched[id.0].read |= old.is_some();
             let before = modify_in_place(self.memory, id, at[l], l, m);
             if let Some(rows) = old.as_deref_mut() {
-                rows[0].0[l] = before as u32;
-                rows[1].0[l] = (before >> 32) as u32;
+                put_words(rows, l, before);
             }
         }
         Ok(())
@@ -197,22 +196,30 @@ pub(crate) fn modify_in_place(
     address: u64,
     l: usize,
     m: &Modify<'_>,
-) -> u64 {
+) -> u128 {
     let a = memory.allocation_mut(id);
     modify_bytes(&mut a.bytes, (address - a.base) as usize, l, m, true)
 }
 
 /// Modifies one lane's location in plain bytes and returns what it held; nothing happens outside of them.
-pub(crate) fn modify_bytes(bytes: &mut [u8], at: usize, l: usize, m: &Modify<'_>, flush: bool) -> u64 {
+pub(crate) fn modify_bytes(bytes: &mut [u8], at: usize, l: usize, m: &Modify<'_>, flush: bool) -> u128 {
     let width = usize::from(m.ty.bytes());
     let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.get_mut(..width)) else { return 0 };
-    let mut word = [0; 8];
+    let mut word = [0; 16];
     word[..width].copy_from_slice(place);
-    let wide = |r: &[&Row; 2]| u64::from(r[0].0[l]) | if width == 8 { u64::from(r[1].0[l]) << 32 } else { 0 };
-    let old = u64::from_le_bytes(word);
+    let words = usize::from(m.ty.regs());
+    let wide = |r: &[&Row; 4]| (0..words).fold(0, |v, i| v | u128::from(r[i].0[l]) << (32 * i));
+    let old = u128::from_le_bytes(word);
     let new = atomic::apply(m.op, m.ty, flush, old, wide(&m.b), wide(&m.c));
     place.copy_from_slice(&new.to_le_bytes()[..width]);
     old
+}
+
+/// Puts a value into the lane's words of rows.
+pub(crate) fn put_words(rows: &mut Rows, l: usize, value: u128) {
+    for (i, row) in rows.iter_mut().enumerate() {
+        row.0[l] = (value >> (32 * i)) as u32;
+    }
 }
 
 impl GlobalView for Direct<'_> {

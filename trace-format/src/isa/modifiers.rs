@@ -315,21 +315,29 @@ modifier! {
         U64 = ".64", /// Signed 64 bits.
         S64 = ".S64", /// binary32, round to nearest, subnormals flushed (global) or kept (shared).
         F32 = ".F32", /// binary64, round to nearest.
-        F64 = ".F64" }
+        F64 = ".F64", /// 16 bits.
+        U16 = ".U16", /// binary16, round to nearest, subnormals kept.
+        F16 = ".F16", /// bfloat16, likewise.
+        Bf16 = ".BF16", /// Two binary16 numbers, each modified by itself.
+        F16x2 = ".F16x2", /// Two bfloat16 numbers, likewise.
+        Bf16x2 = ".BF16x2", /// 128 bits, exchange and compare only.
+        B128 = ".128" }
 }
 impl AtomTy {
     /// Bytes accessed per lane.
     #[must_use]
     pub const fn bytes(self) -> u8 {
         match self {
-            AtomTy::U32 | AtomTy::S32 | AtomTy::F32 => 4,
+            AtomTy::U16 | AtomTy::F16 | AtomTy::Bf16 => 2,
+            AtomTy::U32 | AtomTy::S32 | AtomTy::F32 | AtomTy::F16x2 | AtomTy::Bf16x2 => 4,
             AtomTy::U64 | AtomTy::S64 | AtomTy::F64 => 8,
+            AtomTy::B128 => 16,
         }
     }
     /// Number of 32-bit registers that hold a value.
     #[must_use]
     pub const fn regs(self) -> u8 {
-        self.bytes() / 4
+        self.bytes().div_ceil(4)
     }
 }
 modifier! {
@@ -509,6 +517,23 @@ modifier! {
     MatchMode { /// Mask of lanes with the same value.
         Any = ".ANY", /// All lanes have the same value.
         All = ".ALL" }
+}
+modifier! {
+    /// What a reduction over lanes computes.
+    ReduxOp { /// Bitwise and.
+        And = ".AND", /// Bitwise or.
+        Or = ".OR", /// Bitwise exclusive or.
+        Xor = ".XOR", /// Sum.
+        Sum = ".SUM", /// Minimum.
+        Min = ".MIN", /// Maximum.
+        Max = ".MAX" }
+}
+modifier! {
+    /// Type of the values that a reduction over lanes takes.
+    ReduxTy { /// Unsigned 32 bits.
+        U32 = "", /// Signed 32 bits.
+        S32 = ".S32", /// Single precision.
+        F32 = ".F32" }
 }
 modifier! {
     /// What a barrier does besides counting arrivals.

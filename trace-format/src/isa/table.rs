@@ -381,6 +381,8 @@ ops! {
     Bmma { shape: ImmaShape, op: BitMultiply } = "BMMA", Tensor, Tensor, Kind::Pure, dst shape.acc_regs(), src [shape.a_regs(IntElement::U4), shape.b_regs(IntElement::U4), shape.acc_regs()], pred 0 <- 0, mem 0;
     /// D = A * B + C on an 8x8 accumulator of doubles: fused multiply-adds in the order of k.
     Dmma { rnd: Rnd } = "DMMA.884", Tensor, Tensor, Kind::Pure, dst 4, src [2, 2, 4], pred 0 <- 0, mem 0;
+    /// d = reduction of a over the active lanes of member mask b; NaN operands are left out unless `nan`.
+    Redux { op: ReduxOp, ty: ReduxTy, nan: NanProp } = "REDUX", LdSt, Shuffle, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
     // ---- memory -----------------------------------------------------------------------------------------
     /// d = global memory at a (a pair) + offset.
     Ldg { width: MemWidth, order: MemOrder, ro: ReadOnly } = "LDG", LdSt, Memory, Kind::Load(Space::Global), dst width.regs(), src [2, 0, 0], pred 0 <- 0, mem width.bytes();

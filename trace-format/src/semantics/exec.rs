@@ -305,6 +305,10 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Bmma { .. }
         | Op::Dmma { .. }
         | Op::Movm {} => matrix::execute(inst, warp, exec),
+        Op::Redux { op, ty, nan } => {
+            let (a, members) = (float_src(warp, s0).resolve(false), *warp.row(s1.row));
+            put(warp, inst, &lanes::reduce(op, ty, nan.0, &a, exec, &members), exec);
+        }
         Op::Iadd3 { .. }
         | Op::Imad {}
         | Op::ImadHi { .. }

@@ -1,9 +1,9 @@
-//! Operations across the lanes of a warp: shuffles, votes, matches.
+//! Operations across the lanes of a warp: shuffles, votes, matches, reductions.
 
-use super::WARP_SIZE;
 use super::int::mask_of;
 use super::warp::Row;
-use crate::isa::{MatchMode, ShflMode, VoteMode};
+use super::{WARP_SIZE, float};
+use crate::isa::{MatchMode, ReduxOp, ReduxTy, ShflMode, VoteMode};
 
 /// Source lane and range predicate of every lane of a shuffle (PTX ISA, `shfl.sync`).
 pub(super) fn shuffle(mode: ShflMode, a: &Row, b: &Row, c: &Row) -> (Row, u32) {
@@ -72,6 +72,46 @@ pub(super) fn find_equal(
         };
     }
     (out, all_equal)
+}
+
+/// In every active lane the reduction of `a` over the active lanes of its member mask.
+pub(super) fn reduce(op: ReduxOp, ty: ReduxTy, nan: bool, a: &Row, active: u32, members: &Row) -> Row {
+    let mut out = Row::ZERO;
+    // Members nearly always agree on their mask, so that one pass serves them all.
+    let mut last: Option<(u32, u32)> = None;
+    for l in 0..WARP_SIZE {
+        let part = active & members.0[l];
+        out.0[l] = match last {
+            Some((mask, value)) if mask == part => value,
+            _ => {
+                let value = reduced(op, ty, nan, a, part);
+                last = Some((part, value));
+                value
+            }
+        };
+    }
+    out
+}
+
+fn reduced(op: ReduxOp, ty: ReduxTy, nan: bool, a: &Row, part: u32) -> u32 {
+    let values = (0..WARP_SIZE).filter(|l| part >> l & 1 != 0).map(|l| a.0[l]);
+    let combine = |x: u32, y: u32| match (op, ty) {
+        (ReduxOp::And, _) => x & y,
+        (ReduxOp::Or, _) => x | y,
+        (ReduxOp::Xor, _) => x ^ y,
+        (ReduxOp::Sum, _) => x.wrapping_add(y),
+        (ReduxOp::Min | ReduxOp::Max, ReduxTy::F32) => {
+            let max = op == ReduxOp::Max;
+            float::min_max(&Row::splat(x), &Row::splat(y), max, nan).0[0]
+        }
+        (ReduxOp::Min, ReduxTy::U32) => x.min(y),
+        (ReduxOp::Max, ReduxTy::U32) => x.max(y),
+        (ReduxOp::Min, ReduxTy::S32) => (x as i32).min(y as i32) as u32,
+        (ReduxOp::Max, ReduxTy::S32) => (x as i32).max(y as i32) as u32,
+    };
+    let r = values.reduce(combine).unwrap_or(0);
+    // A lone NaN has met nobody who made it canonical.
+    if ty == ReduxTy::F32 && f32::from_bits(r).is_nan() { float::CANONICAL_NAN } else { r }
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! Calls, returns, indexed branches, barriers, fences, and what lanes of a warp do together.
 
 use trace_format::isa::{
-    BarMode, MatchMode, Op, Scope, ShflMode as MShfl, SpecialReg, VoteMode as MVote, Wide,
+    BarMode, ICmp, MatchMode, NanProp, Op, ReduxOp as MRedux, ReduxTy, Scope, ShflMode as MShfl, ShiftAmount,
+    Sign, SpecialReg, VoteMode as MVote, Wide,
 };
 
 use super::memory::scope_of;
 use super::{Builder, Lowered};
 use crate::lower::vir::{Inst as VInst, PSrc, Src, Term, VOp, Val};
-use crate::ptx::{BarAction, BarOp, BranchTableId, FenceOp, Inst, MemScope, ScalarType, ShflMode, VoteMode};
+use crate::ptx::{
+    BarAction, BarOp, BranchTableId, FenceOp, Inst, MemScope, ReduxOp, ScalarType, ShflMode, VoteMode,
+};
 
 impl Builder<'_> {
     /// `exit`.
@@ -46,12 +49,7 @@ impl Builder<'_> {
             return Err(self.unsupported(inst, "an empty branch table"));
         };
         for (i, target) in first.iter().enumerate() {
-            let p = self.asm.isetp(
-                trace_format::isa::ICmp::Eq,
-                trace_format::isa::Sign::U32,
-                index,
-                Val::Imm(i as u32),
-            );
+            let p = self.asm.isetp(ICmp::Eq, Sign::U32, index, Val::Imm(i as u32));
             let blk = self.label_block(*target);
             if p.constant() != Some(false) {
                 self.leave(p, blk);
@@ -207,6 +205,43 @@ impl Builder<'_> {
         if let Some(p) = inst.dsts().get(1) {
             self.set_pred(p, k.pdst[0]);
         }
+        Ok(())
+    }
+
+    /// `redux.sync`.
+    pub fn redux(&mut self, inst: &Inst, op: ReduxOp, ty: ScalarType, abs: bool, nan: bool) -> Lowered {
+        let a = self.word(inst, &inst.srcs()[0])?;
+        let mask = self.word(inst, &inst.srcs()[1])?;
+        self.gather(mask);
+        let machine_op = match op {
+            ReduxOp::And => MRedux::And,
+            ReduxOp::Or => MRedux::Or,
+            ReduxOp::Xor => MRedux::Xor,
+            ReduxOp::Add => MRedux::Sum,
+            ReduxOp::Min => MRedux::Min,
+            ReduxOp::Max => MRedux::Max,
+        };
+        let machine_ty = match ty {
+            ScalarType::F32 => ReduxTy::F32,
+            ty if ty.is_signed() => ReduxTy::S32,
+            _ => ReduxTy::U32,
+        };
+        let machine = Op::Redux { op: machine_op, ty: machine_ty, nan: NanProp(nan) };
+        let r = self.asm.r1(machine, &[Src { abs, ..a.into() }, mask.into()]);
+        self.set_word(&inst.dsts()[0], r);
+        Ok(())
+    }
+
+    /// `elect.sync`: the lowest member leads.
+    pub fn elect(&mut self, inst: &Inst) -> Lowered {
+        let mask = self.word(inst, &inst.srcs()[0])?;
+        self.gather(mask);
+        let reversed = self.asm.r1(Op::Brev {}, &[mask.into()]);
+        let leader = self.asm.r1(Op::Flo { sign: Sign::U32, sh: ShiftAmount(true) }, &[reversed.into()]);
+        let lane = self.asm.s2r(SpecialReg::LaneId);
+        let p = self.asm.isetp(ICmp::Eq, Sign::U32, lane, leader);
+        self.set_word(&inst.dsts()[0], leader);
+        self.set_pred(&inst.dsts()[1], p);
         Ok(())
     }
 

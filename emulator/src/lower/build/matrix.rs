@@ -7,8 +7,8 @@
 
 use trace_format::isa::fragment::{Index, Role, place};
 use trace_format::isa::{
-    AccTy, BitMultiply, ColumnHalf, FloatTy, HmmaShape, HmmaTy, ImmaShape, IntElement, MatrixCount,
-    MatrixOrder, Op, Rnd, HmmaSat, SatInt, Sign, SpecialReg, Transposed,
+    AccTy, BitMultiply, ColumnHalf, FloatTy, HmmaSat, HmmaShape, HmmaTy, ImmaShape, IntElement, MatrixCount,
+    MatrixOrder, Op, Rnd, SatInt, Sign, SpecialReg, Transposed,
 };
 
 use super::float::rnd;

@@ -201,7 +201,13 @@ impl Builder<'_> {
     }
 
     /// A weak load of whole words, or of one unsigned byte or half, from a place in global, shared or generic memory.
-    pub fn load_at(&mut self, inst: &Inst, space: StateSpace, place: &Place, bytes: u32) -> Lowered<Vec<Val>> {
+    pub fn load_at(
+        &mut self,
+        inst: &Inst,
+        space: StateSpace,
+        place: &Place,
+        bytes: u32,
+    ) -> Lowered<Vec<Val>> {
         let Some(width) = Self::width(bytes, false) else {
             return Err(self.unsupported(inst, "a load of this width"));
         };
@@ -442,13 +448,15 @@ impl Builder<'_> {
             ScalarType::S64 => AtomTy::S64,
             ScalarType::F32 => AtomTy::F32,
             ScalarType::F64 => AtomTy::F64,
+            ScalarType::B16 | ScalarType::U16 => AtomTy::U16,
+            ScalarType::F16 => AtomTy::F16,
+            ScalarType::Bf16 => AtomTy::Bf16,
+            ScalarType::F16x2 => AtomTy::F16x2,
+            ScalarType::Bf16x2 => AtomTy::Bf16x2,
+            ScalarType::B128 => AtomTy::B128,
             _ => return Err(self.unsupported(inst, "an atomic of this type")),
         };
-        if op.vec != 1 {
-            return Err(self.unsupported(inst, "a vector atomic"));
-        }
         let address = self.memory_operand(inst, 0)?;
-        let b = self.value(inst, &inst.srcs()[1], op.ty)?;
         let machine_op = match op.op {
             AtomOp::And => MAtom::And,
             AtomOp::Or => MAtom::Or,
@@ -477,20 +485,28 @@ impl Builder<'_> {
             (true, true) => Op::Red { op: machine_op, ty, mode, order, scope },
         };
         let place = self.place(inst, address, wide)?;
-        let mut atom = VInst::new(VOp::M(machine), self.asm.line);
-        atom.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
-        atom.src[1] = Src::many(&b);
-        if machine_op == MAtom::Cas {
-            let c = self.value(inst, &inst.srcs()[2], op.ty)?;
-            atom.src[2] = Src::many(&c);
-        }
-        atom.offset = place.offset;
-        if red {
-            self.asm.append(atom);
-        } else {
+        // The elements of a vector are modified one after the other: only each by itself is atomic.
+        let (source, result) = (&inst.srcs()[1], inst.dsts().first());
+        let elements = if op.vec == 1 { std::slice::from_ref(source) } else { source.elements() };
+        let values: Vec<Vec<Val>> =
+            elements.iter().map(|e| self.value(inst, e, op.ty)).collect::<Lowered<_>>()?;
+        for (i, b) in values.iter().enumerate() {
+            let mut atom = VInst::new(VOp::M(machine), self.asm.line);
+            atom.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
+            atom.src[1] = Src::many(b);
+            if machine_op == MAtom::Cas {
+                atom.src[2] = Src::many(&self.value(inst, &inst.srcs()[2], op.ty)?);
+            }
+            atom.offset = place.offset + i as i32 * i32::from(ty.bytes());
+            if red {
+                self.asm.append(atom);
+                continue;
+            }
             let r = self.asm.put(atom, 0).dst;
-            if let Some(dst) = inst.dsts().first() {
-                self.set_words(dst, &r[..usize::from(ty.regs())]);
+            match result {
+                Some(dst) if op.vec == 1 => self.set_words(dst, &r[..usize::from(ty.regs())]),
+                Some(dst) => self.set_words(&dst.elements()[i], &r[..usize::from(ty.regs())]),
+                None => {}
             }
         }
         Ok(())

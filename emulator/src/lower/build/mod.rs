@@ -448,6 +448,8 @@ impl<'m> Builder<'m> {
             Op::Vote { mode, sync } => self.vote(inst, mode, sync),
             Op::Shfl { mode, .. } => self.shfl(inst, mode),
             Op::Match { all, ty } => self.find_equal(inst, all, ty),
+            Op::Redux { op, ty, abs, nan } => self.redux(inst, op, ty, abs, nan),
+            Op::Elect => self.elect(inst),
             Op::Activemask => self.activemask(inst),
             Op::WmmaLoad(op) => self.wmma_load(inst, op),
             Op::WmmaStore(op) => self.wmma_store(inst, op),

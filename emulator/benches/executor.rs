@@ -12,7 +12,8 @@ fn main() {
     divan::main();
 }
 
-const ONE_THREAD: Options = Options { threads: 1, max_instructions: u64::MAX, trap_zero_division: false };
+const ONE_THREAD: Options =
+    Options { threads: 1, max_instructions: u64::MAX, trap_zero_division: false, max_print_bytes: 0 };
 
 /// Name, PTX file under the bundled workloads, and size.
 const PROGRAMS: [(&str, &str, &str); 2] = [

@@ -1,8 +1,8 @@
 //! Flags of the `emu` command.
 
-use crate::exec::{DEFAULT_MAX_INSTRUCTIONS, Options};
+use crate::exec::{DEFAULT_MAX_INSTRUCTIONS, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::lower::{DEFAULT_STACK_BYTES, LowerOptions};
-use crate::session::Setup;
+use crate::session::{DEFAULT_HEAP_BYTES, Setup};
 use clap::{Args, Parser, Subcommand};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -77,8 +77,14 @@ pub struct Run {
     /// Warp instructions after which a launch is taken to loop for ever.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_INSTRUCTIONS)]
     pub max_instructions: u64,
+    /// Bytes that the threads of one launch may print.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_PRINT_BYTES)]
+    pub max_print_bytes: u64,
+    /// Bytes of the heap that device code allocates from.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_HEAP_BYTES, value_parser = clap::value_parser!(u64).range(..=1 << 36))]
+    pub heap_bytes: u64,
     /// Bytes of stack per thread for recursion, calls through registers and alloca.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_STACK_BYTES)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_STACK_BYTES, value_parser = clap::value_parser!(u32).range(..=1 << 29))]
     pub stack_bytes: u32,
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
@@ -152,7 +158,7 @@ impl Run {
             manifest: self.launch.clone(),
             overrides: self.overrides.clone(),
             lowering: LowerOptions { stack_bytes: self.stack_bytes, ..LowerOptions::default() },
-            ..Setup::default()
+            heap_bytes: Some(self.heap_bytes),
         }
     }
 
@@ -160,7 +166,7 @@ impl Run {
     #[must_use]
     pub fn options(&self) -> Options {
         let threads = self.threads.map_or_else(|| Options::default().threads, NonZeroUsize::get);
-        let Run { max_instructions, trap_zero_division, .. } = *self;
-        Options { threads, max_instructions, trap_zero_division }
+        let Run { max_instructions, trap_zero_division, max_print_bytes, .. } = *self;
+        Options { threads, max_instructions, trap_zero_division, max_print_bytes }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::exec::{Observer, Stats};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,12 +18,15 @@ pub struct Bar {
     /// Blocks and warp instructions of finished launches.
     blocks: AtomicU64,
     instructions: AtomicU64,
+    /// Whether standard output is for results alone, so that what device code prints goes to standard error.
+    results_are_data: bool,
 }
 
 impl Bar {
-    /// A bar for so many launches and blocks.
+    /// A bar for so many launches and blocks. What device code prints goes to standard output, or to standard
+    /// error where that is for data.
     #[must_use]
-    pub fn new((launches, blocks): (u64, u64)) -> Bar {
+    pub fn new((launches, blocks): (u64, u64), results_are_data: bool) -> Bar {
         let bar = ProgressBar::with_draw_target(Some(blocks), ProgressDrawTarget::hidden());
         let what = if launches == 1 { "1 launch".to_string() } else { format!("{launches} launches") };
         if let Ok(style) =
@@ -38,6 +41,7 @@ impl Bar {
             shown: AtomicBool::new(!std::io::stderr().is_terminal()),
             blocks: AtomicU64::new(0),
             instructions: AtomicU64::new(0),
+            results_are_data,
         }
     }
 
@@ -48,6 +52,17 @@ impl Bar {
 }
 
 impl Observer for Bar {
+    fn printed(&self, text: &[u8]) {
+        // Who reads our output may have seen enough.
+        let _ = self.bar.suspend(|| {
+            if self.results_are_data {
+                std::io::stderr().write_all(text)
+            } else {
+                std::io::stdout().write_all(text)
+            }
+        });
+    }
+
     fn progress(&self, stats: &Stats) {
         let elapsed = self.started.elapsed();
         if elapsed < PATIENCE {

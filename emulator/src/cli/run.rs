@@ -18,7 +18,7 @@ pub fn run(args: &Run) -> Result<bool, CliError> {
     let mut session = Session::open(&args.ptx, &args.setup())?;
     super::warn(session.module());
     let dumps = wanted(&session, &args.dump)?;
-    let bar = Bar::new(session.work());
+    let bar = Bar::new(session.work(), args.json);
     let outcome = session.run(&args.options(), &bar);
     bar.clear();
     let report = outcome?;
@@ -36,7 +36,7 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     super::warn(session.module());
     let dumps = wanted(&session, &args.run.dump)?;
     let output = args.output.clone().unwrap_or_else(|| args.run.ptx.with_extension("wtrace"));
-    let bar = Bar::new(session.work());
+    let bar = Bar::new(session.work(), args.run.json);
     let outcome = session.record(&output, &args.run.options(), &bar);
     bar.clear();
     let (report, written) = outcome.inspect_err(|_| discard(&output))?;

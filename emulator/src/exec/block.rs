@@ -49,6 +49,8 @@ pub(crate) struct BlockShared {
     /// Room for the rows of one access.
     pub rows: Rows,
     pub thread_instructions: u64,
+    /// What the block's threads have printed and nobody has seen yet.
+    pub printed: Vec<u8>,
 }
 
 /// A block and its state.
@@ -100,6 +102,7 @@ impl Block {
                 index: [0; 3],
                 rows: [Row::ZERO; 4],
                 thread_instructions: 0,
+                printed: Vec::new(),
             },
             warps: (0..program.geometry.warps_per_block()).map(warp).collect(),
             live: 0,
@@ -118,6 +121,7 @@ impl Block {
         self.shared.memory.resize(program.shared_bytes as usize, 0);
         self.shared.barriers.reset();
         self.shared.thread_instructions = 0;
+        self.shared.printed.clear();
         for (w, warp) in self.warps.iter_mut().enumerate() {
             warp.regs.restart(&program.code, self.shared.index);
             warp.paths.reset(geometry.launched_mask(w as u32));

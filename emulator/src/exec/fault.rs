@@ -71,6 +71,14 @@ pub enum FaultKind {
     Trap,
     /// The launch executed more warp instructions than allowed.
     InstructionLimit(u64),
+    /// Failed assertions of a warp, one line each, in CUDA's words.
+    Assert(String),
+    /// A `free` of what is no block of the device heap (any more).
+    BadFree(u64),
+    /// The launch printed more than allowed.
+    PrintLimit,
+    /// A system call whose arguments make no sense.
+    SystemCall(String),
     /// A call through a register that holds no function's address.
     BadFunction(u64),
     /// The frames of nested calls do not fit into so many bytes.
@@ -193,6 +201,10 @@ impl Fault {
             FaultKind::Texture(_) => {
                 "check the handles among the arguments and the objects that they stand for".into()
             }
+            FaultKind::PrintLimit => {
+                "the kernel may print for ever; if it just prints much, raise --max-print-bytes".into()
+            }
+            FaultKind::Assert(_) | FaultKind::BadFree(_) | FaultKind::SystemCall(_) => return None,
             FaultKind::StackOverflow(_) => {
                 "check that the recursion ends; if it is just deep, raise --stack-bytes".into()
             }
@@ -264,6 +276,12 @@ impl fmt::Display for FaultKind {
             FaultKind::InstructionLimit(limit) => {
                 write!(f, "the launch executed more than {limit} warp instructions")
             }
+            FaultKind::Assert(text) => f.write_str(text),
+            FaultKind::BadFree(address) => {
+                write!(f, "free of {address:#x}, which malloc has not returned or which was freed before")
+            }
+            FaultKind::PrintLimit => f.write_str("the launch prints more text than it may"),
+            FaultKind::SystemCall(what) => write!(f, "bad argument of a system call: {what}"),
             FaultKind::BadFunction(0) => f.write_str("call through a null function pointer"),
             FaultKind::BadFunction(address) => {
                 write!(f, "call through a bad function pointer: {address:#x} is the address of no function")

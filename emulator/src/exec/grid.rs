@@ -51,6 +51,7 @@ pub fn launch<L: LaunchSink>(
 ) -> Result<Stats, LaunchError> {
     let mut program = Program::new(launch, options.trap_zero_division)?;
     program.objects = memory.shared_objects();
+    program.print_left = options.max_print_bytes.into();
     let mut run = Run { program: &program, options: *options, sink, observer, stats: Stats::default() };
     let outcome = run.all(memory);
     outcome.map_err(|trouble| trouble.complete(&program, memory))?;
@@ -147,7 +148,7 @@ impl<L: LaunchSink> Run<'_, L> {
         let view = Direct::new(memory, program.code.insts.len());
         let mut unit = Unit { program, memory: view, sink };
         self.finish_alone(&mut block, &mut unit)?;
-        self.finish(&block, &mut unit.sink)?;
+        self.finish(&mut block, &mut unit.sink)?;
         Ok(unit.memory.touched().to_vec())
     }
 
@@ -188,6 +189,9 @@ impl<L: LaunchSink> Run<'_, L> {
             }
             Ok(())
         });
+        if oldest || outcome.is_err() {
+            self.show(block);
+        }
         if exhausted {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
             return Err(Trouble::fault(kind, block.place()));
@@ -195,7 +199,16 @@ impl<L: LaunchSink> Run<'_, L> {
         outcome
     }
 
-    fn finish(&mut self, block: &Block, sink: &mut L::Block) -> Result<(), BlockTrouble> {
+    /// Hands on what a block has printed, which comes after all that the blocks before it have.
+    fn show(&self, block: &mut Block) {
+        if !block.shared.printed.is_empty() {
+            self.observer.printed(&block.shared.printed);
+            block.shared.printed.clear();
+        }
+    }
+
+    fn finish(&mut self, block: &mut Block, sink: &mut L::Block) -> Result<(), BlockTrouble> {
+        self.show(block);
         self.stats.blocks += 1;
         self.stats.warp_instructions += block.instructions;
         self.stats.thread_instructions += block.shared.thread_instructions;
@@ -241,8 +254,8 @@ impl<L: LaunchSink> Run<'_, L> {
                 Progress::Share => resident.push_back((block, sink)),
                 Progress::Finished => {
                     done.insert(number, (block, sink));
-                    while let Some((block, mut sink)) = done.remove(&self.stats.blocks) {
-                        self.finish(&block, &mut sink)?;
+                    while let Some((mut block, mut sink)) = done.remove(&self.stats.blocks) {
+                        self.finish(&mut block, &mut sink)?;
                         spare.push((block, sink));
                     }
                 }

@@ -14,7 +14,9 @@ pub mod fault;
 mod grid;
 mod matrix;
 pub mod paths;
+mod printf;
 mod program;
+mod system;
 mod texture;
 mod warp;
 
@@ -29,6 +31,9 @@ use trace_format::semantics::{Banks, Geometry};
 
 /// Warp instructions that a launch may execute unless told otherwise: 2^34, some ten minutes of one core.
 pub const DEFAULT_MAX_INSTRUCTIONS: u64 = 1 << 34;
+
+/// Bytes that the threads of a launch may print unless told otherwise.
+pub const DEFAULT_MAX_PRINT_BYTES: u64 = 64 << 20;
 
 /// A kernel to run.
 #[derive(Clone, Debug)]
@@ -55,13 +60,20 @@ pub struct Options {
     /// Whether integer division by zero, whose result PTX leaves undefined, is a fault. By default quotient and
     /// remainder are all ones, as the code that `ptxas` emits has it.
     pub trap_zero_division: bool,
+    /// Bytes that the threads of one launch may print.
+    pub max_print_bytes: u64,
 }
 
 impl Default for Options {
     /// As many threads as the machine has, [`DEFAULT_MAX_INSTRUCTIONS`].
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-        Options { threads, max_instructions: DEFAULT_MAX_INSTRUCTIONS, trap_zero_division: false }
+        Options {
+            threads,
+            max_instructions: DEFAULT_MAX_INSTRUCTIONS,
+            trap_zero_division: false,
+            max_print_bytes: DEFAULT_MAX_PRINT_BYTES,
+        }
     }
 }
 
@@ -115,6 +127,9 @@ pub enum LaunchError {
 pub trait Observer: Sync {
     /// So much of the launch is done.
     fn progress(&self, stats: &Stats);
+
+    /// Device code has printed this; calls come in the order of blocks, whatever the number of threads.
+    fn printed(&self, _text: &[u8]) {}
 
     /// The launch is done.
     fn finished(&self, stats: &Stats) {

@@ -4,6 +4,7 @@ use super::{Launch, LaunchError};
 use crate::record::BlockSink;
 use crate::texture::ObjectTable;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc};
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, VectorLevel, Warp};
@@ -50,6 +51,8 @@ pub(crate) struct Program<'k> {
     pub spin_limit: u64,
     /// Whether blocks could wait for one another: the kernel has atomics with results or strong loads.
     pub may_communicate: bool,
+    /// Bytes that may still be printed.
+    pub print_left: AtomicU64,
     /// Texture and surface objects that handles stand for.
     pub objects: Arc<ObjectTable>,
 }
@@ -103,6 +106,7 @@ impl<'k> Program<'k> {
             Op::Ldg { order, .. } | Op::Ld { order, .. } => *order != MemOrder::Weak,
             _ => matches!(op.info().kind, Kind::Atomic(_)),
         };
+        let calls_system = kernel.insts.iter().any(|i| matches!(i.op, Op::Syscall { .. }));
         let strong = || kernel.insts.iter().map(|i| i.op).filter(is_strong);
         let in_block = Kind::Atomic(Space::Shared);
         Ok(Program {
@@ -112,7 +116,8 @@ impl<'k> Program<'k> {
             launch_index: launch.index,
             level: VectorLevel::detect(),
             spin_limit: if strong().count() > 0 { SPIN_LIMIT } else { LONG_SPIN_LIMIT },
-            may_communicate: strong().any(|op| op.info().kind != in_block),
+            may_communicate: calls_system || strong().any(|op| op.info().kind != in_block),
+            print_left: AtomicU64::new(u64::MAX),
             kernel,
             geometry,
             blocks,

@@ -9,7 +9,7 @@ use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Wait};
 use super::program::{Program, Run, Unit};
-use super::texture;
+use super::{system, texture};
 use crate::memory::view::{GlobalView, Refusal, lanes_of};
 use crate::record::{BlockSink, SinkError};
 use trace_format::isa::{BarMode, Kind, Op, Pc, SpecialReg};
@@ -140,6 +140,23 @@ fn run_body<V: GlobalView, S: BlockSink>(
                         }
                         unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                     }
+                }
+                Kind::External if matches!(inst.op, Op::Syscall { .. }) => {
+                    if exec != 0 {
+                        let place = Place { pc: at, warp: w, lane: None };
+                        let result = match system::call(unit, block, warp, place, inst, exec) {
+                            Ok(result) => result,
+                            Err(trouble) => {
+                                warp.resume = at;
+                                return Err(trouble);
+                            }
+                        };
+                        for i in 0..inst.dst_rows {
+                            warp.regs.write_row(inst.dst + u16::from(i), &result[usize::from(i)], exec);
+                        }
+                        unit.sink.externals(w, Pc(at), inst, &warp.regs, exec);
+                    }
+                    unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                 }
                 Kind::External => {
                     let clock = warp.instructions - u64::from(end - at);

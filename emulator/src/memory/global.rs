@@ -3,6 +3,7 @@
 //! Addresses are handed out in order with gaps between the allocations, so that an access past an end falls
 //! into no allocation and is reported with the nearest one.
 
+use super::heap::Heap;
 use super::lanes::{Addresses, Survey, survey};
 use super::storage::Storage;
 use crate::texture::ObjectTable;
@@ -72,6 +73,7 @@ pub struct Nearest {
 pub struct GlobalMemory {
     allocations: Vec<Allocation>,
     objects: Arc<ObjectTable>,
+    heap: Option<Heap>,
 }
 
 impl GlobalMemory {
@@ -88,6 +90,19 @@ impl GlobalMemory {
         let len = bytes.len() as u64;
         self.allocations.push(Allocation { name: name.into(), base, len, bytes: bytes.into() });
         AllocationId(self.allocations.len() - 1)
+    }
+
+    /// Makes room for device `malloc`, if there is none yet.
+    pub fn reserve_heap(&mut self, bytes: u64) {
+        if self.heap.is_none() {
+            let id = self.allocate("device heap", vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)]);
+            self.heap = Some(Heap::new(self.allocation(id).base, bytes));
+        }
+    }
+
+    /// The heap of device `malloc`.
+    pub fn heap_mut(&mut self) -> Option<&mut Heap> {
+        self.heap.as_mut()
     }
 
     /// Texture and surface objects, whose resources lie in these allocations.
@@ -166,7 +181,7 @@ impl GlobalMemory {
             let bytes = if lend { std::mem::take(&mut a.bytes) } else { Storage::default() };
             Allocation { name: String::new(), base: a.base, len: a.len, bytes }
         });
-        GlobalMemory { allocations: allocations.collect(), objects: Arc::default() }
+        GlobalMemory { allocations: allocations.collect(), objects: Arc::default(), heap: None }
     }
 
     /// Puts back what [`Self::lend`] took.

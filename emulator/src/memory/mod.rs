@@ -10,6 +10,7 @@
 pub mod atomic;
 pub mod effects;
 pub mod global;
+pub mod heap;
 pub mod lanes;
 pub mod local;
 pub mod storage;

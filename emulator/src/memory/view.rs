@@ -8,6 +8,7 @@
 use super::atomic;
 use super::effects::Effects;
 use super::global::{AllocationId, GlobalMemory};
+use super::heap::Heap;
 use super::lanes::{self, Addresses, Rows};
 use trace_format::isa::{AtomOp, AtomTy, MemWidth};
 use trace_format::semantics::Row;
@@ -95,6 +96,12 @@ pub trait GlobalView {
     /// # Errors
     /// When the access is refused.
     fn reduce(&mut self, site: usize, at: &Addresses, exec: u32, modify: &Modify<'_>) -> Result<(), Refusal>;
+
+    /// The heap of device `malloc`, if there is one.
+    ///
+    /// # Errors
+    /// When the order of blocks matters.
+    fn heap(&mut self) -> Result<Option<&mut Heap>, Refusal>;
 }
 
 /// Active lanes, ascending.
@@ -223,6 +230,10 @@ pub(crate) fn put_words(rows: &mut Rows, l: usize, value: u128) {
 }
 
 impl GlobalView for Direct<'_> {
+    fn heap(&mut self) -> Result<Option<&mut Heap>, Refusal> {
+        Ok(self.memory.heap_mut())
+    }
+
     #[inline(always)]
     fn load(
         &mut self,
@@ -339,6 +350,10 @@ impl<'m> Deferred<'m> {
 }
 
 impl GlobalView for Deferred<'_> {
+    fn heap(&mut self) -> Result<Option<&mut Heap>, Refusal> {
+        Err(Refusal::Order)
+    }
+
     #[inline(always)]
     fn load(
         &mut self,

@@ -28,8 +28,12 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Places the manifest's buffers, then the module's `.global` variables.
-    pub fn new(module: &LoadedModule, manifest: &Manifest) -> Result<Loaded, SessionError> {
+    /// Places the manifest's buffers, then the module's `.global` variables, then the device heap.
+    pub fn new(
+        module: &LoadedModule,
+        manifest: &Manifest,
+        heap_bytes: Option<u64>,
+    ) -> Result<Loaded, SessionError> {
         let mut memory = GlobalMemory::new();
         let mut buffers = Vec::new();
         for buffer in &manifest.buffers {
@@ -46,6 +50,9 @@ impl Loaded {
             let mut bytes = var.init.as_ref().map_or_else(Vec::new, |init| init.bytes.clone());
             bytes.resize(var.size_bytes as usize, 0);
             variables.insert(id, memory.allocate(&var.name, bytes));
+        }
+        if let Some(bytes) = heap_bytes {
+            memory.reserve_heap(bytes);
         }
         let handles = objects(&mut memory, &buffers, manifest)?;
         let constants = module.layout.const_image.clone();

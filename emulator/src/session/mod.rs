@@ -31,7 +31,7 @@ use load::Loaded;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_format::container::{BufferNote, LaunchRecord};
-use trace_format::isa::MachineKernel;
+use trace_format::isa::{Inst, MachineKernel, Op, SysCall};
 use trace_format::semantics::Geometry;
 use trace_format::writer::{TraceWriter, WriterOptions};
 
@@ -44,7 +44,12 @@ pub struct Setup {
     pub overrides: Vec<String>,
     /// What may be varied about lowering.
     pub lowering: LowerOptions,
+    /// Bytes of the heap of device `malloc`; by default [`DEFAULT_HEAP_BYTES`].
+    pub heap_bytes: Option<u64>,
 }
+
+/// Size of the heap of device `malloc` unless told otherwise, as CUDA has it.
+pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
 
 /// A program ready to run.
 #[derive(Debug)]
@@ -53,6 +58,8 @@ pub struct Session {
     manifest: Manifest,
     /// Kernels that the manifest launches.
     kernels: Vec<Lowered>,
+    /// Size of the device heap, if a kernel uses it.
+    heap_bytes: Option<u64>,
     loaded: Loaded,
     ptx: PathBuf,
 }
@@ -144,8 +151,12 @@ impl Session {
             };
             load::check_arguments(&manifest, index, spec, &kernels[at].kernel)?;
         }
-        let loaded = Loaded::new(&module, &manifest)?;
-        Ok(Session { module, manifest, kernels, loaded, ptx: ptx.to_owned() })
+        let allocates =
+            |inst: &Inst| matches!(inst.op, Op::Syscall { call: SysCall::Malloc | SysCall::Free });
+        let has_heap = kernels.iter().any(|k| k.kernel.insts.iter().any(allocates));
+        let heap_bytes = has_heap.then(|| setup.heap_bytes.unwrap_or(DEFAULT_HEAP_BYTES));
+        let loaded = Loaded::new(&module, &manifest, heap_bytes)?;
+        Ok(Session { module, manifest, kernels, heap_bytes, loaded, ptx: ptx.to_owned() })
     }
 
     /// The manifest, evaluated.
@@ -181,7 +192,7 @@ impl Session {
     /// # Errors
     /// When a file that they come from cannot be read any more.
     pub fn reset(&mut self) -> Result<(), SessionError> {
-        self.loaded = Loaded::new(&self.module, &self.manifest)?;
+        self.loaded = Loaded::new(&self.module, &self.manifest, self.heap_bytes)?;
         Ok(())
     }
 

@@ -42,6 +42,20 @@ macro_rules! flag {
 }
 
 modifier! {
+    /// What device code asks the system for.
+    SysCall {
+        /// `vprintf(format, arguments)`: formats and prints; the number of arguments.
+        Vprintf = ".VPRINTF",
+        /// `malloc(bytes)`: the address of a new block of the device heap, or 0.
+        Malloc = ".MALLOC",
+        /// `free(address)`.
+        Free = ".FREE",
+        /// `__assertfail(message, file, line, function, charsize)`: stops with a fault.
+        AssertFail = ".ASSERTFAIL",
+    }
+}
+
+modifier! {
     /// IEEE rounding direction of a floating-point result.
     Rnd { /// To nearest, ties to even.
         Rn = "", /// Towards zero.

@@ -441,6 +441,8 @@ ops! {
     Warpsync { } = "WARPSYNC", Control, Control, Kind::Sync, dst 0, src [1, 0, 0], pred 0 <- 0, mem 0;
     /// The warp waits for about a nanoseconds.
     Nanosleep { } = "NANOSLEEP", Control, Control, Kind::Sync, dst 0, src [1, 0, 0], pred 0 <- 0, mem 0;
+    /// d (a pair) = what the system answers; the arguments lie in local memory from a on.
+    Syscall { call: SysCall } = "SYSCALL", Sfu, IntMisc, Kind::External, dst 2, src [1, 0, 0], pred 0 <- 0, mem 0;
     /// Nothing.
     Nop { } = "NOP", Control, Control, Kind::Sync, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
     /// The kernel stops with a fault.

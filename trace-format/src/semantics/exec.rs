@@ -350,6 +350,7 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Red { .. }
         | Op::Tex { .. }
         | Op::Txq { .. }
+        | Op::Syscall { .. }
         | Op::Suld { .. }
         | Op::Sust { .. }
         | Op::Sured { .. }

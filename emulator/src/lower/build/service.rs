@@ -1,19 +1,42 @@
 //! Calls of what the system provides: functions that a module only declares.
 
+use trace_format::isa::{Op, SysCall};
+
 use super::{Builder, Lowered};
-use crate::lower::vir::Term;
+use crate::lower::calls::Abi;
+use crate::lower::vir::{Inst as VInst, VOp, Val};
 use crate::ptx::{FuncId, Inst};
+
+/// Name, offsets of the arguments, bytes of the result.
+const SERVICES: [(&str, SysCall, &[u32], u32); 4] = [
+    ("vprintf", SysCall::Vprintf, &[0, 8], 4),
+    ("malloc", SysCall::Malloc, &[0], 8),
+    ("free", SysCall::Free, &[0], 0),
+    ("__assertfail", SysCall::AssertFail, &[0, 8, 16, 24, 32], 0),
+];
 
 impl Builder<'_> {
     /// A call of a declared function.
     pub fn service(&mut self, inst: &Inst, func: FuncId) -> Lowered {
-        let function = self.module.function(func);
-        if function.name == "__assertfail" {
-            self.asm.end(Term::Trap(0));
-            self.asm.cur = None;
-            return Ok(());
+        let name = &self.module.function(func).name;
+        let Some((_, call, offsets, result)) = SERVICES.iter().find(|s| s.0 == name) else {
+            let what = format!("a call of `{name}`, which the module only declares,");
+            return Err(self.unsupported(inst, &what));
+        };
+        let abi = Abi::of_function(self.module, func);
+        let places: Vec<u32> = abi.params.iter().map(|slot| slot.offset).collect();
+        if places != *offsets || abi.returns.iter().map(|slot| slot.bytes).sum::<u32>() != *result {
+            let what = format!("a call of `{name}` as declared here");
+            return Err(self.unsupported(inst, &what));
         }
-        let what = format!("a call of `{}`, which the module only declares,", function.name);
-        Err(self.unsupported(inst, &what))
+        self.pass_arguments(inst, &abi)?;
+        let mut system = VInst::new(VOp::M(Op::Syscall { call: *call }), self.asm.line);
+        system.src[0] = self.frame_address(0).into();
+        let d = self.asm.put(system, 0).dst;
+        if let Some(operand) = inst.dsts().first() {
+            let words: Vec<Val> = d[..(*result / 4) as usize].to_vec();
+            self.set_result(operand, &words);
+        }
+        Ok(())
     }
 }

@@ -54,6 +54,7 @@ impl Reads {
         let kind = inst.kind();
         let control = matches!(kind, Kind::Branch | Kind::Call | Kind::Return | Kind::Exit);
         let counts = match kind {
+            Kind::External if matches!(inst.op, Op::Syscall { .. }) => false,
             Kind::Pure | Kind::External | Kind::Load(_) | Kind::Store(_) => true,
             Kind::Branch | Kind::Call | Kind::Return | Kind::Exit => !inst.is_unguarded(),
             Kind::Atomic(_) | Kind::Reduction(_) => false,

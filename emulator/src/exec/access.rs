@@ -12,7 +12,7 @@ use crate::record::BlockSink;
 use trace_format::isa::space::{
     BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, SHARED_WINDOW_HI, Space,
 };
-use trace_format::isa::{Kind, MemWidth, Op, Pc};
+use trace_format::isa::{BarrierUpdate, Kind, MemWidth, Op, Pc, barrier_state};
 use trace_format::semantics::{ExecInst, Row, addresses};
 
 /// One memory instruction with the lanes that it takes effect in.
@@ -283,6 +283,13 @@ fn modify<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Refusal> {
     let Request { inst, exec, .. } = *request;
+    if let Op::Syncs { update } = inst.op {
+        update_barriers(block, warp, request, update, at)?;
+        for i in 0..inst.dst_rows {
+            warp.regs.write_row(inst.dst + u16::from(i), &block.rows[usize::from(i)], exec);
+        }
+        return Ok(());
+    }
     let (op, ty) = match inst.op {
         Op::Atomg { op, ty, .. } | Op::Atoms { op, ty } | Op::Red { op, ty, .. } => (op, ty),
         _ => return Ok(()),
@@ -311,6 +318,33 @@ fn modify<V: GlobalView, S: BlockSink>(
         for i in 0..inst.dst_rows {
             warp.regs.write_row(inst.dst + u16::from(i), &old[usize::from(i)], exec);
         }
+    }
+    Ok(())
+}
+
+/// `SYNCS`: lanes change barrier objects one after the other.
+fn update_barriers(
+    block: &mut BlockShared,
+    warp: &WarpState,
+    request: &Request<'_>,
+    update: BarrierUpdate,
+    at: &Addresses,
+) -> Result<(), Refusal> {
+    let exec = request.exec;
+    let survey = lanes::survey(at, 0, block.memory.len() as u64, 8);
+    if !survey.inside || !survey.aligned {
+        return Err(blame(&block.memory, at, exec, 8));
+    }
+    let operands = warp.regs.row(request.inst.src[1].row);
+    for l in lanes_of(exec) {
+        let from = at[l] as usize;
+        let Some(place) = block.memory.get_mut(from..from + 8) else { continue };
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(place);
+        let state = u64::from_le_bytes(bytes);
+        place.copy_from_slice(&barrier_state::updated(state, update, operands.0[l]).to_le_bytes());
+        block.rows[0].0[l] = state as u32;
+        block.rows[1].0[l] = (state >> 32) as u32;
     }
     Ok(())
 }

@@ -135,7 +135,7 @@ fn each_use(f: &Func, id: InstId, mut visit: impl FnMut(Item)) {
 fn latency(inst: &Inst) -> u32 {
     let VOp::M(op) = inst.op else { return 8 };
     match op {
-        Op::Lds { .. } | Op::Ldsm { .. } | Op::Atoms { .. } => return 24,
+        Op::Lds { .. } | Op::Ldsm { .. } | Op::Atoms { .. } | Op::Syncs { .. } => return 24,
         Op::Ldc { .. } => return 30,
         Op::S2r { .. } => return 20,
         _ => {}

@@ -6,6 +6,7 @@
 //! over lanes. What instructions *do* is in
 //! [`crate::semantics`].
 
+pub mod barrier_state;
 pub mod flow;
 pub mod fragment;
 pub mod inst;

@@ -822,3 +822,11 @@ impl MatrixCount {
         }
     }
 }
+modifier! {
+    /// How SYNCS changes a barrier object.
+    BarrierUpdate { /// So many threads arrive.
+        Arrive = ".ARRIVE", /// So many threads arrive, and later phases do without them.
+        ArriveDrop = ".ARRIVE.DROP", /// The phase awaits so many bytes more.
+        ExpectTx = ".EXPECT_TX", /// So many bytes have come.
+        CompleteTx = ".COMPLETE_TX" }
+}

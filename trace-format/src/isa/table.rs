@@ -420,6 +420,8 @@ ops! {
     Sust { geometry: TexGeometry, width: MemWidth, clamp: SurfClamp, format: SurfFormat } = "SUST", LdSt, Memory, Kind::Store(Space::Surface), dst 0, src [geometry.span(), 1, width.regs()], pred 0 <- 0, mem width.bytes();
     /// Surface object b at coordinates a becomes op(old, c), without a result; formatted: x counts texels.
     Sured { geometry: TexGeometry, op: AtomOp, ty: AtomTy, clamp: SurfClamp, format: SurfFormat } = "SURED", LdSt, Memory, Kind::Reduction(Space::Surface), dst 0, src [geometry.span(), 1, ty.regs()], pred 0 <- 0, mem ty.bytes();
+    /// d = the barrier object in shared memory at a + offset, which b changes.
+    Syncs { update: BarrierUpdate } = "SYNCS", LdSt, Memory, Kind::Atomic(Space::Shared), dst 2, src [1, 1, 0], pred 0 <- 0, mem 8;
     /// Memory at a (a pair) + offset becomes op(old, b), without a result.
     Red { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "RED", LdSt, Memory, Kind::Reduction(atomic_space(mode)), dst 0, src [2, ty.regs(), 0], pred 0 <- 0, mem ty.bytes();
     /// Orders earlier memory accesses before later ones.

@@ -347,6 +347,7 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         | Op::Ldc { .. }
         | Op::Atomg { .. }
         | Op::Atoms { .. }
+        | Op::Syncs { .. }
         | Op::Red { .. }
         | Op::Tex { .. }
         | Op::Txq { .. }

@@ -8,11 +8,13 @@
 mod call;
 mod control;
 mod convert;
+mod copy;
 mod divide;
 mod float;
 mod int;
 mod logic;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod operand;
 pub mod ops;
@@ -423,7 +425,24 @@ impl<'m> Builder<'m> {
             Op::Sured { op, surface } => self.sured(inst, op, surface),
             Op::Atom(op) => self.atom(inst, op, false),
             Op::Red(op) => self.atom(inst, op, true),
-            Op::Prefetch { .. } | Op::CacheHint { discard: false, .. } | Op::Pmevent { .. } => Ok(()),
+            // Hints, and waits for what is complete already.
+            Op::Prefetch { .. }
+            | Op::CacheHint { .. }
+            | Op::Pmevent { .. }
+            | Op::Setmaxnreg { .. }
+            | Op::Griddepcontrol { .. }
+            | Op::CpAsyncCommitGroup
+            | Op::CpAsyncWait { .. } => Ok(()),
+            Op::Createpolicy => self.create_policy(inst),
+            Op::CpAsync(op) => self.cp_async(inst, op),
+            Op::CpAsyncMbarrierArrive { noinc, .. } => self.cp_async_arrive(inst, noinc),
+            Op::Mbarrier(op) => self.mbarrier(inst, op),
+            Op::BarrierCluster { arrive, .. } => self.cluster_barrier(arrive),
+            Op::Mapa { .. } => self.map_to_block(inst),
+            Op::Getctarank { .. } => {
+                self.set_word(&inst.dsts()[0], crate::lower::vir::Val::ZERO);
+                Ok(())
+            }
             Op::Bra { target, .. } => {
                 let blk = self.label_block(target);
                 self.leave(guard, blk);

@@ -1,0 +1,75 @@
+//! Error codes of CUDA with their names and texts.
+//!
+//! Driver and runtime API share their numbers; `data/errors.tsv` lists them once, and the constants are generated
+//! from it. The names and texts are those that CUDA 13.5 returns.
+
+use std::ffi::CStr;
+
+/// What an API function returns: 0, or the number of an error.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(transparent)]
+pub struct Status(pub u32);
+
+/// Names and text of one code.
+struct ErrorText {
+    code: u32,
+    driver: &'static CStr,
+    runtime: &'static CStr,
+    text: &'static CStr,
+}
+
+include!(concat!(env!("OUT_DIR"), "/errors.rs"));
+
+impl Status {
+    fn row(self) -> Option<&'static ErrorText> {
+        TEXTS.binary_search_by_key(&self.0, |row| row.code).ok().map(|at| &TEXTS[at])
+    }
+
+    /// Name in the driver API, such as `CUDA_ERROR_INVALID_VALUE`.
+    #[must_use]
+    pub fn driver_name(self) -> Option<&'static CStr> {
+        self.row().map(|row| row.driver).filter(|name| !name.is_empty())
+    }
+
+    /// Name in the runtime API, such as `cudaErrorInvalidValue`.
+    #[must_use]
+    pub fn runtime_name(self) -> Option<&'static CStr> {
+        self.row().map(|row| row.runtime).filter(|name| !name.is_empty())
+    }
+
+    /// What the code means, such as `invalid argument`.
+    #[must_use]
+    pub fn text(self) -> Option<&'static CStr> {
+        self.row().map(|row| row.text).filter(|text| !text.is_empty())
+    }
+}
+
+/// What API functions work with inside: success carries a value.
+pub type Outcome<T = ()> = Result<T, Status>;
+
+/// The code that an outcome stands for.
+#[must_use]
+pub fn status(outcome: Outcome) -> Status {
+    outcome.err().unwrap_or(Status::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_the_names_and_texts_of_cuda() {
+        let text = |s: Status| s.text().map(|t| t.to_str().expect("ASCII"));
+        assert_eq!(Status::SUCCESS.0, 0);
+        assert_eq!(Status::INVALID_VALUE.0, 1);
+        assert_eq!(Status::INVALID_VALUE.driver_name(), Some(c"CUDA_ERROR_INVALID_VALUE"));
+        assert_eq!(Status::INVALID_VALUE.runtime_name(), Some(c"cudaErrorInvalidValue"));
+        assert_eq!(text(Status::ILLEGAL_ADDRESS), Some("an illegal memory access was encountered"));
+        assert_eq!(Status(12_345).text(), None);
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(TEXTS.windows(2).all(|pair| pair[0].code < pair[1].code));
+    }
+}

@@ -1,6 +1,11 @@
 //! CUDA's driver and runtime API on the functional emulator.
 //!
-//! [`space`] is the address space of device memory, [`error`] the codes that everything returns.
+//! [`space`] is the address space of device memory; [`stream`] orders [`work`], which a [`graph`] keeps for
+//! later; [`handles`] are what programs hold of all this, [`error`] what every function returns.
 
 pub mod error;
+pub mod graph;
+pub mod handles;
 pub mod space;
+pub mod stream;
+pub mod work;

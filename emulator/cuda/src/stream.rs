@@ -1,0 +1,369 @@
+//! Streams, events and capture.
+//!
+//! Work is done when it is submitted, so a stream holds no queue: it is empty, or it captures. A capture belongs
+//! to a graph under construction that several streams may join (by waiting for an event that one of them has
+//! recorded); each keeps the nodes that its next piece of work has to wait for.
+
+use crate::error::{Outcome, Status};
+use crate::graph::{Graph, NodeId};
+use crate::handles::{Handles, Kind};
+use crate::work::Work;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// The stream that synchronises with all others, as handle 0 means by default.
+pub const LEGACY: u64 = 1;
+/// The default stream of a thread.
+pub const PER_THREAD: u64 = 2;
+
+/// A stream.
+#[derive(Debug, Default)]
+pub struct Stream {
+    /// Flags that it was made with; bit 0: it does not wait for the legacy stream.
+    pub flags: u32,
+    /// Priority, the lower the more urgent.
+    pub priority: i32,
+    /// Its part in a capture.
+    pub capture: Option<Joined>,
+}
+
+/// A stream's part in a capture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Handle of the capture.
+    pub capture: u64,
+    /// What the stream's next work waits for.
+    pub after: BTreeSet<NodeId>,
+}
+
+/// A graph under construction.
+#[derive(Debug)]
+pub struct Capture {
+    /// What has been captured.
+    pub graph: Graph,
+    /// Graph that it is captured to, when the program gave one.
+    pub into: Option<u64>,
+    /// The stream that has to end it.
+    pub origin: u64,
+    /// Whether an error has spoiled it.
+    pub invalid: bool,
+    /// A number that is never used again.
+    pub id: u64,
+}
+
+/// An event.
+#[derive(Debug, Default)]
+pub struct Event {
+    /// Flags that it was made with; bit 1: without times.
+    pub flags: u32,
+    /// When it was reached last.
+    pub reached: Option<Instant>,
+    /// Captured work that it stands for, if it was recorded in a capture.
+    pub captured: Option<Joined>,
+}
+
+/// Flag of events without times.
+pub const EVENT_DISABLE_TIMING: u32 = 2;
+
+/// All streams, events and captures.
+#[derive(Debug)]
+pub struct Streams {
+    /// Streams that programs made.
+    streams: Handles<Stream>,
+    /// Events.
+    pub events: Handles<Event>,
+    captures: Handles<Capture>,
+    per_thread: Stream,
+    captures_begun: u64,
+}
+
+impl Default for Streams {
+    fn default() -> Streams {
+        Streams {
+            streams: Handles::new(Kind::Stream),
+            events: Handles::new(Kind::Event),
+            captures: Handles::new(Kind::Graph),
+            per_thread: Stream::default(),
+            captures_begun: 0,
+        }
+    }
+}
+
+/// What becomes of submitted work.
+#[derive(Debug, PartialEq)]
+pub enum Submitted {
+    /// It is to be done now.
+    Now(Work),
+    /// It has become a node.
+    Captured(NodeId),
+}
+
+impl Streams {
+    /// Makes a stream.
+    pub fn create(&mut self, flags: u32, priority: i32) -> u64 {
+        self.streams.insert(Stream { flags, priority, capture: None })
+    }
+
+    /// Ends a stream.
+    ///
+    /// # Errors
+    /// When there is no such stream, or it is a default one.
+    pub fn destroy(&mut self, stream: u64) -> Outcome {
+        let ended = self.streams.remove(stream)?;
+        if let Some(joined) = ended.capture
+            && let Ok(capture) = self.captures.get_mut(joined.capture)
+        {
+            capture.invalid = true;
+        }
+        Ok(())
+    }
+
+    /// A stream; the legacy one has no state and never captures.
+    ///
+    /// # Errors
+    /// When there is no such stream.
+    pub fn get(&self, stream: u64) -> Outcome<Option<&Stream>> {
+        match stream {
+            0 | LEGACY => Ok(None),
+            PER_THREAD => Ok(Some(&self.per_thread)),
+            other => self.streams.get(other).map(Some),
+        }
+    }
+
+    fn get_mut(&mut self, stream: u64) -> Outcome<Option<&mut Stream>> {
+        match stream {
+            0 | LEGACY => Ok(None),
+            PER_THREAD => Ok(Some(&mut self.per_thread)),
+            other => self.streams.get_mut(other).map(Some),
+        }
+    }
+
+    /// The capture that a stream takes part in.
+    ///
+    /// # Errors
+    /// When there is no such stream.
+    pub fn capture_of(&self, stream: u64) -> Outcome<Option<(&Joined, &Capture)>> {
+        let Some(joined) = self.get(stream)?.and_then(|s| s.capture.as_ref()) else { return Ok(None) };
+        Ok(Some((joined, self.captures.get(joined.capture)?)))
+    }
+
+    /// Replaces or extends what a capturing stream's next work waits for.
+    ///
+    /// # Errors
+    /// When the stream does not capture, or a node is unknown.
+    pub fn set_capture_dependencies(
+        &mut self,
+        stream: u64,
+        nodes: BTreeSet<NodeId>,
+        replace: bool,
+    ) -> Outcome {
+        let (_, capture) = self.capture_of(stream)?.ok_or(Status::ILLEGAL_STATE)?;
+        for &node in &nodes {
+            capture.graph.node(node)?;
+        }
+        let stream = self.get_mut(stream)?.ok_or(Status::ILLEGAL_STATE)?;
+        let joined = stream.capture.as_mut().ok_or(Status::ILLEGAL_STATE)?;
+        if replace {
+            joined.after = nodes;
+        } else {
+            joined.after.extend(nodes);
+        }
+        Ok(())
+    }
+
+    /// Whether any stream captures.
+    #[must_use]
+    pub fn any_capture(&self) -> bool {
+        self.captures.iter().next().is_some()
+    }
+
+    /// Takes a piece of work: a capturing stream makes it a node, any other has it done now.
+    ///
+    /// # Errors
+    /// When there is no such stream, or its capture has been spoiled, or the work cannot be captured.
+    pub fn submit(&mut self, stream: u64, work: Work) -> Outcome<Submitted> {
+        let Some(joined) = self.get(stream)?.and_then(|s| s.capture.clone()) else {
+            return self.submit_uncaptured(stream, work);
+        };
+        let capture = self.captures.get_mut(joined.capture)?;
+        if capture.invalid {
+            return Err(Status::STREAM_CAPTURE_INVALIDATED);
+        }
+        match work {
+            Work::Record(event) => {
+                self.events.get_mut(event)?.captured = Some(joined);
+                Ok(Submitted::Captured(NodeId::MAX))
+            }
+            Work::Wait(event) => {
+                let Some(recorded) = self.events.get(event)?.captured.clone() else {
+                    capture.invalid = true;
+                    return Err(Status::STREAM_CAPTURE_ISOLATION);
+                };
+                if recorded.capture != joined.capture {
+                    capture.invalid = true;
+                    return Err(Status::STREAM_CAPTURE_MERGE);
+                }
+                self.join(stream, recorded)?;
+                Ok(Submitted::Captured(NodeId::MAX))
+            }
+            work => {
+                let node = capture.graph.add(work, joined.after)?;
+                if let Some(joined) = self.get_mut(stream)?.and_then(|s| s.capture.as_mut()) {
+                    joined.after = BTreeSet::from([node]);
+                }
+                Ok(Submitted::Captured(node))
+            }
+        }
+    }
+
+    fn submit_uncaptured(&mut self, stream: u64, work: Work) -> Outcome<Submitted> {
+        match work {
+            Work::Record(event) => {
+                self.events.get_mut(event)?.captured = None;
+                Ok(Submitted::Now(work))
+            }
+            Work::Wait(event) => {
+                // Waiting for captured work makes the stream part of the capture.
+                match self.events.get(event)?.captured.clone() {
+                    Some(recorded) if self.captures.get(recorded.capture).is_ok() => {
+                        if matches!(stream, 0 | LEGACY) {
+                            return Err(Status::STREAM_CAPTURE_IMPLICIT);
+                        }
+                        self.join(stream, recorded)?;
+                        Ok(Submitted::Captured(NodeId::MAX))
+                    }
+                    Some(_) => Err(Status::CAPTURED_EVENT),
+                    None => Ok(Submitted::Now(work)),
+                }
+            }
+            work => {
+                // The legacy stream would have to wait for those that capture.
+                if matches!(stream, 0 | LEGACY) && self.blocking_capture() {
+                    return Err(Status::STREAM_CAPTURE_IMPLICIT);
+                }
+                Ok(Submitted::Now(work))
+            }
+        }
+    }
+
+    fn blocking_capture(&self) -> bool {
+        self.any_capture() && self.streams.iter().any(|(_, s)| s.capture.is_some() && s.flags & 1 == 0)
+    }
+
+    fn join(&mut self, stream: u64, recorded: Joined) -> Outcome {
+        let stream = self.get_mut(stream)?.ok_or(Status::STREAM_CAPTURE_IMPLICIT)?;
+        match &mut stream.capture {
+            Some(joined) => joined.after.extend(recorded.after),
+            None => stream.capture = Some(recorded),
+        }
+        Ok(())
+    }
+
+    /// Starts to capture, into a graph of the program's if one is given, behind nodes of it.
+    ///
+    /// # Errors
+    /// When the stream cannot capture or does already.
+    pub fn begin_capture(&mut self, stream: u64, into: Option<(u64, Graph, BTreeSet<NodeId>)>) -> Outcome {
+        match self.get(stream)? {
+            None => return Err(Status::STREAM_CAPTURE_UNSUPPORTED),
+            Some(s) if s.capture.is_some() => return Err(Status::ILLEGAL_STATE),
+            Some(_) => {}
+        }
+        self.captures_begun += 1;
+        let (into, graph, after) = match into {
+            Some((handle, graph, after)) => (Some(handle), graph, after),
+            None => (None, Graph::default(), BTreeSet::new()),
+        };
+        let capture = Capture { graph, into, origin: stream, invalid: false, id: self.captures_begun };
+        let capture = self.captures.insert(capture);
+        if let Some(stream) = self.get_mut(stream)? {
+            stream.capture = Some(Joined { capture, after });
+        }
+        Ok(())
+    }
+
+    /// Ends a capture: the graph, and the program's graph that it goes to.
+    ///
+    /// # Errors
+    /// When the stream did not begin it, when it was spoiled, or when another stream has work in it that the
+    /// stream does not wait for. The capture is over in any case but the first.
+    pub fn end_capture(&mut self, stream: u64) -> Outcome<Capture> {
+        let Some(joined) = self.get(stream)?.and_then(|s| s.capture.clone()) else {
+            return Err(Status::ILLEGAL_STATE);
+        };
+        if self.captures.get(joined.capture)?.origin != stream {
+            return Err(Status::STREAM_CAPTURE_UNMATCHED);
+        }
+        let capture = self.captures.remove(joined.capture)?;
+        for slot in self.streams.iter_mut() {
+            if slot.capture.as_ref().is_some_and(|j| j.capture == joined.capture) {
+                slot.capture = None;
+            }
+        }
+        if self.per_thread.capture.as_ref().is_some_and(|j| j.capture == joined.capture) {
+            self.per_thread.capture = None;
+        }
+        if capture.invalid {
+            return Err(Status::STREAM_CAPTURE_INVALIDATED);
+        }
+        if capture.graph.leaves().difference(&joined.after).next().is_some() && capture.into.is_none() {
+            return Err(Status::STREAM_CAPTURE_UNJOINED);
+        }
+        Ok(capture)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(streams: &mut Streams, stream: u64) -> NodeId {
+        match streams.submit(stream, Work::Empty) {
+            Ok(Submitted::Captured(node)) => node,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn streams_fork_and_join_in_a_capture() {
+        let mut streams = Streams::default();
+        let (a, b) = (streams.create(1, 0), streams.create(1, 0));
+        let (fork, join) = (streams.events.insert(Event::default()), streams.events.insert(Event::default()));
+        streams.begin_capture(a, None).unwrap();
+        let first = captured(&mut streams, a);
+        streams.submit(a, Work::Record(fork)).unwrap();
+        streams.submit(b, Work::Wait(fork)).unwrap();
+        let left = captured(&mut streams, a);
+        let right = captured(&mut streams, b);
+        streams.submit(b, Work::Record(join)).unwrap();
+        streams.submit(a, Work::Wait(join)).unwrap();
+        let last = captured(&mut streams, a);
+        let graph = streams.end_capture(a).unwrap().graph;
+        let edges: Vec<_> = graph.edges().collect();
+        assert_eq!(edges, [(first, left), (first, right), (left, last), (right, last)]);
+        assert_eq!(streams.submit(b, Work::Empty), Ok(Submitted::Now(Work::Empty)));
+    }
+
+    #[test]
+    fn unjoined_work_is_an_error() {
+        let mut streams = Streams::default();
+        let (a, b) = (streams.create(1, 0), streams.create(1, 0));
+        let fork = streams.events.insert(Event::default());
+        streams.begin_capture(a, None).unwrap();
+        streams.submit(a, Work::Record(fork)).unwrap();
+        streams.submit(b, Work::Wait(fork)).unwrap();
+        captured(&mut streams, b);
+        assert_eq!(streams.end_capture(b).err(), Some(Status::STREAM_CAPTURE_UNMATCHED));
+        assert_eq!(streams.end_capture(a).err(), Some(Status::STREAM_CAPTURE_UNJOINED));
+        assert_eq!(streams.end_capture(a).err(), Some(Status::ILLEGAL_STATE));
+    }
+
+    #[test]
+    fn the_legacy_stream_neither_captures_nor_waits_for_captures() {
+        let mut streams = Streams::default();
+        assert_eq!(streams.begin_capture(0, None), Err(Status::STREAM_CAPTURE_UNSUPPORTED));
+        let a = streams.create(0, 0);
+        streams.begin_capture(a, None).unwrap();
+        assert_eq!(streams.submit(0, Work::Empty), Err(Status::STREAM_CAPTURE_IMPLICIT));
+    }
+}

@@ -1,0 +1,136 @@
+//! What a stream or a graph has to do: kernels, copies, fills, calls of the host.
+//!
+//! Work is data. A stream that captures keeps it as a node of a graph; otherwise it is done at once
+//! since an order of completion that programs cannot tell from asynchronous execution is that
+//! of submission.
+
+use std::ffi::c_void;
+
+/// A kernel with everything that its launch fixes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Launch {
+    /// Handle of the kernel.
+    pub kernel: u64,
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, bytes.
+    pub shared_bytes: u32,
+    /// The parameters, each at its offset.
+    pub params: Vec<u8>,
+    /// Whether all blocks have to be resident at once.
+    pub cooperative: bool,
+}
+
+/// One side of a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Memory of host or device; rows lie `pitch` bytes apart, slices `pitch * height`.
+    Linear {
+        /// First byte.
+        address: u64,
+        /// Bytes from row to row.
+        pitch: u64,
+        /// Rows from slice to slice.
+        height: u64,
+    },
+    /// An array.
+    Array {
+        /// Its handle.
+        array: u64,
+        /// Where to begin: bytes, rows, slices.
+        origin: [u64; 3],
+    },
+}
+
+/// A copy of a box.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Copy {
+    /// Where to.
+    pub to: Place,
+    /// Where from.
+    pub from: Place,
+    /// Bytes, rows, slices.
+    pub extent: [u64; 3],
+}
+
+impl Copy {
+    /// A copy of consecutive bytes.
+    #[must_use]
+    pub fn linear(to: u64, from: u64, bytes: u64) -> Copy {
+        let place = |address| Place::Linear { address, pitch: bytes, height: 1 };
+        Copy { to: place(to), from: place(from), extent: [bytes, 1, 1] }
+    }
+}
+
+/// A fill of a rectangle with one value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fill {
+    /// First byte.
+    pub address: u64,
+    /// Bytes from row to row.
+    pub pitch: u64,
+    /// The value, of which the low `element` bytes count.
+    pub value: u32,
+    /// Bytes of an element: 1, 2 or 4.
+    pub element: u32,
+    /// Elements in a row.
+    pub width: u64,
+    /// Rows.
+    pub height: u64,
+}
+
+/// A function of the program that is called in the order of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostCall {
+    /// The function; the kind says how it is called.
+    pub function: HostFunction,
+    /// What it gets.
+    pub user_data: *mut c_void,
+}
+
+// SAFETY: the pointer is the program's; it is handed back to the program, which said that it may be called
+// from any thread, and never followed here.
+unsafe impl Send for HostCall {}
+// SAFETY: see above.
+unsafe impl Sync for HostCall {}
+
+/// The two kinds of host functions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostFunction {
+    /// Of `LaunchHostFunc` and graph nodes: address of a `extern "C" fn(*mut c_void)`.
+    Plain(usize),
+    /// Of `StreamAddCallback`: address of a `extern "C" fn(u64, u32, *mut c_void)`, and the stream.
+    Callback(usize, u64),
+}
+
+/// A piece of work.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// Nothing; a point for dependencies.
+    Empty,
+    /// A kernel.
+    Launch(Launch),
+    /// A copy.
+    Copy(Copy),
+    /// A fill.
+    Fill(Fill),
+    /// A call of the host program.
+    Host(HostCall),
+    /// Marks an event as reached.
+    Record(u64),
+    /// Waits for an event.
+    Wait(u64),
+    /// Backs reserved addresses with memory (a graph's allocation node).
+    Allocate {
+        /// First byte, reserved when the node was made.
+        address: u64,
+        /// Length.
+        bytes: u64,
+    },
+    /// Frees such memory.
+    Free(u64),
+    /// All of another graph.
+    Child(Box<crate::graph::Graph>),
+}

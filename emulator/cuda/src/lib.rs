@@ -1,8 +1,9 @@
 //! CUDA's driver and runtime API on the functional emulator.
 //!
-//! [`space`] is the address space of device memory; [`stream`] orders [`work`], which a [`graph`] keeps for
+//! [`device`] is the GPU that programs see, [`space`] the address space of device memory; [`stream`] orders [`work`], which a [`graph`] keeps for
 //! later; [`handles`] are what programs hold of all this, [`error`] what every function returns.
 
+pub mod device;
 pub mod error;
 pub mod graph;
 pub mod handles;

@@ -1,0 +1,221 @@
+//! The GPU that programs see: its data sheet, what its compute capability implies, and its attributes.
+//!
+//! `data/devices.toml` lists the boards. Driver and runtime API number attributes alike; [`Device::attribute`] is
+//! the one place that answers them, and `cudaDeviceProp` is filled from it.
+
+use serde::Deserialize;
+use std::sync::LazyLock;
+use trace_format::occupancy::{RegisterAllocation, Resources};
+
+/// A board.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Word for the command line.
+    pub name: String,
+    /// What programs are told.
+    pub title: String,
+    /// Major and minor.
+    pub compute_capability: (u32, u32),
+    /// Streaming multiprocessors.
+    pub sms: u32,
+    /// Device memory.
+    pub memory_bytes: u64,
+    /// Boost clock of the SMs.
+    pub clock_khz: u32,
+    /// Clock of the memory.
+    pub memory_clock_khz: u32,
+    /// Width of its bus.
+    pub memory_bus_bits: u32,
+    /// Second-level cache.
+    pub l2_bytes: u32,
+    /// Single-precision operations per double-precision one.
+    pub single_to_double_ratio: u32,
+}
+
+#[derive(Deserialize)]
+struct List {
+    device: Vec<Device>,
+}
+
+static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
+    let list: Result<List, _> = toml::from_str(include_str!("../data/devices.toml"));
+    list.map(|l| l.device).unwrap_or_else(|e| panic!("data/devices.toml: {e}"))
+});
+
+/// What a compute capability implies for an SM and its blocks.
+struct Generation {
+    max_threads_per_sm: u32,
+    max_blocks_per_sm: u32,
+    shared_bytes_per_sm: u32,
+    shared_bytes_opt_in: u32,
+    reserved_shared_bytes: u32,
+    shared_unit_bytes: u32,
+    sub_partitions: u32,
+}
+
+/// Shared memory that a block gets without asking for more, bytes.
+const SHARED_PER_BLOCK: u32 = 48 << 10;
+const REGISTERS: u32 = 65_536;
+/// Largest pitch of a copy, bytes.
+const MAX_PITCH: u32 = i32::MAX as u32;
+
+impl Device {
+    /// All boards; the first is the default.
+    #[must_use]
+    pub fn all() -> &'static [Device] {
+        &DEVICES
+    }
+
+    /// The board of a name, or of a compute capability written `sm_75` or `75`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Device> {
+        let capability = name.trim_start_matches("sm_").parse::<u32>().ok();
+        DEVICES.iter().find(|d| d.name == name || capability == Some(d.arch()))
+    }
+
+    /// Ten times the major version plus the minor one.
+    #[must_use]
+    pub fn arch(&self) -> u32 {
+        self.compute_capability.0 * 10 + self.compute_capability.1
+    }
+
+    fn generation(&self) -> Generation {
+        let (threads, blocks, shared, opt_in) = match self.arch() {
+            60..70 => (2048, 32, 96 << 10, SHARED_PER_BLOCK),
+            70..75 => (2048, 32, 96 << 10, 96 << 10),
+            75..80 => (1024, 16, 64 << 10, 64 << 10),
+            80 => (2048, 32, 164 << 10, 163 << 10),
+            81..89 => (1536, 16, 100 << 10, 99 << 10),
+            89 => (1536, 24, 100 << 10, 99 << 10),
+            _ => (2048, 32, 228 << 10, 227 << 10),
+        };
+        let ampere = self.arch() >= 80;
+        Generation {
+            max_threads_per_sm: threads,
+            max_blocks_per_sm: blocks,
+            shared_bytes_per_sm: shared,
+            shared_bytes_opt_in: opt_in,
+            reserved_shared_bytes: if ampere { 1024 } else { 0 },
+            shared_unit_bytes: if ampere { 128 } else { 256 },
+            sub_partitions: if self.arch() == 60 { 2 } else { 4 },
+        }
+    }
+
+    /// What occupancy is computed with; a kernel may have asked for more shared memory than the default.
+    #[must_use]
+    pub fn resources(&self, opted_in: bool) -> Resources {
+        let g = self.generation();
+        Resources {
+            max_threads_per_block: 1024,
+            max_warps: g.max_threads_per_sm / 32,
+            max_blocks: g.max_blocks_per_sm,
+            registers: REGISTERS,
+            max_registers_per_block: REGISTERS,
+            max_registers_per_thread: 255,
+            register_unit: 256,
+            register_allocation: RegisterAllocation::SubPartition { parts: g.sub_partitions },
+            shared_bytes: g.shared_bytes_per_sm,
+            max_shared_bytes_per_block: if opted_in { g.shared_bytes_opt_in } else { SHARED_PER_BLOCK },
+            reserved_shared_bytes_per_block: g.reserved_shared_bytes,
+            shared_unit_bytes: g.shared_unit_bytes,
+        }
+    }
+
+    /// An attribute by its number in `CUdevice_attribute`, which is that in `cudaDeviceAttr` too; `None` when
+    /// there is none of this number.
+    #[must_use]
+    pub fn attribute(&self, number: u32) -> Option<i32> {
+        let g = self.generation();
+        let value = match number {
+            1 => 1024,            // threads per block
+            2 | 3 => 1024,        // block x, y
+            4 => 64,              // block z
+            5 => i32::MAX as u32, // grid x
+            6 | 7 => 65_535,      // grid y, z
+            8 => SHARED_PER_BLOCK,
+            9 => 64 << 10, // constant memory
+            10 => 32,      // warp size
+            11 => MAX_PITCH,
+            12 => REGISTERS, // per block
+            13 => self.clock_khz,
+            14 => 512, // texture alignment
+            15 => 1,   // copies and kernels at once
+            16 => self.sms,
+            17 | 18 => 0,                          // run time limit, integrated
+            19 => 1,                               // maps host memory
+            20 => 0,                               // compute mode: default
+            21 | 22 | 53 | 55 | 56 => 131_072,     // 1D and 2D texture and surface widths
+            23 | 57 => 65_536,                     // their heights
+            24..=26 | 58..=60 => 16_384,           // 3D
+            27 | 28 | 42 | 61 | 63 | 64 => 32_768, // layered
+            29 | 43 | 62 | 65 => 2048,             // layers
+            30 => 512,                             // surface alignment
+            31 => 1,                               // concurrent kernels
+            32 => 0,                               // ECC
+            33 => 1,                               // PCI bus
+            34 | 35 | 50 => 0,                     // PCI device, TCC, PCI domain
+            36 => self.memory_clock_khz,
+            37 => self.memory_bus_bits,
+            38 => self.l2_bytes,
+            39 => g.max_threads_per_sm,
+            40 => 2,           // copy engines
+            41 => 1,           // unified addressing
+            45 | 46 => 32_768, // gather
+            47 | 48 => 8192,   // alternate 3D
+            49 => 32_768,
+            51 => 32,          // texture pitch alignment
+            52 | 66 => 32_768, // cube maps
+            67 => 32_768,
+            54 | 68 => 2046,   // layers of cube maps
+            69 => 268_435_456, // linear 1D textures
+            70 => 131_072,
+            71 => 65_000,
+            72 => 2_097_120,
+            73 | 74 | 77 => 32_768, // mip maps
+            75 => self.compute_capability.0,
+            76 => self.compute_capability.1,
+            78..=80 => 1, // priorities, global and local L1
+            81 => g.shared_bytes_per_sm,
+            82 => REGISTERS, // per SM
+            83 => 1,         // managed memory
+            84..=86 => 0,    // boards, native host atomics
+            87 => self.single_to_double_ratio,
+            88 => 0,      // pageable memory
+            89..=91 => 1, // concurrent managed access, preemption, host pointers
+            95 => 1,      // cooperative launch
+            97 => g.shared_bytes_opt_in,
+            99 => 1,        // host registration
+            100 | 101 => 0, // page tables, direct access of the host
+            106 => g.max_blocks_per_sm,
+            108 | 109 => 0, // persisting L2, access policy windows
+            111 => g.reserved_shared_bytes,
+            113 => 1, // read-only registration
+            115 => 1, // memory pools
+            92..=94 | 96 | 98 | 102..=105 | 107 | 110 | 112 | 114 | 116..=160 => 0,
+            _ => return None,
+        };
+        i32::try_from(value).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_an_sm_75() {
+        let first = &Device::all()[0];
+        assert_eq!(first.arch(), 75);
+        assert_eq!(first.attribute(75), Some(7));
+        assert_eq!(first.attribute(16), Some(30));
+        assert_eq!(first.attribute(9999), None);
+    }
+
+    #[test]
+    fn boards_are_found_by_name_and_capability() {
+        assert_eq!(Device::find("a100").map(Device::arch), Some(80));
+        assert_eq!(Device::find("sm_90").map(|d| d.name.as_str()), Some("h100"));
+        assert_eq!(Device::find("voodoo"), None);
+    }
+}

@@ -8,6 +8,7 @@ pub mod lower;
 pub mod ptx;
 
 pub mod cli;
+pub mod device;
 pub mod exec;
 pub mod fatbin;
 pub mod manifest;

@@ -5,8 +5,13 @@
 
 pub mod device;
 pub mod error;
+pub mod gpu;
 pub mod graph;
 pub mod handles;
+pub mod launch;
+pub mod memory;
+pub mod module;
+pub mod runtime;
 pub mod space;
 pub mod stream;
 pub mod work;

@@ -121,6 +121,45 @@ impl GlobalMemory {
         Arc::clone(&self.objects)
     }
 
+    /// Adds memory at an address where no allocation is; the numbers of those behind it change.
+    ///
+    /// # Panics
+    /// Panics when it overlaps another allocation.
+    pub fn insert(&mut self, name: impl Into<String>, base: u64, bytes: Storage) -> AllocationId {
+        let len = bytes.len() as u64;
+        let at = self.allocations.partition_point(|a| a.base < base);
+        let before = at.checked_sub(1).map(|at| self.allocations[at].end());
+        let after = self.allocations.get(at).map(|a| a.base);
+        assert!(
+            before.is_none_or(|end| end <= base) && after.is_none_or(|next| base + len <= next),
+            "allocations overlap"
+        );
+        self.allocations.insert(at, Allocation { name: name.into(), base, len, bytes });
+        AllocationId(at)
+    }
+
+    /// Takes the allocation away that begins at an address; the numbers of those behind it change.
+    pub fn remove(&mut self, base: u64) -> Option<Allocation> {
+        let at = self.allocations.binary_search_by_key(&base, |a| a.base).ok()?;
+        Some(self.allocations.remove(at))
+    }
+
+    /// Bytes of one allocation by address.
+    #[must_use]
+    pub fn slice(&self, address: u64, length: u64) -> Option<&[u8]> {
+        let a = self.allocation(self.find(address, length)?);
+        let at = (address - a.base) as usize;
+        a.bytes.get(at..at + length as usize)
+    }
+
+    /// Bytes of one allocation by address, to change.
+    pub fn slice_mut(&mut self, address: u64, length: u64) -> Option<&mut [u8]> {
+        let id = self.find(address, length)?;
+        let a = self.allocation_mut(id);
+        let at = (address - a.base) as usize;
+        a.bytes.get_mut(at..at + length as usize)
+    }
+
     /// The allocations, ascending by address.
     #[inline]
     #[must_use]
@@ -211,6 +250,20 @@ mod tests {
         assert_eq!(memory.find(base_b, 16), None);
         assert_eq!(memory.find(0, 1), None);
         assert_eq!(memory.find(u64::MAX, 1), None);
+    }
+
+    #[test]
+    fn memory_comes_and_goes_at_given_addresses() {
+        let mut memory = GlobalMemory::new();
+        memory.insert("b", 0x2000, vec![2; 16].into());
+        memory.insert("a", 0x1000, vec![1; 16].into());
+        assert_eq!(memory.slice(0x1008, 4), Some(&[1; 4][..]));
+        assert_eq!(memory.slice(0x100e, 4), None);
+        memory.slice_mut(0x2000, 2).unwrap().fill(9);
+        assert_eq!(memory.remove(0x2001).map(|a| a.name), None);
+        let b = memory.remove(0x2000).unwrap();
+        assert_eq!((b.name.as_str(), &b.bytes[..3]), ("b", &[9, 9, 2][..]));
+        assert_eq!(memory.find(0x2000, 1), None);
     }
 
     #[test]

@@ -1,0 +1,261 @@
+//! The process's GPU: everything that the API functions work on, behind one lock.
+//!
+//! Work is done when it is submitted, on the thread that submits it (the executor takes more threads for blocks).
+//! A kernel's fault makes every later call fail with its code, as a corrupted context does; what happened is
+//! told on standard error in the words of `emu run`.
+
+use crate::device::Device;
+use crate::error::{Outcome, Status};
+use crate::graph::Graph;
+use crate::handles::{Handles, Kind};
+use crate::launch;
+use crate::memory::Memory;
+use crate::module::{self, Kernel, Module};
+use crate::stream::{Streams, Submitted};
+use crate::work::{HostCall, HostFunction, Work};
+use emulator::exec::Options;
+use emulator::lower::LowerOptions;
+use emulator::ptx::FuncId;
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// Environment variable that names the board to show programs.
+pub const DEVICE_VARIABLE: &str = "WARPLAB_DEVICE";
+/// Environment variable with the number of threads that run blocks.
+pub const THREADS_VARIABLE: &str = "WARPLAB_THREADS";
+/// Environment variable with the limit of warp instructions of a launch.
+pub const INSTRUCTIONS_VARIABLE: &str = "WARPLAB_MAX_INSTRUCTIONS";
+
+/// The GPU and all that programs have made on it.
+#[derive(Debug)]
+pub struct Gpu {
+    /// The board.
+    pub device: &'static Device,
+    /// Memory.
+    pub memory: Memory,
+    /// Loaded modules.
+    pub modules: Handles<Module>,
+    /// Kernels that programs hold.
+    pub kernels: Handles<Kernel>,
+    /// Streams and events.
+    pub streams: Streams,
+    /// Graphs.
+    pub graphs: Handles<Graph>,
+    /// Instantiated graphs.
+    pub executables: Handles<Graph>,
+    /// How kernels run.
+    pub options: Options,
+    /// Why no call succeeds any more.
+    pub fault: Option<Status>,
+    /// Launches so far.
+    pub launches: u32,
+}
+
+static GPU: OnceLock<Outcome<Mutex<Gpu>>> = OnceLock::new();
+
+/// The GPU, which is made when it is first wanted.
+///
+/// # Errors
+/// When it cannot be made, or a kernel has failed.
+pub fn gpu() -> Outcome<MutexGuard<'static, Gpu>> {
+    let gpu = any_gpu()?;
+    match gpu.fault {
+        Some(fault) => Err(fault),
+        None => Ok(gpu),
+    }
+}
+
+/// The same, faulty or not.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn any_gpu() -> Outcome<MutexGuard<'static, Gpu>> {
+    match GPU.get_or_init(|| Gpu::from_environment().map(Mutex::new)) {
+        Ok(gpu) => Ok(gpu.lock().unwrap_or_else(PoisonError::into_inner)),
+        Err(status) => Err(*status),
+    }
+}
+
+/// Says something that the API has no words for.
+pub fn tell(what: &str) {
+    eprintln!("warplab: {what}");
+}
+
+fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok().filter(|t| !t.is_empty())?;
+    let value = text.parse().ok();
+    if value.is_none() {
+        tell(&format!("{name}={text} is not understood and ignored"));
+    }
+    value
+}
+
+impl Gpu {
+    fn from_environment() -> Outcome<Gpu> {
+        let device = match std::env::var(DEVICE_VARIABLE) {
+            Err(_) => &Device::all()[0],
+            Ok(name) => Device::find(&name).ok_or_else(|| {
+                let known: Vec<&str> = Device::all().iter().map(|d| d.name.as_str()).collect();
+                tell(&format!("there is no device {name}; known are {}", known.join(", ")));
+                Status::NO_DEVICE
+            })?,
+        };
+        let mut options = Options::default();
+        if let Some(threads) = variable(THREADS_VARIABLE) {
+            options.threads = usize::max(threads, 1);
+        }
+        if let Some(most) = variable(INSTRUCTIONS_VARIABLE) {
+            options.max_instructions = most;
+        }
+        Gpu::new(device, options)
+    }
+
+    /// A GPU without anything on it.
+    ///
+    /// # Errors
+    /// When the process has no addresses left for its memory.
+    pub fn new(device: &'static Device, options: Options) -> Outcome<Gpu> {
+        Ok(Gpu {
+            device,
+            memory: Memory::new(device.memory_bytes)?,
+            modules: Handles::new(Kind::Module),
+            kernels: Handles::new(Kind::Kernel),
+            streams: Streams::default(),
+            graphs: Handles::new(Kind::Graph),
+            executables: Handles::new(Kind::Executable),
+            options,
+            fault: None,
+            launches: 0,
+        })
+    }
+
+    /// Loads an image.
+    ///
+    /// # Errors
+    /// When it holds no PTX or PTX with errors, which are told.
+    pub fn load(&mut self, image: &[u8], name: &str) -> Outcome<u64> {
+        let told = |(status, what): (Status, String)| {
+            tell(&what);
+            status
+        };
+        let ptx = module::choose(self.device, image).map_err(told)?;
+        let text = String::from_utf8_lossy(&ptx.contents);
+        let name = ptx.name.as_deref().unwrap_or(name);
+        let module = module::load(&mut self.memory, &text, name).map_err(told)?;
+        Ok(self.modules.insert(module))
+    }
+
+    /// Removes a module with its kernels and variables.
+    ///
+    /// # Errors
+    /// When there is no such module.
+    pub fn unload(&mut self, module: u64) -> Outcome {
+        let module = self.modules.remove(module)?;
+        for (_, kernel) in module.kernels {
+            self.kernels.remove(kernel)?;
+        }
+        for address in module.device.addresses() {
+            self.memory.free(address, &[crate::memory::Purpose::Variable])?;
+        }
+        Ok(())
+    }
+
+    /// The kernel of a name.
+    ///
+    /// # Errors
+    /// `SYMBOL_NOT_FOUND` when the module has none, `INVALID_PTX` when it cannot be lowered, which is told.
+    pub fn kernel(&mut self, module: u64, name: &str) -> Outcome<u64> {
+        let found = self.modules.get_mut(module)?;
+        let function = found.device.source().kernel(name).ok_or(Status::SYMBOL_NOT_FOUND)?;
+        if let Some((_, kernel)) = found.kernels.iter().find(|(f, _)| *f == function) {
+            return Ok(*kernel);
+        }
+        self.lower(module, function)
+    }
+
+    fn lower(&mut self, module: u64, function: FuncId) -> Outcome<u64> {
+        let found = self.modules.get_mut(module)?;
+        let lowered = found.device.kernel(function, &LowerOptions::default()).map_err(|error| {
+            tell(&error.to_string());
+            Status::INVALID_PTX
+        })?;
+        let kernel = Kernel { module, function, lowered, max_dynamic_shared_bytes: 0, preferences: [-1, 0] };
+        let handle = self.kernels.insert(kernel);
+        found.kernels.push((function, handle));
+        Ok(handle)
+    }
+
+    /// Does a piece of work that does not call the host.
+    fn perform(&mut self, work: &Work) -> Outcome {
+        match work {
+            Work::Launch(what) => launch::run(self, what),
+            Work::Copy(copy) => self.memory.copy(copy, &|_| Err(Status::INVALID_RESOURCE_HANDLE)),
+            Work::Fill(fill) => self.memory.fill(fill),
+            Work::Record(event) => {
+                self.streams.events.get_mut(*event)?.reached = Some(Instant::now());
+                Ok(())
+            }
+            Work::Empty | Work::Wait(_) | Work::Host(_) | Work::Allocate { .. } => Ok(()),
+            Work::Free(address) => self.memory.free(*address, &[crate::memory::Purpose::Device]).map(drop),
+            Work::Child(_) => Ok(()),
+        }
+    }
+}
+
+/// Gives a stream a piece of work.
+///
+/// # Errors
+/// When the work cannot be done, or the stream does not take it.
+pub fn submit(stream: u64, work: Work) -> Outcome {
+    let submitted = gpu()?.streams.submit(stream, work)?;
+    match submitted {
+        Submitted::Captured(_) => Ok(()),
+        Submitted::Now(work) => perform(&work),
+    }
+}
+
+/// Does a piece of work now; the lock is free while the host program is called.
+///
+/// # Errors
+/// When it cannot be done.
+pub fn perform(work: &Work) -> Outcome {
+    match work {
+        Work::Host(call) => {
+            call_host(call);
+            Ok(())
+        }
+        Work::Child(graph) => perform_graph(graph),
+        other => gpu()?.perform(other),
+    }
+}
+
+/// Does all work of a graph.
+///
+/// # Errors
+/// The first piece that cannot be done.
+pub fn perform_graph(graph: &Graph) -> Outcome {
+    for id in graph.order() {
+        let node = graph.node(id)?;
+        if !node.disabled {
+            perform(&node.work)?;
+        }
+    }
+    Ok(())
+}
+
+fn call_host(call: &HostCall) {
+    match call.function {
+        HostFunction::Plain(address) => {
+            // SAFETY: the program gave this address as a function of this type.
+            let function = unsafe { std::mem::transmute::<usize, extern "C" fn(*mut c_void)>(address) };
+            function(call.user_data);
+        }
+        HostFunction::Callback(address, stream) => {
+            // SAFETY: as above.
+            let function =
+                unsafe { std::mem::transmute::<usize, extern "C" fn(u64, u32, *mut c_void)>(address) };
+            function(stream, 0, call.user_data);
+        }
+    }
+}

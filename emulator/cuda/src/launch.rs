@@ -1,0 +1,114 @@
+//! Launching kernels: what the hardware would refuse, and what a fault is called in CUDA.
+
+use crate::error::{Outcome, Status};
+use crate::gpu::{Gpu, tell};
+use crate::module::Kernel;
+use crate::work::Launch;
+use emulator::exec::{self, FaultKind, LaunchError, Unobserved};
+use emulator::record::Unrecorded;
+use trace_format::occupancy::{Demand, Occupancy, occupancy};
+use trace_format::semantics::Geometry;
+
+/// Blocks of a launch in y and z.
+const MAX_GRID_YZ: u32 = 65_535;
+/// Threads of a block in x and y, and in z.
+const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+
+/// Checks a launch as the driver does before anything runs.
+///
+/// # Errors
+/// `INVALID_CONFIGURATION` for impossible grids and blocks and too much shared memory,
+/// `LAUNCH_OUT_OF_RESOURCES` when not even one block fits an SM, `COOPERATIVE_LAUNCH_TOO_LARGE` when the blocks
+/// of a cooperative launch cannot all be resident.
+pub fn check(gpu: &Gpu, kernel: &Kernel, launch: &Launch) -> Outcome {
+    let [gx, gy, gz] = launch.grid;
+    if launch.grid.contains(&0) || gx > i32::MAX as u32 || gy > MAX_GRID_YZ || gz > MAX_GRID_YZ {
+        return Err(Status::INVALID_CONFIGURATION);
+    }
+    let threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
+    if threads == 0 || threads > 1024 || launch.block.iter().zip(MAX_BLOCK).any(|(&n, most)| n > most) {
+        return Err(Status::INVALID_CONFIGURATION);
+    }
+    let machine = &kernel.lowered.kernel;
+    let shared = machine.static_shared_bytes.saturating_add(launch.shared_bytes);
+    let resources = gpu.device.resources(kernel.max_dynamic_shared_bytes > 0);
+    if shared > resources.max_shared_bytes_per_block {
+        return Err(Status::INVALID_VALUE);
+    }
+    if let Some(most) = machine.max_threads_per_block
+        && threads > most.iter().map(|&n| u64::from(n)).product()
+    {
+        return Err(Status::LAUNCH_OUT_OF_RESOURCES);
+    }
+    let resident = resident_blocks(gpu, kernel, threads as u32, launch.shared_bytes)?;
+    let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+    if launch.cooperative && blocks > u64::from(resident.blocks) * u64::from(gpu.device.sms) {
+        return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE);
+    }
+    Ok(())
+}
+
+/// Blocks of a kernel that an SM holds.
+///
+/// # Errors
+/// `LAUNCH_OUT_OF_RESOURCES` when it holds none.
+pub fn resident_blocks(
+    gpu: &Gpu,
+    kernel: &Kernel,
+    threads: u32,
+    dynamic_shared_bytes: u32,
+) -> Outcome<Occupancy> {
+    let machine = &kernel.lowered.kernel;
+    let demand = Demand {
+        threads_per_block: threads,
+        registers_per_thread: u32::from(machine.regs_per_thread),
+        shared_bytes: machine.static_shared_bytes.saturating_add(dynamic_shared_bytes),
+    };
+    let resources = gpu.device.resources(kernel.max_dynamic_shared_bytes > 0);
+    occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)
+}
+
+/// Runs a kernel. A fault is kept and told; like on hardware, it is later calls that fail with it.
+///
+/// # Errors
+/// When the launch is impossible.
+pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
+    let kernel = gpu.kernels.get(launch.kernel)?.clone();
+    check(gpu, &kernel, launch)?;
+    let geometry = Geometry { grid: launch.grid, block: launch.block };
+    let module = &gpu.modules.get(kernel.module)?.device;
+    let banks =
+        module.banks(&gpu.memory.global, &kernel.lowered, &geometry, &launch.params).map_err(|errors| {
+            tell(&errors.to_string());
+            Status::INVALID_PTX
+        })?;
+    let what = exec::Launch {
+        kernel: &kernel.lowered.kernel,
+        geometry,
+        dynamic_shared_bytes: launch.shared_bytes,
+        banks,
+        index: gpu.launches,
+    };
+    gpu.launches = gpu.launches.wrapping_add(1);
+    match exec::launch(&mut gpu.memory.global, &what, &gpu.options, &mut Unrecorded, &Unobserved) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            tell(&format!("launch {} of {}: {error}", what.index, what.kernel.name));
+            gpu.fault = Some(status_of(&error));
+            Ok(())
+        }
+    }
+}
+
+/// What CUDA calls a failure.
+fn status_of(error: &LaunchError) -> Status {
+    let LaunchError::Fault(fault) = error else { return Status::LAUNCH_FAILURE };
+    match fault.kind {
+        FaultKind::OutOfBounds { .. } => Status::ILLEGAL_ADDRESS,
+        FaultKind::Misaligned { .. } => Status::MISALIGNED_ADDRESS,
+        FaultKind::InstructionLimit(_) | FaultKind::Deadlock { .. } => Status::LAUNCH_TIMEOUT,
+        FaultKind::CallDepth(_) => Status::HARDWARE_STACK_ERROR,
+        FaultKind::Unsupported(_) => Status::ILLEGAL_INSTRUCTION,
+        _ => Status::LAUNCH_FAILURE,
+    }
+}

@@ -1,0 +1,312 @@
+//! Device memory of the process: what is allocated where, and copies and fills between any two places.
+//!
+//! Host and device share their addresses. An address inside the reserved range has to lie in an allocation; any
+//! other belongs to the host program, which answers for it as it does for its own accesses.
+
+use crate::error::{Outcome, Status};
+use crate::space::AddressSpace;
+use crate::work::{Copy, Fill, Place};
+use emulator::device::Placement;
+use emulator::memory::GlobalMemory;
+use emulator::memory::storage::Storage;
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+
+/// What an allocation is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// `cudaMalloc` and its relatives.
+    Device,
+    /// `cudaMallocManaged`.
+    Managed,
+    /// `cudaMallocHost`, `cudaHostAlloc`.
+    Host,
+    /// The program's own memory, of `cudaHostRegister`.
+    Registered,
+    /// A variable of a module.
+    Variable,
+    /// The texels of an array.
+    Array,
+}
+
+/// An allocation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// First byte.
+    pub start: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Flags that it was made with.
+    pub flags: u32,
+    /// A number that no other allocation of the process has.
+    pub id: u64,
+}
+
+/// All memory that kernels may access.
+#[derive(Debug)]
+pub struct Memory {
+    space: AddressSpace,
+    /// As the executor sees it.
+    pub global: GlobalMemory,
+    regions: BTreeMap<u64, Region>,
+    capacity: u64,
+    used: u64,
+    made: u64,
+}
+
+impl Memory {
+    /// Memory of a GPU with so many bytes.
+    ///
+    /// # Errors
+    /// When the process has no addresses left for it.
+    pub fn new(capacity: u64) -> Outcome<Memory> {
+        let space = AddressSpace::reserve()?;
+        let (global, regions) = (GlobalMemory::new(), BTreeMap::new());
+        Ok(Memory { space, global, regions, capacity, used: 0, made: 0 })
+    }
+
+    /// Free bytes and all bytes of the GPU.
+    #[must_use]
+    pub fn info(&self) -> (u64, u64) {
+        (self.capacity - self.used, self.capacity)
+    }
+
+    fn on_device(purpose: Purpose) -> bool {
+        !matches!(purpose, Purpose::Host | Purpose::Registered)
+    }
+
+    /// Allocates zeroed memory.
+    ///
+    /// # Errors
+    /// `MEMORY_ALLOCATION` when the GPU's memory, or the host's, does not suffice.
+    pub fn allocate(&mut self, name: &str, bytes: u64, purpose: Purpose, flags: u32) -> Outcome<u64> {
+        if Self::on_device(purpose) && bytes > self.capacity - self.used {
+            return Err(Status::MEMORY_ALLOCATION);
+        }
+        let length = usize::try_from(bytes).map_err(|_| Status::MEMORY_ALLOCATION)?;
+        let start = self.space.allocate(length)?;
+        let address = start.as_ptr() as u64;
+        // SAFETY: the memory lives until `free`, which takes the storage out first; kernels and the host
+        // program access it by turns, as CUDA's rules on concurrent access demand of programs.
+        let storage = unsafe { Storage::mapped(start, length) };
+        self.global.insert(name, address, storage);
+        self.note(address, bytes, purpose, flags);
+        Ok(address)
+    }
+
+    fn note(&mut self, start: u64, bytes: u64, purpose: Purpose, flags: u32) {
+        self.made += 1;
+        if Self::on_device(purpose) {
+            self.used += bytes;
+        }
+        self.regions.insert(start, Region { start, bytes, purpose, flags, id: self.made });
+    }
+
+    /// Lets kernels access memory of the host program.
+    ///
+    /// # Errors
+    /// `HOST_MEMORY_ALREADY_REGISTERED` when part of it is known already; `INVALID_VALUE` for no memory.
+    pub fn register(&mut self, start: u64, bytes: u64, flags: u32) -> Outcome {
+        let pointer = NonNull::new(start as *mut u8).filter(|_| bytes > 0).ok_or(Status::INVALID_VALUE)?;
+        let end = start.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
+        let overlaps = self.regions.range(..end).next_back().is_some_and(|(_, r)| r.start + r.bytes > start);
+        if overlaps || self.space.contains(start) {
+            return Err(Status::HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        // SAFETY: the program promises that the memory stays until it is unregistered.
+        let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
+        self.global.insert("registered host memory", start, storage);
+        self.note(start, bytes, Purpose::Registered, flags);
+        Ok(())
+    }
+
+    /// Ends an allocation that begins at an address and is for one of these purposes.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when there is none.
+    pub fn free(&mut self, start: u64, of: &[Purpose]) -> Outcome<Region> {
+        let region = self.regions.get(&start).copied().filter(|r| of.contains(&r.purpose));
+        let region = region.ok_or(Status::INVALID_VALUE)?;
+        self.regions.remove(&start);
+        drop(self.global.remove(start));
+        if Self::on_device(region.purpose) {
+            self.used -= region.bytes;
+        }
+        if region.purpose != Purpose::Registered
+            && let Some(pointer) = NonNull::new(start as *mut u8)
+        {
+            self.space.free(pointer)?;
+        }
+        Ok(region)
+    }
+
+    /// The allocation that an address lies in.
+    #[must_use]
+    pub fn region(&self, address: u64) -> Option<&Region> {
+        let (_, region) = self.regions.range(..=address).next_back()?;
+        // The end counts for empty allocations only.
+        (address - region.start < region.bytes.max(1)).then_some(region)
+    }
+
+    /// Checks that bytes may be accessed: those of the reserved range have to be allocated.
+    fn check(&self, address: u64, bytes: u64) -> Outcome {
+        if bytes == 0 {
+            return Ok(());
+        }
+        if let Some(region) = self.region(address) {
+            let end = address.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
+            return if end <= region.start + region.bytes { Ok(()) } else { Err(Status::INVALID_VALUE) };
+        }
+        let foreign = address != 0 && !self.space.contains(address);
+        if foreign { Ok(()) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// Address of a row of a place, and of the row behind it and the slice behind it.
+    fn rows(&self, place: &Place, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome<[u64; 3]> {
+        match *place {
+            Place::Linear { address, pitch, height } => Ok([address, pitch, pitch * height]),
+            Place::Array { array, origin } => {
+                let [base, pitch, slice] = arrays(array)?;
+                Ok([base + origin[0] + origin[1] * pitch + origin[2] * slice, pitch, slice])
+            }
+        }
+    }
+
+    /// Copies; `arrays` gives an array's base, bytes from row to row and from slice to slice.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when a place is not memory, and what `arrays` says. Nothing has been copied then.
+    pub fn copy(&mut self, copy: &Copy, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome {
+        let [width, height, depth] = copy.extent;
+        if copy.extent.contains(&0) {
+            return Ok(());
+        }
+        let (to, from) = (self.rows(&copy.to, arrays)?, self.rows(&copy.from, arrays)?);
+        let last = |[base, pitch, slice]: [u64; 3]| base + (height - 1) * pitch + (depth - 1) * slice;
+        for place in [to, from] {
+            self.check(place[0], width)?;
+            self.check(last(place), width)?;
+        }
+        for z in 0..depth {
+            for y in 0..height {
+                let at = |[base, pitch, slice]: [u64; 3]| base + y * pitch + z * slice;
+                // SAFETY: both are checked to be allocated here or belong to the host program, which passed
+                // them for this; they may overlap.
+                unsafe { std::ptr::copy(at(from) as *const u8, at(to) as *mut u8, width as usize) };
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when the place is not memory or not aligned to the element.
+    pub fn fill(&mut self, fill: &Fill) -> Outcome {
+        let element = u64::from(fill.element);
+        let row = fill.width.checked_mul(element).ok_or(Status::INVALID_VALUE)?;
+        if row == 0 || fill.height == 0 {
+            return Ok(());
+        }
+        if !matches!(element, 1 | 2 | 4) || !fill.address.is_multiple_of(element) {
+            return Err(Status::INVALID_VALUE);
+        }
+        self.check(fill.address, row)?;
+        self.check(fill.address + (fill.height - 1) * fill.pitch, row)?;
+        let pattern = fill.value.to_le_bytes();
+        for y in 0..fill.height {
+            let start = (fill.address + y * fill.pitch) as *mut u8;
+            // SAFETY: checked as above.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(start, row as usize) };
+            match element {
+                1 => bytes.fill(pattern[0]),
+                n => {
+                    bytes.chunks_exact_mut(n as usize).for_each(|e| e.copy_from_slice(&pattern[..n as usize]))
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Modules place their variables like everything else.
+impl Placement for Memory {
+    fn place(&mut self, name: &str, bytes: Vec<u8>) -> Option<u64> {
+        let address = self.allocate(name, bytes.len() as u64, Purpose::Variable, 0).ok()?;
+        self.global.slice_mut(address, bytes.len() as u64)?.copy_from_slice(&bytes);
+        Some(address)
+    }
+
+    fn global(&mut self) -> &mut GlobalMemory {
+        &mut self.global
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_ARRAYS: &dyn Fn(u64) -> Outcome<[u64; 3]> = &|_| Err(Status::INVALID_RESOURCE_HANDLE);
+
+    #[test]
+    fn bytes_go_to_the_gpu_and_back() {
+        let mut memory = Memory::new(1 << 20).expect("there are addresses");
+        let device = memory.allocate("a", 256, Purpose::Device, 0).expect("there is room");
+        let (host, mut back) = ([1u8, 2, 3, 4], [0u8; 4]);
+        memory.copy(&Copy::linear(device + 8, host.as_ptr() as u64, 4), NO_ARRAYS).unwrap();
+        assert_eq!(memory.global.slice(device + 8, 4), Some(&host[..]));
+        memory.copy(&Copy::linear(back.as_mut_ptr() as u64, device + 8, 4), NO_ARRAYS).unwrap();
+        assert_eq!(back, host);
+        let beyond = Copy::linear(device + 253, host.as_ptr() as u64, 4);
+        assert_eq!(memory.copy(&beyond, NO_ARRAYS), Err(Status::INVALID_VALUE));
+        assert_eq!(
+            memory.copy(&Copy::linear(device + 512, device, 4), NO_ARRAYS),
+            Err(Status::INVALID_VALUE)
+        );
+        assert_eq!(memory.copy(&Copy::linear(0, device, 4), NO_ARRAYS), Err(Status::INVALID_VALUE));
+    }
+
+    #[test]
+    fn pitched_copies_keep_the_rows_apart() {
+        let mut memory = Memory::new(1 << 20).expect("there are addresses");
+        let device = memory.allocate("a", 64, Purpose::Device, 0).expect("there is room");
+        let host = [1u8, 2, 9, 3, 4, 9];
+        let copy = Copy {
+            to: Place::Linear { address: device, pitch: 16, height: 2 },
+            from: Place::Linear { address: host.as_ptr() as u64, pitch: 3, height: 2 },
+            extent: [2, 2, 1],
+        };
+        memory.copy(&copy, NO_ARRAYS).unwrap();
+        assert_eq!(memory.global.slice(device, 3), Some(&[1, 2, 0][..]));
+        assert_eq!(memory.global.slice(device + 16, 3), Some(&[3, 4, 0][..]));
+        let fill = Fill { address: device, pitch: 16, value: 0x0807, element: 2, width: 1, height: 2 };
+        memory.fill(&fill).unwrap();
+        assert_eq!(memory.global.slice(device + 16, 3), Some(&[7, 8, 0][..]));
+    }
+
+    #[test]
+    fn memory_is_finite_and_comes_back() {
+        let mut memory = Memory::new(1000).expect("there are addresses");
+        let a = memory.allocate("a", 600, Purpose::Device, 0).expect("there is room");
+        assert_eq!(memory.allocate("b", 600, Purpose::Device, 0), Err(Status::MEMORY_ALLOCATION));
+        assert_eq!(memory.free(a + 4, &[Purpose::Device]), Err(Status::INVALID_VALUE));
+        assert_eq!(memory.free(a, &[Purpose::Host]), Err(Status::INVALID_VALUE));
+        assert_eq!(memory.free(a, &[Purpose::Device]).map(|r| r.bytes), Ok(600));
+        assert_eq!(memory.info(), (1000, 1000));
+        assert_eq!(memory.region(a), None);
+    }
+
+    #[test]
+    fn host_memory_can_be_registered_once() {
+        let mut memory = Memory::new(1000).expect("there are addresses");
+        let host = vec![5u8; 64];
+        let start = host.as_ptr() as u64;
+        memory.register(start, 64, 0).unwrap();
+        assert_eq!(memory.register(start + 8, 8, 0), Err(Status::HOST_MEMORY_ALREADY_REGISTERED));
+        assert_eq!(memory.global.slice(start + 60, 4), Some(&[5; 4][..]));
+        memory.free(start, &[Purpose::Registered]).unwrap();
+        assert_eq!(memory.global.slice(start, 4), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Modules: what programs load, from an image of any kind to kernels and variables.
+//!
+//! An image is PTX text, a fat binary, a wrapper that points to one, or an ELF file that holds one. Of the PTX in
+//! it the newest that the GPU can run is taken; machine code alone cannot be run, and the message says what to do.
+
+use crate::device::Device;
+use crate::error::{Outcome, Status};
+use crate::memory::Memory;
+use emulator::device::{DeviceModule, LoadError};
+use emulator::fatbin::{self, Image, ImageKind};
+use emulator::lower::{LowerOptions, Lowered};
+use emulator::ptx::FuncId;
+use emulator::session::LoadedModule;
+use std::sync::Arc;
+
+/// First word of the wrappers that nvcc puts around fat binaries.
+const WRAPPER_MAGIC: u32 = 0x4662_43B1;
+/// Largest image that a pointer without a length is believed to have.
+const MAX_IMAGE_BYTES: u64 = 1 << 31;
+
+/// A loaded module.
+#[derive(Debug)]
+pub struct Module {
+    /// Its code and variables.
+    pub device: DeviceModule,
+    /// Handles of the kernels that programs have asked for.
+    pub kernels: Vec<(FuncId, u64)>,
+}
+
+/// A kernel that a program holds.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Handle of its module.
+    pub module: u64,
+    /// Its function.
+    pub function: FuncId,
+    /// Its machine code.
+    pub lowered: Arc<Lowered>,
+    /// Dynamic shared memory that it has been allowed, when that is more than the default.
+    pub max_dynamic_shared_bytes: u32,
+    /// Attributes that programs set and read back (cache preference, carve-out).
+    pub preferences: [i32; 2],
+}
+
+/// Reads the image at an address that a program gave us.
+///
+/// # Safety
+/// `image` points to a PTX text with a NUL at its end, a fat binary, its wrapper, or an ELF file.
+pub unsafe fn image_at(image: *const u8) -> Outcome<Vec<u8>> {
+    if image.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: every kind of image has at least four bytes.
+    let magic = unsafe { image.cast::<u32>().read_unaligned() };
+    // SAFETY (all below): the headers say how long the images are.
+    let length = match magic {
+        WRAPPER_MAGIC => {
+            // SAFETY: the wrapper's second field is the address of a fat binary.
+            return unsafe { image_at(image.add(8).cast::<*const u8>().read_unaligned()) };
+        }
+        fatbin::CONTAINER_MAGIC => {
+            // SAFETY: a container has 16 bytes of header.
+            let (header, body) = unsafe {
+                (image.add(6).cast::<u16>().read_unaligned(), image.add(8).cast::<u64>().read_unaligned())
+            };
+            u64::from(header).saturating_add(body)
+        }
+        0x464C_457F => {
+            // SAFETY: the ELF header has 64 bytes; its section table ends the files that compilers write.
+            unsafe {
+                let sections = image.add(0x28).cast::<u64>().read_unaligned();
+                let entry = image.add(0x3a).cast::<u16>().read_unaligned();
+                let count = image.add(0x3c).cast::<u16>().read_unaligned();
+                let programs = image.add(0x20).cast::<u64>().read_unaligned();
+                let program_entry = image.add(0x36).cast::<u16>().read_unaligned();
+                let program_count = image.add(0x38).cast::<u16>().read_unaligned();
+                let end = |at: u64, size: u16, n: u16| at.saturating_add(u64::from(size) * u64::from(n));
+                end(sections, entry, count).max(end(programs, program_entry, program_count))
+            }
+        }
+        // SAFETY: anything else is text with a NUL at its end.
+        _ => unsafe { std::ffi::CStr::from_ptr(image.cast()) }.to_bytes().len() as u64,
+    };
+    if length > MAX_IMAGE_BYTES {
+        return Err(Status::INVALID_KERNEL_IMAGE);
+    }
+    // SAFETY: the image has this many bytes.
+    Ok(unsafe { std::slice::from_raw_parts(image, length as usize) }.to_vec())
+}
+
+/// The PTX of an image that a GPU runs, and why there is none.
+///
+/// # Errors
+/// A code for the program and words for people.
+pub fn choose(device: &Device, image: &[u8]) -> Result<Image, (Status, String)> {
+    let images = fatbin::open(image).map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
+    let ptx = images.iter().filter(|i| i.kind == ImageKind::Ptx);
+    // PTX for an older GPU runs on a newer one, so that the newest that is not too new is best. PTX for newer
+    // GPUs only is tried all the same: the emulator does not care.
+    let best = ptx.clone().filter(|i| i.arch <= device.arch()).max_by_key(|i| i.arch);
+    best.or_else(|| ptx.min_by_key(|i| i.arch)).cloned().ok_or_else(|| {
+        let arch = images.iter().map(|i| i.arch).max().unwrap_or(75);
+        let what = format!(
+            "the program has machine code for sm_{arch} but no PTX, which is what runs here; compile it with \
+             `-gencode arch=compute_{arch},code=compute_{arch}`"
+        );
+        (Status::NO_KERNEL_IMAGE_FOR_DEVICE, what)
+    })
+}
+
+/// Parses a PTX text and places its variables.
+///
+/// # Errors
+/// A code for the program and words for people.
+pub fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Status, String)> {
+    let parsed = LoadedModule::parse(text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
+    match DeviceModule::load(parsed, memory) {
+        Ok(device) => Ok(Module { device, kernels: Vec::new() }),
+        Err(error @ LoadError::OutOfMemory { .. }) => Err((Status::MEMORY_ALLOCATION, error.to_string())),
+        Err(LoadError::Module(errors)) => Err((Status::INVALID_PTX, errors.to_string())),
+    }
+}
+
+/// How kernels are lowered.
+#[must_use]
+pub fn lowering() -> LowerOptions {
+    LowerOptions::default()
+}

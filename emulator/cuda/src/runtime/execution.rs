@@ -1,0 +1,135 @@
+//! Launches.
+
+use super::registration::kernel_of;
+use super::{done, store};
+use crate::error::{Outcome, Status};
+use crate::gpu::{gpu, submit};
+use crate::launch;
+use crate::work::{Launch, Work};
+use std::cell::RefCell;
+use std::ffi::c_void;
+
+/// CUDA's `dim3`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Dim3 {
+    /// Width.
+    pub x: u32,
+    /// Height.
+    pub y: u32,
+    /// Depth.
+    pub z: u32,
+}
+
+impl From<Dim3> for [u32; 3] {
+    fn from(d: Dim3) -> [u32; 3] {
+        [d.x, d.y, d.z]
+    }
+}
+
+thread_local! {
+    /// Configurations between `<<<` and the launch.
+    static PUSHED: RefCell<Vec<(Dim3, Dim3, usize, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// `__cudaPushCallConfiguration`.
+#[unsafe(export_name = "warplab___cudaPushCallConfiguration")]
+pub extern "C" fn push_call_configuration(grid: Dim3, block: Dim3, shared: usize, stream: u64) -> u32 {
+    PUSHED.with_borrow_mut(|pushed| pushed.push((grid, block, shared, stream)));
+    0
+}
+
+/// `__cudaPopCallConfiguration`.
+///
+/// # Safety
+/// All pointers may be written.
+#[unsafe(export_name = "warplab___cudaPopCallConfiguration")]
+pub unsafe extern "C" fn pop_call_configuration(
+    grid: *mut Dim3,
+    block: *mut Dim3,
+    shared: *mut usize,
+    stream: *mut u64,
+) -> Status {
+    let pop = || -> Outcome {
+        let popped = PUSHED.with_borrow_mut(Vec::pop).ok_or(Status::MISSING_CONFIGURATION)?;
+        // SAFETY: as the caller promises.
+        unsafe {
+            store(grid, popped.0)?;
+            store(block, popped.1)?;
+            store(shared, popped.2)?;
+            store(stream, popped.3)
+        }
+    };
+    done(pop())
+}
+
+/// Gathers the parameters that an array of pointers points to.
+///
+/// # Safety
+/// `args` has a pointer to every parameter.
+unsafe fn gather(kernel: u64, args: *mut *mut c_void) -> Outcome<Vec<u8>> {
+    let gpu = gpu()?;
+    let kernel = &gpu.kernels.get(kernel)?.lowered.kernel;
+    let mut params = vec![0; kernel.param_bytes as usize];
+    for (i, param) in kernel.params.iter().enumerate() {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { std::slice::from_raw_parts((*args.add(i)).cast::<u8>(), param.size as usize) };
+        params[param.offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+    Ok(params)
+}
+
+unsafe fn launch_kernel(
+    kernel: u64,
+    (grid, block): (Dim3, Dim3),
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: u64,
+    cooperative: bool,
+) -> Outcome {
+    // SAFETY: as the caller promises.
+    let params = unsafe { gather(kernel, args) }?;
+    let shared_bytes = u32::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
+    let launch = Launch { kernel, grid: grid.into(), block: block.into(), shared_bytes, params, cooperative };
+    {
+        let gpu = gpu()?;
+        launch::check(&gpu, gpu.kernels.get(kernel)?, &launch)?;
+    }
+    submit(stream, Work::Launch(launch))
+}
+
+/// `__cudaLaunchKernel`.
+///
+/// # Safety
+/// `args` has a pointer to every parameter of the kernel.
+#[unsafe(export_name = "warplab___cudaLaunchKernel")]
+pub unsafe extern "C" fn launch_handle(
+    kernel: u64,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: u64,
+) -> Status {
+    // SAFETY: as the caller promises.
+    done(unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, false) })
+}
+
+/// `cudaLaunchKernel`.
+///
+/// # Safety
+/// `args` has a pointer to every parameter of the kernel.
+#[unsafe(export_name = "warplab_cudaLaunchKernel")]
+pub unsafe extern "C" fn launch_host_function(
+    function: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: u64,
+) -> Status {
+    // SAFETY: as the caller promises.
+    let launched = kernel_of(function)
+        .and_then(|kernel| unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, false) });
+    done(launched)
+}

@@ -1,0 +1,39 @@
+//! The runtime API, exported under the names `warplab_…` that `libcudart` forwards to.
+//!
+//! Every function is a thin layer: it turns pointers into values, asks the GPU and keeps the thread's last
+//! error. [`registration`] is what compiled programs call before `main`, [`execution`] launches, [`memory`]
+//! allocates and copies, [`general`] is about errors and devices.
+
+pub mod execution;
+pub mod general;
+pub mod memory;
+pub mod registration;
+
+use crate::error::{Outcome, Status, status};
+use std::cell::Cell;
+
+thread_local! {
+    static LAST_ERROR: Cell<Status> = const { Cell::new(Status::SUCCESS) };
+}
+
+/// Ends an API function: notes an error for `cudaGetLastError`.
+fn done(outcome: Outcome) -> Status {
+    let status = status(outcome);
+    if status != Status::SUCCESS && status != Status::NOT_READY {
+        LAST_ERROR.set(status);
+    }
+    status
+}
+
+/// Writes a result through a pointer of the program.
+///
+/// # Safety
+/// The pointer is null or may be written.
+unsafe fn store<T>(to: *mut T, value: T) -> Outcome {
+    if to.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: as the caller promises.
+    unsafe { to.write(value) };
+    Ok(())
+}

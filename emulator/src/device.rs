@@ -1,0 +1,238 @@
+//! A module in device memory: its variables placed and initialised, its kernels lowered when they are first
+//! wanted, and the constant banks of a launch.
+//!
+//! Who loads a module says where its variables go, since the CUDA libraries place them where the host program
+//! sees them. The `.const` bank lies in device memory like any variable, so that programs can write to it between
+//! launches; each launch gets a copy.
+
+use crate::lower::{LowerOptions, Lowered};
+use crate::memory::GlobalMemory;
+use crate::ptx::{Diagnostic, Diagnostics, FuncId, Relocation, RelocationTarget, VarId, VarSpace};
+use crate::session::{LoadedModule, SessionError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
+use trace_format::semantics::{Banks, Geometry};
+
+/// Name of the allocation that holds a module's `.const` bank.
+pub const CONST_BANK: &str = ".const";
+
+/// Device memory that knows where allocations go.
+pub trait Placement {
+    /// Makes an allocation with these contents and returns its address; `None` when there is no room.
+    fn place(&mut self, name: &str, bytes: Vec<u8>) -> Option<u64>;
+
+    /// The memory.
+    fn global(&mut self) -> &mut GlobalMemory;
+}
+
+/// Allocations follow one another.
+impl Placement for GlobalMemory {
+    fn place(&mut self, name: &str, bytes: Vec<u8>) -> Option<u64> {
+        let id = self.allocate(name, bytes);
+        Some(self.allocation(id).base)
+    }
+
+    fn global(&mut self) -> &mut GlobalMemory {
+        self
+    }
+}
+
+/// Why a module cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// An initialiser or literal holds an address that does not exist.
+    #[error(transparent)]
+    Module(#[from] Diagnostics),
+    /// There is no room.
+    #[error("there is no device memory left for the {bytes} bytes of `{name}`")]
+    OutOfMemory {
+        /// The variable.
+        name: String,
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// A module in device memory.
+#[derive(Debug)]
+pub struct DeviceModule {
+    source: LoadedModule,
+    variables: HashMap<VarId, u64>,
+    /// Address of the `.const` bank and its length.
+    constants: Option<(u64, usize)>,
+    kernels: HashMap<FuncId, Arc<Lowered>>,
+}
+
+impl DeviceModule {
+    /// Places a module's variables and writes their initial contents.
+    ///
+    /// # Errors
+    /// When there is no room, or an initialiser holds an address that does not exist.
+    pub fn load(source: LoadedModule, memory: &mut dyn Placement) -> Result<DeviceModule, LoadError> {
+        let mut place = |name: &str, bytes: Vec<u8>| {
+            let length = bytes.len();
+            memory
+                .place(name, bytes)
+                .ok_or_else(|| LoadError::OutOfMemory { name: name.into(), bytes: length })
+        };
+        let mut module =
+            DeviceModule { source, variables: HashMap::new(), constants: None, kernels: HashMap::new() };
+        let source = &module.source;
+        for &id in &source.layout.globals {
+            let var = source.module.var(id);
+            let mut bytes = var.init.as_ref().map_or_else(Vec::new, |init| init.bytes.clone());
+            bytes.resize(var.size_bytes as usize, 0);
+            let address = place(&var.name, bytes)?;
+            module.variables.insert(id, address);
+        }
+        if !source.layout.const_image.is_empty() {
+            let image = source.layout.const_image.clone();
+            let length = image.len();
+            module.constants = Some((place(CONST_BANK, image)?, length));
+        }
+        module.relocate(memory.global())?;
+        Ok(module)
+    }
+
+    /// Writes addresses into the initial contents.
+    fn relocate(&self, memory: &mut GlobalMemory) -> Result<(), Diagnostics> {
+        let layout = &self.source.layout;
+        if let Some((base, _)) = self.constants {
+            for relocation in &layout.const_relocations {
+                self.patch(memory, base, relocation)?;
+            }
+        }
+        for &id in &layout.globals {
+            let (Some(init), Some(&base)) = (&self.source.module.var(id).init, self.variables.get(&id))
+            else {
+                continue;
+            };
+            for relocation in &init.relocations {
+                self.patch(memory, base, relocation)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn patch(&self, memory: &mut GlobalMemory, base: u64, r: &Relocation) -> Result<(), Diagnostics> {
+        let address = self.address(r.target)?.wrapping_add_signed(r.addend) >> (r.shift & 63);
+        let size = u64::from(r.size_bytes).min(8);
+        if let Some(room) = memory.slice_mut(base + r.offset, size) {
+            room.copy_from_slice(&address.to_le_bytes()[..size as usize]);
+        }
+        Ok(())
+    }
+
+    /// Address that stands for a symbol in the generic space.
+    fn address(&self, target: RelocationTarget) -> Result<u64, Diagnostics> {
+        let module = &self.source.module;
+        let refuse = |span, what: String| {
+            let mut list = Diagnostics::new(Arc::clone(&module.source));
+            list.push(Diagnostic::error(span, what));
+            Err(list)
+        };
+        match target {
+            RelocationTarget::Var(id) => {
+                let var = module.var(id);
+                let constant = || {
+                    let offset = self.source.layout.const_offset(id)?;
+                    self.constants.map(|(base, _)| base + u64::from(offset))
+                };
+                let found = match var.space {
+                    VarSpace::Global => self.variables.get(&id).copied(),
+                    VarSpace::Const => constant(),
+                    _ => None,
+                };
+                match found {
+                    Some(address) => Ok(address),
+                    None => refuse(
+                        var.span,
+                        format!("the address of `{}` is not known before a kernel runs", var.name),
+                    ),
+                }
+            }
+            RelocationTarget::Func(id) => {
+                let function = module.function(id);
+                refuse(
+                    function.span,
+                    format!("the address of the function `{}` is not supported", function.name),
+                )
+            }
+        }
+    }
+
+    /// The module as it was parsed.
+    #[must_use]
+    pub fn source(&self) -> &LoadedModule {
+        &self.source
+    }
+
+    /// Address and length of a `.global` or `.const` variable.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
+        let (id, var) = self
+            .source
+            .module
+            .vars
+            .iter()
+            .enumerate()
+            .find(|(_, v)| v.name == name && matches!(v.space, VarSpace::Global | VarSpace::Const))?;
+        let address = self.address(RelocationTarget::Var(VarId::new(id))).ok()?;
+        Some((address, var.size_bytes))
+    }
+
+    /// Addresses of everything that was placed.
+    pub fn addresses(&self) -> impl Iterator<Item = u64> {
+        self.variables.values().copied().chain(self.constants.map(|(base, _)| base))
+    }
+
+    /// A kernel's machine code, lowered when it is first asked for.
+    ///
+    /// # Errors
+    /// When it does not fit the registers.
+    pub fn kernel(&mut self, id: FuncId, options: &LowerOptions) -> Result<Arc<Lowered>, SessionError> {
+        if let Some(kernel) = self.kernels.get(&id) {
+            return Ok(Arc::clone(kernel));
+        }
+        let kernel = Arc::new(self.source.lower(id, options)?);
+        self.kernels.insert(id, Arc::clone(&kernel));
+        Ok(kernel)
+    }
+
+    /// Constant banks of a launch; `params` are the bytes of all parameters, each at its offset.
+    ///
+    /// # Errors
+    /// When the kernel uses an address that does not exist.
+    pub fn banks(
+        &self,
+        memory: &GlobalMemory,
+        lowered: &Lowered,
+        geometry: &Geometry,
+        params: &[u8],
+    ) -> Result<Banks, Diagnostics> {
+        let kernel = &lowered.kernel;
+        let mut param = vec![0; usize::from(PARAM_BASE) + kernel.param_bytes as usize];
+        let mut put = |at: usize, bytes: &[u8]| {
+            if let Some(place) = param.get_mut(at..).and_then(|p| p.get_mut(..bytes.len())) {
+                place.copy_from_slice(bytes);
+            }
+        };
+        for d in 0..3 {
+            put(usize::from(PARAM_NTID) + 4 * d, &geometry.block[d].to_le_bytes());
+            put(usize::from(PARAM_NCTAID) + 4 * d, &geometry.grid[d].to_le_bytes());
+        }
+        put(usize::from(PARAM_STACK), &kernel.local_bytes.to_le_bytes());
+        put(usize::from(PARAM_BASE), &params[..params.len().min(kernel.param_bytes as usize)]);
+        let mut literal = kernel.literals.clone();
+        for r in &lowered.relocations {
+            let address = self.address(r.target)?.wrapping_add_signed(r.addend);
+            let at = r.literal_offset as usize;
+            if let Some(place) = literal.get_mut(at..).and_then(|l| l.get_mut(..8)) {
+                place.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        let constants = self.constants.and_then(|(base, length)| memory.slice(base, length as u64));
+        Ok(Banks { param, user: constants.map_or_else(Vec::new, <[u8]>::to_vec), literal })
+    }
+}

@@ -5,6 +5,7 @@
 //! sees them. The `.const` bank lies in device memory like any variable, so that programs can write to it between
 //! launches; each launch gets a copy.
 
+use crate::lower::calls::function_address;
 use crate::lower::{LowerOptions, Lowered};
 use crate::memory::GlobalMemory;
 use crate::ptx::{Diagnostic, Diagnostics, FuncId, Relocation, RelocationTarget, VarId, VarSpace};
@@ -55,30 +56,41 @@ pub enum LoadError {
 }
 
 /// A module in device memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DeviceModule {
-    source: LoadedModule,
+    source: Arc<LoadedModule>,
     variables: HashMap<VarId, u64>,
     /// Address of the `.const` bank and its length.
     constants: Option<(u64, usize)>,
+    objects: Vec<(String, u64)>,
     kernels: HashMap<FuncId, Arc<Lowered>>,
 }
 
 impl DeviceModule {
-    /// Places a module's variables and writes their initial contents.
+    /// Places a module's variables and writes their initial contents; `objects` are the handles of the textures,
+    /// surfaces and samplers that stand for variables of the module, by name.
     ///
     /// # Errors
     /// When there is no room, or an initialiser holds an address that does not exist.
-    pub fn load(source: LoadedModule, memory: &mut dyn Placement) -> Result<DeviceModule, LoadError> {
+    pub fn load(
+        source: Arc<LoadedModule>,
+        memory: &mut dyn Placement,
+        objects: Vec<(String, u64)>,
+    ) -> Result<DeviceModule, LoadError> {
         let mut place = |name: &str, bytes: Vec<u8>| {
             let length = bytes.len();
             memory
                 .place(name, bytes)
                 .ok_or_else(|| LoadError::OutOfMemory { name: name.into(), bytes: length })
         };
-        let mut module =
-            DeviceModule { source, variables: HashMap::new(), constants: None, kernels: HashMap::new() };
-        let source = &module.source;
+        let mut module = DeviceModule {
+            source,
+            variables: HashMap::new(),
+            constants: None,
+            objects,
+            kernels: HashMap::new(),
+        };
+        let source = Arc::clone(&module.source);
         for &id in &source.layout.globals {
             let var = source.module.var(id);
             let mut bytes = var.init.as_ref().map_or_else(Vec::new, |init| init.bytes.clone());
@@ -142,23 +154,27 @@ impl DeviceModule {
                 let found = match var.space {
                     VarSpace::Global => self.variables.get(&id).copied(),
                     VarSpace::Const => constant(),
+                    VarSpace::Texture => {
+                        self.objects.iter().find(|(name, _)| *name == var.name).map(|(_, handle)| *handle)
+                    }
                     _ => None,
                 };
                 match found {
                     Some(address) => Ok(address),
+                    None if var.space == VarSpace::Texture => refuse(
+                        var.span,
+                        format!(
+                            "no [[texture]], [[surface]] or [[sampler]] of the launch manifest has the name `{}`",
+                            var.name
+                        ),
+                    ),
                     None => refuse(
                         var.span,
                         format!("the address of `{}` is not known before a kernel runs", var.name),
                     ),
                 }
             }
-            RelocationTarget::Func(id) => {
-                let function = module.function(id);
-                refuse(
-                    function.span,
-                    format!("the address of the function `{}` is not supported", function.name),
-                )
-            }
+            RelocationTarget::Func(id) => Ok(function_address(id)),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Warplab's functional PTX emulator: from a PTX file and a launch manifest to results and a trace.
 //!
 //! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`manifest`] says what to launch on
-//! which data, [`exec`] runs it on [`memory`] and [`texture`] objects, [`record`] writes down what every warp did. [`session`] puts
-//! them together for programs; [`cli`] is the `emu` command; [`fatbin`] takes the PTX out of executables.
+//! which data, [`device`] loads it, [`exec`] runs it on [`memory`] and [`texture`] objects, [`record`] writes down
+//! what every warp did. [`session`] puts them together for programs; [`cli`] is the `emu` command; [`fatbin`]
+//! takes the PTX out of executables.
 
 pub mod lower;
 pub mod ptx;

@@ -114,7 +114,7 @@ pub fn choose(device: &Device, image: &[u8]) -> Result<Image, (Status, String)> 
 /// A code for the program and words for people.
 pub fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Status, String)> {
     let parsed = LoadedModule::parse(text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
-    match DeviceModule::load(parsed, memory) {
+    match DeviceModule::load(Arc::new(parsed), memory, Vec::new()) {
         Ok(device) => Ok(Module { device, kernels: Vec::new() }),
         Err(error @ LoadError::OutOfMemory { .. }) => Err((Status::MEMORY_ALLOCATION, error.to_string())),
         Err(LoadError::Module(errors)) => Err((Status::INVALID_PTX, errors.to_string())),

@@ -1,5 +1,6 @@
 //! Why a session could not be opened or run, ready to be shown.
 
+use crate::device::LoadError;
 use crate::exec::LaunchError;
 use crate::manifest::ManifestError;
 use crate::ptx::Diagnostics;
@@ -29,6 +30,9 @@ pub enum SessionError {
         /// Why.
         error: Box<LaunchError>,
     },
+    /// Device memory does not suffice.
+    #[error("{0}")]
+    Memory(String),
     /// The trace could not be written.
     #[error("{0}")]
     Trace(String),
@@ -37,6 +41,15 @@ pub enum SessionError {
 impl From<ManifestError> for SessionError {
     fn from(error: ManifestError) -> Self {
         SessionError::Manifest(Box::new(error))
+    }
+}
+
+impl From<LoadError> for SessionError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Module(errors) => errors.into(),
+            full @ LoadError::OutOfMemory { .. } => SessionError::Memory(full.to_string()),
+        }
     }
 }
 

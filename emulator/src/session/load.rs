@@ -1,16 +1,13 @@
-//! Loading: buffers and module variables into device memory, addresses into literals and initialisers,
-//! arguments into the parameter bank.
+//! Loading: buffers of the manifest into device memory before the module's variables, arguments into parameters.
 
 use super::SessionError;
-use super::module::{LoadedModule, one};
+use super::module::LoadedModule;
+use crate::device::DeviceModule;
 use crate::lower::Lowered;
-use crate::lower::calls::function_address;
 use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError, Role};
 use crate::memory::{AllocationId, GlobalMemory};
-use crate::ptx::{Diagnostic, Relocation, RelocationTarget, VarId, VarSpace};
 use crate::texture::ObjectError;
-use std::collections::HashMap;
-use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
+use std::sync::Arc;
 use trace_format::isa::{MachineKernel, Param};
 use trace_format::semantics::{Banks, Geometry};
 
@@ -20,17 +17,15 @@ pub(super) struct Loaded {
     pub memory: GlobalMemory,
     /// Allocation of each buffer of the manifest.
     pub buffers: Vec<AllocationId>,
-    /// Contents of the `.const` bank.
-    pub constants: Vec<u8>,
-    variables: HashMap<VarId, AllocationId>,
+    pub module: DeviceModule,
     /// Names and handles of textures, surfaces (in the manifest's order) and samplers.
     pub handles: Vec<(String, u64)>,
 }
 
 impl Loaded {
-    /// Places the manifest's buffers, then the module's `.global` variables, then the device heap.
+    /// Places the manifest's buffers, then the module's variables, then the device heap.
     pub fn new(
-        module: &LoadedModule,
+        module: &Arc<LoadedModule>,
         manifest: &Manifest,
         heap_bytes: Option<u64>,
     ) -> Result<Loaded, SessionError> {
@@ -44,114 +39,30 @@ impl Loaded {
             })?;
             buffers.push(memory.allocate(&buffer.name, bytes));
         }
-        let mut variables = HashMap::new();
-        for &id in &module.layout.globals {
-            let var = module.module.var(id);
-            let mut bytes = var.init.as_ref().map_or_else(Vec::new, |init| init.bytes.clone());
-            bytes.resize(var.size_bytes as usize, 0);
-            variables.insert(id, memory.allocate(&var.name, bytes));
-        }
+        let handles = objects(&mut memory, &buffers, manifest)?;
+        let module = DeviceModule::load(Arc::clone(module), &mut memory, handles.clone())?;
         if let Some(bytes) = heap_bytes {
             memory.reserve_heap(bytes);
         }
-        let handles = objects(&mut memory, &buffers, manifest)?;
-        let constants = module.layout.const_image.clone();
-        let mut loaded = Loaded { memory, buffers, constants, variables, handles };
-        loaded.relocate(module)?;
-        Ok(loaded)
-    }
-
-    /// Writes addresses into the initial contents of variables.
-    fn relocate(&mut self, module: &LoadedModule) -> Result<(), SessionError> {
-        let mut constants = std::mem::take(&mut self.constants);
-        for relocation in &module.layout.const_relocations {
-            self.patch(module, &mut constants, relocation)?;
-        }
-        self.constants = constants;
-        for &id in &module.layout.globals {
-            let (Some(init), Some(&allocation)) = (&module.module.var(id).init, self.variables.get(&id))
-            else {
-                continue;
-            };
-            for relocation in &init.relocations {
-                let mut bytes = std::mem::take(&mut self.memory.allocation_mut(allocation).bytes);
-                let patched = self.patch(module, &mut bytes, relocation);
-                self.memory.allocation_mut(allocation).bytes = bytes;
-                patched?;
-            }
-        }
-        Ok(())
-    }
-
-    fn patch(&self, module: &LoadedModule, bytes: &mut [u8], r: &Relocation) -> Result<(), SessionError> {
-        let address = self.address(module, r.target)?.wrapping_add_signed(r.addend) >> (r.shift & 63);
-        let size = (r.size_bytes as usize).min(8);
-        if let Some(place) = bytes.get_mut(r.offset as usize..).and_then(|b| b.get_mut(..size)) {
-            place.copy_from_slice(&address.to_le_bytes()[..size]);
-        }
-        Ok(())
-    }
-
-    /// Device address of a symbol.
-    fn address(&self, module: &LoadedModule, target: RelocationTarget) -> Result<u64, SessionError> {
-        let refuse = |span, what: String| Err(one(&module.module, Diagnostic::error(span, what)).into());
-        match target {
-            RelocationTarget::Var(id) if module.module.var(id).space == VarSpace::Texture => {
-                let var = module.module.var(id);
-                match self.handles.iter().find(|(name, _)| *name == var.name) {
-                    Some((_, handle)) => Ok(*handle),
-                    None => refuse(
-                        var.span,
-                        format!(
-                            "no [[texture]], [[surface]] or [[sampler]] of the launch manifest has the name `{}`",
-                            var.name
-                        ),
-                    ),
-                }
-            }
-            RelocationTarget::Var(id) => match self.variables.get(&id) {
-                Some(&allocation) => Ok(self.memory.allocation(allocation).base),
-                None => {
-                    let var = module.module.var(id);
-                    let space = match var.space {
-                        VarSpace::Const => "constant",
-                        VarSpace::Shared => "shared",
-                        VarSpace::Local => "local",
-                        VarSpace::Param => "parameter",
-                        VarSpace::Texture => "texture",
-                        VarSpace::Global => "global",
-                    };
-                    let what =
-                        format!("the address of the {space} variable `{}` is not supported here", var.name);
-                    refuse(var.span, what)
-                }
-            },
-            RelocationTarget::Func(id) => Ok(function_address(id)),
-        }
+        Ok(Loaded { memory, buffers, module, handles })
     }
 
     /// Constant banks of a launch; the arguments have passed [`check_arguments`].
     pub fn banks(
         &self,
-        module: &LoadedModule,
         lowered: &Lowered,
         spec: &LaunchSpec,
         geometry: &Geometry,
     ) -> Result<Banks, SessionError> {
         let kernel = &lowered.kernel;
-        let mut param = vec![0; usize::from(PARAM_BASE) + kernel.param_bytes as usize];
+        let mut params = vec![0; kernel.param_bytes as usize];
         let mut put = |at: usize, bytes: &[u8]| {
-            if let Some(place) = param.get_mut(at..).and_then(|p| p.get_mut(..bytes.len())) {
+            if let Some(place) = params.get_mut(at..).and_then(|p| p.get_mut(..bytes.len())) {
                 place.copy_from_slice(bytes);
             }
         };
-        for d in 0..3 {
-            put(usize::from(PARAM_NTID) + 4 * d, &geometry.block[d].to_le_bytes());
-            put(usize::from(PARAM_NCTAID) + 4 * d, &geometry.grid[d].to_le_bytes());
-        }
-        put(usize::from(PARAM_STACK), &kernel.local_bytes.to_le_bytes());
         for (to, argument) in kernel.params.iter().zip(&spec.args) {
-            let at = usize::from(PARAM_BASE) + to.offset as usize;
+            let at = to.offset as usize;
             match &argument.value {
                 ArgumentValue::Pointer { buffer, offset_bytes } => {
                     let base = self.memory.allocation(self.buffers[*buffer]).base;
@@ -161,15 +72,7 @@ impl Loaded {
                 ArgumentValue::Object { object } => put(at, &self.handles[*object].1.to_le_bytes()),
             }
         }
-        let mut literal = kernel.literals.clone();
-        for r in &lowered.relocations {
-            let address = self.address(module, r.target)?.wrapping_add_signed(r.addend);
-            let at = r.literal_offset as usize;
-            if let Some(place) = literal.get_mut(at..).and_then(|l| l.get_mut(..8)) {
-                place.copy_from_slice(&address.to_le_bytes());
-            }
-        }
-        Ok(Banks { param, user: self.constants.clone(), literal })
+        Ok(self.module.banks(&self.memory, lowered, geometry, &params)?)
     }
 }
 

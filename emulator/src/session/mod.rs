@@ -29,6 +29,7 @@ use crate::record::Unrecorded;
 use crate::record::trace::TraceSink;
 use load::Loaded;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trace_format::container::{BufferNote, LaunchRecord};
 use trace_format::isa::{Inst, MachineKernel, Op, SysCall};
@@ -54,7 +55,7 @@ pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
 /// A program ready to run.
 #[derive(Debug)]
 pub struct Session {
-    module: LoadedModule,
+    module: Arc<LoadedModule>,
     manifest: Manifest,
     /// Kernels that the manifest launches.
     kernels: Vec<Lowered>,
@@ -155,6 +156,7 @@ impl Session {
             |inst: &Inst| matches!(inst.op, Op::Syscall { call: SysCall::Malloc | SysCall::Free });
         let has_heap = kernels.iter().any(|k| k.kernel.insts.iter().any(allocates));
         let heap_bytes = has_heap.then(|| setup.heap_bytes.unwrap_or(DEFAULT_HEAP_BYTES));
+        let module = Arc::new(module);
         let loaded = Loaded::new(&module, &manifest, heap_bytes)?;
         Ok(Session { module, manifest, kernels, heap_bytes, loaded, ptx: ptx.to_owned() })
     }
@@ -254,7 +256,7 @@ impl Session {
         };
         let kernel = &lowered.kernel;
         let geometry = Geometry { grid: spec.grid, block: spec.block };
-        let banks = self.loaded.banks(&self.module, lowered, spec, &geometry)?;
+        let banks = self.loaded.banks(lowered, spec, &geometry)?;
         let launch = Launch { kernel, geometry, dynamic_shared_bytes: spec.shared_bytes, banks, index };
         let start = Instant::now();
         let memory = &mut self.loaded.memory;

@@ -125,7 +125,8 @@ fn fetch<V: GlobalView>(
         let i = i as u8;
         word(if separate.0 && i >= before { i + 1 } else { i })
     });
-    let fetch = Fetch { geometry, coord, lod, result, offset: offset.0, words };
+    let lanes = request.exec;
+    let fetch = Fetch { geometry, coord, lod, result, offset: offset.0, words, lanes };
     let handles = regs.row(src[1].row);
     let mut left = request.exec;
     while left != 0 {
@@ -144,7 +145,8 @@ fn fetch<V: GlobalView>(
         if !fetch.suits(&texture.resource) {
             return Err(fault(misfit(geometry, "texture", handle, &texture.resource)));
         }
-        sample::fetch(view, request.pc as usize, &fetch, texture, state, group, rows, at)?;
+        let fetch = Fetch { lanes: group, ..fetch };
+        sample::fetch(view, request.pc as usize, &fetch, texture, state, rows, at)?;
         left &= !group;
     }
     Ok(())

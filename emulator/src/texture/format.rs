@@ -161,8 +161,8 @@ impl ChannelFormat {
     /// become fractions of the range of 8 and 16 bit integers.
     pub(crate) fn encode(self, values: &[u32; 4], from: ChannelKind) -> [u32; 4] {
         let mut texel = [0; 4];
-        for c in 0..usize::from(self.channels) {
-            let bits = self.encode_channel(values[c], from);
+        for (c, value) in values.iter().enumerate().take(usize::from(self.channels)) {
+            let bits = self.encode_channel(*value, from);
             let at = c * usize::from(self.bits);
             texel[at / 32] |= bits << (at % 32);
         }

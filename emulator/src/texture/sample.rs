@@ -31,6 +31,8 @@ pub struct Fetch<'a> {
     pub offset: bool,
     /// Argument words, in order, without the sampler.
     pub words: [&'a Row; 11],
+    /// Lanes that fetch, at least one.
+    pub lanes: u32,
 }
 
 /// Where in the words of a fetch things are.
@@ -96,7 +98,7 @@ struct Target {
     levels: (usize, usize, u16),
 }
 
-/// Fetches in the lanes of `exec`, which is not empty: results go to `out`, the address of the first texel that
+/// Fetches in its lanes: results go to `out`, the address of the first texel that
 /// each lane reads to `at` ([`NO_ADDRESS`] where it reads none).
 ///
 /// # Errors
@@ -107,10 +109,10 @@ pub fn fetch<V: GlobalView>(
     fetch: &Fetch<'_>,
     texture: &Texture,
     sampler: &Sampler,
-    exec: u32,
     out: &mut Rows,
     at: &mut Addresses,
 ) -> Result<(), Refusal> {
+    let exec = fetch.lanes;
     let resource = &texture.resource;
     let layout = fetch.layout();
     let cube = matches!(fetch.geometry, TexGeometry::Cube | TexGeometry::ACube);
@@ -132,9 +134,9 @@ pub fn fetch<V: GlobalView>(
     }
     let blends = rules.linear || lanes_of(exec).any(|l| targets[l].levels.2 != 0);
     if blends {
-        work.blend(&targets, out)?
+        work.blend(&targets, out)?;
     } else {
-        work.pick(&targets, fetch.coord, out)?
+        work.pick(&targets, fetch.coord, out)?;
     }
     if fetch.result == TexResult::Halves {
         for k in 0..2 {

@@ -125,7 +125,7 @@ fn a_barrier_that_half_a_warp_reaches_deadlocks() {
     b.thread(0).setp(0, ICmp::Ge, 0, imm(16)).bra(skip, p(0)).sync();
     b.bind(skip).sync().exit(PredSrc::TRUE);
     let fault = Device::new(&[]).fault(&b.build(), 1, 32);
-    let FaultKind::Deadlock { waiting } = &fault.kind else { panic!("{fault}") };
+    let FaultKind::Deadlock { waiting, .. } = &fault.kind else { panic!("{fault}") };
     assert_eq!(waiting.len(), 2, "{fault}");
     assert_eq!((waiting[0].lanes, waiting[1].lanes), (0xFFFF, 0xFFFF_0000));
     assert!(waiting[0].for_what.contains("16 of 32 threads have arrived"), "{fault}");
@@ -144,7 +144,7 @@ fn a_barrier_that_one_warp_never_reaches_deadlocks() {
     a.bar(BarMode::Sync, 1, 0, PredSrc::TRUE).bra(end, PredSrc::TRUE);
     a.bind(other).bar(BarMode::Sync, 2, 0, PredSrc::TRUE).bind(end).exit(PredSrc::TRUE);
     let fault = Device::new(&[]).fault(&a.build(), 1, 64);
-    let FaultKind::Deadlock { waiting } = &fault.kind else { panic!("{fault}") };
+    let FaultKind::Deadlock { waiting, .. } = &fault.kind else { panic!("{fault}") };
     assert_eq!(waiting.iter().map(|w| w.warp).collect::<Vec<_>>(), [0, 1]);
     assert!(waiting[1].for_what.contains("barrier 2 (32 of 64"), "{fault}");
 }

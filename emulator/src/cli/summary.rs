@@ -158,6 +158,7 @@ fn notes(launches: &[LaunchReport]) -> String {
         let why = match l.stats.in_order {
             Some(InOrder::Communicates) => "it has atomics with results or strong loads on global memory",
             Some(InOrder::SharedMemory) => "blocks read what blocks write",
+            Some(InOrder::Waits) => "a block waits for others",
             Some(InOrder::Single) | None => continue,
         };
         let note = format!("blocks of {} ran one after the other: {why}\n", l.kernel);
@@ -178,6 +179,7 @@ fn in_order(why: Option<InOrder>) -> Value {
         Some(InOrder::Single) => "one thread or one block".into(),
         Some(InOrder::Communicates) => "atomics with results or strong loads".into(),
         Some(InOrder::SharedMemory) => "blocks read what blocks write".into(),
+        Some(InOrder::Waits) => "a block waits for others".into(),
     }
 }
 

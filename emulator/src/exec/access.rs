@@ -4,9 +4,11 @@ use super::block::{BlockShared, WarpState};
 use super::fault::{Access, FaultKind, Place};
 use super::matrix;
 use super::program::Unit;
+use super::spin::Poll;
 use super::texture;
 use super::warp::Trouble;
-use crate::memory::lanes::{self, Addresses, fill_idle};
+use crate::memory::atomic;
+use crate::memory::lanes::{self, Addresses, Rows, fill_idle};
 use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes, put_words};
 use crate::record::BlockSink;
 use trace_format::isa::space::{
@@ -53,6 +55,11 @@ pub(crate) fn access<V: GlobalView, S: BlockSink>(
     if matches!(inst.kind, Kind::Load(_) | Kind::Atomic(_)) {
         warp.has_read = true;
         unit.sink.externals(w, Pc(pc), inst, &warp.regs, exec);
+        if unit.program.polls.get(pc as usize) == Some(&true) {
+            poll(unit, warp, &request, &at);
+        }
+    } else {
+        unit.changes += 1;
     }
     Ok(())
 }
@@ -69,9 +76,31 @@ fn remote<V: GlobalView, S: BlockSink>(
     if let Err(refusal) = texture::access(unit, &mut block.rows, warp, request)? {
         return Err(trouble(unit, block, warp, request, space, refusal));
     }
-    warp.has_read |= matches!(request.inst.kind, Kind::Load(_));
+    let loads = matches!(request.inst.kind, Kind::Load(_));
+    warp.has_read |= loads;
+    unit.changes += u64::from(!loads);
     unit.sink.externals(request.warp, Pc(request.pc), request.inst, &warp.regs, request.exec);
     Ok(())
+}
+
+/// A warp that has read what others may change gives up its turn when it keeps finding the same.
+#[cold]
+#[inline(never)]
+fn poll<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    at: &Addresses,
+) {
+    let Request { inst, pc, exec, .. } = *request;
+    if matches!(inst.kind, Kind::Atomic(_)) && std::mem::replace(&mut warp.has_changed, false) {
+        unit.changes += 1;
+        return;
+    }
+    let (poll, digest) = Poll::new(pc, inst, at, &warp.regs, exec);
+    if warp.spin.poll(poll, digest, unit.changes) {
+        warp.turn_end = 0;
+    }
 }
 
 /// Splits lanes by the window that their generic address falls into.
@@ -187,7 +216,7 @@ fn load_plain(
     at: &Addresses,
     exec: u32,
     width: MemWidth,
-    out: &mut lanes::Rows,
+    out: &mut Rows,
 ) -> Result<(), Refusal> {
     let n = u64::from(width.bytes());
     let survey = lanes::survey(at, 0, bytes.len() as u64, n);
@@ -285,6 +314,7 @@ fn modify<V: GlobalView, S: BlockSink>(
     let Request { inst, exec, .. } = *request;
     if let Op::Syncs { update } = inst.op {
         update_barriers(block, warp, request, update, at)?;
+        warp.has_changed = true;
         for i in 0..inst.dst_rows {
             warp.regs.write_row(inst.dst + u16::from(i), &block.rows[usize::from(i)], exec);
         }
@@ -315,6 +345,7 @@ fn modify<V: GlobalView, S: BlockSink>(
         _ => unit.memory.atomic(site, at, exec, &modify, old)?,
     }
     if matches!(inst.kind, Kind::Atomic(_)) {
+        warp.has_changed |= lanes_of(exec).any(|l| changes(&modify, old, l));
         for i in 0..inst.dst_rows {
             warp.regs.write_row(inst.dst + u16::from(i), &old[usize::from(i)], exec);
         }
@@ -347,6 +378,16 @@ fn update_barriers(
         block.rows[1].0[l] = (state >> 32) as u32;
     }
     Ok(())
+}
+
+/// Whether an operation on this old value has made it another.
+fn changes(modify: &Modify<'_>, old: &Rows, l: usize) -> bool {
+    let words = usize::from(modify.ty.regs());
+    let wide =
+        |word: &dyn Fn(usize) -> u32| (0..words).fold(0u128, |v, i| v | u128::from(word(i)) << (32 * i));
+    let before = wide(&|i| old[i].0[l]);
+    let (b, c) = (wide(&|i| modify.b[i].0[l]), wide(&|i| modify.c[i].0[l]));
+    atomic::apply(modify.op, modify.ty, false, before, b, c) != before
 }
 
 /// Turns a refused access into a fault with its place, or passes on that the order of blocks matters.

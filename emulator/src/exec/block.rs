@@ -8,7 +8,9 @@ use super::barrier::{Barriers, Outcome};
 use super::fault::{FaultKind, Place, Waiting};
 use super::paths::{NEVER, Paths, Wait};
 use super::program::{Program, Unit};
+use super::spin::{self, Spin};
 use super::warp::{self, Stop, Trouble};
+use crate::memory::GlobalMemory;
 use crate::memory::lanes::Rows;
 use crate::memory::local::LocalMemory;
 use crate::memory::view::GlobalView;
@@ -37,6 +39,11 @@ pub(crate) struct WarpState {
     stale: u64,
     /// Whether memory has been read in this turn.
     pub has_read: bool,
+    /// Whether the atomic at work has changed memory.
+    pub has_changed: bool,
+    /// Instructions at which the turn ends.
+    pub turn_end: u64,
+    pub spin: Spin,
 }
 
 /// What the warps of a block share.
@@ -65,6 +72,8 @@ pub(crate) struct Block {
     turn: usize,
     /// Whether a warp has run in this round.
     progress: bool,
+    /// Whether one of them did something else than spinning.
+    fruitful: bool,
 }
 
 /// How far a block has come.
@@ -74,6 +83,10 @@ pub(crate) enum Progress {
     Finished,
     /// It has had its share.
     Share,
+    /// Every warp waits; those that could run read memory until others change it.
+    Spinning,
+    /// The same, and it has been proven that the block comes to nothing unless another block changes memory.
+    Stuck,
 }
 
 impl Block {
@@ -92,6 +105,9 @@ impl Block {
                 turn_start: 0,
                 stale: 0,
                 has_read: false,
+                has_changed: false,
+                turn_end: 0,
+                spin: Spin::NEW,
             }
         };
         Block {
@@ -109,6 +125,7 @@ impl Block {
             instructions: 0,
             turn: 0,
             progress: false,
+            fruitful: false,
         }
     }
 
@@ -127,9 +144,10 @@ impl Block {
             warp.paths.reset(geometry.launched_mask(w as u32));
             warp.local.reset(program.kernel.local_bytes);
             (warp.instructions, warp.resume, warp.turn_start, warp.stale) = (0, NEVER, 0, 0);
+            (warp.spin, warp.has_changed) = (Spin::NEW, false);
         }
         self.live = geometry.threads_per_block();
-        (self.instructions, self.turn, self.progress) = (0, 0, false);
+        (self.instructions, self.turn, self.progress, self.fruitful) = (0, 0, false, false);
     }
 
     /// Runs until the block is finished or about `share` more warp instructions are executed. `pause` is
@@ -152,8 +170,16 @@ impl Block {
                 self.turn += 1;
             }
             self.turn = 0;
+            let fruitful = std::mem::take(&mut self.fruitful);
             if !std::mem::take(&mut self.progress) {
-                return if self.live == 0 { Ok(Progress::Finished) } else { Err(self.deadlock()) };
+                if self.live == 0 {
+                    return Ok(Progress::Finished);
+                }
+                if !self.warps.iter_mut().any(|w| w.paths.break_up()) {
+                    return Err(self.deadlock(unit.program));
+                }
+            } else if !fruitful {
+                return Ok(if self.is_stuck(unit.changes) { Progress::Stuck } else { Progress::Spinning });
             }
             if self.instructions >= limit {
                 return Ok(Progress::Share);
@@ -175,8 +201,15 @@ impl Block {
         let stop = warp::run(unit, &mut self.shared, warp, self.turn as u32, limit);
         self.live -= (live & !warp.paths.live()).count_ones();
         self.instructions += warp.instructions - before;
-        if stop? == Stop::Share {
-            warp.take_turns(unit.program.spin_limit);
+        let stop = stop?;
+        if stop == Stop::Share && warp.spin.is_spinning() {
+            warp.spin_on(unit.program, unit.changes);
+        } else {
+            self.fruitful = true;
+            warp.spin.stop();
+            if stop == Stop::Share {
+                warp.take_turns(unit.program.spin_limit);
+            }
         }
         while self.shared.barriers.active != 0 {
             let Some(outcome) = self.shared.barriers.complete(self.live) else { break };
@@ -209,11 +242,34 @@ impl Block {
         }
     }
 
-    fn deadlock(&self) -> Trouble {
+    /// Whether every warp that can run is proven to spin until memory changes.
+    fn is_stuck(&self, changes: u64) -> bool {
+        self.warps.iter().all(|w| w.paths.current().mask == 0 || w.spin.is_proven(changes))
+    }
+
+    /// Whether it is worth giving a stuck block a turn: something that it has read is different now. What its lanes
+    /// read is not compared in full, so that it should have a turn now and then all the same.
+    pub fn may_go_on(&self, memory: &GlobalMemory) -> bool {
+        self.warps.iter().any(|w| w.paths.current().mask != 0 && w.spin.is_over(memory))
+    }
+
+    fn deadlock(&self, program: &Program<'_>) -> Trouble {
+        let waiting = self.waiting(program, None);
+        let place = first_place(&waiting);
+        Trouble::fault(FaultKind::Deadlock { waiting, blocks: None }, place)
+    }
+
+    /// Who waits for what.
+    pub fn waiting(&self, program: &Program<'_>, memory: Option<&GlobalMemory>) -> Vec<Waiting> {
         let mut waiting = Vec::new();
+        let block = self.shared.index;
         for (w, warp) in self.warps.iter().enumerate() {
-            let mut note = |lanes, pc, for_what| {
-                waiting.push(Waiting { warp: w as u32, lanes, pc: Pc(pc), for_what });
+            if warp.paths.current().mask != 0 {
+                waiting.extend(warp.spin.waiting(program, memory, block, w as u32));
+            }
+            let mut note = |lanes, pc: u32, for_what| {
+                let ptx_line = program.kernel.lines.get(pc as usize).map_or(0, |l| l.ptx_line);
+                waiting.push(Waiting { block, warp: w as u32, lanes, pc: Pc(pc), ptx_line, for_what });
             };
             for path in warp.paths.waiting() {
                 match path.wait {
@@ -233,16 +289,33 @@ impl Block {
                 note(m.arrived, m.pc, text);
             }
         }
-        let place = waiting.first().map_or(Place { pc: 0, warp: 0, lane: None }, |w| Place {
-            pc: w.pc.0,
-            warp: w.warp,
-            lane: Some(w.lanes.trailing_zeros() as u8),
-        });
-        Trouble::fault(FaultKind::Deadlock { waiting }, place)
+        waiting
     }
 }
 
+/// Where the first of those stands who wait.
+pub(crate) fn first_place(waiting: &[Waiting]) -> Place {
+    waiting.first().map_or(Place { pc: 0, warp: 0, lane: None }, |w| Place {
+        pc: w.pc.0,
+        warp: w.warp,
+        lane: Some(w.lanes.trailing_zeros() as u8),
+    })
+}
+
 impl WarpState {
+    /// Ends a turn of reading the same memory over and over: other lanes have their turn, and if that has been in
+    /// vain for some time, those that wait for the spinning ones to reconverge.
+    fn spin_on(&mut self, program: &Program<'_>, changes: u64) {
+        let WarpState { regs, paths, spin, instructions, .. } = self;
+        spin.end_turn(changes, || spin::state(program, regs, paths, *instructions));
+        let hopeless = spin.is_hopeless() || spin.is_proven(changes);
+        if hopeless && paths.overtake() {
+            spin.start_over();
+        } else {
+            paths.rotate();
+        }
+    }
+
     /// Lets diverged lanes take turns after the running ones have had their share. Those that have kept reading
     /// memory for `spin_limit` instructions may wait for what lanes do that wait for them to reconverge.
     fn take_turns(&mut self, spin_limit: u64) {

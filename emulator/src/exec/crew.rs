@@ -7,7 +7,7 @@
 //! [`crate::memory::view::Refusal`]) or has faulted therefore waits for its turn, stops those behind it, and
 //! is handed back.
 
-use super::block::{Block, Progress};
+use super::block::{Block, Pause, Progress};
 use super::grid::{BlockTrouble, Run};
 use super::program::Unit;
 use super::warp::Trouble;
@@ -110,7 +110,7 @@ pub(super) fn run<L: LaunchSink>(
             let crew = &crew;
             scope.spawn(move || {
                 let view = Deferred::new(memory, program.code.insts.len());
-                let mut unit = Unit { program, memory: view, sink };
+                let mut unit = Unit::new(program, view, sink);
                 let mut block = Some(Box::new(Block::new(program)));
                 while crew.chunk(&mut unit, &mut block, &mut hand).is_ok() {}
             });
@@ -169,7 +169,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
         block.start(unit.program, number);
         unit.sink.begin(number);
         let mut exhausted = false;
-        let progress = block.run(unit, u64::MAX, &mut |unit, instructions| {
+        let pause: Pause<'_, '_, _, _> = &mut |unit: &mut CrewUnit<'_, L>, instructions| {
             if self.is_pointless(hand.chunk) {
                 return Err(Trouble::Cancelled);
             }
@@ -187,9 +187,17 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
                 }
             }
             Ok(())
-        });
+        };
+        let progress = loop {
+            let progress = block.run(unit, u64::MAX, &mut *pause);
+            if !matches!(progress, Ok(Progress::Spinning)) {
+                break progress;
+            }
+        };
         match progress {
-            Ok(Progress::Finished | Progress::Share) => {
+            // Only a block that runs beside it can help.
+            Ok(Progress::Stuck) => Err(Halt::Trouble(Trouble::Order(Refusal::Order))),
+            Ok(Progress::Finished | Progress::Share | Progress::Spinning) => {
                 hand.done.push((block.instructions, block.shared.thread_instructions));
                 Ok(())
             }

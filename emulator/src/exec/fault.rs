@@ -19,12 +19,16 @@ pub enum Access {
 /// Lanes of a warp that cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waiting {
+    /// Block index.
+    pub block: [u32; 3],
     /// Warp within the block.
     pub warp: u32,
     /// The lanes.
     pub lanes: u32,
     /// Where they are.
     pub pc: Pc,
+    /// PTX line of the instruction there, 0 when unknown.
+    pub ptx_line: u32,
     /// What they wait for.
     pub for_what: String,
 }
@@ -58,10 +62,13 @@ pub enum FaultKind {
         /// Bytes accessed by the lane.
         width: u8,
     },
-    /// No lane of the block can go on.
+    /// Nobody can go on.
     Deadlock {
         /// Who waits for what.
         waiting: Vec<Waiting>,
+        /// Blocks that wait for one another, and those that have not started for want of room. None when a block
+        /// waits for itself.
+        blocks: Option<(u64, u64)>,
     },
     /// A barrier used against its rules.
     Barrier(String),
@@ -187,6 +194,11 @@ impl Fault {
                     "the address must be a multiple of {width}; check casts to wider types and element offsets"
                 )
             }
+            FaultKind::Deadlock { blocks: Some(_), .. } => {
+                "nobody is left to write what they read: check who should have, and that all blocks which wait for \
+                 one another fit the device at once"
+                    .into()
+            }
             FaultKind::Deadlock { .. } => {
                 "every thread of the block has to reach the same barrier, or to exit".into()
             }
@@ -254,14 +266,25 @@ impl fmt::Display for FaultKind {
                 space_name(*space),
                 access_name(*access)
             ),
-            FaultKind::Deadlock { waiting } => {
-                f.write_str("the block waits for ever")?;
+            FaultKind::Deadlock { waiting, blocks } => {
+                match blocks {
+                    None => f.write_str("the block waits for ever")?,
+                    Some((all, 0)) => write!(f, "{all} blocks wait for ever")?,
+                    Some((all, more)) => {
+                        write!(f, "{all} blocks wait for ever, with no room for the {more} not started")?;
+                    }
+                }
                 waiting.iter().take(8).try_for_each(|w| {
+                    let [x, y, z] = w.block;
                     write!(
                         f,
-                        "; warp {} lanes {:#010x} at PC {} wait for {}",
-                        w.warp, w.lanes, w.pc, w.for_what
-                    )
+                        "; block ({x},{y},{z}) warp {} lanes {:#010x} at PC {}",
+                        w.warp, w.lanes, w.pc
+                    )?;
+                    if w.ptx_line > 0 {
+                        write!(f, " (line {})", w.ptx_line)?;
+                    }
+                    write!(f, " wait for {}", w.for_what)
                 })?;
                 match waiting.len().saturating_sub(8) {
                     0 => Ok(()),

@@ -2,7 +2,8 @@
 //!
 //! The first block runs alone and shows which allocations are written. From then on `super::crew` runs blocks
 //! on several threads, until one of them does something whose outcome could depend on the order; that block
-//! is finished here, alone, and the crew goes on behind it, unless blocks turn out to read what blocks write.
+//! is finished here, alone, and the crew goes on behind it, unless blocks turn out to read what blocks write or
+//! to wait for one another: then the rest is `super::turns`' business.
 
 use super::block::{Block, Progress};
 use super::crew::{self, Ending};
@@ -13,12 +14,6 @@ use super::{InOrder, Launch, LaunchError, Observer, Options, Stats};
 use crate::memory::GlobalMemory;
 use crate::memory::view::{Direct, Refusal, Touched};
 use crate::record::{BlockSink, LaunchSink, Unrecorded};
-use std::collections::{BTreeMap, VecDeque};
-
-/// Warp instructions of a block after which others have their turn, where blocks may wait for one another.
-const BLOCK_SHARE: u64 = 1 << 20;
-/// Blocks that take turns then.
-const MAX_RESIDENT: usize = 256;
 
 /// What running a launch needs throughout.
 pub(super) struct Run<'r, L> {
@@ -59,7 +54,22 @@ pub fn launch<L: LaunchSink>(
 }
 
 /// A block that has begun, with what follows it.
-type Pending<L> = (Box<Block>, <L as LaunchSink>::Block);
+pub(super) type Pending<L> = (Box<Block>, <L as LaunchSink>::Block);
+
+/// What a finished block has executed.
+pub(super) struct Done {
+    pub instructions: u64,
+    thread_instructions: u64,
+    printed: Vec<u8>,
+}
+
+impl Done {
+    pub fn of(block: &mut Block) -> Done {
+        let printed = std::mem::take(&mut block.shared.printed);
+        let (instructions, thread_instructions) = (block.instructions, block.shared.thread_instructions);
+        Done { instructions, thread_instructions, printed }
+    }
+}
 
 /// Trouble with the block that it happened in.
 pub(super) struct BlockTrouble {
@@ -110,10 +120,15 @@ impl<L: LaunchSink> Run<'_, L> {
         let mut touched = vec![Touched::default(); memory.allocations().len()];
         let mut pending = None;
         while self.stats.blocks < blocks {
-            if self.stats.in_order.is_some() && pending.is_none() {
-                return self.in_order(memory);
+            if self.stats.in_order.is_some() {
+                return self.in_order(memory, pending);
             }
-            let seen = self.alone(memory, pending.take())?;
+            let (seen, stuck) = self.alone(memory, pending.take())?;
+            if stuck.is_some() {
+                self.stats.in_order = Some(InOrder::Waits);
+                pending = stuck;
+                continue;
+            }
             for (all, one) in touched.iter_mut().zip(&seen) {
                 all.read |= one.read;
                 all.written |= one.written;
@@ -127,12 +142,13 @@ impl<L: LaunchSink> Run<'_, L> {
         Ok(())
     }
 
-    /// Runs the next block in place, from its start or from where the crew left it.
+    /// Runs the next block in place, from its start or from where the crew left it. The block is handed back when
+    /// it waits for other blocks.
     fn alone(
         &mut self,
         memory: &mut GlobalMemory,
         pending: Option<Pending<L>>,
-    ) -> Result<Vec<Touched>, BlockTrouble> {
+    ) -> Result<(Vec<Touched>, Option<Pending<L>>), BlockTrouble> {
         let program = self.program;
         let number = self.stats.blocks;
         let (mut block, sink) = match pending {
@@ -146,37 +162,43 @@ impl<L: LaunchSink> Run<'_, L> {
             }
         };
         let view = Direct::new(memory, program.code.insts.len());
-        let mut unit = Unit { program, memory: view, sink };
-        self.finish_alone(&mut block, &mut unit)?;
-        self.finish(&mut block, &mut unit.sink)?;
-        Ok(unit.memory.touched().to_vec())
+        let mut unit = Unit::new(program, view, sink);
+        if !self.finish_alone(&mut block, &mut unit)? {
+            return Ok((Vec::new(), Some((block, unit.sink))));
+        }
+        self.finish(Done::of(&mut block), number, &mut unit.sink)?;
+        Ok((unit.memory.touched().to_vec(), None))
     }
 
-    /// Runs a block to its end in place.
+    /// Runs a block to its end in place; false when it waits for other blocks.
     fn finish_alone(
         &mut self,
         block: &mut Block,
         unit: &mut Unit<'_, Direct<'_>, L::Block>,
-    ) -> Result<(), BlockTrouble> {
+    ) -> Result<bool, BlockTrouble> {
         let number = block.shared.linear;
         loop {
-            match self.turn(block, unit, u64::MAX, true) {
-                Ok(Progress::Finished) => return Ok(()),
-                Ok(Progress::Share) => {}
+            match self.turn(block, unit, u64::MAX, true, 0) {
+                Ok(Progress::Finished) => return Ok(true),
+                Ok(Progress::Stuck) => return Ok(false),
+                Ok(Progress::Share | Progress::Spinning) => {}
                 Err(trouble) => return Err(BlockTrouble { trouble, block: number }),
             }
         }
     }
 
-    /// Runs a block for a while in place; `oldest` when all earlier blocks are finished.
-    fn turn(
+    /// Runs a block for a while in place; `oldest` when all earlier blocks are finished, `others` are the warp
+    /// instructions of unfinished blocks besides it.
+    pub(super) fn turn(
         &mut self,
         block: &mut Block,
         unit: &mut Unit<'_, Direct<'_>, L::Block>,
         share: u64,
         oldest: bool,
+        others: u64,
     ) -> Result<Progress, Trouble> {
-        let limit = self.options.max_instructions.saturating_sub(self.stats.warp_instructions);
+        let before = self.stats.warp_instructions.saturating_add(others);
+        let limit = self.options.max_instructions.saturating_sub(before);
         let sink = &mut *self.sink;
         let mut exhausted = false;
         let outcome = block.run(unit, share, &mut |unit, instructions| {
@@ -190,7 +212,7 @@ impl<L: LaunchSink> Run<'_, L> {
             Ok(())
         });
         if oldest || outcome.is_err() {
-            self.show(block);
+            self.show(&mut block.shared.printed);
         }
         if exhausted {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
@@ -200,68 +222,29 @@ impl<L: LaunchSink> Run<'_, L> {
     }
 
     /// Hands on what a block has printed, which comes after all that the blocks before it have.
-    fn show(&self, block: &mut Block) {
-        if !block.shared.printed.is_empty() {
-            self.observer.printed(&block.shared.printed);
-            block.shared.printed.clear();
+    fn show(&self, printed: &mut Vec<u8>) {
+        if !printed.is_empty() {
+            self.observer.printed(printed);
+            printed.clear();
         }
     }
 
-    fn finish(&mut self, block: &mut Block, sink: &mut L::Block) -> Result<(), BlockTrouble> {
-        self.show(block);
+    /// Takes note of the next block being finished.
+    pub(super) fn finish(
+        &mut self,
+        mut done: Done,
+        block: u64,
+        sink: &mut L::Block,
+    ) -> Result<(), BlockTrouble> {
+        self.show(&mut done.printed);
         self.stats.blocks += 1;
-        self.stats.warp_instructions += block.instructions;
-        self.stats.thread_instructions += block.shared.thread_instructions;
+        self.stats.warp_instructions += done.instructions;
+        self.stats.thread_instructions += done.thread_instructions;
         let submitted = self.sink.submit(sink, true);
-        submitted.map_err(|e| BlockTrouble { trouble: Trouble::Sink(e), block: block.shared.linear })?;
+        submitted.map_err(|e| BlockTrouble { trouble: Trouble::Sink(e), block })?;
         if self.stats.blocks.is_multiple_of(16) {
             self.observer.progress(&self.stats);
         }
-        Ok(())
-    }
-
-    /// Runs all remaining blocks in place, one after the other; where blocks may wait for one another, those
-    /// that take long take turns with those behind them.
-    fn in_order(&mut self, memory: &mut GlobalMemory) -> Result<(), BlockTrouble> {
-        let program = self.program;
-        let blocks = program.geometry.blocks();
-        let share = if program.may_communicate { BLOCK_SHARE } else { u64::MAX };
-        let view = Direct::new(memory, program.code.insts.len());
-        let mut unit = Unit { program, memory: view, sink: self.sink.block_sink() };
-        let mut started = self.stats.blocks;
-        let mut resident: VecDeque<Pending<L>> = VecDeque::new();
-        let mut done: BTreeMap<u64, Pending<L>> = BTreeMap::new();
-        let mut spare: Vec<Pending<L>> = Vec::new();
-        while self.stats.blocks < blocks {
-            // A new block has its turn before those that have had one, as long as there is room.
-            if started < blocks && resident.len() < MAX_RESIDENT && (resident.is_empty() || share != u64::MAX)
-            {
-                let (mut block, mut sink) =
-                    spare.pop().unwrap_or_else(|| (Box::new(Block::new(program)), self.sink.block_sink()));
-                block.start(program, started);
-                sink.begin(started);
-                resident.push_front((block, sink));
-                started += 1;
-            }
-            let Some((mut block, mut sink)) = resident.pop_front() else { break };
-            let number = block.shared.linear;
-            std::mem::swap(&mut unit.sink, &mut sink);
-            let oldest = number == self.stats.blocks;
-            let progress = self.turn(&mut block, &mut unit, share, oldest);
-            let progress = progress.map_err(|trouble| BlockTrouble { trouble, block: number })?;
-            std::mem::swap(&mut unit.sink, &mut sink);
-            match progress {
-                Progress::Share => resident.push_back((block, sink)),
-                Progress::Finished => {
-                    done.insert(number, (block, sink));
-                    while let Some((mut block, mut sink)) = done.remove(&self.stats.blocks) {
-                        self.finish(&mut block, &mut sink)?;
-                        spare.push((block, sink));
-                    }
-                }
-            }
-        }
-        self.observer.progress(&self.stats);
         Ok(())
     }
 
@@ -305,7 +288,7 @@ impl<L: LaunchSink> Run<'_, L> {
         let mut block = Block::new(program);
         block.start(program, number);
         let view = Direct::new(memory, program.code.insts.len());
-        let mut unit = Unit { program, memory: view, sink: Unrecorded };
+        let mut unit = Unit::new(program, view, Unrecorded);
         again.finish_alone(&mut block, &mut unit).err().unwrap_or_else(|| {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
             BlockTrouble {

@@ -16,8 +16,10 @@ mod matrix;
 pub mod paths;
 mod printf;
 mod program;
+mod spin;
 mod system;
 mod texture;
+mod turns;
 mod warp;
 
 pub use fault::{Fault, FaultKind};
@@ -86,6 +88,8 @@ pub enum InOrder {
     Communicates,
     /// Blocks read memory that blocks write.
     SharedMemory,
+    /// A block waited for what others do to memory.
+    Waits,
 }
 
 /// What a launch did.

@@ -13,7 +13,7 @@ const NO_JOIN: u32 = u32::MAX;
 pub const MAX_CALL_DEPTH: u32 = 1 << 16;
 
 /// What a path waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Wait {
     /// Nothing: it can run.
     Ready,
@@ -34,7 +34,7 @@ pub enum Wait {
 }
 
 /// Lanes that run together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 pub struct Path {
     /// Next instruction.
     pub pc: u32,
@@ -50,7 +50,7 @@ pub struct Path {
 const IDLE: Path = Path { pc: 0, mask: 0, reconv: NEVER, join: NO_JOIN, wait: Wait::Ready };
 
 /// A place where lanes meet: the reconvergence point of a divergent branch, or the return from a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Hash, Debug)]
 struct Join {
     /// Where the lanes go on together.
     pc: u32,
@@ -77,7 +77,7 @@ pub struct Meeting {
 }
 
 /// The paths and joins of one warp.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub struct Paths {
     current: Path,
     /// Paths that do not run now, the youngest last.
@@ -275,17 +275,42 @@ impl Paths {
         self.parked.iter().filter(|p| p.wait != Wait::Ready)
     }
 
-    /// Makes the waiting paths that `of` picks ready to run, and one of them run if none does.
+    /// Makes the waiting paths that `of` picks ready to run, and one of them run if none does. Those that stand at
+    /// the same place go on together.
     pub fn release(&mut self, of: impl Fn(&Wait) -> bool) {
         for path in &mut self.parked {
             if path.wait != Wait::Ready && of(&path.wait) {
                 path.wait = Wait::Ready;
             }
         }
+        if self.parked.len() > 1 {
+            self.unite();
+        }
         if self.current.mask == 0 {
             self.next_ready();
             self.meet();
         }
+    }
+
+    /// Makes one path of ready ones that lanes have come to in different ways: some have overtaken others.
+    fn unite(&mut self) {
+        let mut at = 0;
+        while at < self.parked.len() {
+            let p = self.parked[at];
+            let same = |q: &Path| {
+                q.wait == Wait::Ready && (q.pc, q.reconv, q.join) == (p.pc, p.reconv, p.join) && q.mask != 0
+            };
+            let other = (at + 1..self.parked.len()).rev().find(|&o| same(&p) && same(&self.parked[o]));
+            match other {
+                Some(other) => self.parked[at].mask |= self.parked.remove(other).mask,
+                None => at += 1,
+            }
+        }
+    }
+
+    /// Paths besides the running one that can run.
+    pub fn ready(&self) -> usize {
+        self.parked.iter().filter(|p| p.wait == Wait::Ready).count()
     }
 
     /// Lets the path run that has waited longest for its turn; the running one goes to the end of the queue.
@@ -318,6 +343,23 @@ impl Paths {
             at = j.join;
         }
         false
+    }
+
+    /// When no path can run: lets lanes go on that wait for others to reconverge, if some wait for a mask of lanes.
+    /// True when a path can run then.
+    pub fn break_up(&mut self) -> bool {
+        let gathers = self.waiting().any(|p| matches!(p.wait, Wait::WarpSync { .. }));
+        if self.current.mask != 0 || !gathers {
+            return false;
+        }
+        let Some(at) = self.joins.iter().rposition(|j| j.arrived != 0 && j.pending != 0 && !j.frame) else {
+            return false;
+        };
+        let j = self.joins[at];
+        self.joins[at].arrived = 0;
+        self.current = Path { pc: j.pc, mask: j.arrived, reconv: j.reconv, join: j.join, wait: Wait::Ready };
+        self.meet();
+        self.current.mask != 0
     }
 
     /// Joins at which lanes wait for others.

@@ -1,12 +1,12 @@
 //! A kernel with everything that one launch of it fixes: prepared code, geometry, constant banks, sizes.
 
-use super::{Launch, LaunchError};
+use super::{Launch, LaunchError, spin};
 use crate::record::BlockSink;
 use crate::texture::ObjectTable;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use trace_format::isa::space::Space;
-use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc};
+use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc, SpecialReg as Sr};
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, VectorLevel, Warp};
 
 /// Threads that a block may have, as on every GPU since compute capability 2.0.
@@ -16,8 +16,8 @@ pub const MAX_SHARED_BYTES: u64 = 227 << 10;
 /// Local memory that a thread may have, bytes (CUDA's limit is 512 KiB).
 pub const MAX_LOCAL_BYTES: u32 = 512 << 10;
 
-/// Warp instructions after which lanes that keep reading memory are taken to wait for others of their warp, in
-/// kernels that have atomics or strong loads.
+/// Warp instructions after which lanes that keep reading memory, in a way that `super::spin` does not see
+/// through, are taken to wait for others of their warp, in kernels that have atomics or strong loads.
 const SPIN_LIMIT: u64 = 32 << 10;
 /// The same in other kernels, which hardly wait for anything.
 const LONG_SPIN_LIMIT: u64 = 1 << 20;
@@ -55,6 +55,10 @@ pub(crate) struct Program<'k> {
     pub print_left: AtomicU64,
     /// Texture and surface objects that handles stand for.
     pub objects: Arc<ObjectTable>,
+    /// By program counter: whether it may wait for what others do to memory. Empty when nothing does.
+    pub polls: Vec<bool>,
+    /// Whether it reads a clock.
+    pub reads_clock: bool,
 }
 
 impl<'k> Program<'k> {
@@ -109,6 +113,12 @@ impl<'k> Program<'k> {
         let calls_system = kernel.insts.iter().any(|i| matches!(i.op, Op::Syscall { .. }));
         let strong = || kernel.insts.iter().map(|i| i.op).filter(is_strong);
         let in_block = Kind::Atomic(Space::Shared);
+        let mut polls = spin::sites(kernel, &flow);
+        if !polls.contains(&true) {
+            polls.clear();
+        }
+        let time = |sr| matches!(sr, Sr::ClockLo | Sr::ClockHi | Sr::GlobalTimerLo | Sr::GlobalTimerHi);
+        let reads_clock = kernel.insts.iter().any(|i| matches!(i.op, Op::S2r { sr } if time(sr)));
         Ok(Program {
             code: Code::prepare(kernel, &launch.banks),
             banks: launch.banks.clone(),
@@ -118,6 +128,8 @@ impl<'k> Program<'k> {
             spin_limit: if strong().count() > 0 { SPIN_LIMIT } else { LONG_SPIN_LIMIT },
             may_communicate: calls_system || strong().any(|op| op.info().kind != in_block),
             print_left: AtomicU64::new(u64::MAX),
+            polls,
+            reads_clock,
             kernel,
             geometry,
             blocks,
@@ -154,4 +166,13 @@ pub(crate) struct Unit<'p, V, S: BlockSink> {
     pub program: &'p Program<'p>,
     pub memory: V,
     pub sink: S,
+    /// Counts changes of memory, so that who waits for one knows whether there was any.
+    pub changes: u64,
+}
+
+impl<'p, V, S: BlockSink> Unit<'p, V, S> {
+    /// For blocks of a program.
+    pub fn new(program: &'p Program<'p>, memory: V, sink: S) -> Unit<'p, V, S> {
+        Unit { program, memory, sink, changes: 0 }
+    }
 }

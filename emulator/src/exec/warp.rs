@@ -99,6 +99,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
     limit: u64,
 ) -> Result<Stop, Trouble> {
     let program = unit.program;
+    warp.turn_end = limit;
     loop {
         let path = *warp.paths.current();
         let mask = path.mask;
@@ -108,7 +109,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
         let Run { id, end, guards } = program.blocks[path.pc as usize];
         let mut first = path.pc;
         if warp.resume == NEVER {
-            if warp.instructions >= limit {
+            if warp.instructions >= warp.turn_end {
                 return Ok(Stop::Share);
             }
             unit.sink.enter(w, id, mask);

@@ -176,6 +176,12 @@ impl<'m> Direct<'m> {
         &self.touched
     }
 
+    /// The memory itself.
+    #[must_use]
+    pub fn memory(&self) -> &GlobalMemory {
+        self.memory
+    }
+
     fn modify_lanes(
         &mut self,
         at: &Addresses,

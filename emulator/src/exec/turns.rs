@@ -1,0 +1,227 @@
+//! Blocks one after the other, and in turns where they wait for one another.
+//!
+//! A block runs until it is finished or reads the same memory over and over; then the next one starts, or, when all
+//! have started, those that wait have their turns round and round. All blocks that fit a device at once can
+//! therefore wait for one another, whatever their number and order. When every one of them is proven to wait for a
+//! change of memory that nobody is left to make, that is a deadlock.
+
+use super::block::{Block, Progress, first_place};
+use super::fault::{FaultKind, Waiting};
+use super::grid::{BlockTrouble, Done, Pending, Run};
+use super::program::{Program, Unit};
+use super::warp::Trouble;
+use crate::memory::GlobalMemory;
+use crate::memory::view::Direct;
+use crate::record::{BlockSink, LaunchSink};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Warp instructions of a block after which others have their turn though it does not seem to wait for them.
+const BLOCK_SHARE: u64 = 4 << 20;
+/// Blocks that may wait for one another at a time: more than the largest device holds (some 5000).
+pub const MAX_RESIDENT: usize = 8192;
+/// Memory that their registers and shared memory may take, bytes, beyond the first [`MIN_RESIDENT`].
+const RESIDENT_BYTES: u64 = 8 << 30;
+/// Blocks that may wait for one another whatever memory they take.
+const MIN_RESIDENT: usize = 256;
+/// Warp instructions that blocks behind the oldest unfinished one may be ahead, for their recordings are kept until
+/// it is finished. They go on all the same when it waits for them.
+const MAX_AHEAD: u64 = 256 << 20;
+/// Most turns that a waiting block passes as long as what it waits for does not seem to have come true.
+const MAX_PASSES: u32 = 64;
+/// Lanes that the report of a deadlock lists at most.
+const MAX_WAITING: usize = 64;
+
+/// A block that has had a turn.
+struct Waiter<L: LaunchSink> {
+    pending: Pending<L>,
+    /// Turns in a row that were in vain.
+    vain: u32,
+    /// Turns that it passes unless its time has come.
+    passes: u32,
+}
+
+/// Blocks that have started.
+struct Turns<L: LaunchSink> {
+    waiting: VecDeque<Waiter<L>>,
+    /// Finished, but not the oldest.
+    done: BTreeMap<u64, (Done, L::Block)>,
+    spare_blocks: Vec<Box<Block>>,
+    spare_sinks: Vec<L::Block>,
+    started: u64,
+    /// Most blocks at a time.
+    room: usize,
+    /// Turns in a row that have proven their block to be stuck, and changes of memory at the first of them.
+    stuck: (usize, u64),
+    /// Warp instructions of blocks that are not committed.
+    ahead: u64,
+    /// Turns in a row that were fruitless or not taken.
+    idle: usize,
+    /// Whether the last turn has finished its block.
+    finished: bool,
+}
+
+impl<L: LaunchSink> Turns<L> {
+    /// Whether another block should start before those that have started have their turns again.
+    fn may_start(&self) -> bool {
+        self.waiting.len() < self.room && (self.ahead <= MAX_AHEAD || self.idle > self.waiting.len())
+    }
+
+    /// The block whose turn it is; none when it passes.
+    fn next(&mut self, memory: &GlobalMemory) -> Option<Waiter<L>> {
+        // Whoever waited last often waits for who has just finished.
+        let finished = std::mem::take(&mut self.finished);
+        if finished && self.waiting.back().is_some_and(|w| w.pending.0.may_go_on(memory)) {
+            return self.waiting.pop_back();
+        }
+        let mut next = self.waiting.pop_front()?;
+        if next.passes > 0 && !next.pending.0.may_go_on(memory) {
+            next.passes -= 1;
+            self.waiting.push_back(next);
+            return None;
+        }
+        Some(next)
+    }
+
+    /// Takes note of how a turn went during which changes of memory were counted up to `changes`.
+    fn take_note(&mut self, progress: Progress, changes: u64) {
+        self.finished = progress == Progress::Finished;
+        match progress {
+            Progress::Stuck => {
+                if self.stuck.1 != changes {
+                    self.stuck = (0, changes);
+                }
+                self.stuck.0 += 1;
+                self.idle += 1;
+            }
+            Progress::Spinning => (self.stuck.0, self.idle) = (0, self.idle + 1),
+            Progress::Finished | Progress::Share => (self.stuck.0, self.idle) = (0, 0),
+        }
+    }
+}
+
+/// Blocks of this program that may wait for one another at a time.
+fn room(program: &Program<'_>) -> usize {
+    let warps = u64::from(program.geometry.warps_per_block());
+    let rows = program.code.initial_rows().len() as u64 + 24;
+    let per_block =
+        warps * (rows * 128 + u64::from(program.kernel.local_bytes) * 32) + u64::from(program.shared_bytes);
+    usize::try_from(RESIDENT_BYTES / per_block.max(1))
+        .unwrap_or(MAX_RESIDENT)
+        .clamp(MIN_RESIDENT, MAX_RESIDENT)
+}
+
+impl<L: LaunchSink> Run<'_, L> {
+    /// Runs all remaining blocks in place, the first from where it was left.
+    pub(super) fn in_order(
+        &mut self,
+        memory: &mut GlobalMemory,
+        pending: Option<Pending<L>>,
+    ) -> Result<(), BlockTrouble> {
+        let program = self.program;
+        let blocks = program.geometry.blocks();
+        let view = Direct::new(memory, program.code.insts.len());
+        let mut unit = Unit::new(program, view, self.sink.block_sink());
+        let mut turns = Turns {
+            started: self.stats.blocks + u64::from(pending.is_some()),
+            ahead: pending.as_ref().map_or(0, |(block, _)| block.instructions),
+            waiting: VecDeque::from_iter(pending.map(|pending| Waiter { pending, vain: 0, passes: 0 })),
+            done: BTreeMap::new(),
+            spare_blocks: Vec::new(),
+            spare_sinks: Vec::new(),
+            room: room(program),
+            stuck: (0, 0),
+            idle: 0,
+            finished: false,
+        };
+        while self.stats.blocks < blocks {
+            let next = if turns.started < blocks && (turns.waiting.is_empty() || turns.may_start()) {
+                Some(Waiter { pending: self.start(&mut turns), vain: 0, passes: 0 })
+            } else {
+                turns.next(unit.memory.memory())
+            };
+            let Some(next) = next else { continue };
+            self.take_turn(&mut turns, next, &mut unit)?;
+            if turns.stuck.0 > turns.waiting.len()
+                && (turns.started == blocks || turns.waiting.len() >= turns.room)
+            {
+                return Err(self.deadlock(&turns, &unit));
+            }
+        }
+        self.observer.progress(&self.stats);
+        Ok(())
+    }
+
+    /// The next block, at its start.
+    fn start(&mut self, turns: &mut Turns<L>) -> Pending<L> {
+        let program = self.program;
+        let mut block = turns.spare_blocks.pop().unwrap_or_else(|| Box::new(Block::new(program)));
+        let mut sink = turns.spare_sinks.pop().unwrap_or_else(|| self.sink.block_sink());
+        block.start(program, turns.started);
+        sink.begin(turns.started);
+        turns.started += 1;
+        (block, sink)
+    }
+
+    /// Runs a block until it is finished or waits.
+    fn take_turn(
+        &mut self,
+        turns: &mut Turns<L>,
+        next: Waiter<L>,
+        unit: &mut Unit<'_, Direct<'_>, L::Block>,
+    ) -> Result<(), BlockTrouble> {
+        let Waiter { pending: (mut block, mut sink), vain, .. } = next;
+        let number = block.shared.linear;
+        let oldest = number == self.stats.blocks;
+        if !oldest && turns.ahead > MAX_AHEAD && turns.idle <= turns.waiting.len() {
+            turns.idle += 1;
+            turns.waiting.push_back(Waiter { pending: (block, sink), vain, passes: 0 });
+            return Ok(());
+        }
+        let before = block.instructions;
+        let share = if self.program.may_communicate { BLOCK_SHARE } else { u64::MAX };
+        let progress = loop {
+            std::mem::swap(&mut unit.sink, &mut sink);
+            let progress = self.turn(&mut block, unit, share, oldest, turns.ahead - before);
+            std::mem::swap(&mut unit.sink, &mut sink);
+            // Blocks that nothing says will wait for others are not left before that is proven, as when they run
+            // side by side.
+            if self.program.may_communicate || !matches!(progress, Ok(Progress::Spinning)) {
+                break progress;
+            }
+        };
+        let progress = progress.map_err(|trouble| BlockTrouble { trouble, block: number })?;
+        turns.ahead += block.instructions - before;
+        turns.take_note(progress, unit.changes);
+        if progress != Progress::Finished {
+            let vain = if progress == Progress::Share { 0 } else { vain.saturating_add(1) };
+            turns.waiting.push_back(Waiter { pending: (block, sink), vain, passes: vain.min(MAX_PASSES) });
+            return Ok(());
+        }
+        turns.done.insert(number, (Done::of(&mut block), sink));
+        turns.spare_blocks.push(block);
+        while let Some((done, mut sink)) = turns.done.remove(&self.stats.blocks) {
+            turns.ahead = turns.ahead.saturating_sub(done.instructions);
+            self.finish(done, self.stats.blocks, &mut sink)?;
+            turns.spare_sinks.push(sink);
+        }
+        Ok(())
+    }
+
+    /// All blocks wait for a change of memory, which nobody is left to make.
+    fn deadlock(&self, turns: &Turns<L>, unit: &Unit<'_, Direct<'_>, L::Block>) -> BlockTrouble {
+        let memory = unit.memory.memory();
+        let all = turns
+            .waiting
+            .iter()
+            .map(|w| &w.pending)
+            .flat_map(|(block, _)| block.waiting(self.program, Some(memory)));
+        let mut waiting: Vec<Waiting> = all.take(MAX_WAITING).collect();
+        waiting.sort_by_key(|w| (w.block[2], w.block[1], w.block[0], w.warp));
+        let block =
+            turns.waiting.iter().map(|w| &w.pending).map(|(block, _)| block.shared.linear).min().unwrap_or(0);
+        let left = self.program.geometry.blocks() - turns.started;
+        let place = first_place(&waiting);
+        let kind = FaultKind::Deadlock { blocks: Some((turns.waiting.len() as u64, left)), waiting };
+        BlockTrouble { trouble: Trouble::fault(kind, place), block }
+    }
+}

@@ -157,13 +157,15 @@ fn locks_in_divergent_code() {
 fn lanes_that_left_a_lock_at_different_times_shuffle_together() {
     let (grid, block) = (3, 64);
     let n = grid * block;
-    let buffers = [("lock", vec![0]), ("counter", vec![0]), ("sums", vec![0; n as usize])];
-    let mut p = program("lock_then_shuffle", grid, block, &buffers, &[]);
-    p.record();
-    assert_eq!(p.words("counter"), [n]);
-    let sums = p.words("sums");
-    assert!(sums.chunks(32).all(|warp| warp.iter().all(|s| *s == warp[0])), "{sums:?}");
-    assert_eq!(sums.iter().step_by(32).sum::<u32>(), (0..n).sum::<u32>());
+    for kernel in ["lock_then_shuffle", "spin_lock_then_shuffle"] {
+        let buffers = [("lock", vec![0]), ("counter", vec![0]), ("sums", vec![0; n as usize])];
+        let mut p = program(kernel, grid, block, &buffers, &[]);
+        p.record();
+        assert_eq!(p.words("counter"), [n]);
+        let sums = p.words("sums");
+        assert!(sums.chunks(32).all(|warp| warp.iter().all(|s| *s == warp[0])), "{kernel}: {sums:?}");
+        assert_eq!(sums.iter().step_by(32).sum::<u32>(), (0..n).sum::<u32>(), "{kernel}");
+    }
 }
 
 #[test]

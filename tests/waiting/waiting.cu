@@ -101,6 +101,20 @@ __global__ void spin_lock(unsigned *lock, unsigned *counter, unsigned *order) {
     atomicExch(lock, 0);
 }
 
+// The lock is released where lanes have met again: the holder goes on without those that spin, and shuffles with them.
+__global__ void spin_lock_then_shuffle(unsigned *lock, unsigned *counter, unsigned *sums) {
+    while (atomicCAS(lock, 0, 1) != 0) {}
+    __threadfence();
+    unsigned mine = *(volatile unsigned *)counter;
+    *(volatile unsigned *)counter = mine + 1;
+    __threadfence();
+    atomicExch(lock, 0);
+    unsigned sum = mine;
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffff, sum, d);
+    if (__any_sync(0xffffffff, sum == 0)) sum = 1000000;
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
 // As programmers wrote it for lanes in lock step, followed by a shuffle of the whole warp.
 __global__ void lock_then_shuffle(unsigned *lock, unsigned *counter, unsigned *sums) {
     bool done = false;

@@ -113,9 +113,10 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Lanes that take part in a `.sync` operation meet first, unless all do by construction.
+    /// Lanes that take part in a `.sync` operation meet first, unless all do by construction: those of a whole warp
+    /// do that has not come apart over a lock.
     fn gather(&mut self, mask: Val) {
-        if mask.imm() != Some(u32::MAX) {
+        if mask.imm() != Some(u32::MAX) || self.waits {
             self.effect(Op::Warpsync {}, &[mask]);
         }
     }

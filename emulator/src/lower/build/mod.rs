@@ -33,7 +33,9 @@ use trace_format::isa::{Dot, SourceLine};
 use super::calls::{Plan, Slot};
 use super::layout::{Frame, ModuleLayout};
 use super::vir::{Blk, Func, PSrc, SubId, Term};
-use crate::ptx::{Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, Module, Op, Statement, VarId};
+use crate::ptx::{
+    AtomOp, Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, MemOrder, Module, Op, Statement, VarId,
+};
 use ops::Asm;
 use ssa::{Ssa, Var};
 
@@ -123,6 +125,21 @@ pub struct Builder<'m> {
     carry: Var,
     barriers: u8,
     subs: HashMap<&'static str, SubId>,
+    /// Whether lanes may spin until others act, and come apart by it.
+    waits: bool,
+}
+
+/// Whether a function exchanges values in memory as locks and flags do.
+fn waits(module: &Module, func: FuncId) -> bool {
+    let Some(body) = &module.function(func).body else { return false };
+    body.statements.iter().any(|statement| match statement {
+        Statement::Inst(inst) => match inst.op {
+            Op::Atom(op) => matches!(op.op, AtomOp::Cas | AtomOp::Exch),
+            Op::Ld(op) => op.order != MemOrder::Weak,
+            _ => false,
+        },
+        _ => false,
+    })
 }
 
 impl<'m> Builder<'m> {
@@ -150,6 +167,7 @@ impl<'m> Builder<'m> {
             carry: 0,
             barriers: 0,
             subs: HashMap::new(),
+            waits: plan.reached.iter().any(|&func| waits(module, func)),
         }
     }
 

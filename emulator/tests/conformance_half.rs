@@ -404,3 +404,37 @@ fn selection_and_sign_copies() {
         assert_eq!(got, u32::from(want) | inputs[1][i] & 0xFFFF_0000);
     }
 }
+
+#[test]
+fn pairs_of_single_precision_numbers() {
+    let mut random = Random(21);
+    let mut words = || -> Vec<u64> {
+        let edges = floats();
+        let mut pick = || {
+            let x = random.next();
+            if x % 3 == 0 { edges[(x >> 8) as usize % edges.len()] } else { (x >> 32) as u32 }
+        };
+        (0..2000).map(|_| u64::from(pick()) | u64::from(pick()) << 32).collect()
+    };
+    let inputs = [words(), words(), words()];
+    let arrays: Vec<Vec<u32>> = inputs.iter().map(|v| words64(v)).collect();
+    type Want = fn(f32, f32, f32) -> f32;
+    let forms: [(&str, usize, Want); 5] = [
+        ("add.rn", 2, |a, b, _| a + b),
+        ("sub", 2, |a, b, _| a - b),
+        ("mul.rn", 2, |a, b, _| a * b),
+        ("fma.rn", 3, f32::mul_add),
+        ("neg", 1, |a, _, _| -a),
+    ];
+    for (op, n, want) in forms {
+        let args: String = (0..n).map(|i| format!(", %in{i}")).collect();
+        let text = elementwise(&["b64"; 3], "b64", &format!("{op}.f32x2 %out{args};"));
+        let got = apply(&text, &arrays, 2000, 2);
+        for (i, &got) in got.iter().enumerate() {
+            let [a, b, c] = [0, 1, 2].map(|k| f32::from_bits(arrays[k][i]));
+            let want = want(a, b, c);
+            let bits = if want.is_nan() && n > 1 { 0x7FFF_FFFF } else { want.to_bits() };
+            assert_eq!(got, bits, "{op}.f32x2 {a} {b} {c}");
+        }
+    }
+}

@@ -67,7 +67,7 @@ pub(super) fn execute(inst: &ExecInst, warp: &mut Warp, exec: u32) {
                 (true, HalfTy::F16) => 0x3C00,
                 (true, HalfTy::Bf16) => 0x3F80,
             };
-            let r = Row::from_fn(|l| (low >> l & 1) * on | (high >> l & 1) * on << 16);
+            let r = Row::from_fn(|l| ((low >> l & 1) * on) | (((high >> l & 1) * on) << 16));
             put(warp, inst, &r, exec);
         }
         _ => {}

@@ -78,9 +78,7 @@ impl Format {
     /// A double in this format.
     #[inline(always)]
     pub(super) fn encode(&self, v: f64, rnd: PackRnd, finite: bool) -> u32 {
-        if v.is_nan() {
-            return self.nan;
-        }
+        // No branch before the end, so that loops over lanes vectorise.
         let bits = v.to_bits();
         let negative = bits >> 63 != 0;
         let field = (bits >> 52 & 0x7FF) as i32;
@@ -114,7 +112,8 @@ impl Format {
             _ => self.largest,
         };
         let magnitude = if rounded > u64::from(self.largest) { beyond } else { rounded as u32 };
-        magnitude << self.padding | u32::from(negative) << (self.bits - 1)
+        let number = magnitude << self.padding | u32::from(negative) << (self.bits - 1);
+        if v.is_nan() { self.nan } else { number }
     }
 }
 

@@ -74,6 +74,15 @@ impl Builder<'_> {
                 let r = self.asm.r1(Op::Fadd { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b]);
                 self.set_word(&inst.dsts()[0], r);
             }
+            ScalarType::F32x2 => {
+                let (a, b) = (self.pair(inst, x)?, self.pair(inst, y)?);
+                let machine = Op::Fadd { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
+                let r = [0, 1].map(|i| {
+                    let b = Src::one(b[i]);
+                    self.asm.r1(machine, &[a[i].into(), if sub { b.negated() } else { b }])
+                });
+                self.set_pair(&inst.dsts()[0], r);
+            }
             ScalarType::F64 => {
                 let (a, b) = (self.pair(inst, x)?, Src::two(self.pair(inst, y)?));
                 let b = if sub { b.negated() } else { b };
@@ -101,6 +110,12 @@ impl Builder<'_> {
                 let r =
                     self.asm.r1(Op::Fmul { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b.into()]);
                 self.set_word(&inst.dsts()[0], r);
+            }
+            ScalarType::F32x2 => {
+                let (a, b) = (self.pair(inst, x)?, self.pair(inst, y)?);
+                let machine = Op::Fmul { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
+                let r = [0, 1].map(|i| self.asm.r1(machine, &[a[i].into(), b[i].into()]));
+                self.set_pair(&inst.dsts()[0], r);
             }
             ScalarType::F64 => {
                 let (a, b) = (self.pair(inst, x)?, self.pair(inst, y)?);
@@ -135,6 +150,13 @@ impl Builder<'_> {
                 let r = self.asm.r1(machine, &[a?.into(), b?.into(), c?.into()]);
                 self.set_word(&inst.dsts()[0], r);
             }
+            ScalarType::F32x2 => {
+                let [a, b, c] = [0, 1, 2].map(|i| self.pair(inst, &inst.srcs()[i]));
+                let (a, b, c) = (a?, b?, c?);
+                let machine = Op::Ffma { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
+                let r = [0, 1].map(|i| self.asm.r1(machine, &[a[i].into(), b[i].into(), c[i].into()]));
+                self.set_pair(&inst.dsts()[0], r);
+            }
             ScalarType::F64 => {
                 let [a, b, c] = [0, 1, 2].map(|i| self.pair(inst, &inst.srcs()[i]));
                 let r = self.asm.dfma(rnd, a?, b?, c?);
@@ -166,18 +188,21 @@ impl Builder<'_> {
         let mut words = self.value(inst, &inst.srcs()[0], ty)?;
         let top = words.len() - 1;
         let sign = match ty {
-            ScalarType::F32 | ScalarType::F64 => 0x8000_0000,
+            ScalarType::F32 | ScalarType::F32x2 | ScalarType::F64 => 0x8000_0000,
             // What a scalar's upper half holds does not matter, and both signs fold into operands.
             _ if half_ty(ty).is_some() => 0x8000_8000u32,
             _ => return Err(self.unsupported(inst, "a sign operation on this type")),
         };
-        words[top] = if clear {
-            self.asm.and(words[top], Val::Imm(!sign))
-        } else {
-            self.asm.xor(words[top], Val::Imm(sign))
-        };
-        if ftz && ty == ScalarType::F32 {
-            words[0] = self.flushed(words[0]);
+        let first = if ty == ScalarType::F32x2 { 0 } else { top };
+        for word in &mut words[first..] {
+            *word = if clear {
+                self.asm.and(*word, Val::Imm(!sign))
+            } else {
+                self.asm.xor(*word, Val::Imm(sign))
+            };
+            if ftz && matches!(ty, ScalarType::F32 | ScalarType::F32x2) {
+                *word = self.flushed(*word);
+            }
         }
         if let (true, Some(ty)) = (ftz, half_ty(ty)) {
             let add = Op::Hadd2 { ty, ftz: Ftz(true), sat: Sat(false) };
@@ -258,8 +283,7 @@ impl Builder<'_> {
         let mut b = self.value(inst, &inst.srcs()[1], ty)?;
         let top = b.len() - 1;
         let pick = (Lut::A & Lut::C) | (Lut::B & !Lut::C);
-        let sign = if half_ty(ty).is_some() { 0x8000_8000 } else { 0x8000_0000 };
-        b[top] = self.asm.lop3(pick, a[top], b[top], Val::Imm(sign));
+        b[top] = self.asm.lop3(pick, a[top], b[top], Val::Imm(0x8000_0000));
         self.set_words(&inst.dsts()[0], &b);
         Ok(())
     }

@@ -361,7 +361,8 @@ fn tensor_floats() {
                 continue;
             }
             let body = format!("cvt.{name}{}.tf32.f32 %out, %in0;", if relu { ".relu" } else { "" });
-            let got = apply(&elementwise(&["f32"], "b32", &body), &[inputs.clone()], inputs.len(), 1);
+            let got =
+                apply(&elementwise(&["f32"], "b32", &body), std::slice::from_ref(&inputs), inputs.len(), 1);
             for (&x, &got) in inputs.iter().zip(&got) {
                 let want = match f32::from_bits(x) {
                     v if v.is_nan() => 0x7FFF_FFFF,
@@ -463,7 +464,8 @@ fn packed_narrow_floats() {
                 "{{ .reg .{reg} %r; cvt.u{}.u32 %r, %in0; cvt.rn{modifiers}.f16x2.{ty} %out, %r; }}",
                 &reg[1..]
             );
-            let got = apply(&elementwise(&["b32"], "b32", &body), &[codes.clone()], codes.len(), 1);
+            let got =
+                apply(&elementwise(&["b32"], "b32", &body), std::slice::from_ref(&codes), codes.len(), 1);
             let half = |code: u32| {
                 let sign = code >> (format.width - 1) & 1 != 0;
                 let magnitude = code & ((1 << (format.width - 1)) - 1);

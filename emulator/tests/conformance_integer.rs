@@ -337,7 +337,7 @@ fn classes_of_floats() {
     let values = floats();
     for (name, class) in classes {
         let body = format!("testp.{name}.f32 %q0, %in0; selp.u32 %out, 1, 0, %q0;");
-        let got = apply(&elementwise(&["f32"], "u32", &body), &[values.clone()], values.len(), 1);
+        let got = apply(&elementwise(&["f32"], "u32", &body), std::slice::from_ref(&values), values.len(), 1);
         for (&x, &got) in values.iter().zip(&got) {
             assert_eq!(got != 0, class(f32::from_bits(x)), "testp.{name}.f32 {x:#x}");
         }

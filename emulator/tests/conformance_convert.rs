@@ -74,7 +74,7 @@ fn encodings(ty: &str) -> Vec<u64> {
         let p = 2f64.powi(k - 26);
         [p, p * 1.5, p - 0.5, p + 0.5, p * (1.0 + 1.0 / 2048.0), p * (1.0 + 1.0 / 256.0), p * 65520.0]
     });
-    for x in interesting.chain([65504.0, 65519.996, 65520.0, 1e-8, 5.96e-8, 2.98e-8, 2.9802322387695316e-8]) {
+    for x in interesting.chain([65504.0, 65519.996, 65520.0, 1e-8, 5.96e-8, 2.98e-8, 2f64.powi(-25)]) {
         for x in [x, -x, x.next_up(), x.next_down()] {
             v.push(match ty {
                 "f16" => Half::from_bits(0).max(from_double::<Half>(x)).to_bits() as u64,

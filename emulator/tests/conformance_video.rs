@@ -234,7 +234,7 @@ fn products() {
 
 /// A SIMD form's lane choice as text and, per result lane, the source lane.
 fn choice(random: &mut Random, lanes: u32, default_first: u32) -> (String, Vec<u32>) {
-    if random.next() % 2 == 0 {
+    if random.next().is_multiple_of(2) {
         return (String::new(), (default_first..default_first + lanes).collect());
     }
     let picks: Vec<u32> = (0..lanes).map(|_| (random.next() % u64::from(2 * lanes)) as u32).collect();
@@ -260,7 +260,7 @@ fn lanes() {
                     let cmp = COMPARISONS[(random.next() % 6) as usize];
                     let (a_text, a_lanes) = choice(&mut random, lanes, 0);
                     let (b_text, b_lanes) = choice(&mut random, lanes, lanes);
-                    let mask = if random.next() % 2 == 0 {
+                    let mask = if random.next().is_multiple_of(2) {
                         (1 << lanes) - 1
                     } else {
                         1 + random.next() as u32 % ((1 << lanes) - 1)

@@ -15,7 +15,7 @@ fn words(n: usize, seed: u64, edges: &[u32]) -> Vec<u32> {
     (0..n)
         .map(|_| {
             let x = random.next();
-            if x % 3 == 0 { edges[(x >> 8) as usize % edges.len()] } else { (x >> 32) as u32 }
+            if x.is_multiple_of(3) { edges[(x >> 8) as usize % edges.len()] } else { (x >> 32) as u32 }
         })
         .collect()
 }

@@ -89,6 +89,7 @@ pub fn workloads() -> Vec<Workload> {
         sad [],
         scan [],
         spmv [],
+        tensor_gemm [],
         transpose [],
         vectoradd [],
     ]

@@ -27,6 +27,7 @@ pub mod reduction;
 pub mod sad;
 pub mod scan;
 pub mod spmv;
+pub mod tensor_gemm;
 pub mod transpose;
 pub mod vectoradd;
 

@@ -9,6 +9,7 @@ mod matrix;
 mod memory;
 pub mod run;
 mod sync;
+mod texture;
 
 /// Threads of a block in samples.
 pub const BLOCK: usize = 128;
@@ -136,6 +137,7 @@ pub fn sample(form: &str) -> Option<Sample> {
         .or_else(|| memory::sample(form, &words))
         .or_else(|| sync::sample(form, &words))
         .or_else(|| matrix::sample(form, &words))
+        .or_else(|| texture::sample(form, &words))
 }
 
 /// How a register of a kind is declared.

@@ -1,6 +1,6 @@
 //! Runs a sample on the machine and on the oracle.
 
-use super::{BLOCK, Dialect, SLICE, Sample, Verdict};
+use super::{BLOCK, Dialect, SLICE, Sample, Verdict, texture};
 use crate::oracle::generate::{Dice, interesting_bits, interesting_f32, interesting_f64};
 use crate::oracle::machine::{Argument, How, Machine, words};
 use crate::oracle::{Device, Launch};
@@ -63,7 +63,7 @@ fn argument(seed: u64) -> Vec<u8> {
 /// Runs a sample in a dialect.
 #[must_use]
 pub fn run(sample: &Sample, dialect: Dialect, seed: u64) -> Reached {
-    let text = sample.ptx(dialect);
+    let text = texture::bound(sample.ptx(dialect));
     let module = match ptx::parse(&text, "sample.ptx") {
         Ok(module) => module,
         Err(diagnostics) => return Reached::Refused(words(&diagnostics)),
@@ -104,6 +104,7 @@ fn machine(module: &Module, input: &[u8], argument: &[u8]) -> Result<Vec<u8>, Re
     let mut machine = Machine::new(module).map_err(refused)?;
     let options = LowerOptions { check: true, ..LowerOptions::default() };
     let lowered = machine.lower("kernel", &options).map_err(refused)?;
+    texture::objects(&mut machine.memory);
     let from = machine.memory.allocate("in", input.to_vec());
     let to = machine.memory.allocate("out", vec![0; input.len()]);
     let args = [Argument::Pointer(from, 0), Argument::Pointer(to, 0), Argument::Bytes(argument.to_vec())];

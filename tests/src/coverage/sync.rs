@@ -1,4 +1,4 @@
-//! Samples of control flow, barriers, warp-wide operations, fences, textures and surfaces.
+//! Samples of control flow, barriers, warp-wide operations, fences.
 
 use super::{Sample, Verdict, Words};
 

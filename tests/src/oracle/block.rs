@@ -4,8 +4,8 @@ use super::layout::Layout;
 use super::memory::{GlobalMemory, View};
 use super::thread::{Place, State, Thread, Wait};
 use super::warp::{Lane, together};
-use super::{Fault, Launch};
-use emulator::ptx::{BarAction, FuncId, Module};
+use super::{Fault, Launch, matrix};
+use emulator::ptx::{BarAction, FuncId, Module, Op, Operand};
 
 /// A block about to run.
 pub struct Block<'m> {
@@ -61,51 +61,20 @@ impl<'m> Block<'m> {
             if self.threads.iter().all(|thread| matches!(thread.state, State::Exited)) {
                 return Ok(());
             }
-            let met = self.warps()? | self.barriers()?;
-            if !met {
+            let mut none = Vec::new();
+            let mut memory = View {
+                global: &mut *global,
+                shared: &mut self.shared,
+                local: &mut none,
+                constant: &mut constant,
+                param: &mut *params,
+            };
+            let met = warps(&mut self.threads, &mut memory)? | self.barriers()?;
+            // Who asked a barrier in vain asks again.
+            if !met && !self.threads.iter().any(|thread| matches!(thread.state, State::Ready)) {
                 return Err(Fault::new("no thread of the block can go on"));
             }
         }
-    }
-
-    /// Lets every warp operation happen whose participants are all there.
-    fn warps(&mut self) -> Result<bool, Fault> {
-        let mut met = false;
-        for warp in self.threads.chunks_mut(32) {
-            for lane in 0..warp.len() {
-                let State::Waiting(Wait::Warp { at, mask, .. }) = warp[lane].state else { continue };
-                let mut members = Vec::new();
-                let mut complete = true;
-                for (other, thread) in warp.iter().enumerate() {
-                    if mask >> other & 1 == 0 {
-                        continue;
-                    }
-                    match &thread.state {
-                        State::Waiting(Wait::Warp { at: there, mask: theirs, sources })
-                            if *there == at && *theirs == mask =>
-                        {
-                            members.push(Lane { lane: other as u32, sources: sources.clone() });
-                        }
-                        State::Exited => {}
-                        _ => complete = false,
-                    }
-                }
-                if !complete {
-                    continue;
-                }
-                let inst = warp[lane].waiting_inst(at);
-                let results = together(inst, &members)?;
-                for (member, values) in members.iter().zip(results) {
-                    let thread = &mut warp[member.lane as usize];
-                    for (dst, value) in inst.dsts().iter().zip(values) {
-                        thread.write(dst, value)?;
-                    }
-                    thread.state = State::Ready;
-                }
-                met = true;
-            }
-        }
-        Ok(met)
     }
 
     /// Opens every barrier at which enough threads have arrived.
@@ -155,4 +124,55 @@ impl<'m> Block<'m> {
         }
         Ok(())
     }
+}
+
+fn is_matrix(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::WmmaLoad(_) | Op::WmmaStore(_) | Op::WmmaMma(_) | Op::Mma(_) | Op::Ldmatrix(_) | Op::Movmatrix
+    )
+}
+
+/// Lets every warp operation happen whose participants are all there.
+fn warps(threads: &mut [Thread<'_>], memory: &mut View<'_>) -> Result<bool, Fault> {
+    let mut met = false;
+    for warp in threads.chunks_mut(32) {
+        for lane in 0..warp.len() {
+            let State::Waiting(Wait::Warp { at, mask, .. }) = warp[lane].state else { continue };
+            let mut members = Vec::new();
+            let mut complete = true;
+            for (other, thread) in warp.iter().enumerate() {
+                if mask >> other & 1 == 0 {
+                    continue;
+                }
+                match &thread.state {
+                    State::Waiting(Wait::Warp { at: there, mask: theirs, sources })
+                        if *there == at && *theirs == mask =>
+                    {
+                        members.push(Lane { lane: other as u32, sources: sources.clone() });
+                    }
+                    State::Exited => {}
+                    _ => complete = false,
+                }
+            }
+            if !complete {
+                continue;
+            }
+            let inst = warp[lane].waiting_inst(at);
+            let results = if is_matrix(&inst.op) {
+                matrix::together(inst, &members, memory)?
+            } else {
+                together(inst, &members)?.into_iter().map(|values| values.to_vec()).collect()
+            };
+            for (member, values) in members.iter().zip(results) {
+                let thread = &mut warp[member.lane as usize];
+                for (dst, value) in inst.dsts().iter().flat_map(Operand::elements).zip(values) {
+                    thread.write(dst, value)?;
+                }
+                thread.state = State::Ready;
+            }
+            met = true;
+        }
+    }
+    Ok(met)
 }

@@ -4,13 +4,83 @@
 //! once, in soft floating point.
 
 use super::float::{Mode, NAN_F32, finish, finish_double, flush, round};
+use super::half;
 use super::integer::{number, range};
 use emulator::ptx::{CvtOp, Rounding, ScalarType};
 use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
 /// The converted bits, extended to 64 bits by the sign of the result type.
-pub fn cvt(op: &CvtOp, bits: u64) -> Option<u64> {
+pub fn cvt(op: &CvtOp, s: &[u64]) -> Option<u64> {
+    use ScalarType as T;
+    if let T::F16x2 | T::Bf16x2 = op.dst_ty {
+        let element = CvtOp { dst_ty: if op.dst_ty == T::F16x2 { T::F16 } else { T::Bf16 }, ..*op };
+        // The first source is the upper half.
+        let [high, low] = [s[0], *s.get(1)?].map(|bits| narrow(&element, bits));
+        return Some((high? & 0xFFFF) << 16 | low? & 0xFFFF);
+    }
+    if op.dst_ty == T::Tf32 {
+        return tf32(op, s[0]);
+    }
+    let halves = [T::F16, T::Bf16];
+    let special = op.relu || op.satfinite || op.dst_ty == T::Bf16 || op.src_ty == T::Bf16;
+    if special && halves.contains(&op.dst_ty) && op.src_ty == T::F32 {
+        return narrow(op, s[0]);
+    }
+    if (op.dst_ty, op.src_ty, op.rounding) == (T::F32, T::Bf16, None) && !op.sat {
+        let value = half::value(true, s[0]);
+        return Some(if value.is_nan() { NAN_F32 } else { u64::from((value as f32).to_bits()) });
+    }
+    plain(op, s[0])
+}
+
+/// Single precision to half.
+fn narrow(op: &CvtOp, bits: u64) -> Option<u64> {
+    if op.src_ty != ScalarType::F32 || op.sat || op.ftz {
+        return None;
+    }
+    let bf16 = op.dst_ty == ScalarType::Bf16;
+    let value = f64::from(f32::from_bits(bits as u32));
+    if op.relu && value < 0.0 {
+        return Some(0);
+    }
+    let rounding = op.rounding.filter(|r| matches!(r, Rounding::Rn | Rounding::Rz))?;
+    let result = half::rounded(bf16, value, rounding);
+    let infinity = if bf16 { 0x7F80 } else { 0x7C00 };
+    // The greatest finite number stands for what is beyond it.
+    Some(if op.satfinite && result & 0x7FFF == infinity { result - 1 } else { result })
+}
+
+/// Rounds to the ten bits of significand that tensor cores read, in a single-precision number.
+fn tf32(op: &CvtOp, bits: u64) -> Option<u64> {
+    if op.src_ty != ScalarType::F32 || op.relu || op.satfinite {
+        return None;
+    }
+    let bits = bits & 0xFFFF_FFFF;
+    if f32::from_bits(bits as u32).is_nan() {
+        return Some(NAN_F32);
+    }
+    let kept = bits & !0x1FFF;
+    let rest = bits & 0x1FFF;
+    let up = match op.rounding? {
+        Rounding::Rna => rest >= 0x1000,
+        Rounding::Rn => rest > 0x1000 || rest == 0x1000 && kept & 0x2000 != 0,
+        Rounding::Rz => false,
+        _ => return None,
+    };
+    Some(if up { kept + 0x2000 } else { kept })
+}
+
+/// `cvt.pack.sat`: two numbers saturated into the low lanes, what was in `c` moved up.
+pub fn pack(dst_ty: ScalarType, merge: bool, s: &[u64]) -> u64 {
+    let (least, greatest) = range(dst_ty);
+    let bits = dst_ty.bits();
+    let lane = |value: u64| number(ScalarType::S32, value).clamp(least, greatest) as u64 & ((1 << bits) - 1);
+    let both = lane(s[0]) << bits | lane(s[1]);
+    if merge { s[2] << (2 * bits) | both } else { both }
+}
+
+fn plain(op: &CvtOp, bits: u64) -> Option<u64> {
     if op.satfinite || op.relu || !known(op.dst_ty) || !known(op.src_ty) {
         return None;
     }

@@ -13,13 +13,17 @@ pub mod differential;
 pub mod float;
 pub mod forms;
 pub mod generate;
+mod half;
 mod integer;
 pub mod launch;
 mod layout;
 pub mod machine;
+mod matrix;
 mod memory;
 mod pure;
+mod simd;
 mod thread;
+mod transfer;
 mod warp;
 
 use emulator::ptx::Module;

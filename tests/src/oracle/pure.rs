@@ -1,7 +1,7 @@
 //! Instructions of the oracle that only compute: results from source bits, one thread at a time.
 
 use super::float::{self, Ieee, MinMax, Mode, ieee, single};
-use super::{convert, integer};
+use super::{convert, half, integer, simd};
 use emulator::ptx::{
     Accuracy, AddOp, BoolOp, CompareOp, Comparison, FmaOp, MadOp, MathOp, MinMaxOp, MulMode, MulOp, Op,
     Rounding, ScalarType,
@@ -24,6 +24,12 @@ pub enum Undefined {
 /// # Errors
 /// If PTX leaves the result undefined, or the oracle does not know the instruction.
 pub fn evaluate(op: &Op, s: &[u64], carry: &mut bool) -> Result<Results, Undefined> {
+    if let Some(results) = half::evaluate(op, s) {
+        return Ok(results);
+    }
+    if let Some(value) = simd::evaluate(op, s) {
+        return Ok([value, 0]);
+    }
     if let Op::Setp(compare) = op {
         return setp(compare, s).ok_or(Undefined::Unknown);
     }
@@ -230,7 +236,8 @@ fn movement(op: &Op, s: &[u64]) -> Option<u64> {
                 _ => return None,
             }
         }
-        Op::Cvt(cvt) => convert::cvt(cvt, s[0])?,
+        Op::Cvt(cvt) => convert::cvt(cvt, s)?,
+        Op::CvtPack { dst_ty, merge, .. } => convert::pack(*dst_ty, *merge, s),
         _ => return None,
     })
 }

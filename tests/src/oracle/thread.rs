@@ -3,10 +3,11 @@
 use super::layout::Layout;
 use super::memory::{View, generic, window_of};
 use super::pure::{Undefined, evaluate};
-use super::{Fault, atomic, integer::low};
+use super::{Fault, atomic, integer::low, transfer};
 use emulator::ptx::{
     Address, AddressBase, AtomicOp, Axis, BarOp, Body, Callee, Formal, FuncId, Function, Inst, LabelId, LdOp,
-    Module, MovShape, Op, Operand, ScalarType, SpecialRegister, StOp, StateSpace, Statement, VarId, VarSpace,
+    MbarrierAction, MbarrierOp, Module, MovShape, Op, Operand, ScalarType, SpecialRegister, StOp, StateSpace,
+    Statement, VarId, VarSpace,
 };
 use std::collections::HashMap;
 
@@ -85,6 +86,8 @@ pub struct Thread<'m> {
     frames: Vec<Frame>,
     carry: bool,
     executed: u64,
+    /// It asked a barrier in vain: the others go on first.
+    waits: bool,
 }
 
 impl<'m> Thread<'m> {
@@ -100,6 +103,7 @@ impl<'m> Thread<'m> {
             frames: vec![frame],
             carry: false,
             executed: 0,
+            waits: false,
         }
     }
 
@@ -115,7 +119,8 @@ impl<'m> Thread<'m> {
 
     /// Runs until the thread waits or ends.
     pub(super) fn run(&mut self, memory: &mut View<'_>, limit: u64) -> Result<(), Fault> {
-        while matches!(self.state, State::Ready) {
+        self.waits = false;
+        while matches!(self.state, State::Ready) && !self.waits {
             let (function, body) = self.code();
             let at = self.frame().next;
             let Some(statement) = body.statements.get(at) else {
@@ -178,11 +183,28 @@ impl<'m> Thread<'m> {
             | Op::Shfl { .. }
             | Op::Match { .. }
             | Op::Redux { .. }
-            | Op::Elect => self.rendezvous(at, inst),
+            | Op::Elect
+            | Op::WmmaLoad(_)
+            | Op::WmmaStore(_)
+            | Op::WmmaMma(_)
+            | Op::Mma(_)
+            | Op::Ldmatrix(_)
+            | Op::Movmatrix => self.rendezvous(at, inst),
+            Op::CpAsync(op) => {
+                let sources = self.sources(inst)?;
+                transfer::copy(op, &sources, memory)
+            }
+            Op::CpAsyncMbarrierArrive { noinc, space } => {
+                let sources = self.sources(inst)?;
+                transfer::copied(*space, *noinc, sources[0], memory)
+            }
+            Op::CpAsyncCommitGroup | Op::CpAsyncWait { .. } => Ok(()),
+            Op::Mbarrier(op) => self.mbarrier(op, inst, memory),
             Op::Fence(_)
             | Op::Prefetch { .. }
             | Op::CacheHint { .. }
             | Op::Nanosleep
+            | Op::Griddepcontrol { .. }
             | Op::Pmevent { .. } => Ok(()),
             op => self.compute(op, inst),
         }
@@ -219,6 +241,29 @@ impl<'m> Thread<'m> {
             Operand::Var(id, offset) => self.layout.address(*id).wrapping_add_signed(*offset),
             other => return Err(Fault::new(format!("{other:?} has no value"))),
         })
+    }
+
+    /// The bits of all sources: addresses for memory operands, vectors element by element.
+    fn sources(&mut self, inst: &Inst) -> Result<Vec<u64>, Fault> {
+        let mut sources = Vec::new();
+        for source in inst.srcs() {
+            match source {
+                Operand::Mem(address) => sources.push(self.address(address)),
+                other => {
+                    for element in other.elements() {
+                        sources.push(self.source(element)?);
+                    }
+                }
+            }
+        }
+        Ok(sources)
+    }
+
+    fn mbarrier(&mut self, op: &MbarrierOp, inst: &Inst, memory: &mut View<'_>) -> Result<(), Fault> {
+        let sources = self.sources(inst)?;
+        let Some(result) = transfer::barrier(op, &sources, memory)? else { return Ok(()) };
+        self.waits = matches!(op.action, MbarrierAction::Wait { .. }) && result == 0;
+        inst.dsts().first().map_or(Ok(()), |dst| self.write(dst, result))
     }
 
     /// Writes a register, whose declared width cuts the value.
@@ -479,11 +524,17 @@ impl<'m> Thread<'m> {
         if !synchronises {
             return Err(Fault::new("without .sync the result depends on who is converged"));
         }
-        let mut sources = Vec::new();
-        for source in inst.srcs() {
-            sources.push(self.source(source)?);
-        }
-        let mask = sources.last().map_or(0, |&mask| mask as u32);
+        let sources = self.sources(inst)?;
+        let mask = match inst.op {
+            // Matrices concern all lanes.
+            Op::WmmaLoad(_)
+            | Op::WmmaStore(_)
+            | Op::WmmaMma(_)
+            | Op::Mma(_)
+            | Op::Ldmatrix(_)
+            | Op::Movmatrix => u32::MAX,
+            _ => sources.last().map_or(0, |&mask| mask as u32),
+        };
         if mask >> (self.place.linear % 32) & 1 == 0 {
             return Err(Fault::new(format!("the member mask {mask:#x} lacks the thread itself")));
         }

@@ -1,6 +1,7 @@
 //! Read-modify-write operations of the oracle.
 
 use super::float::{Ieee, Mode, ieee};
+use super::half;
 use super::integer::{low, number};
 use emulator::ptx::{AtomOp, Rounding, ScalarType};
 
@@ -8,7 +9,11 @@ use emulator::ptx::{AtomOp, Rounding, ScalarType};
 /// in global memory. `None` for types that the oracle does not know.
 pub fn apply(op: AtomOp, ty: ScalarType, flush_f32: bool, old: u64, b: u64, c: u64) -> Option<u64> {
     use ScalarType as T;
-    let known = matches!(ty, T::B32 | T::B64 | T::U32 | T::U64 | T::S32 | T::S64 | T::F32 | T::F64);
+    // An addition of halves is that of the instruction that adds them.
+    if let (AtomOp::Add, T::F16 | T::F16x2 | T::Bf16 | T::Bf16x2) = (op, ty) {
+        return half::sum(ty, old, b);
+    }
+    let known = matches!(ty, T::B16 | T::B32 | T::B64 | T::U32 | T::U64 | T::S32 | T::S64 | T::F32 | T::F64);
     if !known {
         return None;
     }

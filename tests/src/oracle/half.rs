@@ -105,6 +105,12 @@ fn each(count: u32, s: &[u64], one: impl Fn([u64; 3]) -> u64) -> u64 {
     })
 }
 
+/// The sums of two values or pairs of a half-precision type.
+pub fn sum(ty: ScalarType, a: u64, b: u64) -> Option<u64> {
+    let (bf16, n) = format(ty)?;
+    Some(each(n, &[a, b], |[a, b, _]| fused(bf16, [a, one(bf16), b], After::default())))
+}
+
 /// The result of a half-precision instruction; `None` for all others.
 pub fn evaluate(op: &Op, s: &[u64]) -> Option<Results> {
     let result = match *op {

@@ -8,15 +8,34 @@
 use crate::lower::calls::function_address;
 use crate::lower::{LowerOptions, Lowered};
 use crate::memory::GlobalMemory;
-use crate::ptx::{Diagnostic, Diagnostics, FuncId, Relocation, RelocationTarget, VarId, VarSpace};
-use crate::session::{LoadedModule, SessionError};
+use crate::ptx::{
+    Diagnostic, Diagnostics, FuncId, Function, Module, Operand, Relocation, RelocationTarget,
+    SpecialRegister, Statement, VarId, VarSpace,
+};
+use crate::session::{DEFAULT_HEAP_BYTES, LoadedModule, SessionError};
 use std::collections::HashMap;
 use std::sync::Arc;
-use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
+use trace_format::isa::space::{
+    GRID_WORKSPACE_BYTES, PARAM_BASE, PARAM_DYNAMIC_SHARED, PARAM_NCTAID, PARAM_NTID, PARAM_STACK,
+    PARAM_WORKSPACE,
+};
 use trace_format::semantics::{Banks, Geometry};
 
 /// Name of the allocation that holds a module's `.const` bank.
 pub const CONST_BANK: &str = ".const";
+
+/// Name of the allocation that device code allocates from.
+const DEVICE_HEAP: &str = "device heap";
+
+/// Name of the allocation through which the blocks of a grid synchronise.
+pub const GRID_WORKSPACE: &str = "grid workspace";
+
+/// Whether code of the module asks for the workspace of its grid.
+fn uses_workspace(module: &Module) -> bool {
+    let asks = |operand: &Operand| matches!(operand, Operand::Special(SpecialRegister::Envreg(1 | 2)));
+    let bodies = module.functions.iter().filter_map(|f| f.body.as_ref());
+    bodies.flat_map(|b| &b.statements).any(|s| matches!(s, Statement::Inst(i) if i.srcs().iter().any(asks)))
+}
 
 /// Device memory that knows where allocations go.
 pub trait Placement {
@@ -63,6 +82,8 @@ pub struct DeviceModule {
     /// Address of the `.const` bank and its length.
     constants: Option<(u64, usize)>,
     objects: Vec<(String, u64)>,
+    /// Address of the workspace through which the blocks of a grid synchronise, 0 where no code asks for it.
+    workspace: u64,
     kernels: HashMap<FuncId, Arc<Lowered>>,
 }
 
@@ -88,6 +109,7 @@ impl DeviceModule {
             variables: HashMap::new(),
             constants: None,
             objects,
+            workspace: 0,
             kernels: HashMap::new(),
         };
         let source = Arc::clone(&module.source);
@@ -102,6 +124,19 @@ impl DeviceModule {
             let image = source.layout.const_image.clone();
             let length = image.len();
             module.constants = Some((place(CONST_BANK, image)?, length));
+        }
+        let allocates = |f: &Function| f.name == "malloc" && f.body.is_none();
+        if source.module.functions.iter().any(allocates) && memory.global().heap_mut().is_none() {
+            let address = memory.place(DEVICE_HEAP, vec![0; DEFAULT_HEAP_BYTES as usize]);
+            let refused =
+                || LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes: DEFAULT_HEAP_BYTES as usize };
+            memory.global().adopt_heap(address.ok_or_else(refused)?, DEFAULT_HEAP_BYTES);
+        }
+        if uses_workspace(&source.module) {
+            let refused =
+                || LoadError::OutOfMemory { name: GRID_WORKSPACE.into(), bytes: GRID_WORKSPACE_BYTES };
+            module.workspace =
+                memory.place(GRID_WORKSPACE, vec![0; GRID_WORKSPACE_BYTES]).ok_or_else(refused)?;
         }
         module.relocate(memory.global())?;
         Ok(module)
@@ -128,7 +163,14 @@ impl DeviceModule {
     }
 
     fn patch(&self, memory: &mut GlobalMemory, base: u64, r: &Relocation) -> Result<(), Diagnostics> {
-        let address = self.address(r.target)?.wrapping_add_signed(r.addend) >> (r.shift & 63);
+        let address = match r.target {
+            // In its own space a constant's address is its place in the bank.
+            RelocationTarget::Var(id) if !r.generic && self.source.layout.const_offset(id).is_some() => {
+                self.source.layout.const_offset(id).map_or(0, u64::from)
+            }
+            target => self.address(target)?,
+        };
+        let address = address.wrapping_add_signed(r.addend) >> (r.shift & 63);
         let size = u64::from(r.size_bytes).min(8);
         if let Some(room) = memory.slice_mut(base + r.offset, size) {
             room.copy_from_slice(&address.to_le_bytes()[..size as usize]);
@@ -200,7 +242,11 @@ impl DeviceModule {
 
     /// Addresses of everything that was placed.
     pub fn addresses(&self) -> impl Iterator<Item = u64> {
-        self.variables.values().copied().chain(self.constants.map(|(base, _)| base))
+        self.variables
+            .values()
+            .copied()
+            .chain(self.constants.map(|(base, _)| base))
+            .chain((self.workspace != 0).then_some(self.workspace))
     }
 
     /// A kernel's machine code, lowered when it is first asked for.
@@ -225,6 +271,7 @@ impl DeviceModule {
         memory: &GlobalMemory,
         lowered: &Lowered,
         geometry: &Geometry,
+        dynamic_shared_bytes: u32,
         params: &[u8],
     ) -> Result<Banks, Diagnostics> {
         let kernel = &lowered.kernel;
@@ -239,6 +286,8 @@ impl DeviceModule {
             put(usize::from(PARAM_NCTAID) + 4 * d, &geometry.grid[d].to_le_bytes());
         }
         put(usize::from(PARAM_STACK), &kernel.local_bytes.to_le_bytes());
+        put(usize::from(PARAM_DYNAMIC_SHARED), &dynamic_shared_bytes.to_le_bytes());
+        put(usize::from(PARAM_WORKSPACE), &self.workspace.to_le_bytes());
         put(usize::from(PARAM_BASE), &params[..params.len().min(kernel.param_bytes as usize)]);
         let mut literal = kernel.literals.clone();
         for r in &lowered.relocations {

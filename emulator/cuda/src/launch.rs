@@ -4,8 +4,9 @@ use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, tell};
 use crate::module::Kernel;
 use crate::work::Launch;
-use emulator::exec::{self, FaultKind, LaunchError, Unobserved};
+use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats};
 use emulator::record::Unrecorded;
+use std::io::Write;
 use trace_format::occupancy::{Demand, Occupancy, occupancy};
 use trace_format::semantics::Geometry;
 
@@ -68,6 +69,19 @@ pub fn resident_blocks(
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)
 }
 
+/// Device code prints where the program does.
+struct Printing;
+
+impl Observer for Printing {
+    fn progress(&self, _: &Stats) {}
+
+    fn printed(&self, text: &[u8]) {
+        // Who reads the program's output may have seen enough.
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text).and_then(|()| out.flush());
+    }
+}
+
 /// Runs a kernel. A fault is kept and told; like on hardware, it is later calls that fail with it.
 ///
 /// # Errors
@@ -77,8 +91,9 @@ pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
     check(gpu, &kernel, launch)?;
     let geometry = Geometry { grid: launch.grid, block: launch.block };
     let module = &gpu.modules.get(kernel.module)?.device;
-    let banks =
-        module.banks(&gpu.memory.global, &kernel.lowered, &geometry, &launch.params).map_err(|errors| {
+    let banks = module
+        .banks(&gpu.memory.global, &kernel.lowered, &geometry, launch.shared_bytes, &launch.params)
+        .map_err(|errors| {
             tell(&errors.to_string());
             Status::INVALID_PTX
         })?;
@@ -90,7 +105,7 @@ pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
         index: gpu.launches,
     };
     gpu.launches = gpu.launches.wrapping_add(1);
-    match exec::launch(&mut gpu.memory.global, &what, &gpu.options, &mut Unrecorded, &Unobserved) {
+    match exec::launch(&mut gpu.memory.global, &what, &gpu.options, &mut Unrecorded, &Printing) {
         Ok(_) => Ok(()),
         Err(error) => {
             tell(&format!("launch {} of {}: {error}", what.index, what.kernel.name));
@@ -107,7 +122,9 @@ fn status_of(error: &LaunchError) -> Status {
         FaultKind::OutOfBounds { .. } => Status::ILLEGAL_ADDRESS,
         FaultKind::Misaligned { .. } => Status::MISALIGNED_ADDRESS,
         FaultKind::InstructionLimit(_) | FaultKind::Deadlock { .. } => Status::LAUNCH_TIMEOUT,
-        FaultKind::CallDepth(_) => Status::HARDWARE_STACK_ERROR,
+        FaultKind::CallDepth(_) | FaultKind::StackOverflow(_) => Status::HARDWARE_STACK_ERROR,
+        FaultKind::BadFunction(_) => Status::INVALID_PC,
+        FaultKind::Assert(_) => Status::ASSERT,
         FaultKind::Unsupported(_) => Status::ILLEGAL_INSTRUCTION,
         _ => Status::LAUNCH_FAILURE,
     }

@@ -12,7 +12,9 @@ use crate::memory::lanes::Rows;
 use crate::memory::view::{GlobalView, Refusal, lanes_of};
 use crate::record::BlockSink;
 use std::sync::atomic::Ordering;
-use trace_format::isa::space::Space;
+use trace_format::isa::space::{
+    BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, Space,
+};
 use trace_format::isa::{MemWidth, Op, SysCall};
 use trace_format::semantics::{ExecInst, Row};
 
@@ -74,20 +76,25 @@ impl<V: GlobalView, S: BlockSink> Thread<'_, '_, V, S> {
         let (space, at) = Space::of_generic(address);
         let exec = 1 << self.lane;
         let mut out: Rows = [Row::ZERO; 4];
-        let read = match space {
-            Space::Local => self.warp.local.load(&[at; 32], exec, width, &mut out),
-            Space::Shared => {
-                let bytes = usize::from(width.bytes());
-                let found = usize::try_from(at).ok().and_then(|at| self.block.memory.get(at..)?.get(..bytes));
+        let program = self.unit.program;
+        let plain = match (space, (address >> 32) as u32) {
+            (Space::Shared, _) => Some(&self.block.memory[..]),
+            (_, CONST_WINDOW_HI) => Some(program.banks.bank(BANK_USER)),
+            (_, PARAM_WINDOW_HI) => Some(program.banks.bank(BANK_PARAM)),
+            _ => None,
+        };
+        let read = match (plain, space) {
+            (Some(plain), _) => {
+                let (at, bytes) = (address as u32 as usize, usize::from(width.bytes()));
+                let found = plain.get(at..).and_then(|rest| rest.get(..bytes));
                 let mut word = [0; 8];
-                match found {
-                    Some(found) => {
-                        word[..bytes].copy_from_slice(found);
-                        return Ok(u64::from_le_bytes(word));
-                    }
-                    None => Err(Refusal::OutOfBounds { lane: self.lane as u8, address: at }),
+                if let Some(found) = found {
+                    word[..bytes].copy_from_slice(found);
+                    return Ok(u64::from_le_bytes(word));
                 }
+                Err(Refusal::OutOfBounds { lane: self.lane as u8, address })
             }
+            (None, Space::Local) => self.warp.local.load(&[at; 32], exec, width, &mut out),
             _ => self.unit.memory.load(self.place.pc as usize, &[at; 32], exec, width, &mut out),
         };
         match read {
@@ -103,7 +110,7 @@ impl<V: GlobalView, S: BlockSink> Thread<'_, '_, V, S> {
     /// An argument of the call, at its place in the argument block.
     fn argument(&mut self, offset: u64, width: MemWidth) -> Result<u64, Trouble> {
         let at = self.arguments.wrapping_add(offset) & 0xFFFF_FFFF;
-        self.read(u64::from(trace_format::isa::space::LOCAL_WINDOW_HI) << 32 | at, width)
+        self.read(u64::from(LOCAL_WINDOW_HI) << 32 | at, width)
     }
 
     /// The bytes of a string.

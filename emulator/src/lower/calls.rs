@@ -78,6 +78,12 @@ impl Facts {
     }
 }
 
+/// Whether a function itself allocates on the stack, which ends with it.
+#[must_use]
+pub fn moves_stack(module: &Module, func: FuncId) -> bool {
+    Facts::of(module, func).moves_stack
+}
+
 fn variable(formal: &Formal) -> Option<VarId> {
     match formal {
         Formal::Var(var) => Some(*var),

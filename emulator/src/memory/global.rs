@@ -100,6 +100,11 @@ impl GlobalMemory {
         }
     }
 
+    /// Makes an allocation, of which the caller gives address and size, the heap of device `malloc`.
+    pub fn adopt_heap(&mut self, base: u64, bytes: u64) {
+        self.heap = Some(Heap::new(base, bytes));
+    }
+
     /// The heap of device `malloc`.
     pub fn heap_mut(&mut self) -> Option<&mut Heap> {
         self.heap.as_mut()

@@ -23,7 +23,7 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Places the manifest's buffers, then the module's variables, then the device heap.
+    /// Places the manifest's buffers, then the device heap, then the module's variables.
     pub fn new(
         module: &Arc<LoadedModule>,
         manifest: &Manifest,
@@ -40,10 +40,10 @@ impl Loaded {
             buffers.push(memory.allocate(&buffer.name, bytes));
         }
         let handles = objects(&mut memory, &buffers, manifest)?;
-        let module = DeviceModule::load(Arc::clone(module), &mut memory, handles.clone())?;
         if let Some(bytes) = heap_bytes {
             memory.reserve_heap(bytes);
         }
+        let module = DeviceModule::load(Arc::clone(module), &mut memory, handles.clone())?;
         Ok(Loaded { memory, buffers, module, handles })
     }
 
@@ -72,7 +72,7 @@ impl Loaded {
                 ArgumentValue::Object { object } => put(at, &self.handles[*object].1.to_le_bytes()),
             }
         }
-        Ok(self.module.banks(&self.memory, lowered, geometry, &params)?)
+        Ok(self.module.banks(&self.memory, lowered, geometry, spec.shared_bytes, &params)?)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::flow::Flow;
 use super::inst::Inst;
 use super::regs::Pc;
+use super::space;
 use super::table::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +96,7 @@ impl MachineKernel {
     #[must_use]
     pub fn entry(&self, address: u64) -> Option<Pc> {
         let low = address as u32;
-        let inside = (address >> 32) as u32 == super::space::CODE_WINDOW_HI;
+        let inside = (address >> 32) as u32 == space::CODE_WINDOW_HI;
         let at = self.entries.binary_search_by_key(&low, |(address, _)| *address).ok()?;
         inside.then(|| self.entries[at].1)
     }

@@ -32,6 +32,14 @@ pub const PARAM_NTID: u16 = 0x00;
 pub const PARAM_NCTAID: u16 = 0x0c;
 /// Byte offset in bank 0 of the initial stack pointer (size of the thread's local memory).
 pub const PARAM_STACK: u16 = 0x28;
+/// Byte offset in bank 0 of the launch's dynamic shared memory in bytes.
+pub const PARAM_DYNAMIC_SHARED: u16 = 0x2c;
+/// Byte offset in bank 0 of the address of the grid's workspace ([`GRID_WORKSPACE_BYTES`]), low word first;
+/// 0 when there is none.
+pub const PARAM_WORKSPACE: u16 = 0x30;
+/// Bytes of the workspace through which the blocks of a grid synchronise (the word at 4 is their barrier); zero
+/// before the first launch.
+pub const GRID_WORKSPACE_BYTES: usize = 64;
 /// Byte offset in bank 0 at which kernel parameters begin.
 pub const PARAM_BASE: u16 = 0x160;
 

@@ -4,7 +4,7 @@
 use trace_format::isa::{MemWidth, Op};
 
 use super::{Builder, Lowered};
-use crate::lower::calls::{Abi, Slot};
+use crate::lower::calls::{Abi, Slot, moves_stack};
 use crate::lower::frame::INCOMING;
 use crate::lower::vir::{Inst as VInst, Src, Term, VOp, Val};
 use crate::ptx::{Callee, Formal, FuncId, Inst, Operand, ScalarType, VarId, VarSpace};
@@ -120,12 +120,16 @@ impl Builder<'_> {
                 Formal::Reg(reg) => outgoing.push((self.reg_var_of(func, *reg), *slot)),
             }
         }
+        let used = moves_stack(module, func).then(|| self.dynamic_used());
         let back = self.asm.new_block();
         self.function(func, Some(back));
         if self.asm.cur.is_some() {
             self.asm.end(Term::Goto(back));
         }
         self.open(back);
+        if let Some(used) = used {
+            self.set_dynamic_used(used);
+        }
         for (var, slot) in outgoing {
             let words: Vec<Val> =
                 (0..slot.bytes.div_ceil(4).max(1)).map(|i| self.read_var(var + i)).collect();

@@ -311,6 +311,9 @@ impl Builder<'_> {
             StateSpace::Shared | StateSpace::SharedCluster => Some(space::SHARED_WINDOW_HI),
             StateSpace::Local => Some(space::LOCAL_WINDOW_HI),
             StateSpace::Const => Some(space::CONST_WINDOW_HI),
+            // The parameters of functions lie on the stack.
+            StateSpace::ParamFunc => Some(space::LOCAL_WINDOW_HI),
+            StateSpace::Param if !self.in_kernel() => Some(space::LOCAL_WINDOW_HI),
             StateSpace::Param | StateSpace::ParamEntry => Some(space::PARAM_WINDOW_HI),
             _ => return Err(self.unsupported(inst, "a generic address of this space")),
         };

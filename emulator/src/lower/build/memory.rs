@@ -338,8 +338,7 @@ impl Builder<'_> {
 
     /// A parameter at an address in a register: the kernel's, or in a function the function's own.
     fn ld_param_by_register(&mut self, inst: &Inst, op: LdOp, address: Address) -> Lowered {
-        let scope = self.scopes[self.scopes.len() - 1].func;
-        if op.space != StateSpace::ParamEntry && !self.module.function(scope).is_kernel {
+        if op.space != StateSpace::ParamEntry && !self.in_kernel() {
             return self.ld(inst, LdOp { space: StateSpace::Local, ..op });
         }
         let place = self.place(inst, address, false)?;

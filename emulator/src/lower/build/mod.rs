@@ -10,6 +10,7 @@ mod control;
 mod convert;
 mod copy;
 mod divide;
+mod dynamic;
 mod float;
 mod int;
 mod logic;
@@ -32,7 +33,7 @@ use trace_format::isa::{Dot, SourceLine};
 
 use super::calls::{Plan, Slot};
 use super::layout::{Frame, ModuleLayout};
-use super::vir::{Blk, Func, PSrc, SubId, Term};
+use super::vir::{Blk, Func, PSrc, SubId, Term, Val};
 use crate::ptx::{
     AtomOp, Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, MemOrder, Module, Op, Statement, VarId,
 };
@@ -237,6 +238,11 @@ impl<'m> Builder<'m> {
         self.asm.cur = Some(blk);
     }
 
+    /// Whether the code that is walked is the kernel's own, not that of a function.
+    fn in_kernel(&self) -> bool {
+        self.module.function(self.scopes[self.scopes.len() - 1].func).is_kernel
+    }
+
     fn label_block(&self, label: LabelId) -> Blk {
         self.scopes[self.scopes.len() - 1].labels[label.index()]
     }
@@ -342,9 +348,9 @@ impl<'m> Builder<'m> {
     fn slow_path<const N: usize>(
         &mut self,
         p: PSrc,
-        fast: [super::vir::Val; N],
-        slow: impl FnOnce(&mut Self) -> [super::vir::Val; N],
-    ) -> [super::vir::Val; N] {
+        fast: [Val; N],
+        slow: impl FnOnce(&mut Self) -> [Val; N],
+    ) -> [Val; N] {
         use super::vir::{Def, Phi, Val};
         let before = self.asm.block();
         let (then, join) = (self.asm.new_block(), self.asm.new_block());
@@ -458,7 +464,7 @@ impl<'m> Builder<'m> {
             Op::BarrierCluster { arrive, .. } => self.cluster_barrier(arrive),
             Op::Mapa { .. } => self.map_to_block(inst),
             Op::Getctarank { .. } => {
-                self.set_word(&inst.dsts()[0], crate::lower::vir::Val::ZERO);
+                self.set_word(&inst.dsts()[0], Val::ZERO);
                 Ok(())
             }
             Op::Bra { target, .. } => {
@@ -468,6 +474,17 @@ impl<'m> Builder<'m> {
             }
             Op::BrxIdx { table, .. } => self.indexed_branch(inst, table),
             Op::Call { callee, .. } => self.call(inst, callee),
+            Op::Alloca { .. } => self.alloca(inst),
+            Op::Stacksave(_) => {
+                let used = self.dynamic_used();
+                self.set_pair(&inst.dsts()[0], [used, Val::ZERO]);
+                Ok(())
+            }
+            Op::Stackrestore(_) => {
+                let used = self.word(inst, &inst.srcs()[0])?;
+                self.set_dynamic_used(used);
+                Ok(())
+            }
             Op::Ret { .. } => self.ret(guard),
             Op::Exit => {
                 self.exit(guard);

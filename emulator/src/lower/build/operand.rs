@@ -98,7 +98,7 @@ impl Builder<'_> {
                 (0..n).map(|i| Val::Imm(if i < 2 { (bits >> (32 * i)) as u32 } else { 0 })).collect()
             }
             Operand::Special(sr) => {
-                let mut words = self.special(inst, *sr)?;
+                let mut words = self.special(*sr);
                 words.resize(n.max(1), Val::ZERO);
                 words
             }
@@ -167,6 +167,7 @@ impl Builder<'_> {
             Operand::Reg(reg) => Ok(self.read_pred(*reg)),
             Operand::NotReg(reg) => Ok(self.read_pred(*reg).negated()),
             Operand::Imm(bits) => Ok(if *bits != 0 { PSrc::TRUE } else { PSrc::FALSE }),
+            Operand::Special(SpecialRegister::IsExplicitCluster) => Ok(PSrc::FALSE),
             _ => Err(self.unsupported(inst, "this predicate operand")),
         }
     }
@@ -251,25 +252,26 @@ impl Builder<'_> {
     }
 
     /// The words of a special register.
-    fn special(&mut self, inst: &Inst, sr: SpecialRegister) -> Lowered<Vec<Val>> {
+    fn special(&mut self, sr: SpecialRegister) -> Vec<Val> {
         use SpecialRegister as S;
         let by_axis = |axis: Axis, of: [SpecialReg; 3]| of[axis.index()];
         let bank0 = |base: u16, axis: Axis| Val::Const {
             bank: space::BANK_PARAM,
             offset: base + 4 * axis.index() as u16,
         };
+        let launch = |offset: u16| Val::Const { bank: space::BANK_PARAM, offset };
         let ctaid = [SpecialReg::CtaidX, SpecialReg::CtaidY, SpecialReg::CtaidZ];
         let one = match sr {
             S::Tid(axis) => by_axis(axis, [SpecialReg::TidX, SpecialReg::TidY, SpecialReg::TidZ]),
             // Without clusters every block is a cluster of its own.
             S::Ctaid(axis) | S::Clusterid(axis) => by_axis(axis, ctaid),
-            S::Ntid(axis) => return Ok(vec![bank0(space::PARAM_NTID, axis)]),
-            S::Nctaid(axis) | S::Nclusterid(axis) => return Ok(vec![bank0(space::PARAM_NCTAID, axis)]),
-            S::ClusterCtaid(_) | S::ClusterCtarank | S::IsExplicitCluster => return Ok(vec![Val::ZERO]),
-            S::ClusterNctaid(_) | S::ClusterNctarank => return Ok(vec![Val::Imm(1)]),
+            S::Ntid(axis) => return vec![bank0(space::PARAM_NTID, axis)],
+            S::Nctaid(axis) | S::Nclusterid(axis) => return vec![bank0(space::PARAM_NCTAID, axis)],
+            S::ClusterCtaid(_) | S::ClusterCtarank | S::IsExplicitCluster => return vec![Val::ZERO],
+            S::ClusterNctaid(_) | S::ClusterNctarank => return vec![Val::Imm(1)],
             S::Laneid => SpecialReg::LaneId,
             S::Warpid => SpecialReg::WarpId,
-            S::Nwarpid => return Ok(vec![self.warps_per_block()]),
+            S::Nwarpid => return vec![self.warps_per_block()],
             S::Smid => SpecialReg::SmId,
             S::Nsmid => SpecialReg::NSmId,
             S::Gridid => SpecialReg::GridId,
@@ -283,17 +285,33 @@ impl Builder<'_> {
             S::GlobaltimerLo => SpecialReg::GlobalTimerLo,
             S::GlobaltimerHi => SpecialReg::GlobalTimerHi,
             S::Clock64 => {
-                return Ok(vec![self.asm.s2r(SpecialReg::ClockLo), self.asm.s2r(SpecialReg::ClockHi)]);
+                return vec![self.asm.s2r(SpecialReg::ClockLo), self.asm.s2r(SpecialReg::ClockHi)];
             }
             S::Globaltimer => {
-                return Ok(vec![
+                return vec![
                     self.asm.s2r(SpecialReg::GlobalTimerLo),
                     self.asm.s2r(SpecialReg::GlobalTimerHi),
-                ]);
+                ];
             }
-            _ => return Err(self.unsupported(inst, &format!("special register {sr}"))),
+            // The workspace of cooperative grids; everything else in the environment is 0.
+            S::Envreg(2) => return vec![launch(space::PARAM_WORKSPACE)],
+            S::Envreg(1) => return vec![launch(space::PARAM_WORKSPACE + 4)],
+            S::DynamicSmemSize => return vec![launch(space::PARAM_DYNAMIC_SHARED)],
+            S::TotalSmemSize | S::AggrSmemSize => {
+                let fixed = Val::Imm(self.frame.static_shared_bytes);
+                return vec![self.asm.iadd(launch(space::PARAM_DYNAMIC_SHARED), fixed)];
+            }
+            // Nothing is reserved, no graph runs, nothing is counted.
+            S::Envreg(_)
+            | S::ReservedSmemOffset(_)
+            | S::ReservedSmemOffsetBegin
+            | S::ReservedSmemOffsetEnd
+            | S::ReservedSmemOffsetCap
+            | S::CurrentGraphExec
+            | S::Pm(_)
+            | S::Pm64(_) => return vec![Val::ZERO; 2],
         };
-        Ok(vec![self.asm.s2r(one)])
+        vec![self.asm.s2r(one)]
     }
 
     fn warps_per_block(&mut self) -> Val {

@@ -38,7 +38,7 @@ fn copies_take_their_bytes_and_zero_the_rest() {
         threads(&body, words, n, 32)
     };
     let expect = |bytes: usize, read: usize, at: usize| -> Vec<u32> {
-        let mut memory = vec![0xFFu8; 128];
+        let mut memory = [0xFFu8; 128];
         for i in 0..bytes {
             memory[at + i] = if i < read { (i / 4 + 1) as u8 } else { 0 };
         }

@@ -6,6 +6,9 @@ mod matrix_kit;
 use lower_kit::*;
 use matrix_kit::*;
 
+/// Rows of A and D, columns of B and D, depth.
+type Shape = (usize, usize, usize);
+
 /// A matrix as it lies in memory, rows or columns `pitch` elements apart.
 fn in_memory(m: &Matrix, ty: &str, row_major: bool, pitch: usize) -> Vec<u32> {
     let rows = m.values.len() / m.cols;
@@ -29,7 +32,7 @@ enum Where {
 }
 
 struct Wmma<'a> {
-    shape: (usize, usize, usize),
+    shape: Shape,
     types: [&'a str; 4],
     /// Rows first, for a, b, c, d.
     rows: [bool; 4],
@@ -204,7 +207,7 @@ fn check_wmma(w: &Wmma<'_>, seed: u64) {
 
 #[test]
 fn every_shape_and_layout_of_wmma_multiplies() {
-    let mut kinds: Vec<((usize, usize, usize), [&str; 4])> = Vec::new();
+    let mut kinds: Vec<(Shape, [&str; 4])> = Vec::new();
     for shape in [(16, 16, 16), (32, 8, 16), (8, 32, 16)] {
         for (d, c) in [("f16", "f16"), ("f32", "f32"), ("f32", "f16"), ("f16", "f32")] {
             kinds.push((shape, [d, "f16", "f16", c]));

@@ -94,10 +94,10 @@ fn hmma(shape: HmmaShape, ty: HmmaTy, acc: AccTy, finite: bool, warp: &Warp, src
     let word = |s: usize, r: usize, l: usize| warp.row(src[s].row + r as u16).0[l];
     let (mut a, mut b, mut c) = ([[0.0; 16]; M], [[0.0; N]; 16], [[0.0; N]; M]);
     visit_factor(Role::A, true, packed, a_regs, |l, r, s, row, col| {
-        a[row & 15][col & 15] = element(ty, word(0, r, l), s)
+        a[row & 15][col & 15] = element(ty, word(0, r, l), s);
     });
     visit_factor(Role::B, true, packed, a_regs / 2, |l, r, s, row, col| {
-        b[row & 15][col & 7] = element(ty, word(1, r, l), s)
+        b[row & 15][col & 7] = element(ty, word(1, r, l), s);
     });
     for i in 0..4 {
         let [row, col] = place(Role::Acc, true, 1, i);
@@ -215,10 +215,10 @@ fn imma(
     // Columns of B are kept as rows, so that products are of two rows.
     let (mut a, mut b) = ([[0i32; 64]; M], [[0i32; 64]; N]);
     visit_factor(Role::A, tall, packed, shape.a_regs(a_ty).into(), |l, r, s, row, col| {
-        a[row & 15][col & 63] = integer(a_ty, word(0, r, l), s)
+        a[row & 15][col & 63] = integer(a_ty, word(0, r, l), s);
     });
     visit_factor(Role::B, tall, packed, shape.b_regs(a_ty).into(), |l, r, s, row, col| {
-        b[col & 7][row & 63] = integer(b_ty, word(1, r, l), s)
+        b[col & 7][row & 63] = integer(b_ty, word(1, r, l), s);
     });
     accumulate(tall, warp, src[2].row, |row, col, c| {
         // 64 products of bytes stay far inside 32 bits; only C can take the sum out of range.
@@ -233,10 +233,10 @@ fn bmma(shape: ImmaShape, op: BitMultiply, warp: &Warp, src: [SrcRow; 3]) -> [Ro
     let words = 4 * usize::from(shape.b_regs(IntElement::U4));
     let (mut a, mut b) = ([[0u32; 8]; M], [[0u32; 8]; N]);
     visit_factor(Role::A, tall, 1, shape.a_regs(IntElement::U4).into(), |l, r, _, row, col| {
-        a[row & 15][col & 7] = word(0, r, l)
+        a[row & 15][col & 7] = word(0, r, l);
     });
     visit_factor(Role::B, tall, 1, shape.b_regs(IntElement::U4).into(), |l, r, _, row, col| {
-        b[col & 7][row & 7] = word(1, r, l)
+        b[col & 7][row & 7] = word(1, r, l);
     });
     accumulate(tall, warp, src[2].row, |row, col, c| {
         let pairs = a[row].iter().zip(&b[col]).take(words);

@@ -9,7 +9,7 @@ use crate::error::{Outcome, Status};
 use crate::graph::Graph;
 use crate::handles::{Handles, Kind};
 use crate::launch;
-use crate::memory::Memory;
+use crate::memory::{Memory, Purpose};
 use crate::module::{self, Kernel, Module};
 use crate::stream::{Streams, Submitted};
 use crate::work::{HostCall, HostFunction, Work};
@@ -48,6 +48,8 @@ pub struct Gpu {
     pub options: Options,
     /// Why no call succeeds any more.
     pub fault: Option<Status>,
+    /// What device code has printed since the program synchronised last.
+    pub printed: Vec<u8>,
     /// Launches so far.
     pub launches: u32,
 }
@@ -75,6 +77,26 @@ pub fn any_gpu() -> Outcome<MutexGuard<'static, Gpu>> {
         Ok(gpu) => Ok(gpu.lock().unwrap_or_else(PoisonError::into_inner)),
         Err(status) => Err(*status),
     }
+}
+
+/// Waits for all work, which is done already, and shows what device code has printed: in the C library's buffer,
+/// among what the program prints itself.
+///
+/// # Errors
+/// When a kernel has failed.
+pub fn synchronize() -> Outcome {
+    let mut gpu = any_gpu()?;
+    let (printed, fault) = (std::mem::take(&mut gpu.printed), gpu.fault);
+    drop(gpu);
+    if !printed.is_empty() {
+        // SAFETY: `stdout` is the C library's stream, set before any code runs.
+        unsafe { libc::fwrite(printed.as_ptr().cast(), 1, printed.len(), stdout) };
+    }
+    fault.map_or(Ok(()), Err)
+}
+
+unsafe extern "C" {
+    static stdout: *mut libc::FILE;
 }
 
 /// Says something that the API has no words for.
@@ -126,6 +148,7 @@ impl Gpu {
             executables: Handles::new(Kind::Executable),
             options,
             fault: None,
+            printed: Vec::new(),
             launches: 0,
         })
     }
@@ -156,7 +179,7 @@ impl Gpu {
             self.kernels.remove(kernel)?;
         }
         for address in module.device.addresses() {
-            self.memory.free(address, &[crate::memory::Purpose::Variable])?;
+            self.memory.free(address, &[Purpose::Variable])?;
         }
         Ok(())
     }
@@ -197,7 +220,7 @@ impl Gpu {
                 Ok(())
             }
             Work::Empty | Work::Wait(_) | Work::Host(_) | Work::Allocate { .. } => Ok(()),
-            Work::Free(address) => self.memory.free(*address, &[crate::memory::Purpose::Device]).map(drop),
+            Work::Free(address) => self.memory.free(*address, &[Purpose::Device]).map(drop),
             Work::Child(_) => Ok(()),
         }
     }

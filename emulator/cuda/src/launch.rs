@@ -6,7 +6,7 @@ use crate::module::Kernel;
 use crate::work::Launch;
 use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats};
 use emulator::record::Unrecorded;
-use std::io::Write;
+use std::sync::{Mutex, PoisonError};
 use trace_format::occupancy::{Demand, Occupancy, occupancy};
 use trace_format::semantics::Geometry;
 
@@ -69,19 +69,6 @@ pub fn resident_blocks(
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)
 }
 
-/// Device code prints where the program does.
-struct Printing;
-
-impl Observer for Printing {
-    fn progress(&self, _: &Stats) {}
-
-    fn printed(&self, text: &[u8]) {
-        // Who reads the program's output may have seen enough.
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(text).and_then(|()| out.flush());
-    }
-}
-
 /// Runs a kernel. A fault is kept and told; like on hardware, it is later calls that fail with it.
 ///
 /// # Errors
@@ -105,13 +92,28 @@ pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
         index: gpu.launches,
     };
     gpu.launches = gpu.launches.wrapping_add(1);
-    match exec::launch(&mut gpu.memory.global, &what, &gpu.options, &mut Unrecorded, &Printing) {
+    let printed = Printed::default();
+    let outcome = exec::launch(&mut gpu.memory.global, &what, &gpu.options, &mut Unrecorded, &printed);
+    gpu.printed.append(&mut printed.0.into_inner().unwrap_or_else(PoisonError::into_inner));
+    match outcome {
         Ok(_) => Ok(()),
         Err(error) => {
             tell(&format!("launch {} of {}: {error}", what.index, what.kernel.name));
             gpu.fault = Some(status_of(&error));
             Ok(())
         }
+    }
+}
+
+/// Keeps what device code prints until the program synchronises.
+#[derive(Default)]
+struct Printed(Mutex<Vec<u8>>);
+
+impl Observer for Printed {
+    fn progress(&self, _: &Stats) {}
+
+    fn printed(&self, text: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
     }
 }
 

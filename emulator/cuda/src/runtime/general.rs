@@ -2,7 +2,7 @@
 
 use super::{LAST_ERROR, done, store};
 use crate::error::Status;
-use crate::gpu::{any_gpu, gpu};
+use crate::gpu::{any_gpu, gpu, synchronize};
 use std::ffi::c_char;
 
 /// `cudaGetLastError`.
@@ -35,7 +35,7 @@ pub extern "C" fn get_error_string(error: Status) -> *const c_char {
 /// `cudaDeviceSynchronize`.
 #[unsafe(export_name = "warplab_cudaDeviceSynchronize")]
 pub extern "C" fn device_synchronize() -> Status {
-    done(gpu().map(drop))
+    done(synchronize())
 }
 
 /// `cudaGetDeviceCount`.
@@ -46,4 +46,62 @@ pub extern "C" fn device_synchronize() -> Status {
 pub unsafe extern "C" fn get_device_count(count: *mut i32) -> Status {
     // SAFETY: as the caller promises.
     done(unsafe { store(count, 1) })
+}
+
+/// `cudaSetDevice`.
+#[unsafe(export_name = "warplab_cudaSetDevice")]
+pub extern "C" fn set_device(device: i32) -> Status {
+    let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
+    done(known.and_then(|()| super::registration::load_all()))
+}
+
+/// `cudaGetDevice`.
+///
+/// # Safety
+/// `device` may be written.
+#[unsafe(export_name = "warplab_cudaGetDevice")]
+pub unsafe extern "C" fn get_device(device: *mut i32) -> Status {
+    // SAFETY: as the caller promises.
+    done(unsafe { store(device, 0) })
+}
+
+/// `cudaDeviceGetAttribute`.
+///
+/// # Safety
+/// `value` may be written.
+#[unsafe(export_name = "warplab_cudaDeviceGetAttribute")]
+pub unsafe extern "C" fn device_get_attribute(value: *mut i32, attribute: u32, device: i32) -> Status {
+    let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
+    let found = known.and_then(|()| gpu()?.device.attribute(attribute).ok_or(Status::INVALID_VALUE));
+    // SAFETY: as the caller promises.
+    done(found.and_then(|found| unsafe { store(value, found) }))
+}
+
+/// `cudaDeviceReset`.
+#[unsafe(export_name = "warplab_cudaDeviceReset")]
+pub extern "C" fn device_reset() -> Status {
+    done(synchronize())
+}
+
+/// Version of CUDA whose behaviour this is, as versions are written: 13.5 is 13050.
+const VERSION: i32 = 13_050;
+
+/// `cudaDriverGetVersion`.
+///
+/// # Safety
+/// `version` may be written.
+#[unsafe(export_name = "warplab_cudaDriverGetVersion")]
+pub unsafe extern "C" fn driver_get_version(version: *mut i32) -> Status {
+    // SAFETY: as the caller promises.
+    done(unsafe { store(version, VERSION) })
+}
+
+/// `cudaRuntimeGetVersion`.
+///
+/// # Safety
+/// `version` may be written.
+#[unsafe(export_name = "warplab_cudaRuntimeGetVersion")]
+pub unsafe extern "C" fn runtime_get_version(version: *mut i32) -> Status {
+    // SAFETY: as the caller promises.
+    done(unsafe { store(version, VERSION) })
 }

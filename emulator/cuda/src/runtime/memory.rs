@@ -1,10 +1,11 @@
 //! Allocation and copies.
 
+use super::registration::symbol;
 use super::{done, store};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit};
+use crate::gpu::{gpu, submit, synchronize};
 use crate::memory::Purpose;
-use crate::work::{Copy, Work};
+use crate::work::{Copy, Fill, Work};
 use std::ffi::c_void;
 
 /// `cudaMalloc`.
@@ -44,5 +45,187 @@ pub extern "C" fn free(pointer: *mut c_void) -> Status {
 /// What lies outside of device memory is the program's and large enough.
 #[unsafe(export_name = "warplab_cudaMemcpy")]
 pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize, _kind: i32) -> Status {
-    done(submit(0, Work::Copy(Copy::linear(to as u64, from as u64, bytes as u64))))
+    let copied = submit(0, Work::Copy(Copy::linear(to as u64, from as u64, bytes as u64)));
+    done(copied.and_then(|()| synchronize()))
+}
+
+/// `cudaMemcpyAsync`.
+///
+/// # Safety
+/// As [`memcpy`].
+#[unsafe(export_name = "warplab_cudaMemcpyAsync")]
+pub unsafe extern "C" fn memcpy_async(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+    _kind: i32,
+    stream: u64,
+) -> Status {
+    done(submit(stream, Work::Copy(Copy::linear(to as u64, from as u64, bytes as u64))))
+}
+
+fn fill(to: *mut c_void, value: i32, bytes: usize) -> Work {
+    let address = to as u64;
+    let value = value as u32;
+    Work::Fill(Fill { address, pitch: bytes as u64, value, element: 1, width: bytes as u64, height: 1 })
+}
+
+/// `cudaMemset`.
+#[unsafe(export_name = "warplab_cudaMemset")]
+pub extern "C" fn memset(to: *mut c_void, value: i32, bytes: usize) -> Status {
+    done(submit(0, fill(to, value, bytes)))
+}
+
+/// `cudaMemsetAsync`.
+#[unsafe(export_name = "warplab_cudaMemsetAsync")]
+pub extern "C" fn memset_async(to: *mut c_void, value: i32, bytes: usize, stream: u64) -> Status {
+    done(submit(stream, fill(to, value, bytes)))
+}
+
+/// Place of some bytes of a symbol.
+fn inside(host: *const c_void, offset: usize, bytes: usize) -> Outcome<u64> {
+    let (address, length) = symbol(host)?;
+    let end = (offset as u64).checked_add(bytes as u64).ok_or(Status::INVALID_VALUE)?;
+    if end > length { Err(Status::INVALID_VALUE) } else { Ok(address + offset as u64) }
+}
+
+/// `cudaMemcpyToSymbol`.
+///
+/// # Safety
+/// `from` has `bytes` bytes.
+#[unsafe(export_name = "warplab_cudaMemcpyToSymbol")]
+pub unsafe extern "C" fn memcpy_to_symbol(
+    host: *const c_void,
+    from: *const c_void,
+    bytes: usize,
+    offset: usize,
+    _kind: i32,
+) -> Status {
+    let place = inside(host, offset, bytes);
+    done(place.and_then(|to| submit(0, Work::Copy(Copy::linear(to, from as u64, bytes as u64)))))
+}
+
+/// `cudaMemcpyFromSymbol`.
+///
+/// # Safety
+/// `to` has room for `bytes` bytes.
+#[unsafe(export_name = "warplab_cudaMemcpyFromSymbol")]
+pub unsafe extern "C" fn memcpy_from_symbol(
+    to: *mut c_void,
+    host: *const c_void,
+    bytes: usize,
+    offset: usize,
+    _kind: i32,
+) -> Status {
+    let place = inside(host, offset, bytes);
+    done(place.and_then(|from| submit(0, Work::Copy(Copy::linear(to as u64, from, bytes as u64)))))
+}
+
+/// `cudaGetSymbolAddress`.
+///
+/// # Safety
+/// `pointer` may be written.
+#[unsafe(export_name = "warplab_cudaGetSymbolAddress")]
+pub unsafe extern "C" fn get_symbol_address(pointer: *mut *mut c_void, host: *const c_void) -> Status {
+    // SAFETY: as the caller promises.
+    done(symbol(host).and_then(|(address, _)| unsafe { store(pointer, address as *mut c_void) }))
+}
+
+/// `cudaGetSymbolSize`.
+///
+/// # Safety
+/// `bytes` may be written.
+#[unsafe(export_name = "warplab_cudaGetSymbolSize")]
+pub unsafe extern "C" fn get_symbol_size(bytes: *mut usize, host: *const c_void) -> Status {
+    // SAFETY: as the caller promises.
+    done(symbol(host).and_then(|(_, length)| unsafe { store(bytes, length as usize) }))
+}
+
+fn allocate(pointer: *mut *mut c_void, bytes: usize, purpose: Purpose, flags: u32, name: &str) -> Outcome {
+    let address = match bytes {
+        0 => 0,
+        _ => gpu()?.memory.allocate(name, bytes as u64, purpose, flags)?,
+    };
+    // SAFETY: the callers' callers promise it.
+    unsafe { store(pointer, address as *mut c_void) }
+}
+
+/// `cudaMallocManaged`.
+///
+/// # Safety
+/// `pointer` may be written.
+#[unsafe(export_name = "warplab_cudaMallocManaged")]
+pub unsafe extern "C" fn malloc_managed(pointer: *mut *mut c_void, bytes: usize, flags: u32) -> Status {
+    if bytes == 0 || !matches!(flags, 1 | 2) {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    done(allocate(pointer, bytes, Purpose::Managed, flags, "cudaMallocManaged"))
+}
+
+/// `cudaMallocHost`.
+///
+/// # Safety
+/// `pointer` may be written.
+#[unsafe(export_name = "warplab_cudaMallocHost")]
+pub unsafe extern "C" fn malloc_host(pointer: *mut *mut c_void, bytes: usize) -> Status {
+    done(allocate(pointer, bytes, Purpose::Host, 0, "cudaMallocHost"))
+}
+
+/// `cudaHostAlloc`.
+///
+/// # Safety
+/// `pointer` may be written.
+#[unsafe(export_name = "warplab_cudaHostAlloc")]
+pub unsafe extern "C" fn host_alloc(pointer: *mut *mut c_void, bytes: usize, flags: u32) -> Status {
+    done(allocate(pointer, bytes, Purpose::Host, flags, "cudaHostAlloc"))
+}
+
+/// `cudaFreeHost`.
+#[unsafe(export_name = "warplab_cudaFreeHost")]
+pub extern "C" fn free_host(pointer: *mut c_void) -> Status {
+    if pointer.is_null() {
+        return done(Ok(()));
+    }
+    done(gpu().and_then(|mut gpu| gpu.memory.free(pointer as u64, &[Purpose::Host]).map(drop)))
+}
+
+/// `cudaHostGetDevicePointer`: host and device share their addresses.
+///
+/// # Safety
+/// `pointer` may be written.
+#[unsafe(export_name = "warplab_cudaHostGetDevicePointer")]
+pub unsafe extern "C" fn host_get_device_pointer(
+    pointer: *mut *mut c_void,
+    host: *mut c_void,
+    _flags: u32,
+) -> Status {
+    let known = gpu().and_then(|gpu| gpu.memory.region(host as u64).map(drop).ok_or(Status::INVALID_VALUE));
+    // SAFETY: as the caller promises.
+    done(known.and_then(|()| unsafe { store(pointer, host) }))
+}
+
+/// `cudaHostRegister`.
+#[unsafe(export_name = "warplab_cudaHostRegister")]
+pub extern "C" fn host_register(host: *mut c_void, bytes: usize, flags: u32) -> Status {
+    done(gpu().and_then(|mut gpu| gpu.memory.register(host as u64, bytes as u64, flags)))
+}
+
+/// `cudaHostUnregister`.
+#[unsafe(export_name = "warplab_cudaHostUnregister")]
+pub extern "C" fn host_unregister(host: *mut c_void) -> Status {
+    let freed = gpu().and_then(|mut gpu| gpu.memory.free(host as u64, &[Purpose::Registered]));
+    done(freed.map(drop).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED))
+}
+
+/// `cudaMemGetInfo`.
+///
+/// # Safety
+/// Both pointers may be written.
+#[unsafe(export_name = "warplab_cudaMemGetInfo")]
+pub unsafe extern "C" fn mem_get_info(free: *mut usize, total: *mut usize) -> Status {
+    // SAFETY: as the caller promises.
+    done(gpu().map(|gpu| gpu.memory.info()).and_then(|(rest, all)| unsafe {
+        store(free, rest as usize)?;
+        store(total, all as usize)
+    }))
 }

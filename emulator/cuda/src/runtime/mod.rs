@@ -8,6 +8,7 @@ pub mod execution;
 pub mod general;
 pub mod memory;
 pub mod registration;
+pub mod streams;
 
 use crate::error::{Outcome, Status, status};
 use std::cell::Cell;

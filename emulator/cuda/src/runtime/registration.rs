@@ -22,10 +22,42 @@ struct Function {
     kernel: Option<u64>,
 }
 
+/// A registered variable: its binary and its name.
+struct Variable {
+    binary: usize,
+    name: String,
+    /// Where the program keeps a pointer to it, for managed variables.
+    managed: Option<usize>,
+}
+
 #[derive(Default)]
 struct Registered {
     binaries: Vec<Option<Binary>>,
     functions: HashMap<usize, Function>,
+    variables: HashMap<usize, Variable>,
+}
+
+impl Registered {
+    /// The module of a binary, loaded when it is first wanted.
+    fn module(&mut self, binary: usize) -> Outcome<u64> {
+        let found = self.binaries.get_mut(binary).and_then(Option::as_mut);
+        let found = found.ok_or(Status::INVALID_DEVICE_FUNCTION)?;
+        if let Some(module) = found.module {
+            return Ok(module);
+        }
+        let mut gpu = any_gpu()?;
+        let module = *found.module.insert(gpu.load(&found.image, "the program's PTX")?);
+        // Managed variables are pointers of the host program that are set when their module is loaded.
+        for variable in self.variables.values().filter(|v| v.binary == binary) {
+            if let Some(pointer) = variable.managed
+                && let Some((address, _)) = gpu.modules.get(module)?.device.variable(&variable.name)
+            {
+                // SAFETY: the program registered the place of its pointer.
+                unsafe { (pointer as *mut u64).write(address) };
+            }
+        }
+        Ok(module)
+    }
 }
 
 static REGISTERED: Mutex<Option<Registered>> = Mutex::new(None);
@@ -63,6 +95,9 @@ pub extern "C" fn unregister_fat_binary(binary: *mut *mut c_void) {
     if let Some(slot) = (binary as usize >> 4).checked_sub(1).and_then(|at| all.binaries.get_mut(at)) {
         *slot = None;
     }
+    drop(lock);
+    // The program ends; what has not been shown by now never would be.
+    let _ = crate::gpu::synchronize();
 }
 
 /// `__cudaRegisterFunction`.
@@ -84,26 +119,95 @@ pub unsafe extern "C" fn register_function(
     all.functions.insert(host as usize, function);
 }
 
-/// The kernel that a host function stands for.
+/// The kernel that a host function stands for; a kernel's own handle stands for itself.
 pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
     let mut lock = registered();
-    let Registered { binaries, functions } = lock.as_mut().ok_or(Status::INVALID_DEVICE_FUNCTION)?;
-    let function = functions.get_mut(&(host as usize)).ok_or(Status::INVALID_DEVICE_FUNCTION)?;
+    let all = lock.as_mut().ok_or(Status::INVALID_DEVICE_FUNCTION)?;
+    let Some(function) = all.functions.get(&(host as usize)) else {
+        return any_gpu()?
+            .kernels
+            .get(host as u64)
+            .map(|_| host as u64)
+            .map_err(|_| Status::INVALID_DEVICE_FUNCTION);
+    };
     if let Some(kernel) = function.kernel {
         return Ok(kernel);
     }
-    let binary = binaries.get_mut(function.binary).and_then(Option::as_mut);
-    let binary = binary.ok_or(Status::INVALID_DEVICE_FUNCTION)?;
-    let mut gpu = any_gpu()?;
-    let module = match binary.module {
-        Some(module) => module,
-        None => *binary.module.insert(gpu.load(&binary.image, "the program's PTX")?),
-    };
-    let kernel = gpu.kernel(module, &function.name).inspect_err(|_| {
-        tell(&format!("the kernel {} is not in the program's PTX", function.name));
+    let (binary, name) = (function.binary, function.name.clone());
+    let module = all.module(binary)?;
+    let kernel = any_gpu()?.kernel(module, &name).inspect_err(|_| {
+        tell(&format!("the kernel {name} is not in the program's PTX"));
     })?;
-    function.kernel = Some(kernel);
+    if let Some(function) = all.functions.get_mut(&(host as usize)) {
+        function.kernel = Some(kernel);
+    }
     Ok(kernel)
+}
+
+/// Address and length of the device variable that a host variable stands for.
+pub(super) fn symbol(host: *const c_void) -> Outcome<(u64, u64)> {
+    let mut lock = registered();
+    let all = lock.as_mut().ok_or(Status::INVALID_SYMBOL)?;
+    let variable = all.variables.get(&(host as usize)).ok_or(Status::INVALID_SYMBOL)?;
+    let (binary, name) = (variable.binary, variable.name.clone());
+    let module = all.module(binary)?;
+    let found = any_gpu()?.modules.get(module)?.device.variable(&name);
+    found.ok_or(Status::INVALID_SYMBOL)
+}
+
+/// Loads every registered binary, so that managed variables can be used.
+pub(super) fn load_all() -> Outcome {
+    let mut lock = registered();
+    let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
+    for binary in 0..all.binaries.len() {
+        if all.binaries[binary].is_some() {
+            all.module(binary)?;
+        }
+    }
+    Ok(())
+}
+
+fn register(binary: *mut *mut c_void, host: *const c_void, name: *const c_char, managed: Option<usize>) {
+    // SAFETY: programs pass the names of their variables.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    let mut lock = registered();
+    let Some(all) = lock.as_mut() else { return };
+    let variable = Variable { binary: (binary as usize >> 4).wrapping_sub(1), name, managed };
+    all.variables.insert(host as usize, variable);
+}
+
+/// `__cudaRegisterVar`.
+///
+/// # Safety
+/// `device_name` is a string.
+#[unsafe(export_name = "warplab___cudaRegisterVar")]
+pub unsafe extern "C" fn register_var(
+    binary: *mut *mut c_void,
+    host: *const c_void,
+    _device: *mut c_char,
+    device_name: *const c_char,
+) {
+    register(binary, host, device_name, None);
+}
+
+/// `__cudaRegisterManagedVar`.
+///
+/// # Safety
+/// `pointer` may be written as long as the program runs; `device_name` is a string.
+#[unsafe(export_name = "warplab___cudaRegisterManagedVar")]
+pub unsafe extern "C" fn register_managed_var(
+    binary: *mut *mut c_void,
+    pointer: *mut *mut c_void,
+    _device: *mut c_char,
+    device_name: *const c_char,
+) {
+    register(binary, pointer.cast(), device_name, Some(pointer as usize));
+}
+
+/// `__cudaInitModule`.
+#[unsafe(export_name = "warplab___cudaInitModule")]
+pub extern "C" fn init_module(_binary: *mut *mut c_void) -> c_char {
+    c_char::from(load_all().is_ok())
 }
 
 /// `__cudaGetKernel`.

@@ -1,0 +1,170 @@
+//! Streams and events.
+
+use super::{done, store};
+use crate::error::{Outcome, Status};
+use crate::gpu::{gpu, submit};
+use crate::stream::{EVENT_DISABLE_TIMING, Event};
+use crate::work::{HostCall, HostFunction, Work};
+use std::ffi::c_void;
+
+/// `cudaStreamCreate`.
+///
+/// # Safety
+/// `stream` may be written.
+#[unsafe(export_name = "warplab_cudaStreamCreate")]
+pub unsafe extern "C" fn create(stream: *mut u64) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { create_with_priority(stream, 0, 0) }
+}
+
+/// `cudaStreamCreateWithFlags`.
+///
+/// # Safety
+/// `stream` may be written.
+#[unsafe(export_name = "warplab_cudaStreamCreateWithFlags")]
+pub unsafe extern "C" fn create_with_flags(stream: *mut u64, flags: u32) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { create_with_priority(stream, flags, 0) }
+}
+
+/// `cudaStreamCreateWithPriority`.
+///
+/// # Safety
+/// `stream` may be written.
+#[unsafe(export_name = "warplab_cudaStreamCreateWithPriority")]
+pub unsafe extern "C" fn create_with_priority(stream: *mut u64, flags: u32, priority: i32) -> Status {
+    if flags > 1 {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    // SAFETY: as the caller promises.
+    done(gpu().and_then(|mut gpu| unsafe { store(stream, gpu.streams.create(flags, priority)) }))
+}
+
+/// `cudaStreamDestroy`.
+#[unsafe(export_name = "warplab_cudaStreamDestroy")]
+pub extern "C" fn destroy(stream: u64) -> Status {
+    done(gpu().and_then(|mut gpu| gpu.streams.destroy(stream)))
+}
+
+/// All work is done when it is submitted; only a capturing stream cannot be waited for.
+fn reached(stream: u64) -> Outcome {
+    match gpu()?.streams.capture_of(stream)? {
+        None => Ok(()),
+        Some(_) => Err(Status::STREAM_CAPTURE_UNSUPPORTED),
+    }
+}
+
+/// `cudaStreamSynchronize`.
+#[unsafe(export_name = "warplab_cudaStreamSynchronize")]
+pub extern "C" fn synchronize(stream: u64) -> Status {
+    done(reached(stream).and_then(|()| crate::gpu::synchronize()))
+}
+
+/// `cudaStreamQuery`.
+#[unsafe(export_name = "warplab_cudaStreamQuery")]
+pub extern "C" fn query(stream: u64) -> Status {
+    done(reached(stream))
+}
+
+/// `cudaStreamWaitEvent`.
+#[unsafe(export_name = "warplab_cudaStreamWaitEvent")]
+pub extern "C" fn wait_event(stream: u64, event: u64, _flags: u32) -> Status {
+    done(submit(stream, Work::Wait(event)))
+}
+
+/// `cudaLaunchHostFunc`.
+#[unsafe(export_name = "warplab_cudaLaunchHostFunc")]
+pub extern "C" fn launch_host_func(stream: u64, function: usize, user_data: *mut c_void) -> Status {
+    if function == 0 {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    done(submit(stream, Work::Host(HostCall { function: HostFunction::Plain(function), user_data })))
+}
+
+/// `cudaStreamAddCallback`.
+#[unsafe(export_name = "warplab_cudaStreamAddCallback")]
+pub extern "C" fn add_callback(stream: u64, function: usize, user_data: *mut c_void, _flags: u32) -> Status {
+    if function == 0 {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    let function = HostFunction::Callback(function, stream);
+    done(submit(stream, Work::Host(HostCall { function, user_data })))
+}
+
+/// `cudaEventCreate`.
+///
+/// # Safety
+/// `event` may be written.
+#[unsafe(export_name = "warplab_cudaEventCreate")]
+pub unsafe extern "C" fn event_create(event: *mut u64) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { event_create_with_flags(event, 0) }
+}
+
+/// `cudaEventCreateWithFlags`.
+///
+/// # Safety
+/// `event` may be written.
+#[unsafe(export_name = "warplab_cudaEventCreateWithFlags")]
+pub unsafe extern "C" fn event_create_with_flags(event: *mut u64, flags: u32) -> Status {
+    if flags > 7 {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    let made = |gpu: &mut crate::gpu::Gpu| gpu.streams.events.insert(Event { flags, ..Event::default() });
+    // SAFETY: as the caller promises.
+    done(gpu().and_then(|mut gpu| unsafe { store(event, made(&mut gpu)) }))
+}
+
+/// `cudaEventDestroy`.
+#[unsafe(export_name = "warplab_cudaEventDestroy")]
+pub extern "C" fn event_destroy(event: u64) -> Status {
+    done(gpu().and_then(|mut gpu| gpu.streams.events.remove(event).map(drop)))
+}
+
+/// `cudaEventRecord`.
+#[unsafe(export_name = "warplab_cudaEventRecord")]
+pub extern "C" fn event_record(event: u64, stream: u64) -> Status {
+    done(submit(stream, Work::Record(event)))
+}
+
+/// `cudaEventSynchronize`.
+#[unsafe(export_name = "warplab_cudaEventSynchronize")]
+pub extern "C" fn event_synchronize(event: u64) -> Status {
+    match event_query(event) {
+        Status::SUCCESS => done(crate::gpu::synchronize()),
+        other => other,
+    }
+}
+
+/// `cudaEventQuery`.
+#[unsafe(export_name = "warplab_cudaEventQuery")]
+pub extern "C" fn event_query(event: u64) -> Status {
+    let query = || match gpu()?.streams.events.get(event)?.captured {
+        Some(_) => Err(Status::CAPTURED_EVENT),
+        None => Ok(()),
+    };
+    done(query())
+}
+
+/// `cudaEventElapsedTime`: milliseconds of the emulator's time.
+///
+/// # Safety
+/// `milliseconds` may be written.
+#[unsafe(export_name = "warplab_cudaEventElapsedTime")]
+pub unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start: u64, end: u64) -> Status {
+    let elapsed = || {
+        let gpu = gpu()?;
+        let (start, end) = (gpu.streams.events.get(start)?, gpu.streams.events.get(end)?);
+        if (start.flags | end.flags) & EVENT_DISABLE_TIMING != 0 {
+            return Err(Status::INVALID_RESOURCE_HANDLE);
+        }
+        let (from, to) = start.reached.zip(end.reached).ok_or(Status::INVALID_RESOURCE_HANDLE)?;
+        let seconds = match to.checked_duration_since(from) {
+            Some(forwards) => forwards.as_secs_f64(),
+            None => -from.duration_since(to).as_secs_f64(),
+        };
+        // SAFETY: as the caller promises.
+        unsafe { store(milliseconds, (seconds * 1e3) as f32) }
+    };
+    done(elapsed())
+}

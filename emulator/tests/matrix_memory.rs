@@ -229,6 +229,17 @@ fn every_shape_and_layout_of_wmma_multiplies() {
             check_wmma(&Wmma { shape, types, rows, place, negate, gap }, (index * 8 + layouts) as u64 * 3);
         }
     }
+    // Factors of halves come from shared memory as whole matrices, in an order of their own for each layout.
+    for shape in [(16, 16, 16), (32, 8, 16), (8, 32, 16)] {
+        for (ty, layouts) in ["f16", "bf16"].into_iter().flat_map(|ty| (0..4).map(move |l| (ty, l))) {
+            let rows = [layouts & 1 == 0, layouts & 2 == 0, true, true];
+            let types = ["f32", ty, ty, "f32"];
+            for gap in [Some(8), None] {
+                let place = Where::Shared;
+                check_wmma(&Wmma { shape, types, rows, place, negate: false, gap }, layouts as u64);
+            }
+        }
+    }
     for (shape, ty) in [((8, 8, 32), "s4"), ((8, 8, 32), "u4"), ((8, 8, 128), "b1")] {
         for place in [Where::Global, Where::Shared] {
             let types = ["s32", ty, ty, "s32"];

@@ -8,7 +8,7 @@
 use trace_format::isa::fragment::{Index, Role, place};
 use trace_format::isa::{
     AccTy, BitMultiply, ColumnHalf, FloatTy, HmmaSat, HmmaShape, HmmaTy, ImmaShape, IntElement, MatrixCount,
-    MatrixOrder, Op, Rnd, SatInt, Sign, SpecialReg, Transposed,
+    MatrixOrder, Op, Rnd, SatInt, Sign, Transposed,
 };
 
 use super::float::rnd;
@@ -17,16 +17,16 @@ use super::{Builder, Lowered};
 use crate::lower::vir::{Inst as VInst, Src, VOp, Val};
 use crate::ptx::{
     BitMultiply as PtxBitMultiply, Inst, MatrixLayout, MatrixMemOp, MatrixShape, MmaOp, Operand, ScalarType,
-    StateSpace, WmmaFragment, WmmaMemOp,
+    StateSpace, WmmaFragment,
 };
 
 /// How a PTX product is made of machine products.
 #[derive(Clone, Copy)]
-struct Tiling {
+pub struct Tiling {
     /// The machine computes the transposed product.
-    transposed: bool,
+    pub transposed: bool,
     /// Machine products along the rows and along the columns of the (transposed) accumulator.
-    tiles: [usize; 2],
+    pub tiles: [usize; 2],
     /// Rows of a machine product are 16, else 8.
     tall: bool,
     /// Depth of a machine product.
@@ -34,7 +34,8 @@ struct Tiling {
 }
 
 impl Tiling {
-    fn of(shape: MatrixShape, ty: ScalarType) -> Tiling {
+    /// How a product of this shape is made.
+    pub fn of(shape: MatrixShape, ty: ScalarType) -> Tiling {
         let (m, n, k) = shape.mnk();
         let transposed = m == 8 && n == 32;
         let (m, n) = if transposed { (n, m) } else { (m, n) };
@@ -44,7 +45,7 @@ impl Tiling {
     }
 
     /// What a PTX fragment is to the machine.
-    fn role(self, fragment: WmmaFragment) -> Role {
+    pub fn role(self, fragment: WmmaFragment) -> Role {
         match (fragment, self.transposed) {
             (WmmaFragment::A, false) | (WmmaFragment::B, true) => Role::A,
             (WmmaFragment::B, false) | (WmmaFragment::A, true) => Role::B,
@@ -53,7 +54,7 @@ impl Tiling {
     }
 
     /// Row and column, in the PTX matrix, of every element of a fragment in the order of registers.
-    fn elements(self, role: Role, packed: usize) -> Vec<[Index; 2]> {
+    pub fn elements(self, role: Role, packed: usize) -> Vec<[Index; 2]> {
         let [down, across] = self.tiles;
         let (tiles, count): (Vec<[usize; 2]>, usize) = match role {
             Role::A => {
@@ -76,7 +77,7 @@ impl Tiling {
 }
 
 /// Elements of A and B per 32-bit register; doubles count as one.
-fn packed(ty: ScalarType) -> usize {
+pub fn packed(ty: ScalarType) -> usize {
     (32 / ty.bits() as usize).max(1)
 }
 
@@ -85,40 +86,9 @@ fn words(ty: ScalarType) -> usize {
     if ty == ScalarType::F64 { 2 } else { 1 }
 }
 
-/// A part of a fragment that is contiguous in memory in every lane.
-struct Run {
-    /// First element.
-    first: usize,
-    count: usize,
-    /// Fixed parts of the slow and the fast index of the first element.
-    slow: u32,
-    fast: u32,
-}
-
-/// Splits a fragment into runs along the fast index, of at most 8 bytes (16 for doubles).
-fn runs(elements: &[[Index; 2]], slow_axis: usize, most: usize) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for (i, e) in elements.iter().enumerate() {
-        let (slow, fast) = (e[slow_axis].fixed, e[1 - slow_axis].fixed);
-        match runs.last_mut() {
-            Some(r) if r.slow == slow && r.fast + r.count as u32 == fast && r.count < most => r.count += 1,
-            _ => runs.push(Run { first: i, count: 1, slow, fast }),
-        }
-    }
-    runs
-}
-
-/// Where lanes find a fragment: the address that a lane computes, and bytes from one slow index to the next.
-struct Tile {
-    base: [Val; 2],
-    offset: i32,
-    pitch: Val,
-    wide: bool,
-}
-
 impl Builder<'_> {
     /// The words of a fragment operand.
-    fn fragment(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Vec<Val>> {
+    pub fn fragment(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Vec<Val>> {
         let mut all = Vec::new();
         for element in operand.elements() {
             all.extend(if words(ty) == 2 {
@@ -131,7 +101,7 @@ impl Builder<'_> {
     }
 
     /// Assigns a fragment; registers beyond the words repeat them.
-    fn set_fragment(&mut self, operand: &Operand, values: &[Val], ty: ScalarType) {
+    pub fn set_fragment(&mut self, operand: &Operand, values: &[Val], ty: ScalarType) {
         let n = words(ty);
         let parts = values.len() / n;
         for (i, element) in operand.elements().iter().enumerate() {
@@ -148,141 +118,6 @@ impl Builder<'_> {
     }
 
     // ---- memory -----------------------------------------------------------------------------------------
-
-    /// The address of the lane's part of a fragment.
-    fn tile(
-        &mut self,
-        inst: &Inst,
-        op: WmmaMemOp,
-        element: [Index; 2],
-        default_stride: u32,
-    ) -> Lowered<Tile> {
-        let wide = match op.space {
-            StateSpace::Global | StateSpace::Generic => true,
-            StateSpace::Shared | StateSpace::SharedCluster => false,
-            _ => return Err(self.unsupported(inst, "a matrix in this space")),
-        };
-        let at = inst.srcs().iter().position(|s| matches!(s, Operand::Mem(_))).unwrap_or(0);
-        let address = self.memory_operand(inst, at)?;
-        let place = self.place(inst, address, wide)?;
-        let stride = match inst.srcs().last() {
-            Some(stride) if op.stride => self.word(inst, stride)?,
-            _ => Val::Imm(default_stride),
-        };
-        let pitch = match op.ty.bits() {
-            bits @ 8.. => self.asm.imad(stride, Val::Imm(bits / 8), Val::ZERO),
-            bits => self.asm.shr(Sign::U32, stride, Val::Imm((8 / bits).ilog2())),
-        };
-        let lane = self.asm.s2r(SpecialReg::LaneId);
-        let quad = self.asm.shr(Sign::U32, lane, Val::Imm(2));
-        let in_quad = self.asm.and(lane, Val::Imm(3));
-        let slow_axis = usize::from(op.layout == MatrixLayout::Col);
-        let (slow, fast) = (element[slow_axis], element[1 - slow_axis]);
-        let step = |index: Index| index.per_quad.max(index.per_place);
-        let lanes = |index: Index| if index.per_quad > 0 { quad } else { in_quad };
-        let fast_bytes = Val::Imm(step(fast) * op.ty.bits() / 8);
-        let slow_index = self.asm.imad(lanes(slow), Val::Imm(step(slow)), Val::ZERO);
-        let base = if wide {
-            let base = self.asm.imad_wide(Sign::U32, lanes(fast), fast_bytes, place.base);
-            self.asm.imad_wide(Sign::U32, slow_index, pitch, base)
-        } else {
-            let base = self.asm.imad(lanes(fast), fast_bytes, place.base[0]);
-            [self.asm.imad(slow_index, pitch, base), Val::ZERO]
-        };
-        Ok(Tile { base, offset: place.offset, pitch, wide })
-    }
-
-    /// Address of a run: the tile's with whole steps of the pitch added.
-    fn run_place(&mut self, tile: &Tile, run: &Run, ty: ScalarType) -> super::memory::Place {
-        let near = tile.offset + (run.fast * ty.bits() / 8) as i32;
-        let far = tile.pitch.imm().map(|pitch| u64::from(pitch) * u64::from(run.slow));
-        match far {
-            Some(far) if far < 1 << 20 => super::memory::Place { base: tile.base, offset: near + far as i32 },
-            _ => {
-                let steps = Val::Imm(run.slow);
-                let base = if tile.wide {
-                    self.asm.imad_wide(Sign::U32, tile.pitch, steps, tile.base)
-                } else {
-                    [self.asm.imad(tile.pitch, steps, tile.base[0]), Val::ZERO]
-                };
-                super::memory::Place { base, offset: near }
-            }
-        }
-    }
-
-    /// Elements and runs of a fragment in memory, and where lanes find them.
-    fn fragment_in_memory(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered<(Tile, Vec<Run>, usize)> {
-        let a_or_b = matches!(op.fragment, WmmaFragment::A | WmmaFragment::B);
-        let tiling = Tiling::of(op.shape, op.ty);
-        let role = tiling.role(op.fragment);
-        let per_word = packed(op.ty);
-        let elements = tiling.elements(role, if a_or_b { per_word } else { 1 });
-        let slow_axis = usize::from(op.layout == MatrixLayout::Col);
-        let (m, n, k) = op.shape.mnk();
-        let extent = match op.fragment {
-            WmmaFragment::A => [m, k],
-            WmmaFragment::B => [k, n],
-            WmmaFragment::C | WmmaFragment::D => [m, n],
-        };
-        // Pairs of accumulators and whole registers of factors move together.
-        let most = if a_or_b { per_word } else { 2 };
-        let runs = runs(&elements, slow_axis, most);
-        if op.ty.bits() < 8 && runs.iter().any(|r| r.count < per_word) {
-            return Err(self.unsupported(inst, "this layout of elements smaller than a byte"));
-        }
-        let tile = self.tile(inst, op, elements[0], extent[1 - slow_axis])?;
-        Ok((tile, runs, elements.len()))
-    }
-
-    /// `wmma.load`.
-    pub fn wmma_load(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
-        let (tile, runs, count) = self.fragment_in_memory(inst, op)?;
-        let (bits, per_word) = (op.ty.bits() as usize, packed(op.ty));
-        let mut all = vec![Val::ZERO; count * bits / 32];
-        for run in runs {
-            let place = self.run_place(&tile, &run, op.ty);
-            let bytes = (run.count * bits / 8) as u32;
-            let words = self.load_at(inst, op.space, &place, bytes)?;
-            let at = run.first * bits / 32;
-            if bytes >= 4 {
-                all[at..at + words.len()].copy_from_slice(&words);
-            } else {
-                all[at] = self.insert(all[at], words[0], run.first % per_word, bits);
-            }
-        }
-        self.set_fragment(&inst.dsts()[0], &all, op.ty);
-        Ok(())
-    }
-
-    /// A word with its element `i` of 8 or 16 bits, zero so far, set.
-    fn insert(&mut self, word: Val, element: Val, i: usize, bits: usize) -> Val {
-        let selector = match (bits, i) {
-            (_, 0) => return element,
-            (16, _) => 0x5410,
-            (_, 1) => 0x7740,
-            (_, 2) => 0x7410,
-            (_, _) => 0x4210,
-        };
-        self.asm.prmt(word, Val::Imm(selector), element)
-    }
-
-    /// `wmma.store`.
-    pub fn wmma_store(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
-        let (tile, runs, _) = self.fragment_in_memory(inst, op)?;
-        let bits = op.ty.bits() as usize;
-        let all = self.fragment(inst, &inst.srcs()[1], op.ty)?;
-        for run in runs {
-            let place = self.run_place(&tile, &run, op.ty);
-            let bytes = (run.count * bits / 8) as u32;
-            let at = run.first * bits / 32;
-            let data = match (bytes, run.first % packed(op.ty)) {
-                (2, 1) => vec![self.asm.shr(Sign::U32, all[at], Val::Imm(16))],
-                _ => all[at..at + bytes.div_ceil(4) as usize].to_vec(),
-            };
-            self.store_at(inst, op.space, &place, bytes, &data)?;
-        }
-        Ok(())
-    }
 
     /// `ldmatrix`.
     pub fn ldmatrix(&mut self, inst: &Inst, op: MatrixMemOp) -> Lowered {

@@ -26,6 +26,7 @@ mod slow64;
 pub mod ssa;
 mod texture;
 mod video;
+mod wmma;
 
 use std::collections::HashMap;
 

@@ -1,9 +1,11 @@
-//! Speed of emulating and of recording, on one thread (recording has the writer's beside it).
+//! Speed of emulating, recording and checking on one thread (recording has the writer's beside it), and of emulating
+//! and recording on all threads of the machine.
 //!
 //! Items are warp instructions. `cargo bench -p emulator --bench executor`
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use emulator::check::{Checker, Checks};
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};
 use std::path::PathBuf;
@@ -14,6 +16,10 @@ fn main() {
 
 const ONE_THREAD: Options =
     Options { threads: 1, max_instructions: u64::MAX, trap_zero_division: false, max_print_bytes: 0 };
+
+fn all_threads() -> Options {
+    Options { threads: Options::default().threads, ..ONE_THREAD }
+}
 
 /// Name, PTX file under the bundled workloads, and size.
 const PROGRAMS: [(&str, &str, &str); 2] = [
@@ -33,22 +39,50 @@ fn warp_instructions(program: &str) -> ItemsCount {
     ItemsCount::new(report.warp_instructions())
 }
 
-#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
-fn emulate(bencher: Bencher<'_, '_>, program: &str) {
+fn emulate_with(bencher: Bencher<'_, '_>, program: &str, options: &Options) {
     let items = warp_instructions(program);
     let mut session = open(program);
     bencher.counter(items).bench_local(|| {
-        session.run(&ONE_THREAD, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+        session.run(options, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
     });
 }
 
-#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
-fn record(bencher: Bencher<'_, '_>, program: &str) {
+fn record_with(bencher: Bencher<'_, '_>, program: &str, options: &Options) {
     let items = warp_instructions(program);
     let mut session = open(program);
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let trace = folder.path().join("bench.wtrace");
     bencher.counter(items).bench_local(|| {
-        session.record(&trace, &ONE_THREAD, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+        session.record(&trace, options, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+    });
+}
+
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
+fn emulate(bencher: Bencher<'_, '_>, program: &str) {
+    emulate_with(bencher, program, &ONE_THREAD);
+}
+
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
+fn emulate_all_threads(bencher: Bencher<'_, '_>, program: &str) {
+    emulate_with(bencher, program, &all_threads());
+}
+
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
+fn record(bencher: Bencher<'_, '_>, program: &str) {
+    record_with(bencher, program, &ONE_THREAD);
+}
+
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
+fn record_all_threads(bencher: Bencher<'_, '_>, program: &str) {
+    record_with(bencher, program, &all_threads());
+}
+
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 3)]
+fn check(bencher: Bencher<'_, '_>, program: &str) {
+    let items = warp_instructions(program);
+    let mut session = open(program);
+    bencher.counter(items).bench_local(|| {
+        let mut checker = Checker::new(Checks::ALL, 20);
+        session.run_checked(&ONE_THREAD, &mut checker, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
     });
 }

@@ -5,6 +5,7 @@
 //! what every warp did. [`session`] puts them together for programs; [`cli`] is the `emu` command; [`fatbin`]
 //! takes the PTX out of executables.
 
+pub mod check;
 pub mod lower;
 pub mod ptx;
 

@@ -95,6 +95,15 @@ pub struct Run {
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
+    /// (emu run) Look for errors that a run may hide, some ten times slower: memcheck (accesses out of bounds,
+    /// misaligned or to freed memory), initcheck (reads of memory never written; buffers without `init` count as
+    /// such), racecheck (races of a block's threads on shared memory), synccheck (divergent barriers), divcheck
+    /// (integer division by zero), or all, the default. The exit code is 1 when something is found.
+    #[arg(long, value_name = "CHECKS", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub check: Option<String>,
+    /// Different findings to print with --check.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub check_limit: usize,
 }
 
 /// Flags of `emu record`.

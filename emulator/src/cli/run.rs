@@ -4,6 +4,7 @@ use super::CliError;
 use super::args::{Record, Run};
 use super::progress::Bar;
 use super::summary::{self, Dump, Summary};
+use crate::check::{Checker, Checks};
 use crate::session::Session;
 use std::path::Path;
 
@@ -18,13 +19,36 @@ pub fn run(args: &Run) -> Result<bool, CliError> {
     let mut session = Session::open(&args.ptx, &args.setup())?;
     super::warn(session.module());
     let dumps = wanted(&session, &args.dump)?;
+    if let Some(list) = &args.check {
+        return check(args, &mut session, &dumps, list);
+    }
     let bar = Bar::new(session.work(), args.json);
     let outcome = session.run(&args.options(), &bar);
     bar.clear();
     let report = outcome?;
-    let summary = Summary { report: &report, trace: None, dumps: dumps_of(&session, &dumps) };
-    summary::print(&summary, args.json)?;
+    let dumps = dumps_of(&session, &dumps);
+    summary::print(&Summary { report: &report, trace: None, findings: None, dumps }, args.json)?;
     Ok(report.passed())
+}
+
+/// Runs a program while the checker looks on; true when nothing is wrong.
+fn check(args: &Run, session: &mut Session, dumps: &[(String, u64)], list: &str) -> Result<bool, CliError> {
+    let checks = Checks::parse(list).map_err(|what| CliError::Usage(format!("--check={list}: {what}")))?;
+    let mut checker = Checker::new(checks, args.check_limit);
+    let bar = Bar::new(session.work(), args.json);
+    let outcome = session.run_checked(&args.options(), &mut checker, &bar);
+    bar.clear();
+    let findings = checker.findings();
+    let report = match outcome {
+        Ok(report) => report,
+        Err(error) => {
+            summary::print_findings(findings, args.json)?;
+            return Err(error.into());
+        }
+    };
+    let dumps = dumps_of(session, dumps);
+    summary::print(&Summary { report: &report, trace: None, findings: Some(findings), dumps }, args.json)?;
+    Ok(report.passed() && findings.list().is_empty() && findings.omitted() == 0)
 }
 
 /// Runs a program and writes its trace; true when all checks passed.
@@ -32,6 +56,9 @@ pub fn run(args: &Run) -> Result<bool, CliError> {
 /// # Errors
 /// When the program cannot be opened or run, or the trace cannot be written.
 pub fn record(args: &Record) -> Result<bool, CliError> {
+    if args.run.check.is_some() {
+        return Err(CliError::Usage("--check goes with `emu run`: a checked run is not recorded".into()));
+    }
     let mut session = Session::open(&args.run.ptx, &args.run.setup())?;
     super::warn(session.module());
     let dumps = wanted(&session, &args.run.dump)?;
@@ -41,7 +68,7 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     bar.clear();
     let (report, written) = outcome.inspect_err(|_| discard(&output))?;
     let trace = Some((output.as_path(), written));
-    let summary = Summary { report: &report, trace, dumps: dumps_of(&session, &dumps) };
+    let summary = Summary { report: &report, trace, findings: None, dumps: dumps_of(&session, &dumps) };
     summary::print(&summary, args.run.json)?;
     Ok(report.passed())
 }

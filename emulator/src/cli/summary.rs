@@ -4,8 +4,10 @@
 //! `thread_instructions`, `time_s`, `in_order`), `warp_instructions`, `thread_instructions`, `time_s`,
 //! `warp_instructions_per_s`, `checks` (each with `buffer`, `verdict`: `passed`, `failed` or `skipped`, and
 //! `detail`), `dumps` (each with `buffer`, `type`, `len`, `values`), and after recording `trace` (`file`,
-//! `bytes`, `bytes_per_warp_instruction`).
+//! `bytes`, `bytes_per_warp_instruction`). A checked run adds `findings` (each with `check`, `what`, `kernel`, `count`,
+//! `site` and `other`: `ptx_file`, `ptx_line`, `block`, `thread`, …) and `findings_omitted`.
 
+use crate::check::Findings;
 use crate::exec::InOrder;
 use crate::manifest::{ElementType, Verdict};
 use crate::session::{LaunchReport, RunReport, WriteSummary};
@@ -37,6 +39,8 @@ pub struct Summary<'r> {
     pub report: &'r RunReport,
     /// The trace and what was written of it.
     pub trace: Option<(&'r Path, WriteSummary)>,
+    /// What a checked run found.
+    pub findings: Option<&'r Findings>,
     /// Buffers to show.
     pub dumps: Vec<Dump>,
 }
@@ -53,6 +57,29 @@ pub fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
         write!(out, "{}", to_text(summary))?;
     }
     out.flush()
+}
+
+/// Prints findings of a run that could not be completed.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn print_findings(findings: &Findings, as_json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        let found = json!({ "findings": findings.list(), "findings_omitted": findings.omitted() });
+        return writeln!(out, "{found:#}");
+    }
+    out.write_all(findings_text(findings).as_bytes())
+}
+
+fn findings_text(findings: &Findings) -> String {
+    let mut text: String = findings.list().iter().map(|finding| format!("{finding}\n\n")).collect();
+    text += &match (findings.list().len() as u64 + findings.omitted(), findings.omitted()) {
+        (0, _) => "nothing found\n".to_string(),
+        (all, 0) => format!("{all} found\n"),
+        (all, omitted) => format!("{all} found, {omitted} of them not shown (--check-limit)\n"),
+    };
+    text
 }
 
 fn per_second(count: u64, seconds: f64) -> f64 {
@@ -135,6 +162,9 @@ fn to_text(summary: &Summary<'_>) -> String {
             written.file_bytes,
             bytes_per_instruction(written)
         );
+    }
+    if let Some(findings) = summary.findings {
+        text += &findings_text(findings);
     }
     for check in &report.checks {
         text += &match &check.verdict {
@@ -219,6 +249,10 @@ fn to_json(summary: &Summary<'_>) -> Value {
     all.insert("warp_instructions_per_s".into(), per_second(count, seconds).into());
     all.insert("checks".into(), checks.collect());
     all.insert("dumps".into(), dumps.collect());
+    if let Some(findings) = summary.findings {
+        all.insert("findings".into(), json!(findings.list()));
+        all.insert("findings_omitted".into(), findings.omitted().into());
+    }
     if let Some((path, written)) = &summary.trace {
         let trace = json!({
             "file": path.display().to_string(),

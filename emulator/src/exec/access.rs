@@ -7,6 +7,7 @@ use super::program::Unit;
 use super::spin::Poll;
 use super::texture;
 use super::warp::Trouble;
+use crate::check::Accessed;
 use crate::memory::atomic;
 use crate::memory::lanes::{self, Addresses, Rows, fill_idle};
 use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes, put_words};
@@ -177,6 +178,32 @@ fn constant<V: GlobalView, S: BlockSink>(
 
 #[inline(always)]
 fn in_space<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    request: &Request<'_>,
+    space: Space,
+    at: &Addresses,
+) -> Result<(), Trouble> {
+    if let Some((checker, memory)) = unit.memory.watch() {
+        let (actor, shared) = (block.actor(unit.program, request.warp, request.pc), &block.memory);
+        let (inst, exec, local_bytes) = (request.inst, request.exec, warp.local.bytes());
+        let accessed = Accessed { inst, regs: &warp.regs, space, at, exec, shared, local_bytes };
+        let good = checker.access(actor, &accessed, memory);
+        if good != exec {
+            if good == 0 {
+                return Ok(());
+            }
+            let mut at = *at;
+            fill_idle(&mut at, good);
+            return perform(unit, block, warp, &Request { exec: good, ..*request }, space, &at);
+        }
+    }
+    perform(unit, block, warp, request, space, at)
+}
+
+#[inline(always)]
+fn perform<V: GlobalView, S: BlockSink>(
     unit: &mut Unit<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,

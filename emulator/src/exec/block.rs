@@ -10,6 +10,7 @@ use super::paths::{NEVER, Paths, Wait};
 use super::program::{Program, Unit};
 use super::spin::{self, Spin};
 use super::warp::{self, Stop, Trouble};
+use crate::check::Actor;
 use crate::memory::GlobalMemory;
 use crate::memory::lanes::Rows;
 use crate::memory::local::LocalMemory;
@@ -58,6 +59,13 @@ pub(crate) struct BlockShared {
     pub thread_instructions: u64,
     /// What the block's threads have printed and nobody has seen yet.
     pub printed: Vec<u8>,
+}
+
+impl BlockShared {
+    /// A warp at an instruction, for the checker.
+    pub fn actor<'p>(&self, program: &'p Program<'_>, warp: u32, pc: u32) -> Actor<'p> {
+        Actor { kernel: program.kernel, geometry: &program.geometry, block: self.linear, warp, pc }
+    }
 }
 
 /// A block and its state.
@@ -227,7 +235,14 @@ impl Block {
     }
 
     /// Lets everyone go on who waits at a completed barrier, with the result of its reduction.
-    fn release<V, S: BlockSink>(&mut self, unit: &mut Unit<'_, V, S>, outcome: Outcome) {
+    fn release<V: GlobalView, S: BlockSink>(&mut self, unit: &mut Unit<'_, V, S>, outcome: Outcome) {
+        if let Some((checker, _)) = unit.memory.watch() {
+            let waits = |w: &WarpState| {
+                w.paths.waiting().any(|p| matches!(p.wait, Wait::Barrier { id, .. } if id == outcome.id))
+            };
+            let waiting = self.warps.iter().enumerate().filter(|(_, w)| waits(w)).map(|(i, _)| i as u32);
+            checker.complete(self.shared.linear, outcome.id, waiting);
+        }
         for (w, warp) in self.warps.iter_mut().enumerate() {
             let WarpState { regs, paths, .. } = warp;
             for path in paths.waiting() {

@@ -11,6 +11,7 @@ use super::fault::{Fault, FaultKind, Place};
 use super::program::{Program, Unit};
 use super::warp::Trouble;
 use super::{InOrder, Launch, LaunchError, Observer, Options, Stats};
+use crate::check::Checker;
 use crate::memory::GlobalMemory;
 use crate::memory::view::{Direct, Refusal, Touched};
 use crate::record::{BlockSink, LaunchSink, Unrecorded};
@@ -22,6 +23,8 @@ pub(super) struct Run<'r, L> {
     pub sink: &'r mut L,
     pub observer: &'r dyn Observer,
     pub stats: Stats,
+    /// Hears of all that is accessed, if the run is checked.
+    pub checker: Option<&'r mut Checker>,
 }
 
 /// Checks that a kernel and its launch are well formed, as [`launch`] does first.
@@ -44,13 +47,43 @@ pub fn launch<L: LaunchSink>(
     sink: &mut L,
     observer: &dyn Observer,
 ) -> Result<Stats, LaunchError> {
-    let mut program = Program::new(launch, options.trap_zero_division)?;
+    run_launch(memory, launch, options, sink, observer, None)
+}
+
+/// Runs a kernel like [`launch`], block after block, while a checker hears of all that happens. What it finds does
+/// not stop the kernel: accesses that cannot take place are left out.
+///
+/// # Errors
+/// When the kernel or the launch is malformed or the kernel faults.
+pub fn launch_checked(
+    memory: &mut GlobalMemory,
+    launch: &Launch<'_>,
+    options: &Options,
+    checker: &mut Checker,
+    observer: &dyn Observer,
+) -> Result<Stats, LaunchError> {
+    checker.start_launch(launch.kernel);
+    run_launch(memory, launch, options, &mut Unrecorded, observer, Some(checker))
+}
+
+fn run_launch<L: LaunchSink>(
+    memory: &mut GlobalMemory,
+    launch: &Launch<'_>,
+    options: &Options,
+    sink: &mut L,
+    observer: &dyn Observer,
+    checker: Option<&mut Checker>,
+) -> Result<Stats, LaunchError> {
+    let guards = options.trap_zero_division || checker.as_ref().is_some_and(|c| c.wants_divisions());
+    let mut program = Program::new(launch, guards)?;
     program.objects = memory.shared_objects();
     program.print_left = options.max_print_bytes.into();
-    let mut run = Run { program: &program, options: *options, sink, observer, stats: Stats::default() };
+    let stats = Stats::default();
+    let mut run = Run { program: &program, options: *options, sink, observer, stats, checker };
     let outcome = run.all(memory);
+    let stats = run.stats;
     outcome.map_err(|trouble| trouble.complete(&program, memory))?;
-    Ok(run.stats)
+    Ok(stats)
 }
 
 /// A block that has begun, with what follows it.
@@ -112,6 +145,10 @@ impl BlockTrouble {
 impl<L: LaunchSink> Run<'_, L> {
     fn all(&mut self, memory: &mut GlobalMemory) -> Result<(), BlockTrouble> {
         let blocks = self.program.geometry.blocks();
+        if self.checker.is_some() {
+            self.stats.in_order = Some(InOrder::Single);
+            return self.in_order::<true>(memory, None);
+        }
         if self.options.threads <= 1 || blocks <= 1 {
             self.stats.in_order = Some(InOrder::Single);
         } else if self.program.may_communicate {
@@ -121,7 +158,7 @@ impl<L: LaunchSink> Run<'_, L> {
         let mut pending = None;
         while self.stats.blocks < blocks {
             if self.stats.in_order.is_some() {
-                return self.in_order(memory, pending);
+                return self.in_order::<false>(memory, pending);
             }
             let (seen, stuck) = self.alone(memory, pending.take())?;
             if stuck.is_some() {
@@ -189,10 +226,10 @@ impl<L: LaunchSink> Run<'_, L> {
 
     /// Runs a block for a while in place; `oldest` when all earlier blocks are finished, `others` are the warp
     /// instructions of unfinished blocks besides it.
-    pub(super) fn turn(
+    pub(super) fn turn<const CHECKED: bool>(
         &mut self,
         block: &mut Block,
-        unit: &mut Unit<'_, Direct<'_>, L::Block>,
+        unit: &mut Unit<'_, Direct<'_, CHECKED>, L::Block>,
         share: u64,
         oldest: bool,
         others: u64,
@@ -284,6 +321,7 @@ impl<L: LaunchSink> Run<'_, L> {
             sink: &mut Unrecorded,
             observer: self.observer,
             stats: self.stats,
+            checker: None,
         };
         let mut block = Block::new(program);
         block.start(program, number);

@@ -23,7 +23,7 @@ mod turns;
 mod warp;
 
 pub use fault::{Fault, FaultKind};
-pub use grid::{check, launch};
+pub use grid::{check, launch, launch_checked};
 pub use program::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES};
 pub use warp::SM_COUNT;
 

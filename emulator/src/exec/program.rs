@@ -145,7 +145,9 @@ impl<'k> Program<'k> {
             return 0;
         }
         let PredRef { index, not } = inst.psrc[0];
-        exec & if not { !regs.pred(index) } else { regs.pred(index) }
+        let first = if not { !regs.pred(index) } else { regs.pred(index) };
+        let all_ones = self.kernel.insts[pc as usize].src[0].operand == Operand::Imm(u32::MAX);
+        exec & if all_ones { first } else { !first }
     }
 }
 
@@ -153,7 +155,8 @@ impl<'k> Program<'k> {
 /// division with: the result that hardware gives.
 fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
     let inst = &kernel.insts[pc];
-    let selects = matches!(inst.op, Op::Sel {}) && inst.src[0].operand == Operand::Imm(u32::MAX);
+    let all_ones = |i: usize| inst.src[i].operand == Operand::Imm(u32::MAX);
+    let selects = matches!(inst.op, Op::Sel {}) && (all_ones(0) || all_ones(1));
     let divides = |text: &str| ["div.u", "div.s", "rem.u", "rem.s"].iter().any(|op| text.contains(op));
     // 64-bit divisions share subroutines, whose instructions may have no single origin.
     let shared = |name: &str| ["div_u64", "div_s64", "rem_u64", "rem_s64"].contains(&name);

@@ -11,7 +11,7 @@ use super::grid::{BlockTrouble, Done, Pending, Run};
 use super::program::{Program, Unit};
 use super::warp::Trouble;
 use crate::memory::GlobalMemory;
-use crate::memory::view::Direct;
+use crate::memory::view::{Direct, GlobalView};
 use crate::record::{BlockSink, LaunchSink};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -112,14 +112,14 @@ fn room(program: &Program<'_>) -> usize {
 
 impl<L: LaunchSink> Run<'_, L> {
     /// Runs all remaining blocks in place, the first from where it was left.
-    pub(super) fn in_order(
+    pub(super) fn in_order<const CHECKED: bool>(
         &mut self,
         memory: &mut GlobalMemory,
         pending: Option<Pending<L>>,
     ) -> Result<(), BlockTrouble> {
         let program = self.program;
         let blocks = program.geometry.blocks();
-        let view = Direct::new(memory, program.code.insts.len());
+        let view = Direct::<CHECKED>::with_checker(memory, program.code.insts.len(), self.checker.take());
         let mut unit = Unit::new(program, view, self.sink.block_sink());
         let mut turns = Turns {
             started: self.stats.blocks + u64::from(pending.is_some()),
@@ -163,11 +163,11 @@ impl<L: LaunchSink> Run<'_, L> {
     }
 
     /// Runs a block until it is finished or waits.
-    fn take_turn(
+    fn take_turn<const CHECKED: bool>(
         &mut self,
         turns: &mut Turns<L>,
         next: Waiter<L>,
-        unit: &mut Unit<'_, Direct<'_>, L::Block>,
+        unit: &mut Unit<'_, Direct<'_, CHECKED>, L::Block>,
     ) -> Result<(), BlockTrouble> {
         let Waiter { pending: (mut block, mut sink), vain, .. } = next;
         let number = block.shared.linear;
@@ -197,6 +197,9 @@ impl<L: LaunchSink> Run<'_, L> {
             turns.waiting.push_back(Waiter { pending: (block, sink), vain, passes: vain.min(MAX_PASSES) });
             return Ok(());
         }
+        if let Some((checker, _)) = unit.memory.watch() {
+            checker.end_block(number);
+        }
         turns.done.insert(number, (Done::of(&mut block), sink));
         turns.spare_blocks.push(block);
         while let Some((done, mut sink)) = turns.done.remove(&self.stats.blocks) {
@@ -208,7 +211,11 @@ impl<L: LaunchSink> Run<'_, L> {
     }
 
     /// All blocks wait for a change of memory, which nobody is left to make.
-    fn deadlock(&self, turns: &Turns<L>, unit: &Unit<'_, Direct<'_>, L::Block>) -> BlockTrouble {
+    fn deadlock<const CHECKED: bool>(
+        &self,
+        turns: &Turns<L>,
+        unit: &Unit<'_, Direct<'_, CHECKED>, L::Block>,
+    ) -> BlockTrouble {
         let memory = unit.memory.memory();
         let all = turns
             .waiting

@@ -8,7 +8,7 @@ use super::barrier::{Arrival, BARRIERS};
 use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Wait};
-use super::program::{Program, Run, Unit};
+use super::program::{Run, Unit};
 use super::{system, texture};
 use crate::memory::view::{GlobalView, Refusal, lanes_of};
 use crate::record::{BlockSink, SinkError};
@@ -127,7 +127,12 @@ fn run_body<V: GlobalView, S: BlockSink>(
                 Kind::Pure => {
                     if exec != 0 {
                         if guards {
-                            check_divisor(program, at, inst, &warp.regs, w, exec)?;
+                            check_divisor(unit, block, at, inst, &warp.regs, w, exec)?;
+                        }
+                        if let Some((checker, _)) = unit.memory.watch()
+                            && matches!(inst.op, Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. })
+                        {
+                            checker.sync_warp(block.linear, w);
                         }
                         execute(&program.code, inst, &mut warp.regs, exec);
                         unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
@@ -200,16 +205,23 @@ fn run_body<V: GlobalView, S: BlockSink>(
 
 /// Faults when the instruction is the selection of a division's result and a divisor is zero.
 #[inline(never)]
-fn check_divisor(
-    program: &Program<'_>,
+fn check_divisor<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &BlockShared,
     at: u32,
     inst: &ExecInst,
     regs: &Warp,
     w: u32,
     exec: u32,
 ) -> Result<(), Trouble> {
-    let lanes = program.zero_divisors(at, inst, regs, exec);
+    let lanes = unit.program.zero_divisors(at, inst, regs, exec);
     if lanes == 0 {
+        return Ok(());
+    }
+    if let Some((checker, _)) = unit.memory.watch()
+        && checker.wants_divisions()
+    {
+        checker.zero_division(block.actor(unit.program, w, at), lanes);
         return Ok(());
     }
     let place = Place { pc: at, warp: w, lane: Some(lanes.trailing_zeros() as u8) };
@@ -276,7 +288,14 @@ fn control<V: GlobalView, S: BlockSink>(
             let kind = why.map_or(FaultKind::Trap, |what| FaultKind::Unsupported(what.to_owned()));
             return Err(Trouble::fault(kind, place));
         }
-        _ => warp_sync(warp, at, inst, exec),
+        _ => {
+            if let Some((checker, _)) = unit.memory.watch()
+                && matches!(inst.op, Op::Warpsync {})
+            {
+                checker.sync_warp(block.linear, w);
+            }
+            warp_sync(warp, at, inst, exec);
+        }
     }
     Ok(())
 }
@@ -310,7 +329,7 @@ fn call_through_register<V, S: BlockSink>(
 }
 
 /// Lanes of `exec` arrive at a barrier and wait, unless they only signal.
-fn barrier<V, S: BlockSink>(
+fn barrier<V: GlobalView, S: BlockSink>(
     unit: &mut Unit<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
@@ -345,6 +364,12 @@ fn barrier<V, S: BlockSink>(
             "a reduction needs all live lanes of the warp at once, lanes {:#010x} are missing",
             live & !exec
         ));
+    }
+    if let Some((checker, _)) = unit.memory.watch() {
+        let here = warp.paths.waiting().filter(|p| p.wait == Wait::Barrier { id: id as u8, at });
+        let missing = here.fold(live & !exec, |lanes, p| lanes & !p.mask);
+        let (actor, shared_bytes) = (block.actor(unit.program, w, at), block.memory.len());
+        checker.arrive(actor, id as u8, exec, missing, expected == 0, shared_bytes);
     }
     let arrival = Arrival { warp: w, lanes: exec, live, expected, mode, predicate };
     if let Err(what) = block.barriers.arrive(id as u8, &arrival) {

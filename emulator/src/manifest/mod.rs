@@ -57,6 +57,8 @@ pub struct Buffer {
     pub len: u64,
     /// Contents before the first launch.
     pub init: Init,
+    /// Whether the manifest states them.
+    pub has_init: bool,
     /// Contents after the last launch, if stated.
     pub expect: Option<Expect>,
     /// Where it is declared.

@@ -163,6 +163,7 @@ impl Reader<'_> {
         let len = self.required(node, &key, "len", "the number of elements, for example len = 1024")?;
         let most = MAX_BUFFER_BYTES / element.bytes() as u64;
         let len = self.in_range(len, &format!("{key}.len"), 0, most)?;
+        let has_init = node.get("init").is_some();
         let init = match node.get("init") {
             None => Init::Zeros,
             Some(init) => self.init(init, &format!("{key}.init"), element)?,
@@ -171,7 +172,7 @@ impl Reader<'_> {
             None => None,
             Some(expect) => Some(self.expect(expect, &format!("{key}.expect"), element)?),
         };
-        Ok(Buffer { name: name.into(), element, len, init, expect, place: node.place.clone() })
+        Ok(Buffer { name: name.into(), element, len, init, has_init, expect, place: node.place.clone() })
     }
 
     fn init(&self, node: &Node, key: &str, element: ElementType) -> Result<Init> {

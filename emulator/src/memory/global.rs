@@ -105,6 +105,12 @@ impl GlobalMemory {
         self.heap = Some(Heap::new(base, bytes));
     }
 
+    /// The heap of device `malloc`, to look at.
+    #[must_use]
+    pub fn heap(&self) -> Option<&Heap> {
+        self.heap.as_ref()
+    }
+
     /// The heap of device `malloc`.
     pub fn heap_mut(&mut self) -> Option<&mut Heap> {
         self.heap.as_mut()

@@ -35,6 +35,22 @@ impl Heap {
         Some(self.base + start)
     }
 
+    /// Whether an address lies in the heap, free or not.
+    #[must_use]
+    pub fn contains(&self, address: u64) -> bool {
+        let Some(at) = address.checked_sub(self.base) else { return false };
+        let last = self.free.iter().next_back().max(self.used.iter().next_back());
+        last.is_some_and(|(start, length)| at < start + length)
+    }
+
+    /// Whether bytes lie in one block that was handed out.
+    #[must_use]
+    pub fn is_used(&self, address: u64, bytes: u64) -> bool {
+        let Some(at) = address.checked_sub(self.base) else { return false };
+        let block = self.used.range(..=at).next_back();
+        block.is_some_and(|(start, length)| at + bytes <= start + length)
+    }
+
     /// Gives a block back; false when the address is that of none.
     pub fn release(&mut self, address: u64) -> bool {
         let Some(mut start) = address.checked_sub(self.base) else { return false };

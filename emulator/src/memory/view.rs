@@ -10,6 +10,7 @@ use super::effects::Effects;
 use super::global::{AllocationId, GlobalMemory};
 use super::heap::Heap;
 use super::lanes::{self, Addresses, Rows};
+use crate::check::Checker;
 use trace_format::isa::{AtomOp, AtomTy, MemWidth};
 use trace_format::semantics::Row;
 
@@ -52,6 +53,12 @@ pub struct Modify<'a> {
 /// What global accesses of a warp need; `at` has passed [`lanes::fill_idle`], `exec` is not empty, `site` is the
 /// program counter of the access.
 pub trait GlobalView {
+    /// The checker of a run that is checked, with the memory; nothing, known at compile time, in all others.
+    #[inline(always)]
+    fn watch(&mut self) -> Option<(&mut Checker, &GlobalMemory)> {
+        None
+    }
+
     /// Loads into rows.
     ///
     /// # Errors
@@ -156,8 +163,10 @@ pub struct Touched {
 
 /// In place.
 #[derive(Debug)]
-pub struct Direct<'m> {
+pub struct Direct<'m, const CHECKED: bool = false> {
     memory: &'m mut GlobalMemory,
+    /// Hears of what is accessed, if `CHECKED`.
+    checker: Option<&'m mut Checker>,
     /// Allocation that each instruction found last.
     hints: Vec<u32>,
     touched: Vec<Touched>,
@@ -166,8 +175,19 @@ pub struct Direct<'m> {
 impl<'m> Direct<'m> {
     /// Access for a kernel of `sites` instructions.
     pub fn new(memory: &'m mut GlobalMemory, sites: usize) -> Direct<'m> {
+        Direct::with_checker(memory, sites, None)
+    }
+}
+
+impl<'m, const CHECKED: bool> Direct<'m, CHECKED> {
+    /// Access for a kernel of `sites` instructions, of which a checker hears.
+    pub fn with_checker(
+        memory: &'m mut GlobalMemory,
+        sites: usize,
+        checker: Option<&'m mut Checker>,
+    ) -> Direct<'m, CHECKED> {
         let touched = vec![Touched::default(); memory.allocations().len()];
-        Direct { memory, hints: vec![0; sites], touched }
+        Direct { memory, checker, hints: vec![0; sites], touched }
     }
 
     /// What happened to each allocation.
@@ -235,7 +255,15 @@ pub(crate) fn put_words(rows: &mut Rows, l: usize, value: u128) {
     }
 }
 
-impl GlobalView for Direct<'_> {
+impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
+    #[inline(always)]
+    fn watch(&mut self) -> Option<(&mut Checker, &GlobalMemory)> {
+        if !CHECKED {
+            return None;
+        }
+        self.checker.as_deref_mut().map(|checker| (checker, &*self.memory))
+    }
+
     fn heap(&mut self) -> Result<Option<&mut Heap>, Refusal> {
         Ok(self.memory.heap_mut())
     }

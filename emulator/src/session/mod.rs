@@ -22,6 +22,7 @@ pub use error::SessionError;
 pub use module::LoadedModule;
 pub use trace_format::writer::WriteSummary;
 
+use crate::check::Checker;
 use crate::exec::{self, Launch, LaunchError, Observer, Options, Stats};
 use crate::lower::{LowerOptions, Lowered};
 use crate::manifest::{self, Buffer, Check, LaunchSpec, Manifest, ManifestError, Verdict};
@@ -63,6 +64,13 @@ pub struct Session {
     heap_bytes: Option<u64>,
     loaded: Loaded,
     ptx: PathBuf,
+}
+
+/// Who follows a run.
+enum Follower<'f> {
+    Nobody,
+    Writer(&'f mut TraceWriter),
+    Checker(&'f mut Checker),
 }
 
 /// What one launch did.
@@ -203,7 +211,7 @@ impl Session {
     /// # Errors
     /// The first launch that fails.
     pub fn run(&mut self, options: &Options, observer: &dyn Observer) -> Result<RunReport, SessionError> {
-        self.all(options, observer, None)
+        self.all(options, observer, Follower::Nobody)
     }
 
     /// Runs all launches and writes their trace, which appears under its name when it is complete.
@@ -218,21 +226,40 @@ impl Session {
     ) -> Result<(RunReport, WriteSummary), SessionError> {
         let trace = |e: trace_format::container::TraceError| SessionError::Trace(e.to_string());
         let mut writer = TraceWriter::create(path, &WriterOptions::default()).map_err(trace)?;
-        let report = self.all(options, observer, Some(&mut writer))?;
+        let report = self.all(options, observer, Follower::Writer(&mut writer))?;
         Ok((report, writer.finish().map_err(trace)?))
+    }
+
+    /// Runs all launches while a checker hears of all that they do. Buffers without initial contents count as never
+    /// written.
+    ///
+    /// # Errors
+    /// The first launch that fails; what was found so far is with the checker.
+    pub fn run_checked(
+        &mut self,
+        options: &Options,
+        checker: &mut Checker,
+        observer: &dyn Observer,
+    ) -> Result<RunReport, SessionError> {
+        for (buffer, &id) in self.manifest.buffers.iter().zip(&self.loaded.buffers) {
+            if !buffer.has_init {
+                checker.forget(id, self.loaded.memory.allocation(id).len);
+            }
+        }
+        self.all(options, observer, Follower::Checker(checker))
     }
 
     fn all(
         &mut self,
         options: &Options,
         observer: &dyn Observer,
-        mut writer: Option<&mut TraceWriter>,
+        mut follower: Follower<'_>,
     ) -> Result<RunReport, SessionError> {
         let mut report = RunReport::default();
         let mut index = 0;
         for at in 0..self.manifest.launches.len() {
             for _ in 0..self.manifest.launches[at].repeat {
-                let launch = self.launch(at, index, options, observer, writer.as_deref_mut())?;
+                let launch = self.launch(at, index, options, observer, &mut follower)?;
                 observer.finished(&launch.stats);
                 report.launches.push(launch);
                 index += 1;
@@ -248,7 +275,7 @@ impl Session {
         index: u32,
         options: &Options,
         observer: &dyn Observer,
-        writer: Option<&mut TraceWriter>,
+        follower: &mut Follower<'_>,
     ) -> Result<LaunchReport, SessionError> {
         let spec = &self.manifest.launches[at];
         let Some(lowered) = self.kernels.iter().find(|k| k.kernel.name == spec.kernel) else {
@@ -260,9 +287,10 @@ impl Session {
         let launch = Launch { kernel, geometry, dynamic_shared_bytes: spec.shared_bytes, banks, index };
         let start = Instant::now();
         let memory = &mut self.loaded.memory;
-        let outcome = match writer {
-            None => exec::launch(memory, &launch, options, &mut Unrecorded, observer),
-            Some(writer) => {
+        let outcome = match follower {
+            Follower::Nobody => exec::launch(memory, &launch, options, &mut Unrecorded, observer),
+            Follower::Checker(checker) => exec::launch_checked(memory, &launch, options, checker, observer),
+            Follower::Writer(writer) => {
                 let notes = memory.allocations().iter().map(|a| BufferNote {
                     name: a.name.clone(),
                     address: a.base,

@@ -174,6 +174,27 @@ impl Flow {
         succs
     }
 
+    /// Blocks that end in a guarded exit and from which nothing else ends: the loop around the whole of a kernel.
+    fn ends_of_endless_loops(&self, insts: &[Inst], trapped: &[bool]) -> Vec<bool> {
+        let n = self.blocks.len();
+        let mut preds = vec![Vec::new(); n];
+        for (b, succs) in self.succs.iter().enumerate() {
+            succs.iter().for_each(|s| preds[s.0 as usize].push(b));
+        }
+        let mut ending = vec![false; n];
+        let mut work: Vec<usize> = (0..n).filter(|&b| self.succs[b].is_empty() && !trapped[b]).collect();
+        while let Some(b) = work.pop() {
+            if !std::mem::replace(&mut ending[b], true) {
+                work.extend(&preds[b]);
+            }
+        }
+        let leaves = |b: usize| {
+            let last = &insts[self.blocks[b].end.index() - 1];
+            matches!(last.kind(), Kind::Exit | Kind::Return) && !last.is_unguarded()
+        };
+        (0..n).map(|b| !ending[b] && leaves(b)).collect()
+    }
+
     /// Cooper, Harvey and Kennedy's iterative algorithm on the reversed graph with one virtual exit.
     fn post_dominators(&self, insts: &[Inst]) -> Vec<Option<BlockId>> {
         let n = self.blocks.len();
@@ -182,12 +203,13 @@ impl Flow {
             self.blocks.iter().map(|b| insts[b.end.index() - 1].kind() == Kind::Trap).collect();
         // Reverse post-order of the reversed graph from the exit.
         let mut rev_succ: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
+        let ends = self.ends_of_endless_loops(insts, &trapped);
         let succs = |b: usize| -> Vec<usize> {
             if self.succs[b].is_empty() {
                 // Nobody comes out of a fault: lanes that do not run into it meet as if it were not there.
                 if trapped[b] { Vec::new() } else { vec![exit] }
             } else {
-                self.succs[b].iter().map(|s| s.0 as usize).collect()
+                self.succs[b].iter().map(|s| s.0 as usize).chain(ends[b].then_some(exit)).collect()
             }
         };
         for b in 0..n {
@@ -387,5 +409,31 @@ impl Liveness {
     #[must_use]
     pub fn max(&self) -> u32 {
         self.before.iter().map(LiveSet::count).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::{Op, Pred, PredSrc};
+
+    #[test]
+    fn lanes_meet_inside_a_loop_around_the_whole_kernel() {
+        let branch = |to: u32, guard| {
+            let mut inst = Inst::new(Op::Bra {}).guarded(guard);
+            inst.target = Pc(to);
+            inst
+        };
+        let p = |n| PredSrc::of(Pred(n));
+        let insts = vec![
+            branch(2, p(0)),
+            Inst::new(Op::Mov {}),
+            Inst::new(Op::Mov {}),
+            Inst::new(Op::Exit {}).guarded(p(1)),
+            branch(0, PredSrc::TRUE),
+        ];
+        let lines = vec![Default::default(); insts.len()];
+        let kernel = MachineKernel { insts, lines, ..MachineKernel::default() };
+        assert_eq!(kernel.flow().reconvergence(Pc(0)), Some(Pc(2)));
     }
 }

@@ -40,7 +40,7 @@ fn r(n: u8) -> Src {
     Src::reg(Reg(n))
 }
 
-fn samples() -> [(&'static str, Inst); 9] {
+fn samples() -> [(&'static str, Inst); 12] {
     let ftz = Ftz(false);
     let sat = Sat(false);
     let rnd = Rnd::Rn;
@@ -58,6 +58,26 @@ fn samples() -> [(&'static str, Inst); 9] {
         ("isetp", isetp),
         ("ffma", Inst::new(Op::Ffma { rnd, ftz, sat }).dst(Reg(3)).srcs([r(1), r(2), r(3)])),
         ("dfma", Inst::new(Op::Dfma { rnd }).dst(Reg(4)).srcs([r(0), r(2), r(4)])),
+        (
+            "hfma2",
+            Inst::new(Op::Hfma2 { ty: HalfTy::F16, ftz, sat, relu: Relu(false) }).dst(Reg(3)).srcs([
+                r(1),
+                r(2),
+                r(3),
+            ]),
+        ),
+        ("hadd2", Inst::new(Op::Hadd2 { ty: HalfTy::F16, ftz, sat }).dst(Reg(3)).srcs([r(1), r(2)])),
+        (
+            "f2fp",
+            Inst::new(Op::F2fp {
+                dst: FloatTy::F16,
+                rnd: PackRnd::Nearest,
+                relu: Relu(false),
+                fin: SatFinite(false),
+            })
+            .dst(Reg(3))
+            .srcs([r(1), r(2)]),
+        ),
         ("lop3_and", Inst::new(Op::Lop3 { lut: Lut(0xC0) }).dst(Reg(3)).srcs([r(1), r(2), Src::RZ])),
         (
             "shf_l",
@@ -68,7 +88,7 @@ fn samples() -> [(&'static str, Inst); 9] {
     ]
 }
 
-#[divan::bench(args = ["mov", "iadd3", "iadd3_carry", "imad_wide", "isetp", "ffma", "dfma", "lop3_and", "shf_l"])]
+#[divan::bench(args = ["mov", "iadd3", "iadd3_carry", "imad_wide", "isetp", "ffma", "dfma", "hfma2", "hadd2", "f2fp", "lop3_and", "shf_l"])]
 fn full_warp(bencher: Bencher, name: &str) {
     let (_, inst) = samples().into_iter().find(|(n, _)| *n == name).expect("listed above");
     run(bencher, inst, u32::MAX);

@@ -5,9 +5,9 @@ use super::directed;
 use super::double::{Doubles, join, split};
 use super::float::{CANONICAL_NAN, f, flush, saturate};
 use super::int::{extend, map1};
-use super::narrow::{Format, pack_rnd};
+use super::narrow::{Format, encode_half, pack_rnd, to_odd};
 use super::warp::Row;
-use crate::isa::{FloatTy, IntRnd, IntTy, PackRnd, Rnd};
+use crate::isa::{FloatTy, HalfTy, IntRnd, IntTy, PackRnd, Rnd};
 
 /// A lane's value on its way between formats: one or two words.
 type Words = (Row, Row);
@@ -72,11 +72,37 @@ pub(super) fn narrow(ty: FloatTy, v: &Doubles, rnd: Rnd, ftz: bool, sat: bool) -
             }
             (out, Row::ZERO)
         }
+        FloatTy::F16 if rnd == Rnd::Rn && !sat => (halves(HalfTy::F16, v), Row::ZERO),
+        FloatTy::Bf16 if rnd == Rnd::Rn && !sat => (halves(HalfTy::Bf16, v), Row::ZERO),
         _ => match Format::of(ty) {
             Some(format) => (Row::from_fn(|l| small(v[l], rnd, sat, &format)), Row::ZERO),
             None => (Row::ZERO, Row::ZERO),
         },
     }
+}
+
+/// Doubles rounded to nearest in a 16-bit format.
+#[inline(always)]
+fn halves(ty: HalfTy, v: &Doubles) -> Row {
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        out.0[l] = encode_half(ty, to_odd(v[l]));
+    }
+    out
+}
+
+/// Two single-precision rows rounded to nearest in a 16-bit format, `a` in the upper halves.
+#[inline(always)]
+fn pack_halves(ty: HalfTy, a: &Row, b: &Row, relu: bool) -> Row {
+    let one = |x: u32| {
+        let r = encode_half(ty, f(x));
+        if relu & (r & 0x8000 != 0) { 0 } else { r }
+    };
+    let mut out = Row::ZERO;
+    for l in 0..WARP_SIZE {
+        out.0[l] = one(b.0[l]) | one(a.0[l]) << 16;
+    }
+    out
 }
 
 /// A double in a narrow format.
@@ -100,6 +126,11 @@ const fn container(ty: FloatTy) -> u32 {
 /// Two single-precision rows in a narrow format, side by side: `b` lowest, `a` above it.
 #[inline(always)]
 pub(super) fn pack(dst: FloatTy, a: &Row, b: &Row, rnd: PackRnd, relu: bool, finite: bool) -> Row {
+    match dst {
+        FloatTy::F16 if rnd == PackRnd::Nearest && !finite => return pack_halves(HalfTy::F16, a, b, relu),
+        FloatTy::Bf16 if rnd == PackRnd::Nearest && !finite => return pack_halves(HalfTy::Bf16, a, b, relu),
+        _ => {}
+    }
     let Some(format) = Format::of(dst) else { return *b };
     let one = |x: u32| {
         let r = format.encode(f64::from(f(x)), rnd, finite);

@@ -1,16 +1,17 @@
 //! Half-precision arithmetic on both halves of a register: IEEE binary16 and bfloat16.
 //!
-//! Operands are widened to doubles, where sums and products are exact or rounded to odd, and the result is
-//! rounded to the format once. Every NaN result is 0x7fff, as the PTX ISA asks. A scalar occupies the low
+//! Operands are widened. A sum in single precision has more than twice the bits of either format, so rounding
+//! it again gives what rounding the exact sum would; products and fused sums are rounded to odd on the way,
+//! which keeps a second rounding exact. Every NaN result is 0x7fff, as the PTX ISA asks. A scalar occupies the low
 //! half; what the high half then holds means nothing.
 
 use super::WARP_SIZE;
 use super::code::{ExecInst, SrcRow};
 use super::exec::{combine, put, read_pred};
 use super::float;
-use super::narrow::Format;
+use super::narrow::{encode_half, to_odd};
 use super::warp::{Row, Warp};
-use crate::isa::{FCmp, HalfTy, Op, PackRnd};
+use crate::isa::{FCmp, HalfTy, Op};
 
 /// The NaN that half-precision instructions return.
 const NAN: u32 = 0x7FFF;
@@ -36,12 +37,12 @@ pub(super) fn execute(inst: &ExecInst, warp: &mut Warp, exec: u32) {
         Op::Hmul2 { ty, ftz, sat } => {
             let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
             let end = Finish { ftz: ftz.0, sat: sat.0, relu: false };
-            put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], |x, y, _| x * y), exec);
+            put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], product), exec);
         }
         Op::Hfma2 { ty, ftz, sat, relu } => {
             let [a, b, c] = [s0, s1, s2].map(|s| source(warp, s, ty, ftz.0));
             let end = Finish { ftz: ftz.0, sat: sat.0, relu: relu.0 };
-            put(warp, inst, &arithmetic(ty, end, [&a, &b, &c], fma_to_odd), exec);
+            put(warp, inst, &arithmetic(ty, end, [&a, &b, &c], fused), exec);
         }
         Op::Hmnmx2 { ty, max, ftz, nan } => {
             let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
@@ -132,32 +133,26 @@ fn single(ty: HalfTy, bits: u32) -> f32 {
 
 /// One loop per format and half.
 #[inline(always)]
-fn arithmetic(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f64, f64, f64) -> f64) -> Row {
+fn arithmetic(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32, f32, f32) -> f32) -> Row {
     match ty {
-        HalfTy::F16 => arithmetic_as(HalfTy::F16, &Format::F16, end, s, op),
-        HalfTy::Bf16 => arithmetic_as(HalfTy::Bf16, &Format::BF16, end, s, op),
+        HalfTy::F16 => arithmetic_as(HalfTy::F16, end, s, op),
+        HalfTy::Bf16 => arithmetic_as(HalfTy::Bf16, end, s, op),
     }
 }
 
 #[inline(always)]
-fn arithmetic_as(
-    ty: HalfTy,
-    format: &Format,
-    end: Finish,
-    s: [&Row; 3],
-    op: impl Fn(f64, f64, f64) -> f64,
-) -> Row {
+fn arithmetic_as(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32, f32, f32) -> f32) -> Row {
     let one = if ty == HalfTy::F16 { 0x3C00 } else { 0x3F80 };
     let infinity = infinity(ty);
     let mut halves = [Row::ZERO; 2];
     for (half, shift) in halves.iter_mut().zip([0, 16]) {
         for l in 0..WARP_SIZE {
-            let [a, b, c] = s.map(|row| f64::from(single(ty, row.0[l] >> shift & 0xFFFF)));
-            let x = format.encode(op(a, b, c), PackRnd::Nearest, false);
-            let x = if end.ftz && x & infinity == 0 { x & 0x8000 } else { x };
+            let [a, b, c] = s.map(|row| single(ty, row.0[l] >> shift & 0xFFFF));
+            let x = encode_half(ty, op(a, b, c));
+            let x = if end.ftz & (x & infinity == 0) { x & 0x8000 } else { x };
             let negative = x & 0x8000 != 0;
-            let x = if end.relu && negative { 0 } else { x };
-            let clamped = if negative || x > infinity { 0 } else { x.min(one) };
+            let x = if end.relu & negative { 0 } else { x };
+            let clamped = if negative | (x > infinity) { 0 } else { x.min(one) };
             half.0[l] = if end.sat { clamped } else { x };
         }
     }
@@ -166,6 +161,18 @@ fn arithmetic_as(
         out.0[l] = halves[0].0[l] | halves[1].0[l] << 16;
     }
     out
+}
+
+/// a * b rounded to odd; exact but for products of bfloat16 numbers below single precision's range.
+#[inline(always)]
+fn product(a: f32, b: f32, _: f32) -> f32 {
+    to_odd(f64::from(a) * f64::from(b))
+}
+
+/// a * b + c rounded to odd.
+#[inline(always)]
+fn fused(a: f32, b: f32, c: f32) -> f32 {
+    to_odd(fma_to_odd(f64::from(a), f64::from(b), f64::from(c)))
 }
 
 /// a * b + c for an exact product, rounded to odd: a later rounding to fewer bits then sees on which side of
@@ -179,7 +186,7 @@ fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
     let bits = s.to_bits();
     let step = if (error > 0.0) == (s > 0.0) { 1 } else { u64::MAX };
     let odd = if bits & 1 == 0 { bits.wrapping_add(step) } else { bits };
-    if error != 0.0 && s.is_finite() { f64::from_bits(odd) } else { s }
+    if (error != 0.0) & s.is_finite() { f64::from_bits(odd) } else { s }
 }
 
 /// Minimum or maximum of two halves with -0 below +0.

@@ -4,7 +4,7 @@
 //! A format is a row of numbers ([`Format`]); one routine encodes all of them on the bits of the double, so
 //! that no result is rounded twice. Formats without infinities saturate, as the conversions to them do.
 
-use crate::isa::{FloatTy, PackRnd, Rnd};
+use crate::isa::{FloatTy, HalfTy, PackRnd, Rnd};
 
 /// What distinguishes a format: fields, range and special encodings (without the sign).
 #[derive(Clone, Copy)]
@@ -115,6 +115,35 @@ impl Format {
         let number = magnitude << self.padding | u32::from(negative) << (self.bits - 1);
         if v.is_nan() { self.nan } else { number }
     }
+}
+
+/// A double rounded to single precision, to odd: a later rounding to at least two bits fewer is exact.
+#[inline(always)]
+pub(super) fn to_odd(v: f64) -> f32 {
+    let nearest = v as f32;
+    let back = f64::from(nearest);
+    let bits = nearest.to_bits();
+    let step = if v.abs() > back.abs() { 1 } else { u32::MAX };
+    let odd = if bits & 1 == 0 { bits.wrapping_add(step) } else { bits };
+    if (back != v) & !v.is_nan() { f32::from_bits(odd) } else { nearest }
+}
+
+/// A single-precision number rounded to nearest in a 16-bit format, without a branch; NaN is 0x7fff.
+#[inline(always)]
+pub(super) fn encode_half(ty: HalfTy, x: f32) -> u32 {
+    let bits = x.to_bits();
+    let magnitude = bits & 0x7FFF_FFFF;
+    let number = match ty {
+        HalfTy::Bf16 => (magnitude + 0x7FFF + (magnitude >> 16 & 1)) >> 16,
+        HalfTy::F16 => {
+            let rounded = (magnitude + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+            let normal = rounded.wrapping_sub(112 << 10).min(0x7C00);
+            // The last bit of a number in [0.5, 1) is worth as much as a subnormal's.
+            let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
+            if magnitude < 0x3880_0000 { subnormal } else { normal }
+        }
+    };
+    if magnitude > 0x7F80_0000 { 0x7FFF } else { number | (bits >> 16 & 0x8000) }
 }
 
 /// A rounding of arithmetic as one of conversions.

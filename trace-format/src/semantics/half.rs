@@ -140,27 +140,50 @@ fn arithmetic(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32, f32, f32) 
     }
 }
 
+/// In stages of one simple loop each, which vectorise where one loop over all of them does not.
 #[inline(always)]
 fn arithmetic_as(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32, f32, f32) -> f32) -> Row {
-    let one = if ty == HalfTy::F16 { 0x3C00 } else { 0x3F80 };
-    let infinity = infinity(ty);
-    let mut halves = [Row::ZERO; 2];
-    for (half, shift) in halves.iter_mut().zip([0, 16]) {
+    let mut out = Row::ZERO;
+    for shift in [0, 16] {
+        let [a, b, c] = [widened(ty, s[0], shift), widened(ty, s[1], shift), widened(ty, s[2], shift)];
+        let mut results = [0.0f32; WARP_SIZE];
         for l in 0..WARP_SIZE {
-            let [a, b, c] = s.map(|row| single(ty, row.0[l] >> shift & 0xFFFF));
-            let x = encode_half(ty, op(a, b, c));
-            let x = if end.ftz & (x & infinity == 0) { x & 0x8000 } else { x };
-            let negative = x & 0x8000 != 0;
-            let x = if end.relu & negative { 0 } else { x };
-            let clamped = if negative | (x > infinity) { 0 } else { x.min(one) };
-            half.0[l] = if end.sat { clamped } else { x };
+            results[l] = op(a[l], b[l], c[l]);
+        }
+        for l in 0..WARP_SIZE {
+            out.0[l] |= encode_half(ty, results[l]) << shift;
         }
     }
-    let mut out = Row::ZERO;
-    for l in 0..WARP_SIZE {
-        out.0[l] = halves[0].0[l] | halves[1].0[l] << 16;
+    if end.ftz || end.sat || end.relu {
+        finish(ty, end, &mut out);
     }
     out
+}
+
+/// One half of every lane in single precision.
+#[inline(always)]
+fn widened(ty: HalfTy, row: &Row, shift: u32) -> [f32; WARP_SIZE] {
+    let mut out = [0.0; WARP_SIZE];
+    for l in 0..WARP_SIZE {
+        out[l] = single(ty, row.0[l] >> shift & 0xFFFF);
+    }
+    out
+}
+
+/// Flushes, saturates or cuts off the results.
+fn finish(ty: HalfTy, end: Finish, out: &mut Row) {
+    let one = if ty == HalfTy::F16 { 0x3C00 } else { 0x3F80 };
+    let infinity = infinity(ty);
+    let half = |x: u32| {
+        let x = if end.ftz & (x & infinity == 0) { x & 0x8000 } else { x };
+        let negative = x & 0x8000 != 0;
+        let x = if end.relu & negative { 0 } else { x };
+        let clamped = if negative | (x > infinity) { 0 } else { x.min(one) };
+        if end.sat { clamped } else { x }
+    };
+    for x in &mut out.0 {
+        *x = half(*x & 0xFFFF) | half(*x >> 16) << 16;
+    }
 }
 
 /// a * b rounded to odd; exact but for products of bfloat16 numbers below single precision's range.

@@ -80,6 +80,16 @@ impl Device {
         self.compute_capability.0 * 10 + self.compute_capability.1
     }
 
+    /// A number that names the board: always the same for one of this kind.
+    #[must_use]
+    pub fn uuid(&self) -> [u8; 16] {
+        let mut uuid = *b"warplab\0\0\0\0\0\0\0\0\0";
+        for (to, from) in uuid[8..].iter_mut().zip(self.name.bytes()) {
+            *to = from;
+        }
+        uuid
+    }
+
     fn generation(&self) -> Generation {
         let (threads, blocks, shared, opt_in) = match self.arch() {
             60..70 => (2048, 32, 96 << 10, SHARED_PER_BLOCK),

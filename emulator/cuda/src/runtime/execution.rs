@@ -133,3 +133,79 @@ pub unsafe extern "C" fn launch_host_function(
         .and_then(|kernel| unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, false) });
     done(launched)
 }
+
+/// CUDA's `cudaLaunchAttribute`: its number and 64 bytes of value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+/// CUDA's `cudaLaunchConfig_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    dynamic_shared_bytes: usize,
+    stream: u64,
+    attributes: *const LaunchAttribute,
+    attribute_count: u32,
+}
+
+const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);
+
+const ATTRIBUTE_COOPERATIVE: u32 = 2;
+const ATTRIBUTE_CLUSTER: u32 = 4;
+
+/// `cudaLaunchKernelExC`.
+///
+/// # Safety
+/// `config` is one, `args` has a pointer to every parameter of the kernel.
+#[unsafe(export_name = "warplab_cudaLaunchKernelExC")]
+pub unsafe extern "C" fn launch_kernel_ex(
+    config: *const LaunchConfig,
+    function: *const c_void,
+    args: *mut *mut c_void,
+) -> Status {
+    // SAFETY: as the caller promises.
+    let Some(config) = (unsafe { config.as_ref() }) else { return done(Err(Status::INVALID_VALUE)) };
+    let attributes = match config.attribute_count {
+        0 => &[][..],
+        // SAFETY: as the caller promises.
+        n => unsafe { std::slice::from_raw_parts(config.attributes, n as usize) },
+    };
+    let is_set =
+        |id, test: &dyn Fn(&[u32; 16]) -> bool| attributes.iter().any(|a| a.id == id && test(&a.value));
+    if is_set(ATTRIBUTE_CLUSTER, &|v| v[..3].iter().product::<u32>() > 1) {
+        return done(Err(Status::NOT_SUPPORTED));
+    }
+    let cooperative = is_set(ATTRIBUTE_COOPERATIVE, &|v| v[0] != 0);
+    let shape = (config.grid, config.block);
+    // SAFETY: as the caller promises.
+    let launched = kernel_of(function).and_then(|kernel| unsafe {
+        launch_kernel(kernel, shape, args, config.dynamic_shared_bytes, config.stream, cooperative)
+    });
+    done(launched)
+}
+
+/// `cudaLaunchCooperativeKernel`.
+///
+/// # Safety
+/// `args` has a pointer to every parameter of the kernel.
+#[unsafe(export_name = "warplab_cudaLaunchCooperativeKernel")]
+pub unsafe extern "C" fn launch_cooperative_kernel(
+    function: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: u64,
+) -> Status {
+    // SAFETY: as the caller promises.
+    let launched = kernel_of(function)
+        .and_then(|kernel| unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, true) });
+    done(launched)
+}

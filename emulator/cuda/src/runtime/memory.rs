@@ -229,3 +229,19 @@ pub unsafe extern "C" fn mem_get_info(free: *mut usize, total: *mut usize) -> St
         store(total, all as usize)
     }))
 }
+
+/// `cudaMallocAsync`.
+///
+/// # Safety
+/// `pointer` may be written.
+#[unsafe(export_name = "warplab_cudaMallocAsync")]
+pub unsafe extern "C" fn malloc_async(pointer: *mut *mut c_void, bytes: usize, _stream: u64) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { malloc(pointer, bytes) }
+}
+
+/// `cudaFreeAsync`.
+#[unsafe(export_name = "warplab_cudaFreeAsync")]
+pub extern "C" fn free_async(pointer: *mut c_void, _stream: u64) -> Status {
+    free(pointer)
+}

@@ -2,11 +2,14 @@
 //!
 //! Every function is a thin layer: it turns pointers into values, asks the GPU and keeps the thread's last
 //! error. [`registration`] is what compiled programs call before `main`, [`execution`] launches, [`memory`]
-//! allocates and copies, [`general`] is about errors and devices.
+//! allocates and copies, [`streams`] is about streams and events, [`functions`] about kernels, [`properties`] and
+//! [`general`] about devices and errors.
 
 pub mod execution;
+pub mod functions;
 pub mod general;
 pub mod memory;
+pub mod properties;
 pub mod registration;
 pub mod streams;
 

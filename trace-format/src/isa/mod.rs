@@ -2,9 +2,8 @@
 //!
 //! [`table`] holds one row per opcode, [`inst`] the instruction that carries an opcode and its arguments,
 //! [`kernel`] the register-allocated [`MachineKernel`], [`flow`] its basic blocks, reconvergence points and
-//! liveness, [`print`] the listing, [`space`] the address-space layout, and [`fragment`] the layout of matrices
-//! over lanes. What instructions *do* is in
-//! [`crate::semantics`].
+//! liveness, [`print`] the listing, [`space`] the address-space layout, [`fragment`] the layout of matrices over
+//! lanes, and [`barrier_state`] that of barrier objects. What instructions *do* is in [`crate::semantics`].
 
 pub mod barrier_state;
 pub mod flow;

@@ -228,3 +228,82 @@ fn the_address_of_a_parameter_reaches_its_bytes() {
     let expect = (0..64).map(|t: u32| [t, t + 1, t + 2, t + 3, t + 3, t][t as usize % 6] * 1001);
     assert_eq!(words(&session, "out"), expect.collect::<Vec<u32>>());
 }
+
+/// A caller with values and predicates alive across its calls, callees that overwrite many registers, divide
+/// (slow paths are subroutines of their own), branch and call on, some lanes only.
+const BUSY: &str = "
+.func (.reg .f32 %r) ratio(.reg .f32 %a, .reg .f32 %b) { div.rn.f32 %r, %a, %b; ret; }
+.func (.param .b32 r) mix(.param .b32 x, .param .b32 y)
+{
+  .reg .u32 %x, %y, %k<12>; .reg .f32 %f<4>; .reg .pred %p<6>;
+  ld.param.u32 %x, [x]; ld.param.u32 %y, [y];
+  setp.lt.u32 %p0, %x, %y; setp.eq.u32 %p1, %x, 3; and.b32 %k11, %x, 1; setp.eq.u32 %p2, %k11, 0;
+  mad.lo.u32 %k0, %x, 7, 1; mad.lo.u32 %k1, %y, 11, 2; xor.b32 %k2, %k0, %k1; add.u32 %k3, %k2, %x;
+  shl.b32 %k4, %k3, 1; sub.u32 %k5, %k4, %y; mul.lo.u32 %k6, %k5, %k1; add.u32 %k7, %k6, %k0;
+  cvt.rn.f32.u32 %f0, %x; cvt.rn.f32.u32 %f1, %y; add.f32 %f1, %f1, 0f3F800000;
+  @%p1 bra SKIP;
+  call (%f2), ratio, (%f0, %f1);
+  cvt.rzi.u32.f32 %k8, %f2; add.u32 %k7, %k7, %k8;
+SKIP:
+  @%p0 add.u32 %k7, %k7, 1000;
+  @%p2 add.u32 %k7, %k7, 20000;
+  add.u32 %k7, %k7, %k2; add.u32 %k7, %k7, %k5;
+  st.param.b32 [r], %k7; ret;
+}";
+
+#[test]
+fn called_functions_keep_what_their_callers_need() {
+    let body = "
+  .reg .u32 %k<4>, %x, %y, %s; .reg .pred %p<3>;
+  rem.u32 %x, %t, 7; rem.u32 %y, %t, 5;
+  setp.gt.u32 %p0, %x, %y; setp.eq.u32 %p1, %y, 2; setp.lt.u32 %p2, %t, 40;
+  mul.lo.u32 %k0, %t, 13; add.u32 %k1, %t, 99; xor.b32 %k2, %k0, %k1; mov.u32 %s, 0;
+  @!%p2 bra DONE;
+  { .param .b32 a; .param .b32 b; .param .b32 q; st.param.b32 [a], %x; st.param.b32 [b], %y;
+    call (q), mix, (a, b); ld.param.b32 %s, [q]; }
+  { .param .b32 a; .param .b32 b; .param .b32 q; st.param.b32 [a], %y; st.param.b32 [b], %s;
+    call (q), mix, (a, b); ld.param.b32 %y, [q]; }
+  @%p0 add.u32 %s, %s, %k0;
+  @%p1 add.u32 %s, %s, %k1;
+  add.u32 %s, %s, %y;
+DONE:
+  add.u32 %o, %s, %k2;";
+    fn mix(x: u32, y: u32) -> u32 {
+        let (k0, k1) = (x.wrapping_mul(7).wrapping_add(1), y.wrapping_mul(11).wrapping_add(2));
+        let k2 = k0 ^ k1;
+        let k5 = (k2.wrapping_add(x) << 1).wrapping_sub(y);
+        let mut k7 = k5.wrapping_mul(k1).wrapping_add(k0);
+        if x != 3 {
+            k7 = k7.wrapping_add((x as f32 / (y as f32 + 1.0)) as u32);
+        }
+        if x < y {
+            k7 = k7.wrapping_add(1000);
+        }
+        if x & 1 == 0 {
+            k7 = k7.wrapping_add(20000);
+        }
+        k7.wrapping_add(k2).wrapping_add(k5)
+    }
+    let expect: Vec<u32> = (0..64u32)
+        .map(|t| {
+            let (x, y) = (t % 7, t % 5);
+            let (k0, k1) = (t * 13, t + 99);
+            let mut s = 0u32;
+            if t < 40 {
+                s = mix(x, y);
+                let second = mix(y, s);
+                s = s.wrapping_add(if x > y { k0 } else { 0 }).wrapping_add(if y == 2 { k1 } else { 0 });
+                s = s.wrapping_add(second);
+            }
+            s.wrapping_add(k0 ^ k1)
+        })
+        .collect();
+    for (inline_limit, max_registers) in [(0, 255), (0, 16), (6000, 255), (6000, 16)] {
+        let mut program = Program::new(&module(BUSY, body), &manifest(64, 2, 32));
+        program.setup.lowering = LowerOptions { inline_limit, max_registers, ..LowerOptions::default() };
+        let session = program.run();
+        assert_eq!(words(&session, "out"), expect, "{inline_limit} {max_registers}");
+        let calls = session.kernel("k").unwrap().functions.iter().any(|(_, name)| name == "mix");
+        assert_eq!(calls, inline_limit == 0);
+    }
+}

@@ -88,7 +88,7 @@ fn a_failed_assertion_says_what_cuda_says() {
         let buffers = "[buffers.a]\ntype = \"s32\"\nlen = 64\ninit = \"iota\"\n";
         let program = Program::new(ptx, &launch("asserts", buffers, 1, 64, "\"@a\""));
         let error = program.fails();
-        assert!(error.contains("fn.cu:"), "{error}");
+        assert!(error.contains("functions.cu:"), "{error}");
         let told =
             "void asserts(int *): block: [0,0,0], thread: [3,0,0] Assertion `a[threadIdx.x] != 3` failed.";
         assert!(error.contains(told), "{error}");

@@ -267,7 +267,7 @@ fn control<V: GlobalView, S: BlockSink>(
         Kind::Branch if exec == mask => paths.goto(inst.target.0),
         Kind::Branch => paths.diverge(exec, inst.target.0, next, inst.reconv.map(|r| r.0)),
         Kind::Call if matches!(inst.op, Op::CallInd {}) => {
-            call_through_register(unit, warp, at, inst, exec, place)?
+            call_through_register(unit, warp, at, inst, exec, place)?;
         }
         Kind::Call => {
             if !paths.call(exec, inst.target.0, next) {

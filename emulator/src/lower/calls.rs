@@ -6,17 +6,16 @@
 //! lie in the caller's frame from its stack pointer on; a callee keeps every register but R1, which it puts
 //! back.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
 
+use super::LowerOptions;
 use crate::ptx::{
     AddressBase, CallShape, Callee, Formal, FuncId, Inst, Module, Op, Operand, Prototype, RelocationTarget,
     Statement, VarId,
 };
-
-/// PTX instructions that the copies of one function may amount to before it gets machine code of its own.
-const INLINE_LIMIT: u64 = 6000;
 
 /// The address that stands for a function, the same in every kernel of its module.
 #[must_use]
@@ -97,9 +96,9 @@ fn operands(inst: &Inst) -> impl Iterator<Item = &Operand> {
 }
 
 impl Plan {
-    /// The plan for a kernel, of which dynamic stack allocation may take `stack_bytes`.
+    /// The plan for a kernel.
     #[must_use]
-    pub fn of(module: &Module, kernel: FuncId, stack_bytes: u32) -> Plan {
+    pub fn of(module: &Module, kernel: FuncId, options: &LowerOptions) -> Plan {
         let mut facts = BTreeMap::new();
         let mut queue = vec![kernel];
         let mut indirect = false;
@@ -124,14 +123,14 @@ impl Plan {
                 own.insert(func);
             }
         }
-        outgrown(&facts, kernel, &mut own);
+        outgrown(&facts, kernel, options.inline_limit, &mut own);
         own.remove(&kernel);
         own.retain(has_body);
         Plan {
             own: own.into_iter().collect(),
             addressed,
             dynamic_bytes: if facts.values().any(|f| f.moves_stack) {
-                stack_bytes.next_multiple_of(16)
+                options.stack_bytes.next_multiple_of(16)
             } else {
                 0
             },
@@ -267,7 +266,7 @@ fn recursive(facts: &BTreeMap<FuncId, Facts>, func: FuncId) -> bool {
 }
 
 /// Adds the functions of which inlining would make too much code.
-fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, own: &mut BTreeSet<FuncId>) {
+fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, limit: u64, own: &mut BTreeSet<FuncId>) {
     let mut sites: BTreeMap<FuncId, u64> = BTreeMap::new();
     for callee in facts.values().flat_map(|f| &f.calls) {
         *sites.entry(*callee).or_insert(0) += 1;
@@ -284,11 +283,12 @@ fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, own: &mut BTreeSet<
             let size = inlined.fold(of.size, u64::saturating_add);
             sizes.insert(func, size);
             let sites = sites.get(&func).copied().unwrap_or(0);
-            if func != kernel && sites > 1 && size.saturating_mul(sites) > INLINE_LIMIT {
+            let copied = sites > 1 && size.saturating_mul(sites) > limit;
+            if func != kernel && (copied || limit == 0) {
                 own.insert(func);
             }
-        } else if !sizes.contains_key(&func) {
-            sizes.insert(func, of.size);
+        } else if let Entry::Vacant(size) = sizes.entry(func) {
+            size.insert(of.size);
             stack.push((func, true));
             stack.extend(of.calls.iter().filter(|f| !own.contains(f)).map(|&f| (f, false)));
         }

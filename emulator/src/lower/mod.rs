@@ -46,14 +46,25 @@ pub struct LowerOptions {
     /// Bytes per thread for the frames of called functions where recursion or calls through registers leave
     /// their depth open, and for `alloca`.
     pub stack_bytes: u32,
+    /// PTX instructions that the copies of one function may amount to before it gets machine code of its own;
+    /// 0 inlines nothing.
+    pub inline_limit: u64,
 }
+
+/// What [`LowerOptions::inline_limit`] is unless told otherwise.
+pub const DEFAULT_INLINE_LIMIT: u64 = 6000;
 
 /// What [`LowerOptions::stack_bytes`] is unless told otherwise.
 pub const DEFAULT_STACK_BYTES: u32 = 64 << 10;
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        Self { max_registers: 255, check: cfg!(debug_assertions), stack_bytes: DEFAULT_STACK_BYTES }
+        Self {
+            max_registers: 255,
+            check: cfg!(debug_assertions),
+            stack_bytes: DEFAULT_STACK_BYTES,
+            inline_limit: DEFAULT_INLINE_LIMIT,
+        }
     }
 }
 
@@ -79,7 +90,7 @@ pub fn lower_kernel(
     kernel: FuncId,
     options: &LowerOptions,
 ) -> Result<Lowered, Diagnostics> {
-    let plan = Plan::of(module, kernel, options.stack_bytes);
+    let plan = Plan::of(module, kernel, options);
     let build::Built { units, mut frame, barriers, unsupported } =
         build::build(module, layout, kernel, &plan)?;
     let mut parts = Vec::new();

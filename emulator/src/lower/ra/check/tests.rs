@@ -39,7 +39,7 @@ fn allocated() -> (Func, Emitted) {
     let module = crate::ptx::parse(PROGRAM, "check.ptx").unwrap();
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().unwrap();
-    let plan = Plan::of(&module, kernel, 0);
+    let plan = Plan::of(&module, kernel, &crate::lower::LowerOptions::default());
     let mut built = build::build(&module, &layout, kernel, &plan).unwrap();
     let (mut f, mut frame) = (built.units.remove(0).code, built.frame);
     cfg::clean(&mut f);

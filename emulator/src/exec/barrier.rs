@@ -13,13 +13,13 @@ pub const BARRIERS: usize = 16;
 struct Barrier {
     /// Threads that it was declared with; 0 for all of the block.
     expected: u32,
-    /// Threads that have arrived, whole warps where a count is declared.
+    /// Threads that have arrived; where a count is declared, only those of whole warps.
     arrived: u32,
     /// Threads whose predicate was true.
     true_count: u32,
     /// Threads that gave a predicate.
     reduced: u32,
-    /// Lanes of each warp that have arrived, to complete partial warps.
+    /// Where a count is declared: lanes that have arrived of each warp that is not whole yet.
     lanes: [u32; 32],
 }
 
@@ -63,6 +63,27 @@ pub struct Barriers {
 
 const NO_ARRIVALS: Barrier = Barrier { expected: 0, arrived: 0, true_count: 0, reduced: 0, lanes: [0; 32] };
 
+impl Barrier {
+    /// Threads that have arrived, given the lanes of each warp that have not exited.
+    fn threads(&self, live_of: &impl Fn(usize) -> u32) -> u32 {
+        if self.expected == 0 {
+            return self.arrived;
+        }
+        let part = |(w, &here): (usize, &u32)| match here {
+            0 => 0,
+            // Lanes that were missing have exited since.
+            _ if is_whole(here, live_of(w)) => 32,
+            _ => here.count_ones(),
+        };
+        self.arrived + self.lanes.iter().enumerate().map(part).sum::<u32>()
+    }
+}
+
+/// Whether all lanes of a warp are here that have not exited: it then counts with 32, others included.
+const fn is_whole(here: u32, live: u32) -> bool {
+    live & !here == 0
+}
+
 impl Barriers {
     /// Barriers without arrivals.
     #[must_use]
@@ -93,15 +114,15 @@ impl Barriers {
         }
         self.active |= 1 << id;
         b.expected = a.expected;
-        let mut threads = a.lanes.count_ones();
-        let here = &mut b.lanes[a.warp as usize & 31];
-        *here |= a.lanes;
-        if a.expected != 0 && *here & a.live == a.live {
-            // The whole warp is here: it counts with 32, exited and missing lanes included.
-            threads += 32 - here.count_ones();
-            *here = 0;
+        if a.expected == 0 {
+            b.arrived += a.lanes.count_ones();
+        } else {
+            let here = &mut b.lanes[a.warp as usize & 31];
+            *here |= a.lanes;
+            if is_whole(*here, a.live) {
+                (b.arrived, *here) = (b.arrived + 32, 0);
+            }
         }
-        b.arrived += threads;
         if !matches!(a.mode, BarMode::Sync | BarMode::Arrive) {
             b.true_count += (a.predicate & a.lanes).count_ones();
             b.reduced += a.lanes.count_ones();
@@ -109,14 +130,15 @@ impl Barriers {
         Ok(())
     }
 
-    /// A barrier that is complete, with `live` threads left in the block; it is ready for new arrivals then.
-    pub fn complete(&mut self, live: u32) -> Option<Outcome> {
+    /// A barrier that is complete, with `live` threads left in the block and, by warp, the lanes `live_of`; it is
+    /// ready for new arrivals then.
+    pub fn complete(&mut self, live: u32, live_of: impl Fn(usize) -> u32) -> Option<Outcome> {
         let mut active = self.active;
         while active != 0 {
             let id = active.trailing_zeros() as u8;
             active &= active - 1;
             let b = &mut self.list[usize::from(id)];
-            if b.arrived >= if b.expected == 0 { live } else { b.expected } {
+            if b.threads(&live_of) >= if b.expected == 0 { live } else { b.expected } {
                 let outcome = Outcome {
                     id,
                     true_count: b.true_count,
@@ -133,9 +155,9 @@ impl Barriers {
 
     /// Threads that have arrived at a barrier, and how many it waits for with `live` threads left.
     #[must_use]
-    pub fn state(&self, id: u8, live: u32) -> (u32, u32) {
+    pub fn state(&self, id: u8, live: u32, live_of: impl Fn(usize) -> u32) -> (u32, u32) {
         let b = &self.list[usize::from(id)];
-        (b.arrived, if b.expected == 0 { live } else { b.expected })
+        (b.threads(&live_of), if b.expected == 0 { live } else { b.expected })
     }
 }
 

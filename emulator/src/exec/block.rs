@@ -220,7 +220,8 @@ impl Block {
             }
         }
         while self.shared.barriers.active != 0 {
-            let Some(outcome) = self.shared.barriers.complete(self.live) else { break };
+            let live_of = |w: usize| self.warps.get(w).map_or(0, |warp| warp.paths.live());
+            let Some(outcome) = self.shared.barriers.complete(self.live, live_of) else { break };
             self.release(unit, outcome);
         }
         Ok(())
@@ -244,11 +245,14 @@ impl Block {
             checker.complete(self.shared.linear, outcome.id, waiting);
         }
         for (w, warp) in self.warps.iter_mut().enumerate() {
-            let WarpState { regs, paths, .. } = warp;
+            let WarpState { regs, paths, instructions, .. } = warp;
             for path in paths.waiting() {
                 match path.wait {
-                    Wait::Barrier { id, at } if id == outcome.id => {
+                    Wait::Barrier { id, at } if id == outcome.id && path.pc == at => {
                         deliver(unit, regs, w as u32, at, path.mask, outcome);
+                        *instructions += 1;
+                        self.instructions += 1;
+                        self.shared.thread_instructions += u64::from(path.mask.count_ones());
                     }
                     _ => {}
                 }
@@ -289,7 +293,8 @@ impl Block {
             for path in warp.paths.waiting() {
                 match path.wait {
                     Wait::Barrier { id, at } => {
-                        let (arrived, expected) = self.shared.barriers.state(id, self.live);
+                        let live_of = |w: usize| self.warps.get(w).map_or(0, |warp| warp.paths.live());
+                        let (arrived, expected) = self.shared.barriers.state(id, self.live, live_of);
                         let text = format!("barrier {id} ({arrived} of {expected} threads have arrived)");
                         note(path.mask, at, text);
                     }
@@ -343,7 +348,7 @@ impl WarpState {
     }
 }
 
-/// Gives lanes the result of a barrier reduction; plain barriers have retired on arrival.
+/// Lets lanes execute a barrier reduction whose result is there.
 fn deliver<V, S: BlockSink>(
     unit: &mut Unit<'_, V, S>,
     regs: &mut Warp,
@@ -359,6 +364,7 @@ fn deliver<V, S: BlockSink>(
         BarMode::RedAnd => outcome.all,
         BarMode::RedPopc | BarMode::RedOr => outcome.any,
     };
+    unit.sink.enter(warp, unit.program.blocks[at as usize].id, lanes);
     if inst.dst_rows > 0 {
         regs.write_row(inst.dst, &Row::splat(outcome.true_count), lanes);
     }

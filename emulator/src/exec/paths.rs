@@ -280,6 +280,10 @@ impl Paths {
     pub fn release(&mut self, of: impl Fn(&Wait) -> bool) {
         for path in &mut self.parked {
             if path.wait != Wait::Ready && of(&path.wait) {
+                if let Wait::Barrier { at, .. } = path.wait {
+                    // Lanes with the result of a reduction have waited at it, others behind it.
+                    path.pc = at + 1;
+                }
                 path.wait = Wait::Ready;
             }
         }

@@ -30,6 +30,8 @@ pub(crate) struct Run {
     pub end: u32,
     /// Whether it holds selections for a division by zero that shall fault.
     pub guards: bool,
+    /// Whether it is a barrier with a reduction, which lanes enter when its result is there.
+    pub reduces: bool,
 }
 
 /// A kernel ready to run.
@@ -103,7 +105,12 @@ impl<'k> Program<'k> {
             .map(|pc| {
                 let id = flow.block_of(Pc(pc as u32));
                 let end = flow.block(id).end;
-                Run { id, end: end.0, guards: zero_guards[pc..end.index()].contains(&true) }
+                Run {
+                    id,
+                    end: end.0,
+                    guards: zero_guards[pc..end.index()].contains(&true),
+                    reduces: kernel.insts[pc].op.is_barrier_reduction(),
+                }
             })
             .collect();
         let is_strong = |op: &Op| match op {

@@ -7,7 +7,7 @@ use super::access;
 use super::barrier::{Arrival, BARRIERS};
 use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
-use super::paths::{NEVER, Wait};
+use super::paths::{NEVER, Path, Wait};
 use super::program::{Run, Unit};
 use super::{system, texture};
 use crate::memory::view::{GlobalView, Refusal, lanes_of};
@@ -106,7 +106,11 @@ fn run_body<V: GlobalView, S: BlockSink>(
         if mask == 0 {
             return Ok(Stop::Idle);
         }
-        let Run { id, end, guards } = program.blocks[path.pc as usize];
+        let Run { id, end, guards, reduces } = program.blocks[path.pc as usize];
+        if reduces {
+            reduce(unit, block, warp, w, &path)?;
+            continue;
+        }
         let mut first = path.pc;
         if warp.resume == NEVER {
             if warp.instructions >= warp.turn_end {
@@ -251,10 +255,7 @@ fn control<V: GlobalView, S: BlockSink>(
     inst: &ExecInst,
     exec: u32,
 ) -> Result<(), Trouble> {
-    let reduction = matches!(inst.op, Op::Bar { mode } if !matches!(mode, BarMode::Sync | BarMode::Arrive));
-    if !reduction {
-        unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
-    }
+    unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
     let next = at + 1;
     let paths = &mut warp.paths;
     let mask = paths.current().mask;
@@ -328,7 +329,7 @@ fn call_through_register<V, S: BlockSink>(
     Err(Trouble::fault(FaultKind::CallDepth(super::paths::MAX_CALL_DEPTH), place))
 }
 
-/// Lanes of `exec` arrive at a barrier and wait, unless they only signal.
+/// Lanes of `exec` arrive at a barrier and wait, unless they only signal. Each may name a barrier of its own.
 fn barrier<V: GlobalView, S: BlockSink>(
     unit: &mut Unit<'_, V, S>,
     block: &mut BlockShared,
@@ -339,46 +340,79 @@ fn barrier<V: GlobalView, S: BlockSink>(
     exec: u32,
 ) -> Result<(), Trouble> {
     let Op::Bar { mode } = inst.op else { return Ok(()) };
-    let place = Place { pc: at, warp: w, lane: Some(exec.trailing_zeros() as u8) };
-    let fail = |what: String| Err(Trouble::fault(FaultKind::Barrier(what), place));
-    let (ids, counts) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[1].row));
-    let first = exec.trailing_zeros() as usize & 31;
-    let (id, expected) = (ids.0[first], counts.0[first]);
-    let uniform = |row: &Row, value: u32| (0..32).all(|l| exec >> l & 1 == 0 || row.0[l] == value);
-    if !uniform(ids, id) || !uniform(counts, expected) {
-        return fail("the lanes of a warp name different barriers or thread counts".into());
-    }
-    if id as usize >= BARRIERS {
-        return fail(format!("there is no barrier {id}, only 0 to {}", BARRIERS - 1));
-    }
-    let threads = unit.program.geometry.warps_per_block() * 32;
-    if expected % 32 != 0 || expected > threads {
-        return fail(format!("{expected} threads is not a multiple of 32 up to the {threads} of the block"));
-    }
+    let next = at + 1;
+    // Lanes that wait for the result of a reduction stay at it.
+    let resume = if inst.op.is_barrier_reduction() { at } else { next };
+    let (ids, counts) = (*warp.regs.row(inst.src[0].row), *warp.regs.row(inst.src[1].row));
     let psrc = inst.psrc[0];
     let predicate = warp.regs.pred(psrc.index) ^ if psrc.not { u32::MAX } else { 0 };
     let live = warp.paths.live();
-    let waits = mode != BarMode::Arrive;
-    if waits && mode != BarMode::Sync && exec != live {
-        return fail(format!(
-            "a reduction needs all live lanes of the warp at once, lanes {:#010x} are missing",
-            live & !exec
-        ));
+    let stays = warp.paths.current().mask & !exec != 0 || mode == BarMode::Arrive;
+    let mut left = exec;
+    while left != 0 {
+        let first = left.trailing_zeros() as usize & 31;
+        let (id, expected) = (ids.0[first], counts.0[first]);
+        let lanes =
+            lanes_of(left).filter(|&l| ids.0[l] == id && counts.0[l] == expected).fold(0, |m, l| m | 1 << l);
+        left &= !lanes;
+        let place = Place { pc: at, warp: w, lane: Some(first as u8) };
+        let fail = |what: String| Err(Trouble::fault(FaultKind::Barrier(what), place));
+        if id as usize >= BARRIERS {
+            return fail(format!("there is no barrier {id}, only 0 to {}", BARRIERS - 1));
+        }
+        let threads = unit.program.geometry.warps_per_block() * 32;
+        if expected % 32 != 0 || expected > threads {
+            return fail(format!(
+                "{expected} threads is not a multiple of 32 up to the {threads} of the block"
+            ));
+        }
+        if let Some((checker, _)) = unit.memory.watch() {
+            let here = warp.paths.waiting().filter(|p| p.wait == Wait::Barrier { id: id as u8, at });
+            let missing = here.fold(live & !lanes, |missing, p| missing & !p.mask);
+            let (actor, shared_bytes) = (block.actor(unit.program, w, at), block.memory.len());
+            checker.arrive(actor, id as u8, lanes, missing, expected == 0, shared_bytes);
+        }
+        let arrival = Arrival { warp: w, lanes, live, expected, mode, predicate };
+        if let Err(what) = block.barriers.arrive(id as u8, &arrival) {
+            return fail(what);
+        }
+        if mode != BarMode::Arrive {
+            warp.paths.park(lanes, resume, Wait::Barrier { id: id as u8, at });
+        }
     }
-    if let Some((checker, _)) = unit.memory.watch() {
-        let here = warp.paths.waiting().filter(|p| p.wait == Wait::Barrier { id: id as u8, at });
-        let missing = here.fold(live & !exec, |lanes, p| lanes & !p.mask);
-        let (actor, shared_bytes) = (block.actor(unit.program, w, at), block.memory.len());
-        checker.arrive(actor, id as u8, exec, missing, expected == 0, shared_bytes);
+    if stays {
+        warp.paths.goto(next);
     }
-    let arrival = Arrival { warp: w, lanes: exec, live, expected, mode, predicate };
-    if let Err(what) = block.barriers.arrive(id as u8, &arrival) {
-        return fail(what);
+    Ok(())
+}
+
+/// Lanes of a path arrive at a barrier with a reduction, which is a basic block of its own. Those in which its guard
+/// holds have entered it when `super::block` gives them the result; the others pass it now.
+#[cold]
+fn reduce<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    warp: &mut WarpState,
+    w: u32,
+    path: &Path,
+) -> Result<(), Trouble> {
+    let (program, at) = (unit.program, path.pc);
+    let inst = &program.code.insts[at as usize];
+    let guard = warp.regs.pred(inst.guard.index);
+    let exec = path.mask & if inst.guard.not { !guard } else { guard };
+    let others = path.mask & !exec;
+    if others != 0 {
+        unit.sink.enter(w, program.blocks[at as usize].id, others);
+        warp.instructions += 1;
+        block.thread_instructions += u64::from(others.count_ones());
     }
-    if waits {
-        warp.paths.park(exec, at + 1, Wait::Barrier { id: id as u8, at });
-    } else {
+    if exec == 0 {
         warp.paths.goto(at + 1);
+    } else {
+        barrier(unit, block, warp, w, at, inst, exec)?;
+    }
+    if warp.paths.meets() {
+        warp.paths.meet();
     }
     Ok(())
 }

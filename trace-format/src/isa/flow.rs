@@ -131,6 +131,10 @@ impl Flow {
             if let Some(r) = inst.reconv {
                 mark(r);
             }
+            // A block of its own: lanes enter it when the result is there, and others may have run in between.
+            if inst.op.is_barrier_reduction() {
+                mark(Pc(i as u32));
+            }
             if inst.kind().ends_block() {
                 mark(Pc(i as u32 + 1));
             }

@@ -452,6 +452,13 @@ ops! {
 }
 
 impl Op {
+    /// Whether the opcode is a barrier with a reduction, whose result is there when all threads have come.
+    #[must_use]
+    #[inline]
+    pub const fn is_barrier_reduction(&self) -> bool {
+        matches!(self, Op::Bar { mode } if !matches!(mode, BarMode::Sync | BarMode::Arrive))
+    }
+
     /// Lanes whose addresses a memory instruction uses; matrix loads and stores let some lanes address rows for all.
     #[must_use]
     #[inline]

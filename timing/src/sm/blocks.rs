@@ -21,6 +21,8 @@ pub(super) struct WarpSlot<W> {
     pub warp: u32,
     /// Lanes that hold threads.
     pub threads: u32,
+    /// Lanes of these that have not exited.
+    pub live: u32,
     /// Lanes that wait at a barrier.
     pub at_barrier: u32,
     /// Instructions in flight.
@@ -39,6 +41,7 @@ impl<W> Default for WarpSlot<W> {
             block: 0,
             warp: 0,
             threads: 0,
+            live: 0,
             at_barrier: 0,
             in_flight: 0,
             issued: 0,
@@ -50,8 +53,10 @@ impl<W> Default for WarpSlot<W> {
 /// One of a block's named barriers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BarrierState {
-    /// Threads that have arrived.
+    /// Threads that have arrived; where a count is given, only those of whole warps.
     pub arrived: u32,
+    /// Where a count is given: lanes that have arrived of warps that are not whole yet, by warp slot.
+    pub parts: Vec<(u8, u32)>,
     /// Threads that the barrier waits for; 0 means all that live.
     pub expected: u32,
     /// Warps of which lanes wait.
@@ -110,6 +115,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 block,
                 warp,
                 threads: machine.launched_lanes(warp),
+                live: machine.launched_lanes(warp),
                 ..WarpSlot::default()
             };
             self.blocks[slot].warps |= 1 << index;

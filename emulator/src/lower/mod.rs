@@ -173,10 +173,11 @@ fn machine_code(
     let mut frame_bytes = if spilled { spill_at + allocated.spill_bytes } else { own_bytes };
     let role = if func == kernel { Role::Kernel } else { Role::Function { save_at: frame_bytes } };
     let addressing = if plan.has_frames() {
+        frame_bytes = frame_bytes.next_multiple_of(16);
         if func != kernel {
             let kept = &allocated.assignment;
             let (registers, predicates) = (kept.used_registers().len(), kept.used_predicates().len());
-            frame_bytes += ra::emit::kept_bytes(registers as u32 + 1, predicates as u32);
+            frame_bytes += ra::emit::kept_bytes(registers as u32, predicates as u32);
         }
         frame_bytes = frame_bytes.next_multiple_of(16);
         if func == kernel {

@@ -15,10 +15,10 @@ struct Kept {
     offset: u32,
 }
 
-/// Bytes that keeping these registers and predicates takes at most.
+/// Bytes that keeping so many registers and predicates takes, from a multiple of 16 on.
 pub const fn kept_bytes(registers: u32, predicates: u32) -> u32 {
-    // Runs of two and four begin at a multiple of their size.
-    4 * (registers + predicates) + 32
+    // Predicates go through a register, which has to be kept, too.
+    4 * (if registers == 0 && predicates > 0 { 1 } else { registers } + predicates)
 }
 
 impl Emitter<'_> {

@@ -116,7 +116,7 @@ impl Checker {
     pub(crate) fn access(&mut self, actor: Actor<'_>, a: &Accessed<'_>, memory: &GlobalMemory) -> u32 {
         let lanes = match a.inst.op {
             Op::Ldsm { count, .. } | Op::Stsm { count, .. } => {
-                1u32.checked_shl(u32::from(count.address_lanes())).map_or(u32::MAX, |m| m - 1)
+                1u32.checked_shl(count.address_lanes()).map_or(u32::MAX, |m| m - 1)
             }
             _ => a.exec,
         };

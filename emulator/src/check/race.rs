@@ -110,10 +110,9 @@ impl BlockShadow {
     }
 
     fn races(&self, before: Entry, now: Entry) -> bool {
-        before != Entry(0)
-            && !before.is_same_thread(now)
-            && !(before.is_strong() && now.is_strong())
-            && !self.is_ordered(before, now.warp())
+        let strong = before.is_strong() && now.is_strong();
+        let harmless = strong || before == Entry(0) || before.is_same_thread(now);
+        !harmless && !self.is_ordered(before, now.warp())
     }
 
     fn entry(&self, t: Touch) -> Entry {

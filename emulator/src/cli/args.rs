@@ -95,7 +95,8 @@ pub struct Run {
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
-    /// (emu run) Look for errors that a run may hide, some ten times slower: memcheck (accesses out of bounds,
+    /// (emu run) Look for errors that a run may hide, on one thread and some fifty times slower (measured on tiled
+    /// matmul): memcheck (accesses out of bounds,
     /// misaligned or to freed memory), initcheck (reads of memory never written; buffers without `init` count as
     /// such), racecheck (races of a block's threads on shared memory), synccheck (divergent barriers), divcheck
     /// (integer division by zero), or all, the default. The exit code is 1 when something is found.

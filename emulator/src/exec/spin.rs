@@ -13,7 +13,7 @@ use crate::memory::view::lanes_of;
 use std::hash::{Hash, Hasher};
 use trace_format::isa::flow::{BlockId, Flow};
 use trace_format::isa::space::{SHARED_WINDOW_HI, Space};
-use trace_format::isa::{Kind, MachineKernel, MemOrder, Op, Pc};
+use trace_format::isa::{Inst, Kind, MachineKernel, MemOrder, Op, Pc};
 use trace_format::semantics::{ExecInst, Warp};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -285,7 +285,7 @@ fn only_memory_ends(kernel: &MachineKernel, flow: &Flow, body: &[BlockId]) -> bo
         return false;
     }
     // A register that is written in the loop and read before that, in the order of the code, is carried.
-    let written: Vec<_> = insts().flat_map(|i| i.dst_regs()).collect();
+    let written: Vec<_> = insts().flat_map(Inst::dst_regs).collect();
     let mut known = Vec::new();
     let mut blocks = body.to_vec();
     blocks.sort_unstable();

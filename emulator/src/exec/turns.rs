@@ -45,7 +45,7 @@ struct Turns<L: LaunchSink> {
     waiting: VecDeque<Waiter<L>>,
     /// Finished, but not the oldest.
     done: BTreeMap<u64, (Done, L::Block)>,
-    spare_blocks: Vec<Box<Block>>,
+    spare_blocks: Vec<Block>,
     spare_sinks: Vec<L::Block>,
     started: u64,
     /// Most blocks at a time.
@@ -154,7 +154,7 @@ impl<L: LaunchSink> Run<'_, L> {
     /// The next block, at its start.
     fn start(&mut self, turns: &mut Turns<L>) -> Pending<L> {
         let program = self.program;
-        let mut block = turns.spare_blocks.pop().unwrap_or_else(|| Box::new(Block::new(program)));
+        let mut block = Box::new(turns.spare_blocks.pop().unwrap_or_else(|| Block::new(program)));
         let mut sink = turns.spare_sinks.pop().unwrap_or_else(|| self.sink.block_sink());
         block.start(program, turns.started);
         sink.begin(turns.started);
@@ -201,7 +201,7 @@ impl<L: LaunchSink> Run<'_, L> {
             checker.end_block(number);
         }
         turns.done.insert(number, (Done::of(&mut block), sink));
-        turns.spare_blocks.push(block);
+        turns.spare_blocks.push(*block);
         while let Some((done, mut sink)) = turns.done.remove(&self.stats.blocks) {
             turns.ahead = turns.ahead.saturating_sub(done.instructions);
             self.finish(done, self.stats.blocks, &mut sink)?;

@@ -4,6 +4,7 @@
 //! A kernel's fault makes every later call fail with its code, as a corrupted context does; what happened is
 //! told on standard error in the words of `emu run`.
 
+use crate::array::Arrays;
 use crate::device::Device;
 use crate::error::{Outcome, Status};
 use crate::graph::Graph;
@@ -42,6 +43,8 @@ pub struct Gpu {
     pub streams: Streams,
     /// Graphs.
     pub graphs: Handles<Graph>,
+    /// Arrays, and texture and surface objects.
+    pub arrays: Arrays,
     /// Instantiated graphs.
     pub executables: Handles<Graph>,
     /// How kernels run.
@@ -145,6 +148,7 @@ impl Gpu {
             kernels: Handles::new(Kind::Kernel),
             streams: Streams::default(),
             graphs: Handles::new(Kind::Graph),
+            arrays: Arrays::default(),
             executables: Handles::new(Kind::Executable),
             options,
             fault: None,
@@ -210,10 +214,13 @@ impl Gpu {
     }
 
     /// Does a piece of work that does not call the host.
-    fn perform(&mut self, work: &Work) -> Outcome {
+    pub(crate) fn perform_here(&mut self, work: &Work) -> Outcome {
         match work {
             Work::Launch(what) => launch::run(self, what),
-            Work::Copy(copy) => self.memory.copy(copy, &|_| Err(Status::INVALID_RESOURCE_HANDLE)),
+            Work::Copy(copy) => {
+                let arrays = &self.arrays.arrays;
+                self.memory.copy(copy, &|array| arrays.get(array).map(crate::array::Array::rows))
+            }
             Work::Fill(fill) => self.memory.fill(fill),
             Work::Record(event) => {
                 self.streams.events.get_mut(*event)?.reached = Some(Instant::now());
@@ -249,7 +256,7 @@ pub fn perform(work: &Work) -> Outcome {
             Ok(())
         }
         Work::Child(graph) => perform_graph(graph),
-        other => gpu()?.perform(other),
+        other => gpu()?.perform_here(other),
     }
 }
 

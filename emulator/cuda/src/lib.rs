@@ -3,6 +3,7 @@
 //! [`device`] is the GPU that programs see, [`space`] the address space of device memory; [`stream`] orders [`work`], which a [`graph`] keeps for
 //! later; [`handles`] are what programs hold of all this, [`error`] what every function returns.
 
+pub mod array;
 pub mod device;
 pub mod error;
 pub mod gpu;

@@ -14,6 +14,7 @@ pub fn line(w: &mut Writer<'_>) -> String {
         16 => conversion(w),
         17 => carries(w),
         18 => movement(w),
+        _ if w.dice.chance(60) => packed(w),
         _ => predicate(w),
     }
 }
@@ -290,6 +291,46 @@ pub fn predicate(w: &mut Writer<'_>) -> String {
                 w.dice.pick(&["or", "and"]),
                 w.dice.below(256)
             )
+        }
+    }
+}
+
+/// An instruction on the halves or bytes of words: packed integers, half precision (whose only NaN is 0x7FFF),
+/// dot products, video, packing conversions.
+fn packed(w: &mut Writer<'_>) -> String {
+    let guard = w.guard();
+    let (d, a, b, c) = (w.r(), w.int_or_constant(32), w.int_or_constant(32), w.r());
+    let signs = [w.dice.pick(&["u", "s"]), w.dice.pick(&["u", "s"])];
+    let half = w.dice.pick(&["f16x2", "bf16x2"]);
+    match w.dice.below(10) {
+        0 => format!("{guard}{}.{}16x2 {d}, {a}, {b};", w.dice.pick(&["add", "min", "max"]), signs[0]),
+        1 | 2 => format!("{guard}fma.rn{}.f16x2 {d}, {a}, {b}, {c};", w.dice.pick(&["", ".ftz", ".sat"])),
+        3 => format!("{guard}fma.rn.{half} {d}, {a}, {b}, {c};"),
+        4 => format!(
+            "{guard}{}.f16x2 {d}, {a}, {b};",
+            w.dice.pick(&["add.rn", "sub.rn", "mul.rn", "mul.rn.sat", "add.rn.ftz"])
+        ),
+        5 => format!(
+            "{guard}set.{}.{half}.{half} {d}, {a}, {b};",
+            w.dice.pick(&["lt", "geu", "num", "equ", "ne"])
+        ),
+        6 => format!("{guard}dp4a.{}32.{}32 {d}, {a}, {b}, {c};", signs[0], signs[1]),
+        7 => format!(
+            "{guard}dp2a.{}.{}32.{}32 {d}, {a}, {b}, {c};",
+            w.dice.pick(&["lo", "hi"]),
+            signs[0],
+            signs[1]
+        ),
+        8 => {
+            let (kind, lanes) =
+                (w.dice.pick(&["vabsdiff", "vmin", "vmax", "vavrg"]), w.dice.pick(&["2", "4"]));
+            let sums = if w.dice.chance(40) { ".add" } else { "" };
+            format!("{guard}{kind}{lanes}.{0}32.{0}32.{0}32{sums} {d}, {a}, {b}, {c};", signs[0])
+        }
+        _ => {
+            let (h, l) = (w.f_or_constant(), w.f_or_constant());
+            let form = w.dice.pick(&["rn.f16x2", "rz.f16x2", "rn.relu.f16x2", "rn.bf16x2", "rz.bf16x2"]);
+            format!("{guard}cvt.{form}.f32 {d}, {h}, {l};")
         }
     }
 }

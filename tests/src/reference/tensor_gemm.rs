@@ -47,7 +47,7 @@ mod tests {
         let a: Vec<f32> = (0..n * n).map(|i| if i % (n + 1) == 0 { 2.0 } else { 0.0 }).collect();
         let mut b: Vec<f32> = (0..n * n).map(|i| i as f32).collect();
         b[3] = 1.0 + 2.0_f32.powi(-11);
-        let setup = Setup::scalars([("n", n as i64)]).buffer("a", &a).buffer("b", &b);
+        let setup = Setup::scalars([("n", i64::from(n))]).buffer("a", &a).buffer("b", &b);
         let c = values::<f32>(&setup.run(expected), "c");
         b[3] = 1.0;
         assert_eq!(c, b);

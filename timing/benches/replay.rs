@@ -193,8 +193,14 @@ fn record((kernel, geometry): (MachineKernel, Geometry), path: &Path) -> Trace {
     let code = Code::prepare(&kernel, &banks);
     let mut writer = TraceWriter::create(path, &WriterOptions::default()).unwrap();
     let number = writer.kernel(&kernel).unwrap();
-    let record =
-        LaunchRecord { kernel: number, geometry, dynamic_shared_bytes: 0, banks, buffers: Vec::new() };
+    let record = LaunchRecord {
+        kernel: number,
+        geometry,
+        dynamic_shared_bytes: 0,
+        banks,
+        buffers: Vec::new(),
+        ..LaunchRecord::default()
+    };
     let launch = writer.launch(record).unwrap();
     let mut recorder = launch.recorder();
     let recording = Recording { flow: kernel.flow(), code: &code, geometry };

@@ -125,6 +125,7 @@ fn trace(path: &Path) -> Trace {
         dynamic_shared_bytes: 0,
         banks,
         buffers: Vec::new(),
+        ..LaunchRecord::default()
     };
     let launch = writer.launch(record).unwrap();
     let mut recorder = launch.recorder();

@@ -43,6 +43,7 @@ fn record(path: &Path) {
             dynamic_shared_bytes: 0,
             banks: Banks::default(),
             buffers: Vec::new(),
+            ..LaunchRecord::default()
         })
         .expect("a launch");
     let mut recorder = launch.recorder();

@@ -27,7 +27,14 @@ fn sample(name: &str) -> PathBuf {
     let code = Code::prepare(&kernel, &banks);
     let mut writer = TraceWriter::create(&path, &WriterOptions::default()).unwrap();
     let id = writer.kernel(&kernel).unwrap();
-    let launch = LaunchRecord { kernel: id, geometry, dynamic_shared_bytes: 0, banks, buffers: Vec::new() };
+    let launch = LaunchRecord {
+        kernel: id,
+        geometry,
+        dynamic_shared_bytes: 0,
+        banks,
+        buffers: Vec::new(),
+        ..LaunchRecord::default()
+    };
     let run = writer.launch(launch).unwrap();
     let mut recorder = run.recorder();
     for block in 0..2 {

@@ -123,8 +123,15 @@ fn run(kernel: &MachineKernel, path: Option<&std::path::Path>) -> u64 {
     let mut writer = path.map(|p| TraceWriter::create(p, &WriterOptions::default()).unwrap());
     let launch = writer.as_mut().map(|w| {
         w.kernel(kernel).unwrap();
-        w.launch(LaunchRecord { kernel: 0, geometry, dynamic_shared_bytes: 0, banks, buffers: Vec::new() })
-            .unwrap()
+        w.launch(LaunchRecord {
+            kernel: 0,
+            geometry,
+            dynamic_shared_bytes: 0,
+            banks,
+            buffers: Vec::new(),
+            ..LaunchRecord::default()
+        })
+        .unwrap()
     });
     let mut recorder = launch.as_ref().map(LaunchWriter::recorder);
     let flow = kernel.flow();

@@ -8,7 +8,7 @@
 use super::block::{Block, Progress};
 use super::crew::{self, Ending};
 use super::fault::{Fault, FaultKind, Place};
-use super::program::{Program, Unit};
+use super::program::{Prepared, Program, Unit};
 use super::warp::Trouble;
 use super::{InOrder, Launch, LaunchError, Observer, Options, Stats};
 use crate::check::Checker;
@@ -32,7 +32,7 @@ pub(super) struct Run<'r, L> {
 /// # Errors
 /// When they are not.
 pub fn check(launch: &Launch<'_>) -> Result<(), LaunchError> {
-    Program::new(launch, false).map(drop)
+    Program::new(launch, &Prepared::of(launch.kernel, false)?).map(drop)
 }
 
 /// Runs a kernel on device memory. Blocks are handed to `sink` in ascending order.
@@ -47,7 +47,27 @@ pub fn launch<L: LaunchSink>(
     sink: &mut L,
     observer: &dyn Observer,
 ) -> Result<Stats, LaunchError> {
-    run_launch(memory, launch, options, sink, observer, None)
+    let prepared = Prepared::of(launch.kernel, options.trap_zero_division)?;
+    run_launch(memory, (launch, &prepared), options, sink, observer, None)
+}
+
+/// Runs a kernel like [`launch`], with what was prepared of it beforehand. `prepared` was made of the same kernel
+/// with the same options.
+///
+/// # Errors
+/// As [`launch`].
+pub fn launch_prepared<L: LaunchSink>(
+    memory: &mut GlobalMemory,
+    (launch, prepared): (&Launch<'_>, &Prepared),
+    options: &Options,
+    sink: &mut L,
+    observer: &dyn Observer,
+) -> Result<Stats, LaunchError> {
+    if !prepared.fits(launch.kernel, options) {
+        let what = format!("kernel {} was not prepared for this launch", launch.kernel.name);
+        return Err(LaunchError::Malformed(what));
+    }
+    run_launch(memory, (launch, prepared), options, sink, observer, None)
 }
 
 /// Runs a kernel like [`launch`], block after block, while a checker hears of all that happens. What it finds does
@@ -63,19 +83,20 @@ pub fn launch_checked(
     observer: &dyn Observer,
 ) -> Result<Stats, LaunchError> {
     checker.start_launch(launch.kernel);
-    run_launch(memory, launch, options, &mut Unrecorded, observer, Some(checker))
+    let guards = options.trap_zero_division || checker.wants_divisions();
+    let prepared = Prepared::of(launch.kernel, guards)?;
+    run_launch(memory, (launch, &prepared), options, &mut Unrecorded, observer, Some(checker))
 }
 
 fn run_launch<L: LaunchSink>(
     memory: &mut GlobalMemory,
-    launch: &Launch<'_>,
+    (launch, prepared): (&Launch<'_>, &Prepared),
     options: &Options,
     sink: &mut L,
     observer: &dyn Observer,
     checker: Option<&mut Checker>,
 ) -> Result<Stats, LaunchError> {
-    let guards = options.trap_zero_division || checker.as_ref().is_some_and(|c| c.wants_divisions());
-    let mut program = Program::new(launch, guards)?;
+    let mut program = Program::new(launch, prepared)?;
     program.objects = memory.shared_objects();
     program.print_left = options.max_print_bytes.into();
     let stats = Stats::default();

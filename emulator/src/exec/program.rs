@@ -1,13 +1,14 @@
-//! A kernel with everything that one launch of it fixes: prepared code, geometry, constant banks, sizes.
+//! A kernel with everything that one launch of it fixes: prepared code, geometry, constant banks, sizes. What all
+//! launches of a kernel share is derived once, as [`Prepared`].
 
-use super::{Launch, LaunchError, spin};
+use super::{Launch, LaunchError, Options, spin};
 use crate::record::BlockSink;
 use crate::texture::ObjectTable;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc, SpecialReg as Sr};
-use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, VectorLevel, Warp};
+use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, Template, VectorLevel, Warp};
 
 /// Threads that a block may have, as on every GPU since compute capability 2.0.
 pub const MAX_BLOCK_THREADS: u64 = 1024;
@@ -46,9 +47,9 @@ pub(crate) struct Program<'k> {
     /// Vector instructions of this host.
     pub level: VectorLevel,
     /// By program counter: the rest of the basic block from there.
-    pub blocks: Vec<Run>,
+    pub blocks: Arc<[Run]>,
     /// By program counter: whether it is the selection that gives a division by zero its result.
-    zero_guards: Vec<bool>,
+    zero_guards: Arc<[bool]>,
     /// See [`SPIN_LIMIT`].
     pub spin_limit: u64,
     /// Whether blocks could wait for one another: the kernel has atomics with results or strong loads.
@@ -58,15 +59,86 @@ pub(crate) struct Program<'k> {
     /// Texture and surface objects that handles stand for.
     pub objects: Arc<ObjectTable>,
     /// By program counter: whether it may wait for what others do to memory. Empty when nothing does.
-    pub polls: Vec<bool>,
+    pub polls: Arc<[bool]>,
     /// Whether it reads a clock.
     pub reads_clock: bool,
 }
 
-impl<'k> Program<'k> {
-    pub fn new(launch: &Launch<'k>, trap_zero_division: bool) -> Result<Program<'k>, LaunchError> {
-        let (kernel, geometry) = (launch.kernel, launch.geometry);
+/// What all launches of a kernel share, derived from it once: who launches a kernel often keeps this beside it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    template: Template,
+    blocks: Arc<[Run]>,
+    zero_guards: Arc<[bool]>,
+    polls: Arc<[bool]>,
+    spin_limit: u64,
+    may_communicate: bool,
+    reads_clock: bool,
+    /// Whether it was prepared to find divisions by zero.
+    finds_zero_division: bool,
+}
+
+impl Prepared {
+    /// Checks a kernel and prepares it for its launches.
+    ///
+    /// # Errors
+    /// When it is not well formed.
+    pub fn new(kernel: &MachineKernel, options: &Options) -> Result<Prepared, LaunchError> {
+        Prepared::of(kernel, options.trap_zero_division)
+    }
+
+    /// Whether it can be of this kernel, and for these options.
+    pub(super) fn fits(&self, kernel: &MachineKernel, options: &Options) -> bool {
+        self.blocks.len() == kernel.insts.len() && self.finds_zero_division == options.trap_zero_division
+    }
+
+    pub(super) fn of(kernel: &MachineKernel, finds_zero_division: bool) -> Result<Prepared, LaunchError> {
         kernel.check().map_err(LaunchError::Malformed)?;
+        let zero_guards: Vec<bool> =
+            (0..kernel.insts.len()).map(|pc| finds_zero_division && is_zero_guard(kernel, pc)).collect();
+        let flow = kernel.flow();
+        let blocks = (0..kernel.insts.len())
+            .map(|pc| {
+                let id = flow.block_of(Pc(pc as u32));
+                let end = flow.block(id).end;
+                Run {
+                    id,
+                    end: end.0,
+                    guards: zero_guards[pc..end.index()].contains(&true),
+                    reduces: kernel.insts[pc].op.is_barrier_reduction(),
+                }
+            })
+            .collect();
+        let is_strong = |op: &Op| match op {
+            Op::Ldg { order, .. } | Op::Ld { order, .. } => *order != MemOrder::Weak,
+            _ => matches!(op.info().kind, Kind::Atomic(_)),
+        };
+        let calls_system = kernel.insts.iter().any(|i| matches!(i.op, Op::Syscall { .. }));
+        let strong = || kernel.insts.iter().map(|i| i.op).filter(is_strong);
+        let in_block = Kind::Atomic(Space::Shared);
+        let mut polls = spin::sites(kernel, &flow);
+        if !polls.contains(&true) {
+            polls.clear();
+        }
+        let time = |sr| matches!(sr, Sr::ClockLo | Sr::ClockHi | Sr::GlobalTimerLo | Sr::GlobalTimerHi);
+        let reads_clock = kernel.insts.iter().any(|i| matches!(i.op, Op::S2r { sr } if time(sr)));
+        Ok(Prepared {
+            template: Template::of(kernel),
+            blocks,
+            zero_guards: zero_guards.into(),
+            polls: polls.into(),
+            spin_limit: if strong().count() > 0 { SPIN_LIMIT } else { LONG_SPIN_LIMIT },
+            may_communicate: calls_system || strong().any(|op| op.info().kind != in_block),
+            reads_clock,
+            finds_zero_division,
+        })
+    }
+}
+
+impl<'k> Program<'k> {
+    /// For a launch of the kernel that was prepared.
+    pub fn new(launch: &Launch<'k>, prepared: &Prepared) -> Result<Program<'k>, LaunchError> {
+        let (kernel, geometry) = (launch.kernel, launch.geometry);
         let threads: u64 = geometry.block.iter().map(|&n| u64::from(n)).product();
         let fail = |what: String| LaunchError::Geometry { kernel: kernel.name.clone(), what };
         if geometry.grid.contains(&0) || threads == 0 {
@@ -98,49 +170,21 @@ impl<'k> Program<'k> {
                 kernel.local_bytes
             )));
         }
-        let zero_guards: Vec<bool> =
-            (0..kernel.insts.len()).map(|pc| trap_zero_division && is_zero_guard(kernel, pc)).collect();
-        let flow = kernel.flow();
-        let blocks = (0..kernel.insts.len())
-            .map(|pc| {
-                let id = flow.block_of(Pc(pc as u32));
-                let end = flow.block(id).end;
-                Run {
-                    id,
-                    end: end.0,
-                    guards: zero_guards[pc..end.index()].contains(&true),
-                    reduces: kernel.insts[pc].op.is_barrier_reduction(),
-                }
-            })
-            .collect();
-        let is_strong = |op: &Op| match op {
-            Op::Ldg { order, .. } | Op::Ld { order, .. } => *order != MemOrder::Weak,
-            _ => matches!(op.info().kind, Kind::Atomic(_)),
-        };
-        let calls_system = kernel.insts.iter().any(|i| matches!(i.op, Op::Syscall { .. }));
-        let strong = || kernel.insts.iter().map(|i| i.op).filter(is_strong);
-        let in_block = Kind::Atomic(Space::Shared);
-        let mut polls = spin::sites(kernel, &flow);
-        if !polls.contains(&true) {
-            polls.clear();
-        }
-        let time = |sr| matches!(sr, Sr::ClockLo | Sr::ClockHi | Sr::GlobalTimerLo | Sr::GlobalTimerHi);
-        let reads_clock = kernel.insts.iter().any(|i| matches!(i.op, Op::S2r { sr } if time(sr)));
         Ok(Program {
-            code: Code::prepare(kernel, &launch.banks),
+            code: prepared.template.bind(&launch.banks),
             banks: launch.banks.clone(),
             shared_bytes: shared as u32,
             launch_index: launch.index,
             level: VectorLevel::detect(),
-            spin_limit: if strong().count() > 0 { SPIN_LIMIT } else { LONG_SPIN_LIMIT },
-            may_communicate: calls_system || strong().any(|op| op.info().kind != in_block),
+            spin_limit: prepared.spin_limit,
+            may_communicate: prepared.may_communicate,
             print_left: AtomicU64::new(u64::MAX),
-            polls,
-            reads_clock,
+            polls: Arc::clone(&prepared.polls),
+            reads_clock: prepared.reads_clock,
             kernel,
             geometry,
-            blocks,
-            zero_guards,
+            blocks: Arc::clone(&prepared.blocks),
+            zero_guards: Arc::clone(&prepared.zero_guards),
             objects: Arc::default(),
         })
     }

@@ -50,6 +50,12 @@ impl<'w> TraceSink<'w> {
     pub fn finish(self) -> Result<(), SinkError> {
         self.writer.finish().map_err(|e| SinkError(e.to_string()))
     }
+
+    /// The launch's writer, to end it otherwise.
+    #[must_use]
+    pub fn into_writer(self) -> LaunchWriter<'w> {
+        self.writer
+    }
 }
 
 impl LaunchSink for TraceSink<'_> {

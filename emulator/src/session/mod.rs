@@ -303,6 +303,8 @@ impl Session {
                     dynamic_shared_bytes: spec.shared_bytes,
                     banks: launch.banks.clone(),
                     buffers: notes.collect(),
+                    number: index.into(),
+                    ..LaunchRecord::default()
                 };
                 exec::check(&launch).map_err(|error| failed(index, error, &self.ptx))?;
                 let mut sink = TraceSink::new(writer.launch(record).map_err(trace)?);

@@ -293,6 +293,7 @@ impl Device {
             dynamic_shared_bytes: 0,
             banks: banks.clone(),
             buffers: Vec::new(),
+            ..LaunchRecord::default()
         };
         let mut sink = TraceSink::new(writer.launch(record).unwrap());
         let launch = Launch { kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };

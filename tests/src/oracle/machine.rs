@@ -142,7 +142,14 @@ impl<'m> Machine<'m> {
         let fail = |e: &dyn std::fmt::Display| Fault::new(format!("trace: {e}"));
         let mut writer = TraceWriter::create(path, &WriterOptions::default()).map_err(|e| fail(&e))?;
         let kernel = writer.kernel(&lowered.kernel).map_err(|e| fail(&e))?;
-        let record = LaunchRecord { kernel, geometry, dynamic_shared_bytes, banks, buffers: Vec::new() };
+        let record = LaunchRecord {
+            kernel,
+            geometry,
+            dynamic_shared_bytes,
+            banks,
+            buffers: Vec::new(),
+            ..LaunchRecord::default()
+        };
         let mut sink = TraceSink::new(writer.launch(record).map_err(|e| fail(&e))?);
         execute(&mut self.memory, &run, &options, &mut sink)?;
         sink.finish().map_err(|e| fail(&e))?;

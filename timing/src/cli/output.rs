@@ -38,6 +38,9 @@ pub fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> 
     if let Some(why) = trace.incomplete() {
         eprintln!("warning: {}: {why}; only what was recorded is used", path.display());
     }
+    if let Some(what) = trace.partial() {
+        eprintln!("note: {}: {what}; only these are used", path.display());
+    }
     Ok(trace)
 }
 

@@ -47,8 +47,10 @@ pub struct LaunchStats {
     pub kernel: String,
     /// Position of the launch in the trace.
     pub launch: usize,
-    /// Blocks of the grid.
+    /// Blocks that were replayed: those that the trace holds.
     pub blocks: u64,
+    /// Blocks of the grid.
+    pub grid_blocks: u64,
     /// Threads per block.
     pub threads_per_block: u32,
     /// Blocks that an SM held at once.
@@ -109,6 +111,7 @@ pub fn replay(
             kernel: machine.program.name.clone(),
             launch: index,
             blocks,
+            grid_blocks: launch.geometry.blocks(),
             threads_per_block,
             blocks_per_sm: machine.blocks_per_sm,
             registers_per_thread: machine.plan.registers_per_thread,
@@ -127,7 +130,8 @@ impl Replay {
             let mut inner = launch.stats.to_json(energy);
             inner["kernel"] = json!(launch.kernel);
             inner["launch"] = json!(launch.launch);
-            inner["grid_blocks"] = json!(launch.blocks);
+            inner["grid_blocks"] = json!(launch.grid_blocks);
+            inner["replayed_blocks"] = json!(launch.blocks);
             inner["threads_per_block"] = json!(launch.threads_per_block);
             inner["blocks_per_sm"] = json!(launch.blocks_per_sm);
             inner["registers_per_thread"] = json!(launch.registers_per_thread);

@@ -4,7 +4,8 @@
 //! is a 24-byte head (tag, zero, payload length, XXH3-64 of the 16 bytes before it and the payload) and its
 //! payload. Tags are four letters; a reader skips unknown records whose first letter is lower-case and
 //! refuses others. The records: one `META`; each `KERN` and `LNCH` before its use; the `FRAM`s of a launch
-//! behind its `LNCH`; one `INDX`, to which the footer (its offset, the file's length, the XXH3-64 of both,
+//! behind its `LNCH`, and a `CUTL` behind them when the launch ended early; `XFER`s, what was copied and filled,
+//! between launches; one `INDX`, to which the footer (its offset, the file's length, the XXH3-64 of both,
 //! [`END_MAGIC`]) points. A file without a valid footer was cut off and is read by walking its records.
 
 use std::cell::RefCell;
@@ -15,7 +16,7 @@ pub const MAGIC: [u8; 8] = *b"\x89WTRACE\n";
 /// Last eight bytes of every finished trace.
 pub const END_MAGIC: [u8; 8] = *b"WTRCEND\n";
 /// Version that this build writes and reads.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 /// Bytes before the first record.
 pub const PREAMBLE_BYTES: usize = 16;
 /// Bytes of a record's head.
@@ -35,6 +36,10 @@ pub const KERNEL: Tag = *b"KERN";
 pub const LAUNCH: Tag = *b"LNCH";
 /// A run of thread blocks: [`super::frame`].
 pub const FRAME: Tag = *b"FRAM";
+/// Copies and fills since the launch before: a list of [`super::TransferRecord`].
+pub const TRANSFERS: Tag = *b"XFER";
+/// The launch before it ended early: [`super::CutRecord`].
+pub const CUT: Tag = *b"CUTL";
 /// The index: [`super::records::Index`].
 pub const INDEX: Tag = *b"INDX";
 

@@ -3,7 +3,8 @@
 //!
 //! Payload: the head, a table of stored and raw lengths of the seven sections, then the sections: directory,
 //! path (tokens of all warps, then parameters), values (likewise), and the four byte planes of the word
-//! pools. The directory holds, column by column, per entry: block minus first block, part, whether the block
+//! pools. Blocks are numbered among the recorded ones of their launch ([`super::Sample`]), which are all unless
+//! the launch says otherwise. The directory holds, column by column, per entry: block minus first block, part, whether the block
 //! ends; per warp of every entry: its six lengths and its checksum.
 
 use super::format::{MAX_SECTION_BYTES, Packer, unpack, word32, word64};

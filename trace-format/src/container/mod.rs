@@ -7,7 +7,9 @@ pub mod error;
 pub mod format;
 pub mod frame;
 pub mod records;
+pub mod sample;
 pub mod sanity;
 
 pub use error::{ErrorKind, Place, TraceError};
-pub use records::{BufferNote, Header, LaunchRecord};
+pub use records::{BufferNote, CutRecord, Header, LaunchRecord, TransferKind, TransferRecord};
+pub use sample::Sample;

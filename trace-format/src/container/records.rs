@@ -1,7 +1,9 @@
-//! What the records say besides frames: header, kernels, launches, index. Payloads are postcard, packed.
+//! What the records say besides frames: header, kernels, launches, copies between them, index. Payloads are
+//! postcard, packed.
 
 use super::format::{MAX_SECTION_BYTES, Packer, Tag, unpack, word32};
 use super::frame::FrameHead;
+use super::sample::Sample;
 use crate::semantics::{Banks, Geometry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -38,7 +40,7 @@ pub struct BufferNote {
 }
 
 /// A kernel launch; launches are numbered in the order in which they ran.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LaunchRecord {
     /// Index of the kernel.
     pub kernel: u32,
@@ -50,9 +52,64 @@ pub struct LaunchRecord {
     pub banks: Banks,
     /// Allocations that the launch could reach.
     pub buffers: Vec<BufferNote>,
+    /// Number of the launch within the run, which counts launches that were not recorded too.
+    pub number: u64,
+    /// Stream that it ran on; 0 is the default stream.
+    pub stream: u64,
+    /// Blocks that were recorded.
+    pub sample: Sample,
+}
+
+/// Between which memories bytes are moved.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum TransferKind {
+    /// A copy from the host's memory to the GPU's.
+    HostToDevice,
+    /// A copy from the GPU's memory to the host's.
+    DeviceToHost,
+    /// A copy within the GPU's memory.
+    DeviceToDevice,
+    /// A copy within the host's memory.
+    HostToHost,
+    /// A fill with one value.
+    Fill,
+}
+
+/// A copy or a fill between launches. The bytes themselves are not recorded: loads are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TransferRecord {
+    /// Between what.
+    pub kind: TransferKind,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Address of the first byte that is written.
+    pub to: u64,
+    /// Address of the first byte that is read; of a fill, the value.
+    pub from: u64,
+    /// Stream that it ran on; 0 is the default stream.
+    pub stream: u64,
+    /// Launches of the run before it, those included that were not recorded.
+    pub after_launches: u64,
+}
+
+/// Says that a launch ended before all of its blocks were recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CutRecord {
+    /// The launch, by its number within the trace.
+    pub launch: u32,
+    /// Blocks that were recorded whole.
+    pub blocks: u64,
+    /// Why, in words.
+    pub why: String,
 }
 
 impl LaunchRecord {
+    /// Blocks that the trace holds when the launch was recorded to its end.
+    #[must_use]
+    pub fn sampled_blocks(&self) -> u64 {
+        self.sample.count(self.geometry.blocks())
+    }
+
     /// Checks that grid and block can be launched.
     ///
     /// # Errors
@@ -64,7 +121,8 @@ impl LaunchRecord {
             _ => return Err(format!("a block of {:?} threads cannot be launched", self.geometry.block)),
         }
         match product(self.geometry.grid) {
-            Some(1..=MAX_BLOCKS) => Ok(()),
+            Some(1..=MAX_BLOCKS) if self.sampled_blocks() > 0 => Ok(()),
+            Some(1..=MAX_BLOCKS) => Err("none of its blocks is to be recorded".into()),
             _ => Err(format!("a grid of {:?} blocks cannot be launched", self.geometry.grid)),
         }
     }

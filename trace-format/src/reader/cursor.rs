@@ -136,8 +136,9 @@ impl WarpCursor {
             return Err(file.missing("the trace holds no values; only its paths can be read".into()));
         }
         self.walk.slot.values(file)?;
-        let geometry = file.launches[self.walk.launch as usize].geometry;
-        let ctaid = geometry.block_index(self.walk.block);
+        let launch = &file.launches[self.walk.launch as usize];
+        let geometry = launch.geometry;
+        let ctaid = geometry.block_index(launch.grid_block(self.walk.block));
         self.warp.reset(&self.code, &geometry, ctaid, self.walk.warp);
         self.values.begin(self.walk.warp, self.walk.plan.slots);
         if let Some(sum) = &mut self.sum {

@@ -15,10 +15,10 @@ pub use path::{PathCursor, PathStep};
 use crate::container::error::ErrorKind;
 use crate::container::format::{self, RecordRef, Tag};
 use crate::container::records::FrameEntry;
-use crate::container::{Header, LaunchRecord, TraceError};
+use crate::container::{Header, LaunchRecord, TraceError, TransferRecord};
 use crate::encode::plan::KernelPlan;
 use crate::isa::MachineKernel;
-use crate::semantics::Code;
+use crate::semantics::{Code, Template};
 use cache::{FrameCache, FrameSlot};
 use memmap2::Mmap;
 use std::ops::Range;
@@ -36,6 +36,7 @@ pub struct Trace {
 struct KernelEntry {
     kernel: MachineKernel,
     plan: Arc<KernelPlan>,
+    template: OnceLock<Template>,
 }
 
 /// What all users of one trace share.
@@ -46,6 +47,7 @@ pub(crate) struct TraceFile {
     header: Header,
     kernels: Vec<KernelEntry>,
     launches: Vec<Launch>,
+    transfers: Vec<TransferRecord>,
     frames: Vec<FrameEntry>,
     /// Records other than frames: tag, offset, bytes.
     records: Vec<(Tag, u64, u64)>,
@@ -61,6 +63,7 @@ pub struct Launch {
     blocks_recorded: u64,
     warp_instructions: u64,
     thread_instructions: u64,
+    cut: Option<String>,
     code: OnceLock<Arc<Code>>,
 }
 
@@ -73,10 +76,36 @@ impl std::ops::Deref for Launch {
 }
 
 impl Launch {
-    /// Blocks that the trace holds from first to last instruction: all, unless the recording was cut off.
+    /// Blocks that the trace holds from first to last instruction: all, unless only a sample was recorded or the
+    /// recording was cut off. Cursors know them by their number among these.
     #[must_use]
     pub fn blocks_recorded(&self) -> u64 {
         self.blocks_recorded
+    }
+
+    /// Number in the grid, x fastest, of a recorded block.
+    #[must_use]
+    pub fn grid_block(&self, recorded: u64) -> u64 {
+        self.record.sample.block(recorded, self.geometry.blocks())
+    }
+
+    /// Number among the recorded blocks of a block of the grid.
+    #[must_use]
+    pub fn recorded_block(&self, block: u64) -> Option<u64> {
+        let position = self.record.sample.position(block, self.geometry.blocks())?;
+        (position < self.blocks_recorded).then_some(position)
+    }
+
+    /// Why the launch ended before all of its blocks were recorded, if it did.
+    #[must_use]
+    pub fn cut(&self) -> Option<&str> {
+        self.cut.as_deref()
+    }
+
+    /// Whether the trace holds all blocks of the grid.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.blocks_recorded == self.geometry.blocks()
     }
 
     /// Warp instructions in the trace, instructions without a lane to act in included.
@@ -149,6 +178,30 @@ impl Trace {
         &self.file.launches
     }
 
+    /// Copies and fills in the order in which they took place.
+    #[must_use]
+    pub fn transfers(&self) -> &[TransferRecord] {
+        &self.file.transfers
+    }
+
+    /// What readers should know when launches hold only some of their blocks; `None` when all are whole.
+    #[must_use]
+    pub fn partial(&self) -> Option<String> {
+        let partial = || self.launches().iter().filter(|l| !l.is_whole());
+        let (recorded, all) = partial().fold((0u64, 0u64), |(recorded, all), l| {
+            (recorded.saturating_add(l.blocks_recorded), all.saturating_add(l.geometry.blocks()))
+        });
+        let count = partial().count();
+        let cut = partial().filter(|l| l.cut.is_some()).count();
+        let ended = if cut > 0 { format!(" ({cut} ended early)") } else { String::new() };
+        (count > 0).then(|| {
+            format!(
+                "{count} of {} launches hold {recorded} of their {all} blocks{ended}",
+                self.launches().len()
+            )
+        })
+    }
+
     /// The kernel of a launch.
     ///
     /// # Panics
@@ -218,8 +271,9 @@ impl TraceFile {
 
     fn code(&self, launch: u32) -> Arc<Code> {
         let l = &self.launches[launch as usize];
-        let kernel = &self.kernels[l.record.kernel as usize].kernel;
-        l.code.get_or_init(|| Arc::new(Code::prepare(kernel, &l.record.banks))).clone()
+        let entry = &self.kernels[l.record.kernel as usize];
+        let template = || entry.template.get_or_init(|| Template::of(&entry.kernel));
+        l.code.get_or_init(|| Arc::new(template().bind(&l.record.banks))).clone()
     }
 
     fn missing(&self, what: String) -> TraceError {
@@ -235,9 +289,11 @@ impl TraceFile {
         let Some(l) = self.launch(launch) else {
             return Err(self.missing(format!("no launch {launch}; there are {}", self.launches.len())));
         };
-        let (blocks, warps) = (l.geometry.blocks(), l.geometry.warps_per_block());
+        let (blocks, warps) = (l.record.sampled_blocks(), l.geometry.warps_per_block());
         if block >= blocks {
-            return Err(self.missing(format!("launch {launch} has no block {block}; there are {blocks}")));
+            let sampled = if l.is_whole() { "" } else { " in the trace" };
+            let what = format!("launch {launch} has no block {block}{sampled}; there are {blocks}");
+            return Err(self.missing(what));
         }
         if warp >= warps {
             return Err(

@@ -7,7 +7,7 @@ use crate::container::format::{self, PREAMBLE_BYTES, RecordRef, Tag, word32};
 use crate::container::frame::FrameHead;
 use crate::container::records::{self, FrameEntry, Index};
 use crate::container::sanity::check_kernel;
-use crate::container::{Header, LaunchRecord, TraceError};
+use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord};
 use crate::encode::plan::KernelPlan;
 use crate::isa::MachineKernel;
 use memmap2::Mmap;
@@ -34,6 +34,7 @@ impl TraceFile {
             header: Header::default(),
             kernels: Vec::new(),
             launches: Vec::new(),
+            transfers: Vec::new(),
             frames: index.frames,
             records: Vec::new(),
             incomplete,
@@ -63,7 +64,7 @@ impl TraceFile {
                         records::decode(record.payload).map_err(|e| damaged("kernel", e))?;
                     check_kernel(&kernel).map_err(|e| damaged("kernel", e))?;
                     let plan = Arc::new(KernelPlan::of(&kernel));
-                    self.kernels.push(KernelEntry { kernel, plan });
+                    self.kernels.push(KernelEntry { kernel, plan, template: OnceLock::new() });
                 }
                 format::LAUNCH => {
                     let launch: LaunchRecord =
@@ -73,6 +74,22 @@ impl TraceFile {
                         return Err(damaged("launch", format!("it names unknown kernel {}", launch.kernel)));
                     }
                     self.launches.push(Launch::new(launch));
+                }
+                format::TRANSFERS => {
+                    let transfers: Vec<TransferRecord> =
+                        records::decode(record.payload).map_err(|e| damaged("transfers", e))?;
+                    self.transfers.extend(transfers);
+                }
+                format::CUT => {
+                    let cut: CutRecord = records::decode(record.payload).map_err(|e| damaged("cut", e))?;
+                    let number = cut.launch as usize;
+                    if number + 1 != self.launches.len() {
+                        return Err(damaged(
+                            "cut",
+                            format!("it ends launch {number}, which is not the one before it"),
+                        ));
+                    }
+                    self.launches[number].cut = Some(cut.why);
                 }
                 _ if tag[0].is_ascii_lowercase() => {}
                 _ => {
@@ -109,9 +126,10 @@ impl TraceFile {
             launch.frames = start..at;
             launch.blocks_recorded = next;
             (launch.warp_instructions, launch.thread_instructions) = (warp_instructions, thread_instructions);
-            let blocks = launch.geometry.blocks();
-            if next > blocks || (next < blocks && self.incomplete.is_none()) {
-                let what = format!("launch {number} has {blocks} blocks, but {next} are in its frames");
+            let blocks = launch.record.sampled_blocks();
+            if next > blocks || (next < blocks && self.incomplete.is_none() && launch.cut.is_none()) {
+                let what =
+                    format!("launch {number} has {blocks} recorded blocks, but {next} are in its frames");
                 return Err(self.damaged("index", 0, what));
             }
         }
@@ -130,6 +148,7 @@ impl Launch {
             blocks_recorded: 0,
             warp_instructions: 0,
             thread_instructions: 0,
+            cut: None,
             code: OnceLock::new(),
         }
     }

@@ -7,6 +7,7 @@
 use super::warp::Row;
 use crate::isa::{Inst, Kind, MachineKernel, Op, Operand, Pc, PredSrc, Reg, Sign, space};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Contents of the constant banks of one launch.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
@@ -95,31 +96,89 @@ pub struct ExecInst {
     pub reconv: Option<Pc>,
 }
 
+/// A kernel prepared for all of its launches: operands are rows, and only the constants' values are still open.
+#[derive(Clone, Debug)]
+pub struct Template {
+    insts: Arc<[ExecInst]>,
+    /// Rows of a fresh warp but for the constants.
+    rows: Vec<Row>,
+    /// Row, bank and byte offset of every word of a constant bank that the kernel reads.
+    constants: Vec<(u16, u8, u32)>,
+    register_rows: usize,
+}
+
 /// A kernel prepared for execution with the constants of one launch.
 #[derive(Clone, Debug)]
 pub struct Code {
     /// Instructions, parallel to [`MachineKernel::insts`].
-    pub insts: Vec<ExecInst>,
+    pub insts: Arc<[ExecInst]>,
     rows: Vec<Row>,
     register_rows: usize,
     /// Vector level that [`super::execute`] runs at.
     pub(super) level: super::exec::VectorLevel,
 }
 
+/// What a row that no instruction writes holds: one word, or with the next row two.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Literal {
+    Value(u32, Option<u32>),
+    Constant { bank: u8, offset: u16, two: bool },
+}
+
 struct Pool {
     rows: Vec<Row>,
-    of_value: HashMap<(u32, Option<u32>), u16>,
+    of_literal: HashMap<Literal, u16>,
+    constants: Vec<(u16, u8, u32)>,
 }
 
 impl Pool {
-    /// Row of a word, or of the first of two consecutive words.
-    fn row(&mut self, low: u32, high: Option<u32>) -> u16 {
-        *self.of_value.entry((low, high)).or_insert_with(|| {
-            let index = self.rows.len() as u16;
-            self.rows.push(Row::splat(low));
-            self.rows.extend(high.map(Row::splat));
-            index
-        })
+    /// Row of a literal, or of the first of its two words.
+    fn row(&mut self, literal: Literal) -> u16 {
+        if let Some(&known) = self.of_literal.get(&literal) {
+            return known;
+        }
+        let index = self.rows.len() as u16;
+        match literal {
+            Literal::Value(low, high) => {
+                self.rows.push(Row::splat(low));
+                self.rows.extend(high.map(Row::splat));
+            }
+            Literal::Constant { bank, offset, two } => {
+                for word in 0..1 + u16::from(two) {
+                    self.constants.push((index + word, bank, u32::from(offset) + 4 * u32::from(word)));
+                    self.rows.push(Row::ZERO);
+                }
+            }
+        }
+        self.of_literal.insert(literal, index);
+        index
+    }
+}
+
+impl Template {
+    /// Resolves the operands of a checked kernel.
+    #[must_use]
+    pub fn of(kernel: &MachineKernel) -> Template {
+        let register_rows = usize::from(kernel.regs_per_thread);
+        let rows = vec![Row::ZERO; register_rows + 8];
+        let mut pool = Pool { rows, of_literal: HashMap::new(), constants: Vec::new() };
+        let insts = kernel.insts.iter().map(|i| resolve(i, register_rows as u16, &mut pool)).collect();
+        // One row behind the last, so that the second word of any one-word source is a row too.
+        pool.rows.push(Row::ZERO);
+        // Addresses of texture and surface accesses.
+        pool.rows.extend([Row::ZERO; 2]);
+        Template { insts, rows: pool.rows, constants: pool.constants, register_rows }
+    }
+
+    /// Puts in the constants of a launch.
+    #[must_use]
+    pub fn bind(&self, banks: &Banks) -> Code {
+        let mut rows = self.rows.clone();
+        for &(row, bank, offset) in &self.constants {
+            rows[usize::from(row)] = Row::splat(banks.word(bank, offset as usize));
+        }
+        let (insts, register_rows) = (Arc::clone(&self.insts), self.register_rows);
+        Code { insts, rows, register_rows, level: super::exec::VectorLevel::detect() }
     }
 }
 
@@ -127,20 +186,14 @@ impl Code {
     /// Resolves the operands of a checked kernel against the constants of a launch.
     #[must_use]
     pub fn prepare(kernel: &MachineKernel, banks: &Banks) -> Code {
-        Code::prepare_at(kernel, banks, super::exec::VectorLevel::detect())
+        Template::of(kernel).bind(banks)
     }
 
     /// Like [`Code::prepare`], at a vector level not above the host's; results are the same at every level.
     #[must_use]
     pub fn prepare_at(kernel: &MachineKernel, banks: &Banks, level: super::exec::VectorLevel) -> Code {
-        let register_rows = usize::from(kernel.regs_per_thread);
-        let mut pool = Pool { rows: vec![Row::ZERO; register_rows + 8], of_value: HashMap::new() };
-        let insts = kernel.insts.iter().map(|i| resolve(i, banks, register_rows as u16, &mut pool)).collect();
-        // One row behind the last, so that the second word of any one-word source is a row too.
-        pool.rows.push(Row::ZERO);
-        // Addresses of texture and surface accesses.
-        pool.rows.extend([Row::ZERO; 2]);
-        Code { insts, rows: pool.rows, register_rows, level: level.min(super::exec::VectorLevel::detect()) }
+        let code = Code::prepare(kernel, banks);
+        Code { level: level.min(code.level), ..code }
     }
 
     /// Number of register rows; row n below it is register Rn.
@@ -169,7 +222,7 @@ impl Code {
     }
 }
 
-fn resolve(inst: &Inst, banks: &Banks, zero: u16, pool: &mut Pool) -> ExecInst {
+fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
     let info = inst.info();
     let src = std::array::from_fn(|i| {
         let s = inst.src[i];
@@ -180,13 +233,10 @@ fn resolve(inst: &Inst, banks: &Banks, zero: u16, pool: &mut Pool) -> ExecInst {
             Operand::Reg(r) => u16::from(r.0),
             Operand::Imm(v) if two => {
                 let (low, high) = wide_immediate(&inst.op, v);
-                pool.row(low, Some(high))
+                pool.row(Literal::Value(low, Some(high)))
             }
-            Operand::Imm(v) => pool.row(v, None),
-            Operand::Const { bank, offset } => {
-                let low = banks.word(bank, usize::from(offset));
-                pool.row(low, two.then(|| banks.word(bank, usize::from(offset) + 4)))
-            }
+            Operand::Imm(v) => pool.row(Literal::Value(v, None)),
+            Operand::Const { bank, offset } => pool.row(Literal::Constant { bank, offset, two }),
         };
         SrcRow { row, neg: s.neg, abs: s.abs }
     });

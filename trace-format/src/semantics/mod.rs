@@ -26,7 +26,7 @@ mod mufu;
 mod narrow;
 mod warp;
 
-pub use code::{Banks, Code, ExecInst, PredRef, SrcRow};
+pub use code::{Banks, Code, ExecInst, PredRef, SrcRow, Template};
 pub use exec::{VectorLevel, addresses, execute};
 pub use matrix::transpose;
 pub use warp::{Geometry, Row, Warp};

@@ -26,7 +26,7 @@ impl Row {
 }
 
 /// Shape of a launch: blocks in the grid and threads in a block.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Geometry {
     /// Blocks along x, y, z.
     pub grid: [u32; 3],

@@ -33,7 +33,7 @@ pub(crate) use recorder::BlockPart;
 pub use recorder::BlockRecorder;
 
 use crate::container::format::Tag;
-use crate::container::{Header, LaunchRecord, TraceError, format};
+use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, format};
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
@@ -79,7 +79,6 @@ pub struct WriteSummary {
 /// A trace file being written.
 #[derive(Debug)]
 pub struct TraceWriter {
-    path: PathBuf,
     part_path: PathBuf,
     kernels: Vec<(MachineKernel, Arc<KernelPlan>)>,
     launches: u32,
@@ -87,7 +86,28 @@ pub struct TraceWriter {
     /// Emptied parts on their way back to the recorders.
     empties: Receiver<BlockPart>,
     progress: Arc<Progress>,
-    thread: Option<JoinHandle<Option<WriteSummary>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Ends a recording from another thread, while a launch may be under way: what a program's last moments need.
+#[derive(Clone, Debug)]
+pub struct Finisher {
+    messages: Sender<Message>,
+    progress: Arc<Progress>,
+}
+
+impl Finisher {
+    /// Completes the file with the blocks that are finished and gives it its name. A launch under way is cut off,
+    /// and `why` noted for it; its recorders' next calls fail.
+    ///
+    /// # Errors
+    /// When anything could not be written, or the recording has ended already.
+    pub fn finish(&self, why: &str) -> Result<WriteSummary, TraceError> {
+        if self.messages.send(Message::Finish { cut: Some(why.into()) }).is_err() {
+            return Err(self.progress.failure());
+        }
+        self.progress.wait_for_end()
+    }
 }
 
 impl TraceWriter {
@@ -103,13 +123,13 @@ impl TraceWriter {
         let (messages, inbox) = bounded(16);
         let (outbox, empties) = unbounded();
         let progress = Arc::new(Progress::new(options.blocks_ahead));
-        let sequencer = Sequencer::new(part_path.clone(), file, options, outbox, progress.clone())?;
+        let paths = (part_path.clone(), path.to_path_buf());
+        let sequencer = Sequencer::new(paths, file, options, outbox, progress.clone())?;
         let thread = std::thread::Builder::new()
             .name("trace-writer".into())
             .spawn(move || sequencer.run(&inbox))
             .map_err(|e| TraceError::io(&part_path, "start a thread for", e))?;
         let mut writer = TraceWriter {
-            path: path.to_path_buf(),
             part_path,
             kernels: Vec::new(),
             launches: 0,
@@ -163,23 +183,41 @@ impl TraceWriter {
         if sent { Ok(()) } else { Err(self.progress.failure()) }
     }
 
+    /// Stores copies and fills that took place since the launch before.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn transfers(&mut self, transfers: &[TransferRecord]) -> Result<(), TraceError> {
+        if transfers.is_empty() { Ok(()) } else { self.record(format::TRANSFERS, transfers) }
+    }
+
+    /// What ends the recording from another thread.
+    #[must_use]
+    pub fn finisher(&self) -> Option<Finisher> {
+        self.messages.clone().map(|messages| Finisher { messages, progress: Arc::clone(&self.progress) })
+    }
+
+    /// Name under which the file grows.
+    #[must_use]
+    pub fn part_path(&self) -> &Path {
+        &self.part_path
+    }
+
     /// Completes the file and gives it its name.
     ///
     /// # Errors
     /// When anything could not be written; what was stays under the `.part` name.
     pub fn finish(mut self) -> Result<WriteSummary, TraceError> {
-        self.send(Message::Finish)?;
-        let summary = self.join()?;
-        std::fs::rename(&self.part_path, &self.path)
-            .map_err(|e| TraceError::io(&self.path, "give the finished trace the name", e))?;
-        Ok(summary)
+        self.send(Message::Finish { cut: None })?;
+        self.join();
+        self.progress.wait_for_end()
     }
 
-    fn join(&mut self) -> Result<WriteSummary, TraceError> {
+    fn join(&mut self) {
         self.messages = None;
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(Some(summary))) => Ok(summary),
-            _ => Err(self.progress.failure()),
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has told so; that the recording failed is in the progress.
+            drop(thread.join());
         }
     }
 }
@@ -188,7 +226,9 @@ impl Drop for TraceWriter {
     /// Without [`TraceWriter::finish`], whole frames are still written out under the `.part` name.
     fn drop(&mut self) {
         if self.thread.is_some() {
-            let _ = self.join();
+            // When the thread has stopped already there is nothing left to keep.
+            drop(self.send(Message::BreakOff));
+            self.join();
         }
     }
 }
@@ -241,7 +281,7 @@ impl LaunchWriter<'_> {
 
     fn hand_over(&self, recorder: &mut BlockRecorder, last: bool) -> Result<(), TraceError> {
         let (block, part) = (recorder.part.block, recorder.part.part);
-        if recorder.part.launch != self.number || block >= self.record.geometry.blocks() {
+        if recorder.part.launch != self.number || block >= self.record.sampled_blocks() {
             return Err(TraceError::refused(format!("block {block} is not of launch {}", self.number)));
         }
         self.writer.progress.wait_for_turn(block, part)?;
@@ -255,7 +295,15 @@ impl LaunchWriter<'_> {
     /// When the recording has failed. Blocks that were never submitted fail the next call or
     /// [`TraceWriter::finish`].
     pub fn finish(self) -> Result<(), TraceError> {
-        let blocks = self.record.geometry.blocks();
+        let blocks = self.record.sampled_blocks();
         self.writer.send(Message::EndLaunch { launch: self.number, blocks })
+    }
+
+    /// Ends the launch though blocks are missing, and notes why. Recorders of the launch are not used any more.
+    ///
+    /// # Errors
+    /// When the recording has failed.
+    pub fn cut(self, why: &str) -> Result<(), TraceError> {
+        self.writer.send(Message::CutLaunch { launch: self.number, why: why.into() })
     }
 }

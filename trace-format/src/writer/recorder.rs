@@ -84,7 +84,8 @@ impl BlockRecorder {
         BlockRecorder { plan, geometry, part, encoder: ValueEncoder::default(), paths, sums, appended: 0 }
     }
 
-    /// Starts a block, given by its linear index (x fastest), with all of its warps at the kernel's entry.
+    /// Starts a block, given by its number among the recorded ones (all of them, x fastest, unless the launch is
+    /// sampled), with all of its warps at the kernel's entry.
     pub fn begin(&mut self, block: u64) {
         let warps = self.geometry.warps_per_block();
         self.part.block = block;

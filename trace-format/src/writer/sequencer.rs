@@ -1,6 +1,6 @@
 //! The writer's own thread: puts blocks in order, fills frames, packs them, writes the file.
 
-use super::{BlockPart, WriteSummary, WriterOptions};
+use super::{BlockPart, CutRecord, WriteSummary, WriterOptions};
 use crate::container::TraceError;
 use crate::container::format::{self, Packer, Tag};
 use crate::container::frame::FrameBuilder;
@@ -21,8 +21,12 @@ pub(super) enum Message {
     Part(BlockPart),
     /// All blocks of a launch have been sent.
     EndLaunch { launch: u32, blocks: u64 },
-    /// The index and footer are due.
-    Finish,
+    /// A launch ends early.
+    CutLaunch { launch: u32, why: String },
+    /// The index and footer are due; a launch under way is cut off for this reason, or is a mistake.
+    Finish { cut: Option<String> },
+    /// Nothing more comes, and the file stays without index and footer.
+    BreakOff,
 }
 
 /// What the emulator's threads wait for: the oldest block that is not complete, or a failure.
@@ -38,6 +42,7 @@ struct State {
     next_block: u64,
     stopped: bool,
     failure: Option<TraceError>,
+    summary: Option<WriteSummary>,
 }
 
 impl Progress {
@@ -72,24 +77,48 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    fn stop(&self, failure: Option<TraceError>) {
+    fn stop(&self, outcome: Result<WriteSummary, TraceError>) {
         let mut state = self.lock();
         state.stopped = true;
-        state.failure = failure;
+        match outcome {
+            Ok(summary) => state.summary = Some(summary),
+            Err(error) => state.failure = Some(error),
+        }
         drop(state);
         self.changed.notify_all();
     }
 
+    /// Waits until the writer has stopped, and tells what it wrote or why not.
+    pub fn wait_for_end(&self) -> Result<WriteSummary, TraceError> {
+        let mut state = self.lock();
+        while !state.stopped {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let summary = state.summary;
+        drop(state);
+        summary.ok_or_else(|| self.failure())
+    }
+
     /// Why the writer stopped; told once in full.
     pub fn failure(&self) -> TraceError {
-        let told = || TraceError::refused("the recording has already failed");
-        self.lock().failure.take().unwrap_or_else(told)
+        let mut state = self.lock();
+        let told = if state.summary.is_some() {
+            "the recording has ended"
+        } else {
+            "the recording has already failed"
+        };
+        state.failure.take().unwrap_or_else(|| TraceError::refused(told))
     }
 }
 
 /// The thread's state.
 pub(super) struct Sequencer {
     path: PathBuf,
+    /// Name that the finished file gets.
+    final_path: PathBuf,
+    /// Launch that has begun and not ended.
+    open: Option<u32>,
+    launches: u32,
     file: File,
     offset: u64,
     packer: Packer,
@@ -106,7 +135,7 @@ pub(super) struct Sequencer {
 
 impl Sequencer {
     pub fn new(
-        path: PathBuf,
+        (path, final_path): (PathBuf, PathBuf),
         mut file: File,
         options: &WriterOptions,
         empties: Sender<BlockPart>,
@@ -117,6 +146,9 @@ impl Sequencer {
         file.write_all(&format::preamble()).map_err(|e| TraceError::io(&path, "write", e))?;
         Ok(Sequencer {
             path,
+            final_path,
+            open: None,
+            launches: 0,
             file,
             offset: format::PREAMBLE_BYTES as u64,
             packer,
@@ -132,17 +164,9 @@ impl Sequencer {
     }
 
     /// Serves messages until the end; what failed is left in the progress for whoever calls next.
-    pub fn run(mut self, inbox: &Receiver<Message>) -> Option<WriteSummary> {
-        match self.serve(inbox) {
-            Ok(summary) => {
-                self.progress.stop(None);
-                Some(summary)
-            }
-            Err(error) => {
-                self.progress.stop(Some(error));
-                None
-            }
-        }
+    pub fn run(mut self, inbox: &Receiver<Message>) {
+        let outcome = self.serve(inbox);
+        self.progress.stop(outcome);
     }
 
     fn serve(&mut self, inbox: &Receiver<Message>) -> Result<WriteSummary, TraceError> {
@@ -151,7 +175,9 @@ impl Sequencer {
                 Message::Record { tag, raw } => self.record(tag, &raw)?,
                 Message::Part(part) => self.part(part)?,
                 Message::EndLaunch { launch, blocks } => self.end_launch(launch, blocks)?,
-                Message::Finish => return self.finish(),
+                Message::CutLaunch { launch, why } => self.cut_launch(launch, why)?,
+                Message::Finish { cut } => return self.finish(cut),
+                Message::BreakOff => break,
             }
         }
         // Dropped without finish: keep what is whole.
@@ -160,6 +186,10 @@ impl Sequencer {
     }
 
     fn record(&mut self, tag: Tag, raw: &[u8]) -> Result<(), TraceError> {
+        if tag == format::LAUNCH {
+            self.open = Some(self.launches);
+            self.launches += 1;
+        }
         let payload = records::pack(raw, &mut self.packer).map_err(TraceError::refused)?;
         self.index.records.push((tag, self.offset));
         self.write_record(tag, &payload)
@@ -219,13 +249,29 @@ impl Sequencer {
             let (block, _) = self.next;
             return Err(TraceError::refused(format!("block {block} of launch {launch} was never submitted")));
         }
+        self.close_launch()
+    }
+
+    fn close_launch(&mut self) -> Result<(), TraceError> {
         self.flush_frame()?;
-        self.next = (0, 0);
+        (self.next, self.open) = ((0, 0), None);
         self.progress.set_next(0);
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<WriteSummary, TraceError> {
+    /// Keeps the blocks of a launch that follow one another from the first.
+    fn cut_launch(&mut self, launch: u32, why: String) -> Result<(), TraceError> {
+        self.waiting.clear();
+        let cut = CutRecord { launch, blocks: self.next.0, why };
+        self.close_launch()?;
+        let raw = postcard::to_stdvec(&cut).map_err(|e| TraceError::refused(e.to_string()))?;
+        self.record(format::CUT, &raw)
+    }
+
+    fn finish(&mut self, cut: Option<String>) -> Result<WriteSummary, TraceError> {
+        if let (Some(launch), Some(why)) = (self.open, cut) {
+            self.cut_launch(launch, why)?;
+        }
         if self.next != (0, 0) || !self.waiting.is_empty() {
             return Err(TraceError::refused("the last launch was not finished"));
         }
@@ -237,6 +283,8 @@ impl Sequencer {
             .write_all(&format::footer(offset, file_bytes))
             .and_then(|()| self.file.flush())
             .map_err(|e| TraceError::io(&self.path, "write", e))?;
+        std::fs::rename(&self.path, &self.final_path)
+            .map_err(|e| TraceError::io(&self.final_path, "give the finished trace the name", e))?;
         let heads = self.index.frames.iter().map(|f| f.head);
         Ok(heads.fold(WriteSummary { file_bytes, ..WriteSummary::default() }, |sum, head| WriteSummary {
             frames: sum.frames + 1,

@@ -292,7 +292,14 @@ pub fn launch_record(kernel: u32, grid: u32, block: u32) -> LaunchRecord {
     let mut param = vec![0; 0x180];
     param[..4].copy_from_slice(&block.to_le_bytes());
     let banks = Banks { param, ..Banks::default() };
-    LaunchRecord { kernel, geometry, dynamic_shared_bytes: 0, banks, buffers: Vec::new() }
+    LaunchRecord {
+        kernel,
+        geometry,
+        dynamic_shared_bytes: 0,
+        banks,
+        buffers: Vec::new(),
+        ..LaunchRecord::default()
+    }
 }
 
 /// What to record: kernel, blocks, threads per block.

@@ -13,10 +13,13 @@ pub fn run(
     limit: u64,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
+    // Blocks are asked for by their number in the grid; the trace may hold a sample of them.
+    let recorded = |l: &trace_format::reader::Launch| l.recorded_block(block);
+    let position = trace.launches().get(launch as usize).and_then(recorded).unwrap_or(block);
     if !trace.header().values {
-        return paths(trace, (launch, block, warp), limit, out);
+        return paths(trace, (launch, position, warp), limit, out);
     }
-    let mut cursor = trace.warp_cursor(launch, block, warp)?;
+    let mut cursor = trace.warp_cursor(launch, position, warp)?;
     let kernel = trace.kernel_of(launch);
     let geometry = trace.launches()[launch as usize].geometry;
     let [x, y, z] = geometry.block_index(block);

@@ -3,15 +3,17 @@
 //! JSON keys: `file_bytes`, `tool`, `values`, `complete`, `warp_instructions`, `thread_instructions`,
 //! `bytes_per_warp_instruction`, `frames`, `kernels` (a list: `name`, `instructions`, `registers_per_thread`,
 //! `static_shared_bytes`, `local_bytes_per_thread`), `launches` (a list: `kernel`, `grid`, `block`,
-//! `dynamic_shared_bytes`, `blocks_recorded`, `warp_instructions`, `thread_instructions`) and `sections` (an
-//! object: `stored_bytes`, `raw_bytes` by section; the stored ones sum to `file_bytes`).
+//! `dynamic_shared_bytes`, `number` within the run, `stream`, `blocks`, `blocks_recorded`, `sample` (`all`, `first` or
+//! `even`), `cut` (why it ended early), `warp_instructions`, `thread_instructions`), `transfers` (copies and fills
+//! between launches, a list: `kind`, `count`, `bytes`) and `sections` (an object: `stored_bytes`, `raw_bytes` by
+//! section; the stored ones sum to `file_bytes`).
 
 use super::Failure;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::io::Write;
-use trace_format::container::format;
 use trace_format::container::frame::{SECTIONS, section_bytes};
+use trace_format::container::{Sample, TransferKind, format};
 use trace_format::reader::Trace;
 
 #[derive(Serialize)]
@@ -26,6 +28,7 @@ struct Info {
     frames: usize,
     kernels: Vec<KernelInfo>,
     launches: Vec<LaunchInfo>,
+    transfers: Vec<TransferInfo>,
     sections: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -44,9 +47,32 @@ struct LaunchInfo {
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_shared_bytes: u32,
+    number: u64,
+    stream: u64,
+    blocks: u64,
     blocks_recorded: u64,
+    sample: &'static str,
+    cut: Option<String>,
     warp_instructions: u64,
     thread_instructions: u64,
+}
+
+/// Copies or fills of one kind.
+#[derive(Serialize)]
+struct TransferInfo {
+    kind: &'static str,
+    count: u64,
+    bytes: u64,
+}
+
+/// Launches that the table lists one by one; of more, the first ones are shown.
+const LISTED_LAUNCHES: usize = 100;
+
+impl LaunchInfo {
+    /// The default stream is 0, others are as programs hold them.
+    fn stream_name(&self) -> String {
+        if self.stream < 3 { self.stream.to_string() } else { format!("{:#x}", self.stream) }
+    }
 }
 
 /// Bytes of one kind of data.
@@ -74,6 +100,18 @@ pub fn run(trace: &Trace, json: bool, out: &mut impl Write) -> Result<(), Failur
     )?;
     writeln!(out, "{}\n", kernel_table(&info))?;
     writeln!(out, "{}\n", launch_table(&info))?;
+    if let Some(what) = trace.partial() {
+        writeln!(out, "{what}")?;
+        for (i, l) in info.launches.iter().enumerate() {
+            if let Some(why) = &l.cut {
+                writeln!(out, "launch {i} ended early: {why}")?;
+            }
+        }
+        writeln!(out)?;
+    }
+    if !info.transfers.is_empty() {
+        writeln!(out, "{}\n", transfer_table(&info))?;
+    }
     writeln!(out, "{}", section_table(&sections, &info))?;
     Ok(())
 }
@@ -96,6 +134,15 @@ fn gather(trace: &Trace, sections: &[Section]) -> Info {
         grid: l.geometry.grid,
         block: l.geometry.block,
         dynamic_shared_bytes: l.dynamic_shared_bytes,
+        number: l.number,
+        stream: l.stream,
+        blocks: l.geometry.blocks(),
+        sample: match l.sample {
+            Sample::All => "all",
+            Sample::First(_) => "first",
+            Sample::Even(_) => "even",
+        },
+        cut: l.cut().map(str::to_string),
         blocks_recorded: l.blocks_recorded(),
         warp_instructions: l.warp_instructions(),
         thread_instructions: l.thread_instructions(),
@@ -111,11 +158,29 @@ fn gather(trace: &Trace, sections: &[Section]) -> Info {
         frames: trace.frames().len(),
         kernels: kernels.collect(),
         launches: launches.collect(),
+        transfers: transfers(trace),
         sections: sections
             .iter()
             .map(|s| (s.name.into(), serde_json::json!({ "stored_bytes": s.stored, "raw_bytes": s.raw })))
             .collect(),
     }
+}
+
+/// Copies and fills by kind.
+fn transfers(trace: &Trace) -> Vec<TransferInfo> {
+    let kinds = [
+        (TransferKind::HostToDevice, "host to device"),
+        (TransferKind::DeviceToHost, "device to host"),
+        (TransferKind::DeviceToDevice, "device to device"),
+        (TransferKind::HostToHost, "host to host"),
+        (TransferKind::Fill, "fill"),
+    ];
+    let of = |(kind, name)| {
+        let those = || trace.transfers().iter().filter(|t| t.kind == kind);
+        let bytes = those().fold(0u64, |sum, t| sum.saturating_add(t.bytes));
+        TransferInfo { kind: name, count: those().count() as u64, bytes }
+    };
+    kinds.into_iter().map(of).filter(|t| t.count > 0).collect()
 }
 
 /// Where the bytes of the file are; the last section is what no other accounts for.
@@ -135,7 +200,8 @@ fn sections(trace: &Trace) -> Vec<Section> {
     let mut sections = vec![
         Section { name: "header", stored: of_tag(format::META), raw: None },
         Section { name: "kernels", stored: of_tag(format::KERNEL), raw: None },
-        Section { name: "launches", stored: of_tag(format::LAUNCH), raw: None },
+        Section { name: "launches", stored: of_tag(format::LAUNCH) + of_tag(format::CUT), raw: None },
+        Section { name: "copies and fills", stored: of_tag(format::TRANSFERS), raw: None },
         framed("frame directories", frame_sections[0]),
         framed("paths", frame_sections[1]),
         framed("value tokens", frame_sections[2]),
@@ -181,10 +247,12 @@ fn launch_table(info: &Info) -> Table {
         "block",
         "dynamic shared",
         "blocks",
+        "stream",
         "warp instructions",
         "lanes active",
     ]);
-    for (i, l) in info.launches.iter().enumerate() {
+    let hidden = info.launches.len().saturating_sub(LISTED_LAUNCHES);
+    for (i, l) in info.launches.iter().enumerate().take(LISTED_LAUNCHES) {
         let name = info.kernels.get(l.kernel as usize).map_or("?", |k| &k.name);
         let lanes = l.thread_instructions as f64 / l.warp_instructions.max(1) as f64;
         t.add_row([
@@ -193,12 +261,29 @@ fn launch_table(info: &Info) -> Table {
             l.grid.map(|n| n.to_string()).join("×"),
             l.block.map(|n| n.to_string()).join("×"),
             l.dynamic_shared_bytes.to_string(),
-            l.blocks_recorded.to_string(),
+            if l.blocks_recorded == l.blocks {
+                l.blocks.to_string()
+            } else {
+                format!("{} of {} ({})", l.blocks_recorded, l.blocks, l.sample)
+            },
+            l.stream_name(),
             l.warp_instructions.to_string(),
             format!("{lanes:.1}"),
         ]);
     }
+    if hidden > 0 {
+        t.add_row(["…".to_string(), format!("{hidden} more; --json lists all")]);
+    }
     align_right(&mut t, 4);
+    t
+}
+
+fn transfer_table(info: &Info) -> Table {
+    let mut t = table(&["between launches", "count", "bytes"]);
+    for transfer in &info.transfers {
+        t.add_row([transfer.kind.to_string(), transfer.count.to_string(), bytes(transfer.bytes)]);
+    }
+    align_right(&mut t, 1);
     t
 }
 

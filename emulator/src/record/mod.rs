@@ -1,10 +1,11 @@
 //! What the executor tells a recorder: the seam between running a kernel and writing its trace.
 //!
 //! The executor is compiled once per sink. [`Unrecorded`] takes nothing and costs nothing; [`trace`] appends
-//! to a trace file, [`sampled`] only some blocks. A [`BlockSink`] follows one block at a time on whichever thread runs it; a [`LaunchSink`]
+//! to a trace file, [`sampled`] only some blocks, [`selection`] chooses. A [`BlockSink`] follows one block at a time on whichever thread runs it; a [`LaunchSink`]
 //! takes the blocks of a launch, in ascending order whatever the number of threads.
 
 pub mod sampled;
+pub mod selection;
 pub mod trace;
 
 use trace_format::isa::{BlockId, Pc};

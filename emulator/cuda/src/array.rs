@@ -107,6 +107,14 @@ impl Default for Arrays {
     }
 }
 
+impl Arrays {
+    /// Takes all arrays and objects away.
+    pub fn clear(&mut self) {
+        self.arrays.clear();
+        self.objects.clear();
+    }
+}
+
 /// The shape that CUDA's extent and flags describe: dimensions that are not there are 0, layers and faces count
 /// as depth.
 ///

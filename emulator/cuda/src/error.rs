@@ -21,6 +21,9 @@ struct ErrorText {
 include!(concat!(env!("OUT_DIR"), "/errors.rs"));
 
 impl Status {
+    /// What the driver API calls `CUDA_ERROR_INVALID_CONTEXT`.
+    pub const INVALID_CONTEXT: Status = Status::DEVICE_UNINITIALIZED;
+
     fn row(self) -> Option<&'static ErrorText> {
         TEXTS.binary_search_by_key(&self.0, |row| row.code).ok().map(|at| &TEXTS[at])
     }

@@ -5,6 +5,7 @@
 //! told on standard error in the words of `emu run`.
 
 use crate::array::Arrays;
+use crate::context::Contexts;
 use crate::device::Device;
 use crate::error::{Outcome, Status};
 use crate::graph::Graph;
@@ -35,6 +36,8 @@ pub struct Gpu {
     pub device: &'static Device,
     /// Memory.
     pub memory: Memory,
+    /// Contexts of the driver API.
+    pub contexts: Contexts,
     /// Loaded modules.
     pub modules: Handles<Module>,
     /// Kernels that programs hold.
@@ -80,6 +83,12 @@ pub fn any_gpu() -> Outcome<MutexGuard<'static, Gpu>> {
         Ok(gpu) => Ok(gpu.lock().unwrap_or_else(PoisonError::into_inner)),
         Err(status) => Err(*status),
     }
+}
+
+/// Whether any API has been used that needs the GPU.
+#[must_use]
+pub fn initialised() -> bool {
+    matches!(GPU.get(), Some(Ok(_)))
 }
 
 /// Waits for all work, which is done already, and shows what device code has printed: in the C library's buffer,
@@ -144,6 +153,7 @@ impl Gpu {
         Ok(Gpu {
             device,
             memory: Memory::new(device.memory_bytes)?,
+            contexts: Contexts::default(),
             modules: Handles::new(Kind::Module),
             kernels: Handles::new(Kind::Kernel),
             streams: Streams::default(),
@@ -157,20 +167,39 @@ impl Gpu {
         })
     }
 
+    /// Loads an image and tells what is wrong with it.
+    ///
+    /// # Errors
+    /// When it holds no PTX or PTX with errors.
+    pub fn load(&mut self, image: &[u8], name: &str) -> Outcome<u64> {
+        self.try_load(image, name).map_err(|(status, what)| {
+            tell(&what);
+            status
+        })
+    }
+
     /// Loads an image.
     ///
     /// # Errors
-    /// When it holds no PTX or PTX with errors, which are told.
-    pub fn load(&mut self, image: &[u8], name: &str) -> Outcome<u64> {
-        let told = |(status, what): (Status, String)| {
-            tell(&what);
-            status
-        };
-        let ptx = module::choose(self.device, image).map_err(told)?;
+    /// When it holds no PTX or PTX with errors: a code for the program and words for people.
+    pub fn try_load(&mut self, image: &[u8], name: &str) -> Result<u64, (Status, String)> {
+        let ptx = module::choose(self.device, image)?;
         let text = String::from_utf8_lossy(&ptx.contents);
         let name = ptx.name.as_deref().unwrap_or(name);
-        let module = module::load(&mut self.memory, &text, name).map_err(told)?;
+        let module = module::load(&mut self.memory, text.trim_end_matches('\0'), name)?;
         Ok(self.modules.insert(module))
+    }
+
+    /// Takes everything away that programs have made, faults included; handles to it are dead.
+    pub fn reset(&mut self) {
+        self.modules.clear();
+        self.kernels.clear();
+        self.graphs.clear();
+        self.executables.clear();
+        self.streams.clear();
+        self.arrays.clear();
+        self.memory.clear();
+        self.fault = None;
     }
 
     /// Removes a module with its kernels and variables.

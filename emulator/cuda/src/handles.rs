@@ -104,6 +104,14 @@ impl<T> Handles<T> {
         Ok(value)
     }
 
+    /// Takes all objects out.
+    pub fn clear(&mut self) {
+        let live: Vec<u64> = self.iter().map(|(handle, _)| handle).collect();
+        for handle in live {
+            let _ = self.remove(handle);
+        }
+    }
+
     /// All objects, to change.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().filter_map(|slot| slot.value.as_mut())

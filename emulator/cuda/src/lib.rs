@@ -4,7 +4,9 @@
 //! later; [`handles`] are what programs hold of all this, [`error`] what every function returns.
 
 pub mod array;
+pub mod context;
 pub mod device;
+pub mod driver;
 pub mod error;
 pub mod gpu;
 pub mod graph;

@@ -142,6 +142,15 @@ impl Memory {
         Ok(region)
     }
 
+    /// Ends all allocations, with the objects that read them and the heap of device code.
+    pub fn clear(&mut self) {
+        let all: Vec<(u64, Purpose)> = self.regions.values().map(|r| (r.start, r.purpose)).collect();
+        for (start, purpose) in all {
+            let _ = self.free(start, &[purpose]);
+        }
+        self.global = GlobalMemory::new();
+    }
+
     /// The allocation that an address lies in.
     #[must_use]
     pub fn region(&self, address: u64) -> Option<&Region> {
@@ -166,10 +175,14 @@ impl Memory {
     /// Address of a row of a place, and of the row behind it and the slice behind it.
     fn rows(&self, place: &Place, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome<[u64; 3]> {
         match *place {
-            Place::Linear { address, pitch, height } => Ok([address, pitch, pitch * height]),
+            Place::Linear { address, pitch, height } => {
+                Ok([address, pitch, pitch.checked_mul(height).ok_or(Status::INVALID_VALUE)?])
+            }
             Place::Array { array, origin } => {
                 let [base, pitch, slice] = arrays(array)?;
-                Ok([base + origin[0] + origin[1] * pitch + origin[2] * slice, pitch, slice])
+                let start = distant(base, [origin[1], origin[2]], [pitch, slice])
+                    .and_then(|start| start.checked_add(origin[0]));
+                Ok([start.ok_or(Status::INVALID_VALUE)?, pitch, slice])
             }
         }
     }
@@ -184,10 +197,10 @@ impl Memory {
             return Ok(());
         }
         let (to, from) = (self.rows(&copy.to, arrays)?, self.rows(&copy.from, arrays)?);
-        let last = |[base, pitch, slice]: [u64; 3]| base + (height - 1) * pitch + (depth - 1) * slice;
-        for place in [to, from] {
-            self.check(place[0], width)?;
-            self.check(last(place), width)?;
+        for [base, pitch, slice] in [to, from] {
+            let last = distant(base, [height - 1, depth - 1], [pitch, slice]);
+            self.check(base, width)?;
+            self.check(last.ok_or(Status::INVALID_VALUE)?, width)?;
         }
         for z in 0..depth {
             for y in 0..height {
@@ -214,7 +227,8 @@ impl Memory {
             return Err(Status::INVALID_VALUE);
         }
         self.check(fill.address, row)?;
-        self.check(fill.address + (fill.height - 1) * fill.pitch, row)?;
+        let last = distant(fill.address, [fill.height - 1, 0], [fill.pitch, 0]);
+        self.check(last.ok_or(Status::INVALID_VALUE)?, row)?;
         let pattern = fill.value.to_le_bytes();
         for y in 0..fill.height {
             let start = (fill.address + y * fill.pitch) as *mut u8;
@@ -229,6 +243,12 @@ impl Memory {
         }
         Ok(())
     }
+}
+
+/// An address so many rows and slices away.
+fn distant(base: u64, count: [u64; 2], step: [u64; 2]) -> Option<u64> {
+    let [rows, slices] = [count[0].checked_mul(step[0])?, count[1].checked_mul(step[1])?];
+    base.checked_add(rows)?.checked_add(slices)
 }
 
 /// Modules place their variables like everything else.

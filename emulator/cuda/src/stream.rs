@@ -104,6 +104,14 @@ impl Streams {
         self.streams.insert(Stream { flags, priority, capture: None })
     }
 
+    /// Ends all streams, events and captures.
+    pub fn clear(&mut self) {
+        self.streams.clear();
+        self.events.clear();
+        self.captures.clear();
+        self.per_thread = Stream::default();
+    }
+
     /// Ends a stream.
     ///
     /// # Errors

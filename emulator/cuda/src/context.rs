@@ -1,0 +1,205 @@
+//! Contexts of the driver API: which exist, and which is current to a thread.
+//!
+//! There is one GPU and all contexts share what is on it, so that a context here is a handle with settings. When the
+//! last one goes, everything that programs have made on the GPU goes with it.
+
+use crate::error::{Outcome, Status};
+use crate::gpu::{Gpu, any_gpu, initialised};
+use crate::handles::{Handles, Kind};
+use std::cell::RefCell;
+
+/// Limits by their numbers in `CUlimit`, and what they are at first: stack of a thread, printf's buffer, heap of
+/// device `malloc`, depth and number of launches from device code, bytes of an L2 fetch, persisting L2.
+const LIMITS: [usize; 7] = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0];
+
+/// A context.
+#[derive(Debug)]
+pub struct Context {
+    /// Flags that it was made with.
+    pub flags: u32,
+    /// Limits as the program set them.
+    pub limits: [usize; 7],
+    /// Whether L1 or shared memory is preferred.
+    pub cache_preference: u32,
+}
+
+impl Context {
+    fn new(flags: u32) -> Context {
+        Context { flags, limits: LIMITS, cache_preference: 0 }
+    }
+}
+
+/// All contexts.
+#[derive(Debug)]
+pub struct Contexts {
+    /// Those that exist, the primary one included when it is active.
+    pub all: Handles<Context>,
+    primary: Option<u64>,
+    /// How often the primary one is retained.
+    retained: u32,
+    /// Flags of the primary one.
+    primary_flags: u32,
+}
+
+impl Default for Contexts {
+    fn default() -> Contexts {
+        Contexts { all: Handles::new(Kind::Context), primary: None, retained: 0, primary_flags: 0 }
+    }
+}
+
+thread_local! {
+    /// Contexts of this thread; the last one is current. 0 stands for none.
+    static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The thread's current context.
+#[must_use]
+pub fn current() -> Option<u64> {
+    STACK.with_borrow(|stack| stack.last().copied()).filter(|&context| context != 0)
+}
+
+/// Makes a context current in place of the one that is; 0 for none.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when there is no such context.
+pub fn set_current(context: u64) -> Outcome {
+    known(context)?;
+    STACK.with_borrow_mut(|stack| {
+        stack.pop();
+        if context != 0 {
+            stack.push(context);
+        }
+    });
+    Ok(())
+}
+
+fn known(context: u64) -> Outcome {
+    if context == 0 {
+        return Ok(());
+    }
+    any_gpu()?.contexts.all.get(context).map(drop).map_err(|_| Status::INVALID_CONTEXT)
+}
+
+/// Makes a context current above the one that is.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when there is no such context.
+pub fn push(context: u64) -> Outcome {
+    if context == 0 {
+        return Err(Status::INVALID_CONTEXT);
+    }
+    known(context)?;
+    STACK.with_borrow_mut(|stack| stack.push(context));
+    Ok(())
+}
+
+/// Takes the current context off.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when there is none.
+pub fn pop() -> Outcome<u64> {
+    STACK.with_borrow_mut(Vec::pop).ok_or(Status::INVALID_CONTEXT)
+}
+
+/// The thread's current context, which exists.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when the thread has none, `CONTEXT_IS_DESTROYED` when it is gone.
+pub fn require() -> Outcome<u64> {
+    let context = current().ok_or(Status::INVALID_CONTEXT)?;
+    any_gpu()?.contexts.all.get(context).map(|_| context).map_err(|_| Status::CONTEXT_IS_DESTROYED)
+}
+
+/// What the runtime API does implicitly: the primary context becomes current to a thread that has none.
+pub fn adopt() {
+    if !initialised() || current().is_some() {
+        return;
+    }
+    if let Ok(mut gpu) = any_gpu() {
+        let first = gpu.contexts.primary.is_none();
+        let primary = gpu.contexts.primary();
+        if first {
+            gpu.contexts.retained += 1;
+        }
+        drop(gpu);
+        STACK.with_borrow_mut(|stack| stack.push(primary));
+    }
+}
+
+impl Contexts {
+    fn primary(&mut self) -> u64 {
+        match self.primary {
+            Some(primary) => primary,
+            None => *self.primary.insert(self.all.insert(Context::new(self.primary_flags))),
+        }
+    }
+
+    /// Flags of the primary context and whether it is active.
+    #[must_use]
+    pub fn primary_state(&self) -> (u32, bool) {
+        (self.primary_flags, self.primary.is_some())
+    }
+
+    /// Sets the flags of the primary context.
+    pub fn set_primary_flags(&mut self, flags: u32) {
+        self.primary_flags = flags;
+        if let Some(context) = self.primary.and_then(|p| self.all.get_mut(p).ok()) {
+            context.flags = flags;
+        }
+    }
+
+    /// Retains the primary context.
+    pub fn retain_primary(&mut self) -> u64 {
+        self.retained += 1;
+        self.primary()
+    }
+}
+
+impl Gpu {
+    /// Makes a context and makes it current.
+    pub fn create_context(&mut self, flags: u32) -> u64 {
+        let context = self.contexts.all.insert(Context::new(flags));
+        STACK.with_borrow_mut(|stack| stack.push(context));
+        context
+    }
+
+    /// Destroys a context; with the last one goes all that is on the GPU.
+    ///
+    /// # Errors
+    /// `INVALID_CONTEXT` when there is no such context or it is the primary one.
+    pub fn destroy_context(&mut self, context: u64) -> Outcome {
+        if self.contexts.primary == Some(context) {
+            return Err(Status::INVALID_CONTEXT);
+        }
+        self.contexts.all.remove(context).map_err(|_| Status::INVALID_CONTEXT)?;
+        STACK.with_borrow_mut(|stack| {
+            if stack.last() == Some(&context) {
+                stack.pop();
+            }
+        });
+        self.reset_if_unused();
+        Ok(())
+    }
+
+    /// Releases the primary context once.
+    ///
+    /// # Errors
+    /// `INVALID_CONTEXT` when it is not retained.
+    pub fn release_primary(&mut self) -> Outcome {
+        let contexts = &mut self.contexts;
+        contexts.retained = contexts.retained.checked_sub(1).ok_or(Status::INVALID_CONTEXT)?;
+        if contexts.retained == 0
+            && let Some(primary) = contexts.primary.take()
+        {
+            contexts.all.remove(primary)?;
+            self.reset_if_unused();
+        }
+        Ok(())
+    }
+
+    fn reset_if_unused(&mut self) {
+        if self.contexts.all.iter().next().is_none() {
+            self.reset();
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Launches of kernels and of host functions.
+
+use super::{In, Stream, functions};
+use crate::error::{Outcome, Status};
+use crate::gpu::{gpu, submit};
+use crate::launch;
+use crate::work::{HostCall, HostFunction, Launch, Work};
+use std::ffi::c_void;
+
+/// Marks in `extra`: the end, and that what follows is the parameters' buffer or the place of its size.
+const EXTRA_END: usize = 0;
+const EXTRA_BUFFER: usize = 1;
+const EXTRA_BYTES: usize = 2;
+
+/// Attributes of launches by number.
+const ATTRIBUTE_COOPERATIVE: u32 = 2;
+const ATTRIBUTE_CLUSTER: u32 = 4;
+
+/// CUDA's `CUlaunchConfig`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchConfig {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    stream: Stream,
+    attributes: In<LaunchAttribute>,
+    attribute_count: u32,
+}
+
+/// CUDA's `CUlaunchAttribute`: its number and 64 bytes of value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchAttribute {
+    id: u32,
+    padding: u32,
+    value: [u32; 16],
+}
+
+const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);
+
+/// The bytes of a kernel's parameters, from pointers to each or from a buffer with all.
+pub(super) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> Outcome<Vec<u8>> {
+    if extra.given() {
+        let (mut buffer, mut bytes) = (In(std::ptr::null()), 0);
+        let mut at = extra;
+        loop {
+            let [mark, value] =
+                [at.get()?, if at.get()? == EXTRA_END { 0 } else { In(at.0.wrapping_add(1)).get()? }];
+            match mark {
+                EXTRA_END => break,
+                EXTRA_BUFFER => buffer = In(value as *const u8),
+                EXTRA_BYTES => bytes = In(value as *const usize).get()?,
+                _ => return Err(Status::INVALID_VALUE),
+            }
+            at = In(at.0.wrapping_add(2));
+        }
+        let expected = gpu()?.kernels.get(function)?.lowered.kernel.param_bytes as usize;
+        let mut params = buffer.list(bytes.min(expected))?;
+        params.resize(expected, 0);
+        return Ok(params);
+    }
+    let gpu = gpu()?;
+    let kernel = &gpu.kernels.get(function)?.lowered.kernel;
+    let mut params = vec![0; kernel.param_bytes as usize];
+    for (param, pointer) in kernel.params.iter().zip(args.list(kernel.params.len())?) {
+        if !pointer.given() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let room = &mut params[param.offset as usize..][..param.size as usize];
+        // SAFETY: the program promises that every pointer is that of a parameter.
+        unsafe { std::ptr::copy_nonoverlapping(pointer.0, room.as_mut_ptr(), room.len()) };
+    }
+    Ok(params)
+}
+
+fn enqueue(stream: Stream, what: Launch) -> Outcome {
+    {
+        let gpu = gpu()?;
+        launch::check(&gpu, gpu.kernels.get(what.kernel)?, &what)?;
+    }
+    submit(stream.handle(), Work::Launch(what))
+}
+
+fn host(stream: Stream, function: usize, user_data: *mut c_void) -> Outcome {
+    if function == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    submit(stream.handle(), Work::Host(HostCall { function: HostFunction::Plain(function), user_data }))
+}
+
+functions! {
+    "cuLaunchKernel" / "cuLaunchKernel_ptsz" 4000 Context launch_kernel(
+        function: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared_bytes: u32,
+        stream: Stream, args: In<In<u8>>, extra: In<usize>,
+    ) {
+        let params = parameters(function, args, extra)?;
+        let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
+        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, cooperative: false })
+    }
+
+    "cuLaunchCooperativeKernel" / "cuLaunchCooperativeKernel_ptsz" 9000 Context launch_cooperative_kernel(
+        function: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared_bytes: u32,
+        stream: Stream, args: In<In<u8>>,
+    ) {
+        let params = parameters(function, args, In(std::ptr::null()))?;
+        let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
+        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, cooperative: true })
+    }
+
+    "cuLaunchKernelEx" / "cuLaunchKernelEx_ptsz" 11060 Context launch_kernel_ex(
+        config: In<LaunchConfig>, function: u64, args: In<In<u8>>, extra: In<usize>,
+    ) {
+        let LaunchConfig { grid, block, shared_bytes, stream, attributes, attribute_count } = config.get()?;
+        let attributes = attributes.list(attribute_count as usize)?;
+        let cluster = |a: &LaunchAttribute| a.value[..3].iter().any(|&n| n > 1);
+        if attributes.iter().any(|a| a.id == ATTRIBUTE_CLUSTER && cluster(a)) {
+            return Err(Status::NOT_SUPPORTED);
+        }
+        let cooperative = attributes.iter().any(|a| a.id == ATTRIBUTE_COOPERATIVE && a.value[0] != 0);
+        let params = parameters(function, args, extra)?;
+        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, cooperative })
+    }
+
+    "cuLaunchHostFunc" / "cuLaunchHostFunc_ptsz" 10000 Context launch_host_func(
+        stream: Stream, function: usize, user_data: *mut c_void,
+    ) {
+        host(stream, function, user_data)
+    }
+
+    "cuLaunchHostFunc_v2" / "cuLaunchHostFunc_v2_ptsz" 13010 Context launch_host_func_v2(
+        stream: Stream, function: usize, user_data: *mut c_void, _wait: u32,
+    ) {
+        host(stream, function, user_data)
+    }
+}

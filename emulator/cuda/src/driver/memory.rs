@@ -1,0 +1,186 @@
+//! Allocation of memory and what is known about addresses.
+
+use super::{In, Out, Stream, functions};
+use crate::error::{Outcome, Status};
+use crate::gpu::gpu;
+use crate::memory::{Purpose, Region};
+
+/// Rows of pitched memory begin at a multiple of this.
+const PITCH_ALIGNMENT: usize = 512;
+/// Flags of host memory: portable, mapped, write-combined.
+const HOST_FLAGS: u32 = 7;
+
+fn allocate(to: Out<u64>, bytes: usize, purpose: Purpose, flags: u32, name: &str) -> Outcome {
+    if bytes == 0 || !to.wanted() {
+        return Err(Status::INVALID_VALUE);
+    }
+    to.set(gpu()?.memory.allocate(name, bytes as u64, purpose, flags)?)
+}
+
+fn release(address: u64, of: &[Purpose]) -> Outcome {
+    if address == 0 { Ok(()) } else { gpu()?.memory.free(address, of).map(drop) }
+}
+
+fn region(address: u64) -> Outcome<Region> {
+    gpu()?.memory.region(address).copied().ok_or(Status::INVALID_VALUE)
+}
+
+fn host_region(address: u64) -> Outcome<Region> {
+    let region = region(address)?;
+    let host = matches!(region.purpose, Purpose::Host | Purpose::Registered);
+    if host { Ok(region) } else { Err(Status::INVALID_VALUE) }
+}
+
+/// What is known about a pointer; by number, written with the width that its type has.
+fn pointer_attribute(to: Out<u8>, number: u32, address: u64) -> Outcome {
+    let region = region(address)?;
+    let host = matches!(region.purpose, Purpose::Host | Purpose::Registered);
+    match number {
+        1 => to.cast::<u64>().set(crate::context::current().unwrap_or(0)),
+        // Memory types: 1 host, 2 device.
+        2 => to.cast::<u32>().set(if host { 1 } else { 2 }),
+        3 => to.cast::<u64>().set(address),
+        4 if host || region.purpose == Purpose::Managed => to.cast::<u64>().set(address),
+        6 => to.cast::<u32>().set(1),
+        7 => to.cast::<u64>().set(region.id),
+        8 => to.cast::<u8>().set(u8::from(region.purpose == Purpose::Managed)),
+        9 => to.cast::<i32>().set(0),
+        10 => to.cast::<u8>().set(0),
+        11 | 19 => to.cast::<u64>().set(region.start),
+        12 | 18 => to.cast::<u64>().set(region.bytes),
+        13 => to.cast::<u8>().set(1),
+        14 => to.cast::<u64>().set(0),
+        15 => to.cast::<u8>().set(0),
+        // Readable and writable.
+        16 => to.cast::<u32>().set(3),
+        17 => to.cast::<u64>().set(0),
+        20 => to.cast::<u64>().set(region.id),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+functions! {
+    "cuMemGetInfo_v2" 3020 Context mem_get_info(free: Out<usize>, total: Out<usize>) {
+        let (rest, all) = gpu()?.memory.info();
+        free.set(rest as usize)?;
+        total.set(all as usize)
+    }
+
+    "cuMemAlloc_v2" 3020 Context mem_alloc(address: Out<u64>, bytes: usize) {
+        allocate(address, bytes, Purpose::Device, 0, "cuMemAlloc")
+    }
+
+    "cuMemAllocPitch_v2" 3020 Context mem_alloc_pitch(
+        address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, element: u32,
+    ) {
+        if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 || !pitch.wanted() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let row = width.checked_next_multiple_of(PITCH_ALIGNMENT).ok_or(Status::INVALID_VALUE)?;
+        let bytes = row.checked_mul(height).ok_or(Status::MEMORY_ALLOCATION)?;
+        allocate(address, bytes, Purpose::Device, 0, "cuMemAllocPitch")?;
+        pitch.set(row)
+    }
+
+    "cuMemAllocManaged" 6000 Context mem_alloc_managed(address: Out<u64>, bytes: usize, flags: u32) {
+        if !matches!(flags, 1 | 2) {
+            return Err(Status::INVALID_VALUE);
+        }
+        allocate(address, bytes, Purpose::Managed, flags, "cuMemAllocManaged")
+    }
+
+    "cuMemFree_v2" 3020 Context mem_free(address: u64) {
+        release(address, &[Purpose::Device, Purpose::Managed])
+    }
+
+    "cuMemGetAddressRange_v2" 3020 Context mem_get_address_range(
+        base: Out<u64>, bytes: Out<usize>, address: u64,
+    ) {
+        let region = region(address).map_err(|_| Status::SYMBOL_NOT_FOUND)?;
+        base.offer(region.start);
+        bytes.offer(region.bytes as usize);
+        Ok(())
+    }
+
+    "cuMemAllocHost_v2" 3020 Context mem_alloc_host(address: Out<u64>, bytes: usize) {
+        allocate(address, bytes, Purpose::Host, 0, "cuMemAllocHost")
+    }
+
+    "cuMemHostAlloc" 2020 Context mem_host_alloc(address: Out<u64>, bytes: usize, flags: u32) {
+        if flags & !HOST_FLAGS != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        allocate(address, bytes, Purpose::Host, flags, "cuMemHostAlloc")
+    }
+
+    "cuMemFreeHost" 2000 Context mem_free_host(address: u64) { release(address, &[Purpose::Host]) }
+
+    "cuMemHostGetDevicePointer_v2" 3020 Context mem_host_get_device_pointer(
+        to: Out<u64>, address: u64, _flags: u32,
+    ) {
+        host_region(address)?;
+        to.set(address)
+    }
+
+    "cuMemHostGetFlags" 2030 Context mem_host_get_flags(flags: Out<u32>, address: u64) {
+        // Under unified addressing all host memory is mapped.
+        flags.set(host_region(address)?.flags | 2)
+    }
+
+    "cuMemHostRegister_v2" 6050 Context mem_host_register(address: u64, bytes: usize, flags: u32) {
+        gpu()?.memory.register(address, bytes as u64, flags)
+    }
+
+    "cuMemHostUnregister" 4000 Context mem_host_unregister(address: u64) {
+        let freed = gpu()?.memory.free(address, &[Purpose::Registered]);
+        freed.map(drop).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED)
+    }
+
+    "cuPointerGetAttribute" 4000 Context pointer_get_attribute(data: Out<u8>, number: u32, address: u64) {
+        pointer_attribute(data, number, address)
+    }
+
+    "cuPointerGetAttributes" 7000 Context pointer_get_attributes(
+        count: u32, numbers: In<u32>, data: In<Out<u8>>, address: u64,
+    ) {
+        let known = region(address).is_ok();
+        for (number, to) in numbers.list(count as usize)?.into_iter().zip(data.list(count as usize)?) {
+            // Of a pointer that CUDA does not know every attribute is nothing.
+            match number {
+                _ if known && pointer_attribute(to, number, address).is_ok() => {}
+                1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => to.cast::<u64>().set(0)?,
+                2 | 6 | 16 => to.cast::<u32>().set(0)?,
+                9 => to.cast::<i32>().set(-2)?,
+                8 | 10 | 13 | 15 => to.cast::<u8>().set(0)?,
+                _ => return Err(Status::INVALID_VALUE),
+            }
+        }
+        Ok(())
+    }
+
+    "cuPointerSetAttribute" 6000 Context pointer_set_attribute(value: In<u32>, number: u32, address: u64) {
+        region(address)?;
+        // Copies are always synchronous.
+        if number == 6 { value.get().map(drop) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    "cuMemPrefetchAsync" / "cuMemPrefetchAsync_ptsz" 8000 Context mem_prefetch_async(
+        address: u64, _bytes: usize, _device: i32, _stream: Stream,
+    ) {
+        region(address).map(drop)
+    }
+
+    "cuMemPrefetchAsync_v2" / "cuMemPrefetchAsync_v2_ptsz" 12020 Context mem_prefetch_async_v2(
+        address: u64, _bytes: usize, _location: u64, _flags: u32, _stream: Stream,
+    ) {
+        region(address).map(drop)
+    }
+
+    "cuMemAdvise" 8000 Context mem_advise(address: u64, _bytes: usize, _advice: u32, _device: i32) {
+        region(address).map(drop)
+    }
+
+    "cuMemAdvise_v2" 12020 Context mem_advise_v2(address: u64, _bytes: usize, _advice: u32, _location: u64) {
+        region(address).map(drop)
+    }
+}

@@ -1,0 +1,268 @@
+//! The driver API, exported under its own names.
+//!
+//! Every function is a thin layer: it turns pointers into values and asks the GPU. [`functions!`](functions) writes
+//! what all have in common: the exported symbol, its twin for per-thread default streams, what has to be there
+//! before it may be called, and its row in the table that `cuGetProcAddress` looks names up in.
+
+pub mod absent;
+pub mod context;
+pub mod copy;
+pub mod entry;
+pub mod fill;
+pub mod function;
+pub mod general;
+pub mod jit;
+pub mod launch;
+pub mod memory;
+pub mod module;
+pub mod stream;
+
+use crate::context as contexts;
+use crate::error::{Outcome, Status, status};
+use crate::gpu::initialised;
+use crate::stream::PER_THREAD;
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_void};
+
+/// What has to be there before a function may be called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// Nothing.
+    Nothing,
+    /// `cuInit`.
+    Init,
+    /// A current context.
+    Context,
+}
+
+/// An exported function.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Export {
+    /// Symbol, with the suffix of its version.
+    pub name: &'static str,
+    /// CUDA version that introduced it, as `cuGetProcAddress` counts.
+    pub since: i32,
+    /// The function.
+    pub address: *const c_void,
+    /// The same with a default stream per thread.
+    pub per_thread: Option<*const c_void>,
+}
+
+/// Exports functions of the driver API.
+macro_rules! functions {
+    ($($name:literal $(/ $twin:literal)? $since:literal $needs:ident
+       $f:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[doc = concat!("`", $name, "`.")]
+            #[unsafe(export_name = $name)]
+            pub extern "C" fn $f($($arg: $type),*) -> $crate::error::Status {
+                $crate::driver::call($crate::driver::Needs::$needs, || -> $crate::error::Outcome { $body })
+            }
+            functions!(@per_thread $f [$($arg: $type),*] $($twin)?);
+        )*
+        /// What this room exports.
+        pub(super) const EXPORTS: &[$crate::driver::Export] = &[$(
+            $crate::driver::Export {
+                name: $name,
+                since: $since,
+                address: $f as *const std::ffi::c_void,
+                per_thread: functions!(@twin $f $($twin)?),
+            }
+        ),*];
+    };
+    (@per_thread $f:ident [$($arg:ident: $type:ty),*] $twin:literal) => {
+        #[doc = concat!("`", $twin, "`.")]
+        pub mod $f {
+            #[allow(unused_imports, reason = "the types of the arguments")]
+            use super::*;
+            #[doc = concat!("`", $twin, "`.")]
+            #[unsafe(export_name = $twin)]
+            pub extern "C" fn per_thread($($arg: $type),*) -> $crate::error::Status {
+                $crate::driver::with_per_thread_default(|| super::$f($($arg),*))
+            }
+        }
+    };
+    (@per_thread $f:ident [$($arg:ident: $type:ty),*]) => {};
+    (@twin $f:ident $twin:literal) => { Some($f::per_thread as *const std::ffi::c_void) };
+    (@twin $f:ident) => { None };
+}
+use functions;
+
+thread_local! {
+    /// What stream 0 means to the function that is running.
+    static DEFAULT_STREAM: Cell<u64> = const { Cell::new(0) };
+}
+
+fn with_per_thread_default(call: impl FnOnce() -> Status) -> Status {
+    DEFAULT_STREAM.set(PER_THREAD);
+    let status = call();
+    DEFAULT_STREAM.set(0);
+    status
+}
+
+/// Runs a function whose needs are met.
+fn call(needs: Needs, body: impl FnOnce() -> Outcome) -> Status {
+    let met = match needs {
+        Needs::Nothing => Ok(()),
+        _ if !initialised() => Err(Status::INITIALIZATION_ERROR),
+        Needs::Init => Ok(()),
+        Needs::Context => contexts::require().map(drop),
+    };
+    // What the runtime API calls a configuration is a value here.
+    match status(met.and_then(|()| body())) {
+        Status::INVALID_CONFIGURATION => Status::INVALID_VALUE,
+        other => other,
+    }
+}
+
+/// A stream as programs pass it.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct Stream(u64);
+
+impl Stream {
+    /// The handle, with 0 resolved.
+    fn handle(self) -> u64 {
+        if self.0 == 0 { DEFAULT_STREAM.get() } else { self.0 }
+    }
+}
+
+/// A pointer that a result is written through. Only programs make them, which promise that it is null or may be
+/// written.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Out<T>(*mut T);
+
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Out<T> {
+        *self
+    }
+}
+impl<T> Copy for Out<T> {}
+
+impl<T> Out<T> {
+    fn wanted(self) -> bool {
+        !self.0.is_null()
+    }
+
+    fn set(self, value: T) -> Outcome {
+        if self.0.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: as the program promises.
+        unsafe { self.0.write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Writes where something may be left out.
+    fn offer(self, value: T) {
+        let _ = self.set(value);
+    }
+
+    /// Writes one of several consecutive results.
+    fn set_at(self, index: usize, value: T) -> Outcome {
+        // SAFETY: the program says how many there is room for.
+        if self.wanted() { Out(unsafe { self.0.add(index) }).set(value) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    fn cast<U>(self) -> Out<U> {
+        Out(self.0.cast())
+    }
+}
+
+impl<T: Copy> Out<T> {
+    /// What the program wrote there for us to change.
+    fn before(self) -> Outcome<T> {
+        In(self.0).get()
+    }
+}
+
+/// A pointer that an argument is read through; the same promise.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct In<T>(*const T);
+
+impl<T> Clone for In<T> {
+    fn clone(&self) -> In<T> {
+        *self
+    }
+}
+impl<T> Copy for In<T> {}
+
+impl<T: Copy> In<T> {
+    fn given(self) -> bool {
+        !self.0.is_null()
+    }
+
+    fn get(self) -> Outcome<T> {
+        if self.0.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: as the program promises.
+        Ok(unsafe { self.0.read_unaligned() })
+    }
+
+    fn list(self, count: usize) -> Outcome<Vec<T>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if self.0.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: as the program promises, which says how many there are.
+        Ok((0..count).map(|i| unsafe { self.0.add(i).read_unaligned() }).collect())
+    }
+}
+
+/// A string of the program.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct Text(*const c_char);
+
+impl Text {
+    fn get(self) -> Outcome<String> {
+        if self.0.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the program promises that it ends with a NUL.
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+    }
+}
+
+/// Writes a text into a buffer of the program, cut to its length, with a NUL at its end; returns the bytes used.
+fn write_text(to: *mut c_char, length: usize, text: &str) -> usize {
+    if to.is_null() || length == 0 {
+        return 0;
+    }
+    let bytes = &text.as_bytes()[..text.len().min(length - 1)];
+    // SAFETY: the program promises that the buffer has this length.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), bytes.len());
+        to.add(bytes.len()).write(0);
+    }
+    bytes.len() + 1
+}
+
+/// The one device.
+fn device(ordinal: i32) -> Outcome {
+    if ordinal == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) }
+}
+
+/// All that is exported.
+pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
+    [
+        absent::EXPORTS,
+        context::EXPORTS,
+        copy::EXPORTS,
+        entry::EXPORTS,
+        fill::EXPORTS,
+        function::EXPORTS,
+        general::EXPORTS,
+        launch::EXPORTS,
+        memory::EXPORTS,
+        module::EXPORTS,
+        stream::EXPORTS,
+    ]
+    .into_iter()
+    .flatten()
+}

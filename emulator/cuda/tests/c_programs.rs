@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// Where `cuda.h` is.
 fn include() -> Option<PathBuf> {
@@ -13,10 +14,20 @@ fn include() -> Option<PathBuf> {
     places.find_map(|p| Some(p.join("include")).filter(|i| i.join("cuda.h").is_file()))
 }
 
-/// The folder that programs look for libraries in.
+/// A folder with the library under the name that programs look for; it lies beside this test.
 fn libraries() -> PathBuf {
-    let test = std::env::current_exe().expect("the test has a path");
-    test.ancestors().nth(2).expect("tests lie in PROFILE/deps").join("cuda")
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let test = std::env::current_exe().expect("the test has a path");
+        let library = test.with_file_name("libcuda.so");
+        assert!(library.is_file(), "{} is built with this test", library.display());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda");
+        std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+        let link = folder.join("libcuda.so.1");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&library, &link).expect("a link can be made");
+        folder
+    });
+    FOLDER.clone()
 }
 
 fn run(name: &str) {

@@ -13,6 +13,7 @@ use crate::handles::{Handles, Kind};
 use crate::launch;
 use crate::memory::{Memory, Purpose};
 use crate::module::{self, Kernel, Module};
+use crate::node::Nodes;
 use crate::stream::{Streams, Submitted};
 use crate::work::{HostCall, HostFunction, Work};
 use emulator::exec::Options;
@@ -46,6 +47,10 @@ pub struct Gpu {
     pub streams: Streams,
     /// Graphs.
     pub graphs: Handles<Graph>,
+    /// Handles of nodes.
+    pub nodes: Nodes,
+    /// Linkers at work.
+    pub linkers: Handles<Linker>,
     /// Arrays, and texture and surface objects.
     pub arrays: Arrays,
     /// Instantiated graphs.
@@ -58,6 +63,15 @@ pub struct Gpu {
     pub printed: Vec<u8>,
     /// Launches so far.
     pub launches: u32,
+}
+
+/// A linker with what the program wants to know of its work.
+#[derive(Debug)]
+pub struct Linker {
+    /// What has been added.
+    pub link: crate::link::Link,
+    /// Where its log goes.
+    pub(crate) options: crate::driver::jit::Options,
 }
 
 static GPU: OnceLock<Outcome<Mutex<Gpu>>> = OnceLock::new();
@@ -158,6 +172,8 @@ impl Gpu {
             kernels: Handles::new(Kind::Kernel),
             streams: Streams::default(),
             graphs: Handles::new(Kind::Graph),
+            nodes: Nodes::default(),
+            linkers: Handles::new(Kind::Link),
             arrays: Arrays::default(),
             executables: Handles::new(Kind::Executable),
             options,
@@ -196,6 +212,8 @@ impl Gpu {
         self.kernels.clear();
         self.graphs.clear();
         self.executables.clear();
+        self.nodes.clear();
+        self.linkers.clear();
         self.streams.clear();
         self.arrays.clear();
         self.memory.clear();

@@ -62,3 +62,8 @@ fn run(name: &str) {
 fn modules_memory_launches_and_errors() {
     run("basics");
 }
+
+#[test]
+fn graphs_linking_and_capture() {
+    run("graphs");
+}

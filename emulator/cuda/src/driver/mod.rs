@@ -11,8 +11,10 @@ pub mod entry;
 pub mod fill;
 pub mod function;
 pub mod general;
+pub mod graph;
 pub mod jit;
 pub mod launch;
+pub mod link;
 pub mod memory;
 pub mod module;
 pub mod stream;
@@ -258,7 +260,9 @@ pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
         fill::EXPORTS,
         function::EXPORTS,
         general::EXPORTS,
+        graph::EXPORTS,
         launch::EXPORTS,
+        link::EXPORTS,
         memory::EXPORTS,
         module::EXPORTS,
         stream::EXPORTS,

@@ -1,0 +1,59 @@
+//! Linking at run time.
+
+use super::jit::Options;
+use super::{In, Out, Text, functions};
+use crate::error::{Outcome, Status};
+use crate::gpu::{Linker, gpu};
+use crate::link::Link;
+
+/// Kinds of input that may hold PTX: machine code, PTX, fat binaries, objects; libraries and NVVM do not.
+const MOST_INPUT_KIND: u32 = 3;
+
+fn add(state: u64, kind: u32, image: &[u8], name: &str) -> Outcome {
+    let mut gpu = gpu()?;
+    // Out of the table while the GPU is asked.
+    let linker = gpu.linkers.get_mut(state)?;
+    let (mut link, options) = (std::mem::take(&mut linker.link), linker.options);
+    let added = if kind <= MOST_INPUT_KIND {
+        link.add(&gpu, image, name)
+    } else {
+        Err((Status::NOT_SUPPORTED, format!("{name}: libraries and NVVM code cannot be linked; PTX can")))
+    };
+    gpu.linkers.get_mut(state)?.link = link;
+    options.finish(added)
+}
+
+functions! {
+    "cuLinkCreate_v2" 6050 Context link_create(
+        count: u32, options: In<u32>, values: In<usize>, state: Out<u64>,
+    ) {
+        let options = Options::read(count, options, values)?;
+        state.set(gpu()?.linkers.insert(Linker { link: Link::default(), options }))
+    }
+
+    "cuLinkAddData_v2" 6050 Context link_add_data(
+        state: u64, kind: u32, data: In<u8>, bytes: usize, name: Text, _count: u32, _options: In<u32>,
+        _values: In<usize>,
+    ) {
+        let name = name.get().unwrap_or_else(|_| "a text without name".into());
+        add(state, kind, &data.list(bytes)?, &name)
+    }
+
+    "cuLinkAddFile_v2" 6050 Context link_add_file(
+        state: u64, kind: u32, path: Text, _count: u32, _options: In<u32>, _values: In<usize>,
+    ) {
+        let path = path.get()?;
+        let image = std::fs::read(&path).map_err(|_| Status::FILE_NOT_FOUND)?;
+        add(state, kind, &image, &path)
+    }
+
+    "cuLinkComplete" 5050 Context link_complete(state: u64, image: Out<*const u8>, bytes: Out<usize>) {
+        let mut gpu = gpu()?;
+        let linker = gpu.linkers.get_mut(state)?;
+        let text = linker.options.finish(linker.link.complete())?;
+        bytes.offer(text.len());
+        image.set(text.as_ptr())
+    }
+
+    "cuLinkDestroy" 5050 Context link_destroy(state: u64) { gpu()?.linkers.remove(state).map(drop) }
+}

@@ -20,6 +20,8 @@ fn main() {
     println!("cargo::rerun-if-changed=data/errors.tsv");
     println!("cargo::rerun-if-changed=src/runtime");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
+    // Threads of the library run until the process ends, so its code has to stay.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to write"));
     errors(&out);
     if let Err(what) = runtime_library(&out) {

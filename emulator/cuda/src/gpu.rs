@@ -7,6 +7,7 @@
 use crate::array::Arrays;
 use crate::context::Contexts;
 use crate::device::Device;
+use crate::ending;
 use crate::error::{Outcome, Status};
 use crate::graph::Graph;
 use crate::handles::{Handles, Kind};
@@ -14,13 +15,15 @@ use crate::launch;
 use crate::memory::{Memory, Purpose};
 use crate::module::{self, Kernel, Module};
 use crate::node::Nodes;
+use crate::recorder::Recorder;
 use crate::stream::{Streams, Submitted};
+use crate::summary::{self, SUMMARY_VARIABLE};
 use crate::work::{HostCall, HostFunction, Work};
-use emulator::exec::Options;
+use emulator::exec::{Options, Prepared};
 use emulator::lower::LowerOptions;
 use emulator::ptx::FuncId;
 use std::ffi::c_void;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// Environment variable that names the board to show programs.
@@ -29,6 +32,12 @@ pub const DEVICE_VARIABLE: &str = "WARPLAB_DEVICE";
 pub const THREADS_VARIABLE: &str = "WARPLAB_THREADS";
 /// Environment variable with the limit of warp instructions of a launch.
 pub const INSTRUCTIONS_VARIABLE: &str = "WARPLAB_MAX_INSTRUCTIONS";
+/// Environment variable with the bytes that the threads of a launch may print.
+pub const PRINT_VARIABLE: &str = "WARPLAB_MAX_PRINT_BYTES";
+/// Environment variable with the bytes of stack per thread.
+pub const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
+/// Environment variable that is 1 when an integer division by zero shall be a fault.
+pub const ZERO_DIVISION_VARIABLE: &str = "WARPLAB_TRAP_ZERO_DIVISION";
 
 /// The GPU and all that programs have made on it.
 #[derive(Debug)]
@@ -57,12 +66,18 @@ pub struct Gpu {
     pub executables: Handles<Graph>,
     /// How kernels run.
     pub options: Options,
+    /// How kernels are lowered.
+    pub lowering: LowerOptions,
     /// Why no call succeeds any more.
     pub fault: Option<Status>,
     /// What device code has printed since the program synchronised last.
     pub printed: Vec<u8>,
     /// Launches so far.
     pub launches: u32,
+    /// Stream of the work at hand.
+    pub stream: u64,
+    /// The recording, if one is wanted.
+    pub recorder: Option<Recorder>,
 }
 
 /// A linker with what the program wants to know of its work.
@@ -103,6 +118,12 @@ pub fn any_gpu() -> Outcome<MutexGuard<'static, Gpu>> {
 #[must_use]
 pub fn initialised() -> bool {
     matches!(GPU.get(), Some(Ok(_)))
+}
+
+/// The same, if it has been made and nobody works on it.
+#[must_use]
+pub fn try_gpu() -> Option<MutexGuard<'static, Gpu>> {
+    GPU.get()?.as_ref().ok()?.try_lock().ok()
 }
 
 /// Waits for all work, which is done already, and shows what device code has printed: in the C library's buffer,
@@ -156,7 +177,19 @@ impl Gpu {
         if let Some(most) = variable(INSTRUCTIONS_VARIABLE) {
             options.max_instructions = most;
         }
-        Gpu::new(device, options)
+        if let Some(most) = variable(PRINT_VARIABLE) {
+            options.max_print_bytes = most;
+        }
+        options.trap_zero_division = std::env::var_os(ZERO_DIVISION_VARIABLE).is_some_and(|v| v == "1");
+        let mut gpu = Gpu::new(device, options)?;
+        gpu.recorder = Recorder::from_environment();
+        if let Some(bytes) = variable(STACK_VARIABLE) {
+            gpu.lowering.stack_bytes = bytes;
+        }
+        if gpu.recorder.is_some() || std::env::var_os(SUMMARY_VARIABLE).is_some() {
+            ending::watch();
+        }
+        Ok(gpu)
     }
 
     /// A GPU without anything on it.
@@ -177,9 +210,12 @@ impl Gpu {
             arrays: Arrays::default(),
             executables: Handles::new(Kind::Executable),
             options,
+            lowering: LowerOptions::default(),
             fault: None,
             printed: Vec::new(),
             launches: 0,
+            stream: 0,
+            recorder: None,
         })
     }
 
@@ -250,11 +286,23 @@ impl Gpu {
 
     fn lower(&mut self, module: u64, function: FuncId) -> Outcome<u64> {
         let found = self.modules.get_mut(module)?;
-        let lowered = found.device.kernel(function, &LowerOptions::default()).map_err(|error| {
+        let lowered = found.device.kernel(function, &self.lowering).map_err(|error| {
             tell(&error.to_string());
             Status::INVALID_PTX
         })?;
-        let kernel = Kernel { module, function, lowered, max_dynamic_shared_bytes: 0, preferences: [-1, 0] };
+        let prepared = Prepared::new(&lowered.kernel, &self.options).map_err(|error| {
+            tell(&error.to_string());
+            Status::INVALID_PTX
+        })?;
+        let kernel = Kernel {
+            module,
+            function,
+            tally: summary::kernel(&lowered.kernel.name),
+            lowered,
+            prepared: Arc::new(prepared),
+            max_dynamic_shared_bytes: 0,
+            preferences: [-1, 0],
+        };
         let handle = self.kernels.insert(kernel);
         found.kernels.push((function, handle));
         Ok(handle)
@@ -266,9 +314,19 @@ impl Gpu {
             Work::Launch(what) => launch::run(self, what),
             Work::Copy(copy) => {
                 let arrays = &self.arrays.arrays;
-                self.memory.copy(copy, &|array| arrays.get(array).map(crate::array::Array::rows))
+                self.memory.copy(copy, &|array| arrays.get(array).map(crate::array::Array::rows))?;
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.copied(copy, &self.memory, self.stream, self.launches.into());
+                }
+                Ok(())
             }
-            Work::Fill(fill) => self.memory.fill(fill),
+            Work::Fill(fill) => {
+                self.memory.fill(fill)?;
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.filled(fill, self.stream, self.launches.into());
+                }
+                Ok(())
+            }
             Work::Record(event) => {
                 self.streams.events.get_mut(*event)?.reached = Some(Instant::now());
                 Ok(())
@@ -288,34 +346,54 @@ pub fn submit(stream: u64, work: Work) -> Outcome {
     let submitted = gpu()?.streams.submit(stream, work)?;
     match submitted {
         Submitted::Captured(_) => Ok(()),
-        Submitted::Now(work) => perform(&work),
+        Submitted::Now(work) => perform_on(stream, &work),
     }
 }
 
-/// Does a piece of work now; the lock is free while the host program is called.
+/// Does a piece of work now, on the default stream.
 ///
 /// # Errors
 /// When it cannot be done.
 pub fn perform(work: &Work) -> Outcome {
+    perform_on(0, work)
+}
+
+/// Does a piece of work of a stream now; the lock is free while the host program is called.
+///
+/// # Errors
+/// When it cannot be done.
+pub fn perform_on(stream: u64, work: &Work) -> Outcome {
     match work {
         Work::Host(call) => {
             call_host(call);
             Ok(())
         }
-        Work::Child(graph) => perform_graph(graph),
-        other => gpu()?.perform_here(other),
+        Work::Child(graph) => perform_graph_on(stream, graph),
+        other => {
+            let mut gpu = gpu()?;
+            gpu.stream = stream;
+            gpu.perform_here(other)
+        }
     }
 }
 
-/// Does all work of a graph.
+/// Does all work of a graph, on the default stream.
 ///
 /// # Errors
 /// The first piece that cannot be done.
 pub fn perform_graph(graph: &Graph) -> Outcome {
+    perform_graph_on(0, graph)
+}
+
+/// Does all work of a graph that is launched on a stream.
+///
+/// # Errors
+/// The first piece that cannot be done.
+pub fn perform_graph_on(stream: u64, graph: &Graph) -> Outcome {
     for id in graph.order() {
         let node = graph.node(id)?;
         if !node.disabled {
-            perform(&node.work)?;
+            perform_on(stream, &node.work)?;
         }
     }
     Ok(())

@@ -3,10 +3,12 @@
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, tell};
 use crate::module::Kernel;
+use crate::summary;
 use crate::work::Launch;
 use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats};
 use emulator::record::Unrecorded;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 use trace_format::occupancy::{Demand, Occupancy, occupancy};
 use trace_format::semantics::Geometry;
 
@@ -93,12 +95,26 @@ pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
     };
     gpu.launches = gpu.launches.wrapping_add(1);
     let printed = Printed::default();
-    let outcome = exec::launch(&mut gpu.memory.global, &what, &gpu.options, &mut Unrecorded, &printed);
+    let start = Instant::now();
+    let memory = &mut gpu.memory.global;
+    let recorder = gpu.recorder.as_mut();
+    let outcome = match recorder.and_then(|r| r.wants(what.index.into(), &what.kernel.name).then_some(r)) {
+        Some(recorder) => recorder.run(memory, (&what, &kernel, gpu.stream), &gpu.options, &printed),
+        None => {
+            let sink = &mut Unrecorded;
+            exec::launch_prepared(memory, (&what, &kernel.prepared), &gpu.options, sink, &printed)
+        }
+    };
     gpu.printed.append(&mut printed.0.into_inner().unwrap_or_else(PoisonError::into_inner));
     match outcome {
-        Ok(_) => Ok(()),
+        Ok(stats) => {
+            summary::launched(kernel.tally, &stats, start.elapsed());
+            Ok(())
+        }
         Err(error) => {
-            tell(&format!("launch {} of {}: {error}", what.index, what.kernel.name));
+            let told = format!("launch {} of {}: {error}", what.index, what.kernel.name);
+            tell(&told);
+            summary::failed(told);
             gpu.fault = Some(status_of(&error));
             Ok(())
         }

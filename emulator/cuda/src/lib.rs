@@ -2,11 +2,13 @@
 //!
 //! [`device`] is the GPU that programs see, [`space`] the address space of device memory; [`stream`] orders [`work`], which a [`graph`] keeps for
 //! later; [`handles`] are what programs hold of all this, [`error`] what every function returns.
+//! [`recorder`] writes the trace of the whole process, which [`ending`] completes; [`summary`] says what ran.
 
 pub mod array;
 pub mod context;
 pub mod device;
 pub mod driver;
+pub mod ending;
 pub mod error;
 pub mod gpu;
 pub mod graph;
@@ -16,7 +18,9 @@ pub mod link;
 pub mod memory;
 pub mod module;
 pub mod node;
+pub mod recorder;
 pub mod runtime;
 pub mod space;
 pub mod stream;
+pub mod summary;
 pub mod work;

@@ -7,6 +7,7 @@ use crate::device::Device;
 use crate::error::{Outcome, Status};
 use crate::memory::Memory;
 use emulator::device::{DeviceModule, LoadError};
+use emulator::exec::Prepared;
 use emulator::fatbin::{self, Image, ImageKind};
 use emulator::lower::{LowerOptions, Lowered};
 use emulator::ptx::FuncId;
@@ -36,6 +37,10 @@ pub struct Kernel {
     pub function: FuncId,
     /// Its machine code.
     pub lowered: Arc<Lowered>,
+    /// What all launches of it share.
+    pub prepared: Arc<Prepared>,
+    /// Its place in the summary.
+    pub tally: usize,
     /// Dynamic shared memory that it has been allowed, when that is more than the default.
     pub max_dynamic_shared_bytes: u32,
     /// Attributes that programs set and read back (cache preference, carve-out).

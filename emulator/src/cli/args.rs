@@ -4,6 +4,7 @@ use crate::exec::{DEFAULT_MAX_INSTRUCTIONS, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::lower::{DEFAULT_STACK_BYTES, LowerOptions};
 use crate::session::{DEFAULT_HEAP_BYTES, Setup};
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -18,6 +19,8 @@ use std::path::PathBuf;
   emu run vectoradd.ptx                          launches what vectoradd.toml says
   emu run vectoradd.ptx --set n=1024 --dump c:8  with another size, and shows eight results
   emu record matmul.ptx -o matmul.wtrace         also writes the trace
+  emu run -- ./app 1000                          a CUDA program as it is, its kernels emulated
+  emu record -o app.wtrace -- ./app 1000         one trace of all that it launches
   emu disasm matmul.ptx --kernel matmul --ptx    the machine kernel beside its PTX"
 )]
 pub struct Arguments {
@@ -29,14 +32,18 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the launches of a manifest and check their results.
+    /// Run the launches of a manifest and check their results, or run a CUDA program with its kernels emulated.
     #[command(after_help = "Examples:
+  emu run -- ./app 1000               a CUDA program as it is; --summary result.json keeps what it launched
+  emu run --device a100 -- python3 train.py
   emu run app.ptx
   emu run app.ptx --launch small.toml --threads 1
   emu run app.ptx --set n=4096 --set a.len=n*2 --set launch.0.grid=[16,1,1] --dump c")]
     Run(Run),
-    /// Run the launches of a manifest and write their trace.
+    /// Run the launches of a manifest, or a CUDA program, and write their trace.
     #[command(after_help = "Examples:
+  emu record -o app.wtrace -- ./app 1000
+  emu record --kernels 'gemm|conv' --every 10 --blocks 8/even -- ./app
   emu record app.ptx                  writes app.wtrace beside the PTX
   emu record app.ptx -o x.wtrace --set n=4096")]
     Record(Record),
@@ -62,17 +69,26 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The PTX file.
-    #[arg(value_name = "APP.ptx")]
-    pub ptx: PathBuf,
+    #[arg(value_name = "APP.ptx", required_unless_present = "program", conflicts_with = "program")]
+    pub ptx: Option<PathBuf>,
+    /// A CUDA program (executable, script, interpreter) with its arguments.
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+    /// (program) The GPU that it sees: rtx2060 by default.
+    #[arg(long, value_name = "NAME", requires = "program")]
+    pub device: Option<String>,
+    /// (program) Write the summary of its launches into this file, as JSON, instead of to standard error.
+    #[arg(long, value_name = "FILE.json", requires = "program")]
+    pub summary: Option<PathBuf>,
     /// The launch manifest [default: APP.toml beside the PTX].
-    #[arg(long, value_name = "FILE.toml")]
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "program")]
     pub launch: Option<PathBuf>,
     /// Override a value of the manifest: a scalar (n=1024), a buffer's key (a.len=n*2), a launch's
     /// (launch.0.grid=[4,1,1]). May be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE")]
+    #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "program")]
     pub overrides: Vec<String>,
     /// Print the first N elements of a buffer afterwards [default N: 16]. May be repeated.
-    #[arg(long, value_name = "BUFFER[:N]")]
+    #[arg(long, value_name = "BUFFER[:N]", conflicts_with = "program")]
     pub dump: Vec<String>,
     /// Warp instructions after which a launch is taken to loop for ever.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_INSTRUCTIONS)]
@@ -100,7 +116,7 @@ pub struct Run {
     /// misaligned or to freed memory), initcheck (reads of memory never written; buffers without `init` count as
     /// such), racecheck (races of a block's threads on shared memory), synccheck (divergent barriers), divcheck
     /// (integer division by zero), or all, the default. The exit code is 1 when something is found.
-    #[arg(long, value_name = "CHECKS", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    #[arg(long, value_name = "CHECKS", conflicts_with = "program", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub check: Option<String>,
     /// Different findings to print with --check.
     #[arg(long, value_name = "N", default_value_t = 20)]
@@ -113,9 +129,22 @@ pub struct Record {
     /// What to run.
     #[command(flatten)]
     pub run: Run,
-    /// The trace file [default: APP.wtrace beside the PTX].
+    /// The trace file [default: APP.wtrace beside the PTX, of a program in this folder].
     #[arg(short, long, value_name = "APP.wtrace")]
     pub output: Option<PathBuf>,
+    /// (program) Record only launches of kernels whose name, as in the PTX, has a match of this regular expression.
+    /// Whatever is recorded, everything is executed.
+    #[arg(long, value_name = "REGEX", requires = "program")]
+    pub kernels: Option<String>,
+    /// (program) Record only these launches, numbered from 0 in the order of the run: 10-20, or 0,5,100-.
+    #[arg(long, value_name = "RANGES", requires = "program")]
+    pub launches: Option<String>,
+    /// (program) Of the launches that are chosen otherwise, record the first and then each N-th.
+    #[arg(long, value_name = "N", requires = "program")]
+    pub every: Option<String>,
+    /// (program) Record only the first N blocks of each launch, or with N/even N at even distances.
+    #[arg(long, value_name = "N[/even]", requires = "program")]
+    pub blocks: Option<String>,
 }
 
 /// Flags of `emu disasm`.

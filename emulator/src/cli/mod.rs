@@ -3,13 +3,14 @@
 //! Results go to standard output, errors and progress to standard error; the exit code is 1 when anything
 //! went wrong, a failed check included, and 2 for a wrong command line. Colours and progress appear on
 //! terminals only, colours not when `NO_COLOR` is set. [`args`] declares the flags, [`run`] runs and records,
-//! [`disasm`] lists, [`extract`] takes device code out of executables, [`inspect`] shows what a file holds and
+//! [`program`] does so with whole CUDA programs, [`disasm`] lists, [`extract`] takes device code out of executables, [`inspect`] shows what a file holds and
 //! uses, [`summary`] prints results, [`progress`] draws the bar.
 
 pub mod args;
 pub mod disasm;
 pub mod extract;
 pub mod inspect;
+pub mod program;
 pub mod progress;
 pub mod run;
 pub mod summary;

@@ -16,7 +16,8 @@ const DUMP_ELEMENTS: u64 = 16;
 /// # Errors
 /// When the program cannot be opened or run.
 pub fn run(args: &Run) -> Result<bool, CliError> {
-    let mut session = Session::open(&args.ptx, &args.setup())?;
+    let Some(ptx) = &args.ptx else { return super::program::run(args) };
+    let mut session = Session::open(ptx, &args.setup())?;
     super::warn(session.module());
     let dumps = wanted(&session, &args.dump)?;
     if let Some(list) = &args.check {
@@ -56,13 +57,14 @@ fn check(args: &Run, session: &mut Session, dumps: &[(String, u64)], list: &str)
 /// # Errors
 /// When the program cannot be opened or run, or the trace cannot be written.
 pub fn record(args: &Record) -> Result<bool, CliError> {
+    let Some(ptx) = &args.run.ptx else { return super::program::record(args) };
     if args.run.check.is_some() {
         return Err(CliError::Usage("--check goes with `emu run`: a checked run is not recorded".into()));
     }
-    let mut session = Session::open(&args.run.ptx, &args.run.setup())?;
+    let mut session = Session::open(ptx, &args.run.setup())?;
     super::warn(session.module());
     let dumps = wanted(&session, &args.run.dump)?;
-    let output = args.output.clone().unwrap_or_else(|| args.run.ptx.with_extension("wtrace"));
+    let output = args.output.clone().unwrap_or_else(|| ptx.with_extension("wtrace"));
     let bar = Bar::new(session.work(), args.run.json);
     let outcome = session.record(&output, &args.run.options(), &bar);
     bar.clear();

@@ -109,7 +109,8 @@ impl TraceError {
         ErrorKind::Io { path: path.to_path_buf(), action, source }.into()
     }
 
-    pub(crate) fn refused(what: impl Into<String>) -> TraceError {
+    /// Something that cannot be recorded, in words.
+    pub fn refused(what: impl Into<String>) -> TraceError {
         ErrorKind::Refused(what.into()).into()
     }
 }

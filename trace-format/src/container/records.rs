@@ -82,9 +82,9 @@ pub struct TransferRecord {
     pub kind: TransferKind,
     /// Bytes moved.
     pub bytes: u64,
-    /// Address of the first byte that is written.
+    /// Address of the first byte that is written; 0 in memory that only the host knows.
     pub to: u64,
-    /// Address of the first byte that is read; of a fill, the value.
+    /// Address of the first byte that is read, likewise; of a fill, the value.
     pub from: u64,
     /// Stream that it ran on; 0 is the default stream.
     pub stream: u64,

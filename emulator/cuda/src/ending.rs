@@ -1,0 +1,165 @@
+//! The end of the process, whatever way it takes: the trace is completed and the summary shown.
+//!
+//! After `exit` or a return from `main` the library's last function does it, behind the program's own. A signal
+//! that would end the process (an interrupt, a crash, `abort`) is held up meanwhile: its handler wakes a thread
+//! that may do what a handler may not, waits for it, and lets the signal have its way. Signals that the program
+//! handles itself are left to it. A child after `fork` has no part in the recording. What ends a process without
+//! any of this (SIGKILL, `_exit`) leaves the trace's `.part` file, which can be opened as it is.
+
+use crate::gpu::{tell, try_gpu};
+use crate::summary;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use trace_format::writer::Finisher;
+
+/// Signals that end a process unless it handles them.
+const SIGNALS: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+];
+/// How long a signal is held up at most.
+const PATIENCE_MS: i32 = 20_000;
+
+/// A recording under way: what ends it, and the name that the trace gets.
+static RECORDING: Mutex<Option<(Finisher, PathBuf)>> = Mutex::new(None);
+/// Launches in the trace.
+static RECORDED: AtomicU64 = AtomicU64::new(0);
+/// Whether this process is a child of the one that loaded the library.
+static FORKED: AtomicBool = AtomicBool::new(false);
+/// Where handlers write signals to, and where they read that all is done; -1 before they are installed.
+static CALL: AtomicI32 = AtomicI32::new(-1);
+static ANSWER: AtomicI32 = AtomicI32::new(-1);
+
+/// Whether this process was forked from the one that uses the GPU.
+#[must_use]
+pub fn is_child() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// From now on the end of the process is noticed.
+pub fn watch() {
+    static WATCHING: Once = Once::new();
+    WATCHING.call_once(|| {
+        // SAFETY: the function only stores to an atomic.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        if let Err(error) = install() {
+            tell(&format!("signals cannot be watched, so that they cut the trace off: {error}"));
+        }
+    });
+}
+
+/// A recording has begun, which is ended with the process.
+pub fn recording(finisher: Finisher, path: PathBuf) {
+    *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some((finisher, path));
+}
+
+/// One more launch is in the trace.
+pub fn recorded() {
+    RECORDED.fetch_add(1, Ordering::Relaxed);
+}
+
+extern "C" fn forked() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+/// Completes what is unfinished; a launch under way is cut off for this reason.
+fn finish(why: &str) {
+    if is_child() {
+        return;
+    }
+    // When a launch is under way, what was copied since is lost, and that is all that is.
+    if let Some(mut gpu) = try_gpu()
+        && let Some(recorder) = gpu.recorder.as_mut()
+    {
+        recorder.flush();
+    }
+    let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some((finisher, path)) = recording {
+        match finisher.finish(why) {
+            Ok(written) => summary::traced(path, written, RECORDED.load(Ordering::Relaxed)),
+            Err(error) => tell(&format!("the trace is not complete: {error}")),
+        }
+    }
+    summary::show();
+}
+
+extern "C" fn last() {
+    // Nothing may unwind into the C library.
+    drop(std::panic::catch_unwind(|| finish("the program ended while it ran")));
+}
+
+/// The library's last function, which the loader calls after the program's own.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static LAST: extern "C" fn() = last;
+
+fn pipe() -> std::io::Result<[RawFd; 2]> {
+    let mut ends = [-1; 2];
+    // SAFETY: there is room for two descriptors.
+    match unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } {
+        0 => Ok(ends),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+fn install() -> std::io::Result<()> {
+    let ([call_read, call_write], [answer_read, answer_write]) = (pipe()?, pipe()?);
+    let serve = move || {
+        loop {
+            let mut signal = 0u8;
+            // SAFETY: one byte is read into a byte, and one written from it.
+            if unsafe { libc::read(call_read, (&raw mut signal).cast(), 1) } != 1 {
+                return;
+            }
+            let why = format!("signal {signal} ended the program");
+            drop(std::panic::catch_unwind(|| finish(&why)));
+            // SAFETY: as above.
+            unsafe { libc::write(answer_write, (&raw const signal).cast(), 1) };
+        }
+    };
+    std::thread::Builder::new().name("warplab-ending".into()).spawn(serve)?;
+    CALL.store(call_write, Ordering::SeqCst);
+    ANSWER.store(answer_read, Ordering::SeqCst);
+    for signal in SIGNALS {
+        // SAFETY: the structures are plain data, and the handler calls only what handlers may call.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            let known = libc::sigaction(signal, std::ptr::null(), &raw mut old) == 0;
+            if known && old.sa_sigaction == libc::SIG_DFL {
+                let mut new: libc::sigaction = std::mem::zeroed();
+                new.sa_sigaction = handle as *const () as usize;
+                new.sa_flags = libc::SA_RESTART;
+                libc::sigaction(signal, &raw const new, std::ptr::null_mut());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Has the recording ended, then lets the signal do what it does by default.
+extern "C" fn handle(signal: i32) {
+    // SAFETY: only functions that may be called in handlers, on descriptors that stay open.
+    unsafe {
+        let (call, answer) = (CALL.load(Ordering::SeqCst), ANSWER.load(Ordering::SeqCst));
+        if !FORKED.load(Ordering::Relaxed) && answer >= 0 {
+            let mut byte = signal as u8;
+            if libc::write(call, (&raw const byte).cast(), 1) == 1 {
+                let mut wait = libc::pollfd { fd: answer, events: libc::POLLIN, revents: 0 };
+                if libc::poll(&raw mut wait, 1, PATIENCE_MS) == 1 {
+                    libc::read(answer, (&raw mut byte).cast(), 1);
+                }
+            }
+        }
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}

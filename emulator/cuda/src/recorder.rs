@@ -1,0 +1,286 @@
+//! Recording the whole process: one trace of all launches in their order, with the copies and fills between them.
+//!
+//! What is recorded is chosen by environment variables, which `emu record` sets. The trace begins with the first
+//! launch that is recorded, so that processes that launch nothing write nothing, and is completed by
+//! [`crate::ending`]. A trace that is already there, or being written by another process, is left alone: the number
+//! of this process goes into the name then. When the trace cannot be written that is told and the program goes on.
+
+use crate::ending;
+use crate::gpu::tell;
+use crate::memory::{Memory, Purpose};
+use crate::module::Kernel;
+use crate::work::{Copy, Fill, Place};
+use emulator::exec::{self, LaunchError, Observer, Options, Stats};
+use emulator::lower::Lowered;
+use emulator::memory::GlobalMemory;
+use emulator::record::sampled::SampledSink;
+use emulator::record::selection::Selection;
+use emulator::record::trace::TraceSink;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trace_format::container::{BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord};
+use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
+
+/// Environment variable that names the trace to write.
+pub const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
+/// Environment variables that say what `--kernels`, `--launches`, `--every` and `--blocks` say.
+pub const SELECTION_VARIABLES: [&str; 4] =
+    ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];
+
+/// Copies and fills that are kept before they are written without waiting for a launch.
+const MOST_TRANSFERS: usize = 4096;
+
+/// The process's recording.
+#[derive(Debug)]
+pub struct Recorder {
+    path: PathBuf,
+    selection: Selection,
+    writer: Option<TraceWriter>,
+    /// Whether the trace cannot be written, or has ended.
+    over: bool,
+    /// Indices of kernels in the trace by the address of their code, which is kept so that it stays theirs.
+    kernels: HashMap<usize, (u32, Arc<Lowered>)>,
+    transfers: Vec<TransferRecord>,
+    /// Allocations as the trace lists them last.
+    buffers: Vec<BufferNote>,
+}
+
+impl Recorder {
+    /// The recording that the environment asks for.
+    #[must_use]
+    pub fn from_environment() -> Option<Recorder> {
+        let path = std::env::var_os(RECORD_VARIABLE).filter(|p| !p.is_empty())?;
+        let [kernels, launches, every, blocks] =
+            SELECTION_VARIABLES.map(|name| std::env::var(name).ok().filter(|text| !text.is_empty()));
+        let parsed =
+            Selection::parse(kernels.as_deref(), launches.as_deref(), every.as_deref(), blocks.as_deref());
+        match parsed {
+            Ok(selection) => Some(Recorder::new(PathBuf::from(path), selection)),
+            Err(what) => {
+                tell(&format!("nothing is recorded: {what}"));
+                None
+            }
+        }
+    }
+
+    /// A recording into a file.
+    #[must_use]
+    pub fn new(path: PathBuf, selection: Selection) -> Recorder {
+        // The program may change its folder.
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Recorder {
+            path,
+            selection,
+            writer: None,
+            over: false,
+            kernels: HashMap::new(),
+            transfers: Vec::new(),
+            buffers: Vec::new(),
+        }
+    }
+
+    /// Takes note of a copy after so many launches.
+    pub fn copied(&mut self, copy: &Copy, memory: &Memory, stream: u64, launches: u64) {
+        let bytes = copy.extent.iter().fold(1, |n: u64, &e| n.saturating_mul(e));
+        let ((to, to_device), (from, from_device)) = (side(&copy.to, memory), side(&copy.from, memory));
+        let kind = match (from_device, to_device) {
+            (false, true) => TransferKind::HostToDevice,
+            (true, false) => TransferKind::DeviceToHost,
+            (true, true) => TransferKind::DeviceToDevice,
+            (false, false) => TransferKind::HostToHost,
+        };
+        self.transferred(TransferRecord { kind, bytes, to, from, stream, after_launches: launches });
+    }
+
+    /// Takes note of a fill after so many launches.
+    pub fn filled(&mut self, fill: &Fill, stream: u64, launches: u64) {
+        let bytes = u64::from(fill.element).saturating_mul(fill.width).saturating_mul(fill.height);
+        let kind = TransferKind::Fill;
+        let (to, from) = (fill.address, u64::from(fill.value));
+        self.transferred(TransferRecord { kind, bytes, to, from, stream, after_launches: launches });
+    }
+
+    fn transferred(&mut self, transfer: TransferRecord) {
+        if self.over || transfer.bytes == 0 {
+            return;
+        }
+        self.transfers.push(transfer);
+        if self.transfers.len() >= MOST_TRANSFERS {
+            self.flush();
+        }
+    }
+
+    /// Writes the copies and fills noted so far, if there is a trace yet.
+    pub fn flush(&mut self) {
+        let Some(writer) = &mut self.writer else { return };
+        if let Err(error) = writer.transfers(&self.transfers) {
+            self.give_up(&error);
+        }
+        self.transfers.clear();
+    }
+
+    fn give_up(&mut self, error: &TraceError) {
+        tell(&format!("nothing more is recorded: {error}"));
+        self.over = true;
+        self.writer = None;
+    }
+
+    /// Whether a launch is to be recorded.
+    pub fn wants(&mut self, number: u64, kernel: &str) -> bool {
+        if ending::is_child() && !self.over {
+            self.over = true;
+            // The writer's thread is the parent's; its file too.
+            std::mem::forget(self.writer.take());
+        }
+        !self.over && self.selection.wants(number, kernel)
+    }
+
+    /// Runs and records a launch. A launch that cannot be begun in the trace runs all the same.
+    ///
+    /// # Errors
+    /// As [`exec::launch_prepared`]; a launch that the trace fails under has not run to its end.
+    pub fn run(
+        &mut self,
+        memory: &mut GlobalMemory,
+        (launch, kernel, stream): (&exec::Launch<'_>, &Kernel, u64),
+        options: &Options,
+        observer: &dyn Observer,
+    ) -> Result<Stats, LaunchError> {
+        let sample = self.selection.sample();
+        let begun = self.begin(memory, launch, kernel, stream);
+        let what = (launch, &*kernel.prepared);
+        let outcome = match begun {
+            Err(error) => {
+                self.give_up(&error);
+                let sink = &mut emulator::record::Unrecorded;
+                return exec::launch_prepared(memory, what, options, sink, observer);
+            }
+            Ok(writer) if sample == Sample::All => {
+                let mut sink = TraceSink::new(writer);
+                let outcome = exec::launch_prepared(memory, what, options, &mut sink, observer);
+                end(sink.into_writer(), outcome)
+            }
+            Ok(writer) => {
+                let mut sink = SampledSink::new(writer);
+                let outcome = exec::launch_prepared(memory, what, options, &mut sink, observer);
+                end(sink.into_writer(), outcome)
+            }
+        };
+        match outcome {
+            (outcome, Ok(())) => {
+                ending::recorded();
+                outcome
+            }
+            (outcome, Err(error)) => {
+                self.give_up(&error);
+                outcome
+            }
+        }
+    }
+
+    /// Starts a launch in the trace, and with the first one the trace.
+    fn begin(
+        &mut self,
+        memory: &GlobalMemory,
+        launch: &exec::Launch<'_>,
+        kernel: &Kernel,
+        stream: u64,
+    ) -> Result<LaunchWriter<'_>, TraceError> {
+        if self.writer.is_none() {
+            self.writer = Some(start(&self.path)?);
+        }
+        let Some(writer) = &mut self.writer else { return Err(TraceError::refused("there is no trace")) };
+        writer.transfers(&std::mem::take(&mut self.transfers))?;
+        let address = Arc::as_ptr(&kernel.lowered) as usize;
+        let index = match self.kernels.get(&address) {
+            Some((index, _)) => *index,
+            None => {
+                let index = writer.kernel(&kernel.lowered.kernel)?;
+                self.kernels.insert(address, (index, Arc::clone(&kernel.lowered)));
+                index
+            }
+        };
+        let all = memory.allocations();
+        let same = all.len() == self.buffers.len()
+            && all.iter().zip(&self.buffers).all(|(a, b)| a.base == b.address && a.len == b.bytes);
+        let mut buffers = Vec::new();
+        if !same {
+            let note = |a: &emulator::memory::Allocation| BufferNote {
+                name: a.name.clone(),
+                address: a.base,
+                bytes: a.len,
+            };
+            buffers.extend(all.iter().map(note));
+            self.buffers.clone_from(&buffers);
+        }
+        writer.launch(LaunchRecord {
+            kernel: index,
+            geometry: launch.geometry,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            banks: launch.banks.clone(),
+            buffers,
+            number: launch.index.into(),
+            stream,
+            sample: self.selection.sample(),
+        })
+    }
+}
+
+/// Ends a launch in the trace: whole, or cut off where it failed.
+fn end(
+    writer: LaunchWriter<'_>,
+    outcome: Result<Stats, LaunchError>,
+) -> (Result<Stats, LaunchError>, Result<(), TraceError>) {
+    match outcome {
+        Ok(stats) => (Ok(stats), writer.finish()),
+        Err(LaunchError::Sink(error)) => {
+            let why = TraceError::refused(error.to_string());
+            (Err(LaunchError::Sink(error)), Err(why))
+        }
+        Err(error) => {
+            let told = error.to_string();
+            let ended = writer.cut(told.lines().next().unwrap_or_default());
+            (Err(error), ended)
+        }
+    }
+}
+
+/// Starts the trace under a name that nobody else writes to.
+fn start(wanted: &Path) -> Result<TraceWriter, TraceError> {
+    let part = |path: &Path| {
+        let mut part = path.as_os_str().to_os_string();
+        part.push(".part");
+        PathBuf::from(part)
+    };
+    let mut path = wanted.to_path_buf();
+    let claimed = !path.exists() && std::fs::File::create_new(part(&path)).is_ok();
+    // When neither is there the folder is at fault, which the writer says.
+    if !claimed && (path.exists() || part(&path).exists()) {
+        let extension = wanted.extension().map_or_else(String::new, |e| format!(".{}", e.display()));
+        path.set_extension(format!("{}{extension}", std::process::id()));
+        tell(&format!("{} is there already; this process records into {}", wanted.display(), path.display()));
+    }
+    let writer = TraceWriter::create(&path, &WriterOptions::default())?;
+    if let Some(finisher) = writer.finisher() {
+        ending::recording(finisher, path);
+    }
+    Ok(writer)
+}
+
+/// First address of a side of a copy, and whether it is memory of the GPU. The program's own memory lies elsewhere
+/// in each run; its address counts as 0, so that the same run gives the same trace.
+fn side(place: &Place, memory: &Memory) -> (u64, bool) {
+    match place {
+        Place::Linear { address, .. } => {
+            let on_device = |purpose| !matches!(purpose, Purpose::Host | Purpose::Registered);
+            match memory.region(*address) {
+                Some(region) if region.purpose != Purpose::Registered => {
+                    (*address, on_device(region.purpose))
+                }
+                _ => (0, false),
+            }
+        }
+        Place::Array { array, .. } => (*array, true),
+    }
+}

@@ -1,0 +1,172 @@
+//! What a process has launched, shown when it ends: launches, warp instructions, time, the trace.
+//!
+//! JSON keys: `launches`, `warp_instructions`, `thread_instructions`, `time_s`, `kernels` (a list in the order of first
+//! launches: `kernel`, `launches`, `warp_instructions`, `time_s`), `faults` (a list of texts), and after recording
+//! `trace`: `file`, `bytes`, `launches`, `warp_instructions`.
+
+use crate::gpu::tell;
+use emulator::exec::Stats;
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use trace_format::writer::WriteSummary;
+
+/// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
+pub const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
+
+/// Kernels that the text lists; of more, those that took longest.
+const LISTED_KERNELS: usize = 12;
+
+#[derive(Debug)]
+struct KernelTally {
+    name: String,
+    launches: u64,
+    warp_instructions: u64,
+    time: Duration,
+}
+
+/// What has been launched so far.
+#[derive(Debug, Default)]
+struct Tally {
+    kernels: Vec<KernelTally>,
+    thread_instructions: u64,
+    faults: Vec<String>,
+    trace: Option<(PathBuf, WriteSummary, u64)>,
+    shown: bool,
+}
+
+static TALLY: Mutex<Tally> = Mutex::new(Tally {
+    kernels: Vec::new(),
+    thread_instructions: 0,
+    faults: Vec::new(),
+    trace: None,
+    shown: false,
+});
+
+fn tally() -> MutexGuard<'static, Tally> {
+    TALLY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Place of a kernel in the tally, which [`launched`] wants.
+pub fn kernel(name: &str) -> usize {
+    let mut tally = tally();
+    if let Some(known) = tally.kernels.iter().position(|k| k.name == name) {
+        return known;
+    }
+    let name = name.to_string();
+    tally.kernels.push(KernelTally { name, launches: 0, warp_instructions: 0, time: Duration::ZERO });
+    tally.kernels.len() - 1
+}
+
+/// Counts a launch.
+pub fn launched(kernel: usize, stats: &Stats, time: Duration) {
+    let mut tally = tally();
+    tally.thread_instructions += stats.thread_instructions;
+    if let Some(kernel) = tally.kernels.get_mut(kernel) {
+        kernel.launches += 1;
+        kernel.warp_instructions += stats.warp_instructions;
+        kernel.time += time;
+    }
+}
+
+/// Takes note of a launch that failed.
+pub fn failed(what: String) {
+    tally().faults.push(what);
+}
+
+/// Takes note of a finished trace of so many launches.
+pub fn traced(path: PathBuf, written: WriteSummary, launches: u64) {
+    tally().trace = Some((path, written, launches));
+}
+
+/// Shows the summary once, if it is wanted and anything was launched.
+pub fn show() {
+    let wanted = std::env::var(SUMMARY_VARIABLE).unwrap_or_default();
+    let mut tally = tally();
+    if wanted.is_empty() || std::mem::replace(&mut tally.shown, true) {
+        return;
+    }
+    let written = match wanted.split_once(':') {
+        None if wanted == "json" => write!(std::io::stderr(), "{:#}\n", tally.to_json()),
+        Some(("json", file)) => std::fs::write(file, format!("{:#}\n", tally.to_json())),
+        _ => write!(std::io::stderr(), "{}", tally.to_text()),
+    };
+    if let Err(error) = written {
+        tell(&format!("the summary cannot be written: {error}"));
+    }
+}
+
+impl Tally {
+    fn totals(&self) -> (u64, u64, Duration) {
+        self.kernels.iter().fold((0, 0, Duration::ZERO), |(launches, instructions, time), k| {
+            (launches + k.launches, instructions + k.warp_instructions, time + k.time)
+        })
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let (launches, warp_instructions, time) = self.totals();
+        let kernels = self.kernels.iter().filter(|k| k.launches > 0).map(|k| {
+            json!({
+                "kernel": k.name,
+                "launches": k.launches,
+                "warp_instructions": k.warp_instructions,
+                "time_s": k.time.as_secs_f64(),
+            })
+        });
+        let mut all = json!({
+            "launches": launches,
+            "warp_instructions": warp_instructions,
+            "thread_instructions": self.thread_instructions,
+            "time_s": time.as_secs_f64(),
+            "kernels": kernels.collect::<Vec<_>>(),
+            "faults": self.faults,
+        });
+        if let Some((path, written, launches)) = &self.trace {
+            all["trace"] = json!({
+                "file": path.display().to_string(),
+                "bytes": written.file_bytes,
+                "launches": launches,
+                "warp_instructions": written.warp_instructions,
+            });
+        }
+        all
+    }
+
+    fn to_text(&self) -> String {
+        let (launches, instructions, time) = self.totals();
+        let line = |launches: u64, instructions: u64, time: Duration, what: &str| {
+            let seconds = time.as_secs_f64();
+            format!("warplab: {launches:>9} {instructions:>18} {seconds:>10.3} s  {what}\n")
+        };
+        let mut text =
+            format!("warplab: {:>9} {:>18} {:>12}  kernel\n", "launches", "warp instructions", "time");
+        let mut kernels: Vec<&KernelTally> = self.kernels.iter().filter(|k| k.launches > 0).collect();
+        if kernels.len() > LISTED_KERNELS {
+            kernels.sort_by_key(|k| std::cmp::Reverse(k.time));
+        }
+        for k in kernels.iter().take(LISTED_KERNELS) {
+            text += &line(k.launches, k.warp_instructions, k.time, &k.name);
+        }
+        let (mut count, mut sum, mut rest) = (0, 0, Duration::ZERO);
+        for k in kernels.iter().skip(LISTED_KERNELS) {
+            (count, sum, rest) = (count + k.launches, sum + k.warp_instructions, rest + k.time);
+        }
+        if count > 0 {
+            text += &line(count, sum, rest, &format!("{} other kernels", kernels.len() - LISTED_KERNELS));
+        }
+        if kernels.len() != 1 {
+            text += &line(launches, instructions, time, "all");
+        }
+        if let Some((path, written, launches)) = &self.trace {
+            text += &format!(
+                "warplab: trace {}: {} bytes, {launches} launches, {} warp instructions\n",
+                path.display(),
+                written.file_bytes,
+                written.warp_instructions
+            );
+        }
+        text
+    }
+}

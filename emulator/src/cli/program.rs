@@ -1,0 +1,184 @@
+//! `emu run -- PROGRAM` and `emu record -- PROGRAM`: a CUDA program as it is, with our libraries in the place of
+//! CUDA's.
+//!
+//! The program takes this process's place, so that its exit code, its signals and its terminal are its own; the
+//! libraries learn from environment variables what the flags say. What cannot work is told before the start, as
+//! far as the executable shows it: a CUDA runtime that is linked in, or no PTX.
+
+use super::CliError;
+use super::args::{Record, Run};
+use crate::exec::{DEFAULT_MAX_PRINT_BYTES, Options};
+use crate::fatbin::{self, Image, ImageKind, Origin};
+use crate::lower::DEFAULT_STACK_BYTES;
+use crate::record::selection::Selection;
+use goblin::elf::Elf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Environment variable that names the folder with the CUDA libraries.
+const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
+/// The folder beside `emu` that holds them otherwise.
+const LIBRARIES_FOLDER: &str = "cuda";
+/// One of them.
+const A_LIBRARY: &str = "libcuda.so.1";
+/// What the CUDA runtime, in a library or linked in, offers to compiled programs.
+const REGISTER: &str = "__cudaRegisterFatBinary";
+
+/// Runs a program in this process's place; returns only when that does not work.
+///
+/// # Errors
+/// When the libraries or the program are not there, or the program cannot work with them.
+pub fn run(args: &Run) -> Result<bool, CliError> {
+    Err(start(command(args)?))
+}
+
+/// Runs a program likewise, and has it recorded.
+///
+/// # Errors
+/// As [`run`], and when the flags that choose what is recorded cannot be understood.
+pub fn record(args: &Record) -> Result<bool, CliError> {
+    let flags = [&args.kernels, &args.launches, &args.every, &args.blocks].map(Option::as_deref);
+    let [kernels, launches, every, blocks] = flags;
+    Selection::parse(kernels, launches, every, blocks).map_err(CliError::Usage)?;
+    let mut command = command(&args.run)?;
+    let program = args.run.program.first().map(PathBuf::from).unwrap_or_default();
+    let beside = || PathBuf::from(program.file_stem().unwrap_or_default()).with_extension("wtrace");
+    let output = args.output.clone().unwrap_or_else(beside);
+    // A trace of an earlier run makes room, as does what an interrupted one has left.
+    let mut part = output.clone().into_os_string();
+    part.push(".part");
+    for old in [output.as_os_str(), &part] {
+        if let Err(error) = std::fs::remove_file(old)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(CliError::Usage(format!("{}: {error}", Path::new(old).display())));
+        }
+    }
+    command.env("WARPLAB_RECORD", &output);
+    let names = ["KERNELS", "LAUNCHES", "EVERY", "BLOCKS"];
+    for (name, value) in names.into_iter().zip(flags) {
+        set(&mut command, &format!("WARPLAB_RECORD_{name}"), value);
+    }
+    Err(start(command))
+}
+
+fn start(mut command: Command) -> CliError {
+    let error = command.exec();
+    let program = Path::new(command.get_program()).display().to_string();
+    match error.kind() {
+        std::io::ErrorKind::NotFound => CliError::Usage(format!("there is no program {program}")),
+        _ => CliError::Usage(format!("{program} cannot be started: {error}")),
+    }
+}
+
+fn set(command: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {
+    match value {
+        Some(value) => command.env(name, value),
+        None => command.env_remove(name),
+    };
+}
+
+/// The command with its environment.
+fn command(args: &Run) -> Result<Command, CliError> {
+    let Some((program, arguments)) = args.program.split_first() else {
+        return Err(CliError::Usage("no program is named behind `--`".into()));
+    };
+    let libraries = libraries()?;
+    if let Some(path) = find(program)
+        && let Ok(bytes) = std::fs::read(&path)
+    {
+        examine(&path, &bytes).map_err(CliError::Usage)?;
+    }
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let mut search = libraries.into_os_string();
+    if let Some(others) = std::env::var_os("LD_LIBRARY_PATH").filter(|v| !v.is_empty()) {
+        search.push(":");
+        search.push(others);
+    }
+    command.env("LD_LIBRARY_PATH", search);
+    // What only the environment says stays as it is.
+    let mut pass = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            command.env(format!("WARPLAB_{name}"), value);
+        }
+    };
+    let changed = |value: u64, usual: u64| (value != usual).then(|| value.to_string());
+    pass("DEVICE", args.device.clone());
+    pass("THREADS", args.threads.map(|n| n.to_string()));
+    pass("MAX_INSTRUCTIONS", changed(args.max_instructions, Options::default().max_instructions));
+    pass("MAX_PRINT_BYTES", changed(args.max_print_bytes, DEFAULT_MAX_PRINT_BYTES));
+    pass("STACK_BYTES", changed(args.stack_bytes.into(), DEFAULT_STACK_BYTES.into()));
+    pass("HEAP_BYTES", changed(args.heap_bytes, crate::session::DEFAULT_HEAP_BYTES));
+    pass("TRAP_ZERO_DIVISION", args.trap_zero_division.then(|| "1".into()));
+    let summary = match (&args.summary, args.json) {
+        (Some(file), _) => {
+            let path = std::path::absolute(file).unwrap_or_else(|_| file.clone());
+            OsString::from(format!("json:{}", path.display()))
+        }
+        (None, true) => "json".into(),
+        (None, false) => "text".into(),
+    };
+    command.env("WARPLAB_SUMMARY", summary);
+    Ok(command)
+}
+
+/// The folder with the CUDA libraries.
+fn libraries() -> Result<PathBuf, CliError> {
+    let named = std::env::var_os(LIBRARIES_VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let folder = match named {
+        Some(folder) => folder,
+        None => {
+            let exe = std::env::current_exe().and_then(std::fs::canonicalize)?;
+            exe.parent().unwrap_or(Path::new("")).join(LIBRARIES_FOLDER)
+        }
+    };
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
+    if folder.join(A_LIBRARY).exists() {
+        return Ok(folder);
+    }
+    Err(CliError::Usage(format!(
+        "the CUDA libraries are not in {}\n  help: build them with `cargo build -p cuda` in emu's profile, or name \
+         their folder in {LIBRARIES_VARIABLE}",
+        folder.display()
+    )))
+}
+
+/// The file that a program's name stands for, as the shell finds it.
+fn find(program: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return Some(path.to_path_buf());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(path)).find(|p| p.is_file())
+}
+
+/// Says why a program cannot work with the libraries, as far as its file shows it. Scripts and programs without
+/// device code are no concern of ours: what they start may be.
+fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    if !bytes.starts_with(b"\x7fELF") {
+        return Ok(());
+    }
+    let (Ok(images), Ok(elf)) = (fatbin::open(bytes), Elf::parse(bytes)) else { return Ok(()) };
+    let own = |i: &&Image| matches!(i.origin, Origin::Registered | Origin::Relocatable);
+    let Some(newest) = images.iter().filter(own).map(|i| i.arch).max() else { return Ok(()) };
+    let shown = path.display();
+    let imports =
+        elf.dynsyms.iter().any(|s| s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(REGISTER));
+    if !imports {
+        return Err(format!(
+            "{shown} has the CUDA runtime linked in, so that no library can take its place\n  help: link it with \
+             `nvcc -cudart shared`, nothing else has to change"
+        ));
+    }
+    if !images.iter().filter(own).any(|i| i.kind == ImageKind::Ptx) {
+        return Err(format!(
+            "{shown} has machine code for sm_{newest} but no PTX, which is what runs here\n  help: compile it with \
+             `nvcc -gencode arch=compute_{newest},code=compute_{newest}`, besides other -gencode flags if you like"
+        ));
+    }
+    Ok(())
+}

@@ -8,6 +8,7 @@
 use crate::lower::calls::function_address;
 use crate::lower::{LowerOptions, Lowered};
 use crate::memory::GlobalMemory;
+use crate::ptx::Linkage;
 use crate::ptx::{
     Diagnostic, Diagnostics, FuncId, Function, Module, Operand, Relocation, RelocationTarget,
     SpecialRegister, Statement, VarId, VarSpace,
@@ -235,7 +236,9 @@ impl DeviceModule {
             .vars
             .iter()
             .enumerate()
-            .find(|(_, v)| v.name == name && matches!(v.space, VarSpace::Global | VarSpace::Const))?;
+            .filter(|(_, v)| v.name == name && matches!(v.space, VarSpace::Global | VarSpace::Const))
+            // In linked modules declarations lie beside the definition.
+            .min_by_key(|(_, v)| v.linkage == Linkage::Extern)?;
         let address = self.address(RelocationTarget::Var(VarId::new(id))).ok()?;
         Some((address, var.size_bytes))
     }

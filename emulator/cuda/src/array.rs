@@ -9,6 +9,7 @@ use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, tell};
 use crate::handles::{Handles, Kind};
 use crate::memory::Purpose;
+use crate::work::Place;
 use emulator::texture::{
     AddressMode, ArrayKind, ArrayShape, ChannelFormat, Filter, Object, ObjectError, Resource, Sampler,
 };
@@ -44,6 +45,22 @@ impl Array {
     pub fn rows(&self) -> [u64; 3] {
         let level = &self.resource.levels[0];
         [level.base, level.row_bytes, level.slice_bytes]
+    }
+
+    /// Bytes of a row that hold texels.
+    #[must_use]
+    pub fn row_bytes(&self) -> u64 {
+        u64::from(self.resource.levels[0].extent[0]) * self.resource.format.texel_bytes()
+    }
+
+    /// Whether a box of bytes, rows and slices lies inside.
+    #[must_use]
+    pub fn holds(&self, origin: [u64; 3], extent: [u64; 3]) -> bool {
+        let [_, height, depth] = self.resource.levels[0].extent;
+        let slices = u64::from(depth) * u64::from(self.resource.slices);
+        let size = [self.row_bytes(), height.into(), slices];
+        let inside = |i: usize| origin[i].checked_add(extent[i]).is_some_and(|end| end <= size[i]);
+        (0..3).all(inside)
     }
 
     /// Width, height and depth as CUDA writes them: 0 for dimensions that it does not have, layers and faces as
@@ -211,6 +228,19 @@ impl Gpu {
         Ok(handle)
     }
 
+    /// Checks that a box lies inside of its place, if that is an array.
+    ///
+    /// # Errors
+    /// When there is no such array, or the box does not.
+    pub fn check_box(&self, place: &Place, extent: [u64; 3]) -> Outcome {
+        match *place {
+            Place::Array { array, origin } if !self.arrays.arrays.get(array)?.holds(origin, extent) => {
+                Err(Status::INVALID_VALUE)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Frees an array with its levels.
     ///
     /// # Errors
@@ -286,7 +316,7 @@ impl Gpu {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::work::{Copy, Place};
+    use crate::work::Copy;
     use emulator::exec::Options;
 
     fn gpu() -> Gpu {
@@ -324,6 +354,10 @@ mod tests {
             from: Place::Linear { address: host.as_ptr() as u64, pitch: 2, height: 2 },
             extent: [2, 2, 1],
         };
+        assert_eq!(gpu.check_box(&copy.to, [2, 2, 1]), Ok(()));
+        for beyond in [[3, 2, 1], [2, 3, 1], [2, 2, 2], [u64::MAX, 1, 1]] {
+            assert_eq!(gpu.check_box(&copy.to, beyond), Err(Status::INVALID_VALUE));
+        }
         gpu.perform_here(&crate::work::Work::Copy(copy)).unwrap();
         let [base, ..] = gpu.arrays.arrays.get(array).unwrap().rows();
         // The second level follows the sixteen texels of the first.

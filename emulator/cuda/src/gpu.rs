@@ -23,6 +23,7 @@ use emulator::exec::{Options, Prepared};
 use emulator::lower::LowerOptions;
 use emulator::ptx::FuncId;
 use std::ffi::c_void;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -151,6 +152,11 @@ pub fn tell(what: &str) {
     eprintln!("warplab: {what}");
 }
 
+fn told((status, what): (Status, String)) -> Status {
+    tell(&what);
+    status
+}
+
 fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok().filter(|t| !t.is_empty())?;
     let value = text.parse().ok();
@@ -224,10 +230,7 @@ impl Gpu {
     /// # Errors
     /// When it holds no PTX or PTX with errors.
     pub fn load(&mut self, image: &[u8], name: &str) -> Outcome<u64> {
-        self.try_load(image, name).map_err(|(status, what)| {
-            tell(&what);
-            status
-        })
+        self.try_load(image, name).map_err(told)
     }
 
     /// Loads an image.
@@ -239,6 +242,17 @@ impl Gpu {
         let text = String::from_utf8_lossy(&ptx.contents);
         let name = ptx.name.as_deref().unwrap_or(name);
         let module = module::load(&mut self.memory, text.trim_end_matches('\0'), name)?;
+        Ok(self.modules.insert(module))
+    }
+
+    /// Loads the relocatable device code of an executable or library.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be linked or has errors, which are told.
+    pub fn load_linked(&mut self, file: &Path) -> Outcome<u64> {
+        let name = format!("the linked PTX of {}", file.display());
+        let text = module::linked(self.device, file).map_err(told)?;
+        let module = module::load(&mut self.memory, &text, &name).map_err(told)?;
         Ok(self.modules.insert(module))
     }
 
@@ -331,8 +345,9 @@ impl Gpu {
                 self.streams.events.get_mut(*event)?.reached = Some(Instant::now());
                 Ok(())
             }
-            Work::Empty | Work::Wait(_) | Work::Host(_) | Work::Allocate { .. } => Ok(()),
-            Work::Free(address) => self.memory.free(*address, &[Purpose::Device]).map(drop),
+            Work::Empty | Work::Wait(_) | Work::Host(_) => Ok(()),
+            Work::Allocate { address, .. } => self.memory.back(*address),
+            Work::Free(address) => self.memory.release(*address),
             Work::Child(_) => Ok(()),
         }
     }

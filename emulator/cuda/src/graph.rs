@@ -25,6 +25,8 @@ pub struct Node {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Graph {
     nodes: Vec<Option<Node>>,
+    /// Flags that it was instantiated with.
+    pub flags: u64,
 }
 
 impl Graph {

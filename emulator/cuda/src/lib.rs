@@ -12,6 +12,7 @@ pub mod ending;
 pub mod error;
 pub mod gpu;
 pub mod graph;
+pub mod graphs;
 pub mod handles;
 pub mod launch;
 pub mod link;

@@ -27,6 +27,8 @@ pub enum Purpose {
     Variable,
     /// The texels of an array.
     Array,
+    /// Allocated by a node of a graph, at an address that was fixed when the node was made.
+    Graph,
 }
 
 /// An allocation.
@@ -51,6 +53,8 @@ pub struct Memory {
     /// As the executor sees it.
     pub global: GlobalMemory,
     regions: BTreeMap<u64, Region>,
+    /// Bytes at addresses that are fixed but not allocated now.
+    aside: BTreeMap<u64, u64>,
     capacity: u64,
     used: u64,
     made: u64,
@@ -64,7 +68,7 @@ impl Memory {
     pub fn new(capacity: u64) -> Outcome<Memory> {
         let space = AddressSpace::reserve()?;
         let (global, regions) = (GlobalMemory::new(), BTreeMap::new());
-        Ok(Memory { space, global, regions, capacity, used: 0, made: 0 })
+        Ok(Memory { space, global, regions, aside: BTreeMap::new(), capacity, used: 0, made: 0 })
     }
 
     /// Free bytes and all bytes of the GPU.
@@ -148,7 +152,71 @@ impl Memory {
         for (start, purpose) in all {
             let _ = self.free(start, &[purpose]);
         }
+        for (address, _) in std::mem::take(&mut self.aside) {
+            let _ = NonNull::new(address as *mut u8).map(|start| self.space.free(start));
+        }
         self.global = GlobalMemory::new();
+    }
+
+    /// Fixes an address for memory that is allocated later, and again and again, by [`Memory::back`]. It stays fixed
+    /// as long as the program runs.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub fn reserve(&mut self, bytes: u64) -> Outcome<u64> {
+        let address = self.allocate("graph memory", bytes, Purpose::Graph, 0)?;
+        self.set_aside(address)?;
+        Ok(address)
+    }
+
+    /// Allocates memory at an address that was fixed.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when it was not, or is allocated already; `MEMORY_ALLOCATION` when the GPU has no room.
+    pub fn back(&mut self, address: u64) -> Outcome {
+        let &bytes = self.aside.get(&address).ok_or(Status::INVALID_VALUE)?;
+        if bytes > self.capacity - self.used {
+            return Err(Status::MEMORY_ALLOCATION);
+        }
+        let start = NonNull::new(address as *mut u8).ok_or(Status::INVALID_VALUE)?;
+        self.aside.remove(&address);
+        // SAFETY: as in `allocate`; the range stays mapped while it is set aside.
+        let storage = unsafe { Storage::mapped(start, bytes as usize) };
+        self.global.insert("graph memory", address, storage);
+        self.note(address, bytes, Purpose::Graph, 0);
+        Ok(())
+    }
+
+    /// Frees such memory; the address stays fixed.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when it is not allocated.
+    pub fn set_aside(&mut self, address: u64) -> Outcome {
+        let region = self.regions.get(&address).copied().filter(|r| r.purpose == Purpose::Graph);
+        let region = region.ok_or(Status::INVALID_VALUE)?;
+        self.regions.remove(&address);
+        drop(self.global.remove(address));
+        self.used -= region.bytes;
+        self.aside.insert(address, region.bytes);
+        Ok(())
+    }
+
+    /// Frees what `cudaFree` frees: memory of the device, managed memory, and what graphs have allocated.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when no such allocation begins at the address.
+    pub fn release(&mut self, address: u64) -> Outcome {
+        match self.regions.get(&address).map(|r| r.purpose) {
+            Some(Purpose::Graph) => self.set_aside(address),
+            _ => self.free(address, &[Purpose::Device, Purpose::Managed]).map(drop),
+        }
+    }
+
+    /// Bytes that graphs have allocated now, and those that are only set aside.
+    #[must_use]
+    pub fn graph_bytes(&self) -> (u64, u64) {
+        let live = self.regions.values().filter(|r| r.purpose == Purpose::Graph).map(|r| r.bytes);
+        (live.sum(), self.aside.values().sum())
     }
 
     /// The allocation that an address lies in.
@@ -157,6 +225,20 @@ impl Memory {
         let (_, region) = self.regions.range(..=address).next_back()?;
         // The end counts for empty allocations only.
         (address - region.start < region.bytes.max(1)).then_some(region)
+    }
+
+    fn is_set_aside(&self, address: u64) -> bool {
+        self.aside.range(..=address).next_back().is_some_and(|(start, bytes)| address - start < *bytes)
+    }
+
+    /// Whether a program may call an address one of the device, or of the host.
+    #[must_use]
+    pub fn may_be(&self, address: u64, on_device: bool) -> bool {
+        match self.region(address).map(|r| r.purpose) {
+            None => on_device == self.is_set_aside(address),
+            Some(Purpose::Device | Purpose::Variable | Purpose::Array | Purpose::Graph) => on_device,
+            Some(Purpose::Managed | Purpose::Host | Purpose::Registered) => true,
+        }
     }
 
     /// Checks that bytes may be accessed: those of the reserved range have to be allocated.
@@ -316,6 +398,25 @@ mod tests {
         assert_eq!(memory.free(a, &[Purpose::Device]).map(|r| r.bytes), Ok(600));
         assert_eq!(memory.info(), (1000, 1000));
         assert_eq!(memory.region(a), None);
+    }
+
+    #[test]
+    fn fixed_addresses_are_backed_again_and_again() {
+        let mut memory = Memory::new(1000).expect("there are addresses");
+        let a = memory.reserve(600).unwrap();
+        assert_eq!((memory.info().0, memory.graph_bytes()), (1000, (0, 600)));
+        assert_eq!(memory.copy(&Copy::linear(a, a, 4), NO_ARRAYS), Err(Status::INVALID_VALUE));
+        for _ in 0..2 {
+            memory.back(a).unwrap();
+            assert_eq!(memory.back(a), Err(Status::INVALID_VALUE));
+            assert_eq!((memory.info().0, memory.graph_bytes()), (400, (600, 0)));
+            let other = memory.allocate("b", 64, Purpose::Device, 0).unwrap();
+            assert_ne!(other, a);
+            memory.release(other).unwrap();
+            memory.release(a).unwrap();
+            assert_eq!(memory.release(a), Err(Status::INVALID_VALUE));
+            assert!(memory.global.slice(a, 4).is_none());
+        }
     }
 
     #[test]

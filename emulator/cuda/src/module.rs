@@ -8,10 +8,12 @@ use crate::error::{Outcome, Status};
 use crate::memory::Memory;
 use emulator::device::{DeviceModule, LoadError};
 use emulator::exec::Prepared;
-use emulator::fatbin::{self, Image, ImageKind};
+use emulator::fatbin::{self, Image, ImageKind, Origin};
 use emulator::lower::{LowerOptions, Lowered};
-use emulator::ptx::FuncId;
+use emulator::ptx::{self, FuncId};
 use emulator::session::LoadedModule;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// First word of the wrappers that nvcc puts around fat binaries.
@@ -99,11 +101,7 @@ pub unsafe fn image_at(image: *const u8) -> Outcome<Vec<u8>> {
 /// A code for the program and words for people.
 pub fn choose(device: &Device, image: &[u8]) -> Result<Image, (Status, String)> {
     let images = fatbin::open(image).map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
-    let ptx = images.iter().filter(|i| i.kind == ImageKind::Ptx);
-    // PTX for an older GPU runs on a newer one, so that the newest that is not too new is best. PTX for newer
-    // GPUs only is tried all the same: the emulator does not care.
-    let best = ptx.clone().filter(|i| i.arch <= device.arch()).max_by_key(|i| i.arch);
-    best.or_else(|| ptx.min_by_key(|i| i.arch)).cloned().ok_or_else(|| {
+    best(device, images.iter()).cloned().ok_or_else(|| {
         let arch = images.iter().map(|i| i.arch).max().unwrap_or(75);
         let what = format!(
             "the program has machine code for sm_{arch} but no PTX, which is what runs here; compile it with \
@@ -112,6 +110,63 @@ pub fn choose(device: &Device, image: &[u8]) -> Result<Image, (Status, String)> 
         (Status::NO_KERNEL_IMAGE_FOR_DEVICE, what)
     })
 }
+
+/// Of several the PTX that a GPU runs.
+fn best<'i>(device: &Device, images: impl Iterator<Item = &'i Image> + Clone) -> Option<&'i Image> {
+    let ptx = images.filter(|i| i.kind == ImageKind::Ptx);
+    // PTX for an older GPU runs on a newer one, so that the newest that is not too new is best. PTX for newer
+    // GPUs only is tried all the same: the emulator does not care.
+    let fitting = ptx.clone().filter(|i| i.arch <= device.arch()).max_by_key(|i| i.arch);
+    fitting.or_else(|| ptx.min_by_key(|i| i.arch))
+}
+
+/// Whether an image is linked machine code without PTX, as programs register that are compiled with `-rdc=true`.
+#[must_use]
+pub fn is_without_ptx(image: &[u8]) -> bool {
+    fatbin::open(image).is_ok_and(|images| images.iter().all(|i| i.kind != ImageKind::Ptx))
+}
+
+/// The file that an address of this process has been mapped from.
+#[must_use]
+pub fn mapped_file(address: usize) -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (start, end) = range.split_once('-')?;
+        let (start, end) = (usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
+        let path = rest.find('/').map(|at| &rest[at..])?;
+        (start..end).contains(&address).then(|| PathBuf::from(path))
+    })
+}
+
+/// The relocatable PTX of a file, linked: one text per source file, the best of each for a GPU.
+///
+/// # Errors
+/// A code for the program and words for people.
+pub fn linked(device: &Device, file: &Path) -> Result<String, (Status, String)> {
+    let failed = |status, what: String| (status, format!("{}: {what}", file.display()));
+    let bytes = std::fs::read(file).map_err(|e| failed(Status::FILE_NOT_FOUND, e.to_string()))?;
+    let images = fatbin::open(&bytes).map_err(|e| failed(Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
+    let relocatable: Vec<&Image> = images.iter().filter(|i| i.origin == Origin::Relocatable).collect();
+    let containers: BTreeSet<usize> = relocatable.iter().map(|i| i.container).collect();
+    let mut texts = Vec::new();
+    for container in containers {
+        let parts = relocatable.iter().copied().filter(|i| i.container == container);
+        if let Some(image) = best(device, parts) {
+            let name = image.name.clone().unwrap_or_else(|| format!("relocatable PTX {container}"));
+            texts.push((name, String::from_utf8_lossy(&image.contents).into_owned()));
+        }
+    }
+    if texts.is_empty() {
+        return Err(failed(Status::NO_KERNEL_IMAGE_FOR_DEVICE, MACHINE_CODE_ONLY.into()));
+    }
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+    ptx::link(&texts).map_err(|e| failed(Status::INVALID_PTX, e.to_string()))
+}
+
+/// What to do about a program without PTX.
+const MACHINE_CODE_ONLY: &str = "the program's device code is machine code without PTX, which is what runs \
+    here; compile it with `-gencode arch=compute_XX,code=compute_XX` too";
 
 /// Parses a PTX text and places its variables.
 ///

@@ -79,7 +79,7 @@ impl Gpu {
     /// When there is no such graph, or the others belong to another.
     pub fn add_node(&mut self, graph: u64, needs: &[u64], work: Work) -> Outcome<u64> {
         let needs = self.nodes_of(graph, needs)?;
-        let id = self.graphs.get_mut(graph)?.add(work, needs)?;
+        let id = self.graph_mut(graph)?.add(work, needs)?;
         Ok(self.nodes.handle(graph, id))
     }
 
@@ -89,7 +89,7 @@ impl Gpu {
     /// When there is no such node.
     pub fn node(&self, node: u64) -> Outcome<&Node> {
         let (graph, id) = self.nodes.get(node)?;
-        self.graphs.get(graph)?.node(id)
+        self.graph(graph)?.node(id)
     }
 
     /// A node's work, to change: in its graph, or in an instantiated graph that was made of it.
@@ -100,7 +100,7 @@ impl Gpu {
         let (graph, id) = self.nodes.get(node)?;
         let found: &mut Graph = match executable {
             Some(executable) => self.executables.get_mut(executable)?,
-            None => self.graphs.get_mut(graph)?,
+            None => self.graph_mut(graph)?,
         };
         found.node_mut(id)
     }
@@ -124,7 +124,7 @@ impl Gpu {
     /// When there is no such node.
     pub fn remove_node(&mut self, node: u64) -> Outcome {
         let (graph, id) = self.nodes.get(node)?;
-        self.graphs.get_mut(graph)?.remove(id)?;
+        self.graph_mut(graph)?.remove(id)?;
         self.nodes.forget_one((graph, id));
         Ok(())
     }

@@ -41,8 +41,10 @@ pub struct Joined {
 pub struct Capture {
     /// What has been captured.
     pub graph: Graph,
-    /// Graph that it is captured to, when the program gave one.
+    /// Handle of the graph that it becomes, when the program has one already.
     pub into: Option<u64>,
+    /// Whether the program began it with that graph, which may have work that no stream waits for.
+    pub given: bool,
     /// The stream that has to end it.
     pub origin: u64,
     /// Whether an error has spoiled it.
@@ -179,6 +181,27 @@ impl Streams {
         Ok(())
     }
 
+    /// The graph under construction that has a handle.
+    #[must_use]
+    pub fn building(&self, graph: u64) -> Option<&Graph> {
+        self.captures.iter().find(|(_, c)| c.into == Some(graph)).map(|(_, c)| &c.graph)
+    }
+
+    /// The same, to change.
+    pub fn building_mut(&mut self, graph: u64) -> Option<&mut Graph> {
+        self.captures.iter_mut().find(|c| c.into == Some(graph)).map(|c| &mut c.graph)
+    }
+
+    /// Gives the graph that a stream's capture builds a handle.
+    ///
+    /// # Errors
+    /// When the stream does not capture.
+    pub fn name_capture(&mut self, stream: u64, graph: u64) -> Outcome {
+        let capture = self.get(stream)?.and_then(|s| s.capture.as_ref()).map(|j| j.capture);
+        self.captures.get_mut(capture.ok_or(Status::ILLEGAL_STATE)?)?.into = Some(graph);
+        Ok(())
+    }
+
     /// Whether any stream captures.
     #[must_use]
     pub fn any_capture(&self) -> bool {
@@ -282,7 +305,8 @@ impl Streams {
             Some((handle, graph, after)) => (Some(handle), graph, after),
             None => (None, Graph::default(), BTreeSet::new()),
         };
-        let capture = Capture { graph, into, origin: stream, invalid: false, id: self.captures_begun };
+        let given = into.is_some();
+        let capture = Capture { graph, into, given, origin: stream, invalid: false, id: self.captures_begun };
         let capture = self.captures.insert(capture);
         if let Some(stream) = self.get_mut(stream)? {
             stream.capture = Some(Joined { capture, after });
@@ -314,7 +338,7 @@ impl Streams {
         if capture.invalid {
             return Err(Status::STREAM_CAPTURE_INVALIDATED);
         }
-        if capture.graph.leaves().difference(&joined.after).next().is_some() && capture.into.is_none() {
+        if capture.graph.leaves().difference(&joined.after).next().is_some() && !capture.given {
             return Err(Status::STREAM_CAPTURE_UNJOINED);
         }
         Ok(capture)

@@ -79,22 +79,37 @@ unsafe fn gather(kernel: u64, args: *mut *mut c_void) -> Outcome<Vec<u8>> {
     Ok(params)
 }
 
-unsafe fn launch_kernel(
+/// A checked launch.
+///
+/// # Safety
+/// `args` has a pointer to every parameter.
+pub(super) unsafe fn launch_of(
     kernel: u64,
     (grid, block): (Dim3, Dim3),
+    args: *mut *mut c_void,
+    shared: usize,
+    cooperative: bool,
+) -> Outcome<Launch> {
+    // SAFETY: as the caller promises.
+    let params = unsafe { gather(kernel, args) }?;
+    let shared_bytes = u32::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
+    let launch = Launch { kernel, grid: grid.into(), block: block.into(), shared_bytes, params, cooperative };
+    let gpu = gpu()?;
+    launch::check(&gpu, gpu.kernels.get(kernel)?, &launch)?;
+    drop(gpu);
+    Ok(launch)
+}
+
+unsafe fn launch_kernel(
+    kernel: u64,
+    shape: (Dim3, Dim3),
     args: *mut *mut c_void,
     shared: usize,
     stream: u64,
     cooperative: bool,
 ) -> Outcome {
     // SAFETY: as the caller promises.
-    let params = unsafe { gather(kernel, args) }?;
-    let shared_bytes = u32::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
-    let launch = Launch { kernel, grid: grid.into(), block: block.into(), shared_bytes, params, cooperative };
-    {
-        let gpu = gpu()?;
-        launch::check(&gpu, gpu.kernels.get(kernel)?, &launch)?;
-    }
+    let launch = unsafe { launch_of(kernel, shape, args, shared, cooperative) }?;
     submit(stream, Work::Launch(launch))
 }
 

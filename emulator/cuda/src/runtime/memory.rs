@@ -1,9 +1,10 @@
 //! Allocation and copies.
 
+use super::copies::{When, copy};
 use super::registration::symbol;
 use super::{done, store};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit, synchronize};
+use crate::gpu::{gpu, submit};
 use crate::memory::Purpose;
 use crate::work::{Copy, Fill, Work};
 use std::ffi::c_void;
@@ -32,11 +33,7 @@ pub extern "C" fn free(pointer: *mut c_void) -> Status {
     if pointer.is_null() {
         return done(gpu().map(drop));
     }
-    done(
-        gpu().and_then(|mut gpu| {
-            gpu.memory.free(pointer as u64, &[Purpose::Device, Purpose::Managed]).map(drop)
-        }),
-    )
+    done(gpu().and_then(|mut gpu| gpu.memory.release(pointer as u64)))
 }
 
 /// `cudaMemcpy`.
@@ -44,9 +41,8 @@ pub extern "C" fn free(pointer: *mut c_void) -> Status {
 /// # Safety
 /// What lies outside of device memory is the program's and large enough.
 #[unsafe(export_name = "warplab_cudaMemcpy")]
-pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize, _kind: i32) -> Status {
-    let copied = submit(0, Work::Copy(Copy::linear(to as u64, from as u64, bytes as u64)));
-    done(copied.and_then(|()| synchronize()))
+pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize, kind: u32) -> Status {
+    done(copy(Copy::linear(to as u64, from as u64, bytes as u64), kind, When::Now))
 }
 
 /// `cudaMemcpyAsync`.
@@ -58,10 +54,10 @@ pub unsafe extern "C" fn memcpy_async(
     to: *mut c_void,
     from: *const c_void,
     bytes: usize,
-    _kind: i32,
+    kind: u32,
     stream: u64,
 ) -> Status {
-    done(submit(stream, Work::Copy(Copy::linear(to as u64, from as u64, bytes as u64))))
+    done(copy(Copy::linear(to as u64, from as u64, bytes as u64), kind, When::Later(stream)))
 }
 
 fn fill(to: *mut c_void, value: i32, bytes: usize) -> Work {
@@ -83,42 +79,93 @@ pub extern "C" fn memset_async(to: *mut c_void, value: i32, bytes: usize, stream
 }
 
 /// Place of some bytes of a symbol.
-fn inside(host: *const c_void, offset: usize, bytes: usize) -> Outcome<u64> {
+pub(super) fn inside(host: *const c_void, offset: usize, bytes: usize) -> Outcome<u64> {
     let (address, length) = symbol(host)?;
     let end = (offset as u64).checked_add(bytes as u64).ok_or(Status::INVALID_VALUE)?;
     if end > length { Err(Status::INVALID_VALUE) } else { Ok(address + offset as u64) }
 }
 
+/// A copy between a symbol and memory.
+fn copy_symbol(
+    symbol: *const c_void,
+    (offset, bytes): (usize, usize),
+    memory: *const c_void,
+    to_symbol: bool,
+    (kind, when): (u32, When),
+) -> Outcome {
+    let (inside, outside) = (inside(symbol, offset, bytes)?, memory as u64);
+    // A symbol is device memory.
+    if matches!((to_symbol, kind), (_, 0) | (true, 2) | (false, 1)) {
+        return Err(Status::INVALID_MEMCPY_DIRECTION);
+    }
+    let (to, from) = if to_symbol { (inside, outside) } else { (outside, inside) };
+    copy(Copy::linear(to, from, bytes as u64), kind, when)
+}
+
 /// `cudaMemcpyToSymbol`.
 ///
 /// # Safety
-/// `from` has `bytes` bytes.
+/// The memory has `bytes` bytes.
 #[unsafe(export_name = "warplab_cudaMemcpyToSymbol")]
 pub unsafe extern "C" fn memcpy_to_symbol(
     host: *const c_void,
     from: *const c_void,
     bytes: usize,
     offset: usize,
-    _kind: i32,
+    kind: u32,
 ) -> Status {
-    let place = inside(host, offset, bytes);
-    done(place.and_then(|to| submit(0, Work::Copy(Copy::linear(to, from as u64, bytes as u64)))))
+    let how = (kind, When::Now);
+    done(copy_symbol(host, (offset, bytes), from, true, how))
+}
+
+/// `cudaMemcpyToSymbolAsync`.
+///
+/// # Safety
+/// The memory has `bytes` bytes.
+#[unsafe(export_name = "warplab_cudaMemcpyToSymbolAsync")]
+pub unsafe extern "C" fn memcpy_to_symbol_async(
+    host: *const c_void,
+    from: *const c_void,
+    bytes: usize,
+    offset: usize,
+    kind: u32,
+    stream: u64,
+) -> Status {
+    let how = (kind, When::Later(stream));
+    done(copy_symbol(host, (offset, bytes), from, true, how))
 }
 
 /// `cudaMemcpyFromSymbol`.
 ///
 /// # Safety
-/// `to` has room for `bytes` bytes.
+/// The memory has `bytes` bytes.
 #[unsafe(export_name = "warplab_cudaMemcpyFromSymbol")]
 pub unsafe extern "C" fn memcpy_from_symbol(
     to: *mut c_void,
     host: *const c_void,
     bytes: usize,
     offset: usize,
-    _kind: i32,
+    kind: u32,
 ) -> Status {
-    let place = inside(host, offset, bytes);
-    done(place.and_then(|from| submit(0, Work::Copy(Copy::linear(to as u64, from, bytes as u64)))))
+    let how = (kind, When::Now);
+    done(copy_symbol(host, (offset, bytes), to, false, how))
+}
+
+/// `cudaMemcpyFromSymbolAsync`.
+///
+/// # Safety
+/// The memory has `bytes` bytes.
+#[unsafe(export_name = "warplab_cudaMemcpyFromSymbolAsync")]
+pub unsafe extern "C" fn memcpy_from_symbol_async(
+    to: *mut c_void,
+    host: *const c_void,
+    bytes: usize,
+    offset: usize,
+    kind: u32,
+    stream: u64,
+) -> Status {
+    let how = (kind, When::Later(stream));
+    done(copy_symbol(host, (offset, bytes), to, false, how))
 }
 
 /// `cudaGetSymbolAddress`.
@@ -230,18 +277,37 @@ pub unsafe extern "C" fn mem_get_info(free: *mut usize, total: *mut usize) -> St
     }))
 }
 
+/// Allocates in the order of a stream: now, or in a graph when the stream captures.
+pub(super) fn allocate_in_order(bytes: usize, stream: u64) -> Outcome<u64> {
+    if bytes == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let mut gpu = gpu()?;
+    if gpu.streams.capture_of(stream)?.is_none() {
+        return gpu.memory.allocate("cudaMallocAsync", bytes as u64, Purpose::Device, 0);
+    }
+    let address = gpu.memory.reserve(bytes as u64)?;
+    drop(gpu);
+    submit(stream, Work::Allocate { address, bytes: bytes as u64 })?;
+    Ok(address)
+}
+
 /// `cudaMallocAsync`.
 ///
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaMallocAsync")]
-pub unsafe extern "C" fn malloc_async(pointer: *mut *mut c_void, bytes: usize, _stream: u64) -> Status {
+pub unsafe extern "C" fn malloc_async(pointer: *mut *mut c_void, bytes: usize, stream: u64) -> Status {
+    let made = allocate_in_order(bytes, stream);
     // SAFETY: as the caller promises.
-    unsafe { malloc(pointer, bytes) }
+    done(made.and_then(|address| unsafe { store(pointer, address as *mut c_void) }))
 }
 
 /// `cudaFreeAsync`.
 #[unsafe(export_name = "warplab_cudaFreeAsync")]
-pub extern "C" fn free_async(pointer: *mut c_void, _stream: u64) -> Status {
-    free(pointer)
+pub extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status {
+    if pointer.is_null() {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    done(submit(stream, Work::Free(pointer as u64)))
 }

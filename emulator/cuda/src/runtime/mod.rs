@@ -5,9 +5,14 @@
 //! allocates and copies, [`streams`] is about streams and events, [`functions`] about kernels, [`properties`] and
 //! [`general`] about devices and errors.
 
+pub mod arrays;
+pub mod capture;
+pub mod copies;
 pub mod execution;
 pub mod functions;
 pub mod general;
+pub mod graphs;
+pub mod layout;
 pub mod memory;
 pub mod properties;
 pub mod registration;

@@ -3,15 +3,19 @@
 use super::done;
 use crate::error::{Outcome, Status};
 use crate::gpu::{any_gpu, tell};
-use crate::module::image_at;
+use crate::module::{image_at, is_without_ptx, mapped_file};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ffi::{CStr, c_char, c_void};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A registered fat binary, loaded when something in it is first used.
 #[derive(Default)]
 struct Binary {
     image: Vec<u8>,
+    /// Address of its wrapper, which tells what file it is of.
+    wrapper: usize,
     module: Option<u64>,
 }
 
@@ -35,6 +39,8 @@ struct Registered {
     binaries: Vec<Option<Binary>>,
     functions: HashMap<usize, Function>,
     variables: HashMap<usize, Variable>,
+    /// Modules of files with relocatable device code, which all their binaries share.
+    linked: HashMap<PathBuf, u64>,
 }
 
 impl Registered {
@@ -46,7 +52,18 @@ impl Registered {
             return Ok(module);
         }
         let mut gpu = any_gpu()?;
-        let module = *found.module.insert(gpu.load(&found.image, "the program's PTX")?);
+        let file = if is_without_ptx(&found.image) { mapped_file(found.wrapper) } else { None };
+        let module = match file {
+            None => gpu.load(&found.image, "the program's PTX")?,
+            Some(file) => match self.linked.entry(file) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => {
+                    let module = gpu.load_linked(new.key())?;
+                    *new.insert(module)
+                }
+            },
+        };
+        found.module = Some(module);
         // Managed variables are pointers of the host program that are set when their module is loaded.
         for variable in self.variables.values().filter(|v| v.binary == binary) {
             if let Some(pointer) = variable.managed
@@ -78,7 +95,7 @@ pub unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *mut *mu
     let image = unsafe { image_at(wrapper.cast()) }.unwrap_or_default();
     let mut lock = registered();
     let Some(all) = lock.as_mut() else { return std::ptr::null_mut() };
-    all.binaries.push(Some(Binary { image, module: None }));
+    all.binaries.push(Some(Binary { image, wrapper: wrapper as usize, module: None }));
     // Never null and never followed.
     (all.binaries.len() << 4) as *mut *mut c_void
 }

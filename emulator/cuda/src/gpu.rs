@@ -15,6 +15,7 @@ use crate::launch;
 use crate::memory::{Memory, Purpose};
 use crate::module::{self, Kernel, Module};
 use crate::node::Nodes;
+use crate::pool::Pools;
 use crate::recorder::Recorder;
 use crate::stream::{Streams, Submitted};
 use crate::summary::{self, SUMMARY_VARIABLE};
@@ -59,6 +60,8 @@ pub struct Gpu {
     pub graphs: Handles<Graph>,
     /// Handles of nodes.
     pub nodes: Nodes,
+    /// Memory pools.
+    pub pools: Pools,
     /// Linkers at work.
     pub linkers: Handles<Linker>,
     /// Arrays, and texture and surface objects.
@@ -212,6 +215,7 @@ impl Gpu {
             streams: Streams::default(),
             graphs: Handles::new(Kind::Graph),
             nodes: Nodes::default(),
+            pools: Pools::default(),
             linkers: Handles::new(Kind::Link),
             arrays: Arrays::default(),
             executables: Handles::new(Kind::Executable),
@@ -264,6 +268,7 @@ impl Gpu {
         self.executables.clear();
         self.nodes.clear();
         self.linkers.clear();
+        self.pools.clear();
         self.streams.clear();
         self.arrays.clear();
         self.memory.clear();

@@ -146,6 +146,26 @@ impl Memory {
         Ok(region)
     }
 
+    /// The parts of a range of the host program's memory that kernels cannot access yet.
+    #[must_use]
+    pub fn unknown_parts(&self, start: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut parts = Vec::new();
+        let mut at = start;
+        // The one that begins before the range may reach into it.
+        let before = self.regions.range(..start).next_back();
+        for (_, region) in before.into_iter().chain(self.regions.range(start..end)) {
+            if region.start > at {
+                parts.push((at, region.start));
+            }
+            at = at.max(region.start + region.bytes);
+        }
+        if at < end {
+            parts.push((at, end));
+        }
+        parts.retain(|&(start, _)| !self.space.contains(start));
+        parts
+    }
+
     /// Ends all allocations, with the objects that read them and the heap of device code.
     pub fn clear(&mut self) {
         let all: Vec<(u64, Purpose)> = self.regions.values().map(|r| (r.start, r.purpose)).collect();

@@ -67,3 +67,13 @@ fn modules_memory_launches_and_errors() {
 fn graphs_linking_and_capture() {
     run("graphs");
 }
+
+#[test]
+fn arrays_textures_surfaces_and_pools() {
+    run("textures");
+}
+
+#[test]
+fn the_interface_for_embedders() {
+    run("embed");
+}

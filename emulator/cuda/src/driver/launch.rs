@@ -40,7 +40,7 @@ pub struct LaunchAttribute {
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);
 
 /// The bytes of a kernel's parameters, from pointers to each or from a buffer with all.
-pub(super) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> Outcome<Vec<u8>> {
+pub(crate) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> Outcome<Vec<u8>> {
     if extra.given() {
         let (mut buffer, mut bytes) = (In(std::ptr::null()), 0);
         let mut at = extra;

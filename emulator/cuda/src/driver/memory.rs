@@ -53,7 +53,7 @@ fn pointer_attribute(to: Out<u8>, number: u32, address: u64) -> Outcome {
         15 => to.cast::<u8>().set(0),
         // Readable and writable.
         16 => to.cast::<u32>().set(3),
-        17 => to.cast::<u64>().set(0),
+        17 => to.cast::<u64>().set(gpu()?.pools.pool_of(address).unwrap_or(0)),
         20 => to.cast::<u64>().set(region.id),
         _ => Err(Status::INVALID_VALUE),
     }
@@ -90,7 +90,7 @@ functions! {
     }
 
     "cuMemFree_v2" 3020 Context mem_free(address: u64) {
-        release(address, &[Purpose::Device, Purpose::Managed])
+        if address == 0 { Ok(()) } else { gpu()?.free_device(address) }
     }
 
     "cuMemGetAddressRange_v2" 3020 Context mem_get_address_range(

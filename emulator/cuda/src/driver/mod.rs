@@ -5,6 +5,7 @@
 //! before it may be called, and its row in the table that `cuGetProcAddress` looks names up in.
 
 pub mod absent;
+pub mod array;
 pub mod context;
 pub mod copy;
 pub mod entry;
@@ -17,6 +18,7 @@ pub mod launch;
 pub mod link;
 pub mod memory;
 pub mod module;
+pub mod pool;
 pub mod stream;
 
 use crate::context as contexts;
@@ -143,11 +145,11 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T> Out<T> {
-    fn wanted(self) -> bool {
+    pub(crate) fn wanted(self) -> bool {
         !self.0.is_null()
     }
 
-    fn set(self, value: T) -> Outcome {
+    pub(crate) fn set(self, value: T) -> Outcome {
         if self.0.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -157,7 +159,7 @@ impl<T> Out<T> {
     }
 
     /// Writes where something may be left out.
-    fn offer(self, value: T) {
+    pub(crate) fn offer(self, value: T) {
         let _ = self.set(value);
     }
 
@@ -192,11 +194,16 @@ impl<T> Clone for In<T> {
 impl<T> Copy for In<T> {}
 
 impl<T: Copy> In<T> {
+    /// No argument.
+    pub(crate) fn none() -> In<T> {
+        In(std::ptr::null())
+    }
+
     fn given(self) -> bool {
         !self.0.is_null()
     }
 
-    fn get(self) -> Outcome<T> {
+    pub(crate) fn get(self) -> Outcome<T> {
         if self.0.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -204,7 +211,7 @@ impl<T: Copy> In<T> {
         Ok(unsafe { self.0.read_unaligned() })
     }
 
-    fn list(self, count: usize) -> Outcome<Vec<T>> {
+    pub(crate) fn list(self, count: usize) -> Outcome<Vec<T>> {
         if count == 0 {
             return Ok(Vec::new());
         }
@@ -222,7 +229,7 @@ impl<T: Copy> In<T> {
 pub struct Text(*const c_char);
 
 impl Text {
-    fn get(self) -> Outcome<String> {
+    pub(crate) fn get(self) -> Outcome<String> {
         if self.0.is_null() {
             return Err(Status::INVALID_VALUE);
         }
@@ -254,6 +261,8 @@ fn device(ordinal: i32) -> Outcome {
 pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
     [
         absent::EXPORTS,
+        array::EXPORTS,
+        pool::EXPORTS,
         context::EXPORTS,
         copy::EXPORTS,
         entry::EXPORTS,

@@ -1,0 +1,70 @@
+/* Warplab's emulator in a program of your own: load PTX, launch kernels, read what they wrote.
+ *
+ * Link with libcuda.so.1. Every function returns 0, or the number of a CUDA error, which warplab_error() puts into
+ * words; details (where a kernel failed, what is wrong with a PTX text) go to standard error. A launch is finished
+ * when its function returns, and a kernel's fault is the result of its launch only. Functions may be called from
+ * any thread, one at a time does its work.
+ *
+ * Host and kernels have one address space: a pointer means the same on both sides. Kernels may access memory of
+ * warplab_allocate(), variables of modules, and what warplab_share() names; any other access is a fault that is
+ * reported, never a crash of the program.
+ *
+ * WARPLAB_DEVICE chooses the GPU (such as sm_80), WARPLAB_THREADS how many threads emulate, and
+ * WARPLAB_MAX_INSTRUCTIONS how many warp instructions a launch may take. */
+#ifndef WARPLAB_H
+#define WARPLAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Runs the first kernel of a PTX text with blocks of bx * by * bz threads in a grid of gx * gy * gz.
+ *
+ * `args` holds the parameters themselves, each in 8 bytes: an address, or a number of which the parameter's low
+ * bytes count. Texts are kept, so that running one again does not translate it again.
+ *
+ * Memory need not be announced. For the time of the call the kernel may access the whole of every readable and
+ * writable mapping of the process in which an argument's value lies: the heap, for a pointer that malloc() gave.
+ * Within such a mapping a wrong index is not noticed, and other threads should leave it alone; memory of
+ * warplab_allocate() is checked exactly. What is reachable only through pointers in memory has to lie in one of
+ * these mappings, or be shared. */
+int32_t ptx_run(const char *source, int32_t n_args, void **args, int32_t bx, int32_t by, int32_t bz, int32_t gx,
+                int32_t gy, int32_t gz, int32_t shared_bytes);
+
+/* A loaded PTX text, and a kernel of one; 0 is none. A kernel lives as long as its module. */
+typedef uint64_t warplab_module;
+typedef uint64_t warplab_kernel_t;
+
+/* Loads a PTX text that ends with a NUL, and unloads it with its kernels and variables. */
+int32_t warplab_load(const char *source, warplab_module *module);
+int32_t warplab_unload(warplab_module module);
+
+/* Finds a kernel (.entry) by name. */
+int32_t warplab_kernel(warplab_module module, const char *name, warplab_kernel_t *kernel);
+
+/* Finds a .global or .const variable by name; `bytes` may be NULL. */
+int32_t warplab_variable(warplab_module module, const char *name, void **memory, size_t *bytes);
+
+/* Memory that host and kernels share, zeroed. */
+int32_t warplab_allocate(size_t bytes, void **memory);
+int32_t warplab_free(void *memory);
+
+/* Lets kernels access memory that the program has; it has to stay until warplab_unshare(). */
+int32_t warplab_share(void *memory, size_t bytes);
+int32_t warplab_unshare(void *memory);
+
+/* Runs a kernel. `args` points to each parameter, in order, as cuLaunchKernel takes them. */
+int32_t warplab_launch(warplab_kernel_t kernel, const uint32_t grid[3], const uint32_t block[3],
+                       uint32_t shared_bytes, const void *const *args);
+
+/* What a result means. */
+const char *warplab_error(int32_t result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

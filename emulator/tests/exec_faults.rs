@@ -158,12 +158,6 @@ fn misused_barriers_are_told() {
         let fault = Device::new(&[]).fault(&a.build(), 1, 64);
         assert!(fault.to_string().contains(told), "{fault}");
     }
-    let mut a = Asm::new();
-    let skip = a.label();
-    a.thread(0).setp(0, ICmp::Ge, 0, imm(16)).bra(skip, p(0));
-    a.bar(BarMode::RedPopc, 0, 0, PredSrc::TRUE).bind(skip).exit(PredSrc::TRUE);
-    let fault = Device::new(&[]).fault(&a.build(), 1, 32);
-    assert!(fault.to_string().contains("0xffff0000 are missing"), "{fault}");
 }
 
 #[test]

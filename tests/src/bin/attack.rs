@@ -124,6 +124,12 @@ fn main() -> std::process::ExitCode {
         failures += 1;
         println!("seed {seed} ({:?}, {} registers): {failure}", kernel.focus, setup.max_registers);
         if options.no_shrink {
+            if let Some(folder) = &options.out {
+                let path = folder.join(format!("seed{seed}.ptx"));
+                if let Err(error) = std::fs::write(&path, Case::of(&kernel).text(setup.max_registers)) {
+                    eprintln!("attack: {}: {error}", path.display());
+                }
+            }
             continue;
         }
         let deadline = Instant::now() + Duration::from_secs(240);

@@ -14,6 +14,9 @@ use super::live::{Live, Segment};
 use crate::lower::cfg::Dominance;
 use crate::lower::vir::{Blk, Def, Func, Inst, InstId, PSrc, Phi, Src, Term, VOp, VPred, VReg, Val};
 
+/// Crowded places that are relieved between two attempts to allocate.
+const PLACES_AT_A_TIME: usize = 32;
+
 /// Values made by spilling, which are never spilled again, and the local memory taken so far.
 #[derive(Default)]
 pub struct Spilled {
@@ -25,7 +28,7 @@ pub struct Spilled {
     pub bytes: u32,
 }
 
-/// Rewrites the code so that fewer values are alive at the most crowded place.
+/// Rewrites the code so that fewer values are alive at the most crowded places.
 ///
 /// `live` are the ranges of the failed attempt, whose first values are those of `f`; spill slots begin at
 /// `frame_bytes`.
@@ -45,45 +48,109 @@ pub fn rewrite(
     let (first, count) = if predicate { (attempt_regs, f.pdefs.len()) } else { (0, f.defs.len()) };
     let ranges = |i: usize| -> &[Segment] { live.ranges.get(first + i).map_or(&[], Vec::as_slice) };
     let total = if predicate { live.ranges.len() - attempt_regs } else { attempt_regs };
-    let (place, most) = most_crowded((0..total).map(|i| live.ranges[first + i].as_slice()));
-    let crowded = Segment { start: place, end: place + 1, value: 0 };
     let limit = usize::from(if predicate { limits.predicates } else { limits.registers });
-    let wanted = most.saturating_sub(limit).max(1);
     let costs = costs(f, predicate);
-    let mut candidates: Vec<(f32, usize)> = (0..count)
-        .filter(|&i| {
-            let done = if predicate {
-                spilled.predicates.contains(&VPred(i as u32))
-            } else {
-                spilled.registers.contains(&VReg(i as u32))
-            };
-            // Where registers are too few, or, if only their alignment is in the way, where one was not found.
-            let here = |at: &Segment| ranges(i).iter().any(|s| s.start < at.end && at.start < s.end);
-            let place = if most > limit { here(&crowded) } else { pressure.ranges.iter().any(here) };
-            let length: u32 = ranges(i).iter().map(|s| s.end - s.start).sum();
-            !done && place && length > 4
-        })
-        .map(|i| {
-            let length: u32 = ranges(i).iter().map(|s| s.end - s.start).sum();
-            (costs[i] / length as f32, i)
-        })
-        .collect();
-    if candidates.is_empty() {
-        // All there are were brought back already, to be passed on to phis: then those make room.
-        candidates = phis_behind(f, live, place, predicate, spilled).map(|i| (costs[i], i)).collect();
+    let lengths: Vec<u32> = (0..count).map(|i| ranges(i).iter().map(|s| s.end - s.start).sum()).collect();
+    let done = |i: usize| {
+        if predicate {
+            spilled.predicates.contains(&VPred(i as u32))
+        } else {
+            spilled.registers.contains(&VReg(i as u32))
+        }
+    };
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut taken = vec![false; total];
+    // As many crowded places at a time as are worth the next attempt.
+    for round in 0..PLACES_AT_A_TIME {
+        let left = (0..total).filter(|&i| !taken[i]).map(|i| live.ranges[first + i].as_slice());
+        let (place, most) = most_crowded(left);
+        if round > 0 && most <= limit {
+            break;
+        }
+        let crowded = Segment { start: place, end: place + 1, value: 0 };
+        // Where registers are too few, or, if only their alignment is in the way, where one was not found.
+        let here = |i: usize, at: &Segment| ranges(i).iter().any(|s| s.start < at.end && at.start < s.end);
+        let is_here = |i: usize| {
+            if most > limit { here(i, &crowded) } else { pressure.ranges.iter().any(|at| here(i, at)) }
+        };
+        let mut candidates: Vec<(f32, usize)> = (0..count)
+            .filter(|&i| !taken[i] && lengths[i] > 4 && !done(i) && is_here(i))
+            .map(|i| (costs[i] / lengths[i] as f32, i))
+            .collect();
+        if candidates.is_empty() && round == 0 {
+            // All there are were brought back already, to be passed on to phis: then those make room.
+            candidates = phis_behind(f, live, place, predicate, spilled).map(|i| (costs[i], i)).collect();
+            if candidates.is_empty() {
+                return Err("the code needs more registers at once than there are".into());
+            }
+        }
+        if candidates.is_empty() {
+            break;
+        }
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (_, i) in candidates.into_iter().take(most.saturating_sub(limit).max(1)) {
+            taken[i] = true;
+            chosen.push(i);
+        }
     }
-    if candidates.is_empty() {
-        return Err("the code needs more registers at once than there are".into());
-    }
-    candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (_, i) in candidates.into_iter().take(wanted) {
+    for i in chosen {
         if predicate {
             spill_predicate(f, VPred(i as u32), spilled);
         } else {
             spill_register(f, VReg(i as u32), frame_bytes, spilled);
         }
     }
+    sink(f, spilled);
     Ok(())
+}
+
+/// Moves what spilling brings back down to its first use: values that come back to be stored for a phi in memory
+/// need one register in turn, not as many as there are phis.
+fn sink(f: &mut Func, spilled: &Spilled) {
+    for b in f.order.clone() {
+        let before = std::mem::take(&mut f.block_mut(b).insts);
+        let mut after: Vec<InstId> = Vec::with_capacity(before.len());
+        // In the order in which they were, with the local memory that each reads.
+        let mut held: Vec<(VReg, InstId, Option<i32>)> = Vec::new();
+        for id in before {
+            let inst = f.inst(id);
+            if let Some((fresh, reads)) = brought_back(inst, spilled) {
+                held.push((fresh, id, reads));
+                continue;
+            }
+            if !held.is_empty() {
+                let writes = spill_store(inst);
+                let mut needed: HashSet<VReg> = HashSet::new();
+                inst.for_each_val(|v| needed.extend(v.reg()));
+                let goes = |(fresh, _, reads): &(VReg, InstId, Option<i32>)| {
+                    needed.contains(fresh) || reads.is_some() && writes == *reads
+                };
+                after.extend(held.iter().filter(|h| goes(h)).map(|h| h.1));
+                held.retain(|h| !goes(h));
+            }
+            after.push(id);
+        }
+        after.extend(held.into_iter().map(|h| h.1));
+        f.block_mut(b).insts = after;
+    }
+}
+
+/// The register that an instruction made by spilling brings a value back to, and the slot that it reads.
+fn brought_back(inst: &Inst, spilled: &Spilled) -> Option<(VReg, Option<i32>)> {
+    let fresh = inst.dst[0].filter(|d| spilled.registers.contains(d) && inst.guard == PSrc::TRUE)?;
+    match inst.op {
+        VOp::M(Op::Ldl { width: MemWidth::B32 }) if inst.src[0] == Src::RZ => {
+            Some((fresh, Some(inst.offset)))
+        }
+        VOp::M(Op::Mov {}) if inst.src[0].v[0].reg().is_none() => Some((fresh, None)),
+        _ => None,
+    }
+}
+
+/// The slot that an instruction of the kind that spilling makes writes. Only such instructions write slots.
+fn spill_store(inst: &Inst) -> Option<i32> {
+    let plain = matches!(inst.op, VOp::M(Op::Stl { .. })) && inst.src[0] == Src::RZ;
+    plain.then_some(inst.offset)
 }
 
 /// The phis, not yet spilled, that get their values at the end of the block around a position.

@@ -14,6 +14,8 @@ use super::{InOrder, Launch, LaunchError, Observer, Options, Stats};
 use crate::check::Checker;
 use crate::memory::GlobalMemory;
 use crate::memory::view::{Direct, Refusal, Touched};
+use crate::record::sampled::SampledSink;
+use crate::record::trace::TraceSink;
 use crate::record::{BlockSink, LaunchSink, Unrecorded};
 
 /// What running a launch needs throughout.
@@ -40,7 +42,7 @@ pub fn check(launch: &Launch<'_>) -> Result<(), LaunchError> {
 /// # Errors
 /// When the kernel or the launch is malformed, the kernel faults, or the sink fails. Memory then holds what
 /// the kernel had written so far.
-pub fn launch<L: LaunchSink>(
+pub fn launch<L: Execute>(
     memory: &mut GlobalMemory,
     launch: &Launch<'_>,
     options: &Options,
@@ -48,7 +50,7 @@ pub fn launch<L: LaunchSink>(
     observer: &dyn Observer,
 ) -> Result<Stats, LaunchError> {
     let prepared = Prepared::of(launch.kernel, options.trap_zero_division)?;
-    run_launch(memory, (launch, &prepared), options, sink, observer, None)
+    L::execute(memory, (launch, &prepared), options, sink, observer)
 }
 
 /// Runs a kernel like [`launch`], with what was prepared of it beforehand. `prepared` was made of the same kernel
@@ -56,7 +58,7 @@ pub fn launch<L: LaunchSink>(
 ///
 /// # Errors
 /// As [`launch`].
-pub fn launch_prepared<L: LaunchSink>(
+pub fn launch_prepared<L: Execute>(
     memory: &mut GlobalMemory,
     (launch, prepared): (&Launch<'_>, &Prepared),
     options: &Options,
@@ -67,7 +69,7 @@ pub fn launch_prepared<L: LaunchSink>(
         let what = format!("kernel {} was not prepared for this launch", launch.kernel.name);
         return Err(LaunchError::Malformed(what));
     }
-    run_launch(memory, (launch, prepared), options, sink, observer, None)
+    L::execute(memory, (launch, prepared), options, sink, observer)
 }
 
 /// Runs a kernel like [`launch`], block after block, while a checker hears of all that happens. What it finds does
@@ -87,6 +89,40 @@ pub fn launch_checked(
     let prepared = Prepared::of(launch.kernel, guards)?;
     run_launch(memory, (launch, &prepared), options, &mut Unrecorded, observer, Some(checker))
 }
+
+/// A sink that launches can be recorded to: the executor is compiled for each of them here, once, and not again in
+/// every program that launches kernels.
+pub trait Execute: LaunchSink + Sized {
+    /// Runs a prepared kernel.
+    ///
+    /// # Errors
+    /// As [`launch`].
+    fn execute(
+        memory: &mut GlobalMemory,
+        what: (&Launch<'_>, &Prepared),
+        options: &Options,
+        sink: &mut Self,
+        observer: &dyn Observer,
+    ) -> Result<Stats, LaunchError>;
+}
+
+macro_rules! execute {
+    ($($sink:ty),+) => {$(
+        impl Execute for $sink {
+            fn execute(
+                memory: &mut GlobalMemory,
+                what: (&Launch<'_>, &Prepared),
+                options: &Options,
+                sink: &mut Self,
+                observer: &dyn Observer,
+            ) -> Result<Stats, LaunchError> {
+                run_launch(memory, what, options, sink, observer, None)
+            }
+        }
+    )+};
+}
+
+execute!(Unrecorded, TraceSink<'_>, SampledSink<'_>);
 
 fn run_launch<L: LaunchSink>(
     memory: &mut GlobalMemory,

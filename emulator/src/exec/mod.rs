@@ -23,7 +23,7 @@ mod turns;
 mod warp;
 
 pub use fault::{Fault, FaultKind};
-pub use grid::{check, launch, launch_checked, launch_prepared};
+pub use grid::{Execute, check, launch, launch_checked, launch_prepared};
 pub use program::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES, Prepared};
 pub use warp::SM_COUNT;
 

@@ -1,12 +1,12 @@
 //! The road under test: PTX lowered to a machine kernel, executed and, if wanted, recorded.
 
 use super::Fault;
-use emulator::exec::{LaunchError, Options, Unobserved, launch};
+use emulator::exec::{Execute, LaunchError, Options, Unobserved, launch};
 use emulator::lower::{LowerOptions, Lowered, ModuleLayout, lower_kernel};
 use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::ptx::{Diagnostics, Module, RelocationTarget, VarId};
 use emulator::record::trace::TraceSink;
-use emulator::record::{LaunchSink, Unrecorded};
+use emulator::record::Unrecorded;
 use std::collections::HashMap;
 use std::path::Path;
 use trace_format::container::LaunchRecord;
@@ -158,7 +158,7 @@ impl<'m> Machine<'m> {
     }
 }
 
-fn execute<S: LaunchSink>(
+fn execute<S: Execute>(
     memory: &mut GlobalMemory,
     run: &emulator::exec::Launch<'_>,
     options: &Options,

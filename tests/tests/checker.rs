@@ -134,7 +134,7 @@ fn every_mistake_is_found_where_it_is() {
 fn the_same_kernels_without_the_mistake_are_clean() {
     let mut checked = 0;
     let source = std::fs::read_to_string(path("checker/checker.cu")).expect("the source");
-    for (kernel, launch, buffers, scalars, ..) in CASES.iter() {
+    for (kernel, launch, buffers, scalars, ..) in CASES {
         let ok = format!("{kernel}_ok");
         if source.contains(&format!("{ok}(")) {
             let (findings, completed) = check("checker/checker.ptx", &ok, *launch, buffers, scalars);
@@ -157,10 +157,13 @@ fn counts_are_of_threads() {
     assert_eq!((findings[0].site.block, findings[0].site.thread), ([1, 0, 0], [36, 0, 0]));
 }
 
+/// A kernel, grid and block, the length and contents of its buffers, and its scalars.
+type Waiting<'a> = (&'a str, (u32, u32), &'a [(u32, Option<&'a str>)], &'a [u32]);
+
 #[test]
 fn waiting_programs_are_clean() {
     let zeros = Some("zeros");
-    let cases: [(&str, (u32, u32), &[(u32, Option<&str>)], &[u32]); 4] = [
+    let cases: [Waiting<'_>; 4] = [
         ("rounds", (4, 64), &[(256, INPUT), (256, zeros)], &[3]),
         ("scan_look_back", (5, 256), &[(1280, INPUT), (1280, None), (5, zeros), (10, None)], &[1280]),
         ("spin_lock", (2, 64), &[(1, zeros), (1, zeros), (128, None)], &[]),

@@ -185,6 +185,7 @@ pub fn filter(number: u32) -> Outcome<Filter> {
 }
 
 /// Tells why the emulator takes no such array or object.
+#[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 fn refused(error: ObjectError) -> Status {
     tell(&error.to_string());
     Status::INVALID_VALUE

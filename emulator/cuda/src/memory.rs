@@ -339,7 +339,8 @@ impl Memory {
             match element {
                 1 => bytes.fill(pattern[0]),
                 n => {
-                    bytes.chunks_exact_mut(n as usize).for_each(|e| e.copy_from_slice(&pattern[..n as usize]))
+                    let pattern = &pattern[..n as usize];
+                    bytes.chunks_exact_mut(pattern.len()).for_each(|e| e.copy_from_slice(pattern));
                 }
             }
         }

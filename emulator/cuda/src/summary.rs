@@ -89,7 +89,7 @@ pub fn show() {
         return;
     }
     let written = match wanted.split_once(':') {
-        None if wanted == "json" => write!(std::io::stderr(), "{:#}\n", tally.to_json()),
+        None if wanted == "json" => writeln!(std::io::stderr(), "{:#}", tally.to_json()),
         Some(("json", file)) => std::fs::write(file, format!("{:#}\n", tally.to_json())),
         _ => write!(std::io::stderr(), "{}", tally.to_text()),
     };

@@ -130,7 +130,7 @@ pub unsafe extern "C" fn memcpy_2d_to_array(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpy2DToArrayAsync")]
-#[expect(clippy::too_many_arguments, reason = "CUDA's")]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
 pub unsafe extern "C" fn memcpy_2d_to_array_async(
     to: u64,
     x: usize,
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn memcpy_2d_from_array(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpy2DFromArrayAsync")]
-#[expect(clippy::too_many_arguments, reason = "CUDA's")]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
 pub unsafe extern "C" fn memcpy_2d_from_array_async(
     to: *mut c_void,
     pitch: usize,
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn memcpy_2d_from_array_async(
 
 /// `cudaMemcpy2DArrayToArray`.
 #[unsafe(export_name = "warplab_cudaMemcpy2DArrayToArray")]
-#[expect(clippy::too_many_arguments, reason = "CUDA's")]
+#[allow(clippy::too_many_arguments, reason = "CUDA's")]
 pub extern "C" fn memcpy_2d_array_to_array(
     to: u64,
     to_x: usize,

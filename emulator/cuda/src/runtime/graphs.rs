@@ -646,7 +646,7 @@ pub unsafe extern "C" fn add_dependencies(
     count: usize,
 ) -> Status {
     // SAFETY: as the caller promises.
-    done(unsafe { pairs(graph, (from, to, count), |g, a, b| g.connect(a, b)) })
+    done(unsafe { pairs(graph, (from, to, count), Graph::connect) })
 }
 
 /// `cudaGraphRemoveDependencies`.
@@ -662,7 +662,7 @@ pub unsafe extern "C" fn remove_dependencies(
     count: usize,
 ) -> Status {
     // SAFETY: as the caller promises.
-    done(unsafe { pairs(graph, (from, to, count), |g, a, b| g.disconnect(a, b)) })
+    done(unsafe { pairs(graph, (from, to, count), Graph::disconnect) })
 }
 
 /// `cudaGraphDestroyNode`.

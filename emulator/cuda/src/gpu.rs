@@ -12,6 +12,7 @@ use crate::error::{Outcome, Status};
 use crate::graph::Graph;
 use crate::handles::{Handles, Kind};
 use crate::launch;
+use crate::mapping::Mappings;
 use crate::memory::{Memory, Purpose};
 use crate::module::{self, Kernel, Module};
 use crate::node::Nodes;
@@ -62,6 +63,8 @@ pub struct Gpu {
     pub nodes: Nodes,
     /// Memory pools.
     pub pools: Pools,
+    /// Memory that is mapped to addresses.
+    pub mappings: Mappings,
     /// Linkers at work.
     pub linkers: Handles<Linker>,
     /// Arrays, and texture and surface objects.
@@ -216,6 +219,7 @@ impl Gpu {
             graphs: Handles::new(Kind::Graph),
             nodes: Nodes::default(),
             pools: Pools::default(),
+            mappings: Mappings::default(),
             linkers: Handles::new(Kind::Link),
             arrays: Arrays::default(),
             executables: Handles::new(Kind::Executable),
@@ -271,6 +275,7 @@ impl Gpu {
         self.pools.clear();
         self.streams.clear();
         self.arrays.clear();
+        self.clear_mappings();
         self.memory.clear();
         self.fault = None;
     }

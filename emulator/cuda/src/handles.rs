@@ -31,6 +31,8 @@ pub enum Kind {
     Pool,
     /// A linker's state.
     Link,
+    /// Memory that may be mapped.
+    Physical,
 }
 
 /// Objects of one kind by handle.

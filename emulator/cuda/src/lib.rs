@@ -17,6 +17,7 @@ pub mod graphs;
 pub mod handles;
 pub mod launch;
 pub mod link;
+pub mod mapping;
 pub mod memory;
 pub mod module;
 pub mod node;

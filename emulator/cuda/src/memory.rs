@@ -27,6 +27,8 @@ pub enum Purpose {
     Variable,
     /// The texels of an array.
     Array,
+    /// Memory of its own that is mapped to reserved addresses.
+    Mapped,
     /// Allocated by a node of a graph, at an address that was fixed when the node was made.
     Graph,
 }
@@ -78,7 +80,7 @@ impl Memory {
     }
 
     fn on_device(purpose: Purpose) -> bool {
-        !matches!(purpose, Purpose::Host | Purpose::Registered)
+        !matches!(purpose, Purpose::Host | Purpose::Registered | Purpose::Mapped)
     }
 
     /// Allocates zeroed memory.
@@ -98,6 +100,41 @@ impl Memory {
         self.global.insert(name, address, storage);
         self.note(address, bytes, purpose, flags);
         Ok(address)
+    }
+
+    /// The addresses, for memory that is mapped.
+    pub(crate) fn space(&mut self) -> &mut AddressSpace {
+        &mut self.space
+    }
+
+    /// Counts bytes as used.
+    ///
+    /// # Errors
+    /// `MEMORY_ALLOCATION` when there are not so many left.
+    pub(crate) fn take(&mut self, bytes: u64) -> Outcome {
+        if bytes > self.capacity - self.used {
+            return Err(Status::MEMORY_ALLOCATION);
+        }
+        self.used += bytes;
+        Ok(())
+    }
+
+    /// Counts bytes as free again.
+    pub(crate) fn give(&mut self, bytes: u64) {
+        self.used -= bytes;
+    }
+
+    /// Lets kernels access mapped memory, which has been made accessible.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` at address 0.
+    pub(crate) fn expose(&mut self, start: u64, bytes: u64) -> Outcome {
+        let pointer = NonNull::new(start as *mut u8).ok_or(Status::INVALID_VALUE)?;
+        // SAFETY: the pages are mapped and accessible until `free`, which comes first.
+        let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
+        self.global.insert("mapped memory", start, storage);
+        self.note(start, bytes, Purpose::Mapped, 0);
+        Ok(())
     }
 
     fn note(&mut self, start: u64, bytes: u64, purpose: Purpose, flags: u32) {
@@ -138,7 +175,7 @@ impl Memory {
         if Self::on_device(region.purpose) {
             self.used -= region.bytes;
         }
-        if region.purpose != Purpose::Registered
+        if !matches!(region.purpose, Purpose::Registered | Purpose::Mapped)
             && let Some(pointer) = NonNull::new(start as *mut u8)
         {
             self.space.free(pointer)?;
@@ -256,7 +293,9 @@ impl Memory {
     pub fn may_be(&self, address: u64, on_device: bool) -> bool {
         match self.region(address).map(|r| r.purpose) {
             None => on_device == self.is_set_aside(address),
-            Some(Purpose::Device | Purpose::Variable | Purpose::Array | Purpose::Graph) => on_device,
+            Some(Purpose::Mapped | Purpose::Device | Purpose::Variable | Purpose::Array | Purpose::Graph) => {
+                on_device
+            }
             Some(Purpose::Managed | Purpose::Host | Purpose::Registered) => true,
         }
     }
@@ -268,7 +307,13 @@ impl Memory {
         }
         if let Some(region) = self.region(address) {
             let end = address.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
-            return if end <= region.start + region.bytes { Ok(()) } else { Err(Status::INVALID_VALUE) };
+            // Mapped memory may continue in what is mapped behind it.
+            let mut reached = region.start + region.bytes;
+            while reached < end {
+                let next = self.regions.get(&reached).filter(|r| r.purpose == Purpose::Mapped && r.bytes > 0);
+                reached += next.ok_or(Status::INVALID_VALUE)?.bytes;
+            }
+            return Ok(());
         }
         let foreign = address != 0 && !self.space.contains(address);
         if foreign { Ok(()) } else { Err(Status::INVALID_VALUE) }

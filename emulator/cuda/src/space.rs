@@ -6,9 +6,10 @@
 //! that an access past an end, by a kernel or by the host, is an error and not a neighbour's data.
 
 use crate::error::{Outcome, Status};
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::fs::File;
 use std::ptr::{NonNull, null_mut};
 
 /// Where the range begins if nothing else is there: far from where Linux puts programs, libraries and stacks.
@@ -68,6 +69,63 @@ impl AddressSpace {
             .map_err(|_| Status::MEMORY_ALLOCATION)?;
         self.used.insert(start, length);
         NonNull::new(start as *mut u8).ok_or(Status::MEMORY_ALLOCATION)
+    }
+
+    /// Addresses without memory, at a multiple of 2 MiB.
+    ///
+    /// # Errors
+    /// When the range is exhausted.
+    pub fn reserve_range(&mut self, bytes: usize) -> Outcome<NonNull<u8>> {
+        let mapped = bytes.checked_next_multiple_of(self.page).ok_or(Status::MEMORY_ALLOCATION)?;
+        let length = mapped.checked_add(GUARD_BYTES).ok_or(Status::MEMORY_ALLOCATION)?;
+        let start = self.gap(length, LARGE_ALIGNMENT).ok_or(Status::MEMORY_ALLOCATION)?;
+        self.used.insert(start, length);
+        NonNull::new(start as *mut u8).ok_or(Status::MEMORY_ALLOCATION)
+    }
+
+    /// Whether pages lie in the range, which the calls below change.
+    fn own(&self, start: usize, bytes: usize) -> Outcome {
+        let inside =
+            start >= self.base && start.checked_add(bytes).is_some_and(|e| e <= self.base + RANGE_BYTES);
+        if inside { Ok(()) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// Shows a file's bytes at reserved addresses, not accessible yet.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn show(&mut self, start: usize, bytes: usize, file: &File) -> Outcome {
+        self.own(start, bytes)?;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        // SAFETY: the pages belong to the reserved range, and nothing is allocated in them.
+        unsafe { mmap(start as *mut c_void, bytes, ProtFlags::empty(), flags, file, 0) }
+            .map(drop)
+            .map_err(|_| Status::MEMORY_ALLOCATION)
+    }
+
+    /// Leaves nothing at reserved addresses.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn hide(&mut self, start: usize, bytes: usize) -> Outcome {
+        self.own(start, bytes)?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+        // SAFETY: the pages belong to the reserved range, and whoever hides them has given up what was there.
+        unsafe { mmap_anonymous(start as *mut c_void, bytes, ProtFlags::empty(), flags) }
+            .map(drop)
+            .map_err(|_| Status::OPERATING_SYSTEM)
+    }
+
+    /// Makes what is shown accessible or not.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn protect(&mut self, start: usize, bytes: usize, accessible: bool) -> Outcome {
+        self.own(start, bytes)?;
+        let flags =
+            if accessible { MprotectFlags::READ | MprotectFlags::WRITE } else { MprotectFlags::empty() };
+        // SAFETY: the pages belong to the reserved range, and whoever protects them no longer uses them.
+        unsafe { mprotect(start as *mut c_void, bytes, flags) }.map_err(|_| Status::OPERATING_SYSTEM)
     }
 
     /// The lowest place of a length.

@@ -77,3 +77,8 @@ fn arrays_textures_surfaces_and_pools() {
 fn the_interface_for_embedders() {
     run("embed");
 }
+
+#[test]
+fn addresses_and_memory_apart() {
+    run("mapping");
+}

@@ -16,6 +16,7 @@ pub mod graph;
 pub mod jit;
 pub mod launch;
 pub mod link;
+pub mod mapping;
 pub mod memory;
 pub mod module;
 pub mod pool;
@@ -272,6 +273,7 @@ pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
         graph::EXPORTS,
         launch::EXPORTS,
         link::EXPORTS,
+        mapping::EXPORTS,
         memory::EXPORTS,
         module::EXPORTS,
         stream::EXPORTS,

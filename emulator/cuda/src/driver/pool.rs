@@ -7,7 +7,7 @@ use crate::pool::Pool;
 
 /// CUDA's `CUmemLocation`: kind and number.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Location {
     pub(super) kind: u32,
     pub(super) id: i32,

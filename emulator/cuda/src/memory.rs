@@ -488,7 +488,7 @@ mod tests {
     #[test]
     fn host_memory_can_be_registered_once() {
         let mut memory = Memory::new(1000).expect("there are addresses");
-        let host = vec![5u8; 64];
+        let host = [5u8; 64];
         let start = host.as_ptr() as u64;
         memory.register(start, 64, 0).unwrap();
         assert_eq!(memory.register(start + 8, 8, 0), Err(Status::HOST_MEMORY_ALREADY_REGISTERED));

@@ -45,6 +45,11 @@ pub trait Placement {
 
     /// The memory.
     fn global(&mut self) -> &mut GlobalMemory;
+
+    /// Bytes of the heap that device code allocates from.
+    fn heap_bytes(&self) -> u64 {
+        DEFAULT_HEAP_BYTES
+    }
 }
 
 /// Allocations follow one another.
@@ -128,10 +133,11 @@ impl DeviceModule {
         }
         let allocates = |f: &Function| f.name == "malloc" && f.body.is_none();
         if source.module.functions.iter().any(allocates) && memory.global().heap_mut().is_none() {
-            let address = memory.place(DEVICE_HEAP, vec![0; DEFAULT_HEAP_BYTES as usize]);
+            let bytes = memory.heap_bytes();
+            let address = memory.place(DEVICE_HEAP, vec![0; bytes as usize]);
             let refused =
-                || LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes: DEFAULT_HEAP_BYTES as usize };
-            memory.global().adopt_heap(address.ok_or_else(refused)?, DEFAULT_HEAP_BYTES);
+                || LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes: bytes as usize };
+            memory.global().adopt_heap(address.ok_or_else(refused)?, bytes);
         }
         if uses_workspace(&source.module) {
             let refused =

@@ -1,0 +1,108 @@
+//! `emu run -- PROGRAM` and `emu record -- PROGRAM`: what the program gets, its exit code, and what is told before
+//! it starts. The libraries themselves are tested where they are built; here an empty file stands for them.
+
+mod cli_kit;
+
+use cli_kit::Folder;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder() -> Folder {
+    Folder::new().file("libcuda.so.1", "")
+}
+
+fn emu(folder: &Folder, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_emu"));
+    command.args(args).current_dir(folder.path("")).env("WARPLAB_LIBRARIES", folder.path(""));
+    command.env("LD_LIBRARY_PATH", "/before").output().expect("emu starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("it is text")
+}
+
+#[test]
+fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
+    let folder = folder();
+    let script = "echo \"$0 $1\"; env | grep -E '^(LD_LIBRARY_PATH|WARPLAB_(D|T|M|S))' | sort; exit 7";
+    let flags = ["run", "--threads", "3", "--device", "a100", "--max-instructions", "99", "--"];
+    let ran = emu(&folder, &[&flags[..], &["sh", "-c", script, "a b", "--json"]].concat());
+    assert_eq!(ran.status.code(), Some(7));
+    let place = folder.path("").display().to_string();
+    let expected = format!(
+        "a b --json\nLD_LIBRARY_PATH={}:/before\nWARPLAB_DEVICE=a100\nWARPLAB_MAX_INSTRUCTIONS=99\n\
+         WARPLAB_SUMMARY=text\nWARPLAB_THREADS=3\n",
+        place.trim_end_matches('/')
+    );
+    assert_eq!(
+        text(&ran.stdout).replace(&format!("{place}:"), &format!("{}:", place.trim_end_matches('/'))),
+        expected
+    );
+}
+
+#[test]
+fn recording_says_where_and_what() {
+    let folder = folder().file("old.wtrace", "old").file("old.wtrace.part", "older");
+    let script = "echo $WARPLAB_RECORD $WARPLAB_RECORD_KERNELS $WARPLAB_RECORD_LAUNCHES $WARPLAB_RECORD_EVERY \
+                  $WARPLAB_RECORD_BLOCKS; ls";
+    let flags = ["--kernels", "a|b", "--launches", "1-2", "--every", "3", "--blocks", "4/even"];
+    let args = [&["record", "-o", "old.wtrace"], &flags[..], &["--", "sh", "-c", script]].concat();
+    assert_eq!(text(&emu(&folder, &args).stdout), "old.wtrace a|b 1-2 3 4/even\nlibcuda.so.1\n");
+    assert!(text(&emu(&folder, &["record", "--", "sh", "-c", script]).stdout).starts_with("sh.wtrace\n"));
+}
+
+#[test]
+fn what_cannot_work_is_told_before_the_start() {
+    let folder = folder();
+    for (args, told) in [
+        (&["run", "--", "./nothing"][..], "there is no program ./nothing"),
+        (&["record", "--launches", "9-3", "--", "true"], "--launches 9-3"),
+        (&["record", "--kernels", "(", "--", "true"], "--kernels ("),
+        (&["record", "--blocks", "0", "--", "true"], "--blocks 0"),
+        (&["run"], "APP.ptx"),
+        (&["run", "app.ptx", "--", "true"], "cannot be used with"),
+        (&["run", "--launch", "a.toml", "--", "true"], "cannot be used with"),
+        (&["run", "--device", "a100", "app.ptx"], "required"),
+    ] {
+        let ran = emu(&folder, args);
+        assert!(!ran.status.success() && text(&ran.stderr).contains(told), "{args:?}: {}", text(&ran.stderr));
+    }
+    std::fs::remove_file(folder.path("libcuda.so.1")).expect("it is there");
+    let ran = emu(&folder, &["run", "--", "true"]);
+    assert!(text(&ran.stderr).contains("the CUDA libraries are not in"), "{}", text(&ran.stderr));
+}
+
+fn nvcc() -> Option<PathBuf> {
+    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/cuda"));
+    let mut folders: Vec<PathBuf> =
+        told.chain(home).chain([PathBuf::from("/usr/local/cuda")]).map(|p| p.join("bin")).collect();
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    folders.into_iter().map(|folder| folder.join("nvcc")).find(|p| p.is_file())
+}
+
+#[test]
+fn executables_that_cannot_work_are_told_what_to_compile_with() {
+    let Some(nvcc) = nvcc() else {
+        eprintln!("skipped: no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
+        return;
+    };
+    let folder = folder().file("app.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
+    let compile = |out: &str, flags: &[&str]| {
+        let mut command = Command::new(&nvcc);
+        command.args(flags).arg("-o").arg(folder.path(out)).arg(folder.path("app.cu"));
+        let compiled = command.output().expect("nvcc starts");
+        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+    };
+    compile("static", &["-arch=compute_75", "-code=compute_75"]);
+    compile("sass", &["-gencode", "arch=compute_75,code=sm_75", "-cudart", "shared"]);
+    for (program, told) in [
+        ("./static", "-cudart shared"),
+        ("./sass", "machine code for sm_75 but no PTX"),
+        ("./sass", "-gencode arch=compute_75,code=compute_75"),
+    ] {
+        let ran = emu(&folder, &["run", "--", program]);
+        assert_eq!(ran.status.code(), Some(1));
+        assert!(text(&ran.stderr).contains(told), "{}", text(&ran.stderr));
+    }
+}

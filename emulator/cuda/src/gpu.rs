@@ -37,6 +37,8 @@ pub const THREADS_VARIABLE: &str = "WARPLAB_THREADS";
 pub const INSTRUCTIONS_VARIABLE: &str = "WARPLAB_MAX_INSTRUCTIONS";
 /// Environment variable with the bytes that the threads of a launch may print.
 pub const PRINT_VARIABLE: &str = "WARPLAB_MAX_PRINT_BYTES";
+/// Environment variable with the bytes of the heap of device code.
+pub const HEAP_VARIABLE: &str = "WARPLAB_HEAP_BYTES";
 /// Environment variable with the bytes of stack per thread.
 pub const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
 /// Environment variable that is 1 when an integer division by zero shall be a fault.
@@ -195,6 +197,9 @@ impl Gpu {
         options.trap_zero_division = std::env::var_os(ZERO_DIVISION_VARIABLE).is_some_and(|v| v == "1");
         let mut gpu = Gpu::new(device, options)?;
         gpu.recorder = Recorder::from_environment();
+        if let Some(bytes) = variable(HEAP_VARIABLE) {
+            gpu.memory.heap_bytes = bytes;
+        }
         if let Some(bytes) = variable(STACK_VARIABLE) {
             gpu.lowering.stack_bytes = bytes;
         }

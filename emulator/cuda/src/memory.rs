@@ -9,6 +9,7 @@ use crate::work::{Copy, Fill, Place};
 use emulator::device::Placement;
 use emulator::memory::GlobalMemory;
 use emulator::memory::storage::Storage;
+use emulator::session::DEFAULT_HEAP_BYTES;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
@@ -60,6 +61,8 @@ pub struct Memory {
     capacity: u64,
     used: u64,
     made: u64,
+    /// Bytes of the heap that device code will allocate from.
+    pub heap_bytes: u64,
 }
 
 impl Memory {
@@ -70,7 +73,16 @@ impl Memory {
     pub fn new(capacity: u64) -> Outcome<Memory> {
         let space = AddressSpace::reserve()?;
         let (global, regions) = (GlobalMemory::new(), BTreeMap::new());
-        Ok(Memory { space, global, regions, aside: BTreeMap::new(), capacity, used: 0, made: 0 })
+        Ok(Memory {
+            space,
+            global,
+            regions,
+            aside: BTreeMap::new(),
+            capacity,
+            used: 0,
+            made: 0,
+            heap_bytes: DEFAULT_HEAP_BYTES,
+        })
     }
 
     /// Free bytes and all bytes of the GPU.
@@ -409,6 +421,10 @@ impl Placement for Memory {
 
     fn global(&mut self) -> &mut GlobalMemory {
         &mut self.global
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.heap_bytes
     }
 }
 

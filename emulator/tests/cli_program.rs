@@ -62,7 +62,7 @@ fn what_cannot_work_is_told_before_the_start() {
         (&["run"], "APP.ptx"),
         (&["run", "app.ptx", "--", "true"], "cannot be used with"),
         (&["run", "--launch", "a.toml", "--", "true"], "cannot be used with"),
-        (&["run", "--device", "a100", "app.ptx"], "required"),
+        (&["run", "--device", "a100", "app.ptx"], "cannot be used with"),
     ] {
         let ran = emu(&folder, args);
         assert!(!ran.status.success() && text(&ran.stderr).contains(told), "{args:?}: {}", text(&ran.stderr));

@@ -75,10 +75,10 @@ pub struct Run {
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
     /// (program) The GPU that it sees: rtx2060 by default.
-    #[arg(long, value_name = "NAME", requires = "program")]
+    #[arg(long, value_name = "NAME", conflicts_with = "ptx")]
     pub device: Option<String>,
     /// (program) Write the summary of its launches into this file, as JSON, instead of to standard error.
-    #[arg(long, value_name = "FILE.json", requires = "program")]
+    #[arg(long, value_name = "FILE.json", conflicts_with = "ptx")]
     pub summary: Option<PathBuf>,
     /// The launch manifest [default: APP.toml beside the PTX].
     #[arg(long, value_name = "FILE.toml", conflicts_with = "program")]
@@ -134,16 +134,16 @@ pub struct Record {
     pub output: Option<PathBuf>,
     /// (program) Record only launches of kernels whose name, as in the PTX, has a match of this regular expression.
     /// Whatever is recorded, everything is executed.
-    #[arg(long, value_name = "REGEX", requires = "program")]
+    #[arg(long, value_name = "REGEX", conflicts_with = "ptx")]
     pub kernels: Option<String>,
     /// (program) Record only these launches, numbered from 0 in the order of the run: 10-20, or 0,5,100-.
-    #[arg(long, value_name = "RANGES", requires = "program")]
+    #[arg(long, value_name = "RANGES", conflicts_with = "ptx")]
     pub launches: Option<String>,
     /// (program) Of the launches that are chosen otherwise, record the first and then each N-th.
-    #[arg(long, value_name = "N", requires = "program")]
+    #[arg(long, value_name = "N", conflicts_with = "ptx")]
     pub every: Option<String>,
     /// (program) Record only the first N blocks of each launch, or with N/even N at even distances.
-    #[arg(long, value_name = "N[/even]", requires = "program")]
+    #[arg(long, value_name = "N[/even]", conflicts_with = "ptx")]
     pub blocks: Option<String>,
 }
 

@@ -4,8 +4,9 @@ use super::copy::Copy3;
 use super::launch::parameters;
 use super::{In, Out, Stream, functions};
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, gpu, submit};
+use crate::gpu::{Gpu, gpu};
 use crate::graph::Graph;
+use crate::graphs::{self, UpdateError};
 use crate::work::{Fill, HostCall, HostFunction, Launch, Work};
 use std::ffi::c_void;
 
@@ -115,7 +116,7 @@ fn handles(gpu: &mut Gpu, graph: u64, nodes: Vec<u32>) -> Vec<u64> {
 
 fn edges(graph: u64, from: Out<u64>, to: Out<u64>, count: Out<usize>) -> Outcome {
     let mut gpu = gpu()?;
-    let (needed, needing): (Vec<u32>, Vec<u32>) = gpu.graphs.get(graph)?.edges().unzip();
+    let (needed, needing): (Vec<u32>, Vec<u32>) = gpu.graph(graph)?.edges().unzip();
     let (needed, needing) = (handles(&mut gpu, graph, needed), handles(&mut gpu, graph, needing));
     if from.wanted() != to.wanted() {
         return Err(Status::INVALID_VALUE);
@@ -131,7 +132,7 @@ fn edges(graph: u64, from: Out<u64>, to: Out<u64>, count: Out<usize>) -> Outcome
 fn neighbours(node: u64, needed: bool, room: Out<u64>, count: Out<usize>) -> Outcome {
     let mut gpu = gpu()?;
     let (graph, id) = gpu.nodes.get(node)?;
-    let edges = gpu.graphs.get(graph)?.edges();
+    let edges = gpu.graph(graph)?.edges();
     let found = edges.filter_map(|(from, to)| match needed {
         true => (to == id).then_some(from),
         false => (from == id).then_some(to),
@@ -145,35 +146,18 @@ fn connect(graph: u64, from: In<u64>, to: In<u64>, count: usize, connected: bool
     let mut gpu = gpu()?;
     let from = gpu.nodes_of(graph, &from.list(count)?)?;
     let to = gpu.nodes_of(graph, &to.list(count)?)?;
-    let graph = gpu.graphs.get_mut(graph)?;
+    let graph = gpu.graph_mut(graph)?;
     for (from, to) in from.into_iter().zip(to) {
         if connected { graph.connect(from, to)? } else { graph.disconnect(from, to)? }
     }
     Ok(())
 }
 
-fn instantiate(to: Out<u64>, graph: u64) -> Outcome {
+fn instantiate(to: Out<u64>, graph: u64, flags: u64) -> Outcome {
     if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    let mut gpu = gpu()?;
-    let made = gpu.graphs.get(graph)?.clone();
-    to.set(gpu.executables.insert(made))
-}
-
-/// Replaces an instantiated graph's work by that of a graph of the same topology.
-fn update(executable: u64, graph: u64) -> Outcome {
-    let mut gpu = gpu()?;
-    let new = gpu.graphs.get(graph)?.clone();
-    let old = gpu.executables.get_mut(executable)?;
-    let shape = |g: &Graph| -> Vec<_> {
-        g.nodes().map(|(id, n)| (id, n.needs.clone(), std::mem::discriminant(&n.work))).collect()
-    };
-    if shape(old) != shape(&new) {
-        return Err(Status::GRAPH_EXEC_UPDATE_FAILURE);
-    }
-    *old = new;
-    Ok(())
+    to.set(gpu()?.instantiate(graph, flags)?)
 }
 
 /// Number of a node's kind in `CUgraphNodeType`.
@@ -204,14 +188,14 @@ functions! {
 
     "cuGraphClone" 10000 Context graph_clone(clone: Out<u64>, graph: u64) {
         let mut gpu = gpu()?;
-        let copy = gpu.graphs.get(graph)?.clone();
+        let copy = gpu.graph(graph)?.clone();
         clone.set(gpu.graphs.insert(copy))
     }
 
     "cuGraphNodeFindInClone" 10000 Context graph_node_find_in_clone(found: Out<u64>, node: u64, clone: u64) {
         let mut gpu = gpu()?;
         let (_, id) = gpu.nodes.get(node)?;
-        gpu.graphs.get(clone)?.node(id)?;
+        gpu.graph(clone)?.node(id)?;
         found.set(gpu.nodes.handle(clone, id))
     }
 
@@ -316,7 +300,7 @@ functions! {
     "cuGraphAddChildGraphNode" 10000 Context graph_add_child_graph_node(
         node: Out<u64>, graph: u64, needs: In<u64>, count: usize, child: u64,
     ) {
-        let child = gpu()?.graphs.get(child)?.clone();
+        let child = gpu()?.graph(child)?.clone();
         add(node, graph, needs, count, Work::Child(Box::new(child)))
     }
 
@@ -348,13 +332,13 @@ functions! {
 
     "cuGraphGetNodes" 10000 Context graph_get_nodes(graph: u64, room: Out<u64>, count: Out<usize>) {
         let mut gpu = gpu()?;
-        let nodes = gpu.graphs.get(graph)?.nodes().map(|(id, _)| id).collect();
+        let nodes = gpu.graph(graph)?.nodes().map(|(id, _)| id).collect();
         answer(&handles(&mut gpu, graph, nodes), room, count)
     }
 
     "cuGraphGetRootNodes" 10000 Context graph_get_root_nodes(graph: u64, room: Out<u64>, count: Out<usize>) {
         let mut gpu = gpu()?;
-        let nodes = gpu.graphs.get(graph)?.roots().collect();
+        let nodes = gpu.graph(graph)?.roots().collect();
         answer(&handles(&mut gpu, graph, nodes), room, count)
     }
 
@@ -426,27 +410,33 @@ functions! {
         executable: Out<u64>, graph: u64, bad_node: Out<u64>, _log: usize, _log_bytes: usize,
     ) {
         bad_node.offer(0);
-        instantiate(executable, graph)
+        instantiate(executable, graph, 0)
     }
 
     "cuGraphInstantiateWithFlags" 11040 Context graph_instantiate_with_flags(
-        executable: Out<u64>, graph: u64, _flags: u64,
+        executable: Out<u64>, graph: u64, flags: u64,
     ) {
-        instantiate(executable, graph)
+        instantiate(executable, graph, flags)
     }
 
     "cuGraphInstantiateWithParams" / "cuGraphInstantiateWithParams_ptsz" 12000 Context
     graph_instantiate_with_params(executable: Out<u64>, graph: u64, params: Out<[u64; 4]>) {
         let [flags, stream, ..] = params.before()?;
-        instantiate(executable, graph)?;
+        instantiate(executable, graph, flags)?;
         params.set([flags, stream, 0, 0])
     }
 
     "cuGraphExecUpdate_v2" 12000 Context graph_exec_update(executable: u64, graph: u64, result: Out<[u64; 3]>) {
-        let updated = update(executable, graph);
-        // Result 2: the topology differs.
-        result.offer([if updated.is_ok() { 0 } else { 2 }, 0, 0]);
-        updated
+        // Results: 1 an error, 2 other topology, 3 a node of another type, 5 other parameters that are fixed.
+        let mut gpu = gpu()?;
+        let (number, node) = match gpu.update(executable, graph)? {
+            Ok(()) => (0, None),
+            Err(UpdateError::Topology) => (2, None),
+            Err(UpdateError::NodeType(node)) => (3, Some(node)),
+            Err(UpdateError::Parameters(node)) => (5, Some(node)),
+        };
+        result.offer([number, node.map_or(0, |id| gpu.nodes.handle(graph, id)), 0]);
+        if number == 0 { Ok(()) } else { Err(Status::GRAPH_EXEC_UPDATE_FAILURE) }
     }
 
     "cuGraphNodeSetEnabled" 11060 Context graph_node_set_enabled(executable: u64, node: u64, enabled: u32) {
@@ -468,8 +458,7 @@ functions! {
     }
 
     "cuGraphLaunch" / "cuGraphLaunch_ptsz" 10000 Context graph_launch(executable: u64, stream: Stream) {
-        let graph = gpu()?.executables.get(executable)?.clone();
-        submit(stream.handle(), Work::Child(Box::new(graph)))
+        graphs::launch(executable, stream.handle())
     }
 
     "cuGraphExecDestroy" 10000 Context graph_exec_destroy(executable: u64) {

@@ -6,6 +6,7 @@
 
 pub mod absent;
 pub mod array;
+pub mod capture;
 pub mod context;
 pub mod copy;
 pub mod entry;
@@ -264,6 +265,7 @@ pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
         absent::EXPORTS,
         array::EXPORTS,
         pool::EXPORTS,
+        capture::EXPORTS,
         context::EXPORTS,
         copy::EXPORTS,
         entry::EXPORTS,

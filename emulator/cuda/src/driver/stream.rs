@@ -1,4 +1,4 @@
-//! Streams, events and capture.
+//! Streams and events.
 
 use super::{Out, Stream, functions};
 use crate::context as contexts;
@@ -6,7 +6,6 @@ use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, submit, synchronize};
 use crate::stream::{EVENT_DISABLE_TIMING, Event};
 use crate::work::{Fill, HostCall, HostFunction, Work};
-use std::cell::Cell;
 use std::ffi::c_void;
 
 fn create(to: Out<u64>, flags: u32, priority: i32) -> Outcome {
@@ -68,11 +67,6 @@ fn wait_value(address: u64, bytes: u64, value: u64, flags: u32) -> Outcome {
 fn write_value(stream: Stream, address: u64, value: u32) -> Outcome {
     let fill = Fill { address, pitch: 0, value, element: 4, width: 1, height: 1 };
     submit(stream.handle(), Work::Fill(fill))
-}
-
-thread_local! {
-    /// How strict captures of this thread are; kept for programs that ask.
-    static CAPTURE_MODE: Cell<u32> = const { Cell::new(0) };
 }
 
 functions! {
@@ -185,50 +179,6 @@ functions! {
         }
         write_value(stream, address, value as u32)?;
         write_value(stream, address + 4, (value >> 32) as u32)
-    }
-
-    "cuThreadExchangeStreamCaptureMode" 10010 Init thread_exchange_stream_capture_mode(mode: Out<u32>) {
-        let wanted = mode.before()?;
-        if wanted > 2 {
-            return Err(Status::INVALID_VALUE);
-        }
-        mode.set(CAPTURE_MODE.replace(wanted))
-    }
-
-    "cuStreamBeginCapture_v2" / "cuStreamBeginCapture_v2_ptsz" 10010 Context stream_begin_capture(
-        stream: Stream, mode: u32,
-    ) {
-        if mode > 2 {
-            return Err(Status::INVALID_VALUE);
-        }
-        gpu()?.streams.begin_capture(stream.handle(), None)
-    }
-
-    "cuStreamEndCapture" / "cuStreamEndCapture_ptsz" 10000 Context stream_end_capture(
-        stream: Stream, graph: Out<u64>,
-    ) {
-        if !graph.wanted() {
-            return Err(Status::INVALID_VALUE);
-        }
-        let mut gpu = gpu()?;
-        let captured = gpu.streams.end_capture(stream.handle()).inspect_err(|_| graph.offer(0))?;
-        let handle = match captured.into {
-            Some(into) => {
-                *gpu.graphs.get_mut(into)? = captured.graph;
-                into
-            }
-            None => gpu.graphs.insert(captured.graph),
-        };
-        graph.set(handle)
-    }
-
-    "cuStreamIsCapturing" / "cuStreamIsCapturing_ptsz" 10000 Context stream_is_capturing(
-        stream: Stream, capturing: Out<u32>,
-    ) {
-        let gpu = gpu()?;
-        // None, active, invalidated.
-        let found = gpu.streams.capture_of(stream.handle())?;
-        capturing.set(found.map_or(0, |(_, capture)| if capture.invalid { 2 } else { 1 }))
     }
 
     "cuEventCreate" 2000 Context event_create(event: Out<u64>, flags: u32) {

@@ -284,6 +284,32 @@ functions! {
         gpu()?.set_node(Some(executable), node, work)
     }
 
+    "cuGraphMemsetNodeGetParams" 10000 Context graph_memset_node_get_params(
+        node: u64, params: Out<MemsetParams>,
+    ) {
+        match gpu()?.node(node)?.work {
+            Work::Fill(Fill { address, pitch, value, element, width, height }) => {
+                let (pitch, width, height) = (pitch as usize, width as usize, height as usize);
+                params.set(MemsetParams { to: address, pitch, value, element, width, height })
+            }
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    "cuGraphHostNodeGetParams" 10000 Context graph_host_node_get_params(node: u64, params: Out<HostParams>) {
+        match gpu()?.node(node)?.work {
+            Work::Host(HostCall { function: HostFunction::Plain(function), user_data }) => {
+                params.set(HostParams { function, user_data })
+            }
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    "cuGraphHostNodeSetParams" 10000 Context graph_host_node_set_params(node: u64, params: In<HostParams>) {
+        let work = params.get()?.work()?;
+        gpu()?.set_node(None, node, work)
+    }
+
     "cuGraphAddHostNode" 10000 Context graph_add_host_node(
         node: Out<u64>, graph: u64, needs: In<u64>, count: usize, params: In<HostParams>,
     ) {

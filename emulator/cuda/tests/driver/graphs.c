@@ -92,6 +92,13 @@ static int by_hand(CUfunction step, CUdeviceptr x) {
     CUgraphNodeType type;
     OK(cuGraphNodeGetType(copy, &type));
     HOLDS(type == CU_GRAPH_NODE_TYPE_MEMCPY);
+    CUDA_MEMSET_NODE_PARAMS fill_asked;
+    CUDA_HOST_NODE_PARAMS host_asked;
+    OK(cuGraphMemsetNodeGetParams(fill, &fill_asked));
+    HOLDS(fill_asked.dst == x && fill_asked.value == 5 && fill_asked.width == N && fill_asked.height == 1);
+    OK(cuGraphHostNodeGetParams(host, &host_asked));
+    HOLDS(host_asked.fn == note && host_asked.userData == &calls);
+    EXPECT(cuGraphHostNodeGetParams(fill, &host_asked), CUDA_ERROR_INVALID_VALUE);
     EXPECT(cuGraphAddDependencies(graph, &copy, &fill, NULL, 1), CUDA_ERROR_INVALID_VALUE);
     OK(cuGraphInstantiate(&exec, graph, 0));
     OK(cuGraphLaunch(exec, NULL));
@@ -137,7 +144,18 @@ static int by_capture(CUfunction step, CUdeviceptr x) {
     OK(cuEventRecord(join, b));
     OK(cuStreamWaitEvent(a, join, 0));
     EXPECT(cuStreamSynchronize(a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    CUgraph building;
+    const CUgraphNode *after;
+    cuuint64_t id;
+    size_t count;
+    OK(cuStreamGetCaptureInfo(a, &status, &id, &building, &after, NULL, &count));
+    // The next work waits for the stream's own last and for what it has joined.
+    HOLDS(status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 2);
+    CUgraphNodeType type;
+    OK(cuGraphNodeGetType(after[0], &type));
+    HOLDS(type == CU_GRAPH_NODE_TYPE_KERNEL);
     OK(cuStreamEndCapture(a, &graph));
+    HOLDS(graph == building);
     OK(cuGraphInstantiate(&exec, graph, 0));
     OK(cuEventRecord(start, a));
     OK(cuGraphLaunch(exec, a));
@@ -149,6 +167,14 @@ static int by_capture(CUfunction step, CUdeviceptr x) {
     OK(cuEventElapsedTime(&ms, start, end));
     HOLDS(ms > 0);
     EXPECT(cuEventElapsedTime(&ms, fork, end), CUDA_ERROR_INVALID_HANDLE);
+    // Update from a graph of the same form, and from one of another.
+    CUgraphExecUpdateResultInfo result;
+    OK(cuGraphExecUpdate(exec, graph, &result));
+    HOLDS(result.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    CUgraph other;
+    OK(cuGraphCreate(&other, 0));
+    EXPECT(cuGraphExecUpdate(exec, other, &result), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+    HOLDS(result.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
     OK(cuStreamDestroy(b));
     EXPECT(cuStreamDestroy(b), CUDA_ERROR_INVALID_HANDLE);
     return 0;

@@ -30,8 +30,7 @@ fn attribute(number: u32) -> Outcome<i32> {
     any_gpu()?.device.attribute(number).ok_or(Status::INVALID_VALUE)
 }
 
-fn describe(error: Status, to: Out<*const c_char>, text: Option<&'static CStr>) -> Outcome {
-    let _ = error;
+fn describe(to: Out<*const c_char>, text: Option<&'static CStr>) -> Outcome {
     match text {
         Some(text) => to.set(text.as_ptr()),
         None => {
@@ -49,11 +48,11 @@ functions! {
     "cuDriverGetVersion" 2020 Nothing driver_get_version(version: Out<i32>) { version.set(VERSION) }
 
     "cuGetErrorName" 6000 Nothing get_error_name(error: Status, name: Out<*const c_char>) {
-        describe(error, name, error.driver_name())
+        describe(name, error.driver_name())
     }
 
     "cuGetErrorString" 6000 Nothing get_error_string(error: Status, text: Out<*const c_char>) {
-        describe(error, text, error.text())
+        describe(text, error.text())
     }
 
     "cuDeviceGetCount" 2000 Init device_get_count(count: Out<i32>) { count.set(1) }

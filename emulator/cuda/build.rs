@@ -86,7 +86,12 @@ fn runtime_library(out: &Path) -> io::Result<()> {
         let library = out.join(runtime);
         let mut source = String::from(".text\n");
         for f in &functions {
-            let _ = writeln!(source, ".globl {f}\n.type {f},@function\n{f}:\n{}", forward(f)?);
+            // Programs whose default stream is the thread's ask for names with these ends. Work is done when it is
+            // submitted, so that the stream makes no difference.
+            for end in ["", "_ptsz", "_ptds"] {
+                let _ = writeln!(source, ".globl {f}{end}\n.type {f}{end},@function\n{f}{end}:");
+            }
+            let _ = writeln!(source, "{}", forward(f)?);
         }
         let script = out.join(format!("{runtime}.map"));
         fs::write(&script, format!("{runtime} {{ global: *; }};\n"))?;

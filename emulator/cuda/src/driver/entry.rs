@@ -40,7 +40,7 @@ fn base(symbol: &str) -> &str {
 }
 
 /// The function that a version of CUDA calls by a name.
-fn find(name: &str, version: i32, flags: u64) -> Result<*const c_void, u32> {
+pub(crate) fn find(name: &str, version: i32, flags: u64) -> Result<*const c_void, u32> {
     let (wanted, exact) = (base(name), base(name) != name);
     let versions = NAMES.0.get(wanted).ok_or(NOT_FOUND)?;
     let fits = |e: &&&Export| if exact { e.name == name } else { e.since <= version };

@@ -150,3 +150,23 @@ pub unsafe extern "C" fn max_active_blocks(
     // SAFETY: as the caller promises.
     unsafe { max_active_blocks_with_flags(blocks, function, threads, dynamic_shared_bytes, 0) }
 }
+
+/// `cudaGetKernel`.
+///
+/// # Safety
+/// `kernel` may be written.
+#[unsafe(export_name = "warplab_cudaGetKernel")]
+pub unsafe extern "C" fn get_kernel(kernel: *mut u64, function: *const c_void) -> Status {
+    // SAFETY: as the caller promises.
+    done(kernel_of(function).and_then(|found| unsafe { store(kernel, found) }))
+}
+
+/// `cudaGetFuncBySymbol`.
+///
+/// # Safety
+/// `kernel` may be written.
+#[unsafe(export_name = "warplab_cudaGetFuncBySymbol")]
+pub unsafe extern "C" fn get_func_by_symbol(kernel: *mut u64, function: *const c_void) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { get_kernel(kernel, function) }
+}

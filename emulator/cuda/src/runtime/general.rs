@@ -84,7 +84,7 @@ pub extern "C" fn device_reset() -> Status {
 }
 
 /// Version of CUDA whose behaviour this is, as versions are written: 13.5 is 13050.
-const VERSION: i32 = 13_050;
+pub(super) const VERSION: i32 = 13_050;
 
 /// `cudaDriverGetVersion`.
 ///

@@ -730,3 +730,23 @@ pub unsafe extern "C" fn node_get_enabled(executable: u64, node: u64, enabled: *
     // SAFETY: as the caller promises.
     done(found.and_then(|found| unsafe { store(enabled, found) }))
 }
+
+/// Sizes and offsets of the structures of this file, under their names in CUDA's headers.
+#[must_use]
+pub fn sizes() -> [(&'static str, usize); 12] {
+    use std::mem::offset_of;
+    [
+        ("cudaKernelNodeParams", size_of::<KernelParams>()),
+        ("cudaMemsetParams", size_of::<FillParams>()),
+        ("cudaHostNodeParams", size_of::<HostParams>()),
+        ("cudaMemAllocNodeParams", size_of::<AllocateParams>()),
+        ("cudaGraphNodeParams", size_of::<NodeParams>()),
+        ("cudaGraphExecUpdateResultInfo", size_of::<UpdateResult>()),
+        ("cudaGraphInstantiateParams", size_of::<InstantiateParams>()),
+        ("cudaKernelNodeParams.kernelParams", offset_of!(KernelParams, params)),
+        ("cudaMemAllocNodeParams.bytesize", offset_of!(AllocateParams, bytes)),
+        ("cudaMemAllocNodeParams.dptr", offset_of!(AllocateParams, address)),
+        ("cudaGraphNodeParams.kernel", offset_of!(NodeParams, value)),
+        ("cudaMemsetParams.width", offset_of!(FillParams, width)),
+    ]
+}

@@ -299,8 +299,11 @@ pub(super) fn allocate_in_order(bytes: usize, stream: u64) -> Outcome<u64> {
 #[unsafe(export_name = "warplab_cudaMallocAsync")]
 pub unsafe extern "C" fn malloc_async(pointer: *mut *mut c_void, bytes: usize, stream: u64) -> Status {
     let made = allocate_in_order(bytes, stream);
-    // SAFETY: as the caller promises.
-    done(made.and_then(|address| unsafe { store(pointer, address as *mut c_void) }))
+    done(made.and_then(|address| {
+        super::pools::note(address, None)?;
+        // SAFETY: as the caller promises.
+        unsafe { store(pointer, address as *mut c_void) }
+    }))
 }
 
 /// `cudaFreeAsync`.

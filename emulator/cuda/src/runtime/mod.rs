@@ -2,21 +2,27 @@
 //!
 //! Every function is a thin layer: it turns pointers into values, asks the GPU and keeps the thread's last
 //! error. [`registration`] is what compiled programs call before `main`, [`execution`] launches, [`memory`]
-//! allocates and copies, [`streams`] is about streams and events, [`functions`] about kernels, [`properties`] and
-//! [`general`] about devices and errors.
+//! allocates and copies, [`copies`] copies rectangles and boxes, [`arrays`] is about arrays, textures and surfaces,
+//! [`pools`] about memory pools, [`graphs`] and [`capture`] about graphs, [`streams`] about streams and events, [`functions`] about kernels, [`properties`],
+//! [`devices`] and [`general`] about devices and errors; [`layout`] has CUDA's structures.
 
 pub mod arrays;
 pub mod capture;
 pub mod copies;
+pub mod devices;
 pub mod execution;
 pub mod functions;
 pub mod general;
 pub mod graphs;
 pub mod layout;
 pub mod memory;
+mod mirror;
+pub mod pools;
 pub mod properties;
 pub mod registration;
 pub mod streams;
+
+pub use mirror::layouts;
 
 use crate::error::{Outcome, Status, status};
 use std::cell::Cell;

@@ -168,3 +168,88 @@ pub unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start: u64, 
     };
     done(elapsed())
 }
+
+/// `cudaEventRecordWithFlags`.
+#[unsafe(export_name = "warplab_cudaEventRecordWithFlags")]
+pub extern "C" fn event_record_with_flags(event: u64, stream: u64, flags: u32) -> Status {
+    match flags {
+        0 => event_record(event, stream),
+        // Recorded for work outside of a capture; that needs no difference where nothing captures.
+        1 if reached(stream).is_ok() => event_record(event, stream),
+        1 => done(Err(Status::NOT_SUPPORTED)),
+        _ => done(Err(Status::INVALID_VALUE)),
+    }
+}
+
+/// Something about a stream; the legacy one is as streams are at first.
+unsafe fn tell_of<T>(stream: u64, to: *mut T, pick: impl Fn(u32, i32) -> T) -> Status {
+    let found = gpu().and_then(|gpu| Ok(gpu.streams.get(stream)?.map_or((0, 0), |s| (s.flags, s.priority))));
+    // SAFETY: the callers' callers promise that it may be written.
+    done(found.and_then(|(flags, priority)| unsafe { store(to, pick(flags, priority)) }))
+}
+
+/// `cudaStreamGetFlags`.
+///
+/// # Safety
+/// `flags` may be written.
+#[unsafe(export_name = "warplab_cudaStreamGetFlags")]
+pub unsafe extern "C" fn get_flags(stream: u64, flags: *mut u32) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { tell_of(stream, flags, |flags, _| flags) }
+}
+
+/// `cudaStreamGetPriority`.
+///
+/// # Safety
+/// `priority` may be written.
+#[unsafe(export_name = "warplab_cudaStreamGetPriority")]
+pub unsafe extern "C" fn get_priority(stream: u64, priority: *mut i32) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { tell_of(stream, priority, |_, priority| priority) }
+}
+
+/// `cudaStreamGetDevice`.
+///
+/// # Safety
+/// `device` may be written.
+#[unsafe(export_name = "warplab_cudaStreamGetDevice")]
+pub unsafe extern "C" fn get_device(stream: u64, device: *mut i32) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { tell_of(stream, device, |_, _| 0) }
+}
+
+/// `cudaStreamGetId`: its handle, which no other stream ever has.
+///
+/// # Safety
+/// `id` may be written.
+#[unsafe(export_name = "warplab_cudaStreamGetId")]
+pub unsafe extern "C" fn get_id(stream: u64, id: *mut u64) -> Status {
+    // SAFETY: as the caller promises.
+    unsafe { tell_of(stream, id, |_, _| stream.max(crate::stream::LEGACY)) }
+}
+
+/// `cudaStreamSetAttribute`: hints about caches, waiting and memory domains, which change no result.
+#[unsafe(export_name = "warplab_cudaStreamSetAttribute")]
+pub extern "C" fn set_attribute(stream: u64, attribute: u32, value: *const c_void) -> Status {
+    let known = gpu().and_then(|gpu| gpu.streams.get(stream).map(drop));
+    let right = matches!(attribute, 1 | 3 | 8 | 9 | 10 | 16) && !value.is_null();
+    done(known.and(if right { Ok(()) } else { Err(Status::INVALID_VALUE) }))
+}
+
+/// `cudaStreamCopyAttributes`.
+#[unsafe(export_name = "warplab_cudaStreamCopyAttributes")]
+pub extern "C" fn copy_attributes(to: u64, from: u64) -> Status {
+    done(gpu().and_then(|gpu| gpu.streams.get(to).and(gpu.streams.get(from)).map(drop)))
+}
+
+/// `cudaStreamAttachMemAsync`: host and device never access managed memory at once here.
+#[unsafe(export_name = "warplab_cudaStreamAttachMemAsync")]
+pub extern "C" fn attach_mem(stream: u64, pointer: u64, _length: usize, flags: u32) -> Status {
+    let attach = || -> Outcome {
+        let gpu = gpu()?;
+        gpu.streams.get(stream)?;
+        gpu.memory.region(pointer).ok_or(Status::INVALID_VALUE)?;
+        if matches!(flags, 1 | 2 | 4) { Ok(()) } else { Err(Status::INVALID_VALUE) }
+    };
+    done(attach())
+}

@@ -1,0 +1,449 @@
+//! Settings of the device and the process, peers (there is one device), and what is not supported of all that.
+
+use super::layout::Location;
+use super::{done, store};
+use crate::error::{Outcome, Status};
+use crate::gpu::{gpu, tell};
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What programs set and read back.
+struct Settings {
+    /// By number: stack, printf buffer, heap, depth and number of launches from device code, L2 fetch, persisting L2.
+    limits: [usize; 7],
+    cache: u32,
+    flags: u32,
+}
+
+static SETTINGS: Mutex<Settings> =
+    Mutex::new(Settings { limits: [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0], cache: 0, flags: 0 });
+
+/// Lowest and highest priority of streams.
+const PRIORITIES: (i32, i32) = (0, -5);
+/// Where the device sits.
+const PCI: [u32; 3] = [33, 34, 50];
+
+fn settings() -> MutexGuard<'static, Settings> {
+    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_device(device: i32) -> Outcome {
+    if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) }
+}
+
+fn unsupported(what: &str) -> Status {
+    tell(&format!("{what} is not supported"));
+    done(Err(Status::NOT_SUPPORTED))
+}
+
+/// `cudaDeviceSetLimit`: kept for `cudaDeviceGetLimit`; nothing here is limited by it.
+#[unsafe(export_name = "warplab_cudaDeviceSetLimit")]
+pub extern "C" fn set_limit(limit: u32, value: usize) -> Status {
+    let mut settings = settings();
+    let slot = settings.limits.get_mut(limit as usize).ok_or(Status::UNSUPPORTED_LIMIT);
+    done(slot.map(|slot| *slot = value))
+}
+
+/// `cudaDeviceGetLimit`.
+///
+/// # Safety
+/// `value` may be written.
+#[unsafe(export_name = "warplab_cudaDeviceGetLimit")]
+pub unsafe extern "C" fn get_limit(value: *mut usize, limit: u32) -> Status {
+    let found = settings().limits.get(limit as usize).copied().ok_or(Status::UNSUPPORTED_LIMIT);
+    // SAFETY: as the caller promises.
+    done(found.and_then(|found| unsafe { store(value, found) }))
+}
+
+/// `cudaDeviceSetCacheConfig`.
+#[unsafe(export_name = "warplab_cudaDeviceSetCacheConfig")]
+pub extern "C" fn set_cache_config(preference: u32) -> Status {
+    if preference > 3 {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    settings().cache = preference;
+    done(Ok(()))
+}
+
+/// `cudaDeviceGetCacheConfig`.
+///
+/// # Safety
+/// `preference` may be written.
+#[unsafe(export_name = "warplab_cudaDeviceGetCacheConfig")]
+pub unsafe extern "C" fn get_cache_config(preference: *mut u32) -> Status {
+    // SAFETY: as the caller promises.
+    done(unsafe { store(preference, settings().cache) })
+}
+
+/// `cudaSetDeviceFlags`.
+#[unsafe(export_name = "warplab_cudaSetDeviceFlags")]
+pub extern "C" fn set_device_flags(flags: u32) -> Status {
+    if flags & !0xFF != 0 {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    settings().flags = flags;
+    done(Ok(()))
+}
+
+/// `cudaGetDeviceFlags`.
+///
+/// # Safety
+/// `flags` may be written.
+#[unsafe(export_name = "warplab_cudaGetDeviceFlags")]
+pub unsafe extern "C" fn get_device_flags(flags: *mut u32) -> Status {
+    const MAP_HOST: u32 = 8;
+    // SAFETY: as the caller promises.
+    done(unsafe { store(flags, settings().flags | MAP_HOST) })
+}
+
+/// `cudaInitDevice`.
+#[unsafe(export_name = "warplab_cudaInitDevice")]
+pub extern "C" fn init_device(device: i32, _device_flags: u32, _flags: u32) -> Status {
+    done(is_device(device))
+}
+
+/// `cudaSetValidDevices`.
+///
+/// # Safety
+/// There are `count` devices.
+#[unsafe(export_name = "warplab_cudaSetValidDevices")]
+pub unsafe extern "C" fn set_valid_devices(devices: *const i32, count: i32) -> Status {
+    let all = match usize::try_from(count) {
+        Ok(0) => &[][..],
+        Ok(count) if !devices.is_null() => {
+            // SAFETY: as the caller promises.
+            unsafe { std::slice::from_raw_parts(devices, count) }
+        }
+        _ => return done(Err(Status::INVALID_VALUE)),
+    };
+    done(all.iter().try_for_each(|&device| is_device(device)))
+}
+
+/// `cudaChooseDevice`: the only one.
+///
+/// # Safety
+/// `device` may be written.
+#[unsafe(export_name = "warplab_cudaChooseDevice")]
+pub unsafe extern "C" fn choose_device(device: *mut i32, _properties: *const c_void) -> Status {
+    // SAFETY: as the caller promises.
+    done(unsafe { store(device, 0) })
+}
+
+fn bus_id() -> Outcome<String> {
+    let gpu = gpu()?;
+    let [bus, device, domain] = PCI.map(|number| gpu.device.attribute(number).unwrap_or(0));
+    Ok(format!("{domain:04x}:{bus:02x}:{device:02x}.0"))
+}
+
+/// `cudaDeviceGetPCIBusId`.
+///
+/// # Safety
+/// `to` has room for `length` bytes.
+#[unsafe(export_name = "warplab_cudaDeviceGetPCIBusId")]
+pub unsafe extern "C" fn get_pci_bus_id(to: *mut c_char, length: i32, device: i32) -> Status {
+    let write = || -> Outcome {
+        is_device(device)?;
+        let id = bus_id()?;
+        if to.is_null() || usize::try_from(length).map_or(true, |room| room <= id.len()) {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: there is room for the text and a NUL.
+        unsafe {
+            to.copy_from_nonoverlapping(id.as_ptr().cast(), id.len());
+            to.add(id.len()).write(0);
+        }
+        Ok(())
+    };
+    done(write())
+}
+
+/// `cudaDeviceGetByPCIBusId`.
+///
+/// # Safety
+/// `device` may be written, `id` is a string.
+#[unsafe(export_name = "warplab_cudaDeviceGetByPCIBusId")]
+pub unsafe extern "C" fn get_by_pci_bus_id(device: *mut i32, id: *const c_char) -> Status {
+    let find = || -> Outcome {
+        if id.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: as the caller promises.
+        let wanted = unsafe { CStr::from_ptr(id) }.to_string_lossy().to_lowercase();
+        let known = bus_id()?;
+        let here =
+            [known.as_str(), known.trim_end_matches(".0"), &known[5..], known[5..].trim_end_matches(".0")];
+        if !here.contains(&wanted.as_str()) {
+            return Err(Status::INVALID_DEVICE);
+        }
+        // SAFETY: as the caller promises.
+        unsafe { store(device, 0) }
+    };
+    done(find())
+}
+
+/// `cudaDeviceGetStreamPriorityRange`.
+///
+/// # Safety
+/// Each pointer is null or may be written.
+#[unsafe(export_name = "warplab_cudaDeviceGetStreamPriorityRange")]
+pub unsafe extern "C" fn stream_priority_range(least: *mut i32, greatest: *mut i32) -> Status {
+    // SAFETY: as the caller promises; what is not wanted is null.
+    unsafe {
+        let _ = store(least, PRIORITIES.0);
+        let _ = store(greatest, PRIORITIES.1);
+    }
+    done(Ok(()))
+}
+
+/// `cudaDeviceCanAccessPeer`: a device is not its own peer.
+///
+/// # Safety
+/// `can` may be written.
+#[unsafe(export_name = "warplab_cudaDeviceCanAccessPeer")]
+pub unsafe extern "C" fn can_access_peer(can: *mut i32, device: i32, peer: i32) -> Status {
+    // SAFETY: as the caller promises.
+    done(is_device(device).and_then(|()| is_device(peer)).and_then(|()| unsafe { store(can, 0) }))
+}
+
+/// `cudaDeviceEnablePeerAccess`: there is no other device.
+#[unsafe(export_name = "warplab_cudaDeviceEnablePeerAccess")]
+pub extern "C" fn enable_peer_access(_peer: i32, _flags: u32) -> Status {
+    done(Err(Status::INVALID_DEVICE))
+}
+
+/// `cudaDeviceDisablePeerAccess`: there is no other device.
+#[unsafe(export_name = "warplab_cudaDeviceDisablePeerAccess")]
+pub extern "C" fn disable_peer_access(_peer: i32) -> Status {
+    done(Err(Status::INVALID_DEVICE))
+}
+
+/// `cudaDeviceGetP2PAttribute`: there are no two devices.
+#[unsafe(export_name = "warplab_cudaDeviceGetP2PAttribute")]
+pub extern "C" fn get_p2p_attribute(_value: *mut i32, _attribute: u32, _from: i32, _to: i32) -> Status {
+    done(Err(Status::INVALID_DEVICE))
+}
+
+/// `cudaProfilerStart`.
+#[unsafe(export_name = "warplab_cudaProfilerStart")]
+pub extern "C" fn profiler_start() -> Status {
+    done(gpu().map(drop))
+}
+
+/// `cudaProfilerStop`.
+#[unsafe(export_name = "warplab_cudaProfilerStop")]
+pub extern "C" fn profiler_stop() -> Status {
+    done(gpu().map(drop))
+}
+
+/// `cudaCtxResetPersistingL2Cache`: functional execution has no caches.
+#[unsafe(export_name = "warplab_cudaCtxResetPersistingL2Cache")]
+pub extern "C" fn reset_persisting_l2() -> Status {
+    done(gpu().map(drop))
+}
+
+/// A handle of interprocess communication.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct IpcHandle([u8; 64]);
+
+/// `cudaIpcGetMemHandle`: not supported.
+#[unsafe(export_name = "warplab_cudaIpcGetMemHandle")]
+pub extern "C" fn ipc_get_mem_handle(_handle: *mut IpcHandle, _pointer: *mut c_void) -> Status {
+    unsupported("memory of other processes")
+}
+
+/// `cudaIpcOpenMemHandle`: not supported.
+#[unsafe(export_name = "warplab_cudaIpcOpenMemHandle")]
+pub extern "C" fn ipc_open_mem_handle(_pointer: *mut *mut c_void, _handle: IpcHandle, _flags: u32) -> Status {
+    unsupported("memory of other processes")
+}
+
+/// `cudaIpcCloseMemHandle`: not supported.
+#[unsafe(export_name = "warplab_cudaIpcCloseMemHandle")]
+pub extern "C" fn ipc_close_mem_handle(_pointer: *mut c_void) -> Status {
+    unsupported("memory of other processes")
+}
+
+/// `cudaIpcGetEventHandle`: not supported.
+#[unsafe(export_name = "warplab_cudaIpcGetEventHandle")]
+pub extern "C" fn ipc_get_event_handle(_handle: *mut IpcHandle, _event: u64) -> Status {
+    unsupported("events of other processes")
+}
+
+/// `cudaIpcOpenEventHandle`: not supported.
+#[unsafe(export_name = "warplab_cudaIpcOpenEventHandle")]
+pub extern "C" fn ipc_open_event_handle(_event: *mut u64, _handle: IpcHandle) -> Status {
+    unsupported("events of other processes")
+}
+
+/// Checks that a range lies in one allocation that programs may give hints for.
+fn managed(address: u64, bytes: usize) -> Outcome {
+    let gpu = gpu()?;
+    let region = gpu.memory.region(address).ok_or(Status::INVALID_VALUE)?;
+    let end = address.checked_add(bytes as u64).ok_or(Status::INVALID_VALUE)?;
+    let fits = region.purpose == crate::memory::Purpose::Managed && end <= region.start + region.bytes;
+    if fits && bytes > 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}
+
+fn is_location(location: Location) -> Outcome {
+    match location.kind {
+        1 => is_device(location.id),
+        2..=4 => Ok(()),
+        _ => Err(Status::INVALID_VALUE),
+    }
+}
+
+/// `cudaMemPrefetchAsync`: managed memory is in one place only.
+#[unsafe(export_name = "warplab_cudaMemPrefetchAsync")]
+pub extern "C" fn mem_prefetch(
+    address: u64,
+    bytes: usize,
+    location: Location,
+    _flags: u32,
+    stream: u64,
+) -> Status {
+    let known = managed(address, bytes).and_then(|()| is_location(location));
+    done(known.and_then(|()| gpu()?.streams.get(stream).map(drop)))
+}
+
+/// `cudaMemAdvise`: a hint.
+#[unsafe(export_name = "warplab_cudaMemAdvise")]
+pub extern "C" fn mem_advise(address: u64, bytes: usize, advice: u32, location: Location) -> Status {
+    // Which location it is does not matter for the hint that memory is mostly read.
+    let placed = if matches!(advice, 3 | 5 | 6) { is_location(location) } else { Ok(()) };
+    let known = if matches!(advice, 1..=6) { managed(address, bytes) } else { Err(Status::INVALID_VALUE) };
+    done(known.and(placed))
+}
+
+/// `cudaPointerAttributes`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PointerAttributes {
+    kind: u32,
+    device: i32,
+    device_pointer: u64,
+    host_pointer: u64,
+    reserved: [u64; 8],
+}
+
+const _: () = assert!(size_of::<PointerAttributes>() == 88);
+
+/// `cudaPointerGetAttributes`.
+///
+/// # Safety
+/// `attributes` may be written.
+#[unsafe(export_name = "warplab_cudaPointerGetAttributes")]
+pub unsafe extern "C" fn pointer_attributes(attributes: *mut PointerAttributes, pointer: u64) -> Status {
+    use crate::memory::Purpose;
+    let get = || -> Outcome<PointerAttributes> {
+        if pointer == 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        let purpose = gpu()?.memory.region(pointer).map(|r| r.purpose);
+        let (kind, device, on_device, on_host) = match purpose {
+            None => (0, -2, 0, pointer),
+            Some(Purpose::Host | Purpose::Registered) => (1, 0, pointer, pointer),
+            Some(Purpose::Managed) => (3, 0, pointer, pointer),
+            Some(_) => (2, 0, pointer, 0),
+        };
+        Ok(PointerAttributes {
+            kind,
+            device,
+            device_pointer: on_device,
+            host_pointer: on_host,
+            reserved: [0; 8],
+        })
+    };
+    // SAFETY: as the caller promises.
+    done(get().and_then(|found| unsafe { store(attributes, found) }))
+}
+
+/// `cudaHostGetFlags`.
+///
+/// # Safety
+/// `flags` may be written.
+#[unsafe(export_name = "warplab_cudaHostGetFlags")]
+pub unsafe extern "C" fn host_get_flags(flags: *mut u32, pointer: u64) -> Status {
+    use crate::memory::Purpose;
+    const MAPPED: u32 = 2;
+    let found = gpu().and_then(|gpu| match gpu.memory.region(pointer) {
+        Some(r) if matches!(r.purpose, Purpose::Host | Purpose::Registered) => Ok(r.flags | MAPPED),
+        _ => Err(Status::INVALID_VALUE),
+    });
+    // SAFETY: as the caller promises.
+    done(found.and_then(|found| unsafe { store(flags, found) }))
+}
+
+/// `cudaDeviceGetGraphMemAttribute`: what graphs use and have reserved; the highest values are those of now.
+///
+/// # Safety
+/// `value` may be written.
+#[unsafe(export_name = "warplab_cudaDeviceGetGraphMemAttribute")]
+pub unsafe extern "C" fn graph_mem_attribute(device: i32, attribute: u32, value: *mut u64) -> Status {
+    let found = is_device(device).and_then(|()| {
+        let (used, aside) = gpu()?.memory.graph_bytes();
+        match attribute {
+            0 | 1 => Ok(used),
+            2 | 3 => Ok(used + aside),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    });
+    // SAFETY: as the caller promises.
+    done(found.and_then(|found| unsafe { store(value, found) }))
+}
+
+/// `cudaDeviceGraphMemTrim`: memory that graphs do not use is not counted anyway.
+#[unsafe(export_name = "warplab_cudaDeviceGraphMemTrim")]
+pub extern "C" fn graph_mem_trim(device: i32) -> Status {
+    done(is_device(device))
+}
+
+fn entry_point(
+    symbol: *const c_char,
+    version: i32,
+    flags: u64,
+    function: *mut *const c_void,
+    found: *mut u32,
+) -> Outcome {
+    if symbol.is_null() || function.is_null() {
+        return Err(Status::INVALID_VALUE);
+    }
+    // SAFETY: programs pass a string.
+    let name = unsafe { CStr::from_ptr(symbol) }.to_string_lossy();
+    let looked_up = crate::driver::entry::find(&name, version, flags);
+    // SAFETY: programs pass places for the answers; that for how it went may be null.
+    unsafe {
+        store(function, looked_up.unwrap_or(std::ptr::null()))?;
+        let _ = store(found, looked_up.err().unwrap_or(0));
+    }
+    Ok(())
+}
+
+/// `cudaGetDriverEntryPoint`.
+///
+/// # Safety
+/// `symbol` is a string, `function` may be written, `found` is null or may be.
+#[unsafe(export_name = "warplab_cudaGetDriverEntryPoint")]
+pub unsafe extern "C" fn driver_entry_point(
+    symbol: *const c_char,
+    function: *mut *const c_void,
+    flags: u64,
+    found: *mut u32,
+) -> Status {
+    done(entry_point(symbol, super::general::VERSION, flags, function, found))
+}
+
+/// `cudaGetDriverEntryPointByVersion`.
+///
+/// # Safety
+/// As [`driver_entry_point`].
+#[unsafe(export_name = "warplab_cudaGetDriverEntryPointByVersion")]
+pub unsafe extern "C" fn driver_entry_point_by_version(
+    symbol: *const c_char,
+    function: *mut *const c_void,
+    version: u32,
+    flags: u64,
+    found: *mut u32,
+) -> Status {
+    done(entry_point(symbol, version as i32, flags, function, found))
+}

@@ -135,8 +135,7 @@ impl DeviceModule {
         if source.module.functions.iter().any(allocates) && memory.global().heap_mut().is_none() {
             let bytes = memory.heap_bytes();
             let address = memory.place(DEVICE_HEAP, vec![0; bytes as usize]);
-            let refused =
-                || LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes: bytes as usize };
+            let refused = || LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes: bytes as usize };
             memory.global().adopt_heap(address.ok_or_else(refused)?, bytes);
         }
         if uses_workspace(&source.module) {

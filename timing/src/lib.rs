@@ -21,3 +21,4 @@ pub mod studies;
 pub mod techniques;
 #[cfg(test)]
 mod testing;
+pub mod view;

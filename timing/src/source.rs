@@ -79,6 +79,9 @@ pub trait WarpStream: Send {
 
 /// The warps of one kernel launch.
 pub trait LaunchSource: Sync {
+    /// Whether what happens is recorded for a view of the pipeline; where it is not, recording is compiled out.
+    const OBSERVED: bool = false;
+
     /// A warp's stream; it may borrow from the source.
     type Warp<'a>: WarpStream
     where

@@ -167,7 +167,8 @@ impl Hand {
             kernel_index: 0,
         };
         let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
-        let options = RunOptions { threads, max_cycles: Some(20_000_000), every_cycle, progress: &|_| {} };
+        let options =
+            RunOptions { threads, max_cycles: Some(20_000_000), every_cycle, ..RunOptions::default() };
         Gpu::new(config).run(&machine, self, &stack, shape.blocks, &options)
     }
 

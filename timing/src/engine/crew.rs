@@ -22,11 +22,11 @@ impl Crew {
     /// Runs epochs until `between` says that all is done, and returns the cycle reached.
     ///
     /// `between` is called by one thread while no unit runs, with the cycle that every unit has reached.
-    pub fn run<S: LaunchSource>(
-        units: &[Mutex<Unit<'_, S>>],
+    pub fn run<'a, S: LaunchSource + 'a>(
+        units: &[Mutex<Unit<'a, S>>],
         threads: usize,
         start: u64,
-        mut between: impl FnMut(&[Mutex<Unit<'_, S>>], u64) -> Result<Option<u64>, ReplayError>,
+        mut between: impl FnMut(&[Mutex<Unit<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
     ) -> Result<u64, ReplayError> {
         let threads = threads.clamp(1, units.len().max(1));
         let crew = Crew {
@@ -47,11 +47,11 @@ impl Crew {
         })
     }
 
-    fn lead<S: LaunchSource>(
+    fn lead<'a, S: LaunchSource + 'a>(
         &self,
-        units: &[Mutex<Unit<'_, S>>],
+        units: &[Mutex<Unit<'a, S>>],
         start: u64,
-        between: &mut impl FnMut(&[Mutex<Unit<'_, S>>], u64) -> Result<Option<u64>, ReplayError>,
+        between: &mut impl FnMut(&[Mutex<Unit<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
     ) -> Result<u64, ReplayError> {
         let mut now = start;
         loop {

@@ -5,21 +5,25 @@
 //! do not depend on the number of threads, nor on which thread runs what.
 
 mod crew;
+mod group;
+mod outcome;
 mod unit;
+
+pub use outcome::{GroupOutcome, JobOutcome};
 
 use crate::config::GpuConfig;
 use crate::error::ReplayError;
 use crate::memory::partition::Partition;
-use crate::sm::{Machine, Sm, SmCaches};
+use crate::sm::{Machine, SmCaches};
 use crate::source::LaunchSource;
-use crate::stats::{Stall, Stats};
+use crate::stats::Stats;
 use crate::techniques::Stack;
+use crate::view::ViewOptions;
 use crew::Crew;
-use std::sync::Mutex;
-use unit::{Exchange, Unit};
+use group::Group;
 
 /// Cycles without an issue or a placed block after which the machine counts as stuck.
-const STUCK_CYCLES: u64 = 1_000_000;
+pub const STUCK_CYCLES: u64 = 1_000_000;
 
 /// State of the GPU that outlives a kernel.
 pub struct Gpu {
@@ -28,12 +32,12 @@ pub struct Gpu {
     now: u64,
 }
 
-/// How far a kernel has come.
+/// How far a group of kernels has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Blocks that have been placed.
     pub blocks_placed: u64,
-    /// Blocks of the grid.
+    /// Blocks of the grids.
     pub blocks: u64,
     /// Cycles since the launch.
     pub cycles: u64,
@@ -49,6 +53,42 @@ pub struct RunOptions<'a> {
     pub every_cycle: bool,
     /// Called now and then.
     pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// What observed sources record.
+    pub view: ViewOptions,
+    /// Whether the statistics of each SM are kept besides their sum.
+    pub per_sm: bool,
+    /// A crossbar that loses every reply.
+    #[cfg(test)]
+    pub lose_replies: bool,
+}
+
+impl Default for RunOptions<'_> {
+    fn default() -> Self {
+        RunOptions {
+            threads: 1,
+            max_cycles: None,
+            every_cycle: false,
+            progress: &|_| {},
+            view: ViewOptions::default(),
+            per_sm: false,
+            #[cfg(test)]
+            lose_replies: false,
+        }
+    }
+}
+
+/// A kernel of a group.
+pub struct Job<'a, S> {
+    /// The GPU with the kernel.
+    pub machine: &'a Machine,
+    /// Its warps.
+    pub source: &'a S,
+    /// Techniques, copied for every SM.
+    pub techniques: &'a Stack,
+    /// Blocks to run.
+    pub blocks: u64,
+    /// Jobs of the group, by position before this one, that must have ended before it starts.
+    pub after: Vec<usize>,
 }
 
 impl Gpu {
@@ -65,7 +105,7 @@ impl Gpu {
     /// Runs `blocks` blocks of a kernel and returns the statistics of the whole GPU.
     ///
     /// # Errors
-    /// A damaged recording, a technique's mismatch, a stuck machine, too many cycles.
+    /// As [`Gpu::run_group`].
     pub fn run<S: LaunchSource>(
         &mut self,
         machine: &Machine,
@@ -74,144 +114,31 @@ impl Gpu {
         blocks: u64,
         options: &RunOptions<'_>,
     ) -> Result<Stats, ReplayError> {
-        let config = &machine.config;
+        let job = Job { machine, source, techniques, blocks, after: Vec::new() };
+        self.run_group(&[job], options).map(|outcome| outcome.total)
+    }
+
+    /// Runs kernels, each as soon as those that it waits for have ended. An SM holds blocks of one kernel at a
+    /// time and turns to the next when it is empty and its kernel has no blocks left.
+    ///
+    /// # Errors
+    /// A damaged recording, a technique's mismatch, a stuck machine, too many cycles.
+    pub fn run_group<S: LaunchSource>(
+        &mut self,
+        jobs: &[Job<'_, S>],
+        options: &RunOptions<'_>,
+    ) -> Result<GroupOutcome, ReplayError> {
+        let Some(first) = jobs.first() else { return Ok(GroupOutcome::default()) };
         let launched_at = self.now;
-        self.now += config.launch.latency_cycles;
-        let mut units = Vec::new();
-        for (id, mut caches) in self.caches.drain(..).enumerate() {
-            if config.launch.flush_l1 {
-                caches.flush_l1();
-            }
-            let mut sm = Sm::new(id, machine, source, techniques.clone(), caches, self.now);
-            sm.look_at_every_cycle(options.every_cycle);
-            units.push(Mutex::new(Unit::Sm(Box::new(sm))));
-        }
-        for mut partition in self.partitions.drain(..) {
-            if config.launch.flush_l2 {
-                partition.flush();
-            }
-            units.push(Mutex::new(Unit::Partition(Box::new(partition))));
-        }
-        let mut run = Run {
-            exchange: Exchange::new(config),
-            next_block: 0,
-            blocks,
-            launched_at,
-            placed_at: self.now,
-            machine,
-            options,
-        };
+        let start = launched_at + first.machine.config.launch.latency_cycles;
+        let mut group = Group::new(jobs, options, launched_at, start);
+        let units = group.units(self.caches.drain(..), self.partitions.drain(..));
         let outcome =
-            Crew::run(&units, options.threads, self.now, |units, now| run.between_epochs(units, now));
-        let end = outcome?;
-        self.close(units, machine, launched_at, end)
-    }
-
-    /// Takes the machine apart again and sums what its parts have counted, SMs before partitions.
-    fn close<S: LaunchSource>(
-        &mut self,
-        units: Vec<Mutex<Unit<'_, S>>>,
-        machine: &Machine,
-        launched_at: u64,
-        now: u64,
-    ) -> Result<Stats, ReplayError> {
-        let config = &machine.config;
-        let mut total = Stats::default();
-        let mut sms = Vec::new();
-        for unit in units {
-            match unit.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-                Unit::Sm(sm) => sms.push(sm),
-                Unit::Partition(mut partition) => {
-                    total.counters.merge(&std::mem::take(&mut partition.stats));
-                    self.partitions.push(*partition);
-                }
-                // Its error has ended the run before.
-                Unit::Failed(_) => {}
-            }
-        }
-        let end = sms.iter().map(|sm| sm.ended_at()).max().unwrap_or(now);
-        for mut sm in sms {
-            sm.finish(end);
-            total.merge(&sm.stats);
-            self.caches.push(sm.into_caches());
-        }
-        let slots = u64::from(config.gpu.sms * config.scheduler.count * config.scheduler.issue_width);
-        total.stalls.add(Stall::Launch, slots * config.launch.latency_cycles);
-        total.counters.cycles = end - launched_at;
-        self.now = now;
-        Ok(total)
-    }
-}
-
-/// One kernel's run, between epochs.
-struct Run<'a> {
-    exchange: Exchange,
-    next_block: u64,
-    blocks: u64,
-    launched_at: u64,
-    placed_at: u64,
-    machine: &'a Machine,
-    options: &'a RunOptions<'a>,
-}
-
-impl Run<'_> {
-    /// Delivers packets, places blocks, and returns the end of the next epoch, or `None` when all is done.
-    fn between_epochs<S: LaunchSource>(
-        &mut self,
-        units: &[Mutex<Unit<'_, S>>],
-        now: u64,
-    ) -> Result<Option<u64>, ReplayError> {
-        let mut units: Vec<_> =
-            units.iter().map(|unit| unit.lock().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
-        for unit in &mut units {
-            if let Some(error) = unit.take_error() {
-                return Err(error);
-            }
-        }
-        self.exchange.deliver(&mut units);
-        self.place_blocks(&mut units, now)?;
-        let cycles = now - self.launched_at;
-        (self.options.progress)(Progress { blocks_placed: self.next_block, blocks: self.blocks, cycles });
-        let kernel = || self.machine.program.name.clone();
-        if self.next_block == self.blocks && units.iter().all(|unit| unit.is_idle()) {
-            return Ok(None);
-        }
-        if let Some(limit) = self.options.max_cycles.filter(|limit| cycles > *limit) {
-            return Err(ReplayError::TooManyCycles { kernel: kernel(), cycles: limit });
-        }
-        let next = units.iter().map(|unit| unit.next_event()).min().unwrap_or(u64::MAX);
-        let last_issue = units.iter().filter_map(|unit| unit.last_issue()).max().unwrap_or(now);
-        let quiet = now.saturating_sub(last_issue.max(self.placed_at));
-        if next == u64::MAX || quiet > STUCK_CYCLES {
-            let state = units.iter().map(|unit| unit.describe()).collect();
-            return Err(ReplayError::Stuck { kernel: kernel(), cycles: quiet, state });
-        }
-        Ok(Some(next.max(now) + self.exchange.epoch_cycles()))
-    }
-
-    /// Gives each SM one block after the other, in turn, as long as one has room.
-    fn place_blocks<S: LaunchSource>(
-        &mut self,
-        units: &mut [std::sync::MutexGuard<'_, Unit<'_, S>>],
-        now: u64,
-    ) -> Result<(), ReplayError> {
-        let mut placed = true;
-        while placed && self.next_block < self.blocks {
-            placed = false;
-            for unit in units.iter_mut() {
-                if self.next_block == self.blocks {
-                    break;
-                }
-                if let Unit::Sm(sm) = &mut **unit
-                    && sm.free_blocks() > 0
-                {
-                    sm.place(self.next_block as u32)?;
-                    self.next_block += 1;
-                    self.placed_at = now;
-                    placed = true;
-                }
-            }
-        }
-        Ok(())
+            Crew::run(&units, options.threads, start, |units, now| group.between_epochs(units, now));
+        self.now = outcome?;
+        let (outcome, caches, partitions) = group.close(units, self.now);
+        self.caches = caches;
+        self.partitions = partitions;
+        Ok(outcome)
     }
 }

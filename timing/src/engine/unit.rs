@@ -78,6 +78,8 @@ pub(super) struct Exchange {
     epoch: u64,
     replies: Vec<Vec<Reply>>,
     credits: Vec<Vec<Credit>>,
+    #[cfg(test)]
+    lose_replies: bool,
 }
 
 impl Exchange {
@@ -90,7 +92,15 @@ impl Exchange {
             epoch: u64::from(net.request_latency_cycles.min(net.reply_latency_cycles)),
             replies: vec![Vec::new(); sms],
             credits: vec![Vec::new(); sms],
+            #[cfg(test)]
+            lose_replies: false,
         }
+    }
+
+    /// Whether replies get lost, for tests of what the engine says then.
+    #[cfg(test)]
+    pub fn losing(self, lose_replies: bool) -> Exchange {
+        Exchange { lose_replies, ..self }
     }
 
     /// Length of an epoch: what is sent in it arrives after it.
@@ -114,6 +124,10 @@ impl Exchange {
         }
         for sender in partitions.iter_mut() {
             let Unit::Partition(partition) = &mut **sender else { continue };
+            #[cfg(test)]
+            if self.lose_replies {
+                partition.replies.clear();
+            }
             for reply in partition.replies.drain(..) {
                 self.replies[usize::from(reply.sm)].push(reply);
             }

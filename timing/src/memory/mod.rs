@@ -39,6 +39,18 @@ pub enum RequestKind {
     },
 }
 
+/// How far away the data of an answer were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Served {
+    /// In the SM.
+    #[default]
+    L1,
+    /// In L2.
+    L2,
+    /// In DRAM.
+    Dram,
+}
+
 /// Whom a reply is for, within the SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
@@ -71,6 +83,10 @@ pub struct Request {
     pub kind: RequestKind,
     /// Whom to answer.
     pub token: Token,
+    /// Where the data were found.
+    pub served: Served,
+    /// Core cycle at which it left the SM.
+    pub sent_at: u64,
 }
 
 /// A packet from a slice to an SM.
@@ -88,6 +104,10 @@ pub struct Reply {
     pub flits: u8,
     /// Whom it is for.
     pub token: Token,
+    /// Where the data were found.
+    pub served: Served,
+    /// Core cycle at which the request left the SM.
+    pub sent_at: u64,
 }
 
 /// A slice has taken packets out of the crossbar: the SM may send as many again.

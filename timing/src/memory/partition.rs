@@ -10,10 +10,11 @@ use super::dram::{Burst, Channel};
 use super::mshr::Mshrs;
 use super::port::{ClockRatio, Port};
 use super::{
-    ALL_SECTORS, Credit, LINE_BYTES, Reply, Request, RequestKind, SECTOR_BYTES, flits, sector_bytes,
+    ALL_SECTORS, Credit, LINE_BYTES, Reply, Request, RequestKind, SECTOR_BYTES, Served, flits, sector_bytes,
 };
 use crate::config::GpuConfig;
 use crate::stats::Counters;
+use crate::view::series::{Sample, Sampler};
 use std::collections::VecDeque;
 
 /// Tag of a burst that nobody waits for.
@@ -89,6 +90,7 @@ pub struct Partition {
     pub credits: Vec<Credit>,
     /// What this partition has counted.
     pub stats: Counters,
+    sampler: Option<Sampler>,
 }
 
 impl Partition {
@@ -136,7 +138,19 @@ impl Partition {
             replies: Vec::new(),
             credits: Vec::new(),
             stats: Counters::default(),
+            sampler: None,
         }
+    }
+
+    /// Samples the counters at an interval from a cycle on, or no longer.
+    pub fn sample(&mut self, interval: Option<u64>, start: u64) {
+        self.sampler = interval.map(|interval| Sampler::new(start, interval));
+    }
+
+    /// The samples, with the sums so far.
+    pub fn take_samples(&mut self) -> Option<(Sampler, Sample)> {
+        let last = Sample { counters: self.stats.clone(), ..Sample::default() };
+        self.sampler.take().map(|sampler| (sampler, last))
     }
 
     /// Puts packets into the crossbar towards a slice; they may come from several SMs in any order.
@@ -200,6 +214,9 @@ impl Partition {
     /// Runs every core cycle below `until` in which something happens.
     pub fn run(&mut self, until: u64) {
         while self.now < until {
+            if let Some(sampler) = &mut self.sampler {
+                sampler.sample(self.now, &self.stats, None);
+            }
             let progressed = self.tick();
             let next = self.next_event().max(self.now + 1);
             // Without progress, whatever is due but blocked waits for a later event; look again then.
@@ -248,7 +265,10 @@ impl Partition {
             let slice = &mut self.slices[fill.slice as usize];
             slice.tags.insert(fill.line, fill.sectors, 0);
             let woken = &mut slice.woken;
-            slice.mshrs.fill(fill.line, fill.sectors, |request| woken.push_back(request));
+            let served = Served::Dram;
+            slice
+                .mshrs
+                .fill(fill.line, fill.sectors, |request| woken.push_back(Request { served, ..request }));
             progressed = true;
         }
         progressed
@@ -294,6 +314,8 @@ impl Partition {
             sectors: request.sectors,
             flits,
             token: request.token,
+            served: request.served,
+            sent_at: request.sent_at,
         });
         true
     }

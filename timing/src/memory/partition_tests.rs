@@ -1,7 +1,7 @@
 //! A partition between two mocks: requests go in with their arrival, replies and credits come out.
 
 use super::partition::Partition;
-use super::{Reply, Request, RequestKind, Token};
+use super::{Reply, Request, RequestKind, Served, Token};
 use crate::config::{GpuConfig, load};
 use proptest::prelude::*;
 
@@ -12,7 +12,17 @@ fn config(set: &[&str]) -> GpuConfig {
 }
 
 fn request(arrival: u64, line: u64, kind: RequestKind, token: u16) -> Request {
-    Request { arrival, sm: token % 15, line, sectors: 0b1, flits: 1, kind, token: Token::Instruction(token) }
+    Request {
+        arrival,
+        sm: token % 15,
+        line,
+        sectors: 0b1,
+        flits: 1,
+        kind,
+        token: Token::Instruction(token),
+        served: Served::L2,
+        sent_at: arrival,
+    }
 }
 
 /// A line of slice 0 of channel 0: consecutive chunks of 256 bytes go to consecutive slices of twelve.

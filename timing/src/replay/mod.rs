@@ -104,6 +104,7 @@ pub fn replay(
             max_cycles: options.max_cycles,
             every_cycle: options.every_cycle,
             progress: &report,
+            ..RunOptions::default()
         };
         let stats = gpu.run(&machine, &source, &stack, blocks, &run)?;
         result.total.merge(&stats);

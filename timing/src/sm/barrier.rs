@@ -49,6 +49,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let whole = step.exec == self.warps[warp].live && of(first) == step.exec;
         if inst.has_result() {
             let flight = self.flights.begin(pc, warp as u8, self.now);
+            self.record(|recorder, _| recorder.fly(flight));
             (self.flights[flight].active, self.flights[flight].exec) = (step.active, step.exec);
             self.flights[flight].mem.shared_cycles = 1;
             self.keep_results(warp, flight);

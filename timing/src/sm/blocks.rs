@@ -101,6 +101,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if !self.techniques.is_empty() {
             self.with_cx(|techniques, cx| techniques.start_block(cx, slot, block));
         }
+        self.record(|recorder, now| recorder.block_begins(slot, block, now));
         for warp in 0..machine.warps_per_block {
             let index = free.trailing_zeros() as usize;
             free &= free - 1;
@@ -122,6 +123,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.masks.resident |= 1 << index;
             self.schedulers[index % machine.config.scheduler.count as usize].add(index as u8);
             self.front.restart(index, starts_at);
+            self.record(|recorder, now| recorder.warp_begins(index, block, warp, now));
             if ended {
                 continue;
             }
@@ -176,6 +178,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.stats.counters.warps += 1;
             self.blocks[block_slot].warps &= !(1 << index);
             let block_ended = self.blocks[block_slot].warps == 0;
+            self.record(|recorder, now| recorder.leave(index, block_ended.then_some(block_slot), now + 1));
             if block_ended {
                 self.ended_at = self.now + 1;
                 self.blocks[block_slot].occupied = false;

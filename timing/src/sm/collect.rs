@@ -368,7 +368,9 @@ impl<S: LaunchSource> Sm<'_, S> {
         let waited = self.now - flight.issued_at;
         self.stats.counters.collected_instructions += 1;
         self.stats.counters.operand_collection_cycles += waited;
-        self.stats.collection.record(waited);
+        self.stats.latency.operand_collection.record(waited);
+        self.record(|recorder, now| recorder.collected(slot, now));
+        let flight = &self.flights[slot];
         let pool = &mut self.collectors.pools[usize::from(flight.pool)];
         pool.collecting -= 1;
         let memory = matches!(self.machine.program.insts[flight.pc as usize].path, Path::Memory(_));
@@ -418,6 +420,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         if !started {
             return false;
         }
+        self.record(|recorder, now| recorder.started(slot, now));
         let pool = &mut self.collectors.pools[pool_index];
         if memory {
             pool.ready_memory -= 1;

@@ -1,5 +1,6 @@
 //! Instructions in flight: a slab of records from issue to writeback, named by slot and generation.
 
+use crate::memory::Served;
 use crate::memory::coalesce::LineAccesses;
 use crate::program::{MAX_DST, MAX_SRC};
 use crate::source::Row;
@@ -22,6 +23,8 @@ pub struct MemOp {
     pub all_sent: bool,
     /// Replies and fills to wait for.
     pub waiting: u16,
+    /// Where the data that came from furthest away were.
+    pub served: Served,
     /// Cycle at which the latest hit delivers.
     pub ready_at: u64,
 }

@@ -8,6 +8,7 @@ use super::small_caches::CodeFetch;
 use crate::config::GpuConfig;
 use crate::source::{LaunchSource, WarpStream};
 use crate::techniques::{Cx, FetchVerdict, Inserted};
+use crate::view::record::Origin;
 use std::collections::VecDeque;
 
 /// Entries that an I-buffer holds at most, skipped instructions included.
@@ -226,6 +227,8 @@ impl<S: LaunchSource> Sm<'_, S> {
                 self.stats.counters.fetched_instructions += 1;
             }
             let ready = self.now + self.front.latency;
+            let origin = if matches!(entry, Entry::Inserted(_)) { Origin::Inserted } else { Origin::Program };
+            self.record(|recorder, now| recorder.fetch(warp, pc, origin, now, ready));
             let epoch = self.front.warps[warp].epoch;
             self.front.decoding.push_back((ready, warp as u8, epoch, entry));
         }
@@ -258,6 +261,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             None => {
                 let discarded = self.front.restart(warp, 0);
                 self.stats.counters.flushed_instructions += u64::from(discarded);
+                self.record(|recorder, now| recorder.flush(warp, now));
                 self.masks.live &= !(1 << warp);
                 let slot = &mut self.warps[warp];
                 if let Some(Err(why)) = slot.stream.as_mut().map(WarpStream::finish) {
@@ -269,6 +273,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             Some(next) if next.pc != issued_pc + 1 => {
                 let discarded = self.front.restart(warp, next.pc);
                 self.stats.counters.flushed_instructions += u64::from(discarded);
+                self.record(|recorder, now| recorder.flush(warp, now));
                 if next.pc as usize >= self.machine.program.insts.len() {
                     let slot = &self.warps[warp];
                     let error = crate::error::ReplayError::PathLeavesKernel {

@@ -137,6 +137,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                     self.schedulers[scheduler].issued(warp);
                     self.last_issue = self.now;
                     self.stats.stalls.add(Stall::Issued, 1);
+                    self.record(|recorder, now| recorder.slots(scheduler, 0, 1, Stall::Issued, now, 1));
                     if width > 1 {
                         self.issue_second(usize::from(warp), scheduler, unit, ends_run);
                     }
@@ -146,6 +147,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let cause = if held { Stall::Technique } else { self.stall_cause(scheduler) };
         self.stats.stalls.add(cause, width);
+        self.record(|recorder, now| recorder.slots(scheduler, 0, width, cause, now, 1));
     }
 
     /// Second slot of a dual issue: the next instruction of the same warp.
@@ -171,6 +173,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             }
         };
         self.stats.stalls.add(cause, 1);
+        self.record(|recorder, now| recorder.slots(scheduler, 1, 1, cause, now, 1));
     }
 
     /// Why a scheduler issues nothing.
@@ -236,10 +239,14 @@ impl<S: LaunchSource> Sm<'_, S> {
         if verdict == IssueVerdict::Stall {
             return Attempt::Held;
         }
+        self.record(|recorder, now| recorder.issue(warp, now));
         let (unit, ends_run) = (inst.unit, !matches!(inst.path, Path::Alu | Path::Memory(_)));
         match inst.path {
             Path::Alu | Path::Memory(_) => self.issue_collected(warp, scheduler, pc, verdict),
-            Path::Control | Path::Barrier | Path::Fence => self.issue_control(warp, pc),
+            Path::Control | Path::Barrier | Path::Fence => {
+                self.record(|recorder, now| recorder.done_at_issue(now));
+                self.issue_control(warp, pc);
+            }
         }
         self.front.pop(warp);
         self.follow_path(warp, pc);
@@ -260,6 +267,10 @@ impl<S: LaunchSource> Sm<'_, S> {
                 return Attempt::Held;
             }
         }
+        self.record(|recorder, now| {
+            recorder.issue(warp, now);
+            recorder.done_at_issue(now);
+        });
         self.units.take(5, warp, self.now, 1);
         self.stats.counters.inserted_instructions += 1;
         self.front.pop(warp);
@@ -271,6 +282,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// An instruction that a technique skips has reached its place in program order.
     fn pass_skipped(&mut self, warp: usize, pc: u32) {
         let machine = self.machine;
+        self.record(|recorder, now| recorder.skip(warp, now));
         let Some(step) = self.step(warp, pc) else { return };
         self.stats.counters.skipped_instructions += 1;
         let inst = &machine.program.insts[pc as usize];
@@ -296,6 +308,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                 slot.issued += 1;
                 self.stats.counters.warp_instructions += 1;
                 self.stats.counters.thread_instructions += u64::from(step.exec.count_ones());
+                self.record(|recorder, _| recorder.stepped(step.exec));
                 Some(step)
             }
             Err(why) => {
@@ -314,6 +327,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let inst = &machine.program.insts[pc as usize];
         let memory = matches!(inst.path, Path::Memory(_));
         let slot = self.flights.begin(pc, warp as u8, self.now);
+        self.record(|recorder, _| recorder.fly(slot));
         let mut operands = [OperandRead { reg: 0, from: ReadFrom::Forwarded }; MAX_SRC];
         let count = usize::from(inst.src_count);
         if verdict == IssueVerdict::Issue {

@@ -12,7 +12,9 @@ use crate::memory::cache::Tags;
 use crate::memory::coalesce::LineAccess;
 use crate::memory::mshr::Mshrs;
 use crate::memory::port::Port;
-use crate::memory::{ALL_SECTORS, LINE_BYTES, Reply, Request, RequestKind, Token, flits, sector_bytes};
+use crate::memory::{
+    ALL_SECTORS, LINE_BYTES, Reply, Request, RequestKind, Served, Token, flits, sector_bytes,
+};
 use crate::program::{MemoryKind, Path};
 use crate::source::LaunchSource;
 use std::collections::VecDeque;
@@ -152,7 +154,18 @@ impl LoadStore {
         let net = &machine.config.interconnect;
         let data = if kind == RequestKind::Read { 0 } else { sector_bytes(sectors) };
         let flits = flits(data, net.header_bytes, net.flit_bytes);
-        self.miss_queue.push_back(Request { arrival: 0, sm: sm as u16, line, sectors, flits, kind, token });
+        let request = Request {
+            arrival: 0,
+            sm: sm as u16,
+            line,
+            sectors,
+            flits,
+            kind,
+            token,
+            served: Served::L2,
+            sent_at: 0,
+        };
+        self.miss_queue.push_back(request);
     }
 
     /// What the unit holds, for the report of a stuck machine.
@@ -323,12 +336,14 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let Some(mut request) = load_store.miss_queue.pop_front() else { return };
         load_store.credits -= 1;
+        request.sent_at = self.now;
         let sent = load_store.out_port.send(self.now, request.flits);
         request.arrival = sent + u64::from(self.machine.config.interconnect.request_latency_cycles);
         self.stats.counters.request_packets += 1;
         self.stats.counters.interconnect_flits += u64::from(request.flits);
         let home = self.machine.partitions.home(request.line);
         let slice = home.channel * self.machine.config.l2.slices_per_channel + home.slice;
+        self.record(|recorder, now| recorder.sent(&request, now));
         self.outbox[slice as usize].push(request);
     }
 
@@ -340,6 +355,8 @@ impl<S: LaunchSource> Sm<'_, S> {
             }
             self.replies.pop_front();
             self.load_store.in_port.send(self.now, reply.flits);
+            self.stats.latency.memory_round_trip.record(self.now - reply.sent_at);
+            self.record(|recorder, now| recorder.answered(&reply, now));
             self.take_reply(&reply);
         }
     }
@@ -350,11 +367,13 @@ impl<S: LaunchSource> Sm<'_, S> {
                 let line = reply.line / LINE_BYTES;
                 let Sm { load_store, flights, wheel, now, .. } = self;
                 load_store.caches.l1.insert(line, reply.sectors, 0);
-                load_store.mshrs.fill(line, reply.sectors, |slot| reply_for(flights, wheel, *now, slot));
+                load_store
+                    .mshrs
+                    .fill(line, reply.sectors, |slot| reply_for(flights, wheel, *now, (slot, reply.served)));
             }
             Token::Instruction(slot) => {
                 let Sm { flights, wheel, now, .. } = self;
-                reply_for(flights, wheel, *now, slot);
+                reply_for(flights, wheel, *now, (slot, reply.served));
             }
             Token::StoreDone(warp) => {
                 self.load_store.stores_outstanding -= 1;
@@ -371,9 +390,10 @@ pub(super) fn reply_for(
     flights: &mut super::flight::Flights,
     wheel: &mut super::wheel::Wheel,
     now: u64,
-    slot: u16,
+    (slot, served): (u16, Served),
 ) {
     let mem = &mut flights[slot].mem;
+    mem.served = mem.served.max(served);
     mem.waiting -= 1;
     mem.ready_at = mem.ready_at.max(now);
     if mem.waiting == 0 && mem.all_sent {

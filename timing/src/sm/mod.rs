@@ -15,6 +15,7 @@ mod global;
 mod issue;
 mod load_store;
 pub mod machine;
+mod observe;
 mod scoreboard;
 mod small_caches;
 #[cfg(test)]
@@ -118,6 +119,7 @@ pub struct Sm<'a, S: LaunchSource> {
     ended_at: u64,
     every_cycle: bool,
     error: Option<ReplayError>,
+    observer: observe::Observer,
 }
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
@@ -174,6 +176,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             ended_at: now,
             every_cycle: false,
             error: None,
+            observer: observe::Observer::default(),
         }
     }
 
@@ -200,6 +203,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.issue();
         self.fetch();
         self.retire_blocks();
+        self.observe_barriers();
     }
 
     /// Runs every cycle below `until`, skipping those in which nothing can happen.
@@ -208,9 +212,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// A technique's mismatch or a damaged recording; the SM is of no further use.
     pub fn run(&mut self, until: u64) -> Result<(), ReplayError> {
         while self.now < until {
+            self.take_sample();
             let next = self.next_event();
             if next > self.now && !self.every_cycle {
-                let next = next.min(until);
+                let next = self.before_sample(next.min(until));
                 self.idle(next - self.now);
                 self.now = next;
                 continue;
@@ -273,6 +278,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         for scheduler in 0..self.schedulers.len() {
             let cause = self.stall_cause(scheduler);
             self.stats.stalls.add(cause, cycles * width);
+            self.record(|recorder, now| recorder.slots(scheduler, 0, width, cause, now, cycles));
         }
     }
 

@@ -161,7 +161,9 @@ impl<S: LaunchSource> Sm<'_, S> {
         if let Some((line, _)) = small_arrived(misses, reply, bytes, CONSTANT_BASE) {
             let Sm { load_store, flights, wheel, now, .. } = self;
             load_store.caches.constants.insert(line, 1, 0);
-            load_store.constant_mshrs.fill(line, 1, |slot| reply_for(flights, wheel, *now, slot));
+            load_store
+                .constant_mshrs
+                .fill(line, 1, |slot| reply_for(flights, wheel, *now, (slot, reply.served)));
         }
     }
 }

@@ -41,14 +41,7 @@ fn chain(length: usize, dependent: bool) -> Hand {
 
 /// Everything that a replay counts, comparable.
 fn fingerprint(stats: &Stats) -> String {
-    format!(
-        "{:?} {:?} {} {} {}",
-        stats.counters,
-        stats.stalls,
-        stats.load_latency.to_json(),
-        stats.alu_latency.to_json(),
-        stats.collection.to_json()
-    )
+    format!("{:?} {:?} {}", stats.counters, stats.stalls, stats.latency.to_json())
 }
 
 /// A kernel with arithmetic, divergent-free loops, shared and global memory and barriers.

@@ -1,11 +1,15 @@
 //! Writeback: results compete for the result bus, then for their banks; the scoreboard learns of them.
 
 use super::Sm;
+use super::flight::Flight;
 use crate::config::GpuConfig;
-use crate::program::{MAX_DST, Path};
+use crate::memory::Served;
+use crate::program::{MAX_DST, MemoryKind, Path, TimedInst};
 use crate::source::{LaunchSource, Row};
+use crate::stats::Latencies;
 use crate::techniques::{Cx, InstView, RegisterWrite, WriteTo};
 use std::collections::VecDeque;
+use trace_format::isa::space::Space;
 
 /// Results that wait for the bus.
 #[derive(Clone, Debug)]
@@ -39,6 +43,7 @@ impl WriteBack {
 impl<S: LaunchSource> Sm<'_, S> {
     /// An instruction is done: with a result it competes for the bus, without one it ends.
     pub(super) fn complete(&mut self, slot: u16) {
+        self.record(|recorder, now| recorder.completed(slot, now));
         if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
             self.write_back.push(slot, self.now);
         } else {
@@ -64,17 +69,14 @@ impl<S: LaunchSource> Sm<'_, S> {
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
         if inst.has_result() {
-            if memory && flight.mem.shared_cycles == 0 {
-                self.stats.load_latency.record(latency);
-            } else {
-                self.stats.alu_latency.record(latency);
-            }
+            record_latency(&mut self.stats.latency, inst, flight, latency);
         }
         if inst.dst_count > 0 && flight.exec != 0 {
             self.write_registers(slot, warp);
         }
         self.scoreboard.release(warp, inst);
         self.flights.end(slot);
+        self.record(|recorder, now| recorder.retired(slot, now));
         let state = &mut self.warps[warp];
         state.in_flight -= 1;
         if memory {
@@ -135,5 +137,26 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.collectors.write(bank);
             self.stats.counters.rf_writes += 1;
         }
+    }
+}
+
+/// Puts an instruction's latency where it belongs, by what it waited for.
+fn record_latency(of: &mut Latencies, inst: &TimedInst, flight: &Flight, cycles: u64) {
+    let Path::Memory(kind) = inst.path else {
+        of.alu_issue_to_writeback.record(cycles);
+        return;
+    };
+    if flight.mem.shared_cycles > 0 {
+        of.alu_issue_to_writeback.record(cycles);
+        of.shared_issue_to_writeback.record(cycles);
+        return;
+    }
+    of.load_issue_to_writeback.record(cycles);
+    match (kind, flight.mem.served) {
+        (MemoryKind::Load(Space::Const), _) => of.constant_issue_to_writeback.record(cycles),
+        (MemoryKind::Atomic(_), _) => of.atomic_issue_to_writeback.record(cycles),
+        (_, Served::L1) => of.l1_load_issue_to_writeback.record(cycles),
+        (_, Served::L2) => of.l2_load_issue_to_writeback.record(cycles),
+        (_, Served::Dram) => of.dram_load_issue_to_writeback.record(cycles),
     }
 }

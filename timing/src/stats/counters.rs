@@ -38,6 +38,12 @@ macro_rules! counters {
                 $(self.$name += other.$name;)+
             }
 
+            /// What has been counted since an earlier state of the same counters.
+            #[must_use]
+            pub fn since(&self, earlier: &Counters) -> Counters {
+                Counters { $($name: self.$name - earlier.$name,)+ }
+            }
+
             /// Values in the order of [`COUNTERS`].
             #[must_use]
             pub fn values(&self) -> Vec<u64> {

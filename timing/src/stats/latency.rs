@@ -1,7 +1,9 @@
 //! Latency distributions, kept in hdrhistograms so that percentiles cost no memory per sample.
+//!
+//! One list gives the struct, the merge, the JSON keys and the CSV columns.
 
 use hdrhistogram::Histogram;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Highest latency that is told apart, in cycles; longer ones count as this.
 const HIGHEST_CYCLES: u64 = 1 << 24;
@@ -34,23 +36,121 @@ impl Latency {
         self.0.len()
     }
 
+    /// Mean in cycles; 0 without a sample.
+    #[must_use]
+    pub fn mean_cycles(&self) -> f64 {
+        if self.0.is_empty() { 0.0 } else { self.0.mean() }
+    }
+
     /// Latency below which the given percentage of samples lies, in cycles.
     #[must_use]
     pub fn percentile_cycles(&self, percent: f64) -> u64 {
         if self.0.is_empty() { 0 } else { self.0.value_at_percentile(percent) }
     }
 
+    /// Longest latency in cycles.
+    #[must_use]
+    pub fn max_cycles(&self) -> u64 {
+        if self.0.is_empty() { 0 } else { self.0.max() }
+    }
+
     /// Count, mean, percentiles and maximum.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let mean = if self.0.is_empty() { 0.0 } else { self.0.mean() };
         json!({
             "samples": self.count(),
-            "mean_cycles": mean,
+            "mean_cycles": self.mean_cycles(),
             "p50_cycles": self.percentile_cycles(50.0),
             "p90_cycles": self.percentile_cycles(90.0),
             "p99_cycles": self.percentile_cycles(99.0),
-            "max_cycles": if self.0.is_empty() { 0 } else { self.0.max() },
+            "max_cycles": self.max_cycles(),
+        })
+    }
+}
+
+/// One row of the list, for documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyInfo {
+    /// Key in the JSON's `latency`, and after `latency_` in CSV columns.
+    pub name: &'static str,
+    /// What is measured.
+    pub doc: &'static str,
+}
+
+macro_rules! latencies {
+    ($($(#[doc = $doc:literal])+ $name:ident;)+) => {
+        /// Every latency distribution of a replay, in SM clock cycles.
+        #[derive(Clone, Debug, Default)]
+        pub struct Latencies {
+            $($(#[doc = $doc])+ pub $name: Latency,)+
+        }
+
+        /// The rows, in the order of the struct.
+        pub const LATENCIES: &[LatencyInfo] =
+            &[$(LatencyInfo { name: stringify!($name), doc: concat!($($doc),+) }),+];
+
+        impl Latencies {
+            /// Adds another part's samples.
+            pub fn merge(&mut self, other: &Latencies) {
+                $(self.$name.merge(&other.$name);)+
+            }
+
+            /// Distributions in the order of [`LATENCIES`].
+            #[must_use]
+            pub fn all(&self) -> Vec<&Latency> {
+                vec![$(&self.$name),+]
+            }
+        }
+    };
+}
+
+latencies! {
+    /// Loads and atomics on global or local memory, from issue to writeback.
+    load_issue_to_writeback;
+    /// Loads of which L1 held every line.
+    l1_load_issue_to_writeback;
+    /// Loads of which at least one line came from L2, and none from further away.
+    l2_load_issue_to_writeback;
+    /// Loads of which at least one line came from DRAM.
+    dram_load_issue_to_writeback;
+    /// Atomics on global memory that return a value.
+    atomic_issue_to_writeback;
+    /// Loads and atomics on shared memory.
+    shared_issue_to_writeback;
+    /// Loads of constants through the constant cache.
+    constant_issue_to_writeback;
+    /// Everything but loads and atomics on global or local memory.
+    alu_issue_to_writeback;
+    /// From issue to the arrival of the last operand in the collector.
+    operand_collection;
+    /// Requests to L2 and back: from the SM's port to the arrival of the answer.
+    memory_round_trip;
+}
+
+impl Latencies {
+    /// An object with one key per distribution.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let pairs = LATENCIES.iter().zip(self.all()).map(|(row, one)| (row.name.to_owned(), one.to_json()));
+        Value::Object(pairs.collect::<Map<_, _>>())
+    }
+
+    /// CSV columns: samples, mean, median, 99th percentile and maximum of each distribution.
+    pub(super) fn csv_header() -> impl Iterator<Item = String> {
+        let of = ["samples", "mean", "p50", "p99", "max"];
+        LATENCIES.iter().flat_map(move |row| of.map(|what| format!("latency_{}_{what}", row.name)))
+    }
+
+    /// Values under [`Latencies::csv_header`].
+    pub(super) fn csv_row(&self) -> impl Iterator<Item = String> + '_ {
+        self.all().into_iter().flat_map(|one| {
+            [
+                one.count().to_string(),
+                format!("{:.3}", one.mean_cycles()),
+                one.percentile_cycles(50.0).to_string(),
+                one.percentile_cycles(99.0).to_string(),
+                one.max_cycles().to_string(),
+            ]
         })
     }
 }

@@ -11,10 +11,10 @@ mod stalls;
 
 pub use counters::{COUNTERS, CounterInfo, Counters};
 pub use energy::{EnergyTable, Price};
-pub use latency::Latency;
+pub use latency::{LATENCIES, Latencies, Latency, LatencyInfo};
 pub use stalls::{STALLS, Stall, StallCounts};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Everything that one part of the machine, or the whole of it, has counted.
 #[derive(Clone, Debug, Default)]
@@ -23,12 +23,8 @@ pub struct Stats {
     pub counters: Counters,
     /// Scheduler slots by cause.
     pub stalls: StallCounts,
-    /// Issue to writeback of loads and atomics on global or local memory, in cycles.
-    pub load_latency: Latency,
-    /// Issue to writeback of everything else, in cycles.
-    pub alu_latency: Latency,
-    /// Time in the operand collector, in cycles.
-    pub collection: Latency,
+    /// Latency distributions.
+    pub latency: Latencies,
 }
 
 impl Stats {
@@ -36,9 +32,7 @@ impl Stats {
     pub fn merge(&mut self, other: &Stats) {
         self.counters.merge(&other.counters);
         self.stalls.merge(&other.stalls);
-        self.load_latency.merge(&other.load_latency);
-        self.alu_latency.merge(&other.alu_latency);
-        self.collection.merge(&other.collection);
+        self.latency.merge(&other.latency);
     }
 
     /// The JSON object of these statistics under an energy table.
@@ -49,14 +43,7 @@ impl Stats {
         object.insert("ipc".into(), self.counters.ipc().into());
         object.insert("stalls".into(), self.stalls.to_json());
         object.insert("energy_pj".into(), energy.to_json(&self.counters));
-        object.insert(
-            "latency".into(),
-            json!({
-                "load_issue_to_writeback": self.load_latency.to_json(),
-                "alu_issue_to_writeback": self.alu_latency.to_json(),
-                "operand_collection": self.collection.to_json(),
-            }),
-        );
+        object.insert("latency".into(), self.latency.to_json());
         Value::Object(object)
     }
 
@@ -65,7 +52,7 @@ impl Stats {
     pub fn csv_header() -> Vec<String> {
         let counters = COUNTERS.iter().map(|row| row.name.to_owned());
         let stalls = Stall::ALL.iter().map(|cause| format!("stall_{}", cause.name()));
-        counters.chain(["ipc".to_owned()]).chain(stalls).collect()
+        counters.chain(["ipc".to_owned()]).chain(stalls).chain(Latencies::csv_header()).collect()
     }
 
     /// Values under [`Stats::csv_header`].
@@ -73,6 +60,7 @@ impl Stats {
     pub fn csv_row(&self) -> Vec<String> {
         let counters = self.counters.values().into_iter().map(|value| value.to_string());
         let stalls = Stall::ALL.iter().map(|cause| self.stalls.get(*cause).to_string());
-        counters.chain([format!("{:.6}", self.counters.ipc())]).chain(stalls).collect()
+        let ipc = format!("{:.6}", self.counters.ipc());
+        counters.chain([ipc]).chain(stalls).chain(self.latency.csv_row()).collect()
     }
 }

@@ -106,6 +106,12 @@ impl StallCounts {
         }
     }
 
+    /// Slots since an earlier state of the same counts.
+    #[must_use]
+    pub fn since(&self, earlier: &StallCounts) -> StallCounts {
+        StallCounts(std::array::from_fn(|cause| self.0[cause] - earlier.0[cause]))
+    }
+
     /// An object with one key per cause.
     #[must_use]
     pub fn to_json(&self) -> Value {

@@ -1,0 +1,303 @@
+//! A group of kernels on the GPU, between epochs: packets are delivered, kernels launched, blocks placed, and
+//! SMs turned from one kernel to the next.
+
+use super::outcome::{GroupOutcome, JobOutcome};
+use super::unit::{Exchange, Unit};
+use super::{Job, Progress, RunOptions, STUCK_CYCLES};
+use crate::config::GpuConfig;
+use crate::error::ReplayError;
+use crate::memory::partition::Partition;
+use crate::sm::{Sm, SmCaches};
+use crate::source::LaunchSource;
+use crate::stats::{Stall, Stats};
+use crate::view::Series;
+use crate::view::series::{Sample, Sampler};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How far a kernel has come.
+struct State {
+    /// Cycle from which blocks may be placed; none while it waits for other kernels.
+    ready_at: Option<u64>,
+    next_block: u64,
+    /// SMs that hold it.
+    sms: u32,
+    ended: bool,
+    outcome: JobOutcome,
+}
+
+/// One group's run.
+pub(super) struct Group<'a, S: LaunchSource> {
+    jobs: &'a [Job<'a, S>],
+    states: Vec<State>,
+    /// Kernel of each SM.
+    bound: Vec<usize>,
+    exchange: Exchange,
+    options: &'a RunOptions<'a>,
+    config: &'a GpuConfig,
+    launched_at: u64,
+    start: u64,
+    placed_at: u64,
+    samples: Vec<(Sampler, Sample)>,
+}
+
+type Guards<'g, 'a, S> = Vec<MutexGuard<'g, Unit<'a, S>>>;
+
+impl<'a, S: LaunchSource> Group<'a, S> {
+    pub fn new(jobs: &'a [Job<'a, S>], options: &'a RunOptions<'a>, launched_at: u64, start: u64) -> Self {
+        let config = &jobs[0].machine.config;
+        let state = |job: &Job<'_, S>| State {
+            ready_at: job.after.is_empty().then_some(start),
+            next_block: 0,
+            sms: 0,
+            ended: false,
+            outcome: JobOutcome { launched_at, ..JobOutcome::default() },
+        };
+        let mut states: Vec<State> = jobs.iter().map(state).collect();
+        let sms = config.gpu.sms as usize;
+        states[0].sms = sms as u32;
+        let exchange = Exchange::new(config);
+        #[cfg(test)]
+        let exchange = exchange.losing(options.lose_replies);
+        Group {
+            jobs,
+            states,
+            bound: vec![0; sms],
+            exchange,
+            options,
+            config,
+            launched_at,
+            start,
+            placed_at: start,
+            samples: Vec::new(),
+        }
+    }
+
+    /// The parts of the GPU, all SMs with the first kernel.
+    pub fn units(
+        &self,
+        caches: impl Iterator<Item = SmCaches>,
+        partitions: impl Iterator<Item = Partition>,
+    ) -> Vec<Mutex<Unit<'a, S>>> {
+        let sm = |(id, caches)| Mutex::new(Unit::Sm(Box::new(self.sm(id, 0, caches, self.start))));
+        let mut units: Vec<_> = caches.enumerate().map(sm).collect();
+        for mut partition in partitions {
+            if self.config.launch.flush_l2 {
+                partition.flush();
+            }
+            partition.sample(self.options.view.interval.filter(|_| S::OBSERVED), self.launched_at);
+            units.push(Mutex::new(Unit::Partition(Box::new(partition))));
+        }
+        units
+    }
+
+    /// An SM that holds a kernel from a cycle on.
+    fn sm(&self, id: usize, job: usize, mut caches: SmCaches, now: u64) -> Sm<'a, S> {
+        if self.config.launch.flush_l1 {
+            caches.flush_l1();
+        }
+        let Job { machine, source, techniques, .. } = &self.jobs[job];
+        let mut sm = Sm::new(id, machine, *source, (*techniques).clone(), caches, now);
+        sm.look_at_every_cycle(self.options.every_cycle);
+        if S::OBSERVED {
+            // Only the first kernel's launch latency passes with the SMs in its hands.
+            sm.observe(&self.options.view, if now == self.start { self.launched_at } else { now });
+        }
+        sm
+    }
+
+    /// Delivers packets, places blocks, and returns the end of the next epoch, or `None` when all is done.
+    pub fn between_epochs(
+        &mut self,
+        units: &[Mutex<Unit<'a, S>>],
+        now: u64,
+    ) -> Result<Option<u64>, ReplayError> {
+        let mut units: Guards<'_, 'a, S> =
+            units.iter().map(|unit| unit.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+        for unit in &mut units {
+            if let Some(error) = unit.take_error() {
+                return Err(error);
+            }
+        }
+        self.exchange.deliver(&mut units);
+        self.place_blocks(&mut units, now)?;
+        self.end_jobs(&units, now);
+        let cycles = now - self.launched_at;
+        (self.options.progress)(Progress {
+            blocks_placed: self.states.iter().map(|state| state.next_block).sum(),
+            blocks: self.jobs.iter().map(|job| job.blocks).sum(),
+            cycles,
+        });
+        if self.states.iter().all(|state| state.ended) {
+            return Ok(None);
+        }
+        if let Some(limit) = self.options.max_cycles.filter(|limit| cycles > *limit) {
+            return Err(ReplayError::TooManyCycles { kernel: self.running(), cycles: limit });
+        }
+        // A kernel that waits out its launch latency is an event too, and an epoch ends there.
+        let waiting = |(state, job): (&State, &Job<'_, S>)| {
+            state.ready_at.filter(|at| *at > now && state.next_block < job.blocks)
+        };
+        let launch = self.states.iter().zip(self.jobs).filter_map(waiting).min();
+        let next = units.iter().map(|unit| unit.next_event()).min().unwrap_or(u64::MAX);
+        let next = next.min(launch.unwrap_or(u64::MAX));
+        let last_issue = units.iter().filter_map(|unit| unit.last_issue()).max().unwrap_or(now);
+        let quiet = now.saturating_sub(last_issue.max(self.placed_at));
+        if next == u64::MAX || (quiet > STUCK_CYCLES && launch.is_none()) {
+            let state = units.iter().map(|unit| unit.describe()).collect();
+            return Err(ReplayError::Stuck { kernel: self.running(), cycles: quiet, state });
+        }
+        let end = next.max(now) + self.exchange.epoch_cycles();
+        Ok(Some(launch.map_or(end, |launch| end.min(launch))))
+    }
+
+    /// Names of the kernels that have started and not ended.
+    fn running(&self) -> String {
+        let names =
+            self.states.iter().zip(self.jobs).filter(|(state, _)| state.ready_at.is_some() && !state.ended);
+        let mut names: Vec<&str> = names.map(|(_, job)| job.machine.program.name.as_str()).collect();
+        names.dedup();
+        names.join(" and ")
+    }
+
+    /// Gives each SM one block after the other, in turn, as long as one has room; earlier kernels first.
+    fn place_blocks(&mut self, units: &mut Guards<'_, 'a, S>, now: u64) -> Result<(), ReplayError> {
+        for job in 0..self.jobs.len() {
+            if self.states[job].ready_at.is_none_or(|at| at > now) {
+                continue;
+            }
+            let mut placed = true;
+            while placed && self.states[job].next_block < self.jobs[job].blocks {
+                placed = false;
+                for id in 0..self.bound.len() {
+                    if self.states[job].next_block == self.jobs[job].blocks {
+                        break;
+                    }
+                    self.turn_to(job, id, &mut units[id], now);
+                    if self.bound[id] == job
+                        && let Unit::Sm(sm) = &mut *units[id]
+                        && sm.free_blocks() > 0
+                    {
+                        sm.place(self.states[job].next_block as u32)?;
+                        self.states[job].next_block += 1;
+                        self.placed_at = now;
+                        placed = true;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns an SM to a kernel if it is empty and the kernel that it holds has no blocks left.
+    fn turn_to(&mut self, job: usize, id: usize, unit: &mut Unit<'a, S>, now: u64) {
+        let held = self.bound[id];
+        let left =
+            self.states[held].next_block < self.jobs[held].blocks && self.states[held].ready_at.is_some();
+        let Unit::Sm(sm) = unit else { return };
+        if held == job || left || !sm.is_idle() {
+            return;
+        }
+        let Unit::Sm(sm) = std::mem::replace(unit, Unit::Failed(None)) else { return };
+        let caches = self.take_apart(held, *sm, now);
+        *unit = Unit::Sm(Box::new(self.sm(id, job, caches, now)));
+        self.bound[id] = job;
+        self.states[held].sms -= 1;
+        self.states[job].sms += 1;
+    }
+
+    /// Notes which kernels have ended, and launches those that have waited for them.
+    fn end_jobs(&mut self, units: &Guards<'_, 'a, S>, now: u64) {
+        let mut busy = vec![false; self.jobs.len()];
+        for (unit, job) in units.iter().zip(&self.bound) {
+            busy[*job] |= !unit.is_idle();
+        }
+        for (job, state) in self.states.iter_mut().enumerate() {
+            let placed =
+                state.ready_at.is_some_and(|at| at <= now) && state.next_block == self.jobs[job].blocks;
+            state.ended |= placed && !busy[job];
+        }
+        for job in 0..self.jobs.len() {
+            let after = &self.jobs[job].after;
+            if self.states[job].ready_at.is_none() && after.iter().all(|other| self.states[*other].ended) {
+                self.states[job].ready_at = Some(now + self.config.launch.latency_cycles);
+                self.states[job].outcome.launched_at = now;
+            }
+        }
+    }
+
+    /// Keeps what an SM has counted for its kernel, and returns its caches.
+    fn take_apart(&mut self, job: usize, mut sm: Sm<'a, S>, end: u64) -> SmCaches {
+        let outcome = &mut self.states[job].outcome;
+        outcome.stats.merge(&sm.stats);
+        outcome.ended_at = outcome.ended_at.max(sm.ended_at());
+        if self.options.per_sm {
+            outcome.per_sm.resize_with(self.bound.len(), Stats::default);
+            outcome.per_sm[sm.id].merge(&sm.stats);
+        }
+        outcome.recordings.extend(sm.take_recording(end));
+        self.samples.extend(sm.take_samples());
+        sm.into_caches()
+    }
+
+    /// Takes the machine apart again and sums what its parts have counted, SMs before partitions.
+    pub fn close(
+        mut self,
+        units: Vec<Mutex<Unit<'a, S>>>,
+        now: u64,
+    ) -> (GroupOutcome, Vec<SmCaches>, Vec<Partition>) {
+        let units: Vec<_> =
+            units.into_iter().map(|unit| unit.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+        let ends = units.iter().filter_map(|unit| match unit {
+            Unit::Sm(sm) => Some(sm.ended_at()),
+            _ => None,
+        });
+        let end = ends.chain(self.states.iter().map(|state| state.outcome.ended_at)).max().unwrap_or(now);
+        let (mut caches, mut partitions) = (Vec::new(), Vec::new());
+        let mut shared = Stats::default();
+        for unit in units {
+            match unit {
+                Unit::Sm(mut sm) => {
+                    sm.finish(end);
+                    caches.push(self.take_apart(self.bound[sm.id], *sm, end));
+                }
+                Unit::Partition(mut partition) => {
+                    self.samples.extend(partition.take_samples());
+                    shared.counters.merge(&std::mem::take(&mut partition.stats));
+                    partitions.push(*partition);
+                }
+                // Its error has ended the run before.
+                Unit::Failed(_) => {}
+            }
+        }
+        (self.outcome(&shared, end), caches, partitions)
+    }
+
+    fn outcome(self, shared: &Stats, end: u64) -> GroupOutcome {
+        let launch = self.start - self.launched_at;
+        let slots = self.config.gpu.sms * self.config.scheduler.count * self.config.scheduler.issue_width;
+        let slots = u64::from(slots);
+        let mut jobs: Vec<JobOutcome> = self.states.into_iter().map(|state| state.outcome).collect();
+        jobs[0].stats.stalls.add(Stall::Launch, slots * launch);
+        if let [only] = &mut jobs[..] {
+            only.stats.merge(shared);
+        }
+        let mut total = Stats::default();
+        for job in &mut jobs {
+            job.ended_at = job.ended_at.max(job.launched_at);
+            job.recordings.sort_by_key(|recording| recording.sm);
+            total.merge(&job.stats);
+            job.stats.counters.cycles = job.ended_at - job.launched_at;
+        }
+        if jobs.len() > 1 {
+            total.merge(shared);
+        }
+        let cycles = end - self.launched_at;
+        total.counters.cycles = cycles;
+        if let [only] = &mut jobs[..] {
+            only.stats.counters.cycles = cycles;
+        }
+        let interval = self.options.view.interval.filter(|_| S::OBSERVED);
+        let series = interval.map(|interval| Series::of(interval, cycles, launch, slots, self.samples));
+        GroupOutcome { jobs, total, series, launched_at: self.launched_at }
+    }
+}

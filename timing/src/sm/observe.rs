@@ -1,0 +1,80 @@
+//! The SM's side of views: recording and sampling, compiled out where nobody looks.
+//!
+//! Stages say what happens through [`Sm::record`]; for a source that is not observed the call is empty.
+
+use super::Sm;
+use crate::source::LaunchSource;
+use crate::stats::Stall;
+use crate::view::record::{Recorder, Recording, ViewOptions};
+use crate::view::series::{Sample, Sampler};
+
+/// What watches an SM.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observer {
+    recorder: Option<Box<Recorder>>,
+    sampler: Option<Sampler>,
+}
+
+impl<S: LaunchSource> Sm<'_, S> {
+    /// Begins to watch, at a launch whose latency began at `launched_at`.
+    pub fn observe(&mut self, options: &ViewOptions, launched_at: u64) {
+        let width = self.machine.config.scheduler.issue_width;
+        self.observer.sampler = options.interval.map(|interval| Sampler::new(launched_at, interval));
+        if let Some(window) = options.window.clone().filter(|_| options.sms.contains(&self.id)) {
+            let schedulers = self.schedulers.len();
+            let mut recorder = Recorder::new(self.id, window, schedulers, width as usize);
+            let latency = self.now - launched_at;
+            for scheduler in (0..schedulers).filter(|_| latency > 0) {
+                recorder.slots(scheduler, 0, u64::from(width), Stall::Launch, launched_at, latency);
+            }
+            self.observer.recorder = Some(Box::new(recorder));
+        }
+    }
+
+    /// Tells the recorder what happens in this cycle.
+    #[inline(always)]
+    pub(super) fn record(&mut self, what: impl FnOnce(&mut Recorder, u64)) {
+        if S::OBSERVED
+            && let Some(recorder) = &mut self.observer.recorder
+        {
+            what(recorder, self.now);
+        }
+    }
+
+    /// Takes the samples that are due.
+    #[inline(always)]
+    pub(super) fn take_sample(&mut self) {
+        if S::OBSERVED
+            && let Some(sampler) = &mut self.observer.sampler
+        {
+            sampler.sample(self.now, &self.stats.counters, Some(&self.stats.stalls));
+        }
+    }
+
+    /// A cycle to go on to, or the next one at which a sample is due if that is sooner.
+    #[inline(always)]
+    pub(super) fn before_sample(&self, cycle: u64) -> u64 {
+        match &self.observer.sampler {
+            Some(sampler) if S::OBSERVED => cycle.min(sampler.due()),
+            _ => cycle,
+        }
+    }
+
+    /// Records which warps wait at barriers after this cycle.
+    #[inline(always)]
+    pub(super) fn observe_barriers(&mut self) {
+        let waiting = self.masks.barrier;
+        self.record(|recorder, now| recorder.barriers(waiting, now));
+    }
+
+    /// What has been recorded, once the books are closed at the kernel's end.
+    pub fn take_recording(&mut self, end: u64) -> Option<Recording> {
+        let now = self.now;
+        self.observer.recorder.take().map(|recorder| recorder.finish(now, end))
+    }
+
+    /// The samples, with the sums at the kernel's end.
+    pub fn take_samples(&mut self) -> Option<(Sampler, Sample)> {
+        self.observer.sampler.take().map(|sampler| (sampler, Sample::from(&self.stats)))
+    }
+}

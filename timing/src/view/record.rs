@@ -1,0 +1,466 @@
+//! What an SM writes down while it is observed: scheduler slots, instructions, requests, blocks and barriers.
+//!
+//! Cycles are the GPU's, counted from the beginning of the replay. Only what touches the window is kept, and no
+//! more than a limit, so that a long kernel costs bounded memory; what was left out is said.
+
+use crate::memory::{Reply, Request, RequestKind, Token};
+use crate::stats::Stall;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A cycle that has not come.
+pub const NEVER: u64 = u64::MAX;
+/// Instruction records and slot runs that one SM keeps of a launch.
+const MOST_RECORDS: usize = 4_000_000;
+
+/// What to observe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewOptions {
+    /// Whether SMs record events, and in which cycles.
+    pub window: Option<Range<u64>>,
+    /// SMs whose events are recorded.
+    pub sms: Range<usize>,
+    /// Cycles between two samples of the counters.
+    pub interval: Option<u64>,
+}
+
+impl Default for ViewOptions {
+    fn default() -> ViewOptions {
+        ViewOptions { window: None, sms: 0..usize::MAX, interval: None }
+    }
+}
+
+/// Consecutive cycles of one scheduler slot with one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotRun {
+    /// Scheduler.
+    pub scheduler: u8,
+    /// Slot within the scheduler's cycle: 1 is the second of a dual issue.
+    pub slot: u8,
+    /// What the slot was used for or lost to.
+    pub cause: Stall,
+    /// First cycle.
+    pub start: u64,
+    /// One past the last cycle.
+    pub end: u64,
+    /// Position in [`Recording::insts`] of the instruction, where one issued.
+    pub inst: u32,
+}
+
+/// What became of a fetched instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// In the pipeline.
+    InFlight,
+    /// Its results were written.
+    Retired,
+    /// Fetched and discarded.
+    Flushed,
+    /// Removed by a technique.
+    Skipped,
+}
+
+/// What kind of entry of the I-buffer an instruction was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Of the program.
+    Program,
+    /// Added by a technique.
+    Inserted,
+}
+
+/// One instruction of one warp on its way through the pipeline; [`NEVER`] where it has not come to a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstRecord {
+    /// Instruction index; of an inserted one, of the instruction that it precedes.
+    pub pc: u32,
+    /// Of the program or inserted.
+    pub origin: Origin,
+    /// Warp slot.
+    pub warp_slot: u8,
+    /// Linear block index.
+    pub block: u32,
+    /// Warp within the block.
+    pub warp: u32,
+    /// Lanes in which it takes effect.
+    pub exec: u32,
+    /// Fetched.
+    pub fetched: u64,
+    /// Decoded, in the I-buffer.
+    pub decoded: u64,
+    /// Issued.
+    pub issued: u64,
+    /// Operands collected.
+    pub collected: u64,
+    /// Taken by its unit or by the load/store queue.
+    pub started: u64,
+    /// Result there, or access answered.
+    pub completed: u64,
+    /// Results written; or discarded, or skipped.
+    pub ended: u64,
+    /// How it ended.
+    pub fate: Fate,
+}
+
+/// A request on its way to L2 and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRecord {
+    /// Line address.
+    pub line: u64,
+    /// Sectors.
+    pub sectors: u8,
+    /// What was asked.
+    pub kind: RequestKind,
+    /// Whom the answer is for.
+    pub token: Token,
+    /// Left the SM.
+    pub sent: u64,
+    /// Came back.
+    pub answered: u64,
+}
+
+/// Something that occupied a place for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// Block slot or warp slot.
+    pub place: u8,
+    /// Linear block index.
+    pub block: u32,
+    /// Warp within the block; 0 for a block.
+    pub warp: u32,
+    /// First cycle.
+    pub start: u64,
+    /// One past the last cycle.
+    pub end: u64,
+}
+
+/// What one SM did during one launch.
+#[derive(Clone, Debug, Default)]
+pub struct Recording {
+    /// Number of the SM.
+    pub sm: usize,
+    /// Scheduler slots, by end.
+    pub slots: Vec<SlotRun>,
+    /// Instructions in order of fetch.
+    pub insts: Vec<InstRecord>,
+    /// Requests in order of departure.
+    pub requests: Vec<RequestRecord>,
+    /// Blocks by block slot.
+    pub blocks: Vec<Stay>,
+    /// Warps by warp slot.
+    pub warps: Vec<Stay>,
+    /// Waits at barriers by warp slot.
+    pub barriers: Vec<Stay>,
+    /// Cycle at which the limit was reached, if it was.
+    pub full_at: Option<u64>,
+}
+
+/// An SM's recorder.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    window: Range<u64>,
+    out: Recording,
+    /// Run in progress by scheduler and slot.
+    open_slots: Vec<Option<SlotRun>>,
+    width: usize,
+    /// Positions of fetched instructions by warp slot, in order.
+    fetched: Vec<VecDeque<u32>>,
+    /// Instruction by slot of the slab of flights.
+    flights: Vec<u32>,
+    /// Instruction that issued last, and the one that was stepped over last.
+    issued: u32,
+    stepping: u32,
+    /// Positions of requests that have not been answered.
+    unanswered: Vec<u32>,
+    blocks: Vec<Option<Stay>>,
+    warps: Vec<Option<Stay>>,
+    waiting: Vec<Option<Stay>>,
+    at_barrier: u64,
+}
+
+/// No record is kept.
+const NONE: u32 = u32::MAX;
+
+impl Recorder {
+    /// A recorder for an SM with that many schedulers, slots per scheduler and warp slots.
+    #[must_use]
+    pub fn new(sm: usize, window: Range<u64>, schedulers: usize, width: usize) -> Recorder {
+        Recorder {
+            window,
+            out: Recording { sm, ..Recording::default() },
+            open_slots: vec![None; schedulers * width],
+            width,
+            fetched: vec![VecDeque::new(); 64],
+            flights: Vec::new(),
+            issued: NONE,
+            stepping: NONE,
+            unanswered: Vec::new(),
+            blocks: vec![None; 64],
+            warps: vec![None; 64],
+            waiting: vec![None; 64],
+            at_barrier: 0,
+        }
+    }
+
+    fn full(&mut self, now: u64) -> bool {
+        let full = self.out.insts.len() + self.out.slots.len() >= MOST_RECORDS;
+        if full {
+            self.out.full_at.get_or_insert(now);
+        }
+        full
+    }
+
+    /// Cycles of a span that lie in the window.
+    fn clip(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let (start, end) = (start.max(self.window.start), end.min(self.window.end));
+        (start < end).then_some((start, end))
+    }
+
+    /// `count` slots of a scheduler, from `first` on, have a cause for `cycles` cycles from `now` on.
+    pub fn slots(&mut self, scheduler: usize, first: usize, count: u64, cause: Stall, now: u64, cycles: u64) {
+        for slot in first..first + count as usize {
+            let index = scheduler * self.width + slot;
+            let issued = cause == Stall::Issued;
+            let run = SlotRun {
+                scheduler: scheduler as u8,
+                slot: slot as u8,
+                cause,
+                start: now,
+                end: now + cycles,
+                inst: if issued { self.issued } else { NONE },
+            };
+            match &mut self.open_slots[index] {
+                Some(open) if open.cause == cause && open.end == now && !issued => open.end = now + cycles,
+                open => {
+                    let ended = open.replace(run);
+                    self.close_slot(ended);
+                }
+            }
+        }
+    }
+
+    fn close_slot(&mut self, ended: Option<SlotRun>) {
+        let Some(run) = ended else { return };
+        if let Some((start, end)) = self.clip(run.start, run.end)
+            && !self.full(start)
+        {
+            self.out.slots.push(SlotRun { start, end, ..run });
+        }
+    }
+
+    /// A warp has fetched an instruction that will be decoded at a cycle.
+    pub fn fetch(&mut self, warp_slot: usize, pc: u32, origin: Origin, now: u64, decoded: u64) {
+        let stay = self.warps[warp_slot];
+        let position = if self.window.contains(&now) && !self.full(now) {
+            self.out.insts.push(InstRecord {
+                pc,
+                origin,
+                warp_slot: warp_slot as u8,
+                block: stay.map_or(0, |stay| stay.block),
+                warp: stay.map_or(0, |stay| stay.warp),
+                exec: 0,
+                fetched: now,
+                decoded,
+                issued: NEVER,
+                collected: NEVER,
+                started: NEVER,
+                completed: NEVER,
+                ended: NEVER,
+                fate: Fate::InFlight,
+            });
+            self.out.insts.len() as u32 - 1
+        } else {
+            NONE
+        };
+        self.fetched[warp_slot].push_back(position);
+    }
+
+    /// What a warp has fetched and not issued is discarded.
+    pub fn flush(&mut self, warp_slot: usize, now: u64) {
+        while let Some(position) = self.fetched[warp_slot].pop_front() {
+            self.end(position, now, Fate::Flushed);
+        }
+    }
+
+    /// A technique has removed a warp's next instruction.
+    pub fn skip(&mut self, warp_slot: usize, now: u64) {
+        self.stepping = self.fetched[warp_slot].pop_front().unwrap_or(NONE);
+        self.end(self.stepping, now, Fate::Skipped);
+    }
+
+    /// A warp's next instruction issues.
+    pub fn issue(&mut self, warp_slot: usize, now: u64) {
+        self.issued = self.fetched[warp_slot].pop_front().unwrap_or(NONE);
+        self.stepping = self.issued;
+        if let Some(record) = self.record(self.issued) {
+            record.issued = now;
+        }
+    }
+
+    /// The instruction that issues in this cycle does not go through the pipeline: it is done at once.
+    pub fn done_at_issue(&mut self, now: u64) {
+        self.end(self.issued, now + 1, Fate::Retired);
+    }
+
+    /// The instruction that issues in this cycle, or is skipped in it, takes effect in some lanes.
+    pub fn stepped(&mut self, exec: u32) {
+        let stepping = self.stepping;
+        if let Some(record) = self.record(stepping) {
+            record.exec = exec;
+        }
+    }
+
+    /// The instruction that issues in this cycle goes on as a flight.
+    pub fn fly(&mut self, flight: u16) {
+        let index = usize::from(flight);
+        if self.flights.len() <= index {
+            self.flights.resize(index + 1, NONE);
+        }
+        self.flights[index] = self.issued;
+    }
+
+    /// A flight's operands are there.
+    pub fn collected(&mut self, flight: u16, now: u64) {
+        if let Some(record) = self.flight(flight) {
+            record.collected = now;
+        }
+    }
+
+    /// A unit has taken a flight.
+    pub fn started(&mut self, flight: u16, now: u64) {
+        if let Some(record) = self.flight(flight) {
+            record.started = now;
+        }
+    }
+
+    /// A flight's result is there.
+    pub fn completed(&mut self, flight: u16, now: u64) {
+        if let Some(record) = self.flight(flight) {
+            record.completed = now;
+        }
+    }
+
+    /// A flight's results have been written.
+    pub fn retired(&mut self, flight: u16, now: u64) {
+        let position = self.flights.get(usize::from(flight)).copied().unwrap_or(NONE);
+        self.end(position, now, Fate::Retired);
+    }
+
+    fn flight(&mut self, flight: u16) -> Option<&mut InstRecord> {
+        let position = *self.flights.get(usize::from(flight))?;
+        self.record(position)
+    }
+
+    fn record(&mut self, position: u32) -> Option<&mut InstRecord> {
+        self.out.insts.get_mut(position as usize)
+    }
+
+    fn end(&mut self, position: u32, now: u64, fate: Fate) {
+        if let Some(record) = self.record(position) {
+            record.ended = now;
+            record.fate = fate;
+        }
+    }
+
+    /// A request leaves the SM.
+    pub fn sent(&mut self, request: &Request, now: u64) {
+        if !self.window.contains(&now) || self.full(now) {
+            return;
+        }
+        self.unanswered.push(self.out.requests.len() as u32);
+        self.out.requests.push(RequestRecord {
+            line: request.line,
+            sectors: request.sectors,
+            kind: request.kind,
+            token: request.token,
+            sent: now,
+            answered: NEVER,
+        });
+    }
+
+    /// A reply has come.
+    pub fn answered(&mut self, reply: &Reply, now: u64) {
+        let requests = &self.out.requests;
+        let matches = |position: &u32| {
+            let request = &requests[*position as usize];
+            request.token == reply.token && request.line == reply.line && request.sectors & reply.sectors != 0
+        };
+        if let Some(index) = self.unanswered.iter().position(matches) {
+            let position = self.unanswered.remove(index);
+            self.out.requests[position as usize].answered = now;
+        }
+    }
+
+    /// A block has come into a block slot.
+    pub fn block_begins(&mut self, place: usize, block: u32, now: u64) {
+        self.blocks[place] = Some(Stay { place: place as u8, block, warp: 0, start: now, end: NEVER });
+    }
+
+    /// A block has left its slot.
+    pub fn block_ends(&mut self, place: usize, now: u64) {
+        if let Some(stay) = self.blocks[place].take()
+            && let Some((start, end)) = self.clip(stay.start, now)
+        {
+            self.out.blocks.push(Stay { start, end, ..stay });
+        }
+    }
+
+    /// A warp has come into a warp slot.
+    pub fn warp_begins(&mut self, place: usize, block: u32, warp: u32, now: u64) {
+        self.warps[place] = Some(Stay { place: place as u8, block, warp, start: now, end: NEVER });
+    }
+
+    /// A warp has left its slot.
+    pub fn warp_ends(&mut self, place: usize, now: u64) {
+        if let Some(stay) = self.warps[place].take()
+            && let Some((start, end)) = self.clip(stay.start, now)
+        {
+            self.out.warps.push(Stay { start, end, ..stay });
+        }
+    }
+
+    /// A warp has left its slot, and its block with it if it was the last.
+    pub fn leave(&mut self, warp_slot: usize, block_slot: Option<usize>, now: u64) {
+        self.warp_ends(warp_slot, now);
+        if let Some(place) = block_slot {
+            self.block_ends(place, now);
+        }
+    }
+
+    /// Takes note of the warps that wait at barriers after a cycle.
+    #[inline]
+    pub fn barriers(&mut self, waiting: u64, now: u64) {
+        let mut changed = waiting ^ self.at_barrier;
+        self.at_barrier = waiting;
+        while changed != 0 {
+            let place = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            if waiting >> place & 1 != 0 {
+                self.waiting[place] = self.warps[place].map(|stay| Stay { start: now, ..stay });
+            } else if let Some(stay) = self.waiting[place].take()
+                && let Some((start, end)) = self.clip(stay.start, now)
+            {
+                self.out.barriers.push(Stay { start, end, ..stay });
+            }
+        }
+    }
+
+    /// Ends what is still going on at the launch's end and hands everything over; slots that were attributed
+    /// beyond it are taken out again, and slots up to it are without a warp.
+    #[must_use]
+    pub fn finish(mut self, now: u64, end: u64) -> Recording {
+        for index in 0..self.open_slots.len() {
+            if end > now {
+                self.slots(index / self.width, index % self.width, 1, Stall::NoWarp, now, end - now);
+            }
+            let open = self.open_slots[index].take();
+            self.close_slot(open.map(|run| SlotRun { end: run.end.min(end), ..run }));
+        }
+        for place in 0..64 {
+            self.warp_ends(place, end);
+            self.block_ends(place, end);
+        }
+        self.barriers(0, end);
+        self.out
+    }
+}

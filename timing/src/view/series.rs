@@ -1,0 +1,191 @@
+//! Counters and stall causes at an interval: every part samples its sums, the rows are the differences.
+//!
+//! Parts sample at the same cycles whatever the number of threads, and the rows of a launch sum to its totals.
+
+use crate::stats::{COUNTERS, Counters, Stall, StallCounts, Stats};
+use serde_json::{Map, Value, json};
+
+/// Sums of one part at a cycle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// Event counts.
+    pub counters: Counters,
+    /// Scheduler slots by cause.
+    pub stalls: StallCounts,
+}
+
+/// Takes a part's sums at an interval.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    interval: u64,
+    next: u64,
+    samples: Vec<Sample>,
+}
+
+impl Sampler {
+    /// A sampler whose first sample is due an interval after `start`.
+    #[must_use]
+    pub fn new(start: u64, interval: u64) -> Sampler {
+        Sampler { interval, next: start + interval, samples: Vec::new() }
+    }
+
+    /// Cycle before which the next sample is due.
+    #[must_use]
+    #[inline]
+    pub fn due(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes the samples that are due before cycle `now` runs.
+    #[inline]
+    pub fn sample(&mut self, now: u64, counters: &Counters, stalls: Option<&StallCounts>) {
+        while now >= self.next {
+            let stalls = stalls.cloned().unwrap_or_default();
+            self.samples.push(Sample { counters: counters.clone(), stalls });
+            self.next += self.interval;
+        }
+    }
+}
+
+/// The samples of a launch, all parts together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Cycles of a row; the last one may be shorter.
+    pub interval: u64,
+    /// Cycles of the launch.
+    pub cycles: u64,
+    /// What was counted in each interval.
+    pub rows: Vec<Sample>,
+}
+
+impl Series {
+    /// Adds up what the parts of the machine have sampled, each with the sums that it ended with.
+    #[must_use]
+    pub fn of(
+        interval: u64,
+        cycles: u64,
+        launch_cycles: u64,
+        slots: u64,
+        parts: Vec<(Sampler, Sample)>,
+    ) -> Series {
+        let count = cycles.div_ceil(interval).max(1) as usize;
+        let mut sums = vec![Sample::default(); count];
+        for (sampler, last) in parts {
+            let mut samples = sampler.samples.into_iter();
+            for (index, sum) in sums.iter_mut().enumerate() {
+                // What a part sampled beyond the launch's end is not of the launch.
+                let sample = if index + 1 == count { None } else { samples.next() };
+                let sample = sample.as_ref().unwrap_or(&last);
+                sum.counters.merge(&sample.counters);
+                sum.stalls.merge(&sample.stalls);
+            }
+        }
+        for (index, sum) in sums.iter_mut().enumerate() {
+            let end = ((index as u64 + 1) * interval).min(cycles);
+            sum.stalls.add(Stall::Launch, slots * end.min(launch_cycles));
+            sum.counters.cycles = end;
+        }
+        let mut before = Sample::default();
+        let rows = sums.into_iter().map(|sum| {
+            let row = Sample {
+                counters: sum.counters.since(&before.counters),
+                stalls: sum.stalls.since(&before.stalls),
+            };
+            before = sum;
+            row
+        });
+        Series { interval, cycles, rows: rows.collect() }
+    }
+}
+
+/// A column of the series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Position in [`COUNTERS`].
+    Counter(usize),
+    /// A cause of [`Stall`].
+    Cause(Stall),
+    /// Warp instructions per cycle.
+    Ipc,
+}
+
+/// Columns without any choice.
+pub const DEFAULT_COLUMNS: &[&str] = &[
+    "warp_instructions",
+    "ipc",
+    "resident_warp_cycles",
+    "l1_accesses",
+    "l1_hits",
+    "l2_accesses",
+    "l2_hits",
+    "dram_bytes",
+    "stall_issued",
+    "stall_memory_dependency",
+    "stall_alu_dependency",
+];
+
+impl Column {
+    /// The column of a name: a counter, `stall_` and a cause, or `ipc`.
+    ///
+    /// # Errors
+    /// A sentence that names the column and what there is.
+    pub fn find(name: &str) -> Result<Column, String> {
+        if name == "ipc" {
+            return Ok(Column::Ipc);
+        }
+        if let Some(cause) = name.strip_prefix("stall_")
+            && let Some(found) = Stall::ALL.iter().find(|stall| stall.name() == cause)
+        {
+            return Ok(Column::Cause(*found));
+        }
+        COUNTERS.iter().position(|row| row.name == name).map(Column::Counter).ok_or_else(|| {
+            format!("unknown column `{name}`; `timing list --counters` shows all (causes as stall_NAME), and there is `ipc`")
+        })
+    }
+
+    /// Name of the column.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Column::Counter(index) => COUNTERS[index].name.to_owned(),
+            Column::Cause(cause) => format!("stall_{}", cause.name()),
+            Column::Ipc => "ipc".to_owned(),
+        }
+    }
+
+    /// Value of the column in a row.
+    #[must_use]
+    pub fn value(self, row: &Sample) -> Value {
+        match self {
+            Column::Counter(index) => row.counters.values()[index].into(),
+            Column::Cause(cause) => row.stalls.get(cause).into(),
+            Column::Ipc => row.counters.ipc().into(),
+        }
+    }
+}
+
+impl Series {
+    /// Rows as objects: the cycle at which the interval ends, counted from the launch, and the columns.
+    #[must_use]
+    pub fn to_json(&self, columns: &[Column]) -> Value {
+        let rows = self.ends().zip(&self.rows).map(|(end, row)| {
+            let mut object = Map::new();
+            object.insert("end_cycle".into(), end.into());
+            object.extend(columns.iter().map(|column| (column.name(), column.value(row))));
+            Value::Object(object)
+        });
+        json!({ "interval_cycles": self.interval, "rows": rows.collect::<Vec<_>>() })
+    }
+
+    /// Cycle at which each row ends.
+    pub fn ends(&self) -> impl Iterator<Item = u64> + '_ {
+        (1..=self.rows.len() as u64).map(|row| (row * self.interval).min(self.cycles))
+    }
+}
+
+/// The sample that a part ends with.
+impl From<&Stats> for Sample {
+    fn from(stats: &Stats) -> Sample {
+        Sample { counters: stats.counters.clone(), stalls: stats.stalls.clone() }
+    }
+}

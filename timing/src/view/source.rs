@@ -1,0 +1,25 @@
+//! A source whose replay is observed: the same warps, with recording compiled in.
+
+use crate::source::{LaunchSource, SourceError};
+
+/// Wraps a source so that the SMs that replay it record what happens.
+#[derive(Clone, Debug)]
+pub struct Observed<S>(pub S);
+
+impl<S: LaunchSource> LaunchSource for Observed<S> {
+    const OBSERVED: bool = true;
+
+    type Warp<'a>
+        = S::Warp<'a>
+    where
+        Self: 'a;
+
+    fn open<'a>(
+        &'a self,
+        block: u32,
+        warp: u32,
+        used: Option<Self::Warp<'a>>,
+    ) -> Result<Self::Warp<'a>, SourceError> {
+        self.0.open(block, warp, used)
+    }
+}

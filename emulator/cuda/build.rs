@@ -3,7 +3,7 @@
 //! All of the implementation is in `libcuda.so`, so that a program that uses driver and runtime API has one GPU.
 //! `libcudart.so.13` only forwards: for every function `warplab_X` that `src/runtime` exports, it has a symbol
 //! `X` of the version that programs ask for. Both lie, under the names that the loader looks for, in the folder
-//! `cuda` beside the programs that cargo builds.
+//! `cuda` beside the programs that cargo builds, with a `ptxas` that passes PTX on.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,6 +18,7 @@ const PREFIX: &str = "warplab_";
 
 fn main() {
     println!("cargo::rerun-if-changed=data/errors.tsv");
+    println!("cargo::rerun-if-changed=data/ptxas");
     println!("cargo::rerun-if-changed=src/runtime");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     // Threads of the library run until the process ends, so its code has to stay.
@@ -105,6 +106,7 @@ fn runtime_library(out: &Path) -> io::Result<()> {
         assemble(out, runtime, &source, &library, &flags)?;
         replace(&folder.join(runtime), |to| fs::copy(&library, to).map(drop))?;
     }
+    replace(&folder.join("ptxas"), |to| fs::copy("data/ptxas", to).map(drop))?;
     replace(&folder.join("libcuda.so.1"), |to| std::os::unix::fs::symlink("../libcuda.so", to))
 }
 

@@ -41,6 +41,17 @@ fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
 }
 
 #[test]
+fn triton_is_told_of_the_ptxas_that_passes_ptx_on() {
+    let folder = folder().file("ptxas", "");
+    let place = folder.path("ptxas").display().to_string();
+    let show = ["run", "--", "sh", "-c", "echo $TRITON_PTXAS_PATH $TRITON_PTXAS_BLACKWELL_PATH"];
+    assert_eq!(text(&emu(&folder, &show).stdout), format!("{place} {place}\n"));
+    let mut own = Command::new(env!("CARGO_BIN_EXE_emu"));
+    own.args(show).env("WARPLAB_LIBRARIES", folder.path("")).env("TRITON_PTXAS_PATH", "/own");
+    assert_eq!(text(&own.output().expect("emu starts").stdout), format!("/own {place}\n"));
+}
+
+#[test]
 fn recording_says_where_and_what() {
     let folder = folder().file("old.wtrace", "old").file("old.wtrace.part", "older");
     let script = "echo $WARPLAB_RECORD $WARPLAB_RECORD_KERNELS $WARPLAB_RECORD_LAUNCHES $WARPLAB_RECORD_EVERY \

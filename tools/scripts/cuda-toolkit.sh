@@ -35,7 +35,7 @@ done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 echo "downloading CUDA $version"
-python3 -m pip download --quiet --no-deps --only-binary=:all: --dest "$scratch" "${packages[@]}"
+python3 -m pip download --quiet --retries 2 --timeout 20 --no-deps --only-binary=:all: --dest "$scratch" "${packages[@]}"
 
 # A wheel is a zip archive; its files for CUDA 13 lie below nvidia/cu13.
 python3 - "$scratch" <<'PYTHON'

@@ -1,46 +1,80 @@
-//! Python packages that use CUDA's driver API, unmodified, on our library: tinygrad and Numba.
+//! Python packages that use CUDA through our libraries, unmodified: tinygrad, Numba, CuPy, PyCUDA, Triton.
 //!
-//! `WARPLAB_PYTHON` names an interpreter that has them (`pip install tinygrad numba-cuda nvidia-nvvm
-//! nvidia-cuda-nvrtc`), else `python3` is asked; what is not installed is skipped and says so.
+//! `tools/scripts/python-clients.sh` makes an environment that has them; `WARPLAB_PYTHON` names another interpreter.
+//! What is not installed is skipped and says so, past the harness.
 
-use std::path::Path;
+mod kit;
+
+use kit::{libraries, python, skipped};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn run(package: &str, script: &str, device: Option<&str>) {
-    let python = std::env::var("WARPLAB_PYTHON").unwrap_or_else(|_| "python3".into());
-    let library = std::env::current_exe().expect("the test has a path").with_file_name("libcuda.so");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{package}"));
-    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let link = folder.join("libcuda.so.1");
-    let _ = std::fs::remove_file(&link);
-    std::os::unix::fs::symlink(&library, &link).expect("a link can be made");
-    match Command::new(&python).args(["-c", &format!("import {package}")]).output() {
-        Ok(found) if found.status.success() => {}
-        Ok(_) => {
-            return eprintln!("skipped: {python} has no {package}; WARPLAB_PYTHON may name one that has");
-        }
-        Err(error) => return eprintln!("skipped: {python}: {error}"),
+/// What a Python package prints when asked; `None` when there is no interpreter or no such package.
+fn ask(code: &str) -> Option<String> {
+    let output = Command::new(python()).args(["-c", code]).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Runs a script of `tests/python` that needs a package, with variables besides the libraries' folder.
+fn run(package: &str, script: &str, variables: &[(&str, &str)]) {
+    let python = python();
+    if ask(&format!("import importlib.util as u; u.find_spec('{package}').loader")).is_none() {
+        let shown = python.display();
+        return skipped(&format!("{shown} has no {package}; tools/scripts/python-clients.sh installs it"));
     }
+    let name = script.split('.').next().unwrap_or(script);
+    let folder = libraries(&format!("python-{name}{}", variables.len()));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
     let mut command = Command::new(&python);
-    command.arg(script).env("LD_LIBRARY_PATH", &folder);
-    if let Some(device) = device {
-        command.env("DEV", device);
+    command.arg(script).env("LD_LIBRARY_PATH", &folder).envs(variables.iter().copied());
+    // What packages have compiled in earlier runs is neither used nor left behind elsewhere.
+    let caches = folder.join("caches");
+    let _ = std::fs::remove_dir_all(&caches);
+    for variable in ["XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR"] {
+        command.env(variable, caches.join(variable));
+    }
+    command.env("TRITON_PTXAS_PATH", folder.join("ptxas"));
+    if let Some(toolkit) = kit::toolkit() {
+        command.env("CUDA_PATH", toolkit);
     }
     let ran = command.output().expect("the interpreter has started before");
     let (said, told) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    if said.contains("skipped:") {
-        return eprintln!("{said}");
+    if let Some(why) = said.lines().find_map(|l| l.strip_prefix("skipped: ")) {
+        return skipped(why);
     }
     assert!(ran.status.success() && said.ends_with("passed\n"), "{}\n{said}\n{told}", ran.status);
 }
 
+/// NVIDIA's run-time compiler, among the packages of the interpreter or in a toolkit.
+fn nvrtc() -> Option<PathBuf> {
+    let code = "import pathlib, sysconfig\n\
+                found = pathlib.Path(sysconfig.get_path('purelib')).glob('nvidia/*/lib/libnvrtc.so.1?')\n\
+                print(next(found))";
+    let packaged = ask(code).map(PathBuf::from);
+    packaged.or_else(|| Some(kit::toolkit()?.join("lib/libnvrtc.so.13"))).filter(|p| p.is_file())
+}
+
 #[test]
 fn tinygrad_trains_a_convolutional_network() {
-    run("tinygrad", "train_tinygrad.py", Some("CUDA:PTX"));
+    run("tinygrad", "train_tinygrad.py", &[("DEV", "CUDA:PTX")]);
+}
+
+#[test]
+fn tinygrad_trains_with_kernels_from_nvrtc() {
+    let Some(nvrtc) = nvrtc() else {
+        return skipped("no libnvrtc; tools/scripts/python-clients.sh installs it");
+    };
+    let nvrtc = nvrtc.to_str().expect("the path is text");
+    run("tinygrad", "train_tinygrad.py", &[("DEV", "CUDA:CUDA"), ("NVRTC_PATH", nvrtc)]);
 }
 
 #[test]
 fn numba_kernels_run() {
-    run("numba.cuda", "numba_kernels.py", None);
+    run("numba", "numba_kernels.py", &[]);
+}
+
+#[test]
+fn triton_kernels_run_for_two_generations() {
+    run("triton", "triton_kernels.py", &[("WARPLAB_DEVICE", "rtx2060")]);
+    run("triton", "triton_kernels.py", &[("WARPLAB_DEVICE", "a100")]);
 }

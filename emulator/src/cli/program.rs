@@ -23,6 +23,10 @@ const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
 const LIBRARIES_FOLDER: &str = "cuda";
 /// One of them.
 const A_LIBRARY: &str = "libcuda.so.1";
+/// What tells Triton, whose kernels are PTX until the last step, which ptxas to use.
+const PTXAS_VARIABLES: [&str; 2] = ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"];
+/// The one in the libraries' folder, which passes PTX on.
+const PTXAS: &str = "ptxas";
 /// What the CUDA runtime, in a library or linked in, offers to compiled programs.
 const REGISTER: &str = "__cudaRegisterFatBinary";
 
@@ -93,6 +97,12 @@ fn command(args: &Run) -> Result<Command, CliError> {
     }
     let mut command = Command::new(program);
     command.args(arguments);
+    let ptxas = libraries.join(PTXAS);
+    for variable in PTXAS_VARIABLES {
+        if ptxas.is_file() && std::env::var_os(variable).is_none() {
+            command.env(variable, &ptxas);
+        }
+    }
     let mut search = libraries.into_os_string();
     if let Some(others) = std::env::var_os("LD_LIBRARY_PATH").filter(|v| !v.is_empty()) {
         search.push(":");

@@ -1,0 +1,54 @@
+//! What tests of the CUDA libraries need to find: the libraries themselves, a CUDA toolkit, a Python interpreter.
+//!
+//! The folders that `tools/scripts/cuda-toolkit.sh` and `tools/scripts/python-clients.sh` name in their examples are
+//! looked into when nothing else is said, so that a machine where they were run once needs no variables.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Says why a test does not run, past the harness, which shows nothing of tests that end well.
+pub fn skipped(why: &str) {
+    let thread = std::thread::current();
+    let _ = writeln!(std::io::stderr(), "{}: skipped: {why}", thread.name().unwrap_or("a test"));
+}
+
+/// Where the project's scripts install what tests need.
+fn cache() -> Option<PathBuf> {
+    let told = std::env::var_os("XDG_CACHE_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache"));
+    Some(told.or_else(home)?.join("warplab"))
+}
+
+/// The CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` name, the one that is installed, or the one of the script.
+pub fn toolkit() -> Option<PathBuf> {
+    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let installed = cache().map(|c| c.join("cuda")).into_iter().chain([PathBuf::from("/usr/local/cuda")]);
+    told.chain(installed).find(|p| p.join("include/cuda.h").is_file())
+}
+
+/// The interpreter that `WARPLAB_PYTHON` names, that of the script's environment, or the usual one.
+pub fn python() -> PathBuf {
+    let told = std::env::var_os("WARPLAB_PYTHON").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let made = || cache().map(|c| c.join("python/bin/python3")).filter(|p| p.is_file());
+    told.or_else(made).unwrap_or_else(|| "python3".into())
+}
+
+/// A folder of the given name with the libraries that were built with this test, as programs look for them.
+///
+/// Cargo puts what a test depends on beside it and only `cargo build` copies it further up, so that the folder that
+/// users have may be older or not there.
+pub fn libraries(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test has a path");
+    let built = test.ancestors().nth(2).expect("it lies in the profile's folder").join("cuda");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let companions = ["libcudart.so.13", "libcudart.so.12", "ptxas"].map(|n| (n, built.join(n)));
+    for (name, from) in companions.into_iter().chain([("libcuda.so.1", test.with_file_name("libcuda.so"))]) {
+        assert!(from.is_file(), "{} is built with this test", from.display());
+        // A copy, since a library finds its companions beside where it really is. Another test may be doing this too.
+        let part = folder.join(format!("{name}.{}.part", std::process::id()));
+        std::fs::copy(from, &part).expect("libraries can be copied");
+        std::fs::rename(&part, folder.join(name)).expect("libraries can be put in place");
+    }
+    folder
+}

@@ -1,24 +1,31 @@
 //! Generates the error codes from `data/errors.tsv`, and builds the runtime library's face.
 //!
 //! All of the implementation is in `libcuda.so`, so that a program that uses driver and runtime API has one GPU.
-//! `libcudart.so.13` only forwards: for every function `warplab_X` that `src/runtime` exports, it has a symbol
-//! `X` of the version that programs ask for. Both lie, under the names that the loader looks for, in the folder
-//! `cuda` beside the programs that cargo builds, with a `ptxas` that passes PTX on.
+//! `libcudart.so.13` only forwards: for every function `X` of `data/runtime.tsv` it has a symbol of the version that
+//! programs ask for, which goes to the `warplab_X` that `src/runtime` exports, or says that it is not there. Both
+//! lie, under the names that the loader looks for, in the folder `cuda` beside the programs that cargo builds, with
+//! a `ptxas` that passes PTX on.
+//!
+//! CUDA 12 has a second version of functions whose only version CUDA 13 has, so that `X_v2` there is our `X`. What is
+//! different in CUDA 12 alone is called `warplab_X_v12`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
 /// Versions of the runtime library that programs may be linked with.
-const RUNTIMES: [&str; 2] = ["libcudart.so.13", "libcudart.so.12"];
+const RUNTIMES: [&str; 2] = ["13", "12"];
 /// What the exported functions of `src/runtime` are called.
 const PREFIX: &str = "warplab_";
+/// Functions of CUDA 12 that have a second version there, though both do the same here.
+const UNCHANGED: [&str; 1] = ["cudaEventElapsedTime"];
 
 fn main() {
     println!("cargo::rerun-if-changed=data/errors.tsv");
     println!("cargo::rerun-if-changed=data/ptxas");
+    println!("cargo::rerun-if-changed=data/runtime.tsv");
     println!("cargo::rerun-if-changed=src/runtime");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     // Threads of the library run until the process ends, so its code has to stay.
@@ -70,12 +77,98 @@ fn constant_name(name: &str) -> String {
     constant
 }
 
+/// The runtime API: what CUDA has, and what of it we have.
+struct Api {
+    /// Functions with the versions of the runtime that have them.
+    functions: BTreeMap<String, BTreeSet<String>>,
+    ours: BTreeSet<String>,
+}
+
+impl Api {
+    fn read() -> io::Result<Api> {
+        let table = fs::read_to_string("data/runtime.tsv")?;
+        let row = |line: &str| {
+            let (name, versions) = line.split_once('\t').unwrap_or((line, ""));
+            (name.to_owned(), versions.split(' ').map(str::to_owned).collect())
+        };
+        let functions: BTreeMap<_, _> = table.lines().skip(1).map(row).collect();
+        let ours = runtime_functions()?;
+        let known = |f: &&String| functions.contains_key(f.trim_end_matches("_v12"));
+        if let Some(unknown) = ours.iter().find(|f| !known(f)) {
+            return Err(io::Error::other(format!("{unknown} is not in data/runtime.tsv")));
+        }
+        Ok(Api { functions, ours })
+    }
+
+    fn has(&self, function: &str, version: &str) -> bool {
+        self.functions.get(function).is_some_and(|versions| versions.contains(version))
+    }
+
+    /// Which of our functions is a function of a version of the runtime; none where it has no such function.
+    fn target(&self, function: &str, version: &str) -> Option<String> {
+        if !self.has(function, version) {
+            return None;
+        }
+        let absent = Some(format!("absent_{function}"));
+        let own = |name: String| if self.ours.contains(&name) { Some(name) } else { absent.clone() };
+        if version == "13" {
+            return own(function.to_owned());
+        }
+        if self.ours.contains(&format!("{function}_v12")) {
+            return Some(format!("{function}_v12"));
+        }
+        let base = function.trim_end_matches("_v3").trim_end_matches("_v2");
+        let next = if function.ends_with("_v2") { format!("{base}_v3") } else { format!("{function}_v2") };
+        match self.has(&next, version) || self.has(&format!("{base}_v3"), version) && base == function {
+            true if !UNCHANGED.contains(&function) => absent,
+            _ if self.ours.contains(function) => own(function.to_owned()),
+            _ => own(base.to_owned()),
+        }
+    }
+
+    /// Functions that say that they are not there, and the table of all.
+    fn source(&self) -> String {
+        let targets: BTreeMap<&String, Vec<Option<String>>> =
+            self.functions.keys().map(|f| (f, RUNTIMES.map(|v| self.target(f, v)).to_vec())).collect();
+        // Numbers are their names in Rust.
+        let used: BTreeSet<&String> = targets.values().flatten().flatten().collect();
+        let used: Vec<&String> = used.into_iter().collect();
+        let mut code = String::new();
+        for (i, target) in used.iter().enumerate() {
+            if let Some(name) = target.strip_prefix("absent_") {
+                let _ = writeln!(
+                    code,
+                    "#[unsafe(export_name = \"{PREFIX}{target}\")]\nextern \"C\" fn absent_{i}() -> Status {{\n    \
+                     absent({name:?})\n}}"
+                );
+            }
+        }
+        code += "unsafe extern \"C\" {\n";
+        for (i, target) in used.iter().enumerate() {
+            let _ = writeln!(code, "    #[link_name = \"{PREFIX}{target}\"]\n    fn target_{i}();");
+        }
+        code += "}\nstatic FUNCTIONS: &[Function] = &[\n";
+        for (function, targets) in &targets {
+            let number = |target: &String| used.binary_search(&target).unwrap_or_default();
+            let shown: Vec<String> = targets
+                .iter()
+                .map(|t| t.as_ref().map_or("None".to_owned(), |t| format!("Some(target_{})", number(t))))
+                .collect();
+            let _ = writeln!(code, "    Function {{ name: {function:?}, targets: [{}] }},", shown.join(", "));
+        }
+        code + "];\n"
+    }
+}
+
 /// Links the forwarding libraries and puts them where programs find them.
 fn runtime_library(out: &Path) -> io::Result<()> {
-    let functions = runtime_functions()?;
+    let api = Api::read()?;
+    fs::write(out.join("runtime.rs"), api.source())?;
+    let targets: BTreeSet<String> =
+        RUNTIMES.iter().flat_map(|v| api.functions.keys().filter_map(|f| api.target(f, v))).collect();
     let stub = out.join("libcuda.so.1");
     let mut source = String::from(".text\n");
-    for f in &functions {
+    for f in &targets {
         let _ = writeln!(source, ".globl {PREFIX}{f}\n.type {PREFIX}{f},@function\n{PREFIX}{f}:");
     }
     assemble(out, "stub", &source, &stub, &["-Wl,-soname,libcuda.so.1".into()])?;
@@ -83,16 +176,17 @@ fn runtime_library(out: &Path) -> io::Result<()> {
     let programs = out.ancestors().nth(3).ok_or_else(|| io::Error::other("no folder for programs"))?;
     let folder = programs.join("cuda");
     fs::create_dir_all(&folder)?;
-    for runtime in RUNTIMES {
-        let library = out.join(runtime);
+    for version in RUNTIMES {
+        let runtime = format!("libcudart.so.{version}");
+        let library = out.join(&runtime);
         let mut source = String::from(".text\n");
-        for f in &functions {
+        for (f, target) in api.functions.keys().filter_map(|f| Some((f, api.target(f, version)?))) {
             // Programs whose default stream is the thread's ask for names with these ends. Work is done when it is
             // submitted, so that the stream makes no difference.
             for end in ["", "_ptsz", "_ptds"] {
                 let _ = writeln!(source, ".globl {f}{end}\n.type {f}{end},@function\n{f}{end}:");
             }
-            let _ = writeln!(source, "{}", forward(f)?);
+            let _ = writeln!(source, "{}", forward(&target)?);
         }
         let script = out.join(format!("{runtime}.map"));
         fs::write(&script, format!("{runtime} {{ global: *; }};\n"))?;
@@ -103,7 +197,7 @@ fn runtime_library(out: &Path) -> io::Result<()> {
             "-Wl,--no-as-needed".into(),
             stub.display().to_string(),
         ];
-        assemble(out, runtime, &source, &library, &flags)?;
+        assemble(out, &runtime, &source, &library, &flags)?;
         replace(&folder.join(runtime), |to| fs::copy(&library, to).map(drop))?;
     }
     replace(&folder.join("ptxas"), |to| fs::copy("data/ptxas", to).map(drop))?;

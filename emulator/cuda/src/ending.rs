@@ -6,7 +6,8 @@
 //! handles itself are left to it. A child after `fork` has no part in the recording. What ends a process without
 //! any of this (SIGKILL, `_exit`) leaves the trace's `.part` file, which can be opened as it is.
 
-use crate::gpu::{tell, try_gpu};
+use crate::gpu::{initialised, tell, try_gpu};
+use crate::redirect;
 use crate::summary;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ extern "C" fn forked() {
 
 /// Completes what is unfinished; a launch under way is cut off for this reason.
 fn finish(why: &str) {
-    if is_child() {
+    if is_child() || redirect::is_auditor() {
         return;
     }
     // When a launch is under way, what was copied since is lost, and that is all that is.
@@ -89,7 +90,9 @@ fn finish(why: &str) {
             Err(error) => tell(&format!("the trace is not complete: {error}")),
         }
     }
-    summary::show();
+    if initialised() {
+        summary::show();
+    }
 }
 
 extern "C" fn last() {

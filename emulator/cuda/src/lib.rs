@@ -1,7 +1,7 @@
 //! CUDA's driver and runtime API on the functional emulator.
 //!
 //! [`device`] is the GPU that programs see, [`space`] the address space of device memory; [`stream`] orders [`work`], which a [`graph`] keeps for
-//! later; [`handles`] are what programs hold of all this, [`error`] what every function returns.
+//! later; [`redirect`] takes the place of runtimes that are linked in; [`handles`] are what programs hold of all this, [`error`] what every function returns.
 //! [`recorder`] writes the trace of the whole process, which [`ending`] completes; [`summary`] says what ran.
 
 pub mod array;
@@ -23,6 +23,7 @@ pub mod module;
 pub mod node;
 pub mod pool;
 pub mod recorder;
+pub mod redirect;
 pub mod runtime;
 pub mod space;
 pub mod stream;

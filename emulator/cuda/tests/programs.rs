@@ -58,38 +58,65 @@ fn notes<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
     text.lines().filter_map(|l| l.strip_prefix("// ")?.strip_prefix(word)).map(str::trim).collect()
 }
 
-/// Compiles a program, unless that has been done.
-fn compile(nvcc: &Path, name: &str, flags: &[&str]) -> PathBuf {
+/// How programs are linked with the CUDA runtime.
+const RUNTIMES: [&str; 2] = ["shared", "static"];
+
+/// Has nvcc make a file, unless that has been done.
+fn make(file: PathBuf, command: &mut Command) -> PathBuf {
+    if file.is_file() {
+        return file;
+    }
+    let part = file.with_extension(format!("{}.part.o", std::process::id()));
+    let output = command.arg("-o").arg(&part).output().expect("nvcc starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}{said}", String::from_utf8_lossy(&output.stdout));
+    fs::rename(&part, &file).expect("what has been made can be kept");
+    file
+}
+
+/// Compiles a program, and links it with the runtime in both ways.
+fn compile(nvcc: &Path, name: &str) -> [PathBuf; 2] {
     let folder = sources();
     let source = folder.join(format!("{name}.cu"));
     let text = fs::read_to_string(&source).expect("the program is there");
     let options: Vec<&str> = notes(&text, "nvcc:").iter().flat_map(|o| o.split_whitespace()).collect();
     let mut hasher = DefaultHasher::new();
-    (&text, flags, ARCHITECTURES, nvcc).hash(&mut hasher);
-    let others = options.iter().filter(|o| o.ends_with(".cu")).copied();
-    for other in others.chain(["check.h"]) {
+    (&text, ARCHITECTURES, nvcc).hash(&mut hasher);
+    let others: Vec<&str> = options.iter().filter(|o| o.ends_with(".cu")).copied().collect();
+    for other in others.iter().chain(&["check.h"]) {
         fs::read(folder.join(other)).expect("the program's other files are there").hash(&mut hasher);
     }
     let program = scratch().join(format!("{name}-{:016x}", hasher.finish()));
-    if program.is_file() {
-        return program;
+    let linked = RUNTIMES.map(|runtime| program.with_extension(runtime));
+    if linked.iter().all(|p| p.is_file()) {
+        return linked;
     }
-    let part = program.with_extension(format!("{}.part", std::process::id()));
-    let mut command = Command::new(nvcc);
-    command.current_dir(&folder).args(["-std=c++17", "-w"]).args(flags).args(options);
-    for arch in ARCHITECTURES {
-        command.arg("-gencode").arg(format!("arch=compute_{arch},code=[sm_{arch},compute_{arch}]"));
+    let nvcc = || {
+        let mut command = Command::new(nvcc);
+        command.current_dir(&folder).args(["-std=c++17", "-w"]).args(&options);
+        for arch in ARCHITECTURES {
+            command.arg("-gencode").arg(format!("arch=compute_{arch},code=[sm_{arch},compute_{arch}]"));
+        }
+        command
+    };
+    // Programs of several files are compiled twice, others once.
+    let input = match others[..] {
+        [] => make(program.with_extension("o"), nvcc().arg("-c").arg(&source)),
+        _ => source,
+    };
+    for (runtime, linked) in RUNTIMES.iter().zip(&linked) {
+        make(linked.clone(), nvcc().args(["-cudart", runtime]).arg(&input));
     }
-    let output = command.arg("-o").arg(&part).arg(&source).output().expect("nvcc starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {}{said}", String::from_utf8_lossy(&output.stdout));
-    fs::rename(&part, &program).expect("the program can be kept");
-    program
+    linked
 }
 
-fn start(program: &Path, arch: &str) -> Output {
+/// Starts a program with our libraries; those that have a runtime of their own need more than a place to look in.
+fn start(program: &Path, arch: &str, loaded: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", libraries()).env("WARPLAB_DEVICE", format!("sm_{arch}"));
+    for name in loaded {
+        command.env(name, libraries().join("libcuda.so.1"));
+    }
     command.output().expect("the program starts")
 }
 
@@ -98,16 +125,21 @@ fn run(name: &str) {
         eprintln!("skipped: no nvcc");
         return;
     };
-    let program = compile(&nvcc, name, &["-cudart", "shared"]);
+    let [shared, linked_in] = compile(&nvcc, name);
     let text = fs::read_to_string(sources().join(format!("{name}.cu"))).expect("the program is there");
-    for arch in ARCHITECTURES {
-        let output = start(&program, arch);
+    for (program, arch, loaded) in [
+        (&shared, ARCHITECTURES[0], &[][..]),
+        (&shared, ARCHITECTURES[1], &[]),
+        (&linked_in, ARCHITECTURES[0], &["LD_PRELOAD"]),
+        (&linked_in, ARCHITECTURES[1], &["LD_PRELOAD", "LD_AUDIT"]),
+    ] {
+        let output = start(program, arch, loaded);
         let said = String::from_utf8_lossy(&output.stdout);
         let lines: BTreeSet<&str> = said.lines().collect();
         let complete = notes(&text, "expect:").iter().all(|line| lines.contains(line));
         assert!(
             output.status.success() && said.ends_with("PASSED\n") && complete,
-            "{name} on sm_{arch}: {}\n{said}\n{}",
+            "{name} on sm_{arch}, {loaded:?}: {}\n{said}\n{}",
             output.status,
             String::from_utf8_lossy(&output.stderr)
         );
@@ -140,24 +172,75 @@ programs! {
     textures threads thrust_cub vector_add
 }
 
-/// A program with NVIDIA's runtime linked in finds our driver library, or says what is missing; it never crashes.
+/// Without its symbols, or when our library comes too late, a program with NVIDIA's runtime linked in says what to do,
+/// and its calls fail with codes; it never crashes.
 #[test]
-fn statically_linked_runtimes_fail_in_words() {
+fn runtimes_that_cannot_be_replaced_fail_in_words() {
     let Some(nvcc) = nvcc() else {
         eprintln!("skipped: no nvcc");
         return;
     };
-    let toolkit = nvcc.ancestors().nth(2).expect("nvcc lies in bin");
-    if !["lib64", "lib"].iter().any(|l| toolkit.join(l).join("libcudart_static.a").is_file()) {
-        eprintln!("skipped: no libcudart_static.a");
-        return;
+    let [_, program] = compile(&nvcc, "vector_add");
+    let stripped = program.with_extension("stripped");
+    let done = Command::new("strip").arg("-o").arg(&stripped).arg(&program).status().expect("strip starts");
+    assert!(done.success());
+    for (program, loaded, told) in [
+        (&stripped, &["LD_PRELOAD", "LD_AUDIT"][..], "or do not strip it"),
+        (&stripped, &["LD_PRELOAD"], "or do not strip it"),
+        (&program, &[], "start the program with `emu run --`"),
+    ] {
+        let output = start(program, ARCHITECTURES[0], loaded);
+        let said = String::from_utf8_lossy(&output.stdout);
+        let what = String::from_utf8_lossy(&output.stderr);
+        // The first failing call is named with CUDA's text for its code.
+        assert!(output.status.code().is_some_and(|c| c != 0), "{loaded:?}: {}", output.status);
+        assert!(said.contains("vector_add.cu:") && what.contains(told), "{said}{what}");
     }
-    let program = compile(&nvcc, "vector_add", &["-cudart", "static"]);
-    let output = start(&program, ARCHITECTURES[0]);
-    let said = String::from_utf8_lossy(&output.stdout);
-    // The first failing call is named with CUDA's text for its code, or all is well.
-    assert!(output.status.code().is_some(), "ended by a signal: {}", output.status);
-    assert!(said.ends_with("PASSED\n") || said.contains("vector_add.cu:"), "{said}");
+}
+
+/// A library with the runtime linked in works wherever it comes from: linked with, or opened while the program runs.
+#[test]
+fn libraries_bring_their_runtimes() {
+    let Some(nvcc) = nvcc() else {
+        eprintln!("skipped: no nvcc");
+        return;
+    };
+    let folder = scratch().join("cuda-library");
+    fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let source = |name: &str, text: &str| {
+        let file = folder.join(name);
+        fs::write(&file, text).expect("a source file can be written");
+        file
+    };
+    let library = source(
+        "answer.cu",
+        "__global__ void k(int *p) { *p = 6 * blockDim.x; }\n\
+         extern \"C\" int answer() { int *d, h = 0; if (cudaMalloc(&d, 4)) return -1; k<<<1, 7>>>(d);\n\
+         cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); return h; }\n",
+    );
+    let linked = source("linked.c", "extern int answer(void);\nint main(void) { return answer(); }\n");
+    let opened = source(
+        "opened.c",
+        "#include <dlfcn.h>\nint main(void) { void *library = dlopen(\"libanswer.so\", RTLD_NOW);\n\
+         return library ? ((int (*)(void))dlsym(library, \"answer\"))() : 1; }\n",
+    );
+    let run = |command: &mut Command| {
+        let output = command.output().expect("the compiler starts");
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let flags =
+        ["-shared", "-Xcompiler", "-fPIC", "-arch=compute_75", "-code=compute_75", "-o", "libanswer.so"];
+    run(Command::new(nvcc).current_dir(&folder).args(flags).arg(&library));
+    for (source, program, flags) in [(linked, "linked", "-lanswer"), (opened, "opened", "-ldl")] {
+        run(Command::new("cc").current_dir(&folder).args(["-o", program]).arg(source).args(["-L.", flags]));
+        let mut command = Command::new(folder.join(program));
+        command.env("LD_LIBRARY_PATH", format!("{}:{}", libraries().display(), folder.display()));
+        for name in ["LD_PRELOAD", "LD_AUDIT"] {
+            command.env(name, libraries().join("libcuda.so.1"));
+        }
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(42), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 /// Sizes and offsets of CUDA's structures are those that our mirrors are declared with.
@@ -167,7 +250,8 @@ fn structures_lie_as_in_the_headers() {
         eprintln!("skipped: no nvcc");
         return;
     };
-    let output = start(&compile(&nvcc, "layouts", &["-cudart", "shared"]), ARCHITECTURES[0]);
+    let [program, _] = compile(&nvcc, "layouts");
+    let output = start(&program, ARCHITECTURES[0], &[]);
     let said = String::from_utf8_lossy(&output.stdout);
     for (name, value) in cuda::runtime::layouts() {
         let line = format!("{name} {value}");

@@ -3,15 +3,15 @@
 //!
 //! The program takes this process's place, so that its exit code, its signals and its terminal are its own; the
 //! libraries learn from environment variables what the flags say. What cannot work is told before the start, as
-//! far as the executable shows it: a CUDA runtime that is linked in, or no PTX.
+//! far as the executable shows it: a stripped CUDA runtime that is linked in, or no PTX.
 
 use super::CliError;
 use super::args::{Record, Run};
 use crate::exec::{DEFAULT_MAX_PRINT_BYTES, Options};
+use crate::fatbin::runtime::{Runtime, runtime};
 use crate::fatbin::{self, Image, ImageKind, Origin};
 use crate::lower::DEFAULT_STACK_BYTES;
 use crate::record::selection::Selection;
-use goblin::elf::Elf;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -23,12 +23,13 @@ const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
 const LIBRARIES_FOLDER: &str = "cuda";
 /// One of them.
 const A_LIBRARY: &str = "libcuda.so.1";
+/// Environment variables that have it loaded whatever the program asks for: it takes the place of CUDA runtimes that
+/// are linked in, of those at the start and of those that the program loads later.
+const LOADED: [&str; 2] = ["LD_PRELOAD", "LD_AUDIT"];
 /// What tells Triton, whose kernels are PTX until the last step, which ptxas to use.
 const PTXAS_VARIABLES: [&str; 2] = ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"];
 /// The one in the libraries' folder, which passes PTX on.
 const PTXAS: &str = "ptxas";
-/// What the CUDA runtime, in a library or linked in, offers to compiled programs.
-const REGISTER: &str = "__cudaRegisterFatBinary";
 
 /// Runs a program in this process's place; returns only when that does not work.
 ///
@@ -103,12 +104,17 @@ fn command(args: &Run) -> Result<Command, CliError> {
             command.env(variable, &ptxas);
         }
     }
-    let mut search = libraries.into_os_string();
-    if let Some(others) = std::env::var_os("LD_LIBRARY_PATH").filter(|v| !v.is_empty()) {
-        search.push(":");
-        search.push(others);
+    let mut before_others = |name: &str, mut paths: OsString| {
+        if let Some(others) = std::env::var_os(name).filter(|v| !v.is_empty()) {
+            paths.push(":");
+            paths.push(others);
+        }
+        command.env(name, paths);
+    };
+    for name in LOADED {
+        before_others(name, libraries.join(A_LIBRARY).into_os_string());
     }
-    command.env("LD_LIBRARY_PATH", search);
+    before_others("LD_LIBRARY_PATH", libraries.into_os_string());
     // What only the environment says stays as it is.
     let mut pass = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -172,16 +178,14 @@ fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if !bytes.starts_with(b"\x7fELF") {
         return Ok(());
     }
-    let (Ok(images), Ok(elf)) = (fatbin::open(bytes), Elf::parse(bytes)) else { return Ok(()) };
+    let Ok(images) = fatbin::open(bytes) else { return Ok(()) };
     let own = |i: &&Image| matches!(i.origin, Origin::Registered | Origin::Relocatable);
     let Some(newest) = images.iter().filter(own).map(|i| i.arch).max() else { return Ok(()) };
     let shown = path.display();
-    let imports =
-        elf.dynsyms.iter().any(|s| s.is_import() && elf.dynstrtab.get_at(s.st_name) == Some(REGISTER));
-    if !imports {
+    if runtime(path, bytes) == Runtime::Stripped {
         return Err(format!(
-            "{shown} has the CUDA runtime linked in, so that no library can take its place\n  help: link it with \
-             `nvcc -cudart shared`, nothing else has to change"
+            "{shown} has the CUDA runtime linked in, stripped of its names, so that nothing can take its place\n  \
+             help: link it with `nvcc -cudart shared`, or do not strip it; nothing else has to change"
         ));
     }
     if !images.iter().filter(own).any(|i| i.kind == ImageKind::Ptx) {

@@ -2,13 +2,14 @@
 //!
 //! [`open`] takes any file that may hold some (an executable, a library, an object file, a `.fatbin`, a cubin,
 //! a PTX text) and returns its [`Image`]s. `container` decodes the fat binary format, `payload` decompresses,
-//! `elf` finds containers and kernel names in ELF files. NVIDIA does not document the format; the layout is
+//! `elf` finds containers and kernel names in ELF files, [`runtime`] how they come by CUDA's runtime. NVIDIA does not document the format; the layout is
 //! what decoding several hundred binaries of nvcc 13 showed, and everything read is checked against the file's
 //! bounds, so that damaged files give errors. Linking relocatable PTX is not this module's business.
 
 mod container;
 mod elf;
 mod payload;
+pub mod runtime;
 
 pub use container::{CONTAINER_MAGIC, entries};
 

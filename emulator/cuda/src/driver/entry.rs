@@ -84,8 +84,8 @@ functions! {
         static TOLD: std::sync::Once = std::sync::Once::new();
         TOLD.call_once(|| {
             tell(
-                "the program asks for the driver's private tables, as the static CUDA runtime does; link it with \
-                 `nvcc -cudart shared`",
+                "the program asks for the driver's private tables, as NVIDIA's runtime does where it could not be \
+                 replaced; start it with `emu run --`, or link it with `nvcc -cudart shared`",
             );
         });
         table.offer(std::ptr::null());

@@ -11,7 +11,7 @@ use crate::memory::GlobalMemory;
 use crate::ptx::Linkage;
 use crate::ptx::{
     Diagnostic, Diagnostics, FuncId, Function, Module, Operand, Relocation, RelocationTarget,
-    SpecialRegister, Statement, VarId, VarSpace,
+    SpecialRegister, Statement, VarId, VarSpace, Variable,
 };
 use crate::session::{DEFAULT_HEAP_BYTES, LoadedModule, SessionError};
 use std::collections::HashMap;
@@ -30,6 +30,24 @@ const DEVICE_HEAP: &str = "device heap";
 
 /// Name of the allocation through which the blocks of a grid synchronise.
 pub const GRID_WORKSPACE: &str = "grid workspace";
+
+/// Bytes that the `.global` variables of a module may take.
+const MAX_MODULE_BYTES: u64 = 8 << 30;
+
+/// Initial contents of a variable, which take from the room that there is; `None` when there is not enough. What has
+/// no initial value costs no memory before it is written.
+fn contents(var: &Variable, room: &mut u64) -> Option<Vec<u8>> {
+    *room = room.checked_sub(var.size_bytes)?;
+    let size = usize::try_from(var.size_bytes).ok()?;
+    // Asking for memory that there is not would end the process.
+    Vec::<u8>::new().try_reserve_exact(size).ok()?;
+    let mut bytes = vec![0; size];
+    if let Some(init) = &var.init {
+        let length = init.bytes.len().min(size);
+        bytes[..length].copy_from_slice(&init.bytes[..length]);
+    }
+    Some(bytes)
+}
 
 /// Whether code of the module asks for the workspace of its grid.
 fn uses_workspace(module: &Module) -> bool {
@@ -70,6 +88,17 @@ pub enum LoadError {
     /// An initialiser or literal holds an address that does not exist.
     #[error(transparent)]
     Module(#[from] Diagnostics),
+    /// The variables of a module are too large altogether.
+    #[error(
+        "the {bytes} bytes of `{name}` are too many: the variables of a module may take {} GiB, and what this machine has",
+        MAX_MODULE_BYTES >> 30
+    )]
+    TooLarge {
+        /// The variable with which they are.
+        name: String,
+        /// Its size.
+        bytes: u64,
+    },
     /// There is no room.
     #[error("there is no device memory left for the {bytes} bytes of `{name}`")]
     OutOfMemory {
@@ -119,10 +148,11 @@ impl DeviceModule {
             kernels: HashMap::new(),
         };
         let source = Arc::clone(&module.source);
+        let mut room = MAX_MODULE_BYTES;
         for &id in &source.layout.globals {
             let var = source.module.var(id);
-            let mut bytes = var.init.as_ref().map_or_else(Vec::new, |init| init.bytes.clone());
-            bytes.resize(var.size_bytes as usize, 0);
+            let bytes = contents(var, &mut room)
+                .ok_or_else(|| LoadError::TooLarge { name: var.name.clone(), bytes: var.size_bytes })?;
             let address = place(&var.name, bytes)?;
             module.variables.insert(id, address);
         }

@@ -85,6 +85,25 @@ fn missing_files() {
 }
 
 #[test]
+fn files_that_are_no_ptx() {
+    let folder = Folder::new().file("empty.ptx", "").file("app.toml", ONE_TOML);
+    std::fs::create_dir(folder.path("folder.ptx")).unwrap();
+    std::fs::write(folder.path("binary.ptx"), (0..=255).cycle().take(100_000).collect::<Vec<u8>>()).unwrap();
+    // A hundred megabytes of zeros, which take no room on a disk.
+    std::fs::File::create(folder.path("zeros.ptx")).unwrap().set_len(100 << 20).unwrap();
+    std::fs::write(folder.path("braces.ptx"), "{".repeat(1 << 20)).unwrap();
+    for command in ["run", "inspect", "disasm"] {
+        folder.emu(&[command, "empty.ptx"]).fails(&["empty.ptx", "`.version`"]);
+        folder.emu(&[command, "folder.ptx"]).fails(&["cannot read folder.ptx"]);
+        folder.emu(&[command, "binary.ptx"]).fails(&["cannot read binary.ptx", "not text"]);
+        folder.emu(&[command, "zeros.ptx"]).fails(&["cannot read zeros.ptx", "not text"]);
+        folder.emu(&[command, "braces.ptx"]).fails(&["braces.ptx"]);
+    }
+    #[cfg(unix)]
+    folder.emu(&["run", "/dev/zero"]).fails(&["cannot read /dev/zero", "larger than"]);
+}
+
+#[test]
 fn arguments_that_do_not_fit_the_kernel() {
     let with = |args: &str, told: &[&str]| {
         let toml = COPY_TOML.replace("[\"@a\", \"@b\"]", args);

@@ -11,6 +11,7 @@ pub mod coverage;
 pub mod element;
 pub mod expected;
 pub mod expression;
+pub mod fuzz;
 pub mod init;
 pub mod manifest;
 pub mod oracle;

@@ -176,7 +176,9 @@ pub fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Stat
     let parsed = LoadedModule::parse(text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
     match DeviceModule::load(Arc::new(parsed), memory, Vec::new()) {
         Ok(device) => Ok(Module { device, kernels: Vec::new() }),
-        Err(error @ LoadError::OutOfMemory { .. }) => Err((Status::MEMORY_ALLOCATION, error.to_string())),
+        Err(error @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. })) => {
+            Err((Status::MEMORY_ALLOCATION, error.to_string()))
+        }
         Err(LoadError::Module(errors)) => Err((Status::INVALID_PTX, errors.to_string())),
     }
 }

@@ -17,6 +17,13 @@ use crate::ptx::{
     Statement, VarId,
 };
 
+/// Levels of functions inlined into one another from which on the outer one gets machine code of its own; building
+/// such code takes stack for each level.
+const MAX_NESTING: u32 = 64;
+
+/// The largest space that the arguments and results of one call may take; beyond it no launch comes to anything.
+const MAX_CALL_BYTES: u32 = 1 << 26;
+
 /// The address that stands for a function, the same in every kernel of its module.
 #[must_use]
 pub fn function_address(func: FuncId) -> u64 {
@@ -118,8 +125,9 @@ impl Plan {
         let addressed: Vec<FuncId> =
             if indirect { addressed(module).into_iter().filter(has_body).collect() } else { Vec::new() };
         let mut own: BTreeSet<FuncId> = addressed.iter().copied().collect();
+        let recursive = recursive(&facts);
         for (&func, of) in &facts {
-            if func != kernel && (of.takes_parameter_address || of.moves_stack || recursive(&facts, func)) {
+            if func != kernel && (of.takes_parameter_address || of.moves_stack || recursive.contains(&func)) {
                 own.insert(func);
             }
         }
@@ -188,25 +196,35 @@ impl Plan {
     /// may go round in circles.
     #[must_use]
     pub fn deepest(&self, module: &Module, kernel: FuncId, frames: &BTreeMap<FuncId, u32>) -> Option<u64> {
-        let mut known = BTreeMap::new();
-        self.depth(module, kernel, frames, &mut Vec::new(), &mut known)
+        let mut known: BTreeMap<FuncId, u64> = BTreeMap::new();
+        // Functions whose callees are being followed, with those still to come and the most that was found; a list
+        // of our own, since chains may be longer than the stack of this thread is deep.
+        let mut open = vec![(kernel, self.own_callees(module, kernel), 0)];
+        let mut is_open = BTreeSet::from([kernel]);
+        while let Some((func, callees, most)) = open.last_mut() {
+            if let Some(callee) = callees.pop_last() {
+                if let Some(&bytes) = known.get(&callee) {
+                    *most = (*most).max(bytes);
+                } else if is_open.insert(callee) {
+                    open.push((callee, self.own_callees(module, callee), 0));
+                } else {
+                    return None;
+                }
+                continue;
+            }
+            let (func, bytes) = (*func, *most + u64::from(frames.get(func).copied().unwrap_or(0)));
+            known.insert(func, bytes);
+            is_open.remove(&func);
+            open.pop();
+            if let Some((_, _, most)) = open.last_mut() {
+                *most = (*most).max(bytes);
+            }
+        }
+        known.get(&kernel).copied()
     }
 
-    fn depth(
-        &self,
-        module: &Module,
-        root: FuncId,
-        frames: &BTreeMap<FuncId, u32>,
-        open: &mut Vec<FuncId>,
-        known: &mut BTreeMap<FuncId, u64>,
-    ) -> Option<u64> {
-        if let Some(&bytes) = known.get(&root) {
-            return Some(bytes);
-        }
-        if open.contains(&root) {
-            return None;
-        }
-        open.push(root);
+    /// Machine functions that a root's code calls.
+    fn own_callees(&self, module: &Module, root: FuncId) -> BTreeSet<FuncId> {
         let mut callees = BTreeSet::new();
         for func in self.inlined_into(module, root) {
             let facts = Facts::of(module, func);
@@ -215,14 +233,7 @@ impl Plan {
                 callees.extend(&self.addressed);
             }
         }
-        let mut most = 0;
-        for callee in callees {
-            most = most.max(self.depth(module, callee, frames, open, known)?);
-        }
-        open.pop();
-        let bytes = most + u64::from(frames.get(&root).copied().unwrap_or(0));
-        known.insert(root, bytes);
-        Some(bytes)
+        callees
     }
 }
 
@@ -249,20 +260,60 @@ fn addressed(module: &Module) -> Vec<FuncId> {
     found.into_iter().collect()
 }
 
-/// Whether direct calls lead from a function back to it.
-fn recursive(facts: &BTreeMap<FuncId, Facts>, func: FuncId) -> bool {
-    let mut seen = BTreeSet::new();
-    let calls = |f: FuncId| facts.get(&f).map_or(&[][..], |of| &of.calls);
-    let mut stack = calls(func).to_vec();
-    while let Some(f) = stack.pop() {
-        if f == func {
-            return true;
-        }
-        if seen.insert(f) {
-            stack.extend(calls(f));
+/// The functions from which direct calls lead back to themselves: strongly connected components after Tarjan,
+/// "Depth-First Search and Linear Graph Algorithms" (1972), without recursion of our own.
+fn recursive(facts: &BTreeMap<FuncId, Facts>) -> BTreeSet<FuncId> {
+    let mut found = BTreeSet::new();
+    // Number of a function in the order of visits, and the least that it leads back to.
+    let mut numbers: BTreeMap<FuncId, (usize, usize)> = BTreeMap::new();
+    let mut component: Vec<FuncId> = Vec::new();
+    let mut in_component: BTreeSet<FuncId> = BTreeSet::new();
+    for &root in facts.keys() {
+        let mut path = vec![(root, 0)];
+        while let Some((func, next)) = path.last_mut() {
+            let func = *func;
+            if *next == 0 && !numbers.contains_key(&func) {
+                let number = numbers.len();
+                numbers.insert(func, (number, number));
+                component.push(func);
+                in_component.insert(func);
+            } else if *next == 0 {
+                path.pop();
+                continue;
+            }
+            let calls = facts.get(&func).map_or(&[][..], |of| &of.calls);
+            let callee = calls.get(*next).copied();
+            *next += 1;
+            if let Some(callee) = callee {
+                if callee == func {
+                    found.insert(func);
+                } else if !numbers.contains_key(&callee) {
+                    path.push((callee, 0));
+                } else if in_component.contains(&callee) {
+                    let back = numbers[&callee].0;
+                    numbers.entry(func).and_modify(|n| n.1 = n.1.min(back));
+                }
+                continue;
+            }
+            // All callees are known.
+            path.pop();
+            let (number, least) = numbers[&func];
+            if let Some((caller, _)) = path.last() {
+                numbers.entry(*caller).and_modify(|n| n.1 = n.1.min(least));
+            }
+            if number == least {
+                let at = component.iter().rposition(|&f| f == func).unwrap_or(0);
+                let members = component.split_off(at);
+                for member in &members {
+                    in_component.remove(member);
+                }
+                if members.len() > 1 {
+                    found.extend(members);
+                }
+            }
         }
     }
-    false
+    found
 }
 
 /// Adds the functions of which inlining would make too much code.
@@ -273,6 +324,7 @@ fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, limit: u64, own: &m
     }
     // Callees first; what is recursive has code of its own already, so this ends.
     let mut sizes: BTreeMap<FuncId, u64> = BTreeMap::new();
+    let mut nesting: BTreeMap<FuncId, u32> = BTreeMap::new();
     let mut stack = vec![(kernel, false)];
     stack.extend(own.iter().map(|&f| (f, false)));
     while let Some((func, ready)) = stack.pop() {
@@ -284,7 +336,10 @@ fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, limit: u64, own: &m
             sizes.insert(func, size);
             let sites = sites.get(&func).copied().unwrap_or(0);
             let copied = sites > 1 && size.saturating_mul(sites) > limit;
-            if func != kernel && (copied || limit == 0) {
+            let inlined = of.calls.iter().filter(|f| !own.contains(f));
+            let deepest = inlined.map(|f| nesting.get(f).copied().unwrap_or(0) + 1).max().unwrap_or(0);
+            nesting.insert(func, deepest);
+            if func != kernel && (copied || limit == 0 || deepest >= MAX_NESTING) {
                 own.insert(func);
             }
         } else if let Entry::Vacant(size) = sizes.entry(func) {
@@ -362,7 +417,7 @@ impl Abi {
         let mut place = |(bytes, align): (u32, u32)| {
             // Whole words, so that a register can be stored and loaded whatever its type.
             let offset = end.next_multiple_of(align.clamp(4, 16));
-            end = offset.saturating_add(bytes.max(4));
+            end = offset.saturating_add(bytes.max(4)).min(MAX_CALL_BYTES);
             Slot { offset, bytes }
         };
         let params = params.into_iter().map(&mut place).collect();

@@ -11,7 +11,8 @@ pub struct Dominance {
     pub idom: Vec<Option<Blk>>,
     /// Number of loops around each block.
     pub depth: Vec<u32>,
-    number: Vec<usize>,
+    /// First and last number of the blocks that a block dominates.
+    spans: Vec<Option<(u32, u32)>>,
 }
 
 impl Dominance {
@@ -72,7 +73,8 @@ impl Dominance {
                 }
             }
         }
-        let mut d = Dominance { rpo, idom, depth: vec![0; n], number };
+        let mut d = Dominance { rpo, idom, depth: vec![0; n], spans: vec![None; n] };
+        d.number_spans();
         d.find_loops(f);
         d
     }
@@ -116,18 +118,34 @@ impl Dominance {
     }
 
     /// Whether every path to `b` goes through `a`.
-    pub fn dominates(&self, a: Blk, mut b: Blk) -> bool {
-        if !self.reachable(b) || !self.reachable(a) {
-            return false;
-        }
-        loop {
-            if a == b {
-                return true;
-            }
+    pub fn dominates(&self, a: Blk, b: Blk) -> bool {
+        let (Some(outer), Some(inner)) = (self.spans[a.index()], self.spans[b.index()]) else { return false };
+        outer.0 <= inner.0 && inner.1 <= outer.1
+    }
+
+    /// Numbers the tree of immediate dominators, so that a block's span holds those of all that it dominates.
+    fn number_spans(&mut self) {
+        let mut children: Vec<Vec<Blk>> = vec![Vec::new(); self.idom.len()];
+        let mut stack = Vec::new();
+        for &b in &self.rpo {
             match self.idom[b.index()] {
-                Some(d) if d != b && self.number[d.index()] < self.number[b.index()] => b = d,
-                _ => return false,
+                Some(d) if d != b => children[d.index()].push(b),
+                Some(_) => stack.push((b, false)),
+                None => {}
             }
+        }
+        let mut clock = 0;
+        while let Some((b, done)) = stack.pop() {
+            if done {
+                if let Some(span) = &mut self.spans[b.index()] {
+                    span.1 = clock;
+                }
+                continue;
+            }
+            clock += 1;
+            self.spans[b.index()] = Some((clock, clock));
+            stack.push((b, true));
+            stack.extend(children[b.index()].iter().map(|&c| (c, false)));
         }
     }
 }

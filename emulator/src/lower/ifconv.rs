@@ -16,14 +16,20 @@ const MAX_INSTRUCTIONS: usize = 8;
 /// Memory accesses among them.
 const MAX_ACCESSES: usize = 4;
 
+/// Instructions looked at in all conversions of a function, each of which looks at all of them, until branches stay
+/// as they are.
+const MAX_WORK: usize = 1 << 26;
+
 /// Converts branches from the inside out.
 pub fn run(f: &mut Func) {
+    let mut work = 0;
     for _ in 0..16 {
         f.resolve_all();
         let mut changed = false;
         for b in f.order.clone() {
-            while convert(f, b) {
+            while work < MAX_WORK && convert(f, b) {
                 changed = true;
+                work += f.insts.len();
             }
         }
         cfg::clean(f);

@@ -10,6 +10,9 @@ use crate::ptx::{
     Diagnostic, FuncId, Linkage, Module, Relocation, RelocationTarget, VarId, VarSpace, Variable,
 };
 
+/// Shared or local memory that variables may take: far more than any launch accepts, little enough for offsets.
+const MAX_FRAME_BYTES: u64 = 1 << 27;
+
 /// Largest constant bank.
 const CONST_LIMIT_BYTES: u64 = 64 << 10;
 
@@ -95,6 +98,8 @@ pub struct Frame {
     pub local_bytes: u32,
     /// Contents of the literal bank.
     pub literals: Vec<u8>,
+    /// Where the literals in it lie that are no addresses.
+    literal_places: HashMap<u64, u16>,
     /// Addresses in the literal bank.
     pub relocations: Vec<Reloc>,
 }
@@ -151,34 +156,37 @@ impl Frame {
         Ok(())
     }
 
-    /// Offset of a 64-bit literal in the literal bank; equal literals share their place.
-    pub fn literal64(&mut self, value: u64) -> u16 {
-        let bytes = value.to_le_bytes();
-        let taken = |at: usize| self.relocations.iter().any(|r| r.literal_offset as usize == at);
-        let found = self.literals.chunks_exact(8).enumerate().find(|(i, c)| *c == bytes && !taken(i * 8));
-        if let Some((i, _)) = found {
-            return (i * 8) as u16;
+    /// Offset of a 64-bit literal in the literal bank; equal literals share their place. `None` when it is full.
+    pub fn literal64(&mut self, value: u64) -> Option<u16> {
+        if let Some(&at) = self.literal_places.get(&value) {
+            return Some(at);
         }
-        self.literals.extend_from_slice(&bytes);
-        (self.literals.len() - 8) as u16
+        let at = self.new_literal(value)?;
+        self.literal_places.insert(value, at);
+        Some(at)
     }
 
-    /// Offset in the literal bank of the address of a symbol, patched at load.
-    pub fn address(&mut self, target: RelocationTarget, addend: i64) -> u16 {
+    /// Offset in the literal bank of the address of a symbol, patched at load. `None` when it is full.
+    pub fn address(&mut self, target: RelocationTarget, addend: i64) -> Option<u16> {
         if let Some(r) = self.relocations.iter().find(|r| r.target == target && r.addend == addend) {
-            return r.literal_offset as u16;
+            return u16::try_from(r.literal_offset).ok();
         }
-        let literal_offset = self.literals.len() as u32;
-        self.literals.extend_from_slice(&[0; 8]);
-        self.relocations.push(Reloc { literal_offset, target, addend });
-        literal_offset as u16
+        let at = self.new_literal(0)?;
+        self.relocations.push(Reloc { literal_offset: at.into(), target, addend });
+        Some(at)
+    }
+
+    fn new_literal(&mut self, value: u64) -> Option<u16> {
+        let at = u16::try_from(self.literals.len()).ok()?;
+        self.literals.extend_from_slice(&value.to_le_bytes());
+        Some(at)
     }
 }
 
 /// Offset and end of a variable behind what there is already.
 fn place(var: &Variable, end: u32) -> Result<(u32, u32), Diagnostic> {
     let offset = u64::from(end).next_multiple_of(u64::from(var.align_bytes.max(1)));
-    let limit = u64::from(u32::MAX >> 1);
+    let limit = MAX_FRAME_BYTES;
     match offset.checked_add(var.size_bytes).filter(|&end| end <= limit) {
         Some(end) => Ok((offset as u32, end as u32)),
         None => Err(Diagnostic::error(var.span, format!("`{}` does not fit its memory", var.name))),

@@ -182,7 +182,7 @@ impl Pass<'_> {
                 if fits {
                     return Some([v[0], v[1]]);
                 }
-                let at = self.frame.literal64(u64::from(lo) | u64::from(hi) << 32);
+                let at = self.frame.literal64(u64::from(lo) | u64::from(hi) << 32)?;
                 let word = |k: u16| Val::Const { bank: space::BANK_LITERAL, offset: at + k };
                 Some([word(0), word(4)])
             }

@@ -90,6 +90,7 @@ pub fn lower_kernel(
     kernel: FuncId,
     options: &LowerOptions,
 ) -> Result<Lowered, Diagnostics> {
+    check_params(module, kernel)?;
     let plan = Plan::of(module, kernel, options);
     let build::Built { units, mut frame, barriers, unsupported } =
         build::build(module, layout, kernel, &plan)?;
@@ -110,6 +111,26 @@ pub fn lower_kernel(
         .check()
         .map_err(|why| refuse(module, kernel, format!("lowering produced malformed code: {why}")))?;
     Ok(Lowered { kernel: machine, relocations: frame.relocations, unsupported })
+}
+
+/// Bytes that the parameters of a kernel may take, as PTX 8.1 has it.
+const MAX_PARAM_BYTES: u64 = 32764;
+
+/// Whether a kernel's parameters fit their constant bank.
+fn check_params(module: &Module, kernel: FuncId) -> Result<(), Diagnostics> {
+    let function = module.function(kernel);
+    let ends = function.params.iter().filter_map(|formal| match formal {
+        Formal::Var(id) => Some(module.var(*id).param_offset.saturating_add(module.var(*id).size_bytes)),
+        Formal::Reg(_) => None,
+    });
+    match ends.max() {
+        Some(end) if end > MAX_PARAM_BYTES => {
+            let name = &function.name;
+            let what = format!("the parameters of `{name}` take {end} bytes, the limit is {MAX_PARAM_BYTES}");
+            Err(refuse(module, kernel, what))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The one error that keeps a kernel from being lowered.

@@ -19,12 +19,15 @@ const PRESSURE_HARD_LIMIT: i32 = 52;
 /// The same for predicates.
 const PREDICATE_LIMIT: i32 = 5;
 
+/// Instructions of a block that are ordered at once: dependences among memory accesses grow with the square.
+const WINDOW: usize = 2048;
+
 /// Schedules all blocks.
 pub fn run(f: &mut Func) {
     let live = Liveness::of(f);
     for b in f.order.clone() {
         if f.block(b).insts.len() > 2 {
-            let order = Scheduler::new(f, &live, b).run();
+            let order = Scheduler::new(f, &live, b).all();
             f.block_mut(b).insts = order;
         }
     }
@@ -192,22 +195,27 @@ struct Scheduler<'a> {
 
 impl<'a> Scheduler<'a> {
     fn new(f: &'a Func, live: &'a Liveness, b: Blk) -> Self {
-        let nodes = f
-            .block(b)
-            .insts
-            .iter()
-            .map(|&id| Node { id, succs: Vec::new(), waiting: 0, height: 0, ready: 0 })
-            .collect();
-        let mut s = Scheduler { f, live, b, nodes, left: HashMap::new(), pressure: live.count_in(b) };
-        s.data_edges();
-        s.order_edges();
-        s.update_edges();
-        s.heights();
-        for n in 0..s.nodes.len() {
-            let (f, left) = (s.f, &mut s.left);
-            each_use(f, s.nodes[n].id, |u| *left.entry(u).or_default() += 1);
+        let mut left = HashMap::new();
+        for &id in &f.block(b).insts {
+            each_use(f, id, |u| *left.entry(u).or_default() += 1);
         }
-        s
+        Scheduler { f, live, b, nodes: Vec::new(), left, pressure: live.count_in(b) }
+    }
+
+    /// Orders the block, a window at a time.
+    fn all(mut self) -> Vec<InstId> {
+        let insts = &self.f.block(self.b).insts;
+        let mut order = Vec::with_capacity(insts.len());
+        for window in insts.chunks(WINDOW) {
+            let node = |&id| Node { id, succs: Vec::new(), waiting: 0, height: 0, ready: 0 };
+            self.nodes = window.iter().map(node).collect();
+            self.data_edges();
+            self.order_edges();
+            self.update_edges();
+            self.heights();
+            self.run(&mut order);
+        }
+        order
     }
 
     fn edge(&mut self, from: usize, to: usize, cycles: u32) {
@@ -375,8 +383,8 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn run(mut self) -> Vec<InstId> {
-        let mut order = Vec::with_capacity(self.nodes.len());
+    /// Orders the instructions of a window.
+    fn run(&mut self, order: &mut Vec<InstId>) {
         let mut candidates: Vec<usize> =
             (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
         let mut cycle = 0;
@@ -400,7 +408,6 @@ impl<'a> Scheduler<'a> {
                 }
             }
         }
-        order
     }
 
     fn pick(&self, candidates: &[usize], cycle: u32, memory_free: u32) -> usize {

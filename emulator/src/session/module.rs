@@ -3,8 +3,14 @@
 use super::SessionError;
 use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
 use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Largest PTX file that is read; those of the largest libraries have some ten MiB.
+const MAX_FILE_BYTES: u64 = 512 << 20;
+
+const NO_TEXT: &str = "it is not text; a PTX file is expected";
 
 /// A parsed module with the layout of its variables.
 #[derive(Clone, Debug)]
@@ -22,12 +28,21 @@ impl LoadedModule {
     /// When the file cannot be read or has errors.
     pub fn read(path: &Path) -> Result<LoadedModule, SessionError> {
         let name = path.display().to_string();
-        let bytes = std::fs::read(path)
-            .map_err(|e| SessionError::Read { path: name.clone(), what: e.to_string() })?;
-        let text = String::from_utf8(bytes).map_err(|_| SessionError::Read {
-            path: name.clone(),
-            what: "it is not text; a PTX file is expected".into(),
-        })?;
+        let refused = |what: String| SessionError::Read { path: name.clone(), what };
+        // No more than the limit, since some files, such as devices, have no end.
+        let mut bytes = Vec::new();
+        let read =
+            std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+        read.map_err(|e| refused(e.to_string()))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(refused(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
+        }
+        // Zeros at the end are how some tools end a string.
+        let end = bytes.iter().rposition(|&b| b != 0).map_or(0, |at| at + 1);
+        if bytes[..end].contains(&0) || end == 0 && !bytes.is_empty() {
+            return Err(refused(NO_TEXT.into()));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| refused(NO_TEXT.into()))?;
         LoadedModule::parse(&text, &name)
     }
 

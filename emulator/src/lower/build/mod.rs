@@ -41,6 +41,9 @@ use crate::ptx::{
 use ops::Asm;
 use ssa::{Ssa, Var};
 
+/// What has no lowering once the literal bank is full.
+const FULL_LITERALS: &str = "more addresses in one kernel than its literal bank holds";
+
 /// Lowering of one instruction: what went wrong, if something did.
 type Lowered<T = ()> = Result<T, Diagnostic>;
 
@@ -318,6 +321,9 @@ impl<'m> Builder<'m> {
         self.ssa.set_single_pred(then, before);
         self.open(then);
         build(self, PSrc::TRUE);
+        if self.asm.cur == Some(then) {
+            self.ssa.set_beside(next, then, before);
+        }
         if self.asm.cur.is_some() {
             self.asm.end(Term::Goto(next));
         }

@@ -6,7 +6,7 @@
 
 use trace_format::isa::{Sign, SpecialReg, space};
 
-use super::{Builder, Lowered};
+use super::{Builder, FULL_LITERALS, Lowered};
 use crate::lower::vir::{PSrc, Val};
 use crate::ptx::{
     Axis, Inst, Operand, RegId, RelocationTarget, ScalarType, SpecialRegister, VarId, VarSpace,
@@ -233,6 +233,7 @@ impl Builder<'_> {
             // The "address" of a texture or surface reference is the handle that it is bound to.
             VarSpace::Global | VarSpace::Texture => {
                 let at = self.frame.address(RelocationTarget::Var(var), offset);
+                let at = at.ok_or_else(|| self.unsupported(inst, FULL_LITERALS))?;
                 let word = |k: u16| Val::Const { bank: space::BANK_LITERAL, offset: at + k };
                 Ok([word(0), word(4)])
             }

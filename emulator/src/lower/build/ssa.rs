@@ -19,6 +19,8 @@ pub struct Ssa {
     preds: HashMap<(Blk, Var), PSrc>,
     /// Blocks whose only predecessor is known already.
     single: HashMap<Blk, Blk>,
+    /// Blocks behind a guarded piece of code: the block of that code, and the one before both.
+    beside: HashMap<Blk, (Blk, Blk)>,
     pending: Vec<(Blk, Var, VReg)>,
     ppending: Vec<(Blk, Var, VPred)>,
     /// Block without predecessors, where variables are undefined.
@@ -29,6 +31,19 @@ impl Ssa {
     /// Declares that a block has exactly one predecessor.
     pub fn set_single_pred(&mut self, block: Blk, pred: Blk) {
         self.single.insert(block, pred);
+    }
+
+    /// Declares that a block follows `before` directly and through `side`, which is complete: what `side` does not
+    /// mention is what it was before, so that it needs no phi.
+    pub fn set_beside(&mut self, block: Blk, side: Blk, before: Blk) {
+        self.beside.insert(block, (side, before));
+    }
+
+    /// The block to go on looking in for what a block does not mention, unless several ways lead to it; `mentions`
+    /// tells whether a block mentions it.
+    fn above(&self, at: Blk, mentions: impl Fn(Blk) -> bool) -> Option<Blk> {
+        let around = || self.beside.get(&at).filter(|(side, _)| !mentions(*side)).map(|(_, before)| *before);
+        self.single.get(&at).copied().or_else(around)
     }
 
     /// Declares a block that nothing precedes.
@@ -56,8 +71,8 @@ impl Ssa {
             if self.entries.contains(&at) {
                 break Val::Undef;
             }
-            match self.single.get(&at) {
-                Some(&pred) => at = pred,
+            match self.above(at, |side| self.words.contains_key(&(side, var))) {
+                Some(pred) => at = pred,
                 None => {
                     let dst = f.new_reg();
                     f.defs[dst.index()] = Def::Phi(at);
@@ -82,8 +97,8 @@ impl Ssa {
             if self.entries.contains(&at) {
                 break PSrc::FALSE;
             }
-            match self.single.get(&at) {
-                Some(&pred) => at = pred,
+            match self.above(at, |side| self.preds.contains_key(&(side, var))) {
+                Some(pred) => at = pred,
                 None => {
                     let dst = f.new_pred();
                     f.pdefs[dst.index()] = Def::Phi(at);

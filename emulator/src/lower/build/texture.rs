@@ -8,7 +8,7 @@ use trace_format::isa::{
     TexOffset, TexQuery, TexResult, TexSampler, space, tex_sources, tex_word_place, tex_words,
 };
 
-use super::{Builder, Lowered};
+use super::{Builder, FULL_LITERALS, Lowered};
 use crate::lower::vir::{Inst as VInst, PSrc, Src, VOp, Val};
 use crate::ptx::{
     AtomOp, Geometry, Inst, Operand, RelocationTarget, ScalarType, SurfaceClamp, SurfaceOp, TexLevel, TexOp,
@@ -42,6 +42,7 @@ impl Builder<'_> {
             return Err(self.unsupported(inst, "a variable other than a texture or surface reference"));
         }
         let offset = self.frame.address(RelocationTarget::Var(*var), 0);
+        let offset = offset.ok_or_else(|| self.unsupported(inst, FULL_LITERALS))?;
         Ok(Val::Const { bank: space::BANK_LITERAL, offset })
     }
 

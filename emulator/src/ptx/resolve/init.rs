@@ -9,7 +9,7 @@ use super::super::types::ScalarType;
 use super::scope::Names;
 use super::{ArgKind, Resolver};
 
-/// Largest initialised part of a variable; beyond it a file is broken or hostile.
+/// Most initialised bytes of a module's variables; beyond it a file is broken or hostile.
 const MAX_INITIALISED_BYTES: u64 = 256 << 20;
 
 /// Where initial values go while a variable's lists are walked.
@@ -41,7 +41,8 @@ impl<'a> Resolver<'a> {
         self.fill(&mut image, init, &shape, 0, names.unwrap_or(&mut none));
         let size = u64::from(ty.bytes());
         let end = image.elements.iter().map(|(offset, _)| offset + size).max().unwrap_or(0);
-        if end > MAX_INITIALISED_BYTES {
+        self.initialised_bytes = self.initialised_bytes.saturating_add(end);
+        if self.initialised_bytes > MAX_INITIALISED_BYTES {
             self.error(span, format!("more than {} MiB of initial values", MAX_INITIALISED_BYTES >> 20));
             return;
         }

@@ -39,6 +39,8 @@ struct Resolver<'a> {
     symbols: HashMap<&'a str, (Symbol, Span)>,
     vars: Vec<Variable>,
     functions: Vec<Function>,
+    /// Bytes of the initial values of all variables so far.
+    initialised_bytes: u64,
 }
 
 /// Resolves and decodes a whole file. Errors go to `diagnostics`; with any, the module is incomplete.
@@ -56,6 +58,7 @@ pub(super) fn resolve(
         symbols: HashMap::new(),
         vars: Vec::new(),
         functions: Vec::new(),
+        initialised_bytes: 0,
     };
     let version = resolver.version(&file);
     let target = resolver.target(&file);

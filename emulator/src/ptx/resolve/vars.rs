@@ -13,6 +13,9 @@ use super::scope::Names;
 /// Most registers that one parametrised declaration may make.
 const MAX_COUNT: u64 = 1 << 20;
 
+/// Most bytes of one parameter: more than any kernel or function takes.
+const MAX_PARAMETER_BYTES: u64 = 1 << 20;
+
 /// The type of a declaration after checks.
 #[derive(Clone, Copy)]
 pub(super) struct DeclaredType {
@@ -117,7 +120,8 @@ impl<'a> Resolver<'a> {
         let name = declarator.name;
         let dims = self.dimensions(declarator, decl.vec)?;
         let size = dims.iter().try_fold(element_bytes, |size, &dim| size.checked_mul(dim));
-        let Some(size_bytes) = size.filter(|&size| size <= 1 << 40) else {
+        let limit = if space == VarSpace::Param { MAX_PARAMETER_BYTES } else { 1 << 40 };
+        let Some(size_bytes) = size.filter(|&size| size <= limit) else {
             self.error(name.span, format!("`{}` is larger than any memory", name.text));
             return None;
         };

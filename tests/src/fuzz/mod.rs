@@ -1,0 +1,153 @@
+//! What any bytes at all must not do to the front end, to lowering and to execution: panic, hang, or take memory
+//! without bound. These bodies are shared by the tests, by the `mutate` command and by the targets for
+//! cargo-fuzz; [`mutate`] makes inputs that come further than random bytes would.
+//!
+//! Besides that, two things are checked that no text may bring about: machine code that is malformed, and a
+//! register allocation that the symbolic checker refutes. Both panic here.
+
+pub mod mutate;
+
+use emulator::device::DeviceModule;
+use emulator::exec::{Launch, LaunchError, Options, Unobserved, launch};
+use emulator::lower::{LowerOptions, Lowered};
+use emulator::memory::GlobalMemory;
+use emulator::ptx::{self, FuncId, Module};
+use emulator::record::Unrecorded;
+use emulator::session::{LoadedModule, SessionError};
+use std::sync::Arc;
+use trace_format::semantics::Geometry;
+
+/// How far an input came.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reached {
+    /// The front end or the layout of variables refused it.
+    Refused,
+    /// It is a module, but no kernel of it could be lowered.
+    Parsed,
+    /// A kernel was lowered, but none began to run.
+    Lowered,
+    /// A kernel ran until it faulted or reached a limit.
+    Stopped,
+    /// A kernel ran to its end.
+    Finished,
+}
+
+/// Texts beyond this are parsed only: lowering them takes time that finds little.
+const MAX_TEXT_BYTES: usize = 256 << 10;
+/// Kernels of a module that are lowered and run.
+const MAX_KERNELS: usize = 8;
+/// Bytes of each buffer that a pointer parameter gets.
+const BUFFER_BYTES: usize = 16 << 10;
+/// Bytes of the heap of device `malloc`.
+const HEAP_BYTES: u64 = 64 << 10;
+/// Bytes per thread for frames of unknown depth.
+const STACK_BYTES: u32 = 8 << 10;
+
+/// How kernels of inputs run: every resource that a guest can ask for is short.
+const LIMITS: Options =
+    Options { threads: 1, max_instructions: 100_000, trap_zero_division: false, max_print_bytes: 64 << 10 };
+
+/// Parses any bytes, and renders what is wrong with them.
+///
+/// # Panics
+/// Panics when a module is refused without an error.
+pub fn fuzz_parse(bytes: &[u8]) -> Reached {
+    match ptx::parse(&String::from_utf8_lossy(bytes), "fuzz.ptx") {
+        Ok(_) => Reached::Parsed,
+        Err(errors) => {
+            assert!(errors.has_errors(), "refused without an error");
+            // All would be quadratic: each shows lines of the text.
+            for error in errors.iter().take(3) {
+                assert!(!error.render(errors.source(), false).is_empty());
+            }
+            Reached::Refused
+        }
+    }
+}
+
+/// Parses any bytes, lowers every kernel in one of several ways and runs it on a few zeroed buffers.
+///
+/// # Panics
+/// Panics when lowering produces machine code that is malformed or whose register allocation is wrong.
+pub fn fuzz_lower_execute(bytes: &[u8]) -> Reached {
+    let text = String::from_utf8_lossy(bytes);
+    if text.len() > MAX_TEXT_BYTES {
+        return fuzz_parse(bytes);
+    }
+    let Ok(loaded) = LoadedModule::parse(&text, "fuzz.ptx") else { return Reached::Refused };
+    let loaded = Arc::new(loaded);
+    let options = lowering(bytes);
+    let kernels: Vec<FuncId> = loaded.module.kernels().map(|(id, _)| id).take(MAX_KERNELS).collect();
+    let mut reached = Reached::Parsed;
+    for id in kernels {
+        let lowered = match loaded.lower(id, &options) {
+            Ok(lowered) => lowered,
+            Err(error) => {
+                assert!(!is_ours(&error), "{error}");
+                continue;
+            }
+        };
+        reached = reached.max(Reached::Lowered).max(run(&loaded, &lowered).unwrap_or(Reached::Lowered));
+    }
+    reached
+}
+
+/// Whether an error is no one's fault but lowering's.
+fn is_ours(error: &SessionError) -> bool {
+    let text = error.to_string();
+    text.contains("malformed code") || text.contains("register allocation is wrong")
+}
+
+/// What is varied about lowering, drawn from the input itself so that it alone tells how it is treated.
+fn lowering(bytes: &[u8]) -> LowerOptions {
+    let hash = xxhash_rust::xxh3::xxh3_64(bytes);
+    LowerOptions {
+        max_registers: [255, 255, 64, 32, 24][(hash % 5) as usize],
+        check: true,
+        stack_bytes: STACK_BYTES,
+        inline_limit: if hash & 1 << 20 == 0 { LowerOptions::default().inline_limit } else { 0 },
+    }
+}
+
+/// Runs a kernel on fresh memory; `None` when it does not come to that.
+fn run(module: &Arc<LoadedModule>, lowered: &Lowered) -> Option<Reached> {
+    let mut memory = GlobalMemory::new();
+    let buffers = ["a", "b", "c"].map(|name| {
+        let id = memory.allocate(name, vec![0; BUFFER_BYTES]);
+        memory.allocation(id).base
+    });
+    memory.reserve_heap(HEAP_BYTES);
+    let device = DeviceModule::load(Arc::clone(module), &mut memory, objects(&module.module)).ok()?;
+    let kernel = &lowered.kernel;
+    let mut params = vec![0; kernel.param_bytes as usize];
+    for (at, param) in kernel.params.iter().enumerate() {
+        let value = match param.size {
+            8 => buffers[at % buffers.len()],
+            // A size of something, more often than not.
+            _ => 40,
+        };
+        let width = (param.size as usize).min(8);
+        if let Some(place) = params.get_mut(param.offset as usize..).and_then(|p| p.get_mut(..width)) {
+            place.copy_from_slice(&value.to_le_bytes()[..width]);
+        }
+    }
+    let most = kernel.max_threads_per_block.map_or(33, |dims| dims.iter().map(|&n| u64::from(n)).product());
+    let geometry = Geometry { grid: [2, 1, 1], block: [most.clamp(1, 33) as u32, 1, 1] };
+    let banks = device.banks(&memory, lowered, &geometry, 256, &params).ok()?;
+    let run = Launch { kernel, geometry, dynamic_shared_bytes: 256, banks, index: 0 };
+    match launch(&mut memory, &run, &LIMITS, &mut Unrecorded, &Unobserved) {
+        Ok(_) => Some(Reached::Finished),
+        Err(LaunchError::Fault(fault)) => {
+            assert!(!fault.to_string().is_empty());
+            Some(Reached::Stopped)
+        }
+        Err(LaunchError::Malformed(what)) => panic!("malformed: {what}"),
+        Err(LaunchError::Geometry { .. } | LaunchError::Sink(_)) => None,
+    }
+}
+
+/// Handles for the module's textures and surfaces, which stand for no object.
+fn objects(module: &Module) -> Vec<(String, u64)> {
+    let vars = module.vars.iter().filter(|v| v.space == ptx::VarSpace::Texture);
+    vars.map(|v| (v.name.clone(), 0)).collect()
+}

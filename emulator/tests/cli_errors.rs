@@ -93,7 +93,7 @@ fn files_that_are_no_ptx() {
     std::fs::File::create(folder.path("zeros.ptx")).unwrap().set_len(100 << 20).unwrap();
     std::fs::write(folder.path("braces.ptx"), "{".repeat(1 << 20)).unwrap();
     for command in ["run", "inspect", "disasm"] {
-        folder.emu(&[command, "empty.ptx"]).fails(&["empty.ptx", "`.version`"]);
+        folder.emu(&[command, "empty.ptx"]).fails(&["empty.ptx", "names no PTX version"]);
         folder.emu(&[command, "folder.ptx"]).fails(&["cannot read folder.ptx"]);
         folder.emu(&[command, "binary.ptx"]).fails(&["cannot read binary.ptx", "not text"]);
         folder.emu(&[command, "zeros.ptx"]).fails(&["cannot read zeros.ptx", "not text"]);

@@ -48,7 +48,9 @@ impl From<LoadError> for SessionError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Module(errors) => errors.into(),
-            full @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. }) => SessionError::Memory(full.to_string()),
+            full @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. }) => {
+                SessionError::Memory(full.to_string())
+            }
         }
     }
 }

@@ -94,8 +94,11 @@ fn judge(bytes: &[u8], options: &Options) -> (Result<Reached, String>, Option<St
     (outcome, complaint)
 }
 
+/// The input under way, since when, and the seed that made it.
+type Current = Arc<Mutex<Option<(u64, Instant, Vec<u8>)>>>;
+
 /// Ends the process when one input takes ten times of what it may.
-fn watch(current: Arc<Mutex<Option<(u64, Instant, Vec<u8>)>>>, seconds: f64, out: PathBuf) {
+fn watch(current: Current, seconds: f64, out: PathBuf) {
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(Duration::from_secs(1));

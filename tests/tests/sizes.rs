@@ -130,11 +130,14 @@ fn call(callee: usize, to: &str) -> String {
     )
 }
 
+/// Which functions a function of a given number calls.
+type Shape<'a> = &'a dyn Fn(usize) -> Vec<usize>;
+
 #[test]
 fn a_thousand_functions_that_call_each_other() {
     const N: usize = 1000;
     let next = |i: usize| if i + 1 < N { vec![i + 1] } else { Vec::new() };
-    let shapes: [(&str, &dyn Fn(usize) -> Vec<usize>); 3] = [
+    let shapes: [(&str, Shape); 3] = [
         ("a chain", &next),
         ("a chain of two calls each: 2^1000 copies", &|i| [next(i), next(i)].concat()),
         ("circles", &|i| vec![(i + 1) % N, (i * 7 + 3) % N]),

@@ -76,6 +76,19 @@ pub enum Limit {
     SharedMemory,
 }
 
+impl Limit {
+    /// Name as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Limit::Warps => "warps",
+            Limit::Blocks => "blocks",
+            Limit::Registers => "registers",
+            Limit::SharedMemory => "shared_memory",
+        }
+    }
+}
+
 /// Resident blocks and why not more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {

@@ -2,7 +2,7 @@
 
 use super::{CliError, output};
 use crate::config::{builtin, load_text};
-use crate::stats::{COUNTERS, EnergyTable, Stall};
+use crate::stats::{COUNTERS, EnergyTable, LATENCIES, Stall};
 use crate::studies;
 use crate::techniques::AnyTechnique;
 use clap::Args;
@@ -53,12 +53,17 @@ fn counters() -> String {
     let derived = [
         ["ipc", "warp_instructions / cycles, over the whole GPU", "-"],
         ["energy_pj", "object: energy by component, events times the prices of the energy table", "-"],
-        ["latency", "object: samples, mean, percentiles and maximum in cycles", "-"],
     ];
     let derived = derived.map(|row| row.map(str::to_owned).to_vec());
+    let latencies = LATENCIES.iter().map(|row| vec![row.name.to_owned(), clean(row.doc), String::new()]);
     [
         section("Counters (JSON keys, CSV columns)", "energy component", counters.chain(derived)),
         section("Stall causes (keys of `stalls`; they sum to the scheduler slots)", "", stalls),
+        section(
+            "Latency distributions (keys of `latency`; samples, mean, percentiles and maximum in cycles)",
+            "",
+            latencies,
+        ),
     ]
     .join("\n")
 }

@@ -8,6 +8,7 @@ mod output;
 mod progress;
 mod replay;
 mod study;
+mod views;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;

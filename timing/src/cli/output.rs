@@ -19,12 +19,25 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     if path.as_os_str() == "-" {
         return print(text);
     }
+    write_with(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// Writes a file piece by piece under a temporary name and renames it.
+pub fn write_with(
+    path: &Path,
+    write: impl FnOnce(&mut std::io::BufWriter<std::fs::File>) -> std::io::Result<()>,
+) -> Result<(), CliError> {
     let fail = |error: std::io::Error| CliError(format!("cannot write {}: {error}", path.display()));
     let name = path.file_name().ok_or_else(|| CliError(format!("{} names no file", path.display())))?;
     let mut temporary = name.to_owned();
     temporary.push(format!(".part-{}", std::process::id()));
     let temporary = path.with_file_name(temporary);
-    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
+    let written = std::fs::File::create(&temporary).and_then(|file| {
+        let mut out = std::io::BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()?;
+        std::fs::rename(&temporary, path)
+    });
     if written.is_err() {
         // Best effort: the error that counts is the first one.
         drop(std::fs::remove_file(&temporary));

@@ -4,23 +4,27 @@ use super::progress::LateBar;
 use super::{CliError, output};
 use crate::config::load;
 use crate::engine::Progress;
-use crate::replay::{Replay, ReplayOptions, replay};
+use crate::replay::{Replay, ReplayOptions, Selection, replay};
 use crate::stats::{EnergyTable, Stall, Stats};
 use crate::techniques::{AnyTechnique, select};
+use crate::view::ViewOptions;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use trace_format::reader::Trace;
 
 /// Arguments of `timing replay`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  timing replay matmul.wtrace\n  \
     timing replay matmul.wtrace --config gtx480 --tech bow,corf --json result.json\n  \
-    timing replay *.wtrace --set scheduler.policy=lrr --set technique.bow.window=2 --threads 2\n\n\
+    timing replay *.wtrace --set scheduler.policy=lrr --set technique.bow.window=2 --threads 2\n  \
+    timing replay bfs.wtrace --kernels expand --launches 3-10,12\n  \
+    timing replay matmul.wtrace --timeline out.json --window 5000-8000 --sms 0\n  \
+    timing replay matmul.wtrace --interval 1000 --series out.csv --columns ipc,dram_bytes\n\n\
     JSON: totals over all traces at the top level (cycles, warp_instructions, thread_instructions, ipc, rf_reads, \
     rf_writes, rf_bank_conflict_cycles, stalls, energy_pj, …), the same per trace under `traces` and per launch \
-    under `launches`; with --tech, the plain machine under `baseline` and the quotients under `ratio`.")]
+    under `launches`; with --tech, the plain machine under `baseline` and the quotients under `ratio`; with --per-sm, \
+    one object per SM under `sms`; with --interval, samples under `series`.")]
 pub struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
@@ -37,6 +41,15 @@ pub struct Arguments {
     /// Threads; the result does not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// Replays only launches of kernels whose name has a match of this regular expression.
+    #[arg(long, value_name = "REGEX")]
+    kernels: Option<String>,
+    /// Replays only these launches, numbered from 0 as in `trace info`: 3-10,12 or 20-.
+    #[arg(long, value_name = "NUMBERS")]
+    launches: Option<String>,
+    /// Runs kernels of different streams together where the order of the streams allows it.
+    #[arg(long)]
+    concurrent: bool,
     /// Stops with an error when a kernel takes longer.
     #[arg(long, value_name = "CYCLES")]
     max_cycles: Option<u64>,
@@ -49,6 +62,11 @@ pub struct Arguments {
     /// Writes one row per trace and machine as CSV; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Adds the statistics of each SM to the JSON.
+    #[arg(long)]
+    per_sm: bool,
+    #[command(flatten)]
+    views: super::views::ViewArguments,
 }
 
 /// One trace on the plain machine and, if asked for, with techniques.
@@ -65,17 +83,41 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
     let techniques = select(&arguments.tech, config)?;
     let threads = arguments.threads.map_or_else(output::default_threads, usize::from);
+    let selection = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
+    let view = arguments.views.check(arguments.traces.len(), config)?;
     let mut outcomes = Vec::new();
     for path in &arguments.traces {
         let trace = output::open_trace(path)?;
         let label = output::label(path);
-        let run = |techniques: &[AnyTechnique], what: &str| -> Result<Replay, CliError> {
-            run_one(&trace, arguments, config, techniques, threads, format!("{label} {what}"))
-                .map_err(|CliError(why)| CliError(format!("{}: {why}", path.display())))
+        let run = |techniques: &[AnyTechnique], what: &str, view: ViewOptions| -> Result<Replay, CliError> {
+            let bar = LateBar::new(format!("{label} {what}"));
+            let progress = |launch: usize, launches: usize, p: Progress| {
+                let detail = format!("launch {} of {launches}, {} cycles", launch + 1, p.cycles);
+                bar.update(p.blocks_placed, p.blocks, &detail);
+            };
+            let options = ReplayOptions {
+                threads,
+                max_cycles: arguments.max_cycles,
+                checked: arguments.checked,
+                progress: &progress,
+                selection: selection.clone(),
+                concurrent: arguments.concurrent,
+                per_sm: arguments.per_sm,
+                view,
+                ..ReplayOptions::default()
+            };
+            replay(&trace, config, techniques, &options)
+                .map_err(|why| CliError(format!("{}: {why}", path.display())))
         };
-        let plain = run(&[], "plain")?;
-        let technique =
-            if techniques.is_empty() { None } else { Some(run(&techniques, &arguments.tech.join(","))?) };
+        // The machine with techniques is the one that is looked at, if there is one.
+        let plain_view = if techniques.is_empty() { view.clone() } else { ViewOptions::default() };
+        let plain = run(&[], "plain", plain_view)?;
+        let technique = if techniques.is_empty() {
+            None
+        } else {
+            Some(run(&techniques, &arguments.tech.join(","), view.clone())?)
+        };
+        arguments.views.write(&trace, technique.as_ref().unwrap_or(&plain))?;
         outcomes.push(Outcome { label: label.clone(), path: path.display().to_string(), plain, technique });
     }
     let word = arguments.tech.join(",");
@@ -86,7 +128,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         }
     }
     if let Some(path) = &arguments.json {
-        let value = to_json(&outcomes, &config.name, &arguments.tech, &energy);
+        let mut value = to_json(&outcomes, &config.name, &arguments.tech, &energy);
+        arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
@@ -95,27 +138,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     Ok(())
 }
 
-fn run_one(
-    trace: &Trace,
-    arguments: &Arguments,
-    config: &crate::config::GpuConfig,
-    techniques: &[AnyTechnique],
-    threads: usize,
-    label: String,
-) -> Result<Replay, CliError> {
-    let bar = LateBar::new(label);
-    let progress = |launch: usize, launches: usize, p: Progress| {
-        let detail = format!("launch {} of {launches}, {} cycles", launch + 1, p.cycles);
-        bar.update(p.blocks_placed, p.blocks, &detail);
-    };
-    let options = ReplayOptions {
-        threads,
-        max_cycles: arguments.max_cycles,
-        checked: arguments.checked,
-        every_cycle: false,
-        progress: &progress,
-    };
-    Ok(replay(trace, config, techniques, &options)?)
+impl Outcome {
+    /// The replay with techniques, if there is one.
+    fn shown(&self) -> &Replay {
+        self.technique.as_ref().unwrap_or(&self.plain)
+    }
 }
 
 /// A row of the table: name, value, and how many digits it is shown with.
@@ -214,7 +241,7 @@ fn to_json(outcomes: &[Outcome], config: &str, techniques: &[String], energy: &E
     let mut shown = Stats::default();
     let mut traces = Vec::new();
     for outcome in outcomes {
-        let replay = outcome.technique.as_ref().unwrap_or(&outcome.plain);
+        let replay = outcome.shown();
         plain.merge(&outcome.plain.total);
         shown.merge(&replay.total);
         let mut value = replay.to_json(energy);

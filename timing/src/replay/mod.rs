@@ -1,24 +1,33 @@
-//! From an open trace and a configuration to statistics: the launches of a trace one after the other.
+//! From an open trace and a configuration to statistics: its launches one after the other, or together where
+//! streams allow it.
 
+mod select;
 mod source;
+mod streams;
 
+pub use select::Selection;
 pub use source::{TraceLaunch, TraceWarp};
+pub use streams::dependencies;
 
 use crate::config::GpuConfig;
-use crate::engine::{Gpu, Progress, RunOptions};
+use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, Progress, RunOptions};
 use crate::error::ReplayError;
 use crate::program::Program;
 use crate::sm::{Machine, Shape};
+use crate::source::LaunchSource;
 use crate::stats::{EnergyTable, Stats};
 use crate::techniques::{AnyTechnique, Stack};
+use crate::view::series::Column;
+use crate::view::{Observed, Recording, Series, ViewOptions};
 use serde_json::{Value, json};
+use std::ops::Range;
 use trace_format::reader::Trace;
 
 /// How to replay.
 pub struct ReplayOptions<'a> {
     /// Threads of the host, at least 1.
     pub threads: usize,
-    /// Most cycles that one kernel may take.
+    /// Most cycles that one kernel, or all that run together, may take.
     pub max_cycles: Option<u64>,
     /// Whether each warp's values are compared with their recorded checksum.
     pub checked: bool,
@@ -26,6 +35,14 @@ pub struct ReplayOptions<'a> {
     pub every_cycle: bool,
     /// Called now and then with the launch, the number of launches, and its progress.
     pub progress: &'a (dyn Fn(usize, usize, Progress) + Sync),
+    /// Launches to replay.
+    pub selection: Selection,
+    /// Whether kernels of different streams run together.
+    pub concurrent: bool,
+    /// Whether the statistics of each SM are kept besides their sum.
+    pub per_sm: bool,
+    /// What is recorded for views; nothing costs nothing.
+    pub view: ViewOptions,
 }
 
 impl Default for ReplayOptions<'_> {
@@ -36,6 +53,10 @@ impl Default for ReplayOptions<'_> {
             checked: false,
             every_cycle: false,
             progress: &|_, _, _| {},
+            selection: Selection::default(),
+            concurrent: false,
+            per_sm: false,
+            view: ViewOptions::default(),
         }
     }
 }
@@ -45,8 +66,12 @@ impl Default for ReplayOptions<'_> {
 pub struct LaunchStats {
     /// Kernel name.
     pub kernel: String,
+    /// Position of the kernel in the trace.
+    pub kernel_index: u32,
     /// Position of the launch in the trace.
     pub launch: usize,
+    /// Stream that it ran on.
+    pub stream: u64,
     /// Blocks that were replayed: those that the trace holds.
     pub blocks: u64,
     /// Blocks of the grid.
@@ -55,10 +80,20 @@ pub struct LaunchStats {
     pub threads_per_block: u32,
     /// Blocks that an SM held at once.
     pub blocks_per_sm: u32,
+    /// What kept an SM from holding more.
+    pub occupancy_limit: crate::occupancy::Limit,
     /// Registers per thread that occupancy was computed with.
     pub registers_per_thread: u32,
-    /// What was counted.
+    /// What was counted; without L2 and DRAM where kernels ran together, because these serve all of them.
     pub stats: Stats,
+    /// The same by SM, where asked for.
+    pub per_sm: Vec<Stats>,
+    /// Cycle of the launch since the beginning of the replay.
+    pub launched_at: u64,
+    /// Cycle after the end of its last block.
+    pub ended_at: u64,
+    /// What observed SMs have recorded.
+    pub recordings: Vec<Recording>,
 }
 
 /// Statistics of a whole trace.
@@ -66,79 +101,198 @@ pub struct LaunchStats {
 pub struct Replay {
     /// Launch by launch.
     pub launches: Vec<LaunchStats>,
-    /// All launches together; cycles are summed.
+    /// All launches together; cycles are summed where they ran one after the other.
     pub total: Stats,
+    /// Samples of the counters, each with the positions in `launches` of the kernels that ran together.
+    pub series: Vec<(Range<usize>, Series)>,
 }
 
-/// Replays every launch of a trace.
+/// A launch ready to run.
+struct Prepared<S> {
+    launch: usize,
+    machine: Machine,
+    source: S,
+    stack: Stack,
+    blocks: u64,
+}
+
+/// Replays the chosen launches of a trace.
 ///
 /// # Errors
-/// A kernel or technique that the configuration refuses, a damaged recording, a mismatch, a stuck machine.
+/// An empty choice, a kernel or technique that the configuration refuses, a damaged recording, a mismatch, a
+/// stuck machine.
 pub fn replay(
     trace: &Trace,
     config: &GpuConfig,
     techniques: &[AnyTechnique],
     options: &ReplayOptions<'_>,
 ) -> Result<Replay, ReplayError> {
+    if options.view.window.is_some() || options.view.interval.is_some() {
+        replay_as(trace, config, techniques, options, Observed)
+    } else {
+        replay_as(trace, config, techniques, options, |source| source)
+    }
+}
+
+fn replay_as<S: LaunchSource>(
+    trace: &Trace,
+    config: &GpuConfig,
+    techniques: &[AnyTechnique],
+    options: &ReplayOptions<'_>,
+    wrap: impl Fn(TraceLaunch) -> S,
+) -> Result<Replay, ReplayError> {
+    let chosen = options.selection.of(trace).map_err(ReplayError::Refused)?;
     let mut gpu = Gpu::new(config);
     let mut result = Replay::default();
-    let count = trace.launches().len();
-    for (index, launch) in trace.launches().iter().enumerate() {
-        let kernel = trace.kernel(launch.kernel);
-        let program = Program::new(kernel, config).map_err(ReplayError::Refused)?;
-        let (stack, plan) =
-            Stack::prepare(techniques.to_vec(), &program, config).map_err(ReplayError::Refused)?;
-        let blocks = launch.blocks_recorded();
-        let threads_per_block = launch.geometry.threads_per_block();
-        let shape = Shape {
-            threads_per_block,
-            dynamic_shared_bytes: launch.dynamic_shared_bytes,
-            blocks,
-            kernel_index: launch.kernel,
-        };
-        let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
-        let source = TraceLaunch::new(trace, index as u32, options.checked);
-        let report = |progress: Progress| (options.progress)(index, count, progress);
+    let count = chosen.len();
+    let group_size = if options.concurrent { count.max(1) } else { 1 };
+    for (index, group) in chosen.chunks(group_size).enumerate() {
+        let prepared = group
+            .iter()
+            .map(|launch| prepare(trace, *launch, config, techniques, options.checked, &wrap))
+            .collect::<Result<Vec<_>, _>>()?;
+        let report = |progress: Progress| (options.progress)(index * group_size, count, progress);
         let run = RunOptions {
             threads: options.threads,
             max_cycles: options.max_cycles,
             every_cycle: options.every_cycle,
             progress: &report,
+            view: options.view.clone(),
+            per_sm: options.per_sm,
             ..RunOptions::default()
         };
-        let stats = gpu.run(&machine, &source, &stack, blocks, &run)?;
-        result.total.merge(&stats);
-        result.launches.push(LaunchStats {
-            kernel: machine.program.name.clone(),
-            launch: index,
-            blocks,
-            grid_blocks: launch.geometry.blocks(),
-            threads_per_block,
-            blocks_per_sm: machine.blocks_per_sm,
-            registers_per_thread: machine.plan.registers_per_thread,
-            stats,
-        });
+        let outcome = gpu.run_group(&jobs(trace, &prepared), &run)?;
+        result.add(trace, prepared, outcome);
     }
     Ok(result)
 }
 
+fn prepare<S: LaunchSource>(
+    trace: &Trace,
+    index: usize,
+    config: &GpuConfig,
+    techniques: &[AnyTechnique],
+    checked: bool,
+    wrap: impl Fn(TraceLaunch) -> S,
+) -> Result<Prepared<S>, ReplayError> {
+    let launch = &trace.launches()[index];
+    let program = Program::new(trace.kernel(launch.kernel), config).map_err(ReplayError::Refused)?;
+    let (stack, plan) =
+        Stack::prepare(techniques.to_vec(), &program, config).map_err(ReplayError::Refused)?;
+    let blocks = launch.blocks_recorded();
+    let shape = Shape {
+        threads_per_block: launch.geometry.threads_per_block(),
+        dynamic_shared_bytes: launch.dynamic_shared_bytes,
+        blocks,
+        kernel_index: launch.kernel,
+    };
+    let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+    let source = wrap(TraceLaunch::new(trace, index as u32, checked));
+    Ok(Prepared { launch: index, machine, source, stack, blocks })
+}
+
+fn jobs<'a, S: LaunchSource>(trace: &Trace, prepared: &'a [Prepared<S>]) -> Vec<Job<'a, S>> {
+    let launches: Vec<(u64, u64)> = prepared
+        .iter()
+        .map(|one| (trace.launches()[one.launch].stream, trace.launches()[one.launch].number))
+        .collect();
+    let transfers: Vec<(u64, u64)> = trace.transfers().iter().map(|t| (t.stream, t.after_launches)).collect();
+    let job = |(one, after): (&'a Prepared<S>, Vec<usize>)| Job {
+        machine: &one.machine,
+        source: &one.source,
+        techniques: &one.stack,
+        blocks: one.blocks,
+        after,
+    };
+    prepared.iter().zip(dependencies(&launches, &transfers)).map(job).collect()
+}
+
 impl Replay {
+    /// Adds what a group of launches has counted.
+    fn add<S>(&mut self, trace: &Trace, prepared: Vec<Prepared<S>>, outcome: GroupOutcome) {
+        let first = self.launches.len();
+        self.total.merge(&outcome.total);
+        for (one, job) in prepared.into_iter().zip(outcome.jobs) {
+            self.launches.push(launch_stats(trace, &one, job));
+        }
+        self.series.extend(outcome.series.map(|series| (first..self.launches.len(), series)));
+    }
+
     /// The totals with one object per launch under `launches`.
     #[must_use]
     pub fn to_json(&self, energy: &EnergyTable) -> Value {
         let mut object = self.total.to_json(energy);
-        let launches = self.launches.iter().map(|launch| {
-            let mut inner = launch.stats.to_json(energy);
-            inner["kernel"] = json!(launch.kernel);
-            inner["launch"] = json!(launch.launch);
-            inner["grid_blocks"] = json!(launch.grid_blocks);
-            inner["replayed_blocks"] = json!(launch.blocks);
-            inner["threads_per_block"] = json!(launch.threads_per_block);
-            inner["blocks_per_sm"] = json!(launch.blocks_per_sm);
-            inner["registers_per_thread"] = json!(launch.registers_per_thread);
-            inner
-        });
-        object["launches"] = Value::Array(launches.collect());
+        object["launches"] = Value::Array(self.launches.iter().map(|one| one.to_json(energy)).collect());
+        if let Some(sms) = sms_to_json(self.launches.iter().map(|launch| &launch.per_sm[..]), energy) {
+            object["sms"] = sms;
+        }
         object
     }
+
+    /// The time series as one array, a row per interval.
+    #[must_use]
+    pub fn series_to_json(&self, columns: &[Column]) -> Value {
+        let of = |(launches, series): &(Range<usize>, Series)| {
+            let mut value = series.to_json(columns);
+            let which = self.launches[launches.clone()].iter();
+            value["launches"] = which.clone().map(|launch| launch.launch).collect();
+            value["kernels"] = which.map(|launch| launch.kernel.clone()).collect();
+            value
+        };
+        Value::Array(self.series.iter().map(of).collect())
+    }
+}
+
+fn launch_stats<S>(trace: &Trace, one: &Prepared<S>, job: JobOutcome) -> LaunchStats {
+    let launch = &trace.launches()[one.launch];
+    LaunchStats {
+        kernel: one.machine.program.name.clone(),
+        kernel_index: launch.kernel,
+        launch: one.launch,
+        stream: launch.stream,
+        blocks: one.blocks,
+        grid_blocks: launch.geometry.blocks(),
+        threads_per_block: one.machine.threads_per_block,
+        blocks_per_sm: one.machine.blocks_per_sm,
+        occupancy_limit: one.machine.occupancy_limit,
+        registers_per_thread: one.machine.plan.registers_per_thread,
+        stats: job.stats,
+        per_sm: job.per_sm,
+        launched_at: job.launched_at,
+        ended_at: job.ended_at,
+        recordings: job.recordings,
+    }
+}
+
+impl LaunchStats {
+    fn to_json(&self, energy: &EnergyTable) -> Value {
+        let mut object = self.stats.to_json(energy);
+        object["kernel"] = json!(self.kernel);
+        object["launch"] = json!(self.launch);
+        object["stream"] = json!(self.stream);
+        object["launched_at_cycle"] = json!(self.launched_at);
+        object["ended_at_cycle"] = json!(self.ended_at);
+        object["grid_blocks"] = json!(self.grid_blocks);
+        object["replayed_blocks"] = json!(self.blocks);
+        object["threads_per_block"] = json!(self.threads_per_block);
+        object["blocks_per_sm"] = json!(self.blocks_per_sm);
+        object["occupancy_limit"] = json!(self.occupancy_limit.name());
+        object["registers_per_thread"] = json!(self.registers_per_thread);
+        if let Some(sms) = sms_to_json(std::iter::once(&self.per_sm[..]), energy) {
+            object["sms"] = sms;
+        }
+        object
+    }
+}
+
+/// Statistics by SM, summed over launches; none where they were not kept.
+fn sms_to_json<'a>(launches: impl Iterator<Item = &'a [Stats]>, energy: &EnergyTable) -> Option<Value> {
+    let mut sums: Vec<Stats> = Vec::new();
+    for per_sm in launches {
+        sums.resize_with(sums.len().max(per_sm.len()), Stats::default);
+        for (sum, one) in sums.iter_mut().zip(per_sm) {
+            sum.merge(one);
+        }
+    }
+    (!sums.is_empty()).then(|| sums.iter().map(|stats| stats.to_json(energy)).collect())
 }

@@ -27,6 +27,8 @@ pub struct Machine {
     pub threads_per_block: u32,
     /// Blocks that an SM holds at once.
     pub blocks_per_sm: u32,
+    /// What keeps an SM from holding more.
+    pub occupancy_limit: crate::occupancy::Limit,
     /// Register-to-bank mapping.
     pub banks: BankMap,
     /// Spread of lines over partitions.
@@ -80,6 +82,7 @@ impl Machine {
             warps_per_block: shape.threads_per_block.div_ceil(32),
             threads_per_block: shape.threads_per_block,
             blocks_per_sm: occupancy.blocks,
+            occupancy_limit: occupancy.limit,
             kernel_index: shape.kernel_index,
             config: config.clone(),
             program,

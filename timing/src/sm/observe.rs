@@ -20,9 +20,9 @@ impl<S: LaunchSource> Sm<'_, S> {
     pub fn observe(&mut self, options: &ViewOptions, launched_at: u64) {
         let width = self.machine.config.scheduler.issue_width;
         self.observer.sampler = options.interval.map(|interval| Sampler::new(launched_at, interval));
-        if let Some(window) = options.window.clone().filter(|_| options.sms.contains(&self.id)) {
+        if options.window.is_some() && options.sms.contains(&self.id) {
             let schedulers = self.schedulers.len();
-            let mut recorder = Recorder::new(self.id, window, schedulers, width as usize);
+            let mut recorder = Recorder::new(self.id, options, schedulers, width as usize);
             let latency = self.now - launched_at;
             for scheduler in (0..schedulers).filter(|_| latency > 0) {
                 recorder.slots(scheduler, 0, u64::from(width), Stall::Launch, launched_at, latency);

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 /// A cycle that has not come.
 pub const NEVER: u64 = u64::MAX;
-/// Instruction records and slot runs that one SM keeps of a launch.
-const MOST_RECORDS: usize = 4_000_000;
+/// Instructions and slot runs that all SMs together keep of a launch, as many as a viewer can open.
+pub const MOST_RECORDS: usize = 2_000_000;
 
 /// What to observe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +20,15 @@ pub struct ViewOptions {
     pub window: Option<Range<u64>>,
     /// SMs whose events are recorded.
     pub sms: Range<usize>,
+    /// Instructions and slot runs that each of them keeps of a launch.
+    pub most_records: usize,
     /// Cycles between two samples of the counters.
     pub interval: Option<u64>,
 }
 
 impl Default for ViewOptions {
     fn default() -> ViewOptions {
-        ViewOptions { window: None, sms: 0..usize::MAX, interval: None }
+        ViewOptions { window: None, sms: 0..usize::MAX, most_records: MOST_RECORDS, interval: None }
     }
 }
 
@@ -159,6 +161,7 @@ pub struct Recording {
 #[derive(Clone, Debug)]
 pub struct Recorder {
     window: Range<u64>,
+    most_records: usize,
     out: Recording,
     /// Run in progress by scheduler and slot.
     open_slots: Vec<Option<SlotRun>>,
@@ -184,9 +187,10 @@ const NONE: u32 = u32::MAX;
 impl Recorder {
     /// A recorder for an SM with that many schedulers, slots per scheduler and warp slots.
     #[must_use]
-    pub fn new(sm: usize, window: Range<u64>, schedulers: usize, width: usize) -> Recorder {
+    pub fn new(sm: usize, options: &ViewOptions, schedulers: usize, width: usize) -> Recorder {
         Recorder {
-            window,
+            window: options.window.clone().unwrap_or(0..0),
+            most_records: options.most_records,
             out: Recording { sm, ..Recording::default() },
             open_slots: vec![None; schedulers * width],
             width,
@@ -203,7 +207,7 @@ impl Recorder {
     }
 
     fn full(&mut self, now: u64) -> bool {
-        let full = self.out.insts.len() + self.out.slots.len() >= MOST_RECORDS;
+        let full = self.out.insts.len() + self.out.slots.len() >= self.most_records;
         if full {
             self.out.full_at.get_or_insert(now);
         }

@@ -1,0 +1,155 @@
+//! The flags of `timing replay` that look into the pipeline: timelines, the Konata log and time series.
+
+use super::{CliError, output};
+use crate::config::GpuConfig;
+use crate::replay::Replay;
+use crate::view::series::{Column, DEFAULT_COLUMNS};
+use crate::view::{ViewOptions, konata, record::MOST_RECORDS, timeline};
+use clap::Args;
+use serde_json::Value;
+use std::ops::Range;
+use std::path::PathBuf;
+use trace_format::reader::Trace;
+
+/// What to look at, and where to write it.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Views")]
+pub struct ViewArguments {
+    /// Writes a timeline that Perfetto and chrome://tracing open: schedulers, blocks, warps, requests.
+    #[arg(long, value_name = "OUT.json")]
+    timeline: Option<PathBuf>,
+    /// Writes the stages of every instruction, as the Konata pipeline viewer opens them.
+    #[arg(long, value_name = "OUT")]
+    konata: Option<PathBuf>,
+    /// Cycles that --timeline and --konata show, counted from the beginning of the replay; the end is not included.
+    #[arg(long, value_name = "A-B")]
+    window: Option<String>,
+    /// SMs that --timeline and --konata show: 0 or 2-5.
+    #[arg(long, value_name = "A-B")]
+    sms: Option<String>,
+    /// Samples counters whenever this many cycles have passed.
+    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u64).range(1..))]
+    interval: Option<u64>,
+    /// Writes the samples as CSV, or as JSON where the name ends in .json; `-` for CSV on stdout.
+    #[arg(long, value_name = "FILE", requires = "interval")]
+    series: Option<PathBuf>,
+    /// Columns of the samples: counters, stall_CAUSE, ipc; `timing list --counters` shows all.
+    #[arg(long, value_delimiter = ',', value_name = "A,B", requires = "interval")]
+    columns: Vec<String>,
+}
+
+impl ViewArguments {
+    fn shows_pipeline(&self) -> bool {
+        self.timeline.is_some() || self.konata.is_some()
+    }
+
+    /// What has to be recorded.
+    pub fn check(&self, traces: usize, config: &GpuConfig) -> Result<ViewOptions, CliError> {
+        if traces > 1 && (self.shows_pipeline() || self.series.is_some()) {
+            return Err("--timeline, --konata and --series show one trace at a time".into());
+        }
+        if !self.shows_pipeline() && (self.window.is_some() || self.sms.is_some()) {
+            return Err("--window and --sms say what --timeline or --konata shows; give one of these".into());
+        }
+        self.columns()?;
+        let count = config.gpu.sms as usize;
+        let sms = self.sms.as_deref().map_or(Ok(0..count), |text| sm_range(text, count))?;
+        let window = self.window.as_deref().map_or(Ok(0..u64::MAX), window)?;
+        Ok(ViewOptions {
+            most_records: MOST_RECORDS / sms.len().max(1),
+            window: self.shows_pipeline().then_some(window),
+            sms,
+            interval: self.interval,
+        })
+    }
+
+    fn columns(&self) -> Result<Vec<Column>, CliError> {
+        let chosen = self.columns.iter().map(String::as_str);
+        let names: Vec<&str> =
+            if self.columns.is_empty() { DEFAULT_COLUMNS.to_vec() } else { chosen.collect() };
+        Ok(names.into_iter().map(Column::find).collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// Writes the files that were asked for.
+    pub fn write(&self, trace: &Trace, replay: &Replay) -> Result<(), CliError> {
+        let columns = self.columns()?;
+        if let Some(path) = &self.timeline {
+            output::write_with(path, |out| timeline::write(out, trace, replay, &columns))?;
+        }
+        if let Some(path) = &self.konata {
+            output::write_with(path, |out| konata::write(out, trace, replay))?;
+        }
+        let full = replay.launches.iter().flat_map(|launch| &launch.recordings);
+        if let Some((sm, cycle)) =
+            full.filter_map(|one| Some((one.sm, one.full_at?))).min_by_key(|full| full.1)
+        {
+            eprintln!(
+                "note: more happened than a viewer can show; SM {sm} is shown only up to cycle {cycle}, others up to \
+                 about there. Choose with --window, --sms or --launches"
+            );
+        }
+        if let Some(path) = &self.series {
+            let text = if path.extension().is_some_and(|extension| extension == "json") {
+                format!("{:#}\n", replay.series_to_json(&columns))
+            } else {
+                csv(replay, &columns)?
+            };
+            output::write_file(path, &text)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the samples of each trace to the JSON of a replay.
+    pub fn add_series<'a>(
+        &self,
+        value: &mut Value,
+        replays: impl Iterator<Item = &'a Replay>,
+    ) -> Result<(), CliError> {
+        let columns = self.columns()?;
+        for (index, replay) in replays.enumerate().filter(|(_, replay)| !replay.series.is_empty()) {
+            value["traces"][index]["series"] = replay.series_to_json(&columns);
+        }
+        Ok(())
+    }
+}
+
+/// A row per interval: the launch, the cycle at which it ends, and the columns.
+fn csv(replay: &Replay, columns: &[Column]) -> Result<String, CliError> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let start = ["launch", "kernel", "end_cycle"].map(str::to_owned);
+    writer.write_record(start.into_iter().chain(columns.iter().map(|column| column.name())))?;
+    for (launches, series) in &replay.series {
+        let launches = &replay.launches[launches.clone()];
+        let numbers = launches.iter().map(|launch| launch.launch.to_string()).collect::<Vec<_>>().join("+");
+        let names = launches.iter().map(|launch| launch.kernel.as_str()).collect::<Vec<_>>().join("+");
+        for (end, row) in series.ends().zip(&series.rows) {
+            let start = [numbers.clone(), names.clone(), end.to_string()];
+            let values = columns.iter().map(|column| match column.value(row) {
+                Value::Number(number) if number.is_f64() => format!("{:.6}", number.as_f64().unwrap_or(0.0)),
+                value => value.to_string(),
+            });
+            writer.write_record(start.into_iter().chain(values))?;
+        }
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+fn window(text: &str) -> Result<Range<u64>, CliError> {
+    let wrong =
+        || CliError(format!("--window {text}: two cycles are wanted, the first below the second: 5000-8000"));
+    let (from, to) = text.split_once('-').ok_or_else(wrong)?;
+    let from: u64 = from.trim().parse().map_err(|_| wrong())?;
+    let to = if to.trim().is_empty() { u64::MAX } else { to.trim().parse().map_err(|_| wrong())? };
+    if from < to { Ok(from..to) } else { Err(wrong()) }
+}
+
+fn sm_range(text: &str, count: usize) -> Result<Range<usize>, CliError> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let range = from.trim().parse::<usize>().ok().zip(to.trim().parse::<usize>().ok());
+    range.filter(|(from, to)| from <= to && *to < count).map(|(from, to)| from..to + 1).ok_or_else(|| {
+        CliError(format!(
+            "--sms {text}: a number or a range of the SMs 0-{} is wanted, such as 0 or 2-5",
+            count - 1
+        ))
+    })
+}

@@ -1,0 +1,150 @@
+//! Kanata log, version 0004, which the Konata viewer opens: a row per warp instruction with its stages.
+//!
+//! Stages: `F` fetch and decode, `D` in the I-buffer until issue, `Oc` operand collection, `Du` collected and
+//! waiting for a unit, `X` executing or `M` in the load/store unit and memory, `Wb` writeback. Control instructions
+//! have `X` in the cycle of their issue. What was fetched and discarded is flushed. A thread is a warp slot.
+
+use super::record::{Fate, InstRecord, NEVER, Origin};
+use crate::replay::Replay;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use trace_format::isa::{MachineKernel, Pc};
+use trace_format::reader::Trace;
+
+/// What a line of the log says, in the order in which lines of a cycle and an instruction follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Line {
+    Begin,
+    Stage(&'static str),
+    /// The instruction waited for another one's result.
+    Woken(u32),
+    End(bool),
+}
+
+/// An instruction with the place it was in.
+struct Row<'a> {
+    record: &'a InstRecord,
+    kernel: &'a MachineKernel,
+    sm: usize,
+}
+
+/// Writes the instructions that observed SMs have recorded.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay) -> io::Result<()> {
+    let mut rows = Vec::new();
+    for launch in &replay.launches {
+        let kernel = trace.kernel(launch.kernel_index);
+        for recording in &launch.recordings {
+            rows.extend(recording.insts.iter().map(|record| Row { record, kernel, sm: recording.sm }));
+        }
+    }
+    rows.sort_by_key(|row| (row.record.fetched, row.sm));
+    let mut lines: Vec<(u64, u32, Line)> = Vec::new();
+    for (id, row) in rows.iter().enumerate() {
+        row_lines(row, id as u32, &mut lines);
+    }
+    wake_ups(&rows, &mut lines);
+    lines.sort_unstable();
+    out.write_all(b"Kanata\t0004\n")?;
+    let mut now = lines.first().map_or(0, |(cycle, ..)| *cycle);
+    writeln!(out, "C=\t{now}")?;
+    let mut retired = 0u64;
+    for (cycle, id, line) in lines {
+        if cycle > now {
+            writeln!(out, "C\t{}", cycle - now)?;
+            now = cycle;
+        }
+        match line {
+            Line::Begin => begin(&mut out, id, &rows[id as usize])?,
+            Line::Stage(name) => writeln!(out, "S\t{id}\t0\t{name}")?,
+            Line::Woken(producer) => writeln!(out, "W\t{id}\t{producer}\t0")?,
+            Line::End(flushed) => {
+                writeln!(out, "R\t{id}\t{retired}\t{}", u8::from(flushed))?;
+                retired += u64::from(!flushed);
+            }
+        }
+    }
+    out.flush()
+}
+
+fn begin(out: &mut impl Write, id: u32, row: &Row<'_>) -> io::Result<()> {
+    let record = row.record;
+    let thread = row.sm * 64 + usize::from(record.warp_slot);
+    writeln!(out, "I\t{id}\t{id}\t{thread}")?;
+    let text = super::text(row.kernel, record);
+    writeln!(out, "L\t{id}\t0\tSM {} w{:02} {}: {text}", row.sm, record.warp_slot, Pc(record.pc))?;
+    let (block, warp, lanes) = (record.block, record.warp, record.exec);
+    writeln!(out, "L\t{id}\t1\t{}, block {block}, warp {warp}, lanes {lanes:#010x}", row.kernel.name)
+}
+
+/// The stages of an instruction, and its end.
+fn row_lines(row: &Row<'_>, id: u32, lines: &mut Vec<(u64, u32, Line)>) {
+    let r = row.record;
+    lines.push((r.fetched, id, Line::Begin));
+    let last = match r.fate {
+        Fate::Retired => r.ended + u64::from(has_writeback(row)),
+        Fate::Flushed | Fate::Skipped => r.ended.max(r.fetched + 1),
+        Fate::InFlight => [r.completed, r.started, r.collected, r.issued, r.decoded]
+            .into_iter()
+            .filter(|cycle| *cycle != NEVER)
+            .max()
+            .map_or(r.fetched, |cycle| cycle + 1),
+    };
+    let memory = row.kernel.insts.get(r.pc as usize).is_some_and(|inst| inst.kind().space().is_some());
+    let control = r.collected == NEVER && r.started == NEVER;
+    let stages = [
+        (r.fetched, "F"),
+        (r.decoded, "D"),
+        (r.issued, if control { "X" } else { "Oc" }),
+        (r.collected, "Du"),
+        (r.started, if memory { "M" } else { "X" }),
+        (if has_writeback(row) { r.completed } else { NEVER }, "Wb"),
+    ];
+    // A stage that ends in the cycle in which it begins is not shown.
+    for (index, (start, name)) in stages.iter().enumerate() {
+        let next = stages[index + 1..].iter().map(|(cycle, _)| *cycle).filter(|cycle| *cycle != NEVER).min();
+        if *start < last && next.is_none_or(|next| next > *start) {
+            lines.push((*start, id, Line::Stage(name)));
+        }
+    }
+    lines.push((last, id, Line::End(!matches!(r.fate, Fate::Retired))));
+}
+
+/// Whether an instruction ends with its results in registers.
+fn has_writeback(row: &Row<'_>) -> bool {
+    let r = row.record;
+    let writes = |pc: u32| {
+        let inst = row.kernel.insts.get(pc as usize);
+        inst.is_some_and(|inst| inst.dst_regs().next().is_some() || inst.dst_preds().next().is_some())
+    };
+    r.fate == Fate::Retired && r.completed != NEVER && r.origin == Origin::Program && writes(r.pc)
+}
+
+/// Arrows from an instruction to those that had to wait for its results.
+fn wake_ups(rows: &[Row<'_>], lines: &mut Vec<(u64, u32, Line)>) {
+    let mut order: Vec<usize> = (0..rows.len()).filter(|id| rows[*id].record.issued != NEVER).collect();
+    order.sort_by_key(|id| (rows[*id].record.issued, *id));
+    // Latest writer of each register by warp.
+    let mut writers: BTreeMap<(usize, u8, u32, u32), BTreeMap<u8, u32>> = BTreeMap::new();
+    for id in order {
+        let row = &rows[id];
+        let r = row.record;
+        let Some(inst) = row.kernel.insts.get(r.pc as usize).filter(|_| r.origin == Origin::Program) else {
+            continue;
+        };
+        let writers = writers.entry((row.sm, r.warp_slot, r.block, r.warp)).or_default();
+        let mut producers: Vec<u32> =
+            inst.src_regs().filter_map(|reg| writers.get(&reg.0).copied()).collect();
+        producers.sort_unstable();
+        producers.dedup();
+        for producer in producers {
+            // It had to wait if it was decoded before the result was there.
+            if rows[producer as usize].record.ended > r.decoded {
+                lines.push((r.issued, id as u32, Line::Woken(producer)));
+            }
+        }
+        writers.extend(inst.dst_regs().map(|reg| (reg.0, id as u32)));
+    }
+}

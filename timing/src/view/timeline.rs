@@ -1,0 +1,280 @@
+//! Trace-event JSON, which Perfetto and chrome://tracing open: a process per SM, a track per scheduler slot, block
+//! slot and warp slot, requests to memory as asynchronous events, launches by stream.
+//!
+//! A cycle of the SM clock is shown as a microsecond, the unit of the format.
+
+use super::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
+use super::series::{Column, Series};
+use crate::memory::{RequestKind, Token};
+use crate::replay::{LaunchStats, Replay};
+use crate::stats::Stall;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use trace_format::isa::MachineKernel;
+use trace_format::reader::Trace;
+
+/// Tracks of block slots and warp slots, behind those of scheduler slots.
+const BLOCK_TRACKS: u32 = 100;
+const WARP_TRACKS: u32 = 200;
+
+/// An event of the format.
+#[derive(Serialize)]
+struct Event<'a> {
+    ph: &'a str,
+    pid: u32,
+    tid: u32,
+    ts: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<u64>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cat: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "Value::is_null")]
+    args: Value,
+}
+
+struct Writer<W> {
+    out: W,
+    first: bool,
+    requests: u64,
+}
+
+impl<W: Write> Writer<W> {
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        self.out.write_all(if self.first { b"\n" } else { b",\n" })?;
+        self.first = false;
+        serde_json::to_writer(&mut self.out, event)?;
+        Ok(())
+    }
+
+    fn span(
+        &mut self,
+        (pid, tid): (u32, u32),
+        name: &str,
+        (start, end): (u64, u64),
+        args: Value,
+    ) -> io::Result<()> {
+        let dur = Some(end - start);
+        self.event(&Event { ph: "X", pid, tid, ts: start, dur, name, cat: None, id: None, args })
+    }
+
+    fn name(&mut self, pid: u32, tid: u32, what: &str, args: Value) -> io::Result<()> {
+        self.event(&Event { ph: "M", pid, tid, ts: 0, dur: None, name: what, cat: None, id: None, args })
+    }
+}
+
+/// Writes what observed SMs have recorded, and the series if there is one.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn write(out: impl Write, trace: &Trace, replay: &Replay, columns: &[Column]) -> io::Result<()> {
+    let mut writer = Writer { out, first: true, requests: 0 };
+    writer.out.write_all(
+        b"{\"displayTimeUnit\":\"ms\",\"otherData\":{\"time\":\"1 us is 1 cycle of the SM clock\"},",
+    )?;
+    writer.out.write_all(b"\"traceEvents\":[")?;
+    launches(&mut writer, replay)?;
+    for (launches, series) in &replay.series {
+        counters(&mut writer, series, replay.launches[launches.start].launched_at, columns)?;
+    }
+    let mut named = BTreeSet::new();
+    for launch in &replay.launches {
+        let kernel = trace.kernel(launch.kernel_index);
+        for recording in &launch.recordings {
+            let pid = recording.sm as u32 + 1;
+            if named.insert((pid, 0)) {
+                writer.name(pid, 0, "process_name", json!({ "name": format!("SM {}", recording.sm) }))?;
+                writer.name(pid, 0, "process_sort_index", json!({ "sort_index": pid }))?;
+            }
+            tracks(&mut writer, &mut named, pid, recording)?;
+            spans(&mut writer, pid, recording, kernel)?;
+        }
+    }
+    writer.out.write_all(b"\n]}\n")?;
+    writer.out.flush()
+}
+
+/// The launches by stream, as a process of their own.
+fn launches<W: Write>(writer: &mut Writer<W>, replay: &Replay) -> io::Result<()> {
+    writer.name(0, 0, "process_name", json!({ "name": "GPU" }))?;
+    let streams: BTreeSet<u64> = replay.launches.iter().map(|launch| launch.stream).collect();
+    let track = |stream: u64| streams.iter().position(|one| *one == stream).map_or(0, |at| at as u32 + 1);
+    for stream in &streams {
+        writer.name(
+            0,
+            track(*stream),
+            "thread_name",
+            json!({ "name": format!("launches of stream {stream}") }),
+        )?;
+    }
+    for launch in &replay.launches {
+        let args = launch_args(launch);
+        writer.span(
+            (0, track(launch.stream)),
+            &launch.kernel,
+            (launch.launched_at, launch.ended_at),
+            args,
+        )?;
+    }
+    Ok(())
+}
+
+fn launch_args(launch: &LaunchStats) -> Value {
+    json!({
+        "launch": launch.launch,
+        "blocks": launch.blocks,
+        "threads per block": launch.threads_per_block,
+        "blocks per SM": launch.blocks_per_sm,
+    })
+}
+
+/// The series as counters of the GPU, each value at the beginning of its interval.
+fn counters<W: Write>(
+    writer: &mut Writer<W>,
+    series: &Series,
+    start: u64,
+    columns: &[Column],
+) -> io::Result<()> {
+    for (index, row) in series.rows.iter().enumerate() {
+        let ts = start + index as u64 * series.interval;
+        for column in columns {
+            let name = column.name();
+            let args = json!({ "value": column.value(row) });
+            writer.event(&Event {
+                ph: "C",
+                pid: 0,
+                tid: 0,
+                ts,
+                dur: None,
+                name: &name,
+                cat: None,
+                id: None,
+                args,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn slot_track(run: &SlotRun) -> u32 {
+    1 + u32::from(run.scheduler) * 2 + u32::from(run.slot)
+}
+
+/// Names the tracks that a recording uses.
+fn tracks<W: Write>(
+    writer: &mut Writer<W>,
+    named: &mut BTreeSet<(u32, u32)>,
+    pid: u32,
+    recording: &Recording,
+) -> io::Result<()> {
+    let slots = recording.slots.iter().map(|run| {
+        let second = if run.slot == 0 { "" } else { ", second slot" };
+        (slot_track(run), format!("scheduler {}{second}", run.scheduler))
+    });
+    let blocks = recording.blocks.iter().map(|stay| stay.place);
+    let blocks = blocks.map(|place| (BLOCK_TRACKS + u32::from(place), format!("block slot {place}")));
+    let warps = recording.warps.iter().chain(&recording.barriers).map(|stay| stay.place);
+    let warps = warps.map(|place| (WARP_TRACKS + u32::from(place), format!("warp slot {place}")));
+    let all: std::collections::BTreeMap<u32, String> = slots.chain(blocks).chain(warps).collect();
+    for (tid, name) in all {
+        if named.insert((pid, tid)) {
+            writer.name(pid, tid, "thread_name", json!({ "name": name }))?;
+            writer.name(pid, tid, "thread_sort_index", json!({ "sort_index": tid }))?;
+        }
+    }
+    Ok(())
+}
+
+/// The spans of a recording, track by track in order of time.
+fn spans<W: Write>(
+    writer: &mut Writer<W>,
+    pid: u32,
+    recording: &Recording,
+    kernel: &MachineKernel,
+) -> io::Result<()> {
+    let mut slots: Vec<&SlotRun> = recording.slots.iter().collect();
+    slots.sort_by_key(|run| (slot_track(run), run.start));
+    for run in slots {
+        let track = (pid, slot_track(run));
+        if run.cause != Stall::Issued {
+            writer.span(track, &run.cause.name().replace('_', " "), (run.start, run.end), Value::Null)?;
+            continue;
+        }
+        let Some(record) = recording.insts.get(run.inst as usize) else {
+            // Fetched before the window, or beyond the limit of what is kept.
+            writer.span(track, "issue", (run.start, run.end), Value::Null)?;
+            continue;
+        };
+        let text = super::text(kernel, record);
+        let name = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or("issue");
+        let args = json!({
+            "instruction": text,
+            "pc": format!("{:#06x}", record.pc * 8),
+            "block": record.block,
+            "warp": record.warp,
+            "lanes": record.exec.count_ones(),
+        });
+        writer.span(track, name, (run.start, run.end), args)?;
+    }
+    for stay in &recording.blocks {
+        let track = (pid, BLOCK_TRACKS + u32::from(stay.place));
+        writer.span(track, &format!("block {}", stay.block), (stay.start, stay.end), Value::Null)?;
+    }
+    warps(writer, pid, recording)?;
+    requests(writer, pid, &recording.requests)
+}
+
+/// Warps with their waits at barriers inside, by warp slot.
+fn warps<W: Write>(writer: &mut Writer<W>, pid: u32, recording: &Recording) -> io::Result<()> {
+    let all = recording.warps.iter().map(|stay| (stay, false));
+    let mut all: Vec<(&Stay, bool)> = all.chain(recording.barriers.iter().map(|stay| (stay, true))).collect();
+    all.sort_by_key(|(stay, barrier)| (stay.place, stay.start, *barrier));
+    for (stay, barrier) in all {
+        let warp = format!("block {} warp {}", stay.block, stay.warp);
+        let name = if barrier { "barrier" } else { &warp };
+        let track = (pid, WARP_TRACKS + u32::from(stay.place));
+        writer.span(track, name, (stay.start, stay.end), Value::Null)?;
+    }
+    Ok(())
+}
+
+fn requests<W: Write>(writer: &mut Writer<W>, pid: u32, requests: &[RequestRecord]) -> io::Result<()> {
+    for request in requests {
+        writer.requests += 1;
+        let name = match (request.token, request.kind) {
+            (Token::InstructionCache, _) => "instruction line",
+            (Token::ConstantCache, _) => "constant line",
+            (_, RequestKind::Read) => "read",
+            (_, RequestKind::Write { .. }) => "write",
+            (_, RequestKind::Atomic { .. }) => "atomic",
+        };
+        let args = json!({ "line": format!("{:#x}", request.line), "sectors": request.sectors.count_ones() });
+        let event = |ph, ts, args| Event {
+            ph,
+            pid,
+            tid: 0,
+            ts,
+            dur: None,
+            name,
+            cat: Some("memory"),
+            id: Some(writer_id(writer.requests)),
+            args,
+        };
+        let begin = event("b", request.sent, args);
+        // An answer that never came ends with the request's own cycle.
+        let end =
+            event("e", if request.answered == NEVER { request.sent } else { request.answered }, Value::Null);
+        writer.event(&begin)?;
+        writer.event(&end)?;
+    }
+    Ok(())
+}
+
+/// Names of asynchronous events are numbers from 1 on.
+const fn writer_id(count: u64) -> u64 {
+    count
+}

@@ -1,0 +1,145 @@
+//! Traces made by hand, recorded with the shared semantics: straight-line kernels whose loads return made-up words.
+
+use std::path::Path;
+use trace_format::container::{LaunchRecord, TransferKind, TransferRecord};
+use trace_format::isa::*;
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
+use trace_format::writer::{TraceWriter, WriterOptions};
+
+/// A launch of one of the kernels.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    /// Position of the kernel.
+    pub kernel: usize,
+    /// Stream.
+    pub stream: u64,
+    /// Blocks.
+    pub blocks: u32,
+    /// Threads of a block.
+    pub threads: u32,
+}
+
+/// What a trace holds in order.
+#[derive(Clone, Copy, Debug)]
+pub enum Item {
+    Launch(Launch),
+    /// A copy to the host on a stream.
+    Copy(u64),
+}
+
+fn src(n: u8) -> Src {
+    Src::reg(Reg(n))
+}
+
+fn kernel(name: &str, mut insts: Vec<Inst>) -> MachineKernel {
+    insts.push(Inst::new(Op::Exit {}));
+    let lines = vec![SourceLine::default(); insts.len()];
+    let kernel =
+        MachineKernel { name: name.into(), insts, lines, regs_per_thread: 24, ..MachineKernel::default() };
+    kernel.check().expect("a well-formed kernel");
+    kernel
+}
+
+/// Adds a chain of dependent products: arithmetic only.
+#[must_use]
+pub fn arithmetic(name: &str, length: usize) -> MachineKernel {
+    let ffma = Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };
+    let mut insts = vec![Inst::new(Op::Mov {}).dst(Reg(1)).srcs([Src::imm(0x3F80_0000)])];
+    insts.push(Inst::new(Op::Mov {}).dst(Reg(3)).srcs([Src::imm(0)]));
+    insts.extend((0..length).map(|_| Inst::new(ffma).dst(Reg(3)).srcs([src(1), src(1), src(3)])));
+    kernel(name, insts)
+}
+
+/// Loads, shared memory, a barrier, a store: something of everything.
+#[must_use]
+pub fn mixed(name: &str) -> MachineKernel {
+    let add = Op::Iadd3 { x: Extended(false) };
+    let ldg = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
+    let stg = Op::Stg { width: MemWidth::B32, order: MemOrder::Weak };
+    let lds = Op::Lds { width: MemWidth::B32, scale: Scale::X1 };
+    let bar = Op::Bar { mode: BarMode::Sync };
+    kernel(
+        name,
+        vec![
+            Inst::new(Op::S2r { sr: SpecialReg::TidX }).dst(Reg(0)),
+            Inst::new(Op::S2r { sr: SpecialReg::CtaidX }).dst(Reg(1)),
+            Inst::new(Op::Imad {}).dst(Reg(6)).srcs([src(1), Src::imm(256), src(0)]),
+            Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(2)).srcs([src(6), Src::imm(4), Src::RZ]),
+            Inst::new(ldg).dst(Reg(4)).srcs([src(2)]),
+            Inst::new(lds).dst(Reg(7)).srcs([src(0)]),
+            Inst::new(add).dst(Reg(5)).srcs([src(4), src(7), src(0)]),
+            Inst::new(bar).srcs([Src::imm(0), Src::imm(0)]),
+            Inst::new(stg).srcs([src(2), src(5)]),
+        ],
+    )
+}
+
+/// Records a trace.
+pub fn record(path: &Path, kernels: &[MachineKernel], items: &[Item]) {
+    let mut writer = TraceWriter::create(path, &WriterOptions::default()).expect("a trace");
+    let numbers: Vec<u32> = kernels.iter().map(|kernel| writer.kernel(kernel).expect("a kernel")).collect();
+    let mut launched = 0;
+    for item in items {
+        match item {
+            Item::Copy(stream) => writer
+                .transfers(&[TransferRecord {
+                    kind: TransferKind::DeviceToHost,
+                    bytes: 4,
+                    to: 0,
+                    from: 0,
+                    stream: *stream,
+                    after_launches: launched,
+                }])
+                .expect("a copy"),
+            Item::Launch(launch) => {
+                record_launch(&mut writer, &kernels[launch.kernel], numbers[launch.kernel], launch, launched);
+                launched += 1;
+            }
+        }
+    }
+    writer.finish().expect("a finished trace");
+}
+
+fn record_launch(writer: &mut TraceWriter, kernel: &MachineKernel, index: u32, what: &Launch, number: u64) {
+    let geometry = Geometry { grid: [what.blocks, 1, 1], block: [what.threads, 1, 1] };
+    let code = Code::prepare(kernel, &Banks::default());
+    let flow = kernel.flow();
+    let launch = writer
+        .launch(LaunchRecord {
+            kernel: index,
+            geometry,
+            stream: what.stream,
+            number,
+            ..LaunchRecord::default()
+        })
+        .expect("a launch");
+    let mut recorder = launch.recorder();
+    for block in 0..geometry.blocks() {
+        recorder.begin(block);
+        for warp in 0..geometry.warps_per_block() {
+            let lanes = geometry.launched_mask(warp);
+            let mut state = Warp::new(&code);
+            state.reset(&code, &geometry, geometry.block_index(block), warp);
+            let mut entered = None;
+            for pc in (0..kernel.insts.len() as u32).map(Pc) {
+                let basic = flow.block_of(pc);
+                if entered.replace(basic) != Some(basic) {
+                    recorder.enter(warp, basic, lanes);
+                }
+                let inst = code.inst(pc);
+                match inst.kind {
+                    Kind::Pure => execute(&code, inst, &mut state, lanes),
+                    Kind::Load(_) => {
+                        let row = Row::from_fn(|lane| (block as u32) << 8 | lane as u32);
+                        state.write_row(inst.dst, &row, lanes);
+                    }
+                    _ => {}
+                }
+                recorder.externals(warp, pc, inst, &state, lanes);
+                recorder.retire(warp, pc, inst, &state, lanes);
+            }
+        }
+        launch.submit(&mut recorder).expect("a block");
+    }
+    launch.finish().expect("a finished launch");
+}

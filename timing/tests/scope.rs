@@ -1,0 +1,219 @@
+//! Which launches are replayed, and which of them together.
+
+mod common;
+
+use common::{Item, Launch};
+use std::path::Path;
+use std::process::Command;
+use timing::config::load;
+use timing::replay::{Replay, ReplayOptions, Selection, replay};
+use trace_format::reader::Trace;
+
+fn launch(kernel: usize, stream: u64, blocks: u32) -> Item {
+    Item::Launch(Launch { kernel, stream, blocks, threads: 64 })
+}
+
+fn trace(folder: &tempfile::TempDir, items: &[Item]) -> Trace {
+    let path = folder.path().join("t.wtrace");
+    common::record(&path, &[common::mixed("mixed"), common::arithmetic("chain", 200)], items);
+    Trace::open(&path).expect("the trace")
+}
+
+fn run(trace: &Trace, concurrent: bool, threads: usize, selection: Selection) -> Replay {
+    let set = ["gpu.sms=4".to_owned(), "launch.latency_cycles=300".to_owned()];
+    let config = load("gtx480", &set).expect("a configuration").config;
+    let options = ReplayOptions { concurrent, threads, selection, ..ReplayOptions::default() };
+    replay(trace, &config, &[], &options).expect("a replay")
+}
+
+fn all() -> Selection {
+    Selection::default()
+}
+
+/// Every slot of every cycle between the first launch and the last end has a cause.
+fn slots_sum_up(replay: &Replay) {
+    let slots = 4 * 2 * replay.total.counters.cycles;
+    assert_eq!(replay.total.stalls.total(), slots);
+}
+
+#[test]
+fn kernels_of_different_streams_overlap_and_do_the_same_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace(&folder, &[launch(1, 7, 2), launch(1, 8, 2), launch(0, 9, 3)]);
+    let serial = run(&trace, false, 1, all());
+    let together = run(&trace, true, 1, all());
+    let work = |replay: &Replay| {
+        let c = &replay.total.counters;
+        (c.warp_instructions, c.thread_instructions, c.blocks, c.rf_reads, c.global_loads)
+    };
+    assert_eq!(work(&serial), work(&together));
+    let longest = together.launches.iter().map(|one| one.stats.counters.cycles).max().expect("launches");
+    assert_eq!(together.total.counters.cycles, longest, "all began together");
+    assert!(together.launches.iter().all(|one| one.launched_at == 0));
+    // Two kernels of two blocks share four SMs: each takes as long as alone.
+    let alone = &serial.launches[0].stats.counters;
+    assert_eq!(together.launches[0].stats.counters.cycles, alone.cycles);
+    assert!(together.total.counters.cycles < serial.total.counters.cycles);
+    for (one, other) in together.launches.iter().zip(&serial.launches) {
+        assert_eq!(one.stats.counters.warp_instructions, other.stats.counters.warp_instructions);
+        assert_eq!(one.blocks, one.stats.counters.blocks);
+    }
+    slots_sum_up(&serial);
+    slots_sum_up(&together);
+    for threads in [2, 3] {
+        let again = run(&trace, true, threads, all());
+        assert_eq!(again.total.counters, together.total.counters);
+        assert_eq!(again.total.stalls, together.total.stalls);
+    }
+}
+
+#[test]
+fn an_sm_turns_to_the_next_kernel_when_it_is_empty() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Eight blocks of 64 threads fill an SM's block slots: 32 the GPU.
+    let trace = trace(&folder, &[launch(1, 7, 40), launch(1, 8, 40)]);
+    let serial = run(&trace, false, 1, all());
+    let together = run(&trace, true, 1, all());
+    assert_eq!(together.total.counters.blocks, 80);
+    assert!(together.launches[1].ended_at > together.launches[0].ended_at);
+    assert!(together.total.counters.cycles < serial.total.counters.cycles, "tails overlap");
+    slots_sum_up(&together);
+}
+
+#[test]
+fn the_order_of_streams_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for items in [
+        // One stream; the default stream in between; a copy on the default stream in between.
+        vec![launch(1, 7, 2), launch(1, 7, 2)],
+        vec![launch(1, 7, 2), launch(0, 0, 2), launch(1, 8, 2)],
+        vec![launch(1, 7, 2), Item::Copy(0), launch(1, 8, 2)],
+    ] {
+        let trace = trace(&folder, &items);
+        let together = run(&trace, true, 2, all());
+        for pair in together.launches.windows(2) {
+            assert!(pair[1].launched_at >= pair[0].ended_at, "{items:?}");
+            let first_issue = pair[1].launched_at + 300;
+            assert!(pair[1].ended_at > first_issue, "{items:?}: the launch latency passes");
+        }
+        slots_sum_up(&together);
+    }
+}
+
+#[test]
+fn launches_are_chosen_by_name_and_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let items: Vec<Item> = [0, 1, 1, 0, 1].map(|kernel| launch(kernel, 0, 1)).to_vec();
+    let trace = trace(&folder, &items);
+    let chosen = |kernels, launches| -> Vec<usize> {
+        let selection = Selection::parse(kernels, launches).expect("a selection");
+        run(&trace, false, 1, selection).launches.iter().map(|one| one.launch).collect()
+    };
+    assert_eq!(chosen(None, None), [0, 1, 2, 3, 4]);
+    assert_eq!(chosen(Some("^ch"), None), [1, 2, 4]);
+    assert_eq!(chosen(Some("^ch"), Some("2-")), [2, 4]);
+    assert_eq!(chosen(None, Some("0,3-4")), [0, 3, 4]);
+    // What is not chosen is not there: the same numbers as alone in a trace, caches being empty.
+    let alone = run(&trace, false, 1, Selection::parse(None, Some("3")).expect("a selection"));
+    let first = run(&trace, false, 1, Selection::parse(None, Some("0")).expect("a selection"));
+    assert_eq!(alone.total.counters, first.total.counters);
+}
+
+#[test]
+fn caches_are_kept_or_flushed_between_kernels_as_configured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace(&folder, &[launch(0, 0, 4), launch(0, 0, 4)]);
+    let misses = |l1: bool, l2: bool| {
+        let set = [format!("launch.flush_l1={l1}"), format!("launch.flush_l2={l2}"), "gpu.sms=1".to_owned()];
+        let config = load("gtx480", &set).expect("a configuration").config;
+        let replay = replay(&trace, &config, &[], &ReplayOptions::default()).expect("a replay");
+        let second = &replay.launches[1].stats.counters;
+        (second.l1_misses + second.l1_merges > 0, second.dram_reads > 0)
+    };
+    // Stores drop lines from L1, so only L2's contents can be told from DRAM reads of the second launch.
+    assert_eq!(misses(true, true), (true, true));
+    assert_eq!(misses(true, false), (true, false));
+}
+
+fn timing(folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_timing"));
+    let output = command.args(arguments).current_dir(folder).output().expect("the command runs");
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn empty_and_wrong_choices_list_what_there_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace(&folder, &[launch(0, 0, 1), launch(1, 0, 1), launch(1, 0, 1)]);
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["--kernels", "matmul"], &["--kernels matmul", "0: mixed", "1-2: chain"]),
+        (&["--launches", "1-,9"], &["launch 9", "1-2: chain"]),
+        (&["--launches", "5-2"], &["--launches 5-2", "3-10,12"]),
+        (&["--kernels", "("], &["--kernels (", "unclosed"]),
+        (&["--kernels", "mixed", "--launches", "1"], &["no launch is chosen", "0: mixed"]),
+        (&["--max-cycles", "10"], &["mixed", "--max-cycles"]),
+        (&["--window", "3-9"], &["--timeline"]),
+        (&["--timeline", "t.json", "--window", "9-3"], &["--window 9-3"]),
+        (&["--timeline", "t.json", "--sms", "28"], &["--sms 28", "0-27"]),
+        (&["--series", "s.csv"], &["--interval"]),
+        (&["--interval", "0"], &["--interval"]),
+        (&["--interval", "10", "--columns", "ipcc"], &["ipcc", "--counters"]),
+        (&["t.wtrace", "--timeline", "t.json"], &["one trace at a time"]),
+        (&["--timeline", "no/such/t.json"], &["no/such/t.json"]),
+    ];
+    for (arguments, parts) in cases {
+        let (success, message) = timing(folder.path(), &[&["replay", "t.wtrace"], *arguments].concat());
+        assert!(!success && !message.contains("panicked"), "{arguments:?}: {message}");
+        for part in *parts {
+            assert!(message.contains(part), "{arguments:?} lacks {part}: {message}");
+        }
+    }
+}
+
+#[test]
+fn files_of_views_are_written_by_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace(&folder, &[launch(0, 7, 2), launch(1, 8, 1)]);
+    let arguments = [
+        "replay",
+        "t.wtrace",
+        "--concurrent",
+        "--per-sm",
+        "--timeline",
+        "t.json",
+        "--konata",
+        "k.log",
+        "--sms",
+        "0-1",
+        "--window",
+        "0-9000",
+        "--interval",
+        "100",
+        "--series",
+        "s.csv",
+        "--columns",
+        "ipc,dram_bytes,stall_barrier",
+        "--json",
+        "o.json",
+        "--config",
+        "qv100",
+    ];
+    let (success, message) = timing(folder.path(), &arguments);
+    assert!(success, "{message}");
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("the file");
+    let json = |name: &str| serde_json::from_str::<serde_json::Value>(&read(name)).expect("valid JSON");
+    assert!(json("t.json")["traceEvents"].as_array().is_some_and(|events| events.len() > 100));
+    assert!(read("k.log").starts_with("Kanata\t0004\nC=\t"));
+    let series = read("s.csv");
+    let mut lines = series.lines();
+    assert_eq!(lines.next(), Some("launch,kernel,end_cycle,ipc,dram_bytes,stall_barrier"));
+    assert!(lines.next().is_some_and(|line| line.starts_with("0+1,mixed+chain,100,")));
+    let value = json("o.json");
+    let trace = &value["traces"][0];
+    assert_eq!(trace["sms"].as_array().map(Vec::len), Some(80));
+    let of = |value: &serde_json::Value| value["warp_instructions"].as_u64().expect("a count");
+    let sum: u64 = trace["sms"].as_array().expect("SMs").iter().map(of).sum();
+    assert_eq!(sum, of(trace));
+    assert_eq!(trace["launches"][1]["stream"], 8);
+    assert_eq!(trace["series"][0]["rows"].as_array().map(Vec::len), Some(series.lines().count() - 1));
+}

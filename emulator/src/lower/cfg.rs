@@ -449,6 +449,7 @@ fn needs(inst: &super::vir::Inst, work: &mut Vec<Need>) {
 fn removable(inst: &super::vir::Inst) -> bool {
     use trace_format::isa::{Kind, MemOrder, Op};
     match inst.machine() {
+        Some(_) if inst.strong => false,
         Some(Op::Ldg { order, .. } | Op::Ld { order, .. }) => order == MemOrder::Weak,
         Some(op) => op.info().kind == Kind::Pure || matches!(op, Op::Lds { .. } | Op::Ldl { .. }),
         None => false,

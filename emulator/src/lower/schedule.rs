@@ -457,6 +457,9 @@ fn is_fence(inst: &Inst) -> bool {
 /// Whether a memory access is more than weak, so that others must not pass it.
 fn is_strong(inst: &Inst) -> bool {
     use trace_format::isa::MemOrder;
+    if inst.strong {
+        return true;
+    }
     let order = match inst.op {
         VOp::M(
             Op::Ldg { order, .. }

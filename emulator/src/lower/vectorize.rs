@@ -26,7 +26,7 @@ impl Base {
     /// The base of a plain load of one word, if it may be merged.
     fn of(inst: &Inst) -> Option<Base> {
         match inst.op {
-            _ if inst.guard != PSrc::TRUE => None,
+            _ if inst.guard != PSrc::TRUE || inst.strong => None,
             VOp::M(Op::Lds { width: MemWidth::B32, scale }) => Some(Base::Shared(inst.src[0].v[0], scale)),
             VOp::M(Op::Ldc { width: MemWidth::B32, bank }) => Some(Base::Constant(inst.src[0].v[0], bank)),
             _ => None,
@@ -76,7 +76,7 @@ fn merge_block(f: &mut Func, b: Blk) {
             Kind::Barrier | Kind::Fence | Kind::Sync | Kind::Call => true,
             _ => false,
         };
-        if writes {
+        if writes || inst.strong {
             runs.push(HashMap::new());
         }
     }

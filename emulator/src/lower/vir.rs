@@ -298,6 +298,9 @@ pub struct Inst {
     pub tied: [Val; 4],
     /// Byte offset of a memory instruction.
     pub offset: i32,
+    /// A memory access that others must not pass, and that is made as often as the program says, where the opcode
+    /// does not tell: volatile accesses to shared memory.
+    pub strong: bool,
     /// Where it comes from.
     pub line: SourceLine,
     /// Operands of a call.
@@ -316,6 +319,7 @@ impl Inst {
             psrc: [PSrc::TRUE; 3],
             tied: [Val::Undef; 4],
             offset: 0,
+            strong: false,
             line,
             call: None,
         }

@@ -189,15 +189,22 @@ impl Builder<'_> {
             _ => return Err(self.unsupported(inst, "a load from this space")),
         };
         let place = self.place(inst, address, wide)?;
-        Ok(self.memory_result(machine, &place, wide, usize::from(width.regs())))
+        let mut load = self.load_from(machine, &place, wide);
+        load.strong = order != MOrder::Weak;
+        Ok(self.asm.put(load, 0).dst[..usize::from(width.regs())].to_vec())
     }
 
     /// A load of `regs` registers.
     pub fn memory_result(&mut self, op: Op, place: &Place, wide: bool, regs: usize) -> Vec<Val> {
+        let load = self.load_from(op, place, wide);
+        self.asm.put(load, 0).dst[..regs].to_vec()
+    }
+
+    fn load_from(&self, op: Op, place: &Place, wide: bool) -> VInst {
         let mut load = VInst::new(VOp::M(op), self.asm.line);
         load.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
         load.offset = place.offset;
-        self.asm.put(load, 0).dst[..regs].to_vec()
+        load
     }
 
     /// A weak load of whole words, or of one unsigned byte or half, from a place in global, shared or generic memory.
@@ -396,6 +403,7 @@ impl Builder<'_> {
         store.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
         store.src[1] = Src::many(words);
         store.offset = place.offset;
+        store.strong = order != MOrder::Weak;
         self.asm.append(store);
         Ok(())
     }

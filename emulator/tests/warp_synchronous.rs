@@ -1,0 +1,81 @@
+//! Code of before independent thread scheduling: the threads of a warp exchange words through shared memory without
+//! waiting for each other, with volatile accesses, which keep their order. Expected values come from steps that all
+//! threads make at once.
+
+mod lower_kit;
+
+use lower_kit::*;
+
+/// Distances of a reduction by halves.
+const DISTANCES: [usize; 5] = [16, 8, 4, 2, 1];
+
+/// A kernel that adds words at falling distances, as reductions without barriers do. `far` is loaded before `near`,
+/// or after it.
+fn reduction(order: &str, far_first: bool) -> String {
+    let mut body = String::new();
+    for distance in DISTANCES {
+        let far = format!("ld{order}.shared.u32 %far, [%s+{}];\n", 4 * distance);
+        let near = format!("ld{order}.shared.u32 %near, [%s];\n");
+        body += &if far_first { far + &near } else { near + &far };
+        body += &format!("add.u32 %near, %near, %far;\nst{order}.shared.u32 [%s], %near;\n");
+    }
+    format!(
+        ".version 7.0\n.target sm_75\n.address_size 64\n\
+         .visible .entry test(.param .u64 p0, .param .u64 p1)\n{{\n\
+         .shared .align 16 .b8 words[256];\n.reg .b32 %t, %s, %near, %far; .reg .b64 %a, %b;\n\
+         mov.u32 %t, %tid.x;\nld.param.u64 %a, [p0];\nld.param.u64 %b, [p1];\n\
+         mad.wide.u32 %a, %t, 4, %a;\nmad.wide.u32 %b, %t, 4, %b;\nmov.u32 %s, words;\nmad.lo.u32 %s, %t, 4, %s;\n\
+         ld.global.u32 %near, [%a];\nst{order}.shared.u32 [%s], %near;\nst{order}.shared.u32 [%s+128], 0;\n{body}\
+         ld{order}.shared.u32 %near, [%s];\nst.global.u32 [%b], %near;\nret;\n}}\n"
+    )
+}
+
+/// What the words are after all threads have made every step together.
+fn together(input: &[u32]) -> Vec<u32> {
+    let mut words = [input, &[0; 32]].concat();
+    for distance in DISTANCES {
+        let before = words.clone();
+        for t in 0..32 {
+            words[t] = before[t].wrapping_add(before[t + distance]);
+        }
+    }
+    words[..32].to_vec()
+}
+
+#[test]
+fn volatile_accesses_to_shared_memory_keep_their_order() {
+    let mut random = Random(7);
+    let input: Vec<u32> = (0..32).map(|_| random.next() as u32).collect();
+    let expected = together(&input);
+    assert_eq!(expected[0], input.iter().fold(0u32, |sum, &x| sum.wrapping_add(x)));
+    for order in [".volatile", ".relaxed.cta"] {
+        for far_first in [false, true] {
+            let lowered = lower(&reduction(order, far_first), 255);
+            let out = run(&lowered, &[input.clone(), vec![0; 32]], &[], 1, 32).pop();
+            assert_eq!(out.as_ref(), Some(&expected), "{order}, far first: {far_first}");
+        }
+    }
+}
+
+/// Neighbouring words are loaded one by one when each load counts.
+#[test]
+fn volatile_loads_are_not_merged() {
+    let text = |order: &str| {
+        format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry test(.param .u64 p0)\n{{\n\
+             .shared .align 16 .b8 words[512];\n.reg .b32 %t, %s, %x, %y; .reg .b64 %a;\n\
+             mov.u32 %t, %tid.x;\nld.param.u64 %a, [p0];\nmad.wide.u32 %a, %t, 4, %a;\n\
+             mov.u32 %s, words;\nmad.lo.u32 %s, %t, 8, %s;\nst{order}.shared.u32 [%s], %t;\nst{order}.shared.u32 [%s+4], %t;\n\
+             ld{order}.shared.u32 %x, [%s];\nld{order}.shared.u32 %y, [%s+4];\nadd.u32 %x, %x, %y;\n\
+             st.global.u32 [%a], %x;\nret;\n}}\n"
+        )
+    };
+    let loads = |order: &str| {
+        let lowered = lower(&text(order), 255);
+        let out = run(&lowered, &[vec![0; 32]], &[], 1, 32).pop().expect("there is a buffer");
+        assert_eq!(out, (0..32).map(|t| 2 * t).collect::<Vec<u32>>());
+        let of_shared = |i: &&trace_format::isa::Inst| matches!(i.op, trace_format::isa::Op::Lds { .. });
+        lowered.kernel.insts.iter().filter(of_shared).count()
+    };
+    assert_eq!((loads(".volatile"), loads("")), (2, 1));
+}

@@ -17,6 +17,8 @@ use std::{env, fs, io};
 
 /// Versions of the runtime library that programs may be linked with.
 const RUNTIMES: [&str; 2] = ["13", "12"];
+/// Programs for those that compile kernels while they run.
+const TOOLS: [&str; 2] = ["bin/ptxas", "bin/nvcc"];
 /// What the exported functions of `src/runtime` are called.
 const PREFIX: &str = "warplab_";
 /// Functions of CUDA 12 that have a second version there, though both do the same here.
@@ -24,7 +26,7 @@ const UNCHANGED: [&str; 1] = ["cudaEventElapsedTime"];
 
 fn main() {
     println!("cargo::rerun-if-changed=data/errors.tsv");
-    println!("cargo::rerun-if-changed=data/ptxas");
+    println!("cargo::rerun-if-changed=data/bin");
     println!("cargo::rerun-if-changed=data/runtime.tsv");
     println!("cargo::rerun-if-changed=src/runtime");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
@@ -200,7 +202,10 @@ fn runtime_library(out: &Path) -> io::Result<()> {
         assemble(out, &runtime, &source, &library, &flags)?;
         replace(&folder.join(runtime), |to| fs::copy(&library, to).map(drop))?;
     }
-    replace(&folder.join("ptxas"), |to| fs::copy("data/ptxas", to).map(drop))?;
+    fs::create_dir_all(folder.join("bin"))?;
+    for tool in TOOLS {
+        replace(&folder.join(tool), |to| fs::copy(Path::new("data").join(tool), to).map(drop))?;
+    }
     replace(&folder.join("libcuda.so.1"), |to| std::os::unix::fs::symlink("../libcuda.so", to))
 }
 

@@ -41,14 +41,24 @@ fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
 }
 
 #[test]
-fn triton_is_told_of_the_ptxas_that_passes_ptx_on() {
-    let folder = folder().file("ptxas", "");
-    let place = folder.path("ptxas").display().to_string();
-    let show = ["run", "--", "sh", "-c", "echo $TRITON_PTXAS_PATH $TRITON_PTXAS_BLACKWELL_PATH"];
-    assert_eq!(text(&emu(&folder, &show).stdout), format!("{place} {place}\n"));
-    let mut own = Command::new(env!("CARGO_BIN_EXE_emu"));
-    own.args(show).env("WARPLAB_LIBRARIES", folder.path("")).env("TRITON_PTXAS_PATH", "/own");
-    assert_eq!(text(&own.output().expect("emu starts").stdout), format!("/own {place}\n"));
+fn programs_that_compile_kernels_are_told_to_end_with_ptx() {
+    let folder = folder().file("bin/ptxas", "").file("bin/nvcc", "").file("real/nvcc", "");
+    let (ptxas, real) = (folder.path("bin/ptxas"), folder.path("real"));
+    let shell = "echo $TRITON_PTXAS_PATH $TRITON_PTXAS_BLACKWELL_PATH $CUPY_COMPILE_WITH_PTX $PATH";
+    let show = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_emu"));
+        command.args(["run", "--", "/bin/sh", "-c", shell]).env("WARPLAB_LIBRARIES", folder.path(""));
+        command.env("PATH", "/nothing").envs(variables.iter().copied());
+        text(&command.output().expect("emu starts").stdout).trim_end().to_owned()
+    };
+    let ptxas = ptxas.display();
+    assert_eq!(show(&[]), format!("{ptxas} {ptxas} 1 /nothing"));
+    let own = [("TRITON_PTXAS_PATH", "/own"), ("CUPY_COMPILE_WITH_PTX", "0")];
+    assert_eq!(show(&own), format!("/own {ptxas} 0 /nothing"));
+    // Our nvcc stands before another, and nowhere else.
+    let path = format!("/nothing:{}", real.display());
+    let expected = format!("{ptxas} {ptxas} 1 {}:{path}", folder.path("bin").display());
+    assert_eq!(show(&[("PATH", &path)]), expected);
 }
 
 #[test]

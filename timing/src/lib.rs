@@ -22,4 +22,3 @@ pub mod techniques;
 #[cfg(test)]
 mod testing;
 pub mod view;
-pub mod why;

@@ -21,11 +21,13 @@ pub struct Context {
     pub limits: [usize; 7],
     /// Whether L1 or shared memory is preferred.
     pub cache_preference: u32,
+    /// How often the program has made it and attached to it, less how often it has detached.
+    pub users: u32,
 }
 
 impl Context {
     fn new(flags: u32) -> Context {
-        Context { flags, limits: LIMITS, cache_preference: 0 }
+        Context { flags, limits: LIMITS, cache_preference: 0, users: 1 }
     }
 }
 

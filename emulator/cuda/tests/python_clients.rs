@@ -33,9 +33,16 @@ fn run(package: &str, script: &str, variables: &[(&str, &str)]) {
     for variable in ["XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR"] {
         command.env(variable, caches.join(variable));
     }
-    command.env("TRITON_PTXAS_PATH", folder.join("ptxas"));
+    // What `emu run --` sets too: CuPy has NVIDIA's runtime linked into libraries that it loads later.
+    for variable in ["LD_PRELOAD", "LD_AUDIT"] {
+        command.env(variable, folder.join("libcuda.so.1"));
+    }
+    command.env("TRITON_PTXAS_PATH", folder.join("bin/ptxas")).env("CUPY_COMPILE_WITH_PTX", "1");
     if let Some(toolkit) = kit::toolkit() {
-        command.env("CUDA_PATH", toolkit);
+        let folders = [folder.join("bin"), toolkit.join("bin")];
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&path)));
+        command.env("CUDA_PATH", toolkit).env("PATH", path.expect("folders have no colons"));
     }
     let ran = command.output().expect("the interpreter has started before");
     let (said, told) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
@@ -77,4 +84,18 @@ fn numba_kernels_run() {
 fn triton_kernels_run_for_two_generations() {
     run("triton", "triton_kernels.py", &[("WARPLAB_DEVICE", "rtx2060")]);
     run("triton", "triton_kernels.py", &[("WARPLAB_DEVICE", "a100")]);
+}
+
+#[test]
+fn cupy_kernels_run_for_two_generations() {
+    run("cupy", "cupy_kernels.py", &[("WARPLAB_DEVICE", "rtx2060")]);
+    run("cupy", "cupy_kernels.py", &[("WARPLAB_DEVICE", "a100")]);
+}
+
+#[test]
+fn pycuda_kernels_run() {
+    if kit::toolkit().is_none_or(|t| !t.join("bin/nvcc").is_file()) {
+        return skipped("no nvcc, which PyCUDA compiles with; tools/scripts/cuda-toolkit.sh installs it");
+    }
+    run("pycuda", "pycuda_kernels.py", &[]);
 }

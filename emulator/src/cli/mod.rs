@@ -7,6 +7,7 @@
 //! uses, [`summary`] prints results, [`progress`] draws the bar.
 
 pub mod args;
+mod compilers;
 pub mod disasm;
 pub mod extract;
 pub mod inspect;

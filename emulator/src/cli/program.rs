@@ -7,6 +7,7 @@
 
 use super::CliError;
 use super::args::{Record, Run};
+use super::compilers;
 use crate::exec::{DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::fatbin::runtime::{Runtime, runtime};
 use crate::fatbin::{self, Image, ImageKind, Origin};
@@ -26,10 +27,6 @@ const A_LIBRARY: &str = "libcuda.so.1";
 /// Environment variables that have it loaded whatever the program asks for: it takes the place of CUDA runtimes that
 /// are linked in, of those at the start and of those that the program loads later.
 const LOADED: [&str; 2] = ["LD_PRELOAD", "LD_AUDIT"];
-/// What tells Triton, whose kernels are PTX until the last step, which ptxas to use.
-const PTXAS_VARIABLES: [&str; 2] = ["TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"];
-/// The one in the libraries' folder, which passes PTX on.
-const PTXAS: &str = "ptxas";
 
 /// Runs a program in this process's place; returns only when that does not work.
 ///
@@ -98,12 +95,7 @@ fn command(args: &Run) -> Result<Command, CliError> {
     }
     let mut command = Command::new(program);
     command.args(arguments);
-    let ptxas = libraries.join(PTXAS);
-    for variable in PTXAS_VARIABLES {
-        if ptxas.is_file() && std::env::var_os(variable).is_none() {
-            command.env(variable, &ptxas);
-        }
-    }
+    command.envs(compilers::variables(&libraries));
     let mut before_others = |name: &str, mut paths: OsString| {
         if let Some(others) = std::env::var_os(name).filter(|v| !v.is_empty()) {
             paths.push(":");

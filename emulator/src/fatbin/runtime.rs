@@ -19,6 +19,8 @@ const REGISTERED: &str = "__cudaFatCubinHandle";
 const TABLES: &[u8] = b"cuGetExportTable\0";
 /// Sections that compiled programs have, whatever they are linked with.
 const DEVICE_CODE: [&str; 2] = [".nv_fatbin", ".nvFatBinSegment"];
+/// Section with the names of all symbols, which stripped files lack.
+const SYMBOL_NAMES: &str = ".strtab";
 
 /// How a file comes by the CUDA runtime.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,7 +59,7 @@ pub struct Place {
 #[must_use]
 pub fn runtime(path: &Path, bytes: &[u8]) -> Runtime {
     let is_library = path.file_name().is_some_and(|n| n.as_bytes().starts_with(b"libcudart.so"));
-    if !(is_library || has_device_code(bytes).unwrap_or(false)) {
+    if !(is_library || is_candidate(bytes).unwrap_or(false)) {
         return Runtime::None;
     }
     let Ok(elf) = Elf::parse(bytes) else { return Runtime::None };
@@ -77,9 +79,9 @@ pub fn runtime(path: &Path, bytes: &[u8]) -> Runtime {
     if bytes.windows(TABLES.len()).any(|w| w == TABLES) { Runtime::Stripped } else { Runtime::None }
 }
 
-/// Whether an ELF file has sections for device code; nothing but the names of sections is read, since every library
-/// of a process is asked.
-fn has_device_code(bytes: &[u8]) -> Option<bool> {
+/// Whether an ELF file has sections for device code or, like bindings for other languages, only the runtime's names.
+/// Little but the names of sections is read, since every library of a process is asked; most have no symbol table.
+fn is_candidate(bytes: &[u8]) -> Option<bool> {
     let header = Elf::parse_header(bytes).ok()?;
     let context = Ctx::new(header.container().ok()?, header.endianness().ok()?);
     let count = usize::from(header.e_shnum);
@@ -90,7 +92,12 @@ fn has_device_code(bytes: &[u8]) -> Option<bool> {
         let rest = names.get(section.sh_name..).unwrap_or_default();
         rest.starts_with(name.as_bytes()) && rest.get(name.len()) == Some(&0)
     };
-    Some(sections.iter().any(|s| DEVICE_CODE.iter().any(|name| is(s, name))))
+    if sections.iter().any(|s| DEVICE_CODE.iter().any(|name| is(s, name))) {
+        return Some(true);
+    }
+    let symbols = sections.iter().find(|s| is(s, SYMBOL_NAMES)).and_then(SectionHeader::file_range);
+    let mut names = bytes.get(symbols?)?.split(|&b| b == 0);
+    Some(names.any(|name| name == REGISTER.as_bytes()))
 }
 
 /// All symbols with their names; what is exported is usually in both tables.

@@ -25,7 +25,9 @@ impl Folder {
     }
 
     pub fn file(self, name: &str, text: &str) -> Folder {
-        std::fs::write(self.path(name), text).unwrap();
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
         self
     }
 

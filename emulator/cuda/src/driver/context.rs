@@ -114,6 +114,29 @@ functions! {
         any_gpu()?.destroy_context(context)
     }
 
+    "cuCtxAttach" 2000 Context attach(context: Out<u64>, flags: u32) {
+        if flags != 0 || !context.wanted() {
+            return Err(Status::INVALID_VALUE);
+        }
+        here(|c| {
+            c.users += 1;
+            Ok(())
+        })?;
+        context.set(contexts::require()?)
+    }
+
+    "cuCtxDetach" 2000 Init detach(context: u64) {
+        let mut gpu = any_gpu()?;
+        let attached = gpu.contexts.all.get_mut(context).map_err(|_| Status::INVALID_CONTEXT)?;
+        if attached.users > 1 {
+            attached.users -= 1;
+            return Ok(());
+        }
+        drop(gpu);
+        synchronize_quietly();
+        any_gpu()?.destroy_context(context)
+    }
+
     "cuCtxPushCurrent_v2" 4000 Init push_current(context: u64) { contexts::push(context) }
 
     "cuCtxPopCurrent_v2" 4000 Init pop_current(context: Out<u64>) {

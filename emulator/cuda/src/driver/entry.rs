@@ -1,6 +1,6 @@
 //! Entry points by name: `cuGetProcAddress`.
 
-use super::{Export, Out, Text, exports, functions};
+use super::{Export, In, Out, Text, exports, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::tell;
 use std::collections::HashMap;
@@ -9,6 +9,8 @@ use std::sync::LazyLock;
 
 /// Flag of `cuGetProcAddress`: functions whose default stream is the thread's.
 const PER_THREAD_DEFAULT_STREAM: u64 = 2;
+/// The private table that NVIDIA's run-time compiler asks for, and does without.
+const NVRTC_TABLE: [u8; 16] = 0xda91_51d3_3ae6_cc41_a5c0_4f26_d533_e328_u128.to_be_bytes();
 /// What `cuGetProcAddress_v2` says about a name.
 const FOUND: u32 = 0;
 const NOT_FOUND: u32 = 1;
@@ -80,15 +82,19 @@ functions! {
         look_up(name, to, version, flags, status)
     }
 
-    "cuGetExportTable" 3000 Nothing get_export_table(table: Out<*const c_void>, _id: *const c_void) {
+    "cuGetExportTable" 3000 Nothing get_export_table(table: Out<*const c_void>, id: In<[u8; 16]>) {
         static TOLD: std::sync::Once = std::sync::Once::new();
+        let optional = id.get() == Ok(NVRTC_TABLE);
+        table.offer(std::ptr::null());
+        if optional {
+            return Err(Status::SYMBOL_NOT_FOUND);
+        }
         TOLD.call_once(|| {
             tell(
                 "the program asks for the driver's private tables, as NVIDIA's runtime does where it could not be \
                  replaced; start it with `emu run --`, or link it with `nvcc -cudart shared`",
             );
         });
-        table.offer(std::ptr::null());
         Err(Status::SYMBOL_NOT_FOUND)
     }
 }

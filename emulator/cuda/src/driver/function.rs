@@ -29,7 +29,9 @@ fn attribute(gpu: &Gpu, kernel: &Kernel, number: u32) -> Outcome<i32> {
         2 => gpu.modules.get(kernel.module)?.device.source().layout.const_image.len() as u32,
         3 => machine.local_bytes,
         4 => u32::from(machine.regs_per_thread),
-        5 | 6 => gpu.device.arch(),
+        // What the PTX was written for, which code that chose its shape by it has to know; and what runs.
+        5 => gpu.modules.get(kernel.module)?.device.source().module.target.sm,
+        6 => gpu.device.arch(),
         7 | 10..=17 => 0,
         MAX_DYNAMIC_SHARED => {
             let usual = gpu.device.resources(false).max_shared_bytes_per_block;

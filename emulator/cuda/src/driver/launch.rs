@@ -74,7 +74,7 @@ pub(crate) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> O
     Ok(params)
 }
 
-fn enqueue(stream: Stream, what: Launch) -> Outcome {
+pub(super) fn enqueue(stream: Stream, what: Launch) -> Outcome {
     {
         let gpu = gpu()?;
         launch::check(&gpu, gpu.kernels.get(what.kernel)?, &what)?;

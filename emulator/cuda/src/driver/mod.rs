@@ -16,6 +16,7 @@ pub mod general;
 pub mod graph;
 pub mod jit;
 pub mod launch;
+pub mod legacy;
 pub mod link;
 pub mod mapping;
 pub mod memory;
@@ -274,6 +275,7 @@ pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
         general::EXPORTS,
         graph::EXPORTS,
         launch::EXPORTS,
+        legacy::EXPORTS,
         link::EXPORTS,
         mapping::EXPORTS,
         memory::EXPORTS,

@@ -59,7 +59,7 @@ pub unsafe extern "C" fn get_attributes(attributes: *mut FuncAttributes, functio
             local_size_bytes: machine.local_bytes as usize,
             max_threads_per_block: most.min(by_registers.max(32)) as i32,
             num_regs: i32::from(machine.regs_per_thread),
-            ptx_version: gpu.device.arch() as i32,
+            ptx_version: module.module.target.sm as i32,
             binary_version: gpu.device.arch() as i32,
             max_dynamic_shared_size_bytes: dynamic_limit(&gpu, kernel) as i32,
             preferred_shmem_carveout: kernel.preferences[0],

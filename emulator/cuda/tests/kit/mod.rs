@@ -41,8 +41,9 @@ pub fn libraries(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test has a path");
     let built = test.ancestors().nth(2).expect("it lies in the profile's folder").join("cuda");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let companions = ["libcudart.so.13", "libcudart.so.12", "ptxas"].map(|n| (n, built.join(n)));
+    std::fs::create_dir_all(folder.join("bin")).expect("the folder for tests can be written");
+    let companions =
+        ["libcudart.so.13", "libcudart.so.12", "bin/ptxas", "bin/nvcc"].map(|n| (n, built.join(n)));
     for (name, from) in companions.into_iter().chain([("libcuda.so.1", test.with_file_name("libcuda.so"))]) {
         assert!(from.is_file(), "{} is built with this test", from.display());
         // A copy, since a library finds its companions beside where it really is. Another test may be doing this too.

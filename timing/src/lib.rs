@@ -22,3 +22,4 @@ pub mod techniques;
 #[cfg(test)]
 mod testing;
 pub mod view;
+pub mod why;

@@ -9,6 +9,7 @@ mod progress;
 mod replay;
 mod study;
 mod views;
+mod why;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -36,6 +37,8 @@ struct Arguments {
 enum Command {
     /// Replays traces on a GPU model, on the plain machine and with techniques.
     Replay(replay::Arguments),
+    /// Says what limits each kernel of a trace, in words and figures.
+    Why(why::WhyArguments),
     /// Runs a limit study over traces; needs no GPU model.
     Study(study::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
@@ -58,6 +61,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match &parsed.command {
         Command::Replay(arguments) => replay::run(arguments),
+        Command::Why(arguments) => why::run(arguments),
         Command::Study(arguments) => study::run(arguments),
         Command::List(arguments) => list::run(arguments),
         Command::Config(command) => config::run(command),

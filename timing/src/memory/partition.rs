@@ -307,6 +307,7 @@ impl Partition {
         let sent = slice.out_port.send(self.now, flits);
         self.stats.reply_packets += 1;
         self.stats.interconnect_flits += u64::from(flits);
+        self.stats.reply_flits += u64::from(flits);
         self.replies.push(Reply {
             arrival: sent + self.params.reply_latency,
             sm: request.sm,

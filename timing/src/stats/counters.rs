@@ -168,6 +168,8 @@ counters! {
     reply_packets;
     /// Flits moved by the crossbar, both ways.
     interconnect_flits in "interconnect";
+    /// Those of them that went from L2 to SMs.
+    reply_flits;
     /// L2 accesses.
     l2_accesses in "l2";
     /// L2 accesses that hit.

@@ -1,0 +1,224 @@
+//! Figures of a kernel on a configuration: rates, utilisations and means that counters alone do not say.
+
+use crate::config::GpuConfig;
+use crate::occupancy::Limit;
+use crate::replay::LaunchStats;
+use crate::stats::{Stall, Stats};
+use serde_json::{Map, Value};
+
+macro_rules! facts {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ty;)+) => {
+        /// Figures of a kernel, all of its launches together.
+        #[derive(Clone, Debug)]
+        pub struct Facts {
+            $($(#[doc = $doc])+ pub $name: $type,)+
+            /// What keeps an SM from holding more blocks.
+            pub occupancy_limit: Limit,
+        }
+
+        impl Facts {
+            /// The figures under their names.
+            #[must_use]
+            pub fn to_json(&self) -> Value {
+                let mut object = Map::new();
+                $(object.insert(stringify!($name).to_owned(), self.$name.into());)+
+                object.insert("occupancy_limit".into(), self.occupancy_limit.name().into());
+                Value::Object(object)
+            }
+        }
+    };
+}
+
+facts! {
+    /// Launches.
+    launches: u64;
+    /// Cycles, launch latency included.
+    cycles: u64;
+    /// Cycles of launch latency.
+    launch_cycles: u64;
+    /// Cycles after the launch latency.
+    run_cycles: u64;
+    /// Warp instructions.
+    warp_instructions: u64;
+    /// Warp instructions per cycle and SM after the launch latency.
+    ipc_per_sm: f64;
+    /// Warp instructions that an SM can issue per cycle.
+    peak_ipc_per_sm: f64;
+    /// SMs.
+    sms: u64;
+    /// SMs with a warp, mean over the cycles after the launch latency.
+    active_sms: f64;
+    /// Blocks of a launch, mean.
+    blocks_per_launch: f64;
+    /// Threads of a block.
+    threads_per_block: u64;
+    /// Blocks that an SM may hold at once.
+    blocks_per_sm: u64;
+    /// Registers of a thread.
+    registers_per_thread: u64;
+    /// Warps of an SM at the occupancy that resources allow.
+    possible_warps: u64;
+    /// Warp slots of an SM.
+    max_warps: u64;
+    /// Warps resident in an SM while it has any, mean.
+    resident_warps: f64;
+    /// Lanes in which a warp instruction takes effect, mean.
+    lanes: f64;
+    /// Part of the DRAM's peak bandwidth that was used after the launch latency.
+    dram_utilisation: f64;
+    /// DRAM bandwidth used after the launch latency, GB/s.
+    dram_gb_per_s: f64;
+    /// Peak DRAM bandwidth, GB/s.
+    dram_peak_gb_per_s: f64;
+    /// Part of the DRAM's column accesses that found their row open.
+    dram_row_hits: f64;
+    /// Part of the L2 slices' cycles that served a request.
+    l2_utilisation: f64;
+    /// Part of the L2 requests that hit.
+    l2_hits: f64;
+    /// Part of the interconnect's reply ports that was busy, flits per port and cycle.
+    reply_utilisation: f64;
+    /// Line accesses to L1.
+    l1_accesses: u64;
+    /// Part of them that hit.
+    l1_hits: f64;
+    /// Cycles in which the access at the head of a load/store unit could not go on, per active SM cycle.
+    l1_stalls: f64;
+    /// Line accesses of a warp's load, store or atomic on global memory, mean.
+    lines_per_access: f64;
+    /// 32-byte sectors of a warp's load, store or atomic on global memory, mean.
+    sectors_per_access: f64;
+    /// Warp accesses to shared memory.
+    shared_accesses: u64;
+    /// Additional cycles of a shared access because of bank conflicts, mean.
+    shared_conflict_cycles: f64;
+    /// Warp atomics on global memory.
+    global_atomics: u64;
+    /// Loads from global and local memory.
+    loads: u64;
+    /// Part of the loads that L1 served.
+    loads_from_l1: f64;
+    /// Part of the loads that L2 served.
+    loads_from_l2: f64;
+    /// Part of the loads that DRAM served.
+    loads_from_dram: f64;
+    /// Median cycles of a load from issue to writeback.
+    load_median_cycles: u64;
+    /// Cycles that the slowest 1 % of the loads exceed.
+    load_p99_cycles: u64;
+    /// Cycles from issue to the last operand, mean.
+    collection_cycles: f64;
+    /// Cycles that requests for registers waited at their banks, per instruction.
+    bank_conflict_cycles: f64;
+    /// Cycles that register reads waited for their collector's port, per instruction.
+    port_conflict_cycles: f64;
+    /// Median cycles of everything but loads from issue to writeback.
+    alu_median_cycles: u64;
+    /// Part of the slots without a fetched instruction in which an I-cache line was on its way.
+    icache_miss_slots: f64;
+    /// Instructions of the largest class by unit, part of all.
+    busiest_unit_share: f64;
+    /// That class.
+    busiest_unit: &'static str;
+    /// Barrier arrivals per warp.
+    barriers_per_warp: f64;
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+impl Facts {
+    /// The figures of a kernel's launches, whose merged statistics are given.
+    #[must_use]
+    pub fn new(stats: &Stats, launches: &[&LaunchStats], config: &GpuConfig) -> Facts {
+        let (c, latency) = (&stats.counters, &stats.latency);
+        let first = launches[0];
+        let count = launches.len() as u64;
+        let launch_cycles = (count * config.launch.latency_cycles).min(c.cycles);
+        let run_cycles = c.cycles - launch_cycles;
+        let sms = u64::from(config.gpu.sms);
+        let schedulers = u64::from(config.scheduler.count * config.scheduler.issue_width);
+        let seconds = run_cycles as f64 / (config.gpu.core_clock_khz as f64 * 1e3);
+        let dram = &config.dram;
+        let peak = f64::from(dram.channels * dram.bus_bytes * dram.data_rate)
+            * config.gpu.dram_clock_khz as f64
+            / 1e6;
+        let used = if seconds > 0.0 { c.dram_bytes as f64 / seconds / 1e9 } else { 0.0 };
+        let slices = u64::from(dram.channels * config.l2.slices_per_channel);
+        let in_clock = |khz: u64| run_cycles as f64 * khz as f64 / config.gpu.core_clock_khz as f64;
+        let per = |n: u64, of: f64| if of > 0.0 { n as f64 / of } else { 0.0 };
+        let accesses = c.global_loads + c.global_stores + c.global_atomics;
+        let from = [
+            latency.l1_load_issue_to_writeback.count(),
+            latency.l2_load_issue_to_writeback.count(),
+            latency.dram_load_issue_to_writeback.count(),
+        ];
+        let loads = from.iter().sum();
+        let warps = u64::from(first.threads_per_block.div_ceil(32));
+        let units = [
+            ("int", c.int_instructions),
+            ("fp32", c.fp32_instructions),
+            ("fp64", c.fp64_instructions),
+            ("sfu", c.sfu_instructions),
+            ("ldst", c.ldst_instructions),
+            ("tensor", c.tensor_instructions),
+        ];
+        let busiest = units.into_iter().max_by_key(|(_, n)| *n).unwrap_or(("int", 0));
+        Facts {
+            launches: count,
+            cycles: c.cycles,
+            launch_cycles,
+            run_cycles,
+            warp_instructions: c.warp_instructions,
+            ipc_per_sm: ratio(c.warp_instructions, run_cycles * sms),
+            peak_ipc_per_sm: schedulers as f64,
+            sms,
+            active_sms: ratio(c.active_sm_cycles, run_cycles),
+            blocks_per_launch: ratio(launches.iter().map(|launch| launch.blocks).sum(), count),
+            threads_per_block: first.threads_per_block.into(),
+            blocks_per_sm: first.blocks_per_sm.into(),
+            registers_per_thread: first.registers_per_thread.into(),
+            possible_warps: warps * u64::from(first.blocks_per_sm),
+            max_warps: config.sm.max_warps.into(),
+            resident_warps: ratio(c.resident_warp_cycles, c.active_sm_cycles),
+            lanes: ratio(c.thread_instructions, c.warp_instructions),
+            dram_utilisation: used / peak,
+            dram_gb_per_s: used,
+            dram_peak_gb_per_s: peak,
+            dram_row_hits: ratio(c.dram_row_hits, c.dram_reads + c.dram_writes),
+            l2_utilisation: per(c.l2_accesses, in_clock(config.gpu.l2_clock_khz) * slices as f64),
+            l2_hits: ratio(c.l2_hits, c.l2_accesses),
+            reply_utilisation: per(
+                c.reply_flits,
+                in_clock(config.gpu.interconnect_clock_khz) * sms.min(slices) as f64,
+            ),
+            l1_accesses: c.l1_accesses,
+            l1_hits: ratio(c.l1_hits, c.l1_accesses),
+            l1_stalls: ratio(c.l1_stall_cycles, c.active_sm_cycles),
+            lines_per_access: ratio(c.coalesced_accesses, accesses),
+            sectors_per_access: ratio(c.coalesced_sectors, accesses),
+            shared_accesses: c.shared_accesses,
+            shared_conflict_cycles: ratio(c.shared_bank_conflict_cycles, c.shared_accesses),
+            global_atomics: c.global_atomics,
+            loads,
+            loads_from_l1: ratio(from[0], loads),
+            loads_from_l2: ratio(from[1], loads),
+            loads_from_dram: ratio(from[2], loads),
+            load_median_cycles: latency.load_issue_to_writeback.percentile_cycles(50.0),
+            load_p99_cycles: latency.load_issue_to_writeback.percentile_cycles(99.0),
+            collection_cycles: latency.operand_collection.mean_cycles(),
+            bank_conflict_cycles: ratio(c.rf_bank_conflict_cycles, c.collected_instructions),
+            port_conflict_cycles: ratio(c.collector_port_conflict_cycles, c.collected_instructions),
+            alu_median_cycles: latency.alu_issue_to_writeback.percentile_cycles(50.0),
+            icache_miss_slots: ratio(
+                stats.stalls.get(Stall::ICacheMiss),
+                stats.stalls.get(Stall::ICacheMiss) + stats.stalls.get(Stall::IBufferEmpty),
+            ),
+            busiest_unit_share: ratio(busiest.1, c.warp_instructions),
+            busiest_unit: busiest.0,
+            barriers_per_warp: ratio(c.barrier_arrivals, c.warps),
+            occupancy_limit: first.occupancy_limit,
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! The causes that can limit a kernel: which scheduler slots belong to each, what the figures say, what to try.
+//!
+//! A cause is one row of [`LIMITS`]; every cause of the accounting belongs to exactly one row.
+
+use super::facts::Facts;
+use super::text::{NO_BREAK, number};
+use crate::occupancy::Limit as Resource;
+use crate::stats::Stall;
+
+/// A cause that can limit a kernel.
+#[derive(Debug)]
+pub struct Limit {
+    /// Name as in JSON.
+    pub name: &'static str,
+    /// What the kernel is limited by, as it follows "limited by".
+    pub title: &'static str,
+    /// What the slots went to, as a row of the table.
+    pub label: &'static str,
+    /// Causes of the accounting.
+    pub causes: &'static [Stall],
+    /// What speaks for it, and what to try.
+    pub explain: fn(&Facts) -> Finding,
+}
+
+/// A sentence or two with figures, and advice where there is any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was found.
+    pub why: String,
+    /// What to try.
+    pub advice: Vec<String>,
+}
+
+impl Finding {
+    fn new(why: impl Into<String>) -> Finding {
+        Finding { why: why.into(), advice: Vec::new() }
+    }
+
+    fn advise(mut self, advice: impl Into<String>) -> Finding {
+        self.advice.push(advice.into());
+        self
+    }
+
+    fn advise_if(self, when: bool, advice: &str) -> Finding {
+        if when { self.advise(advice) } else { self }
+    }
+}
+
+/// Every cause.
+pub const LIMITS: &[Limit] = &[
+    Limit {
+        name: "issue",
+        title: "issue: the schedulers are busy",
+        label: "issuing",
+        causes: &[Stall::Issued],
+        explain: issue,
+    },
+    Limit {
+        name: "pairing",
+        title: "dual issue: second slots find nothing to pair",
+        label: "nothing to pair in the second slot",
+        causes: &[Stall::DualIssue],
+        explain: pairing,
+    },
+    Limit {
+        name: "memory",
+        title: "waiting for memory",
+        label: "waiting for loads",
+        causes: &[Stall::MemoryDependency, Stall::Fence],
+        explain: memory,
+    },
+    Limit {
+        name: "load_store",
+        title: "the load/store unit and L1",
+        label: "load/store unit full",
+        causes: &[Stall::MemoryQueueFull],
+        explain: load_store,
+    },
+    Limit {
+        name: "dependencies",
+        title: "dependencies between instructions",
+        label: "waiting for arithmetic results",
+        causes: &[Stall::AluDependency, Stall::Branch],
+        explain: dependencies,
+    },
+    Limit {
+        name: "operand_collection",
+        title: "operand collection",
+        label: "operand collectors full",
+        causes: &[Stall::CollectorFull],
+        explain: collection,
+    },
+    Limit {
+        name: "units",
+        title: "execution units",
+        label: "execution units busy",
+        causes: &[Stall::UnitBusy],
+        explain: units,
+    },
+    Limit {
+        name: "fetch",
+        title: "instruction fetch",
+        label: "no instruction fetched yet",
+        causes: &[Stall::IBufferEmpty, Stall::ICacheMiss],
+        explain: fetch,
+    },
+    Limit {
+        name: "barriers",
+        title: "barriers",
+        label: "waiting at barriers",
+        causes: &[Stall::Barrier],
+        explain: barriers,
+    },
+    Limit {
+        name: "drain",
+        title: "warps that end and begin",
+        label: "warps starting, or ended and draining",
+        causes: &[Stall::Drain],
+        explain: drain,
+    },
+    Limit {
+        name: "idle",
+        title: "schedulers without a warp",
+        label: "no warp on the scheduler",
+        causes: &[Stall::NoWarp],
+        explain: idle,
+    },
+    Limit {
+        name: "launch",
+        title: "launch latency",
+        label: "launch latency",
+        causes: &[Stall::Launch],
+        explain: launch,
+    },
+    Limit {
+        name: "technique",
+        title: "the technique",
+        label: "held back by the technique",
+        causes: &[Stall::Technique],
+        explain: technique,
+    },
+];
+
+/// Part of a bandwidth from which on it counts as the bottleneck.
+const BANDWIDTH_BOUND: f64 = 0.6;
+
+fn percent(part: f64) -> String {
+    if part > 0.0 && part < 0.01 {
+        format!("less than{NO_BREAK}1{NO_BREAK}%")
+    } else {
+        format!("{:.0}{NO_BREAK}%", part * 100.0)
+    }
+}
+
+fn issue(f: &Facts) -> Finding {
+    Finding::new(format!(
+        "{:.2} of {:.0} warp instructions per cycle and SM issue; {} of them run on {} units, with {:.1} of 32 lanes.",
+        f.ipc_per_sm,
+        f.peak_ipc_per_sm,
+        percent(f.busiest_unit_share),
+        f.busiest_unit,
+        f.lanes
+    ))
+    .advise("Fewer instructions for the same work: wider loads, unrolled loops, addresses computed once.")
+    .advise_if(f.lanes < 24.0, "Work arranged so that the lanes of a warp take the same path.")
+}
+
+fn pairing(f: &Facts) -> Finding {
+    let issued = f.ipc_per_sm / f.peak_ipc_per_sm * 2.0;
+    Finding::new(format!(
+        "Schedulers issue {issued:.2} instructions per cycle of the two they could; the second of a pair has to be \
+         independent and, on this GPU, for another unit."
+    ))
+    .advise("Independent instructions for different units next to each other.")
+}
+
+fn memory(f: &Facts) -> Finding {
+    let from = format!(
+        "half of the loads take more than {} cycles, 1{NO_BREAK}% more than {}; {}",
+        number(f.load_median_cycles),
+        number(f.load_p99_cycles),
+        sources(f)
+    );
+    let dram = format!(
+        "DRAM moves {:.0} of {:.0}{NO_BREAK}GB/s ({})",
+        f.dram_gb_per_s,
+        f.dram_peak_gb_per_s,
+        percent(f.dram_utilisation)
+    );
+    if f.dram_utilisation >= BANDWIDTH_BOUND {
+        return Finding::new(format!(
+            "DRAM bandwidth: {dram}, with {} of the bursts in an open row; {from}.",
+            percent(f.dram_row_hits)
+        ))
+        .advise("Fewer bytes: narrower types, data used again from registers, shared memory or cache.")
+        .advise_if(f.dram_row_hits < 0.6, "Accesses in order of addresses, so that rows stay open.");
+    }
+    if f.l2_utilisation >= BANDWIDTH_BOUND || f.reply_utilisation >= BANDWIDTH_BOUND {
+        return Finding::new(format!(
+            "L2 bandwidth: its slices are busy in {} of the cycles, the ports back to the SMs in {}; {from}.",
+            percent(f.l2_utilisation),
+            percent(f.reply_utilisation)
+        ))
+        .advise("Data used again from shared memory or L1 instead of L2.")
+        .advise_if(
+            f.sectors_per_access > 5.0,
+            "Neighbouring lanes on neighbouring addresses: fewer sectors per access.",
+        );
+    }
+    let finding = Finding::new(format!(
+        "Memory latency, not bandwidth: {from}. {dram}, L2 is busy in {} of its cycles, and {:.1} warps per SM are there \
+         to hide the time.",
+        percent(f.l2_utilisation),
+        f.resident_warps
+    ));
+    let finding =
+        finding.advise("More independent loads per warp before the first use, or loads issued earlier.");
+    let few = f.resident_warps < 0.5 * f.max_warps as f64;
+    let finding = if few && f.possible_warps < f.max_warps {
+        finding.advise(occupancy_advice(f))
+    } else {
+        finding
+            .advise_if(few, "More blocks, or more threads per block: the warp slots are not even half full.")
+    };
+    let finding = finding.advise_if(
+        f.load_p99_cycles > 4 * f.load_median_cycles,
+        "Addresses spread more evenly: the slowest loads take several times as long as most, as where many crowd on few \
+         slices or rows.",
+    );
+    finding.advise_if(
+        f.loads_from_l1 == 0.0 && f.l1_accesses == 0,
+        "Data that are used again through shared memory or read-only loads: global loads go past L1 on this GPU.",
+    )
+}
+
+/// Where loads found their data.
+fn sources(f: &Facts) -> String {
+    let levels = [("L1", f.loads_from_l1), ("L2", f.loads_from_l2), ("DRAM", f.loads_from_dram)];
+    if let Some((level, _)) = levels.iter().find(|(_, part)| *part == 1.0) {
+        return format!("all find their data in {level}");
+    }
+    let parts: Vec<String> = levels
+        .iter()
+        .filter(|(_, part)| *part > 0.0)
+        .map(|(level, part)| format!("{} in {level}", percent(*part)))
+        .collect();
+    format!("they find their data: {}", parts.join(", "))
+}
+
+fn load_store(f: &Facts) -> Finding {
+    let mut parts = Vec::new();
+    if f.lines_per_access > 0.0 {
+        parts.push(format!(
+            "an access to global memory takes {:.1} lines and {:.1} sectors (4 sectors when 32 lanes read 32 words in a \
+             row)",
+            f.lines_per_access, f.sectors_per_access
+        ));
+    }
+    if f.shared_accesses > 0 {
+        parts.push(format!(
+            "an access to shared memory takes {:.1} cycles more than without bank conflicts",
+            f.shared_conflict_cycles
+        ));
+    }
+    parts.push(format!(
+        "the access at the head waits for a place in L1's miss registers or queue in {} of the cycles",
+        percent(f.l1_stalls)
+    ));
+    Finding::new(format!(
+        "Memory instructions come faster than the unit works them off: {}.",
+        parts.join("; ")
+    ))
+    .advise_if(
+        f.sectors_per_access > 5.0,
+        "Neighbouring lanes on neighbouring addresses: fewer sectors per access.",
+    )
+    .advise_if(f.shared_conflict_cycles > 0.5, "Shared arrays padded so that lanes meet in different banks.")
+    .advise_if(
+        f.shared_conflict_cycles <= 0.5 && f.sectors_per_access <= 5.0,
+        "Fewer and wider accesses (64 or 128 bits per lane), or values kept in registers.",
+    )
+}
+
+fn dependencies(f: &Facts) -> Finding {
+    let few = f.resident_warps < 0.25 * f.max_warps as f64;
+    let finding = Finding::new(format!(
+        "An instruction other than a load takes {} cycles in the median from issue to writeback, {:.1} of them to \
+         collect operands, and {:.1} warps per SM are there to fill them.",
+        f.alu_median_cycles, f.collection_cycles, f.resident_warps
+    ))
+    .advise("More independent work per warp: several results computed side by side, loops unrolled.");
+    if few && f.possible_warps < f.max_warps {
+        finding.advise(occupancy_advice(f))
+    } else {
+        finding.advise_if(few, "More blocks, or more threads per block: most warp slots are empty.")
+    }
+}
+
+fn collection(f: &Facts) -> Finding {
+    Finding::new(format!(
+        "Instructions spend {:.1} cycles collecting operands; per instruction, requests wait {:.2} cycles for a bank and \
+         {:.2} for the collector's port.",
+        f.collection_cycles, f.bank_conflict_cycles, f.port_conflict_cycles
+    ))
+    .advise_if(
+        f.port_conflict_cycles >= f.bank_conflict_cycles,
+        "More ports per collector (collectors.ports), or forwarding: --tech bow.",
+    )
+    .advise_if(
+        f.bank_conflict_cycles > f.port_conflict_cycles,
+        "More banks or ports (register_file.banks, bank_ports), another mapping, or coalesced reads: --tech corf.",
+    )
+}
+
+fn units(f: &Facts) -> Finding {
+    Finding::new(format!(
+        "Instructions have their operands and wait for a unit; {} of all run on {} units.",
+        percent(f.busiest_unit_share),
+        f.busiest_unit
+    ))
+    .advise("Another mix of instructions, or more of these units or lanes (units.NAME).")
+}
+
+fn fetch(f: &Facts) -> Finding {
+    let misses = f.icache_miss_slots >= 0.5;
+    let short = f.run_cycles / f.launches.max(1) < 10_000;
+    Finding::new(format!(
+        "Warps wait for instructions: in {} of these slots for a line of code from L2, otherwise for fetch and decode.",
+        percent(f.icache_miss_slots)
+    ))
+    .advise_if(
+        misses && short,
+        "More work per launch: every SM loads the code once, which a kernel of a few thousand cycles notices.",
+    )
+    .advise_if(misses && !short, "A smaller loop body (less unrolling), or a larger cache (front_end.icache).")
+    .advise_if(!misses, "Fewer jumps, or more warps that fetch per cycle (front_end.fetch_warps_per_cycle).")
+}
+
+fn barriers(f: &Facts) -> Finding {
+    Finding::new(format!(
+        "Warps come to {:.1} barriers each and wait there for the slowest of their block; an SM holds {} block{}.",
+        f.barriers_per_warp,
+        f.blocks_per_sm,
+        if f.blocks_per_sm == 1 { "" } else { "s" }
+    ))
+    .advise("Smaller blocks, so that another block runs while one waits; or less work between unequal warps.")
+    .advise_if(f.blocks_per_sm == 1, "Less shared memory or fewer registers per block, so that two blocks fit an SM.")
+}
+
+fn drain(f: &Facts) -> Finding {
+    Finding::new(format!(
+        "Schedulers hold only warps that have just come or that have ended and wait for their last accesses; a warp runs \
+         {:.0} instructions.",
+        f.warp_instructions as f64 / (f.blocks_per_launch * f.launches as f64).max(1.0)
+            / (f.threads_per_block as f64 / 32.0).ceil().max(1.0)
+    ))
+    .advise("More work per thread, so that starting and ending weigh less; stores earlier in the kernel.")
+}
+
+fn idle(f: &Facts) -> Finding {
+    let sms = f.sms as f64;
+    let finding = Finding::new(format!(
+        "{:.1} of {} SMs have warps in the mean; a launch has {:.0} block{}, an SM holds up to {}.",
+        f.active_sms,
+        f.sms,
+        f.blocks_per_launch,
+        if f.blocks_per_launch == 1.0 { "" } else { "s" },
+        f.blocks_per_sm
+    ));
+    if f.blocks_per_launch < sms {
+        finding.advise("More and smaller blocks: there are fewer than SMs.")
+    } else if (f.threads_per_block as f64 / 32.0) < f.peak_ipc_per_sm && f.blocks_per_launch < 2.0 * sms {
+        finding.advise("More threads per block or more blocks: some schedulers get no warp.")
+    } else {
+        finding.advise("Blocks of more equal or smaller work: SMs that are done wait for the last ones.")
+    }
+}
+
+fn launch(f: &Facts) -> Finding {
+    let each = f.launch_cycles / f.launches.max(1);
+    let run = number(f.run_cycles / f.launches.max(1));
+    let each = number(each);
+    Finding::new(if f.launches == 1 {
+        format!("{each} cycles pass before the first block; the kernel itself takes {run}.")
+    } else {
+        let launches = number(f.launches);
+        format!("{launches} times {each} cycles pass before the first block; the kernel itself takes {run} in the mean.")
+    })
+    .advise_if(
+        f.launches > 1,
+        "Several launches made one: more work per launch, or loops moved into the kernel.",
+    )
+    .advise_if(f.launches == 1, "More work per launch; --set launch.latency_cycles=0 shows the kernel alone.")
+}
+
+fn technique(_: &Facts) -> Finding {
+    Finding::new("The technique held ready instructions back.")
+}
+
+fn occupancy_advice(f: &Facts) -> String {
+    let more = match f.occupancy_limit {
+        Resource::Registers => format!("fewer registers than {} per thread", f.registers_per_thread),
+        Resource::SharedMemory => "less shared memory per block".to_owned(),
+        Resource::Blocks => format!("blocks of more than {} threads", f.threads_per_block),
+        Resource::Warps => "blocks whose warps divide the warp slots".to_owned(),
+    };
+    format!("Higher occupancy ({} of {} warps are possible now): {more}.", f.possible_warps, f.max_warps)
+}
+
+/// What stands out whatever limits the kernel.
+#[must_use]
+pub fn notes(f: &Facts) -> Vec<Finding> {
+    let mut notes = Vec::new();
+    if f.lanes < 24.0 {
+        notes.push(
+            Finding::new(format!("Divergence: an instruction takes effect in {:.1} of 32 lanes.", f.lanes))
+                .advise("Work sorted or compacted so that neighbouring threads do the same."),
+        );
+    }
+    if f.lines_per_access > 0.0 && f.sectors_per_access > 8.0 {
+        notes.push(
+            Finding::new(format!(
+                "Uncoalesced: an access to global memory takes {:.1} sectors in {:.1} lines.",
+                f.sectors_per_access, f.lines_per_access
+            ))
+            .advise("Arrays laid out so that neighbouring threads use neighbouring words."),
+        );
+    }
+    if f.shared_accesses > 0 && f.shared_conflict_cycles > 0.5 {
+        notes.push(
+            Finding::new(format!(
+                "Bank conflicts: an access to shared memory takes {:.1} cycles more than it needs.",
+                f.shared_conflict_cycles
+            ))
+            .advise("A padding word per row of the shared array."),
+        );
+    }
+    if f.possible_warps * 2 <= f.max_warps {
+        notes.push(
+            Finding::new(format!("Occupancy: an SM can hold {} of {} warps.", f.possible_warps, f.max_warps))
+                .advise(occupancy_advice(f)),
+        );
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_of_the_accounting_belongs_to_one_limit() {
+        for cause in Stall::ALL {
+            let rows = LIMITS.iter().filter(|limit| limit.causes.contains(cause)).count();
+            assert_eq!(rows, 1, "{}", cause.name());
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What limits a kernel, in words: the CPI stack grouped into causes that a programmer or an architect can act on,
+//! with the figures that support each.
+//!
+//! [`facts`] works figures out of statistics and configuration, [`limits`] holds the list of causes with what
+//! speaks for each and what to try, [`text`] prints. Nothing is replayed here.
+
+pub mod facts;
+pub mod limits;
+pub mod text;
+
+use crate::config::GpuConfig;
+use crate::replay::{LaunchStats, Replay};
+use crate::stats::{Stall, Stats};
+use facts::Facts;
+use limits::{Finding, LIMITS, Limit};
+use serde_json::{Map, Value, json};
+
+/// What was found out about one kernel, all of its launches together.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Positions of its launches in the trace.
+    pub launches: Vec<usize>,
+    /// Figures.
+    pub facts: Facts,
+    /// Causes by their share of all scheduler slots, largest first; those without a slot are left out.
+    pub limits: Vec<Found>,
+    /// What else stands out.
+    pub notes: Vec<Finding>,
+}
+
+/// A cause that took scheduler slots.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The cause.
+    pub limit: &'static Limit,
+    /// Its part of all scheduler slots, 0 to 1.
+    pub share: f64,
+    /// Its part of the slots after the launch latency, 0 to 1; 0 for the latency itself.
+    pub share_of_run: f64,
+    /// What speaks for it, and what to try.
+    pub finding: Finding,
+}
+
+/// Part of the slots after the launch latency above which a kernel counts as limited by issue alone.
+const ISSUE_BOUND: f64 = 0.6;
+
+/// Finds out what limits each kernel of a replay, kernels in the order of their first launch.
+#[must_use]
+pub fn diagnose(replay: &Replay, config: &GpuConfig) -> Vec<Diagnosis> {
+    let mut kernels: Vec<u32> = Vec::new();
+    for launch in &replay.launches {
+        if !kernels.contains(&launch.kernel_index) {
+            kernels.push(launch.kernel_index);
+        }
+    }
+    let of = |kernel: &u32| {
+        let launches: Vec<&LaunchStats> =
+            replay.launches.iter().filter(|launch| launch.kernel_index == *kernel).collect();
+        diagnose_kernel(&launches, config)
+    };
+    kernels.iter().map(of).collect()
+}
+
+fn diagnose_kernel(launches: &[&LaunchStats], config: &GpuConfig) -> Diagnosis {
+    let mut stats = Stats::default();
+    for launch in launches {
+        stats.merge(&launch.stats);
+    }
+    let facts = Facts::new(&stats, launches, config);
+    let all = stats.stalls.total().max(1) as f64;
+    let run = (stats.stalls.total() - stats.stalls.get(Stall::Launch)).max(1) as f64;
+    let found = |limit: &'static Limit| {
+        let slots: u64 = limit.causes.iter().map(|cause| stats.stalls.get(*cause)).sum();
+        (slots > 0).then(|| Found {
+            limit,
+            share: slots as f64 / all,
+            share_of_run: if limit.causes.contains(&Stall::Launch) { 0.0 } else { slots as f64 / run },
+            finding: (limit.explain)(&facts),
+        })
+    };
+    let mut limits: Vec<Found> = LIMITS.iter().filter_map(found).collect();
+    limits.sort_by(|a, b| b.share.total_cmp(&a.share));
+    Diagnosis {
+        kernel: launches[0].kernel.clone(),
+        launches: launches.iter().map(|launch| launch.launch).collect(),
+        notes: limits::notes(&facts),
+        facts,
+        limits,
+    }
+}
+
+impl Diagnosis {
+    /// What limits the kernel once it has started: issue when most slots issue, else the largest cause of empty
+    /// slots.
+    #[must_use]
+    pub fn main_limit(&self) -> Option<&Found> {
+        let issue = self.limits.iter().find(|found| found.limit.name == "issue");
+        if let Some(issue) = issue.filter(|found| found.share_of_run >= ISSUE_BOUND) {
+            return Some(issue);
+        }
+        let lost = |found: &&Found| found.limit.name != "issue" && found.limit.name != "launch";
+        self.limits.iter().find(lost).or(issue)
+    }
+
+    /// The cause behind the main one, where it counts too: it takes half as many slots, or the main one is that
+    /// there are no warps.
+    #[must_use]
+    pub fn next_limit(&self) -> Option<&Found> {
+        let main = self.main_limit()?;
+        let other = |found: &&Found| {
+            !["issue", "launch", main.limit.name].contains(&found.limit.name) && main.limit.name != "issue"
+        };
+        let next = self.limits.iter().find(other)?;
+        let counts = next.share_of_run >= 0.05
+            && (main.limit.name == "idle" || next.share_of_run >= 0.5 * main.share_of_run);
+        counts.then_some(next)
+    }
+
+    /// The latency of the launch, if the kernel spends most of its time waiting for it.
+    #[must_use]
+    pub fn launch_bound(&self) -> Option<&Found> {
+        self.limits.iter().find(|found| found.limit.name == "launch" && found.share >= 0.5)
+    }
+
+    /// The diagnosis as an object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let limit = |found: &Found| {
+            json!({
+                "limit": found.limit.name,
+                "share": found.share,
+                "share_after_launch": found.share_of_run,
+                "why": plain(&found.finding.why),
+                "try": found.finding.advice,
+            })
+        };
+        let note = |finding: &Finding| json!({ "why": plain(&finding.why), "try": finding.advice });
+        let mut object = Map::new();
+        object.insert("kernel".into(), json!(self.kernel));
+        object.insert("launches".into(), json!(self.launches));
+        object.insert("limited_by".into(), json!(self.main_limit().map(|found| found.limit.name)));
+        object.insert("launch_bound".into(), json!(self.launch_bound().is_some()));
+        object.insert("limits".into(), self.limits.iter().map(limit).collect());
+        object.insert("notes".into(), self.notes.iter().map(note).collect());
+        object.insert("figures".into(), self.facts.to_json());
+        Value::Object(object)
+    }
+}
+
+/// Text without the spaces that only matter where lines are broken.
+fn plain(text: &str) -> String {
+    text.replace(text::NO_BREAK, " ")
+}

@@ -23,7 +23,7 @@ macro_rules! builtin {
 
 /// Every GPU.
 pub const GPUS: &[Builtin] = builtin!(
-    "": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "gtx285", "bow-titanx", "corf-fermi",
+    "": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285", "bow-titanx", "corf-fermi",
 );
 
 /// Every energy table.

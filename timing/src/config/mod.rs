@@ -5,11 +5,13 @@
 
 pub mod builtin;
 pub mod load;
+mod memory;
 pub mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use load::{ConfigError, Loaded, load, load_text};
+pub use memory::*;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,6 +50,8 @@ pub struct GpuConfig {
     pub l1: L1,
     /// Constant cache behind LDC.
     pub constant_cache: SmallCache,
+    /// Texture cache behind texture fetches.
+    pub texture_cache: TextureCache,
     /// Crossbar between SMs and memory partitions.
     pub interconnect: Interconnect,
     /// One slice of the second-level cache.
@@ -141,24 +145,6 @@ pub struct FrontEnd {
     pub icache_prefetch_lines: u32,
     /// The instruction cache.
     pub icache: SmallCache,
-}
-
-/// A read-only cache whose misses go to L2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SmallCache {
-    /// Total size in bytes = sets × ways × line_bytes.
-    pub size_bytes: u32,
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Line in bytes.
-    pub line_bytes: u32,
-    /// Outstanding misses.
-    pub mshrs: u32,
-    /// Cycles of a hit.
-    pub hit_latency_cycles: u32,
 }
 
 /// Scheduling policies.
@@ -263,204 +249,6 @@ pub struct OpTiming {
     pub initiation_cycles: u32,
 }
 
-/// Coalescing rules by generation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Coalescing {
-    /// Compute capability 1.2/1.3: half warps, segments of 32, 64 or 128 bytes shrunk to what is used.
-    Segments,
-    /// Compute capability 2.x and 3.x: whole 128-byte lines for cached loads, 32-byte sectors otherwise.
-    Lines,
-    /// Compute capability 5.0 and later: 32-byte sectors.
-    Sectors,
-}
-
-/// Load/store path of the SM.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadStore {
-    /// Memory instructions waiting between the collectors and the unit.
-    pub queue_entries: u32,
-    /// Coalescing rules.
-    pub coalescing: Coalescing,
-    /// Line accesses that the unit sends to L1 per cycle.
-    pub accesses_per_cycle: u32,
-    /// Requests waiting between L1 and the interconnect.
-    pub miss_queue_entries: u32,
-}
-
-/// Shared memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SharedMemory {
-    /// Banks, each 4 bytes wide.
-    pub banks: u32,
-    /// Cycles of a conflict-free load.
-    pub latency_cycles: u32,
-    /// Parts in which a warp is served (2 = half warps).
-    pub warp_parts: u32,
-    /// Additional cycles that one atomic on shared memory holds the unit per conflicting lane.
-    pub atomic_cycles: u32,
-}
-
-/// What a store does to L1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WritePolicy {
-    /// Written to L2; a line that is present is updated.
-    WriteThrough,
-    /// Written to L2; a line that is present is dropped.
-    WriteEvict,
-}
-
-/// First-level data cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct L1 {
-    /// Total size in bytes = sets × ways × line_bytes.
-    pub size_bytes: u32,
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Line in bytes.
-    pub line_bytes: u32,
-    /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
-    pub sector_bytes: u32,
-    /// Outstanding misses.
-    pub mshrs: u32,
-    /// Requests that one MSHR merges.
-    pub mshr_merges: u32,
-    /// Cycles of a hit.
-    pub hit_latency_cycles: u32,
-    /// Stores.
-    pub write_policy: WritePolicy,
-    /// Whether global loads go past L1.
-    pub bypass_global: bool,
-}
-
-/// Crossbar.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Interconnect {
-    /// Bytes of one flit; a port moves one flit per interconnect cycle.
-    pub flit_bytes: u32,
-    /// Header of a packet in bytes.
-    pub header_bytes: u32,
-    /// Core cycles from an SM's port to a slice's port.
-    pub request_latency_cycles: u32,
-    /// Core cycles from a slice's port to an SM's port.
-    pub reply_latency_cycles: u32,
-    /// Packets that one SM may have between its port and the slices' queues.
-    pub sm_credits: u32,
-    /// Packets waiting at a slice for the way back.
-    pub reply_queue_entries: u32,
-}
-
-/// One L2 slice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct L2 {
-    /// Slices per DRAM channel.
-    pub slices_per_channel: u32,
-    /// Size of a slice in bytes = sets × ways × line_bytes.
-    pub size_bytes: u32,
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Line in bytes.
-    pub line_bytes: u32,
-    /// Sector in bytes.
-    pub sector_bytes: u32,
-    /// Outstanding misses.
-    pub mshrs: u32,
-    /// Requests that one MSHR merges.
-    pub mshr_merges: u32,
-    /// Requests waiting for the slice.
-    pub queue_entries: u32,
-    /// Requests waiting between the slice and its DRAM channel.
-    pub dram_queue_entries: u32,
-    /// L2 cycles from a request's arrival to the end of its tag lookup.
-    pub latency_cycles: u32,
-    /// How line addresses are spread over channels and slices.
-    pub partition_hash: PartitionHash,
-    /// Bytes of consecutive addresses in one slice.
-    pub interleave_bytes: u32,
-    /// L2 cycles that each further lane on the same address of an atomic holds the slice.
-    pub atomic_cycles: u32,
-}
-
-/// Address hash over memory partitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PartitionHash {
-    /// Consecutive chunks go to consecutive slices.
-    Linear,
-    /// As linear, rotated by the higher address bits.
-    Xor,
-}
-
-/// Order in which a channel serves its queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DramScheduler {
-    /// In order of arrival.
-    Fifo,
-    /// Row hits first, then in order of arrival.
-    FrFcfs,
-}
-
-/// One DRAM channel; timing parameters are in command clock cycles.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Dram {
-    /// Channels of the GPU.
-    pub channels: u32,
-    /// Request scheduler.
-    pub scheduler: DramScheduler,
-    /// Requests that the scheduler chooses among.
-    pub queue_entries: u32,
-    /// Width of the data bus in bytes (chips × bytes per chip).
-    pub bus_bytes: u32,
-    /// Beats per burst.
-    pub burst_length: u32,
-    /// Beats per command clock.
-    pub data_rate: u32,
-    /// Fixed core cycles outside the DRAM chips (controller, PHY) on the way back.
-    pub fixed_latency_cycles: u32,
-    /// Banks.
-    pub banks: u32,
-    /// Bank groups.
-    pub bank_groups: u32,
-    /// Address bits of a channel from the highest to the lowest: R row, B bank, C column, S burst.
-    pub address_map: String,
-    /// Column to column, different groups.
-    pub ccd_cycles: u32,
-    /// Column to column, same group.
-    pub ccdl_cycles: u32,
-    /// Activate to activate, different banks.
-    pub rrd_cycles: u32,
-    /// Activate to column command.
-    pub rcd_cycles: u32,
-    /// Activate to precharge.
-    pub ras_cycles: u32,
-    /// Precharge to activate.
-    pub rp_cycles: u32,
-    /// Activate to activate, same bank.
-    pub rc_cycles: u32,
-    /// Read command to first data.
-    pub cl_cycles: u32,
-    /// Write command to first data.
-    pub wl_cycles: u32,
-    /// End of write data to read command.
-    pub cdlr_cycles: u32,
-    /// End of write data to precharge.
-    pub wr_cycles: u32,
-    /// Read command to precharge.
-    pub rtp_cycles: u32,
-}
-
 /// Kernel boundaries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -471,4 +259,6 @@ pub struct Launch {
     pub flush_l1: bool,
     /// Whether L2 is emptied between kernels.
     pub flush_l2: bool,
+    /// Whether copies and fills before a kernel leave what they have written in L2.
+    pub copies_fill_l2: bool,
 }

@@ -2,7 +2,8 @@
 //!
 //! Each rule names the key, the value and the rule itself, so that a refusal reads as the remedy.
 
-use super::{Dram, GpuConfig};
+use super::{Dram, GpuConfig, PartitionHash, SetHash};
+use crate::memory::hash::MAX_IPOLY;
 use trace_format::isa::{LatencyClass, Unit};
 
 /// A broken rule.
@@ -242,9 +243,24 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
         shared.warp_parts,
         "a warp is served in 1, 2 or 4 parts",
     )?;
+    let texture = &config.texture_cache;
+    geometry("texture_cache", texture.size_bytes, texture.sets, texture.ways, texture.line_bytes)?;
+    line_of_128("texture_cache", texture.line_bytes)?;
+    sectors("texture_cache", texture.sector_bytes, texture.line_bytes)?;
+    hash("texture_cache", texture.sets, texture.set_hash)?;
+    positive("texture_cache.mshrs", texture.mshrs)?;
+    positive("texture_cache.mshr_merges", texture.mshr_merges)?;
+    within("texture_cache.hit_latency_cycles", texture.hit_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+    require(
+        texture.lanes_per_cycle > 0 && 32u32.is_multiple_of(texture.lanes_per_cycle),
+        "texture_cache.lanes_per_cycle",
+        texture.lanes_per_cycle,
+        "it must divide 32",
+    )?;
     let l1 = &config.l1;
     geometry("l1", l1.size_bytes, l1.sets, l1.ways, l1.line_bytes)?;
-    require(l1.line_bytes == 128, "l1.line_bytes", l1.line_bytes, "the coalescer works on 128-byte lines")?;
+    line_of_128("l1", l1.line_bytes)?;
+    hash("l1", l1.sets, l1.set_hash)?;
     sectors("l1", l1.sector_bytes, l1.line_bytes)?;
     positive("l1.mshrs", l1.mshrs)?;
     positive("l1.mshr_merges", l1.mshr_merges)?;
@@ -255,10 +271,12 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     within("interconnect.reply_latency_cycles", net.reply_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
     positive("interconnect.sm_credits", net.sm_credits)?;
     positive("interconnect.reply_queue_entries", net.reply_queue_entries)?;
+    carveouts(config)?;
     let l2 = &config.l2;
     within("l2.slices_per_channel", l2.slices_per_channel, 1, 16)?;
     geometry("l2", l2.size_bytes, l2.sets, l2.ways, l2.line_bytes)?;
-    require(l2.line_bytes == 128, "l2.line_bytes", l2.line_bytes, "the coalescer works on 128-byte lines")?;
+    line_of_128("l2", l2.line_bytes)?;
+    hash("l2", l2.sets, l2.set_hash)?;
     sectors("l2", l2.sector_bytes, l2.line_bytes)?;
     for (key, n) in [
         ("l2.mshrs", l2.mshrs),
@@ -268,6 +286,13 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     ] {
         positive(key, n)?;
     }
+    let slices = l2.slices_per_channel * config.dram.channels;
+    require(
+        l2.partition_hash != PartitionHash::Ipoly || slices.is_power_of_two() && slices <= MAX_IPOLY,
+        "l2.partition_hash",
+        "ipoly",
+        &format!("{slices} slices are no power of two up to {MAX_IPOLY}"),
+    )?;
     within("l2.latency_cycles", l2.latency_cycles, 1, MAX_LATENCY_CYCLES)?;
     require(
         l2.interleave_bytes.is_power_of_two() && l2.interleave_bytes >= l2.line_bytes,
@@ -275,6 +300,41 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
         l2.interleave_bytes,
         "a power of two of at least one line",
     )
+}
+
+/// L1 and shared memory of one array: every carve-out must leave L1 whole ways.
+fn carveouts(config: &GpuConfig) -> Result<(), Broken> {
+    let (l1, shared) = (&config.l1, &config.shared_memory);
+    let key = "shared_memory.carveouts_bytes";
+    let listed = || format!("{:?}", shared.carveouts_bytes);
+    if l1.unified_bytes == 0 {
+        let rule = "l1.unified_bytes = 0 leaves nothing to carve from";
+        return require(shared.carveouts_bytes.is_empty(), key, listed(), rule);
+    }
+    let holds = shared.carveouts_bytes.last().is_some_and(|last| *last >= config.sm.shared_memory_bytes);
+    let rule = format!("the last must hold sm.shared_memory_bytes = {}", config.sm.shared_memory_bytes);
+    require(holds, key, listed(), &rule)?;
+    require(shared.carveouts_bytes.is_sorted(), key, listed(), "they must ascend")?;
+    let way = u64::from(l1.sets) * u64::from(l1.line_bytes);
+    for carveout in &shared.carveouts_bytes {
+        let left = u64::from(l1.unified_bytes.saturating_sub(*carveout));
+        let rule =
+            format!("l1.unified_bytes = {} leaves {left}, no whole ways of {way} bytes", l1.unified_bytes);
+        require(left > 0 && left.is_multiple_of(way), key, carveout, &rule)?;
+    }
+    Ok(())
+}
+
+fn line_of_128(key: &str, line: u32) -> Result<(), Broken> {
+    require(line == 128, &format!("{key}.line_bytes"), line, "the coalescer works on 128-byte lines")
+}
+
+fn hash(key: &str, sets: u32, hash: SetHash) -> Result<(), Broken> {
+    let key = format!("{key}.set_hash");
+    let rule = format!("needs a power of two of sets up to {MAX_IPOLY}, not {sets}");
+    require(hash != SetHash::Ipoly || sets.is_power_of_two() && sets <= MAX_IPOLY, &key, "ipoly", &rule)?;
+    let rule = format!("is defined for 32 and 64 sets, not {sets}");
+    require(hash != SetHash::Fermi || [32, 64].contains(&sets), &key, "fermi", &rule)
 }
 
 fn sectors(key: &str, sector: u32, line: u32) -> Result<(), Broken> {
@@ -289,6 +349,7 @@ fn sectors(key: &str, sector: u32, line: u32) -> Result<(), Broken> {
 fn dram(dram: &Dram) -> Result<(), Broken> {
     within("dram.channels", dram.channels, 1, 256)?;
     within("dram.queue_entries", dram.queue_entries, 1, 1024)?;
+    positive("dram.return_queue_entries", dram.return_queue_entries)?;
     for (key, n) in [
         ("dram.bus_bytes", dram.bus_bytes),
         ("dram.burst_length", dram.burst_length),

@@ -13,6 +13,8 @@ pub use outcome::{GroupOutcome, JobOutcome};
 
 use crate::config::GpuConfig;
 use crate::error::ReplayError;
+use crate::memory::LINE_BYTES;
+use crate::memory::address::PartitionMap;
 use crate::memory::partition::Partition;
 use crate::sm::{Machine, SmCaches};
 use crate::source::LaunchSource;
@@ -99,6 +101,24 @@ impl Gpu {
             caches: vec![SmCaches::new(config); config.gpu.sms as usize],
             partitions: vec![Partition::new(config); config.dram.channels as usize],
             now: 0,
+        }
+    }
+
+    /// Leaves a range of device memory in L2, as a copy or fill between kernels does, if the configuration says so.
+    pub fn copied(&mut self, config: &GpuConfig, address: u64, bytes: u64) {
+        if !config.launch.copies_fill_l2 || bytes == 0 {
+            return;
+        }
+        let map = PartitionMap::new(config);
+        let end = address.saturating_add(bytes);
+        // Only the last lines that all slices together can hold matter.
+        let l2 = u64::from(config.l2.size_bytes * config.l2.slices_per_channel * config.dram.channels);
+        let mut line = address.max(end.saturating_sub(2 * l2)) & !(LINE_BYTES - 1);
+        while line < end {
+            let home = map.home(line);
+            self.partitions[home.channel as usize]
+                .preload(home.slice as usize, home.slice_address / LINE_BYTES);
+            line += LINE_BYTES;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Address maps: from a line to its memory partition, and from a channel's address to bank, row and column.
 
-use crate::config::{Dram, GpuConfig, PartitionHash};
+use super::hash::Ipoly;
+use crate::config::{BankHash, Dram, GpuConfig, PartitionHash};
 
 /// Spreads lines over channels and slices.
 #[derive(Clone, Debug)]
@@ -9,6 +10,7 @@ pub struct PartitionMap {
     slices: u64,
     slices_per_channel: u64,
     hash: PartitionHash,
+    ipoly: Option<Ipoly>,
 }
 
 /// Where a line lives.
@@ -28,9 +30,12 @@ impl PartitionMap {
     /// The map of a configuration.
     #[must_use]
     pub fn new(config: &GpuConfig) -> PartitionMap {
+        let slices = config.dram.channels * config.l2.slices_per_channel;
+        let ipoly = config.l2.partition_hash == PartitionHash::Ipoly && slices > 1;
         PartitionMap {
             chunk_shift: config.l2.interleave_bytes.trailing_zeros(),
-            slices: u64::from(config.dram.channels) * u64::from(config.l2.slices_per_channel),
+            slices: u64::from(slices),
+            ipoly: ipoly.then(|| Ipoly::new(slices)),
             slices_per_channel: u64::from(config.l2.slices_per_channel),
             hash: config.l2.partition_hash,
         }
@@ -45,6 +50,7 @@ impl PartitionMap {
         let (row, column) = (chunk / self.slices, chunk % self.slices);
         let slice = match self.hash {
             PartitionHash::Linear => column,
+            PartitionHash::Ipoly => self.ipoly.as_ref().map_or(0, |ipoly| ipoly.of(chunk)),
             // Rotating each row by its higher digits keeps the map one-to-one for any number of slices.
             PartitionHash::Xor => (column + (row ^ row >> 5 ^ row >> 11)) % self.slices,
         };
@@ -80,6 +86,9 @@ pub struct DramAddress {
 /// The bit map of `dram.address_map`.
 #[derive(Clone, Debug)]
 pub struct DramMap {
+    banks: u64,
+    hash: BankHash,
+    ipoly: Option<Ipoly>,
     bank_bits: Vec<u32>,
     row_bits: Vec<u32>,
     letters: u32,
@@ -97,7 +106,15 @@ impl DramMap {
             bits.sort_unstable();
             bits
         };
-        DramMap { bank_bits: bits('B'), row_bits: bits('R'), letters: count }
+        let ipoly = dram.bank_hash == BankHash::Ipoly && dram.banks > 1;
+        DramMap {
+            banks: u64::from(dram.banks),
+            hash: dram.bank_hash,
+            ipoly: ipoly.then(|| Ipoly::new(dram.banks)),
+            bank_bits: bits('B'),
+            row_bits: bits('R'),
+            letters: count,
+        }
     }
 
     /// Splits an address; bits above the map belong to the row.
@@ -106,10 +123,14 @@ impl DramMap {
         let gather =
             |bits: &[u32]| bits.iter().enumerate().fold(0, |acc, (i, bit)| acc | (address >> bit & 1) << i);
         let above = address.checked_shr(self.letters).unwrap_or(0);
-        DramAddress {
-            bank: gather(&self.bank_bits) as u32,
-            row: gather(&self.row_bits) | above << self.row_bits.len(),
-        }
+        let row = gather(&self.row_bits) | above << self.row_bits.len();
+        let bank = gather(&self.bank_bits);
+        let bank = match (self.hash, &self.ipoly) {
+            (BankHash::Xor, _) => bank ^ row & (self.banks - 1),
+            (BankHash::Ipoly, Some(ipoly)) => ipoly.of(row << self.bank_bits.len() | bank),
+            _ => bank,
+        };
+        DramAddress { bank: bank as u32, row }
     }
 }
 
@@ -120,7 +141,7 @@ mod tests {
 
     #[test]
     fn partitions_are_filled_evenly_and_one_to_one() {
-        for name in ["gtx480", "titanx-pascal", "qv100"] {
+        for name in ["gtx480", "titanx-pascal", "qv100", "rtx3070"] {
             let config = crate::config::load(name, &[]).expect("built-in configuration").config;
             let map = PartitionMap::new(&config);
             let slices = config.dram.channels * config.l2.slices_per_channel;
@@ -133,6 +154,21 @@ mod tests {
                 load[(home.channel * config.l2.slices_per_channel + home.slice) as usize] += 1;
             }
             assert!(load.iter().all(|n| *n == 64), "{name}: {load:?}");
+        }
+    }
+
+    /// Rows of one bank under the plain map: hashes send them to all banks, one row each.
+    #[test]
+    fn bank_hashes_spread_the_rows_of_a_bank() {
+        let mut dram = crate::config::load("qv100", &[]).expect("built-in configuration").config.dram;
+        let rows = |dram: &Dram| -> HashSet<u32> {
+            let map = DramMap::new(dram);
+            (0..u64::from(dram.banks)).map(|row| map.split(row << 15).bank).collect()
+        };
+        assert_eq!(rows(&dram).len(), 1);
+        for hash in [BankHash::Xor, BankHash::Ipoly] {
+            dram.bank_hash = hash;
+            assert_eq!(rows(&dram).len(), dram.banks as usize, "{hash:?}");
         }
     }
 

@@ -1,7 +1,10 @@
 //! Tags of a set-associative cache with four sectors per line and LRU replacement.
 //!
-//! Lines are allocated when data arrive or when a store writes them, so no way is ever reserved. Misses in
-//! flight are the business of [`super::mshr`].
+//! A line is allocated when data arrive or a store writes it (L1), or reserved when it is missed, so that what must
+//! leave for it leaves then and its data always find their place (L2). Who waits is known to [`super::mshr`].
+
+use super::hash::SetIndex;
+use crate::config::SetHash;
 
 /// State of a resident line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,6 +14,8 @@ struct Line {
     valid: u8,
     /// Sectors that have to be written back.
     dirty: u8,
+    /// Sectors on their way.
+    reserved: u8,
     last_use: u64,
 }
 
@@ -27,7 +32,7 @@ pub struct Evicted {
 #[derive(Clone, Debug)]
 pub struct Tags {
     ways: usize,
-    sets: u64,
+    index: SetIndex,
     lines: Vec<Line>,
     clock: u64,
 }
@@ -35,14 +40,20 @@ pub struct Tags {
 impl Tags {
     /// An empty cache.
     #[must_use]
-    pub fn new(sets: u32, ways: u32) -> Tags {
+    pub fn new(sets: u32, ways: u32, hash: SetHash) -> Tags {
         let empty = Line { tag: u64::MAX, ..Line::default() };
         Tags {
             ways: ways as usize,
-            sets: u64::from(sets),
+            index: SetIndex::new(sets, hash),
             lines: vec![empty; (sets * ways) as usize],
             clock: 0,
         }
+    }
+
+    /// Ways of a set.
+    #[must_use]
+    pub fn ways(&self) -> usize {
+        self.ways
     }
 
     /// Forgets every line; dirty data are lost with it.
@@ -54,9 +65,7 @@ impl Tags {
 
     #[inline]
     fn set(&self, line: u64) -> std::ops::Range<usize> {
-        // Folding the upper part in keeps power-of-two strides from meeting in one set.
-        let index = (line ^ (line / self.sets)) % self.sets;
-        let first = index as usize * self.ways;
+        let first = self.index.of(line) * self.ways;
         first..first + self.ways
     }
 
@@ -98,11 +107,13 @@ impl Tags {
     }
 
     fn oldest(&self, line: u64) -> usize {
-        let set = self.set(line);
-        set.min_by_key(
-            |index| if self.lines[*index].tag == u64::MAX { 0 } else { self.lines[*index].last_use },
-        )
-        .expect("a set has at least one way")
+        // Empty ways first, then by age; reserved ones only where [`Tags::has_way`] was not asked.
+        let age = |index: &usize| {
+            let entry = &self.lines[*index];
+            let age = if entry.tag == u64::MAX { 0 } else { entry.last_use };
+            (entry.reserved != 0, age)
+        };
+        self.set(line).min_by_key(age).expect("a set has at least one way")
     }
 
     /// Makes sectors readable and dirty, allocating the line if it is not resident.
@@ -120,8 +131,23 @@ impl Tags {
         let entry = &mut self.lines[index];
         entry.valid |= valid;
         entry.dirty |= dirty;
+        entry.reserved &= !valid;
         entry.last_use = self.clock;
         evicted
+    }
+
+    /// Whether the line is resident or one of its set's ways can be given up.
+    #[must_use]
+    pub fn has_way(&self, line: u64) -> bool {
+        self.find(line).is_some() || self.lines[self.oldest(line)].reserved == 0
+    }
+
+    /// Keeps a way for sectors that are on their way; what was in it is forgotten.
+    pub fn reserve(&mut self, line: u64, sectors: u8) {
+        self.insert(line, 0, 0);
+        if let Some(index) = self.find(line) {
+            self.lines[index].reserved |= sectors;
+        }
     }
 
     /// Drops a line.
@@ -138,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_line_leaves() {
-        let mut tags = Tags::new(1, 2);
+        let mut tags = Tags::new(1, 2, SetHash::Linear);
         assert_eq!(tags.insert(1, 0b1, 0), None);
         assert_eq!(tags.insert(2, 0b1, 0b1), None);
         assert_eq!(tags.probe(1), 0b1);
@@ -148,7 +174,7 @@ mod tests {
 
     #[test]
     fn sectors_accumulate_and_removal_forgets_them() {
-        let mut tags = Tags::new(4, 2);
+        let mut tags = Tags::new(4, 2, SetHash::Xor);
         tags.insert(9, 0b0001, 0);
         tags.insert(9, 0b0100, 0b0100);
         assert_eq!(tags.probe(9), 0b0101);
@@ -158,8 +184,24 @@ mod tests {
     }
 
     #[test]
+    fn reserved_ways_stay_until_their_sectors_come() {
+        let mut tags = Tags::new(1, 2, SetHash::Linear);
+        tags.reserve(1, 0b11);
+        tags.insert(2, 0b1, 0);
+        // The reserved line is older, and yet the other one leaves.
+        assert_eq!(tags.victim(3), Some(Evicted { line: 2, dirty: 0 }));
+        tags.reserve(3, 0b1);
+        assert!(!tags.has_way(4) && tags.has_way(1));
+        tags.insert(1, 0b01, 0);
+        assert!(!tags.has_way(4));
+        tags.insert(1, 0b10, 0);
+        assert!(tags.has_way(4));
+        assert_eq!((tags.probe(1), tags.probe(3)), (0b11, 0));
+    }
+
+    #[test]
     fn a_working_set_of_the_cache_size_stays() {
-        let mut tags = Tags::new(8, 4);
+        let mut tags = Tags::new(8, 4, SetHash::Ipoly);
         for round in 0..3 {
             for line in 0..32 {
                 let hit = tags.probe(line) != 0;

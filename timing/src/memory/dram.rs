@@ -1,6 +1,6 @@
 //! One DRAM channel: banks with row buffers, command timing, and the FIFO or FR-FCFS choice among its queue.
 //!
-//! At most one command per command-clock cycle. The channel says when it can next do something, so that it
+//! At most one command per command-clock cycle, or a row and a column command where the bus is double. The channel says when it can next do something, so that it
 //! costs nothing in between. Refresh is not modelled. Queueing before and fills after are the partition's.
 
 use super::address::DramMap;
@@ -140,7 +140,18 @@ impl Channel {
 
     /// Takes the earliest completion if it has happened by `cycle`.
     pub fn take_done(&mut self, cycle: u64) -> Option<Done> {
-        if self.done.front()?.cycle <= cycle { self.done.pop_front() } else { None }
+        if self.done.front()?.cycle > cycle {
+            return None;
+        }
+        if self.is_return_full() && self.queued > 0 {
+            self.wake_at = self.wake_at.min(cycle);
+        }
+        self.done.pop_front()
+    }
+
+    /// Whether completed reads leave no place for another.
+    fn is_return_full(&self) -> bool {
+        self.done.len() >= self.config.return_queue_entries as usize
     }
 
     /// Runs every cycle up to and including `cycle`.
@@ -151,7 +162,7 @@ impl Channel {
         }
     }
 
-    /// Issues at most one command and returns the next cycle worth looking at.
+    /// Issues what the command bus carries in a cycle and returns the next cycle worth looking at.
     fn command(&mut self, now: u64, stats: &mut Counters) -> u64 {
         let mut banks = self.waiting;
         if self.config.scheduler == DramScheduler::Fifo {
@@ -172,6 +183,9 @@ impl Channel {
             let (at, age, choice) = match hit {
                 Some(position) => {
                     let request = &bank.queue[position];
+                    if !request.burst.write && self.is_return_full() {
+                        continue;
+                    }
                     (self.column_at(index, request.burst.write), request.age, &mut column)
                 }
                 None => {
@@ -189,10 +203,15 @@ impl Channel {
                 *choice = Some((age, index, hit.unwrap_or(0)));
             }
         }
-        match (column, row) {
-            (Some((_, bank, position)), _) => self.column(now, bank, position, stats),
-            (None, Some((_, bank, _))) => self.row_command(now, bank, stats),
-            (None, None) => return next.max(now + 1),
+        if let Some((_, bank, position)) = column {
+            self.column(now, bank, position, stats);
+        }
+        match row {
+            Some((_, bank, _)) if column.is_none() || self.config.dual_command_bus => {
+                self.row_command(now, bank, stats);
+            }
+            None if column.is_none() => return next.max(now + 1),
+            _ => {}
         }
         if self.waiting == 0 { u64::MAX } else { now + 1 }
     }
@@ -336,6 +355,46 @@ mod tests {
         assert_eq!(done.iter().map(|d| d.tag).collect::<Vec<_>>(), [0, 1, 2]);
         // Activate at 0, precharge at RAS 28, activate after RP 12 and RC 40, column after RCD 12, data after CL 12.
         assert_eq!(done[1].cycle, 40 + 12 + 12 + 2);
+    }
+
+    /// A row hit and an activation of another bank that become possible together.
+    #[test]
+    fn a_double_command_bus_issues_a_row_and_a_column_command_at_once() {
+        let last = |dual_command_bus| {
+            let mut channel = channel();
+            channel.config.dual_command_bus = dual_command_bus;
+            channel.config.rrd_cycles = 12;
+            let mut stats = Counters::default();
+            channel.push(0, Burst { write: false, address: 0, tag: 0 });
+            channel.push(0, Burst { write: false, address: 256, tag: 1 });
+            drain(&mut channel, &mut stats).last().expect("two completions").cycle
+        };
+        // Activate 0 at 0; at 12 (RCD, RRD) the column command of 0 and the activate of 1; its data 12 + 12 + 2 later.
+        assert_eq!(last(true), 12 + 12 + 12 + 2);
+        assert_eq!(last(false), 13 + 12 + 12 + 2);
+    }
+
+    /// Nobody takes completions: reads stop, writes go on, and reads resume when one is taken.
+    #[test]
+    fn a_full_return_queue_stops_reads() {
+        let mut channel = channel();
+        channel.config.return_queue_entries = 2;
+        let mut stats = Counters::default();
+        for i in 0..5u64 {
+            channel.push(0, Burst { write: false, address: i % 4 * 64, tag: i as u32 });
+        }
+        channel.push(0, Burst { write: true, address: 256, tag: 9 });
+        channel.run_to(1000, &mut stats);
+        assert_eq!((stats.dram_reads, stats.dram_writes), (2, 1));
+        assert!(channel.take_done(1000).is_some());
+        channel.run_to(2000, &mut stats);
+        assert_eq!(stats.dram_reads, 3);
+        let mut rest = 0;
+        for cycle in 2001..3000 {
+            rest += u32::from(channel.take_done(cycle).is_some());
+            channel.run_to(cycle, &mut stats);
+        }
+        assert_eq!((rest, stats.dram_reads), (4, 5));
     }
 
     #[test]

@@ -8,6 +8,7 @@ pub mod address;
 pub mod cache;
 pub mod coalesce;
 pub mod dram;
+pub mod hash;
 pub mod mshr;
 pub mod partition;
 #[cfg(test)]
@@ -56,6 +57,10 @@ pub enum Served {
 pub enum Token {
     /// Fill of L1; the line tells which miss.
     L1Fill,
+    /// Fill of the texture cache, likewise.
+    TextureFill,
+    /// Acknowledgement of a line that L1 has written back.
+    WriteBack,
     /// A load that went past L1, or an atomic: the instruction in flight.
     Instruction(u16),
     /// Fill of the instruction cache.

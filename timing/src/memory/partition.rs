@@ -10,7 +10,8 @@ use super::dram::{Burst, Channel};
 use super::mshr::Mshrs;
 use super::port::{ClockRatio, Port};
 use super::{
-    ALL_SECTORS, Credit, LINE_BYTES, Reply, Request, RequestKind, SECTOR_BYTES, Served, flits, sector_bytes,
+    ALL_SECTORS, Credit, LINE_BYTES, Reply, Request, RequestKind, SECTOR_BYTES, Served, Token, flits,
+    sector_bytes,
 };
 use crate::config::GpuConfig;
 use crate::stats::Counters;
@@ -27,6 +28,8 @@ struct Transfer {
     channel_address: u64,
     sectors: u8,
     write: bool,
+    /// Whether what is read stays in L2.
+    kept: bool,
 }
 
 /// What a DRAM read's tag stands for.
@@ -35,6 +38,8 @@ struct Fill {
     slice: u32,
     line: u64,
     sectors: u8,
+    /// Whether the sectors stay in L2.
+    kept: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -57,6 +62,7 @@ struct Slice {
 /// Parameters in the units of the model.
 #[derive(Clone, Copy, Debug)]
 struct Params {
+    texture_only: bool,
     queue: usize,
     to_dram: usize,
     replies: usize,
@@ -68,6 +74,15 @@ struct Params {
     atom_bytes: u64,
     flit_bytes: u32,
     header_bytes: u32,
+}
+
+impl Params {
+    /// Whether L2 keeps what a request reads or writes. Atomics are done in L2 in any case.
+    fn keeps(&self, request: &Request) -> bool {
+        let read_only =
+            matches!(request.token, Token::TextureFill | Token::InstructionCache | Token::ConstantCache);
+        !self.texture_only || read_only || matches!(request.kind, RequestKind::Atomic { .. })
+    }
 }
 
 /// One memory partition.
@@ -104,7 +119,7 @@ impl Partition {
             arrivals: VecDeque::new(),
             in_port: Port::new(net),
             queue: VecDeque::new(),
-            tags: Tags::new(config.l2.sets, config.l2.ways),
+            tags: Tags::new(config.l2.sets, config.l2.ways, config.l2.set_hash),
             mshrs: Mshrs::new(config.l2.mshrs, config.l2.mshr_merges),
             to_dram: VecDeque::new(),
             woken: VecDeque::new(),
@@ -121,6 +136,7 @@ impl Partition {
             dram_clock: ClockRatio::new(gpu.core_clock_khz, gpu.dram_clock_khz),
             map: PartitionMap::new(config),
             params: Params {
+                texture_only: config.l2.texture_only,
                 queue: config.l2.queue_entries as usize,
                 to_dram: config.l2.dram_queue_entries as usize,
                 replies: config.interconnect.reply_queue_entries as usize,
@@ -158,6 +174,12 @@ impl Partition {
         let arrivals = &mut self.slices[slice].arrivals;
         arrivals.extend(packets.drain(..));
         arrivals.make_contiguous().sort_by_key(|packet| (packet.arrival, packet.sm));
+    }
+
+    /// Leaves a line in L2, clean, as a copy to the device does; what it drives out is clean too, or is written at no
+    /// cost while no kernel runs.
+    pub fn preload(&mut self, slice: usize, line: u64) {
+        self.slices[slice].tags.insert(line, ALL_SECTORS, 0);
     }
 
     /// Empties the caches, as between kernels that flush L2.
@@ -252,18 +274,20 @@ impl Partition {
         progressed
     }
 
-    /// Data from DRAM enter the cache and wake who waits.
+    /// Data from DRAM enter the way that the miss has reserved and wake who waits.
     fn fill(&mut self) -> bool {
         let mut progressed = false;
         while let Some((at, tag)) = self.arriving.front().copied() {
             let fill = self.fills[tag as usize];
-            if at > self.now || !self.make_room(fill.slice as usize, fill.line) {
+            if at > self.now {
                 break;
             }
             self.arriving.pop_front();
             self.free_fills.push(tag);
             let slice = &mut self.slices[fill.slice as usize];
-            slice.tags.insert(fill.line, fill.sectors, 0);
+            if fill.kept {
+                slice.tags.insert(fill.line, fill.sectors, 0);
+            }
             let woken = &mut slice.woken;
             let served = Served::Dram;
             slice
@@ -274,12 +298,18 @@ impl Partition {
         progressed
     }
 
-    /// Evicts what must leave for a line; false when its dirty data find no room on the way to DRAM.
-    fn make_room(&mut self, index: usize, line: u64) -> bool {
+    /// Evicts what must leave for a line; false when every way awaits data, or when dirty data find no room on the
+    /// way to DRAM beside `others`.
+    fn make_room(&mut self, index: usize, line: u64, others: usize) -> bool {
         let slice = &mut self.slices[index];
+        if !slice.tags.has_way(line) {
+            return false;
+        }
         let Some(victim) = slice.tags.victim(line) else { return true };
         if victim.dirty != 0 {
-            if slice.to_dram.len() >= self.params.to_dram {
+            // A queue of one place takes both when it is empty.
+            let places = slice.to_dram.len() + 1 + others;
+            if places > self.params.to_dram && !slice.to_dram.is_empty() {
                 return false;
             }
             let channel_address = self.map.channel_address(victim.line * LINE_BYTES, index as u32);
@@ -288,6 +318,7 @@ impl Partition {
                 channel_address,
                 sectors: victim.dirty,
                 write: true,
+                kept: false,
             });
             self.stats.l2_writeback_sectors += u64::from(victim.dirty.count_ones());
         }
@@ -326,10 +357,16 @@ impl Partition {
         if slice.busy_until > self.now || slice.replies.len() >= self.params.replies {
             return false;
         }
-        let Some(request) = slice.woken.pop_front() else { return false };
+        let Some(request) = slice.woken.front().copied() else { return false };
+        let line = self.map.home(request.line).slice_address / LINE_BYTES;
+        // The line of an atomic may have left again.
+        if matches!(request.kind, RequestKind::Atomic { .. }) && !self.make_room(index, line, 0) {
+            return false;
+        }
+        let slice = &mut self.slices[index];
+        slice.woken.pop_front();
         slice.busy_until = self.now + self.params.access;
         if let RequestKind::Atomic { collisions } = request.kind {
-            let line = self.map.home(request.line).slice_address / LINE_BYTES;
             slice.tags.insert(line, 0, request.sectors);
             slice.busy_until += self.params.atomic * u64::from(collisions.saturating_sub(1));
         }
@@ -364,9 +401,13 @@ impl Partition {
         if self.slices[index].replies.len() >= self.params.replies {
             return false;
         }
-        let line = self.map.home(request.line).slice_address / LINE_BYTES;
+        let home = self.map.home(request.line);
+        let line = home.slice_address / LINE_BYTES;
+        if !self.params.keeps(request) {
+            return self.write_past(index, request, line, home.channel_address & !(LINE_BYTES - 1));
+        }
         let resident = self.slices[index].tags.contains(line);
-        if !self.make_room(index, line) {
+        if !self.make_room(index, line, 0) {
             return false;
         }
         let slice = &mut self.slices[index];
@@ -380,12 +421,26 @@ impl Partition {
         true
     }
 
+    /// A store that L2 does not keep.
+    fn write_past(&mut self, index: usize, request: &Request, line: u64, channel_address: u64) -> bool {
+        let slice = &mut self.slices[index];
+        if slice.to_dram.len() >= self.params.to_dram {
+            return false;
+        }
+        let sectors = request.sectors;
+        slice.to_dram.push_back(Transfer { line, channel_address, sectors, write: true, kept: false });
+        slice.replies.push_back(*request);
+        self.stats.l2_misses += 1;
+        true
+    }
+
     fn read(&mut self, index: usize, request: &Request, atomic: Option<u8>) -> bool {
         let home = self.map.home(request.line);
         let line = home.slice_address / LINE_BYTES;
         let params = self.params;
         let slice = &mut self.slices[index];
-        let missing = request.sectors & !slice.tags.probe(line);
+        let kept = params.keeps(request);
+        let missing = if kept { request.sectors & !slice.tags.probe(line) } else { request.sectors };
         if missing == 0 {
             if slice.replies.len() >= params.replies {
                 return false;
@@ -403,18 +458,23 @@ impl Partition {
         if to_request == 0 {
             self.stats.l2_merges += 1;
         } else {
-            if slice.to_dram.len() >= params.to_dram {
+            if slice.to_dram.len() >= params.to_dram || kept && !self.make_room(index, line, 1) {
                 return false;
+            }
+            let slice = &mut self.slices[index];
+            if kept {
+                slice.tags.reserve(line, to_request);
             }
             slice.to_dram.push_back(Transfer {
                 line,
                 channel_address: home.channel_address & !(LINE_BYTES - 1),
                 sectors: to_request,
                 write: false,
+                kept,
             });
             self.stats.l2_misses += 1;
         }
-        slice.mshrs.add(line, missing, *request);
+        self.slices[index].mshrs.add(line, missing, *request);
         true
     }
 
@@ -461,7 +521,7 @@ impl Partition {
         let tag = if transfer.write {
             NO_FILL
         } else {
-            let fill = Fill { slice: index as u32, line: transfer.line, sectors: cover };
+            let fill = Fill { slice: index as u32, line: transfer.line, sectors: cover, kept: transfer.kept };
             match self.free_fills.pop() {
                 Some(tag) => {
                     self.fills[tag as usize] = fill;

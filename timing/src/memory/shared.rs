@@ -23,6 +23,23 @@ pub fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
     cycles.max(1)
 }
 
+/// Cycles of a load that would take `cycles`: half where its width makes several passes of which the results of two
+/// fit one return, as every lane pair n and n^1, or every pair n and n^2, has one address.
+#[must_use]
+pub fn merged_cycles(cycles: u32, access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
+    let paired = |distance: usize| {
+        (0..32).all(|lane| {
+            let both = 1u32 << lane | 1 << (lane ^ distance);
+            access.mask & both != both || access.addresses[lane] == access.addresses[lane ^ distance]
+        })
+    };
+    if config.uniform_pairs_merge && access.bytes > 4 && (paired(1) || paired(2)) {
+        cycles.div_ceil(2)
+    } else {
+        cycles
+    }
+}
+
 /// Cycles of one part: the most distinct words that fall into one bank.
 fn pass_cycles(access: &MemAccess<'_>, mask: u32, words: u32, banks: u32) -> u32 {
     let mut seen = [0u64; 128];
@@ -55,8 +72,14 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use trace_format::isa::space::Space;
 
-    const CONFIG: SharedMemory =
-        SharedMemory { banks: 32, latency_cycles: 24, warp_parts: 1, atomic_cycles: 2 };
+    const CONFIG: SharedMemory = SharedMemory {
+        banks: 32,
+        latency_cycles: 24,
+        warp_parts: 1,
+        uniform_pairs_merge: true,
+        carveouts_bytes: Vec::new(),
+        atomic_cycles: 2,
+    };
 
     fn cycles(addresses: &[u64; 32], bytes: u8, mask: u32) -> u32 {
         access_cycles(&MemAccess { space: Space::Shared, bytes, addresses, mask }, &CONFIG)
@@ -87,6 +110,27 @@ mod tests {
         assert_eq!(cycles(&quads, 16, u32::MAX), 4);
         assert_eq!(cycles(&quads, 16, 0b1), 1);
         assert_eq!(cycles(&quads, 16, 0), 1);
+    }
+
+    /// The measured rule: uniform lane pairs halve the passes of a wide load, other patterns do not.
+    #[test]
+    fn wide_loads_of_uniform_pairs_take_half_their_passes() {
+        let merged = |addresses: &[u64; 32], bytes: u8, mask: u32| {
+            let access = MemAccess { space: Space::Shared, bytes, addresses, mask };
+            merged_cycles(access_cycles(&access, &CONFIG), &access, &CONFIG)
+        };
+        assert_eq!(merged(&[64; 32], 16, u32::MAX), 2);
+        assert_eq!(merged(&[64; 32], 8, u32::MAX), 1);
+        assert_eq!(merged(&[64; 32], 4, u32::MAX), 1);
+        let neighbours = std::array::from_fn(|lane| lane as u64 / 2 * 16);
+        assert_eq!(merged(&neighbours, 16, u32::MAX), 2);
+        let every_other = std::array::from_fn(|lane| (lane as u64 & !2) * 16);
+        assert_eq!(merged(&every_other, 16, u32::MAX), 2);
+        let halves = std::array::from_fn(|lane| (lane as u64 & 15) * 16);
+        assert_eq!(merged(&halves, 16, u32::MAX), 4);
+        let odd_one = std::array::from_fn(|lane| if lane == 5 { 256 } else { 64 });
+        assert_eq!(merged(&odd_one, 16, u32::MAX), 4);
+        assert_eq!(merged(&odd_one, 16, !(1 << 5)), 2);
     }
 
     proptest! {

@@ -379,8 +379,13 @@ impl<S: LaunchSource> Sm<'_, S> {
         } else {
             pool.ready_other += 1;
         }
-        let share = usize::from(flight.warp) % self.collectors.ready.len();
+        let warp = usize::from(flight.warp);
+        let share = warp % self.collectors.ready.len();
         self.collectors.ready[share].push(slot);
+        if flight.collecting != 0 {
+            let inst = &self.machine.program.insts[flight.pc as usize];
+            self.scoreboard.end_reads(warp, inst, flight.collecting);
+        }
     }
 
     /// Operand-read stage.

@@ -6,6 +6,18 @@ use crate::program::{MAX_DST, MAX_SRC};
 use crate::source::Row;
 use crate::techniques::InFlightId;
 
+/// Where a load looks first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Route {
+    /// In L1.
+    #[default]
+    Cached,
+    /// In L2.
+    Bypass,
+    /// In the texture cache.
+    Texture,
+}
+
 /// Coalesced memory access of an instruction.
 #[derive(Clone, Debug, Default)]
 pub struct MemOp {
@@ -17,8 +29,10 @@ pub struct MemOp {
     pub shared_cycles: u32,
     /// Most lanes on one address of an atomic.
     pub collisions: u8,
-    /// Whether loads of these lines go past L1.
-    pub bypass: bool,
+    /// Which way loads of these lines take.
+    pub route: Route,
+    /// Whether every lane's address is local.
+    pub local: bool,
     /// Every line has been accessed.
     pub all_sent: bool,
     /// Replies and fills to wait for.
@@ -44,6 +58,8 @@ pub struct Flight {
     pub issued_at: u64,
     /// Operands that have not arrived, one bit each.
     pub missing: u16,
+    /// Operands that had to be collected.
+    pub collecting: u16,
     /// Operands that arrive together with the operand of the index.
     pub together: [u16; MAX_SRC],
     /// Collector unit.
@@ -89,6 +105,7 @@ impl Flights {
                 exec: 0,
                 issued_at: 0,
                 missing: 0,
+                collecting: 0,
                 together: [0; MAX_SRC],
                 collector: 0,
                 pool: 0,

@@ -3,7 +3,8 @@
 //! Done once at issue, when the addresses are known; the load/store unit then only walks the result.
 
 use super::Sm;
-use super::flight::MemOp;
+use super::flight::{MemOp, Route};
+use crate::config::Coalescing;
 use crate::memory::coalesce::{LineAccesses, coalesce, collisions};
 use crate::memory::shared;
 use crate::program::{MemoryKind, Path};
@@ -22,8 +23,11 @@ impl<S: LaunchSource> Sm<'_, S> {
             match access.space {
                 Space::Shared => op.shared_cycles = self.shared_cycles(&access, kind),
                 Space::Const => op.accesses = coalesce(&access, machine.config.load_store.coalescing, false),
-                // The path of read-only loads stands in for a texture cache.
-                Space::Global | Space::Texture | Space::Surface => self.global_access(&access, kind, &mut op),
+                Space::Global | Space::Surface => self.global_access(&access, kind, &mut op),
+                Space::Texture => {
+                    op.route = Route::Texture;
+                    op.accesses = coalesce(&access, Coalescing::Sectors, false);
+                }
                 Space::Local => {
                     let addresses = std::array::from_fn(|lane| {
                         machine.local_address(sm, warp, lane, access.addresses[lane])
@@ -31,7 +35,8 @@ impl<S: LaunchSource> Sm<'_, S> {
                     // A wide local access is one word per lane and pass.
                     let access = MemAccess { space: Space::Global, addresses: &addresses, ..access };
                     self.global_access(&access, kind, &mut op);
-                    op.bypass = false;
+                    op.route = if machine.config.l1.caches_local { Route::Cached } else { Route::Bypass };
+                    op.local = true;
                 }
                 Space::Generic => self.generic_access(warp, &access, kind, &mut op),
             }
@@ -66,6 +71,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let config = &self.machine.config.shared_memory;
         let cycles = shared::access_cycles(access, config);
         match kind {
+            MemoryKind::Load(_) => shared::merged_cycles(cycles, access, config),
             MemoryKind::Atomic(_) => cycles + config.atomic_cycles * u32::from(collisions(access)),
             _ => cycles,
         }
@@ -73,8 +79,8 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     fn global_access(&self, access: &MemAccess<'_>, kind: MemoryKind, op: &mut MemOp) {
         let config = &self.machine.config;
-        op.bypass = config.l1.bypass_global;
-        let cached_load = matches!(kind, MemoryKind::Load(_)) && !op.bypass;
+        op.route = if config.l1.bypass_global { Route::Bypass } else { Route::Cached };
+        let cached_load = matches!(kind, MemoryKind::Load(_)) && op.route == Route::Cached;
         op.accesses = coalesce(access, config.load_store.coalescing, cached_load);
         if matches!(kind, MemoryKind::Atomic(_)) {
             op.collisions = collisions(access);

@@ -362,6 +362,9 @@ impl<S: LaunchSource> Sm<'_, S> {
                 let Sm { collectors, flights, now, .. } = self;
                 let place = (warp, scheduler, usize::from(inst.pool));
                 collectors.collect(flights, slot, place, &operands[..count], *now);
+                let operands = flights[slot].missing;
+                flights[slot].collecting = operands;
+                self.scoreboard.begin_reads(warp, inst, operands);
             }
         }
     }

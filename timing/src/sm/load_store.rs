@@ -1,20 +1,19 @@
-//! The load/store unit: its queue, shared memory, L1 with its MSHRs, and the SM's ports to the crossbar.
+//! The load/store unit: its queue, shared memory, and the SM's ports to the crossbar.
 //!
-//! The access at the head goes line by line to L1; what finds no MSHR or no place in the miss queue waits and
-//! holds back what is behind it.
+//! The access at the head goes line by line to its cache ([`super::data_caches`], [`super::small_caches`]); what
+//! finds no MSHR or no place in the miss queue waits and holds back what is behind it.
 
 use super::Sm;
+use super::flight::Route;
 use super::machine::Machine;
 use super::small_caches::SmallMiss;
 use super::wheel::Event;
-use crate::config::{SmallCache, WritePolicy};
+use crate::config::{SetHash, SmallCache};
 use crate::memory::cache::Tags;
 use crate::memory::coalesce::LineAccess;
 use crate::memory::mshr::Mshrs;
 use crate::memory::port::Port;
-use crate::memory::{
-    ALL_SECTORS, LINE_BYTES, Reply, Request, RequestKind, Served, Token, flits, sector_bytes,
-};
+use crate::memory::{LINE_BYTES, Reply, Request, RequestKind, Served, Token, flits, sector_bytes};
 use crate::program::{MemoryKind, Path};
 use crate::source::LaunchSource;
 use std::collections::VecDeque;
@@ -23,7 +22,8 @@ use trace_format::isa::space::Space;
 /// Caches that outlive a kernel.
 #[derive(Clone, Debug)]
 pub struct SmCaches {
-    l1: Tags,
+    pub(super) l1: Tags,
+    pub(super) texture: Tags,
     pub(super) code: Tags,
     pub(super) constants: Tags,
 }
@@ -32,17 +32,21 @@ impl SmCaches {
     /// Empty caches of a configuration.
     #[must_use]
     pub fn new(config: &crate::config::GpuConfig) -> SmCaches {
-        let small = |cache: &SmallCache| Tags::new(cache.sets, cache.ways);
+        let small = |cache: &SmallCache| Tags::new(cache.sets, cache.ways, SetHash::Linear);
+        let texture = &config.texture_cache;
         SmCaches {
-            l1: Tags::new(config.l1.sets, config.l1.ways),
+            l1: Tags::new(config.l1.sets, config.l1.ways, config.l1.set_hash),
+            texture: Tags::new(texture.sets, texture.ways, texture.set_hash),
             code: small(&config.front_end.icache),
             constants: small(&config.constant_cache),
         }
     }
 
-    /// Empties L1, as between kernels.
+    /// Empties L1 and the texture cache, as between kernels. What L1 has not written back is local memory, which
+    /// ends with its kernel.
     pub fn flush_l1(&mut self) {
         self.l1.clear();
+        self.texture.clear();
     }
 }
 
@@ -53,7 +57,8 @@ pub(super) struct LoadStore {
     capacity: usize,
     busy_until: u64,
     pub(super) caches: SmCaches,
-    mshrs: Mshrs<u16>,
+    pub(super) mshrs: Mshrs<u16>,
+    pub(super) texture_mshrs: Mshrs<u16>,
     pub(super) code_misses: Vec<SmallMiss>,
     pub(super) last_code_line: u64,
     pub(super) constant_mshrs: Mshrs<u16>,
@@ -64,18 +69,23 @@ pub(super) struct LoadStore {
     in_port: Port,
     credits: u32,
     all_credits: u32,
-    stores_outstanding: u32,
+    pub(super) stores_outstanding: u32,
 }
 
 impl LoadStore {
-    pub fn new(machine: &Machine, caches: SmCaches) -> LoadStore {
+    pub fn new(machine: &Machine, mut caches: SmCaches) -> LoadStore {
         let config = &machine.config;
+        if caches.l1.ways() != machine.l1_ways as usize {
+            // Another split of the array empties it.
+            caches.l1 = Tags::new(config.l1.sets, machine.l1_ways, config.l1.set_hash);
+        }
         LoadStore {
             queue: VecDeque::new(),
             capacity: config.load_store.queue_entries as usize,
             busy_until: 0,
             caches,
             mshrs: Mshrs::new(config.l1.mshrs, config.l1.mshr_merges),
+            texture_mshrs: Mshrs::new(config.texture_cache.mshrs, config.texture_cache.mshr_merges),
             code_misses: Vec::new(),
             last_code_line: u64::MAX,
             constant_mshrs: Mshrs::new(config.constant_cache.mshrs, 64),
@@ -133,6 +143,7 @@ impl LoadStore {
             && self.miss_queue.is_empty()
             && self.stores_outstanding == 0
             && self.mshrs.is_empty()
+            && self.texture_mshrs.is_empty()
             && self.code_misses.is_empty()
             && self.constant_parts.is_empty()
             && self.credits == self.all_credits
@@ -140,6 +151,11 @@ impl LoadStore {
 
     pub(super) fn has_miss_room(&self) -> bool {
         self.miss_queue.len() < self.miss_capacity
+    }
+
+    /// Whether the miss queue takes two requests at once; one of capacity 1 does when it is empty.
+    pub(super) fn has_room_for_two(&self) -> bool {
+        self.miss_queue.is_empty() || self.miss_queue.len() + 2 <= self.miss_capacity
     }
 
     pub(super) fn send(
@@ -171,11 +187,12 @@ impl LoadStore {
     /// What the unit holds, for the report of a stuck machine.
     pub fn describe(&self) -> String {
         format!(
-            "  load/store: {} queued (busy until {}), {} L1 misses, {} I-cache misses, {} constant misses, {} in the \
+            "  load/store: {} queued (busy until {}), {} L1 misses, {} texture misses, {} I-cache misses, {} constant misses, {} in the \
              miss queue, {} of {} credits, {} stores outstanding\n",
             self.queue.len(),
             self.busy_until,
             self.mshrs.len(),
+            self.texture_mshrs.len(),
             self.code_misses.len(),
             self.constant_mshrs.len(),
             self.miss_queue.len(),
@@ -208,6 +225,10 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.flights[slot].mem.ready_at = self.now + u64::from(latency);
             self.load_store.busy_until = self.now + u64::from(shared_cycles);
         }
+        if self.flights[slot].mem.route == Route::Texture && self.flights[slot].mem.next == 0 {
+            let lanes = machine.config.texture_cache.lanes_per_cycle;
+            self.load_store.busy_until = self.now + u64::from(32 / lanes);
+        }
         for _ in 0..machine.config.load_store.accesses_per_cycle {
             let next = usize::from(self.flights[slot].mem.next);
             let Some(access) = self.flights[slot].mem.accesses.as_slice().get(next).copied() else { break };
@@ -239,16 +260,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn access(&mut self, slot: u16, kind: MemoryKind, access: LineAccess) -> Access {
         match kind {
             MemoryKind::Load(Space::Const) => self.constant_load(slot, access),
-            MemoryKind::Load(_) if self.flights[slot].mem.bypass => {
-                if !self.load_store.has_miss_room() {
-                    return Access::Stalled;
-                }
-                self.stats.counters.l1_bypasses += 1;
-                self.flights[slot].mem.waiting += 1;
-                self.send(access.line, access.sectors, RequestKind::Read, Token::Instruction(slot));
-                Access::Done
-            }
-            MemoryKind::Load(_) => self.cached_load(slot, access),
+            MemoryKind::Load(_) => self.load(slot, access),
             MemoryKind::Store(_) => self.store(slot, access, RequestKind::Write { full: access.full }),
             MemoryKind::Atomic(_) => {
                 let kind = RequestKind::Atomic { collisions: self.flights[slot].mem.collisions };
@@ -267,58 +279,8 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
     }
 
-    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token) {
+    pub(super) fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token) {
         self.load_store.send(self.id, line, sectors, kind, token, self.machine);
-    }
-
-    fn store(&mut self, slot: u16, access: LineAccess, kind: RequestKind) -> Access {
-        if !self.load_store.has_miss_room() {
-            return Access::Stalled;
-        }
-        let warp = self.flights[slot].warp;
-        let config = &self.machine.config.l1;
-        let line = access.line / LINE_BYTES;
-        self.stats.counters.l1_writes += u64::from(!config.bypass_global);
-        match (config.write_policy, kind) {
-            (WritePolicy::WriteThrough, RequestKind::Write { .. }) => {}
-            _ => self.load_store.caches.l1.remove(line),
-        }
-        self.load_store.stores_outstanding += 1;
-        self.warps[usize::from(warp)].in_memory += 1;
-        self.send(access.line, access.sectors, kind, Token::StoreDone(warp));
-        Access::Done
-    }
-
-    fn cached_load(&mut self, slot: u16, access: LineAccess) -> Access {
-        let config = &self.machine.config.l1;
-        let line = access.line / LINE_BYTES;
-        let wanted = if config.sector_bytes == config.line_bytes { ALL_SECTORS } else { access.sectors };
-        let missing = wanted & !self.load_store.caches.l1.probe(line);
-        let hit_at = self.now + u64::from(config.hit_latency_cycles);
-        if missing == 0 {
-            let mem = &mut self.flights[slot].mem;
-            mem.ready_at = mem.ready_at.max(hit_at);
-            self.stats.counters.l1_accesses += 1;
-            self.stats.counters.l1_hits += 1;
-            return Access::Done;
-        }
-        let Ok(to_request) = self.load_store.mshrs.check(line, missing) else { return Access::Stalled };
-        if to_request != 0 && !self.load_store.has_miss_room() {
-            return Access::Stalled;
-        }
-        self.stats.counters.l1_accesses += 1;
-        if to_request == 0 {
-            self.stats.counters.l1_merges += 1;
-        } else {
-            self.stats.counters.l1_misses += 1;
-            self.send(access.line, to_request, RequestKind::Read, Token::L1Fill);
-        }
-        self.load_store.mshrs.add(line, missing, slot);
-        let mem = &mut self.flights[slot].mem;
-        mem.waiting += 1;
-        // A miss is known after the lookup; its data never come sooner than a hit's would.
-        mem.ready_at = mem.ready_at.max(hit_at);
-        Access::Done
     }
 
     /// The SM's port sends the oldest request, as far as credits allow.
@@ -353,6 +315,9 @@ impl<S: LaunchSource> Sm<'_, S> {
             if reply.arrival > self.now || !self.load_store.in_port.is_free(self.now) {
                 break;
             }
+            if !self.has_room_for_fill(&reply) {
+                break;
+            }
             self.replies.pop_front();
             self.load_store.in_port.send(self.now, reply.flits);
             self.stats.latency.memory_round_trip.record(self.now - reply.sent_at);
@@ -363,14 +328,8 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     fn take_reply(&mut self, reply: &Reply) {
         match reply.token {
-            Token::L1Fill => {
-                let line = reply.line / LINE_BYTES;
-                let Sm { load_store, flights, wheel, now, .. } = self;
-                load_store.caches.l1.insert(line, reply.sectors, 0);
-                load_store
-                    .mshrs
-                    .fill(line, reply.sectors, |slot| reply_for(flights, wheel, *now, (slot, reply.served)));
-            }
+            Token::L1Fill => self.fill_l1(reply),
+            Token::TextureFill => self.fill_texture(reply),
             Token::Instruction(slot) => {
                 let Sm { flights, wheel, now, .. } = self;
                 reply_for(flights, wheel, *now, (slot, reply.served));
@@ -379,6 +338,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                 self.load_store.stores_outstanding -= 1;
                 self.memory_done(usize::from(warp));
             }
+            Token::WriteBack => self.load_store.stores_outstanding -= 1,
             Token::InstructionCache => self.code_line_arrived(reply),
             Token::ConstantCache => self.constant_line_arrived(reply),
         }

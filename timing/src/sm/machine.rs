@@ -29,6 +29,8 @@ pub struct Machine {
     pub blocks_per_sm: u32,
     /// What keeps an SM from holding more.
     pub occupancy_limit: crate::occupancy::Limit,
+    /// Ways of L1, which the kernel's shared memory may leave more or fewer of.
+    pub l1_ways: u32,
     /// Register-to-bank mapping.
     pub banks: BankMap,
     /// Spread of lines over partitions.
@@ -83,6 +85,7 @@ impl Machine {
             threads_per_block: shape.threads_per_block,
             blocks_per_sm: occupancy.blocks,
             occupancy_limit: occupancy.limit,
+            l1_ways: l1_ways(config, demand.shared_bytes, occupancy.blocks),
             kernel_index: shape.kernel_index,
             config: config.clone(),
             program,
@@ -126,5 +129,20 @@ impl Machine {
     pub fn launched_lanes(&self, warp: u32) -> u32 {
         let left = self.threads_per_block.saturating_sub(warp * 32);
         if left >= 32 { u32::MAX } else { (1 << left) - 1 }
+    }
+}
+
+/// Ways that L1 has beside the smallest carve-out that holds the shared memory of all resident blocks.
+fn l1_ways(config: &GpuConfig, shared_per_block: u32, blocks: u32) -> u32 {
+    let (l1, sm) = (&config.l1, &config.sm);
+    let per_block = match shared_per_block + sm.shared_reserved_per_block_bytes {
+        0 => 0,
+        bytes => bytes.next_multiple_of(sm.shared_allocation_unit_bytes),
+    };
+    let used = (per_block * blocks).min(sm.shared_memory_bytes);
+    let carveouts = &config.shared_memory.carveouts_bytes;
+    match carveouts.iter().find(|carveout| **carveout >= used) {
+        Some(carveout) => (l1.unified_bytes - carveout) / (l1.sets * l1.line_bytes),
+        None => l1.ways,
     }
 }

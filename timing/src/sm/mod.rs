@@ -9,6 +9,7 @@ pub mod banks;
 mod barrier;
 mod blocks;
 mod collect;
+mod data_caches;
 mod flight;
 mod front;
 mod global;

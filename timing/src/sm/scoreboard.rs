@@ -1,7 +1,7 @@
 //! The scoreboard: per warp, the registers and predicates whose results are outstanding.
 //!
-//! It holds back reads and writes of pending registers (RAW and WAW). Reads that are still being collected do
-//! not hold back later writes: as in the published models, collectors read long before a later result comes.
+//! It holds back reads and writes of pending registers at issue (RAW and WAW). A bank conflict may delay a read for
+//! longer than a short later instruction takes; its result then waits at the bus until the read is done (WAR).
 
 use crate::program::{RegSet, TimedInst};
 
@@ -11,6 +11,8 @@ struct Pending {
     registers: RegSet,
     memory: RegSet,
     predicates: u8,
+    /// Registers that instructions in collectors have still to read.
+    reading: RegSet,
 }
 
 /// Whether a warp's next instruction may issue.
@@ -26,20 +28,24 @@ pub enum Hazard {
 
 /// Outstanding results of all warps of an SM.
 #[derive(Clone, Debug)]
-pub struct Scoreboard(Vec<Pending>);
+pub struct Scoreboard {
+    pending: Vec<Pending>,
+    /// By warp and register, instructions that have still to read it.
+    readers: Vec<[u8; 256]>,
+}
 
 impl Scoreboard {
     /// An empty scoreboard.
     #[must_use]
     pub fn new(warps: usize) -> Scoreboard {
-        Scoreboard(vec![Pending::default(); warps])
+        Scoreboard { pending: vec![Pending::default(); warps], readers: vec![[0; 256]; warps] }
     }
 
     /// What an instruction of a warp waits for.
     #[must_use]
     #[inline]
     pub fn hazard(&self, warp: usize, inst: &TimedInst) -> Hazard {
-        let pending = &self.0[warp];
+        let pending = &self.pending[warp];
         if pending.memory.meets(&inst.hazards) {
             Hazard::Memory
         } else if pending.registers.meets(&inst.hazards) || pending.predicates & inst.pred_hazards != 0 {
@@ -52,7 +58,7 @@ impl Scoreboard {
     /// Marks an instruction's destinations as outstanding.
     #[inline]
     pub fn reserve(&mut self, warp: usize, inst: &TimedInst, memory: bool) {
-        let pending = &mut self.0[warp];
+        let pending = &mut self.pending[warp];
         pending.registers.insert_all(&inst.writes);
         pending.predicates |= inst.pred_writes;
         if memory {
@@ -60,10 +66,42 @@ impl Scoreboard {
         }
     }
 
+    /// An instruction begins to collect some of its sources, one bit each.
+    #[inline]
+    pub fn begin_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
+        for (index, reg) in inst.sources().iter().enumerate() {
+            if operands >> index & 1 != 0 {
+                self.readers[warp][usize::from(*reg)] += 1;
+                self.pending[warp].reading.insert(*reg);
+            }
+        }
+    }
+
+    /// Whether an earlier instruction has still to read what one writes.
+    #[must_use]
+    #[inline]
+    pub fn is_read(&self, warp: usize, inst: &TimedInst) -> bool {
+        self.pending[warp].reading.meets(&inst.writes)
+    }
+
+    /// It has collected them.
+    #[inline]
+    pub fn end_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
+        for (index, reg) in inst.sources().iter().enumerate() {
+            if operands >> index & 1 != 0 {
+                let readers = &mut self.readers[warp][usize::from(*reg)];
+                *readers -= 1;
+                if *readers == 0 {
+                    self.pending[warp].reading.remove(*reg);
+                }
+            }
+        }
+    }
+
     /// An instruction's results are there.
     #[inline]
     pub fn release(&mut self, warp: usize, inst: &TimedInst) {
-        let pending = &mut self.0[warp];
+        let pending = &mut self.pending[warp];
         pending.registers.remove_all(&inst.writes);
         pending.memory.remove_all(&inst.writes);
         pending.predicates &= !inst.pred_writes;

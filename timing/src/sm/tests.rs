@@ -382,3 +382,21 @@ fn warps_run_in_the_order_of_the_policy() {
     assert!(lrr <= 2, "round robin ends both warps together, not {lrr} cycles apart");
     assert!(gto >= 8, "greedy ends one warp well before the other, not {gto} cycles apart");
 }
+
+/// Registers 1, 17 and 33 lie in one single-ported bank: the multiply-add has read its last operand four cycles after
+/// its issue at the earliest. The move into that operand, issued in the next cycle, has its result sooner when its unit is
+/// fast; it must wait for the read, and only then.
+#[test]
+fn a_result_waits_until_earlier_instructions_have_read_its_register() {
+    let run = |written: u8, latency: u64| {
+        let mut b = Builder::default();
+        b.ffma(40, 1, 17, 33).mov(written, 7);
+        let latency = format!("latency.int_add={{ latency_cycles = {latency}, initiation_cycles = 1 }}");
+        let fetch = ["front_end.fetch_instructions=4", "front_end.ibuffer_entries=4"];
+        Hand::new(b.exit(), 1, 32).run("gtx480", &small(&[&latency, fetch[0], fetch[1]]), &[]).counters
+    };
+    // Issue at 0: reads granted at 1, 2, 3 and in the collector at 2, 3, 4. The move issues at 1, needs no read, is
+    // dispatched at 2, and has its result at 3 with a latency of 1.
+    assert_eq!(run(33, 1).result_bus_wait_cycles - run(50, 1).result_bus_wait_cycles, 1);
+    assert_eq!(run(33, 2).result_bus_wait_cycles, run(50, 2).result_bus_wait_cycles);
+}

@@ -53,8 +53,18 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Writeback stage.
     pub(super) fn write_back_results(&mut self) {
-        for _ in 0..self.write_back.width {
-            let Some((since, slot)) = self.write_back.waiting.pop_front() else { break };
+        let (mut width, mut index) = (self.write_back.width, 0);
+        while width > 0 {
+            let Some((since, slot)) = self.write_back.waiting.get(index).copied() else { break };
+            let flight = &self.flights[slot];
+            let inst = &self.machine.program.insts[flight.pc as usize];
+            if self.scoreboard.is_read(usize::from(flight.warp), inst) {
+                // No later instruction can be that reader: it would wait for this result.
+                index += 1;
+                continue;
+            }
+            width -= 1;
+            self.write_back.waiting.remove(index);
             self.stats.counters.result_bus_wait_cycles += self.now - since;
             self.retire(slot);
         }

@@ -162,6 +162,12 @@ counters! {
     l1_bypasses;
     /// L1 accesses by stores.
     l1_writes in "l1";
+    /// Dirty sectors of local memory that L1 wrote back.
+    l1_writeback_sectors;
+    /// Texture-cache accesses.
+    texture_accesses;
+    /// Texture-cache accesses that made a request.
+    texture_misses;
     /// Packets from SMs to memory partitions.
     request_packets;
     /// Packets from memory partitions to SMs.

@@ -262,6 +262,14 @@ impl DeviceModule {
         &self.source
     }
 
+    /// The same module with its variables placed anew, as they were in the beginning.
+    ///
+    /// # Errors
+    /// As [`DeviceModule::load`].
+    pub fn reloaded(&self, memory: &mut dyn Placement) -> Result<DeviceModule, LoadError> {
+        DeviceModule::load(Arc::clone(&self.source), memory, Vec::new())
+    }
+
     /// Address and length of a `.global` or `.const` variable.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<(u64, u64)> {

@@ -12,6 +12,9 @@ use std::cell::RefCell;
 /// device `malloc`, depth and number of launches from device code, bytes of an L2 fetch, persisting L2.
 const LIMITS: [usize; 7] = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0];
 
+/// Most bytes of stack that a thread can have, as CUDA limits local memory.
+const MAX_STACK_BYTES: u32 = 512 << 10;
+
 /// A context.
 #[derive(Debug)]
 pub struct Context {
@@ -158,6 +161,21 @@ impl Contexts {
 }
 
 impl Gpu {
+    /// Makes room where a program asks for more than there usually is: on the stacks of kernels that are asked for from
+    /// now on, in the heap of modules that are loaded from now on.
+    pub fn raise_limit(&mut self, limit: u32, value: usize) {
+        const STACK: u32 = 0;
+        const HEAP: u32 = 2;
+        match limit {
+            STACK => {
+                let wanted = u32::try_from(value).unwrap_or(u32::MAX).min(MAX_STACK_BYTES);
+                self.lowering.stack_bytes = self.lowering.stack_bytes.max(wanted);
+            }
+            HEAP => self.memory.heap_bytes = self.memory.heap_bytes.max(value as u64),
+            _ => {}
+        }
+    }
+
     /// Makes a context and makes it current.
     pub fn create_context(&mut self, flags: u32) -> u64 {
         let context = self.contexts.all.insert(Context::new(flags));

@@ -20,7 +20,8 @@ use crate::pool::Pools;
 use crate::recorder::Recorder;
 use crate::stream::{Streams, Submitted};
 use crate::summary::{self, SUMMARY_VARIABLE};
-use crate::work::{HostCall, HostFunction, Work};
+use crate::user_object::UserObject;
+use crate::work::{Choice, Conditional, HostCall, HostFunction, Work};
 use emulator::exec::{Options, Prepared};
 use emulator::lower::LowerOptions;
 use emulator::ptx::FuncId;
@@ -63,6 +64,8 @@ pub struct Gpu {
     pub graphs: Handles<Graph>,
     /// Handles of nodes.
     pub nodes: Nodes,
+    /// Objects of the program that graphs retain.
+    pub user_objects: Handles<UserObject>,
     /// Memory pools.
     pub pools: Pools,
     /// Memory that is mapped to addresses.
@@ -223,6 +226,7 @@ impl Gpu {
             streams: Streams::default(),
             graphs: Handles::new(Kind::Graph),
             nodes: Nodes::default(),
+            user_objects: Handles::new(Kind::UserObject),
             pools: Pools::default(),
             mappings: Mappings::default(),
             linkers: Handles::new(Kind::Link),
@@ -269,10 +273,13 @@ impl Gpu {
         Ok(self.modules.insert(module))
     }
 
-    /// Takes everything away that programs have made, faults included; handles to it are dead.
+    /// Takes everything away that programs have made, faults included; handles to it are dead. Libraries stay, with
+    /// their variables as they were in the beginning.
     pub fn reset(&mut self) {
-        self.modules.clear();
-        self.kernels.clear();
+        let modules: Vec<u64> = self.modules.iter().filter(|(_, m)| !m.is_library).map(|(h, _)| h).collect();
+        for module in modules {
+            let _ = self.unload(module);
+        }
         self.graphs.clear();
         self.executables.clear();
         self.nodes.clear();
@@ -282,7 +289,36 @@ impl Gpu {
         self.arrays.clear();
         self.clear_mappings();
         self.memory.clear();
+        let libraries: Vec<u64> = self.modules.iter().map(|(h, _)| h).collect();
+        for library in libraries {
+            if self.reload(library).is_err() {
+                tell("a library cannot be loaded again after the device has been reset");
+            }
+        }
         self.fault = None;
+    }
+
+    fn reload(&mut self, library: u64) -> Outcome {
+        let module = self.modules.get_mut(library)?;
+        match module.device.reloaded(&mut self.memory) {
+            Ok(device) => module.device = device,
+            Err(_) => {
+                for (_, kernel) in self.modules.remove(library)?.kernels {
+                    self.kernels.remove(kernel)?;
+                }
+                return Err(Status::MEMORY_ALLOCATION);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a module a library, which outlives contexts.
+    ///
+    /// # Errors
+    /// When there is no such module.
+    pub fn make_library(&mut self, module: u64) -> Outcome<u64> {
+        self.modules.get_mut(module)?.is_library = true;
+        Ok(module)
     }
 
     /// Removes a module with its kernels and variables.
@@ -362,8 +398,8 @@ impl Gpu {
             }
             Work::Empty | Work::Wait(_) | Work::Host(_) => Ok(()),
             Work::Allocate { address, .. } => self.memory.back(*address),
-            Work::Free(address) => self.memory.release(*address),
-            Work::Child(_) => Ok(()),
+            Work::Free(address) => self.free_device(*address),
+            Work::Child(_) | Work::Conditional(_) => Ok(()),
         }
     }
 }
@@ -399,6 +435,7 @@ pub fn perform_on(stream: u64, work: &Work) -> Outcome {
             Ok(())
         }
         Work::Child(graph) => perform_graph_on(stream, graph),
+        Work::Conditional(conditional) => perform_conditional(stream, conditional),
         other => {
             let mut gpu = gpu()?;
             gpu.stream = stream;
@@ -427,6 +464,33 @@ pub fn perform_graph_on(stream: u64, graph: &Graph) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Rounds of a loop in a graph after which it is taken to be endless.
+const MAX_ROUNDS: u32 = 1 << 24;
+
+/// Does what a condition chooses.
+fn perform_conditional(stream: u64, work: &Conditional) -> Outcome {
+    let value = || -> Outcome<u32> {
+        let gpu = gpu()?;
+        let bytes = gpu.memory.global.slice(work.condition, 4).and_then(|b| b.try_into().ok());
+        bytes.map(u32::from_le_bytes).ok_or(Status::INVALID_VALUE)
+    };
+    let body = |which: usize| work.bodies.get(which).map_or(Ok(()), |graph| perform_graph_on(stream, graph));
+    match work.choice {
+        Choice::If => body(usize::from(value()? == 0)),
+        Choice::Switch => body(value()? as usize),
+        Choice::While => {
+            for _ in 0..MAX_ROUNDS {
+                if value()? == 0 {
+                    return Ok(());
+                }
+                body(0)?;
+            }
+            tell("a loop in a graph does not end");
+            Err(Status::LAUNCH_TIMEOUT)
+        }
+    }
 }
 
 fn call_host(call: &HostCall) {

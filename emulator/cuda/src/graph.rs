@@ -5,7 +5,7 @@
 
 use crate::error::{Outcome, Status};
 use crate::work::Work;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of a node within its graph.
 pub type NodeId = u32;
@@ -27,6 +27,10 @@ pub struct Graph {
     nodes: Vec<Option<Node>>,
     /// Flags that it was instantiated with.
     pub flags: u64,
+    /// Addresses of the values that its conditions get when it is launched.
+    pub conditions: Vec<(u64, u32)>,
+    /// Objects of the program that live as long as it does, and how often each is retained.
+    pub objects: BTreeMap<u64, u32>,
 }
 
 impl Graph {

@@ -6,7 +6,10 @@
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, gpu, submit};
 use crate::graph::{Graph, NodeId};
-use crate::work::Work;
+use crate::memory::Purpose;
+use crate::node::{graph_of, graph_of_mut};
+use crate::user_object::call_all;
+use crate::work::{Fill, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
@@ -33,7 +36,10 @@ impl Gpu {
         if let Some(building) = self.streams.building(graph) {
             return Ok(building);
         }
-        self.graphs.get(graph).map_err(|_| Status::INVALID_VALUE)
+        if let Some((node, which)) = self.nodes.inside(graph) {
+            return graph_of(&self.node(node)?.work, which).ok_or(Status::INVALID_VALUE);
+        }
+        self.graphs.get(graph)
     }
 
     /// The same, to change.
@@ -44,7 +50,10 @@ impl Gpu {
         if self.streams.building(graph).is_some() {
             return self.streams.building_mut(graph).ok_or(Status::INVALID_VALUE);
         }
-        self.graphs.get_mut(graph).map_err(|_| Status::INVALID_VALUE)
+        if let Some((node, which)) = self.nodes.inside(graph) {
+            return graph_of_mut(&mut self.node_mut(None, node)?.work, which).ok_or(Status::INVALID_VALUE);
+        }
+        self.graphs.get_mut(graph)
     }
 
     /// Makes a graph that can be launched.
@@ -62,7 +71,32 @@ impl Gpu {
         }
         let mut graph = self.graph(graph)?.clone();
         graph.flags = flags;
+        self.retain_all(&graph);
         Ok(self.executables.insert(graph))
+    }
+
+    /// Copies a graph.
+    ///
+    /// # Errors
+    /// When there is no such graph.
+    pub fn clone_graph(&mut self, graph: u64) -> Outcome<u64> {
+        let copy = self.graph(graph)?.clone();
+        self.retain_all(&copy);
+        Ok(self.graphs.insert(copy))
+    }
+
+    /// Makes a condition of a graph, and returns its handle: the address of its value. With a value for launches, it
+    /// gets that whenever the graph is launched.
+    ///
+    /// # Errors
+    /// When there is no such graph, or no room.
+    pub fn create_condition(&mut self, graph: u64, at_launch: Option<u32>) -> Outcome<u64> {
+        self.graph(graph)?;
+        let condition = self.memory.allocate("graph condition", 4, Purpose::Variable, 0)?;
+        if let Some(value) = at_launch {
+            self.graph_mut(graph)?.conditions.push((condition, value));
+        }
+        Ok(condition)
     }
 
     /// Has an instantiated graph take over the parameters of another graph of the same form.
@@ -71,7 +105,7 @@ impl Gpu {
     /// When one of them does not exist; in the value, when their forms differ.
     pub fn update(&mut self, executable: u64, graph: u64) -> Outcome<Result<(), UpdateError>> {
         let mut graph = self.graph(graph)?.clone();
-        let executable = self.executables.get_mut(executable).map_err(|_| Status::INVALID_VALUE)?;
+        let executable = self.executables.get_mut(executable)?;
         let comparison = compare(executable, &graph);
         if comparison.is_ok() {
             graph.flags = executable.flags;
@@ -121,7 +155,7 @@ impl Gpu {
         let captured = self.streams.end_capture(stream)?;
         match captured.into {
             Some(handle) => {
-                *self.graphs.get_mut(handle)? = captured.graph;
+                *self.graph_mut(handle)? = captured.graph;
                 Ok(handle)
             }
             None => Ok(self.graphs.insert(captured.graph)),
@@ -155,6 +189,59 @@ fn compare(old: &Graph, new: &Graph) -> Result<(), UpdateError> {
     Ok(())
 }
 
+impl Gpu {
+    /// Gives the conditions of a graph, and of the graphs inside it, their values for a launch.
+    fn set_conditions(&mut self, graph: &Graph) -> Outcome {
+        for &(condition, value) in &graph.conditions {
+            self.memory.fill(&Fill {
+                address: condition,
+                pitch: 4,
+                value,
+                element: 4,
+                width: 1,
+                height: 1,
+            })?;
+        }
+        for (_, node) in graph.nodes() {
+            for which in 0.. {
+                let Some(inner) = graph_of(&node.work, which) else { break };
+                self.set_conditions(inner)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Destroys a graph with its nodes; objects of the program that go with it are told.
+///
+/// # Errors
+/// When there is no such graph, or it lies in a node, which it goes with.
+pub fn destroy(graph: u64) -> Outcome {
+    let ended = {
+        let mut gpu = gpu()?;
+        if gpu.nodes.inside(graph).is_some() {
+            return Err(Status::INVALID_VALUE);
+        }
+        let gone = gpu.graphs.remove(graph)?;
+        gpu.nodes.forget(graph);
+        gpu.release_all(&gone)
+    };
+    call_all(ended)
+}
+
+/// Destroys an instantiated graph likewise.
+///
+/// # Errors
+/// When there is no such graph.
+pub fn destroy_executable(executable: u64) -> Outcome {
+    let ended = {
+        let mut gpu = gpu()?;
+        let gone = gpu.executables.remove(executable)?;
+        gpu.release_all(&gone)
+    };
+    call_all(ended)
+}
+
 /// Launches an instantiated graph in a stream.
 ///
 /// # Errors
@@ -162,8 +249,9 @@ fn compare(old: &Graph, new: &Graph) -> Result<(), UpdateError> {
 pub fn launch(executable: u64, stream: u64) -> Outcome {
     let graph = {
         let mut gpu = gpu()?;
-        let found = gpu.executables.get(executable).map_err(|_| Status::INVALID_VALUE)?;
+        let found = gpu.executables.get(executable)?;
         let (graph, auto_free) = (found.clone(), found.flags & AUTO_FREE_ON_LAUNCH != 0);
+        gpu.set_conditions(&graph)?;
         for (_, node) in graph.nodes() {
             if let Work::Allocate { address, .. } = node.work
                 && auto_free
@@ -200,7 +288,8 @@ mod tests {
         assert_eq!(gpu.add_node(other, &[a], Work::Empty), Err(Status::INVALID_VALUE));
         gpu.add_node(other, &[first], Work::Empty).unwrap();
         assert_eq!(gpu.update(executable, other), Ok(Err(UpdateError::NodeType(1))));
-        gpu.destroy_graph(graph).unwrap();
+        gpu.graphs.remove(graph).unwrap();
+        gpu.nodes.forget(graph);
         assert!(gpu.node(a).is_err());
         assert!(gpu.node(first).is_ok());
     }

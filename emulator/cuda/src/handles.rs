@@ -33,6 +33,20 @@ pub enum Kind {
     Link,
     /// Memory that may be mapped.
     Physical,
+    /// An object of the program.
+    UserObject,
+}
+
+impl Kind {
+    /// What CUDA says of a handle that names none: of graphs, pools and what belongs to them, that it is no valid value.
+    fn unknown(self) -> Status {
+        match self {
+            Kind::Graph | Kind::Node | Kind::Executable | Kind::Pool | Kind::UserObject => {
+                Status::INVALID_VALUE
+            }
+            _ => Status::INVALID_RESOURCE_HANDLE,
+        }
+    }
 }
 
 /// Objects of one kind by handle.
@@ -80,28 +94,28 @@ impl<T> Handles<T> {
     /// The object of a handle.
     ///
     /// # Errors
-    /// `INVALID_RESOURCE_HANDLE` when it names none.
+    /// `INVALID_RESOURCE_HANDLE`, or `INVALID_VALUE` for graphs and pools, when it names none.
     pub fn get(&self, handle: u64) -> Outcome<&T> {
-        let index = self.index(handle).ok_or(Status::INVALID_RESOURCE_HANDLE)?;
-        self.slots[index].value.as_ref().ok_or(Status::INVALID_RESOURCE_HANDLE)
+        let index = self.index(handle).ok_or(self.kind.unknown())?;
+        self.slots[index].value.as_ref().ok_or(self.kind.unknown())
     }
 
     /// The object of a handle, to change.
     ///
     /// # Errors
-    /// `INVALID_RESOURCE_HANDLE` when it names none.
+    /// `INVALID_RESOURCE_HANDLE`, or `INVALID_VALUE` for graphs and pools, when it names none.
     pub fn get_mut(&mut self, handle: u64) -> Outcome<&mut T> {
-        let index = self.index(handle).ok_or(Status::INVALID_RESOURCE_HANDLE)?;
-        self.slots[index].value.as_mut().ok_or(Status::INVALID_RESOURCE_HANDLE)
+        let index = self.index(handle).ok_or(self.kind.unknown())?;
+        self.slots[index].value.as_mut().ok_or(self.kind.unknown())
     }
 
     /// Takes an object out; its handle is dead from then on.
     ///
     /// # Errors
-    /// `INVALID_RESOURCE_HANDLE` when it names none.
+    /// `INVALID_RESOURCE_HANDLE`, or `INVALID_VALUE` for graphs and pools, when it names none.
     pub fn remove(&mut self, handle: u64) -> Outcome<T> {
-        let index = self.index(handle).ok_or(Status::INVALID_RESOURCE_HANDLE)?;
-        let value = self.slots[index].value.take().ok_or(Status::INVALID_RESOURCE_HANDLE)?;
+        let index = self.index(handle).ok_or(self.kind.unknown())?;
+        let value = self.slots[index].value.take().ok_or(self.kind.unknown())?;
         self.free.push(index as u32);
         Ok(value)
     }

@@ -274,10 +274,10 @@ impl Memory {
     ///
     /// # Errors
     /// `INVALID_VALUE` when no such allocation begins at the address.
-    pub fn release(&mut self, address: u64) -> Outcome {
-        match self.regions.get(&address).map(|r| r.purpose) {
-            Some(Purpose::Graph) => self.set_aside(address),
-            _ => self.free(address, &[Purpose::Device, Purpose::Managed]).map(drop),
+    pub fn release(&mut self, address: u64) -> Outcome<Region> {
+        match self.regions.get(&address).copied() {
+            Some(region) if region.purpose == Purpose::Graph => self.set_aside(address).map(|()| region),
+            _ => self.free(address, &[Purpose::Device, Purpose::Managed]),
         }
     }
 

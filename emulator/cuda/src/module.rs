@@ -12,6 +12,7 @@ use emulator::fatbin::{self, Image, ImageKind, Origin};
 use emulator::lower::{LowerOptions, Lowered};
 use emulator::ptx::{self, FuncId};
 use emulator::session::LoadedModule;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub struct Module {
     pub device: DeviceModule,
     /// Handles of the kernels that programs have asked for.
     pub kernels: Vec<(FuncId, u64)>,
+    /// Whether it is a library, which outlives the contexts that it is used in.
+    pub is_library: bool,
 }
 
 /// A kernel that a program holds.
@@ -168,14 +171,42 @@ pub fn linked(device: &Device, file: &Path) -> Result<String, (Status, String)> 
 const MACHINE_CODE_ONLY: &str = "the program's device code is machine code without PTX, which is what runs \
     here; compile it with `-gencode arch=compute_XX,code=compute_XX` too";
 
+/// What CUDA's device runtime does for graphs: a condition's handle is the address of its value.
+const SET_CONDITIONAL: &str = "
+.version 6.0
+.target sm_30
+.address_size 64
+.visible .func cudaGraphSetConditional(.param .b64 condition, .param .b32 value) {
+    .reg .b64 %rd<2>;
+    .reg .b32 %r<2>;
+    ld.param.u64 %rd1, [condition];
+    ld.param.u32 %r1, [value];
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+";
+
+/// A text with what it wants of the device runtime, if that is known here.
+fn with_runtime<'t>(text: &'t str, name: &str) -> Result<Cow<'t, str>, (Status, String)> {
+    let wants = text
+        .lines()
+        .any(|l| l.trim_start().starts_with(".extern .func") && l.contains("cudaGraphSetConditional"));
+    if !wants {
+        return Ok(Cow::Borrowed(text));
+    }
+    let linked = ptx::link(&[(name, text), ("the device runtime", SET_CONDITIONAL)]);
+    linked.map(Cow::Owned).map_err(|e| (Status::INVALID_PTX, e.to_string()))
+}
+
 /// Parses a PTX text and places its variables.
 ///
 /// # Errors
 /// A code for the program and words for people.
 pub fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Status, String)> {
+    let text = &with_runtime(text, name)?;
     let parsed = LoadedModule::parse(text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
     match DeviceModule::load(Arc::new(parsed), memory, Vec::new()) {
-        Ok(device) => Ok(Module { device, kernels: Vec::new() }),
+        Ok(device) => Ok(Module { device, kernels: Vec::new(), is_library: false }),
         Err(error @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. })) => {
             Err((Status::MEMORY_ALLOCATION, error.to_string()))
         }

@@ -15,11 +15,32 @@ use std::collections::BTreeMap;
 pub struct Nodes {
     handles: Handles<(u64, NodeId)>,
     known: BTreeMap<(u64, NodeId), u64>,
+    /// Handles of the graphs inside nodes: the node, and which of its graphs.
+    inside: BTreeMap<u64, (u64, usize)>,
+    /// Kernel parameters that programs have been shown, which may be read as long as the node is.
+    shown: BTreeMap<u64, Shown>,
+    /// Handles of the graphs of conditional nodes, which may be read as long.
+    shown_graphs: BTreeMap<u64, Box<[u64]>>,
+}
+
+/// A kernel's parameters, and pointers to them.
+#[derive(Debug)]
+struct Shown {
+    /// Kept for the pointers into it.
+    _params: Box<[u8]>,
+    /// Kept since programs follow them.
+    _pointers: Box<[usize]>,
 }
 
 impl Default for Nodes {
     fn default() -> Nodes {
-        Nodes { handles: Handles::new(Kind::Node), known: BTreeMap::new() }
+        Nodes {
+            handles: Handles::new(Kind::Node),
+            known: BTreeMap::new(),
+            inside: BTreeMap::new(),
+            shown: BTreeMap::new(),
+            shown_graphs: BTreeMap::new(),
+        }
     }
 }
 
@@ -50,13 +71,52 @@ impl Nodes {
     fn forget_one(&mut self, place: (u64, NodeId)) {
         if let Some(handle) = self.known.remove(&place) {
             let _ = self.handles.remove(handle);
+            self.shown.remove(&handle);
+            self.shown_graphs.remove(&handle);
+            self.inside.retain(|_, (node, _)| *node != handle);
         }
+    }
+
+    /// Keeps the handles of a node's graphs where programs may read them as long as the node is.
+    pub fn show_graphs(&mut self, node: u64, graphs: Vec<u64>) -> *const u64 {
+        let graphs = graphs.into_boxed_slice();
+        let at = graphs.as_ptr();
+        // The slice stays in place when the map moves its box.
+        self.shown_graphs.insert(node, graphs);
+        at
+    }
+
+    /// The node that a graph lies in, and which of its graphs it is.
+    #[must_use]
+    pub fn inside(&self, graph: u64) -> Option<(u64, usize)> {
+        self.inside.get(&graph).copied()
     }
 
     /// Ends all handles.
     pub fn clear(&mut self) {
         self.handles.clear();
         self.known.clear();
+        self.inside.clear();
+        self.shown.clear();
+        self.shown_graphs.clear();
+    }
+}
+
+/// The graphs inside a node by number.
+pub(crate) fn graph_of(work: &Work, which: usize) -> Option<&Graph> {
+    match work {
+        Work::Child(child) => (which == 0).then_some(child),
+        Work::Conditional(conditional) => conditional.bodies.get(which),
+        _ => None,
+    }
+}
+
+/// The same, to change.
+pub(crate) fn graph_of_mut(work: &mut Work, which: usize) -> Option<&mut Graph> {
+    match work {
+        Work::Child(child) => (which == 0).then_some(child),
+        Work::Conditional(conditional) => conditional.bodies.get_mut(which),
+        _ => None,
     }
 }
 
@@ -118,6 +178,38 @@ impl Gpu {
         Ok(())
     }
 
+    /// The handle of a graph inside a node.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when the node has no such graph.
+    pub fn graph_inside(&mut self, node: u64, which: usize) -> Outcome<u64> {
+        graph_of(&self.node(node)?.work, which).ok_or(Status::INVALID_VALUE)?;
+        let known = self.nodes.inside.iter().find(|(_, place)| **place == (node, which));
+        if let Some((graph, _)) = known {
+            return Ok(*graph);
+        }
+        // The handle stands for nothing else.
+        let graph = self.graphs.insert(Graph::default());
+        self.nodes.inside.insert(graph, (node, which));
+        Ok(graph)
+    }
+
+    /// Address of pointers to the parameters of a node's kernel; valid until it is asked for again, or the node is no
+    /// more.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when the node launches no kernel.
+    pub fn show_params(&mut self, node: u64) -> Outcome<usize> {
+        let Work::Launch(launch) = &self.node(node)?.work else { return Err(Status::INVALID_VALUE) };
+        let params: Box<[u8]> = launch.params.clone().into();
+        let kernel = &self.kernels.get(launch.kernel)?.lowered.kernel;
+        let start = params.as_ptr() as usize;
+        let pointers: Box<[usize]> = kernel.params.iter().map(|p| start + p.offset as usize).collect();
+        let at = pointers.as_ptr() as usize;
+        self.nodes.shown.insert(node, Shown { _params: params, _pointers: pointers });
+        Ok(at)
+    }
+
     /// Takes a node out of its graph.
     ///
     /// # Errors
@@ -126,16 +218,6 @@ impl Gpu {
         let (graph, id) = self.nodes.get(node)?;
         self.graph_mut(graph)?.remove(id)?;
         self.nodes.forget_one((graph, id));
-        Ok(())
-    }
-
-    /// Destroys a graph with its nodes.
-    ///
-    /// # Errors
-    /// When there is no such graph.
-    pub fn destroy_graph(&mut self, graph: u64) -> Outcome {
-        self.graphs.remove(graph)?;
-        self.nodes.forget(graph);
         Ok(())
     }
 }

@@ -2,9 +2,10 @@
 //! held back for reuse; what a pool has is its settings and its count of bytes.
 
 use crate::error::{Outcome, Status};
-use crate::gpu::Gpu;
+use crate::gpu::{Gpu, gpu, submit};
 use crate::handles::{Handles, Kind};
 use crate::memory::Purpose;
+use crate::work::Work;
 use std::collections::BTreeMap;
 
 /// A pool.
@@ -115,16 +116,45 @@ impl Gpu {
         Ok(address)
     }
 
-    /// Frees device memory, from a pool or not.
+    /// Frees device memory, from a pool or not, and what graphs have allocated.
     ///
     /// # Errors
     /// `INVALID_VALUE` when none begins at the address.
     pub fn free_device(&mut self, address: u64) -> Outcome {
-        let region = self.memory.free(address, &[Purpose::Device, Purpose::Managed])?;
+        let region = self.memory.release(address)?;
         let pool = self.pools.from.remove(&address).and_then(|pool| self.pools.pools.get_mut(pool).ok());
         if let Some(pool) = pool {
             pool.used -= region.bytes;
         }
         Ok(())
     }
+}
+
+/// Allocates from a pool, the current one if none is named, in the order of a stream: now, or as a node of a graph when
+/// the stream captures.
+///
+/// # Errors
+/// When there is no such pool or stream, nothing is wanted, or there is no room.
+pub fn allocate_in_order(pool: Option<u64>, bytes: u64, stream: u64) -> Outcome<u64> {
+    if bytes == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let mut gpu = gpu()?;
+    let pool = pool.unwrap_or_else(|| gpu.pools.current_pool());
+    if gpu.streams.capture_of(stream)?.is_none() {
+        return gpu.allocate_from(pool, bytes);
+    }
+    gpu.pools.pools.get(pool)?;
+    let address = gpu.memory.reserve(bytes)?;
+    drop(gpu);
+    submit(stream, Work::Allocate { address, bytes })?;
+    Ok(address)
+}
+
+/// Frees in the order of a stream.
+///
+/// # Errors
+/// When there is no such stream, or no allocation begins at the address.
+pub fn free_in_order(address: u64, stream: u64) -> Outcome {
+    submit(stream, Work::Free(address))
 }

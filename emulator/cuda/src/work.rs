@@ -105,6 +105,28 @@ pub enum HostFunction {
     Callback(usize, u64),
 }
 
+/// How a condition's value chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// The first graph when it is not zero, else the second, if there is one.
+    If,
+    /// The first graph as long as it is not zero.
+    While,
+    /// The graph of this number, if there is one.
+    Switch,
+}
+
+/// Graphs, one of which is done, or none; as device code has set the condition.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Conditional {
+    /// Address of the condition's value, 4 bytes, which is its handle too.
+    pub condition: u64,
+    /// How it chooses.
+    pub choice: Choice,
+    /// The graphs.
+    pub bodies: Vec<crate::graph::Graph>,
+}
+
 /// A piece of work.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Work {
@@ -133,4 +155,6 @@ pub enum Work {
     Free(u64),
     /// All of another graph.
     Child(Box<crate::graph::Graph>),
+    /// Graphs that a value in memory chooses from.
+    Conditional(Box<Conditional>),
 }

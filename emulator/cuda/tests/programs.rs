@@ -168,8 +168,8 @@ macro_rules! programs {
 }
 
 programs! {
-    assertion cooperative copies graphs illegal objects pools printing rdc streams surfaces symbols tensor
-    textures threads thrust_cub vector_add
+    assertion conditions cooperative copies errors graphs illegal nodes objects pools printing rdc reset streams surfaces symbols
+    tensor textures threads thrust_cub vector_add
 }
 
 /// Without its symbols, or when our library comes too late, a program with NVIDIA's runtime linked in says what to do,

@@ -183,7 +183,9 @@ functions! {
         here(|c| {
             *c.limits.get_mut(limit as usize).ok_or(Status::UNSUPPORTED_LIMIT)? = value;
             Ok(())
-        })
+        })?;
+        any_gpu()?.raise_limit(limit, value);
+        Ok(())
     }
 
     "cuCtxGetLimit" 3010 Context get_limit(value: Out<usize>, limit: u32) {

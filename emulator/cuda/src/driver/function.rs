@@ -2,79 +2,11 @@
 
 use super::{Out, functions};
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, gpu};
-use crate::launch::resident_blocks;
-use crate::module::Kernel;
+use crate::function::max_threads;
+use crate::gpu::gpu;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::sync::{Mutex, PoisonError};
-
-/// Attributes that programs may set.
-const MAX_DYNAMIC_SHARED: u32 = 8;
-const SHARED_CARVEOUT: u32 = 9;
-
-/// Most threads that a block of the kernel can have.
-fn max_threads(kernel: &Kernel) -> u32 {
-    let machine = &kernel.lowered.kernel;
-    let most = machine.max_threads_per_block.map_or(1024, |d| d.iter().product::<u32>().min(1024));
-    let by_registers = 65_536 / (u32::from(machine.regs_per_thread).max(1) * 32) * 32;
-    most.min(by_registers.max(32))
-}
-
-fn attribute(gpu: &Gpu, kernel: &Kernel, number: u32) -> Outcome<i32> {
-    let machine = &kernel.lowered.kernel;
-    let value = match number {
-        0 => max_threads(kernel),
-        1 => machine.static_shared_bytes,
-        2 => gpu.modules.get(kernel.module)?.device.source().layout.const_image.len() as u32,
-        3 => machine.local_bytes,
-        4 => u32::from(machine.regs_per_thread),
-        // What the PTX was written for, which code that chose its shape by it has to know; and what runs.
-        5 => gpu.modules.get(kernel.module)?.device.source().module.target.sm,
-        6 => gpu.device.arch(),
-        7 | 10..=17 => 0,
-        MAX_DYNAMIC_SHARED => {
-            let usual = gpu.device.resources(false).max_shared_bytes_per_block;
-            usual.saturating_sub(machine.static_shared_bytes).max(kernel.max_dynamic_shared_bytes)
-        }
-        SHARED_CARVEOUT => return Ok(kernel.preferences[0]),
-        _ => return Err(Status::INVALID_VALUE),
-    };
-    i32::try_from(value).map_err(|_| Status::INVALID_VALUE)
-}
-
-fn get_attribute(to: Out<i32>, number: u32, function: u64) -> Outcome {
-    let gpu = gpu()?;
-    to.set(attribute(&gpu, gpu.kernels.get(function)?, number)?)
-}
-
-fn set_attribute(function: u64, number: u32, value: i32) -> Outcome {
-    let mut gpu = gpu()?;
-    let most = gpu.device.resources(true).max_shared_bytes_per_block;
-    let kernel = gpu.kernels.get_mut(function)?;
-    match number {
-        MAX_DYNAMIC_SHARED => {
-            let wanted = u32::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
-            if wanted > most.saturating_sub(kernel.lowered.kernel.static_shared_bytes) {
-                return Err(Status::INVALID_VALUE);
-            }
-            kernel.max_dynamic_shared_bytes = wanted;
-        }
-        SHARED_CARVEOUT if (-1..=100).contains(&value) => kernel.preferences[0] = value,
-        // Preferences about clusters change nothing where a cluster is one block.
-        14..=16 => {}
-        _ => return Err(Status::INVALID_VALUE),
-    }
-    Ok(())
-}
-
-fn set_cache_preference(function: u64, preference: u32) -> Outcome {
-    if preference > 3 {
-        return Err(Status::INVALID_VALUE);
-    }
-    gpu()?.kernels.get_mut(function)?.preferences[1] = preference as i32;
-    Ok(())
-}
 
 /// The kernel's name, which stays where it is as long as the process lives.
 fn name(to: Out<*const c_char>, function: u64) -> Outcome {
@@ -97,21 +29,6 @@ fn param_info(function: u64, index: usize, offset: Out<usize>, bytes: Out<usize>
 
 fn param_count(function: u64, count: Out<usize>) -> Outcome {
     count.set(gpu()?.kernels.get(function)?.lowered.kernel.params.len())
-}
-
-fn active_blocks(to: Out<i32>, function: u64, threads: i32, dynamic_shared_bytes: usize) -> Outcome {
-    let gpu = gpu()?;
-    let kernel = gpu.kernels.get(function)?;
-    let threads = u32::try_from(threads).ok().filter(|&n| n > 0).ok_or(Status::INVALID_VALUE)?;
-    to.set(blocks(&gpu, kernel, threads, dynamic_shared_bytes))
-}
-
-fn blocks(gpu: &Gpu, kernel: &Kernel, threads: u32, dynamic_shared_bytes: usize) -> i32 {
-    let shared = u32::try_from(dynamic_shared_bytes).unwrap_or(u32::MAX);
-    if threads > max_threads(kernel) {
-        return 0;
-    }
-    resident_blocks(gpu, kernel, threads, shared).map_or(0, |o| o.blocks as i32)
 }
 
 /// The block size with which most threads are resident, larger before smaller; `callback` gives a size's dynamic
@@ -141,7 +58,7 @@ fn best_block_size(
             },
         };
         let gpu = gpu()?;
-        let resident = blocks(&gpu, &kernel, threads, shared);
+        let resident = gpu.blocks_per_sm(&kernel, threads, shared);
         let occupied = resident * threads as i32;
         if occupied > best.0 {
             best = (occupied, threads as i32, resident * gpu.device.sms as i32);
@@ -151,31 +68,15 @@ fn best_block_size(
     block.set(best.1)
 }
 
-/// The most dynamic shared memory, in the units that it is handed out in, with which so many blocks fit an SM.
-fn available_shared(to: Out<usize>, function: u64, wanted: i32, threads: i32) -> Outcome {
-    let gpu = gpu()?;
-    let kernel = gpu.kernels.get(function)?;
-    let threads = u32::try_from(threads).ok().filter(|&n| n > 0).ok_or(Status::INVALID_VALUE)?;
-    if wanted <= 0 || blocks(&gpu, kernel, threads, 0) < wanted {
-        return Err(Status::INVALID_VALUE);
-    }
-    let resources = gpu.device.resources(kernel.max_dynamic_shared_bytes > 0);
-    let fixed = kernel.lowered.kernel.static_shared_bytes;
-    let unit = resources.shared_unit_bytes.max(1);
-    let per_block = resources.shared_bytes / wanted as u32 / unit * unit;
-    let room = per_block.saturating_sub(resources.reserved_shared_bytes_per_block);
-    to.set(room.min(resources.max_shared_bytes_per_block).saturating_sub(fixed) as usize)
-}
-
 functions! {
     "cuFuncGetAttribute" 2020 Context func_get_attribute(value: Out<i32>, number: u32, function: u64) {
-        get_attribute(value, number, function)
+        value.set(gpu()?.kernel_attribute(function, number)?)
     }
     "cuFuncSetAttribute" 9000 Context func_set_attribute(function: u64, number: u32, value: i32) {
-        set_attribute(function, number, value)
+        gpu()?.set_kernel_attribute(function, number, value)
     }
     "cuFuncSetCacheConfig" 3000 Context func_set_cache_config(function: u64, preference: u32) {
-        set_cache_preference(function, preference)
+        gpu()?.set_cache_preference(function, preference)
     }
     "cuFuncSetSharedMemConfig" 4020 Context func_set_shared_mem_config(function: u64, config: u32) {
         gpu()?.kernels.get(function)?;
@@ -200,17 +101,17 @@ functions! {
         value: Out<i32>, number: u32, kernel: u64, ordinal: i32,
     ) {
         super::device(ordinal)?;
-        get_attribute(value, number, kernel)
+        value.set(gpu()?.kernel_attribute(kernel, number)?)
     }
     "cuKernelSetAttribute" 12000 Init kernel_set_attribute(
         number: u32, value: i32, kernel: u64, ordinal: i32,
     ) {
         super::device(ordinal)?;
-        set_attribute(kernel, number, value)
+        gpu()?.set_kernel_attribute(kernel, number, value)
     }
     "cuKernelSetCacheConfig" 12000 Init kernel_set_cache_config(kernel: u64, preference: u32, ordinal: i32) {
         super::device(ordinal)?;
-        set_cache_preference(kernel, preference)
+        gpu()?.set_cache_preference(kernel, preference)
     }
     "cuKernelGetName" 12030 Init kernel_get_name(to: Out<*const c_char>, kernel: u64) { name(to, kernel) }
     "cuKernelGetParamInfo" 12040 Init kernel_get_param_info(
@@ -225,7 +126,7 @@ functions! {
     "cuOccupancyMaxActiveBlocksPerMultiprocessor" 6050 Context occupancy_max_active_blocks(
         count: Out<i32>, function: u64, threads: i32, dynamic_shared_bytes: usize,
     ) {
-        active_blocks(count, function, threads, dynamic_shared_bytes)
+        count.set(gpu()?.active_blocks(function, threads, dynamic_shared_bytes)?)
     }
     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags" 7000 Context occupancy_max_active_blocks_with_flags(
         count: Out<i32>, function: u64, threads: i32, dynamic_shared_bytes: usize, flags: u32,
@@ -233,7 +134,7 @@ functions! {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        active_blocks(count, function, threads, dynamic_shared_bytes)
+        count.set(gpu()?.active_blocks(function, threads, dynamic_shared_bytes)?)
     }
     "cuOccupancyMaxPotentialBlockSize" 6050 Context occupancy_max_potential_block_size(
         grid: Out<i32>, block: Out<i32>, function: u64, callback: usize, dynamic_shared_bytes: usize, limit: i32,
@@ -252,6 +153,6 @@ functions! {
     "cuOccupancyAvailableDynamicSMemPerBlock" 10020 Context occupancy_available_dynamic_shared(
         bytes: Out<usize>, function: u64, wanted: i32, threads: i32,
     ) {
-        available_shared(bytes, function, wanted, threads)
+        bytes.set(gpu()?.available_shared_bytes(function, wanted, threads)?)
     }
 }

@@ -55,6 +55,19 @@ const _: () = assert!(size_of::<KernelParams>() == 56 && size_of::<KernelParams2
 const _: () = assert!(size_of::<MemsetParams>() == 40 && size_of::<HostParams>() == 16);
 
 impl KernelParams {
+    /// Those of a launch, with pointers to its parameters at an address.
+    pub(super) fn of(launch: &Launch, args: usize) -> KernelParams {
+        let &Launch { kernel: function, grid, block, shared_bytes, .. } = launch;
+        KernelParams {
+            function,
+            grid,
+            block,
+            shared_bytes,
+            args: In(args as *const In<u8>),
+            extra: In::none(),
+        }
+    }
+
     fn work(self) -> Outcome<Work> {
         let params = parameters(self.function, self.args, self.extra)?;
         let KernelParams { function, grid, block, shared_bytes, .. } = self;
@@ -66,14 +79,18 @@ impl KernelParams {
 }
 
 impl KernelParams2 {
-    fn work(self) -> Outcome<Work> {
+    pub(super) fn of(first: KernelParams) -> KernelParams2 {
+        KernelParams2 { first, kernel: 0, context: 0 }
+    }
+
+    pub(super) fn work(self) -> Outcome<Work> {
         let function = if self.first.function == 0 { self.kernel } else { self.first.function };
         KernelParams { function, ..self.first }.work()
     }
 }
 
 impl MemsetParams {
-    fn work(self) -> Outcome<Work> {
+    pub(super) fn work(self) -> Outcome<Work> {
         let MemsetParams { to, pitch, value, element, width, height } = self;
         if !matches!(element, 1 | 2 | 4) {
             return Err(Status::INVALID_VALUE);
@@ -84,7 +101,7 @@ impl MemsetParams {
 }
 
 impl HostParams {
-    fn work(self) -> Outcome<Work> {
+    pub(super) fn work(self) -> Outcome<Work> {
         if self.function == 0 {
             return Err(Status::INVALID_VALUE);
         }
@@ -93,7 +110,7 @@ impl HostParams {
     }
 }
 
-fn add(to: Out<u64>, graph: u64, needs: In<u64>, count: usize, work: Work) -> Outcome {
+pub(super) fn add(to: Out<u64>, graph: u64, needs: In<u64>, count: usize, work: Work) -> Outcome {
     if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
@@ -161,7 +178,7 @@ fn instantiate(to: Out<u64>, graph: u64, flags: u64) -> Outcome {
 }
 
 /// Number of a node's kind in `CUgraphNodeType`.
-fn kind(work: &Work) -> u32 {
+pub(super) fn kind(work: &Work) -> u32 {
     match work {
         Work::Launch(_) => 0,
         Work::Copy(_) => 1,
@@ -173,6 +190,7 @@ fn kind(work: &Work) -> u32 {
         Work::Record(_) => 7,
         Work::Allocate { .. } => 10,
         Work::Free(_) => 11,
+        Work::Conditional(_) => 13,
     }
 }
 
@@ -184,12 +202,10 @@ functions! {
         graph.set(gpu()?.graphs.insert(Graph::default()))
     }
 
-    "cuGraphDestroy" 10000 Context graph_destroy(graph: u64) { gpu()?.destroy_graph(graph) }
+    "cuGraphDestroy" 10000 Context graph_destroy(graph: u64) { graphs::destroy(graph) }
 
     "cuGraphClone" 10000 Context graph_clone(clone: Out<u64>, graph: u64) {
-        let mut gpu = gpu()?;
-        let copy = gpu.graph(graph)?.clone();
-        clone.set(gpu.graphs.insert(copy))
+        clone.set(gpu()?.clone_graph(graph)?)
     }
 
     "cuGraphNodeFindInClone" 10000 Context graph_node_find_in_clone(found: Out<u64>, node: u64, clone: u64) {
@@ -488,6 +504,6 @@ functions! {
     }
 
     "cuGraphExecDestroy" 10000 Context graph_exec_destroy(executable: u64) {
-        gpu()?.executables.remove(executable).map(drop)
+        graphs::destroy_executable(executable)
     }
 }

@@ -21,6 +21,7 @@ pub mod link;
 pub mod mapping;
 pub mod memory;
 pub mod module;
+pub mod node;
 pub mod pool;
 pub mod stream;
 
@@ -138,7 +139,7 @@ impl Stream {
 /// written.
 #[repr(transparent)]
 #[derive(Debug)]
-pub struct Out<T>(*mut T);
+pub struct Out<T>(pub(crate) *mut T);
 
 impl<T> Clone for Out<T> {
     fn clone(&self) -> Out<T> {
@@ -187,7 +188,7 @@ impl<T: Copy> Out<T> {
 /// A pointer that an argument is read through; the same promise.
 #[repr(transparent)]
 #[derive(Debug)]
-pub struct In<T>(*const T);
+pub struct In<T>(pub(crate) *const T);
 
 impl<T> Clone for In<T> {
     fn clone(&self) -> In<T> {
@@ -280,6 +281,7 @@ pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
         mapping::EXPORTS,
         memory::EXPORTS,
         module::EXPORTS,
+        node::EXPORTS,
         stream::EXPORTS,
     ]
     .into_iter()

@@ -20,6 +20,12 @@ fn load(to: Out<u64>, image: &[u8], name: &str, options: &Options) -> Outcome {
     to.set(options.finish(loaded)?)
 }
 
+/// Loads a library, which outlives the contexts that it is used in.
+fn load_library(to: Out<u64>, load: impl FnOnce() -> Outcome) -> Outcome {
+    load()?;
+    gpu()?.make_library(to.before()?).map(drop)
+}
+
 fn load_file(to: Out<u64>, path: Text, options: &Options) -> Outcome {
     let path = path.get()?;
     let image = std::fs::read(&path).map_err(|_| Status::FILE_NOT_FOUND)?;
@@ -106,14 +112,14 @@ functions! {
         library: Out<u64>, image: *const u8, options: In<u32>, values: In<usize>, count: u32,
         _library_options: In<u32>, _library_values: In<usize>, _library_count: u32,
     ) {
-        load_image(library, image, &Options::read(count, options, values)?)
+        load_library(library, || load_image(library, image, &Options::read(count, options, values)?))
     }
 
     "cuLibraryLoadFromFile" 12000 Init library_load_from_file(
         library: Out<u64>, path: Text, options: In<u32>, values: In<usize>, count: u32,
         _library_options: In<u32>, _library_values: In<usize>, _library_count: u32,
     ) {
-        load_file(library, path, &Options::read(count, options, values)?)
+        load_library(library, || load_file(library, path, &Options::read(count, options, values)?))
     }
 
     "cuLibraryUnload" 12000 Init library_unload(library: u64) { gpu()?.unload(library) }

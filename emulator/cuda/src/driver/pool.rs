@@ -3,7 +3,7 @@
 use super::{In, Out, Stream, device, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
-use crate::pool::Pool;
+use crate::pool::{self, Pool};
 
 /// CUDA's `CUmemLocation`: kind and number.
 #[repr(C)]
@@ -45,6 +45,21 @@ impl Location {
     }
 }
 
+impl PoolProperties {
+    /// Those of memory of the device.
+    pub(super) fn on_device() -> PoolProperties {
+        PoolProperties {
+            kind: 1,
+            handle_kinds: 0,
+            location: Location { kind: DEVICE, id: 0 },
+            security: 0,
+            limit: 0,
+            usage: 0,
+            reserved: [0; 54],
+        }
+    }
+}
+
 /// Pools of memory elsewhere than on the device are not there.
 fn of_device(location: Location, kind: u32) -> Outcome {
     if location.kind != DEVICE || kind != 1 {
@@ -54,16 +69,10 @@ fn of_device(location: Location, kind: u32) -> Outcome {
 }
 
 fn allocate(to: Out<u64>, pool: Option<u64>, bytes: usize, stream: Stream) -> Outcome {
-    if !to.wanted() || bytes == 0 {
+    if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    let mut gpu = gpu()?;
-    if gpu.streams.capture_of(stream.handle())?.is_some() {
-        crate::gpu::tell("allocations cannot be captured");
-        return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-    }
-    let pool = pool.unwrap_or_else(|| gpu.pools.current_pool());
-    to.set(gpu.allocate_from(pool, bytes as u64)?)
+    to.set(pool::allocate_in_order(pool, bytes as u64, stream.handle())?)
 }
 
 /// Attributes of pools: 1 to 3 are `int`s, 4 to 8 64 bits wide.
@@ -107,12 +116,7 @@ functions! {
     }
 
     "cuMemFreeAsync" / "cuMemFreeAsync_ptsz" 11020 Context mem_free_async(address: u64, stream: Stream) {
-        let mut gpu = gpu()?;
-        if gpu.streams.capture_of(stream.handle())?.is_some() {
-            crate::gpu::tell("frees cannot be captured");
-            return Err(Status::STREAM_CAPTURE_UNSUPPORTED);
-        }
-        if address == 0 { Ok(()) } else { gpu.free_device(address) }
+        if address == 0 { Ok(()) } else { pool::free_in_order(address, stream.handle()) }
     }
 
     "cuDeviceGetDefaultMemPool" 11020 Init device_get_default_mem_pool(pool: Out<u64>, ordinal: i32) {

@@ -322,6 +322,33 @@ pub(super) fn box_copy(params: &CopyParams) -> Outcome<Copy> {
     })
 }
 
+/// The parameters of a copy.
+pub(super) fn params_of(copy: &Copy) -> Outcome<CopyParams> {
+    let gpu = gpu()?;
+    let nothing = Pitched { pointer: std::ptr::null_mut(), pitch: 0, width: 0, height: 0 };
+    let mut texel = 1;
+    let mut side = |place: &Place| match *place {
+        Place::Linear { address, pitch, height } => {
+            let (pitch, height) = (pitch as usize, height as usize);
+            Ok((
+                0,
+                Position::default(),
+                Pitched { pointer: address as *mut c_void, pitch, width: pitch, height },
+            ))
+        }
+        Place::Array { array, origin: [x, y, z] } => {
+            texel = gpu.arrays.arrays.get(array)?.resource.format.texel_bytes();
+            let position = Position { x: (x / texel) as usize, y: y as usize, z: z as usize };
+            Ok((array, position, nothing))
+        }
+    };
+    let (to_array, to_position, to) = side(&copy.to)?;
+    let (from_array, from_position, from) = side(&copy.from)?;
+    let [width, height, depth] = copy.extent.map(|n| n as usize);
+    let extent = Extent { width: width / texel as usize, height, depth };
+    Ok(CopyParams { from_array, from_position, from, to_array, to_position, to, extent, kind: DEFAULT })
+}
+
 fn side(array: u64, texel: u64, at: Position, memory: &Pitched) -> Outcome<Place> {
     let [x, y, z] = [at.x, at.y, at.z].map(|n| n as u64);
     match (array, memory.pointer as u64) {
@@ -489,4 +516,29 @@ pub extern "C" fn memset_3d(place: Pitched, value: i32, extent: Extent) -> Statu
 pub extern "C" fn memset_3d_async(place: Pitched, value: i32, extent: Extent, stream: u64) -> Status {
     let slice = (place.pitch as u64).saturating_mul(place.height as u64);
     done(fill(place.pointer, place.pitch, value, extent.into(), slice, stream))
+}
+
+/// `cudaMemcpyBatchAsync`: one after the other; what their attributes say of order holds for that.
+///
+/// # Safety
+/// There are `count` places to write, places to read, and sizes, which are right.
+#[unsafe(export_name = "warplab_cudaMemcpyBatchAsync")]
+pub unsafe extern "C" fn memcpy_batch(
+    to: *const u64,
+    from: *const u64,
+    bytes: *const usize,
+    count: usize,
+    _attributes: *const c_void,
+    _numbers: *const usize,
+    _attribute_count: usize,
+    stream: u64,
+) -> Status {
+    if count == 0 || to.is_null() || from.is_null() || bytes.is_null() {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    done((0..count).try_for_each(|i| {
+        // SAFETY: as the caller promises.
+        let (to, from, bytes) = unsafe { (*to.add(i), *from.add(i), *bytes.add(i)) };
+        copy(Copy::linear(to, from, bytes as u64), DEFAULT, When::Later(stream))
+    }))
 }

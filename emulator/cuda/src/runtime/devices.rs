@@ -5,27 +5,9 @@ use super::{done, store};
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, tell};
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What programs set and read back.
-struct Settings {
-    /// By number: stack, printf buffer, heap, depth and number of launches from device code, L2 fetch, persisting L2.
-    limits: [usize; 7],
-    cache: u32,
-    flags: u32,
-}
-
-static SETTINGS: Mutex<Settings> =
-    Mutex::new(Settings { limits: [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0], cache: 0, flags: 0 });
-
-/// Lowest and highest priority of streams.
-const PRIORITIES: (i32, i32) = (0, -5);
 /// Where the device sits.
 const PCI: [u32; 3] = [33, 34, 50];
-
-fn settings() -> MutexGuard<'static, Settings> {
-    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn is_device(device: i32) -> Outcome {
     if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) }
@@ -36,53 +18,13 @@ fn unsupported(what: &str) -> Status {
     done(Err(Status::NOT_SUPPORTED))
 }
 
-/// `cudaDeviceSetLimit`: kept for `cudaDeviceGetLimit`; nothing here is limited by it.
-#[unsafe(export_name = "warplab_cudaDeviceSetLimit")]
-pub extern "C" fn set_limit(limit: u32, value: usize) -> Status {
-    let mut settings = settings();
-    let slot = settings.limits.get_mut(limit as usize).ok_or(Status::UNSUPPORTED_LIMIT);
-    done(slot.map(|slot| *slot = value))
-}
-
-/// `cudaDeviceGetLimit`.
-///
-/// # Safety
-/// `value` may be written.
-#[unsafe(export_name = "warplab_cudaDeviceGetLimit")]
-pub unsafe extern "C" fn get_limit(value: *mut usize, limit: u32) -> Status {
-    let found = settings().limits.get(limit as usize).copied().ok_or(Status::UNSUPPORTED_LIMIT);
-    // SAFETY: as the caller promises.
-    done(found.and_then(|found| unsafe { store(value, found) }))
-}
-
-/// `cudaDeviceSetCacheConfig`.
-#[unsafe(export_name = "warplab_cudaDeviceSetCacheConfig")]
-pub extern "C" fn set_cache_config(preference: u32) -> Status {
-    if preference > 3 {
-        return done(Err(Status::INVALID_VALUE));
-    }
-    settings().cache = preference;
-    done(Ok(()))
-}
-
-/// `cudaDeviceGetCacheConfig`.
-///
-/// # Safety
-/// `preference` may be written.
-#[unsafe(export_name = "warplab_cudaDeviceGetCacheConfig")]
-pub unsafe extern "C" fn get_cache_config(preference: *mut u32) -> Status {
-    // SAFETY: as the caller promises.
-    done(unsafe { store(preference, settings().cache) })
-}
-
 /// `cudaSetDeviceFlags`.
 #[unsafe(export_name = "warplab_cudaSetDeviceFlags")]
 pub extern "C" fn set_device_flags(flags: u32) -> Status {
     if flags & !0xFF != 0 {
         return done(Err(Status::INVALID_VALUE));
     }
-    settings().flags = flags;
-    done(Ok(()))
+    done(gpu().map(|mut gpu| gpu.contexts.set_primary_flags(flags)))
 }
 
 /// `cudaGetDeviceFlags`.
@@ -92,8 +34,9 @@ pub extern "C" fn set_device_flags(flags: u32) -> Status {
 #[unsafe(export_name = "warplab_cudaGetDeviceFlags")]
 pub unsafe extern "C" fn get_device_flags(flags: *mut u32) -> Status {
     const MAP_HOST: u32 = 8;
+    let found = gpu().map(|gpu| gpu.contexts.primary_state().0 | MAP_HOST);
     // SAFETY: as the caller promises.
-    done(unsafe { store(flags, settings().flags | MAP_HOST) })
+    done(found.and_then(|found| unsafe { store(flags, found) }))
 }
 
 /// `cudaInitDevice`.
@@ -179,20 +122,6 @@ pub unsafe extern "C" fn get_by_pci_bus_id(device: *mut i32, id: *const c_char) 
         unsafe { store(device, 0) }
     };
     done(find())
-}
-
-/// `cudaDeviceGetStreamPriorityRange`.
-///
-/// # Safety
-/// Each pointer is null or may be written.
-#[unsafe(export_name = "warplab_cudaDeviceGetStreamPriorityRange")]
-pub unsafe extern "C" fn stream_priority_range(least: *mut i32, greatest: *mut i32) -> Status {
-    // SAFETY: as the caller promises; what is not wanted is null.
-    unsafe {
-        let _ = store(least, PRIORITIES.0);
-        let _ = store(greatest, PRIORITIES.1);
-    }
-    done(Ok(()))
 }
 
 /// `cudaDeviceCanAccessPeer`: a device is not its own peer.
@@ -372,30 +301,6 @@ pub unsafe extern "C" fn host_get_flags(flags: *mut u32, pointer: u64) -> Status
     });
     // SAFETY: as the caller promises.
     done(found.and_then(|found| unsafe { store(flags, found) }))
-}
-
-/// `cudaDeviceGetGraphMemAttribute`: what graphs use and have reserved; the highest values are those of now.
-///
-/// # Safety
-/// `value` may be written.
-#[unsafe(export_name = "warplab_cudaDeviceGetGraphMemAttribute")]
-pub unsafe extern "C" fn graph_mem_attribute(device: i32, attribute: u32, value: *mut u64) -> Status {
-    let found = is_device(device).and_then(|()| {
-        let (used, aside) = gpu()?.memory.graph_bytes();
-        match attribute {
-            0 | 1 => Ok(used),
-            2 | 3 => Ok(used + aside),
-            _ => Err(Status::INVALID_VALUE),
-        }
-    });
-    // SAFETY: as the caller promises.
-    done(found.and_then(|found| unsafe { store(value, found) }))
-}
-
-/// `cudaDeviceGraphMemTrim`: memory that graphs do not use is not counted anyway.
-#[unsafe(export_name = "warplab_cudaDeviceGraphMemTrim")]
-pub extern "C" fn graph_mem_trim(device: i32) -> Status {
-    done(is_device(device))
 }
 
 fn entry_point(

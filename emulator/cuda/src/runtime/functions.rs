@@ -2,10 +2,11 @@
 
 use super::registration::kernel_of;
 use super::{done, store};
+use crate::driver::{Out, function};
 use crate::error::{Outcome, Status};
+use crate::function::attribute;
 use crate::gpu::gpu;
-use crate::launch::resident_blocks;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 /// CUDA 13's `cudaFuncAttributes`.
 #[repr(C)]
@@ -32,13 +33,6 @@ pub struct FuncAttributes {
 
 const _: () = assert!(size_of::<FuncAttributes>() == 144);
 
-/// Dynamic shared memory that a block may ask for.
-fn dynamic_limit(gpu: &crate::gpu::Gpu, kernel: &crate::module::Kernel) -> u32 {
-    let fixed = kernel.lowered.kernel.static_shared_bytes;
-    let usual = gpu.device.resources(false).max_shared_bytes_per_block.saturating_sub(fixed);
-    usual.max(kernel.max_dynamic_shared_bytes)
-}
-
 /// `cudaFuncGetAttributes`.
 ///
 /// # Safety
@@ -48,21 +42,18 @@ pub unsafe extern "C" fn get_attributes(attributes: *mut FuncAttributes, functio
     let get = || -> Outcome {
         let handle = kernel_of(function)?;
         let gpu = gpu()?;
-        let kernel = gpu.kernels.get(handle)?;
-        let machine = &kernel.lowered.kernel;
-        let most = machine.max_threads_per_block.map_or(1024, |d| d.iter().product::<u32>().min(1024));
-        let by_registers = 65_536 / (u32::from(machine.regs_per_thread).max(1) * 32) * 32;
-        let module = gpu.modules.get(kernel.module)?.device.source();
+        let get = |number| gpu.kernel_attribute(handle, number);
+        let bytes = |number| get(number).map(|value| value as usize);
         let found = FuncAttributes {
-            shared_size_bytes: machine.static_shared_bytes as usize,
-            const_size_bytes: module.layout.const_image.len(),
-            local_size_bytes: machine.local_bytes as usize,
-            max_threads_per_block: most.min(by_registers.max(32)) as i32,
-            num_regs: i32::from(machine.regs_per_thread),
-            ptx_version: module.module.target.sm as i32,
+            shared_size_bytes: bytes(attribute::SHARED_BYTES)?,
+            const_size_bytes: bytes(attribute::CONST_BYTES)?,
+            local_size_bytes: bytes(attribute::LOCAL_BYTES)?,
+            max_threads_per_block: get(attribute::MAX_THREADS)?,
+            num_regs: get(attribute::REGISTERS)?,
+            ptx_version: get(attribute::PTX_VERSION)?,
             binary_version: gpu.device.arch() as i32,
-            max_dynamic_shared_size_bytes: dynamic_limit(&gpu, kernel) as i32,
-            preferred_shmem_carveout: kernel.preferences[0],
+            max_dynamic_shared_size_bytes: get(attribute::MAX_DYNAMIC_SHARED)?,
+            preferred_shmem_carveout: get(attribute::SHARED_CARVEOUT)?,
             ..FuncAttributes::default()
         };
         // SAFETY: as the caller promises.
@@ -71,45 +62,16 @@ pub unsafe extern "C" fn get_attributes(attributes: *mut FuncAttributes, functio
     done(get())
 }
 
-const MAX_DYNAMIC_SHARED: u32 = 8;
-const SHARED_CARVEOUT: u32 = 9;
-
 /// `cudaFuncSetAttribute`.
 #[unsafe(export_name = "warplab_cudaFuncSetAttribute")]
-pub extern "C" fn set_attribute(function: *const c_void, attribute: u32, value: i32) -> Status {
-    let set = || -> Outcome {
-        let handle = kernel_of(function)?;
-        let mut gpu = gpu()?;
-        let most = gpu.device.resources(true).max_shared_bytes_per_block;
-        let kernel = gpu.kernels.get_mut(handle)?;
-        match attribute {
-            MAX_DYNAMIC_SHARED => {
-                let fixed = kernel.lowered.kernel.static_shared_bytes;
-                let wanted = u32::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
-                if wanted > most.saturating_sub(fixed) {
-                    return Err(Status::INVALID_VALUE);
-                }
-                kernel.max_dynamic_shared_bytes = wanted;
-            }
-            SHARED_CARVEOUT if (-1..=100).contains(&value) => kernel.preferences[0] = value,
-            // Preferences about clusters change nothing where a cluster is one block.
-            14..=16 => {}
-            _ => return Err(Status::INVALID_VALUE),
-        }
-        Ok(())
-    };
-    done(set())
+pub extern "C" fn set_attribute(function: *const c_void, number: u32, value: i32) -> Status {
+    done(kernel_of(function).and_then(|kernel| gpu()?.set_kernel_attribute(kernel, number, value)))
 }
 
 /// `cudaFuncSetCacheConfig`.
 #[unsafe(export_name = "warplab_cudaFuncSetCacheConfig")]
 pub extern "C" fn set_cache_config(function: *const c_void, preference: u32) -> Status {
-    let set = || -> Outcome {
-        let handle = kernel_of(function)?;
-        gpu()?.kernels.get_mut(handle)?.preferences[1] = preference as i32;
-        Ok(())
-    };
-    done(set())
+    done(kernel_of(function).and_then(|kernel| gpu()?.set_cache_preference(kernel, preference)))
 }
 
 /// `cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
@@ -124,16 +86,10 @@ pub unsafe extern "C" fn max_active_blocks_with_flags(
     dynamic_shared_bytes: usize,
     _flags: u32,
 ) -> Status {
-    let get = || -> Outcome {
-        let handle = kernel_of(function)?;
-        let gpu = gpu()?;
-        let threads = u32::try_from(threads).ok().filter(|&n| n > 0).ok_or(Status::INVALID_VALUE)?;
-        let shared = u32::try_from(dynamic_shared_bytes).unwrap_or(u32::MAX);
-        let resident = resident_blocks(&gpu, gpu.kernels.get(handle)?, threads, shared);
-        // SAFETY: as the caller promises.
-        unsafe { store(blocks, resident.map_or(0, |o| o.blocks as i32)) }
-    };
-    done(get())
+    let found =
+        kernel_of(function).and_then(|kernel| gpu()?.active_blocks(kernel, threads, dynamic_shared_bytes));
+    // SAFETY: as the caller promises.
+    done(found.and_then(|found| unsafe { store(blocks, found) }))
 }
 
 /// `cudaOccupancyMaxActiveBlocksPerMultiprocessor`.
@@ -169,4 +125,65 @@ pub unsafe extern "C" fn get_kernel(kernel: *mut u64, function: *const c_void) -
 pub unsafe extern "C" fn get_func_by_symbol(kernel: *mut u64, function: *const c_void) -> Status {
     // SAFETY: as the caller promises.
     unsafe { get_kernel(kernel, function) }
+}
+
+/// `cudaOccupancyAvailableDynamicSMemPerBlock`.
+///
+/// # Safety
+/// `bytes` may be written.
+#[unsafe(export_name = "warplab_cudaOccupancyAvailableDynamicSMemPerBlock")]
+pub unsafe extern "C" fn available_shared(
+    bytes: *mut usize,
+    function: *const c_void,
+    blocks: i32,
+    threads: i32,
+) -> Status {
+    let found = kernel_of(function).and_then(|kernel| gpu()?.available_shared_bytes(kernel, blocks, threads));
+    // SAFETY: as the caller promises.
+    done(found.and_then(|found| unsafe { store(bytes, found) }))
+}
+
+/// `cudaKernelSetAttributeForDevice`.
+#[unsafe(export_name = "warplab_cudaKernelSetAttributeForDevice")]
+pub extern "C" fn set_attribute_for_device(kernel: u64, number: u32, value: i32, device: i32) -> Status {
+    let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
+    done(known.and_then(|()| gpu()?.set_kernel_attribute(kernel, number, value)))
+}
+
+/// `cudaFuncSetSharedMemConfig`: shared memory has one way of banking.
+#[unsafe(export_name = "warplab_cudaFuncSetSharedMemConfig")]
+pub extern "C" fn set_shared_mem_config(function: *const c_void, config: u32) -> Status {
+    let known = kernel_of(function).map(drop);
+    done(known.and(if config > 2 { Err(Status::INVALID_VALUE) } else { Ok(()) }))
+}
+
+/// A driver function for the kernel of a host function.
+fn of_kernel(function: *const c_void, call: impl FnOnce(u64) -> Status) -> Status {
+    done(kernel_of(function).and_then(|kernel| match call(kernel) {
+        Status::SUCCESS => Ok(()),
+        status => Err(status),
+    }))
+}
+
+/// `cudaFuncGetName`.
+#[unsafe(export_name = "warplab_cudaFuncGetName")]
+pub extern "C" fn get_name(name: Out<*const c_char>, function: *const c_void) -> Status {
+    of_kernel(function, |kernel| function::kernel_get_name(name, kernel))
+}
+
+/// `cudaFuncGetParamInfo`.
+#[unsafe(export_name = "warplab_cudaFuncGetParamInfo")]
+pub extern "C" fn get_param_info(
+    function: *const c_void,
+    index: usize,
+    offset: Out<usize>,
+    bytes: Out<usize>,
+) -> Status {
+    of_kernel(function, |kernel| function::kernel_get_param_info(kernel, index, offset, bytes))
+}
+
+/// `cudaFuncGetParamCount`.
+#[unsafe(export_name = "warplab_cudaFuncGetParamCount")]
+pub extern "C" fn get_param_count(function: *const c_void, count: Out<usize>) -> Status {
+    of_kernel(function, |kernel| function::kernel_get_param_count(kernel, count))
 }

@@ -77,10 +77,15 @@ pub unsafe extern "C" fn device_get_attribute(value: *mut i32, attribute: u32, d
     done(found.and_then(|found| unsafe { store(value, found) }))
 }
 
-/// `cudaDeviceReset`.
+/// `cudaDeviceReset`: frees all that the program has made. After a kernel's fault only a new process helps.
 #[unsafe(export_name = "warplab_cudaDeviceReset")]
 pub extern "C" fn device_reset() -> Status {
-    done(synchronize())
+    let reset = || {
+        synchronize()?;
+        gpu()?.reset();
+        super::registration::place_again()
+    };
+    done(reset())
 }
 
 /// Version of CUDA whose behaviour this is, as versions are written: 13.5 is 13050.

@@ -1,13 +1,15 @@
 //! Graphs: making, changing, instantiating and launching them.
 
-use super::copies::{box_copy, check};
+use super::copies::{box_copy, check, params_of};
 use super::execution::{Dim3, launch_of};
 use super::layout::CopyParams;
 use super::memory::inside;
-use super::registration::kernel_of;
+use super::registration::{host_of, kernel_of};
 use super::{done, store};
+use crate::driver::node::{AllocateParams, ConditionalParams, add_conditional, child};
+use crate::driver::{In, Out};
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, gpu, tell};
+use crate::gpu::{gpu, tell};
 use crate::graph::{Graph, NodeId};
 use crate::graphs::{self, UpdateError};
 use crate::work::{Copy, Fill, HostCall, HostFunction, Work};
@@ -45,17 +47,6 @@ pub struct HostParams {
     user_data: *mut c_void,
 }
 
-/// `cudaMemAllocNodeParams`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct AllocateParams {
-    pool: [u64; 11],
-    access: u64,
-    access_count: u64,
-    bytes: u64,
-    address: u64,
-}
-
 /// `cudaGraphNodeParams`: the type, then what its type needs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +77,7 @@ pub struct InstantiateParams {
 }
 
 const _: () = assert!(size_of::<KernelParams>() == 56 && size_of::<FillParams>() == 40);
-const _: () = assert!(size_of::<HostParams>() == 16 && size_of::<AllocateParams>() == 120);
+const _: () = assert!(size_of::<HostParams>() == 16);
 const _: () = assert!(size_of::<NodeParams>() == 256 && size_of::<UpdateResult>() == 24);
 const _: () = assert!(size_of::<InstantiateParams>() == 32);
 
@@ -140,36 +131,7 @@ pub unsafe extern "C" fn create(graph: *mut u64, flags: u32) -> Status {
 /// `cudaGraphDestroy`.
 #[unsafe(export_name = "warplab_cudaGraphDestroy")]
 pub extern "C" fn destroy(graph: u64) -> Status {
-    done(gpu().and_then(|mut gpu| gpu.destroy_graph(graph)))
-}
-
-/// `cudaGraphClone`.
-///
-/// # Safety
-/// `clone` may be written.
-#[unsafe(export_name = "warplab_cudaGraphClone")]
-pub unsafe extern "C" fn clone(clone: *mut u64, graph: u64) -> Status {
-    let made = gpu().and_then(|mut gpu| {
-        let copy = gpu.graph(graph)?.clone();
-        Ok(gpu.graphs.insert(copy))
-    });
-    // SAFETY: as the caller promises.
-    done(made.and_then(|made| unsafe { store(clone, made) }))
-}
-
-/// `cudaGraphNodeFindInClone`.
-///
-/// # Safety
-/// `node` may be written.
-#[unsafe(export_name = "warplab_cudaGraphNodeFindInClone")]
-pub unsafe extern "C" fn find_in_clone(node: *mut u64, original: u64, clone: u64) -> Status {
-    let found = gpu().and_then(|mut gpu| {
-        let (_, number) = gpu.nodes.get(original)?;
-        gpu.graph(clone)?.node(number)?;
-        Ok(gpu.nodes.handle(clone, number))
-    });
-    // SAFETY: as the caller promises.
-    done(found.and_then(|found| unsafe { store(node, found) }))
+    done(graphs::destroy(graph))
 }
 
 /// Adds a node and hands out its handle.
@@ -232,25 +194,6 @@ fn linear(to: u64, from: u64, bytes: usize, kind: u32) -> Outcome<Work> {
     checked(Copy::linear(to, from, bytes as u64), kind)
 }
 
-/// Allocates for a node, and tells its parameters where.
-fn allocate_work(params: Option<&mut AllocateParams>) -> Outcome<Work> {
-    let params = params.ok_or(Status::INVALID_VALUE)?;
-    if params.bytes == 0 {
-        return Err(Status::INVALID_VALUE);
-    }
-    let address = gpu()?.memory.reserve(params.bytes)?;
-    params.address = address;
-    Ok(Work::Allocate { address, bytes: params.bytes })
-}
-
-fn child_work(graph: u64) -> Outcome<Work> {
-    let child = gpu()?.graph(graph)?.clone();
-    if child.nodes().any(|(_, n)| matches!(n.work, Work::Allocate { .. } | Work::Free(_))) {
-        return Err(Status::NOT_SUPPORTED);
-    }
-    Ok(Work::Child(Box::new(child)))
-}
-
 fn event_work(event: u64, make: fn(u64) -> Work) -> Outcome<Work> {
     gpu()?.streams.events.get(event)?;
     Ok(make(event))
@@ -288,15 +231,13 @@ adders! {
     "warplab_cudaGraphAddMemcpyNodeFromSymbol"
         add_memcpy_from_symbol(to: u64, symbol: *const c_void, bytes: usize, offset: usize, kind: u32)
         inside(symbol, offset, bytes).and_then(|from| linear(to, from, bytes, kind));
-    "warplab_cudaGraphAddChildGraphNode" add_child(child: u64) child_work(child);
+    "warplab_cudaGraphAddChildGraphNode" add_child(inner: u64) child(inner);
     "warplab_cudaGraphAddEventRecordNode" add_event_record(event: u64) event_work(event, Work::Record);
     "warplab_cudaGraphAddEventWaitNode" add_event_wait(event: u64) event_work(event, Work::Wait);
-    "warplab_cudaGraphAddMemAllocNode" add_allocate(params: *mut AllocateParams)
-        allocate_work(params.as_mut());
-    "warplab_cudaGraphAddMemFreeNode" add_free(address: u64) Ok(Work::Free(address));
 }
 
-/// `cudaGraphNodeTypeConditional`.
+/// Types of nodes whose parameters tell something back when they are added.
+const ALLOCATE: u32 = 10;
 const CONDITIONAL: u32 = 13;
 
 /// The work that `cudaGraphNodeParams` describe; those of a type are those of its own function, in what is used here.
@@ -313,16 +254,11 @@ unsafe fn any_work(params: &mut NodeParams) -> Outcome<Work> {
             1 => copy_work(value.byte_add(16).cast::<CopyParams>().as_ref()),
             2 => fill_work(value.cast::<FillParams>().as_ref()),
             3 => host_work(value.cast::<HostParams>().as_ref()),
-            4 => child_work(params.value[0]),
+            4 => child(params.value[0]),
             5 => Ok(Work::Empty),
             6 => event_work(params.value[0], Work::Wait),
             7 => event_work(params.value[0], Work::Record),
-            10 => allocate_work(value.cast::<AllocateParams>().as_mut()),
             11 => Ok(Work::Free(params.value[0])),
-            CONDITIONAL => {
-                tell("conditional graph nodes are not supported");
-                Err(Status::NOT_SUPPORTED)
-            }
             _ => Err(Status::NOT_SUPPORTED),
         }
     }
@@ -343,22 +279,24 @@ pub unsafe extern "C" fn add_node(
 ) -> Status {
     // SAFETY: as the caller promises.
     let added = unsafe {
-        let work = params.as_mut().ok_or(Status::INVALID_VALUE).and_then(|params| any_work(params));
-        work.and_then(|work| add(node, graph, (needs, count), work))
+        params.as_mut().ok_or(Status::INVALID_VALUE).and_then(|params| {
+            let value = params.value.as_mut_ptr();
+            match params.kind {
+                // The same in both APIs.
+                CONDITIONAL => add_conditional(
+                    Out(node),
+                    (graph, In(needs), count),
+                    Out(value.cast::<ConditionalParams>()),
+                ),
+                ALLOCATE => {
+                    let params = value.cast::<AllocateParams>().as_mut().ok_or(Status::INVALID_VALUE)?;
+                    add(node, graph, (needs, count), params.work()?)
+                }
+                _ => add(node, graph, (needs, count), any_work(params)?),
+            }
+        })
     };
     done(added)
-}
-
-/// `cudaGraphConditionalHandleCreate`: not supported.
-#[unsafe(export_name = "warplab_cudaGraphConditionalHandleCreate")]
-pub extern "C" fn conditional_handle_create(
-    _handle: *mut u64,
-    _graph: u64,
-    _value: u32,
-    _flags: u32,
-) -> Status {
-    tell("conditional graph nodes are not supported");
-    done(Err(Status::NOT_SUPPORTED))
 }
 
 /// Exported functions that change a node of a graph, or of an instantiated one.
@@ -405,18 +343,57 @@ setters! {
     "warplab_cudaGraphMemcpyNodeSetParams1D" set_memcpy_1d
         "warplab_cudaGraphExecMemcpyNodeSetParams1D" set_executable_memcpy_1d
         (to: u64, from: u64, bytes: usize, kind: u32) linear(to, from, bytes, kind);
-    "warplab_cudaGraphEventRecordNodeSetEvent" set_event_record
-        "warplab_cudaGraphExecEventRecordNodeSetEvent" set_executable_event_record
-        (event: u64) event_work(event, Work::Record);
-    "warplab_cudaGraphEventWaitNodeSetEvent" set_event_wait
-        "warplab_cudaGraphExecEventWaitNodeSetEvent" set_executable_event_wait
-        (event: u64) event_work(event, Work::Wait);
+    "warplab_cudaGraphMemcpyNodeSetParamsToSymbol" set_memcpy_to_symbol
+        "warplab_cudaGraphExecMemcpyNodeSetParamsToSymbol" set_executable_memcpy_to_symbol
+        (symbol: *const c_void, from: u64, bytes: usize, offset: usize, kind: u32)
+        inside(symbol, offset, bytes).and_then(|to| linear(to, from, bytes, kind));
+    "warplab_cudaGraphMemcpyNodeSetParamsFromSymbol" set_memcpy_from_symbol
+        "warplab_cudaGraphExecMemcpyNodeSetParamsFromSymbol" set_executable_memcpy_from_symbol
+        (to: u64, symbol: *const c_void, bytes: usize, offset: usize, kind: u32)
+        inside(symbol, offset, bytes).and_then(|from| linear(to, from, bytes, kind));
+    "warplab_cudaGraphNodeSetParams" set_node
+        "warplab_cudaGraphExecNodeSetParams" set_executable_node
+        (params: *const NodeParams)
+        params.as_ref().ok_or(Status::INVALID_VALUE).and_then(|params| any_work(&mut { *params }));
 }
 
-/// `cudaGraphExecChildGraphNodeSetParams`.
-#[unsafe(export_name = "warplab_cudaGraphExecChildGraphNodeSetParams")]
-pub extern "C" fn set_executable_child(executable: u64, node: u64, child: u64) -> Status {
-    done(child_work(child).and_then(|work| gpu()?.set_node(Some(executable), node, work)))
+/// `cudaGraphKernelNodeGetParams`.
+///
+/// # Safety
+/// `params` may be written.
+#[unsafe(export_name = "warplab_cudaGraphKernelNodeGetParams")]
+pub unsafe extern "C" fn get_kernel(node: u64, params: *mut KernelParams) -> Status {
+    let get = || -> Outcome<KernelParams> {
+        let mut gpu = gpu()?;
+        let pointers = gpu.show_params(node)?;
+        let Work::Launch(launch) = gpu.node(node)?.work.clone() else { return Err(Status::INVALID_VALUE) };
+        drop(gpu);
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| Dim3 { x, y, z });
+        Ok(KernelParams {
+            function: host_of(launch.kernel),
+            grid,
+            block,
+            shared_bytes: launch.shared_bytes,
+            params: pointers as *mut *mut c_void,
+            extra: std::ptr::null_mut(),
+        })
+    };
+    // SAFETY: as the caller promises.
+    done(get().and_then(|found| unsafe { store(params, found) }))
+}
+
+/// `cudaGraphMemcpyNodeGetParams`.
+///
+/// # Safety
+/// `params` may be written.
+#[unsafe(export_name = "warplab_cudaGraphMemcpyNodeGetParams")]
+pub unsafe extern "C" fn get_memcpy(node: u64, params: *mut CopyParams) -> Status {
+    let get = || match gpu()?.node(node)?.work {
+        Work::Copy(copy) => Ok(copy),
+        _ => Err(Status::INVALID_VALUE),
+    };
+    // SAFETY: as the caller promises.
+    done(get().and_then(|copy| params_of(&copy)).and_then(|found| unsafe { store(params, found) }))
 }
 
 /// `cudaGraphInstantiateWithFlags`.
@@ -462,19 +439,7 @@ pub unsafe extern "C" fn instantiate_with_params(
 /// `cudaGraphExecDestroy`.
 #[unsafe(export_name = "warplab_cudaGraphExecDestroy")]
 pub extern "C" fn exec_destroy(executable: u64) -> Status {
-    let removed = gpu().and_then(|mut gpu| gpu.executables.remove(executable).map(drop));
-    done(removed.map_err(|_| Status::INVALID_VALUE))
-}
-
-/// `cudaGraphExecGetFlags`.
-///
-/// # Safety
-/// `flags` may be written.
-#[unsafe(export_name = "warplab_cudaGraphExecGetFlags")]
-pub unsafe extern "C" fn exec_get_flags(executable: u64, flags: *mut u64) -> Status {
-    let found = gpu().and_then(|gpu| Ok(gpu.executables.get(executable)?.flags));
-    // SAFETY: as the caller promises.
-    done(found.and_then(|found| unsafe { store(flags, found) }))
+    done(graphs::destroy_executable(executable))
 }
 
 /// `cudaGraphLaunch`.
@@ -486,7 +451,7 @@ pub extern "C" fn launch(executable: u64, stream: u64) -> Status {
 /// `cudaGraphUpload`: there is nothing to prepare.
 #[unsafe(export_name = "warplab_cudaGraphUpload")]
 pub extern "C" fn upload(executable: u64, _stream: u64) -> Status {
-    done(gpu().and_then(|gpu| gpu.executables.get(executable).map(drop).map_err(|_| Status::INVALID_VALUE)))
+    done(gpu().and_then(|gpu| gpu.executables.get(executable).map(drop)))
 }
 
 /// `cudaGraphExecUpdate`.
@@ -663,72 +628,6 @@ pub unsafe extern "C" fn remove_dependencies(
 ) -> Status {
     // SAFETY: as the caller promises.
     done(unsafe { pairs(graph, (from, to, count), Graph::disconnect) })
-}
-
-/// `cudaGraphDestroyNode`.
-#[unsafe(export_name = "warplab_cudaGraphDestroyNode")]
-pub extern "C" fn destroy_node(node: u64) -> Status {
-    done(gpu().and_then(|mut gpu| gpu.remove_node(node)))
-}
-
-/// `cudaGraphNodeGetType`.
-///
-/// # Safety
-/// `kind` may be written.
-#[unsafe(export_name = "warplab_cudaGraphNodeGetType")]
-pub unsafe extern "C" fn node_get_type(node: u64, kind: *mut u32) -> Status {
-    let number = |work: &Work| match work {
-        Work::Launch(_) => 0,
-        Work::Copy(_) => 1,
-        Work::Fill(_) => 2,
-        Work::Host(_) => 3,
-        Work::Child(_) => 4,
-        Work::Empty => 5,
-        Work::Wait(_) => 6,
-        Work::Record(_) => 7,
-        Work::Allocate { .. } => 10,
-        Work::Free(_) => 11,
-    };
-    let found = gpu().and_then(|gpu| gpu.node(node).map(|n| number(&n.work)));
-    // SAFETY: as the caller promises.
-    done(found.and_then(|found| unsafe { store(kind, found) }))
-}
-
-fn with_executable<T>(
-    executable: u64,
-    node: u64,
-    act: impl Fn(&mut Gpu, NodeId) -> Outcome<T>,
-) -> Outcome<T> {
-    let mut gpu = gpu()?;
-    let (_, number) = gpu.nodes.get(node)?;
-    gpu.executables.get(executable).map_err(|_| Status::INVALID_VALUE)?;
-    act(&mut gpu, number)
-}
-
-/// `cudaGraphNodeSetEnabled`.
-#[unsafe(export_name = "warplab_cudaGraphNodeSetEnabled")]
-pub extern "C" fn node_set_enabled(executable: u64, node: u64, enabled: u32) -> Status {
-    done(with_executable(executable, node, |gpu, number| {
-        let node = gpu.executables.get_mut(executable)?.node_mut(number)?;
-        if !matches!(node.work, Work::Launch(_) | Work::Copy(_) | Work::Fill(_)) {
-            return Err(Status::INVALID_VALUE);
-        }
-        node.disabled = enabled == 0;
-        Ok(())
-    }))
-}
-
-/// `cudaGraphNodeGetEnabled`.
-///
-/// # Safety
-/// `enabled` may be written.
-#[unsafe(export_name = "warplab_cudaGraphNodeGetEnabled")]
-pub unsafe extern "C" fn node_get_enabled(executable: u64, node: u64, enabled: *mut u32) -> Status {
-    let found = with_executable(executable, node, |gpu, number| {
-        Ok(u32::from(!gpu.executables.get(executable)?.node(number)?.disabled))
-    });
-    // SAFETY: as the caller promises.
-    done(found.and_then(|found| unsafe { store(enabled, found) }))
 }
 
 /// Sizes and offsets of the structures of this file, under their names in CUDA's headers.

@@ -33,7 +33,7 @@ pub extern "C" fn free(pointer: *mut c_void) -> Status {
     if pointer.is_null() {
         return done(gpu().map(drop));
     }
-    done(gpu().and_then(|mut gpu| gpu.memory.release(pointer as u64)))
+    done(gpu().and_then(|mut gpu| gpu.free_device(pointer as u64)))
 }
 
 /// `cudaMemcpy`.
@@ -277,40 +277,11 @@ pub unsafe extern "C" fn mem_get_info(free: *mut usize, total: *mut usize) -> St
     }))
 }
 
-/// Allocates in the order of a stream: now, or in a graph when the stream captures.
-pub(super) fn allocate_in_order(bytes: usize, stream: u64) -> Outcome<u64> {
-    if bytes == 0 {
-        return Err(Status::INVALID_VALUE);
-    }
-    let mut gpu = gpu()?;
-    if gpu.streams.capture_of(stream)?.is_none() {
-        return gpu.memory.allocate("cudaMallocAsync", bytes as u64, Purpose::Device, 0);
-    }
-    let address = gpu.memory.reserve(bytes as u64)?;
-    drop(gpu);
-    submit(stream, Work::Allocate { address, bytes: bytes as u64 })?;
-    Ok(address)
-}
-
-/// `cudaMallocAsync`.
-///
-/// # Safety
-/// `pointer` may be written.
-#[unsafe(export_name = "warplab_cudaMallocAsync")]
-pub unsafe extern "C" fn malloc_async(pointer: *mut *mut c_void, bytes: usize, stream: u64) -> Status {
-    let made = allocate_in_order(bytes, stream);
-    done(made.and_then(|address| {
-        super::pools::note(address, None)?;
-        // SAFETY: as the caller promises.
-        unsafe { store(pointer, address as *mut c_void) }
-    }))
-}
-
 /// `cudaFreeAsync`.
 #[unsafe(export_name = "warplab_cudaFreeAsync")]
 pub extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status {
     if pointer.is_null() {
         return done(Err(Status::INVALID_VALUE));
     }
-    done(submit(stream, Work::Free(pointer as u64)))
+    done(crate::pool::free_in_order(pointer as u64, stream))
 }

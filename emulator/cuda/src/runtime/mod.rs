@@ -3,7 +3,7 @@
 //! Every function is a thin layer: it turns pointers into values, asks the GPU and keeps the thread's last
 //! error. [`registration`] is what compiled programs call before `main`, [`execution`] launches, [`memory`]
 //! allocates and copies, [`copies`] copies rectangles and boxes, [`arrays`] is about arrays, textures and surfaces,
-//! [`absent`] says what is not there, [`pools`] is about memory pools, [`graphs`] and [`capture`] about graphs, [`streams`] about streams and events, [`functions`] about kernels, [`properties`],
+//! [`absent`] says what is not there, [`forwarded`] hands on what is the same in the driver API, [`graphs`] and [`capture`] about graphs, [`streams`] about streams and events, [`functions`] about kernels, [`properties`],
 //! [`devices`] and [`general`] about devices and errors; [`layout`] has CUDA's structures.
 
 pub mod absent;
@@ -12,13 +12,13 @@ pub mod capture;
 pub mod copies;
 pub mod devices;
 pub mod execution;
+pub mod forwarded;
 pub mod functions;
 pub mod general;
 pub mod graphs;
 pub mod layout;
 pub mod memory;
 mod mirror;
-pub mod pools;
 pub mod properties;
 pub mod registration;
 pub mod streams;

@@ -2,7 +2,7 @@
 
 use super::done;
 use crate::error::{Outcome, Status};
-use crate::gpu::{any_gpu, tell};
+use crate::gpu::{Gpu, any_gpu, tell};
 use crate::module::{image_at, is_without_ptx, mapped_file};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -64,7 +64,13 @@ impl Registered {
             },
         };
         found.module = Some(module);
-        // Managed variables are pointers of the host program that are set when their module is loaded.
+        gpu.make_library(module)?;
+        self.place_managed(&gpu, binary, module)?;
+        Ok(module)
+    }
+
+    /// Managed variables are pointers of the host program that are set when their module is loaded.
+    fn place_managed(&self, gpu: &Gpu, binary: usize, module: u64) -> Outcome {
         for variable in self.variables.values().filter(|v| v.binary == binary) {
             if let Some(pointer) = variable.managed
                 && let Some((address, _)) = gpu.modules.get(module)?.device.variable(&variable.name)
@@ -73,7 +79,7 @@ impl Registered {
                 unsafe { (pointer as *mut u64).write(address) };
             }
         }
-        Ok(module)
+        Ok(())
     }
 }
 
@@ -159,6 +165,26 @@ pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
         function.kernel = Some(kernel);
     }
     Ok(kernel)
+}
+
+/// The host function of a kernel; the kernel itself, which serves as well, when there is none.
+pub(super) fn host_of(kernel: u64) -> *const c_void {
+    let lock = registered();
+    let found = lock.as_ref().and_then(|all| all.functions.iter().find(|(_, f)| f.kernel == Some(kernel)));
+    found.map_or(kernel as *const c_void, |(&host, _)| host as *const c_void)
+}
+
+/// Tells the program where managed variables are now that the device has been reset.
+pub(super) fn place_again() -> Outcome {
+    let mut lock = registered();
+    let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
+    let gpu = any_gpu()?;
+    for (binary, found) in all.binaries.iter().enumerate() {
+        if let Some(module) = found.as_ref().and_then(|b| b.module) {
+            all.place_managed(&gpu, binary, module)?;
+        }
+    }
+    Ok(())
 }
 
 /// Address and length of the device variable that a host variable stands for.

@@ -115,7 +115,7 @@ static int by_hand(CUfunction step, CUdeviceptr x) {
     for (int i = 0; i < N; i++) HOLDS(out[i] == 5);
     OK(cuGraphExecDestroy(exec));
     OK(cuGraphDestroy(graph));
-    EXPECT(cuGraphNodeGetType(copy, &type), CUDA_ERROR_INVALID_HANDLE);
+    EXPECT(cuGraphNodeGetType(copy, &type), CUDA_ERROR_INVALID_VALUE);
     return 0;
 }
 

@@ -104,9 +104,6 @@ impl Gpu {
     #[must_use]
     pub fn blocks_per_sm(&self, kernel: &Kernel, threads: u32, dynamic_shared_bytes: usize) -> i32 {
         let shared = u32::try_from(dynamic_shared_bytes).unwrap_or(u32::MAX);
-        if threads > max_threads(kernel) {
-            return 0;
-        }
         resident_blocks(self, kernel, threads, shared).map_or(0, |o| o.blocks as i32)
     }
 
@@ -120,7 +117,9 @@ impl Gpu {
         Ok(self.blocks_per_sm(kernel, threads, dynamic_shared_bytes))
     }
 
-    /// The most dynamic shared memory, in the units that it is handed out in, with which so many blocks fit an SM.
+    /// The most dynamic shared memory with which so many blocks fit an SM, as `cuda_occupancy.h` has it: one block may
+    /// have as much as blocks can ask for, several share what an SM has, and what the driver takes of each block is
+    /// not there for programs.
     ///
     /// # Errors
     /// When there is no such kernel, or so many blocks do not fit at all.
@@ -128,12 +127,14 @@ impl Gpu {
         if wanted <= 0 || self.active_blocks(kernel, threads, 0)? < wanted {
             return Err(Status::INVALID_VALUE);
         }
-        let kernel = self.kernels.get(kernel)?;
-        let resources = self.device.resources(kernel.max_dynamic_shared_bytes > 0);
-        let fixed = kernel.lowered.kernel.static_shared_bytes;
-        let unit = resources.shared_unit_bytes.max(1);
-        let per_block = resources.shared_bytes / wanted as u32 / unit * unit;
-        let room = per_block.saturating_sub(resources.reserved_shared_bytes_per_block);
-        Ok(room.min(resources.max_shared_bytes_per_block).saturating_sub(fixed) as usize)
+        let most = self.kernel_attribute(kernel, attribute::MAX_DYNAMIC_SHARED)? as u32;
+        let fixed = self.kernels.get(kernel)?.lowered.kernel.static_shared_bytes;
+        let resources = self.device.resources(true);
+        let (unit, reserved) =
+            (resources.shared_unit_bytes.max(1), resources.reserved_shared_bytes_per_block);
+        let largest = resources.max_shared_bytes_per_block + reserved;
+        let all = if wanted == 1 { largest } else { resources.shared_bytes };
+        let per_block = (all / wanted as u32 / unit * unit).min(largest);
+        Ok(per_block.saturating_sub(fixed + reserved).min(most) as usize)
     }
 }

@@ -9,7 +9,7 @@ use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats};
 use emulator::record::Unrecorded;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use trace_format::occupancy::{Demand, Occupancy, occupancy};
+use trace_format::occupancy::{Demand, Occupancy, Resources, occupancy};
 use trace_format::semantics::Geometry;
 
 /// Blocks of a launch in y and z.
@@ -34,7 +34,7 @@ pub fn check(gpu: &Gpu, kernel: &Kernel, launch: &Launch) -> Outcome {
     }
     let machine = &kernel.lowered.kernel;
     let shared = machine.static_shared_bytes.saturating_add(launch.shared_bytes);
-    let resources = gpu.device.resources(kernel.max_dynamic_shared_bytes > 0);
+    let resources = resources(gpu, kernel);
     if shared > resources.max_shared_bytes_per_block {
         return Err(Status::INVALID_VALUE);
     }
@@ -49,6 +49,18 @@ pub fn check(gpu: &Gpu, kernel: &Kernel, launch: &Launch) -> Outcome {
         return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE);
     }
     Ok(())
+}
+
+/// What an SM has for a kernel, whose blocks get as much shared memory as the program has asked for.
+pub fn resources(gpu: &Gpu, kernel: &Kernel) -> Resources {
+    let usual = gpu.device.resources(false);
+    if kernel.max_dynamic_shared_bytes == 0 {
+        return usual;
+    }
+    let asked = kernel.lowered.kernel.static_shared_bytes.saturating_add(kernel.max_dynamic_shared_bytes);
+    let most = asked.max(usual.max_shared_bytes_per_block);
+    let all = gpu.device.resources(true);
+    Resources { max_shared_bytes_per_block: most.min(all.max_shared_bytes_per_block), ..all }
 }
 
 /// Blocks of a kernel that an SM holds.
@@ -67,7 +79,7 @@ pub fn resident_blocks(
         registers_per_thread: u32::from(machine.regs_per_thread),
         shared_bytes: machine.static_shared_bytes.saturating_add(dynamic_shared_bytes),
     };
-    let resources = gpu.device.resources(kernel.max_dynamic_shared_bytes > 0);
+    let resources = resources(gpu, kernel);
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)
 }
 

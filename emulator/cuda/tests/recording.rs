@@ -3,6 +3,8 @@
 //!
 //! `CUDA_HOME` or PATH say where nvcc is; without it the tests say that they were skipped.
 
+mod kit;
+
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -12,35 +14,11 @@ use trace_format::container::TransferKind::{DeviceToHost, Fill, HostToDevice};
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
 
-/// Where nvcc is.
-fn nvcc() -> Option<PathBuf> {
-    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/cuda"));
-    let folders = told.chain(home).chain([PathBuf::from("/usr/local/cuda")]).map(|p| p.join("bin"));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut all: Vec<PathBuf> = folders.collect();
-    all.extend(std::env::split_paths(&path));
-    all.into_iter().map(|folder| folder.join("nvcc")).find(|p| p.is_file())
-}
-
 fn scratch() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recording");
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
-        // The libraries that were built with this test, under the names that programs look for.
-        let test = std::env::current_exe().expect("the test has a path");
-        let built = test.ancestors().nth(2).expect("it lies in the profile's folder").join("cuda");
-        for (name, from) in [
-            ("libcuda.so.1", test.with_file_name("libcuda.so")),
-            ("libcudart.so.13", built.join("libcudart.so.13")),
-            ("libcudart.so.12", built.join("libcudart.so.12")),
-        ] {
-            assert!(from.is_file(), "{} is built with this test", from.display());
-            // A copy, since a library finds its companions beside where it really is.
-            std::fs::copy(from, folder.join(name)).expect("libraries can be copied");
-        }
-        folder
+        // What earlier runs have left goes.
+        let _ = std::fs::remove_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("recording"));
+        kit::libraries("recording")
     });
     &FOLDER
 }
@@ -48,7 +26,7 @@ fn scratch() -> &'static Path {
 /// The compiled program; `None` without nvcc.
 fn program() -> Option<&'static Path> {
     static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
-        let nvcc = nvcc()?;
+        let nvcc = kit::nvcc()?;
         let (out, source) = (scratch().join("steps"), "tests/recording/steps.cu");
         let mut compile = Command::new(nvcc);
         compile.args(["-std=c++17", "-arch=compute_75", "-code=compute_75", "-cudart", "shared", "-o"]);
@@ -58,7 +36,7 @@ fn program() -> Option<&'static Path> {
         Some(out)
     });
     if PROGRAM.is_none() {
-        eprintln!("skipped: no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
+        kit::skipped("no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
     }
     PROGRAM.as_deref()
 }

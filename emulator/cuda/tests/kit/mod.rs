@@ -3,8 +3,12 @@
 //! The folders that `tools/scripts/cuda-toolkit.sh` and `tools/scripts/python-clients.sh` name in their examples are
 //! looked into when nothing else is said, so that a machine where they were run once needs no variables.
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Says why a test does not run, past the harness, which shows nothing of tests that end well.
 pub fn skipped(why: &str) {
@@ -26,6 +30,14 @@ pub fn toolkit() -> Option<PathBuf> {
     told.chain(installed).find(|p| p.join("include/cuda.h").is_file())
 }
 
+/// The compiler of the toolkit, or the one on PATH.
+pub fn nvcc() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let folders = toolkit().map(|t| t.join("bin")).into_iter().chain(folders);
+    folders.map(|folder| folder.join("nvcc")).find(|p| p.is_file())
+}
+
 /// The interpreter that `WARPLAB_PYTHON` names, that of the script's environment, or the usual one.
 pub fn python() -> PathBuf {
     let told = std::env::var_os("WARPLAB_PYTHON").filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -38,15 +50,20 @@ pub fn python() -> PathBuf {
 /// Cargo puts what a test depends on beside it and only `cargo build` copies it further up, so that the folder that
 /// users have may be older or not there.
 pub fn libraries(name: &str) -> PathBuf {
+    static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let test = std::env::current_exe().expect("the test has a path");
     let built = test.ancestors().nth(2).expect("it lies in the profile's folder").join("cuda");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if !made.insert(folder.clone()) {
+        return folder;
+    }
     std::fs::create_dir_all(folder.join("bin")).expect("the folder for tests can be written");
     let companions =
         ["libcudart.so.13", "libcudart.so.12", "bin/ptxas", "bin/nvcc"].map(|n| (n, built.join(n)));
     for (name, from) in companions.into_iter().chain([("libcuda.so.1", test.with_file_name("libcuda.so"))]) {
         assert!(from.is_file(), "{} is built with this test", from.display());
-        // A copy, since a library finds its companions beside where it really is. Another test may be doing this too.
+        // A copy, since a library finds its companions beside where it really is. Another process may be doing this too.
         let part = folder.join(format!("{name}.{}.part", std::process::id()));
         std::fs::copy(from, &part).expect("libraries can be copied");
         std::fs::rename(&part, folder.join(name)).expect("libraries can be put in place");

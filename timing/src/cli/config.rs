@@ -1,14 +1,35 @@
 //! `timing config`: what a configuration says after inheritance and overrides, and where each value is from.
 
 use super::{CliError, output};
-use crate::config::load;
+use crate::config::{self, load};
 use clap::Args;
+use std::path::PathBuf;
 
 /// `timing config …`
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Prints every key with its value and the file and line it comes from.
+    /// Prints every key with its value, the file and line it comes from, and what is written there about its source.
     Show(ShowArguments),
+    /// Turns a GPGPU-Sim option file into a configuration, and lists what could not be honoured.
+    Import(ImportArguments),
+}
+
+/// Arguments of `timing config import`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: timing config import gpgpusim.config -o mine.toml --compare qv100\n\n\
+    What the file does not say is as in the shipped configuration of the same compute capability.")]
+pub struct ImportArguments {
+    /// The option file, usually gpgpusim.config.
+    file: PathBuf,
+    /// Writes the configuration here instead of to stdout.
+    #[arg(short, long, value_name = "FILE.toml")]
+    output: Option<PathBuf>,
+    /// Name of the configuration; the file's by default.
+    #[arg(long)]
+    name: Option<String>,
+    /// Also lists the values that differ from those of a shipped configuration.
+    #[arg(long, value_name = "NAME")]
+    compare: Option<String>,
 }
 
 /// Arguments of `timing config show`.
@@ -24,35 +45,73 @@ pub struct ShowArguments {
 }
 
 pub fn run(command: &Command) -> Result<(), CliError> {
-    let Command::Show(arguments) = command;
-    let loaded = load(&arguments.config, &arguments.set)?;
-    let value = toml::Value::try_from(&loaded.config)?;
-    let mut lines = Vec::new();
-    flatten("", &value, &mut lines);
-    let width = lines.iter().map(|(key, value)| key.len() + value.len() + 3).max().unwrap_or(0).min(90);
-    let mut text = String::new();
-    for (key, value) in lines {
-        let mut probe = key.as_str();
-        let place = loop {
-            match (loaded.places.get(probe), probe.rfind('.')) {
-                (Some(place), _) => break place.as_str(),
-                (None, Some(dot)) => probe = &probe[..dot],
-                (None, None) => break "",
-            }
-        };
-        text += &format!("{:<width$}  # {place}\n", format!("{key} = {value}"));
+    match command {
+        Command::Show(arguments) => show(arguments),
+        Command::Import(arguments) => import(arguments),
     }
-    output::print(&text)
 }
 
-fn flatten(prefix: &str, value: &toml::Value, lines: &mut Vec<(String, String)>) {
-    match value {
-        toml::Value::Table(table) => {
-            for (key, inner) in table {
-                let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-                flatten(&path, inner, lines);
-            }
-        }
-        other => lines.push((prefix.to_owned(), other.to_string())),
+fn import(arguments: &ImportArguments) -> Result<(), CliError> {
+    let origin = arguments.file.display().to_string();
+    let text =
+        std::fs::read_to_string(&arguments.file).map_err(|why| format!("cannot read {origin}: {why}"))?;
+    let of = |path: &PathBuf| output::label(path);
+    let name = arguments
+        .name
+        .clone()
+        .or_else(|| arguments.output.as_ref().map(of))
+        .unwrap_or_else(|| of(&arguments.file));
+    let imported = config::import::import(&text, &origin, &name)?;
+    let honoured = imported.values.len();
+    let toml = imported.to_toml(&origin);
+    match &arguments.output {
+        Some(path) => output::write_file(path, &toml)?,
+        None => output::print(&toml)?,
     }
+    let mut told = format!("{origin}: {honoured} values, based on {}\n", imported.base);
+    if !imported.unhonoured.is_empty() {
+        told += &format!("{} could not be honoured:\n", imported.unhonoured.len());
+        for one in &imported.unhonoured {
+            told += &format!("  {} {}: {}\n", one.option, one.value, one.why);
+        }
+    }
+    if let Some(shipped) = &arguments.compare {
+        let differences = imported.differences(shipped)?;
+        told += &format!("{} values differ from {shipped}:\n", differences.len());
+        for (key, mine, theirs) in differences {
+            told += &format!("  {key} = {mine}, there {theirs}\n");
+        }
+    }
+    eprint!("{told}");
+    Ok(())
+}
+
+fn show(arguments: &ShowArguments) -> Result<(), CliError> {
+    let loaded = load(&arguments.config, &arguments.set)?;
+    let values = config::flatten(&toml::Value::try_from(&loaded.config)?);
+    let lines: Vec<(String, String, String)> = values
+        .iter()
+        .map(|(key, value)| {
+            // An inline table is one line of the file: its parts are from where it is.
+            let mut probe = key.as_str();
+            let place = loop {
+                match (loaded.places.get(probe), probe.rfind('.')) {
+                    (Some(place), _) => break place.as_str(),
+                    (None, Some(dot)) => probe = &probe[..dot],
+                    (None, None) => break "",
+                }
+            };
+            let source = loaded.sources.get(probe).cloned().unwrap_or_default();
+            (format!("{key} = {value}"), source, place.to_owned())
+        })
+        .collect();
+    let width = |column: fn(&(String, String, String)) -> &String, most: usize| {
+        lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0).min(most)
+    };
+    let (first, second) = (width(|line| &line.0, 60), width(|line| &line.1, 60));
+    let mut text = String::new();
+    for (value, source, place) in &lines {
+        text += &format!("{value:<first$}  # {source:<second$}  {place}\n");
+    }
+    output::print(&text)
 }

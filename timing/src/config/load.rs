@@ -45,6 +45,8 @@ pub struct Loaded {
     pub config: GpuConfig,
     /// Key path to `file:line` (or `--set`).
     pub places: BTreeMap<String, String>,
+    /// Key path to what the file says there about where the value is from.
+    pub sources: BTreeMap<String, String>,
 }
 
 /// Loads a built-in configuration by name, or a file by path, and applies `path.to.key=value` overrides.
@@ -71,11 +73,11 @@ pub fn load_text(
     for item in overrides {
         layers.add_override(item)?;
     }
-    let Layers { table, places } = layers;
+    let Layers { table, places, sources } = layers;
     let config: GpuConfig = serde_path_to_error::deserialize(toml::Value::Table(table))
         .map_err(|e| at(&places, &e.path().to_string(), e.inner().message()))?;
     rules::check(&config).map_err(|broken| at(&places, &broken.key, &broken.rule))?;
-    Ok(Loaded { config, places })
+    Ok(Loaded { config, places, sources })
 }
 
 /// An error at `key`, with the place of the key or of its nearest known parent.
@@ -117,6 +119,7 @@ fn read(name: &str, beside: Option<&Path>) -> Result<(String, String, Option<Pat
 struct Layers {
     table: toml::Table,
     places: BTreeMap<String, String>,
+    sources: BTreeMap<String, String>,
 }
 
 impl Layers {
@@ -149,9 +152,23 @@ impl Layers {
             let (base_text, base_origin, base_folder) = read(base, folder)?;
             self.add_chain(&base_text, &base_origin, base_folder.as_deref(), depth + 1)?;
         }
-        record_places(&mut self.places, "", spanned.get_ref(), text, origin);
+        self.record("", spanned.get_ref(), text, origin);
         merge(&mut self.table, table);
         Ok(())
+    }
+
+    /// Notes the place of every key of a table, and what stands there about its source.
+    fn record(&mut self, prefix: &str, table: &DeTable<'_>, text: &str, origin: &str) {
+        for (key, value) in table {
+            let name = key.get_ref();
+            let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
+            let line = line_of(text, key.span().start);
+            self.places.insert(path.clone(), format!("{origin}:{line}"));
+            self.sources.insert(path.clone(), source_of(text, line));
+            if let DeValue::Table(inner) = value.get_ref() {
+                self.record(&path, inner, text, origin);
+            }
+        }
     }
 
     /// Adds `path.to.key=value`; the value is TOML, or else a string.
@@ -182,6 +199,7 @@ impl Layers {
         }
         table.insert(last.to_owned(), value);
         self.places.insert(path.to_owned(), format!("--set {item}"));
+        self.sources.insert(path.to_owned(), String::new());
         Ok(())
     }
 }
@@ -197,23 +215,41 @@ fn merge(into: &mut toml::Table, from: toml::Table) {
     }
 }
 
-fn record_places(
-    places: &mut BTreeMap<String, String>,
-    prefix: &str,
-    table: &DeTable<'_>,
-    text: &str,
-    origin: &str,
-) {
-    for (key, value) in table {
-        let name = key.get_ref();
-        let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
-        places.insert(path.clone(), format!("{origin}:{}", line_of(text, key.span().start)));
-        if let DeValue::Table(inner) = value.get_ref() {
-            record_places(places, &path, inner, text, origin);
-        }
-    }
-}
-
 fn line_of(text: &str, offset: usize) -> usize {
     text[..offset.min(text.len())].matches('\n').count() + 1
+}
+
+/// What a file says about the source of the value on a line: the comment on it, else the one right above it, else
+/// the nearest one above it in the section, which speaks for what follows.
+fn source_of(text: &str, line: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let own = |index: usize| comment(lines.get(index)?);
+    if let Some(found) = own(line.wrapping_sub(1)) {
+        return found.to_owned();
+    }
+    // What stands above the first section is about the file.
+    let in_section = lines.iter().take(line).any(|line| line.trim_start().starts_with('['));
+    for index in (0..line.saturating_sub(1)).rev().take_while(|_| in_section) {
+        if let Some(found) = own(index) {
+            return found.to_owned();
+        }
+        if lines[index].trim_start().starts_with('[') || lines[index].trim().is_empty() {
+            break;
+        }
+    }
+    String::new()
+}
+
+/// The comment of a line, if it has one.
+fn comment(line: &str) -> Option<&str> {
+    let mut quote = None;
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (None, '#') => return Some(line[at + 1..].trim()).filter(|text| !text.is_empty()),
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            _ => {}
+        }
+    }
+    None
 }

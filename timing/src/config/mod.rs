@@ -4,6 +4,7 @@
 //! exist, in which unit, and what they mean. Every size is per SM unless its name says otherwise.
 
 pub mod builtin;
+pub mod import;
 pub mod load;
 mod memory;
 pub mod rules;
@@ -15,6 +16,27 @@ pub use memory::*;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Values by dotted key path.
+#[must_use]
+pub fn flatten(value: &toml::Value) -> BTreeMap<String, toml::Value> {
+    fn walk(prefix: &str, value: &toml::Value, out: &mut BTreeMap<String, toml::Value>) {
+        match value {
+            toml::Value::Table(table) => {
+                for (key, inner) in table {
+                    let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                    walk(&path, inner, out);
+                }
+            }
+            other => {
+                out.insert(prefix.to_owned(), other.clone());
+            }
+        }
+    }
+    let mut out = BTreeMap::new();
+    walk("", value, &mut out);
+    out
+}
 
 /// One GPU, completely described.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

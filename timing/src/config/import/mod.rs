@@ -1,0 +1,140 @@
+//! Reads GPGPU-Sim's option files (`gpgpusim.config`) and writes what this model can honour as one of its own.
+//!
+//! [`options`] takes a file apart, [`cache`] reads cache strings, [`map`] is the list of what each option becomes.
+//! What an option file does not say is as in the shipped model of the same generation; what it says and this model
+//! does not have is listed, never dropped in silence.
+
+pub mod cache;
+mod map;
+mod options;
+#[cfg(test)]
+mod tests;
+
+use super::{Loaded, flatten, load, load_text};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use toml::Value;
+
+/// An option that has no effect here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unhonoured {
+    /// Option, with its dash.
+    pub option: String,
+    /// Its value.
+    pub value: String,
+    /// Why it has none, or what stands for it.
+    pub why: String,
+}
+
+/// What became of an option file.
+#[derive(Clone, Debug)]
+pub struct Import {
+    /// Shipped configuration that gives what the file does not say.
+    pub base: &'static str,
+    /// Values by key path, each with the option that it comes from.
+    pub values: BTreeMap<String, (Value, String)>,
+    /// What could not be honoured, in the order of the file.
+    pub unhonoured: Vec<Unhonoured>,
+    /// The configuration that results.
+    pub loaded: Loaded,
+}
+
+/// Imports the text of an option file; `name` is what the configuration is called.
+///
+/// # Errors
+/// The line and option that cannot be understood, or the rule that the imported values break together.
+pub fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
+    let options = options::parse(text).map_err(|why| format!("{origin}:{why}"))?;
+    if options.is_empty() {
+        return Err(format!("{origin}: no options; lines such as `-gpgpu_n_clusters 28` are wanted"));
+    }
+    let base = map::base(&options).map_err(|why| format!("{origin}:{why}"))?;
+    let shipped = load(base, &[]).map_err(|why| why.to_string())?;
+    let mapped = map::map(&options, &shipped.config).map_err(|why| format!("{origin}:{why}"))?;
+    let known = flatten(&Value::try_from(&shipped.config).map_err(|why| why.to_string())?);
+    let mut values = BTreeMap::new();
+    let mut unhonoured = mapped.unhonoured;
+    for (key, (value, source)) in mapped.values {
+        if known.contains_key(&key) {
+            values.insert(key, (value, source));
+        } else if !source.contains(map::DEFAULT) {
+            let (option, value) = source.split_once(' ').unwrap_or((&source, ""));
+            let why = format!("this model has no {key}");
+            unhonoured.push(Unhonoured { option: option.into(), value: value.into(), why });
+        }
+    }
+    let text = render(base, name, origin, &values, &unhonoured);
+    let loaded = load_text(&text, name, None, &[]).map_err(|broken| {
+        let source =
+            values.get(&broken.key).map(|(_, source)| format!(" (from {source})")).unwrap_or_default();
+        format!(
+            "{origin}: the options contradict each other here: `{}`{source}: {}",
+            broken.key, broken.message
+        )
+    })?;
+    Ok(Import { base, values, unhonoured, loaded })
+}
+
+impl Import {
+    /// The configuration as a file, with the option behind each value and the list of what was not honoured.
+    #[must_use]
+    pub fn to_toml(&self, origin: &str) -> String {
+        render(self.base, &self.loaded.config.name, origin, &self.values, &self.unhonoured)
+    }
+
+    /// Keys of which the imported value differs from a shipped configuration's: key, imported, shipped.
+    ///
+    /// # Errors
+    /// When there is no such configuration.
+    pub fn differences(&self, shipped: &str) -> Result<Vec<(String, String, String)>, String> {
+        let other = load(shipped, &[]).map_err(|why| why.to_string())?;
+        let table =
+            |config| Value::try_from(config).map(|value| flatten(&value)).map_err(|why| why.to_string());
+        let (mine, theirs) = (table(&self.loaded.config)?, table(&other.config)?);
+        let absent = || "none".to_owned();
+        let keys: std::collections::BTreeSet<&String> = mine.keys().chain(theirs.keys()).collect();
+        let pair = |key: &&String| {
+            let of =
+                |table: &BTreeMap<String, Value>| table.get(*key).map_or_else(absent, ToString::to_string);
+            ((*key).clone(), of(&mine), of(&theirs))
+        };
+        let differs = |(key, mine, theirs): &(String, String, String)| {
+            mine != theirs && !matches!(key.as_str(), "name" | "description")
+        };
+        Ok(keys.iter().map(pair).filter(differs).collect())
+    }
+}
+
+fn render(
+    base: &str,
+    name: &str,
+    origin: &str,
+    values: &BTreeMap<String, (Value, String)>,
+    unhonoured: &[Unhonoured],
+) -> String {
+    let mut text = format!(
+        "# Imported from {origin}, a GPGPU-Sim option file. What is not named here is as in {base}.\nbase = \"{base}\"\n"
+    );
+    let line = |text: &mut String, key: &str, value: &Value, source: &str| {
+        let _ = writeln!(text, "{:<40} # {source}", format!("{key} = {value}"));
+    };
+    let _ = writeln!(text, "name = {}", Value::String(name.to_owned()));
+    let described = format!("imported from {origin}, based on {base}");
+    let _ = writeln!(text, "description = {}", Value::String(described));
+    let mut section = "";
+    for (key, (value, source)) in values {
+        let (path, last) = key.rsplit_once('.').unwrap_or(("", key));
+        if path != section {
+            let _ = writeln!(text, "\n[{path}]");
+            section = path;
+        }
+        line(&mut text, last, value, source);
+    }
+    if !unhonoured.is_empty() {
+        text += "\n# Not honoured:\n";
+        for Unhonoured { option, value, why } in unhonoured {
+            let _ = writeln!(text, "#   {option} {value}: {why}");
+        }
+    }
+    text
+}

@@ -1,0 +1,104 @@
+//! GPGPU-Sim's option files taken apart: `-option value` with comments, quotes and values over several lines.
+
+use std::collections::BTreeMap;
+
+/// An option as it stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Value; empty where there is none.
+    pub value: String,
+    /// Line of the option.
+    pub line: usize,
+}
+
+/// Options by name without the dash; of one that is given twice the last counts, as in GPGPU-Sim.
+pub type Options = BTreeMap<String, Given>;
+
+/// Most bytes of a file that is taken for an option file.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Takes a file apart.
+///
+/// # Errors
+/// The line number and what is wrong there.
+pub fn parse(text: &str) -> Result<Options, String> {
+    if text.len() > MAX_BYTES {
+        return Err("1: this is no option file: it has more than a mebibyte".into());
+    }
+    let mut options = Options::new();
+    let mut current: Option<String> = None;
+    for (line, token) in tokens(text)? {
+        let option =
+            token.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
+        match (option, &current) {
+            (Some(option), _) => {
+                options.insert(option.to_owned(), Given { value: String::new(), line });
+                current = Some(option.to_owned());
+            }
+            (None, Some(option)) => {
+                let given = options.entry(option.clone()).or_insert(Given { value: String::new(), line });
+                if !given.value.is_empty() {
+                    given.value.push(' ');
+                }
+                given.value += &token;
+            }
+            (None, None) => {
+                let shown: String = token.chars().take(40).collect();
+                return Err(format!(
+                    "{line}: `{shown}` stands before the first option; an option begins with a dash"
+                ));
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// Words with their lines; a quoted text is one word, without the white space in it.
+fn tokens(text: &str) -> Result<Vec<(usize, String)>, String> {
+    let mut out: Vec<(usize, String)> = Vec::new();
+    let mut quoted: Option<(usize, String)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        let line = line.split('#').next().unwrap_or("");
+        for (part, piece) in line.split('"').enumerate() {
+            if part > 0 {
+                match quoted.take() {
+                    Some(word) => out.push(word),
+                    None => quoted = Some((number, String::new())),
+                }
+            }
+            match &mut quoted {
+                Some((_, word)) => word.extend(piece.chars().filter(|c| !c.is_whitespace())),
+                None => out.extend(piece.split_whitespace().map(|word| (number, word.to_owned()))),
+            }
+        }
+    }
+    match quoted {
+        Some((line, _)) => Err(format!("{line}: a quotation mark is not closed")),
+        None => Ok(out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_quotes_and_values_over_lines_are_read() {
+        let text = "# a comment\n-a 1 # another\n-b \"x=1:y=2:\n      z=3\"\n\n-c\n-d 1:2 -3\n-a 2\n";
+        let options = parse(text).expect("options");
+        let of = |name: &str| (options[name].value.as_str(), options[name].line);
+        assert_eq!(of("a"), ("2", 8));
+        assert_eq!(of("b"), ("x=1:y=2:z=3", 3));
+        assert_eq!(of("c"), ("", 6));
+        assert_eq!(of("d"), ("1:2 -3", 7), "a negative number is a value");
+    }
+
+    #[test]
+    fn what_is_no_option_file_is_refused() {
+        assert!(parse("hello").expect_err("no option").starts_with("1: `hello`"));
+        assert!(parse("-a 1\n-b \"x\n").expect_err("open").starts_with("2:"));
+        assert!(parse(&"x".repeat(MAX_BYTES + 1)).is_err());
+        assert_eq!(parse("").expect("nothing"), Options::new());
+    }
+}

@@ -1,0 +1,133 @@
+//! Option files with the published values, held against the shipped configurations; and files that are wrong.
+
+use super::{Import, import};
+use crate::config::load_text;
+
+macro_rules! published {
+    ($name:literal) => {
+        import(include_str!(concat!("../../../tests/gpgpusim/", $name, ".config")), $name, $name)
+            .unwrap_or_else(|why| panic!("{why}"))
+    };
+}
+
+/// Keys in which a shipped configuration follows another source than the option file, and why.
+const QV100: &[(&str, &str)] = &[
+    ("latency.int_max.latency_cycles", "Accel-Sim's trace.config: all integer instructions alike"),
+    ("latency.fp_max.latency_cycles", "Accel-Sim's trace.config: all FP32 instructions alike"),
+    ("latency.dp_max.latency_cycles", "Accel-Sim's trace.config"),
+    ("latency.sfu.latency_cycles", "Accel-Sim's trace.config"),
+    ("latency.convert.latency_cycles", "as SFU"),
+    ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
+];
+const TITANX: &[(&str, &str)] = &[("interconnect.reply_queue_entries", "as in gtx480")];
+const GTX480: &[(&str, &str)] = &[("interconnect.flit_bytes", "BookSim's flit_size")];
+const RTX2060: &[(&str, &str)] = &[
+    ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
+    ("units.fp64.lanes", "the initiation interval says it alone"),
+];
+
+fn differs_only_in(import: &Import, shipped: &str, known: &[(&str, &str)]) {
+    let differences = import.differences(shipped).expect("a shipped configuration");
+    let keys: Vec<&str> = differences.iter().map(|(key, ..)| key.as_str()).collect();
+    for (key, mine, theirs) in &differences {
+        assert!(known.iter().any(|(known, _)| known == key), "{shipped}: {key} = {mine}, shipped {theirs}");
+    }
+    for (key, why) in known {
+        assert!(keys.contains(key), "{shipped}: {key} no longer differs ({why})");
+    }
+}
+
+#[test]
+fn published_option_files_give_the_shipped_configurations() {
+    differs_only_in(&published!("SM7_QV100"), "qv100", QV100);
+    differs_only_in(&published!("SM6_TITANX"), "titanx-pascal", TITANX);
+    differs_only_in(&published!("SM2_GTX480"), "gtx480", GTX480);
+    differs_only_in(&published!("SM75_RTX2060"), "rtx2060", RTX2060);
+}
+
+/// Values worked out by hand from the published files of GPUs that are shipped after other sources.
+#[test]
+fn other_generations_are_understood() {
+    let c = published!("SM86_RTX3070").loaded.config;
+    assert_eq!((c.gpu.sms, c.gpu.dram_clock_khz, c.sm.max_warps, c.dram.channels), (46, 3_500_500, 48, 16));
+    assert_eq!(
+        (c.l1.size_bytes, c.l1.ways, c.l1.mshrs, c.l1.hit_latency_cycles),
+        (4 * 256 * 128, 256, 384, 39)
+    );
+    assert_eq!((c.units["fp32"].lanes, c.units["int"].lanes, c.units["sfu"].lanes), (32, 16, 4));
+    let c = published!("SM6_GTX1080").loaded.config;
+    assert_eq!((c.scheduler.count, c.scheduler.issue_width, c.register_file.result_bus_width), (2, 2, 6));
+    assert_eq!((c.collectors.generic, c.collectors.alu, c.collectors.sfu, c.collectors.mem), (0, 20, 4, 8));
+    assert_eq!((c.l1.sector_bytes, c.l1.sets, c.l1.ways, c.l1.size_bytes), (128, 64, 6, 49152));
+    assert_eq!((c.gpu.interconnect_clock_khz, c.dram.channels, c.dram.cl_cycles), (2_962_000, 11, 16));
+    let fx = published!("QuadroFX5800");
+    let c = &fx.loaded.config;
+    assert_eq!((fx.base, c.gpu.sms, c.shared_memory.warp_parts), ("gtx285", 30, 2));
+    // Sixteen sets of lines of 256 bytes are 32 of 128.
+    assert_eq!((c.l2.sets, c.l2.line_bytes, c.l2.size_bytes), (32, 128, 16 * 256 * 8));
+    assert!(fx.unhonoured.iter().any(|one| one.option.contains("dl2") && one.why.contains("128 bytes")));
+    assert_eq!(c.dram.address_map, "0000RRRR.RRRRRRRR.RRBBBCCC.CCCSSSSS");
+}
+
+#[test]
+fn nothing_is_dropped_in_silence() {
+    let text = "-gpgpu_n_clusters 4 # four\n-gpgpu_occupancy_sm_number 61\n-network_mode 1\n-gpgpu_bogus a b\n\
+                -gpgpu_cache:dl2 S:64:128:16,F:T:m:L:C,A:256:64,16:0,32\n-gpgpu_dram_timing_opt nbk=16:XYZ=3\n";
+    let found = import(text, "mine.config", "mine").expect("a configuration");
+    let told = |option: &str| -> Vec<&str> {
+        let of = found.unhonoured.iter().filter(|one| one.option == option);
+        of.map(|one| one.value.as_str()).collect()
+    };
+    assert_eq!(told("-network_mode"), ["1"]);
+    assert_eq!(told("-gpgpu_bogus"), ["a b"]);
+    assert_eq!(told("-gpgpu_dram_timing_opt"), ["XYZ=3"]);
+    let cache = told("-gpgpu_cache:dl2");
+    assert!(cache.contains(&"replacement F") && cache.contains(&"write policy T"), "{cache:?}");
+    assert_eq!(found.loaded.config.gpu.sms, 4);
+    assert_eq!(found.base, "titanx-pascal");
+    // The file that is written says the same, and where each value is from.
+    let toml = found.to_toml("mine.config");
+    let again = load_text(&toml, "mine.toml", None, &[]).expect("the file is a configuration");
+    assert_eq!(again.config, found.loaded.config);
+    assert_eq!(again.sources["gpu.sms"], "-gpgpu_n_clusters 4");
+    assert!(toml.contains("#   -gpgpu_bogus a b: this model does not know the option"), "{toml}");
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    let head = "-gpgpu_n_clusters 4\n-gpgpu_occupancy_sm_number 61\n";
+    for (text, parts) in [
+        ("", &["no options"][..]),
+        ("hello world\n", &["f:1", "hello"]),
+        ("-gpgpu_n_mem \"6\n", &["f:1", "not closed"]),
+        ("-gpgpu_n_clusters four\n", &["f:1", "-gpgpu_n_clusters four", "a number"]),
+        ("-gpgpu_occupancy_sm_number x\n", &["f:1", "gpgpu_occupancy_sm_number"]),
+        ("\n-gpgpu_clock_domains 1:2:3\n", &["gpgpu_clock_domains 1:2:3", "four clocks"]),
+        ("-gpgpu_clock_domains 1:2:3:x\n", &["f:1", "gpgpu_clock_domains"]),
+        ("-gpgpu_scheduler best\n", &["f:1", "best"]),
+        ("-gpgpu_shader_core_pipeline 1024:64\n", &["warps of 32"]),
+        ("-gpgpu_cache:dl1 S:4:128\n", &["f:1", "gpgpu_cache:dl1", "groups"]),
+        ("-gpgpu_mem_addr_mapping dramid8\n", &["f:1", "dramid@"]),
+        ("-gpgpu_dram_timing_opt nbk:3\n", &["f:1", "nbk"]),
+        ("-gpgpu_dram_partition_queues 1:2\n", &["four queue sizes"]),
+        // Values that are well formed and contradict each other or the rules of this model.
+        ("-gpgpu_n_clusters 0\n", &["gpu.sms", "-gpgpu_n_clusters 0"]),
+        ("-gpgpu_num_reg_banks 0\n", &["register_file.banks", "0 is refused", "-gpgpu_num_reg_banks 0"]),
+        ("-gpgpu_num_sched_per_core 9\n", &["scheduler.count", "between 1 and 4"]),
+        ("-gpgpu_dram_timing_opt nbk=8\n", &["dram.address_map", "bank bits"]),
+        ("-gpgpu_num_sp_units 0\n", &["gpgpu_num_sp_units 0", "at least one"]),
+    ] {
+        let whole = if text.is_empty() || text.starts_with("hello") {
+            text.to_owned()
+        } else {
+            format!("{text}{head}")
+        };
+        // The last of two values counts: the wrong one stands alone.
+        let option = text.split_whitespace().next().unwrap_or("");
+        let whole: String = if head.contains(option) && !option.is_empty() { text.to_owned() } else { whole };
+        let message = import(&whole, "f", "mine").expect_err("a refusal");
+        for part in parts {
+            assert!(message.contains(part), "{text:?} gave {message:?}, which lacks {part:?}");
+        }
+    }
+}

@@ -126,7 +126,9 @@ fn main() -> std::process::ExitCode {
         if options.no_shrink {
             if let Some(folder) = &options.out {
                 let path = folder.join(format!("seed{seed}.ptx"));
-                if let Err(error) = std::fs::write(&path, Case::of(&kernel).text(setup.max_registers)) {
+                let text = Case::of(&kernel).text(setup.max_registers);
+                if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text))
+                {
                     eprintln!("attack: {}: {error}", path.display());
                 }
             }
@@ -147,7 +149,8 @@ fn main() -> std::process::ExitCode {
             Some(folder) => {
                 let path = folder.join(format!("seed{seed}.ptx"));
                 println!("  {last}: {}", path.display());
-                if let Err(error) = std::fs::write(&path, text) {
+                if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text))
+                {
                     eprintln!("attack: {}: {error}", path.display());
                 }
             }

@@ -2,7 +2,7 @@
 //! too much memory.
 //!
 //! `mutate [--minutes N] [--seed S] [--count N] [--seconds N] [--mib N] [--out FOLDER] [FILE...]` (`--seconds` and
-//! `--mib` are what one input may take). A process that hangs ends itself once the input is written down.
+//! `--mib` are what one input may take, of processor time and memory). A process that hangs ends itself once the input is written down.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,16 @@ fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
+/// Seconds of processor time that the process has used: what an input takes, however busy the machine is.
+fn processor_seconds() -> Option<f64> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name, which may hold anything, ends with the last parenthesis; user and system time are fields 14, 15.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
+    Some(ticks as f64 / TICKS_PER_SECOND)
+}
+
 /// What both bodies say of an input, or the text of a panic.
 fn attempt(bytes: &[u8]) -> Result<Reached, String> {
     std::panic::catch_unwind(|| {
@@ -81,13 +91,16 @@ fn attempt(bytes: &[u8]) -> Result<Reached, String> {
 /// Tries one input; what is wrong with how it went.
 fn judge(bytes: &[u8], options: &Options) -> (Result<Reached, String>, Option<String>) {
     reset_peak();
-    let (start, before) = (Instant::now(), peak_mib());
+    let (start, used, before) = (Instant::now(), processor_seconds(), peak_mib());
     let outcome = attempt(bytes);
-    let (time, after) = (start.elapsed(), peak_mib());
+    let after = peak_mib();
+    let seconds = used
+        .zip(processor_seconds())
+        .map_or_else(|| start.elapsed().as_secs_f64(), |(before, after)| after - before);
     let grown = before.zip(after).map_or(0, |(before, after)| after.saturating_sub(before));
     let complaint = match &outcome {
         Err(panic) => Some(format!("panic: {panic}")),
-        Ok(_) if time.as_secs_f64() > options.seconds => Some(format!("slow: {time:.1?}")),
+        Ok(_) if seconds > options.seconds => Some(format!("slow: {seconds:.1} s")),
         Ok(_) if grown > options.mib => Some(format!("memory: {grown} MiB")),
         Ok(_) => None,
     };
@@ -116,7 +129,7 @@ fn watch(current: Current, seconds: f64, out: PathBuf) {
 
 fn write(folder: &Path, seed: u64, bytes: &[u8]) -> PathBuf {
     let path = folder.join(format!("input{seed}.ptx"));
-    if let Err(error) = std::fs::write(&path, bytes) {
+    if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, bytes)) {
         eprintln!("mutate: {}: {error}", path.display());
     }
     path

@@ -58,6 +58,8 @@ fn encoded(ty: ScalarType, value: f64) -> u64 {
         ScalarType::F16 => half::rounded(false, value, Rounding::Rn),
         ScalarType::Bf16 => half::rounded(true, value, Rounding::Rn),
         ScalarType::F64 => value.to_bits(),
+        // There is one NaN of single precision.
+        ScalarType::F32 | ScalarType::Tf32 if value.is_nan() => 0x7FFF_FFFF,
         ScalarType::F32 | ScalarType::Tf32 => u64::from((value as f32).to_bits()),
         _ => low(value as i64 as u64, 32),
     }

@@ -27,8 +27,10 @@ pub struct Limits {
     pub predicates: u16,
 }
 
-/// Rounds of spilling before giving up; each takes several values out of the most crowded place.
+/// Rounds of spilling before every value goes to memory; each takes several out of the most crowded places.
 const MAX_ROUNDS: usize = 200;
+/// Rounds after that: what is left then are predicates and the operands of single instructions.
+const LAST_ROUNDS: usize = 20;
 
 /// Allocated code: what [`emit`] turns into machine instructions.
 pub struct Allocated {
@@ -49,7 +51,8 @@ pub struct Allocated {
 /// than there are).
 pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Allocated, String> {
     let mut spilled = spill::Spilled::default();
-    for _ in 0..MAX_ROUNDS {
+    let (mut rounds, mut everything) = (MAX_ROUNDS, false);
+    loop {
         let mut attempt = f.clone();
         let code = Code::of(&mut attempt);
         let live = live::Live::of(&attempt, &code);
@@ -61,9 +64,20 @@ pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Alloca
             }
             Err(pressure) => {
                 let regs = attempt.defs.len();
-                spill::rewrite(f, &live, regs, &pressure, limits, frame_bytes, &mut spilled)?;
+                rounds -= 1;
+                let relieved = match rounds {
+                    0 => Err("the code needs more registers than there are, even with spilling".into()),
+                    _ => spill::rewrite(f, &live, regs, &pressure, limits, frame_bytes, &mut spilled),
+                };
+                match relieved {
+                    Ok(()) => {}
+                    Err(why) if everything => return Err(why),
+                    Err(_) => {
+                        spill::everything(f, frame_bytes, &mut spilled);
+                        (rounds, everything) = (LAST_ROUNDS, true);
+                    }
+                }
             }
         }
     }
-    Err("the code needs more registers than there are, even with spilling".into())
 }

@@ -104,45 +104,107 @@ pub fn rewrite(
     Ok(())
 }
 
+/// The last resort: every value lives in memory and comes back for each instruction that reads it.
+pub fn everything(f: &mut Func, frame_bytes: u32, spilled: &mut Spilled) {
+    let mut defined: Vec<VReg> = Vec::new();
+    for &b in &f.order {
+        let block = f.block(b);
+        defined.extend(block.phis.iter().map(|phi| phi.dst));
+        block.insts.iter().for_each(|&id| defined.extend(f.inst(id).dsts()));
+    }
+    f.subs.iter().for_each(|sub| defined.extend(&sub.params));
+    for r in defined {
+        if !spilled.registers.contains(&r) {
+            spill_register(f, r, frame_bytes, spilled);
+        }
+    }
+    sink(f, spilled);
+}
+
+/// What an instruction made by spilling brings back.
+struct Back {
+    inst: InstId,
+    register: Option<VReg>,
+    predicate: Option<VPred>,
+    /// The slot that it reads.
+    slot: Option<i32>,
+    /// The word that it tests.
+    word: Option<VReg>,
+}
+
 /// Moves what spilling brings back down to its first use: values that come back to be stored for a phi in memory
 /// need one register in turn, not as many as there are phis.
 fn sink(f: &mut Func, spilled: &Spilled) {
     for b in f.order.clone() {
         let before = std::mem::take(&mut f.block_mut(b).insts);
         let mut after: Vec<InstId> = Vec::with_capacity(before.len());
-        // In the order in which they were, with the local memory that each reads.
-        let mut held: Vec<(VReg, InstId, Option<i32>)> = Vec::new();
+        // In the order in which they were: what another one of them reads stands before it.
+        let mut held: Vec<Back> = Vec::new();
         for id in before {
             let inst = f.inst(id);
-            if let Some((fresh, reads)) = brought_back(inst, spilled) {
-                held.push((fresh, id, reads));
+            if let Some(back) = brought_back(id, inst, spilled) {
+                held.push(back);
                 continue;
             }
             if !held.is_empty() {
-                let writes = spill_store(inst);
-                let mut needed: HashSet<VReg> = HashSet::new();
-                inst.for_each_val(|v| needed.extend(v.reg()));
-                let goes = |(fresh, _, reads): &(VReg, InstId, Option<i32>)| {
-                    needed.contains(fresh) || reads.is_some() && writes == *reads
-                };
-                after.extend(held.iter().filter(|h| goes(h)).map(|h| h.1));
-                held.retain(|h| !goes(h));
+                let goes = needed(&held, inst);
+                let mut at = 0;
+                held.retain(|back| {
+                    at += 1;
+                    if goes[at - 1] {
+                        after.push(back.inst);
+                    }
+                    !goes[at - 1]
+                });
             }
             after.push(id);
         }
-        after.extend(held.into_iter().map(|h| h.1));
+        after.extend(held.into_iter().map(|back| back.inst));
         f.block_mut(b).insts = after;
     }
 }
 
-/// The register that an instruction made by spilling brings a value back to, and the slot that it reads.
-fn brought_back(inst: &Inst, spilled: &Spilled) -> Option<(VReg, Option<i32>)> {
-    let fresh = inst.dst[0].filter(|d| spilled.registers.contains(d) && inst.guard == PSrc::TRUE)?;
+/// Which of those that wait have to come before an instruction.
+fn needed(held: &[Back], inst: &Inst) -> Vec<bool> {
+    let writes = spill_store(inst);
+    let (mut registers, mut predicates) = (Vec::new(), Vec::new());
+    inst.for_each_val(|v| registers.extend(v.reg()));
+    inst.for_each_psrc(|p| predicates.extend(p.pred));
+    let mut goes = vec![false; held.len()];
+    for (at, back) in held.iter().enumerate().rev() {
+        goes[at] = back.register.is_some_and(|r| registers.contains(&r))
+            || back.predicate.is_some_and(|p| predicates.contains(&p))
+            || back.slot.is_some() && writes == back.slot;
+        if goes[at] {
+            registers.extend(back.word);
+        }
+    }
+    goes
+}
+
+/// What an instruction brings back, if it is one of those that spilling makes for that.
+fn brought_back(id: InstId, inst: &Inst, spilled: &Spilled) -> Option<Back> {
+    let none = Back { inst: id, register: None, predicate: None, slot: None, word: None };
+    if inst.guard != PSrc::TRUE {
+        return None;
+    }
+    if let VOp::M(Op::Isetp { cmp: ICmp::Ne, .. }) = inst.op {
+        let fresh = inst.pdst[0].filter(|p| spilled.predicates.contains(p))?;
+        let word = *spilled.words.get(&fresh)?;
+        let tested = inst.src[0].v[0].reg()?;
+        let alone = inst.pdst[1].is_none() && inst.src[1] == Src::RZ;
+        // The word itself, or what came back of it.
+        let its = tested == word || spilled.registers.contains(&tested);
+        return (alone && its).then_some(Back { predicate: Some(fresh), word: Some(tested), ..none });
+    }
+    let fresh = inst.dst[0].filter(|d| spilled.registers.contains(d))?;
     match inst.op {
         VOp::M(Op::Ldl { width: MemWidth::B32 }) if inst.src[0] == Src::RZ => {
-            Some((fresh, Some(inst.offset)))
+            Some(Back { register: Some(fresh), slot: Some(inst.offset), ..none })
         }
-        VOp::M(Op::Mov {}) if inst.src[0].v[0].reg().is_none() => Some((fresh, None)),
+        VOp::M(Op::Mov {}) if inst.src[0].v[0].reg().is_none() => {
+            Some(Back { register: Some(fresh), ..none })
+        }
         _ => None,
     }
 }

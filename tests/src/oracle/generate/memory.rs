@@ -5,6 +5,7 @@
 
 use super::Node;
 use super::code::Writer;
+use super::matrix;
 use super::plan::{INPUT_WORDS, LOCAL_BYTES, SCRATCH_BYTES, SHARED_SLICE_BYTES};
 
 /// One access or group.
@@ -18,6 +19,7 @@ pub fn line(w: &mut Writer<'_>) -> String {
         12 => table(w),
         13 if w.threads == 1 => alone(w),
         13 | 14 if w.uniform && !w.left => together(w),
+        14 if w.uses_shared => matrix::copy(w),
         15 => format!("{};", w.dice.pick(&["membar.gl", "membar.cta", "fence.acq_rel.gpu", "fence.sc.cta"])),
         _ => input(w),
     }
@@ -327,7 +329,10 @@ fn alone(w: &mut Writer<'_>) -> String {
 pub fn call(w: &mut Writer<'_>) -> String {
     let uni = if w.uniform && !w.left { ".uni" } else { "" };
     let (r, a, b) = (w.r(), w.r(), w.r());
-    match w.dice.below(4) {
+    match w.dice.below(5) {
+        4 => format!(
+            "{{\n.reg .b32 %n;\nand.b32 %n, {b}, 3;\n.param .b32 first;\nst.param.b32 [first+0], {a};\n.param .b32 second;\nst.param.b32 [second+0], %n;\n.param .b32 value;\ncall{uni} (value), f_again, (first, second);\nld.param.b32 {r}, [value+0];\n}}"
+        ),
         0 => format!(
             "{{\n.param .b32 first;\nst.param.b32 [first+0], {a};\n.param .b32 second;\nst.param.b32 [second+0], {b};\n.param .b32 value;\ncall{uni} (value), f_loop, (first, second);\nld.param.b32 {r}, [value+0];\n}}"
         ),
@@ -368,6 +373,9 @@ fn table(w: &mut Writer<'_>) -> String {
 /// What all threads of the block do together: exchange through shared memory, shuffles, votes, barriers.
 fn together(w: &mut Writer<'_>) -> String {
     let whole_warps = w.block_threads.is_multiple_of(32);
+    if whole_warps && w.dice.chance(30) {
+        return matrix::line(w);
+    }
     let (d, a, p, q) = (w.r(), w.r(), w.p(), w.p());
     match w.dice.below(8) {
         0 | 1 if w.uses_shared => {

@@ -8,6 +8,7 @@
 mod code;
 mod float;
 mod integer;
+mod matrix;
 mod memory;
 mod plan;
 mod print;

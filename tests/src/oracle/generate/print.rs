@@ -93,6 +93,36 @@ $again:
 	st.param.b32 [result], %b;
 	ret;
 }
+.func (.param .b32 result) f_again(.param .b32 f_again_a, .param .b32 f_again_n)
+{
+	.reg .b32 %a, %n, %b;
+	.reg .b64 %kept;
+	.reg .pred %last;
+	ld.param.b32 %a, [f_again_a];
+	ld.param.b32 %n, [f_again_n];
+	setp.eq.s32 %last, %n, 0;
+	@%last bra $f_again_done;
+	mul.wide.u32 %kept, %a, 747796405;
+	{
+	.param .b32 first;
+	shr.u32 %b, %a, 3;
+	add.s32 %b, %b, %n;
+	st.param.b32 [first], %b;
+	.param .b32 second;
+	add.s32 %b, %n, -1;
+	st.param.b32 [second], %b;
+	.param .b32 value;
+	call (value), f_again, (first, second);
+	ld.param.b32 %b, [value];
+	}
+	shr.u64 %kept, %kept, 16;
+	cvt.u32.u64 %n, %kept;
+	xor.b32 %a, %a, %b;
+	add.s32 %a, %a, %n;
+$f_again_done:
+	st.param.b32 [result], %a;
+	ret;
+}
 
 ";
 
@@ -145,7 +175,7 @@ impl Kernel {
 
     fn header(&self, text: &mut String, calls: bool) {
         let shared = self.block.iter().product::<u32>() as usize * SHARED_SLICE_BYTES;
-        *text += ".version 9.0\n.target sm_80\n.address_size 64\n\n";
+        *text += ".version 9.0\n.target sm_90\n.address_size 64\n\n";
         *text +=
             ".global .align 8 .b8 g_table[64] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,250,251,252,253};\n";
         *text +=

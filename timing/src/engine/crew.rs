@@ -1,5 +1,6 @@
 //! The threads that run an epoch: they take units one by one and meet at a barrier before and after.
 
+use super::RunOptions;
 use super::unit::Unit;
 use crate::error::ReplayError;
 use crate::source::LaunchSource;
@@ -15,6 +16,9 @@ pub(super) struct Crew {
     end: AtomicU64,
     finished: AtomicBool,
     barrier: Barrier,
+    /// Seed of the order in which threads take units, for tests of what must not depend on it.
+    #[cfg(test)]
+    shuffle: Option<u64>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -24,16 +28,18 @@ impl Crew {
     /// `between` is called by one thread while no unit runs, with the cycle that every unit has reached.
     pub fn run<'a, S: LaunchSource + 'a>(
         units: &[Mutex<Unit<'a, S>>],
-        threads: usize,
+        options: &RunOptions<'_>,
         start: u64,
         mut between: impl FnMut(&[Mutex<Unit<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
     ) -> Result<u64, ReplayError> {
-        let threads = threads.clamp(1, units.len().max(1));
+        let threads = options.threads.clamp(1, units.len().max(1));
         let crew = Crew {
             next: AtomicUsize::new(0),
             end: AtomicU64::new(start),
             finished: AtomicBool::new(false),
             barrier: Barrier::new(threads),
+            #[cfg(test)]
+            shuffle: options.shuffle,
             panic: Mutex::new(None),
         };
         std::thread::scope(|scope| {
@@ -100,6 +106,8 @@ impl Crew {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             loop {
                 let index = self.next.fetch_add(1, Ordering::Relaxed);
+                #[cfg(test)]
+                let index = self.shuffled(index, units.len(), end);
                 let Some(unit) = units.get(index) else { return };
                 unit.lock().unwrap_or_else(PoisonError::into_inner).run(end);
             }
@@ -107,6 +115,31 @@ impl Crew {
         if let Err(payload) = outcome {
             self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
         }
+    }
+}
+
+#[cfg(test)]
+impl Crew {
+    /// The unit that is taken in a turn: a permutation that differs from epoch to epoch, with pauses here and there.
+    fn shuffled(&self, turn: usize, units: usize, end: u64) -> usize {
+        let Some(seed) = self.shuffle.filter(|_| turn < units) else { return turn };
+        let mix = |value: u64| {
+            let z = (value ^ value >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            z ^ z >> 29
+        };
+        let noise = mix(seed ^ mix(end));
+        if mix(noise ^ turn as u64) % 5 == 0 {
+            std::thread::sleep(std::time::Duration::from_micros(mix(noise + turn as u64) % 20));
+        }
+        let gcd = |mut a: u64, mut b: u64| {
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        let count = units as u64;
+        let step = (1..).map(|n| (noise >> 20) % count + n).find(|step| gcd(*step, count) == 1).unwrap_or(1);
+        ((turn as u64 * step + noise) % count) as usize
     }
 }
 

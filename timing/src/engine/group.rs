@@ -119,7 +119,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             }
         }
         self.exchange.deliver(&mut units);
-        self.place_blocks(&mut units, now)?;
+        self.place_blocks(&mut units, now);
         self.end_jobs(&units, now);
         let cycles = now - self.launched_at;
         (self.options.progress)(Progress {
@@ -138,7 +138,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             state.ready_at.filter(|at| *at > now && state.next_block < job.blocks)
         };
         let launch = self.states.iter().zip(self.jobs).filter_map(waiting).min();
-        let next = units.iter().map(|unit| unit.next_event()).min().unwrap_or(u64::MAX);
+        let next = units.iter().map(|unit| unit.wake_at()).min().unwrap_or(u64::MAX);
         let next = next.min(launch.unwrap_or(u64::MAX));
         let last_issue = units.iter().filter_map(|unit| unit.last_issue()).max().unwrap_or(now);
         let quiet = now.saturating_sub(last_issue.max(self.placed_at));
@@ -160,7 +160,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// Gives each SM one block after the other, in turn, as long as one has room; earlier kernels first.
-    fn place_blocks(&mut self, units: &mut Guards<'_, 'a, S>, now: u64) -> Result<(), ReplayError> {
+    fn place_blocks(&mut self, units: &mut Guards<'_, 'a, S>, now: u64) {
         for job in 0..self.jobs.len() {
             if self.states[job].ready_at.is_none_or(|at| at > now) {
                 continue;
@@ -177,7 +177,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                         && let Unit::Sm(sm) = &mut *units[id]
                         && sm.free_blocks() > 0
                     {
-                        sm.place(self.states[job].next_block as u32)?;
+                        sm.place(self.states[job].next_block as u32);
                         self.states[job].next_block += 1;
                         self.placed_at = now;
                         placed = true;
@@ -185,7 +185,6 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                 }
             }
         }
-        Ok(())
     }
 
     /// Turns an SM to a kernel if it is empty and the kernel that it holds has no blocks left.

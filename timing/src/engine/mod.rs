@@ -62,6 +62,9 @@ pub struct RunOptions<'a> {
     /// A crossbar that loses every reply.
     #[cfg(test)]
     pub lose_replies: bool,
+    /// Threads take units in an order drawn from this seed.
+    #[cfg(test)]
+    pub shuffle: Option<u64>,
 }
 
 impl Default for RunOptions<'_> {
@@ -75,6 +78,8 @@ impl Default for RunOptions<'_> {
             per_sm: false,
             #[cfg(test)]
             lose_replies: false,
+            #[cfg(test)]
+            shuffle: None,
         }
     }
 }
@@ -153,8 +158,7 @@ impl Gpu {
         let start = launched_at + first.machine.config.launch.latency_cycles;
         let mut group = Group::new(jobs, options, launched_at, start);
         let units = group.units(self.caches.drain(..), self.partitions.drain(..));
-        let outcome =
-            Crew::run(&units, options.threads, start, |units, now| group.between_epochs(units, now));
+        let outcome = Crew::run(&units, options, start, |units, now| group.between_epochs(units, now));
         self.now = outcome?;
         let (outcome, caches, partitions) = group.close(units, self.now);
         self.caches = caches;

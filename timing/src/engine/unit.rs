@@ -45,10 +45,11 @@ impl<S: LaunchSource> Unit<'_, S> {
         }
     }
 
-    pub fn next_event(&self) -> u64 {
+    /// Earliest cycle in which something can happen; known without looking for it.
+    pub fn wake_at(&self) -> u64 {
         match self {
-            Unit::Sm(sm) => sm.next_event(),
-            Unit::Partition(partition) => partition.next_event(),
+            Unit::Sm(sm) => sm.wake_at(),
+            Unit::Partition(partition) => partition.wake_at(),
             Unit::Failed(_) => u64::MAX,
         }
     }

@@ -28,6 +28,17 @@ pub struct Evicted {
     pub dirty: u8,
 }
 
+/// A place for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The line is there.
+    Resident(usize),
+    /// A way that is empty, or that the line given must leave.
+    Free(usize, Option<Evicted>),
+    /// Every way awaits sectors.
+    None,
+}
+
 /// Tag array over opaque line numbers (an address divided by the line size).
 #[derive(Clone, Debug)]
 pub struct Tags {
@@ -99,55 +110,71 @@ impl Tags {
     /// What [`Tags::insert`] would evict for a line.
     #[must_use]
     pub fn victim(&self, line: u64) -> Option<Evicted> {
-        if self.find(line).is_some() {
-            return None;
-        }
-        let entry = &self.lines[self.oldest(line)];
+        if self.find(line).is_some() { None } else { self.evicted(self.oldest(line)) }
+    }
+
+    fn evicted(&self, index: usize) -> Option<Evicted> {
+        let entry = &self.lines[index];
         (entry.tag != u64::MAX).then_some(Evicted { line: entry.tag, dirty: entry.dirty })
     }
 
-    fn oldest(&self, line: u64) -> usize {
-        // Empty ways first, then by age; reserved ones only where [`Tags::has_way`] was not asked.
-        let age = |index: &usize| {
-            let entry = &self.lines[*index];
-            let age = if entry.tag == u64::MAX { 0 } else { entry.last_use };
-            (entry.reserved != 0, age)
-        };
-        self.set(line).min_by_key(age).expect("a set has at least one way")
+    /// Where a line is, or what must leave for it.
+    #[must_use]
+    pub fn way(&self, line: u64) -> Way {
+        if let Some(index) = self.find(line) {
+            return Way::Resident(index);
+        }
+        let index = self.oldest(line);
+        if self.lines[index].reserved != 0 { Way::None } else { Way::Free(index, self.evicted(index)) }
     }
 
-    /// Makes sectors readable and dirty, allocating the line if it is not resident.
-    pub fn insert(&mut self, line: u64, valid: u8, dirty: u8) -> Option<Evicted> {
+    /// Puts a line, of which nothing is there yet, into a way that [`Tags::way`] has found.
+    pub fn occupy(&mut self, index: usize, line: u64) {
         self.clock += 1;
-        let (index, evicted) = match self.find(line) {
-            Some(index) => (index, None),
-            None => {
-                let evicted = self.victim(line);
-                let index = self.oldest(line);
-                self.lines[index] = Line { tag: line, ..Line::default() };
-                (index, evicted)
-            }
-        };
+        self.lines[index] = Line { tag: line, last_use: self.clock, ..Line::default() };
+    }
+
+    /// Makes sectors of the line in a way readable and dirty.
+    pub fn put(&mut self, index: usize, valid: u8, dirty: u8) {
+        self.clock += 1;
         let entry = &mut self.lines[index];
         entry.valid |= valid;
         entry.dirty |= dirty;
         entry.reserved &= !valid;
         entry.last_use = self.clock;
-        evicted
     }
 
-    /// Whether the line is resident or one of its set's ways can be given up.
-    #[must_use]
-    pub fn has_way(&self, line: u64) -> bool {
-        self.find(line).is_some() || self.lines[self.oldest(line)].reserved == 0
+    /// Marks sectors of the line in a way as being on their way: it stays until they have come.
+    pub fn reserve(&mut self, index: usize, sectors: u8) {
+        self.lines[index].reserved |= sectors;
     }
 
-    /// Keeps a way for sectors that are on their way; what was in it is forgotten.
-    pub fn reserve(&mut self, line: u64, sectors: u8) {
-        self.insert(line, 0, 0);
-        if let Some(index) = self.find(line) {
-            self.lines[index].reserved |= sectors;
+    fn oldest(&self, line: u64) -> usize {
+        // Empty ways first, then by age; ways that await sectors last.
+        let set = self.set(line);
+        let (mut oldest, mut least) = (set.start, u64::MAX);
+        for (way, entry) in self.lines[set.clone()].iter().enumerate() {
+            let age = entry.last_use | u64::from(entry.reserved != 0) << 63;
+            if age < least {
+                (oldest, least) = (set.start + way, age);
+            }
         }
+        oldest
+    }
+
+    /// Makes sectors readable and dirty, allocating the line if it is not resident.
+    pub fn insert(&mut self, line: u64, valid: u8, dirty: u8) -> Option<Evicted> {
+        let (index, evicted) = match self.find(line) {
+            Some(index) => (index, None),
+            None => {
+                let index = self.oldest(line);
+                let evicted = self.evicted(index);
+                self.occupy(index, line);
+                (index, evicted)
+            }
+        };
+        self.put(index, valid, dirty);
+        evicted
     }
 
     /// Drops a line.
@@ -186,16 +213,22 @@ mod tests {
     #[test]
     fn reserved_ways_stay_until_their_sectors_come() {
         let mut tags = Tags::new(1, 2, SetHash::Linear);
-        tags.reserve(1, 0b11);
+        let reserve = |tags: &mut Tags, line, sectors, left| {
+            let Way::Free(index, evicted) = tags.way(line) else { panic!("a way is free") };
+            assert_eq!(evicted, left);
+            tags.occupy(index, line);
+            tags.reserve(index, sectors);
+        };
+        reserve(&mut tags, 1, 0b11, None);
         tags.insert(2, 0b1, 0);
         // The reserved line is older, and yet the other one leaves.
-        assert_eq!(tags.victim(3), Some(Evicted { line: 2, dirty: 0 }));
-        tags.reserve(3, 0b1);
-        assert!(!tags.has_way(4) && tags.has_way(1));
+        reserve(&mut tags, 3, 0b1, Some(Evicted { line: 2, dirty: 0 }));
+        assert_eq!(tags.way(4), Way::None);
+        assert!(matches!(tags.way(1), Way::Resident(_)));
         tags.insert(1, 0b01, 0);
-        assert!(!tags.has_way(4));
+        assert_eq!(tags.way(4), Way::None);
         tags.insert(1, 0b10, 0);
-        assert!(tags.has_way(4));
+        assert!(matches!(tags.way(4), Way::Free(_, Some(Evicted { line: 1, dirty: 0 }))));
         assert_eq!((tags.probe(1), tags.probe(3)), (0b11, 0));
     }
 

@@ -5,7 +5,7 @@
 //! before it, down to the credits of the SMs. Cycles are core cycles; the DRAM runs in its own clock.
 
 use super::address::PartitionMap;
-use super::cache::Tags;
+use super::cache::{Tags, Way};
 use super::dram::{Burst, Channel};
 use super::mshr::Mshrs;
 use super::port::{ClockRatio, Port};
@@ -99,6 +99,10 @@ pub struct Partition {
     params: Params,
     next_slice: usize,
     now: u64,
+    /// What [`Partition::next_event`] said when the partition last ran, or what has come since.
+    wake_at: u64,
+    /// Whether packets have come that are not in order of arrival.
+    unsorted: bool,
     /// Replies to deliver, in order of departure.
     pub replies: Vec<Reply>,
     /// Credits to return.
@@ -151,6 +155,8 @@ impl Partition {
             },
             next_slice: 0,
             now: 0,
+            wake_at: u64::MAX,
+            unsorted: false,
             replies: Vec::new(),
             credits: Vec::new(),
             stats: Counters::default(),
@@ -171,9 +177,16 @@ impl Partition {
 
     /// Puts packets into the crossbar towards a slice; they may come from several SMs in any order.
     pub fn deliver(&mut self, slice: usize, packets: &mut Vec<Request>) {
-        let arrivals = &mut self.slices[slice].arrivals;
-        arrivals.extend(packets.drain(..));
-        arrivals.make_contiguous().sort_by_key(|packet| (packet.arrival, packet.sm));
+        let first = packets.iter().map(|packet| packet.arrival).min().unwrap_or(u64::MAX);
+        self.wake_at = self.wake_at.min(first);
+        self.slices[slice].arrivals.extend(packets.drain(..));
+        self.unsorted = true;
+    }
+
+    /// Earliest core cycle in which something may happen, as far as is known between two epochs.
+    #[must_use]
+    pub fn wake_at(&self) -> u64 {
+        self.wake_at
     }
 
     /// Leaves a line in L2, clean, as a copy to the device does; what it drives out is clean too, or is written at no
@@ -235,6 +248,11 @@ impl Partition {
 
     /// Runs every core cycle below `until` in which something happens.
     pub fn run(&mut self, until: u64) {
+        if std::mem::take(&mut self.unsorted) {
+            for slice in &mut self.slices {
+                slice.arrivals.make_contiguous().sort_by_key(|packet| (packet.arrival, packet.sm));
+            }
+        }
         while self.now < until {
             if let Some(sampler) = &mut self.sampler {
                 sampler.sample(self.now, &self.stats, None);
@@ -244,6 +262,7 @@ impl Partition {
             // Without progress, whatever is due but blocked waits for a later event; look again then.
             self.now = if progressed { self.now + 1 } else { next }.min(until);
         }
+        self.wake_at = self.next_event();
     }
 
     /// One core cycle, from DRAM back towards the SMs, then from the SMs towards DRAM.
@@ -298,19 +317,20 @@ impl Partition {
         progressed
     }
 
-    /// Evicts what must leave for a line; false when every way awaits data, or when dirty data find no room on the
-    /// way to DRAM beside `others`.
-    fn make_room(&mut self, index: usize, line: u64, others: usize) -> bool {
+    /// The way of a line, after what must leave for it has left; none when every way awaits data, or when dirty data
+    /// find no room on the way to DRAM beside `others`.
+    fn make_room(&mut self, index: usize, line: u64, others: usize) -> Option<usize> {
         let slice = &mut self.slices[index];
-        if !slice.tags.has_way(line) {
-            return false;
-        }
-        let Some(victim) = slice.tags.victim(line) else { return true };
-        if victim.dirty != 0 {
+        let (way, victim) = match slice.tags.way(line) {
+            Way::Resident(way) => return Some(way),
+            Way::Free(way, victim) => (way, victim),
+            Way::None => return None,
+        };
+        if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
             // A queue of one place takes both when it is empty.
             let places = slice.to_dram.len() + 1 + others;
             if places > self.params.to_dram && !slice.to_dram.is_empty() {
-                return false;
+                return None;
             }
             let channel_address = self.map.channel_address(victim.line * LINE_BYTES, index as u32);
             slice.to_dram.push_back(Transfer {
@@ -322,8 +342,8 @@ impl Partition {
             });
             self.stats.l2_writeback_sectors += u64::from(victim.dirty.count_ones());
         }
-        slice.tags.remove(victim.line);
-        true
+        slice.tags.occupy(way, line);
+        Some(way)
     }
 
     fn send_reply(&mut self, index: usize) -> bool {
@@ -359,8 +379,9 @@ impl Partition {
         }
         let Some(request) = slice.woken.front().copied() else { return false };
         let line = self.map.home(request.line).slice_address / LINE_BYTES;
+        let atomic = matches!(request.kind, RequestKind::Atomic { .. });
         // The line of an atomic may have left again.
-        if matches!(request.kind, RequestKind::Atomic { .. }) && !self.make_room(index, line, 0) {
+        if atomic && self.make_room(index, line, 0).is_none() {
             return false;
         }
         let slice = &mut self.slices[index];
@@ -407,11 +428,9 @@ impl Partition {
             return self.write_past(index, request, line, home.channel_address & !(LINE_BYTES - 1));
         }
         let resident = self.slices[index].tags.contains(line);
-        if !self.make_room(index, line, 0) {
-            return false;
-        }
+        let Some(way) = self.make_room(index, line, 0) else { return false };
         let slice = &mut self.slices[index];
-        slice.tags.insert(line, full, request.sectors);
+        slice.tags.put(way, full, request.sectors);
         slice.replies.push_back(*request);
         if resident {
             self.stats.l2_hits += 1;
@@ -458,13 +477,14 @@ impl Partition {
         if to_request == 0 {
             self.stats.l2_merges += 1;
         } else {
-            if slice.to_dram.len() >= params.to_dram || kept && !self.make_room(index, line, 1) {
+            if slice.to_dram.len() >= params.to_dram {
                 return false;
             }
-            let slice = &mut self.slices[index];
             if kept {
-                slice.tags.reserve(line, to_request);
+                let Some(way) = self.make_room(index, line, 1) else { return false };
+                self.slices[index].tags.reserve(way, to_request);
             }
+            let slice = &mut self.slices[index];
             slice.to_dram.push_back(Transfer {
                 line,
                 channel_address: home.channel_address & !(LINE_BYTES - 1),

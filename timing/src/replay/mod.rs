@@ -21,6 +21,7 @@ use crate::view::series::Column;
 use crate::view::{Observed, Recording, Series, ViewOptions};
 use serde_json::{Value, json};
 use std::ops::Range;
+use trace_format::container::TransferKind;
 use trace_format::reader::Trace;
 
 /// How to replay.
@@ -146,7 +147,14 @@ fn replay_as<S: LaunchSource>(
     let mut result = Replay::default();
     let count = chosen.len();
     let group_size = if options.concurrent { count.max(1) } else { 1 };
+    let mut transfers = trace.transfers().iter().peekable();
     for (index, group) in chosen.chunks(group_size).enumerate() {
+        let number = group.first().map_or(0, |first| trace.launches()[*first].number);
+        while let Some(transfer) = transfers.next_if(|transfer| transfer.after_launches <= number) {
+            if writes_device(transfer.kind) {
+                gpu.copied(config, transfer.to, transfer.bytes);
+            }
+        }
         let prepared = group
             .iter()
             .map(|launch| prepare(trace, *launch, config, techniques, options.checked, &wrap))
@@ -165,6 +173,13 @@ fn replay_as<S: LaunchSource>(
         result.add(trace, prepared, outcome);
     }
     Ok(result)
+}
+
+fn writes_device(kind: TransferKind) -> bool {
+    match kind {
+        TransferKind::HostToDevice | TransferKind::DeviceToDevice | TransferKind::Fill => true,
+        TransferKind::DeviceToHost | TransferKind::HostToHost => false,
+    }
 }
 
 fn prepare<S: LaunchSource>(

@@ -84,14 +84,20 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub fn free_blocks(&self) -> u32 {
         let free_warps = self.warps.len() as u32 - self.masks.resident.count_ones();
         let free_slots = self.blocks.iter().filter(|block| !block.occupied).count() as u32;
-        free_slots.min(free_warps / self.machine.warps_per_block)
+        free_slots.min(free_warps / self.machine.warps_per_block) - self.new_blocks.len() as u32
     }
 
-    /// Places a block; there must be room.
+    /// Gives the SM a block, for which there must be room. It is set up when the SM runs on, beside the others.
+    pub fn place(&mut self, block: u32) {
+        self.new_blocks.push(block);
+        self.wake_at = self.now;
+    }
+
+    /// Sets a block up.
     ///
     /// # Errors
     /// When the recording does not hold one of its warps.
-    pub fn place(&mut self, block: u32) -> Result<(), ReplayError> {
+    pub(super) fn set_up(&mut self, block: u32) -> Result<(), ReplayError> {
         let slot = self.blocks.iter().position(|b| !b.occupied).expect("the engine asked for room");
         let machine = self.machine;
         self.blocks[slot] =

@@ -112,8 +112,15 @@ pub struct Sm<'a, S: LaunchSource> {
     write_back: WriteBack,
     wheel: Wheel,
     due: Vec<Event>,
+    /// Packets on their way, by arrival, and those that the epoch before has sent.
     replies: VecDeque<Reply>,
     credits: VecDeque<Credit>,
+    new_replies: Vec<Reply>,
+    new_credits: Vec<Credit>,
+    /// Blocks to set up when the SM runs.
+    new_blocks: Vec<u32>,
+    /// What [`Sm::next_event`] said when the SM last ran, or what has come since.
+    wake_at: u64,
     techniques: Stack,
     extra_writes: Vec<u8>,
     last_issue: u64,
@@ -171,6 +178,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             due: Vec::new(),
             replies: VecDeque::new(),
             credits: VecDeque::new(),
+            new_replies: Vec::new(),
+            new_credits: Vec::new(),
+            new_blocks: Vec::new(),
+            wake_at: u64::MAX,
             techniques,
             extra_writes: Vec::new(),
             last_issue: now,
@@ -212,6 +223,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// # Errors
     /// A technique's mismatch or a damaged recording; the SM is of no further use.
     pub fn run(&mut self, until: u64) -> Result<(), ReplayError> {
+        self.take_in()?;
         while self.now < until {
             self.take_sample();
             let next = self.next_event();
@@ -228,7 +240,32 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             }
             self.now += 1;
         }
+        self.wake_at = self.next_event();
         Ok(())
+    }
+
+    /// Takes in what has come between two epochs: packets, by arrival and then by sender, and blocks.
+    fn take_in(&mut self) -> Result<(), ReplayError> {
+        if !self.new_replies.is_empty() {
+            self.replies.extend(self.new_replies.drain(..));
+            self.replies.make_contiguous().sort_by_key(|reply| reply.arrival);
+        }
+        if !self.new_credits.is_empty() {
+            self.credits.extend(self.new_credits.drain(..));
+            self.credits.make_contiguous().sort_by_key(|credit| credit.arrival);
+        }
+        if !self.new_blocks.is_empty() {
+            for block in std::mem::take(&mut self.new_blocks) {
+                self.set_up(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Earliest cycle in which something can happen, as far as is known between two epochs.
+    #[must_use]
+    pub fn wake_at(&self) -> u64 {
+        self.wake_at
     }
 
     /// Whether cycles in which nothing can happen are run through all the same; the result is the same.
@@ -308,14 +345,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Puts replies and credits on their way to this SM.
     pub fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) {
-        if !replies.is_empty() {
-            self.replies.extend(replies.drain(..));
-            self.replies.make_contiguous().sort_by_key(|reply| reply.arrival);
-        }
-        if !credits.is_empty() {
-            self.credits.extend(credits.drain(..));
-            self.credits.make_contiguous().sort_by_key(|credit| credit.arrival);
-        }
+        let arrivals =
+            replies.iter().map(|reply| reply.arrival).chain(credits.iter().map(|credit| credit.arrival));
+        self.wake_at = arrivals.min().map_or(self.wake_at, |arrival| arrival.min(self.wake_at));
+        self.new_replies.append(replies);
+        self.new_credits.append(credits);
     }
 
     fn take_events(&mut self) {
@@ -345,7 +379,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Whether no block is resident and no packet of this SM is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.masks.resident == 0 && self.load_store.is_drained() && self.replies.is_empty()
+        self.masks.resident == 0
+            && self.new_blocks.is_empty()
+            && self.load_store.is_drained()
+            && self.replies.is_empty()
+            && self.new_replies.is_empty()
     }
 
     /// What every component holds, for the report of a stuck machine.
@@ -372,7 +410,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         text += &self.collectors.describe();
         text += &self.load_store.describe();
         text += &self.write_back.describe();
-        text += &format!("  replies on their way: {}, credits: {}\n", self.replies.len(), self.credits.len());
+        text += &format!(
+            "  replies on their way: {}, credits: {}\n",
+            self.replies.len() + self.new_replies.len(),
+            self.credits.len() + self.new_credits.len()
+        );
         text += &self.describe_warps();
         text += &self.techniques.describe();
         text

@@ -7,6 +7,8 @@ pub mod builtin;
 pub mod import;
 pub mod load;
 mod memory;
+#[cfg(test)]
+mod rule_tests;
 pub mod rules;
 #[cfg(test)]
 mod tests;

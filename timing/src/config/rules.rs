@@ -17,6 +17,12 @@ pub struct Broken {
 
 /// Warps, banks and collector units are tracked in 64-bit masks.
 const MASK_BITS: u32 = 64;
+/// Largest register file of an SM: 4 MiB, beyond what any product of these counts overflows at.
+const MAX_REGISTERS: u32 = 1 << 20;
+/// Largest memory of an SM and largest cache slice, in bytes.
+const MAX_SM_BYTES: u32 = 16 << 20;
+/// Longest launch latency: seconds, and far from where cycles overflow.
+const MAX_LAUNCH_CYCLES: u64 = 10_000_000_000;
 /// Longest latency that the completion wheel holds.
 pub const MAX_LATENCY_CYCLES: u32 = 2000;
 
@@ -87,18 +93,32 @@ fn sm(config: &GpuConfig) -> Result<(), Broken> {
     within("sm.max_warps", sm.max_warps, 1, MASK_BITS)?;
     within("sm.max_blocks", sm.max_blocks, 1, MASK_BITS)?;
     within("sm.max_threads_per_block", sm.max_threads_per_block, 1, sm.max_warps * 32)?;
-    positive("sm.registers", sm.registers)?;
-    positive("sm.register_allocation_unit", sm.register_allocation_unit)?;
-    positive("sm.warp_allocation_granularity", sm.warp_allocation_granularity)?;
+    within("sm.registers", sm.registers, 1, MAX_REGISTERS)?;
+    within("sm.register_allocation_unit", sm.register_allocation_unit, 1, sm.registers)?;
+    within("sm.warp_allocation_granularity", sm.warp_allocation_granularity, 1, MASK_BITS)?;
     within("sm.max_registers_per_thread", sm.max_registers_per_thread, 1, 255)?;
-    positive("sm.shared_allocation_unit_bytes", sm.shared_allocation_unit_bytes)?;
+    within("sm.shared_memory_bytes", sm.shared_memory_bytes, 1, MAX_SM_BYTES)?;
+    within("sm.shared_allocation_unit_bytes", sm.shared_allocation_unit_bytes, 1, sm.shared_memory_bytes)?;
+    within(
+        "sm.shared_reserved_per_block_bytes",
+        sm.shared_reserved_per_block_bytes,
+        0,
+        sm.shared_memory_bytes,
+    )?;
     require(
         sm.shared_memory_per_block_bytes <= sm.shared_memory_bytes,
         "sm.shared_memory_per_block_bytes",
         sm.shared_memory_per_block_bytes,
         &format!("a block cannot have more than sm.shared_memory_bytes = {}", sm.shared_memory_bytes),
     )?;
-    within("sm.block_launch_cycles", sm.block_launch_cycles, 0, MAX_LATENCY_CYCLES)
+    within("sm.block_launch_cycles", sm.block_launch_cycles, 0, MAX_LATENCY_CYCLES)?;
+    let latency = config.launch.latency_cycles;
+    require(
+        latency <= MAX_LAUNCH_CYCLES,
+        "launch.latency_cycles",
+        latency,
+        &format!("it must be at most {MAX_LAUNCH_CYCLES}"),
+    )
 }
 
 fn front_end(config: &GpuConfig) -> Result<(), Broken> {
@@ -134,7 +154,8 @@ fn geometry(key: &str, size: u32, sets: u32, ways: u32, line: u32) -> Result<(),
         &format!("{key}.size_bytes"),
         size,
         &format!("sets × ways × line_bytes = {sets} × {ways} × {line} = {product} bytes must equal the size"),
-    )
+    )?;
+    within(&format!("{key}.size_bytes"), size, 1, MAX_SM_BYTES)
 }
 
 fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
@@ -151,6 +172,15 @@ fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
     within("collectors.ports", c.ports, 1, 16)?;
     within("collectors.issue_to_read_cycles", c.issue_to_read_cycles, 1, 64)?;
     positive("collectors.dispatch_per_scheduler", c.dispatch_per_scheduler)?;
+    let pools = [
+        ("collectors.generic", c.generic),
+        ("collectors.alu", c.alu),
+        ("collectors.sfu", c.sfu),
+        ("collectors.mem", c.mem),
+    ];
+    for (key, n) in pools {
+        within(key, n, 0, MASK_BITS)?;
+    }
     if c.generic == 0 {
         positive("collectors.alu", c.alu)?;
         positive("collectors.sfu", c.sfu)?;
@@ -243,6 +273,7 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
         shared.warp_parts,
         "a warp is served in 1, 2 or 4 parts",
     )?;
+    within("shared_memory.atomic_cycles", shared.atomic_cycles, 0, MAX_LATENCY_CYCLES)?;
     let texture = &config.texture_cache;
     geometry("texture_cache", texture.size_bytes, texture.sets, texture.ways, texture.line_bytes)?;
     line_of_128("texture_cache", texture.line_bytes)?;
@@ -267,6 +298,7 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     within("l1.hit_latency_cycles", l1.hit_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
     let net = &config.interconnect;
     within("interconnect.flit_bytes", net.flit_bytes, 4, 256)?;
+    within("interconnect.header_bytes", net.header_bytes, 0, 256)?;
     within("interconnect.request_latency_cycles", net.request_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
     within("interconnect.reply_latency_cycles", net.reply_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
     positive("interconnect.sm_credits", net.sm_credits)?;
@@ -294,6 +326,7 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
         &format!("{slices} slices are no power of two up to {MAX_IPOLY}"),
     )?;
     within("l2.latency_cycles", l2.latency_cycles, 1, MAX_LATENCY_CYCLES)?;
+    within("l2.atomic_cycles", l2.atomic_cycles, 0, MAX_LATENCY_CYCLES)?;
     require(
         l2.interleave_bytes.is_power_of_two() && l2.interleave_bytes >= l2.line_bytes,
         "l2.interleave_bytes",
@@ -350,6 +383,23 @@ fn dram(dram: &Dram) -> Result<(), Broken> {
     within("dram.channels", dram.channels, 1, 256)?;
     within("dram.queue_entries", dram.queue_entries, 1, 1024)?;
     positive("dram.return_queue_entries", dram.return_queue_entries)?;
+    within("dram.fixed_latency_cycles", dram.fixed_latency_cycles, 0, MAX_LATENCY_CYCLES)?;
+    for (key, cycles) in [
+        ("dram.ccd_cycles", dram.ccd_cycles),
+        ("dram.ccdl_cycles", dram.ccdl_cycles),
+        ("dram.rrd_cycles", dram.rrd_cycles),
+        ("dram.rcd_cycles", dram.rcd_cycles),
+        ("dram.ras_cycles", dram.ras_cycles),
+        ("dram.rp_cycles", dram.rp_cycles),
+        ("dram.rc_cycles", dram.rc_cycles),
+        ("dram.cl_cycles", dram.cl_cycles),
+        ("dram.wl_cycles", dram.wl_cycles),
+        ("dram.cdlr_cycles", dram.cdlr_cycles),
+        ("dram.wr_cycles", dram.wr_cycles),
+        ("dram.rtp_cycles", dram.rtp_cycles),
+    ] {
+        within(key, cycles, 0, MAX_LATENCY_CYCLES)?;
+    }
     for (key, n) in [
         ("dram.bus_bytes", dram.bus_bytes),
         ("dram.burst_length", dram.burst_length),

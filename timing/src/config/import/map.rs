@@ -108,7 +108,8 @@ pub fn base(options: &Options) -> Result<&'static str, String> {
         20..=49 => "gtx480",
         50..=69 => "titanx-pascal",
         70..=74 => "qv100",
-        _ => "rtx2060",
+        75..=79 => "rtx2060",
+        _ => "rtx3070",
     })
 }
 

@@ -1,0 +1,226 @@
+//! Every rule of [`super::rules`], broken one by one: each refusal names the key, the value and the rule.
+
+use super::load_text;
+use std::collections::BTreeSet;
+
+/// Overrides of gtx480 that break a rule, the key that is named, and what else the message must hold.
+type Case = (&'static [&'static str], &'static str, &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    (&["gpu.sms=0"], "gpu.sms", &["0", "between 1 and 1024"]),
+    (&["gpu.sms=1025"], "gpu.sms", &["1025"]),
+    (&["gpu.core_clock_khz=999"], "gpu.core_clock_khz", &["999", "1 MHz"]),
+    (&["gpu.interconnect_clock_khz=0"], "gpu.interconnect_clock_khz", &["0"]),
+    (&["gpu.l2_clock_khz=0"], "gpu.l2_clock_khz", &["0"]),
+    (&["gpu.dram_clock_khz=20000000"], "gpu.dram_clock_khz", &["20000000", "10 GHz"]),
+    (&["sm.max_warps=65"], "sm.max_warps", &["65", "between 1 and 64"]),
+    (&["sm.max_warps=0"], "sm.max_warps", &["0"]),
+    (&["sm.max_blocks=0"], "sm.max_blocks", &["0"]),
+    (&["sm.max_threads_per_block=1537"], "sm.max_threads_per_block", &["1537", "1536"]),
+    (&["sm.registers=0"], "sm.registers", &["0"]),
+    (&["sm.registers=4294967295"], "sm.registers", &["4294967295"]),
+    (&["sm.register_allocation_unit=0"], "sm.register_allocation_unit", &["0"]),
+    (&["sm.register_allocation_unit=32769"], "sm.register_allocation_unit", &["32769", "32768"]),
+    (&["sm.warp_allocation_granularity=0"], "sm.warp_allocation_granularity", &["0"]),
+    (&["sm.max_registers_per_thread=256"], "sm.max_registers_per_thread", &["256", "255"]),
+    (&["sm.shared_memory_bytes=4294967295"], "sm.shared_memory_bytes", &["4294967295"]),
+    (&["sm.shared_memory_per_block_bytes=49153"], "sm.shared_memory_per_block_bytes", &["49153", "49152"]),
+    (&["sm.shared_allocation_unit_bytes=0"], "sm.shared_allocation_unit_bytes", &["0"]),
+    (&["sm.shared_reserved_per_block_bytes=49153"], "sm.shared_reserved_per_block_bytes", &["49153"]),
+    (&["sm.block_launch_cycles=2001"], "sm.block_launch_cycles", &["2001", "2000"]),
+    (&["launch.latency_cycles=10000000001"], "launch.latency_cycles", &["10000000001"]),
+    (&["front_end.fetch_warps_per_cycle=0"], "front_end.fetch_warps_per_cycle", &["at least 1"]),
+    (&["front_end.fetch_instructions=0"], "front_end.fetch_instructions", &["at least 1"]),
+    (&["front_end.ibuffer_entries=9"], "front_end.ibuffer_entries", &["9", "between 1 and 8"]),
+    (&["front_end.decode_cycles=0"], "front_end.decode_cycles", &["0"]),
+    (&["front_end.branch_resolve_cycles=2001"], "front_end.branch_resolve_cycles", &["2001"]),
+    (&["front_end.icache_prefetch_lines=9"], "front_end.icache_prefetch_lines", &["9"]),
+    (&["front_end.icache.mshrs=0"], "front_end.icache.mshrs", &["0"]),
+    (&["front_end.icache.hit_latency_cycles=0"], "front_end.icache.hit_latency_cycles", &["0"]),
+    (&["constant_cache.mshrs=0"], "constant_cache.mshrs", &["0"]),
+    (&["scheduler.count=0"], "scheduler.count", &["0", "between 1 and 4"]),
+    (&["scheduler.count=5"], "scheduler.count", &["5"]),
+    (&["scheduler.issue_width=3"], "scheduler.issue_width", &["3", "between 1 and 2"]),
+    (&["scheduler.two_level_active_warps=0"], "scheduler.two_level_active_warps", &["0"]),
+    (&["register_file.banks=0"], "register_file.banks", &["0", "between 1 and 64"]),
+    (&["register_file.bank_ports=0"], "register_file.bank_ports", &["0"]),
+    (&["register_file.read_latency_cycles=0"], "register_file.read_latency_cycles", &["0"]),
+    (&["register_file.result_bus_width=0"], "register_file.result_bus_width", &["0"]),
+    (&["register_file.sub_core=true", "register_file.banks=15"], "register_file.banks", &["15", "evenly"]),
+    (&["register_file.sub_core=true", "collectors.alu=7"], "collectors.alu", &["7", "2 schedulers"]),
+    (&["register_file.sub_core=true", "collectors.sfu=7"], "collectors.sfu", &["7", "evenly"]),
+    (&["register_file.sub_core=true", "collectors.mem=3"], "collectors.mem", &["3", "evenly"]),
+    (&["collectors.ports=0"], "collectors.ports", &["0"]),
+    (&["collectors.issue_to_read_cycles=0"], "collectors.issue_to_read_cycles", &["0"]),
+    (&["collectors.dispatch_per_scheduler=0"], "collectors.dispatch_per_scheduler", &["0"]),
+    (&["collectors.alu=0"], "collectors.alu", &["0", "at least 1"]),
+    (&["collectors.sfu=0"], "collectors.sfu", &["0"]),
+    (&["collectors.mem=0"], "collectors.mem", &["0"]),
+    (&["collectors.generic=4"], "collectors.alu", &["6", "must be 0"]),
+    (&["collectors.generic=65"], "collectors.generic", &["65"]),
+    (&["collectors.alu=4294967295"], "collectors.alu", &["4294967295"]),
+    (&["collectors.alu=60"], "collectors", &["70", "64 collector units"]),
+    (&["units.int.lanes=33"], "units.int.lanes", &["33"]),
+    (&["units.int.lanes=12"], "units.int.lanes", &["12", "divide 32"]),
+    (&["units.ldst.count=0"], "units.ldst.count", &["0"]),
+    (&["units.int.count=2"], "units.int.count", &["2", "runs_on"]),
+    (&["units.int.runs_on='fp64'"], "units.int.runs_on", &["fp64", "units of its own"]),
+    (&["units.gpu={ count = 1, lanes = 1, runs_on = '' }"], "units.gpu", &["unknown unit class", "fp32"]),
+    (&["latency.int_add.latency_cycles=0"], "latency.int_add.latency_cycles", &["0"]),
+    (&["latency.int_add.initiation_cycles=2001"], "latency.int_add.initiation_cycles", &["2001"]),
+    (&["latency.x={ latency_cycles = 1, initiation_cycles = 1 }"], "latency.x", &["unknown latency class"]),
+    (&["load_store.queue_entries=0"], "load_store.queue_entries", &["0"]),
+    (&["load_store.accesses_per_cycle=33"], "load_store.accesses_per_cycle", &["33"]),
+    (&["load_store.miss_queue_entries=0"], "load_store.miss_queue_entries", &["0"]),
+    (&["shared_memory.banks=0"], "shared_memory.banks", &["0", "power of two"]),
+    (&["shared_memory.banks=24"], "shared_memory.banks", &["24"]),
+    (&["shared_memory.latency_cycles=0"], "shared_memory.latency_cycles", &["0"]),
+    (&["shared_memory.warp_parts=3"], "shared_memory.warp_parts", &["3", "1, 2 or 4"]),
+    (&["shared_memory.atomic_cycles=2001"], "shared_memory.atomic_cycles", &["2001"]),
+    (&["shared_memory.carveouts_bytes=[1]"], "shared_memory.carveouts_bytes", &["[1]", "unified_bytes"]),
+    (
+        &["l1.unified_bytes=65536", "shared_memory.carveouts_bytes=[1024]"],
+        "shared_memory.carveouts_bytes",
+        &["[1024]", "49152"],
+    ),
+    (
+        &["l1.unified_bytes=65536", "shared_memory.carveouts_bytes=[32768, 16384, 49152]"],
+        "shared_memory.carveouts_bytes",
+        &["ascend"],
+    ),
+    (
+        &["l1.unified_bytes=65536", "shared_memory.carveouts_bytes=[49153]"],
+        "shared_memory.carveouts_bytes",
+        &["49153", "whole ways"],
+    ),
+    (&["texture_cache.lanes_per_cycle=3"], "texture_cache.lanes_per_cycle", &["3", "divide 32"]),
+    (&["texture_cache.mshrs=0"], "texture_cache.mshrs", &["0"]),
+    (&["texture_cache.mshr_merges=0"], "texture_cache.mshr_merges", &["0"]),
+    (&["texture_cache.hit_latency_cycles=0"], "texture_cache.hit_latency_cycles", &["0"]),
+    (&["l1.mshrs=0"], "l1.mshrs", &["0"]),
+    (&["l1.mshr_merges=0"], "l1.mshr_merges", &["0"]),
+    (&["l1.hit_latency_cycles=2001"], "l1.hit_latency_cycles", &["2001"]),
+    (&["interconnect.flit_bytes=3"], "interconnect.flit_bytes", &["3", "between 4 and 256"]),
+    (&["interconnect.header_bytes=4294967295"], "interconnect.header_bytes", &["4294967295"]),
+    (&["interconnect.request_latency_cycles=0"], "interconnect.request_latency_cycles", &["0"]),
+    (&["interconnect.reply_latency_cycles=0"], "interconnect.reply_latency_cycles", &["0"]),
+    (&["interconnect.sm_credits=0"], "interconnect.sm_credits", &["0"]),
+    (&["interconnect.reply_queue_entries=0"], "interconnect.reply_queue_entries", &["0"]),
+    (&["l2.slices_per_channel=0"], "l2.slices_per_channel", &["0"]),
+    (&["l2.mshrs=0"], "l2.mshrs", &["0"]),
+    (&["l2.mshr_merges=0"], "l2.mshr_merges", &["0"]),
+    (&["l2.queue_entries=0"], "l2.queue_entries", &["0"]),
+    (&["l2.dram_queue_entries=0"], "l2.dram_queue_entries", &["0"]),
+    (&["l2.latency_cycles=0"], "l2.latency_cycles", &["0"]),
+    (&["l2.atomic_cycles=2001"], "l2.atomic_cycles", &["2001"]),
+    (&["l2.partition_hash='ipoly'"], "l2.partition_hash", &["ipoly", "12 slices"]),
+    (&["l2.interleave_bytes=64"], "l2.interleave_bytes", &["64", "at least one line"]),
+    (&["l2.interleave_bytes=300"], "l2.interleave_bytes", &["300"]),
+    (&["dram.channels=0"], "dram.channels", &["0"]),
+    (&["dram.queue_entries=1025"], "dram.queue_entries", &["1025"]),
+    (&["dram.return_queue_entries=0"], "dram.return_queue_entries", &["0"]),
+    (&["dram.fixed_latency_cycles=2001"], "dram.fixed_latency_cycles", &["2001"]),
+    (&["dram.bus_bytes=3"], "dram.bus_bytes", &["3", "power of two"]),
+    (&["dram.burst_length=0"], "dram.burst_length", &["0"]),
+    (&["dram.burst_length=64"], "dram.burst_length", &["64", "512 bytes"]),
+    (&["dram.data_rate=3"], "dram.data_rate", &["3"]),
+    (&["dram.banks=0"], "dram.banks", &["0", "power of two"]),
+    (&["dram.bank_groups=3"], "dram.bank_groups", &["3", "divide dram.banks = 16"]),
+    (&["dram.address_map='RRXX'"], "dram.address_map", &["RRXX", "letters"]),
+    (&["dram.address_map=''"], "dram.address_map", &["letters"]),
+    (&["dram.banks=8"], "dram.address_map", &["4 bank bits", "8 banks"]),
+];
+
+/// Caches, and whether their lines must have 128 bytes and have sectors and a hash.
+const CACHES: &[(&str, bool)] = &[
+    ("front_end.icache", false),
+    ("constant_cache", false),
+    ("texture_cache", true),
+    ("l1", true),
+    ("l2", true),
+];
+
+const DRAM_TIMINGS: &[&str] =
+    &["ccd", "ccdl", "rrd", "rcd", "ras", "rp", "rc", "cl", "wl", "cdlr", "wr", "rtp"];
+
+fn refused(set: &[String], key: &str, parts: &[&str]) {
+    let base = "base = \"gtx480\"\n";
+    let error =
+        load_text(base, "mine.toml", None, set).map(|_| ()).expect_err(&format!("{set:?} is accepted"));
+    assert_eq!(error.key, key, "{set:?}: {error}");
+    let message = error.to_string();
+    for part in parts {
+        assert!(message.contains(part), "{set:?} gave {message:?}, which lacks {part:?}");
+    }
+    assert!(message.contains("refused") || message.contains("unknown"), "{message}");
+}
+
+#[test]
+fn every_rule_names_key_value_and_rule() {
+    for (set, key, parts) in CASES {
+        let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+        refused(&set, key, parts);
+    }
+}
+
+#[test]
+fn every_cache_has_a_shape_that_holds() {
+    for (cache, wide) in CACHES {
+        let one =
+            |item: String, key: &str, parts: &[&str]| refused(&[item], &format!("{cache}.{key}"), parts);
+        one(format!("{cache}.sets=0"), "sets", &["0", "at least 1"]);
+        one(format!("{cache}.ways=0"), "ways", &["0", "at least 1"]);
+        one(format!("{cache}.line_bytes=48"), "line_bytes", &["48", "power of two"]);
+        one(
+            format!("{cache}.size_bytes=1000"),
+            "size_bytes",
+            &["1000", "sets × ways × line_bytes", "must equal"],
+        );
+        let huge = ["sets=65536", "ways=64", "line_bytes=128", "size_bytes=536870912"];
+        let huge: Vec<String> = huge.iter().map(|item| format!("{cache}.{item}")).collect();
+        refused(&huge, &format!("{cache}.size_bytes"), &["536870912"]);
+        if *wide {
+            let narrow = ["sets=4", "ways=4", "line_bytes=64", "size_bytes=1024"];
+            let narrow: Vec<String> = narrow.iter().map(|item| format!("{cache}.{item}")).collect();
+            refused(&narrow, &format!("{cache}.line_bytes"), &["64", "128-byte lines"]);
+            one(format!("{cache}.sector_bytes=64"), "sector_bytes", &["64", "32"]);
+            let odd = ["sets=3", "ways=4", "line_bytes=128", "size_bytes=1536", "set_hash='ipoly'"];
+            let odd: Vec<String> = odd.iter().map(|item| format!("{cache}.{item}")).collect();
+            refused(&odd, &format!("{cache}.set_hash"), &["ipoly", "power of two"]);
+            let odd: Vec<String> = odd.iter().map(|item| item.replace("ipoly", "fermi")).collect();
+            refused(&odd, &format!("{cache}.set_hash"), &["fermi", "32 and 64"]);
+        }
+    }
+}
+
+#[test]
+fn dram_timings_have_a_bound() {
+    for name in DRAM_TIMINGS {
+        refused(&[format!("dram.{name}_cycles=2001")], &format!("dram.{name}_cycles"), &["2001", "2000"]);
+    }
+}
+
+/// A rule that is added without a case here is found by the key that it names.
+#[test]
+fn no_rule_is_without_a_case() {
+    let named: BTreeSet<String> = CASES
+        .iter()
+        .map(|(_, key, _)| (*key).to_owned())
+        .chain(DRAM_TIMINGS.iter().map(|name| format!("dram.{name}_cycles")))
+        .collect();
+    let text = include_str!("rules.rs");
+    let keys = text.split('"').skip(1).step_by(2).filter(|literal| {
+        let parts: Vec<&str> = literal.split('.').collect();
+        let word = |part: &&str| {
+            !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || "_0123456789".contains(c))
+        };
+        parts.len() > 1 && parts.iter().all(word)
+    });
+    let mut seen = 0;
+    for key in keys {
+        seen += 1;
+        let covered = named.contains(key) || CACHES.iter().any(|(cache, _)| *cache == key);
+        assert!(covered, "no case breaks a rule on `{key}`");
+    }
+    assert!(seen > 60, "only {seen} keys were found in the rules");
+}

@@ -93,7 +93,7 @@ static void launches() {
     FAILS(cudaLaunchCooperativeKernel((void *)small, dim3(1 << 20), dim3(64), args, 0, 0), cudaErrorCooperativeLaunchTooLarge);
     int blocks;
     FAILS(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, small, 0, 0), cudaErrorInvalidValue);
-    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, small, 65, 0));
+    OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, small, 1025, 0));
     CHECK(blocks == 0);
     cudaGetLastError();
     small<<<1, 64>>>(x);

@@ -9,6 +9,10 @@ use std::path::Path;
 use std::process::Command;
 
 fn run(name: &str) {
+    run_linked_with(name, "-l:libcuda.so.1");
+}
+
+fn run_linked_with(name: &str, library: &str) {
     let Some(include) = toolkit().map(|t| t.join("include")) else {
         return skipped("no cuda.h; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
     };
@@ -17,7 +21,8 @@ fn run(name: &str) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver").join(format!("{name}.c"));
     let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     compile.arg("-I").arg(include).arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
-    compile.arg(source).arg("-o").arg(&out).arg("-L").arg(&libraries).arg("-l:libcuda.so.1");
+    compile.arg(source).arg("-o").arg(&out).arg("-L").arg(&libraries).arg(library);
+    compile.arg(format!("-Wl,-rpath-link,{}", libraries.display()));
     let compiled = match compile.output() {
         Ok(compiled) => compiled,
         Err(error) => return skipped(&format!("no C compiler: {error}")),
@@ -36,6 +41,11 @@ fn run(name: &str) {
 #[test]
 fn modules_memory_launches_and_errors() {
     run("basics");
+}
+
+#[test]
+fn the_runtime_of_cuda_12() {
+    run_linked_with("runtime12", "-l:libcudart.so.12");
 }
 
 #[test]

@@ -1,29 +1,24 @@
 //! The CUDA programs of `tests/programs`: compiled with nvcc, run unmodified on our libraries, for two GPUs.
 //!
-//! nvcc is looked for in `CUDA_HOME`, on `PATH` and where `tools/scripts/cuda-toolkit.sh` is told to install in its
-//! example; without it every test says that it was skipped. Compiled programs are kept by the hash of their sources.
-//! A program says in its comments what to compile it with (`nvcc:`) and what else than `PASSED` it prints (`expect:`).
+//! Without nvcc every test says that it was skipped. Compiled programs are kept by the hash of their sources; each is
+//! linked with the runtime as a library, and with the runtime in it. A program says in its comments what to compile
+//! it with (`nvcc:`) and what else than `PASSED` it prints (`expect:`).
 
+mod kit;
+
+use cuda::runtime::absent::{Generation, implementation};
+use emulator::fatbin::runtime::{Runtime, runtime};
+use kit::{nvcc, skipped};
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::LazyLock;
 
+/// Why tests do not run.
+const NO_NVCC: &str = "no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is";
 /// Compute capabilities that programs are compiled for and run on.
 const ARCHITECTURES: [&str; 2] = ["75", "86"];
-
-fn nvcc() -> Option<PathBuf> {
-    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path: Vec<PathBuf> = std::env::split_paths(&path).map(|p| p.join("nvcc")).collect();
-    let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache"));
-    let cached = home.into_iter().flat_map(|h| [h.join("warplab/cuda"), h.join("cuda")]);
-    let in_toolkit = |p: PathBuf| p.join("bin/nvcc");
-    told.map(in_toolkit).chain(on_path).chain(cached.map(in_toolkit)).find(|p| p.is_file())
-}
 
 fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs")
@@ -33,24 +28,8 @@ fn scratch() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// A folder with both libraries under the names that programs look for.
 fn libraries() -> PathBuf {
-    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        let test = std::env::current_exe().expect("the test has a path");
-        let runtime = test.ancestors().nth(2).expect("it lies in deps").join("cuda/libcudart.so.13");
-        let folder = scratch().join("cuda-programs");
-        fs::create_dir_all(&folder).expect("the folder for tests can be written");
-        for (library, name) in
-            [(test.with_file_name("libcuda.so"), "libcuda.so.1"), (runtime, "libcudart.so.13")]
-        {
-            assert!(library.is_file(), "{} is built with this test", library.display());
-            let link = folder.join(name);
-            let _ = fs::remove_file(&link);
-            symlink(&library, &link).expect("a link can be made");
-        }
-        folder
-    });
-    FOLDER.clone()
+    kit::libraries("cuda-programs")
 }
 
 /// What follows a word in the comments of a program.
@@ -122,8 +101,7 @@ fn start(program: &Path, arch: &str, loaded: &[&str]) -> Output {
 
 fn run(name: &str) {
     let Some(nvcc) = nvcc() else {
-        eprintln!("skipped: no nvcc");
-        return;
+        return skipped(NO_NVCC);
     };
     let [shared, linked_in] = compile(&nvcc, name);
     let text = fs::read_to_string(sources().join(format!("{name}.cu"))).expect("the program is there");
@@ -168,7 +146,7 @@ macro_rules! programs {
 }
 
 programs! {
-    assertion conditions cooperative copies errors graphs illegal nodes objects pools printing rdc reset streams surfaces symbols
+    assertion conditions cooperative copies errors graphs illegal loading nodes objects pools printing rdc reset streams surfaces symbols
     tensor textures threads thrust_cub vector_add
 }
 
@@ -177,8 +155,7 @@ programs! {
 #[test]
 fn runtimes_that_cannot_be_replaced_fail_in_words() {
     let Some(nvcc) = nvcc() else {
-        eprintln!("skipped: no nvcc");
-        return;
+        return skipped(NO_NVCC);
     };
     let [_, program] = compile(&nvcc, "vector_add");
     let stripped = program.with_extension("stripped");
@@ -198,12 +175,52 @@ fn runtimes_that_cannot_be_replaced_fail_in_words() {
     }
 }
 
+/// Where the toolkit keeps NVIDIA's own runtime library.
+fn nvidias_library(nvcc: &Path) -> Option<PathBuf> {
+    let toolkit = nvcc.ancestors().nth(2)?;
+    ["lib64", "lib"].iter().map(|l| toolkit.join(l).join("libcudart.so.13")).find(|p| p.is_file())
+}
+
+/// Every function of NVIDIA's library is known by name, and none that it does not have.
+#[test]
+fn the_whole_runtime_api_is_known() {
+    let Some(library) = nvcc().and_then(|nvcc| nvidias_library(&nvcc)) else {
+        return skipped("no libcudart.so.13");
+    };
+    let bytes = fs::read(&library).expect("it can be read");
+    let Runtime::Linked(found) = runtime(&library, &bytes) else { panic!("{} is none", library.display()) };
+    assert!(found.functions.len() > 400);
+    for function in &found.functions {
+        assert!(
+            implementation(&function.name, Generation::Cuda13).is_some(),
+            "{} is not known",
+            function.name
+        );
+    }
+}
+
+/// Programs that find NVIDIA's library before ours have it replaced.
+#[test]
+fn nvidias_library_is_replaced() {
+    let Some((nvcc, library)) = nvcc().and_then(|nvcc| Some((nvcc.clone(), nvidias_library(&nvcc)?))) else {
+        return skipped("no libcudart.so.13");
+    };
+    let [program, _] = compile(&nvcc, "symbols");
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library.parent().expect("it lies in a folder"));
+    for name in ["LD_PRELOAD", "LD_AUDIT"] {
+        command.env(name, libraries().join("libcuda.so.1"));
+    }
+    let output = command.output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.ends_with("PASSED\n"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// A library with the runtime linked in works wherever it comes from: linked with, or opened while the program runs.
 #[test]
 fn libraries_bring_their_runtimes() {
     let Some(nvcc) = nvcc() else {
-        eprintln!("skipped: no nvcc");
-        return;
+        return skipped(NO_NVCC);
     };
     let folder = scratch().join("cuda-library");
     fs::create_dir_all(&folder).expect("the folder for tests can be written");
@@ -247,8 +264,7 @@ fn libraries_bring_their_runtimes() {
 #[test]
 fn structures_lie_as_in_the_headers() {
     let Some(nvcc) = nvcc() else {
-        eprintln!("skipped: no nvcc");
-        return;
+        return skipped(NO_NVCC);
     };
     let [program, _] = compile(&nvcc, "layouts");
     let output = start(&program, ARCHITECTURES[0], &[]);

@@ -39,7 +39,7 @@ pub struct MemsetParams {
     pitch: usize,
     value: u32,
     element: u32,
-    width: usize,
+    pub(crate) width: usize,
     height: usize,
 }
 
@@ -83,14 +83,14 @@ impl KernelParams2 {
         KernelParams2 { first, kernel: 0, context: 0 }
     }
 
-    pub(super) fn work(self) -> Outcome<Work> {
+    pub(crate) fn work(self) -> Outcome<Work> {
         let function = if self.first.function == 0 { self.kernel } else { self.first.function };
         KernelParams { function, ..self.first }.work()
     }
 }
 
 impl MemsetParams {
-    pub(super) fn work(self) -> Outcome<Work> {
+    pub(crate) fn work(self) -> Outcome<Work> {
         let MemsetParams { to, pitch, value, element, width, height } = self;
         if !matches!(element, 1 | 2 | 4) {
             return Err(Status::INVALID_VALUE);
@@ -101,7 +101,7 @@ impl MemsetParams {
 }
 
 impl HostParams {
-    pub(super) fn work(self) -> Outcome<Work> {
+    pub(crate) fn work(self) -> Outcome<Work> {
         if self.function == 0 {
             return Err(Status::INVALID_VALUE);
         }
@@ -120,9 +120,11 @@ pub(super) fn add(to: Out<u64>, graph: u64, needs: In<u64>, count: usize, work: 
 /// Answers a question for a list: its length when there is no room given, else as much as fits.
 fn answer(list: &[u64], room: Out<u64>, count: Out<usize>) -> Outcome {
     if room.wanted() {
-        for i in 0..count.before()? {
+        let places = count.before()?;
+        for i in 0..places {
             room.set_at(i, list.get(i).copied().unwrap_or(0))?;
         }
+        return count.set(places.min(list.len()));
     }
     count.set(list.len())
 }
@@ -342,8 +344,7 @@ functions! {
     "cuGraphAddChildGraphNode" 10000 Context graph_add_child_graph_node(
         node: Out<u64>, graph: u64, needs: In<u64>, count: usize, child: u64,
     ) {
-        let child = gpu()?.graph(child)?.clone();
-        add(node, graph, needs, count, Work::Child(Box::new(child)))
+        add(node, graph, needs, count, super::node::child(child)?)
     }
 
     "cuGraphAddEmptyNode" 10000 Context graph_add_empty_node(

@@ -15,6 +15,7 @@ use crate::gpu::tell;
 use crate::runtime::absent::{Generation, implementation};
 use emulator::fatbin::runtime::{Linked, Runtime, runtime};
 use memmap2::Mmap;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -84,7 +85,7 @@ fn replace(object: &Object, linked: &Linked, shift: u64) -> Result<(), String> {
         (false, false) => Generation::Cuda13,
         (false, true) => return Err("that of CUDA 11 or older; compile it with CUDA 12 or later".into()),
     };
-    let mut jumps = Vec::new();
+    let mut jumps = BTreeMap::new();
     for function in &linked.functions {
         // The program's own functions may have such names too.
         let Some(target) = implementation(&function.name, generation) else { continue };
@@ -92,11 +93,15 @@ fn replace(object: &Object, linked: &Linked, shift: u64) -> Result<(), String> {
             return Err(format!("whose {} is too short to be replaced; {RELINK}", function.name));
         }
         let at = function.address.wrapping_add(object.bias) as usize;
-        jumps.push((at, patch::jump((target as u64).wrapping_add(shift))));
+        let jump = patch::jump((target as u64).wrapping_add(shift));
+        // Linkers may merge functions with the same code; which of them is called, nobody can tell then.
+        if jumps.insert(at, jump).is_some_and(|other| other != jump) {
+            return Err(format!("whose {} is one with another function; {RELINK}", function.name));
+        }
     }
     // SAFETY: the object is loaded there, and its file says that these are functions of so many bytes.
     unsafe {
-        if jumps.iter().all(|(at, jump)| patch::is_there(*at, jump)) {
+        if jumps.iter().all(|(&at, jump)| patch::is_there(at, jump)) {
             return Ok(());
         }
         // SAFETY: the file says that these are its pointers.

@@ -1,6 +1,7 @@
 //! Jumps over the first instructions of functions. The only place that writes code: it is done by the loader's thread,
 //! before anybody can be in the functions.
 
+use std::collections::BTreeMap;
 use std::io;
 
 /// Bytes of a jump.
@@ -46,12 +47,12 @@ pub unsafe fn is_there(at: usize, jump: &Jump) -> bool {
 ///
 /// # Safety
 /// At each address is a function of at least as many bytes, which nobody is executing.
-pub unsafe fn write(jumps: &[(usize, Jump)]) -> io::Result<()> {
+pub unsafe fn write(jumps: &BTreeMap<usize, Jump>) -> io::Result<()> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return Err(io::Error::other("it is not known how this processor jumps"));
     }
     let page = rustix::param::page_size();
-    for (at, jump) in jumps {
+    for (&at, jump) in jumps {
         let start = at / page * page;
         let bytes = (at + JUMP_BYTES).next_multiple_of(page) - start;
         let protect = |flags| {
@@ -63,10 +64,10 @@ pub unsafe fn write(jumps: &[(usize, Jump)]) -> io::Result<()> {
         };
         protect(libc::PROT_READ | libc::PROT_WRITE)?;
         // SAFETY: the bytes are the function's, as the caller promises, and may be written now.
-        unsafe { (*at as *mut Jump).write_unaligned(*jump) };
+        unsafe { (at as *mut Jump).write_unaligned(*jump) };
         protect(libc::PROT_READ | libc::PROT_EXEC)?;
         // SAFETY: these bytes are mapped.
-        unsafe { made_visible(*at) };
+        unsafe { made_visible(at) };
     }
     Ok(())
 }
@@ -123,7 +124,7 @@ mod tests {
             assert_eq!(function(), 1);
             let jump = jump(after as *const () as u64);
             assert!(!is_there(page as usize, &jump));
-            write(&[(page as usize, jump)]).expect("code can be written");
+            write(&BTreeMap::from([(page as usize, jump)])).expect("code can be written");
             assert!(is_there(page as usize, &jump));
             assert_eq!(function(), 7);
         }

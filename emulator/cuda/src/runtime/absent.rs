@@ -58,6 +58,8 @@ mod tests {
         assert_eq!(find("cudaMemAdvise_v2", old), find("cudaMemAdvise", new));
         assert_eq!(find("cudaMemAdvise_v2", new), None);
         assert_ne!(find("cudaMemAdvise", old), find("cudaMemAdvise", new));
+        assert_eq!(find("cudaStreamGetCaptureInfo_v3_ptsz", old), find("cudaStreamGetCaptureInfo", new));
+        assert_eq!(find("cudaEventElapsedTime", old), find("cudaEventElapsedTime", new));
         assert_eq!(find("cudaMyOwn", new), None);
     }
 }

@@ -1,13 +1,13 @@
 //! Functions of the runtime API that are the driver API's under another name: the same arguments, structures and codes.
 
 use super::done;
-use crate::driver::{In, Out, Stream, Text, context, graph, launch, module, node, pool, stream};
+use crate::driver::{In, Out, Stream, Text, capture, context, graph, launch, module, node, pool, stream};
 use crate::error::Status;
 use crate::gpu::any_gpu;
 use std::ffi::c_void;
 
 /// Calls a driver function as the runtime does: with the primary context current, if there is no other.
-fn forwarded(call: impl FnOnce() -> Status) -> Status {
+pub(super) fn forwarded(call: impl FnOnce() -> Status) -> Status {
     if let Err(status) = any_gpu() {
         return done(Err(status));
     }
@@ -18,7 +18,7 @@ fn forwarded(call: impl FnOnce() -> Status) -> Status {
     }
 }
 
-macro_rules! forwarded {
+macro_rules! same {
     ($($export:literal $name:ident($($arg:ident: $type:ty),* $(,)?) $driver:path;)*) => {$(
         #[doc = concat!("`", $export, "`, whose name begins after `warplab_`.")]
         #[unsafe(export_name = $export)]
@@ -28,7 +28,7 @@ macro_rules! forwarded {
     )*};
 }
 
-forwarded! {
+same! {
     "warplab_cudaDeviceSetLimit" set_limit(limit: u32, value: usize) context::set_limit;
     "warplab_cudaDeviceGetLimit" get_limit(value: Out<usize>, limit: u32) context::get_limit;
     "warplab_cudaDeviceSetCacheConfig" set_cache_config(preference: u32) context::set_cache_config;
@@ -100,6 +100,87 @@ forwarded! {
     "warplab_cudaStreamGetAttribute" stream_get_attribute(stream: Stream, number: u32, value: Out<[u64; 8]>)
         stream::stream_get_attribute;
 
+    "warplab_cudaThreadExchangeStreamCaptureMode" thread_exchange_stream_capture_mode(mode: Out<u32>)
+        capture::thread_exchange_stream_capture_mode;
+    "warplab_cudaStreamBeginCapture" stream_begin_capture(stream: Stream, mode: u32)
+        capture::stream_begin_capture;
+    "warplab_cudaStreamBeginCaptureToGraph"
+        stream_begin_capture_to_graph(
+            stream: Stream, graph: u64, nodes: In<u64>, edges: In<u64>, count: usize, mode: u32,
+        )
+        capture::stream_begin_capture_to_graph;
+    "warplab_cudaStreamEndCapture" stream_end_capture(stream: Stream, graph: Out<u64>)
+        capture::stream_end_capture;
+    "warplab_cudaStreamIsCapturing" stream_is_capturing(stream: Stream, status: Out<u32>)
+        capture::stream_is_capturing;
+    "warplab_cudaStreamGetCaptureInfo"
+        stream_get_capture_info(
+            stream: Stream, status: Out<u32>, id: Out<u64>, graph: Out<u64>, nodes: Out<*const u64>,
+            edges: Out<*const u64>, count: Out<usize>,
+        )
+        capture::stream_get_capture_info_v3;
+    "warplab_cudaStreamUpdateCaptureDependencies"
+        stream_update_capture_dependencies(
+            stream: Stream, nodes: In<u64>, edges: In<u64>, count: usize, flags: u32,
+        )
+        capture::stream_update_capture_dependencies_v2;
+
+    "warplab_cudaGraphCreate" graph_create(graph: Out<u64>, flags: u32) graph::graph_create;
+    "warplab_cudaGraphDestroy" graph_destroy(graph: u64) graph::graph_destroy;
+    "warplab_cudaGraphAddEmptyNode"
+        graph_add_empty_node(node: Out<u64>, graph: u64, needs: In<u64>, count: usize)
+        graph::graph_add_empty_node;
+    "warplab_cudaGraphAddHostNode"
+        graph_add_host_node(
+            node: Out<u64>, graph: u64, needs: In<u64>, count: usize, params: In<graph::HostParams>,
+        )
+        graph::graph_add_host_node;
+    "warplab_cudaGraphAddChildGraphNode"
+        graph_add_child_graph_node(node: Out<u64>, graph: u64, needs: In<u64>, count: usize, child: u64)
+        graph::graph_add_child_graph_node;
+    "warplab_cudaGraphAddEventRecordNode"
+        graph_add_event_record_node(node: Out<u64>, graph: u64, needs: In<u64>, count: usize, event: u64)
+        graph::graph_add_event_record_node;
+    "warplab_cudaGraphAddEventWaitNode"
+        graph_add_event_wait_node(node: Out<u64>, graph: u64, needs: In<u64>, count: usize, event: u64)
+        graph::graph_add_event_wait_node;
+    "warplab_cudaGraphHostNodeSetParams" graph_host_node_set_params(node: u64, params: In<graph::HostParams>)
+        graph::graph_host_node_set_params;
+    "warplab_cudaGraphExecHostNodeSetParams"
+        graph_exec_host_node_set_params(executable: u64, node: u64, params: In<graph::HostParams>)
+        graph::graph_exec_host_node_set_params;
+    "warplab_cudaGraphGetNodes" graph_get_nodes(graph: u64, nodes: Out<u64>, count: Out<usize>)
+        graph::graph_get_nodes;
+    "warplab_cudaGraphGetRootNodes" graph_get_root_nodes(graph: u64, nodes: Out<u64>, count: Out<usize>)
+        graph::graph_get_root_nodes;
+    "warplab_cudaGraphGetEdges"
+        graph_get_edges(graph: u64, from: Out<u64>, to: Out<u64>, data: Out<u64>, count: Out<usize>)
+        graph::graph_get_edges_v2;
+    "warplab_cudaGraphNodeGetDependencies"
+        graph_node_get_dependencies(node: u64, nodes: Out<u64>, data: Out<u64>, count: Out<usize>)
+        graph::graph_node_get_dependencies_v2;
+    "warplab_cudaGraphNodeGetDependentNodes"
+        graph_node_get_dependent_nodes(node: u64, nodes: Out<u64>, data: Out<u64>, count: Out<usize>)
+        graph::graph_node_get_dependent_nodes_v2;
+    "warplab_cudaGraphAddDependencies"
+        graph_add_dependencies(graph: u64, from: In<u64>, to: In<u64>, data: In<u64>, count: usize)
+        graph::graph_add_dependencies_v2;
+    "warplab_cudaGraphRemoveDependencies"
+        graph_remove_dependencies(graph: u64, from: In<u64>, to: In<u64>, data: In<u64>, count: usize)
+        graph::graph_remove_dependencies_v2;
+    "warplab_cudaGraphInstantiate" graph_instantiate(executable: Out<u64>, graph: u64, flags: u64)
+        graph::graph_instantiate_with_flags;
+    "warplab_cudaGraphInstantiateWithFlags"
+        graph_instantiate_with_flags(executable: Out<u64>, graph: u64, flags: u64)
+        graph::graph_instantiate_with_flags;
+    "warplab_cudaGraphInstantiateWithParams"
+        graph_instantiate_with_params(executable: Out<u64>, graph: u64, params: Out<[u64; 4]>)
+        graph::graph_instantiate_with_params;
+    "warplab_cudaGraphExecUpdate" graph_exec_update(executable: u64, graph: u64, result: Out<[u64; 3]>)
+        graph::graph_exec_update;
+    "warplab_cudaGraphUpload" graph_upload(executable: u64, stream: Stream) graph::graph_upload;
+    "warplab_cudaGraphLaunch" graph_launch(executable: u64, stream: Stream) graph::graph_launch;
+    "warplab_cudaGraphExecDestroy" graph_exec_destroy(executable: u64) graph::graph_exec_destroy;
     "warplab_cudaGraphClone" graph_clone(clone: Out<u64>, graph: u64) graph::graph_clone;
     "warplab_cudaGraphNodeFindInClone" graph_node_find_in_clone(found: Out<u64>, node: u64, clone: u64)
         graph::graph_node_find_in_clone;

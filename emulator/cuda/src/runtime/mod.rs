@@ -3,13 +3,14 @@
 //! Every function is a thin layer: it turns pointers into values, asks the GPU and keeps the thread's last
 //! error. [`registration`] is what compiled programs call before `main`, [`execution`] launches, [`memory`]
 //! allocates and copies, [`copies`] copies rectangles and boxes, [`arrays`] is about arrays, textures and surfaces,
-//! [`absent`] says what is not there, [`forwarded`] hands on what is the same in the driver API, [`graphs`] and [`capture`] about graphs, [`streams`] about streams and events, [`functions`] about kernels, [`properties`],
+//! [`absent`] says what is not there, [`forwarded`] hands on what is the same in the driver API, [`cuda12`] has what was
+//! different in CUDA 12, [`graphs`] about graphs, [`streams`] about streams and events, [`functions`] about kernels, [`properties`],
 //! [`devices`] and [`general`] about devices and errors; [`layout`] has CUDA's structures.
 
 pub mod absent;
 pub mod arrays;
-pub mod capture;
 pub mod copies;
+pub mod cuda12;
 pub mod devices;
 pub mod execution;
 pub mod forwarded;

@@ -6,7 +6,7 @@ use crate::error::Status;
 use crate::gpu::gpu;
 
 /// Size of CUDA 13's structure.
-const BYTES: usize = 1008;
+pub(super) const BYTES: usize = 1008;
 
 /// Consecutive fields of CUDA 13's structure: byte offset of the first, bytes of each, and the attributes that
 /// they hold.
@@ -36,7 +36,7 @@ const TOTAL_MEMORY: std::ops::Range<usize> = 288..296;
 const HOST_NUMA_ID: std::ops::Range<usize> = 768..772;
 
 /// CUDA 13's structure for a device.
-fn properties(device: &Device) -> [u8; BYTES] {
+pub(super) fn properties(device: &Device) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     let name = &device.title.as_bytes()[..device.title.len().min(NAME_BYTES - 1)];
     bytes[..name.len()].copy_from_slice(name);

@@ -21,7 +21,9 @@ use std::path::PathBuf;
   emu record matmul.ptx -o matmul.wtrace         also writes the trace
   emu run -- ./app 1000                          a CUDA program as it is, its kernels emulated
   emu record -o app.wtrace -- ./app 1000         one trace of all that it launches
-  emu disasm matmul.ptx --kernel matmul --ptx    the machine kernel beside its PTX"
+  emu disasm matmul.ptx --kernel matmul --ptx    the machine kernel beside its PTX
+  emu inspect app.ptx                            what a PTX file holds, and what of it is not supported
+  emu extract ./app -o out                       the PTX and machine code inside a program or library"
 )]
 pub struct Arguments {
     /// What to do.
@@ -35,7 +37,7 @@ pub enum Command {
     /// Run the launches of a manifest and check their results, or run a CUDA program with its kernels emulated.
     #[command(after_help = "Examples:
   emu run -- ./app 1000               a CUDA program as it is; --summary result.json keeps what it launched
-  emu run --device a100 -- python3 train.py
+  emu run --device a100 -- python3 train.py   with tinygrad, Numba, CuPy, PyCUDA or Triton, for instance
   emu run app.ptx
   emu run app.ptx --launch small.toml --threads 1
   emu run app.ptx --set n=4096 --set a.len=n*2 --set launch.0.grid=[16,1,1] --dump c")]

@@ -138,6 +138,11 @@ impl Hand {
         Hand { kernel, code, geometry: Geometry { grid: [blocks, 1, 1], block: [threads, 1, 1] } }
     }
 
+    /// Grid and block.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
     /// Runs the launch on a configuration with techniques.
     pub fn run_on(
         &self,

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use timing::config::load;
 use timing::replay::{Replay, ReplayOptions, Selection, replay};
+use timing::stats::Stats;
+use timing::view::ViewOptions;
 use trace_format::reader::Trace;
 
 fn launch(kernel: usize, stream: u64, blocks: u32) -> Item {
@@ -78,6 +80,39 @@ fn an_sm_turns_to_the_next_kernel_when_it_is_empty() {
     assert!(together.launches[1].ended_at > together.launches[0].ended_at);
     assert!(together.total.counters.cycles < serial.total.counters.cycles, "tails overlap");
     slots_sum_up(&together);
+}
+
+#[test]
+fn samples_of_kernels_that_share_the_gpu_sum_to_their_total() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace(&folder, &[launch(1, 7, 40), launch(0, 8, 20), launch(1, 9, 3)]);
+    let set = ["gpu.sms=4".to_owned(), "launch.latency_cycles=300".to_owned()];
+    let config = load("gtx480", &set).expect("a configuration").config;
+    for interval in [13, 500] {
+        let view =
+            ViewOptions { interval: Some(interval), window: Some(0..u64::MAX), ..ViewOptions::default() };
+        let options = ReplayOptions { concurrent: true, view, ..ReplayOptions::default() };
+        let replay = replay(&trace, &config, &[], &options).expect("a replay");
+        let [(launches, series)] = &replay.series[..] else { panic!("one group") };
+        assert_eq!(launches.len(), 3);
+        let mut sum = Stats::default();
+        for row in &series.rows {
+            sum.counters.merge(&row.counters);
+            sum.stalls.merge(&row.stalls);
+        }
+        assert_eq!(sum.counters, replay.total.counters);
+        assert_eq!(sum.stalls, replay.total.stalls);
+        // Every interval has all of its slots, whichever kernel an SM holds.
+        let mut before = 0;
+        for (end, row) in series.ends().zip(&series.rows) {
+            assert_eq!(row.stalls.total(), 4 * 2 * (end - before));
+            before = end;
+        }
+        // The recordings of the kernels cover the slots of the GPU without gap or overlap.
+        let runs = replay.launches.iter().flat_map(|one| &one.recordings).flat_map(|one| &one.slots);
+        let cycles: u64 = runs.map(|run| run.end - run.start).sum();
+        assert_eq!(cycles, replay.total.stalls.total());
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         states[0].sms = sms as u32;
         let exchange = Exchange::new(config);
         #[cfg(test)]
-        let exchange = exchange.losing(options.lose_replies);
+        let exchange = exchange.losing_from(options.lose_replies_from);
         Group {
             jobs,
             states,
@@ -100,7 +100,8 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         sm.look_at_every_cycle(self.options.every_cycle);
         if S::OBSERVED {
             // Only the first kernel's launch latency passes with the SMs in its hands.
-            sm.observe(&self.options.view, if now == self.start { self.launched_at } else { now });
+            let latency_from = if now == self.start { self.launched_at } else { now };
+            sm.observe(&self.options.view, latency_from, self.launched_at);
         }
         sm
     }

@@ -7,6 +7,8 @@
 mod crew;
 mod group;
 mod outcome;
+#[cfg(test)]
+mod tests;
 mod unit;
 
 pub use outcome::{GroupOutcome, JobOutcome};
@@ -59,9 +61,9 @@ pub struct RunOptions<'a> {
     pub view: ViewOptions,
     /// Whether the statistics of each SM are kept besides their sum.
     pub per_sm: bool,
-    /// A crossbar that loses every reply.
+    /// Cycle from which on the crossbar loses replies.
     #[cfg(test)]
-    pub lose_replies: bool,
+    pub lose_replies_from: Option<u64>,
     /// Threads take units in an order drawn from this seed.
     #[cfg(test)]
     pub shuffle: Option<u64>,
@@ -77,7 +79,7 @@ impl Default for RunOptions<'_> {
             view: ViewOptions::default(),
             per_sm: false,
             #[cfg(test)]
-            lose_replies: false,
+            lose_replies_from: None,
             #[cfg(test)]
             shuffle: None,
         }

@@ -80,7 +80,7 @@ pub(super) struct Exchange {
     replies: Vec<Vec<Reply>>,
     credits: Vec<Vec<Credit>>,
     #[cfg(test)]
-    lose_replies: bool,
+    lose_replies_from: Option<u64>,
 }
 
 impl Exchange {
@@ -94,14 +94,14 @@ impl Exchange {
             replies: vec![Vec::new(); sms],
             credits: vec![Vec::new(); sms],
             #[cfg(test)]
-            lose_replies: false,
+            lose_replies_from: None,
         }
     }
 
     /// Whether replies get lost, for tests of what the engine says then.
     #[cfg(test)]
-    pub fn losing(self, lose_replies: bool) -> Exchange {
-        Exchange { lose_replies, ..self }
+    pub fn losing_from(self, lose_replies_from: Option<u64>) -> Exchange {
+        Exchange { lose_replies_from, ..self }
     }
 
     /// Length of an epoch: what is sent in it arrives after it.
@@ -126,8 +126,8 @@ impl Exchange {
         for sender in partitions.iter_mut() {
             let Unit::Partition(partition) = &mut **sender else { continue };
             #[cfg(test)]
-            if self.lose_replies {
-                partition.replies.clear();
+            if let Some(from) = self.lose_replies_from {
+                partition.replies.retain(|reply| reply.arrival < from);
             }
             for reply in partition.replies.drain(..) {
                 self.replies[usize::from(reply.sm)].push(reply);

@@ -201,6 +201,24 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
+    /// One line per barrier at which threads of a resident block wait, for the report of a stuck machine.
+    pub(super) fn describe_blocks(&self) -> String {
+        let mut text = String::new();
+        for (slot, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.occupied) {
+            for (number, barrier) in block.barriers.iter().enumerate() {
+                if barrier.warps != 0 || barrier.arrived > 0 || !barrier.parts.is_empty() {
+                    let expected = if barrier.expected == 0 { block.live_threads } else { barrier.expected };
+                    text += &format!(
+                        "  block slot {slot}, barrier {number}: {} of {expected} threads, {} warps in part\n",
+                        barrier.arrived,
+                        barrier.parts.len()
+                    );
+                }
+            }
+        }
+        text
+    }
+
     /// One line per resident warp, for the report of a stuck machine.
     pub(super) fn describe_warps(&self) -> String {
         let mut text = String::new();
@@ -209,8 +227,14 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 let next =
                     stream.peek().map_or("ended".to_owned(), |next| format!("PC {:#06x}", next.pc * 8));
                 text += &format!(
-                    "  warp slot {index}: block {}, warp {}, {next}, {} in flight, {} in memory, lanes at a barrier {:#x}\n",
-                    warp.block, warp.warp, warp.in_flight, warp.in_memory, warp.at_barrier
+                    "  warp slot {index}: block {}, warp {}, {next}, {} in flight, {} in memory, lanes at a barrier {:#x}, \
+                     outstanding {}\n",
+                    warp.block,
+                    warp.warp,
+                    warp.in_flight,
+                    warp.in_memory,
+                    warp.at_barrier,
+                    self.scoreboard.describe(index)
                 );
             }
         }

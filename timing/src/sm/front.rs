@@ -115,6 +115,18 @@ impl Front {
         w.held + w.decoding_held < self.capacity && usize::from(w.len + w.decoding) < RING
     }
 
+    /// What the I-buffers of some warps hold, for the report of a stuck machine.
+    pub fn describe(&self, mut warps: u64) -> String {
+        let mut text = "  I-buffers (held + in decode):".to_owned();
+        while warps != 0 {
+            let warp = warps.trailing_zeros() as usize;
+            warps &= warps - 1;
+            let w = &self.warps[warp];
+            text += &format!(" w{warp} {}+{}", w.held, w.decoding_held);
+        }
+        text + "\n"
+    }
+
     /// Cycle at which the next fetched instruction is decoded.
     pub fn next_decoded(&self) -> Option<u64> {
         self.decoding.front().map(|(cycle, ..)| *cycle)

@@ -407,7 +407,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             m.icache
         );
         text += &format!("  in flight: {} instructions\n", self.flights.len());
+        text += &self.front.describe(m.resident);
         text += &self.collectors.describe();
+        text += &self.units.describe(self.now);
         text += &self.load_store.describe();
         text += &self.write_back.describe();
         text += &format!(
@@ -415,6 +417,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.replies.len() + self.new_replies.len(),
             self.credits.len() + self.new_credits.len()
         );
+        text += &format!("  events to come: {}\n", self.wheel.describe());
+        text += &self.describe_blocks();
         text += &self.describe_warps();
         text += &self.techniques.describe();
         text

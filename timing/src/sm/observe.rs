@@ -16,10 +16,11 @@ pub(super) struct Observer {
 }
 
 impl<S: LaunchSource> Sm<'_, S> {
-    /// Begins to watch, at a launch whose latency began at `launched_at`.
-    pub fn observe(&mut self, options: &ViewOptions, launched_at: u64) {
+    /// Begins to watch: the launch latency that passes with this SM began at `launched_at`, and samples are taken
+    /// in intervals from `samples_from` on.
+    pub fn observe(&mut self, options: &ViewOptions, launched_at: u64, samples_from: u64) {
         let width = self.machine.config.scheduler.issue_width;
-        self.observer.sampler = options.interval.map(|interval| Sampler::new(launched_at, interval));
+        self.observer.sampler = options.interval.map(|interval| Sampler::new(samples_from, interval));
         if options.window.is_some() && options.sms.contains(&self.id) {
             let schedulers = self.schedulers.len();
             let mut recorder = Recorder::new(self.id, options, schedulers, width as usize);

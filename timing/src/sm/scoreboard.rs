@@ -41,6 +41,20 @@ impl Scoreboard {
         Scoreboard { pending: vec![Pending::default(); warps], readers: vec![[0; 256]; warps] }
     }
 
+    /// Registers and predicates of a warp that are outstanding, for the report of a stuck machine.
+    #[must_use]
+    pub fn describe(&self, warp: usize) -> String {
+        let pending = &self.pending[warp];
+        let name = |reg: u8| {
+            let from = if pending.memory.contains(reg) { " (memory)" } else { "" };
+            format!("R{reg}{from}")
+        };
+        let registers = (0..=254).filter(|reg| pending.registers.contains(*reg)).map(name);
+        let predicates = (0..7).filter(|p| pending.predicates >> p & 1 != 0).map(|p| format!("P{p}"));
+        let all: Vec<String> = registers.chain(predicates).collect();
+        if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
+    }
+
     /// What an instruction of a warp waits for.
     #[must_use]
     #[inline]

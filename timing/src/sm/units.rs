@@ -55,6 +55,17 @@ impl Units {
         Units { classes: UNIT_NAMES.iter().enumerate().map(class).collect(), schedulers }
     }
 
+    /// Which units are taken and until when, for the report of a stuck machine.
+    pub fn describe(&self, now: u64) -> String {
+        let busy = |(name, class): (&&str, &Class)| {
+            let taken: Vec<String> =
+                class.free_at.iter().filter(|at| **at > now).map(ToString::to_string).collect();
+            (!taken.is_empty()).then(|| format!("{name} until {}", taken.join(", ")))
+        };
+        let busy: Vec<String> = UNIT_NAMES.iter().zip(&self.classes).filter_map(busy).collect();
+        format!("  units: {}\n", if busy.is_empty() { "all free".to_owned() } else { busy.join("; ") })
+    }
+
     /// Takes a free unit of a class for some cycles.
     #[inline]
     pub fn take(&mut self, class: usize, warp: usize, now: u64, cycles: u64) -> bool {

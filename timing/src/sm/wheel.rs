@@ -33,6 +33,12 @@ impl Wheel {
         Wheel { slots: vec![Vec::new(); SLOTS], occupied: [0; SLOTS / 64], far: Vec::new(), now, len: 0 }
     }
 
+    /// How many events are to come and when the next one does, for the report of a stuck machine.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        self.next().map_or("none".to_owned(), |next| format!("{}, the next at cycle {next}", self.len))
+    }
+
     /// Adds an event; one in the past or present happens in the next cycle.
     #[inline]
     pub fn at(&mut self, cycle: u64, event: Event) {

@@ -19,9 +19,15 @@ const QV100: &[(&str, &str)] = &[
     ("latency.convert.latency_cycles", "as SFU"),
     ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
 ];
-const TITANX: &[(&str, &str)] = &[("interconnect.reply_queue_entries", "as in gtx480")];
+const TITANX: &[(&str, &str)] = &[];
 const GTX480: &[(&str, &str)] = &[("interconnect.flit_bytes", "BookSim's flit_size")];
 const RTX2060: &[(&str, &str)] = &[
+    ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
+    ("units.fp64.lanes", "the initiation interval says it alone"),
+];
+
+const RTX3070: &[(&str, &str)] = &[
+    ("sm.max_blocks", "CUDA's occupancy calculator"),
     ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
     ("units.fp64.lanes", "the initiation interval says it alone"),
 ];
@@ -43,6 +49,7 @@ fn published_option_files_give_the_shipped_configurations() {
     differs_only_in(&published!("SM6_TITANX"), "titanx-pascal", TITANX);
     differs_only_in(&published!("SM2_GTX480"), "gtx480", GTX480);
     differs_only_in(&published!("SM75_RTX2060"), "rtx2060", RTX2060);
+    differs_only_in(&published!("SM86_RTX3070"), "rtx3070", RTX3070);
 }
 
 /// Values worked out by hand from the published files of GPUs that are shipped after other sources.

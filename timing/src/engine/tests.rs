@@ -1,0 +1,209 @@
+//! The engine with a part that does not answer, and what it counts on random machines with random kernels.
+
+use super::{Gpu, GroupOutcome, Job, RunOptions, STUCK_CYCLES};
+use crate::config::{GpuConfig, load};
+use crate::error::ReplayError;
+use crate::program::Program;
+use crate::sm::{Machine, Shape};
+use crate::stats::Stats;
+use crate::techniques::{AnyTechnique, Stack, select};
+use crate::testing::{Builder, Hand, r};
+use proptest::prelude::*;
+use trace_format::isa::*;
+
+fn config(gpu: &str, set: &[&str]) -> GpuConfig {
+    let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+    load(gpu, &set).unwrap_or_else(|why| panic!("{why}")).config
+}
+
+fn run(
+    hand: &Hand,
+    config: &GpuConfig,
+    techniques: &[&str],
+    options: &RunOptions<'_>,
+) -> Result<GroupOutcome, ReplayError> {
+    let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
+    let techniques = select(&names, config).expect("known techniques");
+    let program = Program::new(&hand.kernel, config).map_err(ReplayError::Refused)?;
+    let (stack, plan) = Stack::prepare(techniques, &program, config).map_err(ReplayError::Refused)?;
+    let shape = Shape {
+        threads_per_block: hand.geometry().threads_per_block(),
+        dynamic_shared_bytes: 0,
+        blocks: hand.geometry().blocks(),
+        kernel_index: 0,
+    };
+    let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+    let job =
+        Job { machine: &machine, source: hand, techniques: &stack, blocks: shape.blocks, after: Vec::new() };
+    Gpu::new(config).run_group(&[job], options)
+}
+
+/// A kernel that loads `loads` lines from global memory before it uses the first.
+fn loads(loads: u8) -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::TidX).shl(2, 0, 7).mov(3, 0);
+    for i in 0..loads {
+        b.ldg(10 + i, 2, i32::from(i) * 8192);
+    }
+    b.iadd(4, r(10), r(10 + loads - 1), Src::RZ);
+    Hand::new(b.exit(), 2, 64)
+}
+
+fn stuck(hand: &Hand, set: &[&str]) -> (u64, String) {
+    let config = config("gtx480", set);
+    let options = RunOptions { lose_replies_from: Some(0), ..RunOptions::default() };
+    match run(hand, &config, &[], &options).expect_err("nothing comes back") {
+        ReplayError::Stuck { kernel, cycles, state } => {
+            assert_eq!(kernel, "hand");
+            (cycles, state)
+        }
+        other => panic!("unexpected {other}"),
+    }
+}
+
+/// A crossbar that loses replies: nothing can happen any more, which is seen at once.
+#[test]
+fn memory_that_never_answers_is_reported_with_what_every_component_holds() {
+    // The code lies in no cache either: the first fetch waits for good.
+    let (cycles, state) = stuck(&loads(2), &["gpu.sms=1"]);
+    assert!(cycles <= STUCK_CYCLES + 1000);
+    for part in ["SM 0 at cycle", "I-cache 0xf", "I-buffers (held + in decode): w0 0+0", "units: all free"] {
+        assert!(state.contains(part), "{state}\nlacks {part}");
+    }
+    for part in
+        ["collectors: 0 collecting", "load/store: 0 queued", "result bus: 0", "warp slot 3: block 1, warp 1"]
+    {
+        assert!(state.contains(part), "{state}\nlacks {part}");
+    }
+    assert!(state.contains("I-cache misses") && state.contains("events to come: none"), "{state}");
+}
+
+/// A machine that goes on trying: the head of the load/store unit finds no miss register, cycle after cycle.
+#[test]
+fn a_machine_that_is_busy_without_progress_is_stopped_within_the_bound() {
+    let hand = loads(3);
+    let config = config("gtx480", &["gpu.sms=1", "l1.mshrs=1"]);
+    // Replies get lost only once the code is there.
+    let options = RunOptions { lose_replies_from: Some(900), ..RunOptions::default() };
+    let error = run(&hand, &config, &[], &options).expect_err("nothing comes back");
+    let ReplayError::Stuck { cycles, state, .. } = &error else { panic!("unexpected {error}") };
+    assert!((STUCK_CYCLES..STUCK_CYCLES + 1000).contains(cycles), "{cycles} cycles");
+    for part in ["1 L1 misses", "in memory", "outstanding R10 (memory)", "load/store: ", "PC 0x"] {
+        assert!(state.contains(part), "{state}\nlacks {part}");
+    }
+    let message = error.to_string();
+    assert!(message.contains("no instruction issued for") && message.contains("hand"), "{message}");
+}
+
+#[test]
+fn a_barrier_that_is_never_full_names_who_is_there() {
+    let mut b = Builder::default();
+    b.mov(1, 1).push(Inst::new(Op::Bar { mode: BarMode::Sync }).srcs([Src::imm(3), Src::imm(96)]));
+    let hand = Hand::new(b.exit(), 1, 64);
+    let error = run(&hand, &config("gtx480", &[]), &[], &RunOptions::default()).expect_err("a deadlock");
+    assert!(error.to_string().contains("block slot 0, barrier 3: 64 of 96 threads"), "{error}");
+}
+
+/// Overrides that give every kind of machine, each with the GPUs that it fits.
+const MACHINES: &[(&str, &[&str])] = &[
+    ("gtx480", &["gpu.sms=2"]),
+    ("gtx480", &["gpu.sms=3", "scheduler.policy=two_level", "launch.latency_cycles=70"]),
+    ("gtx480", &["gpu.sms=1", "scheduler.policy=oldest", "register_file.banks=2", "l1.mshrs=2"]),
+    ("gtx480", &["gpu.sms=2", "l1.bypass_global=true", "load_store.miss_queue_entries=1", "l2.mshrs=1"]),
+    ("titanx-pascal", &["gpu.sms=2", "launch.latency_cycles=0"]),
+    (
+        "titanx-pascal",
+        &["gpu.sms=1", "scheduler.issue_width=1", "dram.queue_entries=2", "dram.scheduler=fifo"],
+    ),
+    ("qv100", &["gpu.sms=2", "launch.latency_cycles=10"]),
+    ("gtx285", &["gpu.sms=2"]),
+    ("rtx2060", &["gpu.sms=2", "interconnect.sm_credits=1", "interconnect.reply_queue_entries=1"]),
+];
+
+/// A random kernel: arithmetic, loads, shared memory, atomics, stores, barriers, in a loop.
+fn kernel(steps: &[(u8, u8, u8)], trips: u32) -> MachineKernel {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX).shl(2, 0, 2).mov(3, 0).mov(9, 0);
+    b.push(Inst::new(Op::Imad {}).dst(Reg(8)).srcs([r(1), Src::imm(2048), r(2)]));
+    let top = b.here();
+    for (kind, a, d) in steps {
+        let (a, d) = (10 + a % 12, 10 + d % 12);
+        match kind % 8 {
+            0 | 1 => b.ffma(d, a, 10, 11),
+            2 => b.iadd(d, r(a), r(2), Src::imm(7)),
+            3 => b.ldg(d, 8, i32::from(a) * 4096),
+            4 => b.lds(d, 2),
+            5 => b.stg(8, a, 1 << 20),
+            6 => b.push(Inst::new(Op::Mufu { func: MufuFn::Rcp, ftz: Ftz(false) }).dst(Reg(d)).srcs([r(a)])),
+            _ => b.bar(),
+        };
+    }
+    b.iadd(3, r(3), Src::imm(1), Src::RZ).branch_below(3, trips, top);
+    b.exit()
+}
+
+/// What must hold between the figures of any replay.
+fn figures_agree(stats: &Stats, config: &GpuConfig) {
+    let (c, l) = (&stats.counters, &stats.latency);
+    let slots = u64::from(config.gpu.sms * config.scheduler.count * config.scheduler.issue_width);
+    assert_eq!(stats.stalls.total(), slots * c.cycles, "every slot of every cycle has one cause");
+    let issued = c.warp_instructions + c.inserted_instructions - c.skipped_instructions;
+    assert_eq!(stats.stalls.get(crate::stats::Stall::Issued), issued, "an issue is a slot");
+    assert_eq!(l.operand_collection.count(), c.collected_instructions);
+    let loads =
+        [&l.l1_load_issue_to_writeback, &l.l2_load_issue_to_writeback, &l.dram_load_issue_to_writeback]
+            .map(crate::stats::Latency::count);
+    let others = l.atomic_issue_to_writeback.count() + l.constant_issue_to_writeback.count();
+    assert_eq!(loads.iter().sum::<u64>() + others, l.load_issue_to_writeback.count(), "loads by level");
+    assert_eq!(c.l1_hits + c.l1_misses + c.l1_merges, c.l1_accesses, "L1");
+    assert_eq!(c.l2_hits + c.l2_misses + c.l2_merges, c.l2_accesses, "L2");
+    assert_eq!((c.request_packets, c.reply_packets), (c.l2_accesses, c.l2_accesses), "the crossbar");
+    assert_eq!(l.memory_round_trip.count(), c.reply_packets, "answers");
+    assert!(c.reply_flits < c.interconnect_flits || c.interconnect_flits == 0);
+    assert!(c.dram_bytes >= 32 * c.dram_reads && c.dram_row_hits <= c.dram_reads + c.dram_writes);
+    assert!(c.resident_warp_cycles <= slots * c.cycles * 64);
+    // The statistics are one list: JSON and CSV have every name, and a sum of parts has the parts' sums.
+    let header = Stats::csv_header();
+    assert_eq!(header.len(), stats.csv_row().len());
+    let mut twice = stats.clone();
+    twice.merge(stats);
+    for (one, two) in c.values().iter().zip(twice.counters.values()) {
+        assert_eq!(2 * one, two);
+    }
+    assert_eq!(2 * l.load_issue_to_writeback.count(), twice.latency.load_issue_to_writeback.count());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn every_slot_has_a_cause_on_any_machine(
+        steps in prop::collection::vec((any::<u8>(), any::<u8>(), any::<u8>()), 1..14),
+        trips in 1u32..4,
+        blocks in 1u32..9,
+        threads in prop::sample::select(vec![32u32, 64, 96, 128]),
+        machine in 0..MACHINES.len(),
+        technique in 0..5usize,
+    ) {
+        let (gpu, set) = MACHINES[machine];
+        let config = config(gpu, set);
+        let hand = Hand::new(kernel(&steps, trips), blocks, threads);
+        let techniques: &[&str] = [&[][..], &["bow"], &["bow-wr"], &["corf"], &["bow", "corf"]][technique];
+        prop_assume!(techniques.iter().all(|name| AnyTechnique::ALL.iter().any(|row| row.name == *name)));
+        let options = RunOptions { per_sm: true, ..RunOptions::default() };
+        let outcome = run(&hand, &config, techniques, &options).unwrap_or_else(|why| panic!("{why}"));
+        figures_agree(&outcome.total, &config);
+        // SMs sum to the whole, but for what L2, DRAM and the launch count.
+        let mut sum = Stats::default();
+        for sm in &outcome.jobs[0].per_sm {
+            sum.merge(sm);
+        }
+        prop_assert_eq!(sum.counters.warp_instructions, outcome.total.counters.warp_instructions);
+        prop_assert_eq!(sum.counters.rf_reads, outcome.total.counters.rf_reads);
+        let launch = outcome.total.stalls.get(crate::stats::Stall::Launch);
+        prop_assert_eq!(sum.stalls.total() + launch, outcome.total.stalls.total());
+        let slots = outcome.total.stalls.total() - launch;
+        let per_sm = slots / u64::from(config.gpu.sms);
+        prop_assert!(outcome.jobs[0].per_sm.iter().all(|sm| sm.stalls.total() == per_sm));
+        prop_assert_eq!(outcome.total.counters.blocks, u64::from(blocks));
+    }
+}

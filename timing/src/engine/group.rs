@@ -169,13 +169,13 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             let mut placed = true;
             while placed && self.states[job].next_block < self.jobs[job].blocks {
                 placed = false;
-                for id in 0..self.bound.len() {
+                for (id, unit) in units.iter_mut().enumerate().take(self.bound.len()) {
                     if self.states[job].next_block == self.jobs[job].blocks {
                         break;
                     }
-                    self.turn_to(job, id, &mut units[id], now);
+                    self.turn_to(job, id, unit, now);
                     if self.bound[id] == job
-                        && let Unit::Sm(sm) = &mut *units[id]
+                        && let Unit::Sm(sm) = &mut **unit
                         && sm.free_blocks() > 0
                     {
                         sm.place(self.states[job].next_block as u32);

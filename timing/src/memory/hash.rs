@@ -108,7 +108,7 @@ impl SetIndex {
         let set = match &self.kind {
             Kind::Mask(mask) => line & mask,
             Kind::Modulo => line % self.sets,
-            Kind::Xor => (line ^ line / self.sets) % self.sets,
+            Kind::Xor => (line ^ (line / self.sets)) % self.sets,
             Kind::Fermi => fermi(line, self.sets),
             Kind::Ipoly(ipoly) => ipoly.of(line),
         };

@@ -167,7 +167,8 @@ fn replay_as<S: LaunchSource>(
             progress: &report,
             view: options.view.clone(),
             per_sm: options.per_sm,
-            ..RunOptions::default()
+            #[cfg(test)]
+            lose_replies_from: None,
         };
         let outcome = gpu.run_group(&jobs(trace, &prepared), &run)?;
         result.add(trace, prepared, outcome);

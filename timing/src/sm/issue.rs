@@ -8,6 +8,7 @@ use crate::program::{MAX_SRC, Path};
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
 use crate::techniques::{Cx, InFlightId, InstView, IssueVerdict, Issuing, OperandRead, ReadFrom};
+use crate::view::record::Recorder;
 use trace_format::isa::Kind;
 
 /// What came of an attempt to issue a warp's head.
@@ -244,7 +245,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         match inst.path {
             Path::Alu | Path::Memory(_) => self.issue_collected(warp, scheduler, pc, verdict),
             Path::Control | Path::Barrier | Path::Fence => {
-                self.record(|recorder, now| recorder.done_at_issue(now));
+                self.record(Recorder::done_at_issue);
                 self.issue_control(warp, pc);
             }
         }

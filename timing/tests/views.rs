@@ -42,6 +42,9 @@ const MACHINES: [(&str, &[&str], &[&str]); 4] = [
     ("gtx285", &["gpu.sms=1", "sm.max_registers_per_thread=255"], &["bow-wr"]),
 ];
 
+/// Complete events by process and track: name, start, end.
+type Tracks = BTreeMap<(u64, u64), Vec<(String, u64, u64)>>;
+
 struct Timeline(Vec<Value>);
 
 impl Timeline {
@@ -52,9 +55,8 @@ impl Timeline {
         Timeline(value["traceEvents"].as_array().expect("events").clone())
     }
 
-    /// Complete events by track: name, start, end.
-    fn tracks(&self) -> BTreeMap<(u64, u64), Vec<(String, u64, u64)>> {
-        let mut tracks: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    fn tracks(&self) -> Tracks {
+        let mut tracks = Tracks::new();
         for event in self.0.iter().filter(|event| event["ph"] == "X") {
             let of = |key: &str| event[key].as_u64().expect("a number");
             let name = event["name"].as_str().expect("a name").to_owned();

@@ -169,6 +169,8 @@ fn replay_as<S: LaunchSource>(
             per_sm: options.per_sm,
             #[cfg(test)]
             lose_replies_from: None,
+            #[cfg(test)]
+            shuffle: None,
         };
         let outcome = gpu.run_group(&jobs(trace, &prepared), &run)?;
         result.add(trace, prepared, outcome);

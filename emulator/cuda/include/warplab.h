@@ -9,6 +9,22 @@
  * warplab_allocate(), variables of modules, and what warplab_share() names; any other access is a fault that is
  * reported, never a crash of the program.
  *
+ * For instance, with PTX that has a kernel `scale(float *values, float factor)`:
+ *
+ *     warplab_module module;
+ *     warplab_kernel_t kernel;
+ *     float *values, factor = 2;
+ *     uint32_t grid[3] = {4, 1, 1}, block[3] = {64, 1, 1};
+ *     const void *args[] = {&values, &factor};
+ *     if (warplab_load(ptx, &module) || warplab_kernel(module, "scale", &kernel)) return 1;
+ *     if (warplab_allocate(256 * sizeof(float), (void **)&values)) return 1;
+ *     for (int i = 0; i < 256; i++) values[i] = i;
+ *     if (warplab_record("scale.wtrace")) return 1;
+ *     int32_t result = warplab_launch(kernel, grid, block, 0, args);
+ *     if (result) { fprintf(stderr, "%s\n", warplab_error(result)); return 1; }
+ *     if (warplab_record_end()) return 1;
+ *     printf("%g\n", values[255]);
+ *
  * WARPLAB_DEVICE chooses the GPU (such as sm_80), WARPLAB_THREADS how many threads emulate, and
  * WARPLAB_MAX_INSTRUCTIONS how many warp instructions a launch may take. */
 #ifndef WARPLAB_H
@@ -59,6 +75,12 @@ int32_t warplab_unshare(void *memory);
 /* Runs a kernel. `args` points to each parameter, in order, as cuLaunchKernel takes them. */
 int32_t warplab_launch(warplab_kernel_t kernel, const uint32_t grid[3], const uint32_t block[3],
                        uint32_t shared_bytes, const void *const *args);
+
+/* Records all launches from now on into a trace, for `timing` and `trace`; a file that is there already is left
+ * alone, and the number of the process goes into the name. warplab_record_end(), or the end of the process, completes
+ * the trace. There is none when nothing was launched. */
+int32_t warplab_record(const char *path);
+int32_t warplab_record_end(void);
 
 /* What a result means. */
 const char *warplab_error(int32_t result);

@@ -4,12 +4,16 @@
 //! kernel's fault is the launch's result and nobody else's.
 
 use crate::driver::{In, Out, Text};
+use crate::ending;
 use crate::error::{Outcome, Status, status};
 use crate::gpu::{Gpu, any_gpu, synchronize, tell};
 use crate::memory::Purpose;
+use crate::recorder::Recorder;
 use crate::work::{Launch, Work};
+use emulator::record::selection::Selection;
 use std::collections::HashMap;
 use std::ffi::c_char;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Texts that `ptx_run` keeps loaded.
@@ -203,6 +207,31 @@ pub extern "C" fn warplab_launch(
         launch(Launch { kernel, grid, block, shared_bytes, params, cooperative: false })
     };
     status(run())
+}
+
+/// `warplab_record`: records all launches from now on.
+#[unsafe(no_mangle)]
+pub extern "C" fn warplab_record(path: Text) -> Status {
+    let begin = || {
+        let (path, mut gpu) = (path.get()?, any_gpu()?);
+        if path.is_empty() || gpu.recorder.is_some() {
+            return Err(Status::INVALID_VALUE);
+        }
+        ending::watch();
+        gpu.recorder = Some(Recorder::new(PathBuf::from(path), Selection::default()));
+        Ok(())
+    };
+    status(begin())
+}
+
+/// `warplab_record_end`: completes the trace.
+#[unsafe(no_mangle)]
+pub extern "C" fn warplab_record_end() -> Status {
+    let end = || {
+        let recorder = any_gpu()?.recorder.take().ok_or(Status::INVALID_VALUE)?;
+        if recorder.finish() { Ok(()) } else { Err(Status::OPERATING_SYSTEM) }
+    };
+    status(end())
 }
 
 /// `warplab_error`: what a result means.

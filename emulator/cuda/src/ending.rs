@@ -83,16 +83,25 @@ fn finish(why: &str) {
     {
         recorder.flush();
     }
-    let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some((finisher, path)) = recording {
-        match finisher.finish(why) {
-            Ok(written) => summary::traced(path, written, RECORDED.load(Ordering::Relaxed)),
-            Err(error) => tell(&format!("the trace is not complete: {error}")),
-        }
-    }
+    complete(why);
     if initialised() {
         summary::show();
     }
+}
+
+/// Completes the trace, if one is being written; what is wrong with it is told, and `false` returned.
+pub fn complete(why: &str) -> bool {
+    let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some((finisher, path)) = recording else { return true };
+    let launches = RECORDED.swap(0, Ordering::Relaxed);
+    match finisher.finish(why) {
+        Ok(written) => summary::traced(path, written, launches),
+        Err(error) => {
+            tell(&format!("the trace is not complete: {error}"));
+            return false;
+        }
+    }
+    true
 }
 
 extern "C" fn last() {

@@ -80,6 +80,13 @@ impl Recorder {
         }
     }
 
+    /// Ends the recording and completes the trace; `false` when it could not be written as it should.
+    #[must_use]
+    pub fn finish(mut self) -> bool {
+        self.flush();
+        ending::complete("the recording ended while it ran") && !self.over
+    }
+
     /// Takes note of a copy after so many launches.
     pub fn copied(&mut self, copy: &Copy, memory: &Memory, stream: u64, launches: u64) {
         let bytes = copy.extent.iter().fold(1, |n: u64, &e| n.saturating_mul(e));

@@ -5,37 +5,66 @@
 mod kit;
 
 use kit::{libraries, skipped, toolkit};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use trace_format::reader::Trace;
+use trace_format::validate::{Progress, validate};
 
-fn run(name: &str) {
-    run_linked_with(name, "-l:libcuda.so.1");
-}
+/// What programs of the driver API are linked with.
+const DRIVER: &str = "-l:libcuda.so.1";
 
-fn run_linked_with(name: &str, library: &str) {
+/// Compiles a C program and runs it in a folder of its own; what it printed, or `None` with the reason told.
+fn run_in(folder: &Path, source: &Path, library: &str) -> Option<String> {
     let Some(include) = toolkit().map(|t| t.join("include")) else {
-        return skipped("no cuda.h; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
+        skipped("no cuda.h; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
+        return None;
     };
     let libraries = libraries("cuda");
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver").join(format!("{name}.c"));
+    let out = folder.join("program");
     let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     compile.arg("-I").arg(include).arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
     compile.arg(source).arg("-o").arg(&out).arg("-L").arg(&libraries).arg(library);
     compile.arg(format!("-Wl,-rpath-link,{}", libraries.display()));
     let compiled = match compile.output() {
         Ok(compiled) => compiled,
-        Err(error) => return skipped(&format!("no C compiler: {error}")),
+        Err(error) => {
+            skipped(&format!("no C compiler: {error}"));
+            return None;
+        }
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let ran = Command::new(&out).env("LD_LIBRARY_PATH", &libraries).output().expect("the program starts");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(
-        ran.status.success() && said.ends_with("passed\n"),
-        "{name}: {}\n{said}\n{}",
-        ran.status,
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    let mut command = Command::new(&out);
+    let ran = command.current_dir(folder).env("LD_LIBRARY_PATH", &libraries).output().expect("it starts");
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{}: {}\n{said}\n{told}", source.display(), ran.status);
+    Some(said)
+}
+
+/// An empty folder for what a program writes.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("c-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    folder
+}
+
+fn run(name: &str) {
+    run_linked_with(name, DRIVER);
+}
+
+fn run_linked_with(name: &str, library: &str) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver").join(format!("{name}.c"));
+    if let Some(said) = run_in(&folder(name), &source, library) {
+        assert!(said.ends_with("passed\n"), "{name}: {said}");
+    }
+}
+
+/// Launches in a sound trace.
+fn launches(path: &Path) -> usize {
+    let report = validate(path, 1, &Progress::default()).expect("the trace can be opened");
+    assert!(report.is_sound(), "{}: {:?}", path.display(), report.problems);
+    Trace::open(path).expect("the trace can be opened").launches().len()
 }
 
 #[test]
@@ -60,7 +89,35 @@ fn arrays_textures_surfaces_and_pools() {
 
 #[test]
 fn the_interface_for_embedders() {
-    run("embed");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/embed.c");
+    let folder = folder("embed");
+    if let Some(said) = run_in(&folder, &source, DRIVER) {
+        assert_eq!(said, "passed\n");
+        assert_eq!(["embed-1.wtrace", "embed-2.wtrace"].map(|name| launches(&folder.join(name))), [2, 1]);
+    }
+}
+
+/// The example in the header, with the kernel that it speaks of.
+#[test]
+fn the_example_of_the_interface_for_embedders() {
+    let ptx = ".version 7.0\\n.target sm_75\\n.address_size 64\\n.visible .entry scale(.param .u64 values, .param .f32 factor) {\\n\
+               .reg .b32 %b, %n, %t; .reg .f32 %x, %y; .reg .b64 %a, %o;\\nmov.u32 %b, %ctaid.x; mov.u32 %n, %ntid.x;\\n\
+               mov.u32 %t, %tid.x; mad.lo.u32 %t, %b, %n, %t; mul.wide.u32 %o, %t, 4; ld.param.u64 %a, [values];\\n\
+               add.u64 %a, %a, %o; ld.param.f32 %y, [factor]; ld.global.f32 %x, [%a]; mul.f32 %x, %x, %y;\\n\
+               st.global.f32 [%a], %x; ret;\\n}\\n";
+    let header = include_str!("../include/warplab.h");
+    let example: Vec<&str> = header.lines().filter_map(|l| l.strip_prefix(" *     ")).collect();
+    assert!(example.len() > 10);
+    let (folder, body) = (folder("example"), example.join("\n"));
+    let text = format!(
+        "#include <stdio.h>\n#include <warplab.h>\nint main(void) {{\nconst char *ptx = \"{ptx}\";\n{body}\nreturn 0;\n}}\n"
+    );
+    let source = folder.join("example.c");
+    std::fs::write(&source, text).expect("the folder can be written");
+    if let Some(said) = run_in(&folder, &source, DRIVER) {
+        assert_eq!(said, "510\n");
+        assert_eq!(launches(&folder.join("scale.wtrace")), 1);
+    }
 }
 
 #[test]

@@ -58,6 +58,14 @@ int main(void) {
     for (uint32_t i = 0; i < N; i++) HOLDS(shared[i] == 3 * (i + 1));
     HOLDS(warplab_variable(module, "seen", (void **)&seen, &bytes) == 0);
     HOLDS(bytes == 8 && *seen == (uint64_t)shared);
+    // Two recordings, one after the other; without a launch there is no file.
+    HOLDS(warplab_record_end() == 1 && warplab_record("") == 1);
+    HOLDS(warplab_record("embed-empty.wtrace") == 0 && warplab_record("embed-empty.wtrace") == 1 && warplab_record_end() == 0);
+    HOLDS(fopen("embed-empty.wtrace", "r") == NULL);
+    HOLDS(warplab_record("embed-1.wtrace") == 0);
+    HOLDS(warplab_launch(kernel, grid, block, 0, pointers) == 0 && warplab_launch(kernel, grid, block, 0, pointers) == 0);
+    HOLDS(warplab_record_end() == 0);
+    HOLDS(warplab_record("embed-2.wtrace") == 0 && warplab_launch(kernel, grid, block, 0, pointers) == 0);
     HOLDS(warplab_unshare(in) == 0 && warplab_free(shared) == 0 && warplab_unload(module) == 0);
     HOLDS(warplab_free(shared) != 0 && warplab_unload(module) == 400);
     printf("passed\n");

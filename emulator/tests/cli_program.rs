@@ -116,10 +116,12 @@ fn executables_that_cannot_work_are_told_what_to_compile_with() {
         assert!(compiled.status.success(), "{}", text(&compiled.stderr));
     };
     compile("stripped", &["-arch=compute_75", "-code=compute_75", "-Xlinker", "-s"]);
+    compile("alone", &["-arch=compute_75", "-code=compute_75", "-Xcompiler", "-static", "-w"]);
     compile("sass", &["-gencode", "arch=compute_75,code=sm_75", "-cudart", "shared"]);
     for (program, told) in [
         ("./stripped", "-cudart shared"),
         ("./stripped", "do not strip it"),
+        ("./alone", "is linked without any libraries"),
         ("./sass", "machine code for sm_75 but no PTX"),
         ("./sass", "-gencode arch=compute_75,code=compute_75"),
     ] {

@@ -146,7 +146,7 @@ macro_rules! programs {
 }
 
 programs! {
-    assertion conditions cooperative copies errors graphs illegal loading nodes objects pools printing rdc reset streams surfaces symbols
+    assertion conditions cooperative copies errors graphs illegal limits loading nodes objects pools printing rdc reset streams surfaces symbols
     tensor textures threads thrust_cub vector_add
 }
 

@@ -9,7 +9,7 @@ use super::CliError;
 use super::args::{Record, Run};
 use super::compilers;
 use crate::exec::{DEFAULT_MAX_PRINT_BYTES, Options};
-use crate::fatbin::runtime::{Runtime, runtime};
+use crate::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use crate::fatbin::{self, Image, ImageKind, Origin};
 use crate::lower::DEFAULT_STACK_BYTES;
 use crate::record::selection::Selection;
@@ -178,6 +178,11 @@ fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
         return Err(format!(
             "{shown} has the CUDA runtime linked in, stripped of its names, so that nothing can take its place\n  \
              help: link it with `nvcc -cudart shared`, or do not strip it; nothing else has to change"
+        ));
+    }
+    if is_without_loader(bytes) {
+        return Err(format!(
+            "{shown} is linked without any libraries, so that none can be put into it\n  help: link it without `-static`"
         ));
     }
     if !images.iter().filter(own).any(|i| i.kind == ImageKind::Ptx) {

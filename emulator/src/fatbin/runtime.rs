@@ -79,6 +79,12 @@ pub fn runtime(path: &Path, bytes: &[u8]) -> Runtime {
     if bytes.windows(TABLES.len()).any(|w| w == TABLES) { Runtime::Stripped } else { Runtime::None }
 }
 
+/// Whether an executable asks for no loader, so that nothing can be loaded into it.
+#[must_use]
+pub fn is_without_loader(bytes: &[u8]) -> bool {
+    Elf::parse(bytes).is_ok_and(|elf| elf.header.e_type != header::ET_REL && elf.interpreter.is_none())
+}
+
 /// Whether an ELF file has sections for device code or, like bindings for other languages, only the runtime's names.
 /// Little but the names of sections is read, since every library of a process is asked; most have no symbol table.
 fn is_candidate(bytes: &[u8]) -> Option<bool> {

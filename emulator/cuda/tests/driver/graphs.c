@@ -119,6 +119,65 @@ static int by_hand(CUfunction step, CUdeviceptr x) {
     return 0;
 }
 
+/* Memory that a captured stream allocates lives from its node to the one that frees it, or beyond the launch. */
+static int captured_memory(CUfunction step, CUdeviceptr x) {
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUmemoryPool pool;
+    CUdeviceptr inside, kept;
+    unsigned out[N], k = 3;
+    cuuint64_t bytes;
+    OK(cuDeviceGetDefaultMemPool(&pool, 0));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuMemAllocAsync(&inside, sizeof out, stream));
+    OK(cuMemAllocFromPoolAsync(&kept, sizeof out, pool, stream));
+    void *args[] = {&inside, &k};
+    OK(cuMemsetD32Async(inside, 7, N, stream));
+    OK(cuLaunchKernel(step, 1, 1, 1, N, 1, 1, 0, stream, args, NULL));
+    OK(cuMemcpyDtoDAsync(x, inside, sizeof out, stream));
+    OK(cuMemcpyDtoDAsync(kept, inside, sizeof out, stream));
+    OK(cuMemFreeAsync(inside, stream));
+    OK(cuStreamEndCapture(stream, &graph));
+    CUgraphNode nodes[8], allocation = NULL, freeing = NULL;
+    size_t count = 8;
+    OK(cuGraphGetNodes(graph, nodes, &count));
+    HOLDS(count == 7);
+    for (size_t i = 0; i < count; i++) {
+        CUgraphNodeType type;
+        OK(cuGraphNodeGetType(nodes[i], &type));
+        if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC && !allocation) allocation = nodes[i];
+        if (type == CU_GRAPH_NODE_TYPE_MEM_FREE) freeing = nodes[i];
+    }
+    CUDA_MEM_ALLOC_NODE_PARAMS params;
+    CUdeviceptr freed;
+    OK(cuGraphMemAllocNodeGetParams(allocation, &params));
+    HOLDS(params.dptr == inside && params.bytesize == sizeof out);
+    OK(cuGraphMemFreeNodeGetParams(freeing, &freed));
+    HOLDS(freed == inside);
+    EXPECT(cuMemsetD32(kept, 1, N), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphInstantiate(&exec, graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+    for (int round = 0; round < 3; round++) {
+        OK(cuMemsetD32(x, 0, N));
+        OK(cuGraphLaunch(exec, stream));
+        OK(cuStreamSynchronize(stream));
+        unsigned first, last;
+        OK(cuMemcpyDtoH(out, x, sizeof out));
+        first = out[0], last = out[N - 1];
+        OK(cuMemcpyDtoH(out, kept, sizeof out));
+        HOLDS(first == out[0] && last == out[N - 1] && first != 0);
+        EXPECT(cuMemcpyDtoH(out, inside, sizeof out), CUDA_ERROR_INVALID_VALUE);
+    }
+    OK(cuMemFree(kept));
+    EXPECT(cuMemFree(kept), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes));
+    HOLDS(bytes == 0);
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphDestroy(graph));
+    return 0;
+}
+
 static int by_capture(CUfunction step, CUdeviceptr x) {
     CUstream a, b;
     CUevent fork, join, start, end;
@@ -191,7 +250,7 @@ int main(void) {
     if (linked(&module)) return 1;
     OK(cuModuleGetFunction(&step, module, "step"));
     OK(cuMemAlloc(&x, N * 4));
-    if (by_hand(step, x) || by_capture(step, x)) return 1;
+    if (by_hand(step, x) || by_capture(step, x) || captured_memory(step, x)) return 1;
     printf("passed\n");
     return 0;
 }

@@ -188,11 +188,11 @@ fn brought_back(id: InstId, inst: &Inst, spilled: &Spilled) -> Option<Back> {
     if inst.guard != PSrc::TRUE {
         return None;
     }
-    if let VOp::M(Op::Isetp { cmp: ICmp::Ne, .. }) = inst.op {
+    if let VOp::M(Op::Isetp { cmp: ICmp::Ne, ex: Extended(false), .. }) = inst.op {
         let fresh = inst.pdst[0].filter(|p| spilled.predicates.contains(p))?;
         let word = *spilled.words.get(&fresh)?;
         let tested = inst.src[0].v[0].reg()?;
-        let alone = inst.pdst[1].is_none() && inst.src[1] == Src::RZ;
+        let alone = inst.pdst[1].is_none() && inst.src[1] == Src::RZ && inst.psrc[0] == PSrc::TRUE;
         // The word itself, or what came back of it.
         let its = tested == word || spilled.registers.contains(&tested);
         return (alone && its).then_some(Back { predicate: Some(fresh), word: Some(tested), ..none });

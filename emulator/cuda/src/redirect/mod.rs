@@ -2,9 +2,9 @@
 //! their first instructions, before any code of the program runs.
 //!
 //! NVIDIA's runtime gets what it wants from tables of the driver that nobody has described, so that it cannot be let
-//! work. None of its functions is: those that we lack say so. [`audit`] does this for every object that is loaded, when
-//! the library is named in `LD_AUDIT` as well; else [`first`] does it for what is there at the start, which is all
-//! that most programs have, when the library is named in `LD_PRELOAD` or linked with. [`patch`] writes.
+//! work. None of its functions is: those that we lack say so. `audit` does this for every object that is loaded, when
+//! the library is named in `LD_AUDIT` as well; else `first` does it for what is there at the start, which is all
+//! that most programs have, when the library is named in `LD_PRELOAD` or linked with. `patch` writes.
 
 mod audit;
 mod patch;

@@ -517,28 +517,3 @@ pub extern "C" fn memset_3d_async(place: Pitched, value: i32, extent: Extent, st
     let slice = (place.pitch as u64).saturating_mul(place.height as u64);
     done(fill(place.pointer, place.pitch, value, extent.into(), slice, stream))
 }
-
-/// `cudaMemcpyBatchAsync`: one after the other; what their attributes say of order holds for that.
-///
-/// # Safety
-/// There are `count` places to write, places to read, and sizes, which are right.
-#[unsafe(export_name = "warplab_cudaMemcpyBatchAsync")]
-pub unsafe extern "C" fn memcpy_batch(
-    to: *const u64,
-    from: *const u64,
-    bytes: *const usize,
-    count: usize,
-    _attributes: *const c_void,
-    _numbers: *const usize,
-    _attribute_count: usize,
-    stream: u64,
-) -> Status {
-    if count == 0 || to.is_null() || from.is_null() || bytes.is_null() {
-        return done(Err(Status::INVALID_VALUE));
-    }
-    done((0..count).try_for_each(|i| {
-        // SAFETY: as the caller promises.
-        let (to, from, bytes) = unsafe { (*to.add(i), *from.add(i), *bytes.add(i)) };
-        copy(Copy::linear(to, from, bytes as u64), DEFAULT, When::Later(stream))
-    }))
-}

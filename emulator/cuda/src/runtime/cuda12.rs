@@ -2,12 +2,12 @@
 //!
 //! What CUDA 12 calls `X_v2` is nearly always CUDA 13's `X`, which the build script sees to; here is the rest.
 
-use super::copies::memcpy_batch;
 use super::devices::{mem_advise, mem_prefetch};
 use super::forwarded::{self, forwarded};
 use super::general::{device_reset, device_synchronize};
 use super::graphs::{NodeParams, add_node};
 use super::layout::Location;
+use super::memory::memcpy_batch;
 use super::properties::{self, properties};
 use super::{done, store};
 use crate::driver::{In, Out, Stream, capture, graph};

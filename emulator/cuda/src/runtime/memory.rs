@@ -1,6 +1,6 @@
 //! Allocation and copies.
 
-use super::copies::{When, copy};
+use super::copies::{DEFAULT, When, copy};
 use super::registration::symbol;
 use super::{done, store};
 use crate::error::{Outcome, Status};
@@ -284,4 +284,29 @@ pub extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status {
         return done(Err(Status::INVALID_VALUE));
     }
     done(crate::pool::free_in_order(pointer as u64, stream))
+}
+
+/// `cudaMemcpyBatchAsync`: one after the other; what their attributes say of order holds for that.
+///
+/// # Safety
+/// There are `count` places to write, places to read, and sizes, which are right.
+#[unsafe(export_name = "warplab_cudaMemcpyBatchAsync")]
+pub unsafe extern "C" fn memcpy_batch(
+    to: *const u64,
+    from: *const u64,
+    bytes: *const usize,
+    count: usize,
+    _attributes: *const c_void,
+    _numbers: *const usize,
+    _attribute_count: usize,
+    stream: u64,
+) -> Status {
+    if count == 0 || to.is_null() || from.is_null() || bytes.is_null() {
+        return done(Err(Status::INVALID_VALUE));
+    }
+    done((0..count).try_for_each(|i| {
+        // SAFETY: as the caller promises.
+        let (to, from, bytes) = unsafe { (*to.add(i), *from.add(i), *bytes.add(i)) };
+        copy(Copy::linear(to, from, bytes as u64), DEFAULT, When::Later(stream))
+    }))
 }

@@ -5,6 +5,8 @@
 //! each instruction happens. It leaves recording to the emulator and charts to the report crate.
 
 pub mod analysis;
+#[cfg(test)]
+mod believable;
 pub mod cli;
 pub mod config;
 pub mod engine;

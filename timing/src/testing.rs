@@ -4,13 +4,15 @@
 //! address, so every value is real and deterministic.
 
 use crate::config::{GpuConfig, load};
-use crate::engine::{Gpu, RunOptions};
+use crate::engine::{Gpu, GroupOutcome, Job, RunOptions};
 use crate::error::ReplayError;
 use crate::program::Program;
 use crate::sm::{Machine, Shape};
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
 use crate::techniques::{Stack, select};
+use crate::view::record::{Fate, InstRecord};
+use crate::view::{Observed, ViewOptions};
 use std::sync::Arc;
 use trace_format::isa::space::Space;
 use trace_format::isa::*;
@@ -81,6 +83,52 @@ impl Builder {
         self.push(Inst::new(op).dst(Reg(d)).srcs([r(a)]))
     }
 
+    /// `d = value` after `a` is there.
+    pub fn value_after(&mut self, d: u8, a: u8, value: u32) -> &mut Builder {
+        self.push(Inst::new(Op::Imad {}).dst(Reg(d)).srcs([r(a), Src::RZ, Src::imm(value)]))
+    }
+
+    /// `d..d+4` = texel at the address in a.
+    pub fn tex(&mut self, d: u8, a: u8) -> &mut Builder {
+        let op = Op::Tex {
+            geometry: TexGeometry::D1,
+            coord: TexCoord::Int,
+            lod: TexLod::Base,
+            result: TexResult::Words,
+            offset: TexOffset(false),
+            sampler: TexSampler(false),
+        };
+        self.push(Inst::new(op).dst(Reg(d)).srcs([r(a), r(a)]))
+    }
+
+    /// `d = global[pair a]`, then `global[pair a] += b`.
+    pub fn atomic_add(&mut self, d: u8, a: u8, b: u8) -> &mut Builder {
+        let op = Op::Atomg {
+            op: AtomOp::Add,
+            ty: AtomTy::U32,
+            mode: AddrMode::Global,
+            order: MemOrder::Weak,
+            scope: Scope::Gpu,
+        };
+        self.push(Inst::new(op).dst(Reg(d)).srcs([r(a), r(b)]))
+    }
+
+    /// `shared[a] = b`.
+    pub fn sts(&mut self, a: u8, b: u8) -> &mut Builder {
+        let op = Op::Sts { width: MemWidth::B32, scale: Scale::X1 };
+        self.push(Inst::new(op).srcs([r(a), r(b)]))
+    }
+
+    /// `d = local[a]`.
+    pub fn ldl(&mut self, d: u8, a: u8) -> &mut Builder {
+        self.push(Inst::new(Op::Ldl { width: MemWidth::B32 }).dst(Reg(d)).srcs([r(a)]))
+    }
+
+    /// `local[a] = b`.
+    pub fn stl(&mut self, a: u8, b: u8) -> &mut Builder {
+        self.push(Inst::new(Op::Stl { width: MemWidth::B32 }).srcs([r(a), r(b)]))
+    }
+
     /// Barrier of the whole block.
     pub fn bar(&mut self) -> &mut Builder {
         self.push(Inst::new(Op::Bar { mode: BarMode::Sync }).srcs([Src::imm(0), Src::imm(0)]))
@@ -124,6 +172,7 @@ impl Builder {
 }
 
 /// A launch of a hand-made kernel.
+#[derive(Clone)]
 pub struct Hand {
     /// The kernel.
     pub kernel: MachineKernel,
@@ -161,6 +210,54 @@ impl Hand {
         threads: usize,
         every_cycle: bool,
     ) -> Result<Stats, ReplayError> {
+        let options =
+            RunOptions { threads, max_cycles: Some(20_000_000), every_cycle, ..RunOptions::default() };
+        self.run_as(self, config, techniques, &options).map(|outcome| outcome.total)
+    }
+
+    /// Runs the launch and returns what SM 0 did, instruction by instruction in order of issue.
+    pub fn observe(&self, config: &GpuConfig) -> Vec<InstRecord> {
+        let view = ViewOptions { window: Some(0..u64::MAX), sms: 0..1, ..ViewOptions::default() };
+        let options = RunOptions { max_cycles: Some(20_000_000), view, ..RunOptions::default() };
+        let observed = Observed(self.clone());
+        let mut outcome = self.run_as(&observed, config, &[], &options).expect("a replay without error");
+        let recording = outcome.jobs.remove(0).recordings.remove(0);
+        let mut insts: Vec<InstRecord> =
+            recording.insts.into_iter().filter(|inst| inst.fate == Fate::Retired).collect();
+        insts.sort_by_key(|inst| (inst.issued, inst.warp_slot));
+        insts
+    }
+
+    /// Runs the launch twice on one GPU and returns what the second one counted.
+    pub fn run_twice(&self, config: &GpuConfig) -> Stats {
+        let mut gpu = Gpu::new(config);
+        let options = RunOptions { max_cycles: Some(20_000_000), ..RunOptions::default() };
+        let run =
+            |gpu: &mut Gpu| self.run_in(gpu, self, config, &[], &options).expect("a replay without error");
+        run(&mut gpu);
+        run(&mut gpu).total
+    }
+
+    /// Runs the launch from a source that holds it.
+    pub fn run_as<S: LaunchSource>(
+        &self,
+        source: &S,
+        config: &GpuConfig,
+        techniques: &[&str],
+        options: &RunOptions<'_>,
+    ) -> Result<GroupOutcome, ReplayError> {
+        self.run_in(&mut Gpu::new(config), source, config, techniques, options)
+    }
+
+    /// As [`Hand::run_as`], on a GPU that may have run before.
+    fn run_in<S: LaunchSource>(
+        &self,
+        gpu: &mut Gpu,
+        source: &S,
+        config: &GpuConfig,
+        techniques: &[&str],
+        options: &RunOptions<'_>,
+    ) -> Result<GroupOutcome, ReplayError> {
         let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
         let techniques = select(&names, config).expect("known techniques");
         let program = Program::new(&self.kernel, config).map_err(ReplayError::Refused)?;
@@ -172,9 +269,9 @@ impl Hand {
             kernel_index: 0,
         };
         let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
-        let options =
-            RunOptions { threads, max_cycles: Some(20_000_000), every_cycle, ..RunOptions::default() };
-        Gpu::new(config).run(&machine, self, &stack, shape.blocks, &options)
+        let job =
+            Job { machine: &machine, source, techniques: &stack, blocks: shape.blocks, after: Vec::new() };
+        gpu.run_group(&[job], options)
     }
 
     /// Runs the launch on a built-in configuration with overrides, on one thread.
@@ -234,7 +331,12 @@ impl WarpStream for HandWarp {
             }
             kind => {
                 if let Some(space) = kind.space() {
-                    addresses(&inst, &self.warp, &mut self.addresses);
+                    if space == Space::Texture {
+                        // No texture is there: the coordinate is the texel's address.
+                        self.addresses = self.warp.row(inst.src[0].row).0.map(u64::from);
+                    } else {
+                        addresses(&inst, &self.warp, &mut self.addresses);
+                    }
                     self.mem = Some((space, inst.mem_bytes, exec));
                 }
                 let row = Row::from_fn(|lane| (self.addresses[lane] as u32).wrapping_mul(0x9E37_79B1) >> 20);

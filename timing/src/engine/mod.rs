@@ -111,6 +111,12 @@ impl Gpu {
         }
     }
 
+    /// The memory partitions, for tests.
+    #[cfg(test)]
+    pub fn partitions(&self) -> &[Partition] {
+        &self.partitions
+    }
+
     /// Leaves a range of device memory in L2, as a copy or fill between kernels does, if the configuration says so.
     pub fn copied(&mut self, config: &GpuConfig, address: u64, bytes: u64) {
         if !config.launch.copies_fill_l2 || bytes == 0 {

@@ -54,7 +54,8 @@ struct Slice {
     to_dram: VecDeque<Transfer>,
     /// Requests whose data have arrived and that wait for room in the reply queue.
     woken: VecDeque<Request>,
-    replies: VecDeque<Request>,
+    /// Answers with the cycle from which they may leave.
+    replies: VecDeque<(u64, Request)>,
     out_port: Port,
     busy_until: u64,
 }
@@ -195,6 +196,12 @@ impl Partition {
         self.slices[slice].tags.insert(line, ALL_SECTORS, 0);
     }
 
+    /// Whether a slice holds a line, for tests.
+    #[cfg(test)]
+    pub fn holds(&self, slice: usize, line: u64) -> bool {
+        self.slices[slice].tags.contains(line)
+    }
+
     /// Empties the caches, as between kernels that flush L2.
     pub fn flush(&mut self) {
         for slice in &mut self.slices {
@@ -239,8 +246,8 @@ impl Partition {
             if !slice.woken.is_empty() {
                 next = next.min(slice.busy_until);
             }
-            if !slice.replies.is_empty() {
-                next = next.min(slice.out_port.free_at_core());
+            if let Some((ready, _)) = slice.replies.front() {
+                next = next.min((*ready).max(slice.out_port.free_at_core()));
             }
         }
         next
@@ -348,10 +355,11 @@ impl Partition {
 
     fn send_reply(&mut self, index: usize) -> bool {
         let slice = &mut self.slices[index];
-        if slice.replies.is_empty() || !slice.out_port.is_free(self.now) {
+        let Some((ready, request)) = slice.replies.front().copied() else { return false };
+        if ready > self.now || !slice.out_port.is_free(self.now) {
             return false;
         }
-        let Some(request) = slice.replies.pop_front() else { return false };
+        slice.replies.pop_front();
         let data =
             if matches!(request.kind, RequestKind::Write { .. }) { 0 } else { sector_bytes(request.sectors) };
         let flits = flits(data, self.params.header_bytes, self.params.flit_bytes);
@@ -391,7 +399,7 @@ impl Partition {
             slice.tags.insert(line, 0, request.sectors);
             slice.busy_until += self.params.atomic * u64::from(collisions.saturating_sub(1));
         }
-        slice.replies.push_back(request);
+        slice.replies.push_back((slice.busy_until - self.params.access, request));
         true
     }
 
@@ -431,7 +439,7 @@ impl Partition {
         let Some(way) = self.make_room(index, line, 0) else { return false };
         let slice = &mut self.slices[index];
         slice.tags.put(way, full, request.sectors);
-        slice.replies.push_back(*request);
+        slice.replies.push_back((self.now, *request));
         if resident {
             self.stats.l2_hits += 1;
         } else {
@@ -448,7 +456,7 @@ impl Partition {
         }
         let sectors = request.sectors;
         slice.to_dram.push_back(Transfer { line, channel_address, sectors, write: true, kept: false });
-        slice.replies.push_back(*request);
+        slice.replies.push_back((self.now, *request));
         self.stats.l2_misses += 1;
         true
     }
@@ -464,12 +472,13 @@ impl Partition {
             if slice.replies.len() >= params.replies {
                 return false;
             }
+            let mut ready = self.now;
             if let Some(collisions) = atomic {
                 slice.tags.insert(line, 0, request.sectors);
-                slice.busy_until =
-                    self.now + params.access + params.atomic * u64::from(collisions.saturating_sub(1));
+                ready += params.atomic * u64::from(collisions.saturating_sub(1));
+                slice.busy_until = ready + params.access;
             }
-            slice.replies.push_back(*request);
+            slice.replies.push_back((ready, *request));
             self.stats.l2_hits += 1;
             return true;
         }

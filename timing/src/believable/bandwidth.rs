@@ -1,0 +1,102 @@
+//! Streaming reaches the DRAM's bandwidth and never exceeds it; what is not coalesced pays for its sectors.
+
+use super::one_sm;
+use crate::config::{GpuConfig, load};
+use crate::testing::{Builder, Hand, r};
+use trace_format::isa::*;
+
+/// Each thread reads 16 words of its own, neighbours side by side.
+fn stream(blocks: u32) -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX);
+    b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(1), Src::imm(4096), r(0)])).shl(4, 2, 2).mov(5, 0);
+    for i in 0..16 {
+        b.ldg(8 + i, 4, i32::from(i) * 1024);
+    }
+    for i in 0..16 {
+        b.iadd(30, r(8 + i), r(30), Src::RZ);
+    }
+    Hand::new(b.exit(), blocks, 256)
+}
+
+/// Two channels, and SMs enough for them; everything else as configured. The bound: from the launch to the end, with
+/// the way of the first and last access counted against the machine, between 90 and 100 % of the bus.
+#[test]
+fn streaming_reaches_nine_tenths_of_the_dram_bandwidth_and_never_more() {
+    for gpu in ["gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070"] {
+        let set = ["gpu.sms=6", "dram.channels=2", "launch.latency_cycles=0"].map(str::to_owned);
+        let config = load(gpu, &set).expect("a valid configuration").config;
+        let blocks = 240;
+        let stats = stream(blocks).run_on(&config, &[], 1).expect("a replay without error");
+        let c = &stats.counters;
+        let dram_cycles =
+            c.cycles as f64 * config.gpu.dram_clock_khz as f64 / config.gpu.core_clock_khz as f64;
+        let used = c.dram_busy_cycles as f64 / (dram_cycles * 2.0);
+        assert!((0.9..=1.0).contains(&used), "{gpu}: {used:.3} of the bandwidth");
+        let peak = f64::from(config.dram.bus_bytes * config.dram.data_rate) * dram_cycles * 2.0;
+        let data = f64::from(blocks) * 256.0 * 64.0;
+        assert!(data <= peak && c.dram_bytes as f64 >= data, "{gpu}: {data} bytes in a time for {peak}");
+    }
+}
+
+fn strided(shift: u32) -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::LaneId).shl(4, 0, shift).mov(5, 0);
+    for i in 0..8 {
+        b.ldg(10 + i, 4, i32::from(i) << 16);
+    }
+    Hand::new(b.exit(), 1, 32)
+}
+
+fn counted(gpu: &str, shift: u32) -> crate::stats::Counters {
+    let config = one_sm(gpu, &["l1.bypass_global=true", "front_end.icache.line_bytes=128"]);
+    strided(shift).run_on(&config, &[], 1).expect("a replay without error").counters
+}
+
+/// Words that lie 4, 8, 16, 32 and 128 bytes apart touch 4, 8, 16, 32 and 32 sectors, and each is read from DRAM once.
+#[test]
+fn uncoalesced_loads_cost_their_sectors() {
+    for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx3070"] {
+        let code = counted(gpu, 2);
+        for (shift, sectors) in [(3u32, 8u64), (4, 16), (5, 32), (7, 32)] {
+            let c = counted(gpu, shift);
+            assert_eq!(c.coalesced_sectors, 8 * sectors, "{gpu}: stride {}", 1 << shift);
+            assert_eq!(code.coalesced_sectors, 8 * 4, "{gpu}");
+            if c.dram_bytes / c.dram_reads == 32 {
+                assert_eq!(c.dram_reads - code.dram_reads, 8 * (sectors - 4), "{gpu}: stride {}", 1 << shift);
+            }
+        }
+    }
+}
+
+/// One line per cycle goes from the unit to the memory: each of eight loads of 32 lines holds it 31 cycles longer than
+/// one of one line, and all but the first make the others wait.
+#[test]
+fn uncoalesced_loads_hold_the_unit_for_their_lines() {
+    let config = one_sm("titanx-pascal", &["load_store.miss_queue_entries=64"]);
+    let (one, all) = (super::cycles(&strided(2), &config), super::cycles(&strided(7), &config));
+    assert!(all - one >= 7 * 31, "{} cycles more", all - one);
+}
+
+/// A whole warp on one bank, and on two, four, … of them.
+#[test]
+fn conflicts_of_k_ways_cost_k() {
+    let kernel = |shift: u32, length: usize| {
+        let mut b = Builder::default();
+        b.special(0, SpecialReg::LaneId).shl(4, 0, shift);
+        for _ in 0..length {
+            b.lds(10, 4).value_after(2, 10, 0);
+        }
+        Hand::new(b.exit(), 1, 32)
+    };
+    for gpu in super::GPUS {
+        let config: GpuConfig = one_sm(gpu, &[]);
+        let of = |shift| super::per_step(&kernel(shift, 16), &config, 2, 2);
+        // A half warp and 16 banks conflict as a warp and 32 do, twice over.
+        let parts = u64::from(config.shared_memory.warp_parts);
+        let free = of(2);
+        for (shift, ways) in [(3u32, 2), (4, 4), (5, 8), (6, 16), (7, 32 / parts)] {
+            assert_eq!(of(shift) - free, parts * (ways - 1), "{gpu}: {ways} ways");
+        }
+    }
+}

@@ -72,5 +72,23 @@ int main() {
     OK(cudaEventDestroy(event));
     FAILS(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
     cudaGetLastError();
+
+    // Hints are kept for those who ask.
+    cudaStream_t hinted, like;
+    OK(cudaStreamCreate(&hinted));
+    OK(cudaStreamCreate(&like));
+    cudaStreamAttrValue hint = {}, told = {};
+    hint.accessPolicyWindow.num_bytes = 4096;
+    hint.accessPolicyWindow.hitRatio = 0.5f;
+    OK(cudaStreamSetAttribute(hinted, cudaLaunchAttributeAccessPolicyWindow, &hint));
+    OK(cudaStreamGetAttribute(like, cudaLaunchAttributeAccessPolicyWindow, &told));
+    CHECK(told.accessPolicyWindow.num_bytes == 0);
+    OK(cudaStreamCopyAttributes(like, hinted));
+    OK(cudaStreamGetAttribute(like, cudaLaunchAttributeAccessPolicyWindow, &told));
+    CHECK(told.accessPolicyWindow.num_bytes == 4096 && told.accessPolicyWindow.hitRatio == 0.5f);
+    FAILS(cudaStreamGetAttribute(hinted, (cudaStreamAttrID)55, &told), cudaErrorInvalidValue);
+    cudaGetLastError();
+    OK(cudaStreamDestroy(hinted));
+    OK(cudaStreamDestroy(like));
     return passed();
 }

@@ -8,7 +8,7 @@ use crate::error::{Outcome, Status};
 use crate::graph::{Graph, NodeId};
 use crate::handles::{Handles, Kind};
 use crate::work::Work;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// The stream that synchronises with all others, as handle 0 means by default.
@@ -25,7 +25,14 @@ pub struct Stream {
     pub priority: i32,
     /// Its part in a capture.
     pub capture: Option<Joined>,
+    /// Hints that programs set and read back, by the numbers of launch attributes.
+    hints: BTreeMap<u32, [u64; 8]>,
 }
+
+/// Attributes of streams that are hints: windows of the L2 cache, ways to wait, domains of memory ordering.
+const HINTS: [u32; 4] = [1, 3, 9, 10];
+/// The attribute that is the priority.
+const PRIORITY: u32 = 8;
 
 /// A stream's part in a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +110,7 @@ pub enum Submitted {
 impl Streams {
     /// Makes a stream.
     pub fn create(&mut self, flags: u32, priority: i32) -> u64 {
-        self.streams.insert(Stream { flags, priority, capture: None })
+        self.streams.insert(Stream { flags, priority, ..Stream::default() })
     }
 
     /// Ends all streams, events and captures.
@@ -112,6 +119,48 @@ impl Streams {
         self.events.clear();
         self.captures.clear();
         self.per_thread = Stream::default();
+    }
+
+    /// An attribute of a stream; the legacy stream has those that streams have at first.
+    ///
+    /// # Errors
+    /// When there is no such stream or attribute.
+    pub fn attribute(&self, stream: u64, number: u32) -> Outcome<[u64; 8]> {
+        let found = self.get(stream)?;
+        let priority = found.map_or(0, |s| s.priority);
+        match number {
+            PRIORITY => Ok([priority.cast_unsigned().into(), 0, 0, 0, 0, 0, 0, 0]),
+            hint if HINTS.contains(&hint) => {
+                Ok(found.and_then(|s| s.hints.get(&hint).copied()).unwrap_or_default())
+            }
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
+
+    /// Sets an attribute of a stream, other than the legacy one.
+    ///
+    /// # Errors
+    /// When there is no such stream, or the attribute cannot be set.
+    pub fn set_attribute(&mut self, stream: u64, number: u32, value: [u64; 8]) -> Outcome {
+        let found = self.get_mut(stream)?;
+        match number {
+            hint if HINTS.contains(&hint) => drop(found.map(|s| s.hints.insert(hint, value))),
+            PRIORITY => drop(found.map(|s| s.priority = (value[0] as u32).cast_signed())),
+            _ => return Err(Status::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    /// Gives a stream the attributes of another.
+    ///
+    /// # Errors
+    /// When there is no such stream.
+    pub fn copy_attributes(&mut self, to: u64, from: u64) -> Outcome {
+        let hints = self.get(from)?.map(|s| s.hints.clone()).unwrap_or_default();
+        if let Some(stream) = self.get_mut(to)? {
+            stream.hints = hints;
+        }
+        Ok(())
     }
 
     /// Ends a stream.

@@ -184,29 +184,19 @@ functions! {
     "cuStreamCopyAttributes" / "cuStreamCopyAttributes_ptsz" 11000 Context stream_copy_attributes(
         to: Stream, from: Stream,
     ) {
-        let gpu = gpu()?;
-        gpu.streams.get(to.handle())?;
-        gpu.streams.get(from.handle()).map(drop)
+        gpu()?.streams.copy_attributes(to.handle(), from.handle())
     }
 
     "cuStreamGetAttribute" / "cuStreamGetAttribute_ptsz" 11000 Context stream_get_attribute(
         stream: Stream, number: u32, value: Out<[u64; 8]>,
     ) {
-        let priority = gpu()?.streams.get(stream.handle())?.map_or(0, |s| s.priority);
-        match number {
-            // Windows of the L2 cache, ways to wait, domains of memory ordering: none is set.
-            1 | 3 | 9 => value.set([0; 8]),
-            8 => value.cast::<i32>().set(priority),
-            _ => Err(Status::INVALID_VALUE),
-        }
+        value.set(gpu()?.streams.attribute(stream.handle(), number)?)
     }
 
     "cuStreamSetAttribute" / "cuStreamSetAttribute_ptsz" 11000 Context stream_set_attribute(
-        stream: Stream, number: u32, value: In<u32>,
+        stream: Stream, number: u32, value: In<[u64; 8]>,
     ) {
-        gpu()?.streams.get(stream.handle())?;
-        // The same are hints that change nothing here.
-        if matches!(number, 1 | 3 | 9) { value.get().map(drop) } else { Err(Status::INVALID_VALUE) }
+        gpu()?.streams.set_attribute(stream.handle(), number, value.get()?)
     }
 
     "cuEventCreate" 2000 Context event_create(event: Out<u64>, flags: u32) {

@@ -97,6 +97,10 @@ same! {
     "warplab_cudaLaunchHostFunc_v2"
         launch_host_func_v2(stream: Stream, function: usize, user_data: *mut c_void, wait: u32)
         launch::launch_host_func_v2;
+    "warplab_cudaStreamSetAttribute" stream_set_attribute(stream: Stream, number: u32, value: In<[u64; 8]>)
+        stream::stream_set_attribute;
+    "warplab_cudaStreamCopyAttributes" stream_copy_attributes(to: Stream, from: Stream)
+        stream::stream_copy_attributes;
     "warplab_cudaStreamGetAttribute" stream_get_attribute(stream: Stream, number: u32, value: Out<[u64; 8]>)
         stream::stream_get_attribute;
 

@@ -253,6 +253,12 @@ pub extern "C" fn init_module(_binary: *mut *mut c_void) -> c_char {
     c_char::from(load_all().is_ok())
 }
 
+/// `__cudaGetProcAddress`: NVIDIA's returns nothing either.
+#[unsafe(export_name = "warplab___cudaGetProcAddress")]
+pub extern "C" fn get_proc_address() -> *const c_void {
+    std::ptr::null()
+}
+
 /// `__cudaGetKernel`.
 ///
 /// # Safety

@@ -228,20 +228,6 @@ pub unsafe extern "C" fn get_id(stream: u64, id: *mut u64) -> Status {
     unsafe { tell_of(stream, id, |_, _| stream.max(crate::stream::LEGACY)) }
 }
 
-/// `cudaStreamSetAttribute`: hints about caches, waiting and memory domains, which change no result.
-#[unsafe(export_name = "warplab_cudaStreamSetAttribute")]
-pub extern "C" fn set_attribute(stream: u64, attribute: u32, value: *const c_void) -> Status {
-    let known = gpu().and_then(|gpu| gpu.streams.get(stream).map(drop));
-    let right = matches!(attribute, 1 | 3 | 8 | 9 | 10 | 16) && !value.is_null();
-    done(known.and(if right { Ok(()) } else { Err(Status::INVALID_VALUE) }))
-}
-
-/// `cudaStreamCopyAttributes`.
-#[unsafe(export_name = "warplab_cudaStreamCopyAttributes")]
-pub extern "C" fn copy_attributes(to: u64, from: u64) -> Status {
-    done(gpu().and_then(|gpu| gpu.streams.get(to).and(gpu.streams.get(from)).map(drop)))
-}
-
 /// `cudaStreamAttachMemAsync`: host and device never access managed memory at once here.
 #[unsafe(export_name = "warplab_cudaStreamAttachMemAsync")]
 pub extern "C" fn attach_mem(stream: u64, pointer: u64, _length: usize, flags: u32) -> Status {

@@ -19,8 +19,11 @@ fn ask(code: &str) -> Option<String> {
 fn run(package: &str, script: &str, variables: &[(&str, &str)]) {
     let python = python();
     if ask(&format!("import importlib.util as u; u.find_spec('{package}').loader")).is_none() {
-        let shown = python.display();
-        return skipped(&format!("{shown} has no {package}; tools/scripts/python-clients.sh installs it"));
+        let how = match package {
+            "pycuda" => "pip builds it from source, with cuda.h and any libcuda.so to link with",
+            _ => "tools/scripts/python-clients.sh installs it",
+        };
+        return skipped(&format!("{} has no {package}; {how}", python.display()));
     }
     let name = script.split('.').next().unwrap_or(script);
     let folder = libraries(&format!("python-{name}{}", variables.len()));

@@ -88,6 +88,11 @@ fn arrays_textures_surfaces_and_pools() {
 }
 
 #[test]
+fn launches_of_before_cuda_4_and_what_is_not_there() {
+    run("legacy");
+}
+
+#[test]
 fn the_interface_for_embedders() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/embed.c");
     let folder = folder("embed");

@@ -123,6 +123,9 @@ fn the_order_of_streams_is_kept() {
         vec![launch(1, 7, 2), launch(1, 7, 2)],
         vec![launch(1, 7, 2), launch(0, 0, 2), launch(1, 8, 2)],
         vec![launch(1, 7, 2), Item::Copy(0), launch(1, 8, 2)],
+        // The program waits in between, or the second stream does.
+        vec![launch(1, 7, 2), Item::Wait(0), launch(1, 8, 2)],
+        vec![launch(1, 7, 2), Item::Wait(8), launch(1, 8, 2)],
     ] {
         let trace = trace(&folder, &items);
         let together = run(&trace, true, 2, all());

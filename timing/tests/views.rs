@@ -17,7 +17,7 @@ fn trace(folder: &tempfile::TempDir) -> Trace {
     let path = folder.path().join("t.wtrace");
     let kernels = [common::mixed("mixed"), common::arithmetic("chain", 30)];
     let launch = |kernel, blocks| Item::Launch(Launch { kernel, stream: 0, blocks, threads: 128 });
-    common::record(&path, &kernels, &[launch(0, 40), Item::Copy(0), launch(1, 9)]);
+    common::record(&path, &kernels, &[launch(0, 40), Item::Copy(0), Item::Wait(0), launch(1, 9)]);
     Trace::open(&path).expect("the trace")
 }
 

@@ -146,6 +146,10 @@ pub fn try_gpu() -> Option<MutexGuard<'static, Gpu>> {
 pub fn synchronize() -> Outcome {
     let mut gpu = any_gpu()?;
     let (printed, fault) = (std::mem::take(&mut gpu.printed), gpu.fault);
+    let launches = gpu.launches.into();
+    if let Some(recorder) = &mut gpu.recorder {
+        recorder.waited(0, launches);
+    }
     drop(gpu);
     if !printed.is_empty() {
         // SAFETY: `stdout` is the C library's stream, set before any code runs.
@@ -396,7 +400,13 @@ impl Gpu {
                 self.streams.events.get_mut(*event)?.reached = Some(Instant::now());
                 Ok(())
             }
-            Work::Empty | Work::Wait(_) | Work::Host(_) => Ok(()),
+            Work::Wait(_) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.waited(self.stream, self.launches.into());
+                }
+                Ok(())
+            }
+            Work::Empty | Work::Host(_) => Ok(()),
             Work::Allocate { address, .. } => self.memory.back(*address),
             Work::Free(address) => self.free_device(*address),
             Work::Child(_) | Work::Conditional(_) => Ok(()),

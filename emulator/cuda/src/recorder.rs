@@ -19,7 +19,9 @@ use emulator::record::trace::TraceSink;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use trace_format::container::{BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord};
+use trace_format::container::{
+    BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord, WaitRecord,
+};
 use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
 
 /// Environment variable that names the trace to write.
@@ -42,6 +44,7 @@ pub struct Recorder {
     /// Indices of kernels in the trace by the address of their code, which is kept so that it stays theirs.
     kernels: HashMap<usize, (u32, Arc<Lowered>)>,
     transfers: Vec<TransferRecord>,
+    waits: Vec<WaitRecord>,
     /// Allocations as the trace lists them last.
     buffers: Vec<BufferNote>,
 }
@@ -76,6 +79,7 @@ impl Recorder {
             over: false,
             kernels: HashMap::new(),
             transfers: Vec::new(),
+            waits: Vec::new(),
             buffers: Vec::new(),
         }
     }
@@ -108,6 +112,19 @@ impl Recorder {
         self.transferred(TransferRecord { kind, bytes, to, from, stream, after_launches: launches });
     }
 
+    /// Takes note that a stream, or the program (stream 0), goes on only when all launches before have ended.
+    pub fn waited(&mut self, stream: u64, launches: u64) {
+        let wait = WaitRecord { stream, after_launches: launches };
+        // Before the first launch, and twice at the same place, it orders nothing.
+        if self.over || launches == 0 || self.waits.iter().rev().take(4).any(|other| *other == wait) {
+            return;
+        }
+        self.waits.push(wait);
+        if self.waits.len() >= MOST_TRANSFERS {
+            self.flush();
+        }
+    }
+
     fn transferred(&mut self, transfer: TransferRecord) {
         if self.over || transfer.bytes == 0 {
             return;
@@ -118,13 +135,15 @@ impl Recorder {
         }
     }
 
-    /// Writes the copies and fills noted so far, if there is a trace yet.
+    /// Writes the copies, fills and waits noted so far, if there is a trace yet.
     pub fn flush(&mut self) {
         let Some(writer) = &mut self.writer else { return };
-        if let Err(error) = writer.transfers(&self.transfers) {
+        let written = writer.transfers(&self.transfers).and_then(|()| writer.waits(&self.waits));
+        if let Err(error) = written {
             self.give_up(&error);
         }
         self.transfers.clear();
+        self.waits.clear();
     }
 
     fn give_up(&mut self, error: &TraceError) {
@@ -199,6 +218,7 @@ impl Recorder {
         }
         let Some(writer) = &mut self.writer else { return Err(TraceError::refused("there is no trace")) };
         writer.transfers(&std::mem::take(&mut self.transfers))?;
+        writer.waits(&std::mem::take(&mut self.waits))?;
         let address = Arc::as_ptr(&kernel.lowered) as usize;
         let index = match self.kernels.get(&address) {
             Some((index, _)) => *index,

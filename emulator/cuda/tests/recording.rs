@@ -96,6 +96,9 @@ fn a_program_is_recorded_with_its_streams_and_copies_and_replayed() {
         (DeviceToHost, 4000, 6),
     ];
     assert_eq!(moved, expected);
+    // Each round the second stream waits for the first, in the second the program for both, at last the copy does.
+    let waits: Vec<_> = trace.waits().iter().map(|w| (w.stream, w.after_launches)).collect();
+    assert_eq!(waits, [(other, 1), (other, 3), (0, 4), (other, 5), (0, 6)]);
     let fill = trace.transfers()[1];
     assert_eq!((fill.from, fill.to), (0, trace.transfers()[3].to));
 

@@ -7,7 +7,7 @@ mod streams;
 
 pub use select::Selection;
 pub use source::{TraceLaunch, TraceWarp};
-pub use streams::dependencies;
+pub use streams::{Point, dependencies};
 
 use crate::config::GpuConfig;
 use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, Progress, RunOptions};
@@ -214,7 +214,9 @@ fn jobs<'a, S: LaunchSource>(trace: &Trace, prepared: &'a [Prepared<S>]) -> Vec<
         .iter()
         .map(|one| (trace.launches()[one.launch].stream, trace.launches()[one.launch].number))
         .collect();
-    let transfers: Vec<(u64, u64)> = trace.transfers().iter().map(|t| (t.stream, t.after_launches)).collect();
+    let point = |stream, before| Point { stream, before };
+    let transfers: Vec<Point> = trace.transfers().iter().map(|t| point(t.stream, t.after_launches)).collect();
+    let waits: Vec<Point> = trace.waits().iter().map(|w| point(w.stream, w.after_launches)).collect();
     let job = |(one, after): (&'a Prepared<S>, Vec<usize>)| Job {
         machine: &one.machine,
         source: &one.source,
@@ -222,7 +224,7 @@ fn jobs<'a, S: LaunchSource>(trace: &Trace, prepared: &'a [Prepared<S>]) -> Vec<
         blocks: one.blocks,
         after,
     };
-    prepared.iter().zip(dependencies(&launches, &transfers)).map(job).collect()
+    prepared.iter().zip(dependencies(&launches, &transfers, &waits)).map(job).collect()
 }
 
 impl Replay {

@@ -1,9 +1,9 @@
 //! Which launches wait for which where kernels run together: the order that streams keep.
 //!
 //! A stream's launches run one after the other. The legacy default stream waits for all others and these for it.
-//! A copy or fill that the host or the default stream did orders everything; one on another stream orders nothing
-//! beyond its stream. Waits for events and by the host are not in traces: a program that orders streams by these
-//! alone runs with more overlap here than it allows.
+//! Where the program waited, or copied or filled on the default stream, everything after waits for everything
+//! before; where a stream waited for an event, its next launch waits for everything before, which is at least what
+//! the event stood for. A copy or fill on another stream orders nothing beyond its stream.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,51 @@ fn is_default(stream: u64) -> bool {
     stream < 2
 }
 
+/// A place between launches at which order is made: a stream, and how many launches came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Stream; 0 and 1 are the default stream, and stand for everything.
+    pub stream: u64,
+    /// Launches of the run before it.
+    pub before: u64,
+}
+
 /// For each launch (its stream and its number in the run) the positions of those that it waits for directly;
-/// `transfers` are those between launches, in order: stream and number of launches before.
+/// `transfers` and `waits` are those between launches, in order.
 #[must_use]
-pub fn dependencies(launches: &[(u64, u64)], transfers: &[(u64, u64)]) -> Vec<Vec<usize>> {
-    // What every stream waits for, and the last launch of each stream since.
+pub fn dependencies(launches: &[(u64, u64)], transfers: &[Point], waits: &[Point]) -> Vec<Vec<usize>> {
+    let fences = transfers.iter().filter(|point| is_default(point.stream));
+    let mut points: Vec<Point> = fences.chain(waits).copied().collect();
+    points.sort_by_key(|point| point.before);
+    let mut points = points.into_iter().peekable();
+    // What every stream waits for, the last launch of each stream since, and streams that wait for all of these.
     let mut base: Vec<usize> = Vec::new();
     let mut tails: BTreeMap<u64, usize> = BTreeMap::new();
-    let mut fences = transfers.iter().filter(|(stream, _)| is_default(*stream)).peekable();
+    let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let mut after = Vec::with_capacity(launches.len());
     for (position, (stream, number)) in launches.iter().enumerate() {
-        while fences.next_if(|(_, before)| before <= number).is_some() {
-            if !tails.is_empty() {
+        while let Some(point) = points.next_if(|point| point.before <= *number) {
+            if !is_default(point.stream) {
+                waiting.insert(point.stream, tails.values().copied().collect());
+            } else if !tails.is_empty() {
                 base = std::mem::take(&mut tails).into_values().collect();
+                waiting.clear();
             }
         }
         if is_default(*stream) {
             let all: Vec<usize> = std::mem::take(&mut tails).into_values().collect();
             after.push(if all.is_empty() { std::mem::take(&mut base) } else { all });
             base = vec![position];
+            waiting.clear();
         } else {
             let before = tails.insert(*stream, position);
-            after.push(before.map_or_else(|| base.clone(), |before| vec![before]));
+            let mut all = waiting.remove(stream).filter(|all| !all.is_empty()).unwrap_or_default();
+            match before {
+                Some(before) if !all.contains(&before) => all.push(before),
+                None if all.is_empty() => all.clone_from(&base),
+                _ => {}
+            }
+            after.push(all);
         }
     }
     after
@@ -43,10 +66,27 @@ pub fn dependencies(launches: &[(u64, u64)], transfers: &[(u64, u64)]) -> Vec<Ve
 mod tests {
     use super::*;
 
-    fn of(streams: &[u64], transfers: &[(u64, u64)]) -> Vec<Vec<usize>> {
+    fn with(streams: &[u64], transfers: &[(u64, u64)], waits: &[(u64, u64)]) -> Vec<Vec<usize>> {
         let launches: Vec<(u64, u64)> =
             streams.iter().zip(0..).map(|(stream, number)| (*stream, number)).collect();
-        dependencies(&launches, transfers)
+        let points = |list: &[(u64, u64)]| -> Vec<Point> {
+            list.iter().map(|(stream, before)| Point { stream: *stream, before: *before }).collect()
+        };
+        dependencies(&launches, &points(transfers), &points(waits))
+    }
+
+    fn of(streams: &[u64], transfers: &[(u64, u64)]) -> Vec<Vec<usize>> {
+        with(streams, transfers, &[])
+    }
+
+    #[test]
+    fn waits_of_the_program_order_all_and_those_of_a_stream_its_own() {
+        assert_eq!(with(&[7, 8, 9, 7], &[], &[(0, 2)]), [vec![], vec![], vec![0, 1], vec![0, 1]]);
+        // Stream 9 waited for an event after two launches; stream 8 goes on beside it.
+        assert_eq!(with(&[7, 8, 9, 8, 9], &[], &[(9, 2)]), [vec![], vec![], vec![0, 1], vec![1], vec![2]]);
+        // A stream that waits keeps its own order too.
+        assert_eq!(with(&[7, 8, 7], &[], &[(7, 2)]), [vec![], vec![], vec![0, 1]]);
+        assert_eq!(with(&[7, 8], &[], &[(0, 0), (8, 0)]), [Vec::<usize>::new(), vec![]]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Traces made by hand, recorded with the shared semantics: straight-line kernels whose loads return made-up words.
 
 use std::path::Path;
-use trace_format::container::{LaunchRecord, TransferKind, TransferRecord};
+use trace_format::container::{LaunchRecord, TransferKind, TransferRecord, WaitRecord};
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
 use trace_format::writer::{TraceWriter, WriterOptions};
@@ -25,6 +25,8 @@ pub enum Item {
     Launch(Launch),
     /// A copy to the host on a stream.
     Copy(u64),
+    /// A stream, or with 0 the program, waits.
+    Wait(u64),
 }
 
 fn src(n: u8) -> Src {
@@ -91,6 +93,10 @@ pub fn record(path: &Path, kernels: &[MachineKernel], items: &[Item]) {
                     after_launches: launched,
                 }])
                 .expect("a copy"),
+            Item::Wait(stream) => {
+                let wait = WaitRecord { stream: *stream, after_launches: launched };
+                writer.waits(&[wait]).expect("a wait");
+            }
             Item::Launch(launch) => {
                 record_launch(&mut writer, &kernels[launch.kernel], numbers[launch.kernel], launch, launched);
                 launched += 1;

@@ -5,7 +5,7 @@
 //! payload. Tags are four letters; a reader skips unknown records whose first letter is lower-case and
 //! refuses others. The records: one `META`; each `KERN` and `LNCH` before its use; the `FRAM`s of a launch
 //! behind its `LNCH`, and a `CUTL` behind them when the launch ended early; `XFER`s, what was copied and filled,
-//! between launches; one `INDX`, to which the footer (its offset, the file's length, the XXH3-64 of both,
+//! and `wait`s, what went on only after what came before, between launches; one `INDX`, to which the footer (its offset, the file's length, the XXH3-64 of both,
 //! [`END_MAGIC`]) points. A file without a valid footer was cut off and is read by walking its records.
 
 use std::cell::RefCell;
@@ -38,6 +38,8 @@ pub const LAUNCH: Tag = *b"LNCH";
 pub const FRAME: Tag = *b"FRAM";
 /// Copies and fills since the launch before: a list of [`super::TransferRecord`].
 pub const TRANSFERS: Tag = *b"XFER";
+/// Waits between launches; readers that do not know them skip them.
+pub const WAITS: Tag = *b"wait";
 /// The launch before it ended early: [`super::CutRecord`].
 pub const CUT: Tag = *b"CUTL";
 /// The index: [`super::records::Index`].

@@ -11,5 +11,5 @@ pub mod sample;
 pub mod sanity;
 
 pub use error::{ErrorKind, Place, TraceError};
-pub use records::{BufferNote, CutRecord, Header, LaunchRecord, TransferKind, TransferRecord};
+pub use records::{BufferNote, CutRecord, Header, LaunchRecord, TransferKind, TransferRecord, WaitRecord};
 pub use sample::Sample;

@@ -92,6 +92,16 @@ pub struct TransferRecord {
     pub after_launches: u64,
 }
 
+/// A point between launches at which a stream, or the program itself, went on only once everything before had
+/// ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WaitRecord {
+    /// Stream that waited; 0 when the program did, and with it whatever it did afterwards.
+    pub stream: u64,
+    /// Launches of the run before it, those included that were not recorded.
+    pub after_launches: u64,
+}
+
 /// Says that a launch ended before all of its blocks were recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CutRecord {

@@ -15,7 +15,7 @@ pub use path::{PathCursor, PathStep};
 use crate::container::error::ErrorKind;
 use crate::container::format::{self, RecordRef, Tag};
 use crate::container::records::FrameEntry;
-use crate::container::{Header, LaunchRecord, TraceError, TransferRecord};
+use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::encode::plan::KernelPlan;
 use crate::isa::MachineKernel;
 use crate::semantics::{Code, Template};
@@ -48,6 +48,7 @@ pub(crate) struct TraceFile {
     kernels: Vec<KernelEntry>,
     launches: Vec<Launch>,
     transfers: Vec<TransferRecord>,
+    waits: Vec<WaitRecord>,
     frames: Vec<FrameEntry>,
     /// Records other than frames: tag, offset, bytes.
     records: Vec<(Tag, u64, u64)>,
@@ -182,6 +183,12 @@ impl Trace {
     #[must_use]
     pub fn transfers(&self) -> &[TransferRecord] {
         &self.file.transfers
+    }
+
+    /// Points at which a stream or the program waited, in order; none in traces of builds that did not note them.
+    #[must_use]
+    pub fn waits(&self) -> &[WaitRecord] {
+        &self.file.waits
     }
 
     /// What readers should know when launches hold only some of their blocks; `None` when all are whole.

@@ -7,7 +7,7 @@ use crate::container::format::{self, PREAMBLE_BYTES, RecordRef, Tag, word32};
 use crate::container::frame::FrameHead;
 use crate::container::records::{self, FrameEntry, Index};
 use crate::container::sanity::check_kernel;
-use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord};
+use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::encode::plan::KernelPlan;
 use crate::isa::MachineKernel;
 use memmap2::Mmap;
@@ -35,6 +35,7 @@ impl TraceFile {
             kernels: Vec::new(),
             launches: Vec::new(),
             transfers: Vec::new(),
+            waits: Vec::new(),
             frames: index.frames,
             records: Vec::new(),
             incomplete,
@@ -74,6 +75,11 @@ impl TraceFile {
                         return Err(damaged("launch", format!("it names unknown kernel {}", launch.kernel)));
                     }
                     self.launches.push(Launch::new(launch));
+                }
+                format::WAITS => {
+                    let waits: Vec<WaitRecord> =
+                        records::decode(record.payload).map_err(|e| damaged("waits", e))?;
+                    self.waits.extend(waits);
                 }
                 format::TRANSFERS => {
                     let transfers: Vec<TransferRecord> =

@@ -33,7 +33,7 @@ pub(crate) use recorder::BlockPart;
 pub use recorder::BlockRecorder;
 
 use crate::container::format::Tag;
-use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, format};
+use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
@@ -189,6 +189,14 @@ impl TraceWriter {
     /// When the file cannot be written.
     pub fn transfers(&mut self, transfers: &[TransferRecord]) -> Result<(), TraceError> {
         if transfers.is_empty() { Ok(()) } else { self.record(format::TRANSFERS, transfers) }
+    }
+
+    /// Writes at what points streams or the program waited since the last launch.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn waits(&mut self, waits: &[WaitRecord]) -> Result<(), TraceError> {
+        if waits.is_empty() { Ok(()) } else { self.record(format::WAITS, waits) }
     }
 
     /// What ends the recording from another thread.

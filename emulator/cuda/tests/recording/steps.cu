@@ -45,16 +45,21 @@ int main(int argc, char **argv) {
     for (int i = 0; i < n; i++) a[i] = i, b[i] = 7 * i - 3;
     int three = 3, *da, *db;
     cudaStream_t stream;
+    cudaEvent_t scaled;
     CHECK(cudaMalloc(&da, n * sizeof(int)));
     CHECK(cudaMalloc(&db, n * sizeof(int)));
     CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaEventCreate(&scaled));
     CHECK(cudaMemcpyToSymbol(factor, &three, sizeof three));
     CHECK(cudaMemset(db, 0, n * sizeof(int)));
     CHECK(cudaMemcpy(da, a.data(), n * sizeof(int), cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(db, b.data(), n * sizeof(int), cudaMemcpyHostToDevice));
     for (int r = 0; r < rounds; r++) {
         scale<<<8, 128>>>(da, n);
+        CHECK(cudaEventRecord(scaled, 0));
+        CHECK(cudaStreamWaitEvent(stream, scaled, 0));
         add<<<16, 64, 0, stream>>>(db, da, n);
+        if (r == 1) CHECK(cudaDeviceSynchronize());
         CHECK(cudaGetLastError());
         for (int i = 0; i < n; i++) a[i] = a[i] * 3 + 1, b[i] += a[i];
         if (r == 1 && !strcmp(end, "exit")) exit(7);

@@ -1,5 +1,7 @@
 //! Traces made by hand, recorded with the shared semantics: straight-line kernels whose loads return made-up words.
 
+#![allow(dead_code, reason = "each test file uses its part")]
+
 use std::path::Path;
 use trace_format::container::{LaunchRecord, TransferKind, TransferRecord, WaitRecord};
 use trace_format::isa::*;

@@ -172,6 +172,7 @@ fn a_window_bounds_everything_but_launches() {
         assert!(process == 0 || process == 2, "only SM 1 is shown");
         if process == 2 {
             assert!(spans.iter().all(|(_, start, end)| *start >= 200 && *end <= 350), "{track}: {spans:?}");
+            assert!(spans.iter().all(|(name, ..)| name != "issue"), "every issue has its instruction");
         }
     }
     // The slots in the window are those of the whole timeline, cut.

@@ -143,7 +143,7 @@ pub struct Recording {
     pub sm: usize,
     /// Scheduler slots, by end.
     pub slots: Vec<SlotRun>,
-    /// Instructions in order of fetch.
+    /// Instructions in the order in which they left their I-buffers.
     pub insts: Vec<InstRecord>,
     /// Requests in order of departure.
     pub requests: Vec<RequestRecord>,
@@ -166,8 +166,8 @@ pub struct Recorder {
     /// Run in progress by scheduler and slot.
     open_slots: Vec<Option<SlotRun>>,
     width: usize,
-    /// Positions of fetched instructions by warp slot, in order.
-    fetched: Vec<VecDeque<u32>>,
+    /// Instructions in I-buffers and on their way there, by warp slot, in order.
+    fetched: Vec<VecDeque<Fetched>>,
     /// Instruction by slot of the slab of flights.
     flights: Vec<u32>,
     /// Instruction that issued last, and the one that was stepped over last.
@@ -179,6 +179,15 @@ pub struct Recorder {
     warps: Vec<Option<Stay>>,
     waiting: Vec<Option<Stay>>,
     at_barrier: u64,
+}
+
+/// An instruction before it issues.
+#[derive(Clone, Copy, Debug)]
+struct Fetched {
+    pc: u32,
+    origin: Origin,
+    at: u64,
+    decoded: u64,
 }
 
 /// No record is kept.
@@ -254,47 +263,57 @@ impl Recorder {
 
     /// A warp has fetched an instruction that will be decoded at a cycle.
     pub fn fetch(&mut self, warp_slot: usize, pc: u32, origin: Origin, now: u64, decoded: u64) {
+        self.fetched[warp_slot].push_back(Fetched { pc, origin, at: now, decoded });
+    }
+
+    /// Keeps what leaves an I-buffer in this cycle, if that lies in the window.
+    fn leave_buffer(&mut self, warp_slot: usize, fetched: Fetched, now: u64) -> u32 {
+        if !self.window.contains(&now) || self.full(now) {
+            return NONE;
+        }
         let stay = self.warps[warp_slot];
-        let position = if self.window.contains(&now) && !self.full(now) {
-            self.out.insts.push(InstRecord {
-                pc,
-                origin,
-                warp_slot: warp_slot as u8,
-                block: stay.map_or(0, |stay| stay.block),
-                warp: stay.map_or(0, |stay| stay.warp),
-                exec: 0,
-                fetched: now,
-                decoded,
-                issued: NEVER,
-                collected: NEVER,
-                started: NEVER,
-                completed: NEVER,
-                ended: NEVER,
-                fate: Fate::InFlight,
-            });
-            self.out.insts.len() as u32 - 1
-        } else {
-            NONE
-        };
-        self.fetched[warp_slot].push_back(position);
+        self.out.insts.push(InstRecord {
+            pc: fetched.pc,
+            origin: fetched.origin,
+            warp_slot: warp_slot as u8,
+            block: stay.map_or(0, |stay| stay.block),
+            warp: stay.map_or(0, |stay| stay.warp),
+            exec: 0,
+            fetched: fetched.at,
+            decoded: fetched.decoded,
+            issued: NEVER,
+            collected: NEVER,
+            started: NEVER,
+            completed: NEVER,
+            ended: NEVER,
+            fate: Fate::InFlight,
+        });
+        self.out.insts.len() as u32 - 1
+    }
+
+    /// The oldest instruction of a warp leaves its I-buffer.
+    fn pop(&mut self, warp_slot: usize, now: u64) -> u32 {
+        let head = self.fetched[warp_slot].pop_front();
+        head.map_or(NONE, |fetched| self.leave_buffer(warp_slot, fetched, now))
     }
 
     /// What a warp has fetched and not issued is discarded.
     pub fn flush(&mut self, warp_slot: usize, now: u64) {
-        while let Some(position) = self.fetched[warp_slot].pop_front() {
+        while !self.fetched[warp_slot].is_empty() {
+            let position = self.pop(warp_slot, now);
             self.end(position, now, Fate::Flushed);
         }
     }
 
     /// A technique has removed a warp's next instruction.
     pub fn skip(&mut self, warp_slot: usize, now: u64) {
-        self.stepping = self.fetched[warp_slot].pop_front().unwrap_or(NONE);
+        self.stepping = self.pop(warp_slot, now);
         self.end(self.stepping, now, Fate::Skipped);
     }
 
     /// A warp's next instruction issues.
     pub fn issue(&mut self, warp_slot: usize, now: u64) {
-        self.issued = self.fetched[warp_slot].pop_front().unwrap_or(NONE);
+        self.issued = self.pop(warp_slot, now);
         self.stepping = self.issued;
         if let Some(record) = self.record(self.issued) {
             record.issued = now;

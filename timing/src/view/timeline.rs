@@ -205,7 +205,7 @@ fn spans<W: Write>(
             continue;
         }
         let Some(record) = recording.insts.get(run.inst as usize) else {
-            // Fetched before the window, or beyond the limit of what is kept.
+            // Beyond the limit of what is kept.
             writer.span(track, "issue", (run.start, run.end), Value::Null)?;
             continue;
         };

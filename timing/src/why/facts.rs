@@ -120,6 +120,8 @@ facts! {
     busiest_unit_share: f64;
     /// That class.
     busiest_unit: &'static str;
+    /// Instructions of the load/store unit, part of all.
+    memory_instructions: f64;
     /// Barrier arrivals per warp.
     barriers_per_warp: f64;
 }
@@ -217,6 +219,7 @@ impl Facts {
             ),
             busiest_unit_share: ratio(busiest.1, c.warp_instructions),
             busiest_unit: busiest.0,
+            memory_instructions: ratio(c.ldst_instructions, c.warp_instructions),
             barriers_per_warp: ratio(c.barrier_arrivals, c.warps),
             occupancy_limit: first.occupancy_limit,
         }

@@ -262,10 +262,14 @@ fn load_store(f: &Facts) -> Finding {
             f.shared_conflict_cycles
         ));
     }
-    parts.push(format!(
-        "the access at the head waits for a place in L1's miss registers or queue in {} of the cycles",
-        percent(f.l1_stalls)
-    ));
+    if f.l1_stalls >= 0.01 {
+        parts.push(format!(
+            "the access at the head waits for a place in L1's miss registers or queue in {} of the cycles",
+            percent(f.l1_stalls)
+        ));
+    }
+    parts
+        .push(format!("{} of the instructions are loads, stores or atomics", percent(f.memory_instructions)));
     Finding::new(format!(
         "Memory instructions come faster than the unit works them off: {}.",
         parts.join("; ")

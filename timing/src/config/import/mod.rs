@@ -13,6 +13,7 @@ mod tests;
 use super::{Loaded, flatten, load, load_text};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 use toml::Value;
 
 /// An option that has no effect here.
@@ -112,6 +113,9 @@ fn render(
     values: &BTreeMap<String, (Value, String)>,
     unhonoured: &[Unhonoured],
 ) -> String {
+    // The folder is nobody's business, and a name must not end the comment that it stands in.
+    let file = Path::new(origin).file_name().map_or_else(|| origin.into(), |name| name.to_string_lossy());
+    let origin: String = file.chars().filter(|c| !c.is_control()).collect();
     let mut text = format!(
         "# Imported from {origin}, a GPGPU-Sim option file. What is not named here is as in {base}.\nbase = \"{base}\"\n"
     );

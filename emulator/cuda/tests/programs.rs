@@ -146,8 +146,9 @@ macro_rules! programs {
 }
 
 programs! {
-    assertion conditions cooperative copies errors graphs illegal limits loading nodes objects pools printing rdc reset streams surfaces symbols
-    tensor textures threads thrust_cub vector_add
+    assertion conditions cooperative copies errors graphs illegal limits loading math_functions nodes objects
+    pools printing rdc reset standard_library streams surfaces symbols tensor textures threads thrust_cub
+    vector_add
 }
 
 /// Without its symbols, or when our library comes too late, a program with NVIDIA's runtime linked in says what to do,

@@ -92,7 +92,7 @@ impl Affinity {
 }
 
 /// Every pair of distinct registers that different operands of an instruction read, once each.
-fn operand_pairs(inst: &Inst, pairs: &mut Vec<Pair>) {
+pub fn operand_pairs(inst: &Inst, pairs: &mut Vec<Pair>) {
     for (first, second) in [(0, 1), (0, 2), (1, 2)] {
         let (Some(a), Some(b)) = (inst.src_span(first), inst.src_span(second)) else { continue };
         for x in a.iter() {

@@ -23,7 +23,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     let techniques =
         AnyTechnique::ALL.iter().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
     let studies =
-        studies::registry().iter().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
+        studies::registry().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
     let mut gpus = Vec::new();
     for gpu in builtin::GPUS {
         let config = load_text(gpu.text, gpu.path, None, &[])?.config;

@@ -1,79 +1,137 @@
-//! `timing study`: runs one limit study over traces and writes what it found.
+//! `timing study`: runs limit studies over traces in one pass and writes what they found.
 
 use super::progress::LateBar;
 use super::{CliError, output};
-use crate::studies::{self, Input, Options, Progress};
+use crate::studies::{self, By, Input, Options, Progress, Selection, StudyResult};
 use clap::Args;
-use std::path::PathBuf;
+use serde_json::json;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `timing study`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  timing study redundancy matmul.wtrace hotspot.wtrace\n  \
-    timing study redundancy *.wtrace --json redundancy.json --csv redundancy.csv\n  \
+    timing study all *.wtrace --json studies.json\n  \
+    timing study width,reuse matmul.wtrace --by line\n  \
+    timing study dead *.wtrace --by pc --top 20\n  \
     timing study redundancy --explain")]
 pub struct Arguments {
-    /// Name of the study; `timing list` shows all.
-    name: String,
+    /// Names of studies, separated by commas, or `all`; `timing list` shows them.
+    names: String,
     /// Traces to study.
     traces: Vec<PathBuf>,
     /// Says what is counted and how each column is defined, instead of running.
     #[arg(long)]
     explain: bool,
+    /// Breaks the counts down as well.
+    #[arg(long, value_enum)]
+    by: Option<By>,
+    /// Shows so many rows of the breakdown, the worst first.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    top: Option<u32>,
+    /// Studies launches of these kernels, separated by commas; `*` stands for any text.
+    #[arg(long, value_name = "NAMES")]
+    kernels: Option<String>,
+    /// Studies these launches of each trace, such as `0,4-7`.
+    #[arg(long, value_name = "NUMBERS")]
+    launches: Option<String>,
     /// Threads; the result does not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Writes the data as JSON; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Writes the data as CSV; `-` for stdout.
+    /// Writes the data as CSV; `-` for stdout. Of several studies, each has a file with its name before the
+    /// extension.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CliError> {
-    let info = studies::find(&arguments.name)?;
+    let names = studies::choose(&arguments.names)?;
     if arguments.explain {
-        return output::print(&explain(info));
+        let texts = names.iter().map(|name| Ok(explain(studies::find(name)?)));
+        return output::print(&texts.collect::<Result<Vec<_>, CliError>>()?.join("\n\n"));
     }
+    if arguments.top.is_some() && arguments.by.is_none() {
+        return Err("--top needs --by kernel, line, class or pc".into());
+    }
+    let select = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
     let labels: Vec<String> = arguments.traces.iter().map(|path| output::label(path)).collect();
     let traces =
         arguments.traces.iter().map(|path| output::open_trace(path)).collect::<Result<Vec<_>, _>>()?;
     let inputs: Vec<Input<'_>> =
         labels.iter().zip(&traces).map(|(label, trace)| Input { label, trace }).collect();
-    let bar = LateBar::new(info.name);
+    let bar = LateBar::new(&arguments.names);
     let progress = |p: Progress| bar.update(p.warp_instructions, p.of, "");
-    let threads = arguments.threads.map_or_else(output::default_threads, usize::from);
-    let results = studies::run(&[info.name], &inputs, &Options { threads, progress: &progress })?;
+    let options = Options {
+        threads: arguments.threads.map_or_else(output::default_threads, usize::from),
+        progress: &progress,
+        by: arguments.by,
+        top: arguments.top.map(|top| top as usize),
+        select: &select,
+    };
+    let results = studies::run(&names, &inputs, &options)?;
     drop(bar);
-    for result in &results {
-        let to_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
-        if !to_stdout(&arguments.json) && !to_stdout(&arguments.csv) {
-            output::print(&result.to_text())?;
-        }
-        if let Some(path) = &arguments.json {
-            output::write_file(path, &format!("{:#}\n", result.to_json()))?;
-        }
-        if let Some(path) = &arguments.csv {
-            output::write_file(path, &result.to_csv())?;
-        }
+    write(arguments, &results)
+}
+
+fn write(arguments: &Arguments, results: &[StudyResult]) -> Result<(), CliError> {
+    let to_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if !to_stdout(&arguments.json) && !to_stdout(&arguments.csv) {
+        output::print(&results.iter().map(StudyResult::to_text).collect::<Vec<_>>().join("\n"))?;
     }
-    Ok(())
+    if let Some(path) = &arguments.json {
+        let value = match results {
+            [result] => result.to_json(),
+            _ => {
+                let studies: Vec<_> = results.iter().map(StudyResult::to_json).collect();
+                json!({ "schema": "warplab-studies/1", "studies": studies })
+            }
+        };
+        output::write_file(path, &format!("{value:#}\n"))?;
+    }
+    let Some(path) = &arguments.csv else { return Ok(()) };
+    match results {
+        [result] => output::write_file(path, &result.to_csv()),
+        _ if path.as_os_str() == "-" => Err("--csv - takes one study; several need a file name".into()),
+        _ => results.iter().try_for_each(|r| output::write_file(&named(path, r.study), &r.to_csv())),
+    }
+}
+
+/// A path with the name of a study before its extension.
+fn named(path: &Path, study: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map_or("csv".into(), |e| e.to_string_lossy());
+    path.with_file_name(format!("{stem}-{study}.{extension}"))
 }
 
 /// Columns of text that `--explain` fills.
 const EXPLAIN_WIDTH: usize = 100;
 
-fn explain(info: &studies::StudyInfo) -> String {
-    let mut text = wrap(&format!("{}: {} ({})", info.name, info.summary, info.paper), 0);
-    for paragraph in info.explain.text {
+fn explain(study: &studies::Study) -> String {
+    let mut text = wrap(&format!("{}: {} ({})", study.name, study.summary, study.paper), 0);
+    for paragraph in study.text {
         text += &format!("\n{}", wrap(paragraph, 0));
     }
-    text += "\nColumns\n";
-    let keys = info.explain.columns.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
-    for (key, meaning) in info.explain.columns {
-        let indent = keys + 4;
-        text += &format!("  {key:<keys$}  {}", wrap(meaning, indent).trim_start());
-    }
+    let keys = study.counters.iter().map(|c| c.key.len()).chain(study.shares.iter().map(|s| s.key.len()));
+    let keys = keys.max().unwrap_or(0);
+    let mut section = |title: &str, rows: Vec<(&str, String)>| {
+        text += &format!("\n{title}\n");
+        for (key, meaning) in rows {
+            text += &format!("  {key:<keys$}  {}", wrap(&meaning, keys + 4).trim_start());
+        }
+    };
+    let counters = study.counters.iter().map(|c| {
+        let unit = if c.unit == "warp instructions" { String::new() } else { format!("{}: ", c.unit) };
+        (c.key, format!("{unit}{}", c.meaning))
+    });
+    section("Columns: counts", counters.collect());
+    let shares = study.shares.iter().map(|share| {
+        let formula = format!("= {}", share.formula(study.counters));
+        let parts = [formula, share.meaning.to_owned(), share.figure.to_owned()];
+        (share.key, parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "))
+    });
+    section("Columns: quotients, the denominator behind the stroke", shares.collect());
     text
 }
 
@@ -99,13 +157,35 @@ mod tests {
 
     #[test]
     fn explanations_fit_the_width_and_lose_no_word() {
-        for info in studies::registry() {
-            let text = explain(info);
+        for study in studies::registry() {
+            let text = explain(study);
             assert!(text.lines().all(|line| line.chars().count() <= EXPLAIN_WIDTH), "{text}");
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            for (key, meaning) in info.explain.columns {
-                assert!(words(&text).windows(words(meaning).len()).any(|w| w == words(meaning)), "{key}");
+            let meanings =
+                study.counters.iter().map(|c| c.meaning).chain(study.shares.iter().map(|s| s.meaning));
+            for meaning in meanings.filter(|meaning| !meaning.is_empty()) {
+                let found = words(&text).windows(words(meaning).len()).any(|found| {
+                    // A meaning may be followed by a figure, behind a semicolon.
+                    let joined = found.join(" ");
+                    joined == meaning || joined == format!("{meaning};")
+                });
+                assert!(found, "{}: {meaning}\n{text}", study.name);
             }
+        }
+    }
+
+    #[test]
+    fn keys_of_a_study_are_distinct() {
+        for study in studies::registry() {
+            let mut keys: Vec<_> = study.counters.iter().map(|c| c.key).collect();
+            keys.extend(study.shares.iter().map(|share| share.key));
+            let count = keys.len();
+            keys.sort_unstable();
+            keys.dedup();
+            assert_eq!(keys.len(), count, "{}: {keys:?}", study.name);
+            assert!(study.worst_by < study.shares.len());
+            let positions = study.figures.iter().flat_map(|figure| figure.shares);
+            assert!(positions.into_iter().all(|&i| i < study.shares.len()), "{}", study.name);
         }
     }
 }

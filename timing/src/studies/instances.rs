@@ -112,8 +112,9 @@ impl<T: Copy + Default> Instances<T> {
 
     /// Closes the instances that no running warp can reach any more. Those that every warp of the block has
     /// executed go to `complete` with program counter and number, ascending within each program counter.
-    /// Returns how many executions were given up because too many instances would have stayed open.
-    pub fn end_turn(&mut self, mut complete: impl FnMut(u32, u32, &T)) -> u64 {
+    /// What is given up because too many instances would have stayed open goes to `given_up`, as program counter
+    /// and number of executions.
+    pub fn end_turn(&mut self, mut complete: impl FnMut(u32, u32, &T), given_up: impl FnMut(u32, u64)) {
         let all = self.warps as u32;
         for &pc in &self.in_use {
             let queue = &mut self.queues[pc as usize];
@@ -132,19 +133,19 @@ impl<T: Copy + Default> Instances<T> {
             queue.first += closing as u32;
             self.open -= closing;
         }
-        if self.open > self.max_open { self.give_up() } else { 0 }
+        if self.open > self.max_open {
+            self.give_up(given_up);
+        }
     }
 
-    fn give_up(&mut self) -> u64 {
-        let mut executions = 0;
+    fn give_up(&mut self, mut given_up: impl FnMut(u32, u64)) {
         for &pc in &self.in_use {
             let queue = &mut self.queues[pc as usize];
-            executions += queue.open.iter().map(|instance| u64::from(instance.warps)).sum::<u64>();
+            given_up(pc, queue.open.iter().map(|instance| u64::from(instance.warps)).sum());
             queue.first += queue.open.len() as u32;
             queue.open.clear();
         }
         self.open = 0;
-        executions
     }
 }
 
@@ -172,7 +173,7 @@ mod tests {
                 }
             }
             most_open = most_open.max(instances.open);
-            given_up += instances.end_turn(|_, number, ()| done.push(number));
+            instances.end_turn(|_, number, ()| done.push(number), |_, executions| given_up += executions);
         }
         assert_eq!(instances.open, 0);
         (done, given_up, most_open)
@@ -200,14 +201,16 @@ mod tests {
         for _ in 0..30 {
             assert!(instances.arrive(0, 0).is_some());
         }
-        assert_eq!(instances.end_turn(|_, _, ()| panic!("nothing is complete")), 30);
+        let mut given_up = Vec::new();
+        instances.end_turn(|_, _, ()| panic!("nothing is complete"), |pc, n| given_up.push((pc, n)));
+        assert_eq!(given_up, [(0, 30)]);
         for _ in 0..30 {
             assert!(instances.arrive(0, 1).is_none());
         }
         instances.arrive(0, 0);
         instances.arrive(0, 1);
         let mut done = Vec::new();
-        assert_eq!(instances.end_turn(|pc, number, ()| done.push((pc, number))), 0);
+        instances.end_turn(|pc, number, ()| done.push((pc, number)), |_, _| panic!("nothing is given up"));
         assert_eq!(done, [(0, 30)]);
     }
 }

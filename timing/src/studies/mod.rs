@@ -1,52 +1,49 @@
 //! Limit studies: how much of each opportunity exists in a program, from a trace alone and without timing.
 //!
-//! A study is one file and one row of [`registry`]. Most are a [`driver::Fold`] over the warps of each launch,
-//! and [`driver`] brings the pass over the trace, its threads and its bounded memory; [`values`] and
-//! [`instances`] are what they share. What comes out is a [`StudyResult`]: tables with typed columns, charts,
-//! and machine-readable data.
+//! A study is one file, with a list of what it counts for every instruction ([`define`]) and a [`driver::Fold`] that
+//! counts it, and one row of [`registry`]. [`driver`] brings the pass over the trace, which all chosen studies share,
+//! with its threads and its bounded memory; [`setting`], [`values`], [`instances`], [`sample`] and [`turns`] are what
+//! they count with. What comes out is a [`StudyResult`]: tables with typed columns, charts, annotated source, and
+//! machine-readable data, all made from the lists by [`result`](StudyResult).
 
+pub mod affine;
+pub mod dead;
+pub mod define;
+pub mod divergence;
 pub mod driver;
+pub mod entropy;
 pub mod instances;
+mod lanes;
+pub mod liveness;
+pub mod memo;
+pub mod memory;
 pub mod redundancy;
+pub mod registry;
 mod result;
+pub mod reuse;
+mod rows;
+pub mod sample;
+mod select;
+pub mod setting;
+pub mod sharing;
 pub mod source;
+pub mod taxonomy;
+pub mod turns;
+pub mod uniform;
 pub mod values;
+pub mod width;
 
+pub use define::{Counter, Course, Figure, Join, Marks, Mean, Share, Shown, Study};
+pub use driver::Outcome;
 pub use result::StudyResult;
+pub use rows::KernelRow;
+pub use select::Selection;
 
+use registry::{Pass, STUDIES};
+use sample::Seen;
+use source::{LaunchPaths, TraceLaunch};
 use std::sync::atomic::{AtomicU64, Ordering};
-use trace_format::reader::{Launch, Trace};
-
-/// Every study, in the order in which they are listed.
-#[must_use]
-pub fn registry() -> &'static [StudyInfo] {
-    const ALL: &[StudyInfo] = &[redundancy::INFO];
-    ALL
-}
-
-/// One row of the registry.
-#[derive(Clone, Copy, Debug)]
-pub struct StudyInfo {
-    /// The word that `timing study` takes.
-    pub name: &'static str,
-    /// What it answers, in a phrase.
-    pub summary: &'static str,
-    /// Paper and figure that it reproduces.
-    pub paper: &'static str,
-    /// What `--explain` prints.
-    pub explain: Explain,
-    /// Runs it over traces.
-    pub run: fn(&[Input<'_>], &Options<'_>) -> Result<StudyResult, StudyError>,
-}
-
-/// The definitions behind a study's numbers.
-#[derive(Clone, Copy, Debug)]
-pub struct Explain {
-    /// What is counted and how, in paragraphs.
-    pub text: &'static [&'static str],
-    /// Every column of the data: its key, and its formula with its denominator.
-    pub columns: &'static [(&'static str, &'static str)],
-}
+use trace_format::reader::Trace;
 
 /// A trace under the name that tables and charts call it by.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +54,19 @@ pub struct Input<'a> {
     pub trace: &'a Trace,
 }
 
+/// What counts are broken down by, besides kernels and traces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum By {
+    /// Kernels.
+    Kernel,
+    /// Lines of PTX, shown as annotated source.
+    Line,
+    /// Classes of opcodes.
+    Class,
+    /// Machine instructions.
+    Pc,
+}
+
 /// How to run studies.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
@@ -64,11 +74,20 @@ pub struct Options<'a> {
     pub threads: usize,
     /// Called now and then from any thread.
     pub progress: &'a (dyn Fn(Progress) + Sync),
+    /// What counts are broken down by.
+    pub by: Option<By>,
+    /// How many rows of the breakdown are shown, the worst first; without, all in their own order.
+    pub top: Option<usize>,
+    /// Launches to study.
+    pub select: &'a Selection,
 }
+
+/// Every launch.
+static EVERYTHING: Selection = Selection::all();
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { threads: 1, progress: &|_| {} }
+        Options { threads: 1, progress: &|_| {}, by: None, top: None, select: &EVERYTHING }
     }
 }
 
@@ -97,14 +116,17 @@ pub enum StudyError {
     NoTraces,
     /// A trace has no register values.
     #[error(
-        "{label}: the trace holds no values, which the study `{study}` needs; record it with `emu record`"
+        "{label}: the trace holds no values, which these studies need: {studies}; record it with `emu record`"
     )]
     NoValues {
         /// Name of the trace.
         label: String,
-        /// Name of the study.
-        study: &'static str,
+        /// Names of the studies.
+        studies: String,
     },
+    /// No launch is left to study.
+    #[error("{0}")]
+    NothingSelected(String),
     /// A trace does not hold what it should.
     #[error("kernel {kernel}, block {block}, warp {warp}: {why}")]
     Recording {
@@ -119,56 +141,125 @@ pub enum StudyError {
     },
 }
 
+/// Every study, in the order in which they are listed.
+pub fn registry() -> impl Iterator<Item = &'static Study> {
+    STUDIES.iter().map(|(study, _)| study)
+}
+
 /// The study of that name.
 ///
 /// # Errors
 /// [`StudyError::Unknown`] with the names that exist.
-pub fn find(name: &str) -> Result<&'static StudyInfo, StudyError> {
-    registry().iter().find(|study| study.name == name).ok_or_else(|| StudyError::Unknown {
+pub fn find(name: &str) -> Result<&'static Study, StudyError> {
+    row(name).map(|(study, _)| study)
+}
+
+fn row(name: &str) -> Result<&'static (Study, usize), StudyError> {
+    STUDIES.iter().find(|(study, _)| study.name == name).ok_or_else(|| StudyError::Unknown {
         name: name.to_owned(),
-        known: registry().iter().map(|study| study.name).collect::<Vec<_>>().join(", "),
+        known: registry().map(|study| study.name).chain(["all"]).collect::<Vec<_>>().join(", "),
     })
 }
 
-/// Runs the named studies over traces, in the order of the names.
+/// The studies that a list of names means, `all` being every one; each once, in the order of the names.
 ///
 /// # Errors
-/// An unknown name, no traces, a trace without the values that a study needs, a damaged trace.
+/// [`StudyError::Unknown`] with the names that exist.
+pub fn choose(names: &str) -> Result<Vec<&'static str>, StudyError> {
+    let mut chosen = Vec::new();
+    for name in names.split(',').map(str::trim) {
+        let named: Vec<_> = if name == "all" { registry().collect() } else { vec![find(name)?] };
+        chosen.extend(named.into_iter().map(|study| study.name));
+    }
+    let mut once = Vec::new();
+    chosen.retain(|name| {
+        !once.contains(name) && {
+            once.push(*name);
+            true
+        }
+    });
+    Ok(chosen)
+}
+
+/// Runs the named studies over traces in one pass; results in the order of the names.
+///
+/// # Errors
+/// An unknown name, no traces, nothing selected, a trace without the values that studies need, a damaged trace.
 pub fn run(
     names: &[&str],
     inputs: &[Input<'_>],
     options: &Options<'_>,
 ) -> Result<Vec<StudyResult>, StudyError> {
-    let studies = names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    let studies = names.iter().map(|name| row(name)).collect::<Result<Vec<_>, _>>()?;
     if inputs.is_empty() {
         return Err(StudyError::NoTraces);
     }
-    for study in &studies {
-        if let Some(input) = inputs.iter().find(|input| !input.trace.header().values) {
-            return Err(StudyError::NoValues { label: input.label.to_owned(), study: study.name });
-        }
+    if let Some(input) = inputs.iter().find(|input| !input.trace.header().values) {
+        return Err(StudyError::NoValues { label: input.label.to_owned(), studies: names.join(", ") });
     }
-    studies.iter().map(|study| (study.run)(inputs, options)).collect()
-}
-
-/// Hands every launch of every trace to `each`, with the callback that reports its blocks.
-fn each_launch(
-    inputs: &[Input<'_>],
-    options: &Options<'_>,
-    mut each: impl FnMut(&Input<'_>, u32, &(dyn Fn(u64) + Sync)) -> Result<(), StudyError>,
-) -> Result<(), StudyError> {
-    let of = inputs.iter().flat_map(|i| i.trace.launches()).map(Launch::warp_instructions).sum();
+    let launches = options.select.launches(inputs)?;
+    let chosen = studies.iter().fold(0, |set, (_, row)| set | 1 << row);
+    let instructions =
+        |&(input, launch): &(usize, u32)| inputs[input].trace.launches()[launch as usize].warp_instructions();
+    let of = launches.iter().map(instructions).sum();
     let done = AtomicU64::new(0);
     let on_block = |instructions: u64| {
         let warp_instructions = done.fetch_add(instructions, Ordering::Relaxed) + instructions;
         (options.progress)(Progress { warp_instructions, of });
     };
-    for input in inputs {
-        for launch in 0..input.trace.launches().len() as u32 {
-            each(input, launch, &on_block)?;
-        }
+    let mut rows = Vec::new();
+    for (input, launch) in launches {
+        let source = TraceLaunch::new(inputs[input].trace, launch);
+        let kernel = inputs[input].trace.launches()[launch as usize].kernel;
+        let row = rows::row_of(&mut rows, (input, inputs[input].label), kernel, &source);
+        let which = Which { chosen, first: row.launches == 0 };
+        let outcomes = count(&source, which, options.threads, &on_block, &mut row.earlier)?;
+        row.add(&outcomes, source.blocks());
     }
-    Ok(())
+    let notes = incomplete_notes(inputs);
+    let result = |&&(ref study, number): &&'static (Study, usize)| {
+        let mut result = result::result(study, number, &rows, options);
+        result.notes.extend(notes.iter().cloned());
+        result
+    };
+    Ok(studies.iter().map(result).collect())
+}
+
+/// What the named studies count in one launch, in the order of the names.
+///
+/// # Errors
+/// An unknown name, a damaged recording.
+pub fn of_launch<S: LaunchPaths>(
+    source: &S,
+    names: &[&str],
+    threads: usize,
+) -> Result<Vec<Outcome>, StudyError> {
+    let rows = names.iter().map(|name| row(name)).collect::<Result<Vec<_>, _>>()?;
+    let chosen = rows.iter().fold(0, |set, (_, row)| set | 1 << row);
+    let which = Which { chosen, first: true };
+    let outcomes = count(source, which, threads, &|_| {}, &mut Seen::default())?;
+    Ok(rows.iter().map(|(_, row)| outcomes[*row].clone().unwrap_or_default()).collect())
+}
+
+/// What is counted in a launch.
+#[derive(Clone, Copy)]
+struct Which {
+    /// Rows of the registry, one bit each.
+    chosen: u32,
+    /// Whether it is the first launch of its kernel.
+    first: bool,
+}
+
+fn count<S: LaunchPaths>(
+    source: &S,
+    which: Which,
+    threads: usize,
+    on_block: &(dyn Fn(u64) + Sync),
+    earlier: &mut Seen,
+) -> Result<Vec<Option<Outcome>>, StudyError> {
+    let setting = driver::setting(source, which.first, which.chosen);
+    let (pass, plans): (Pass, _) = driver::fold_launch(source, &setting, threads, on_block)?;
+    Ok(pass.outcomes(&setting, &plans, earlier))
 }
 
 /// Remarks on traces that were cut off: their studies cover what was recorded.

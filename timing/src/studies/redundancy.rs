@@ -3,31 +3,24 @@
 //! Figures 1 and 2).
 //!
 //! This file decides what is redundant; [`super::instances`] matches instructions across warps, [`super::values`]
-//! compares rows, `redundancy/report.rs` makes tables and charts. The definitions are in [`INFO`], in the words
-//! that `--explain` prints.
+//! compares rows, `redundancy/define.rs` has the definitions in the words that `--explain` prints.
 
+mod define;
 mod instruction;
-mod report;
 
-use super::driver::{Fold, fold_launch};
+use super::StudyError;
+use super::driver::{Fold, Outcome, add_counts, fold_launch, setting};
 use super::instances::{Instances, MAX_OPEN, Place};
-use super::source::{LaunchPaths, TraceLaunch};
-use super::values::{Digest, Shape, Words, pair_is_affine, shape};
-use super::{Input, Options, StudyError, StudyInfo, StudyResult, each_launch, incomplete_notes};
-use crate::source::{Step, Upcoming};
+use super::sample::Seen;
+use super::setting::{At, Setting, Span};
+use super::source::LaunchPaths;
+use super::values::{Digest, Shape, Words, pair_is_affine};
 use instruction::Reads;
-use trace_format::isa::MachineKernel;
-use trace_format::semantics::{Geometry, WARP_SIZE, Warp};
+use trace_format::semantics::WARP_SIZE;
 
-pub use report::{EXPLAIN, KernelRow};
-
-/// The study's row.
-pub const INFO: StudyInfo = StudyInfo {
-    name: "redundancy",
-    summary: "warp instructions redundant within a warp, a thread block, the grid; uniform, affine, unstructured",
-    paper: "DARSIE (ASPLOS 2020), Figures 1 and 2",
-    explain: EXPLAIN,
-    run,
+pub use define::{
+    AFFINE, BLOCK_REDUNDANT, COUNTERS, DIVERGED, GIVEN_UP, GRID_GIVEN_UP, GRID_REDUNDANT, NOT_COUNTED, Row,
+    STUDY, UNIFORM, UNSTRUCTURED, WARP_INSTRUCTIONS, WARP_REDUNDANT,
 };
 
 /// Most instances that are compared across the blocks of a launch; later ones are given up, and counted.
@@ -58,20 +51,6 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Adds another launch's counts.
-    pub fn add(&mut self, other: &Tally) {
-        self.warp_instructions += other.warp_instructions;
-        self.diverged += other.diverged;
-        self.not_counted += other.not_counted;
-        self.warp_redundant += other.warp_redundant;
-        for (mine, theirs) in self.block_redundant.iter_mut().zip(other.block_redundant) {
-            *mine += theirs;
-        }
-        self.grid_redundant += other.grid_redundant;
-        self.given_up += other.given_up;
-        self.grid_given_up += other.grid_given_up;
-    }
-
     /// Block-redundant instructions of every shape.
     #[must_use]
     pub fn block_redundant_total(&self) -> u64 {
@@ -88,37 +67,26 @@ pub fn of_launch<S: LaunchPaths>(
     threads: usize,
     on_block: &(dyn Fn(u64) + Sync),
 ) -> Result<Tally, StudyError> {
-    let (fold, plan): (Redundancy, Plan) = fold_launch(source, threads, on_block)?;
-    Ok(fold.total(&plan, source.blocks()))
-}
-
-fn run(inputs: &[Input<'_>], options: &Options<'_>) -> Result<StudyResult, StudyError> {
-    let mut rows = Vec::new();
-    each_launch(inputs, options, |input, launch, on_block| {
-        let source = TraceLaunch::new(input.trace, launch);
-        let tally = of_launch(&source, options.threads, on_block)?;
-        KernelRow::add(
-            &mut rows,
-            input.label,
-            &source.kernel().name,
-            source.geometry(),
-            source.blocks(),
-            &tally,
-        );
-        Ok(())
-    })?;
-    let mut result = report::result(&rows);
-    result.notes.extend(incomplete_notes(inputs));
-    Ok(result)
+    let setting = setting(source, true, u32::MAX);
+    let (fold, plan): (Redundancy, Plan) = fold_launch(source, &setting, threads, on_block)?;
+    let outcome = fold.finish(&setting, &plan, &mut Seen::default());
+    let sum = STUDY.sum(&outcome.counts);
+    Ok(Tally {
+        warp_instructions: sum[WARP_INSTRUCTIONS],
+        diverged: sum[DIVERGED],
+        not_counted: sum[NOT_COUNTED],
+        warp_redundant: sum[WARP_REDUNDANT],
+        block_redundant: [UNIFORM, AFFINE, UNSTRUCTURED].map(|shape| sum[shape]),
+        grid_redundant: sum[GRID_REDUNDANT],
+        given_up: sum[GIVEN_UP],
+        grid_given_up: sum[GRID_GIVEN_UP],
+    })
 }
 
 /// Static facts of a launch.
 #[derive(Debug)]
-struct Plan {
+pub struct Plan {
     reads: Vec<Reads>,
-    registers: usize,
-    /// Launched lanes of each warp, a prefix of its lanes.
-    launched: Vec<u32>,
     /// Lanes of the last warp where it is partial and has full warps to be compared with.
     common: Option<usize>,
     /// What the first block's redundant instances were, by program counter, numbers ascending.
@@ -126,8 +94,9 @@ struct Plan {
     settled: bool,
 }
 
+/// A redundant instance of the first block.
 #[derive(Clone, Copy, Debug)]
-struct GridInstance {
+pub struct GridInstance {
     number: u32,
     operands: Operands,
 }
@@ -154,13 +123,6 @@ struct Note {
     differs: bool,
 }
 
-/// What is known of a register row of a warp, until it is written.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fact {
-    shape: Option<Shape>,
-    digest: Option<Digest>,
-}
-
 /// How often an instance of the first block was found again.
 #[derive(Clone, Debug, Default)]
 struct Confirmed {
@@ -181,10 +143,9 @@ struct Pending {
 
 /// What one thread gathers.
 #[derive(Debug)]
-struct Redundancy {
-    tally: Tally,
+pub struct Redundancy {
+    counts: Vec<Row>,
     instances: Instances<Note>,
-    facts: Vec<Fact>,
     pending: Option<Pending>,
     /// The first block's redundant instances, until they move into the plan.
     first: Vec<Vec<GridInstance>>,
@@ -195,26 +156,22 @@ struct Redundancy {
 impl Fold for Redundancy {
     type Plan = Plan;
 
-    fn plan(kernel: &MachineKernel, geometry: &Geometry) -> Plan {
-        let launched: Vec<u32> = (0..geometry.warps_per_block()).map(|w| geometry.launched_mask(w)).collect();
-        let last = launched.last().map_or(0, |mask| mask.count_ones() as usize);
+    fn plan(setting: &Setting<'_>) -> Plan {
+        let last = setting.launched.last().map_or(0, |mask| mask.count_ones() as usize);
         Plan {
-            reads: kernel.insts.iter().map(Reads::of).collect(),
-            registers: usize::from(kernel.regs_per_thread),
-            common: (launched.len() > 1 && last < WARP_SIZE).then_some(last),
-            launched,
+            reads: setting.kernel.insts.iter().map(Reads::of).collect(),
+            common: (setting.warps() > 1 && last < WARP_SIZE).then_some(last),
             grid: Vec::new(),
             settled: false,
         }
     }
 
-    fn new(plan: &Plan) -> Redundancy {
-        let (pcs, warps) = (plan.reads.len(), plan.launched.len());
+    fn new(setting: &Setting<'_>, plan: &Plan) -> Redundancy {
+        let pcs = plan.reads.len();
         let confirm = |grid: &Vec<GridInstance>| Confirmed { next: 0, blocks: vec![0; grid.len()] };
         Redundancy {
-            tally: Tally::default(),
-            instances: Instances::new(pcs, warps, MAX_OPEN),
-            facts: vec![Fact::default(); warps * plan.registers],
+            counts: vec![Row::default(); pcs],
+            instances: Instances::new(pcs, setting.warps(), MAX_OPEN),
             pending: None,
             first: vec![Vec::new(); if plan.settled { 0 } else { pcs }],
             first_count: 0,
@@ -222,90 +179,86 @@ impl Fold for Redundancy {
         }
     }
 
-    fn begin_block(&mut self, _: &Plan) {
+    fn begin_block(&mut self, _: &Setting<'_>, _: &Plan, _: u64) {
         self.instances.begin();
-        self.facts.fill(Fact::default());
         self.confirmed.iter_mut().for_each(|c| c.next = 0);
     }
 
     #[inline]
-    fn before(&mut self, plan: &Plan, warp: usize, next: Upcoming, state: &Warp) {
-        self.tally.warp_instructions += 1;
+    fn before(&mut self, plan: &Plan, at: &mut At<'_>) {
+        let counts = &mut self.counts[at.pc as usize];
+        counts[WARP_INSTRUCTIONS] += 1;
         self.pending = None;
-        let reads = &plan.reads[next.pc as usize];
-        let launched = plan.launched[warp];
-        if reads.effective_lanes(next.active, state) != launched {
-            self.tally.diverged += 1;
+        let reads = &plan.reads[at.pc as usize];
+        if at.effective() != at.launched {
+            counts[DIVERGED] += 1;
             if reads.counts
-                && let Some((_, instance)) = self.instances.arrive(next.pc, warp)
+                && let Some((_, instance)) = self.instances.arrive(at.pc, at.warp)
             {
                 instance.note.differs = true;
             }
             return;
         }
         if !reads.counts {
-            self.tally.not_counted += 1;
+            counts[NOT_COUNTED] += 1;
             return;
         }
-        let lanes = launched.count_ones() as usize;
-        let shape = self.shape_of_sources(plan, reads, warp, state, lanes);
-        let arrived = self.instances.arrive(next.pc, warp);
+        let shape = shape_of_sources(reads, at);
+        let arrived = self.instances.arrive(at.pc, at.warp);
         let (place, open) = match arrived {
             Some((place, instance)) => (Some(place), !instance.note.differs),
             None => (None, false),
         };
-        let operands =
-            if open { self.digest_of_sources(plan, reads, warp, state) } else { Operands::default() };
+        let operands = if open { digest_of_sources(plan, reads, at) } else { Operands::default() };
         let pending = Pending { place, open, shape, operands };
         if reads.result.is_empty() {
-            self.arrived(plan, warp, pending, shape);
+            self.arrived(plan, at, pending, shape);
         } else {
             self.pending = Some(pending);
         }
     }
 
     #[inline]
-    fn after(&mut self, plan: &Plan, warp: usize, step: Step, state: &Warp) {
-        let reads = &plan.reads[step.pc as usize];
-        for reg in reads.writes.iter() {
-            self.facts[warp * plan.registers + reg] = Fact::default();
-        }
+    fn after(&mut self, plan: &Plan, at: &mut At<'_>) {
         let Some(mut pending) = self.pending.take() else { return };
-        let lanes = plan.launched[warp].count_ones() as usize;
+        let reads = &plan.reads[at.pc as usize];
         let mut result_shape = Shape::Uniform;
         for reg in reads.result.iter() {
-            result_shape = result_shape.max(self.shape_of(plan, warp, reg, state, lanes));
+            result_shape = result_shape.max(at.shape(reg));
             if pending.open {
-                pending.operands = self.with_row(plan, pending.operands, warp, reg, state);
+                pending.operands = with_row(plan, pending.operands, at, reg);
             }
         }
         let in_warp = pending.shape.max(result_shape);
         if reads.result_is_operand {
             pending.shape = in_warp;
         }
-        self.arrived(plan, warp, pending, in_warp);
+        self.arrived(plan, at, pending, in_warp);
     }
 
-    fn end_warp(&mut self, _: &Plan, warp: usize) {
+    fn end_warp(&mut self, _: &Setting<'_>, _: &Plan, warp: usize) {
         self.instances.end_warp(warp);
     }
 
-    fn end_turn(&mut self, plan: &Plan) {
-        let Redundancy { tally, instances, first, first_count, confirmed, .. } = self;
-        let warps = plan.launched.len() as u64;
-        let given_up = instances.end_turn(|pc, number, note| {
+    fn end_turn(&mut self, setting: &Setting<'_>, plan: &Plan) {
+        let Redundancy { counts, instances, first, first_count, confirmed, .. } = self;
+        let warps = setting.warps() as u64;
+        let mut given_up = Vec::new();
+        let complete = |pc: u32, number: u32, note: &Note| {
+            let counts = &mut counts[pc as usize];
             if note.differs {
                 return;
             }
             if warps > 1 {
-                tally.block_redundant[note.shape as usize] += warps;
+                counts[BLOCK_REDUNDANT] += warps;
+                counts[[UNIFORM, AFFINE, UNSTRUCTURED][note.shape as usize]] += warps;
             }
             if !plan.settled {
                 if *first_count < MAX_GRID_INSTANCES {
                     *first_count += 1;
                     first[pc as usize].push(GridInstance { number, operands: note.operands });
                 } else {
-                    tally.grid_given_up += warps;
+                    counts[GRID_GIVEN_UP] += warps;
                 }
                 return;
             }
@@ -316,8 +269,11 @@ impl Fold for Redundancy {
             if known.get(confirmed.next).is_some_and(|k| k.number == number && k.operands == note.operands) {
                 confirmed.blocks[confirmed.next] += 1;
             }
-        });
-        tally.given_up += given_up;
+        };
+        instances.end_turn(complete, |pc, executions| given_up.push((pc, executions)));
+        for (pc, executions) in given_up {
+            self.counts[pc as usize][GIVEN_UP] += executions;
+        }
     }
 
     fn settle(&mut self, plan: &mut Plan) {
@@ -327,25 +283,34 @@ impl Fold for Redundancy {
         self.confirmed = plan.grid.iter().map(confirm).collect();
     }
 
-    fn merge(&mut self, _: &Plan, other: Redundancy) {
-        self.tally.add(&other.tally);
+    fn merge(&mut self, other: Redundancy) {
+        add_counts(&mut self.counts, &other.counts);
         for (mine, theirs) in self.confirmed.iter_mut().zip(other.confirmed) {
             for (mine, theirs) in mine.blocks.iter_mut().zip(theirs.blocks) {
                 *mine += theirs;
             }
         }
     }
+
+    fn finish(mut self, setting: &Setting<'_>, _: &Plan, _: &mut Seen) -> Outcome {
+        let warps = setting.blocks * setting.warps() as u64;
+        let everywhere = |count: &&u64| **count + 1 == setting.blocks;
+        for (counts, confirmed) in self.counts.iter_mut().zip(&self.confirmed).filter(|_| warps > 1) {
+            counts[GRID_REDUNDANT] = confirmed.blocks.iter().filter(everywhere).count() as u64 * warps;
+        }
+        Outcome::of(self.counts)
+    }
 }
 
 impl Redundancy {
     /// Enters an instruction whose operands are known.
     #[inline]
-    fn arrived(&mut self, plan: &Plan, warp: usize, pending: Pending, shape_in_warp: Shape) {
-        if shape_in_warp == Shape::Uniform && plan.launched[warp] & (plan.launched[warp] - 1) != 0 {
-            self.tally.warp_redundant += 1;
+    fn arrived(&mut self, plan: &Plan, at: &At<'_>, pending: Pending, shape_in_warp: Shape) {
+        if shape_in_warp == Shape::Uniform && at.launched & (at.launched - 1) != 0 {
+            self.counts[at.pc as usize][WARP_REDUNDANT] += 1;
         }
         let Some(place) = pending.place else {
-            self.tally.given_up += 1;
+            self.counts[at.pc as usize][GIVEN_UP] += 1;
             return;
         };
         if !pending.open {
@@ -359,7 +324,7 @@ impl Redundancy {
         } else if note.operands.common != pending.operands.common {
             note.differs = true;
         }
-        if plan.common.is_some() && plan.launched[warp] == u32::MAX {
+        if plan.common.is_some() && at.launched == u32::MAX {
             if !note.rest_seen {
                 note.operands.rest = pending.operands.rest;
                 note.rest_seen = true;
@@ -368,97 +333,71 @@ impl Redundancy {
             }
         }
     }
-
-    #[inline]
-    fn shape_of_sources(
-        &mut self,
-        plan: &Plan,
-        reads: &Reads,
-        warp: usize,
-        state: &Warp,
-        lanes: usize,
-    ) -> Shape {
-        let mut all = Shape::Uniform;
-        for span in reads.spans() {
-            let mut words = span.iter();
-            while let Some(low) = words.next() {
-                let mut shape = self.shape_of(plan, warp, low, state, lanes);
-                if let Some(high) = words.next() {
-                    let high_shape = self.shape_of(plan, warp, high, state, lanes);
-                    // A carry into the upper word makes it irregular although the pair is not.
-                    let carries = shape == Shape::Affine && high_shape == Shape::Unstructured;
-                    shape = if carries && pair_is_affine(words_of(state, low), words_of(state, high), lanes) {
-                        Shape::Affine
-                    } else {
-                        shape.max(high_shape)
-                    };
-                }
-                all = all.max(shape);
-            }
-        }
-        for pred in reads.preds() {
-            let mask = state.pred(pred) & plan.launched[warp];
-            if mask != 0 && mask != plan.launched[warp] {
-                all = Shape::Unstructured;
-            }
-        }
-        all
-    }
-
-    #[inline]
-    fn digest_of_sources(&mut self, plan: &Plan, reads: &Reads, warp: usize, state: &Warp) -> Operands {
-        let mut all = Operands::default();
-        for span in reads.spans() {
-            for reg in span.iter() {
-                all = self.with_row(plan, all, warp, reg, state);
-            }
-        }
-        let common = plan.common.map_or(plan.launched[warp], |lanes| (1 << lanes) - 1);
-        for pred in reads.preds() {
-            let mask = state.pred(pred);
-            all.common = all.common.then(Digest::of_mask(mask & common));
-            all.rest = all.rest.then(Digest::of_mask(mask & !common & plan.launched[warp]));
-        }
-        all
-    }
-
-    /// Operands with one more row.
-    #[inline]
-    fn with_row(&mut self, plan: &Plan, so_far: Operands, warp: usize, reg: usize, state: &Warp) -> Operands {
-        let row = words_of(state, reg);
-        if let Some(lanes) = plan.common {
-            return Operands {
-                common: so_far.common.then(Digest::of_lanes(row, 0, lanes)),
-                rest: so_far.rest.then(Digest::of_lanes(row, lanes, WARP_SIZE)),
-            };
-        }
-        let lanes = plan.launched[warp].count_ones() as usize;
-        let shape = self.shape_of(plan, warp, reg, state, lanes);
-        let fact = &mut self.facts[warp * plan.registers + reg];
-        let digest = *fact.digest.get_or_insert_with(|| match shape {
-            Shape::Unstructured => Digest::of_lanes(row, 0, lanes),
-            _ => Digest::of_row(row, shape),
-        });
-        Operands { common: so_far.common.then(digest), rest: so_far.rest }
-    }
-
-    #[inline]
-    fn shape_of(&mut self, plan: &Plan, warp: usize, reg: usize, state: &Warp, lanes: usize) -> Shape {
-        let fact = &mut self.facts[warp * plan.registers + reg];
-        *fact.shape.get_or_insert_with(|| shape(words_of(state, reg), lanes))
-    }
-
-    /// The launch's counts, after every block.
-    fn total(&self, plan: &Plan, blocks: u64) -> Tally {
-        let warps = blocks * plan.launched.len() as u64;
-        let everywhere = |count: &&u64| **count + 1 == blocks;
-        let instances = self.confirmed.iter().flat_map(|c| &c.blocks).filter(everywhere).count() as u64;
-        let grid_redundant = if warps > 1 { instances * warps } else { 0 };
-        Tally { grid_redundant, ..self.tally }
-    }
 }
 
-#[inline(always)]
-fn words_of(state: &Warp, reg: usize) -> &Words {
-    &state.row(reg as u16).0
+#[inline]
+fn shape_of_sources(reads: &Reads, at: &mut At<'_>) -> Shape {
+    let mut all = Shape::Uniform;
+    for span in reads.spans() {
+        all = all.max(shape_of_span(span, at));
+    }
+    for pred in reads.preds() {
+        let mask = at.state.pred(pred) & at.launched;
+        if mask != 0 && mask != at.launched {
+            all = Shape::Unstructured;
+        }
+    }
+    all
+}
+
+/// Shape of an operand: of its words, or of a pair as one integer of 64 bits.
+#[inline]
+pub(super) fn shape_of_span(span: Span, at: &mut At<'_>) -> Shape {
+    let mut all = Shape::Uniform;
+    let mut words = span.iter();
+    while let Some(low) = words.next() {
+        let mut shape = at.shape(low);
+        if let Some(high) = words.next() {
+            let high_shape = at.shape(high);
+            // A carry into the upper word makes it irregular although the pair is not.
+            let carries = shape == Shape::Affine && high_shape == Shape::Unstructured;
+            shape = if carries && pair_is_affine(&at.row(low).0, &at.row(high).0, at.lanes()) {
+                Shape::Affine
+            } else {
+                shape.max(high_shape)
+            };
+        }
+        all = all.max(shape);
+    }
+    all
+}
+
+#[inline]
+fn digest_of_sources(plan: &Plan, reads: &Reads, at: &mut At<'_>) -> Operands {
+    let mut all = Operands::default();
+    for span in reads.spans() {
+        for reg in span.iter() {
+            all = with_row(plan, all, at, reg);
+        }
+    }
+    let common = plan.common.map_or(at.launched, |lanes| (1 << lanes) - 1);
+    for pred in reads.preds() {
+        let mask = at.state.pred(pred);
+        all.common = all.common.then(Digest::of_mask(mask & common));
+        all.rest = all.rest.then(Digest::of_mask(mask & !common & at.launched));
+    }
+    all
+}
+
+/// Operands with one more row.
+#[inline]
+fn with_row(plan: &Plan, so_far: Operands, at: &mut At<'_>, reg: usize) -> Operands {
+    if let Some(lanes) = plan.common {
+        let row: &Words = &at.row(reg).0;
+        return Operands {
+            common: so_far.common.then(Digest::of_lanes(row, 0, lanes)),
+            rest: so_far.rest.then(Digest::of_lanes(row, lanes, WARP_SIZE)),
+        };
+    }
+    Operands { common: so_far.common.then(at.digest(reg)), rest: so_far.rest }
 }

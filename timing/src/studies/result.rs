@@ -1,10 +1,17 @@
-//! What a study hands back, and how it is written: text for the terminal, JSON, CSV, charts.
+//! What a study hands back, made from its definition and the counts, and how it is written: text for the terminal,
+//! JSON, CSV, charts, annotated source.
 //!
-//! JSON is `{"schema": "warplab-study/1", "study", "paper", "notes", DATA...}`, where each data table is an array
-//! of objects with the columns' keys; shares are fractions. CSV holds the first data table.
+//! JSON is `{"schema": "warplab-study/1", "study", "paper", "definitions", "notes", DATA...}`, where each data table
+//! is an array of objects with the columns' keys; shares are fractions. CSV holds the breakdown that was asked for,
+//! otherwise kernels.
 
-use super::StudyInfo;
-use report::{Cell, Chart, Table};
+mod breakdown;
+mod charts;
+
+use super::define::{Mean, Share, Shown, Study};
+use super::rows::{KernelRow, traces};
+use super::{By, Options};
+use report::{Cell, Chart, Column, SourceListing, Table, arithmetic_mean, geometric_mean};
 use serde_json::{Map, Value, json};
 
 /// The outcome of one study over all traces.
@@ -12,32 +19,67 @@ use serde_json::{Map, Value, json};
 pub struct StudyResult {
     /// Name of the study.
     pub study: &'static str,
+    /// What it answers, in a phrase.
+    pub summary: &'static str,
     /// Paper and figure.
     pub paper: &'static str,
     /// Tables for readers.
     pub tables: Vec<Table>,
     /// Figures.
     pub charts: Vec<Chart>,
+    /// Annotated source, a listing per kernel, when the breakdown is by line.
+    pub listings: Vec<SourceListing>,
     /// What readers should know about these numbers.
     pub notes: Vec<String>,
     /// Machine-readable tables with their JSON keys; the first is the CSV.
     pub data: Vec<(&'static str, Table)>,
+    definitions: Value,
+}
+
+/// Counts of a trace under its name.
+type Sum<'a> = (&'a str, Vec<u64>);
+
+/// The result of a study from the counts of its row of the registry.
+pub fn result(
+    study: &'static Study,
+    number: usize,
+    rows: &[KernelRow],
+    options: &Options<'_>,
+) -> StudyResult {
+    let sums = traces(study, number, rows.iter());
+    let groups = dimensions(study, number, rows);
+    let mut result = StudyResult {
+        study: study.name,
+        summary: study.summary,
+        paper: study.paper,
+        tables: vec![overview(study, &sums, &groups)],
+        charts: charts::charts(study, number, rows, &sums, &groups),
+        listings: Vec::new(),
+        notes: sums
+            .iter()
+            .filter_map(|(trace, sum)| Some(format!("{trace}: {}", (study.note)(sum)?)))
+            .collect(),
+        data: vec![
+            ("kernels", kernels(study, number, rows)),
+            ("traces", data_of_traces(study, &sums)),
+            ("means", means(study, &sums, &groups)),
+        ],
+        definitions: definitions(study),
+    };
+    if let Some(by) = options.by {
+        let (key, shown, data) = breakdown::breakdown(study, number, rows, by, options.top);
+        result.tables.push(shown);
+        if by != By::Kernel {
+            result.data.insert(0, (key, data));
+        }
+        if by == By::Line {
+            result.listings = breakdown::listings(study, number, rows);
+        }
+    }
+    result
 }
 
 impl StudyResult {
-    /// An empty result.
-    #[must_use]
-    pub fn new(info: &StudyInfo) -> StudyResult {
-        StudyResult {
-            study: info.name,
-            paper: info.paper,
-            tables: Vec::new(),
-            charts: Vec::new(),
-            notes: Vec::new(),
-            data: Vec::new(),
-        }
-    }
-
     /// Aligned text for a terminal: every table, then the notes.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -53,6 +95,7 @@ impl StudyResult {
         object.insert("schema".into(), json!("warplab-study/1"));
         object.insert("study".into(), json!(self.study));
         object.insert("paper".into(), json!(self.paper));
+        object.insert("definitions".into(), self.definitions.clone());
         object.insert("notes".into(), json!(self.notes));
         for (name, table) in &self.data {
             object.insert((*name).into(), records(table));
@@ -65,6 +108,151 @@ impl StudyResult {
     pub fn to_csv(&self) -> String {
         self.data.first().map(|(_, table)| table.to_csv()).unwrap_or_default()
     }
+}
+
+/// Sums by number of block dimensions and trace.
+fn dimensions<'a>(study: &Study, number: usize, rows: &'a [KernelRow]) -> Vec<(u8, Vec<Sum<'a>>)> {
+    let of = |dims| (dims, traces(study, number, rows.iter().filter(|row| row.dimensions() == dims)));
+    [1, 2, 3].map(of).into_iter().filter(|(_, sums)| !sums.is_empty()).collect()
+}
+
+/// The mean of a share over traces.
+fn mean(study: &Study, share: &Share, sums: &[Sum<'_>]) -> f64 {
+    let values = sums.iter().map(|(_, sum)| share.value(sum)).filter(|value| value.is_finite());
+    match study.mean {
+        Mean::Arithmetic => arithmetic_mean(values),
+        Mean::Geometric => geometric_mean(values.map(|value| value.max(1e-4))),
+    }
+}
+
+fn mean_name(study: &Study) -> &'static str {
+    match study.mean {
+        Mean::Arithmetic => "Arithmetic mean",
+        Mean::Geometric => "Geometric mean",
+    }
+}
+
+/// The column of a share under its heading.
+fn column(study: &Study, share: &Share) -> Column {
+    let text =
+        if share.meaning.is_empty() { share.formula(study.counters) } else { share.meaning.to_owned() };
+    match share.shown {
+        Shown::Percent => Column::percent(share.name, 1).bar(),
+        Shown::Number(unit) => Column::float(share.name, 2).unit(unit),
+    }
+    .help(text)
+}
+
+fn shown(study: &Study) -> impl Iterator<Item = &'static Share> {
+    study.shares.iter().filter(|share| share.in_table)
+}
+
+fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> Table {
+    let head = [Column::text("Trace"), Column::integer("Warp instructions")];
+    let columns = head.into_iter().chain(shown(study).map(|share| column(study, share)));
+    let title = format!("{}: {}", study.name, study.summary);
+    let mut table = Table::new(title, columns).id(study.name).caption(study.paper);
+    for (trace, sum) in sums {
+        let head = [Cell::from(*trace), sum[0].into()];
+        table.push(head.into_iter().chain(shown(study).map(|share| share.value(sum).into())));
+    }
+    let row = |name: String, sums: &[Sum<'_>]| {
+        let means = shown(study).map(|share| Cell::from(mean(study, share, sums)));
+        [Cell::from(name), Cell::Missing].into_iter().chain(means).collect::<Vec<_>>()
+    };
+    table = table.summary(row(mean_name(study).into(), sums));
+    if groups.len() > 1 {
+        for (dimensions, sums) in groups {
+            table = table.summary(row(format!("of {} with {dimensions}D blocks", sums.len()), sums));
+        }
+    }
+    table
+}
+
+/// Columns of files: all counts, then all shares.
+fn data_columns(study: &Study) -> Vec<Column> {
+    let counts =
+        study.counters.iter().map(|c| Column::integer(c.key).key(c.key).unit(c.unit).help(c.meaning));
+    let shares = study.shares.iter().map(|share| {
+        let help = format!("{}; {}", share.formula(study.counters), share.meaning);
+        match share.shown {
+            Shown::Percent => Column::percent(share.key, 2),
+            Shown::Number(unit) => Column::float(share.key, 4).unit(unit),
+        }
+        .key(share.key)
+        .help(help.trim_end_matches("; "))
+    });
+    counts.chain(shares).collect()
+}
+
+fn data_cells(study: &Study, counts: &[u64]) -> Vec<Cell> {
+    let whole = |&n: &u64| if n == u64::MAX { Cell::Missing } else { Cell::from(n) };
+    let shares = study.shares.iter().map(|share| Cell::from(share.value(counts)));
+    counts.iter().map(whole).chain(shares).collect()
+}
+
+fn kernels(study: &Study, number: usize, rows: &[KernelRow]) -> Table {
+    let columns = [
+        Column::text("trace"),
+        Column::text("kernel"),
+        Column::text("block"),
+        Column::integer("block_dimensions"),
+        Column::integer("launches"),
+        Column::integer("blocks"),
+    ];
+    let mut table =
+        Table::new(format!("{} by kernel", study.name), columns.into_iter().chain(data_columns(study)));
+    for row in rows {
+        let (block, dimensions) = (row.block_text(), row.dimensions());
+        let head = report::cells![&row.trace, &row.kernel.name, block, dimensions, row.launches, row.blocks];
+        table.push(head.into_iter().chain(data_cells(study, &study.sum(row.counts(number)))));
+    }
+    table
+}
+
+fn data_of_traces(study: &Study, sums: &[Sum<'_>]) -> Table {
+    let columns = [Column::text("trace")].into_iter().chain(data_columns(study));
+    let mut table = Table::new(format!("{} by trace", study.name), columns);
+    for (trace, sum) in sums {
+        table.push([Cell::from(*trace)].into_iter().chain(data_cells(study, sum)));
+    }
+    table
+}
+
+/// Means of the traces' shares: over all, and by block dimensions.
+fn means(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> Table {
+    let columns = [Column::text("over"), Column::integer("traces")];
+    let shares = study.shares.iter().map(|share| match share.shown {
+        Shown::Percent => Column::percent(share.key, 2).key(share.key),
+        Shown::Number(unit) => Column::float(share.key, 4).key(share.key).unit(unit),
+    });
+    let title = format!("{}: {}", study.name, mean_name(study).to_lowercase());
+    let mut table = Table::new(title, columns.into_iter().chain(shares));
+    let mut push = |over: String, sums: &[Sum<'_>]| {
+        let means = study.shares.iter().map(|share| Cell::from(mean(study, share, sums)));
+        table.push([Cell::from(over), sums.len().into()].into_iter().chain(means));
+    };
+    push("all".into(), sums);
+    for (dimensions, sums) in groups {
+        push(format!("{dimensions}D blocks"), sums);
+    }
+    table
+}
+
+/// The definitions of every column, for readers of the files.
+fn definitions(study: &Study) -> Value {
+    let counters = study.counters.iter().map(|c| json!({"key": c.key, "unit": c.unit, "meaning": c.meaning}));
+    let shares = study.shares.iter().map(|share| {
+        json!({
+            "key": share.key,
+            "name": share.name,
+            "formula": share.formula(study.counters),
+            "meaning": share.meaning,
+            "figure": share.figure,
+            "unit": match share.shown { Shown::Percent => "fraction", Shown::Number(unit) => unit },
+        })
+    });
+    json!({ "text": study.text, "counts": counters.collect::<Vec<_>>(), "shares": shares.collect::<Vec<_>>() })
 }
 
 /// A table as an array of objects.

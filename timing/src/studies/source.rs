@@ -3,10 +3,10 @@
 //! The trace reader is one implementation; tests build others in memory. Unlike the pipeline's source, a study
 //! also sees predicates, and it never asks for timing.
 
-use crate::source::{SourceError, Step, Upcoming};
+use crate::source::{MemAccess, SourceError, Step, Upcoming};
 use trace_format::isa::MachineKernel;
 use trace_format::reader::{Trace, WarpCursor};
-use trace_format::semantics::{Geometry, Warp};
+use trace_format::semantics::{Banks, Geometry, Warp};
 
 /// One warp's recorded path.
 pub trait WarpPath: Send {
@@ -22,7 +22,13 @@ pub trait WarpPath: Send {
     /// Registers and predicates: what the next instruction reads, and what the last one left behind. Row n is
     /// register Rn.
     fn state(&self) -> &Warp;
+
+    /// Memory access of the last step, if it was one; generic addresses are not resolved.
+    fn mem(&self) -> Option<MemAccess<'_>>;
 }
+
+/// Constants of a launch that has none.
+static NO_BANKS: Banks = Banks { param: Vec::new(), user: Vec::new(), literal: Vec::new() };
 
 /// The warps of one kernel launch.
 pub trait LaunchPaths: Sync {
@@ -38,6 +44,16 @@ pub trait LaunchPaths: Sync {
     /// Blocks that were recorded whole, from the first.
     fn blocks(&self) -> u64 {
         self.geometry().blocks()
+    }
+
+    /// Constants of the launch.
+    fn banks(&self) -> &Banks {
+        &NO_BANKS
+    }
+
+    /// Warp instructions in the recorded blocks, which decides how densely estimates sample; 0: they do not sample.
+    fn warp_instructions(&self) -> u64 {
+        0
     }
 
     /// Opens a warp of a block at its beginning, using the memory of a path that is no longer needed.
@@ -81,6 +97,14 @@ impl LaunchPaths for TraceLaunch<'_> {
         self.trace.launches()[self.launch as usize].blocks_recorded()
     }
 
+    fn banks(&self) -> &Banks {
+        &self.trace.launches()[self.launch as usize].banks
+    }
+
+    fn warp_instructions(&self) -> u64 {
+        self.trace.launches()[self.launch as usize].warp_instructions()
+    }
+
     fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
         let opened = match used {
             Some(mut cursor) => cursor.restart(self.launch, block, warp).map(|()| cursor),
@@ -107,5 +131,12 @@ impl WarpPath for WarpCursor {
     #[inline]
     fn state(&self) -> &Warp {
         self.warp()
+    }
+
+    #[inline]
+    fn mem(&self) -> Option<MemAccess<'_>> {
+        let access = WarpCursor::mem(self)?;
+        let (bytes, addresses) = (access.bytes_per_lane, &access.addresses);
+        Some(MemAccess { space: access.space, bytes, addresses, mask: access.mask })
     }
 }

@@ -51,6 +51,18 @@ pub fn shape(row: &Words, lanes: usize) -> Shape {
     }
 }
 
+/// Bytes, 1 to 4, from which every lane of a row is recovered by sign extension (CORF, section 2.6).
+#[must_use]
+#[inline]
+pub fn width_bytes(row: &Words) -> u32 {
+    let mut differing = 0;
+    for &word in row {
+        differing |= word ^ ((word as i32) >> 31) as u32;
+    }
+    // Bits 0..=6 fit one byte with its sign, 7..=14 two, 15..=22 three.
+    (40 - differing.leading_zeros()) / 8
+}
+
 /// Whether a register pair, read as one 64-bit integer per lane, is an arithmetic progression.
 #[must_use]
 pub fn pair_is_affine(low: &Words, high: &Words, lanes: usize) -> bool {
@@ -62,8 +74,14 @@ pub fn pair_is_affine(low: &Words, high: &Words, lanes: usize) -> bool {
 }
 
 /// What rows and lists of rows are compared by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Digest([u64; 2]);
+
+impl std::hash::Hash for Digest {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0[0]);
+    }
+}
 
 impl Digest {
     /// Digest of a full row whose shape is known.
@@ -88,6 +106,20 @@ impl Digest {
         }
         let hash = xxh3_128(&bytes[4 * from..4 * to]);
         Digest([hash as u64, (hash >> 64) as u64])
+    }
+
+    /// Digest of a number that stands for itself.
+    #[must_use]
+    #[inline]
+    pub fn of_word(word: u64) -> Digest {
+        Digest([word, 1 << 62])
+    }
+
+    /// Its two words; of the digest of a list that [`Digest::then`] made, every bit is as good as random.
+    #[must_use]
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        self.0
     }
 
     /// Digest of a lane mask.
@@ -126,6 +158,19 @@ mod tests {
 
     fn progression(base: u32, stride: u32) -> Words {
         std::array::from_fn(|i| base.wrapping_add(stride.wrapping_mul(i as u32)))
+    }
+
+    #[test]
+    fn widths_at_the_borders() {
+        let cases =
+            [(0, 1), (127, 1), (128, 2), (0x7FFF, 2), (0x8000, 3), (0x007F_FFFF, 3), (0x0080_0000, 4)];
+        for (value, bytes) in cases {
+            assert_eq!(width_bytes(&progression(value, 0)), bytes, "{value:#x}");
+            assert_eq!(width_bytes(&progression(!value, 0)), bytes, "{:#x}", !value);
+        }
+        let mut row = progression(0, 0);
+        row[31] = 0x0080_0000;
+        assert_eq!(width_bytes(&row), 4, "the widest lane counts");
     }
 
     proptest! {

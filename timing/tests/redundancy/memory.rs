@@ -1,10 +1,11 @@
 //! Recorded launches in memory, for tests: per warp a path, and the rows that came from outside.
 
 use std::sync::Arc;
-use timing::source::{SourceError, Step, Upcoming};
+use timing::source::{MemAccess, SourceError, Step, Upcoming};
 use timing::studies::source::{LaunchPaths, WarpPath};
+use trace_format::isa::space::Space;
 use trace_format::isa::{Inst, Kind, MachineKernel, Pc, SourceLine};
-use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
 
 /// One recorded instruction.
 #[derive(Clone, Debug)]
@@ -60,6 +61,8 @@ pub struct MemoryWarp {
     recorded: Arc<Vec<Recorded>>,
     at: usize,
     state: Warp,
+    mem: Option<(Space, u8, u32)>,
+    addresses: [u64; 32],
 }
 
 impl WarpPath for MemoryWarp {
@@ -73,6 +76,10 @@ impl WarpPath for MemoryWarp {
         let (pc, active) = (recorded.pc, recorded.active);
         let inst = *self.code.inst(Pc(pc));
         let exec = self.code.exec_mask(Pc(pc), &self.state, active);
+        self.mem = inst.kind.space().map(|space| (space, inst.mem_bytes, exec & inst.op.address_lanes()));
+        if self.mem.is_some() {
+            addresses(&inst, &self.state, &mut self.addresses);
+        }
         if inst.kind == Kind::Pure {
             execute(&self.code, &inst, &mut self.state, exec);
         } else {
@@ -85,6 +92,10 @@ impl WarpPath for MemoryWarp {
 
     fn state(&self) -> &Warp {
         &self.state
+    }
+
+    fn mem(&self) -> Option<MemAccess<'_>> {
+        self.mem.map(|(space, bytes, mask)| MemAccess { space, bytes, addresses: &self.addresses, mask })
     }
 }
 
@@ -103,6 +114,13 @@ impl LaunchPaths for MemoryLaunch {
         let index = block as usize * self.geometry.warps_per_block() as usize + warp as usize;
         let mut state = Warp::new(&self.code);
         state.reset(&self.code, &self.geometry, self.geometry.block_index(block), warp);
-        Ok(MemoryWarp { code: self.code.clone(), recorded: self.warps[index].clone(), at: 0, state })
+        Ok(MemoryWarp {
+            code: self.code.clone(),
+            recorded: self.warps[index].clone(),
+            at: 0,
+            state,
+            mem: None,
+            addresses: [0; 32],
+        })
     }
 }

@@ -156,7 +156,11 @@ pub fn study(cases: &[Case], threads: usize) -> Result<StudyResult, Failure> {
     let inputs: Vec<Input<'_>> =
         cases.iter().map(|c| Input { label: c.recording.name, trace: &c.recording.trace }).collect();
     let progress = |p: studies::Progress| phase.part(p.warp_instructions as f64 / p.of.max(1) as f64, "");
-    let results = studies::run(&["redundancy"], &inputs, &Options { threads, progress: &progress })?;
+    let results = studies::run(
+        &["redundancy"],
+        &inputs,
+        &Options { threads, progress: &progress, ..Options::default() },
+    )?;
     let instructions: u64 =
         inputs.iter().flat_map(|i| i.trace.launches()).map(Launch::warp_instructions).sum();
     phase.end(&format!("redundancy of {} warp instructions", report::integer(i128::from(instructions))));

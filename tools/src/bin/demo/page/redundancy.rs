@@ -39,7 +39,7 @@ pub fn section(cases: &[Case], study: &StudyResult) -> Section {
     }
     section.details("Definitions", |mut details| {
         if let Ok(info) = studies::find(study.study) {
-            for paragraph in info.explain.text {
+            for paragraph in info.text {
                 details = details.text(*paragraph);
             }
         }

@@ -1,0 +1,192 @@
+//! All limit studies on the bundled workloads: every count of every instruction must equal that of the study's
+//! brute-force twin, at any number of threads, and the command's outputs must agree with one another.
+
+#[path = "../../timing/tests/studies/agree.rs"]
+mod agree;
+#[path = "../../timing/tests/studies/decode.rs"]
+mod decode;
+#[path = "../../timing/tests/studies/twins/mod.rs"]
+mod twins;
+
+use emulator::exec::{Options, Unobserved};
+use emulator::session::{Session, Setup};
+use std::path::Path;
+use timing::source::SourceError;
+use timing::studies::source::{LaunchPaths, TraceLaunch};
+use timing::studies::{self, By, Input, Selection};
+use trace_format::isa::MachineKernel;
+use trace_format::reader::{Trace, WarpCursor};
+use trace_format::semantics::Geometry;
+
+/// Twins keep every value, so of a large launch they read the first blocks only.
+const TWIN_INSTRUCTIONS: u64 = 6_000;
+/// Launches of one program that are compared: the first ones.
+const TWIN_LAUNCHES: usize = 4;
+
+/// The first blocks of a launch.
+struct FirstBlocks<'a> {
+    launch: TraceLaunch<'a>,
+    blocks: u64,
+}
+
+impl LaunchPaths for FirstBlocks<'_> {
+    type Warp = WarpCursor;
+
+    fn kernel(&self) -> &MachineKernel {
+        self.launch.kernel()
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.launch.geometry()
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
+        self.launch.open(block, warp, used)
+    }
+}
+
+fn record(manifest: &Path, dir: &Path) -> Trace {
+    let mut session = Session::open_manifest(manifest, &Setup::default()).unwrap();
+    let path = dir.join(manifest.file_stem().unwrap()).with_extension("wtrace");
+    session.record(&path, &Options::default(), &Unobserved).unwrap();
+    Trace::open(&path).unwrap()
+}
+
+#[test]
+fn every_study_equals_its_twin_on_every_workload() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifests: Vec<_> = tests::workloads().iter().flat_map(tests::Workload::manifests).collect();
+    assert!(manifests.len() > 20);
+    let mut sums: Vec<Vec<u64>> = Vec::new();
+    for manifest in manifests {
+        let trace = record(&manifest, dir.path());
+        for (number, launch) in trace.launches().iter().enumerate().take(TWIN_LAUNCHES) {
+            let per_block = launch.warp_instructions().div_ceil(launch.blocks_recorded()).max(1);
+            let blocks = (TWIN_INSTRUCTIONS / per_block).clamp(2, launch.blocks_recorded().max(2));
+            let blocks = blocks.min(launch.blocks_recorded());
+            let source = FirstBlocks { launch: TraceLaunch::new(&trace, number as u32), blocks };
+            let checked = agree::check(&source, &[1, 2]);
+            assert!(checked.is_ok(), "{} launch {number}: {}", manifest.display(), checked.unwrap_err());
+            let names: Vec<&str> = twins::TWINS.iter().map(|(name, _)| *name).collect();
+            let outcomes = studies::of_launch(&source, &names, 1).unwrap();
+            sums.resize(names.len(), Vec::new());
+            for ((name, outcome), sum) in names.iter().zip(outcomes).zip(&mut sums) {
+                let study = studies::find(name).unwrap();
+                sum.resize(study.counters.len(), 0);
+                study.add(sum, &study.sum(&outcome.counts));
+            }
+        }
+    }
+    // The comparison is worth something only if the workloads show everything that is counted.
+    let mut never = Vec::new();
+    for ((name, _), sum) in twins::TWINS.iter().zip(&sums) {
+        let counters = studies::find(name).unwrap().counters;
+        never.extend(
+            counters.iter().zip(sum).filter(|(_, n)| **n == 0).map(|(c, _)| format!("{name}: {}", c.key)),
+        );
+    }
+    // What only sampling or other programs show.
+    let excused = ["sampled_level", "lost_bytes", "distance_1024_or_more"];
+    never.retain(|name| !excused.iter().any(|key| name.ends_with(key)));
+    assert!(never.is_empty(), "never counted: {never:?}");
+}
+
+/// A few workloads of one and two dimensions, with several launches.
+fn some_traces(dir: &Path) -> [Trace; 3] {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads");
+    ["dct8x8/dct8x8.toml", "vectoradd/vectoradd.toml", "gaussian/gaussian.toml"]
+        .map(|name| record(&folder.join(name), dir))
+}
+
+#[test]
+fn one_pass_gives_what_single_passes_give() {
+    let dir = tempfile::tempdir().unwrap();
+    let traces = some_traces(dir.path());
+    let inputs: Vec<Input<'_>> =
+        ["dct", "add", "gauss"].iter().zip(&traces).map(|(label, trace)| Input { label, trace }).collect();
+    let names = studies::choose("all").unwrap();
+    assert_eq!(names.len(), studies::registry().count());
+    let json = |threads: usize, names: &[&str]| -> Vec<String> {
+        let options = studies::Options { threads, by: Some(By::Pc), ..studies::Options::default() };
+        let results = studies::run(names, &inputs, &options).unwrap();
+        results.iter().map(|result| result.to_json().to_string()).collect()
+    };
+    let together = json(1, &names);
+    assert!(together == json(2, &names), "two threads give something else");
+    for (name, text) in names.iter().zip(&together) {
+        assert!(json(1, &[*name])[0] == *text, "{name} alone gives something else");
+    }
+}
+
+#[test]
+fn breakdowns_add_up_to_the_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let traces = some_traces(dir.path());
+    let inputs: Vec<Input<'_>> =
+        ["dct", "add", "gauss"].iter().zip(&traces).map(|(label, trace)| Input { label, trace }).collect();
+    let names = studies::choose("all").unwrap();
+    for (by, key) in [(By::Kernel, "kernels"), (By::Line, "lines"), (By::Class, "classes"), (By::Pc, "pcs")] {
+        let options = studies::Options { by: Some(by), ..studies::Options::default() };
+        for result in studies::run(&names, &inputs, &options).unwrap() {
+            let study = studies::find(result.study).unwrap();
+            let json = result.to_json();
+            let sums = |key: &str, counter: &str| -> u64 {
+                json[key].as_array().unwrap().iter().filter_map(|row| row[counter].as_u64()).sum()
+            };
+            for counter in study.counters.iter().filter(|c| c.join == studies::Join::Sum) {
+                assert_eq!(
+                    sums(key, counter.key),
+                    sums("traces", counter.key),
+                    "{} {key} {}",
+                    result.study,
+                    counter.key
+                );
+            }
+            assert_eq!(result.listings.is_empty(), by != By::Line);
+            assert!(!result.to_text().is_empty() && result.to_csv().lines().count() > 1);
+            assert!(!result.charts.is_empty());
+        }
+    }
+    let options = studies::Options { by: Some(By::Line), top: Some(3), ..studies::Options::default() };
+    let result = studies::run(&["width"], &inputs, &options).unwrap().remove(0);
+    let counts: Vec<u64> = result.to_json()["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["unused_read_bytes"].as_u64().unwrap())
+        .collect();
+    assert!(counts.len() == 3 && counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
+}
+
+#[test]
+fn launches_are_selected_by_kernel_and_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let traces = some_traces(dir.path());
+    let inputs = [Input { label: "gauss", trace: &traces[2] }];
+    let instructions = |kernels: Option<&str>, launches: Option<&str>| {
+        let select = Selection::parse(kernels, launches).unwrap();
+        let options = studies::Options { select: &select, ..studies::Options::default() };
+        let results = studies::run(&["divergence"], &inputs, &options)?;
+        Ok::<u64, studies::StudyError>(
+            results[0].to_json()["traces"][0]["warp_instructions"].as_u64().unwrap(),
+        )
+    };
+    let all = instructions(None, None).unwrap();
+    let launches = traces[2].launches();
+    assert_eq!(
+        instructions(None, Some("0,2-3")),
+        Ok([0, 2, 3].map(|i| launches[i].warp_instructions()).iter().sum())
+    );
+    let name = traces[2].kernel_of(0).name.clone();
+    let one = instructions(Some(&name), None).unwrap();
+    assert!(one > 0 && one < all);
+    assert_eq!(instructions(Some("*"), None), Ok(all));
+    let unknown = instructions(Some("nothing"), None).unwrap_err().to_string();
+    assert!(unknown.contains("`nothing`") && unknown.contains(&name), "{unknown}");
+    let none = instructions(None, Some("99999")).unwrap_err().to_string();
+    assert!(none.contains("no launch is selected") && none.contains(&name), "{none}");
+}

@@ -1,0 +1,222 @@
+//! Study `dead`: values that are written to registers and never read, and bytes that are stored and overwritten
+//! before anything reads them.
+//!
+//! `dead/memory.rs` keeps what is known of every byte.
+
+mod memory;
+
+use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::driver::{Fold, Outcome, add_counts};
+use super::sample::Seen;
+use super::setting::{At, Setting};
+use memory::Bytes;
+use trace_format::isa::Kind;
+use trace_format::isa::space::Space;
+
+counters! {
+    WARP_INSTRUCTIONS = "warp_instructions", "warp instructions", "dynamic warp instructions";
+    VALUES = "register_values", "values", "lanes of registers written";
+    DEAD = "dead_values", "values", "those that their lane's warp never reads before they are replaced or it ends";
+    STORED = "stored_bytes", "bytes", "stored to global, shared and local memory, lane by lane";
+    OVERWRITTEN = "overwritten_bytes", "bytes", "those that the same block overwrites before it reads them";
+    LOST = "lost_bytes", "bytes", "those in shared and local memory that are never read before the block ends";
+}
+
+/// The study.
+pub const STUDY: Study = Study {
+    name: "dead",
+    summary: "values written and never read, stores overwritten before being read",
+    paper: "none of the papers; after dead-value studies (Butts and Sohi, ASPLOS 2002)",
+    text: &[
+        "A value is what an instruction writes into one 32-bit register of one lane in which it takes effect. It is \
+         dead when no later instruction of the warp reads the register while being in effect in that lane, before \
+         that lane of it is replaced or the warp ends. Instructions across lanes (shuffles, votes, matches, matrix \
+         products) read their operands in every lane of the warp, since any may be asked for.",
+        "A byte is stored by a lane's store to global, shared or local memory (generic addresses are resolved). It is \
+         overwritten when the same block stores to it again and none of its warps has loaded it in between, and lost \
+         when it lies in shared or local memory and nobody loads it before the block ends. Of lanes of one store that \
+         write the same byte the highest counts as the last. Atomics read what they change, and what they leave \
+         counts as needed. Global memory that another block may have read in between is not told from memory that \
+         nobody has: overwritten bytes there are dead only if the program does not let blocks communicate within a \
+         launch. Warps take turns of 1024 instructions that end at barriers, where they wait for one another.",
+        "Counts stand with the instruction that wrote the value or stored the byte, not with the one that replaced \
+         it.",
+    ],
+    counters: COUNTERS,
+    shares: &[
+        Share::percent("dead_value_share", "Dead values", &[DEAD], &[VALUES]),
+        Share::percent("overwritten_share", "Overwritten bytes", &[OVERWRITTEN], &[STORED]),
+        Share::percent("lost_share", "Lost bytes", &[LOST], &[STORED]),
+        Share::percent("dead_store_share", "Dead stores", &[OVERWRITTEN, LOST], &[STORED])
+            .meaning("overwritten or lost"),
+    ],
+    figures: &[Figure {
+        id: "dead-values",
+        title: "What is written and never read",
+        caption: "Dead values of all lanes of registers written; dead bytes of all bytes stored.",
+        marks: Marks::Bars,
+        shares: &[0, 3],
+    }],
+    course: None,
+    mean: Mean::Arithmetic,
+    worst_by: 0,
+    note: |_| None,
+};
+
+/// A register of a warp.
+#[derive(Clone, Copy, Debug, Default)]
+struct Register {
+    /// Lanes whose value has not been read.
+    unread: u32,
+    /// Instruction that wrote it in all lanes; lanes may have others where it is mixed.
+    pc: u32,
+    mixed: bool,
+}
+
+/// What one thread gathers.
+#[derive(Debug)]
+pub struct Dead {
+    counts: Vec<Row>,
+    registers: Vec<Register>,
+    /// Instruction that wrote each lane of a mixed register.
+    writers: Vec<[u32; 32]>,
+    shared: Bytes,
+    global: Bytes,
+    local: Bytes,
+}
+
+impl Dead {
+    /// Counts the unread lanes of a register that are replaced.
+    #[inline]
+    fn replace(&mut self, at: usize, lanes: u32) {
+        let register = self.registers[at];
+        let dead = register.unread & lanes;
+        if dead == 0 {
+            return;
+        }
+        if !register.mixed {
+            self.counts[register.pc as usize][DEAD] += u64::from(dead.count_ones());
+            return;
+        }
+        let mut left = dead;
+        while left != 0 {
+            let pc = self.writers[at][left.trailing_zeros() as usize];
+            left &= left - 1;
+            self.counts[pc as usize][DEAD] += 1;
+        }
+    }
+}
+
+impl Fold for Dead {
+    /// Whether each instruction reads its operands in every lane.
+    type Plan = Vec<bool>;
+
+    fn plan(setting: &Setting<'_>) -> Vec<bool> {
+        setting.kernel.insts.iter().map(super::setting::across_lanes).collect()
+    }
+
+    fn new(setting: &Setting<'_>, _: &Vec<bool>) -> Dead {
+        let registers = setting.warps() * setting.registers;
+        Dead {
+            counts: vec![Row::default(); setting.insts.len()],
+            registers: vec![Register::default(); registers],
+            writers: vec![[0; 32]; registers],
+            shared: Bytes::default(),
+            global: Bytes::default(),
+            local: Bytes::default(),
+        }
+    }
+
+    fn begin_block(&mut self, _: &Setting<'_>, _: &Vec<bool>, _: u64) {
+        self.registers.fill(Register::default());
+        for bytes in [&mut self.shared, &mut self.global, &mut self.local] {
+            bytes.clear();
+        }
+    }
+
+    #[inline]
+    fn before(&mut self, plan: &Vec<bool>, at: &mut At<'_>) {
+        self.counts[at.pc as usize][WARP_INSTRUCTIONS] += 1;
+        if at.exec == 0 {
+            return;
+        }
+        let lanes = if plan[at.pc as usize] { u32::MAX } else { at.exec };
+        let first = at.warp * at.setting.registers;
+        for reg in at.inst.reads() {
+            self.registers[first + reg].unread &= !lanes;
+        }
+        for reg in at.inst.writes.iter() {
+            self.replace(first + reg, at.exec);
+            self.counts[at.pc as usize][VALUES] += u64::from(at.exec.count_ones());
+            let register = &mut self.registers[first + reg];
+            if at.exec == at.launched {
+                *register = Register { unread: at.exec, pc: at.pc, mixed: false };
+                continue;
+            }
+            let writers = &mut self.writers[first + reg];
+            if !register.mixed {
+                *writers = [register.pc; 32];
+                register.mixed = true;
+            }
+            for (lane, writer) in writers.iter_mut().enumerate() {
+                *writer = if at.exec >> lane & 1 != 0 { at.pc } else { *writer };
+            }
+            register.unread |= at.exec;
+        }
+    }
+
+    #[inline]
+    fn after(&mut self, _: &Vec<bool>, at: &mut At<'_>) {
+        let Some(access) = at.mem.filter(|access| access.mask != 0) else { return };
+        if matches!(access.space, Space::Const | Space::Texture | Space::Surface) {
+            return;
+        }
+        let Dead { counts, shared, global, local, .. } = self;
+        let mut overwritten = |pc: u32, bytes: u32| counts[pc as usize][OVERWRITTEN] += u64::from(bytes);
+        let mut lanes = access.mask;
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as usize;
+            lanes &= lanes - 1;
+            let address = access.addresses[lane];
+            let (space, address) = match access.space {
+                Space::Generic => Space::of_generic(address),
+                space => (space, address),
+            };
+            let (memory, address) = match space {
+                Space::Shared => (&mut *shared, address),
+                // Each thread has its own.
+                Space::Local => (&mut *local, (at.warp as u64 * 32 + lane as u64) << 32 | address),
+                _ => (&mut *global, address),
+            };
+            match at.inst.kind {
+                Kind::Store(_) => memory.write(address, access.bytes, at.pc, &mut overwritten),
+                // An atomic reads what it changes, and what it leaves counts as needed.
+                _ => memory.read(address, access.bytes),
+            }
+        }
+        if matches!(at.inst.kind, Kind::Store(_)) {
+            let bytes = u64::from(access.mask.count_ones()) * u64::from(access.bytes);
+            self.counts[at.pc as usize][STORED] += bytes;
+        }
+    }
+
+    fn end_warp(&mut self, setting: &Setting<'_>, _: &Vec<bool>, warp: usize) {
+        for reg in 0..setting.registers {
+            self.replace(warp * setting.registers + reg, u32::MAX);
+        }
+    }
+
+    fn end_block(&mut self, _: &Setting<'_>, _: &Vec<bool>) {
+        for memory in [&self.shared, &self.local] {
+            memory.unread(|pc| self.counts[pc as usize][LOST] += 1);
+        }
+    }
+
+    fn merge(&mut self, other: Dead) {
+        add_counts(&mut self.counts, &other.counts);
+    }
+
+    fn finish(self, _: &Setting<'_>, _: &Vec<bool>, _: &mut Seen) -> Outcome {
+        Outcome::of(self.counts)
+    }
+}

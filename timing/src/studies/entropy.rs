@@ -1,0 +1,201 @@
+//! Study `entropy`: how many bits of information the values of an instruction's results carry, against the 32 bits
+//! per lane that a register stores, and how far simple encodings come.
+
+use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::driver::{Fold, Outcome, add_counts};
+use super::sample::{Seen, Words};
+use super::setting::{At, Setting};
+use super::values::{Digest, Shape};
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+counters! {
+    WARP_INSTRUCTIONS = "warp_instructions", "warp instructions", "dynamic warp instructions";
+    VALUES = "register_values", "values", "lanes of registers written";
+    STORED = "stored_bits", "bits", "32 for each value";
+    NARROW = "narrow_bits", "bits", "8 for each byte that the register needs in its widest lane, for each value";
+    PATTERN = "pattern_bits", "bits", "the same, but 32 for a register that is uniform and 64 for one that is affine, where all launched lanes are written and that is less";
+    SAMPLED = "sampled_values", "values", "those whose distribution was measured";
+    INFORMATION = "information_bits", "bits", "of information in these: their number times the entropy of their distribution";
+}
+
+/// The study.
+pub const STUDY: Study = Study {
+    name: "entropy",
+    summary: "bits of information per register value against bits stored",
+    paper: "none of the papers; after Shannon (1948), beside the encodings of CORF (section 2.6) and UV (section 3.1)",
+    text: &[
+        "A value is what an instruction writes into one 32-bit register of one lane in which it takes effect; the \
+         words of a 64-bit result are two. The information of a value is the entropy of the distribution of all \
+         values that the same instruction writes into the same register in one launch: the sum over different values \
+         of -p log2 p, p being the share of the value. It says how many bits per value the best code for single \
+         values would need that knows the instruction; it looks neither at neighbouring lanes nor at earlier values.",
+        "Narrow and pattern are what simple encodings need: whole bytes by sign extension, the same for every lane of \
+         a register (after CORF); and one or two words per register where all lanes hold base + lane x stride.",
+        "Memory is bounded: of long launches every 2^n-th execution, chosen by a hash of block, warp and its \
+         instruction number, is measured, so that about 2^15 results per launch are. A distribution measured from m \
+         values cannot show more than log2 m bits, so information is then a lower bound.",
+    ],
+    counters: COUNTERS,
+    shares: &[
+        Share::number("information_per_value", "Information", "bits per value", &[INFORMATION], &[SAMPLED]),
+        Share::number("narrow_per_value", "Narrow", "bits per value", &[NARROW], &[VALUES]),
+        Share::number("pattern_per_value", "Pattern", "bits per value", &[PATTERN], &[VALUES]),
+        Share::percent("information_share", "Information of stored", &[INFORMATION], &[SAMPLED])
+            .times(1.0 / 32.0),
+        Share::percent("narrow_share", "Narrow of stored", &[NARROW], &[STORED]),
+        Share::percent("pattern_share", "Pattern of stored", &[PATTERN], &[STORED]),
+        Share::percent("sampled_share", "Measured", &[SAMPLED], &[VALUES]),
+    ],
+    figures: &[Figure {
+        id: "entropy-bits",
+        title: "Bits per register value",
+        caption: "Of the 32 bits that a lane of a register stores.",
+        marks: Marks::Bars,
+        shares: &[0, 2, 1],
+    }],
+    course: None,
+    mean: Mean::Arithmetic,
+    worst_by: 4,
+    note: |counts| {
+        (counts[SAMPLED] < counts[VALUES]).then(|| {
+            let share = 100.0 * counts[SAMPLED] as f64 / counts[VALUES] as f64;
+            format!("entropy is measured from {share:.1} % of the values, and is a lower bound.")
+        })
+    },
+};
+
+/// Results that are measured in a launch, about.
+const MEASURED: u64 = 1 << 15;
+
+/// What one thread gathers.
+#[derive(Debug)]
+pub struct Entropy {
+    counts: Vec<Row>,
+    /// Times that a value was seen, by instruction and register of its result in the upper half of the key.
+    values: HashMap<(u64, u64), u64, BuildHasherDefault<Words>>,
+    block: u64,
+    clocks: Vec<u64>,
+    /// Bits of the hash that must be zero.
+    mask: u64,
+}
+
+impl Entropy {
+    #[inline(never)]
+    fn measure(&mut self, at: &mut At<'_>) {
+        for (i, reg) in at.inst.writes.iter().enumerate() {
+            let (row, uniform) = (&at.row(reg).0, at.shape(reg) == Shape::Uniform);
+            let place = u64::from(at.pc) << 2 | i as u64;
+            let mut see = |value: u32, times: u64| {
+                // The hasher mixes what it is given by shifting alone.
+                let mixed = u64::from(value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                *self.values.entry((mixed, place)).or_insert(0) += times;
+            };
+            if at.exec == at.launched && uniform {
+                see(row[0], u64::from(at.exec.count_ones()));
+                continue;
+            }
+            let mut lanes = at.exec;
+            while lanes != 0 {
+                see(row[lanes.trailing_zeros() as usize], 1);
+                lanes &= lanes - 1;
+            }
+        }
+    }
+}
+
+impl Fold for Entropy {
+    type Plan = ();
+
+    fn plan(_: &Setting<'_>) {}
+
+    fn new(setting: &Setting<'_>, (): &()) -> Entropy {
+        let level = (setting.warp_instructions / MEASURED).checked_ilog2().unwrap_or(0);
+        Entropy {
+            counts: vec![Row::default(); setting.insts.len()],
+            values: HashMap::default(),
+            block: 0,
+            clocks: vec![0; setting.warps()],
+            mask: (1 << level) - 1,
+        }
+    }
+
+    fn begin_block(&mut self, _: &Setting<'_>, (): &(), block: u64) {
+        self.block = block;
+        self.clocks.fill(0);
+    }
+
+    #[inline]
+    fn after(&mut self, (): &(), at: &mut At<'_>) {
+        let counts = &mut self.counts[at.pc as usize];
+        counts[WARP_INSTRUCTIONS] += 1;
+        self.clocks[at.warp] += 1;
+        if at.exec == 0 || at.inst.writes.is_empty() {
+            return;
+        }
+        let lanes = u64::from(at.exec.count_ones());
+        for reg in at.inst.writes.iter() {
+            counts[VALUES] += lanes;
+            let narrow = 8 * u64::from(at.width_bytes(reg)) * lanes;
+            counts[NARROW] += narrow;
+            counts[PATTERN] += match at.shape(reg) {
+                Shape::Uniform if at.exec == at.launched => narrow.min(32),
+                Shape::Affine if at.exec == at.launched => narrow.min(64),
+                _ => narrow,
+            };
+        }
+        if self.mask != 0 {
+            let clock = self.clocks[at.warp];
+            let place = self.block << 6 | at.warp as u64;
+            let hash = Digest::default().then(Digest::of_word(place)).then(Digest::of_word(clock));
+            if hash.words()[1] & self.mask != 0 {
+                return;
+            }
+        }
+        counts[SAMPLED] += lanes * u64::from(at.inst.writes.count);
+        self.measure(at);
+    }
+
+    fn merge(&mut self, other: Entropy) {
+        add_counts(&mut self.counts, &other.counts);
+        for (key, times) in other.values {
+            *self.values.entry(key).or_insert(0) += times;
+        }
+    }
+
+    fn finish(mut self, setting: &Setting<'_>, (): &(), _: &mut Seen) -> Outcome {
+        let mut by_place: Vec<Vec<u64>> = vec![Vec::new(); 4 * setting.insts.len()];
+        for ((_, place), times) in self.values {
+            by_place[place as usize].push(times);
+        }
+        for (counts, places) in self.counts.iter_mut().zip(by_place.chunks_exact_mut(4)) {
+            counts[STORED] = 32 * counts[VALUES];
+            let bits: f64 = places.iter_mut().map(information).sum();
+            counts[INFORMATION] = bits.round() as u64;
+        }
+        Outcome::of(self.counts)
+    }
+}
+
+/// Bits of information in values that were seen so many times each.
+fn information(times: &mut Vec<u64>) -> f64 {
+    // Sums of floating-point numbers depend on their order; that of a map is no order.
+    times.sort_unstable();
+    let all: u64 = times.iter().sum();
+    let bits = |n: u64| if n > 1 { n as f64 * (n as f64).log2() } else { 0.0 };
+    (bits(all) - times.iter().map(|&n| bits(n)).sum::<f64>()).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn information_of_known_distributions() {
+        assert_eq!(information(&mut vec![]), 0.0);
+        assert_eq!(information(&mut vec![7]), 0.0);
+        assert_eq!(information(&mut vec![1; 32]), 160.0);
+        assert_eq!(information(&mut vec![8, 8]), 16.0);
+        assert_eq!(information(&mut vec![4, 2, 1, 1]), 8.0 * 1.75);
+    }
+}

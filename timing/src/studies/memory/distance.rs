@@ -1,0 +1,133 @@
+//! LRU stack distances: how many different lines were accessed since the last access to a line.
+//!
+//! Every line has the time of its last access; a Fenwick tree over times counts the lines whose last access is
+//! later. Lines whose hash is not zero in its last bits are left out, and what is found multiplied (SHARDS): more of
+//! them when there would be too many.
+
+use crate::studies::sample::{Map, Seen};
+use crate::studies::values::Digest;
+
+/// Lines that are followed at most.
+const MOST_LINES: usize = 1 << 17;
+
+/// Distances of the accesses of one block.
+#[derive(Clone, Debug, Default)]
+pub struct Distances {
+    level: u32,
+    /// Time of the last access by line.
+    last: Map<u32>,
+    /// Fenwick tree: 1 at every time that is a line's last.
+    tree: Vec<u32>,
+    /// The next access's time, from 1.
+    now: u32,
+}
+
+impl Distances {
+    /// Forgets everything; one of 2^level lines is followed.
+    pub fn clear(&mut self, level: u32) {
+        self.level = level;
+        self.last.clear();
+        self.tree.clear();
+        self.tree.resize(1024, 0);
+        self.now = 1;
+    }
+
+    /// An access to a line: its distance, none for the first, and for how many accesses it stands; `None` for a
+    /// line that is not followed.
+    pub fn access(&mut self, line: u64) -> Option<(Option<u64>, u64)> {
+        let digest = Digest::default().then(Digest::of_word(line));
+        if !Seen::keeps(digest, self.level) {
+            return None;
+        }
+        if self.now as usize == self.tree.len() {
+            self.compact();
+        }
+        let weight = 1u64 << self.level;
+        let before = self.last.insert(digest, self.now);
+        let distance = before.map(|time| {
+            let later = self.last.len() as u64 - self.up_to(time);
+            self.add(time, u32::MAX);
+            later * weight
+        });
+        self.add(self.now, 1);
+        self.now += 1;
+        if self.last.len() > MOST_LINES {
+            self.level += 1;
+            let level = self.level;
+            self.last.retain(|digest, _| Seen::keeps(*digest, level));
+            self.compact();
+        }
+        Some((distance, weight))
+    }
+
+    /// Lines whose last access is at or before a time.
+    fn up_to(&self, time: u32) -> u64 {
+        let (mut at, mut sum) = (time as usize, 0);
+        while at > 0 {
+            sum += u64::from(self.tree[at]);
+            at &= at - 1;
+        }
+        sum
+    }
+
+    /// Adds to a time, modulo 2^32.
+    fn add(&mut self, time: u32, count: u32) {
+        let mut at = time as usize;
+        while at < self.tree.len() {
+            self.tree[at] = self.tree[at].wrapping_add(count);
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// Gives the lines the times 1, 2, … in the order of their last accesses, and room for as many more.
+    fn compact(&mut self) {
+        let mut order: Vec<(u32, Digest)> = self.last.iter().map(|(digest, time)| (*time, *digest)).collect();
+        order.sort_unstable();
+        self.tree.clear();
+        self.tree.resize((2 * order.len() + 2).max(1024), 0);
+        for (time, (_, digest)) in (1..).zip(&order) {
+            self.last.insert(*digest, time);
+            self.add(time, 1);
+        }
+        self.now = order.len() as u32 + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_those_of_an_lru_stack() {
+        let mut distances = Distances::default();
+        distances.clear(0);
+        let mut stack: Vec<u64> = Vec::new();
+        for i in 0..20_000u64 {
+            let line = (i * i % 977) * (1 + i % 3);
+            let place = stack.iter().rev().position(|&other| other == line);
+            stack.retain(|&other| other != line);
+            stack.push(line);
+            assert_eq!(distances.access(line), Some((place.map(|place| place as u64), 1)), "access {i}");
+        }
+    }
+
+    #[test]
+    fn too_many_lines_are_sampled() {
+        let mut distances = Distances::default();
+        distances.clear(0);
+        let lines = 4 * MOST_LINES as u64;
+        let mut cold = 0;
+        for line in 0..lines {
+            cold += distances.access(line).map_or(0, |(_, weight)| weight);
+        }
+        assert!(distances.level >= 2 && cold.abs_diff(lines) < lines / 50, "{cold}");
+        let mut sum = (0, 0);
+        for line in 0..lines {
+            if let Some((Some(distance), weight)) = distances.access(line) {
+                sum = (sum.0 + distance * weight, sum.1 + weight);
+            }
+        }
+        let mean = sum.0 / sum.1;
+        assert!(mean.abs_diff(lines) < lines / 50, "{mean}");
+    }
+}

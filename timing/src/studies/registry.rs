@@ -1,0 +1,126 @@
+//! The list of studies, and the pass that runs any choice of them at once.
+//!
+//! A row names the module that counts, its fold, and the studies that are made of its counts: usually one. To add
+//! a study is one file and one row.
+
+use super::define::Study;
+use super::driver::{Fold, Outcome};
+use super::sample::Seen;
+use super::setting::{At, Setting};
+
+macro_rules! studies {
+    ($($module:ident $fold:ident: $($study:ident)+;)+) => {
+        /// Every study with the number of the row that counts for it, in the order in which they are listed.
+        pub static STUDIES: &[(Study, usize)] = &[$($((super::$study::STUDY, Number::$fold as usize)),+),+];
+
+        /// Numbers of the rows.
+        #[derive(Clone, Copy)]
+        enum Number { $($fold),+ }
+
+        /// How many rows count.
+        pub const ROWS: usize = [$(stringify!($fold)),+].len();
+
+        /// One thread's folds of the chosen rows.
+        #[derive(Debug)]
+        pub struct Pass { $($module: Option<super::$module::$fold>),+ }
+
+        /// The plans of the chosen rows.
+        #[derive(Debug)]
+        pub struct Plans { $($module: Option<<super::$module::$fold as Fold>::Plan>),+ }
+
+        impl Fold for Pass {
+            type Plan = Plans;
+
+            fn plan(setting: &Setting<'_>) -> Plans {
+                Plans { $($module: chosen(setting, Number::$fold).then(|| super::$module::$fold::plan(setting))),+ }
+            }
+
+            fn new(setting: &Setting<'_>, plans: &Plans) -> Pass {
+                Pass { $($module: plans.$module.as_ref().map(|plan| Fold::new(setting, plan))),+ }
+            }
+
+            fn begin_block(&mut self, setting: &Setting<'_>, plans: &Plans, block: u64) {
+                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                    fold.begin_block(setting, plan, block);
+                })+
+            }
+
+            #[inline]
+            fn before(&mut self, plans: &Plans, at: &mut At<'_>) {
+                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                    fold.before(plan, at);
+                })+
+            }
+
+            #[inline]
+            fn after(&mut self, plans: &Plans, at: &mut At<'_>) {
+                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                    fold.after(plan, at);
+                })+
+            }
+
+            fn end_warp(&mut self, setting: &Setting<'_>, plans: &Plans, warp: usize) {
+                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                    fold.end_warp(setting, plan, warp);
+                })+
+            }
+
+            fn end_turn(&mut self, setting: &Setting<'_>, plans: &Plans) {
+                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                    fold.end_turn(setting, plan);
+                })+
+            }
+
+            fn end_block(&mut self, setting: &Setting<'_>, plans: &Plans) {
+                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                    fold.end_block(setting, plan);
+                })+
+            }
+
+            fn settle(&mut self, plans: &mut Plans) {
+                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &mut plans.$module) {
+                    fold.settle(plan);
+                })+
+            }
+
+            fn merge(&mut self, other: Pass) {
+                $(if let (Some(mine), Some(theirs)) = (&mut self.$module, other.$module) {
+                    mine.merge(theirs);
+                })+
+            }
+
+            fn finish(self, _: &Setting<'_>, _: &Plans, _: &mut Seen) -> Outcome {
+                Outcome::default()
+            }
+        }
+
+        impl Pass {
+            /// What each row found, in the order of the rows; nothing for those that were not chosen.
+            pub fn outcomes(self, setting: &Setting<'_>, plans: &Plans, earlier: &mut Seen) -> Vec<Option<Outcome>> {
+                vec![$(match (self.$module, &plans.$module) {
+                    (Some(fold), Some(plan)) => Some(fold.finish(setting, plan, earlier)),
+                    _ => None,
+                }),+]
+            }
+        }
+    };
+}
+
+fn chosen(setting: &Setting<'_>, number: Number) -> bool {
+    setting.chosen >> number as u32 & 1 != 0
+}
+
+studies! {
+    redundancy Redundancy: redundancy taxonomy;
+    uniform Uniform: uniform;
+    affine Affine: affine;
+    width Width: width;
+    reuse Reuse: reuse;
+    liveness Liveness: liveness;
+    sharing Sharing: sharing;
+    entropy Entropy: entropy;
+    dead Dead: dead;
+    memo Memo: memo;
+    divergence Divergence: divergence;
+    memory Memory: memory;
+}

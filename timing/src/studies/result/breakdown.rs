@@ -1,0 +1,169 @@
+//! Counts broken down by kernel, line of PTX, class of opcode and machine instruction.
+
+use super::{Cell, Column, Table, column, data_cells, data_columns, shown};
+use crate::studies::By;
+use crate::studies::define::{Shown, Study};
+use crate::studies::rows::{KernelRow, class, grouped};
+use report::{Format, Language, SourceListing};
+use trace_format::isa::{MachineKernel, Pc};
+
+/// One row of a breakdown.
+struct Part<'a> {
+    trace: &'a str,
+    kernel: &'a str,
+    place: String,
+    text: String,
+    counts: Vec<u64>,
+}
+
+/// The breakdown under its key: as readers see it, and with all columns.
+pub fn breakdown(
+    study: &Study,
+    number: usize,
+    rows: &[KernelRow],
+    by: By,
+    top: Option<usize>,
+) -> (&'static str, Table, Table) {
+    let mut parts: Vec<Part<'_>> = rows.iter().flat_map(|row| parts(study, number, row, by)).collect();
+    if by == By::Class {
+        parts = over_kernels(study, parts);
+    }
+    if let Some(top) = top {
+        let weight = |part: &Part<'_>| -> u64 {
+            let of_share = study.shares.get(study.worst_by).map_or(&[0][..], |share| share.over);
+            of_share.iter().map(|&i| part.counts[i]).sum()
+        };
+        parts.sort_by_key(|part| std::cmp::Reverse(weight(part)));
+        parts.truncate(top);
+    }
+    let (key, place, text) = match by {
+        By::Kernel => ("by_kernel", "Block", None),
+        By::Line => ("lines", "Line", Some("PTX")),
+        By::Class => ("classes", "Class", None),
+        By::Pc => ("pcs", "PC", Some("Instruction")),
+    };
+    let all: u64 = rows.iter().map(|row| study.sum(row.counts(number))[0]).sum();
+    (key, readable(study, &parts, all, place, text, by), data(study, &parts, place, text))
+}
+
+fn parts<'a>(study: &Study, number: usize, row: &'a KernelRow, by: By) -> Vec<Part<'a>> {
+    let (counts, kernel) = (row.counts(number), &row.kernel);
+    let part = |place: String, text: String, counts: Vec<u64>| Part {
+        trace: &row.trace,
+        kernel: &kernel.name,
+        place,
+        text,
+        counts,
+    };
+    let ran = |part: &Part<'_>| part.counts[0] != 0;
+    match by {
+        By::Kernel => vec![part(row.block_text(), String::new(), study.sum(counts))],
+        By::Line => grouped(study, counts, |pc| kernel.lines[pc].ptx_line)
+            .into_iter()
+            .map(|(line, counts)| part(line.to_string(), line_text(kernel, line), counts))
+            .filter(ran)
+            .collect(),
+        By::Class => grouped(study, counts, |pc| class(&kernel.insts[pc]))
+            .into_iter()
+            .map(|(class, counts)| part(class.to_owned(), String::new(), counts))
+            .filter(ran)
+            .collect(),
+        By::Pc => grouped(study, counts, |pc| pc)
+            .into_iter()
+            .map(|(pc, counts)| part(Pc(pc as u32).to_string(), kernel.insts[pc].to_string(), counts))
+            .filter(ran)
+            .collect(),
+    }
+}
+
+/// Text of a PTX line.
+fn line_text(kernel: &MachineKernel, line: u32) -> String {
+    let found = kernel.ptx_lines.binary_search_by_key(&line, |(line, _)| *line);
+    found.map_or_else(|_| "(no single line)".into(), |i| kernel.ptx_lines[i].1.trim().to_owned())
+}
+
+/// Classes of all kernels as one.
+fn over_kernels<'a>(study: &Study, parts: Vec<Part<'a>>) -> Vec<Part<'a>> {
+    let mut all: Vec<Part<'a>> = Vec::new();
+    for part in parts {
+        match all.iter_mut().find(|other| (other.trace, &other.place) == (part.trace, &part.place)) {
+            Some(other) => study.add(&mut other.counts, &part.counts),
+            None => all.push(Part { kernel: "", ..part }),
+        }
+    }
+    all
+}
+
+/// Characters of source that a terminal has room for.
+const TEXT_WIDTH: usize = 56;
+
+fn readable(study: &Study, parts: &[Part<'_>], all: u64, place: &str, text: Option<&str>, by: By) -> Table {
+    let mut columns = vec![Column::text("Trace")];
+    if by != By::Class {
+        columns.push(Column::text("Kernel"));
+    }
+    columns.push(Column::text(place));
+    columns.extend(text.map(Column::text));
+    columns.push(Column::percent("Of all", 1).help("share of the warp instructions of all traces"));
+    columns.extend(shown(study).map(|share| column(study, share)));
+    let mut table = Table::new(format!("{}, by {}", study.name, place.to_lowercase()), columns).id(format!(
+        "{}-by-{}",
+        study.name,
+        place.to_lowercase()
+    ));
+    for part in parts {
+        let mut cells = vec![Cell::from(part.trace)];
+        if by != By::Class {
+            cells.push(part.kernel.into());
+        }
+        cells.push(part.place.as_str().into());
+        if text.is_some() {
+            let short: String = part.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let cut: String = short.chars().take(TEXT_WIDTH).collect();
+            cells.push(if cut.len() < short.len() { format!("{cut}…").into() } else { cut.into() });
+        }
+        cells.push((part.counts[0] as f64 / all.max(1) as f64).into());
+        cells.extend(shown(study).map(|share| Cell::from(share.value(&part.counts))));
+        table.push(cells);
+    }
+    table
+}
+
+fn data(study: &Study, parts: &[Part<'_>], place: &str, text: Option<&str>) -> Table {
+    let columns = [Column::text("trace"), Column::text("kernel"), Column::text(place.to_lowercase())];
+    let columns = columns.into_iter().chain(text.map(|_| Column::text("text"))).chain(data_columns(study));
+    let mut table = Table::new(format!("{} by {}", study.name, place.to_lowercase()), columns);
+    for part in parts {
+        let head = report::cells![part.trace, part.kernel, part.place.as_str()];
+        let text = text.map(|_| Cell::from(part.text.as_str()));
+        table.push(head.into_iter().chain(text).chain(data_cells(study, &part.counts)));
+    }
+    table
+}
+
+/// Annotated PTX, a listing per kernel.
+pub fn listings(study: &Study, number: usize, rows: &[KernelRow]) -> Vec<SourceListing> {
+    let listing = |row: &KernelRow| {
+        let mut listing = SourceListing::new(format!("{}: {}", row.trace, row.kernel.name))
+            .language(Language::Cuda)
+            .column("Of all", Format::Percent(1));
+        for share in shown(study) {
+            let format = match share.shown {
+                Shown::Percent => Format::Percent(1),
+                Shown::Number(_) => Format::Float(2),
+            };
+            listing = listing.column(share.name, format);
+        }
+        let counts = row.counts(number);
+        let all = study.sum(counts)[0].max(1) as f64;
+        let lines = grouped(study, counts, |pc| row.kernel.lines[pc].ptx_line);
+        for (line, text) in &row.kernel.ptx_lines {
+            let counts = lines.get(line);
+            let of_all = counts.map_or(f64::NAN, |counts| counts[0] as f64 / all);
+            let shares = shown(study).map(|share| counts.map_or(f64::NAN, |counts| share.value(counts)));
+            listing.push(*line, text.as_str(), std::iter::once(of_all).chain(shares));
+        }
+        listing
+    };
+    rows.iter().map(listing).collect()
+}

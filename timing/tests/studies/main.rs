@@ -1,0 +1,10 @@
+//! The studies against answers known by hand, and against their brute-force twins on random launches.
+
+mod agree;
+#[path = "../redundancy/cases.rs"]
+mod cases;
+mod decode;
+#[path = "../redundancy/memory.rs"]
+mod memory;
+mod random;
+mod twins;

@@ -1,0 +1,26 @@
+//! Every study once more, straight from its definition over decoded values, without anything shared, cached, sampled
+//! or clever.
+
+mod memory;
+mod registers;
+mod values;
+
+use super::decode::{Counts, Launch};
+
+/// A study's twin.
+pub type Twin = fn(&Launch) -> Counts;
+
+/// The twins by the names of their studies.
+pub const TWINS: &[(&str, Twin)] = &[
+    ("width", registers::width),
+    ("reuse", registers::reuse),
+    ("liveness", registers::liveness),
+    ("divergence", values::divergence),
+    ("uniform", values::uniform),
+    ("affine", values::affine),
+    ("entropy", values::entropy),
+    ("memo", values::memo),
+    ("dead", memory::dead),
+    ("memory", memory::memory),
+    ("sharing", memory::sharing),
+];

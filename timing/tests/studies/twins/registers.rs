@@ -1,0 +1,226 @@
+//! Twins of the studies of registers.
+
+use super::super::decode::{Counts, Event, Launch, Words};
+use std::collections::{BTreeMap, BTreeSet};
+use timing::analysis::affinity::Affinity;
+use trace_format::isa::{Inst, Kind, MachineKernel};
+
+fn bytes(words: &Words) -> usize {
+    let fits = |n: &usize| {
+        let shift = 32 - 8 * n;
+        words.iter().all(|&word| ((word << shift) as i32 >> shift) as u32 == word)
+    };
+    (1..=4).find(fits).expect("four bytes are the word")
+}
+
+/// CORF's definitions.
+pub fn width(launch: &Launch) -> Counts {
+    let mut counts = Counts::of(launch);
+    let flow = launch.kernel.flow();
+    let paired: BTreeSet<(u8, u8)> = Affinity::of(&launch.kernel, &flow, 10)
+        .exclusive_pairs()
+        .into_iter()
+        .flat_map(|pair| [(pair.low, pair.high), (pair.high, pair.low)])
+        .collect();
+    let plural = |n: usize| if n == 1 { "1_byte".to_owned() } else { format!("{n}_bytes") };
+    for event in launch.events().filter(|event| event.exec != 0) {
+        for reg in event.reads() {
+            let bytes = bytes(&event.value(reg));
+            counts.add(event.pc, format!("reads_{}", plural(bytes)), 1);
+            counts.add(event.pc, "unused_read_bytes", 4 - bytes as u64);
+        }
+        for words in &event.results {
+            counts.add(event.pc, format!("writes_{}", plural(bytes(words))), 1);
+        }
+        let operands: Vec<Vec<u8>> =
+            (0..3).filter_map(|i| event.inst.src_span(i)).map(|s| s.iter().map(|r| r.0).collect()).collect();
+        let mut pairs = BTreeSet::new();
+        for (i, first) in operands.iter().enumerate() {
+            for second in &operands[i + 1..] {
+                for (a, b) in first.iter().flat_map(|a| second.iter().map(move |b| (*a, *b))) {
+                    if a != b {
+                        pairs.insert((a.min(b), a.max(b)));
+                    }
+                }
+            }
+        }
+        if pairs.is_empty() {
+            continue;
+        }
+        let fits = |(a, b): &(u8, u8)| bytes(&event.value(*a)) + bytes(&event.value(*b)) <= 4;
+        counts.add(event.pc, "multi_operand_instructions", 1);
+        counts.add(event.pc, "multi_operand_reads", event.reads().len() as u64);
+        counts.add(event.pc, "coalesceable_instructions", u64::from(pairs.iter().any(fits)));
+        let of_compiler: Vec<_> = pairs.iter().filter(|pair| paired.contains(pair)).collect();
+        counts.add(event.pc, "pair_reads", of_compiler.len() as u64);
+        counts.add(event.pc, "pair_reads_that_fit", of_compiler.iter().filter(|p| fits(p)).count() as u64);
+    }
+    counts
+}
+
+/// What happens to one register of one warp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Happens {
+    /// A read by an instruction.
+    Read(usize),
+    /// Lanes of the value stay behind a write to the others.
+    Kept,
+    Write(usize),
+}
+
+/// What happens to each register of a warp, by the number of the instruction.
+fn histories(warp: &[Event]) -> BTreeMap<u8, Vec<(u64, Happens)>> {
+    let mut histories: BTreeMap<u8, Vec<(u64, Happens)>> = BTreeMap::new();
+    for (time, event) in (1..).zip(warp).filter(|(_, event)| event.exec != 0) {
+        for reg in event.reads() {
+            histories.entry(reg).or_default().push((time, Happens::Read(event.pc)));
+        }
+        for reg in event.writes() {
+            let history = histories.entry(reg).or_default();
+            if !event.whole() && history.last().is_some_and(|(last, _)| *last != time) {
+                history.push((time, Happens::Kept));
+            }
+            history.push((time, Happens::Write(event.pc)));
+        }
+    }
+    histories
+}
+
+/// BOW's definitions.
+pub fn reuse(launch: &Launch) -> Counts {
+    let mut counts = Counts::of(launch);
+    for event in launch.events() {
+        let operands = (0..3).filter(|i| event.inst.src_span(*i).is_some()).count();
+        counts.add(event.pc, format!("operands_{operands}"), 1);
+    }
+    let name = |prefix: &str, gap: u64| {
+        if gap < 16 { format!("{prefix}_at_{gap}") } else { format!("{prefix}_far") }
+    };
+    for warp in launch.warps() {
+        for history in histories(warp).values() {
+            for (i, (time, happens)) in history.iter().enumerate() {
+                let before = i.checked_sub(1).map(|before| history[before].0);
+                if let Happens::Read(pc) = happens {
+                    counts.add(*pc, name("reads", before.map_or(u64::MAX, |before| time - before)), 1);
+                }
+                let Happens::Write(pc) = happens else { continue };
+                let rest = &history[i + 1..];
+                let end = rest.iter().position(|(_, h)| matches!(h, Happens::Write(_))).unwrap_or(rest.len());
+                let times: Vec<u64> =
+                    std::iter::once(*time).chain(rest[..end].iter().map(|(time, _)| *time)).collect();
+                let gaps: Vec<u64> = times.windows(2).map(|w| w[1] - w[0]).collect();
+                let Some(longest) = gaps.iter().max() else {
+                    let replaced = rest.get(end).map_or(u64::MAX, |(at, _)| at - time);
+                    counts.add(*pc, name("replaced", replaced), 1);
+                    counts.add(*pc, "to_file", 1);
+                    continue;
+                };
+                counts.add(*pc, name("transient", *longest), 1);
+                let destination = match (gaps[0] < 3, *longest < 3) {
+                    (false, _) => "to_file",
+                    (true, true) => "to_collector",
+                    (true, false) => "to_both",
+                };
+                counts.add(*pc, destination, 1);
+            }
+        }
+    }
+    counts
+}
+
+/// Instructions that may run after one; a return goes behind every call from which its function may be reached.
+fn next(kernel: &MachineKernel, pc: usize) -> Vec<usize> {
+    let inst = &kernel.insts[pc];
+    let always = inst.is_unguarded();
+    let mut next = match inst.kind() {
+        Kind::Branch => vec![inst.target.index()],
+        Kind::Call => callees(kernel, inst),
+        Kind::Return => return_sites(kernel, pc),
+        Kind::Exit => vec![],
+        Kind::Trap => return vec![],
+        _ => return vec![pc + 1],
+    };
+    if !always && pc + 1 < kernel.insts.len() {
+        next.push(pc + 1);
+    }
+    next
+}
+
+fn callees(kernel: &MachineKernel, inst: &Inst) -> Vec<usize> {
+    match inst.jumps_to() {
+        Some(target) => vec![target.index()],
+        None => kernel.entries.iter().map(|(_, pc)| pc.index()).collect(),
+    }
+}
+
+fn return_sites(kernel: &MachineKernel, ret: usize) -> Vec<usize> {
+    let within = |entry: usize| {
+        let (mut seen, mut work) = (BTreeSet::new(), vec![entry]);
+        while let Some(pc) = work.pop() {
+            if pc >= kernel.insts.len() || !seen.insert(pc) {
+                continue;
+            }
+            let inst = &kernel.insts[pc];
+            match inst.kind() {
+                Kind::Branch => work.push(inst.target.index()),
+                Kind::Exit | Kind::Return | Kind::Trap => {}
+                _ => work.push(pc + 1),
+            }
+            if matches!(inst.kind(), Kind::Branch | Kind::Exit | Kind::Return) && !inst.is_unguarded() {
+                work.push(pc + 1);
+            }
+        }
+        seen.contains(&ret)
+    };
+    let calls = (0..kernel.insts.len()).filter(|&pc| kernel.insts[pc].kind() == Kind::Call);
+    calls
+        .filter(|&call| callees(kernel, &kernel.insts[call]).into_iter().any(within))
+        .map(|call| call + 1)
+        .filter(|&site| site < kernel.insts.len())
+        .collect()
+}
+
+/// Whether some path from an instruction on reads a register before it is replaced.
+fn is_live(kernel: &MachineKernel, successors: &[Vec<usize>], pc: usize, reg: u8) -> bool {
+    let (mut seen, mut work) = (BTreeSet::new(), vec![pc]);
+    while let Some(pc) = work.pop() {
+        if pc >= kernel.insts.len() || !seen.insert(pc) {
+            continue;
+        }
+        let inst = &kernel.insts[pc];
+        if inst.src_regs().any(|r| r.0 == reg) {
+            return true;
+        }
+        if !(inst.is_unguarded() && inst.dst_regs().any(|r| r.0 == reg)) {
+            work.extend(&successors[pc]);
+        }
+    }
+    false
+}
+
+/// RegMutex's and LARF's definitions.
+pub fn liveness(launch: &Launch) -> Counts {
+    let mut counts = Counts::of(launch);
+    let kernel = &launch.kernel;
+    let registers = u64::from(kernel.regs_per_thread.max(1));
+    let successors: Vec<Vec<usize>> = (0..kernel.insts.len()).map(|pc| next(kernel, pc)).collect();
+    for pc in 0..kernel.insts.len() {
+        let executed = counts.0[pc].get("warp_instructions").copied().unwrap_or(0);
+        let live = (0..=254u8).filter(|&reg| is_live(kernel, &successors, pc, reg)).count() as u64;
+        counts.set(pc, "live_registers", live * executed);
+        counts.set(pc, "allocated_registers", registers * executed);
+        counts.set(pc, "registers", registers);
+        counts.set(pc, "least_live", if executed > 0 { live } else { u64::MAX });
+        counts.set(pc, "most_live", if executed > 0 { live } else { 0 });
+    }
+    for warp in launch.warps() {
+        for history in histories(warp).values() {
+            for (i, (time, happens)) in history.iter().enumerate() {
+                let Happens::Write(pc) = happens else { continue };
+                let rest = history[i + 1..].iter().take_while(|(_, h)| !matches!(h, Happens::Write(_)));
+                counts.add(*pc, "needed_registers", rest.last().map_or(0, |(last, _)| last - time));
+            }
+        }
+    }
+    counts
+}

@@ -4,7 +4,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use std::path::Path;
-use timing::studies::redundancy::of_launch;
+use timing::studies;
 use timing::studies::source::TraceLaunch;
 use trace_format::container::LaunchRecord;
 use trace_format::isa::*;
@@ -159,11 +159,16 @@ fn cursor_alone(bencher: Bencher<'_, '_>) {
     });
 }
 
-#[divan::bench]
-fn redundancy(bencher: Bencher<'_, '_>) {
+/// Studies by name, as one pass.
+#[divan::bench(args = [
+    "redundancy", "uniform", "affine", "width", "reuse", "liveness", "sharing", "entropy", "dead", "memo", "divergence",
+    "memory", "all",
+])]
+fn study(bencher: Bencher<'_, '_>, names: &str) {
+    let names = studies::choose(names).unwrap();
     with_trace(bencher, |trace| {
-        let tally = of_launch(&TraceLaunch::new(trace, 0), 1, &|_| {}).unwrap();
-        assert!(tally.block_redundant_total() > 0);
-        divan::black_box(tally);
+        let outcomes = studies::of_launch(&TraceLaunch::new(trace, 0), &names, 1).unwrap();
+        assert!(outcomes.iter().all(|outcome| !outcome.counts.is_empty()));
+        divan::black_box(outcomes);
     });
 }

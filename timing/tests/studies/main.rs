@@ -1,6 +1,7 @@
 //! The studies against answers known by hand, and against their brute-force twins on random launches.
 
 mod agree;
+mod by_hand;
 #[path = "../redundancy/cases.rs"]
 mod cases;
 mod decode;

@@ -55,23 +55,19 @@ fn parts<'a>(study: &Study, number: usize, row: &'a KernelRow, by: By) -> Vec<Pa
         text,
         counts,
     };
-    let ran = |part: &Part<'_>| part.counts[0] != 0;
     match by {
         By::Kernel => vec![part(row.block_text(), String::new(), study.sum(counts))],
         By::Line => grouped(study, counts, |pc| kernel.lines[pc].ptx_line)
             .into_iter()
             .map(|(line, counts)| part(line.to_string(), line_text(kernel, line), counts))
-            .filter(ran)
             .collect(),
         By::Class => grouped(study, counts, |pc| class(&kernel.insts[pc]))
             .into_iter()
             .map(|(class, counts)| part(class.to_owned(), String::new(), counts))
-            .filter(ran)
             .collect(),
         By::Pc => grouped(study, counts, |pc| pc)
             .into_iter()
             .map(|(pc, counts)| part(Pc(pc as u32).to_string(), kernel.insts[pc].to_string(), counts))
-            .filter(ran)
             .collect(),
     }
 }
@@ -111,7 +107,7 @@ fn readable(study: &Study, parts: &[Part<'_>], all: u64, place: &str, text: Opti
         study.name,
         place.to_lowercase()
     ));
-    for part in parts {
+    for part in parts.iter().filter(|part| part.counts[0] != 0) {
         let mut cells = vec![Cell::from(part.trace)];
         if by != By::Class {
             cells.push(part.kernel.into());

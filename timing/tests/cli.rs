@@ -162,9 +162,29 @@ fn lists_and_configurations_are_shown() {
         ),
         (
             &["study", "redundancy", "--explain"],
-            &["\nColumns\n", "block_redundant_instructions", "DARSIE", "denominator"],
+            &[
+                "\nColumns: counts\n",
+                "block_redundant_instructions",
+                "DARSIE, Figure 1",
+                "/ warp_instructions",
+                "denominator",
+            ],
         ),
         (&["study", "redundancy", "increment.wtrace"], &["increment"]),
+        (&["study", "all", "--explain"], &["redundancy:", "taxonomy:", "sharing:", "memory:"]),
+        (
+            &["study", "all", "increment.wtrace", "--by", "line", "--top", "2"],
+            &["increment", "width, by line", "divergence:"],
+        ),
+        (
+            &["study", "width,reuse", "increment.wtrace", "--by", "pc"],
+            &["width, by pc", "reuse, by pc", "IMAD.WIDE"],
+        ),
+        (
+            &["study", "memory", "increment.wtrace", "--kernels", "inc*", "--json", "-"],
+            &["warplab-study/1", "sectors"],
+        ),
+        (&["study", "all", "increment.wtrace", "--json", "-"], &["warplab-studies/1", "\"entropy\""]),
         (&["--help"], &["replay", "study"]),
     ] {
         let output = timing(&path, arguments);
@@ -201,10 +221,18 @@ fn what_is_wrong_is_named_with_exit_code_1() {
         (&["replay", trace, "--set", "technique.wob.window=3"], &["technique.wob"]),
         (&["replay", trace, "--threads", "0"], &["--threads"]),
         (&["replay", trace, "--max-cycles", "1"], &["increment", "--max-cycles"]),
-        (&["replay", trace, "--set", "sm.registers=64"], &["increment", "registers"]),
+        (&["replay", trace, "--set", "sm.registers=256"], &["increment", "registers"]),
         (&["replay", trace, "--json", "no/such/folder.json"], &["no/such/folder.json"]),
         (&["study", "redundnacy", trace], &["redundnacy", "redundancy"]),
         (&["study", "redundancy"], &["no traces"]),
+        (&["study", "width,redundnacy", trace], &["redundnacy", "divergence", "all"]),
+        (&["study", "", trace], &["unknown study"]),
+        (&["study", "width", trace, "--kernels", "decrement"], &["decrement", "increment"]),
+        (&["study", "width", trace, "--launches", "7"], &["no launch", "increment"]),
+        (&["study", "width", trace, "--launches", "x"], &["`x`"]),
+        (&["study", "width", trace, "--top", "3"], &["--by"]),
+        (&["study", "width", trace, "--by", "colour"], &["colour", "line"]),
+        (&["study", "width,reuse", trace, "--csv", "-"], &["one study"]),
         (&["config", "show", "gtx481"], &["gtx481"]),
     ];
     for (arguments, parts) in cases {

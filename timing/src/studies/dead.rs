@@ -173,7 +173,9 @@ impl Fold for Dead {
         }
         let Dead { counts, shared, global, local, .. } = self;
         let mut overwritten = |pc: u32, bytes: u32| counts[pc as usize][OVERWRITTEN] += u64::from(bytes);
+        let store = matches!(at.inst.kind, Kind::Store(_));
         let mut lanes = access.mask;
+        let mut last = None;
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
             lanes &= lanes - 1;
@@ -188,13 +190,15 @@ impl Fold for Dead {
                 Space::Local => (&mut *local, (at.warp as u64 * 32 + lane as u64) << 32 | address),
                 _ => (&mut *global, address),
             };
-            match at.inst.kind {
-                Kind::Store(_) => memory.write(address, access.bytes, at.pc, &mut overwritten),
-                // An atomic reads what it changes, and what it leaves counts as needed.
-                _ => memory.read(address, access.bytes),
+            if store {
+                memory.write(address, access.bytes, at.pc, &mut overwritten);
+            } else if last.replace((space, address)) != Some((space, address)) {
+                // An atomic reads what it changes, and what it leaves counts as needed. Neighbours often read the
+                // same.
+                memory.read(address, access.bytes);
             }
         }
-        if matches!(at.inst.kind, Kind::Store(_)) {
+        if store {
             let bytes = u64::from(access.mask.count_ones()) * u64::from(access.bytes);
             self.counts[at.pc as usize][STORED] += bytes;
         }

@@ -33,7 +33,7 @@ pub const STUDY: Study = Study {
         "Narrow and pattern are what simple encodings need: whole bytes by sign extension, the same for every lane of \
          a register (after CORF); and one or two words per register where all lanes hold base + lane x stride.",
         "Memory is bounded: of long launches every 2^n-th execution, chosen by a hash of block, warp and its \
-         instruction number, is measured, so that about 2^15 results per launch are. A distribution measured from m \
+         instruction number, is measured, so that about 2^12 results per launch are. A distribution measured from m \
          values cannot show more than log2 m bits, so information is then a lower bound.",
     ],
     counters: COUNTERS,
@@ -66,7 +66,7 @@ pub const STUDY: Study = Study {
 };
 
 /// Results that are measured in a launch, about.
-const MEASURED: u64 = 1 << 15;
+const MEASURED: u64 = 1 << 12;
 
 /// What one thread gathers.
 #[derive(Debug)]
@@ -95,11 +95,20 @@ impl Entropy {
                 see(row[0], u64::from(at.exec.count_ones()));
                 continue;
             }
+            // Neighbours often hold the same.
             let mut lanes = at.exec;
+            let mut run = (row[lanes.trailing_zeros() as usize], 0);
             while lanes != 0 {
-                see(row[lanes.trailing_zeros() as usize], 1);
+                let value = row[lanes.trailing_zeros() as usize];
                 lanes &= lanes - 1;
+                if value == run.0 {
+                    run.1 += 1;
+                } else {
+                    see(run.0, run.1);
+                    run = (value, 1);
+                }
             }
+            see(run.0, run.1);
         }
     }
 }

@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(words_shape(&row(&|l| (l as i64 / 2) * 9), 0b1), Shape::Uniform);
         assert_eq!(words_shape(&row(&|l| l as i64 * l as i64), 0b110), Shape::Affine, "two lanes");
         assert_eq!(
-            words_shape(&row(&|l| i64::from(l > 2)), 0b101),
+            words_shape(&row(&|l| i64::from(l > 1)), 0b101),
             Shape::Unstructured,
             "a stride of a half"
         );

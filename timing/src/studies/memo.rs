@@ -33,7 +33,7 @@ pub const STUDY: Study = Study {
          operands: in its block, in its launch, in its launch or an earlier one of the same kernel with the same \
          shape of blocks. Which of several warps comes first does not matter for the counts: of n executions on the \
          same operands, n - 1 repeat.",
-        "Operands are compared by 128-bit digests. Memory is bounded: when a launch has more than 2^18 different \
+        "Operands are compared by 128-bit digests. Memory is bounded: when a launch has more than 2^16 different \
          lists of operands, or is so long that it may have, only those whose digest ends in n zero bits are followed \
          and their counts multiplied by 2^n; a note says so. These counts are then estimates.",
     ],
@@ -115,9 +115,8 @@ impl Fold for Memo {
     fn new(setting: &Setting<'_>, plan: &Plan) -> Memo {
         let mut seen = Seen::default();
         // Following fewer from the beginning is what following too many would come to.
-        seen.begin_at(
-            (setting.warp_instructions / (8 * MAX_KEPT as u64)).checked_ilog2().map_or(0, |n| n + 1),
-        );
+        let level = (setting.warp_instructions / (2 * MAX_KEPT as u64)).checked_ilog2().map_or(0, |n| n + 1);
+        seen.begin_at(level, setting.warp_instructions);
         Memo { counts: vec![Row::default(); plan.len()], seen, block: 0 }
     }
 
@@ -164,10 +163,11 @@ impl Fold for Memo {
         for (digest, kept) in self.seen.iter() {
             let counts = &mut self.counts[kept.pc as usize];
             counts[DISTINCT] += 1 << level;
-            counts[BLOCK] += (kept.times - kept.blocks) << level;
-            counts[LAUNCH] += (kept.times - 1) << level;
+            counts[BLOCK] += u64::from(kept.times - kept.blocks) << level;
+            counts[LAUNCH] += u64::from(kept.times - 1) << level;
             if Seen::keeps(digest, common) {
-                counts[PROGRAM] += (kept.times - u64::from(!earlier.contains(digest))) << common;
+                let first = u32::from(!earlier.contains(digest));
+                counts[PROGRAM] += u64::from(kept.times - first) << common;
             }
         }
         self.counts.iter_mut().for_each(|counts| counts[LEVEL] = u64::from(common));

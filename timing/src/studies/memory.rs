@@ -101,7 +101,7 @@ pub const STUDY: Study = Study {
     ],
     course: None,
     mean: Mean::Arithmetic,
-    worst_by: 7,
+    worst_by: 0,
     note: |counts| {
         let one_in = 1u64 << counts[LEVEL];
         (counts[LEVEL] > 0)
@@ -131,7 +131,7 @@ impl Fold for Memory {
     fn new(setting: &Setting<'_>, (): &()) -> Memory {
         let level = (setting.warp_instructions / SAMPLED_FROM).checked_ilog2().map_or(0, |n| n + 1);
         let mut lines = Seen::default();
-        lines.begin_at(level);
+        lines.begin_at(level, 0);
         Memory {
             counts: vec![Row::default(); setting.insts.len()],
             turns: Turns::new(setting.warps()),

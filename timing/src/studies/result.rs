@@ -8,7 +8,7 @@
 mod breakdown;
 mod charts;
 
-use super::define::{Mean, Share, Shown, Study};
+use super::define::{Marks, Mean, Share, Shown, Study};
 use super::rows::{KernelRow, traces};
 use super::{By, Options};
 use report::{Cell, Chart, Column, SourceListing, Table, arithmetic_mean, geometric_mean};
@@ -150,8 +150,9 @@ fn shown(study: &Study) -> impl Iterator<Item = &'static Share> {
 fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> Table {
     let head = [Column::text("Trace"), Column::integer("Warp instructions")];
     let columns = head.into_iter().chain(shown(study).map(|share| column(study, share)));
-    let title = format!("{}: {}", study.name, study.summary);
-    let mut table = Table::new(title, columns).id(study.name).caption(study.paper);
+    let title = study.figures.first().map_or(study.summary, |figure| figure.title);
+    let mut table =
+        Table::new(format!("{title} ({})", study.name), columns).id(study.name).caption(study.paper);
     for (trace, sum) in sums {
         let head = [Cell::from(*trace), sum[0].into()];
         table.push(head.into_iter().chain(shown(study).map(|share| share.value(sum).into())));
@@ -161,7 +162,8 @@ fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> T
         [Cell::from(name), Cell::Missing].into_iter().chain(means).collect::<Vec<_>>()
     };
     table = table.summary(row(mean_name(study).into(), sums));
-    if groups.len() > 1 {
+    let by_dimensions = matches!(study.figures.first().map(|f| f.marks), Some(Marks::StackByDimensions));
+    if by_dimensions {
         for (dimensions, sums) in groups {
             table = table.summary(row(format!("of {} with {dimensions}D blocks", sums.len()), sums));
         }

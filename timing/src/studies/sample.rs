@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Digests that a set keeps.
-pub const MAX_KEPT: usize = 1 << 18;
+pub const MAX_KEPT: usize = 1 << 16;
 
 /// Digests are as good as random already.
 #[derive(Clone, Copy, Default, Debug)]
@@ -41,9 +41,9 @@ pub struct Kept {
     /// The first instruction of the kernel that it was seen with.
     pub pc: u32,
     /// Times that it was seen.
-    pub times: u64,
+    pub times: u32,
     /// Blocks in which it was seen.
-    pub blocks: u64,
+    pub blocks: u32,
     last_block: u64,
 }
 
@@ -74,9 +74,10 @@ impl Seen {
         self.level
     }
 
-    /// Keeps one in 2^level from the beginning.
-    pub fn begin_at(&mut self, level: u32) {
+    /// Keeps one in 2^level from the beginning, which `executions` will fill at most so far.
+    pub fn begin_at(&mut self, level: u32, executions: u64) {
         self.rise(level);
+        self.kept.reserve((executions >> level).min(self.most as u64) as usize);
     }
 
     /// The kept digests, in no order.
@@ -104,11 +105,11 @@ impl Seen {
             return;
         }
         let kept = self.kept.entry(digest).or_insert(Kept { pc, times: 0, blocks: 0, last_block: u64::MAX });
-        kept.times += 1;
+        kept.times = kept.times.saturating_add(1);
         kept.pc = kept.pc.min(pc);
         if kept.last_block != block {
             kept.last_block = block;
-            kept.blocks += 1;
+            kept.blocks = kept.blocks.saturating_add(1);
         }
         if self.kept.len() > self.most {
             self.rise(self.level + 1);
@@ -129,13 +130,17 @@ impl Seen {
 
     /// Joins another set, of other blocks.
     pub fn merge(&mut self, other: Seen) {
+        if self.kept.is_empty() && self.level <= other.level {
+            *self = other;
+            return;
+        }
         self.rise(other.level);
         let level = self.level;
         for (digest, theirs) in other.kept.into_iter().filter(|(digest, _)| Seen::keeps(*digest, level)) {
             let mine = self.kept.entry(digest).or_insert(Kept { pc: theirs.pc, ..Kept::default() });
             mine.pc = mine.pc.min(theirs.pc);
-            mine.times += theirs.times;
-            mine.blocks += theirs.blocks;
+            mine.times = mine.times.saturating_add(theirs.times);
+            mine.blocks = mine.blocks.saturating_add(theirs.blocks);
         }
         self.rise(level);
     }

@@ -224,25 +224,46 @@ impl<'a> At<'a> {
     /// Shape of a register over the launched lanes.
     #[inline]
     pub fn shape(&mut self, reg: usize) -> Shape {
-        let (row, lanes) = (self.row(reg), self.lanes());
-        *self.facts[reg].shape.get_or_insert_with(|| shape(&row.0, lanes))
+        match self.facts[reg].shape {
+            Some(shape) => shape,
+            None => self.find_shape(reg),
+        }
+    }
+
+    #[inline(never)]
+    fn find_shape(&mut self, reg: usize) -> Shape {
+        let shape = shape(&self.row(reg).0, self.lanes());
+        self.facts[reg].shape = Some(shape);
+        shape
     }
 
     /// Bytes from which every lane of a register is recovered by sign extension.
     #[inline]
     pub fn width_bytes(&mut self, reg: usize) -> u32 {
-        if self.facts[reg].width_bytes == 0 {
-            self.facts[reg].width_bytes = width_bytes(&self.row(reg).0) as u8;
+        match self.facts[reg].width_bytes {
+            0 => self.find_width(reg),
+            width => u32::from(width),
         }
-        u32::from(self.facts[reg].width_bytes)
+    }
+
+    #[inline(never)]
+    fn find_width(&mut self, reg: usize) -> u32 {
+        let width = width_bytes(&self.row(reg).0);
+        self.facts[reg].width_bytes = width as u8;
+        width
     }
 
     /// Digest of a register over the launched lanes.
     #[inline]
     pub fn digest(&mut self, reg: usize) -> Digest {
-        if let Some(digest) = self.facts[reg].digest {
-            return digest;
+        match self.facts[reg].digest {
+            Some(digest) => digest,
+            None => self.find_digest(reg),
         }
+    }
+
+    #[inline(never)]
+    fn find_digest(&mut self, reg: usize) -> Digest {
         let (row, shape, lanes) = (self.row(reg), self.shape(reg), self.lanes());
         let digest = match shape {
             Shape::Unstructured => Digest::of_lanes(&row.0, 0, lanes),

@@ -38,6 +38,7 @@ impl Bytes {
         self.last = None;
     }
 
+    #[inline]
     fn page(&mut self, word: u64) -> Option<&mut Word> {
         let number = word / PAGE as u64;
         let at = match self.last {
@@ -48,6 +49,7 @@ impl Bytes {
         Some(&mut self.words[at as usize][(word % PAGE as u64) as usize])
     }
 
+    #[inline]
     fn page_or_new(&mut self, word: u64) -> &mut Word {
         let number = word / PAGE as u64;
         let at = match self.last {
@@ -67,6 +69,13 @@ impl Bytes {
     /// Bytes are read.
     #[inline]
     pub fn read(&mut self, address: u64, bytes: u8) {
+        if bytes == 4 && address.is_multiple_of(4) {
+            // Most of what is read has been read before.
+            if let Some(word) = self.page(address / 4).filter(|word| word.unread != 0) {
+                word.unread = 0;
+            }
+            return;
+        }
         for (word, mask) in words_of(address, bytes) {
             if let Some(word) = self.page(word) {
                 word.unread &= !mask;

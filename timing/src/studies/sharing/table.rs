@@ -15,10 +15,12 @@ pub struct Vector {
     stride: i64,
     lanes: u32,
     bytes: u8,
+    digest: Digest,
+    /// Which vectors can lie beside it, by stride, width and where the stride's grid lies; none for a stride of 0.
+    grid: Option<Digest>,
+    /// Its place on the grid.
+    place: u64,
 }
-
-/// Vectors that can lie side by side: stride, width, and where the stride's grid lies.
-type Grid = (i64, u8, u64);
 
 impl Vector {
     /// The vector of the addresses of some lanes, if they have a stride.
@@ -39,21 +41,27 @@ impl Vector {
         let base = addresses[first].wrapping_sub(stride.wrapping_mul(first as i64) as u64);
         let at = |lane: usize| base.wrapping_add(stride.wrapping_mul(lane as i64) as u64);
         let steady = (0..32).all(|lane| lanes >> lane & 1 == 0 || addresses[lane] == at(lane));
-        steady.then_some(Vector { base, stride, lanes, bytes })
+        if !steady {
+            return None;
+        }
+        let shape =
+            Digest::default().then(Digest::of_word(stride as u64)).then(Digest::of_word(u64::from(bytes)));
+        let digest = shape.then(Digest::of_word(base)).then(Digest::of_word(u64::from(lanes)));
+        let width = stride.unsigned_abs();
+        let grid = (width != 0).then(|| shape.then(Digest::of_word(base % width)));
+        Some(Vector { base, stride, lanes, bytes, digest, grid, place: base.checked_div(width).unwrap_or(0) })
     }
 
-    fn digest(&self) -> Digest {
-        let shape = u64::from(self.lanes) << 8 | u64::from(self.bytes);
-        let start = Digest::default().then(Digest::of_word(self.base));
-        start.then(Digest::of_word(self.stride as u64)).then(Digest::of_word(shape))
-    }
-
-    /// The grid on which the vector lies and its place there; none for a stride of 0.
-    fn grid(&self) -> Option<(Grid, i128)> {
-        let stride = i128::from(self.stride);
-        let base = i128::from(self.base);
-        (stride != 0)
-            .then(|| ((self.stride, self.bytes, base.rem_euclid(stride) as u64), base.div_euclid(stride)))
+    /// Lanes of this vector whose values another one on its grid, with such lanes at such a place, holds.
+    fn covered(&self, lanes: u32, place: u64) -> u32 {
+        let ahead =
+            if self.stride > 0 { place.wrapping_sub(self.place) } else { self.place.wrapping_sub(place) };
+        let shifted = match ahead as i64 {
+            ahead @ 0..=31 => lanes << ahead,
+            behind @ -31..=-1 => lanes >> -behind,
+            _ => 0,
+        };
+        shifted & self.lanes
     }
 
     fn lines(&self) -> impl Iterator<Item = u64> + '_ {
@@ -92,7 +100,7 @@ struct Table {
     /// Entries in the order in which they came, those of no use included.
     queue: VecDeque<(Digest, u64)>,
     /// Lanes of the entries on each grid by their place, each with its digest.
-    grids: BTreeMap<Grid, BTreeMap<i128, Vec<(u32, Digest)>>>,
+    grids: Map<BTreeMap<u64, Vec<(u32, Digest)>>>,
 }
 
 impl Order {
@@ -117,12 +125,11 @@ impl Order {
     pub fn load(&mut self, vector: &Vector) -> [Found; 3] {
         self.now += 1;
         let Order { now, changed, tables } = self;
-        let digest = vector.digest();
         let mut found = [Found::Nothing; 3];
         for ((table, size), found) in tables.iter_mut().zip(SIZES).zip(&mut found) {
-            *found = table.find(vector, digest, changed);
+            *found = table.find(vector, changed);
             if *found == Found::Nothing {
-                table.enter(vector, digest, *now, size);
+                table.enter(vector, *now, size);
             }
         }
         found
@@ -134,24 +141,23 @@ fn of_line(line: u64) -> Digest {
 }
 
 impl Table {
-    fn find(&self, vector: &Vector, digest: Digest, changed: &Map<u64>) -> Found {
+    fn find(&self, vector: &Vector, changed: &Map<u64>) -> Found {
         let in_use = |digest: &Digest| {
             self.entries.get(digest).is_some_and(|(vector, since)| {
                 let later = |line| changed.get(&of_line(line)).is_some_and(|time| time > since);
                 changed.is_empty() || !vector.lines().any(later)
             })
         };
-        if in_use(&digest) {
+        if in_use(&vector.digest) {
             return Found::Perfect;
         }
-        let Some((grid, place)) = vector.grid() else { return Found::Nothing };
-        let Some(grid) = self.grids.get(&grid) else { return Found::Nothing };
+        let Some(grid) = vector.grid.and_then(|grid| self.grids.get(&grid)) else { return Found::Nothing };
         // Lanes of the wanted vector that each useful entry covers.
         let mut covers: Vec<u32> = Vec::new();
-        for (&at, entries) in grid.range(place - 31..=place + 31) {
-            let shift = at - place;
+        for (&place, entries) in grid.range(vector.place.saturating_sub(31)..=vector.place.saturating_add(31))
+        {
             for (lanes, digest) in entries {
-                let covered = if shift >= 0 { lanes << shift } else { lanes >> -shift } & vector.lanes;
+                let covered = vector.covered(*lanes, place);
                 if covered != 0 && in_use(digest) {
                     covers.push(covered);
                 }
@@ -161,35 +167,30 @@ impl Table {
         if (0..covers.len()).any(complete) { Found::Partial } else { Found::Nothing }
     }
 
-    fn enter(&mut self, vector: &Vector, digest: Digest, now: u64, size: usize) {
+    fn enter(&mut self, vector: &Vector, now: u64, size: usize) {
         // An entry of no use gives way to the new one, but keeps its place in the queue.
-        self.remove(digest);
+        self.remove(vector.digest);
         if self.queue.len() == size
             && let Some((oldest, since)) = self.queue.pop_front()
             && self.entries.get(&oldest).is_some_and(|(_, entered)| *entered == since)
         {
             self.remove(oldest);
         }
-        self.entries.insert(digest, (*vector, now));
-        self.queue.push_back((digest, now));
-        if let Some((grid, place)) = vector.grid() {
-            let entries = self.grids.entry(grid).or_default().entry(place).or_default();
-            entries.push((vector.lanes, digest));
+        self.entries.insert(vector.digest, (*vector, now));
+        self.queue.push_back((vector.digest, now));
+        if let Some(grid) = vector.grid {
+            let entries = self.grids.entry(grid).or_default().entry(vector.place).or_default();
+            entries.push((vector.lanes, vector.digest));
         }
     }
 
     fn remove(&mut self, digest: Digest) {
         let Some((vector, _)) = self.entries.remove(&digest) else { return };
-        let Some((grid, place)) = vector.grid() else { return };
-        if let Some(places) = self.grids.get_mut(&grid) {
-            if let Some(entries) = places.get_mut(&place) {
-                entries.retain(|(_, other)| *other != digest);
-                if entries.is_empty() {
-                    places.remove(&place);
-                }
-            }
-            if places.is_empty() {
-                self.grids.remove(&grid);
+        let Some(places) = vector.grid.and_then(|grid| self.grids.get_mut(&grid)) else { return };
+        if let Some(entries) = places.get_mut(&vector.place) {
+            entries.retain(|(_, other)| *other != digest);
+            if entries.is_empty() {
+                places.remove(&vector.place);
             }
         }
     }

@@ -182,7 +182,7 @@ fn lines(addresses: impl Iterator<Item = u64>, bytes: u64) -> BTreeSet<u64> {
 
 /// One table under one order of the warps.
 fn share(counts: &mut Counts, events: &[(usize, &Event)], size: usize, key: [String; 2]) {
-    let mut queue: Vec<Option<(Entry, usize)>> = Vec::new();
+    let mut queue: Vec<Option<(Entry, usize, BTreeSet<u64>)>> = Vec::new();
     let mut changed: BTreeMap<u64, usize> = BTreeMap::new();
     for (now, (_, event)) in events.iter().enumerate() {
         let lanes = global(event);
@@ -196,42 +196,40 @@ fn share(counts: &mut Counts, events: &[(usize, &Event)], size: usize, key: [Str
         let Some(wanted) = entry(&lanes, access.bytes).filter(|_| lanes.len() == access.lanes.len()) else {
             continue;
         };
+        let unchanged = |since: usize, lines: &BTreeSet<u64>| {
+            lines.iter().all(|line| changed.get(line).is_none_or(|at| *at < since))
+        };
         let useful: Vec<&Entry> = queue
             .iter()
             .flatten()
-            .filter(|(entry, since)| {
-                let lines = lines(entry.lanes.values().copied(), entry.bytes);
-                lines.iter().all(|line| changed.get(line).is_none_or(|at| at < since))
-            })
-            .map(|(entry, _)| entry)
+            .filter(|(_, since, lines)| unchanged(*since, lines))
+            .map(|(entry, ..)| entry)
             .collect();
         if useful.iter().any(|entry| **entry == wanted) {
             counts.add(event.pc, key[0].clone(), 1);
             continue;
         }
-        let alike: Vec<BTreeSet<u64>> = useful
+        let asked: BTreeSet<u64> = wanted.lanes.values().copied().collect();
+        let shared: Vec<BTreeSet<u64>> = useful
             .iter()
             .filter(|e| e.stride == wanted.stride && e.bytes == wanted.bytes && e.stride != 0)
-            .map(|e| e.lanes.values().copied().collect())
+            .map(|e| e.lanes.values().copied().filter(|at| asked.contains(at)).collect())
+            .filter(|shared: &BTreeSet<u64>| !shared.is_empty())
             .collect();
-        let covered = |a: &BTreeSet<u64>, b: &BTreeSet<u64>| {
-            wanted.lanes.values().all(|at| a.contains(at) || b.contains(at))
-        };
-        let relevant: Vec<&BTreeSet<u64>> =
-            alike.iter().filter(|set| wanted.lanes.values().any(|at| set.contains(at))).collect();
-        if relevant.iter().any(|a| relevant.iter().any(|b| covered(a, b))) {
+        if shared.iter().any(|a| shared.iter().any(|b| a.union(b).count() == asked.len())) {
             counts.add(event.pc, key[1].clone(), 1);
             continue;
         }
         for place in &mut queue {
-            if place.as_ref().is_some_and(|(entry, _)| *entry == wanted) {
+            if place.as_ref().is_some_and(|(entry, ..)| *entry == wanted) {
                 *place = None;
             }
         }
         if queue.len() == size {
             queue.remove(0);
         }
-        queue.push(Some((wanted, now)));
+        let touched = lines(lanes.values().copied(), access.bytes);
+        queue.push(Some((wanted, now, touched)));
     }
 }
 

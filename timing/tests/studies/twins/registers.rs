@@ -180,22 +180,25 @@ fn return_sites(kernel: &MachineKernel, ret: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Whether some path from an instruction on reads a register before it is replaced.
-fn is_live(kernel: &MachineKernel, successors: &[Vec<usize>], pc: usize, reg: u8) -> bool {
-    let (mut seen, mut work) = (BTreeSet::new(), vec![pc]);
+/// The instructions from which some path reads a register before it is replaced: those that read it, and backwards
+/// from there those that do not replace it.
+fn live_before(kernel: &MachineKernel, successors: &[Vec<usize>], reg: u8) -> Vec<bool> {
+    let mut predecessors = vec![Vec::new(); kernel.insts.len()];
+    for (pc, next) in successors.iter().enumerate() {
+        next.iter().filter(|&&to| to < kernel.insts.len()).for_each(|&to| predecessors[to].push(pc));
+    }
+    let replaces = |inst: &Inst| inst.is_unguarded() && inst.dst_regs().any(|r| r.0 == reg);
+    let mut live: Vec<bool> = kernel.insts.iter().map(|inst| inst.src_regs().any(|r| r.0 == reg)).collect();
+    let mut work: Vec<usize> = (0..live.len()).filter(|&pc| live[pc]).collect();
     while let Some(pc) = work.pop() {
-        if pc >= kernel.insts.len() || !seen.insert(pc) {
-            continue;
-        }
-        let inst = &kernel.insts[pc];
-        if inst.src_regs().any(|r| r.0 == reg) {
-            return true;
-        }
-        if !(inst.is_unguarded() && inst.dst_regs().any(|r| r.0 == reg)) {
-            work.extend(&successors[pc]);
+        for &before in &predecessors[pc] {
+            if !live[before] && !replaces(&kernel.insts[before]) {
+                live[before] = true;
+                work.push(before);
+            }
         }
     }
-    false
+    live
 }
 
 /// RegMutex's and LARF's definitions.
@@ -204,9 +207,13 @@ pub fn liveness(launch: &Launch) -> Counts {
     let kernel = &launch.kernel;
     let registers = u64::from(kernel.regs_per_thread.max(1));
     let successors: Vec<Vec<usize>> = (0..kernel.insts.len()).map(|pc| next(kernel, pc)).collect();
-    for pc in 0..kernel.insts.len() {
+    let mut live = vec![0u64; kernel.insts.len()];
+    for reg in 0..=254u8 {
+        let here = live_before(kernel, &successors, reg);
+        live.iter_mut().zip(here).for_each(|(live, here)| *live += u64::from(here));
+    }
+    for (pc, live) in live.into_iter().enumerate() {
         let executed = counts.0[pc].get("warp_instructions").copied().unwrap_or(0);
-        let live = (0..=254u8).filter(|&reg| is_live(kernel, &successors, pc, reg)).count() as u64;
         counts.set(pc, "live_registers", live * executed);
         counts.set(pc, "allocated_registers", registers * executed);
         counts.set(pc, "registers", registers);

@@ -21,6 +21,8 @@ const MASK_BITS: u32 = 64;
 const MAX_REGISTERS: u32 = 1 << 20;
 /// Largest memory of an SM and largest cache slice, in bytes.
 const MAX_SM_BYTES: u32 = 16 << 20;
+/// Most miss registers of a cache: they are there from the beginning.
+const MAX_MSHRS: u32 = 16_384;
 /// Longest launch latency: seconds, and far from where cycles overflow.
 const MAX_LAUNCH_CYCLES: u64 = 10_000_000_000;
 /// Longest latency that the completion wheel holds.
@@ -63,8 +65,8 @@ pub fn check(config: &GpuConfig) -> Result<(), Broken> {
     front_end(config)?;
     issue_and_operands(config)?;
     units(config)?;
-    memory(config)?;
-    dram(&config.dram)
+    dram(&config.dram)?;
+    memory(config)
 }
 
 fn require(ok: bool, key: &str, value: impl std::fmt::Display, rule: &str) -> Result<(), Broken> {
@@ -135,7 +137,7 @@ fn front_end(config: &GpuConfig) -> Result<(), Broken> {
 
 fn small_cache(key: &str, cache: &super::SmallCache) -> Result<(), Broken> {
     geometry(key, cache.size_bytes, cache.sets, cache.ways, cache.line_bytes)?;
-    positive(&format!("{key}.mshrs"), cache.mshrs)?;
+    within(&format!("{key}.mshrs"), cache.mshrs, 1, MAX_MSHRS)?;
     within(&format!("{key}.hit_latency_cycles"), cache.hit_latency_cycles, 1, MAX_LATENCY_CYCLES)
 }
 
@@ -279,7 +281,7 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     line_of_128("texture_cache", texture.line_bytes)?;
     sectors("texture_cache", texture.sector_bytes, texture.line_bytes)?;
     hash("texture_cache", texture.sets, texture.set_hash)?;
-    positive("texture_cache.mshrs", texture.mshrs)?;
+    within("texture_cache.mshrs", texture.mshrs, 1, MAX_MSHRS)?;
     positive("texture_cache.mshr_merges", texture.mshr_merges)?;
     within("texture_cache.hit_latency_cycles", texture.hit_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
     require(
@@ -293,7 +295,7 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     line_of_128("l1", l1.line_bytes)?;
     hash("l1", l1.sets, l1.set_hash)?;
     sectors("l1", l1.sector_bytes, l1.line_bytes)?;
-    positive("l1.mshrs", l1.mshrs)?;
+    within("l1.mshrs", l1.mshrs, 1, MAX_MSHRS)?;
     positive("l1.mshr_merges", l1.mshr_merges)?;
     within("l1.hit_latency_cycles", l1.hit_latency_cycles, 1, MAX_LATENCY_CYCLES)?;
     let net = &config.interconnect;
@@ -310,8 +312,8 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     line_of_128("l2", l2.line_bytes)?;
     hash("l2", l2.sets, l2.set_hash)?;
     sectors("l2", l2.sector_bytes, l2.line_bytes)?;
+    within("l2.mshrs", l2.mshrs, 1, MAX_MSHRS)?;
     for (key, n) in [
-        ("l2.mshrs", l2.mshrs),
         ("l2.mshr_merges", l2.mshr_merges),
         ("l2.queue_entries", l2.queue_entries),
         ("l2.dram_queue_entries", l2.dram_queue_entries),

@@ -207,3 +207,32 @@ proptest! {
         prop_assert_eq!(outcome.total.counters.blocks, u64::from(blocks));
     }
 }
+
+/// Every number of a configuration, set to what people mistype and to the edges of types: refused with its key, or
+/// a machine that runs or says why it cannot.
+#[test]
+fn every_value_is_refused_or_makes_a_machine_that_runs() {
+    let hand =
+        Hand::new(kernel(&[(3, 1, 2), (4, 1, 3), (0, 2, 3), (5, 3, 0), (7, 0, 0), (6, 2, 4)], 2), 3, 64);
+    let base = config("gtx480", &["gpu.sms=1"]);
+    let values = crate::config::flatten(&toml::Value::try_from(&base).expect("a table"));
+    let (mut accepted, mut refused) = (0, 0);
+    for (key, value) in values.iter().filter(|(_, value)| value.is_integer()) {
+        let was = value.as_integer().unwrap_or(0);
+        for hostile in [0, 1, was.saturating_mul(2), i64::from(u32::MAX), i64::MAX] {
+            let set = ["gpu.sms=1".to_owned(), format!("{key}={hostile}")];
+            let Ok(loaded) = load("gtx480", &set) else {
+                refused += 1;
+                continue;
+            };
+            accepted += 1;
+            let options = RunOptions { max_cycles: Some(200_000), ..RunOptions::default() };
+            match run(&hand, &loaded.config, &[], &options) {
+                Ok(outcome) => figures_agree(&outcome.total, &loaded.config),
+                Err(ReplayError::Refused(_) | ReplayError::TooManyCycles { .. }) => {}
+                Err(other) => panic!("{key}={hostile}: {other}"),
+            }
+        }
+    }
+    assert!(accepted > 200 && refused > 200, "{accepted} accepted, {refused} refused");
+}

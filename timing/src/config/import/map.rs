@@ -218,7 +218,7 @@ impl Mapper<'_> {
         let clusters = self.number("gpgpu_n_clusters")?;
         let cores = self.number("gpgpu_n_cores_per_cluster")?;
         if let (Some((clusters, source)), Some((cores, _))) = (clusters, cores) {
-            self.set("gpu.sms", i64::from(clusters) * i64::from(cores), &source);
+            self.set("gpu.sms", i64::from(clusters).saturating_mul(i64::from(cores)), &source);
         }
         if let Some((clocks, source)) = self.list("gpgpu_clock_domains", ':')? {
             let names = ["core", "interconnect", "l2", "dram"];
@@ -291,7 +291,7 @@ impl Mapper<'_> {
             let why = format!("lines have {line} bytes here; {sets} sets keep the size");
             self.refuse(option, &format!("{} bytes per line", spec.line_bytes), why);
         }
-        let bytes = i64::from(sets) * i64::from(spec.ways) * i64::from(line);
+        let bytes = i64::from(sets).saturating_mul(i64::from(spec.ways)).saturating_mul(i64::from(line));
         self.set(&format!("{key}.size_bytes"), bytes, source);
         self.set(&format!("{key}.sets"), i64::from(sets), source);
         self.set(&format!("{key}.ways"), i64::from(spec.ways), source);
@@ -405,7 +405,7 @@ impl Mapper<'_> {
             ("gpgpu_num_sfu_units", "sfu", "sfu", ""),
         ] {
             let Some((count, source)) = self.number(option)? else { continue };
-            let interval = intervals.get(kind).copied().unwrap_or(1.0).max(1.0) as u32;
+            let interval = intervals.get(kind).copied().unwrap_or(1.0).clamp(1.0, 32.0) as u32;
             let lanes = if count == 0 { 32 } else { (32 / interval.next_power_of_two()).max(1) };
             let host = if count == 0 { host } else { "" };
             if count == 0 && host.is_empty() {
@@ -548,7 +548,7 @@ impl Mapper<'_> {
         let chips = self.number("gpgpu_n_mem_per_ctrlr")?;
         if let Some((bytes, source)) = self.number("gpgpu_dram_buswidth")? {
             let chips = chips.map_or(1, |(chips, _)| chips);
-            self.set("dram.bus_bytes", i64::from(chips) * i64::from(bytes), &source);
+            self.set("dram.bus_bytes", i64::from(chips).saturating_mul(i64::from(bytes)), &source);
         }
         self.copy("gpgpu_dram_burst_length", "dram.burst_length")?;
         self.copy("dram_data_command_freq_ratio", "dram.data_rate")?;

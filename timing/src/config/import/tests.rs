@@ -2,6 +2,7 @@
 
 use super::{Import, import};
 use crate::config::load_text;
+use proptest::prelude::*;
 
 macro_rules! published {
     ($name:literal) => {
@@ -74,6 +75,33 @@ fn other_generations_are_understood() {
     assert_eq!((c.l2.sets, c.l2.line_bytes, c.l2.size_bytes), (32, 128, 16 * 256 * 8));
     assert!(fx.unhonoured.iter().any(|one| one.option.contains("dl2") && one.why.contains("128 bytes")));
     assert_eq!(c.dram.address_map, "0000RRRR.RRRRRRRR.RRBBBCCC.CCCSSSSS");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn no_file_makes_the_import_panic(text in "(-[a-z_]{1,12}|[0-9]{1,20}|[:;,#\"=@. \n]|[SNLRBT]){0,60}") {
+        drop(import(&text, "any.config", "any"));
+    }
+
+    /// Published files with one value replaced by something hostile.
+    #[test]
+    fn hostile_values_are_refused_or_make_a_configuration(line in 0usize..90, value in 0usize..12) {
+        let text = include_str!("../../../tests/gpgpusim/SM75_RTX2060.config");
+        let hostile = [
+            "0", "1", "-1", "4294967295", "4294967296", "1e300", "NaN", "", "0:0:0:0", "4294967295,4294967295",
+            "S:4294967295:128:4294967295,L:T:m:L:L,A:4294967295:4294967295,4294967295:0,32", "dramid@30;R",
+        ][value];
+        let lines = text.lines().enumerate().map(|(index, one)| match one.split_once(' ') {
+            Some((option, _)) if index == line => format!("{option} {hostile}"),
+            _ => one.to_owned(),
+        });
+        let text: Vec<String> = lines.collect();
+        match import(&text.join("\n"), "hostile.config", "hostile") {
+            Ok(found) => prop_assert!(load_text(&found.to_toml("hostile.config"), "x.toml", None, &[]).is_ok()),
+            Err(why) => prop_assert!(why.starts_with("hostile.config:"), "{}", why),
+        }
+    }
 }
 
 #[test]

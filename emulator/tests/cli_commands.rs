@@ -74,6 +74,24 @@ fn recordings_are_the_same_for_every_number_of_threads_and_every_place() {
     }
 }
 
+/// `vectoradd` copies a and b to the device; c starts as zeros, which nobody copies.
+#[test]
+fn a_recording_holds_the_copies_of_the_manifests_data() {
+    let folder = Folder::new();
+    let ptx = workload("vectoradd") + ".ptx";
+    folder.emu(&["record", &ptx, "-o", "t.wtrace"]).succeeds();
+    let trace = trace_format::reader::Trace::open(&folder.path("t.wtrace")).unwrap();
+    let named = |name: &str| {
+        let buffers = &trace.launches()[0].buffers;
+        let buffer = buffers.iter().find(|buffer| buffer.name == name).unwrap();
+        (buffer.address, buffer.bytes)
+    };
+    let copied: Vec<(u64, u64)> = trace.transfers().iter().map(|copy| (copy.to, copy.bytes)).collect();
+    assert_eq!(copied, [named("a"), named("b")]);
+    let kind = trace_format::container::TransferKind::HostToDevice;
+    assert!(trace.transfers().iter().all(|copy| copy.kind == kind && copy.after_launches == 0));
+}
+
 #[test]
 fn listings_show_counters_live_registers_and_meeting_points() {
     let ptx = workload("matmul_tiled") + ".ptx";

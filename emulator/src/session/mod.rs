@@ -25,14 +25,14 @@ pub use trace_format::writer::WriteSummary;
 use crate::check::Checker;
 use crate::exec::{self, Launch, LaunchError, Observer, Options, Stats};
 use crate::lower::{LowerOptions, Lowered};
-use crate::manifest::{self, Buffer, Check, LaunchSpec, Manifest, ManifestError, Verdict};
+use crate::manifest::{self, Buffer, Check, Init, LaunchSpec, Manifest, ManifestError, Verdict};
 use crate::record::Unrecorded;
 use crate::record::trace::TraceSink;
 use load::Loaded;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use trace_format::container::{BufferNote, LaunchRecord};
+use trace_format::container::{BufferNote, LaunchRecord, TransferKind, TransferRecord};
 use trace_format::isa::{Inst, MachineKernel, Op, SysCall};
 use trace_format::semantics::Geometry;
 use trace_format::writer::{TraceWriter, WriterOptions};
@@ -226,8 +226,28 @@ impl Session {
     ) -> Result<(RunReport, WriteSummary), SessionError> {
         let trace = |e: trace_format::container::TraceError| SessionError::Trace(e.to_string());
         let mut writer = TraceWriter::create(path, &WriterOptions::default()).map_err(trace)?;
+        writer.transfers(&self.copies()).map_err(trace)?;
         let report = self.all(options, observer, Follower::Writer(&mut writer))?;
         Ok((report, writer.finish().map_err(trace)?))
+    }
+
+    /// The copies to the device that a program with the manifest's data would make before its first launch: those of
+    /// buffers with contents. Zeros stand for memory that nobody has written yet.
+    fn copies(&self) -> Vec<TransferRecord> {
+        let buffers = self.manifest.buffers.iter().zip(&self.loaded.buffers);
+        let copied = buffers.filter(|(buffer, _)| buffer.has_init && buffer.init != Init::Zeros);
+        copied
+            .map(|(_, id)| self.loaded.memory.allocation(*id))
+            .filter(|allocation| allocation.len > 0)
+            .map(|allocation| TransferRecord {
+                kind: TransferKind::HostToDevice,
+                bytes: allocation.len,
+                to: allocation.base,
+                from: 0,
+                stream: 0,
+                after_launches: 0,
+            })
+            .collect()
     }
 
     /// Runs all launches while a checker hears of all that they do. Buffers without initial contents count as never

@@ -236,3 +236,34 @@ fn every_value_is_refused_or_makes_a_machine_that_runs() {
     }
     assert!(accepted > 200 && refused > 200, "{accepted} accepted, {refused} refused");
 }
+
+/// Loads of one line after another's use: from DRAM, from L1, after a store that drops the line from L1 from L2.
+#[test]
+fn loads_are_counted_by_the_level_that_served_them() {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::LaneId).shl(2, 0, 2).mov(3, 0).ldg(10, 2, 0);
+    // Each waits for the one before: its result is added to the address, times zero.
+    let again = |b: &mut Builder, from: u8, to: u8| {
+        b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(from), Src::imm(0), r(2)])).ldg(to, 2, 0);
+    };
+    again(&mut b, 10, 11);
+    again(&mut b, 11, 12);
+    b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(12), Src::imm(0), r(2)])).stg(2, 12, 0);
+    b.push(Inst::new(Op::Membar { scope: Scope::Gpu }));
+    again(&mut b, 12, 13);
+    let hand = Hand::new(b.exit(), 1, 32);
+    let config = config("gtx480", &["gpu.sms=1", "launch.latency_cycles=0"]);
+    let stats = run(&hand, &config, &[], &RunOptions::default()).expect("a replay").total;
+    let l = &stats.latency;
+    let counts =
+        [&l.l1_load_issue_to_writeback, &l.l2_load_issue_to_writeback, &l.dram_load_issue_to_writeback]
+            .map(crate::stats::Latency::count);
+    assert_eq!(counts, [2, 1, 1]);
+    // Issue to read 1, two registers through one port 2, the queue 1, then the cache's latency.
+    let hit = l.l1_load_issue_to_writeback.max_cycles();
+    let configured = u64::from(config.l1.hit_latency_cycles);
+    assert!((configured..configured + 6).contains(&hit), "{hit} cycles for a hit of {configured}");
+    let of = |one: &crate::stats::Latency| one.percentile_cycles(50.0);
+    let (l2, dram) = (of(&l.l2_load_issue_to_writeback), of(&l.dram_load_issue_to_writeback));
+    assert!(hit < l2 && l2 + 100 < dram, "{hit}, {l2}, {dram}: DRAM adds at least its fixed 100 cycles");
+}

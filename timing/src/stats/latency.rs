@@ -154,3 +154,40 @@ impl Latencies {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_right_to_two_digits_at_any_size() {
+        for scale in [1u64, 37, 1000] {
+            let mut one = Latency::default();
+            let mut other = Latency::default();
+            for n in 1..=1000 {
+                if n % 3 == 0 { one.record(n * scale) } else { other.record(n * scale) }
+            }
+            one.merge(&other);
+            assert_eq!(one.count(), 1000);
+            for (percent, exact) in [(50.0, 500), (90.0, 900), (99.0, 990)] {
+                let (got, exact) = (one.percentile_cycles(percent), exact * scale);
+                assert!(got.abs_diff(exact) * 100 <= exact, "{percent} %: {got}, not {exact}");
+            }
+            assert!(one.max_cycles().abs_diff(1000 * scale) * 100 <= 1000 * scale);
+            assert!((one.mean_cycles() - 500.5 * scale as f64).abs() <= 5.0 * scale as f64);
+        }
+    }
+
+    #[test]
+    fn nothing_recorded_is_zero_and_what_is_too_long_counts_as_the_longest() {
+        let mut one = Latency::default();
+        assert_eq!((one.count(), one.percentile_cycles(99.0), one.max_cycles()), (0, 0, 0));
+        one.record(u64::MAX);
+        one.record(0);
+        assert_eq!(one.count(), 2);
+        assert!(one.max_cycles() >= HIGHEST_CYCLES);
+        let names: std::collections::BTreeSet<&str> = LATENCIES.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), LATENCIES.len());
+        assert_eq!(Latencies::csv_header().count(), Latencies::default().csv_row().count());
+    }
+}

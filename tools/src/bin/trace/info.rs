@@ -4,7 +4,7 @@
 //! `bytes_per_warp_instruction`, `frames`, `kernels` (a list: `name`, `instructions`, `registers_per_thread`,
 //! `static_shared_bytes`, `local_bytes_per_thread`), `launches` (a list: `kernel`, `grid`, `block`,
 //! `dynamic_shared_bytes`, `number` within the run, `stream`, `blocks`, `blocks_recorded`, `sample` (`all`, `first` or
-//! `even`), `cut` (why it ended early), `warp_instructions`, `thread_instructions`), `transfers` (copies and fills
+//! `even`), `cut` (why it ended early), `warp_instructions`, `thread_instructions`), `transfers` (copies, fills and waits
 //! between launches, a list: `kind`, `count`, `bytes`) and `sections` (an object: `stored_bytes`, `raw_bytes` by
 //! section; the stored ones sum to `file_bytes`).
 
@@ -166,7 +166,7 @@ fn gather(trace: &Trace, sections: &[Section]) -> Info {
     }
 }
 
-/// Copies and fills by kind.
+/// Copies, fills and waits by kind.
 fn transfers(trace: &Trace) -> Vec<TransferInfo> {
     let kinds = [
         (TransferKind::HostToDevice, "host to device"),
@@ -180,7 +180,12 @@ fn transfers(trace: &Trace) -> Vec<TransferInfo> {
         let bytes = those().fold(0u64, |sum, t| sum.saturating_add(t.bytes));
         TransferInfo { kind: name, count: those().count() as u64, bytes }
     };
-    kinds.into_iter().map(of).filter(|t| t.count > 0).collect()
+    let waits = |name, of_program: bool| {
+        let count = trace.waits().iter().filter(|wait| (wait.stream == 0) == of_program).count() as u64;
+        TransferInfo { kind: name, count, bytes: 0 }
+    };
+    let waits = [waits("wait of the program", true), waits("wait of a stream", false)];
+    kinds.into_iter().map(of).chain(waits).filter(|t| t.count > 0).collect()
 }
 
 /// Where the bytes of the file are; the last section is what no other accounts for.

@@ -7,6 +7,7 @@ mod arithmetic;
 mod bandwidth;
 mod latency;
 mod memory_paths;
+mod operands;
 mod order;
 mod residency;
 

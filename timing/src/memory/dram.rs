@@ -397,6 +397,56 @@ mod tests {
         assert_eq!((rest, stats.dram_reads), (4, 5));
     }
 
+    const READ: bool = false;
+    const WRITE: bool = true;
+
+    /// When the last of some accesses has its data, on a machine of which some timing is changed.
+    fn last_of(change: impl Fn(&mut Dram), accesses: &[(u64, bool, u64)]) -> u64 {
+        let mut config = channel().config;
+        change(&mut config);
+        let (mut channel, mut stats) = (Channel::new(&config), Counters::default());
+        for (cycle, write, address) in accesses {
+            channel.run_to(*cycle, &mut stats);
+            channel.push(*cycle, Burst { write: *write, address: *address, tag: 0 });
+        }
+        drain(&mut channel, &mut stats).last().expect("a read").cycle
+    }
+
+    /// Each timing parameter where it alone decides, worked out from gtx480's: RCD 12, CL 12, WL 4, burst 2, CCD 2, CCDL
+    /// 3, RRD 6, RAS 28, RP 12, RC 40, CDLR 5, WR 12, RTP 2. Bit 8 of an address is bit 0 of the bank, bit 14 bit 2 of it;
+    /// rows begin at bit 16.
+    #[test]
+    fn every_timing_parameter_binds_where_it_should() {
+        let as_is = |_: &mut Dram| {};
+        // Two activations: RRD apart, then each its own way.
+        assert_eq!(last_of(as_is, &[(0, READ, 0), (0, READ, 256)]), 6 + 12 + 12 + 2);
+        // Rows of banks 0 and 1 (other group) and of 0 and 4 (same group) are open: columns CCD and CCDL apart.
+        let open = |other| [(0, READ, 0), (0, READ, other), (100, READ, 64), (100, READ, other + 64)];
+        assert_eq!(last_of(as_is, &open(1 << 8)), 100 + 2 + 12 + 2);
+        assert_eq!(last_of(as_is, &open(1 << 14)), 100 + 3 + 12 + 2);
+        assert_eq!(last_of(|d| d.ccd_cycles = 7, &open(1 << 8)), 100 + 7 + 12 + 2);
+        // A bus that is taken for longer than CCD: columns follow as their data do.
+        assert_eq!(last_of(|d| d.burst_length = 32, &open(1 << 8)), 100 + 8 + 12 + 8);
+        // The same bank, another row: RC, or RAS and RP where these are longer.
+        let conflict = [(0, READ, 0), (0, READ, 1 << 16)];
+        assert_eq!(last_of(as_is, &conflict), 40 + 12 + 12 + 2);
+        assert_eq!(last_of(|d| d.rc_cycles = 47, &conflict), 47 + 12 + 12 + 2);
+        assert_eq!(last_of(|d| d.ras_cycles = 35, &conflict), 35 + 12 + 12 + 12 + 2);
+        assert_eq!(last_of(|d| d.rp_cycles = 20, &conflict), 28 + 20 + 12 + 12 + 2);
+        // Without these the precharge waits RTP after the read's column command.
+        let short = |d: &mut Dram| (d.ras_cycles, d.rc_cycles) = (1, 1);
+        assert_eq!(last_of(short, &conflict), 12 + 2 + 12 + 12 + 12 + 2);
+        let long_rtp = |d: &mut Dram| (d.ras_cycles, d.rc_cycles, d.rtp_cycles) = (1, 1, 9);
+        assert_eq!(last_of(long_rtp, &conflict), 12 + 9 + 12 + 12 + 12 + 2);
+        // A write's data end at 12 + 4 + 2; a read of its row waits CDLR, of another row WR, RP, RCD.
+        assert_eq!(last_of(as_is, &[(0, WRITE, 0), (0, READ, 64)]), 18 + 5 + 12 + 2);
+        assert_eq!(last_of(as_is, &[(0, WRITE, 0), (0, READ, 1 << 16)]), 18 + 12 + 12 + 12 + 12 + 2);
+        assert_eq!(last_of(|d| d.wl_cycles = 9, &[(0, WRITE, 0), (0, READ, 64)]), 23 + 5 + 12 + 2);
+        // A write after a read waits for the bus to turn: its column command comes 12 + 12 + 2 + 1 - 4 after the start.
+        let turned = [(0, READ, 0), (0, WRITE, 64), (23, READ, 128)];
+        assert_eq!(last_of(as_is, &turned), (23 + 4 + 2) + 5 + 12 + 2);
+    }
+
     #[test]
     fn bandwidth_never_exceeds_the_bus() {
         let (mut channel, mut stats) = (channel(), Counters::default());

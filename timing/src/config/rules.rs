@@ -96,7 +96,7 @@ fn sm(config: &GpuConfig) -> Result<(), Broken> {
     within("sm.max_blocks", sm.max_blocks, 1, MASK_BITS)?;
     within("sm.max_threads_per_block", sm.max_threads_per_block, 1, sm.max_warps * 32)?;
     within("sm.registers", sm.registers, 1, MAX_REGISTERS)?;
-    within("sm.register_allocation_unit", sm.register_allocation_unit, 1, sm.registers)?;
+    within("sm.register_allocation_unit", sm.register_allocation_unit, 1, MAX_REGISTERS)?;
     within("sm.warp_allocation_granularity", sm.warp_allocation_granularity, 1, MASK_BITS)?;
     within("sm.max_registers_per_thread", sm.max_registers_per_thread, 1, 255)?;
     within("sm.shared_memory_bytes", sm.shared_memory_bytes, 1, MAX_SM_BYTES)?;

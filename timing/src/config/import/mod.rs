@@ -1,6 +1,6 @@
 //! Reads GPGPU-Sim's option files (`gpgpusim.config`) and writes what this model can honour as one of its own.
 //!
-//! [`options`] takes a file apart, [`cache`] reads cache strings, [`map`] is the list of what each option becomes.
+//! `options` takes a file apart, [`cache`] reads cache strings, `map` is the list of what each option becomes.
 //! What an option file does not say is as in the shipped model of the same generation; what it says and this model
 //! does not have is listed, never dropped in silence.
 

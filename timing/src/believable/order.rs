@@ -154,6 +154,55 @@ fn no_order_of_threads_changes_anything() {
     }
 }
 
+/// One place in every queue, one line in every cache set, one register for misses: everything waits for everything else,
+/// dirty lines leave at every step, and the kernel ends all the same, later than usual and with the same work.
+#[test]
+fn queues_of_one_place_hold_back_and_do_not_lock() {
+    let tiny = [
+        "load_store.queue_entries=1",
+        "load_store.miss_queue_entries=1",
+        "l1.mshrs=1",
+        "l1.mshr_merges=1",
+        "texture_cache.mshrs=1",
+        "texture_cache.mshr_merges=1",
+        "constant_cache.mshrs=1",
+        "front_end.icache.mshrs=1",
+        "front_end.ibuffer_entries=1",
+        "interconnect.sm_credits=1",
+        "interconnect.reply_queue_entries=1",
+        "l2.mshrs=1",
+        "l2.mshr_merges=1",
+        "l2.queue_entries=1",
+        "l2.dram_queue_entries=1",
+        "l2.sets=1",
+        "l2.ways=1",
+        "l2.size_bytes=128",
+        "l2.set_hash=linear",
+        "dram.queue_entries=1",
+        "dram.return_queue_entries=1",
+        "register_file.result_bus_width=1",
+        "l1.sets=1",
+        "l1.ways=1",
+        "l1.size_bytes=128",
+        "l1.set_hash=linear",
+        "l1.unified_bytes=0",
+        "shared_memory.carveouts_bytes=[]",
+        "launch.latency_cycles=0",
+        "gpu.sms=2",
+        "dram.channels=2",
+    ];
+    let set = |items: &[&str]| -> Vec<String> { items.iter().map(|item| (*item).to_owned()).collect() };
+    let hand = everything(4);
+    for gpu in GPUS {
+        let small = load(gpu, &set(&tiny)).expect("a valid configuration").config;
+        let usual = load(gpu, &set(&tiny[28..])).expect("a valid configuration").config;
+        let run = |config| hand.run_on(config, &[], 1).expect("a replay without error").counters;
+        let (small, usual) = (run(&small), run(&usual));
+        assert_eq!(small.warp_instructions, usual.warp_instructions, "{gpu}");
+        assert!(small.cycles > usual.cycles, "{gpu}");
+    }
+}
+
 #[test]
 fn hooks_that_do_nothing_change_nothing() {
     for gpu in GPUS {

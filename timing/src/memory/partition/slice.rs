@@ -1,0 +1,207 @@
+//! A slice's stages, from its port to the SMs back to the port from them: replies leave, who waited for DRAM is
+//! answered, requests are looked up, packets are accepted.
+
+use super::{Partition, Transfer};
+use crate::memory::cache::Way;
+use crate::memory::{Credit, LINE_BYTES, Reply, Request, RequestKind, flits, sector_bytes};
+
+impl Partition {
+    /// The way of a line, after what must leave for it has left; none when every way awaits data, or when dirty data
+    /// find no room on the way to DRAM beside `others`.
+    fn make_room(&mut self, index: usize, line: u64, others: usize) -> Option<usize> {
+        let slice = &mut self.slices[index];
+        let (way, victim) = match slice.tags.way(line) {
+            Way::Resident(way) => return Some(way),
+            Way::Free(way, victim) => (way, victim),
+            Way::None => return None,
+        };
+        if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
+            // A queue of one place takes both when it is empty.
+            let places = slice.to_dram.len() + 1 + others;
+            if places > self.params.to_dram && !slice.to_dram.is_empty() {
+                return None;
+            }
+            let channel_address = self.map.channel_address(victim.line * LINE_BYTES, index as u32);
+            slice.to_dram.push_back(Transfer {
+                line: victim.line,
+                channel_address,
+                sectors: victim.dirty,
+                write: true,
+                kept: false,
+            });
+            self.stats.l2_writeback_sectors += u64::from(victim.dirty.count_ones());
+        }
+        slice.tags.occupy(way, line);
+        Some(way)
+    }
+
+    pub(super) fn send_reply(&mut self, index: usize) -> bool {
+        let slice = &mut self.slices[index];
+        let Some((ready, request)) = slice.replies.front().copied() else { return false };
+        if ready > self.now || !slice.out_port.is_free(self.now) {
+            return false;
+        }
+        slice.replies.pop_front();
+        let data =
+            if matches!(request.kind, RequestKind::Write { .. }) { 0 } else { sector_bytes(request.sectors) };
+        let flits = flits(data, self.params.header_bytes, self.params.flit_bytes);
+        let sent = slice.out_port.send(self.now, flits);
+        self.stats.reply_packets += 1;
+        self.stats.interconnect_flits += u64::from(flits);
+        self.stats.reply_flits += u64::from(flits);
+        self.replies.push(Reply {
+            arrival: sent + self.params.reply_latency,
+            sm: request.sm,
+            line: request.line,
+            sectors: request.sectors,
+            flits,
+            token: request.token,
+            served: request.served,
+            sent_at: request.sent_at,
+        });
+        true
+    }
+
+    pub(super) fn answer_woken(&mut self, index: usize) -> bool {
+        let slice = &mut self.slices[index];
+        if slice.busy_until > self.now || slice.replies.len() >= self.params.replies {
+            return false;
+        }
+        let Some(request) = slice.woken.front().copied() else { return false };
+        let line = self.map.home(request.line).slice_address / LINE_BYTES;
+        let atomic = matches!(request.kind, RequestKind::Atomic { .. });
+        // The line of an atomic may have left again.
+        if atomic && self.make_room(index, line, 0).is_none() {
+            return false;
+        }
+        let slice = &mut self.slices[index];
+        slice.woken.pop_front();
+        slice.busy_until = self.now + self.params.access;
+        if let RequestKind::Atomic { collisions } = request.kind {
+            slice.tags.insert(line, 0, request.sectors);
+            slice.busy_until += self.params.atomic * u64::from(collisions.saturating_sub(1));
+        }
+        slice.replies.push_back((slice.busy_until - self.params.access, request));
+        true
+    }
+
+    pub(super) fn look_up(&mut self, index: usize) -> bool {
+        let slice = &mut self.slices[index];
+        if slice.busy_until > self.now {
+            return false;
+        }
+        let Some((ready, request)) = slice.queue.front().copied() else { return false };
+        if ready > self.now {
+            return false;
+        }
+        let done = match request.kind {
+            RequestKind::Write { full } => self.write(index, &request, full),
+            RequestKind::Read => self.read(index, &request, None),
+            RequestKind::Atomic { collisions } => self.read(index, &request, Some(collisions)),
+        };
+        if done {
+            let slice = &mut self.slices[index];
+            slice.queue.pop_front();
+            slice.busy_until = slice.busy_until.max(self.now + self.params.access);
+            self.stats.l2_accesses += 1;
+        }
+        done
+    }
+
+    fn write(&mut self, index: usize, request: &Request, full: u8) -> bool {
+        if self.slices[index].replies.len() >= self.params.replies {
+            return false;
+        }
+        let home = self.map.home(request.line);
+        let line = home.slice_address / LINE_BYTES;
+        if !self.params.keeps(request) {
+            return self.write_past(index, request, line, home.channel_address & !(LINE_BYTES - 1));
+        }
+        let resident = self.slices[index].tags.contains(line);
+        let Some(way) = self.make_room(index, line, 0) else { return false };
+        let slice = &mut self.slices[index];
+        slice.tags.put(way, full, request.sectors);
+        slice.replies.push_back((self.now, *request));
+        if resident {
+            self.stats.l2_hits += 1;
+        } else {
+            self.stats.l2_misses += 1;
+        }
+        true
+    }
+
+    /// A store that L2 does not keep.
+    fn write_past(&mut self, index: usize, request: &Request, line: u64, channel_address: u64) -> bool {
+        let slice = &mut self.slices[index];
+        if slice.to_dram.len() >= self.params.to_dram {
+            return false;
+        }
+        let sectors = request.sectors;
+        slice.to_dram.push_back(Transfer { line, channel_address, sectors, write: true, kept: false });
+        slice.replies.push_back((self.now, *request));
+        self.stats.l2_misses += 1;
+        true
+    }
+
+    fn read(&mut self, index: usize, request: &Request, atomic: Option<u8>) -> bool {
+        let home = self.map.home(request.line);
+        let line = home.slice_address / LINE_BYTES;
+        let params = self.params;
+        let slice = &mut self.slices[index];
+        let kept = params.keeps(request);
+        let missing = if kept { request.sectors & !slice.tags.probe(line) } else { request.sectors };
+        if missing == 0 {
+            if slice.replies.len() >= params.replies {
+                return false;
+            }
+            let mut ready = self.now;
+            if let Some(collisions) = atomic {
+                slice.tags.insert(line, 0, request.sectors);
+                ready += params.atomic * u64::from(collisions.saturating_sub(1));
+                slice.busy_until = ready + params.access;
+            }
+            slice.replies.push_back((ready, *request));
+            self.stats.l2_hits += 1;
+            return true;
+        }
+        let Ok(to_request) = slice.mshrs.check(line, missing) else { return false };
+        if to_request == 0 {
+            self.stats.l2_merges += 1;
+        } else {
+            if slice.to_dram.len() >= params.to_dram {
+                return false;
+            }
+            if kept {
+                let Some(way) = self.make_room(index, line, 1) else { return false };
+                self.slices[index].tags.reserve(way, to_request);
+            }
+            let slice = &mut self.slices[index];
+            slice.to_dram.push_back(Transfer {
+                line,
+                channel_address: home.channel_address & !(LINE_BYTES - 1),
+                sectors: to_request,
+                write: false,
+                kept,
+            });
+            self.stats.l2_misses += 1;
+        }
+        self.slices[index].mshrs.add(line, missing, *request);
+        true
+    }
+
+    pub(super) fn accept(&mut self, index: usize) -> bool {
+        let slice = &mut self.slices[index];
+        let Some(packet) = slice.arrivals.front() else { return false };
+        if packet.arrival > self.now
+            || slice.queue.len() >= self.params.queue
+            || !slice.in_port.is_free(self.now)
+        {
+            return false;
+        }
+        let Some(packet) = slice.arrivals.pop_front() else { return false };
+        let passed = slice.in_port.send(self.now, packet.flits);
+        slice.queue.push_back((passed - 1 + self.params.latency, packet));
+        self.credits.push(Credit { arrival: self.now + 1 + self.params.reply_latency, sm: packet.sm });
+        true
+    }
+}

@@ -174,6 +174,17 @@ impl Fold for Dead {
         let Dead { counts, shared, global, local, .. } = self;
         let mut overwritten = |pc: u32, bytes: u32| counts[pc as usize][OVERWRITTEN] += u64::from(bytes);
         let store = matches!(at.inst.kind, Kind::Store(_));
+        if !store && access.mask == u32::MAX && matches!(access.space, Space::Shared | Space::Global) {
+            let memory = if access.space == Space::Shared { &mut *shared } else { &mut *global };
+            let first = access.addresses[0];
+            if access.addresses.iter().all(|address| *address == first) {
+                return memory.read(first, access.bytes);
+            }
+            let next = |lane: usize| first.wrapping_add(4 * lane as u64);
+            if access.bytes == 4 && access.addresses.iter().enumerate().all(|(lane, at)| *at == next(lane)) {
+                return memory.read_words(first, 32);
+            }
+        }
         let mut lanes = access.mask;
         let mut last = None;
         while lanes != 0 {

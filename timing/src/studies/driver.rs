@@ -255,7 +255,10 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
             if done.exec != 0 {
                 inst.writes.iter().for_each(|reg| facts[reg] = Fact::default());
             }
-            let (pc, active, exec, state, mem) = (done.pc, done.active, done.exec, path.state(), path.mem());
+            let (pc, active, exec, state) = (done.pc, done.active, done.exec, path.state());
+            // Behind a reference, so that studies of other things do not copy it.
+            let access = path.mem();
+            let mem = access.as_ref();
             fold.after(
                 plan,
                 &mut At { setting, inst, pc, warp, step, launched, active, exec, state, mem, facts },

@@ -20,11 +20,10 @@ pub struct Instance<T> {
 }
 
 /// Where an instance is, until the turn ends.
+///
+/// Program counter and index in one word: as two they would be stored apart and loaded together, which waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
-    pc: u32,
-    index: u32,
-}
+pub struct Place(u64);
 
 #[derive(Clone, Debug)]
 struct Queue<T> {
@@ -96,13 +95,13 @@ impl<T: Copy + Default> Instances<T> {
         }
         let instance = &mut queue.open[index as usize];
         instance.warps += 1;
-        Some((Place { pc, index }, instance))
+        Some((Place(u64::from(pc) << 32 | u64::from(index)), instance))
     }
 
     /// The instance at a place of this turn.
     #[inline]
     pub fn at(&mut self, place: Place) -> &mut T {
-        &mut self.queues[place.pc as usize].open[place.index as usize].note
+        &mut self.queues[(place.0 >> 32) as usize].open[place.0 as u32 as usize].note
     }
 
     /// A warp has ended: nothing waits for it any more.

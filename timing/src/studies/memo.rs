@@ -33,7 +33,7 @@ pub const STUDY: Study = Study {
          operands: in its block, in its launch, in its launch or an earlier one of the same kernel with the same \
          shape of blocks. Which of several warps comes first does not matter for the counts: of n executions on the \
          same operands, n - 1 repeat.",
-        "Operands are compared by 128-bit digests. Memory is bounded: when a launch has more than 2^16 different \
+        "Operands are compared by 128-bit digests. Memory is bounded: when a launch has more than 2^15 different \
          lists of operands, or is so long that it may have, only those whose digest ends in n zero bits are followed \
          and their counts multiplied by 2^n; a note says so. These counts are then estimates.",
     ],

@@ -54,7 +54,7 @@ pub const STUDY: Study = Study {
          accessed since its last access to that line: a fully associative LRU cache of the block's own with more \
          lines than that would hit. Warps execute one instruction each in turn and wait at barriers; a request \
          accesses its lines in the order of its lanes.",
-        "Memory is bounded: of long launches every 2^n-th line, chosen by a hash of its address, is followed, and \
+        "Memory is bounded: of long launches, and of those that touch more than 2^15 lines, every 2^n-th line, chosen by a hash of its address, is followed, and \
          counts and distances are multiplied by 2^n (a note says so). Line accesses and the footprint are then \
          estimates; requests, lines, sectors and bytes are exact.",
     ],
@@ -151,7 +151,7 @@ impl Fold for Memory {
     fn after(&mut self, (): &(), at: &mut At<'_>) {
         let counts = &mut self.counts[at.pc as usize];
         counts[WARP_INSTRUCTIONS] += 1;
-        let Some(mut access) = at.mem else { return };
+        let Some(mut access) = at.mem.copied() else { return };
         match access.space {
             Space::Global => {}
             Space::Generic => access.mask &= global_lanes(&access),

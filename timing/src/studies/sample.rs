@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Digests that a set keeps.
-pub const MAX_KEPT: usize = 1 << 16;
+pub const MAX_KEPT: usize = 1 << 15;
 
 /// Digests are as good as random already.
 #[derive(Clone, Copy, Default, Debug)]

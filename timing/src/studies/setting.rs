@@ -194,7 +194,7 @@ pub struct At<'a> {
     /// Registers and predicates: before the step those that it reads.
     pub state: &'a Warp,
     /// The memory access of the step, after it.
-    pub mem: Option<MemAccess<'a>>,
+    pub mem: Option<&'a MemAccess<'a>>,
     /// What is known of the warp's registers.
     pub facts: &'a mut [Fact],
 }

@@ -36,7 +36,7 @@ const ALL: &[usize] = &[SCALAR];
 pub const STUDY: Study = Study {
     name: "uniform",
     summary: "redundant scalar operations within and across warps, by size of the reuse buffer",
-    paper: "UV (PACT 2013), Figure 2",
+    paper: "UV (ICS 2013), Figure 2",
     text: &[
         "An instruction is intra-warp uniform when it takes effect in every launched lane and each of its operands, \
          register or predicate, is the same in all of them; immediates and constants are, and a special register is \

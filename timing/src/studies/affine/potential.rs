@@ -4,7 +4,7 @@
 use crate::program::RegSet;
 use crate::studies::setting::across_lanes;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Inst, Kind, MachineKernel};
+use trace_format::isa::{Inst, Kind, MachineKernel, Pc, RegSpan};
 
 /// Registers and predicates that may hold other data.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -15,7 +15,7 @@ struct Other {
 
 impl Other {
     fn reads(&self, inst: &Inst, sources: usize) -> bool {
-        let regs = (0..sources).filter_map(|i| inst.src_span(i)).flat_map(|span| span.iter());
+        let regs = (0..sources).filter_map(|i| inst.src_span(i)).flat_map(RegSpan::iter);
         regs.into_iter().any(|reg| self.regs.contains(reg.0))
             || inst.src_preds().any(|pred| self.preds >> pred.0 & 1 != 0)
     }
@@ -89,7 +89,7 @@ fn other_data(kernel: &MachineKernel) -> Vec<Option<Other>> {
         let inst = &kernel.insts[pc];
         let after = state.after(inst);
         let mut next: Vec<usize> = Vec::new();
-        next.extend(inst.jumps_to().map(|target| target.index()));
+        next.extend(inst.jumps_to().map(Pc::index));
         match inst.kind() {
             Kind::Call if inst.jumps_to().is_none() => {
                 next.extend(kernel.entries.iter().map(|(_, entry)| entry.index()));

@@ -39,14 +39,19 @@ impl Bytes {
     }
 
     #[inline]
-    fn page(&mut self, word: u64) -> Option<&mut Word> {
+    fn page_of(&mut self, word: u64) -> Option<&mut [Word; PAGE]> {
         let number = word / PAGE as u64;
         let at = match self.last {
             Some((last, at)) if last == number => at,
             _ => *self.pages.get(&scattered(number))?,
         };
         self.last = Some((number, at));
-        Some(&mut self.words[at as usize][(word % PAGE as u64) as usize])
+        Some(&mut self.words[at as usize])
+    }
+
+    #[inline]
+    fn page(&mut self, word: u64) -> Option<&mut Word> {
+        self.page_of(word).map(|page| &mut page[(word % PAGE as u64) as usize])
     }
 
     #[inline]
@@ -80,6 +85,22 @@ impl Bytes {
             if let Some(word) = self.page(word) {
                 word.unread &= !mask;
             }
+        }
+    }
+
+    /// Words that follow one another are read.
+    pub fn read_words(&mut self, address: u64, count: u64) {
+        if !address.is_multiple_of(4) {
+            return (0..count).for_each(|i| self.read(address.wrapping_add(4 * i), 4));
+        }
+        let (mut at, end) = (address / 4, address / 4 + count);
+        while at < end {
+            let inside = (at % PAGE as u64) as usize;
+            let here = (PAGE - inside).min((end - at) as usize);
+            if let Some(page) = self.page_of(at) {
+                page[inside..inside + here].iter_mut().for_each(|word| word.unread = 0);
+            }
+            at += here as u64;
         }
     }
 
@@ -175,5 +196,15 @@ mod tests {
         unread.sort_unstable();
         assert_eq!(unread, [1, 1, 3, 3, 3, 3]);
         assert_eq!(gathered(scattered(12345)), 12345);
+        // Words 62 to 66 lie in two pages.
+        for word in 60..70 {
+            memory.write(4 * word, 4, word as u32, |_, _| panic!("nothing was there"));
+        }
+        memory.read_words(4 * 62, 5);
+        let mut left = Vec::new();
+        memory.unread(|pc| left.extend((pc >= 60).then_some(pc)));
+        left.sort_unstable();
+        left.dedup();
+        assert_eq!(left, [60, 61, 67, 68, 69]);
     }
 }

@@ -181,7 +181,7 @@ fn lines(addresses: impl Iterator<Item = u64>, bytes: u64) -> BTreeSet<u64> {
 }
 
 /// One table under one order of the warps.
-fn share(counts: &mut Counts, events: &[(usize, &Event)], size: usize, key: [String; 2]) {
+fn share(counts: &mut Counts, events: &[(usize, &Event)], size: usize, key: &[String; 2]) {
     let mut queue: Vec<Option<(Entry, usize, BTreeSet<u64>)>> = Vec::new();
     let mut changed: BTreeMap<u64, usize> = BTreeMap::new();
     for (now, (_, event)) in events.iter().enumerate() {
@@ -249,7 +249,7 @@ pub fn sharing(launch: &Launch) -> Counts {
             let events = block.order(chunk);
             for (size, name) in [(200, "200"), (400, "400"), (usize::MAX, "infinite")] {
                 let keys = ["perfect", "partial"].map(|kind| format!("{prefix}{kind}_{name}"));
-                share(&mut counts, &events, size, keys);
+                share(&mut counts, &events, size, &keys);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::super::decode::{Counts, Event, Launch, lanes, shape_of};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::isa::space::Space;
-use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Op};
+use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Op, RegSpan};
 
 fn transfers_control(inst: &Inst) -> bool {
     matches!(inst.kind(), Kind::Branch | Kind::Call | Kind::Return | Kind::Exit)
@@ -106,8 +106,9 @@ pub fn uniform(launch: &Launch) -> Counts {
         counts.add(event.pc, "scalar_operations", u64::from(event.active.count_ones()));
     }
     for block in &launch.blocks {
-        let mut buffers: Vec<(usize, Vec<(usize, Vec<u32>)>)> =
-            [2, 4, 8, 16, 32].map(|size| (size, Vec::new())).into();
+        // An instruction and the values that it was executed on, by size of the buffer.
+        type Entries = Vec<(usize, Vec<u32>)>;
+        let mut buffers: [(usize, Entries); 5] = [2, 4, 8, 16, 32].map(|size| (size, Vec::new()));
         let mut all = BTreeSet::new();
         for (_, event) in block.order(1) {
             let Some(values) = uniform_values(event) else { continue };
@@ -144,7 +145,7 @@ fn potentially_affine(kernel: &MachineKernel) -> Vec<bool> {
         _ => across_lanes(inst),
     };
     let reads = |inst: &Inst, operands: usize| -> Vec<String> {
-        let regs = (0..operands).filter_map(|i| inst.src_span(i)).flat_map(|span| span.iter());
+        let regs = (0..operands).filter_map(|i| inst.src_span(i)).flat_map(RegSpan::iter);
         regs.map(|reg| reg.to_string()).chain(inst.src_preds().map(|pred| pred.to_string())).collect()
     };
     let mut before: Vec<Option<BTreeSet<String>>> = vec![None; count];

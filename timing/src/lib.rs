@@ -8,6 +8,7 @@ pub mod analysis;
 #[cfg(test)]
 mod believable;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod engine;
 pub mod error;
@@ -15,6 +16,7 @@ pub mod memory;
 pub mod occupancy;
 pub mod program;
 pub mod replay;
+pub mod reports;
 pub mod sched;
 pub mod sm;
 pub mod source;

@@ -170,6 +170,13 @@ pub(crate) fn standalone_css() -> String {
     format!("{light}\n@media (prefers-color-scheme:dark){{\n{dark}}}\n")
 }
 
+/// Chart rules with the light colours put in.
+pub(crate) fn light_css() -> String {
+    variables()
+        .iter()
+        .fold(chart_rules(), |css, (name, light, _)| css.replace(&format!("var(--{name})"), light))
+}
+
 /// The chart style sheet with one fill, stroke and text rule per paint.
 fn chart_rules() -> String {
     let mut css = CHART_CSS.to_owned();

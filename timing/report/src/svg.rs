@@ -190,7 +190,16 @@ impl Svg {
 
     /// The drawing as a file of its own, styles and background included.
     pub(crate) fn standalone(&self, id: &str, title: &str, description: &str) -> String {
-        let style = format!("<style>\n{}</style>\n", escape_css(&palette::standalone_css()));
+        self.file(id, title, description, &palette::standalone_css())
+    }
+
+    /// The same in the light colours only, for renderers that know no media queries.
+    pub(crate) fn light(&self, id: &str, title: &str, description: &str) -> String {
+        self.file(id, title, description, &palette::light_css())
+    }
+
+    fn file(&self, id: &str, title: &str, description: &str, css: &str) -> String {
+        let style = format!("<style>\n{}</style>\n", escape_css(css));
         let at = coordinate(-MARGIN);
         let ground =
             format!("<rect class=\"ground\" x=\"{at}\" y=\"{at}\" width=\"100%\" height=\"100%\"/>\n");

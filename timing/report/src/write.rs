@@ -1,4 +1,5 @@
-//! The report's files: page, JSON, one CSV per chart, table and listing, one SVG per chart.
+//! The report's files: page, JSON, one CSV and one Parquet file per chart, table and listing, one SVG and one PNG per
+//! chart.
 //!
 //! Each file is written beside its final name and renamed into place, so that a reader never sees
 //! half of one and a failed run leaves the previous one alone.
@@ -21,12 +22,16 @@ pub struct WrittenReport {
     pub json: PathBuf,
     /// One file per chart, table and listing: `csv/ID.csv`.
     pub csvs: Vec<PathBuf>,
+    /// One file per chart, table and listing: `parquet/ID.parquet`.
+    pub parquets: Vec<PathBuf>,
     /// One file per chart: `figures/ID.svg`.
     pub svgs: Vec<PathBuf>,
+    /// One file per chart, in the light colours: `figures/ID.png`.
+    pub pngs: Vec<PathBuf>,
 }
 
 impl Report {
-    /// Writes page, JSON, CSV and SVG files into `dir`, which is created if needed.
+    /// Writes page, JSON, CSV, Parquet, SVG and PNG files into `dir`, which is created if needed.
     ///
     /// Files of the same names are replaced, all others are left alone.
     ///
@@ -35,35 +40,41 @@ impl Report {
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<WrittenReport> {
         let dir = dir.as_ref();
         let html = self.to_html()?;
-        let (csv_dir, svg_dir) = (dir.join("csv"), dir.join("figures"));
-        for folder in [dir, &csv_dir, &svg_dir] {
+        let (csv_dir, parquet_dir, figures) = (dir.join("csv"), dir.join("parquet"), dir.join("figures"));
+        for folder in [dir, &csv_dir, &parquet_dir, &figures] {
             fs::create_dir_all(folder).map_err(io("create the folder", folder))?;
         }
-        let mut csvs = Vec::new();
+        let (mut csvs, mut parquets) = (Vec::new(), Vec::new());
         for data in self.data_sets() {
-            csvs.push(replace(csv_dir.join(format!("{}.csv", data.id)), &data.table.to_csv())?);
+            csvs.push(replace(csv_dir.join(format!("{}.csv", data.id)), data.table.to_csv().as_bytes())?);
+            let path = parquet_dir.join(format!("{}.parquet", data.id));
+            let bytes = data.table.to_parquet().map_err(encode("encode", &path))?;
+            parquets.push(replace(path, &bytes)?);
         }
-        let mut svgs = Vec::new();
+        let (mut svgs, mut pngs) = (Vec::new(), Vec::new());
         for placed in &Plan::new(&self.sections).items {
             if let Item::Chart(chart) = placed.item {
                 let svg = chart.to_svg(figure_width(placed.columns));
-                svgs.push(replace(svg_dir.join(format!("{}.svg", placed.id)), &svg)?);
+                svgs.push(replace(figures.join(format!("{}.svg", placed.id)), svg.as_bytes())?);
+                let path = figures.join(format!("{}.png", placed.id));
+                let pixels = chart.to_png(figure_width(placed.columns)).map_err(encode("render", &path))?;
+                pngs.push(replace(path, &pixels)?);
             }
         }
-        let json = replace(dir.join("data.json"), &format!("{}\n", self.to_json()))?;
+        let json = replace(dir.join("data.json"), format!("{}\n", self.to_json()).as_bytes())?;
         // The page comes last: once it is there, so is everything else.
-        let html = replace(dir.join("index.html"), &html)?;
-        Ok(WrittenReport { html, json, csvs, svgs })
+        let html = replace(dir.join("index.html"), html.as_bytes())?;
+        Ok(WrittenReport { html, json, csvs, parquets, svgs, pngs })
     }
 }
 
-/// Writes `text` to a temporary file beside `path` and renames it to `path`.
-fn replace(path: PathBuf, text: &str) -> Result<PathBuf> {
+/// Writes `contents` to a temporary file beside `path` and renames it to `path`.
+fn replace(path: PathBuf, contents: &[u8]) -> Result<PathBuf> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let written = fill(&temporary, text).map_err(io("write", &temporary));
+    let written = fill(&temporary, contents).map_err(io("write", &temporary));
     let moved =
         written.and_then(|()| fs::rename(&temporary, &path).map_err(io("move the finished file to", &path)));
     if moved.is_err() {
@@ -73,13 +84,18 @@ fn replace(path: PathBuf, text: &str) -> Result<PathBuf> {
     moved.map(|()| path)
 }
 
-fn fill(path: &Path, text: &str) -> std::io::Result<()> {
+fn fill(path: &Path, contents: &[u8]) -> std::io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(contents)?;
     file.flush()
 }
 
 fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Io { action, path, source }
+}
+
+fn encode(action: &'static str, path: &Path) -> impl FnOnce(String) -> Error {
+    let path = path.to_owned();
+    move |why| Error::Io { action, path, source: std::io::Error::other(why) }
 }

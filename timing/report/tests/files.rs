@@ -38,10 +38,12 @@ fn two_runs_write_the_same_files_and_leave_nothing_else() {
     // Writing over an earlier report must work as well.
     report().write(second.path()).expect("writes again");
     assert_eq!(contents(first.path()), contents(second.path()));
-    let expected = 2 + written.csvs.len() + written.svgs.len();
+    let tables = written.csvs.len() + written.parquets.len();
+    let expected = 2 + tables + written.svgs.len() + written.pngs.len();
     assert_eq!(contents(first.path()).len(), expected);
     assert_eq!(written.csvs.len(), report().data_sets().len());
-    assert_eq!(written.svgs.len(), 9);
+    assert_eq!(written.parquets.len(), written.csvs.len());
+    assert_eq!((written.svgs.len(), written.pngs.len()), (9, 9));
     let json = fs::read_to_string(&written.json).expect("readable");
     let read: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(common::first_difference(&read, &report().to_json()), None);

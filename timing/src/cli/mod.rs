@@ -2,11 +2,13 @@
 //!
 //! Errors go to stderr with exit code 1, whether in the arguments or in the work.
 
+mod compare;
 mod config;
 mod list;
 mod output;
 mod progress;
 mod replay;
+mod report;
 mod study;
 mod views;
 mod why;
@@ -41,6 +43,10 @@ enum Command {
     Why(why::WhyArguments),
     /// Runs a limit study over traces; needs no GPU model.
     Study(study::Arguments),
+    /// Writes a page with studies, replays and techniques beside the plain machine, and its data and figures as files.
+    Report(report::Arguments),
+    /// Says what changed from one JSON result to another.
+    Compare(compare::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
     List(list::Arguments),
     /// Shows configurations.
@@ -59,15 +65,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return if asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
     };
+    let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
     let outcome = match &parsed.command {
-        Command::Replay(arguments) => replay::run(arguments),
-        Command::Why(arguments) => why::run(arguments),
-        Command::Study(arguments) => study::run(arguments),
-        Command::List(arguments) => list::run(arguments),
-        Command::Config(command) => config::run(command),
+        Command::Replay(arguments) => done(replay::run(arguments)),
+        Command::Why(arguments) => done(why::run(arguments)),
+        Command::Study(arguments) => done(study::run(arguments)),
+        Command::Report(arguments) => done(report::run(arguments)),
+        Command::Compare(arguments) => compare::run(arguments),
+        Command::List(arguments) => done(list::run(arguments)),
+        Command::Config(command) => done(config::run(command)),
     };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(CliError(message)) => {
             eprintln!("error: {message}");
             ExitCode::FAILURE

@@ -9,13 +9,15 @@ pub struct Selection {
     kernels: Vec<String>,
     /// Numbers of launches within their trace, first and last.
     launches: Vec<(u32, u32)>,
+    /// Instead of both: positions of inputs and numbers of launches.
+    exact: Option<Vec<(usize, u32)>>,
 }
 
 impl Selection {
     /// Every launch.
     #[must_use]
     pub const fn all() -> Selection {
-        Selection { kernels: Vec::new(), launches: Vec::new() }
+        Selection { kernels: Vec::new(), launches: Vec::new(), exact: None }
     }
 
     /// Launches of the kernels that a list of names means, with the numbers that a list such as `0,4-7` means.
@@ -32,11 +34,21 @@ impl Selection {
             })
         };
         let launches = launches.into_iter().flat_map(|list| list.split(',')).map(range);
-        Ok(Selection { kernels: kernels.collect(), launches: launches.collect::<Result<_, _>>()? })
+        let launches = launches.collect::<Result<_, _>>()?;
+        Ok(Selection { kernels: kernels.collect(), launches, exact: None })
+    }
+
+    /// These launches: positions of inputs and numbers of launches, which exist.
+    #[must_use]
+    pub fn exactly(launches: Vec<(usize, u32)>) -> Selection {
+        Selection { exact: Some(launches), ..Selection::all() }
     }
 
     /// The chosen launches: positions of inputs and numbers of launches.
     pub(super) fn launches(&self, inputs: &[Input<'_>]) -> Result<Vec<(usize, u32)>, StudyError> {
+        if let Some(launches) = &self.exact {
+            return Ok(launches.clone());
+        }
         let mut names: Vec<&str> = Vec::new();
         let mut chosen = Vec::new();
         let (mut of_kernels, mut most) = (vec![false; self.kernels.len()], 0);

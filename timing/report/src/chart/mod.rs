@@ -143,6 +143,14 @@ impl Chart {
         self.draw(width).standalone("chart", &self.meta().title, &self.description())
     }
 
+    /// The chart in the light colours as a PNG file, two pixels per unit of an SVG of that width.
+    ///
+    /// # Errors
+    /// A sentence on what cannot be rendered.
+    pub fn to_png(&self, width: f64) -> std::result::Result<Vec<u8>, String> {
+        crate::png::render(&self.draw(width).light("chart", &self.meta().title, &self.description()))
+    }
+
     /// The chart's numbers as a table.
     #[must_use]
     pub fn data(&self) -> Table {

@@ -1,0 +1,75 @@
+//! `timing compare`: what changed from one JSON result to another.
+
+use super::{CliError, output};
+use crate::compare::compare;
+use clap::Args;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Arguments of `timing compare`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: timing compare old/data.json new/data.json --threshold 2%\n\n\
+    Takes what `timing report`, `replay`, `study` and `why` write as JSON. The exit code is 0 whether or not something \
+    changed; with --exit-code it is 2 if something did.")]
+pub struct Arguments {
+    /// The earlier result.
+    before: PathBuf,
+    /// The later one.
+    after: PathBuf,
+    /// Numbers that change by no more than this part of their earlier value count as unchanged: 1% or 0.01.
+    #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = threshold)]
+    threshold: f64,
+    /// Rows that are shown of each kind, the largest changes first.
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    top: usize,
+    /// Ends with exit code 2 if something changed.
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
+    let (before, after) = (read(&arguments.before)?, read(&arguments.after)?);
+    let found = compare(&before, &after, arguments.threshold);
+    output::print(&found.to_text(arguments.top))?;
+    Ok(if arguments.exit_code && !found.is_same() { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+/// Reads a JSON document that this program wrote.
+pub fn read(path: &Path) -> Result<Value, CliError> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).map_err(|why| format!("cannot read {shown}: {why}"))?;
+    let value: Value = serde_json::from_str(&text).map_err(|why| format!("{shown}: {why}"))?;
+    let schema = value.get("schema").and_then(Value::as_str);
+    match schema {
+        Some(schema) if schema.starts_with("warplab-") => Ok(value),
+        _ => {
+            Err(format!("{shown}: not a result of `timing`: it has no `schema` that begins with warplab-")
+                .into())
+        }
+    }
+}
+
+/// Reads `1%` or `0.01`.
+pub fn threshold(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().ok().map(|value| value / scale);
+    share
+        .filter(|share| share.is_finite() && *share >= 0.0)
+        .ok_or_else(|| "a share is wanted, such as 1% or 0.01".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::threshold;
+
+    #[test]
+    fn thresholds_are_percentages_or_fractions() {
+        assert_eq!(threshold("1%"), Ok(0.01));
+        assert_eq!(threshold("0.25"), Ok(0.25));
+        assert_eq!(threshold(" 50 %"), Ok(0.5));
+        for nonsense in ["", "%", "-1%", "NaN", "inf", "one"] {
+            assert!(threshold(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

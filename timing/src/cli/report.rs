@@ -1,0 +1,162 @@
+//! `timing report`: studies and replays of traces as one page, with its data and figures as files.
+
+use super::progress::LateBar;
+use super::{CliError, compare, output};
+use crate::compare as comparison;
+use crate::engine::Progress;
+use crate::replay::Selection;
+use crate::reports::{self, Contents, Lab, Machine, Workload, unique_labels};
+use crate::studies::{self, Input, Options, StudyResult};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `timing report`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  timing report matmul.wtrace -o report\n  \
+    timing report *.wtrace --tech bow --tech corf --tech bow,corf --config gtx480 -o report\n  \
+    timing report *.wtrace -o new --against old/data.json --threshold 2%\n\n\
+    Written are DIR/index.html (one page that needs nothing else), DIR/data.json, and for every table and chart \
+    DIR/csv/ID.csv and DIR/parquet/ID.parquet, for every chart also DIR/figures/ID.svg and ID.png.")]
+pub struct Arguments {
+    /// Traces to report on.
+    #[arg(required = true)]
+    traces: Vec<PathBuf>,
+    /// Folder for the report; created if needed.
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// A built-in configuration, or a file ending in .toml.
+    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
+    config: String,
+    /// Techniques of a machine that stands beside the plain one; each time it is given makes one more machine.
+    #[arg(long, value_name = "A,B")]
+    tech: Vec<String>,
+    /// Overrides one value of the configuration; may be repeated.
+    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
+    set: Vec<String>,
+    /// Studies, separated by commas; `none` for none.
+    #[arg(long, default_value = "all", value_name = "A,B")]
+    studies: String,
+    /// Only launches of kernels whose name has a match of this regular expression.
+    #[arg(long, value_name = "REGEX")]
+    kernels: Option<String>,
+    /// Only these launches, numbered from 0: 3-10,12 or 20-.
+    #[arg(long, value_name = "NUMBERS")]
+    launches: Option<String>,
+    /// Adds a section on what is different from an earlier report: its data.json.
+    #[arg(long, value_name = "DATA.json")]
+    against: Option<PathBuf>,
+    /// Numbers that differ by no more than this share are not listed by --against.
+    #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = compare::threshold, requires = "against")]
+    threshold: f64,
+    /// Threads; the result does not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+    // What can be refused is refused before the work begins.
+    let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
+    let techniques: Vec<Vec<String>> = arguments.tech.iter().map(words).collect();
+    let lab = Lab::new(&arguments.config, &arguments.set, &techniques)?;
+    let names = if arguments.studies == "none" { Vec::new() } else { studies::choose(&arguments.studies)? };
+    let selection = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
+    let earlier = arguments.against.as_deref().map(compare::read).transpose()?;
+    let threads = arguments.threads.map_or_else(output::default_threads, usize::from);
+    let workloads = replay_all(arguments, &lab, &selection, threads)?;
+    let (results, without_values) = study_all(&names, &workloads, threads)?;
+    let contents = Contents {
+        lab: &lab,
+        workloads: &workloads,
+        studies: &results,
+        without_values: &without_values,
+        command: &command(arguments),
+    };
+    let mut report = reports::report(&contents);
+    if let (Some(earlier), Some(path)) = (&earlier, &arguments.against) {
+        let found = comparison::compare(earlier, &report.to_json(), arguments.threshold);
+        output::print(&found.to_text(20))?;
+        report = report.section(reports::changes(&found, &path.display().to_string(), arguments.threshold));
+    }
+    let written = report.write(&arguments.output)?;
+    output::print(&format!(
+        "{}\n{}\n{} tables as CSV and Parquet, {} figures as SVG and PNG\n",
+        written.html.display(),
+        written.json.display(),
+        written.csvs.len(),
+        written.svgs.len()
+    ))
+}
+
+fn replay_all(
+    arguments: &Arguments,
+    lab: &Lab,
+    selection: &Selection,
+    threads: usize,
+) -> Result<Vec<Workload>, CliError> {
+    let mut workloads = Vec::new();
+    for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
+        let trace = output::open_trace(path)?;
+        let bar = LateBar::new(label.clone());
+        let progress = |machine: &Machine, launch: usize, launches: usize, p: Progress| {
+            bar.update(
+                p.blocks_placed,
+                p.blocks,
+                &format!("{}, launch {} of {launches}", machine.label, launch + 1),
+            );
+        };
+        let measured = lab.measure(label, trace, selection, threads, &progress);
+        workloads.push(measured.map_err(|why| CliError(format!("{}: {why}", path.display())))?);
+    }
+    Ok(workloads)
+}
+
+/// Results of the studies over the traces that have values, and the names of the others.
+fn study_all(
+    names: &[&str],
+    workloads: &[Workload],
+    threads: usize,
+) -> Result<(Vec<StudyResult>, Vec<String>), CliError> {
+    let has_values = |workload: &&Workload| workload.trace.header().values;
+    let (with, without): (Vec<&Workload>, Vec<&Workload>) = workloads.iter().partition(has_values);
+    let inputs: Vec<Input<'_>> =
+        with.iter().map(|workload| Input { label: &workload.label, trace: &workload.trace }).collect();
+    let without = without.iter().map(|workload| workload.label.clone()).collect();
+    if names.is_empty() || inputs.is_empty() {
+        return Ok((Vec::new(), without));
+    }
+    let bar = LateBar::new("studies");
+    let progress = |p: studies::Progress| bar.update(p.warp_instructions, p.of, "");
+    let launches = with
+        .iter()
+        .enumerate()
+        .flat_map(|(input, workload)| workload.launches.iter().map(move |&launch| (input, launch as u32)));
+    let select = studies::Selection::exactly(launches.collect());
+    let options = Options { threads, progress: &progress, select: &select, ..Options::default() };
+    Ok((studies::run(names, &inputs, &options)?, without))
+}
+
+/// The command in words that a shell understands.
+fn command(arguments: &Arguments) -> String {
+    let mut words = vec!["timing report".to_owned()];
+    words.extend(arguments.traces.iter().map(|path| quoted(&path.display().to_string())));
+    let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
+    flag("--config", &arguments.config);
+    arguments.tech.iter().for_each(|list| flag("--tech", list));
+    arguments.set.iter().for_each(|item| flag("--set", item));
+    if arguments.studies != "all" {
+        flag("--studies", &arguments.studies);
+    }
+    arguments.kernels.iter().for_each(|kernels| flag("--kernels", kernels));
+    arguments.launches.iter().for_each(|launches| flag("--launches", launches));
+    words.push("-o DIR".into());
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./,=:+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

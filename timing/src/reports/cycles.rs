@@ -1,0 +1,112 @@
+//! Section: where the baseline's time goes, as CPI stacks.
+
+use super::{Lab, Workload, names};
+use crate::stats::{Stall, Stats};
+use report::{Axis, Column, Format, Section, Series, StackedChart, Table};
+
+/// Causes that are shown as one, from working to having nothing to do.
+const GROUPS: [(&str, &[Stall]); 9] = [
+    ("Issued", &[Stall::Issued]),
+    ("Second slot unpaired", &[Stall::DualIssue]),
+    ("Waiting for memory", &[Stall::MemoryDependency, Stall::MemoryQueueFull, Stall::Fence]),
+    ("Waiting for arithmetic", &[Stall::AluDependency]),
+    ("Collectors or units busy", &[Stall::CollectorFull, Stall::UnitBusy]),
+    ("Fetch and branches", &[Stall::Branch, Stall::IBufferEmpty, Stall::ICacheMiss]),
+    ("Barrier", &[Stall::Barrier]),
+    ("Block ending or starting", &[Stall::Drain]),
+    ("Held by a technique", &[Stall::Technique]),
+];
+
+/// Traces whose charts fit side by side.
+const FEW: usize = 6;
+
+/// The section; machines stand side by side where there is more than one.
+#[must_use]
+pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
+    let mut section = Section::new("Where time goes")
+        .text(
+            "Every issue slot of every scheduler in every cycle has exactly one cause; the causes sum to the slots. \
+             Slots of schedulers that hold no warp, and the launch latency, are left out of the charts and listed in \
+             the table: small grids leave most of a large GPU empty.",
+        );
+    // Few bars do not fill the width of the page.
+    section = if workloads.len() <= FEW {
+        section.row(|row| row.chart(shares(workloads)).chart(cpi(workloads)))
+    } else {
+        section.chart(shares(workloads)).chart(cpi(workloads))
+    };
+    if lab.machines.len() > 1 {
+        section = section.details("On every machine", |d| d.chart(side_by_side(lab, workloads)));
+    }
+    section.details("All causes", |d| d.table(causes(lab, workloads)))
+}
+
+fn slots(stats: &Stats, causes: &[Stall]) -> f64 {
+    causes.iter().map(|&cause| stats.stalls.get(cause)).sum::<u64>() as f64
+}
+
+/// A series per group of causes that any bar has, each in its own colour in every chart.
+fn stack(chart: StackedChart, bars: &[&Stats], value: impl Fn(&Stats, &[Stall]) -> f64) -> StackedChart {
+    GROUPS.iter().enumerate().fold(chart, |chart, (i, (name, causes))| {
+        if bars.iter().all(|stats| slots(stats, causes) == 0.0) {
+            return chart;
+        }
+        chart.series(Series::new(*name, bars.iter().map(|stats| value(stats, causes))).colour(i))
+    })
+}
+
+fn shares(workloads: &[Workload]) -> StackedChart {
+    let chart = StackedChart::new("Issue slots by cause", Axis::new("Scheduler slots", Format::Percent(1)))
+        .id("issue-slots")
+        .caption("Baseline. Shares of the slots of schedulers that hold at least one warp.")
+        .categories("Trace", names(workloads))
+        .height(300.0)
+        .shares();
+    stack(chart, &workloads.iter().map(Workload::plain).collect::<Vec<_>>(), slots)
+}
+
+fn cpi(workloads: &[Workload]) -> StackedChart {
+    let axis = Axis::new("Scheduler slots per warp instruction", Format::Float(2));
+    let chart = StackedChart::new("CPI stack", axis)
+        .id("cpi-stack")
+        .caption(
+            "Baseline. The same slots per warp instruction: cycles that a scheduler with warps spends on each \
+             instruction that it issues, by what they were spent on.",
+        )
+        .categories("Trace", names(workloads))
+        .height(300.0);
+    stack(chart, &workloads.iter().map(Workload::plain).collect::<Vec<_>>(), |stats, causes| {
+        slots(stats, causes) / stats.counters.warp_instructions.max(1) as f64
+    })
+}
+
+fn side_by_side(lab: &Lab, workloads: &[Workload]) -> StackedChart {
+    let machine = |m: usize| lab.machines[m].label.as_str();
+    let bars = || workloads.iter().flat_map(|w| (0..lab.machines.len()).map(move |m| (w, m)));
+    let chart = StackedChart::new("Issue slots by machine", Axis::new("Scheduler slots", Format::Percent(1)))
+        .id("issue-slots-by-machine")
+        .caption("As above, for every machine.")
+        .grouped("Trace", "Machine", bars().map(|(w, m)| (w.label.clone(), machine(m))))
+        .height(300.0)
+        .shares();
+    stack(chart, &bars().map(|(w, m)| w.on(m)).collect::<Vec<_>>(), slots)
+}
+
+fn causes(lab: &Lab, workloads: &[Workload]) -> Table {
+    let head = [Column::text("Trace"), Column::text("Machine"), Column::integer("Slots")];
+    let causes = Stall::ALL
+        .iter()
+        .map(|cause| Column::percent(cause.name().replace('_', " "), 1).help(cause.doc().trim()));
+    let mut table = Table::new("Issue slots by cause and machine", head.into_iter().chain(causes))
+        .id("stall-causes")
+        .caption("Shares of all issue slots of the GPU; `no warp` and `launch` are slots that had no work.");
+    for workload in workloads {
+        for (m, machine) in lab.machines.iter().enumerate() {
+            let stalls = &workload.on(m).stalls;
+            let share = |cause: &Stall| stalls.get(*cause) as f64 / stalls.total().max(1) as f64;
+            let head = report::cells![&workload.label, &machine.label, stalls.total()];
+            table.push(head.into_iter().chain(Stall::ALL.iter().map(|cause| share(cause).into())));
+        }
+    }
+    table
+}

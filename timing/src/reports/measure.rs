@@ -1,0 +1,189 @@
+//! What a report measures: the machines, and every workload's replay on each.
+
+use super::ratio;
+use super::source::Waits;
+use crate::config::{Loaded, load};
+use crate::engine::Progress;
+use crate::error::ReplayError;
+use crate::replay::{Replay, ReplayOptions, Selection, replay};
+use crate::stats::{EnergyTable, Stats};
+use crate::techniques::{AnyTechnique, select};
+use crate::view::ViewOptions;
+use trace_format::reader::Trace;
+
+/// Energy components that make up the register file: its banks, and what techniques put in their place.
+const RF_COMPONENTS: [&str; 3] = ["register_file", "technique_storage", "technique_logic"];
+
+/// Instructions and slots that are written down for the hot spots of a trace, which bounds memory to some 100 MB.
+const MOST_RECORDS: usize = 1_000_000;
+
+/// A machine to replay on: the configuration with some techniques.
+pub struct Machine {
+    /// Name in tables and charts.
+    pub label: String,
+    /// What `--tech` takes; none for the plain machine.
+    pub words: Vec<String>,
+    techniques: Vec<AnyTechnique>,
+}
+
+/// The configuration, and the machines built on it; the plain one is the first.
+pub struct Lab {
+    /// The configuration, with where its values are from.
+    pub loaded: Loaded,
+    /// The configuration.
+    pub config: crate::config::GpuConfig,
+    /// Its energy table.
+    pub energy: EnergyTable,
+    /// The machines.
+    pub machines: Vec<Machine>,
+}
+
+impl Lab {
+    /// The machines on a configuration: the plain one, and one with each of the lists of techniques.
+    ///
+    /// # Errors
+    /// An unknown or contradictory configuration, energy table or technique.
+    pub fn new(config: &str, set: &[String], techniques: &[Vec<String>]) -> Result<Lab, String> {
+        let loaded = load(config, set).map_err(|why| why.to_string())?;
+        let config = loaded.config.clone();
+        let energy = EnergyTable::load(&config.energy)?;
+        let mut machines =
+            vec![Machine { label: "baseline".into(), words: Vec::new(), techniques: Vec::new() }];
+        for words in techniques.iter().filter(|words| !words.is_empty()) {
+            let label = words.join("+");
+            if machines.iter().any(|machine| machine.label == label) {
+                return Err(format!("--tech {} is given twice", words.join(",")));
+            }
+            let techniques = select(words, &config).map_err(|why| why.to_string())?;
+            machines.push(Machine { label, words: words.clone(), techniques });
+        }
+        Ok(Lab { loaded, config, energy, machines })
+    }
+
+    /// Energy of the register file and of what techniques add to it, in pJ.
+    #[must_use]
+    pub fn rf_energy_pj(&self, stats: &Stats) -> f64 {
+        let parts = self.energy.apply(&stats.counters);
+        parts.iter().filter(|(name, _)| RF_COMPONENTS.contains(name)).map(|(_, pj)| pj).sum()
+    }
+
+    /// Replays a trace on every machine; `progress` hears of the machine, the launch and how far it is.
+    ///
+    /// # Errors
+    /// An empty selection, a kernel or technique that the configuration refuses, a damaged recording.
+    pub fn measure(
+        &self,
+        label: String,
+        trace: Trace,
+        selection: &Selection,
+        threads: usize,
+        progress: &(dyn Fn(&Machine, usize, usize, Progress) + Sync),
+    ) -> Result<Workload, ReplayError> {
+        let launches = selection.of(&trace).map_err(ReplayError::Refused)?;
+        let mut replays = Vec::new();
+        let mut waits = Vec::new();
+        for machine in &self.machines {
+            let plain = machine.words.is_empty();
+            let on = |launch: usize, launches: usize, p: Progress| progress(machine, launch, launches, p);
+            let view = ViewOptions {
+                window: plain.then_some(0..u64::MAX),
+                sms: 0..1,
+                most_records: MOST_RECORDS / launches.len().max(1),
+                ..ViewOptions::default()
+            };
+            let options = ReplayOptions {
+                threads,
+                selection: selection.clone(),
+                progress: &on,
+                view,
+                ..ReplayOptions::default()
+            };
+            let mut done = replay(&trace, &self.config, &machine.techniques, &options)?;
+            if plain {
+                waits = Waits::by_kernel(&trace, &done);
+                done.launches.iter_mut().for_each(|launch| launch.recordings.clear());
+            }
+            replays.push(done);
+        }
+        Ok(Workload { label, trace, launches, replays, waits })
+    }
+}
+
+/// A trace and its replays.
+pub struct Workload {
+    /// Name in tables and charts.
+    pub label: String,
+    /// The trace.
+    pub trace: Trace,
+    /// Positions of the launches that were replayed.
+    pub launches: Vec<usize>,
+    /// Its replays, in the order of [`Lab::machines`].
+    pub replays: Vec<Replay>,
+    /// By kernel: where its warps waited on the plain machine.
+    pub(super) waits: Vec<Waits>,
+}
+
+impl Workload {
+    /// Statistics of the plain machine.
+    #[must_use]
+    pub fn plain(&self) -> &Stats {
+        self.on(0)
+    }
+
+    /// Statistics on a machine.
+    #[must_use]
+    pub fn on(&self, machine: usize) -> &Stats {
+        &self.replays[machine].total
+    }
+
+    /// Cycles of the plain machine over those of another.
+    #[must_use]
+    pub fn speedup(&self, machine: usize) -> f64 {
+        ratio(self.plain().counters.cycles, self.on(machine).counters.cycles)
+    }
+
+    /// Register-file bank accesses, reads and writes, relative to the plain machine.
+    #[must_use]
+    pub fn rf_accesses(&self, machine: usize) -> f64 {
+        let accesses = |stats: &Stats| stats.counters.rf_reads + stats.counters.rf_writes;
+        ratio(accesses(self.on(machine)), accesses(self.plain()))
+    }
+
+    /// Register-file energy relative to the plain machine, what the technique costs included.
+    #[must_use]
+    pub fn rf_energy(&self, lab: &Lab, machine: usize) -> f64 {
+        lab.rf_energy_pj(self.on(machine)) / lab.rf_energy_pj(self.plain())
+    }
+}
+
+/// Short names of traces for tables and charts, told apart by their folders where file names repeat.
+#[must_use]
+pub fn unique_labels(paths: &[std::path::PathBuf]) -> Vec<String> {
+    let short = |path: &std::path::PathBuf| {
+        path.file_stem()
+            .map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+    };
+    let shorts: Vec<String> = paths.iter().map(short).collect();
+    let mut labels: Vec<String> = Vec::new();
+    for (path, name) in paths.iter().zip(&shorts) {
+        let repeated = shorts.iter().filter(|other| *other == name).count() > 1;
+        let base = if repeated { path.display().to_string() } else { name.clone() };
+        let again =
+            labels.iter().filter(|label| **label == base || label.starts_with(&format!("{base} #"))).count();
+        labels.push(if again == 0 { base } else { format!("{base} #{}", again + 1) });
+    }
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unique_labels;
+
+    #[test]
+    fn labels_are_short_and_never_repeat() {
+        let of = |paths: &[&str]| unique_labels(&paths.iter().map(Into::into).collect::<Vec<_>>());
+        assert_eq!(of(&["x/a.wtrace", "b.wtrace"]), ["a", "b"]);
+        assert_eq!(of(&["x/a.wtrace", "y/a.wtrace"]), ["x/a.wtrace", "y/a.wtrace"]);
+        assert_eq!(of(&["a.wtrace", "a.wtrace"]), ["a.wtrace", "a.wtrace #2"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Last section: how to read the numbers, and everything needed to get them again.
+
+use super::{Contents, Lab};
+use crate::config::flatten;
+use report::{Code, Column, Language, Section, Table};
+
+pub fn section(contents: &Contents<'_>) -> Section {
+    let lab = contents.lab;
+    Section::new("Configuration and versions")
+        .text(
+            "**Means.** Ratios to the baseline are averaged geometrically, shares as each study says, each trace \
+             counting once. **Cycles** are those of a model of the named GPU with its published sizes and latencies, \
+             not of the chip itself; what is compared is the same model with and without a technique. **Energy** is \
+             counted events times published prices.",
+        )
+        .code(Code::new(format!("{}\n", contents.command), Language::Plain).title("command"))
+        .table(traces(contents))
+        .table(machines(lab))
+        .details("Every value of the configuration", |d| d.table(configuration(lab)))
+        .details("Every price of the energy table", |d| d.table(prices(lab)))
+}
+
+fn traces(contents: &Contents<'_>) -> Table {
+    let columns = [
+        Column::text("Trace"),
+        Column::text("File"),
+        Column::text("Recorded by"),
+        Column::number("Size", report::Format::Bytes),
+    ];
+    let mut table = Table::new("Traces", columns).id("traces");
+    for workload in contents.workloads {
+        let trace = &workload.trace;
+        table.push(report::cells![
+            &workload.label,
+            trace.path().file_name().map(|name| name.to_string_lossy().into_owned()),
+            &trace.header().tool,
+            trace.file_bytes(),
+        ]);
+    }
+    table
+}
+
+fn machines(lab: &Lab) -> Table {
+    let columns = [
+        Column::text("Machine"),
+        Column::text("Technique"),
+        Column::text("What it does"),
+        Column::text("Paper"),
+    ];
+    let mut table = Table::new("Machines", columns).id("machines");
+    for machine in &lab.machines {
+        let rows: Vec<_> = machine.words.iter().filter_map(|word| crate::techniques::info(word)).collect();
+        let join = |of: &dyn Fn(&crate::techniques::TechniqueInfo) -> &'static str| {
+            rows.iter().map(|row| of(row)).collect::<Vec<_>>().join("; ")
+        };
+        let what =
+            if rows.is_empty() { "the configuration as it is".into() } else { join(&|row| row.summary) };
+        table.push(report::cells![&machine.label, machine.words.join(","), what, join(&|row| row.paper)]);
+    }
+    table
+}
+
+fn configuration(lab: &Lab) -> Table {
+    let columns = [Column::text("Key"), Column::text("Value"), Column::text("From"), Column::text("Source")];
+    let mut table = Table::new(format!("Configuration {}", lab.config.name), columns).id("configuration");
+    let Ok(value) = toml::Value::try_from(&lab.config) else { return table };
+    for (key, value) in flatten(&value) {
+        let place = lab.loaded.places.get(&key).cloned();
+        let source = lab.loaded.sources.get(&key).cloned();
+        table.push(report::cells![key, value.to_string(), place, source]);
+    }
+    table
+}
+
+fn prices(lab: &Lab) -> Table {
+    let columns = [Column::text("Event"), Column::float("Energy", 3).unit("pJ"), Column::text("Source")];
+    let mut table = Table::new(format!("Energy table {}", lab.energy.name), columns).id("prices");
+    for (event, price) in &lab.energy.event {
+        table.push(report::cells![event, price.pj, &price.source]);
+    }
+    table
+}

@@ -1,0 +1,113 @@
+//! Reports: studies and replays of traces as one page with charts, tables and their data.
+//!
+//! [`measure`] replays and studies, every other file makes one section of what came out, in the order of the page.
+//! Files and looks belong to the `report` crate; the words and the choice of numbers are here.
+
+pub mod cycles;
+pub mod energy;
+mod measure;
+mod method;
+mod ran;
+mod source;
+mod studies;
+pub mod techniques;
+
+pub use measure::{Lab, Machine, Workload, unique_labels};
+
+use crate::compare::Comparison;
+use crate::studies::StudyResult;
+use report::{Report, Section};
+
+/// What a report is made of.
+pub struct Contents<'a> {
+    /// Configuration and machines.
+    pub lab: &'a Lab,
+    /// Traces with their replays.
+    pub workloads: &'a [Workload],
+    /// Results of the studies.
+    pub studies: &'a [StudyResult],
+    /// Traces that were recorded without values, which studies need.
+    pub without_values: &'a [String],
+    /// The command, for those who want the report again.
+    pub command: &'a str,
+}
+
+/// The report.
+#[must_use]
+pub fn report(contents: &Contents<'_>) -> Report {
+    let Contents { lab, workloads, studies: results, .. } = contents;
+    let traces = if workloads.len() == 1 { "trace" } else { "traces" };
+    let machines: Vec<&str> = lab.machines.iter().map(|machine| machine.label.as_str()).collect();
+    let mut report = Report::new(title(workloads))
+        .subtitle(format!(
+            "{} {traces} on {}, {}.",
+            workloads.len(),
+            lab.config.description.trim_end_matches('.'),
+            if machines.len() == 1 {
+                "as it is".into()
+            } else {
+                format!("with and without {}", listed(&machines[1..]))
+            },
+        ))
+        .fact("Warplab", env!("CARGO_PKG_VERSION"))
+        .fact("Configuration", &lab.config.name)
+        .fact("Energy table", &lab.energy.name)
+        .fact("Machines", machines.join(", "))
+        .section(ran::section(workloads))
+        .section(cycles::section(lab, workloads));
+    if lab.machines.len() > 1 {
+        report = report.section(techniques::section(lab, workloads));
+    }
+    report = report.section(energy::section(lab, workloads));
+    report = report.section(studies::section(results, contents.without_values));
+    report.section(source::section(workloads)).section(method::section(contents)).footer(
+        "Written by `timing report`. Equal traces, configuration and version give an equal report, byte for byte.",
+    )
+}
+
+/// A section on what is different from an earlier report or replay.
+#[must_use]
+pub fn changes(comparison: &Comparison, against: &str, threshold: f64) -> Section {
+    let shown = report::Format::Percent(1).show(threshold);
+    let section = Section::new("What changed").text(format!(
+        "Every number of this report beside the same number of `{against}`; shown are those that differ by more than {shown}."
+    ));
+    comparison.describe(section)
+}
+
+fn title(workloads: &[Workload]) -> String {
+    match workloads {
+        [one] => format!("{} in figures", one.label),
+        [a, b] => format!("{} and {} in figures", a.label, b.label),
+        all => format!("{} workloads in figures", all.len()),
+    }
+}
+
+/// "a, b and c".
+fn listed(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// Labels of the workloads, in order.
+fn names(workloads: &[Workload]) -> Vec<&str> {
+    workloads.iter().map(|workload| workload.label.as_str()).collect()
+}
+
+/// A quotient of counts; missing where there is nothing to divide by.
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { f64::NAN } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_are_listed_as_one_says_them() {
+        assert_eq!(super::listed(&["a", "b", "c"]), "a, b and c");
+        assert_eq!(super::listed(&["a"]), "a");
+        assert_eq!(super::listed(&[]), "");
+    }
+}

@@ -1,0 +1,95 @@
+//! Section: the kernels that ran, and how they fill the machine.
+
+use super::{Workload, ratio};
+use crate::replay::LaunchStats;
+use crate::stats::Stats;
+use report::{Cell, Column, Format, Kpi, Section, Table};
+
+pub fn section(workloads: &[Workload]) -> Section {
+    let count = |of: fn(&Workload) -> u64| workloads.iter().map(of).sum::<u64>() as f64;
+    let kpis = [
+        Kpi::number("Traces", workloads.len() as f64, Format::Integer),
+        Kpi::number("Launches", count(|w| w.launches.len() as u64), Format::Integer),
+        Kpi::number("Warp instructions", count(|w| w.plain().counters.warp_instructions), Format::Si),
+        Kpi::number("Cycles", count(|w| w.plain().counters.cycles), Format::Si).note("baseline, all traces"),
+    ];
+    let mut section = Section::new("What ran").kpis(kpis).table(kernels(workloads));
+    for workload in workloads {
+        let remarks = [workload.trace.incomplete().map(str::to_owned), workload.trace.partial()];
+        for why in remarks.into_iter().flatten() {
+            section = section.callout(report::Callout::warning(format!("{}: {why}", workload.label)));
+        }
+    }
+    section
+}
+
+fn kernels(workloads: &[Workload]) -> Table {
+    let columns = [
+        Column::text("Trace"),
+        Column::text("Kernel"),
+        Column::integer("Launches"),
+        Column::text("Block").help("Threads per block along x, y, z"),
+        Column::integer("Blocks").help("Thread blocks of all launches"),
+        Column::integer("Registers").help("Registers per thread"),
+        Column::integer("Blocks per SM").help("Thread blocks that an SM holds at once on the baseline"),
+        Column::text("Limited by").help("What keeps an SM from holding more blocks"),
+        Column::integer("Warp instructions").bar(),
+        Column::float("Lanes", 1).help("Mean lanes in which a warp instruction takes effect, of 32"),
+        Column::integer("Cycles").help("SM clock cycles of the baseline, summed over launches"),
+        Column::float("IPC", 2).help("Warp instructions per cycle, whole GPU, baseline"),
+    ];
+    let mut table = Table::new("Kernels", columns).id("kernels").caption(
+        "One row per kernel and block shape. Everything on this page follows from these recorded executions.",
+    );
+    let mut all = Stats::default();
+    for workload in workloads {
+        for launches in groups(workload) {
+            table.push(row(workload, &launches));
+        }
+        all.merge(workload.plain());
+    }
+    let mut total = vec![Cell::Missing; 12];
+    total[0] = "Total".into();
+    [1, 3, 7].into_iter().for_each(|text| total[text] = "".into());
+    total[2] = workloads.iter().map(|workload| workload.launches.len()).sum::<usize>().into();
+    total[8] = all.counters.warp_instructions.into();
+    total[10] = all.counters.cycles.into();
+    table.summary(total)
+}
+
+/// Launches of one kernel with one block shape, in the order of the first.
+fn groups(workload: &Workload) -> Vec<Vec<&LaunchStats>> {
+    let shape =
+        |launch: &LaunchStats| (launch.kernel_index, workload.trace.launches()[launch.launch].geometry.block);
+    let mut groups: Vec<Vec<&LaunchStats>> = Vec::new();
+    for launch in &workload.replays[0].launches {
+        match groups.iter_mut().find(|group| shape(group[0]) == shape(launch)) {
+            Some(group) => group.push(launch),
+            None => groups.push(vec![launch]),
+        }
+    }
+    groups
+}
+
+fn row(workload: &Workload, launches: &[&LaunchStats]) -> [Cell; 12] {
+    let mut stats = Stats::default();
+    launches.iter().for_each(|launch| stats.merge(&launch.stats));
+    let (first, c) = (launches[0], &stats.counters);
+    let block = workload.trace.launches()[first.launch].geometry.block;
+    let used = 3 - block.iter().rev().take_while(|&&n| n == 1).count();
+    let shape = block[..used.max(1)].iter().map(u32::to_string).collect::<Vec<_>>().join("×");
+    report::cells![
+        &workload.label,
+        &first.kernel,
+        launches.len(),
+        shape,
+        launches.iter().map(|launch| launch.blocks).sum::<u64>(),
+        first.registers_per_thread,
+        first.blocks_per_sm,
+        first.occupancy_limit.name().replace('_', " "),
+        c.warp_instructions,
+        ratio(c.thread_instructions, c.warp_instructions),
+        c.cycles,
+        c.ipc(),
+    ]
+}

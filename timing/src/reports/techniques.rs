@@ -1,0 +1,150 @@
+//! Section: the techniques against the baseline, with geometric means.
+
+use super::{Lab, Workload, names, ratio};
+use report::{Axis, BarChart, Cell, Column, Format, Kpi, Section, Series, Table, Tone, geometric_mean};
+
+/// The section; there is more than one machine.
+#[must_use]
+pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
+    let of = |title, axis, value: &dyn Fn(&Workload, usize) -> f64| chart(lab, workloads, title, axis, value);
+    let speedup = of("Speedup", "IPC over baseline", &Workload::speedup)
+        .id("speedup")
+        .caption(
+            "Performance relative to the same machine without the technique: bars above the line are faster.",
+        )
+        .diverging(1.0);
+    let accesses = of("Register-file accesses", "Bank accesses over baseline", &Workload::rf_accesses)
+        .id("rf-accesses")
+        .caption("Bank reads and writes that remain.")
+        .baseline(1.0);
+    let energy = of("Register-file energy", "Energy over baseline", &|w, m| w.rf_energy(lab, m))
+        .id("rf-energy")
+        .caption("Energy of the banks plus that of what the technique adds.")
+        .baseline(1.0);
+    Section::new("Techniques against the baseline")
+        .text(
+            "The same recorded execution on the same machine, with and without a technique. Every operand that a \
+             technique supplied was compared with the recorded one; a single mismatch would have stopped the run.",
+        )
+        .kpis(kpis(lab, workloads))
+        .chart(speedup)
+        .row(|row| row.chart(accesses).chart(energy))
+        .table(counters(lab, workloads))
+        .details("How the savings come about", |d| d.table(mechanisms(lab, workloads)))
+}
+
+fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
+    let machines = lab.machines.iter().enumerate().skip(1);
+    let of = |(m, machine): (usize, &super::Machine)| {
+        let mean = geometric_mean(workloads.iter().map(|workload| workload.speedup(m)));
+        let energy = geometric_mean(workloads.iter().map(|workload| workload.rf_energy(lab, m)));
+        let tone = match mean {
+            g if g > 1.005 => Tone::Good,
+            g if g < 0.995 => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        Kpi::number(format!("{} speedup", machine.label), mean, Format::Ratio(3))
+            .note(format!("geometric mean; register-file energy {}", Format::Ratio(2).show(energy)))
+            .tone(tone)
+    };
+    machines.map(of).collect()
+}
+
+fn chart(
+    lab: &Lab,
+    workloads: &[Workload],
+    title: &str,
+    axis: &str,
+    value: &dyn Fn(&Workload, usize) -> f64,
+) -> BarChart {
+    // Small effects need one more digit to differ from none.
+    let values = || (1..lab.machines.len()).flat_map(|m| workloads.iter().map(move |w| value(w, m)));
+    let digits = if values().all(|v| (v - 1.0).abs() < 0.1) { 3 } else { 2 };
+    let chart = BarChart::new(title, Axis::new(axis, Format::Ratio(digits)))
+        .categories("Trace", names(workloads))
+        .geometric_mean();
+    lab.machines.iter().enumerate().skip(1).fold(chart, |chart, (m, machine)| {
+        chart.series(Series::new(&machine.label, workloads.iter().map(|w| value(w, m))).colour(m - 1))
+    })
+}
+
+fn counters(lab: &Lab, workloads: &[Workload]) -> Table {
+    let columns = [
+        Column::text("Trace"),
+        Column::text("Machine"),
+        Column::integer("Cycles").help("SM clock cycles, summed over launches"),
+        Column::float("IPC", 2).help("Warp instructions per cycle, whole GPU"),
+        Column::ratio("Speedup", 3),
+        Column::integer("RF reads").help("Register-file bank reads"),
+        Column::integer("RF writes").help("Register-file bank writes"),
+        Column::integer("Bank conflict cycles").help("Requests times the cycles they waited for their bank"),
+        Column::float("RF energy", 3).unit("µJ").help("Banks and what the technique adds"),
+        Column::ratio("RF energy over baseline", 3),
+    ];
+    let mut table = Table::new("Cycles and register file", columns)
+        .id("counters")
+        .caption("Everything behind the charts above. Click a heading to sort.");
+    for workload in workloads {
+        for (m, machine) in lab.machines.iter().enumerate() {
+            let stats = workload.on(m);
+            let c = &stats.counters;
+            table.push(report::cells![
+                &workload.label,
+                &machine.label,
+                c.cycles,
+                c.ipc(),
+                workload.speedup(m),
+                c.rf_reads,
+                c.rf_writes,
+                c.rf_bank_conflict_cycles,
+                lab.rf_energy_pj(stats) / 1e6,
+                workload.rf_energy(lab, m),
+            ]);
+        }
+    }
+    for (m, machine) in lab.machines.iter().enumerate().skip(1) {
+        let mean = |value: &dyn Fn(&Workload) -> f64| Cell::from(geometric_mean(workloads.iter().map(value)));
+        let mut row = vec![Cell::from("Geometric mean"), Cell::from(&machine.label)];
+        row.resize(10, Cell::Missing);
+        row[4] = mean(&|workload| workload.speedup(m));
+        row[9] = mean(&|workload| workload.rf_energy(lab, m));
+        table = table.summary(row);
+    }
+    table
+}
+
+fn mechanisms(lab: &Lab, workloads: &[Workload]) -> Table {
+    let columns = [
+        Column::text("Trace"),
+        Column::text("Machine"),
+        Column::percent("Operands forwarded", 1)
+            .help("Source registers that came from a collector instead of a bank")
+            .bar(),
+        Column::percent("Reads coalesced", 1)
+            .help("Source registers that shared the bank access of another")
+            .bar(),
+        Column::percent("Instructions with a coalesced read", 1),
+        Column::percent("Skipped or reused", 1)
+            .help("Warp instructions that a technique did not let execute"),
+        Column::float("Cycles in the collector", 1).help("Mean, per instruction that collects operands"),
+        Column::integer("Values checked")
+            .help("Supplied by the technique and compared with the recorded ones"),
+    ];
+    let mut table = Table::new("Where operands came from", columns).id("mechanisms");
+    for workload in workloads {
+        for (m, machine) in lab.machines.iter().enumerate() {
+            let c = &workload.on(m).counters;
+            table.push(report::cells![
+                &workload.label,
+                &machine.label,
+                ratio(c.forwarded_operands, c.operand_reads),
+                ratio(c.coalesced_register_reads, c.operand_reads),
+                ratio(c.coalesced_read_instructions, c.warp_instructions),
+                ratio(c.skipped_instructions + c.reused_instructions, c.warp_instructions),
+                ratio(c.operand_collection_cycles, c.collected_instructions),
+                c.checked_values,
+            ]);
+        }
+    }
+    table
+}

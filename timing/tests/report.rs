@@ -1,0 +1,156 @@
+//! `timing report` and `timing compare` from outside: the files that they promise, equal bytes, and refusals that say
+//! what there is.
+
+mod common;
+
+use common::{Item, Launch};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+use trace_format::isa::{MachineKernel, SourceLine};
+
+/// A kernel whose instructions come from lines 10, 11, … of a PTX file.
+fn kernel() -> MachineKernel {
+    let mut kernel = common::mixed("increment");
+    let lines = 10..10 + kernel.insts.len() as u32;
+    kernel.lines = lines.clone().map(|ptx_line| SourceLine { ptx_line, ..SourceLine::default() }).collect();
+    kernel.ptx_lines = lines.map(|line| (line, format!("    ptx text of line {line};"))).collect();
+    kernel
+}
+
+fn record(path: &Path) {
+    let launch = Launch { kernel: 0, stream: 0, blocks: 4, threads: 64 };
+    common::record(path, &[kernel()], &[Item::Launch(launch), Item::Copy(0), Item::Launch(launch)]);
+}
+
+fn timing(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_timing"));
+    command.args(arguments).current_dir(folder).output().expect("the command runs")
+}
+
+fn ok(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+fn data<'a>(report: &'a Value, id: &str) -> &'a Value {
+    let sets = report["data"].as_array().expect("data");
+    sets.iter().find(|set| set["id"] == id).unwrap_or_else(|| panic!("no {id}"))
+}
+
+/// A cell of the first row whose second cell is `machine`.
+fn cell(set: &Value, machine: &str, key: &str) -> f64 {
+    let columns = set["columns"].as_array().expect("columns");
+    let at = columns.iter().position(|column| column["key"] == key).expect("a column");
+    let rows = set["rows"].as_array().expect("rows");
+    rows.iter().find(|row| row[1] == machine).expect("a row")[at].as_f64().expect("a number")
+}
+
+#[test]
+fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    record(&at("a.wtrace"));
+    let said = ok(&timing(
+        folder.path(),
+        &["report", "a.wtrace", "--tech", "bow", "--tech", "bow,corf", "-o", "one"],
+    ));
+    assert!(said.contains("one/index.html"), "{said}");
+    let again = ["report", "a.wtrace", "--tech", "bow", "--tech", "bow,corf", "--threads", "1", "-o", "two"];
+    ok(&timing(folder.path(), &again));
+    for file in
+        ["index.html", "data.json", "csv/counters.csv", "parquet/counters.parquet", "figures/speedup.png"]
+    {
+        let read = |name: &str| std::fs::read(at(name).join(file)).expect(file);
+        assert!(read("one") == read("two"), "{file}");
+    }
+    ok(&timing(folder.path(), &["replay", "a.wtrace", "--tech", "bow", "--json", "replay.json"]));
+    let (report, replay) = (json(&at("one/data.json")), json(&at("replay.json")));
+    let counters = data(&report, "counters");
+    assert_eq!(cell(counters, "bow", "cycles"), replay["cycles"].as_f64().expect("cycles"));
+    assert_eq!(
+        cell(counters, "baseline", "rf_reads"),
+        replay["baseline"]["rf_reads"].as_f64().expect("reads")
+    );
+    let speedup = 1.0 / replay["ratio"]["cycles"].as_f64().expect("a quotient");
+    assert!((cell(counters, "bow", "speedup") - speedup).abs() < 1e-12);
+    ok(&timing(folder.path(), &["study", "redundancy", "a.wtrace", "--csv", "study.csv"]));
+    let csv = |name: &str| std::fs::read_to_string(at(name)).expect("a file");
+    assert_eq!(csv("one/csv/redundancy-kernels.csv"), csv("study.csv"));
+    let study_count = timing::studies::registry().count();
+    let studies = report["data"]
+        .as_array()
+        .expect("data")
+        .iter()
+        .filter(|set| set["id"].as_str().is_some_and(|id| id.ends_with("-kernels")));
+    assert_eq!(studies.count(), study_count);
+    // SM 0 has a block of two warps in either launch; every line issues once per warp, the load's user waits longest.
+    let lines = data(&report, "hot-lines");
+    assert_eq!(lines["rows"].as_array().expect("rows").len(), kernel().insts.len());
+    assert_eq!(lines["rows"][0][3], "ptx text of line 16;");
+    let shares: f64 = lines["rows"].as_array().expect("rows").iter().filter_map(|row| row[4].as_f64()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    assert!(
+        lines["rows"].as_array().expect("rows").iter().all(|row| row[6] == 4 && row[7] == 32.0),
+        "{lines}"
+    );
+}
+
+#[test]
+fn what_changed_is_told_with_what_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    record(&folder.path().join("a.wtrace"));
+    let report = |extra: &[&str]| {
+        let arguments = ["report", "a.wtrace", "--studies", "none"].iter().chain(extra);
+        ok(&timing(folder.path(), &arguments.copied().collect::<Vec<_>>()))
+    };
+    report(&["-o", "old"]);
+    report(&["-o", "same"]);
+    let same = timing(folder.path(), &["compare", "old/data.json", "same/data.json", "--exit-code"]);
+    assert_eq!(same.status.code(), Some(0));
+    assert!(ok(&same).contains("none changed"));
+    let told = report(&["--set", "launch.latency_cycles=9000", "-o", "new", "--against", "old/data.json"]);
+    assert!(told.contains("cycles"), "{told}");
+    let changed = timing(folder.path(), &["compare", "old/data.json", "new/data.json", "--exit-code"]);
+    assert_eq!(changed.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&changed.stdout).into_owned();
+    assert!(text.contains("data / kernels / a increment") && text.contains("cycles"), "{text}");
+    let new = json(&folder.path().join("new/data.json"));
+    let paths = data(&new, "changes")["rows"].as_array().expect("rows").clone();
+    assert!(
+        paths.iter().any(|row| row[0].as_str().is_some_and(|path| path.ends_with("/ cycles"))),
+        "{paths:?}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_there_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    record(&folder.path().join("a.wtrace"));
+    std::fs::write(folder.path().join("other.json"), "{\"schema\": 7}").expect("writes");
+    std::fs::write(folder.path().join("broken.json"), "{").expect("writes");
+    let cases: [(&[&str], &[&str]); 8] = [
+        (&["report", "a.wtrace", "-o", "r", "--tech", "nonsense"], &["nonsense", "bow", "corf"]),
+        (
+            &["report", "a.wtrace", "-o", "r", "--tech", "bow", "--tech", "bow"],
+            &["--tech bow is given twice"],
+        ),
+        (&["report", "a.wtrace", "-o", "r", "--studies", "nonsense"], &["nonsense", "redundancy", "width"]),
+        (&["report", "a.wtrace", "-o", "r", "--kernels", "nothing"], &["--kernels nothing", "increment"]),
+        (&["report", "a.wtrace", "-o", "r", "--launches", "7"], &["no launch 7", "0: increment"]),
+        (&["report", "a.wtrace", "-o", "r", "--config", "gtx1"], &["gtx1", "titanx-pascal"]),
+        (&["compare", "other.json", "other.json"], &["other.json", "schema"]),
+        (&["compare", "broken.json", "other.json"], &["broken.json"]),
+    ];
+    for (arguments, expected) in cases {
+        let output = timing(folder.path(), arguments);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        expected.iter().for_each(|text| assert!(told.contains(text), "{arguments:?}: {text} in {told}"));
+        assert!(!folder.path().join("r").exists(), "{arguments:?} leaves nothing behind");
+    }
+}

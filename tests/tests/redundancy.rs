@@ -121,7 +121,7 @@ fn text_json_and_csv_say_the_same() {
         assert!(!kernels[0][key].is_null(), "`{key}` is not in the JSON");
     }
     let text = result.to_text();
-    for word in ["dct", "add", "gauss", "Arithmetic mean", "Thread block"] {
+    for word in ["dct", "add", "gauss", "Arithmetic mean", "Diverged"] {
         assert!(text.contains(word), "no {word} in:\n{text}");
     }
 }

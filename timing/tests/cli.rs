@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use trace_format::container::LaunchRecord;
+use trace_format::container::{Header, LaunchRecord};
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
 use trace_format::writer::{TraceWriter, WriterOptions};
@@ -12,6 +12,10 @@ const GEOMETRY: Geometry = Geometry { grid: [6, 1, 1], block: [64, 1, 1] };
 
 /// Records a kernel that loads a word, adds to it and stores the sum.
 fn record(path: &Path) {
+    record_as(path, &WriterOptions::default());
+}
+
+fn record_as(path: &Path, options: &WriterOptions) {
     let src = |n| Src::reg(Reg(n));
     let add = Op::Iadd3 { x: Extended(false) };
     let ldg = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
@@ -34,7 +38,7 @@ fn record(path: &Path) {
     kernel.check().expect("a well-formed kernel");
     let code = Code::prepare(&kernel, &Banks::default());
     let flow = kernel.flow();
-    let mut writer = TraceWriter::create(path, &WriterOptions::default()).expect("a trace");
+    let mut writer = TraceWriter::create(path, options).expect("a trace");
     let number = writer.kernel(&kernel).expect("a kernel");
     let launch = writer
         .launch(LaunchRecord {
@@ -174,7 +178,7 @@ fn lists_and_configurations_are_shown() {
         (&["study", "all", "--explain"], &["redundancy:", "taxonomy:", "sharing:", "memory:"]),
         (
             &["study", "all", "increment.wtrace", "--by", "line", "--top", "2"],
-            &["increment", "width, by line", "divergence:"],
+            &["increment", "width, by line", "(divergence)"],
         ),
         (
             &["study", "width,reuse", "increment.wtrace", "--by", "pc"],
@@ -203,6 +207,11 @@ fn what_is_wrong_is_named_with_exit_code_1() {
     std::fs::write(path.join("short.wtrace"), &whole[..whole.len() / 2]).expect("a file");
     std::fs::write(path.join("text.wtrace"), "not a trace").expect("a file");
     std::fs::write(path.join("mine.toml"), "base = \"gtx480\"\n[l1]\nwayz = 1\n").expect("a file");
+    let without_values = Header { values: false, ..Header::default() };
+    record_as(
+        &path.join("paths.wtrace"),
+        &WriterOptions { header: without_values, ..WriterOptions::default() },
+    );
     let trace = "increment.wtrace";
     let cases: &[(&[&str], &[&str])] = &[
         (&["replay"], &["required"]),
@@ -227,6 +236,10 @@ fn what_is_wrong_is_named_with_exit_code_1() {
         (&["study", "redundancy"], &["no traces"]),
         (&["study", "width,redundnacy", trace], &["redundnacy", "divergence", "all"]),
         (&["study", "", trace], &["unknown study"]),
+        (
+            &["study", "width,dead", trace, "paths.wtrace"],
+            &["paths", "no values", "width, dead", "emu record"],
+        ),
         (&["study", "width", trace, "--kernels", "decrement"], &["decrement", "increment"]),
         (&["study", "width", trace, "--launches", "7"], &["no launch", "increment"]),
         (&["study", "width", trace, "--launches", "x"], &["`x`"]),

@@ -10,11 +10,12 @@ mod twins;
 
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};
+use std::collections::BTreeSet;
 use std::path::Path;
 use timing::source::SourceError;
 use timing::studies::source::{LaunchPaths, TraceLaunch};
 use timing::studies::{self, By, Input, Selection};
-use trace_format::isa::MachineKernel;
+use trace_format::isa::{MachineKernel, Operand};
 use trace_format::reader::{Trace, WarpCursor};
 use trace_format::semantics::Geometry;
 
@@ -100,6 +101,37 @@ fn some_traces(dir: &Path) -> [Trace; 3] {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads");
     ["dct8x8/dct8x8.toml", "vectoradd/vectoradd.toml", "gaussian/gaussian.toml"]
         .map(|name| record(&folder.join(name), dir))
+}
+
+#[test]
+fn operands_repeat_across_launches_only_with_the_same_constants() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = &some_traces(dir.path())[2];
+    let select = Selection::parse(None, Some("0-5")).unwrap();
+    let options = studies::Options { select: &select, ..studies::Options::default() };
+    let result = studies::run(&["memo"], &[Input { label: "gauss", trace }], &options).unwrap().remove(0);
+    let json = result.to_json();
+    let sum = |key: &str| json["traces"][0][key].as_u64().unwrap();
+    let mut seen = BTreeSet::new();
+    let mut repeated = 0;
+    for number in 0..6 {
+        let launch = &trace.launches()[number as usize];
+        let source = TraceLaunch::new(trace, number);
+        for event in decode::decode(&source).events() {
+            let Some(operands) = twins::values::memo_operands(event) else { continue };
+            let mut constants = Vec::new();
+            for (i, source) in event.inst.src.iter().enumerate() {
+                if let Operand::Const { bank, offset } = source.operand {
+                    let words = 0..usize::from(event.inst.info().src_regs[i]);
+                    constants.extend(words.map(|w| launch.banks.word(bank, usize::from(offset) + 4 * w)));
+                }
+            }
+            repeated += u64::from(!seen.insert((launch.kernel, launch.geometry.block, operands, constants)));
+        }
+    }
+    assert_eq!(sum("sampled_level"), 0);
+    assert_eq!(sum("repeated_in_program"), repeated);
+    assert!(repeated > sum("repeated_in_launch"), "some repeat across launches");
 }
 
 #[test]

@@ -89,9 +89,9 @@ fn common(setting: &Setting<'_>, pc: usize, inst: &Inst) -> Option<Digest> {
     let candidate =
         decoded.kind == Kind::Pure && !decoded.special && (decoded.read_count() > 0 || decoded.preds != 0);
     let mut digest = Digest::default().then(Digest::of_word(pc as u64));
-    for source in inst.src {
+    for (source, words) in inst.src.iter().zip(inst.info().src_regs) {
         if let Operand::Const { bank, offset } = source.operand {
-            for word in 0..2 {
+            for word in 0..usize::from(words) {
                 let word = setting.banks.word(bank, usize::from(offset) + 4 * word);
                 digest = digest.then(Digest::of_word(u64::from(word)));
             }

@@ -3,7 +3,7 @@
 
 mod memory;
 mod registers;
-mod values;
+pub mod values;
 
 use super::decode::{Counts, Launch};
 

@@ -289,26 +289,31 @@ pub fn entropy(launch: &Launch) -> Counts {
     counts
 }
 
+/// Instruction, lanes, values of its registers in these, and of its predicates.
+pub type Operands = (usize, u32, Vec<Vec<u32>>, Vec<u32>);
+
+/// The operands of a candidate.
+pub fn memo_operands(event: &Event) -> Option<Operands> {
+    let inst = &event.inst;
+    let operands = !event.reads().is_empty() || !pred_operands(inst).is_empty();
+    let special = matches!(inst.op, Op::S2r { .. });
+    if inst.kind() != Kind::Pure || special || !operands || event.exec == 0 {
+        return None;
+    }
+    let lanes = event.lanes();
+    let values = event.sources.iter().flatten().map(|row| lanes.iter().map(|&l| row[l]).collect()).collect();
+    let preds = pred_operands(inst).iter().map(|p| event.preds[usize::from(*p)] & event.exec).collect();
+    Some((event.pc, event.exec, values, preds))
+}
+
 /// Lists of operands that were there before.
 pub fn memo(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
-    type Key = (usize, u32, Vec<Vec<u32>>, Vec<u32>);
-    let mut launch_seen: BTreeSet<Key> = BTreeSet::new();
+    let mut launch_seen: BTreeSet<Operands> = BTreeSet::new();
     for block in &launch.blocks {
-        let mut block_seen: BTreeSet<Key> = BTreeSet::new();
+        let mut block_seen: BTreeSet<Operands> = BTreeSet::new();
         for event in block.warps.iter().flatten() {
-            let inst = &event.inst;
-            let operands = !event.reads().is_empty() || !pred_operands(inst).is_empty();
-            let special = matches!(inst.op, Op::S2r { .. });
-            if inst.kind() != Kind::Pure || special || !operands || event.exec == 0 {
-                continue;
-            }
-            let lanes = event.lanes();
-            let values =
-                event.sources.iter().flatten().map(|row| lanes.iter().map(|&l| row[l]).collect()).collect();
-            let preds =
-                pred_operands(inst).iter().map(|p| event.preds[usize::from(*p)] & event.exec).collect();
-            let key = (event.pc, event.exec, values, preds);
+            let Some(key) = memo_operands(event) else { continue };
             counts.add(event.pc, "candidates", 1);
             counts.add(event.pc, "repeated_in_block", u64::from(!block_seen.insert(key.clone())));
             let repeated = u64::from(!launch_seen.insert(key));

@@ -113,7 +113,7 @@ impl Fold for Memo {
     }
 
     fn new(setting: &Setting<'_>, plan: &Plan) -> Memo {
-        let mut seen = Seen::default();
+        let mut seen = Seen::for_launch(setting.warp_instructions);
         // Following fewer from the beginning is what following too many would come to.
         let level = (setting.warp_instructions / (2 * MAX_KEPT as u64)).checked_ilog2().map_or(0, |n| n + 1);
         seen.begin_at(level, setting.warp_instructions);

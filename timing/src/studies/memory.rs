@@ -130,7 +130,7 @@ impl Fold for Memory {
 
     fn new(setting: &Setting<'_>, (): &()) -> Memory {
         let level = (setting.warp_instructions / SAMPLED_FROM).checked_ilog2().map_or(0, |n| n + 1);
-        let mut lines = Seen::default();
+        let mut lines = Seen::for_launch(setting.warp_instructions);
         lines.begin_at(level, 0);
         Memory {
             counts: vec![Row::default(); setting.insts.len()],

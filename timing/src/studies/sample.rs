@@ -74,6 +74,12 @@ impl Seen {
         self.level
     }
 
+    /// An empty set for a launch of so many warp instructions; where that is not known (0), it keeps everything.
+    #[must_use]
+    pub fn for_launch(warp_instructions: u64) -> Seen {
+        Seen::new(if warp_instructions == 0 { usize::MAX } else { MAX_KEPT })
+    }
+
     /// Keeps one in 2^level from the beginning, which `executions` will fill at most so far.
     pub fn begin_at(&mut self, level: u32, executions: u64) {
         self.rise(level);

@@ -1,6 +1,8 @@
 //! `timing report` and `timing compare` from outside: the files that they promise, equal bytes, and refusals that say
 //! what there is.
 
+#[path = "../report/tests/browse/mod.rs"]
+mod browse;
 mod common;
 
 use common::{Item, Launch};
@@ -98,6 +100,85 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
         lines["rows"].as_array().expect("rows").iter().all(|row| row[6] == 4 && row[7] == 32.0),
         "{lines}"
     );
+}
+
+/// Looks at a report and leaves in the title what is wrong with it.
+const PROBE: &str = r##"<script>
+window.failures = [];
+addEventListener("error", (e) => failures.push(e.message));
+addEventListener("securitypolicyviolation", (e) => failures.push(e.violatedDirective));
+for (const kind of ["error", "warn"]) console[kind] = (...words) => failures.push(words.join(" "));
+addEventListener("load", () => {
+  try {
+    const expect = (what, ok) => { if (!ok) failures.push(what); };
+    for (const id of ["issue-slots", "cpi-stack", "speedup", "rf-energy", "energy-by-component", "redundancy-by-level"]) {
+      const svg = document.querySelector("#" + id + " svg.chart");
+      expect(id, svg && svg.getBoundingClientRect().height > 50 && svg.querySelectorAll(".mark title").length > 0);
+      expect("CSV of " + id, document.querySelector("#" + id + " a[download]").href.startsWith("data:text/csv"));
+    }
+    const loaded = performance.getEntriesByType("resource").map((entry) => entry.name);
+    expect("loads " + loaded, loaded.every((name) => name.startsWith("data:")));
+    expect("no wider than the window", document.documentElement.scrollWidth <= innerWidth);
+    const table = document.querySelector("#hot-lines table.sortable");
+    const lines = () => [...table.tBodies[0].rows].map((row) => +row.cells[2].dataset.v);
+    const before = lines();
+    table.tHead.rows[0].cells[2].querySelector("button").click();
+    const sorted = [...before].sort((a, b) => b - a);
+    expect("sorts", lines().join() === sorted.join() && sorted.join() !== before.join());
+    expect("source", document.querySelector(".source-figure").textContent.includes("ptx text of line 16"));
+  } catch (error) { failures.push(String(error)); }
+  document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
+});
+</script></head>"##;
+
+#[test]
+fn the_page_works_in_a_browser_wide_and_on_a_phone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    record(&folder.path().join("a.wtrace"));
+    let studies = ["--studies", "redundancy"];
+    ok(&timing(folder.path(), &[&["report", "a.wtrace", "--tech", "bow", "-o", "r"], &studies[..]].concat()));
+    let html = std::fs::read_to_string(folder.path().join("r/index.html")).expect("the page");
+    let page = folder.path().join("probe.html");
+    std::fs::write(&page, html.replacen("</head>", PROBE, 1)).expect("writes");
+    for width in [1440, 500] {
+        let Some(title) = browse::title(&page, folder.path(), width) else { return };
+        assert_eq!(title, "PROBE passed", "{width} pixels wide");
+    }
+}
+
+#[test]
+fn ten_lines_of_python_redraw_a_figure() {
+    let python = |folder: &Path, arguments: &[&str]| {
+        Command::new("python3")
+            .args(arguments)
+            .current_dir(folder)
+            .output()
+            .ok()
+            .filter(|o| o.status.success())
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    if python(folder.path(), &["-c", "import polars, matplotlib"]).is_none() {
+        eprintln!(
+            "skipped: Python was not asked, because it has no polars and matplotlib (pip install polars matplotlib)"
+        );
+        return;
+    }
+    record(&folder.path().join("a.wtrace"));
+    ok(&timing(folder.path(), &["report", "a.wtrace", "--studies", "none", "-o", "r"]));
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/redraw.py");
+    python(folder.path(), &[example, "r", "redrawn.png"]).expect("the example runs");
+    let picture = std::fs::read(folder.path().join("redrawn.png")).expect("the figure");
+    assert!(picture.starts_with(b"\x89PNG") && picture.len() > 2000);
+    // Every file reads as the CSV beside it, whichever reader one takes.
+    let check = "import polars as pl, pathlib\n\
+        for file in sorted(pathlib.Path('r/parquet').iterdir()):\n\
+        \x20   table = pl.read_parquet(file)\n\
+        \x20   csv = pl.read_csv(f'r/csv/{file.stem}.csv', schema=table.schema)\n\
+        \x20   csv, table = (t.with_columns(pl.col(pl.String).fill_null('')) for t in (csv, table))\n\
+        \x20   assert csv.equals(table), file\n\
+        \x20   print(file.stem, table.shape)";
+    let said = python(folder.path(), &["-c", check]).expect("Parquet and CSV agree");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("kernels (1, 12)"));
 }
 
 #[test]

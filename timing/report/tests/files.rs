@@ -108,3 +108,75 @@ fn a_chart_gives_its_numbers_and_its_mean() {
     assert_eq!(json["summary"][0][1], 2.0);
     assert_eq!(json["columns"][1]["kind"], "ratio");
 }
+
+#[test]
+fn parquet_files_hold_every_cell_with_its_type() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    let columns = [
+        Column::text("Kernel"),
+        Column::integer("Reads"),
+        Column::percent("Bypassed", 1),
+        Column::integer("Huge"),
+        Column::integer("Nothing"),
+        Column::text("Kernel"),
+    ];
+    let none = Option::<u64>::None;
+    let table = Table::new("t", columns)
+        .row(cells!["scan, \"é\"", i64::MAX, 0.1, u64::MAX, none, "a"])
+        .row(cells![none, i64::MIN, f64::NAN, 1u8, none, ""])
+        .row(cells!["", none, -0.0, none, none, "c"])
+        .summary(cells!["not a row", 1u8, 1.0, 1u8, none, ""]);
+    let bytes = table.to_parquet().expect("encodes");
+    assert_eq!(bytes, table.to_parquet().expect("encodes"));
+    let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).expect("a Parquet file");
+    let rows: Vec<Vec<(String, Field)>> =
+        reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row").into_columns()).collect();
+    let text = |text: &str| Field::Str(text.to_owned());
+    let names: Vec<&str> = rows[0].iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["kernel", "reads", "bypassed", "huge", "nothing", "kernel_2"]);
+    let values = |row: usize| rows[row].iter().map(|(_, field)| field.clone()).collect::<Vec<_>>();
+    let huge = Field::Double(18_446_744_073_709_551_615.0);
+    assert_eq!(
+        values(0),
+        [text("scan, \"é\""), Field::Long(i64::MAX), Field::Double(0.1), huge, Field::Null, text("a")]
+    );
+    let one = Field::Double(1.0);
+    assert_eq!(values(1), [Field::Null, Field::Long(i64::MIN), Field::Null, one, Field::Null, text("")]);
+    assert_eq!(values(2), [text(""), Field::Null, Field::Double(-0.0), Field::Null, Field::Null, text("c")]);
+    assert_eq!(rows.len(), 3);
+    let empty = Table::new("t", [Column::text("Kernel")]).to_parquet().expect("encodes");
+    let reader = SerializedFileReader::new(bytes::Bytes::from(empty)).expect("a Parquet file");
+    assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
+}
+
+#[test]
+fn pictures_are_as_large_as_their_drawings_and_not_empty() {
+    let chart = |value: f64| -> report::Chart {
+        BarChart::new("Speedup", Axis::new("Speedup", Format::Ratio(2)))
+            .categories("Kernel", ["scan", "bfs"])
+            .series(Series::new("bow", [value, 1.0]))
+            .into()
+    };
+    let decode = |png: Vec<u8>| resvg::tiny_skia::Pixmap::decode_png(&png).expect("a PNG");
+    let one = decode(chart(1.0).to_png(600.0).expect("renders"));
+    let svg = chart(1.0).to_svg(600.0);
+    let side = |name: &str| -> f64 {
+        let at = svg.find(&format!(" {name}=\"")).expect(name) + name.len() + 3;
+        svg[at..].split('"').next().expect("a value").parse().expect("a number")
+    };
+    assert_eq!(
+        (f64::from(one.width()), f64::from(one.height())),
+        ((2.0 * side("width")).ceil(), (2.0 * side("height")).ceil())
+    );
+    let count = |picture: &resvg::tiny_skia::Pixmap, colour: [u8; 3]| {
+        picture.pixels().iter().filter(|p| [p.red(), p.green(), p.blue()] == colour).count()
+    };
+    // The first series' light colour fills the bars, on white.
+    let blue = [0x40, 0x6d, 0xd6];
+    let half = decode(chart(0.5).to_png(600.0).expect("renders"));
+    assert!(count(&one, [255; 3]) > one.pixels().len() / 2);
+    let (both, less) = (count(&one, blue) as f64, count(&half, blue) as f64);
+    assert!((less / both - 0.75).abs() < 0.02, "one bar of two is half as high: {less} of {both}");
+}

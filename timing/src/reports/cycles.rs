@@ -17,9 +17,6 @@ const GROUPS: [(&str, &[Stall]); 9] = [
     ("Held by a technique", &[Stall::Technique]),
 ];
 
-/// Traces whose charts fit side by side.
-const FEW: usize = 6;
-
 /// The section; machines stand side by side where there is more than one.
 #[must_use]
 pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
@@ -30,7 +27,7 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
              the table: small grids leave most of a large GPU empty.",
         );
     // Few bars do not fill the width of the page.
-    section = if workloads.len() <= FEW {
+    section = if workloads.len() <= super::FEW {
         section.row(|row| row.chart(shares(workloads)).chart(cpi(workloads)))
     } else {
         section.chart(shares(workloads)).chart(cpi(workloads))

@@ -18,6 +18,9 @@ use crate::compare::Comparison;
 use crate::studies::StudyResult;
 use report::{Report, Section};
 
+/// Traces whose charts fit side by side.
+const FEW: usize = 6;
+
 /// What a report is made of.
 pub struct Contents<'a> {
     /// Configuration and machines.
@@ -59,7 +62,7 @@ pub fn report(contents: &Contents<'_>) -> Report {
         report = report.section(techniques::section(lab, workloads));
     }
     report = report.section(energy::section(lab, workloads));
-    report = report.section(studies::section(results, contents.without_values));
+    report = report.section(studies::section(results, workloads.len(), contents.without_values));
     report.section(source::section(workloads)).section(method::section(contents)).footer(
         "Written by `timing report`. Equal traces, configuration and version give an equal report, byte for byte.",
     )

@@ -3,7 +3,7 @@
 use crate::studies::{self, StudyResult};
 use report::{Callout, Section};
 
-pub fn section(results: &[StudyResult], without_values: &[String]) -> Section {
+pub fn section(results: &[StudyResult], traces: usize, without_values: &[String]) -> Section {
     let mut section = Section::new("Limit studies").text(
         "How much of each opportunity exists, from the traces alone: no machine model is involved. `timing study NAME \
          --explain` defines every column.",
@@ -15,19 +15,23 @@ pub fn section(results: &[StudyResult], without_values: &[String]) -> Section {
         )));
     }
     for result in results {
-        section = study(section, result);
+        section = study(section, result, traces);
     }
     section
 }
 
-fn study(section: Section, result: &StudyResult) -> Section {
+fn study(section: Section, result: &StudyResult, traces: usize) -> Section {
     let mut section = section.heading(capital(result.study)).text(format!(
         "{} ({})",
         capital(result.summary),
         result.paper
     ));
-    for chart in &result.charts {
-        section = section.chart(chart.clone());
+    // Two beside each other where the bars are few enough.
+    for charts in result.charts.chunks(if traces <= super::FEW { 2 } else { 1 }) {
+        section = match charts {
+            [one] => section.chart(one.clone()),
+            more => section.row(|row| more.iter().fold(row, |row, chart| row.chart(chart.clone()))),
+        };
     }
     for table in &result.tables {
         section = section.table(table.clone());

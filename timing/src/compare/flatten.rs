@@ -91,9 +91,9 @@ fn walk_list(path: &str, items: &[Value], out: &mut Vec<(String, Leaf)>) {
         match table(object) {
             Some((columns, rows)) => walk_table(&join(path, &name), &columns, rows, out),
             None => {
-                let rest = object.iter().filter(|(key, value)| {
-                    !(identity(key) && short(value).is_some()) && !FURNITURE.contains(&key.as_str())
-                });
+                let named = |key: &str, value: &Value| identity(key) && short(value).is_some();
+                let told = |key: &str, value: &Value| named(key, value) || FURNITURE.contains(&key);
+                let rest = object.iter().filter(|(key, value)| !told(key, value));
                 rest.for_each(|(key, inner)| walk(join(&join(path, &name), key), inner, out));
             }
         }
@@ -108,8 +108,11 @@ fn short(value: &Value) -> Option<String> {
     }
 }
 
-/// Columns (key, whether it holds text) and rows of an object that is a table of a report.
-fn table(object: &Map<String, Value>) -> Option<(Vec<(&str, bool)>, &[Value])> {
+/// Key of a column, and whether it holds text.
+type Heading<'a> = (&'a str, bool);
+
+/// Columns and rows of an object that is a table of a report.
+fn table(object: &Map<String, Value>) -> Option<(Vec<Heading<'_>>, &[Value])> {
     let column = |column: &'_ Value| -> Option<bool> { Some(column.get("kind")?.as_str()? == "text") };
     let columns = object.get("columns")?.as_array()?;
     let columns = columns.iter().map(|one| Some((one.get("key")?.as_str()?, column(one)?)));
@@ -118,7 +121,7 @@ fn table(object: &Map<String, Value>) -> Option<(Vec<(&str, bool)>, &[Value])> {
 
 /// Names rows by their texts; where these repeat, also by the numbers that stand among them (a launch, a line), or
 /// without texts by the first number (a window size, a cycle).
-fn walk_table(path: &str, columns: &[(&str, bool)], rows: &[Value], out: &mut Vec<(String, Leaf)>) {
+fn walk_table(path: &str, columns: &[Heading<'_>], rows: &[Value], out: &mut Vec<(String, Leaf)>) {
     let cells = |row: &'_ Value| -> Vec<Value> { row.as_array().cloned().unwrap_or_default() };
     let coordinates = columns.iter().rposition(|column| column.1).unwrap_or(1);
     let numbers: Vec<usize> = (0..coordinates.min(columns.len())).filter(|i| !columns[*i].1).collect();

@@ -242,7 +242,7 @@ impl DeviceModule {
                     None if var.space == VarSpace::Texture => refuse(
                         var.span,
                         format!(
-                            "no [[texture]], [[surface]] or [[sampler]] of the launch manifest has the name `{}`",
+                            "no texture, surface or sampler has the name `{}` ([[texture]] and the like declare them in a launch manifest)",
                             var.name
                         ),
                     ),

@@ -56,7 +56,7 @@ fn copies_and_waits_are_read_in_their_order() {
         let waits_of = |trace: &Trace| trace.waits().to_vec();
         match Trace::open(&path) {
             Ok(trace) => {
-                assert!(trace.incomplete().is_some() && waits.starts_with(&waits_of(&trace)), "byte {at}")
+                assert!(trace.incomplete().is_some() && waits.starts_with(&waits_of(&trace)), "byte {at}");
             }
             Err(error) => assert!(error.to_string().contains("between.wtrace"), "{error}"),
         }

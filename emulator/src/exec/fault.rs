@@ -177,13 +177,10 @@ impl Fault {
     pub fn remedy(&self) -> Option<String> {
         Some(match &self.kind {
             FaultKind::OutOfBounds { nearest: Some(n), .. } if n.distance > 0 && n.distance <= 1 << 20 => {
-                format!(
-                    "check the kernel's bounds test and the length of `{}` in the launch manifest",
-                    n.name
-                )
+                format!("check the kernel's bounds test and the length of `{}`", n.name)
             }
             FaultKind::OutOfBounds { space: Space::Global | Space::Generic, .. } => {
-                "check the pointer arguments in the launch manifest and the kernel's bounds test".into()
+                "check the launch's pointer arguments and the kernel's bounds test".into()
             }
             FaultKind::OutOfBounds { space: Space::Shared, .. } => {
                 "check the kernel's index, and the launch's `shared` if it uses dynamic shared memory".into()

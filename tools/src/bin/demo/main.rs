@@ -87,13 +87,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let lab = measure::Lab::new(&arguments.config)?;
     let recordings = record::record_all(&chosen, &arguments.out, threads)?;
     let cases = measure::replay_all(&lab, recordings, threads)?;
-    let redundancy = measure::study(&cases, threads)?;
-    let written = page::report(&lab, &cases, &redundancy).write(&arguments.out)?;
+    let findings = measure::study(&cases, threads)?;
+    let written = page::report(&lab, &cases, &findings).write(&arguments.out)?;
     let tables = [console::baseline_table(&lab, &cases), console::techniques_table(&lab, &cases)];
     for table in &tables {
         print(&format!("\n{}", table.to_text()));
     }
-    print(&format!("\n{}\n", redundancy.to_text()));
+    for study in [&findings.redundancy, &findings.taxonomy] {
+        print(&format!("\n{}\n", study.to_text()));
+    }
     let absolute = std::fs::canonicalize(&written.html).unwrap_or(written.html);
     print(&format!("Report: {}\nData:   {}\n", absolute.display(), written.json.display()));
     eprintln!("done in {:.1} s", started.elapsed().as_secs_f64());

@@ -146,23 +146,32 @@ pub fn replay_all(lab: &Lab, recordings: Vec<Recording>, threads: usize) -> Resu
     Ok(cases)
 }
 
-/// Runs the redundancy study over the traces.
+/// What is redundant and, of that, what kind of values it works on.
+pub struct Findings {
+    /// By grid, block and warp.
+    pub redundancy: StudyResult,
+    /// By uniform, affine and unstructured operands.
+    pub taxonomy: StudyResult,
+}
+
+/// Runs the studies of redundancy over the traces, in one pass.
 ///
 /// # Errors
-/// What the study fails with.
-pub fn study(cases: &[Case], threads: usize) -> Result<StudyResult, Failure> {
+/// What the studies fail with.
+pub fn study(cases: &[Case], threads: usize) -> Result<Findings, Failure> {
     let phase = Phase::start("study", 1);
     phase.item(0, "redundancy");
     let inputs: Vec<Input<'_>> =
         cases.iter().map(|c| Input { label: c.recording.name, trace: &c.recording.trace }).collect();
     let progress = |p: studies::Progress| phase.part(p.warp_instructions as f64 / p.of.max(1) as f64, "");
     let results = studies::run(
-        &["redundancy"],
+        &["redundancy", "taxonomy"],
         &inputs,
         &Options { threads, progress: &progress, ..Options::default() },
     )?;
     let instructions: u64 =
         inputs.iter().flat_map(|i| i.trace.launches()).map(Launch::warp_instructions).sum();
     phase.end(&format!("redundancy of {} warp instructions", report::integer(i128::from(instructions))));
-    results.into_iter().next().ok_or_else(|| Failure("the study has no result".into()))
+    let [redundancy, taxonomy] = results.try_into().map_err(|_| Failure("a study has no result".into()))?;
+    Ok(Findings { redundancy, taxonomy })
 }

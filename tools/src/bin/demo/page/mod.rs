@@ -8,12 +8,11 @@ mod ran;
 mod redundancy;
 mod techniques;
 
-use crate::measure::{Case, Lab};
+use crate::measure::{Case, Findings, Lab};
 use report::Report;
-use timing::studies::StudyResult;
 
 /// The report.
-pub fn report(lab: &Lab, cases: &[Case], study: &StudyResult) -> Report {
+pub fn report(lab: &Lab, cases: &[Case], findings: &Findings) -> Report {
     let techniques: Vec<&str> = lab.machines.iter().skip(1).map(|machine| machine.label).collect();
     let report = Report::new("What register-file techniques do to CUDA kernels")
         .subtitle(format!(
@@ -28,11 +27,11 @@ pub fn report(lab: &Lab, cases: &[Case], study: &StudyResult) -> Report {
         .fact("Techniques", techniques.join(", "))
         .fact("Workloads", cases.len().to_string());
     report
-        .section(overview::section(lab, cases, study))
+        .section(overview::section(lab, cases, &findings.redundancy))
         .section(ran::section(cases))
         .section(techniques::section(lab, cases))
         .section(cycles::section(lab, cases))
-        .section(redundancy::section(cases, study))
+        .section(redundancy::section(cases, findings))
         .section(method::section(lab, cases))
         .footer(
             "Written by `cargo run --release --bin demo`. Equal inputs give an equal report, byte for byte.",

@@ -1,55 +1,18 @@
 //! The study `redundancy` on the bundled workloads: it must equal its brute-force twin at any number of threads,
 //! and its outputs must agree with one another.
 
+mod study_kit;
 #[path = "../../timing/tests/redundancy/twin.rs"]
 mod twin;
 
-use emulator::exec::{Options, Unobserved};
-use emulator::session::{Session, Setup};
 use std::path::Path;
-use timing::source::SourceError;
+use study_kit::{FirstBlocks, record};
 use timing::studies::redundancy::of_launch;
-use timing::studies::source::{LaunchPaths, TraceLaunch};
 use timing::studies::{self, Input};
-use trace_format::isa::MachineKernel;
-use trace_format::reader::{Launch, Trace, WarpCursor};
-use trace_format::semantics::Geometry;
+use trace_format::reader::Launch;
 
 /// The twin keeps every operand, so of a large launch it reads the first blocks only.
 const TWIN_INSTRUCTIONS: u64 = 30_000;
-
-/// The first blocks of a launch.
-struct FirstBlocks<'a> {
-    launch: TraceLaunch<'a>,
-    blocks: u64,
-}
-
-impl LaunchPaths for FirstBlocks<'_> {
-    type Warp = WarpCursor;
-
-    fn kernel(&self) -> &MachineKernel {
-        self.launch.kernel()
-    }
-
-    fn geometry(&self) -> Geometry {
-        self.launch.geometry()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
-        self.launch.open(block, warp, used)
-    }
-}
-
-fn record(manifest: &Path, dir: &Path) -> Trace {
-    let mut session = Session::open_manifest(manifest, &Setup::default()).unwrap();
-    let path = dir.join(manifest.file_stem().unwrap()).with_extension("wtrace");
-    session.record(&path, &Options::default(), &Unobserved).unwrap();
-    Trace::open(&path).unwrap()
-}
 
 #[test]
 fn the_study_equals_its_twin_on_every_workload() {
@@ -59,11 +22,8 @@ fn the_study_equals_its_twin_on_every_workload() {
     let (mut all, mut redundant) = (0, 0);
     for manifest in manifests {
         let trace = record(&manifest, dir.path());
-        for (number, launch) in trace.launches().iter().enumerate() {
-            let per_block = launch.warp_instructions().div_ceil(launch.blocks_recorded()).max(1);
-            let blocks = (TWIN_INSTRUCTIONS / per_block).clamp(2, launch.blocks_recorded().max(2));
-            let blocks = blocks.min(launch.blocks_recorded());
-            let source = FirstBlocks { launch: TraceLaunch::new(&trace, number as u32), blocks };
+        for number in 0..trace.launches().len() {
+            let source = FirstBlocks::of(&trace, number as u32, TWIN_INSTRUCTIONS);
             let expected = twin::redundancy(&source);
             for threads in [1, 2] {
                 let tally = of_launch(&source, threads, &|_| {}).unwrap();

@@ -5,57 +5,22 @@
 mod agree;
 #[path = "../../timing/tests/studies/decode.rs"]
 mod decode;
+mod study_kit;
 #[path = "../../timing/tests/studies/twins/mod.rs"]
 mod twins;
 
-use emulator::exec::{Options, Unobserved};
-use emulator::session::{Session, Setup};
 use std::collections::BTreeSet;
 use std::path::Path;
-use timing::source::SourceError;
-use timing::studies::source::{LaunchPaths, TraceLaunch};
+use study_kit::{FirstBlocks, record};
+use timing::studies::source::TraceLaunch;
 use timing::studies::{self, By, Input, Selection};
-use trace_format::isa::{MachineKernel, Operand};
-use trace_format::reader::{Trace, WarpCursor};
-use trace_format::semantics::Geometry;
+use trace_format::isa::Operand;
+use trace_format::reader::Trace;
 
 /// Twins keep every value, so of a large launch they read the first blocks only.
 const TWIN_INSTRUCTIONS: u64 = 6_000;
 /// Launches of one program that are compared: the first ones.
 const TWIN_LAUNCHES: usize = 4;
-
-/// The first blocks of a launch.
-struct FirstBlocks<'a> {
-    launch: TraceLaunch<'a>,
-    blocks: u64,
-}
-
-impl LaunchPaths for FirstBlocks<'_> {
-    type Warp = WarpCursor;
-
-    fn kernel(&self) -> &MachineKernel {
-        self.launch.kernel()
-    }
-
-    fn geometry(&self) -> Geometry {
-        self.launch.geometry()
-    }
-
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
-        self.launch.open(block, warp, used)
-    }
-}
-
-fn record(manifest: &Path, dir: &Path) -> Trace {
-    let mut session = Session::open_manifest(manifest, &Setup::default()).unwrap();
-    let path = dir.join(manifest.file_stem().unwrap()).with_extension("wtrace");
-    session.record(&path, &Options::default(), &Unobserved).unwrap();
-    Trace::open(&path).unwrap()
-}
 
 #[test]
 fn every_study_equals_its_twin_on_every_workload() {
@@ -65,11 +30,8 @@ fn every_study_equals_its_twin_on_every_workload() {
     let mut sums: Vec<Vec<u64>> = Vec::new();
     for manifest in manifests {
         let trace = record(&manifest, dir.path());
-        for (number, launch) in trace.launches().iter().enumerate().take(TWIN_LAUNCHES) {
-            let per_block = launch.warp_instructions().div_ceil(launch.blocks_recorded()).max(1);
-            let blocks = (TWIN_INSTRUCTIONS / per_block).clamp(2, launch.blocks_recorded().max(2));
-            let blocks = blocks.min(launch.blocks_recorded());
-            let source = FirstBlocks { launch: TraceLaunch::new(&trace, number as u32), blocks };
+        for number in 0..trace.launches().len().min(TWIN_LAUNCHES) {
+            let source = FirstBlocks::of(&trace, number as u32, TWIN_INSTRUCTIONS);
             let checked = agree::check(&source, &[1, 2]);
             assert!(checked.is_ok(), "{} launch {number}: {}", manifest.display(), checked.unwrap_err());
             let names: Vec<&str> = twins::TWINS.iter().map(|(name, _)| *name).collect();

@@ -41,7 +41,7 @@ for name in "${names[@]}"; do
     fi
     fresh=$work/$name.ptx
     nvcc -arch=$arch -O3 -ptx -o "$fresh" "$source"
-    ptxas -arch=$arch -O3 -o /dev/null "$fresh"
+    ptxas -arch=$arch -O3 -o "$work/checked.cubin" "$fresh"
     if [ ! -f "$name/$name.ptx" ]; then
         echo "new        $name/$name.ptx"
     elif cmp -s "$fresh" "$name/$name.ptx"; then

@@ -187,11 +187,6 @@ impl Hand {
         Hand { kernel, code, geometry: Geometry { grid: [blocks, 1, 1], block: [threads, 1, 1] } }
     }
 
-    /// Grid and block.
-    pub fn geometry(&self) -> Geometry {
-        self.geometry
-    }
-
     /// Runs the launch on a configuration with techniques.
     pub fn run_on(
         &self,
@@ -280,6 +275,20 @@ impl Hand {
         let config = load(gpu, &set).expect("a valid configuration").config;
         self.run_on(&config, techniques, 1).expect("a replay without error")
     }
+}
+
+/// Each thread reads 16 words of its own, neighbours side by side.
+pub fn stream(blocks: u32) -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX);
+    b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(1), Src::imm(4096), r(0)])).shl(4, 2, 2).mov(5, 0);
+    for i in 0..16 {
+        b.ldg(8 + i, 4, i32::from(i) * 1024);
+    }
+    for i in 0..16 {
+        b.iadd(30, r(8 + i), r(30), Src::RZ);
+    }
+    Hand::new(b.exit(), blocks, 256)
 }
 
 /// A warp of a hand-made launch.

@@ -6,8 +6,10 @@
 //! by the emulator's memory while recording and by the trace while replaying.
 
 pub mod container;
+pub mod destination;
 pub mod encode;
 pub mod isa;
+pub mod numbers;
 pub mod occupancy;
 pub mod reader;
 pub mod semantics;

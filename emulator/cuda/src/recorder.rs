@@ -22,6 +22,7 @@ use std::sync::Arc;
 use trace_format::container::{
     BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord, WaitRecord,
 };
+use trace_format::destination::Destination;
 use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
 
 /// Environment variable that names the trace to write.
@@ -275,15 +276,12 @@ fn end(
 
 /// Starts the trace under a name that nobody else writes to.
 fn start(wanted: &Path) -> Result<TraceWriter, TraceError> {
-    let part = |path: &Path| {
-        let mut part = path.as_os_str().to_os_string();
-        part.push(".part");
-        PathBuf::from(part)
-    };
     let mut path = wanted.to_path_buf();
-    let claimed = !path.exists() && std::fs::File::create_new(part(&path)).is_ok();
+    let destination = Destination::of(wanted);
+    let claim = || !path.exists() && std::fs::File::create_new(destination.part()).is_ok();
+    let claimed = destination.is_device() || claim();
     // When neither is there the folder is at fault, which the writer says.
-    if !claimed && (path.exists() || part(&path).exists()) {
+    if !claimed && (path.exists() || destination.part().exists()) {
         let extension = wanted.extension().map_or_else(String::new, |e| format!(".{}", e.display()));
         path.set_extension(format!("{}{extension}", std::process::id()));
         tell(&format!("{} is there already; this process records into {}", wanted.display(), path.display()));

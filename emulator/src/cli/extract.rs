@@ -12,6 +12,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use trace_format::destination::Destination;
 
 /// Kernel names that a line of the list shows.
 const SHOWN_KERNELS: usize = 3;
@@ -90,9 +91,10 @@ fn write_all(folder: &Path, source: &Path, images: &[&Image]) -> Result<Vec<Path
         let Some(path) = names.map(|name| folder.join(name)).find(|path| !files.contains(path)) else {
             continue;
         };
-        let temporary = path.with_extension(format!("{extension}.part"));
-        std::fs::write(&temporary, &image.contents).map_err(|e| cannot(&temporary, e))?;
-        std::fs::rename(&temporary, &path).map_err(|e| cannot(&path, e))?;
+        let destination = Destination::of(&path);
+        let part = destination.part();
+        std::fs::write(part, &image.contents).map_err(|e| cannot(part, e))?;
+        destination.keep().map_err(|e| cannot(&path, e))?;
         files.push(path);
     }
     Ok(files)

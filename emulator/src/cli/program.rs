@@ -17,6 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use trace_format::destination::Destination;
 
 /// Environment variable that names the folder with the CUDA libraries.
 const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
@@ -49,15 +50,7 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     let beside = || PathBuf::from(program.file_stem().unwrap_or_default()).with_extension("wtrace");
     let output = args.output.clone().unwrap_or_else(beside);
     // A trace of an earlier run makes room, as does what an interrupted one has left.
-    let mut part = output.clone().into_os_string();
-    part.push(".part");
-    for old in [output.as_os_str(), &part] {
-        if let Err(error) = std::fs::remove_file(old)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            return Err(CliError::Usage(format!("{}: {error}", Path::new(old).display())));
-        }
-    }
+    Destination::of(&output).clear().map_err(|e| CliError::Usage(e.to_string()))?;
     command.env("WARPLAB_RECORD", &output);
     let names = ["KERNELS", "LAUNCHES", "EVERY", "BLOCKS"];
     for (name, value) in names.into_iter().zip(flags) {

@@ -6,7 +6,7 @@ use super::progress::Bar;
 use super::summary::{self, Dump, Summary};
 use crate::check::{Checker, Checks};
 use crate::session::Session;
-use std::path::Path;
+use trace_format::destination::Destination;
 
 /// Elements that a dump shows unless told otherwise.
 const DUMP_ELEMENTS: u64 = 16;
@@ -68,19 +68,11 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     let bar = Bar::new(session.work(), args.run.json);
     let outcome = session.record(&output, &args.run.options(), &bar);
     bar.clear();
-    let (report, written) = outcome.inspect_err(|_| discard(&output))?;
+    let (report, written) = outcome.inspect_err(|_| Destination::of(&output).discard())?;
     let trace = Some((output.as_path(), written));
     let summary = Summary { report: &report, trace, findings: None, dumps: dumps_of(&session, &dumps) };
     summary::print(&summary, args.run.json)?;
     Ok(report.passed())
-}
-
-/// Removes what a failed recording has left.
-fn discard(output: &Path) {
-    let mut name = output.as_os_str().to_os_string();
-    name.push(".part");
-    // It may not even have been created.
-    let _ = std::fs::remove_file(name);
 }
 
 /// Buffers to show and how many elements of each.

@@ -3,6 +3,7 @@
 
 use regex::Regex;
 use trace_format::container::Sample;
+use trace_format::numbers::range;
 
 /// A choice among the launches of a run.
 #[derive(Clone, Debug, Default)]
@@ -63,17 +64,6 @@ impl Selection {
     #[must_use]
     pub fn sample(&self) -> Sample {
         self.sample
-    }
-}
-
-fn range(text: &str) -> Option<(u64, u64)> {
-    match text.split_once('-') {
-        None => text.parse().ok().map(|n| (n, n)),
-        Some((from, "")) => from.parse().ok().map(|n| (n, u64::MAX)),
-        Some((from, to)) => {
-            let (from, to) = (from.parse().ok()?, to.parse().ok()?);
-            (from <= to).then_some((from, to))
-        }
     }
 }
 

@@ -2,22 +2,8 @@
 
 use super::one_sm;
 use crate::config::{GpuConfig, load};
-use crate::testing::{Builder, Hand, r};
+use crate::testing::{Builder, Hand, stream};
 use trace_format::isa::*;
-
-/// Each thread reads 16 words of its own, neighbours side by side.
-fn stream(blocks: u32) -> Hand {
-    let mut b = Builder::default();
-    b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX);
-    b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(1), Src::imm(4096), r(0)])).shl(4, 2, 2).mov(5, 0);
-    for i in 0..16 {
-        b.ldg(8 + i, 4, i32::from(i) * 1024);
-    }
-    for i in 0..16 {
-        b.iadd(30, r(8 + i), r(30), Src::RZ);
-    }
-    Hand::new(b.exit(), blocks, 256)
-}
 
 /// Two channels, and SMs enough for them; everything else as configured. The bound: between a kernel that fills the SMs
 /// once and one that fills them three times, the buses are busy for 90 to 100 % of the cycles (and a hundredth more, as

@@ -3,6 +3,7 @@
 use super::CliError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use trace_format::destination::Destination;
 
 /// Prints to stdout; whoever reads may stop reading.
 pub fn print(text: &str) -> Result<(), CliError> {
@@ -28,19 +29,18 @@ pub fn write_with(
     write: impl FnOnce(&mut std::io::BufWriter<std::fs::File>) -> std::io::Result<()>,
 ) -> Result<(), CliError> {
     let fail = |error: std::io::Error| CliError(format!("cannot write {}: {error}", path.display()));
-    let name = path.file_name().ok_or_else(|| CliError(format!("{} names no file", path.display())))?;
-    let mut temporary = name.to_owned();
-    temporary.push(format!(".part-{}", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let written = std::fs::File::create(&temporary).and_then(|file| {
+    if path.file_name().is_none() {
+        return Err(CliError(format!("{} names no file", path.display())));
+    }
+    let destination = Destination::shared(path);
+    let written = std::fs::File::create(destination.part()).and_then(|file| {
         let mut out = std::io::BufWriter::new(file);
         write(&mut out)?;
         out.flush()?;
-        std::fs::rename(&temporary, path)
+        destination.keep()
     });
     if written.is_err() {
-        // Best effort: the error that counts is the first one.
-        drop(std::fs::remove_file(&temporary));
+        destination.discard();
     }
     written.map_err(fail)
 }

@@ -1,12 +1,10 @@
 //! The engine with a part that does not answer, and what it counts on random machines with random kernels.
 
-use super::{Gpu, GroupOutcome, Job, RunOptions, STUCK_CYCLES};
+use super::{RunOptions, STUCK_CYCLES};
 use crate::config::{GpuConfig, load};
 use crate::error::ReplayError;
-use crate::program::Program;
-use crate::sm::{Machine, Shape};
 use crate::stats::Stats;
-use crate::techniques::{AnyTechnique, Stack, select};
+use crate::techniques::AnyTechnique;
 use crate::testing::{Builder, Hand, r};
 use proptest::prelude::*;
 use trace_format::isa::*;
@@ -14,28 +12,6 @@ use trace_format::isa::*;
 fn config(gpu: &str, set: &[&str]) -> GpuConfig {
     let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
     load(gpu, &set).unwrap_or_else(|why| panic!("{why}")).config
-}
-
-fn run(
-    hand: &Hand,
-    config: &GpuConfig,
-    techniques: &[&str],
-    options: &RunOptions<'_>,
-) -> Result<GroupOutcome, ReplayError> {
-    let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-    let techniques = select(&names, config).expect("known techniques");
-    let program = Program::new(&hand.kernel, config).map_err(ReplayError::Refused)?;
-    let (stack, plan) = Stack::prepare(techniques, &program, config).map_err(ReplayError::Refused)?;
-    let shape = Shape {
-        threads_per_block: hand.geometry().threads_per_block(),
-        dynamic_shared_bytes: 0,
-        blocks: hand.geometry().blocks(),
-        kernel_index: 0,
-    };
-    let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
-    let job =
-        Job { machine: &machine, source: hand, techniques: &stack, blocks: shape.blocks, after: Vec::new() };
-    Gpu::new(config).run_group(&[job], options)
 }
 
 /// A kernel that loads `loads` lines from global memory before it uses the first.
@@ -52,7 +28,7 @@ fn loads(loads: u8) -> Hand {
 fn stuck(hand: &Hand, set: &[&str]) -> (u64, String) {
     let config = config("gtx480", set);
     let options = RunOptions { lose_replies_from: Some(0), ..RunOptions::default() };
-    match run(hand, &config, &[], &options).expect_err("nothing comes back") {
+    match hand.run_as(hand, &config, &[], &options).expect_err("nothing comes back") {
         ReplayError::Stuck { kernel, cycles, state } => {
             assert_eq!(kernel, "hand");
             (cycles, state)
@@ -85,7 +61,7 @@ fn a_machine_that_is_busy_without_progress_is_stopped_within_the_bound() {
     let config = config("gtx480", &["gpu.sms=1", "l1.mshrs=1"]);
     // Replies get lost only once the code is there.
     let options = RunOptions { lose_replies_from: Some(900), ..RunOptions::default() };
-    let error = run(&hand, &config, &[], &options).expect_err("nothing comes back");
+    let error = hand.run_as(&hand, &config, &[], &options).expect_err("nothing comes back");
     let ReplayError::Stuck { cycles, state, .. } = &error else { panic!("unexpected {error}") };
     assert!((STUCK_CYCLES..STUCK_CYCLES + 1000).contains(cycles), "{cycles} cycles");
     for part in ["1 L1 misses", "in memory", "outstanding R10 (memory)", "load/store: ", "PC 0x"] {
@@ -100,7 +76,8 @@ fn a_barrier_that_is_never_full_names_who_is_there() {
     let mut b = Builder::default();
     b.mov(1, 1).push(Inst::new(Op::Bar { mode: BarMode::Sync }).srcs([Src::imm(3), Src::imm(96)]));
     let hand = Hand::new(b.exit(), 1, 64);
-    let error = run(&hand, &config("gtx480", &[]), &[], &RunOptions::default()).expect_err("a deadlock");
+    let error =
+        hand.run_as(&hand, &config("gtx480", &[]), &[], &RunOptions::default()).expect_err("a deadlock");
     assert!(error.to_string().contains("block slot 0, barrier 3: 64 of 96 threads"), "{error}");
 }
 
@@ -190,7 +167,7 @@ proptest! {
         let techniques: &[&str] = [&[][..], &["bow"], &["bow-wr"], &["corf"], &["bow", "corf"]][technique];
         prop_assume!(techniques.iter().all(|name| AnyTechnique::ALL.iter().any(|row| row.name == *name)));
         let options = RunOptions { per_sm: true, ..RunOptions::default() };
-        let outcome = run(&hand, &config, techniques, &options).unwrap_or_else(|why| panic!("{why}"));
+        let outcome = hand.run_as(&hand, &config, techniques, &options).unwrap_or_else(|why| panic!("{why}"));
         figures_agree(&outcome.total, &config);
         // SMs sum to the whole, but for what L2, DRAM and the launch count.
         let mut sum = Stats::default();
@@ -227,7 +204,7 @@ fn every_value_is_refused_or_makes_a_machine_that_runs() {
             };
             accepted += 1;
             let options = RunOptions { max_cycles: Some(200_000), ..RunOptions::default() };
-            match run(&hand, &loaded.config, &[], &options) {
+            match hand.run_as(&hand, &loaded.config, &[], &options) {
                 Ok(outcome) => figures_agree(&outcome.total, &loaded.config),
                 Err(ReplayError::Refused(_) | ReplayError::TooManyCycles { .. }) => {}
                 Err(other) => panic!("{key}={hostile}: {other}"),
@@ -253,7 +230,7 @@ fn loads_are_counted_by_the_level_that_served_them() {
     again(&mut b, 12, 13);
     let hand = Hand::new(b.exit(), 1, 32);
     let config = config("gtx480", &["gpu.sms=1", "launch.latency_cycles=0"]);
-    let stats = run(&hand, &config, &[], &RunOptions::default()).expect("a replay").total;
+    let stats = hand.run_as(&hand, &config, &[], &RunOptions::default()).expect("a replay").total;
     let l = &stats.latency;
     let counts =
         [&l.l1_load_issue_to_writeback, &l.l2_load_issue_to_writeback, &l.dram_load_issue_to_writeback]

@@ -1,6 +1,7 @@
 //! Which launches of a trace are replayed, by kernel name and by position.
 
 use regex::Regex;
+use trace_format::numbers::range;
 use trace_format::reader::Trace;
 
 /// A choice among the launches of a trace; the default is all of them.
@@ -21,7 +22,7 @@ impl Selection {
     pub fn parse(kernels: Option<&str>, launches: Option<&str>) -> Result<Selection, String> {
         let regex = |text| Regex::new(text).map_err(|e| format!("--kernels {text}: {e}"));
         let ranges = |text: &str| {
-            text.split(',').map(range).collect::<Option<Vec<_>>>().ok_or_else(|| {
+            text.split(',').map(|item| range(item.trim())).collect::<Option<Vec<_>>>().ok_or_else(|| {
                 format!("--launches {text}: numbers and ranges are wanted, such as 3-10,12 or 20-")
             })
         };
@@ -56,18 +57,6 @@ impl Selection {
             return Err(format!("{}: no launch is chosen; {}", self.told, listing(&names)));
         }
         Ok(positions)
-    }
-}
-
-fn range(text: &str) -> Option<(u64, u64)> {
-    let text = text.trim();
-    match text.split_once('-') {
-        None => text.parse().ok().map(|n| (n, n)),
-        Some((from, "")) => from.parse().ok().map(|n| (n, u64::MAX)),
-        Some((from, to)) => {
-            let (from, to) = (from.parse().ok()?, to.parse().ok()?);
-            (from <= to).then_some((from, to))
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::config::load;
 use crate::error::ReplayError;
 use crate::stats::{Stall, Stats};
-use crate::testing::{Builder, Hand, r};
+use crate::testing::{Builder, Hand, r, stream};
 use trace_format::isa::*;
 
 /// One SM, no launch latency, one scheduler, and I-cache lines that hold a whole test kernel.
@@ -305,16 +305,7 @@ fn dual_issue_pairs_only_different_units_when_asked() {
 
 #[test]
 fn streaming_comes_close_to_the_dram_bandwidth_and_never_exceeds_it() {
-    let mut b = Builder::default();
-    b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX);
-    b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(1), Src::imm(4096), r(0)])).shl(4, 2, 2).mov(5, 0);
-    for i in 0..16 {
-        b.ldg(8 + i, 4, i32::from(i) * 1024);
-    }
-    for i in 0..16 {
-        b.iadd(30, r(8 + i), r(30), Src::RZ);
-    }
-    let hand = Hand::new(b.exit(), 300, 256);
+    let hand = stream(300);
     let config =
         load("titanx-pascal", &["gpu.sms=8".into(), "dram.channels=3".into()]).expect("valid").config;
     let stats = hand.run_on(&config, &[], 2).expect("a replay");

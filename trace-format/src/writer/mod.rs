@@ -34,6 +34,7 @@ pub use recorder::BlockRecorder;
 
 use crate::container::format::Tag;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
+use crate::destination::Destination;
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
@@ -116,15 +117,13 @@ impl TraceWriter {
     /// # Errors
     /// When the temporary file beside it cannot be written.
     pub fn create(path: &Path, options: &WriterOptions) -> Result<TraceWriter, TraceError> {
-        let mut name = path.as_os_str().to_os_string();
-        name.push(".part");
-        let part_path = PathBuf::from(name);
+        let destination = Destination::of(path);
+        let part_path = destination.part().to_path_buf();
         let file = std::fs::File::create(&part_path).map_err(|e| TraceError::io(&part_path, "create", e))?;
         let (messages, inbox) = bounded(16);
         let (outbox, empties) = unbounded();
         let progress = Arc::new(Progress::new(options.blocks_ahead));
-        let paths = (part_path.clone(), path.to_path_buf());
-        let sequencer = Sequencer::new(paths, file, options, outbox, progress.clone())?;
+        let sequencer = Sequencer::new(destination, file, options, outbox, progress.clone())?;
         let thread = std::thread::Builder::new()
             .name("trace-writer".into())
             .spawn(move || sequencer.run(&inbox))

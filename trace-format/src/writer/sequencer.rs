@@ -5,6 +5,7 @@ use crate::container::TraceError;
 use crate::container::format::{self, Packer, Tag};
 use crate::container::frame::FrameBuilder;
 use crate::container::records::{self, FrameEntry, Index};
+use crate::destination::Destination;
 use crossbeam::channel::{Receiver, Sender};
 use std::collections::HashMap;
 use std::fs::File;
@@ -114,8 +115,7 @@ impl Progress {
 /// The thread's state.
 pub(super) struct Sequencer {
     path: PathBuf,
-    /// Name that the finished file gets.
-    final_path: PathBuf,
+    destination: Destination,
     /// Launch that has begun and not ended.
     open: Option<u32>,
     launches: u32,
@@ -135,18 +135,19 @@ pub(super) struct Sequencer {
 
 impl Sequencer {
     pub fn new(
-        (path, final_path): (PathBuf, PathBuf),
+        destination: Destination,
         mut file: File,
         options: &WriterOptions,
         empties: Sender<BlockPart>,
         progress: Arc<Progress>,
     ) -> Result<Sequencer, TraceError> {
+        let path = destination.part().to_path_buf();
         let packer = Packer::new(options.zstd_level)
             .map_err(|e| TraceError::io(&path, "set up compression for", e))?;
         file.write_all(&format::preamble()).map_err(|e| TraceError::io(&path, "write", e))?;
         Ok(Sequencer {
             path,
-            final_path,
+            destination,
             open: None,
             launches: 0,
             file,
@@ -283,8 +284,8 @@ impl Sequencer {
             .write_all(&format::footer(offset, file_bytes))
             .and_then(|()| self.file.flush())
             .map_err(|e| TraceError::io(&self.path, "write", e))?;
-        std::fs::rename(&self.path, &self.final_path)
-            .map_err(|e| TraceError::io(&self.final_path, "give the finished trace the name", e))?;
+        let named = self.destination.keep();
+        named.map_err(|e| TraceError::io(self.destination.path(), "give the finished trace the name", e))?;
         let heads = self.index.frames.iter().map(|f| f.head);
         Ok(heads.fold(WriteSummary { file_bytes, ..WriteSummary::default() }, |sum, head| WriteSummary {
             frames: sum.frames + 1,

@@ -1,25 +1,6 @@
 // Module, memory, launch, errors: what every program of the driver API does.
 #include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define EXPECT(call, status)                                                                   \
-    do {                                                                                       \
-        CUresult got_ = (call);                                                                \
-        if (got_ != (status)) {                                                                \
-            printf("line %d: %s gave %d, not %d\n", __LINE__, #call, (int)got_, (int)(status)); \
-            return 1;                                                                          \
-        }                                                                                      \
-    } while (0)
-#define OK(call) EXPECT(call, CUDA_SUCCESS)
-#define HOLDS(what)                                             \
-    do {                                                        \
-        if (!(what)) {                                          \
-            printf("line %d: not so: %s\n", __LINE__, #what);   \
-            return 1;                                           \
-        }                                                       \
-    } while (0)
+#include "check.h"
 
 // out[i] = a * in[i] + i for i below n; a global counter is raised by every thread that writes.
 static const char *PTX =

@@ -1,16 +1,6 @@
 // The C interface for embedders.
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <warplab.h>
-
-#define HOLDS(what)                                           \
-    do {                                                      \
-        if (!(what)) {                                        \
-            printf("line %d: not so: %s\n", __LINE__, #what); \
-            return 1;                                         \
-        }                                                     \
-    } while (0)
+#include "check.h"
 
 // out[i] = in[i] * k; slot -1 is an access before the memory.
 static const char *PTX =

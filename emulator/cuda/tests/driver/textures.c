@@ -1,24 +1,6 @@
 // Arrays, texture and surface objects, boxes, pools.
 #include <cuda.h>
-#include <stdio.h>
-#include <string.h>
-
-#define EXPECT(call, status)                                                                   \
-    do {                                                                                       \
-        CUresult got_ = (call);                                                                \
-        if (got_ != (status)) {                                                                \
-            printf("line %d: %s gave %d, not %d\n", __LINE__, #call, (int)got_, (int)(status)); \
-            return 1;                                                                          \
-        }                                                                                      \
-    } while (0)
-#define OK(call) EXPECT(call, CUDA_SUCCESS)
-#define HOLDS(what)                                           \
-    do {                                                      \
-        if (!(what)) {                                        \
-            printf("line %d: not so: %s\n", __LINE__, #what); \
-            return 1;                                         \
-        }                                                     \
-    } while (0)
+#include "check.h"
 
 // out[y * 8 + x] = texture at (x, y); the same is stored in the surface, plus 1.
 static const char *PTX =

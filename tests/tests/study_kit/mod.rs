@@ -1,0 +1,55 @@
+//! What tests of studies on the bundled workloads share: recordings, and launches cut to what brute force can keep.
+
+use emulator::exec::{Options, Unobserved};
+use emulator::session::{Session, Setup};
+use std::path::Path;
+use timing::source::SourceError;
+use timing::studies::source::{LaunchPaths, TraceLaunch};
+use trace_format::isa::MachineKernel;
+use trace_format::reader::{Trace, WarpCursor};
+use trace_format::semantics::Geometry;
+
+/// The first blocks of a launch.
+pub struct FirstBlocks<'a> {
+    launch: TraceLaunch<'a>,
+    blocks: u64,
+}
+
+impl<'a> FirstBlocks<'a> {
+    /// As many blocks as have about so many instructions, two at least where there are two.
+    pub fn of(trace: &'a Trace, number: u32, instructions: u64) -> Self {
+        let launch = &trace.launches()[number as usize];
+        let per_block = launch.warp_instructions().div_ceil(launch.blocks_recorded()).max(1);
+        let blocks = (instructions / per_block).clamp(2, launch.blocks_recorded().max(2));
+        let blocks = blocks.min(launch.blocks_recorded());
+        Self { launch: TraceLaunch::new(trace, number), blocks }
+    }
+}
+
+impl LaunchPaths for FirstBlocks<'_> {
+    type Warp = WarpCursor;
+
+    fn kernel(&self) -> &MachineKernel {
+        self.launch.kernel()
+    }
+
+    fn geometry(&self) -> Geometry {
+        self.launch.geometry()
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
+        self.launch.open(block, warp, used)
+    }
+}
+
+/// Records what a manifest says.
+pub fn record(manifest: &Path, dir: &Path) -> Trace {
+    let mut session = Session::open_manifest(manifest, &Setup::default()).unwrap();
+    let path = dir.join(manifest.file_stem().unwrap()).with_extension("wtrace");
+    session.record(&path, &Options::default(), &Unobserved).unwrap();
+    Trace::open(&path).unwrap()
+}

@@ -110,7 +110,7 @@ impl HostParams {
     }
 }
 
-pub(super) fn add(to: Out<u64>, graph: u64, needs: In<u64>, count: usize, work: Work) -> Outcome {
+pub(crate) fn add(to: Out<u64>, graph: u64, needs: In<u64>, count: usize, work: Work) -> Outcome {
     if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }

@@ -28,7 +28,7 @@ pub struct LaunchConfig {
     attribute_count: u32,
 }
 
-/// CUDA's `CUlaunchAttribute`: its number and 64 bytes of value.
+/// CUDA's `CUlaunchAttribute` and `cudaLaunchAttribute`: its number and 64 bytes of value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchAttribute {
@@ -38,6 +38,16 @@ pub struct LaunchAttribute {
 }
 
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);
+
+/// Whether a launch's attributes want its blocks to be resident together; clusters are refused.
+pub(crate) fn cooperative(attributes: In<LaunchAttribute>, count: u32) -> Outcome<bool> {
+    let attributes = attributes.list(count as usize)?;
+    let cluster = |a: &LaunchAttribute| a.value[..3].iter().any(|&n| n > 1);
+    if attributes.iter().any(|a| a.id == ATTRIBUTE_CLUSTER && cluster(a)) {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    Ok(attributes.iter().any(|a| a.id == ATTRIBUTE_COOPERATIVE && a.value[0] != 0))
+}
 
 /// The bytes of a kernel's parameters, from pointers to each or from a buffer with all.
 pub(crate) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> Outcome<Vec<u8>> {
@@ -112,12 +122,7 @@ functions! {
         config: In<LaunchConfig>, function: u64, args: In<In<u8>>, extra: In<usize>,
     ) {
         let LaunchConfig { grid, block, shared_bytes, stream, attributes, attribute_count } = config.get()?;
-        let attributes = attributes.list(attribute_count as usize)?;
-        let cluster = |a: &LaunchAttribute| a.value[..3].iter().any(|&n| n > 1);
-        if attributes.iter().any(|a| a.id == ATTRIBUTE_CLUSTER && cluster(a)) {
-            return Err(Status::NOT_SUPPORTED);
-        }
-        let cooperative = attributes.iter().any(|a| a.id == ATTRIBUTE_COOPERATIVE && a.value[0] != 0);
+        let cooperative = cooperative(attributes, attribute_count)?;
         let params = parameters(function, args, extra)?;
         enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, cooperative })
     }

@@ -24,13 +24,13 @@ pub struct AllocateParams {
     pub(crate) address: u64,
 }
 
-/// CUDA's `CUgraphNodeParams`: the type, then what its type needs.
+/// CUDA's `CUgraphNodeParams` and `cudaGraphNodeParams`: the type, then what its type needs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NodeParams {
-    kind: u32,
+    pub(crate) kind: u32,
     reserved: [u32; 3],
-    value: [u64; 29],
+    pub(crate) value: [u64; 29],
     reserved2: u64,
 }
 
@@ -48,7 +48,8 @@ pub struct ConditionalParams {
 const _: () = assert!(size_of::<AllocateParams>() == 120 && size_of::<NodeParams>() == 256);
 const _: () = assert!(size_of::<ConditionalParams>() == 32);
 
-/// Number of conditional nodes among the types.
+/// Types of nodes whose parameters tell something back when they are added.
+const ALLOCATE: u32 = 10;
 const CONDITIONAL: u32 = 13;
 
 impl AllocateParams {
@@ -69,7 +70,7 @@ impl AllocateParams {
 }
 
 /// A copy of a graph as a node, which may not allocate.
-pub(crate) fn child(graph: u64) -> Outcome<Work> {
+pub(super) fn child(graph: u64) -> Outcome<Work> {
     let child = gpu()?.graph(graph)?.clone();
     if child.nodes().any(|(_, n)| matches!(n.work, Work::Allocate { .. } | Work::Free(_))) {
         return Err(Status::NOT_SUPPORTED);
@@ -103,7 +104,7 @@ impl ConditionalParams {
 }
 
 /// Adds a conditional node and tells the handles of its graphs.
-pub(crate) fn add_conditional(
+fn add_conditional(
     node: Out<u64>,
     (graph, needs, count): (u64, In<u64>, usize),
     params: Out<ConditionalParams>,
@@ -119,7 +120,8 @@ pub(crate) fn add_conditional(
 }
 
 impl NodeParams {
-    fn value<T>(&mut self) -> Out<T> {
+    /// What its type needs, of which there is room for all.
+    pub(crate) fn value<T>(&mut self) -> Out<T> {
         Out(self.value.as_mut_ptr().cast())
     }
 
@@ -133,6 +135,13 @@ impl NodeParams {
                 let copy: Copy3 = unsafe { self.value.as_ptr().add(2).cast::<Copy3>().read_unaligned() };
                 Ok(Work::Copy(copy.copy()?))
             }
+            _ => self.shared_work(),
+        }
+    }
+
+    /// The work of the types whose parameters are the same in both APIs.
+    pub(crate) fn shared_work(&mut self) -> Outcome<Work> {
+        match self.kind {
             2 => self.value::<MemsetParams>().before()?.work(),
             3 => self.value::<HostParams>().before()?.work(),
             4 => child(self.value[0]),
@@ -145,16 +154,23 @@ impl NodeParams {
     }
 }
 
-fn add_any(node: Out<u64>, graph: u64, (needs, count): (In<u64>, usize), params: Out<NodeParams>) -> Outcome {
+/// Adds a node of any type; those that tell nothing back do what `work` makes of them.
+pub(crate) fn add_any(
+    node: Out<u64>,
+    graph: u64,
+    (needs, count): (In<u64>, usize),
+    params: Out<NodeParams>,
+    work: impl FnOnce(&mut NodeParams) -> Outcome<Work>,
+) -> Outcome {
     let mut given = params.before()?;
     match given.kind {
         CONDITIONAL => add_conditional(node, (graph, needs, count), given.value())?,
-        10 => {
+        ALLOCATE => {
             let mut inner: AllocateParams = given.value().before()?;
             add(node, graph, needs, count, inner.work()?)?;
             given.value().set(inner)?;
         }
-        _ => return add(node, graph, needs, count, given.work()?),
+        _ => return add(node, graph, needs, count, work(&mut given)?),
     }
     params.set(given)
 }
@@ -378,13 +394,13 @@ functions! {
     "cuGraphAddNode" 12020 Context graph_add_node(
         node: Out<u64>, graph: u64, needs: In<u64>, count: usize, params: Out<NodeParams>,
     ) {
-        add_any(node, graph, (needs, count), params)
+        add_any(node, graph, (needs, count), params, NodeParams::work)
     }
 
     "cuGraphAddNode_v2" 12030 Context graph_add_node_v2(
         node: Out<u64>, graph: u64, needs: In<u64>, _edges: In<u64>, count: usize, params: Out<NodeParams>,
     ) {
-        add_any(node, graph, (needs, count), params)
+        add_any(node, graph, (needs, count), params, NodeParams::work)
     }
 
     "cuGraphNodeSetParams" 12020 Context graph_node_set_params(node: u64, params: In<NodeParams>) {

@@ -5,11 +5,12 @@
 use super::devices::{mem_advise, mem_prefetch};
 use super::forwarded::{self, forwarded};
 use super::general::{device_reset, device_synchronize};
-use super::graphs::{NodeParams, add_node};
+use super::graphs::add_node;
 use super::layout::Location;
 use super::memory::memcpy_batch;
 use super::properties::{self, properties};
 use super::{done, store};
+use crate::driver::node::NodeParams;
 use crate::driver::{In, Out, Stream, capture, graph};
 use crate::error::Status;
 use crate::gpu::gpu;
@@ -101,19 +102,15 @@ pub unsafe extern "C" fn copy_batch(
 }
 
 /// `cudaGraphAddNode`.
-///
-/// # Safety
-/// As [`add_node`].
 #[unsafe(export_name = "warplab_cudaGraphAddNode_v12")]
-pub unsafe extern "C" fn graph_add_node(
-    node: *mut u64,
+pub extern "C" fn graph_add_node(
+    node: Out<u64>,
     graph: u64,
-    needs: *const u64,
+    needs: In<u64>,
     count: usize,
-    params: *mut NodeParams,
+    params: Out<NodeParams>,
 ) -> Status {
-    // SAFETY: as the caller promises.
-    unsafe { add_node(node, graph, needs, std::ptr::null(), count, params) }
+    add_node(node, graph, needs, std::ptr::null(), count, params)
 }
 
 /// `cudaGraphGetEdges`.

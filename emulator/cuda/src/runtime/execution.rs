@@ -2,6 +2,8 @@
 
 use super::registration::kernel_of;
 use super::{done, store};
+use crate::driver::In;
+use crate::driver::launch::{LaunchAttribute, cooperative, parameters};
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, submit};
 use crate::launch;
@@ -63,22 +65,6 @@ pub unsafe extern "C" fn pop_call_configuration(
     done(pop())
 }
 
-/// Gathers the parameters that an array of pointers points to.
-///
-/// # Safety
-/// `args` has a pointer to every parameter.
-unsafe fn gather(kernel: u64, args: *mut *mut c_void) -> Outcome<Vec<u8>> {
-    let gpu = gpu()?;
-    let kernel = &gpu.kernels.get(kernel)?.lowered.kernel;
-    let mut params = vec![0; kernel.param_bytes as usize];
-    for (i, param) in kernel.params.iter().enumerate() {
-        // SAFETY: as the caller promises.
-        let bytes = unsafe { std::slice::from_raw_parts((*args.add(i)).cast::<u8>(), param.size as usize) };
-        params[param.offset as usize..][..bytes.len()].copy_from_slice(bytes);
-    }
-    Ok(params)
-}
-
 /// A checked launch.
 ///
 /// # Safety
@@ -90,8 +76,7 @@ pub(super) unsafe fn launch_of(
     shared: usize,
     cooperative: bool,
 ) -> Outcome<Launch> {
-    // SAFETY: as the caller promises.
-    let params = unsafe { gather(kernel, args) }?;
+    let params = parameters(kernel, In(args.cast()), In::none())?;
     let shared_bytes = u32::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
     let launch = Launch { kernel, grid: grid.into(), block: block.into(), shared_bytes, params, cooperative };
     let gpu = gpu()?;
@@ -149,15 +134,6 @@ pub unsafe extern "C" fn launch_host_function(
     done(launched)
 }
 
-/// CUDA's `cudaLaunchAttribute`: its number and 64 bytes of value.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct LaunchAttribute {
-    id: u32,
-    padding: u32,
-    value: [u32; 16],
-}
-
 /// CUDA's `cudaLaunchConfig_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -166,14 +142,11 @@ pub struct LaunchConfig {
     block: Dim3,
     dynamic_shared_bytes: usize,
     stream: u64,
-    attributes: *const LaunchAttribute,
+    attributes: In<LaunchAttribute>,
     attribute_count: u32,
 }
 
-const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);
-
-const ATTRIBUTE_COOPERATIVE: u32 = 2;
-const ATTRIBUTE_CLUSTER: u32 = 4;
+const _: () = assert!(size_of::<LaunchConfig>() == 56);
 
 /// `cudaLaunchKernelExC`.
 ///
@@ -185,25 +158,16 @@ pub unsafe extern "C" fn launch_kernel_ex(
     function: *const c_void,
     args: *mut *mut c_void,
 ) -> Status {
-    // SAFETY: as the caller promises.
-    let Some(config) = (unsafe { config.as_ref() }) else { return done(Err(Status::INVALID_VALUE)) };
-    let attributes = match config.attribute_count {
-        0 => &[][..],
+    let launch = || -> Outcome {
         // SAFETY: as the caller promises.
-        n => unsafe { std::slice::from_raw_parts(config.attributes, n as usize) },
+        let config = unsafe { config.as_ref() }.ok_or(Status::INVALID_VALUE)?;
+        let cooperative = cooperative(config.attributes, config.attribute_count)?;
+        let (shape, shared) = ((config.grid, config.block), config.dynamic_shared_bytes);
+        let kernel = kernel_of(function)?;
+        // SAFETY: as the caller promises.
+        unsafe { launch_kernel(kernel, shape, args, shared, config.stream, cooperative) }
     };
-    let is_set =
-        |id, test: &dyn Fn(&[u32; 16]) -> bool| attributes.iter().any(|a| a.id == id && test(&a.value));
-    if is_set(ATTRIBUTE_CLUSTER, &|v| v[..3].iter().product::<u32>() > 1) {
-        return done(Err(Status::NOT_SUPPORTED));
-    }
-    let cooperative = is_set(ATTRIBUTE_COOPERATIVE, &|v| v[0] != 0);
-    let shape = (config.grid, config.block);
-    // SAFETY: as the caller promises.
-    let launched = kernel_of(function).and_then(|kernel| unsafe {
-        launch_kernel(kernel, shape, args, config.dynamic_shared_bytes, config.stream, cooperative)
-    });
-    done(launched)
+    done(launch())
 }
 
 /// `cudaLaunchCooperativeKernel`.

@@ -6,8 +6,8 @@ use super::layout::CopyParams;
 use super::memory::inside;
 use super::registration::{host_of, kernel_of};
 use super::{done, store};
-use crate::driver::graph::{HostParams, MemsetParams};
-use crate::driver::node::{AllocateParams, ConditionalParams, add_conditional, child};
+use crate::driver::graph::{HostParams, MemsetParams, add};
+use crate::driver::node::{AllocateParams, NodeParams, add_any};
 use crate::driver::{In, Out};
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, tell};
@@ -26,46 +26,7 @@ pub struct KernelParams {
     extra: *mut *mut c_void,
 }
 
-/// `cudaGraphNodeParams`: the type, then what its type needs.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct NodeParams {
-    kind: u32,
-    reserved: [u32; 3],
-    value: [u64; 29],
-    reserved2: u64,
-}
-
-const _: () = assert!(size_of::<KernelParams>() == 56 && size_of::<NodeParams>() == 256);
-
-/// The handles that a program passes with their number.
-///
-/// # Safety
-/// There are as many as the number says.
-pub(super) unsafe fn handles<'a>(nodes: *const u64, count: usize) -> Outcome<&'a [u64]> {
-    match count {
-        0 => Ok(&[]),
-        _ if nodes.is_null() => Err(Status::INVALID_VALUE),
-        // SAFETY: as the caller promises.
-        _ => Ok(unsafe { std::slice::from_raw_parts(nodes, count) }),
-    }
-}
-
-/// Adds a node and hands out its handle.
-///
-/// # Safety
-/// `node` may be written, and there are `count` dependencies.
-unsafe fn add(node: *mut u64, graph: u64, (needs, count): (*const u64, usize), work: Work) -> Outcome {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let needs = handles(needs, count)?;
-        if node.is_null() {
-            return Err(Status::INVALID_VALUE);
-        }
-        let made = gpu()?.add_node(graph, needs, work)?;
-        store(node, made)
-    }
-}
+const _: () = assert!(size_of::<KernelParams>() == 56);
 
 unsafe fn kernel_work(params: *const KernelParams) -> Outcome<Work> {
     // SAFETY: the callers' callers promise that they are some.
@@ -98,11 +59,6 @@ fn linear(to: u64, from: u64, bytes: usize, kind: u32) -> Outcome<Work> {
     checked(Copy::linear(to, from, bytes as u64), kind)
 }
 
-fn event_work(event: u64, make: fn(u64) -> Work) -> Outcome<Work> {
-    gpu()?.streams.events.get(event)?;
-    Ok(make(event))
-}
-
 /// An exported function that adds a node with some parameters.
 macro_rules! adders {
     ($($export:literal $name:ident($($arg:ident: $type:ty),*) $work:expr;)*) => {$(
@@ -116,7 +72,7 @@ macro_rules! adders {
         ) -> Status {
             #[allow(unused_unsafe, reason = "not all follow pointers")]
             // SAFETY: as the caller promises.
-            done(unsafe { $work }.and_then(|work: Work| unsafe { add(node, graph, (needs, count), work) }))
+            done(unsafe { $work }.and_then(|work: Work| add(Out(node), graph, In(needs), count, work)))
         }
     )*};
 }
@@ -135,67 +91,31 @@ adders! {
         inside(symbol, offset, bytes).and_then(|from| linear(to, from, bytes, kind));
 }
 
-/// Types of nodes whose parameters tell something back when they are added.
-const ALLOCATE: u32 = 10;
-const CONDITIONAL: u32 = 13;
-
 /// The work that `cudaGraphNodeParams` describe; those of a type are those of its own function, in what is used here.
-///
-/// # Safety
-/// The value is that of its type.
-unsafe fn any_work(params: &mut NodeParams) -> Outcome<Work> {
-    let value: *mut c_void = params.value.as_mut_ptr().cast();
-    // SAFETY: the value has room for the largest type and is aligned for all.
+fn any_work(params: &mut NodeParams) -> Outcome<Work> {
+    let value = params.value.as_ptr();
+    // SAFETY: the value has room for the largest type and is aligned for all; the program promises its type.
     unsafe {
         match params.kind {
             0 => kernel_work(value.cast()),
             // The flags and a context come before the copy.
-            1 => copy_work(value.byte_add(16).cast::<CopyParams>().as_ref()),
-            2 => fill_work(value.cast::<MemsetParams>().as_ref()),
-            3 => value.cast::<HostParams>().as_ref().ok_or(Status::INVALID_VALUE)?.work(),
-            4 => child(params.value[0]),
-            5 => Ok(Work::Empty),
-            6 => event_work(params.value[0], Work::Wait),
-            7 => event_work(params.value[0], Work::Record),
-            11 => Ok(Work::Free(params.value[0])),
-            _ => Err(Status::NOT_SUPPORTED),
+            1 => copy_work(value.add(2).cast::<CopyParams>().as_ref()),
+            _ => params.shared_work(),
         }
     }
 }
 
 /// `cudaGraphAddNode`.
-///
-/// # Safety
-/// `node` may be written, there are `count` dependencies, `params` are of the type that they say.
 #[unsafe(export_name = "warplab_cudaGraphAddNode")]
-pub unsafe extern "C" fn add_node(
-    node: *mut u64,
+pub extern "C" fn add_node(
+    node: Out<u64>,
     graph: u64,
-    needs: *const u64,
+    needs: In<u64>,
     _edges: *const c_void,
     count: usize,
-    params: *mut NodeParams,
+    params: Out<NodeParams>,
 ) -> Status {
-    // SAFETY: as the caller promises.
-    let added = unsafe {
-        params.as_mut().ok_or(Status::INVALID_VALUE).and_then(|params| {
-            let value = params.value.as_mut_ptr();
-            match params.kind {
-                // The same in both APIs.
-                CONDITIONAL => add_conditional(
-                    Out(node),
-                    (graph, In(needs), count),
-                    Out(value.cast::<ConditionalParams>()),
-                ),
-                ALLOCATE => {
-                    let params = value.cast::<AllocateParams>().as_mut().ok_or(Status::INVALID_VALUE)?;
-                    add(node, graph, (needs, count), params.work()?)
-                }
-                _ => add(node, graph, (needs, count), any_work(params)?),
-            }
-        })
-    };
-    done(added)
+    done(add_any(node, graph, (needs, count), params, any_work))
 }
 
 /// Exported functions that change a node of a graph, or of an instantiated one.

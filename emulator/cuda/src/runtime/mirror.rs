@@ -20,7 +20,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         ("cudaPointerAttributes", size_of::<devices::PointerAttributes>()),
         ("cudaIpcMemHandle_t", size_of::<devices::IpcHandle>()),
         ("cudaLaunchConfig_t", size_of::<execution::LaunchConfig>()),
-        ("cudaLaunchAttribute", size_of::<execution::LaunchAttribute>()),
+        ("cudaLaunchAttribute", size_of::<crate::driver::launch::LaunchAttribute>()),
         ("cudaFuncAttributes", size_of::<functions::FuncAttributes>()),
     ];
     all.extend(graphs::sizes());

@@ -1,16 +1,6 @@
 // Launches of before CUDA 4, contexts that are attached to, and functions that are not there.
 #include <cuda.h>
-#include <stdio.h>
-#include <string.h>
-
-#define IS(expected, call)                                                                        \
-    do {                                                                                          \
-        CUresult status = (call);                                                                 \
-        if (status != (expected)) {                                                               \
-            printf("line %d: %s: %d, not %d\n", __LINE__, #call, (int)status, (int)(expected));  \
-            return 1;                                                                             \
-        }                                                                                         \
-    } while (0)
+#include "check.h"
 
 // out[thread of the grid] = a + (bits of) b, from blocks of 8 by 2 threads in a grid of two dimensions.
 static const char *PTX =
@@ -30,46 +20,46 @@ int main(void) {
     CUdeviceptr out;
     CUtexref reference;
     unsigned words[6 * 16];
-    IS(0, cuInit(0));
-    IS(0, cuDeviceGet(&device, 0));
-    IS(0, cuCtxCreate(&context, NULL, 0, device));
-    IS(CUDA_ERROR_INVALID_VALUE, cuCtxAttach(&same, 1));
-    IS(0, cuCtxAttach(&same, 0));
-    if (same != context) return 2;
-    IS(0, cuModuleLoadData(&module, PTX));
-    IS(0, cuModuleGetFunction(&kernel, module, "k"));
-    IS(0, cuMemAlloc(&out, sizeof words));
-    IS(0, cuMemsetD32(out, 0, 6 * 16));
+    OK(cuInit(0));
+    OK(cuDeviceGet(&device, 0));
+    OK(cuCtxCreate(&context, NULL, 0, device));
+    EXPECT(cuCtxAttach(&same, 1), CUDA_ERROR_INVALID_VALUE);
+    OK(cuCtxAttach(&same, 0));
+    HOLDS(same == context);
+    OK(cuModuleLoadData(&module, PTX));
+    OK(cuModuleGetFunction(&kernel, module, "k"));
+    OK(cuMemAlloc(&out, sizeof words));
+    OK(cuMemsetD32(out, 0, 6 * 16));
 
-    IS(CUDA_ERROR_INVALID_VALUE, cuLaunch(kernel));
-    IS(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(kernel, 8, 0, 1));
-    IS(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(kernel, 8, -1, 1));
-    IS(0, cuFuncSetBlockShape(kernel, 8, 2, 1));
-    IS(0, cuFuncSetSharedSize(kernel, 64));
-    IS(0, cuParamSetSize(kernel, 16));
-    IS(0, cuParamSetv(kernel, 0, &out, 8));
-    IS(0, cuParamSeti(kernel, 8, 5));
-    IS(0, cuParamSetf(kernel, 12, 1.0f));
-    IS(CUDA_ERROR_INVALID_VALUE, cuParamSeti(kernel, -4, 5));
-    IS(CUDA_ERROR_INVALID_VALUE, cuParamSeti(kernel, 1 << 20, 5));
-    IS(0, cuLaunchGrid(kernel, 3, 2));
-    IS(0, cuMemcpyDtoH(words, out, sizeof words));
+    EXPECT(cuLaunch(kernel), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuFuncSetBlockShape(kernel, 8, 0, 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuFuncSetBlockShape(kernel, 8, -1, 1), CUDA_ERROR_INVALID_VALUE);
+    OK(cuFuncSetBlockShape(kernel, 8, 2, 1));
+    OK(cuFuncSetSharedSize(kernel, 64));
+    OK(cuParamSetSize(kernel, 16));
+    OK(cuParamSetv(kernel, 0, &out, 8));
+    OK(cuParamSeti(kernel, 8, 5));
+    OK(cuParamSetf(kernel, 12, 1.0f));
+    EXPECT(cuParamSeti(kernel, -4, 5), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuParamSeti(kernel, 1 << 20, 5), CUDA_ERROR_INVALID_VALUE);
+    OK(cuLaunchGrid(kernel, 3, 2));
+    OK(cuMemcpyDtoH(words, out, sizeof words));
     for (int i = 0; i < 6 * 16; i++)
-        if (words[i] != 0x3f800000u + 5) return 3;
+        HOLDS(words[i] == 0x3f800000u + 5);
     // The next launch has the same shape, and other numbers.
-    IS(0, cuParamSeti(kernel, 8, 6));
-    IS(0, cuLaunch(kernel));
-    IS(0, cuMemcpyDtoH(words, out, sizeof words));
+    OK(cuParamSeti(kernel, 8, 6));
+    OK(cuLaunch(kernel));
+    OK(cuMemcpyDtoH(words, out, sizeof words));
     for (int i = 0; i < 6 * 16; i++)
-        if (words[i] != 0x3f800000u + (i < 16 ? 6 : 5)) return 4;
-    IS(CUDA_ERROR_INVALID_VALUE, cuLaunchGrid(kernel, -1, 1));
+        HOLDS(words[i] == 0x3f800000u + (i < 16 ? 6 : 5));
+    EXPECT(cuLaunchGrid(kernel, -1, 1), CUDA_ERROR_INVALID_VALUE);
 
-    IS(CUDA_ERROR_NOT_SUPPORTED, cuTexRefCreate(&reference));
+    EXPECT(cuTexRefCreate(&reference), CUDA_ERROR_NOT_SUPPORTED);
     // Detached twice: from what was attached to, and from what was made.
-    IS(0, cuCtxDetach(context));
-    IS(0, cuMemFree(out));
-    IS(0, cuCtxDetach(context));
-    IS(CUDA_ERROR_INVALID_CONTEXT, cuCtxDetach(context));
+    OK(cuCtxDetach(context));
+    OK(cuMemFree(out));
+    OK(cuCtxDetach(context));
+    EXPECT(cuCtxDetach(context), CUDA_ERROR_INVALID_CONTEXT);
     printf("passed\n");
     return 0;
 }

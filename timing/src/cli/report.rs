@@ -5,7 +5,7 @@ use super::{CliError, compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
 use crate::replay::Selection;
-use crate::reports::{self, Contents, Lab, Machine, Workload, unique_labels};
+use crate::reports::{self, Contents, Lab, Machine, Measuring, Workload, unique_labels};
 use crate::studies::{self, Input, Options, StudyResult};
 use clap::Args;
 use std::path::PathBuf;
@@ -104,8 +104,9 @@ fn replay_all(
                 &format!("{}, launch {} of {launches}", machine.label, launch + 1),
             );
         };
-        let measured = lab.measure(label, trace, selection, threads, &progress);
-        workloads.push(measured.map_err(|why| CliError(format!("{}: {why}", path.display())))?);
+        let measured =
+            lab.measure(label, trace, &Measuring { selection, threads, waits: true, progress: &progress });
+        workloads.push(measured.map_err(|(_, why)| CliError(format!("{}: {why}", path.display())))?);
     }
     Ok(workloads)
 }

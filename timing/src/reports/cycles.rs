@@ -2,7 +2,7 @@
 
 use super::{Lab, Workload, names};
 use crate::stats::{Stall, Stats};
-use report::{Axis, Column, Format, Section, Series, StackedChart, Table};
+use report::{Axis, Cell, Column, Format, Section, Series, StackedChart, Table};
 
 /// Causes that are shown as one, from working to having nothing to do.
 const GROUPS: [(&str, &[Stall]); 9] = [
@@ -28,9 +28,9 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
         );
     // Few bars do not fill the width of the page.
     section = if workloads.len() <= super::FEW {
-        section.row(|row| row.chart(shares(workloads)).chart(cpi(workloads)))
+        section.row(|row| row.chart(of_baseline(workloads)).chart(cpi(workloads)))
     } else {
-        section.chart(shares(workloads)).chart(cpi(workloads))
+        section.chart(of_baseline(workloads)).chart(cpi(workloads))
     };
     if lab.machines.len() > 1 {
         section = section.details("On every machine", |d| d.chart(side_by_side(lab, workloads)));
@@ -52,11 +52,17 @@ fn stack(chart: StackedChart, bars: &[&Stats], value: impl Fn(&Stats, &[Stall]) 
     })
 }
 
-fn shares(workloads: &[Workload]) -> StackedChart {
-    let chart = StackedChart::new("Issue slots by cause", Axis::new("Scheduler slots", Format::Percent(1)))
-        .id("issue-slots")
+fn of_baseline(workloads: &[Workload]) -> StackedChart {
+    shares(workloads, "Issue slots by cause", "Trace")
         .caption("Baseline. Shares of the slots of schedulers that hold at least one warp.")
-        .categories("Trace", names(workloads))
+}
+
+/// What the slots of the plain machine went to, a bar per workload; `kind` is what pages call those.
+#[must_use]
+pub fn shares(workloads: &[Workload], title: &str, kind: &str) -> StackedChart {
+    let chart = StackedChart::new(title, Axis::new("Scheduler slots", Format::Percent(1)))
+        .id("issue-slots")
+        .categories(kind, names(workloads))
         .height(300.0)
         .shares();
     stack(chart, &workloads.iter().map(Workload::plain).collect::<Vec<_>>(), slots)
@@ -91,19 +97,26 @@ fn side_by_side(lab: &Lab, workloads: &[Workload]) -> StackedChart {
 
 fn causes(lab: &Lab, workloads: &[Workload]) -> Table {
     let head = [Column::text("Trace"), Column::text("Machine"), Column::integer("Slots")];
-    let causes = Stall::ALL
-        .iter()
-        .map(|cause| Column::percent(cause.name().replace('_', " "), 1).help(cause.doc().trim()));
-    let mut table = Table::new("Issue slots by cause and machine", head.into_iter().chain(causes))
+    let mut table = Table::new("Issue slots by cause and machine", head.into_iter().chain(cause_columns()))
         .id("stall-causes")
         .caption("Shares of all issue slots of the GPU; `no warp` and `launch` are slots that had no work.");
     for workload in workloads {
         for (m, machine) in lab.machines.iter().enumerate() {
-            let stalls = &workload.on(m).stalls;
-            let share = |cause: &Stall| stalls.get(*cause) as f64 / stalls.total().max(1) as f64;
-            let head = report::cells![&workload.label, &machine.label, stalls.total()];
-            table.push(head.into_iter().chain(Stall::ALL.iter().map(|cause| share(cause).into())));
+            let stats = workload.on(m);
+            let head = report::cells![&workload.label, &machine.label, stats.stalls.total()];
+            table.push(head.into_iter().chain(cause_shares(stats)));
         }
     }
     table
+}
+
+/// A column for every cause.
+pub fn cause_columns() -> impl Iterator<Item = Column> {
+    Stall::ALL.iter().map(|cause| Column::percent(cause.name().replace('_', " "), 1).help(cause.doc().trim()))
+}
+
+/// What goes into these columns: shares of all issue slots.
+pub fn cause_shares(stats: &Stats) -> impl Iterator<Item = Cell> {
+    let share = |cause: &Stall| stats.stalls.get(*cause) as f64 / stats.stalls.total().max(1) as f64;
+    Stall::ALL.iter().map(move |cause| share(cause).into())
 }

@@ -37,7 +37,9 @@ fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
     all.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
 }
 
-fn part(lab: &Lab, workload: &Workload, m: usize, name: &str) -> f64 {
+/// Energy of a component on a machine, in pJ; 0 where the table does not price it.
+#[must_use]
+pub fn part(lab: &Lab, workload: &Workload, m: usize, name: &str) -> f64 {
     let parts = lab.energy.apply(&workload.on(m).counters);
     parts.iter().find(|(part, _)| *part == name).map_or(0.0, |(_, pj)| *pj)
 }
@@ -86,7 +88,8 @@ fn table(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> Table {
 }
 
 /// A component as readers see it.
-fn readable(name: &str) -> String {
+#[must_use]
+pub fn readable(name: &str) -> String {
     let mut words = name.replace('_', " ");
     if let Some(first) = words.get_mut(..1) {
         first.make_ascii_uppercase();

@@ -26,6 +26,26 @@ pub struct Machine {
     techniques: Vec<AnyTechnique>,
 }
 
+impl Machine {
+    /// Its techniques as `--tech` takes them.
+    #[must_use]
+    pub fn tech(&self) -> String {
+        self.words.join(",")
+    }
+}
+
+/// How traces are replayed.
+pub struct Measuring<'a> {
+    /// The launches that are.
+    pub selection: &'a Selection,
+    /// Threads; no result depends on them.
+    pub threads: usize,
+    /// Whether it is written down where warps of the plain machine waited, for the section on source lines.
+    pub waits: bool,
+    /// Hears of the machine, the launch, how many there are, and how far it is.
+    pub progress: &'a (dyn Fn(&Machine, usize, usize, Progress) + Sync),
+}
+
 /// The configuration, and the machines built on it; the plain one is the first.
 pub struct Lab {
     /// The configuration, with where its values are from.
@@ -67,26 +87,26 @@ impl Lab {
         parts.iter().filter(|(name, _)| RF_COMPONENTS.contains(name)).map(|(_, pj)| pj).sum()
     }
 
-    /// Replays a trace on every machine; `progress` hears of the machine, the launch and how far it is.
+    /// Replays a trace on every machine.
     ///
     /// # Errors
-    /// An empty selection, a kernel or technique that the configuration refuses, a damaged recording.
+    /// An empty selection, a kernel or technique that the configuration refuses, a damaged recording; with the
+    /// machine that was replayed on.
     pub fn measure(
         &self,
         label: String,
         trace: Trace,
-        selection: &Selection,
-        threads: usize,
-        progress: &(dyn Fn(&Machine, usize, usize, Progress) + Sync),
-    ) -> Result<Workload, ReplayError> {
-        let launches = selection.of(&trace).map_err(ReplayError::Refused)?;
+        how: &Measuring<'_>,
+    ) -> Result<Workload, (&Machine, ReplayError)> {
+        let &Measuring { selection, threads, progress, .. } = how;
+        let launches = selection.of(&trace).map_err(|why| (&self.machines[0], ReplayError::Refused(why)))?;
         let mut replays = Vec::new();
         let mut waits = Vec::new();
         for machine in &self.machines {
-            let plain = machine.words.is_empty();
+            let watched = how.waits && machine.words.is_empty();
             let on = |launch: usize, launches: usize, p: Progress| progress(machine, launch, launches, p);
             let view = ViewOptions {
-                window: plain.then_some(0..u64::MAX),
+                window: watched.then_some(0..u64::MAX),
                 sms: 0..1,
                 most_records: MOST_RECORDS / launches.len().max(1),
                 ..ViewOptions::default()
@@ -98,8 +118,9 @@ impl Lab {
                 view,
                 ..ReplayOptions::default()
             };
-            let mut done = replay(&trace, &self.config, &machine.techniques, &options)?;
-            if plain {
+            let mut done =
+                replay(&trace, &self.config, &machine.techniques, &options).map_err(|why| (machine, why))?;
+            if watched {
                 waits = Waits::by_kernel(&trace, &done);
                 done.launches.iter_mut().for_each(|launch| launch.recordings.clear());
             }

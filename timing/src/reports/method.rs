@@ -15,7 +15,7 @@ pub fn section(contents: &Contents<'_>) -> Section {
         )
         .code(Code::new(format!("{}\n", contents.command), Language::Plain).title("command"))
         .table(traces(contents))
-        .table(machines(lab))
+        .table(machines(lab, "Machines"))
         .details("Every value of the configuration", |d| d.table(configuration(lab)))
         .details("Every price of the energy table", |d| d.table(prices(lab)))
 }
@@ -40,14 +40,16 @@ fn traces(contents: &Contents<'_>) -> Table {
     table
 }
 
-fn machines(lab: &Lab) -> Table {
+/// The machines of a report with what their techniques do.
+#[must_use]
+pub fn machines(lab: &Lab, title: &str) -> Table {
     let columns = [
         Column::text("Machine"),
         Column::text("Technique"),
         Column::text("What it does"),
         Column::text("Paper"),
     ];
-    let mut table = Table::new("Machines", columns).id("machines");
+    let mut table = Table::new(title, columns).id("machines");
     for machine in &lab.machines {
         let rows: Vec<_> = machine.words.iter().filter_map(|word| crate::techniques::info(word)).collect();
         let join = |of: &dyn Fn(&crate::techniques::TechniqueInfo) -> &'static str| {
@@ -55,7 +57,7 @@ fn machines(lab: &Lab) -> Table {
         };
         let what =
             if rows.is_empty() { "the configuration as it is".into() } else { join(&|row| row.summary) };
-        table.push(report::cells![&machine.label, machine.words.join(","), what, join(&|row| row.paper)]);
+        table.push(report::cells![&machine.label, machine.tech(), what, join(&|row| row.paper)]);
     }
     table
 }

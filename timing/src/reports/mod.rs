@@ -12,7 +12,8 @@ mod source;
 mod studies;
 pub mod techniques;
 
-pub use measure::{Lab, Machine, Workload, unique_labels};
+pub use measure::{Lab, Machine, Measuring, Workload, unique_labels};
+pub use method::machines;
 
 use crate::compare::Comparison;
 use crate::studies::StudyResult;
@@ -87,7 +88,8 @@ fn title(workloads: &[Workload]) -> String {
 }
 
 /// "a, b and c".
-fn listed(words: &[&str]) -> String {
+#[must_use]
+pub fn listed(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [one] => (*one).to_owned(),
@@ -98,6 +100,13 @@ fn listed(words: &[&str]) -> String {
 /// Labels of the workloads, in order.
 fn names(workloads: &[Workload]) -> Vec<&str> {
     workloads.iter().map(|workload| workload.label.as_str()).collect()
+}
+
+/// A block's threads, as "16×16".
+#[must_use]
+pub fn block_shape(block: [u32; 3]) -> String {
+    let used = 3 - block.iter().rev().take_while(|&&n| n == 1).count();
+    block[..used.max(1)].iter().map(u32::to_string).collect::<Vec<_>>().join("×")
 }
 
 /// A quotient of counts; missing where there is nothing to divide by.
@@ -112,5 +121,11 @@ mod tests {
         assert_eq!(super::listed(&["a", "b", "c"]), "a, b and c");
         assert_eq!(super::listed(&["a"]), "a");
         assert_eq!(super::listed(&[]), "");
+    }
+
+    #[test]
+    fn shapes_leave_out_the_dimensions_that_are_not_used() {
+        let shapes = [[256, 1, 1], [16, 16, 1], [1, 1, 4], [1, 1, 1]];
+        assert_eq!(shapes.map(super::block_shape), ["256", "16×16", "1×1×4", "1"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Section: the kernels that ran, and how they fill the machine.
 
-use super::{Workload, ratio};
+use super::{Workload, block_shape, ratio};
 use crate::replay::LaunchStats;
 use crate::stats::Stats;
 use report::{Cell, Column, Format, Kpi, Section, Table};
@@ -76,13 +76,11 @@ fn row(workload: &Workload, launches: &[&LaunchStats]) -> [Cell; 12] {
     launches.iter().for_each(|launch| stats.merge(&launch.stats));
     let (first, c) = (launches[0], &stats.counters);
     let block = workload.trace.launches()[first.launch].geometry.block;
-    let used = 3 - block.iter().rev().take_while(|&&n| n == 1).count();
-    let shape = block[..used.max(1)].iter().map(u32::to_string).collect::<Vec<_>>().join("×");
     report::cells![
         &workload.label,
         &first.kernel,
         launches.len(),
-        shape,
+        block_shape(block),
         launches.iter().map(|launch| launch.blocks).sum::<u64>(),
         first.registers_per_thread,
         first.blocks_per_sm,

@@ -3,24 +3,18 @@
 use super::{Lab, Workload, names, ratio};
 use report::{Axis, BarChart, Cell, Column, Format, Kpi, Section, Series, Table, Tone, geometric_mean};
 
+/// Position of the column for techniques that skip instructions, in the table of mechanisms.
+const SKIPPED: usize = 5;
+
 /// The section; there is more than one machine.
 #[must_use]
 pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
-    let of = |title, axis, value: &dyn Fn(&Workload, usize) -> f64| chart(lab, workloads, title, axis, value);
-    let speedup = of("Speedup", "IPC over baseline", &Workload::speedup)
-        .id("speedup")
-        .caption(
-            "Performance relative to the same machine without the technique: bars above the line are faster.",
-        )
-        .diverging(1.0);
-    let accesses = of("Register-file accesses", "Bank accesses over baseline", &Workload::rf_accesses)
-        .id("rf-accesses")
-        .caption("Bank reads and writes that remain.")
-        .baseline(1.0);
-    let energy = of("Register-file energy", "Energy over baseline", &|w, m| w.rf_energy(lab, m))
-        .id("rf-energy")
-        .caption("Energy of the banks plus that of what the technique adds.")
-        .baseline(1.0);
+    let [speedup, accesses, energy] = charts(lab, workloads, "Trace", None);
+    let speedup = speedup.caption(
+        "Performance relative to the same machine without the technique: bars above the line are faster.",
+    );
+    let accesses = accesses.caption("Bank reads and writes that remain.");
+    let energy = energy.caption("Energy of the banks plus that of what the technique adds.");
     Section::new("Techniques against the baseline")
         .text(
             "The same recorded execution on the same machine, with and without a technique. Every operand that a \
@@ -29,8 +23,8 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
         .kpis(kpis(lab, workloads))
         .chart(speedup)
         .row(|row| row.chart(accesses).chart(energy))
-        .table(counters(lab, workloads))
-        .details("How the savings come about", |d| d.table(mechanisms(lab, workloads)))
+        .table(counters(lab, workloads, "Trace"))
+        .details("How the savings come about", |d| d.table(mechanisms(lab, workloads, "Trace", true)))
 }
 
 fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
@@ -38,39 +32,63 @@ fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
     let of = |(m, machine): (usize, &super::Machine)| {
         let mean = geometric_mean(workloads.iter().map(|workload| workload.speedup(m)));
         let energy = geometric_mean(workloads.iter().map(|workload| workload.rf_energy(lab, m)));
-        let tone = match mean {
-            g if g > 1.005 => Tone::Good,
-            g if g < 0.995 => Tone::Bad,
-            _ => Tone::Plain,
-        };
         Kpi::number(format!("{} speedup", machine.label), mean, Format::Ratio(3))
             .note(format!("geometric mean; register-file energy {}", Format::Ratio(2).show(energy)))
-            .tone(tone)
+            .tone(tone(mean - 1.0))
     };
     machines.map(of).collect()
 }
 
+/// How a gain is shown: less than half a percent is none.
+#[must_use]
+pub fn tone(gain: f64) -> Tone {
+    match gain {
+        g if g > 0.005 => Tone::Good,
+        g if g < -0.005 => Tone::Bad,
+        _ => Tone::Plain,
+    }
+}
+
+/// Speedup, register-file accesses and register-file energy over the baseline, a group of bars per workload; `kind`
+/// is what pages call those, and `digits` how many are shown, more for small effects if it is not said.
+#[must_use]
+pub fn charts(lab: &Lab, workloads: &[Workload], kind: &str, digits: Option<u8>) -> [BarChart; 3] {
+    let of = |title, axis, value: &dyn Fn(&Workload, usize) -> f64| {
+        chart((lab, workloads, kind), (title, axis), digits, value)
+    };
+    [
+        of("Speedup", "IPC over baseline", &Workload::speedup).id("speedup").diverging(1.0),
+        of("Register-file accesses", "Bank accesses over baseline", &Workload::rf_accesses)
+            .id("rf-accesses")
+            .baseline(1.0),
+        of("Register-file energy", "Energy over baseline", &|w, m| w.rf_energy(lab, m))
+            .id("rf-energy")
+            .baseline(1.0),
+    ]
+}
+
 fn chart(
-    lab: &Lab,
-    workloads: &[Workload],
-    title: &str,
-    axis: &str,
+    (lab, workloads, kind): (&Lab, &[Workload], &str),
+    (title, axis): (&str, &str),
+    digits: Option<u8>,
     value: &dyn Fn(&Workload, usize) -> f64,
 ) -> BarChart {
     // Small effects need one more digit to differ from none.
     let values = || (1..lab.machines.len()).flat_map(|m| workloads.iter().map(move |w| value(w, m)));
-    let digits = if values().all(|v| (v - 1.0).abs() < 0.1) { 3 } else { 2 };
+    let digits = digits.unwrap_or_else(|| if values().all(|v| (v - 1.0).abs() < 0.1) { 3 } else { 2 });
     let chart = BarChart::new(title, Axis::new(axis, Format::Ratio(digits)))
-        .categories("Trace", names(workloads))
+        .categories(kind, names(workloads))
         .geometric_mean();
     lab.machines.iter().enumerate().skip(1).fold(chart, |chart, (m, machine)| {
         chart.series(Series::new(&machine.label, workloads.iter().map(|w| value(w, m))).colour(m - 1))
     })
 }
 
-fn counters(lab: &Lab, workloads: &[Workload]) -> Table {
+/// The numbers behind the charts; `kind` is what pages call workloads.
+#[must_use]
+pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     let columns = [
-        Column::text("Trace"),
+        Column::text(kind),
         Column::text("Machine"),
         Column::integer("Cycles").help("SM clock cycles, summed over launches"),
         Column::float("IPC", 2).help("Warp instructions per cycle, whole GPU"),
@@ -113,9 +131,11 @@ fn counters(lab: &Lab, workloads: &[Workload]) -> Table {
     table
 }
 
-fn mechanisms(lab: &Lab, workloads: &[Workload]) -> Table {
-    let columns = [
-        Column::text("Trace"),
+/// How the savings come about, with or without the column for techniques that skip instructions.
+#[must_use]
+pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str, skipping: bool) -> Table {
+    let mut columns = vec![
+        Column::text(kind),
         Column::text("Machine"),
         Column::percent("Operands forwarded", 1)
             .help("Source registers that came from a collector instead of a bank")
@@ -130,11 +150,14 @@ fn mechanisms(lab: &Lab, workloads: &[Workload]) -> Table {
         Column::integer("Values checked")
             .help("Supplied by the technique and compared with the recorded ones"),
     ];
+    if !skipping {
+        columns.remove(SKIPPED);
+    }
     let mut table = Table::new("Where operands came from", columns).id("mechanisms");
     for workload in workloads {
         for (m, machine) in lab.machines.iter().enumerate() {
             let c = &workload.on(m).counters;
-            table.push(report::cells![
+            let mut row = report::cells![
                 &workload.label,
                 &machine.label,
                 ratio(c.forwarded_operands, c.operand_reads),
@@ -143,7 +166,12 @@ fn mechanisms(lab: &Lab, workloads: &[Workload]) -> Table {
                 ratio(c.skipped_instructions + c.reused_instructions, c.warp_instructions),
                 ratio(c.operand_collection_cycles, c.collected_instructions),
                 c.checked_values,
-            ]);
+            ]
+            .to_vec();
+            if !skipping {
+                row.remove(SKIPPED);
+            }
+            table.push(row);
         }
     }
     table

@@ -1,10 +1,11 @@
 //! What the demo prints when it is done: aligned tables for the terminal.
 
-use crate::measure::{Case, Lab};
+use crate::measure::Results;
 use report::{Cell, Column, Table, geometric_mean};
+use timing::reports::{Machine, Workload};
 
 /// Cycles and register-file accesses of the plain machine.
-pub fn baseline_table(lab: &Lab, cases: &[Case]) -> Table {
+pub fn baseline_table(Results { lab, workloads, .. }: &Results) -> Table {
     let columns = [
         Column::text("Workload"),
         Column::integer("Warp instr."),
@@ -16,43 +17,43 @@ pub fn baseline_table(lab: &Lab, cases: &[Case]) -> Table {
         Column::float("RF energy", 2).unit("µJ"),
     ];
     let mut table = Table::new(format!("Baseline on {}", lab.config.name), columns);
-    for case in cases {
-        let c = &case.plain().counters;
+    for workload in workloads {
+        let c = &workload.plain().counters;
         table.push(report::cells![
-            case.recording.name,
+            &workload.label,
             c.warp_instructions,
             c.cycles,
             c.ipc(),
             c.rf_reads,
             c.rf_writes,
             c.rf_bank_conflict_cycles,
-            lab.rf_energy_pj(case.plain()) / 1e6,
+            lab.rf_energy_pj(workload.plain()) / 1e6,
         ]);
     }
     table
 }
 
 /// Reads a number off a workload's replay on a machine.
-type Measure<'a> = &'a dyn Fn(&Case, usize) -> f64;
+type Measure<'a> = &'a dyn Fn(&Workload, usize) -> f64;
 
 /// What each technique makes of them, with geometric means.
-pub fn techniques_table(lab: &Lab, cases: &[Case]) -> Table {
-    let names: Vec<&str> = lab.machines.iter().skip(1).map(|machine| machine.tech).collect();
+pub fn techniques_table(Results { lab, workloads, .. }: &Results) -> Table {
+    let names: Vec<String> = lab.machines.iter().skip(1).map(Machine::tech).collect();
     let heads = ["Speedup", "RF accesses", "RF energy"];
-    let columns = heads.iter().flat_map(|head| names.iter().map(move |name| (*head, *name)));
+    let columns = heads.iter().flat_map(|head| names.iter().map(move |name| (*head, name)));
     let columns: Vec<Column> = std::iter::once(Column::text("Workload"))
         .chain(columns.map(|(head, name)| Column::ratio(format!("{head} {name}"), 2)))
         .collect();
     let measures: [Measure<'_>; 3] =
-        [&|case, m| case.speedup(m), &|case, m| case.rf_accesses(m), &|case, m| case.rf_energy(lab, m)];
+        [&Workload::speedup, &Workload::rf_accesses, &|workload, m| workload.rf_energy(lab, m)];
     let row = |name: &str, of: &dyn Fn(Measure<'_>, usize) -> f64| {
         let values = measures.iter().flat_map(|measure| (1..lab.machines.len()).map(|m| of(*measure, m)));
         std::iter::once(Cell::from(name)).chain(values.map(Cell::from)).collect::<Vec<_>>()
     };
     let mut table = Table::new("Techniques relative to the baseline", columns);
-    for case in cases {
-        table.push(row(case.recording.name, &|measure, m| measure(case, m)));
+    for workload in workloads {
+        table.push(row(&workload.label, &|measure, m| measure(workload, m)));
     }
-    let mean = |measure: Measure<'_>, m: usize| geometric_mean(cases.iter().map(|case| measure(case, m)));
+    let mean = |measure: Measure<'_>, m: usize| geometric_mean(workloads.iter().map(|w| measure(w, m)));
     table.summary(row("Geometric mean", &mean))
 }

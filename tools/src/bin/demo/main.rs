@@ -84,16 +84,18 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let threads = arguments.threads.map_or_else(default_threads, usize::from);
-    let lab = measure::Lab::new(&arguments.config)?;
-    let recordings = record::record_all(&chosen, &arguments.out, threads)?;
-    let cases = measure::replay_all(&lab, recordings, threads)?;
-    let findings = measure::study(&cases, threads)?;
-    let written = page::report(&lab, &cases, &findings).write(&arguments.out)?;
-    let tables = [console::baseline_table(&lab, &cases), console::techniques_table(&lab, &cases)];
+    let lab = measure::lab(&arguments.config)?;
+    let (recordings, traces) = record::record_all(&chosen, &arguments.out, threads)?;
+    let workloads = measure::replay_all(&lab, &recordings, traces, threads)?;
+    let findings = measure::study(&workloads, threads)?;
+    let config_word = arguments.config.clone();
+    let results = measure::Results { config_word, lab, recordings, workloads, findings };
+    let written = page::report(&results).write(&arguments.out)?;
+    let tables = [console::baseline_table(&results), console::techniques_table(&results)];
     for table in &tables {
         print(&format!("\n{}", table.to_text()));
     }
-    for study in [&findings.redundancy, &findings.taxonomy] {
+    for study in [&results.findings.redundancy, &results.findings.taxonomy] {
         print(&format!("\n{}\n", study.to_text()));
     }
     let absolute = std::fs::canonicalize(&written.html).unwrap_or(written.html);

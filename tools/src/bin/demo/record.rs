@@ -21,33 +21,35 @@ pub struct Recording {
     pub ptx: PathBuf,
     /// The unpacked launch manifest.
     pub manifest: PathBuf,
-    /// Its trace.
-    pub trace: Trace,
     /// Buffers that were compared with their expected contents; none where only a tolerance would fit, which the
     /// CPU references of the test suite have and manifests have not.
     pub buffers_checked: usize,
 }
 
-/// Runs and records every workload.
+/// Runs and records every workload; returns their traces beside them.
 ///
 /// # Errors
 /// The workload that cannot run, or whose results are not as expected.
-pub fn record_all(workloads: &[Workload], out: &Path, threads: usize) -> Result<Vec<Recording>, Failure> {
+pub fn record_all(
+    workloads: &[Workload],
+    out: &Path,
+    threads: usize,
+) -> Result<(Vec<Recording>, Vec<Trace>), Failure> {
     let traces = out.join("traces");
     std::fs::create_dir_all(&traces)
         .map_err(|e| Failure(format!("cannot create {}: {e}", traces.display())))?;
     let phase = Phase::start("emulate", workloads.len());
-    let (mut recordings, mut instructions, mut time) = (Vec::new(), 0, Duration::ZERO);
+    let (mut recordings, mut recorded) = (Vec::new(), Vec::new());
+    let (mut instructions, mut time) = (0, Duration::ZERO);
     for (i, workload) in workloads.iter().enumerate() {
         phase.item(i, workload.name);
-        let (recording, took) = record(workload, out, &traces, threads, &phase)?;
-        let launches = recording.trace.launches();
-        let here: u64 = launches.iter().map(Launch::warp_instructions).sum();
+        let (recording, trace, took) = record(workload, out, &traces, threads, &phase)?;
+        let here: u64 = trace.launches().iter().map(Launch::warp_instructions).sum();
         phase.line(&format!(
             "  {:<16} {:>10} warp instructions, {:.2} bytes each; {}",
             workload.name,
             here,
-            recording.trace.file_bytes() as f64 / here.max(1) as f64,
+            trace.file_bytes() as f64 / here.max(1) as f64,
             match recording.buffers_checked {
                 0 => "its manifest expects no exact result".to_owned(),
                 1 => "the result is as expected".to_owned(),
@@ -57,6 +59,7 @@ pub fn record_all(workloads: &[Workload], out: &Path, threads: usize) -> Result<
         instructions += here;
         time += took;
         recordings.push(recording);
+        recorded.push(trace);
     }
     phase.end(&format!(
         "{} workloads, {} warp instructions at {:.1} million per second",
@@ -64,7 +67,7 @@ pub fn record_all(workloads: &[Workload], out: &Path, threads: usize) -> Result<
         report::integer(i128::from(instructions)),
         instructions as f64 / time.as_secs_f64().max(1e-9) / 1e6,
     ));
-    Ok(recordings)
+    Ok((recordings, recorded))
 }
 
 /// Runs one workload; also returns the time that its launches took.
@@ -74,7 +77,7 @@ fn record(
     traces: &Path,
     threads: usize,
     phase: &Phase,
-) -> Result<(Recording, Duration), Failure> {
+) -> Result<(Recording, Trace, Duration), Failure> {
     let fail = |what: String| Failure(format!("{}: {what}", workload.name));
     let (ptx, manifest) = workload.unpack(&out.join("workloads"))?;
     let setup = Setup { manifest: Some(manifest.clone()), ..Setup::default() };
@@ -92,10 +95,9 @@ fn record(
         about: workload.about(),
         ptx: relative(ptx),
         manifest: relative(manifest),
-        trace,
         buffers_checked,
     };
-    Ok((recording, run.time()))
+    Ok((recording, trace, run.time()))
 }
 
 /// How many buffers were compared; an error when one is not as expected.

@@ -1,10 +1,12 @@
 //! Last section: how to read the numbers, and how to get them again.
 
-use crate::measure::{Case, Lab};
-use report::{Code, Column, Language, Section, Table};
+use crate::measure::Results;
+use report::{Code, Language, Section};
 use timing::config::builtin;
+use timing::reports::machines;
 
-pub fn section(lab: &Lab, cases: &[Case]) -> Section {
+pub fn section(results: &Results) -> Section {
+    let lab = &results.lab;
     let mut section = Section::new("How to read and reproduce this")
         .text(
             "**Means.** Ratios to the baseline are averaged geometrically, shares arithmetically, each workload \
@@ -19,8 +21,8 @@ pub fn section(lab: &Lab, cases: &[Case]) -> Section {
         )
         .heading("The same, step by step")
         .text("From the output folder; every command has `--help` with examples.")
-        .code(Code::new(commands(lab, cases), Language::Plain).title("shell"));
-    section = section.table(table_of_machines(lab));
+        .code(Code::new(commands(results), Language::Plain).title("shell"));
+    section = section.table(machines(lab, "Machines compared"));
     section.details("Configuration and energy table", |mut details| {
         for (list, name) in [(builtin::GPUS, &lab.config.name), (builtin::ENERGY_TABLES, &lab.energy.name)] {
             if let Some(file) = builtin::find(list, name) {
@@ -31,38 +33,16 @@ pub fn section(lab: &Lab, cases: &[Case]) -> Section {
     })
 }
 
-fn commands(lab: &Lab, cases: &[Case]) -> String {
-    let Some(case) = cases.iter().max_by_key(|case| case.plain().counters.warp_instructions) else {
-        return String::new();
-    };
-    let name = case.recording.name;
-    let launch = case.recording.manifest.display();
+fn commands(Results { config_word, recordings, workloads, .. }: &Results) -> String {
+    let largest = recordings.iter().zip(workloads).max_by_key(|(_, w)| w.plain().counters.warp_instructions);
+    let Some((recording, _)) = largest else { return String::new() };
+    let name = recording.name;
     format!(
-        "emu record {} --launch {launch} -o {name}.wtrace\n\
+        "emu record {} --launch {} -o {name}.wtrace\n\
          trace verify {name}.wtrace\n\
-         timing replay {name}.wtrace --config {} --tech bow,corf\n\
+         timing replay {name}.wtrace --config {config_word} --tech bow,corf\n\
          timing study redundancy traces/*.wtrace --csv redundancy.csv\n",
-        case.recording.ptx.display(),
-        lab.config_word,
+        recording.ptx.display(),
+        recording.manifest.display(),
     )
-}
-
-fn table_of_machines(lab: &Lab) -> Table {
-    let columns = [
-        Column::text("Machine"),
-        Column::text("Technique"),
-        Column::text("What it does"),
-        Column::text("Paper"),
-    ];
-    let mut table = Table::new("Machines compared", columns).id("machines");
-    for machine in &lab.machines {
-        let rows: Vec<_> = machine.tech.split(',').filter_map(timing::techniques::info).collect();
-        let join = |of: &dyn Fn(&timing::techniques::TechniqueInfo) -> &str| {
-            rows.iter().map(|row| of(row)).collect::<Vec<_>>().join("; ")
-        };
-        let what =
-            if rows.is_empty() { "the configuration as it is".to_owned() } else { join(&|row| row.summary) };
-        table.push(report::cells![machine.label, machine.tech, what, join(&|row| row.paper)]);
-    }
-    table
 }

@@ -1,15 +1,18 @@
 //! First section: the answer in a few numbers and sentences.
 
 use super::best;
-use crate::measure::{Case, Lab};
-use report::{Callout, Cell, Format, Kpi, Section, Tone, geometric_mean};
+use crate::measure::Results;
+use report::{Callout, Cell, Format, Kpi, Section, geometric_mean};
+use timing::reports::techniques::tone;
+use timing::reports::{Lab, Workload};
 use timing::studies::StudyResult;
 
-pub fn section(lab: &Lab, cases: &[Case], study: &StudyResult) -> Section {
+pub fn section(results: &Results) -> Section {
+    let Results { lab, workloads, .. } = results;
     let (mut performance, mut energy) = (Vec::new(), Vec::new());
     for (m, machine) in lab.machines.iter().enumerate().skip(1) {
-        let mean = geometric_mean(cases.iter().map(|case| case.speedup(m)));
-        let (name, most) = best(cases, |case| case.speedup(m)).unwrap_or(("–", f64::NAN));
+        let mean = geometric_mean(workloads.iter().map(|w| w.speedup(m)));
+        let (name, most) = best(workloads, |w| w.speedup(m)).unwrap_or(("–", f64::NAN));
         performance.push(
             Kpi::number(format!("{} speedup", machine.label), mean, Format::Ratio(2))
                 .note(format!("geometric mean; {} on {name}", Format::Ratio(2).show(most)))
@@ -17,23 +20,23 @@ pub fn section(lab: &Lab, cases: &[Case], study: &StudyResult) -> Section {
         );
     }
     for (m, machine) in lab.machines.iter().enumerate().skip(1) {
-        let mean = geometric_mean(cases.iter().map(|case| case.rf_energy(lab, m))) - 1.0;
+        let mean = geometric_mean(workloads.iter().map(|w| w.rf_energy(lab, m))) - 1.0;
         energy.push(
             Kpi::number(format!("{} register-file energy", machine.label), mean, Format::Change(0))
                 .note("geometric mean, overheads included")
                 .tone(tone(-mean)),
         );
     }
-    if let Some(share) = mean_share(study, "block_redundant_share") {
+    if let Some(share) = mean_share(&results.findings.redundancy, "block_redundant_share") {
         let kpi = Kpi::number("Redundant in their thread block", share, Format::Percent(1));
         performance.push(kpi.note("of warp instructions, arithmetic mean"));
     }
-    let checked: usize = cases.iter().map(|case| case.recording.buffers_checked).sum();
+    let checked: usize = results.recordings.iter().map(|recording| recording.buffers_checked).sum();
     let checks = Kpi::new("Results as expected", format!("{checked} of {checked}"));
     energy.push(checks.note("buffers compared with a CPU's results"));
     let mut section = Section::new("Overview").kpis(performance).kpis(energy);
     for (m, machine) in lab.machines.iter().enumerate().skip(1) {
-        section = section.callout(Callout::finding(finding(lab, cases, m, machine.label)));
+        section = section.callout(Callout::finding(finding(lab, workloads, m, &machine.label)));
     }
     section.text(
         "Every figure below compares the same recorded execution on the same machine model, with and without a \
@@ -43,21 +46,13 @@ pub fn section(lab: &Lab, cases: &[Case], study: &StudyResult) -> Section {
     )
 }
 
-fn tone(gain: f64) -> Tone {
-    match gain {
-        g if g > 0.005 => Tone::Good,
-        g if g < -0.005 => Tone::Bad,
-        _ => Tone::Plain,
-    }
-}
-
 /// What a technique did, in a sentence or two.
-fn finding(lab: &Lab, cases: &[Case], m: usize, label: &str) -> String {
-    let cycles = geometric_mean(cases.iter().map(|case| case.speedup(m))) - 1.0;
-    let accesses = geometric_mean(cases.iter().map(|case| case.rf_accesses(m)));
-    let energy = geometric_mean(cases.iter().map(|case| case.rf_energy(lab, m)));
-    let (most, gain) = best(cases, |case| case.speedup(m)).unwrap_or(("–", f64::NAN));
-    let (least, loss) = best(cases, |case| -case.speedup(m)).unwrap_or(("–", f64::NAN));
+fn finding(lab: &Lab, workloads: &[Workload], m: usize, label: &str) -> String {
+    let cycles = geometric_mean(workloads.iter().map(|w| w.speedup(m))) - 1.0;
+    let accesses = geometric_mean(workloads.iter().map(|w| w.rf_accesses(m)));
+    let energy = geometric_mean(workloads.iter().map(|w| w.rf_energy(lab, m)));
+    let (most, gain) = best(workloads, |w| w.speedup(m)).unwrap_or(("–", f64::NAN));
+    let (least, loss) = best(workloads, |w| -w.speedup(m)).unwrap_or(("–", f64::NAN));
     format!(
         "**{label}** leaves {} of the register-file accesses and {} of the register-file energy. Performance changes \
          by {} on average, from {} ({least}) to {} ({most}).",

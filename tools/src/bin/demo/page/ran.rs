@@ -1,10 +1,11 @@
 //! Section: what was executed and recorded.
 
-use crate::measure::Case;
+use crate::measure::Results;
 use report::{Column, Format, Section, Table};
+use timing::reports::block_shape;
 use trace_format::reader::Launch;
 
-pub fn section(cases: &[Case]) -> Section {
+pub fn section(Results { recordings, workloads, .. }: &Results) -> Section {
     let columns = [
         Column::text("Workload"),
         Column::text("Computes"),
@@ -21,18 +22,18 @@ pub fn section(cases: &[Case]) -> Section {
         "Each ran once; its trace holds every value, and what it computed was checked before it was used.",
     );
     let (mut all, mut bytes) = (0, 0);
-    for case in cases {
-        let r = &case.recording;
-        let launches = r.trace.launches();
+    for (r, workload) in recordings.iter().zip(workloads) {
+        let trace = &workload.trace;
+        let launches = trace.launches();
         let instructions: u64 = launches.iter().map(Launch::warp_instructions).sum();
         let threads: u64 = launches.iter().map(Launch::thread_instructions).sum();
-        let size = r.trace.file_bytes();
+        let size = trace.file_bytes();
         all += instructions;
         bytes += size;
         table.push(report::cells![
             r.name,
             &r.about,
-            r.trace.kernel_count(),
+            trace.kernel_count(),
             launches.len(),
             block(launches.iter().map(|l| l.geometry.block)),
             instructions,
@@ -47,13 +48,13 @@ pub fn section(cases: &[Case]) -> Section {
         "Total",
         "",
         none,
-        cases.iter().map(|case| case.recording.trace.launches().len()).sum::<usize>(),
+        workloads.iter().map(|workload| workload.trace.launches().len()).sum::<usize>(),
         "",
         all,
         none,
         bytes,
         bytes as f64 / all.max(1) as f64,
-        cases.iter().map(|case| case.recording.buffers_checked).sum::<usize>(),
+        recordings.iter().map(|recording| recording.buffers_checked).sum::<usize>(),
     ]);
     Section::new("What ran")
         .text(
@@ -64,9 +65,7 @@ pub fn section(cases: &[Case]) -> Section {
         .table(table)
 }
 
-/// The block with the most threads, as "16×16".
+/// The block with the most threads.
 fn block(blocks: impl Iterator<Item = [u32; 3]>) -> String {
-    let largest = blocks.max_by_key(|b| b.iter().product::<u32>()).unwrap_or([0; 3]);
-    let used = 3 - largest.iter().rev().take_while(|&&n| n == 1).count();
-    largest[..used.max(1)].iter().map(u32::to_string).collect::<Vec<_>>().join("×")
+    block_shape(blocks.max_by_key(|b| b.iter().product::<u32>()).unwrap_or([0; 3]))
 }

@@ -1,11 +1,11 @@
 //! Section: the limit studies.
 
 use super::overview::mean_share;
-use crate::measure::{Case, Findings};
+use crate::measure::Results;
 use report::{Callout, Format, Section};
 use timing::studies;
 
-pub fn section(cases: &[Case], findings: &Findings) -> Section {
+pub fn section(Results { workloads, findings, .. }: &Results) -> Section {
     let mut section = Section::new("Redundancy: what need not have run").text(
         "A limit study needs no machine model: it reads from the trace how much of an opportunity exists. An \
          instruction is redundant in its thread block when every warp of the block executes it on the same \
@@ -18,7 +18,7 @@ pub fn section(cases: &[Case], findings: &Findings) -> Section {
         "On average over {} workloads, {} of the warp instructions are redundant in their thread block, {} in the whole \
          grid, and {} work on one value in all lanes of the warp. {} ran with lanes switched off and count as not \
          redundant.",
-        cases.len(),
+        workloads.len(),
         percent("block_redundant_share"),
         percent("grid_redundant_share"),
         percent("warp_redundant_share"),

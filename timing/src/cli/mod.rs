@@ -9,6 +9,7 @@ mod output;
 mod progress;
 mod replay;
 mod report;
+mod shared;
 mod study;
 mod views;
 mod why;

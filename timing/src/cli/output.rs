@@ -15,9 +15,14 @@ pub fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
+/// Whether a file that was asked for is stdout.
+pub fn is_stdout(path: Option<&Path>) -> bool {
+    path.is_some_and(|path| path.as_os_str() == "-")
+}
+
 /// Writes a file under a temporary name and renames it; `-` means stdout.
 pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
-    if path.as_os_str() == "-" {
+    if is_stdout(Some(path)) {
         return print(text);
     }
     write_with(path, |out| out.write_all(text.as_bytes()))
@@ -60,9 +65,4 @@ pub fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> 
 /// Short name of a trace for tables: its file name without the extension.
 pub fn label(path: &Path) -> String {
     path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
-}
-
-/// Threads to use by default.
-pub fn default_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -1,10 +1,10 @@
 //! `timing replay`: runs traces on a GPU model, and shows a technique beside the plain machine.
 
 use super::progress::LateBar;
+use super::shared::ReplayArguments;
 use super::{CliError, output};
-use crate::config::load;
 use crate::engine::Progress;
-use crate::replay::{Replay, ReplayOptions, Selection, replay};
+use crate::replay::{Replay, ReplayOptions, replay};
 use crate::stats::{EnergyTable, Stall, Stats};
 use crate::techniques::{AnyTechnique, select};
 use crate::view::ViewOptions;
@@ -29,24 +29,11 @@ pub struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// A built-in configuration, or a file ending in .toml.
-    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
-    config: String,
     /// Techniques to switch on, separated by commas; `timing list` shows all.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     tech: Vec<String>,
-    /// Overrides one value of the configuration; may be repeated.
-    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
-    set: Vec<String>,
-    /// Threads; the result does not depend on it.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
-    /// Replays only launches of kernels whose name has a match of this regular expression.
-    #[arg(long, value_name = "REGEX")]
-    kernels: Option<String>,
-    /// Replays only these launches, numbered from 0 as in `trace info`: 3-10,12 or 20-.
-    #[arg(long, value_name = "NUMBERS")]
-    launches: Option<String>,
+    #[command(flatten)]
+    replayed: ReplayArguments,
     /// Runs kernels of different streams together where the order of the streams allows it.
     #[arg(long)]
     concurrent: bool,
@@ -78,12 +65,12 @@ struct Outcome {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CliError> {
-    let loaded = load(&arguments.config, &arguments.set)?;
+    let loaded = arguments.replayed.load()?;
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
     let techniques = select(&arguments.tech, config)?;
-    let threads = arguments.threads.map_or_else(output::default_threads, usize::from);
-    let selection = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
+    let threads = arguments.replayed.threads();
+    let selection = arguments.replayed.selection()?;
     let view = arguments.views.check(arguments.traces.len(), config)?;
     let mut outcomes = Vec::new();
     for path in &arguments.traces {
@@ -121,8 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         outcomes.push(Outcome { label: label.clone(), path: path.display().to_string(), plain, technique });
     }
     let word = arguments.tech.join(",");
-    let is_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if !is_stdout(&arguments.json) && !is_stdout(&arguments.csv) {
+    if !output::is_stdout(arguments.json.as_deref()) && !output::is_stdout(arguments.csv.as_deref()) {
         for outcome in &outcomes {
             output::print(&table(outcome, &config.name, &word, &energy))?;
         }

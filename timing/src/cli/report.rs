@@ -1,6 +1,7 @@
 //! `timing report`: studies and replays of traces as one page, with its data and figures as files.
 
 use super::progress::LateBar;
+use super::shared::ReplayArguments;
 use super::{CliError, compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
@@ -24,44 +25,32 @@ pub struct Arguments {
     /// Folder for the report; created if needed.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// A built-in configuration, or a file ending in .toml.
-    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
-    config: String,
     /// Techniques of a machine that stands beside the plain one; each time it is given makes one more machine.
     #[arg(long, value_name = "A,B")]
     tech: Vec<String>,
-    /// Overrides one value of the configuration; may be repeated.
-    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    replayed: ReplayArguments,
     /// Studies, separated by commas; `none` for none.
     #[arg(long, default_value = "all", value_name = "A,B")]
     studies: String,
-    /// Only launches of kernels whose name has a match of this regular expression.
-    #[arg(long, value_name = "REGEX")]
-    kernels: Option<String>,
-    /// Only these launches, numbered from 0: 3-10,12 or 20-.
-    #[arg(long, value_name = "NUMBERS")]
-    launches: Option<String>,
     /// Adds a section on what is different from an earlier report: its data.json.
     #[arg(long, value_name = "DATA.json")]
     against: Option<PathBuf>,
     /// Numbers that differ by no more than this share are not listed by --against.
     #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = compare::threshold, requires = "against")]
     threshold: f64,
-    /// Threads; the result does not depend on it.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+    let replayed = &arguments.replayed;
     // What can be refused is refused before the work begins.
     let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
     let techniques: Vec<Vec<String>> = arguments.tech.iter().map(words).collect();
-    let lab = Lab::new(&arguments.config, &arguments.set, &techniques)?;
+    let lab = Lab::new(&replayed.config, &replayed.set, &techniques)?;
     let names = if arguments.studies == "none" { Vec::new() } else { studies::choose(&arguments.studies)? };
-    let selection = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
+    let selection = replayed.selection()?;
     let earlier = arguments.against.as_deref().map(compare::read).transpose()?;
-    let threads = arguments.threads.map_or_else(output::default_threads, usize::from);
+    let threads = replayed.threads();
     let workloads = replay_all(arguments, &lab, &selection, threads)?;
     let (results, without_values) = study_all(&names, &workloads, threads)?;
     let contents = Contents {
@@ -138,17 +127,18 @@ fn study_all(
 
 /// The command in words that a shell understands.
 fn command(arguments: &Arguments) -> String {
+    let replayed = &arguments.replayed;
     let mut words = vec!["timing report".to_owned()];
     words.extend(arguments.traces.iter().map(|path| quoted(&path.display().to_string())));
     let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
-    flag("--config", &arguments.config);
+    flag("--config", &replayed.config);
     arguments.tech.iter().for_each(|list| flag("--tech", list));
-    arguments.set.iter().for_each(|item| flag("--set", item));
+    replayed.set.iter().for_each(|item| flag("--set", item));
     if arguments.studies != "all" {
         flag("--studies", &arguments.studies);
     }
-    arguments.kernels.iter().for_each(|kernels| flag("--kernels", kernels));
-    arguments.launches.iter().for_each(|launches| flag("--launches", launches));
+    replayed.kernels.iter().for_each(|kernels| flag("--kernels", kernels));
+    replayed.launches.iter().for_each(|launches| flag("--launches", launches));
     words.push("-o DIR".into());
     words.join(" ")
 }

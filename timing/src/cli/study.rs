@@ -1,6 +1,7 @@
 //! `timing study`: runs limit studies over traces in one pass and writes what they found.
 
 use super::progress::LateBar;
+use super::shared::Threads;
 use super::{CliError, output};
 use crate::studies::{self, By, Input, Options, Progress, Selection, StudyResult};
 use clap::Args;
@@ -34,9 +35,8 @@ pub struct Arguments {
     /// Studies these launches of each trace, such as `0,4-7`.
     #[arg(long, value_name = "NUMBERS")]
     launches: Option<String>,
-    /// Threads; the result does not depend on it.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    threads: Threads,
     /// Writes the data as JSON; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     let bar = LateBar::new(&arguments.names);
     let progress = |p: Progress| bar.update(p.warp_instructions, p.of, "");
     let options = Options {
-        threads: arguments.threads.map_or_else(output::default_threads, usize::from),
+        threads: arguments.threads.count(),
         progress: &progress,
         by: arguments.by,
         top: arguments.top.map(|top| top as usize),
@@ -76,8 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
 }
 
 fn write(arguments: &Arguments, results: &[StudyResult]) -> Result<(), CliError> {
-    let to_stdout = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if !to_stdout(&arguments.json) && !to_stdout(&arguments.csv) {
+    if !output::is_stdout(arguments.json.as_deref()) && !output::is_stdout(arguments.csv.as_deref()) {
         output::print(&results.iter().map(StudyResult::to_text).collect::<Vec<_>>().join("\n"))?;
     }
     if let Some(path) = &arguments.json {
@@ -93,7 +92,7 @@ fn write(arguments: &Arguments, results: &[StudyResult]) -> Result<(), CliError>
     let Some(path) = &arguments.csv else { return Ok(()) };
     match results {
         [result] => output::write_file(path, &result.to_csv()),
-        _ if path.as_os_str() == "-" => Err("--csv - takes one study; several need a file name".into()),
+        _ if output::is_stdout(Some(path)) => Err("--csv - takes one study; several need a file name".into()),
         _ => results.iter().try_for_each(|r| output::write_file(&named(path, r.study), &r.to_csv())),
     }
 }

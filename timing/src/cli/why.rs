@@ -1,10 +1,10 @@
 //! `timing why`: what limits each kernel of a trace, in words.
 
 use super::progress::LateBar;
+use super::shared::ReplayArguments;
 use super::{CliError, output};
-use crate::config::load;
 use crate::engine::Progress;
-use crate::replay::{ReplayOptions, Selection, replay};
+use crate::replay::{ReplayOptions, replay};
 use crate::techniques::select;
 use crate::why::{Diagnosis, diagnose, text};
 use clap::Args;
@@ -21,34 +21,21 @@ pub struct WhyArguments {
     /// Traces to look at.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// A built-in configuration, or a file ending in .toml.
-    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
-    config: String,
     /// Techniques to switch on, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     tech: Vec<String>,
-    /// Overrides one value of the configuration; may be repeated.
-    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
-    set: Vec<String>,
-    /// Only launches of kernels whose name has a match of this regular expression.
-    #[arg(long, value_name = "REGEX")]
-    kernels: Option<String>,
-    /// Only these launches, numbered from 0: 3-10,12 or 20-.
-    #[arg(long, value_name = "NUMBERS")]
-    launches: Option<String>,
-    /// Threads; the result does not depend on it.
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[command(flatten)]
+    replayed: ReplayArguments,
     /// Writes the diagnosis as JSON; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 pub fn run(arguments: &WhyArguments) -> Result<(), CliError> {
-    let config = load(&arguments.config, &arguments.set)?.config;
+    let config = arguments.replayed.load()?.config;
     let techniques = select(&arguments.tech, &config)?;
-    let selection = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
-    let to_stdout = arguments.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let selection = arguments.replayed.selection()?;
+    let to_stdout = output::is_stdout(arguments.json.as_deref());
     let mut traces = Vec::new();
     for path in &arguments.traces {
         let trace = output::open_trace(path)?;
@@ -57,7 +44,7 @@ pub fn run(arguments: &WhyArguments) -> Result<(), CliError> {
             bar.update(p.blocks_placed, p.blocks, &format!("launch {} of {launches}", launch + 1));
         };
         let options = ReplayOptions {
-            threads: arguments.threads.map_or_else(output::default_threads, usize::from),
+            threads: arguments.replayed.threads(),
             selection: selection.clone(),
             progress: &progress,
             ..ReplayOptions::default()

@@ -1,0 +1,57 @@
+//! The arguments that several commands share: the GPU model, the choice of launches, threads.
+
+use crate::config::{ConfigError, Loaded, load};
+use crate::replay::Selection;
+use clap::Args;
+
+/// What traces are replayed on, and which of their launches.
+#[derive(Args, Debug)]
+pub struct ReplayArguments {
+    /// A built-in configuration, or a file ending in .toml.
+    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
+    pub config: String,
+    /// Overrides one value of the configuration; may be repeated.
+    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Only launches of kernels whose name has a match of this regular expression.
+    #[arg(long, value_name = "REGEX")]
+    pub kernels: Option<String>,
+    /// Only these launches, numbered from 0 as in `trace info`: 3-10,12 or 20-.
+    #[arg(long, value_name = "NUMBERS")]
+    pub launches: Option<String>,
+    #[command(flatten)]
+    threads: Threads,
+}
+
+impl ReplayArguments {
+    /// The configuration, with where its values are from.
+    pub fn load(&self) -> Result<Loaded, ConfigError> {
+        load(&self.config, &self.set)
+    }
+
+    /// The launches.
+    pub fn selection(&self) -> Result<Selection, String> {
+        Selection::parse(self.kernels.as_deref(), self.launches.as_deref())
+    }
+
+    /// Threads to work with.
+    pub fn threads(&self) -> usize {
+        self.threads.count()
+    }
+}
+
+/// How many threads work.
+#[derive(Args, Debug)]
+pub struct Threads {
+    /// Threads; the result does not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+impl Threads {
+    /// As many as were asked for, or one per processor.
+    pub fn count(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.map_or_else(processors, usize::from)
+    }
+}

@@ -17,6 +17,7 @@ pub mod manifest;
 pub mod oracle;
 mod reference;
 pub mod texture;
+pub mod trying;
 mod workload;
 
 pub use element::{Element, ElementType};

@@ -1,57 +1,48 @@
 //! Feeds damaged modules to the front end, lowering and execution, and reports what panics, takes too long or takes
-//! too much memory.
-//!
-//! `mutate [--minutes N] [--seed S] [--count N] [--seconds N] [--mib N] [--out FOLDER] [FILE...]` (`--seconds` and
-//! `--mib` are what one input may take, of processor time and memory). A process that hangs ends itself once the input is written down.
+//! too much memory. A process that hangs ends itself once the input is written down.
 
+use clap::Parser;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tests::fuzz::mutate::Corpus;
 use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse};
+use tests::trying::{Span, keep, options};
 
+/// Feeds damaged PTX to the front end, lowering and execution, which must refuse it in words or run
+/// it: no panic, no hang, no memory without bound.
+#[derive(Parser, Debug)]
+#[command(
+    name = "mutate",
+    after_help = "Examples:\n  mutate --minutes 10 --out failing\n  mutate --seed 4711 --count 1\n  \
+                  mutate failing/input4711.ptx\n\n\
+                  The exit code is 1 if an input failed."
+)]
 struct Options {
-    minutes: f64,
-    seed: u64,
-    count: u64,
+    #[command(flatten)]
+    span: Span,
+    /// Processor time that one input may take; one that takes ten times as long hangs
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
     seconds: f64,
+    /// Memory that one input may take
+    #[arg(long, default_value_t = 512, value_name = "MIB")]
     mib: u64,
-    out: PathBuf,
+    /// Folder for failing inputs [default: the one for temporary files]
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Tries these files instead of random inputs
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-fn options() -> Result<Options, String> {
-    let mut options = Options {
-        minutes: 1.0,
-        seed: 1,
-        count: u64::MAX,
-        seconds: 5.0,
-        mib: 512,
-        out: std::env::temp_dir(),
-        files: Vec::new(),
-    };
-    let mut args = std::env::args().skip(1);
-    while let Some(flag) = args.next() {
-        if !flag.starts_with("--") {
-            options.files.push(flag.into());
-            continue;
-        }
-        let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;
-        let whole = || value.parse::<u64>().map_err(|e| format!("{flag}: {e}"));
-        let real = || value.parse::<f64>().map_err(|e| format!("{flag}: {e}"));
-        match flag.as_str() {
-            "--minutes" => options.minutes = real()?,
-            "--seed" => options.seed = whole()?,
-            "--count" => options.count = whole()?,
-            "--seconds" => options.seconds = real()?,
-            "--mib" => options.mib = whole()?,
-            "--out" => options.out = value.into(),
-            _ => return Err(format!("{flag} is unknown")),
-        }
+impl Options {
+    /// Writes down an input that fails.
+    fn keep(&self, seed: u64, bytes: &[u8]) -> PathBuf {
+        let folder = self.out.clone().unwrap_or_else(std::env::temp_dir);
+        keep(&folder, &format!("input{seed}.ptx"), bytes)
     }
-    Ok(options)
 }
 
 /// Peak of the resident memory since the last reset, MiB; `None` where the system does not tell.
@@ -111,28 +102,20 @@ fn judge(bytes: &[u8], options: &Options) -> (Result<Reached, String>, Option<St
 type Current = Arc<Mutex<Option<(u64, Instant, Vec<u8>)>>>;
 
 /// Ends the process when one input takes ten times of what it may.
-fn watch(current: Current, seconds: f64, out: PathBuf) {
+fn watch(current: Current, options: Arc<Options>) {
     std::thread::spawn(move || {
         loop {
             std::thread::sleep(Duration::from_secs(1));
             let Ok(guard) = current.lock() else { continue };
             if let Some((seed, start, bytes)) = &*guard
-                && start.elapsed().as_secs_f64() > 10.0 * seconds
+                && start.elapsed().as_secs_f64() > 10.0 * options.seconds
             {
-                let path = write(&out, *seed, bytes);
+                let path = options.keep(*seed, bytes);
                 println!("seed {seed}: hangs: {}", path.display());
                 std::process::exit(1);
             }
         }
     });
-}
-
-fn write(folder: &Path, seed: u64, bytes: &[u8]) -> PathBuf {
-    let path = folder.join(format!("input{seed}.ptx"));
-    if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, bytes)) {
-        eprintln!("mutate: {}: {error}", path.display());
-    }
-    path
 }
 
 fn files(options: &Options) -> ExitCode {
@@ -158,12 +141,9 @@ fn files(options: &Options) -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) => options,
-        Err(what) => {
-            eprintln!("mutate: {what}");
-            return ExitCode::FAILURE;
-        }
+    let options: Arc<Options> = match options() {
+        Ok(options) => Arc::new(options),
+        Err(code) => return code,
     };
     if !options.files.is_empty() {
         return files(&options);
@@ -177,17 +157,13 @@ fn main() -> ExitCode {
     };
     std::panic::set_hook(Box::new(|_| {}));
     let current = Arc::new(Mutex::new(None));
-    watch(Arc::clone(&current), options.seconds, options.out.clone());
+    watch(Arc::clone(&current), Arc::clone(&options));
     let start = Instant::now();
-    let limit = Duration::from_secs_f64(options.minutes * 60.0);
     let mut reached: BTreeMap<Reached, u64> = BTreeMap::new();
     let mut failures: BTreeMap<String, u64> = BTreeMap::new();
     let mut tried = 0u64;
     let mut slowest = (Duration::ZERO, 0);
-    for seed in (options.seed..).take(usize::try_from(options.count).unwrap_or(usize::MAX)) {
-        if start.elapsed() > limit {
-            break;
-        }
+    for seed in options.span.seeds() {
         let bytes = corpus.input(seed);
         let begun = Instant::now();
         if let Ok(mut current) = current.lock() {
@@ -205,7 +181,7 @@ fn main() -> ExitCode {
         let count = failures.entry(kind).or_default();
         *count += 1;
         if *count <= 3 {
-            println!("seed {seed}: {complaint}: {}", write(&options.out, seed, &bytes).display());
+            println!("seed {seed}: {complaint}: {}", options.keep(seed, &bytes).display());
         }
     }
     println!(

@@ -1,0 +1,76 @@
+//! What the programs share that try one random input after another: for how long, from which seed on, and where
+//! inputs go that fail.
+
+use clap::{Args, Parser};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Which inputs are tried.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Span {
+    /// Ends after so long.
+    #[arg(long, default_value = "1", value_parser = minutes)]
+    minutes: Duration,
+    /// Number of the first input, from which it is made.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Ends after so many inputs.
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+}
+
+impl Span {
+    /// The inputs' numbers, until the time is over.
+    pub fn seeds(&self) -> impl Iterator<Item = u64> {
+        let (start, minutes) = (Instant::now(), self.minutes);
+        let count = self.count.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        (self.seed..=u64::MAX).take(count).take_while(move |_| start.elapsed() <= minutes)
+    }
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes: f64 = text.parse().map_err(|_| "a number is wanted, such as 0.5 or 60")?;
+    Duration::try_from_secs_f64(minutes * 60.0).map_err(|why| why.to_string())
+}
+
+/// The options of a program, or the code that it ends with.
+///
+/// # Errors
+/// Success where help was asked for, failure where options are wrong.
+pub fn options<T: Parser>() -> Result<T, ExitCode> {
+    T::try_parse().map_err(|error| {
+        let failed = error.use_stderr();
+        // Nobody is left to tell when the message itself cannot be printed.
+        drop(error.print());
+        ExitCode::from(u8::from(failed))
+    })
+}
+
+/// Writes an input into a folder, which is made if it is not there; says so where it cannot.
+pub fn keep(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(name);
+    if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, contents)) {
+        eprintln!("error: cannot write {}: {error}", path.display());
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(seed: u64, count: Option<u64>, minutes: &str) -> Vec<u64> {
+        Span { minutes: super::minutes(minutes).unwrap(), seed, count }.seeds().collect()
+    }
+
+    #[test]
+    fn inputs_are_numbered_from_the_seed_and_end_with_the_count_the_numbers_or_the_time() {
+        assert_eq!(span(7, Some(3), "1"), [7, 8, 9]);
+        assert_eq!(span(u64::MAX - 1, Some(9), "1"), [u64::MAX - 1, u64::MAX]);
+        assert!(span(1, None, "0.00001").len() > 1);
+        for nonsense in ["", "-1", "NaN", "1e300", "soon"] {
+            assert!(minutes(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

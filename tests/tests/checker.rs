@@ -1,10 +1,11 @@
 //! The checker on CUDA kernels with one mistake each: it names the line of the mistake, and is silent about the same
 //! kernels without it, about bundled workloads and about programs whose blocks and lanes wait for one another.
 
+mod launch_kit;
+
 use emulator::check::{CheckKind, Checker, Checks, Finding};
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 fn path(of: &str) -> PathBuf {
@@ -20,23 +21,11 @@ fn check(
     scalars: &[u32],
 ) -> (Vec<Finding>, bool) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut toml = format!("ptx = {:?}\n", path(ptx).display().to_string());
-    let mut args = Vec::new();
-    for (i, (len, init)) in buffers.iter().enumerate() {
-        writeln!(toml, "[buffers.b{i}]\ntype = \"u32\"\nlen = {len}").unwrap();
-        if let Some(init) = init {
-            writeln!(toml, "init = {init:?}").unwrap();
-        }
-        args.push(format!("\"@b{i}\""));
-    }
-    args.extend(scalars.iter().map(|s| format!("{{ u32 = {s} }}")));
-    let args = args.join(", ");
-    writeln!(toml, "[[launch]]\nkernel = \"{kernel}\"\ngrid = {grid}\nblock = {block}\nargs = [{args}]")
-        .unwrap();
-    let manifest = folder.path().join("launch.toml");
-    std::fs::write(&manifest, toml).expect("a file");
-    let mut session =
-        Session::open_manifest(&manifest, &Setup::default()).unwrap_or_else(|e| panic!("{kernel}: {e}"));
+    let of = |(i, (len, init)): (usize, &(u32, Option<&str>))| {
+        (format!("b{i}"), *len as usize, init.map(|init| format!("{init:?}")))
+    };
+    let buffers: Vec<launch_kit::Buffer> = buffers.iter().enumerate().map(of).collect();
+    let mut session = launch_kit::open(folder.path(), &path(ptx), (kernel, grid, block), &buffers, scalars);
     let mut checker = Checker::new(Checks::ALL, 20);
     let run = session.run_checked(&Options::default(), &mut checker, &Unobserved);
     (checker.findings().list().to_vec(), run.is_ok())

@@ -2,6 +2,8 @@
 //! and are recorded alike at any number of threads. Those that can never finish are reported with who waits for
 //! what.
 
+mod launch_kit;
+
 use emulator::exec::fault::Waiting;
 use emulator::exec::{Fault, FaultKind, LaunchError, Options, Unobserved};
 use emulator::session::{Session, SessionError, Setup};
@@ -21,24 +23,13 @@ struct Program {
 fn program(kernel: &str, grid: u32, block: u32, buffers: Buffers<'_>, scalars: &[u32]) -> Program {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let ptx = Path::new(env!("CARGO_MANIFEST_DIR")).join("waiting/waiting.ptx");
-    let mut toml = format!("ptx = {:?}\n", ptx.display().to_string());
-    let mut args = Vec::new();
-    for (name, contents) in buffers {
+    let of = |(name, contents): &(&str, Vec<u32>)| {
         let bytes: Vec<u8> = contents.iter().flat_map(|w| w.to_le_bytes()).collect();
         std::fs::write(folder.path().join(name), bytes).expect("a file");
-        let len = contents.len();
-        writeln!(toml, "[buffers.{name}]\ntype = \"u32\"\nlen = {len}\ninit = {{ file = \"{name}\" }}")
-            .unwrap();
-        args.push(format!("\"@{name}\""));
-    }
-    args.extend(scalars.iter().map(|s| format!("{{ u32 = {s} }}")));
-    let args = args.join(", ");
-    writeln!(toml, "[[launch]]\nkernel = \"{kernel}\"\ngrid = {grid}\nblock = {block}\nargs = [{args}]")
-        .unwrap();
-    let manifest = folder.path().join("launch.toml");
-    std::fs::write(&manifest, toml).expect("a file");
-    let session =
-        Session::open_manifest(&manifest, &Setup::default()).unwrap_or_else(|e| panic!("{kernel}: {e}"));
+        ((*name).to_owned(), contents.len(), Some(format!("{{ file = \"{name}\" }}")))
+    };
+    let buffers: Vec<launch_kit::Buffer> = buffers.iter().map(of).collect();
+    let session = launch_kit::open(folder.path(), &ptx, (kernel, grid, block), &buffers, scalars);
     Program { folder, session }
 }
 

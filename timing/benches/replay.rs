@@ -3,17 +3,17 @@
 //! Two kernels in the form that a compiler gives them, recorded by a plain loop with contents of memory made
 //! from addresses: addition of vectors of 1 Mi elements, and a tiled product of 256 x 256 matrices.
 
+mod recorded;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use std::path::Path;
 use timing::config::load;
 use timing::replay::{ReplayOptions, replay};
 use timing::techniques::select;
-use trace_format::container::LaunchRecord;
 use trace_format::isa::*;
 use trace_format::reader::{Launch, Trace};
-use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
-use trace_format::writer::{BlockRecorder, TraceWriter, WriterOptions};
+use trace_format::semantics::{Banks, Geometry};
 
 fn main() {
     divan::main();
@@ -142,76 +142,12 @@ fn matmul() -> (MachineKernel, Geometry) {
     (kernel("matmul", insts, 2048), Geometry { grid: [16, 16, 1], block: [16, 16, 1] })
 }
 
-fn noise(address: u64) -> u32 {
-    let z = address.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (z ^ z >> 29) as u32
-}
-
-struct Recording<'a> {
-    flow: Flow,
-    code: &'a Code,
-    geometry: Geometry,
-}
-
-impl Recording<'_> {
-    fn warp(&self, recorder: &mut BlockRecorder, block: u64, warp: u32) {
-        let (flow, code) = (&self.flow, self.code);
-        let mut state = Warp::new(code);
-        state.reset(code, &self.geometry, self.geometry.block_index(block), warp);
-        let mut pc = Pc(0);
-        loop {
-            let inst = code.inst(pc);
-            if flow.block(flow.block_of(pc)).first == pc {
-                recorder.enter(warp, flow.block_of(pc), u32::MAX);
-            }
-            let exec = code.exec_mask(pc, &state, u32::MAX);
-            match inst.kind {
-                Kind::Pure => execute(code, inst, &mut state, exec),
-                Kind::Load(_) => {
-                    let mut at = [0; 32];
-                    addresses(inst, &state, &mut at);
-                    state.write_row(inst.dst, &Row::from_fn(|l| noise(at[l])), exec);
-                }
-                _ => {}
-            }
-            recorder.externals(warp, pc, inst, &state, exec);
-            recorder.retire(warp, pc, inst, &state, exec);
-            match inst.kind {
-                Kind::Exit => return,
-                Kind::Branch if exec != 0 => pc = inst.target,
-                _ => pc = pc.next(),
-            }
-        }
-    }
-}
-
 fn record((kernel, geometry): (MachineKernel, Geometry), path: &Path) -> Trace {
     let mut banks = Banks { param: vec![0; 0x160], ..Banks::default() };
     for n in 0..3u64 {
         banks.param.extend((0x7000_0000_0000 + (n << 24)).to_le_bytes());
     }
-    let code = Code::prepare(&kernel, &banks);
-    let mut writer = TraceWriter::create(path, &WriterOptions::default()).unwrap();
-    let number = writer.kernel(&kernel).unwrap();
-    let record = LaunchRecord {
-        kernel: number,
-        geometry,
-        dynamic_shared_bytes: 0,
-        banks,
-        buffers: Vec::new(),
-        ..LaunchRecord::default()
-    };
-    let launch = writer.launch(record).unwrap();
-    let mut recorder = launch.recorder();
-    let recording = Recording { flow: kernel.flow(), code: &code, geometry };
-    for block in 0..geometry.blocks() {
-        recorder.begin(block);
-        (0..geometry.warps_per_block()).for_each(|warp| recording.warp(&mut recorder, block, warp));
-        launch.submit(&mut recorder).unwrap();
-    }
-    launch.finish().unwrap();
-    writer.finish().unwrap();
-    Trace::open(path).unwrap()
+    recorded::record(&kernel, geometry, banks, path)
 }
 
 fn bench(bencher: Bencher<'_, '_>, what: fn() -> (MachineKernel, Geometry), tech: &[&str], threads: usize) {

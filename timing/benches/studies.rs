@@ -1,16 +1,16 @@
 //! Speed of the studies, in warp instructions per second of one thread, beside the cursor alone: a kernel in the
 //! manner of tiled matrix multiplication, recorded by a plain loop with contents of memory made from addresses.
 
+mod recorded;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use std::path::Path;
+use recorded::record;
 use timing::studies;
 use timing::studies::source::TraceLaunch;
-use trace_format::container::LaunchRecord;
 use trace_format::isa::*;
 use trace_format::reader::Trace;
-use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
-use trace_format::writer::{BlockRecorder, TraceWriter, WriterOptions};
+use trace_format::semantics::{Banks, Geometry};
 
 fn main() {
     divan::main();
@@ -79,69 +79,9 @@ fn kernel() -> MachineKernel {
     MachineKernel { name: "bench".into(), insts, lines, regs_per_thread: 20, ..MachineKernel::default() }
 }
 
-fn noise(address: u64) -> u32 {
-    let z = address.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (z ^ z >> 29) as u32
-}
-
-fn record_warp(kernel: &MachineKernel, code: &Code, recorder: &mut BlockRecorder, block: u64, warp: u32) {
-    let flow = kernel.flow();
-    let mut state = Warp::new(code);
-    state.reset(code, &GEOMETRY, GEOMETRY.block_index(block), warp);
-    let mut pc = Pc(0);
-    loop {
-        let inst = code.inst(pc);
-        if flow.block(flow.block_of(pc)).first == pc {
-            recorder.enter(warp, flow.block_of(pc), u32::MAX);
-        }
-        let exec = code.exec_mask(pc, &state, u32::MAX);
-        match inst.kind {
-            Kind::Pure => execute(code, inst, &mut state, exec),
-            Kind::Load(_) => {
-                let mut at = [0; 32];
-                addresses(inst, &state, &mut at);
-                state.write_row(inst.dst, &Row::from_fn(|l| noise(at[l])), exec);
-            }
-            _ => {}
-        }
-        recorder.externals(warp, pc, inst, &state, exec);
-        recorder.retire(warp, pc, inst, &state, exec);
-        match inst.kind {
-            Kind::Exit => return,
-            Kind::Branch if exec != 0 => pc = inst.target,
-            _ => pc = pc.next(),
-        }
-    }
-}
-
-fn trace(path: &Path) -> Trace {
-    let (kernel, banks) = (kernel(), Banks::default());
-    let code = Code::prepare(&kernel, &banks);
-    let mut writer = TraceWriter::create(path, &WriterOptions::default()).unwrap();
-    let number = writer.kernel(&kernel).unwrap();
-    let record = LaunchRecord {
-        kernel: number,
-        geometry: GEOMETRY,
-        dynamic_shared_bytes: 0,
-        banks,
-        buffers: Vec::new(),
-        ..LaunchRecord::default()
-    };
-    let launch = writer.launch(record).unwrap();
-    let mut recorder = launch.recorder();
-    for block in 0..GEOMETRY.blocks() {
-        recorder.begin(block);
-        (0..GEOMETRY.warps_per_block()).for_each(|w| record_warp(&kernel, &code, &mut recorder, block, w));
-        launch.submit(&mut recorder).unwrap();
-    }
-    launch.finish().unwrap();
-    writer.finish().unwrap();
-    Trace::open(path).unwrap()
-}
-
 fn with_trace(bencher: Bencher<'_, '_>, mut each: impl FnMut(&Trace)) {
     let dir = tempfile::tempdir().unwrap();
-    let trace = trace(&dir.path().join("bench.wtrace"));
+    let trace = record(&kernel(), GEOMETRY, Banks::default(), &dir.path().join("bench.wtrace"));
     let instructions = trace.launches()[0].warp_instructions();
     bencher.counter(ItemsCount::new(instructions)).bench_local(|| each(&trace));
 }

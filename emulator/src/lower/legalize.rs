@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use trace_format::isa::space::Space;
-use trace_format::isa::{Extended, Kind, Op, Sign, space};
+use trace_format::isa::{Extended, Kind, Op, space};
 
 use super::layout::Frame;
 use super::vir::{Func, Inst, InstId, PSrc, Src, VOp, Val};
@@ -167,16 +167,7 @@ impl Pass<'_> {
             }
             (Val::Imm(lo), Val::Imm(hi)) => {
                 let fits = match inst.op {
-                    VOp::M(
-                        Op::Dadd { .. }
-                        | Op::Dmul { .. }
-                        | Op::Dfma { .. }
-                        | Op::Dsetp { .. }
-                        | Op::F2f { .. }
-                        | Op::F2i { .. }
-                        | Op::Frnd { .. },
-                    ) => lo == 0,
-                    VOp::M(Op::ImadWide { sign: Sign::S32 }) => hi == ((lo as i32) >> 31) as u32,
+                    VOp::M(op) => op.literal_of_pair([lo, hi]).is_some(),
                     _ => hi == 0,
                 };
                 if fits {

@@ -5,7 +5,7 @@
 //! addresses of texture and surface accesses.
 
 use super::warp::Row;
-use crate::isa::{Inst, Kind, MachineKernel, Op, Operand, Pc, PredSrc, Reg, Sign, space};
+use crate::isa::{Inst, Kind, MachineKernel, Op, Operand, Pc, PredSrc, Reg, space};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -232,7 +232,7 @@ fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
             Operand::Reg(r) if r.is_zero() => zero,
             Operand::Reg(r) => u16::from(r.0),
             Operand::Imm(v) if two => {
-                let (low, high) = wide_immediate(&inst.op, v);
+                let [low, high] = inst.op.literal_pair(v);
                 pool.row(Literal::Value(low, Some(high)))
             }
             Operand::Imm(v) => pool.row(Literal::Value(v, None)),
@@ -253,21 +253,5 @@ fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
         offset: inst.offset,
         target: inst.target,
         reconv: inst.reconv,
-    }
-}
-
-/// The two words of a literal where a register pair is read: doubles give their upper word, integers are
-/// extended.
-fn wide_immediate(op: &Op, v: u32) -> (u32, u32) {
-    match op {
-        Op::Dadd { .. }
-        | Op::Dmul { .. }
-        | Op::Dfma { .. }
-        | Op::Dsetp { .. }
-        | Op::F2f { .. }
-        | Op::F2i { .. }
-        | Op::Frnd { .. } => (0, v),
-        Op::ImadWide { sign: Sign::S32 } => (v, ((v as i32) >> 31) as u32),
-        _ => (v, 0),
     }
 }

@@ -344,23 +344,7 @@ impl Checker<'_> {
         if n == 1 {
             return Val::Imm(x);
         }
-        let double = matches!(
-            inst.op,
-            Op::Dadd { .. }
-                | Op::Dmul { .. }
-                | Op::Dfma { .. }
-                | Op::Dsetp { .. }
-                | Op::F2f { .. }
-                | Op::F2i { .. }
-                | Op::Frnd { .. }
-        );
-        let signed = matches!(inst.op, Op::ImadWide { sign: isa::Sign::S32 });
-        Val::Imm(match (k, double) {
-            (0, true) => 0,
-            (0, false) | (1, true) => x,
-            _ if signed => ((x as i32) >> 31) as u32,
-            _ => 0,
-        })
+        Val::Imm(inst.op.literal_pair(x).get(k).copied().unwrap_or(0))
     }
 
     fn results(&mut self, pc: u32, before: &Inst, inst: &isa::Inst, state: &mut State) {

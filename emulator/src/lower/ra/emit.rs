@@ -268,17 +268,8 @@ impl Emitter<'_> {
     fn src(&self, s: &Src, n: u8, op: &Op) -> isa::Src {
         let operand = match (n, s.v[0], s.v[1]) {
             (2, Val::Imm(lo), Val::Imm(hi)) => {
-                let double = matches!(
-                    op,
-                    Op::Dadd { .. }
-                        | Op::Dmul { .. }
-                        | Op::Dfma { .. }
-                        | Op::Dsetp { .. }
-                        | Op::F2f { .. }
-                        | Op::F2i { .. }
-                        | Op::Frnd { .. }
-                );
-                self.val(Val::Imm(if double { hi } else { lo }))
+                // Legalization left no pairs here that are none.
+                self.val(Val::Imm(op.literal_of_pair([lo, hi]).unwrap_or(lo)))
             }
             (0, _, _) => Operand::None,
             _ => self.val(s.v[0]),

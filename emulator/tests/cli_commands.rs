@@ -154,3 +154,35 @@ fn help_gives_examples() {
         assert!(help.out.contains("Examples:"), "{}", help.out);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn recordings_go_into_pipes_that_stay_pipes() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = Folder::new();
+    let ptx = workload("vectoradd") + ".ptx";
+    folder.emu(&["record", &ptx, "-o", "file.wtrace"]).succeeds();
+    let expected = std::fs::read(folder.path("file.wtrace")).unwrap();
+    let pipe = folder.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe).unwrap()
+    });
+    folder.emu(&["record", &ptx, "-o", "pipe"]).succeeds();
+    assert!(reader.join().unwrap() == expected, "the pipe gave another trace");
+    assert!(pipe.symlink_metadata().unwrap().file_type().is_fifo());
+    // Standard output holds the trace and nothing else, be it a pipe or a file.
+    let emu = |out: std::process::Stdio| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_emu"));
+        command.args(["record", &ptx, "-o", "/dev/stdout"]).stdout(out).stderr(std::process::Stdio::piped());
+        command.spawn().unwrap().wait_with_output().unwrap()
+    };
+    let piped = emu(std::process::Stdio::piped());
+    assert!(piped.status.success() && piped.stdout == expected, "standard output holds another trace");
+    assert!(String::from_utf8_lossy(&piped.stderr).contains("check c: passed"));
+    let file = std::fs::File::create(folder.path("out")).unwrap();
+    assert!(emu(file.into()).status.success());
+    assert!(std::fs::read(folder.path("out")).unwrap() == expected);
+    assert!(std::path::Path::new("/dev/stdout").is_symlink());
+}

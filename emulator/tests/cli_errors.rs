@@ -308,6 +308,10 @@ fn expected_contents_that_do_not_match_fail_the_run() {
 fn recordings_that_cannot_be_written_or_finished_leave_nothing() {
     let folder = Folder::new().file("app.ptx", COPY).file("app.toml", COPY_TOML);
     folder.emu(&["record", "app.ptx", "-o", "no/such/folder/x.wtrace"]).fails(&["no/such/folder/x.wtrace"]);
+    folder.emu(&["record", "app.ptx", "-o", "app.toml/x.wtrace"]).fails(&["app.toml/x.wtrace"]);
+    for inner in [".", "..", "./"] {
+        folder.emu(&["record", "app.ptx", "-o", inner]).fails(&["cannot create", "is a directory"]);
+    }
     folder.emu(&["record", "app.ptx", "--set", "a.len=3"]).fails(&["out of bounds"]);
     let mut names = folder.names();
     names.sort();

@@ -6,8 +6,7 @@ mod launch_kit;
 
 use emulator::exec::fault::Waiting;
 use emulator::exec::{Fault, FaultKind, LaunchError, Options, Unobserved};
-use emulator::session::{Session, SessionError, Setup};
-use std::fmt::Write as _;
+use emulator::session::{Session, SessionError};
 use std::path::Path;
 use trace_format::validate;
 

@@ -206,6 +206,7 @@ fn what_is_wrong_is_named_with_exit_code_1() {
     let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");
     std::fs::write(path.join("short.wtrace"), &whole[..whole.len() / 2]).expect("a file");
     std::fs::write(path.join("text.wtrace"), "not a trace").expect("a file");
+    std::fs::create_dir(path.join("folder")).expect("a folder");
     std::fs::write(path.join("mine.toml"), "base = \"gtx480\"\n[l1]\nwayz = 1\n").expect("a file");
     let without_values = Header { values: false, ..Header::default() };
     record_as(
@@ -232,6 +233,16 @@ fn what_is_wrong_is_named_with_exit_code_1() {
         (&["replay", trace, "--max-cycles", "1"], &["increment", "--max-cycles"]),
         (&["replay", trace, "--set", "sm.registers=256"], &["increment", "registers"]),
         (&["replay", trace, "--json", "no/such/folder.json"], &["no/such/folder.json"]),
+        (&["replay", trace, "--csv", "text.wtrace/x.csv"], &["cannot write text.wtrace/x.csv"]),
+        (&["replay", trace, "--json", "."], &["names no file"]),
+        (&["replay", trace, "--timeline", ".."], &["names no file"]),
+        (&["replay", trace, "--json", "folder"], &["cannot write folder", "is a directory"]),
+        (&["replay", trace, "--konata", "folder/"], &["cannot write folder/", "is a directory"]),
+        (&["why", trace, "--json", "folder"], &["cannot write folder", "is a directory"]),
+        (&["study", "width", trace, "--csv", "folder"], &["cannot write folder", "is a directory"]),
+        (&["study", "width,reuse", trace, "--csv", "no/such.csv"], &["cannot write no/such-", ".csv"]),
+        (&["report", trace, "-o", "text.wtrace"], &["text.wtrace is a file"]),
+        (&["report", trace, "-o", "text.wtrace/inner"], &["text.wtrace/inner", "text.wtrace is a file"]),
         (&["study", "redundnacy", trace], &["redundnacy", "redundancy"]),
         (&["study", "redundancy"], &["no traces"]),
         (&["study", "width,redundnacy", trace], &["redundnacy", "divergence", "all"]),
@@ -256,7 +267,45 @@ fn what_is_wrong_is_named_with_exit_code_1() {
         for part in *parts {
             assert!(message.contains(part), "{arguments:?} lacks {part}: {message}");
         }
+        assert!(output.stdout.is_empty(), "{arguments:?} is refused after the work");
     }
+    let mut names: Vec<_> =
+        std::fs::read_dir(&path).expect("a folder").map(|file| file.expect("a file").file_name()).collect();
+    names.sort();
+    let files = ["folder", "increment.wtrace", "mine.toml", "paths.wtrace", "short.wtrace", "text.wtrace"];
+    assert_eq!(names, files);
+    assert_eq!(std::fs::read(path.join("text.wtrace")).expect("a file"), b"not a trace");
+}
+
+#[cfg(unix)]
+#[test]
+fn results_go_into_pipes_that_stay_pipes() {
+    use std::os::unix::fs::FileTypeExt;
+    let (_keep, path) = folder();
+    let pipe = path.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    for format in ["--json", "--csv"] {
+        let wanted = timing(&path, &["replay", "increment.wtrace", format, "file"]);
+        assert!(wanted.status.success(), "{}", stderr(&wanted));
+        let wanted = std::fs::read(path.join("file")).expect("a file");
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::read(pipe).expect("the pipe")
+        });
+        let done = timing(&path, &["replay", "increment.wtrace", format, "pipe"]);
+        assert!(done.status.success(), "{}", stderr(&done));
+        assert!(reader.join().expect("it reads") == wanted, "the pipe gave something else");
+        assert!(pipe.symlink_metadata().expect("it is there").file_type().is_fifo());
+        // Nothing else is printed where the result goes to standard output, under either name.
+        for stdout in ["-", "/dev/stdout"] {
+            let done = timing(&path, &["replay", "increment.wtrace", format, stdout]);
+            assert!(done.status.success() && done.stdout == wanted, "{format} {stdout}");
+        }
+    }
+    let series = ["replay", "increment.wtrace", "--interval", "100", "--series"];
+    assert!(timing(&path, &[&series[..], &["file"]].concat()).status.success());
+    let wanted = std::fs::read(path.join("file")).expect("a file");
+    assert!(timing(&path, &[&series[..], &["-"]].concat()).stdout == wanted);
 }
 
 #[test]

@@ -49,6 +49,28 @@ impl Destination {
         &self.part
     }
 
+    /// Refuses a file that could not be written in the end, before the work begins that makes its contents.
+    ///
+    /// # Errors
+    /// When it is a folder, or its own folder is not there or takes no files.
+    pub fn check(&self) -> io::Result<()> {
+        if self.path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        // A pipe is not opened twice: whoever reads it would see the first end.
+        if !self.is_device() {
+            std::fs::File::create(&self.part)?;
+            self.discard();
+        }
+        Ok(())
+    }
+
+    /// Whether this is where standard output goes, so that nothing else is to be printed there.
+    #[must_use]
+    pub fn is_stdout(&self) -> bool {
+        is_stdout(&self.path)
+    }
+
     /// Whether what is written goes straight to where it is wanted, a device or a pipe.
     #[must_use]
     pub fn is_device(&self) -> bool {
@@ -88,6 +110,20 @@ impl Destination {
     }
 }
 
+#[cfg(unix)]
+fn is_stdout(path: &Path) -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+    let stdout = io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    let stdout = stdout.and_then(|file| file.metadata());
+    path.metadata().is_ok_and(|a| stdout.is_ok_and(|b| (a.dev(), a.ino()) == (b.dev(), b.ino())))
+}
+
+#[cfg(not(unix))]
+fn is_stdout(_: &Path) -> bool {
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::Destination;
@@ -108,6 +144,24 @@ mod tests {
         destination.clear().expect("removed");
         assert!(!path.exists() && !destination.part().exists());
         destination.clear().expect("nothing is there");
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_refused_and_nothing_is_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| Destination::of(&folder.path().join(name));
+        at("new").check().expect("a file can be made there");
+        fs::write(folder.path().join("old"), "old").expect("written");
+        at("old").check().expect("a file can be replaced");
+        fs::create_dir(folder.path().join("inner")).expect("made");
+        for wrong in ["inner", "inner/", "missing/file", "old/file"] {
+            assert!(at(wrong).check().is_err(), "{wrong}");
+        }
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).expect("a folder").map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["inner", "old"]);
+        assert_eq!(fs::read(folder.path().join("old")).expect("readable"), b"old");
     }
 
     #[cfg(unix)]

@@ -66,12 +66,15 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     let dumps = wanted(&session, &args.run.dump)?;
     let output = args.output.clone().unwrap_or_else(|| ptx.with_extension("wtrace"));
     let bar = Bar::new(session.work(), args.run.json);
+    // The trace may go to standard output, where nothing else may stand then.
+    let to_stdout = Destination::of(&output).is_stdout();
     let outcome = session.record(&output, &args.run.options(), &bar);
     bar.clear();
     let (report, written) = outcome.inspect_err(|_| Destination::of(&output).discard())?;
     let trace = Some((output.as_path(), written));
     let summary = Summary { report: &report, trace, findings: None, dumps: dumps_of(&session, &dumps) };
-    summary::print(&summary, args.run.json)?;
+    let print = if to_stdout { summary::print_to_stderr } else { summary::print };
+    print(&summary, args.run.json)?;
     Ok(report.passed())
 }
 

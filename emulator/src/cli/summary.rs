@@ -50,7 +50,18 @@ pub struct Summary<'r> {
 /// # Errors
 /// When it cannot be written.
 pub fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    write(&mut io::stdout().lock(), summary, as_json)
+}
+
+/// Prints to standard error, where standard output holds the trace.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn print_to_stderr(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
+    write(&mut io::stderr().lock(), summary, as_json)
+}
+
+fn write(out: &mut impl Write, summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
     if as_json {
         writeln!(out, "{:#}", to_json(summary))?;
     } else {

@@ -15,9 +15,28 @@ pub fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Whether a file that was asked for is stdout.
+/// Whether a file that was asked for is stdout, under whatever name.
 pub fn is_stdout(path: Option<&Path>) -> bool {
-    path.is_some_and(|path| path.as_os_str() == "-")
+    path.is_some_and(|path| path.as_os_str() == "-" || Destination::shared(path).is_stdout())
+}
+
+/// Refuses a file that could not be written, before the work whose result it is to hold.
+pub fn check(path: Option<&Path>) -> Result<(), CliError> {
+    match path.filter(|path| !is_stdout(Some(path))) {
+        Some(path) => destination(path)?.check().map_err(|error| cannot_write(path, &error)),
+        None => Ok(()),
+    }
+}
+
+fn destination(path: &Path) -> Result<Destination, CliError> {
+    match path.file_name() {
+        Some(_) => Ok(Destination::shared(path)),
+        None => Err(CliError(format!("{} names no file", path.display()))),
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> CliError {
+    CliError(format!("cannot write {}: {error}", path.display()))
 }
 
 /// Writes a file under a temporary name and renames it; `-` means stdout.
@@ -33,11 +52,7 @@ pub fn write_with(
     path: &Path,
     write: impl FnOnce(&mut std::io::BufWriter<std::fs::File>) -> std::io::Result<()>,
 ) -> Result<(), CliError> {
-    let fail = |error: std::io::Error| CliError(format!("cannot write {}: {error}", path.display()));
-    if path.file_name().is_none() {
-        return Err(CliError(format!("{} names no file", path.display())));
-    }
-    let destination = Destination::shared(path);
+    let destination = destination(path)?;
     let written = std::fs::File::create(destination.part()).and_then(|file| {
         let mut out = std::io::BufWriter::new(file);
         write(&mut out)?;
@@ -47,7 +62,7 @@ pub fn write_with(
     if written.is_err() {
         destination.discard();
     }
-    written.map_err(fail)
+    written.map_err(|error| cannot_write(path, &error))
 }
 
 /// Opens a trace, naming the file in what goes wrong.

@@ -72,6 +72,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     let threads = arguments.replayed.threads();
     let selection = arguments.replayed.selection()?;
     let view = arguments.views.check(arguments.traces.len(), config)?;
+    output::check(arguments.json.as_deref())?;
+    output::check(arguments.csv.as_deref())?;
     let mut outcomes = Vec::new();
     for path in &arguments.traces {
         let trace = output::open_trace(path)?;
@@ -108,7 +110,8 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         outcomes.push(Outcome { label: label.clone(), path: path.display().to_string(), plain, technique });
     }
     let word = arguments.tech.join(",");
-    if !output::is_stdout(arguments.json.as_deref()) && !output::is_stdout(arguments.csv.as_deref()) {
+    let files = [&arguments.json, &arguments.csv].map(Option::as_deref).into_iter();
+    if !files.chain(arguments.views.files()).any(output::is_stdout) {
         for outcome in &outcomes {
             output::print(&table(outcome, &config.name, &word, &energy))?;
         }

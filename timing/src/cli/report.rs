@@ -51,6 +51,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     let selection = replayed.selection()?;
     let earlier = arguments.against.as_deref().map(compare::read).transpose()?;
     let threads = replayed.threads();
+    let folder = &arguments.output;
+    if let Some(file) = folder.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
+        let (folder, file) = (folder.display(), file.display());
+        return Err(CliError(format!("cannot create the folder {folder}: {file} is a file")));
+    }
     let workloads = replay_all(arguments, &lab, &selection, threads)?;
     let (results, without_values) = study_all(&names, &workloads, threads)?;
     let contents = Contents {

@@ -56,6 +56,13 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         return Err("--top needs --by kernel, line, class or pc".into());
     }
     let select = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
+    if names.len() > 1 && output::is_stdout(arguments.csv.as_deref()) {
+        return Err("--csv - takes one study; several need a file name".into());
+    }
+    output::check(arguments.json.as_deref())?;
+    for name in &names {
+        output::check(arguments.csv.as_deref().map(|path| csv_of(path, name, names.len())).as_deref())?;
+    }
     let labels: Vec<String> = arguments.traces.iter().map(|path| output::label(path)).collect();
     let traces =
         arguments.traces.iter().map(|path| output::open_trace(path)).collect::<Result<Vec<_>, _>>()?;
@@ -90,15 +97,14 @@ fn write(arguments: &Arguments, results: &[StudyResult]) -> Result<(), CliError>
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     let Some(path) = &arguments.csv else { return Ok(()) };
-    match results {
-        [result] => output::write_file(path, &result.to_csv()),
-        _ if output::is_stdout(Some(path)) => Err("--csv - takes one study; several need a file name".into()),
-        _ => results.iter().try_for_each(|r| output::write_file(&named(path, r.study), &r.to_csv())),
-    }
+    results.iter().try_for_each(|r| output::write_file(&csv_of(path, r.study, results.len()), &r.to_csv()))
 }
 
-/// A path with the name of a study before its extension.
-fn named(path: &Path, study: &str) -> PathBuf {
+/// Where the CSV of one of several studies goes: its name comes before the extension.
+fn csv_of(path: &Path, study: &str, studies: usize) -> PathBuf {
+    if studies == 1 {
+        return path.to_owned();
+    }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let extension = path.extension().map_or("csv".into(), |e| e.to_string_lossy());
     path.with_file_name(format!("{stem}-{study}.{extension}"))

@@ -8,7 +8,7 @@ use crate::view::{ViewOptions, konata, record::MOST_RECORDS, timeline};
 use clap::Args;
 use serde_json::Value;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
 
 /// What to look at, and where to write it.
@@ -43,6 +43,11 @@ impl ViewArguments {
         self.timeline.is_some() || self.konata.is_some()
     }
 
+    /// The files that are written.
+    pub fn files(&self) -> impl Iterator<Item = Option<&Path>> {
+        [&self.timeline, &self.konata, &self.series].map(Option::as_deref).into_iter()
+    }
+
     /// What has to be recorded.
     pub fn check(&self, traces: usize, config: &GpuConfig) -> Result<ViewOptions, CliError> {
         if traces > 1 && (self.shows_pipeline() || self.series.is_some()) {
@@ -52,6 +57,7 @@ impl ViewArguments {
             return Err("--window and --sms say what --timeline or --konata shows; give one of these".into());
         }
         self.columns()?;
+        self.files().try_for_each(output::check)?;
         let count = config.gpu.sms as usize;
         let sms = self.sms.as_deref().map_or(Ok(0..count), |text| sm_range(text, count))?;
         let window = self.window.as_deref().map_or(Ok(0..u64::MAX), window)?;

@@ -36,6 +36,7 @@ pub fn run(arguments: &WhyArguments) -> Result<(), CliError> {
     let techniques = select(&arguments.tech, &config)?;
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
+    output::check(arguments.json.as_deref())?;
     let mut traces = Vec::new();
     for path in &arguments.traces {
         let trace = output::open_trace(path)?;

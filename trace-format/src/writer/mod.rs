@@ -119,6 +119,9 @@ impl TraceWriter {
     pub fn create(path: &Path, options: &WriterOptions) -> Result<TraceWriter, TraceError> {
         let destination = Destination::of(path);
         let part_path = destination.part().to_path_buf();
+        if destination.path().is_dir() {
+            return Err(TraceError::io(path, "create", std::io::ErrorKind::IsADirectory.into()));
+        }
         let file = std::fs::File::create(&part_path).map_err(|e| TraceError::io(&part_path, "create", e))?;
         let (messages, inbox) = bounded(16);
         let (outbox, empties) = unbounded();

@@ -80,6 +80,10 @@ fn what_cannot_work_is_told_before_the_start() {
         (&["record", "--launches", "9-3", "--", "true"], "--launches 9-3"),
         (&["record", "--kernels", "(", "--", "true"], "--kernels ("),
         (&["record", "--blocks", "0", "--", "true"], "--blocks 0"),
+        (&["record", "-o", "missing/x.wtrace", "--", "echo"], "cannot write missing/x.wtrace"),
+        (&["record", "-o", "libcuda.so.1/x.wtrace", "--", "echo"], "cannot write libcuda.so.1/x.wtrace"),
+        (&["record", "-o", ".", "--", "echo"], "cannot write .: is a directory"),
+        (&["record", "-o", "/dev/stdout", "--", "echo"], "-o /dev/stdout: the program prints there"),
         (&["run"], "APP.ptx"),
         (&["run", "app.ptx", "--", "true"], "cannot be used with"),
         (&["run", "--launch", "a.toml", "--", "true"], "cannot be used with"),
@@ -87,7 +91,19 @@ fn what_cannot_work_is_told_before_the_start() {
     ] {
         let ran = emu(&folder, args);
         assert!(!ran.status.success() && text(&ran.stderr).contains(told), "{args:?}: {}", text(&ran.stderr));
+        assert!(ran.stdout.is_empty(), "{args:?} was started");
     }
+    // A file that standard output goes to is not taken away from there.
+    let out = std::fs::File::create(folder.path("out")).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_emu"));
+    command.args(["record", "-o", "out", "--", "echo"]).current_dir(folder.path("")).stdout(out);
+    assert_eq!(
+        command.env("WARPLAB_LIBRARIES", folder.path("")).status().expect("emu starts").code(),
+        Some(1)
+    );
+    let mut names = folder.names();
+    names.sort();
+    assert_eq!(names, ["libcuda.so.1", "out"]);
     std::fs::remove_file(folder.path("libcuda.so.1")).expect("it is there");
     let ran = emu(&folder, &["run", "--", "true"]);
     assert!(text(&ran.stderr).contains("the CUDA libraries are not in"), "{}", text(&ran.stderr));

@@ -112,11 +112,14 @@ impl Destination {
 
 #[cfg(unix)]
 fn is_stdout(path: &Path) -> bool {
+    use std::io::IsTerminal;
     use std::os::fd::AsFd;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let stdout = io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
-    let stdout = stdout.and_then(|file| file.metadata());
-    path.metadata().is_ok_and(|a| stdout.is_ok_and(|b| (a.dev(), a.ino()) == (b.dev(), b.ino())))
+    let Ok(stdout) = stdout.and_then(|file| file.metadata()) else { return false };
+    // What goes to /dev/null is not mixed up there.
+    let mixes = !stdout.file_type().is_char_device() || io::stdout().is_terminal();
+    mixes && path.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (stdout.dev(), stdout.ino()))
 }
 
 #[cfg(not(unix))]

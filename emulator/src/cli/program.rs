@@ -49,8 +49,14 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     let program = args.run.program.first().map(PathBuf::from).unwrap_or_default();
     let beside = || PathBuf::from(program.file_stem().unwrap_or_default()).with_extension("wtrace");
     let output = args.output.clone().unwrap_or_else(beside);
+    let destination = Destination::of(&output);
+    let shown = output.display();
+    if destination.is_stdout() {
+        return Err(CliError::Usage(format!("-o {shown}: the program prints there; name another file")));
+    }
+    destination.check().map_err(|e| CliError::Usage(format!("cannot write {shown}: {e}")))?;
     // A trace of an earlier run makes room, as does what an interrupted one has left.
-    Destination::of(&output).clear().map_err(|e| CliError::Usage(e.to_string()))?;
+    destination.clear().map_err(|e| CliError::Usage(e.to_string()))?;
     command.env("WARPLAB_RECORD", &output);
     let names = ["KERNELS", "LAUNCHES", "EVERY", "BLOCKS"];
     for (name, value) in names.into_iter().zip(flags) {

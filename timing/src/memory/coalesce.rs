@@ -19,7 +19,7 @@ pub struct LineAccess {
 }
 
 /// The lines of a warp access; lanes are naturally aligned, so that 32 entries always suffice.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct LineAccesses {
     entries: [LineAccess; 32],
     count: u8,
@@ -37,17 +37,30 @@ impl LineAccesses {
         self.entries[usize::from(self.count)] = access;
         self.count += 1;
     }
+
+    /// Leaves no line.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
 }
 
 /// Coalesces a warp access; `whole_lines` is set for loads through a cache that fetches whole lines.
 #[must_use]
 pub fn coalesce(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool) -> LineAccesses {
     let mut out = LineAccesses::default();
+    coalesce_into(access, rules, whole_lines, &mut out);
+    out
+}
+
+/// Coalesces a warp access into a list that held another's lines.
+pub fn coalesce_into(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool, out: &mut LineAccesses) {
+    out.clear();
     match rules {
-        Coalescing::Lines | Coalescing::Sectors => merge_lanes(access, access.mask, &mut out),
+        Coalescing::Lines | Coalescing::Sectors => merge_lanes(access, access.mask, out),
         Coalescing::Segments => {
             for half in [0x0000_FFFF, 0xFFFF_0000] {
-                segments(access, access.mask & half, &mut out);
+                segments(access, access.mask & half, out);
             }
         }
     }
@@ -56,11 +69,13 @@ pub fn coalesce(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool) ->
             entry.sectors = ALL_SECTORS;
         }
     }
-    out
 }
 
 /// One entry per distinct line, with the sectors that lanes touch.
 fn merge_lanes(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
+    if let Some(bytes) = row(access, mask) {
+        return lines_of_row(bytes, out);
+    }
     let mut coverage = [0u128; 32];
     let width = u32::from(access.bytes.max(1));
     let ones = if width >= 128 { u128::MAX } else { (1u128 << width) - 1 };
@@ -90,6 +105,35 @@ fn merge_lanes(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
                 entry.full |= 1 << sector;
             }
         }
+    }
+}
+
+/// The bytes of an access in which every lane's follow those of the lane before: what most accesses are.
+fn row(access: &MemAccess<'_>, mask: u32) -> Option<std::ops::Range<u64>> {
+    let (first, width) = (access.addresses[0], u64::from(access.bytes.max(1)));
+    // Lanes are aligned, so that none reaches over the end of a line.
+    if mask != u32::MAX || !width.is_power_of_two() || first & (width - 1) != 0 {
+        return None;
+    }
+    let end = first.checked_add(32 * width)?;
+    let mut expected = first;
+    let mut differ = 0;
+    for address in access.addresses {
+        differ |= address ^ expected;
+        expected = expected.wrapping_add(width);
+    }
+    (differ == 0).then_some(first..end)
+}
+
+fn lines_of_row(bytes: std::ops::Range<u64>, out: &mut LineAccesses) {
+    let mut line = bytes.start & !(LINE_BYTES - 1);
+    while line < bytes.end {
+        let (from, to) = (bytes.start.max(line) - line, bytes.end.min(line + LINE_BYTES) - line);
+        let sectors_below = |end: u64| (1u32 << end) - 1;
+        let touched = sectors_below(to.div_ceil(32)) & !sectors_below(from / 32);
+        let full = sectors_below(to / 32) & !sectors_below(from.div_ceil(32));
+        out.push(LineAccess { line, sectors: touched as u8, full: full as u8 });
+        line += LINE_BYTES;
     }
 }
 

@@ -38,27 +38,30 @@ const fn gcd(a: u64, b: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Port {
     clock: ClockRatio,
+    /// In cycles of its clock.
     free_at: u64,
+    /// First core cycle in which that cycle has begun.
+    free_at_core: u64,
 }
 
 impl Port {
     /// A port that moves one flit per cycle of a clock.
     #[must_use]
     pub fn new(clock: ClockRatio) -> Port {
-        Port { clock, free_at: 0 }
+        Port { clock, free_at: 0, free_at_core: 0 }
     }
 
     /// Whether the port can start a packet in this core cycle.
     #[must_use]
     #[inline]
     pub fn is_free(&self, core_cycle: u64) -> bool {
-        self.clock.from_core(core_cycle) >= self.free_at
+        core_cycle >= self.free_at_core
     }
 
     /// First core cycle in which the port can start a packet.
     #[must_use]
     pub fn free_at_core(&self) -> u64 {
-        self.clock.to_core(self.free_at)
+        self.free_at_core
     }
 
     /// Occupies the port with a packet and returns the core cycle at which its last flit has passed.
@@ -66,7 +69,8 @@ impl Port {
     pub fn send(&mut self, core_cycle: u64, flits: u8) -> u64 {
         let start = self.clock.from_core(core_cycle).max(self.free_at);
         self.free_at = start + u64::from(flits);
-        self.clock.to_core(self.free_at).max(core_cycle + 1)
+        self.free_at_core = self.clock.to_core(self.free_at);
+        self.free_at_core.max(core_cycle + 1)
     }
 }
 

@@ -15,12 +15,42 @@ pub fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
     let mut cycles = 0;
     for part in 0..parts {
         let ones = if lanes_per_part == 32 { u32::MAX } else { (1 << lanes_per_part) - 1 };
-        let mask = access.mask & ones << (part * lanes_per_part);
-        if mask != 0 {
-            cycles += pass_cycles(access, mask, words, config.banks);
+        let start = part * lanes_per_part;
+        let active = access.mask >> start & ones;
+        if active != 0 {
+            let lanes = &access.addresses[start as usize..(start + lanes_per_part) as usize];
+            let at_once = is_served_at_once(lanes, active, words, config.banks);
+            cycles += if at_once { 1 } else { pass_cycles(access, active << start, words, config.banks) };
         }
     }
     cycles.max(1)
+}
+
+/// Whether no bank has to serve two different words.
+fn is_served_at_once(addresses: &[u64], active: u32, words: u32, banks: u32) -> bool {
+    let first = addresses[active.trailing_zeros() as usize];
+    let all = u32::MAX >> (32 - addresses.len());
+    // What most accesses are: one address for all, or words side by side.
+    let is_run = |stride: u64| {
+        let differ = |lane: usize| addresses[lane] ^ first.wrapping_add(stride * lane as u64);
+        (0..addresses.len()).fold(0, |all, lane| all | differ(lane)) == 0
+    };
+    let side_by_side = addresses.len() as u32 * words <= banks && is_run(4 * u64::from(words));
+    if active == all && (side_by_side || is_run(0)) {
+        return true;
+    }
+    let is_active = |lane: &usize| active >> lane & 1 != 0;
+    let bank = |word: u64| (word & u64::from(banks - 1)) as usize & 63;
+    // Every word goes to its bank, the last one stays; then none may find another than itself.
+    let mut served = [0u64; 64];
+    for lane in (0..addresses.len()).filter(is_active) {
+        let word = addresses[lane] / 4;
+        (word..word + u64::from(words)).for_each(|word| served[bank(word)] = word);
+    }
+    (0..addresses.len()).filter(is_active).all(|lane| {
+        let word = addresses[lane] / 4;
+        (word..word + u64::from(words)).all(|word| served[bank(word)] == word)
+    })
 }
 
 /// Cycles of a load that would take `cycles`: half where its width makes several passes of which the results of two
@@ -41,6 +71,7 @@ pub fn merged_cycles(cycles: u32, access: &MemAccess<'_>, config: &SharedMemory)
 }
 
 /// Cycles of one part: the most distinct words that fall into one bank.
+#[inline(never)]
 fn pass_cycles(access: &MemAccess<'_>, mask: u32, words: u32, banks: u32) -> u32 {
     let mut seen = [0u64; 128];
     let mut count = 0;

@@ -6,7 +6,7 @@ mod source;
 mod streams;
 
 pub use select::Selection;
-pub use source::{TraceLaunch, TraceWarp};
+pub use source::{Detail, TraceLaunch, TraceWarp};
 pub use streams::{Point, dependencies};
 
 use crate::config::GpuConfig;
@@ -205,7 +205,12 @@ fn prepare<S: LaunchSource>(
         kernel_index: launch.kernel,
     };
     let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
-    let source = wrap(TraceLaunch::new(trace, index as u32, checked));
+    let detail = match checked {
+        true => Detail::Checked,
+        false if stack.is_empty() => Detail::Places,
+        false => Detail::Values,
+    };
+    let source = wrap(TraceLaunch::new(trace, index as u32, detail));
     Ok(Prepared { launch: index, machine, source, stack, blocks })
 }
 

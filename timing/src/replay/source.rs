@@ -3,19 +3,30 @@
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
 use trace_format::reader::{Trace, WarpCursor};
 
+/// What of a recording is brought back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// Where memory is accessed and which lanes take part: all that the plain machine looks at.
+    Places,
+    /// Every value, for techniques.
+    Values,
+    /// Every value, and each warp's are compared with their recorded checksum.
+    Checked,
+}
+
 /// A launch of a trace.
 #[derive(Clone, Debug)]
 pub struct TraceLaunch {
     trace: Trace,
     launch: u32,
-    checked: bool,
+    detail: Detail,
 }
 
 impl TraceLaunch {
-    /// The launch of that number; `checked` compares each warp's values with its recorded checksum.
+    /// The launch of that number.
     #[must_use]
-    pub fn new(trace: &Trace, launch: u32, checked: bool) -> TraceLaunch {
-        TraceLaunch { trace: trace.clone(), launch, checked }
+    pub fn new(trace: &Trace, launch: u32, detail: Detail) -> TraceLaunch {
+        TraceLaunch { trace: trace.clone(), launch, detail }
     }
 }
 
@@ -31,7 +42,11 @@ impl LaunchSource for TraceLaunch {
             }
             None => {
                 let cursor = self.trace.warp_cursor(self.launch, u64::from(block), warp).map_err(fail)?;
-                if self.checked { cursor } else { cursor.unchecked() }
+                match self.detail {
+                    Detail::Places => cursor.places_only(),
+                    Detail::Values => cursor.unchecked(),
+                    Detail::Checked => cursor,
+                }
             }
         };
         Ok(TraceWarp(cursor))

@@ -2,14 +2,20 @@
 
 use crate::config::{BankMapping, GpuConfig};
 
-/// The register-to-bank mapping of a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Registers that an instruction can name, and more banks than a share has.
+const SUMS: usize = 256 + 64;
+
+/// The register-to-bank mapping of a configuration, as tables: it is asked for every operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BankMap {
-    mapping: BankMapping,
+    /// By warp slot: the first bank of its scheduler's share, and what its place in the share adds to a register.
+    warps: [(u8, u8); 64],
+    /// By that sum: the bank within the share.
+    within: [u8; SUMS],
+    /// Bits of the register that count.
+    register_mask: u8,
     /// Banks of one scheduler's share, or of the whole register file.
-    share: u32,
-    /// Schedulers that have a share of their own.
-    shares: u32,
+    share: u8,
 }
 
 impl BankMap {
@@ -17,31 +23,36 @@ impl BankMap {
     #[must_use]
     pub fn new(config: &GpuConfig) -> BankMap {
         let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
+        let share = config.register_file.banks / shares;
+        let (by_register, by_warp) = match config.register_file.bank_mapping {
+            BankMapping::WarpSkewed => (true, true),
+            BankMapping::Register => (true, false),
+            BankMapping::Warp => (false, true),
+        };
+        let place = |warp: u32| if by_warp { warp / shares % share } else { 0 };
         BankMap {
-            mapping: config.register_file.bank_mapping,
-            share: config.register_file.banks / shares,
-            shares,
+            warps: std::array::from_fn(|warp| {
+                let warp = warp as u32;
+                ((warp % shares * share) as u8, place(warp) as u8)
+            }),
+            within: std::array::from_fn(|sum| (sum as u32 % share) as u8),
+            register_mask: if by_register { u8::MAX } else { 0 },
+            share: share as u8,
         }
     }
 
     /// Bank of register `reg` of the warp in slot `warp`.
     #[must_use]
     #[inline]
-    pub fn bank(&self, warp: usize, reg: u32) -> u8 {
-        let (share, warp) = (warp as u32 % self.shares, warp as u32 / self.shares);
-        let within = match self.mapping {
-            BankMapping::WarpSkewed => reg + warp,
-            BankMapping::Register => reg,
-            BankMapping::Warp => warp,
-        } % self.share;
-        (share * self.share + within) as u8
+    pub fn bank(&self, warp: usize, reg: u8) -> u8 {
+        let (first, place) = self.warps[warp & 63];
+        first + self.within[usize::from(reg & self.register_mask) + usize::from(place & 63)]
     }
 
     /// Banks that the warp's registers may lie in: first and number.
     #[must_use]
     pub fn share_of(&self, warp: usize) -> (u8, u8) {
-        let share = warp as u32 % self.shares;
-        ((share * self.share) as u8, self.share as u8)
+        (self.warps[warp & 63].0, self.share)
     }
 }
 
@@ -58,7 +69,7 @@ mod tests {
             for warp in 0..64 {
                 let (first, count) = map.share_of(warp);
                 assert_eq!((first, count), ((warp % 4 * 4) as u8, 4));
-                for reg in 0..255 {
+                for reg in 0..=254 {
                     assert!((first..first + count).contains(&map.bank(warp, reg)));
                 }
             }

@@ -51,9 +51,10 @@ impl<S: LaunchSource> Sm<'_, S> {
             let flight = self.flights.begin(pc, warp as u8, self.now);
             self.record(|recorder, _| recorder.fly(flight));
             (self.flights[flight].active, self.flights[flight].exec) = (step.active, step.exec);
-            self.flights[flight].mem.shared_cycles = 1;
+            self.flights.mem_mut(flight).shared_cycles = 1;
             self.keep_results(warp, flight);
             self.warps[warp].in_flight += 1;
+            self.masks.holding |= 1 << warp;
             self.scoreboard.reserve(warp, inst, false);
             if whole {
                 self.blocks[slot].barriers[first.0 as usize].results.push(flight);

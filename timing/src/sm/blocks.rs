@@ -169,14 +169,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Gives back the slots of warps that have ended and hold nothing any more, and of blocks without warps.
     pub(super) fn retire_blocks(&mut self) {
-        let mut ended = self.masks.resident & !self.masks.live;
+        let mut ended = self.masks.resident & !self.masks.live & !self.masks.holding;
         while ended != 0 {
             let index = ended.trailing_zeros() as usize;
             ended &= ended - 1;
             let warp = &mut self.warps[index];
-            if warp.in_flight > 0 || warp.in_memory > 0 {
-                continue;
-            }
+            debug_assert!(warp.in_flight == 0 && warp.in_memory == 0);
             self.spare.extend(warp.stream.take());
             let block_slot = usize::from(warp.block_slot);
             self.masks.resident &= !(1 << index);

@@ -6,6 +6,7 @@
 use super::Sm;
 use super::flight::Flights;
 use super::machine::Machine;
+use super::units::CONTROL;
 use crate::program::{MAX_SRC, Path};
 use crate::source::LaunchSource;
 use crate::stats::{Counters, Stall};
@@ -47,6 +48,16 @@ enum Organisation {
     PerWarp,
 }
 
+/// An instruction that has its operands and waits for a unit of a class, or for the load/store queue.
+#[derive(Clone, Copy, Debug)]
+struct Collected {
+    slot: u16,
+    waits_for: u8,
+}
+
+/// What memory instructions wait for, next to the classes of units.
+const LOAD_STORE_QUEUE: u8 = 15;
+
 /// Collectors, bank queues and collected instructions of an SM.
 #[derive(Clone, Debug)]
 pub(super) struct Collectors {
@@ -69,7 +80,11 @@ pub(super) struct Collectors {
     arriving: VecDeque<(u64, u16, u8)>,
     followers: Vec<Follower>,
     /// Collected instructions by scheduler share, oldest first.
-    ready: Vec<Vec<u16>>,
+    ready: Vec<Vec<Collected>>,
+    /// Share of each warp slot, and of each scheduler.
+    share_of: [u8; 64],
+    /// Collected instructions that may leave a share in one cycle.
+    dispatched_per_share: usize,
     pools: Vec<PoolState>,
     read_latency: u64,
     issue_to_read: u64,
@@ -87,7 +102,8 @@ impl Collectors {
                 (Organisation::PerWarp, config.sm.max_warps, plan.instructions_per_warp as u8, plan.ports)
             }
             None => {
-                let pools = (0..shares).map(|share| pool_masks(c, share, shares)).collect();
+                let of = |scheduler| pool_masks(c, scheduler % shares, shares);
+                let pools = (0..config.scheduler.count).map(of).collect();
                 (Organisation::Pools(pools), c.generic + c.alu + c.sfu + c.mem, 1, c.ports)
             }
         };
@@ -106,6 +122,9 @@ impl Collectors {
             arriving: VecDeque::new(),
             followers: Vec::new(),
             ready: vec![Vec::new(); shares as usize],
+            share_of: std::array::from_fn(|slot| (slot as u32 % shares) as u8),
+            dispatched_per_share: c.dispatch_per_scheduler as usize * config.scheduler.count as usize
+                / shares as usize,
             pools: vec![PoolState::default(); 64.max(shares as usize * 3)],
             read_latency: u64::from(config.register_file.read_latency_cycles),
             issue_to_read: u64::from(c.issue_to_read_cycles + machine.plan.extra_collect_cycles),
@@ -119,7 +138,7 @@ impl Collectors {
         match &self.organisation {
             Organisation::PerWarp => mask & self.free,
             Organisation::Pools(pools) => {
-                let pool = pools[scheduler % pools.len()][class];
+                let pool = pools[scheduler][class];
                 if pool & self.free != 0 { mask } else { 0 }
             }
         }
@@ -141,9 +160,9 @@ impl Collectors {
         match &self.organisation {
             Organisation::PerWarp => warp,
             Organisation::Pools(pools) => {
-                let share = scheduler % pools.len();
+                let share = usize::from(self.share_of[scheduler & 63]);
                 // Generic collectors are one pool for all classes.
-                let class = if pools[share][0] == pools[share][1] { 0 } else { class };
+                let class = if pools[scheduler][0] == pools[scheduler][1] { 0 } else { class };
                 share * 3 + class
             }
         }
@@ -152,9 +171,7 @@ impl Collectors {
     fn take(&mut self, warp: usize, scheduler: usize, class: usize) -> (u8, u8) {
         let unit = match &self.organisation {
             Organisation::PerWarp => warp as u32,
-            Organisation::Pools(pools) => {
-                (pools[scheduler % pools.len()][class] & self.free).trailing_zeros()
-            }
+            Organisation::Pools(pools) => (pools[scheduler][class] & self.free).trailing_zeros(),
         };
         let pool = self.pool_index(warp, scheduler, class);
         self.pools[pool].collecting += 1;
@@ -290,7 +307,11 @@ impl Collectors {
             } else {
                 *used += 1;
                 ports -= 1;
-                queue.remove(index);
+                if index == 0 {
+                    queue.pop_front();
+                } else {
+                    queue.remove(index);
+                }
                 stats.rf_reads += 1;
                 self.arriving.push_back((now + self.read_latency, read.slot, read.operand));
             }
@@ -380,8 +401,10 @@ impl<S: LaunchSource> Sm<'_, S> {
             pool.ready_other += 1;
         }
         let warp = usize::from(flight.warp);
-        let share = warp % self.collectors.ready.len();
-        self.collectors.ready[share].push(slot);
+        let share = usize::from(self.collectors.share_of[warp & 63]);
+        let waits_for =
+            if memory { LOAD_STORE_QUEUE } else { self.machine.program.insts[flight.pc as usize].unit };
+        self.collectors.ready[share].push(Collected { slot, waits_for });
         if flight.collecting != 0 {
             let inst = &self.machine.program.insts[flight.pc as usize];
             self.scoreboard.end_reads(warp, inst, flight.collecting);
@@ -396,18 +419,21 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Dispatch stage: collected instructions leave for units and for the load/store queue, oldest first.
     pub(super) fn dispatch(&mut self) {
-        let schedulers = self.schedulers.len();
-        let shares = self.collectors.ready.len();
-        let per_share = self.machine.config.collectors.dispatch_per_scheduler as usize * schedulers / shares;
-        for share in 0..shares {
-            let mut budget = per_share;
+        for share in 0..self.collectors.ready.len() {
+            let mut budget = self.collectors.dispatched_per_share;
             let mut index = 0;
+            // What one finds taken is taken for those behind it in the same cycle too: they are of one scheduler, or the
+            // units are everyone's. Control units are neither.
+            let mut taken = 0u16;
             while budget > 0 && index < self.collectors.ready[share].len() {
-                let slot = self.collectors.ready[share][index];
-                if self.start(slot) {
+                let Collected { slot, waits_for } = self.collectors.ready[share][index];
+                if taken >> waits_for & 1 != 0 {
+                    index += 1;
+                } else if self.start(slot) {
                     self.collectors.ready[share].remove(index);
                     budget -= 1;
                 } else {
+                    taken |= u16::from(usize::from(waits_for) != CONTROL) << waits_for;
                     index += 1;
                 }
             }

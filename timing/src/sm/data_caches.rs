@@ -14,7 +14,7 @@ use crate::source::LaunchSource;
 impl<S: LaunchSource> Sm<'_, S> {
     /// A line of a load, by its way.
     pub(super) fn load(&mut self, slot: u16, access: LineAccess) -> Access {
-        match self.flights[slot].mem.route {
+        match self.flights.mem(slot).route {
             Route::Cached => self.cached_load(slot, access),
             Route::Texture => self.texture_load(slot, access),
             Route::Bypass => {
@@ -22,7 +22,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                     return Access::Stalled;
                 }
                 self.stats.counters.l1_bypasses += 1;
-                self.flights[slot].mem.waiting += 1;
+                self.flights.mem_mut(slot).waiting += 1;
                 self.send(access.line, access.sectors, RequestKind::Read, Token::Instruction(slot));
                 Access::Done
             }
@@ -33,7 +33,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     pub(super) fn store(&mut self, slot: u16, access: LineAccess, kind: RequestKind) -> Access {
         let config = &self.machine.config.l1;
         let local =
-            config.caches_local && self.flights[slot].mem.local && matches!(kind, RequestKind::Write { .. });
+            config.caches_local && self.flights.mem(slot).local && matches!(kind, RequestKind::Write { .. });
         if local && config.local_write_policy == LocalWritePolicy::WriteBack {
             return self.write_back_store(slot, access);
         }
@@ -63,6 +63,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let warp = self.flights[slot].warp;
         self.load_store.stores_outstanding += 1;
         self.warps[usize::from(warp)].in_memory += 1;
+        self.masks.holding |= 1 << warp;
         self.send(access.line, access.sectors, kind, Token::StoreDone(warp));
     }
 
@@ -103,7 +104,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let missing = wanted & !self.load_store.caches.l1.probe(line);
         let hit_at = self.now + u64::from(config.hit_latency_cycles);
         if missing == 0 {
-            let mem = &mut self.flights[slot].mem;
+            let mem = self.flights.mem_mut(slot);
             mem.ready_at = mem.ready_at.max(hit_at);
             self.stats.counters.l1_accesses += 1;
             self.stats.counters.l1_hits += 1;
@@ -121,7 +122,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.send(access.line, to_request, RequestKind::Read, Token::L1Fill);
         }
         self.load_store.mshrs.add(line, missing, slot);
-        let mem = &mut self.flights[slot].mem;
+        let mem = self.flights.mem_mut(slot);
         mem.waiting += 1;
         // A miss is known after the lookup; its data never come sooner than a hit's would.
         mem.ready_at = mem.ready_at.max(hit_at);
@@ -146,10 +147,10 @@ impl<S: LaunchSource> Sm<'_, S> {
                 self.send(access.line, to_request, RequestKind::Read, Token::TextureFill);
             }
             self.load_store.texture_mshrs.add(line, missing, slot);
-            self.flights[slot].mem.waiting += 1;
+            self.flights.mem_mut(slot).waiting += 1;
         }
         self.stats.counters.texture_accesses += 1;
-        let mem = &mut self.flights[slot].mem;
+        let mem = self.flights.mem_mut(slot);
         mem.ready_at = mem.ready_at.max(hit_at);
         Access::Done
     }

@@ -43,6 +43,28 @@ pub struct MemOp {
     pub ready_at: u64,
 }
 
+impl MemOp {
+    /// Begins another access in the same memory.
+    pub fn clear(&mut self) {
+        let MemOp {
+            accesses,
+            next,
+            shared_cycles,
+            collisions,
+            route,
+            local,
+            all_sent,
+            waiting,
+            served,
+            ready_at,
+        } = self;
+        accesses.clear();
+        (*next, *shared_cycles, *collisions, *waiting, *ready_at) = (0, 0, 0, 0, 0);
+        (*route, *served) = (Route::default(), Served::default());
+        (*local, *all_sent) = (false, false);
+    }
+}
+
 /// One instruction in flight.
 #[derive(Clone, Debug)]
 pub struct Flight {
@@ -66,8 +88,6 @@ pub struct Flight {
     pub collector: u8,
     /// Collector pool, for the attribution of stalls.
     pub pool: u8,
-    /// Memory access, if it is a memory instruction.
-    pub mem: MemOp,
     generation: u16,
 }
 
@@ -75,6 +95,8 @@ pub struct Flight {
 #[derive(Clone, Debug, Default)]
 pub struct Flights {
     slots: Vec<Flight>,
+    /// Accesses of the slots that hold memory instructions; apart, as most do not and these are large.
+    accesses: Vec<MemOp>,
     rows: Vec<[Row; MAX_DST]>,
     free: Vec<u16>,
     keep_rows: bool,
@@ -109,9 +131,9 @@ impl Flights {
                 together: [0; MAX_SRC],
                 collector: 0,
                 pool: 0,
-                mem: MemOp::default(),
                 generation: 0,
             });
+            self.accesses.push(MemOp::default());
             if self.keep_rows {
                 self.rows.push([Row::ZERO; MAX_DST]);
             }
@@ -152,6 +174,19 @@ impl Flights {
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
+    }
+
+    /// Memory access of a slot that holds a memory instruction.
+    #[must_use]
+    #[inline]
+    pub fn mem(&self, slot: u16) -> &MemOp {
+        &self.accesses[usize::from(slot)]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn mem_mut(&mut self, slot: u16) -> &mut MemOp {
+        &mut self.accesses[usize::from(slot)]
     }
 
     /// Destination rows of a slot.

@@ -189,7 +189,6 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn fetch_warp(&mut self, warp: usize) {
         let machine = self.machine;
         let front_end = &machine.config.front_end;
-        let line_bytes = u64::from(front_end.icache.line_bytes);
         let mut budget = front_end.fetch_instructions;
         let mut line = None;
         while budget > 0 && self.front.has_room(warp) {
@@ -197,15 +196,16 @@ impl<S: LaunchSource> Sm<'_, S> {
             if pc as usize >= machine.program.insts.len() {
                 break;
             }
-            let address = machine.code_address(pc);
+            let line_of_pc = machine.code_line(pc);
             // One fetch reads from one line.
-            if line.is_some_and(|line| line != address / line_bytes) {
+            if line.is_some_and(|line| line != line_of_pc) {
                 break;
             }
             if line.is_none() {
-                line = Some(address / line_bytes);
+                line = Some(line_of_pc);
                 self.stats.counters.icache_accesses += 1;
-                match self.load_store.fetch_code(address, warp, machine, &mut self.stats.counters, self.id) {
+                match self.load_store.fetch_code(line_of_pc, warp, machine, &mut self.stats.counters, self.id)
+                {
                     CodeFetch::Hit => {}
                     CodeFetch::Miss => {
                         self.masks.icache |= 1 << warp;

@@ -4,8 +4,9 @@
 
 use super::Sm;
 use super::flight::{MemOp, Route};
+use super::machine::Machine;
 use crate::config::Coalescing;
-use crate::memory::coalesce::{LineAccesses, coalesce, collisions};
+use crate::memory::coalesce::{coalesce_into, collisions};
 use crate::memory::shared;
 use crate::program::{MemoryKind, Path};
 use crate::source::{LaunchSource, MemAccess, WarpStream};
@@ -17,16 +18,21 @@ impl<S: LaunchSource> Sm<'_, S> {
         let machine = self.machine;
         let inst = &machine.program.insts[self.flights[slot].pc as usize];
         let Path::Memory(kind) = inst.path else { return };
-        let mut op = MemOp::default();
-        let sm = self.id;
-        if let Some(access) = self.warps[warp].stream.as_ref().and_then(WarpStream::mem) {
+        let Sm { id: sm, warps, flights, stats, .. } = self;
+        let sm = *sm;
+        let op = flights.mem_mut(slot);
+        op.clear();
+        if let Some(access) = warps[warp].stream.as_ref().and_then(WarpStream::mem) {
             match access.space {
-                Space::Shared => op.shared_cycles = self.shared_cycles(&access, kind),
-                Space::Const => op.accesses = coalesce(&access, machine.config.load_store.coalescing, false),
-                Space::Global | Space::Surface => self.global_access(&access, kind, &mut op),
+                Space::Shared => op.shared_cycles = shared_cycles(machine, &access, kind),
+                Space::Const => {
+                    let rules = machine.config.load_store.coalescing;
+                    coalesce_into(&access, rules, false, &mut op.accesses);
+                }
+                Space::Global | Space::Surface => global_access(machine, &access, kind, op),
                 Space::Texture => {
                     op.route = Route::Texture;
-                    op.accesses = coalesce(&access, Coalescing::Sectors, false);
+                    coalesce_into(&access, Coalescing::Sectors, false, &mut op.accesses);
                 }
                 Space::Local => {
                     let addresses = std::array::from_fn(|lane| {
@@ -34,14 +40,14 @@ impl<S: LaunchSource> Sm<'_, S> {
                     });
                     // A wide local access is one word per lane and pass.
                     let access = MemAccess { space: Space::Global, addresses: &addresses, ..access };
-                    self.global_access(&access, kind, &mut op);
+                    global_access(machine, &access, kind, op);
                     op.route = if machine.config.l1.caches_local { Route::Cached } else { Route::Bypass };
                     op.local = true;
                 }
-                Space::Generic => self.generic_access(warp, &access, kind, &mut op),
+                Space::Generic => generic_access(machine, (sm, warp), &access, kind, op),
             }
         }
-        let counters = &mut self.stats.counters;
+        let counters = &mut stats.counters;
         match kind {
             MemoryKind::Load(Space::Shared)
             | MemoryKind::Store(Space::Shared)
@@ -61,57 +67,59 @@ impl<S: LaunchSource> Sm<'_, S> {
             counters.shared_accesses += 1;
             counters.shared_bank_conflict_cycles += u64::from(op.shared_cycles) - 1;
         }
-        self.flights[slot].mem = op;
     }
+}
 
-    fn shared_cycles(&self, access: &MemAccess<'_>, kind: MemoryKind) -> u32 {
-        if access.mask == 0 {
-            return 1;
-        }
-        let config = &self.machine.config.shared_memory;
-        let cycles = shared::access_cycles(access, config);
-        match kind {
-            MemoryKind::Load(_) => shared::merged_cycles(cycles, access, config),
-            MemoryKind::Atomic(_) => cycles + config.atomic_cycles * u32::from(collisions(access)),
-            _ => cycles,
-        }
+fn shared_cycles(machine: &Machine, access: &MemAccess<'_>, kind: MemoryKind) -> u32 {
+    if access.mask == 0 {
+        return 1;
     }
-
-    fn global_access(&self, access: &MemAccess<'_>, kind: MemoryKind, op: &mut MemOp) {
-        let config = &self.machine.config;
-        op.route = if config.l1.bypass_global { Route::Bypass } else { Route::Cached };
-        let cached_load = matches!(kind, MemoryKind::Load(_)) && op.route == Route::Cached;
-        op.accesses = coalesce(access, config.load_store.coalescing, cached_load);
-        if matches!(kind, MemoryKind::Atomic(_)) {
-            op.collisions = collisions(access);
-        }
+    let config = &machine.config.shared_memory;
+    let cycles = shared::access_cycles(access, config);
+    match kind {
+        MemoryKind::Load(_) => shared::merged_cycles(cycles, access, config),
+        MemoryKind::Atomic(_) => cycles + config.atomic_cycles * u32::from(collisions(access)),
+        _ => cycles,
     }
+}
 
-    /// Generic addresses: each lane goes where its address points.
-    fn generic_access(&self, warp: usize, access: &MemAccess<'_>, kind: MemoryKind, op: &mut MemOp) {
-        let mut addresses = [0u64; 32];
-        let (mut shared, mut global, mut local) = (0u32, 0u32, 0u32);
-        for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
-            let (space, address) = Space::of_generic(access.addresses[lane]);
-            addresses[lane] = address;
-            match space {
-                Space::Shared => shared |= 1 << lane,
-                Space::Local => {
-                    local |= 1 << lane;
-                    addresses[lane] = self.machine.local_address(self.id, warp, lane, address);
-                }
-                _ => global |= 1 << lane,
+fn global_access(machine: &Machine, access: &MemAccess<'_>, kind: MemoryKind, op: &mut MemOp) {
+    let config = &machine.config;
+    op.route = if config.l1.bypass_global { Route::Bypass } else { Route::Cached };
+    let cached_load = matches!(kind, MemoryKind::Load(_)) && op.route == Route::Cached;
+    coalesce_into(access, config.load_store.coalescing, cached_load, &mut op.accesses);
+    if matches!(kind, MemoryKind::Atomic(_)) {
+        op.collisions = collisions(access);
+    }
+}
+
+/// Generic addresses: each lane goes where its address points.
+fn generic_access(
+    machine: &Machine,
+    (sm, warp): (usize, usize),
+    access: &MemAccess<'_>,
+    kind: MemoryKind,
+    op: &mut MemOp,
+) {
+    let mut addresses = [0u64; 32];
+    let (mut shared, mut global, mut local) = (0u32, 0u32, 0u32);
+    for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
+        let (space, address) = Space::of_generic(access.addresses[lane]);
+        addresses[lane] = address;
+        match space {
+            Space::Shared => shared |= 1 << lane,
+            Space::Local => {
+                local |= 1 << lane;
+                addresses[lane] = machine.local_address(sm, warp, lane, address);
             }
+            _ => global |= 1 << lane,
         }
-        let part =
-            |mask| MemAccess { space: Space::Global, bytes: access.bytes, addresses: &addresses, mask };
-        if shared != 0 {
-            op.shared_cycles = self.shared_cycles(&part(shared), kind);
-        }
-        if global | local != 0 {
-            self.global_access(&part(global | local), kind, op);
-        } else {
-            op.accesses = LineAccesses::default();
-        }
+    }
+    let part = |mask| MemAccess { space: Space::Global, bytes: access.bytes, addresses: &addresses, mask };
+    if shared != 0 {
+        op.shared_cycles = shared_cycles(machine, &part(shared), kind);
+    }
+    if global | local != 0 {
+        global_access(machine, &part(global | local), kind, op);
     }
 }

@@ -333,7 +333,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let count = usize::from(inst.src_count);
         if verdict == IssueVerdict::Issue {
             for (operand, reg) in operands.iter_mut().zip(inst.sources()) {
-                let bank = machine.banks.bank(warp, u32::from(*reg));
+                let bank = machine.banks.bank(warp, *reg);
                 *operand = OperandRead { reg: *reg, from: ReadFrom::Bank(bank) };
             }
             self.stats.counters.operand_reads += count as u64;
@@ -353,6 +353,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.warps[warp].in_memory += 1;
         }
         self.warps[warp].in_flight += 1;
+        self.masks.holding |= 1 << warp;
         self.scoreboard.reserve(warp, inst, memory);
         match verdict {
             IssueVerdict::Reuse { after_cycles } => {

@@ -219,28 +219,28 @@ impl<S: LaunchSource> Sm<'_, S> {
         let machine = self.machine;
         let inst = &machine.program.insts[self.flights[slot].pc as usize];
         let Path::Memory(kind) = inst.path else { return };
-        let shared_cycles = self.flights[slot].mem.shared_cycles;
-        if self.flights[slot].mem.next == 0 && shared_cycles > 0 && !self.flights[slot].mem.all_sent {
+        let shared_cycles = self.flights.mem(slot).shared_cycles;
+        if self.flights.mem(slot).next == 0 && shared_cycles > 0 && !self.flights.mem(slot).all_sent {
             let latency = machine.config.shared_memory.latency_cycles + shared_cycles - 1;
-            self.flights[slot].mem.ready_at = self.now + u64::from(latency);
+            self.flights.mem_mut(slot).ready_at = self.now + u64::from(latency);
             self.load_store.busy_until = self.now + u64::from(shared_cycles);
         }
-        if self.flights[slot].mem.route == Route::Texture && self.flights[slot].mem.next == 0 {
+        if self.flights.mem(slot).route == Route::Texture && self.flights.mem(slot).next == 0 {
             let lanes = machine.config.texture_cache.lanes_per_cycle;
             self.load_store.busy_until = self.now + u64::from(32 / lanes);
         }
         for _ in 0..machine.config.load_store.accesses_per_cycle {
-            let next = usize::from(self.flights[slot].mem.next);
-            let Some(access) = self.flights[slot].mem.accesses.as_slice().get(next).copied() else { break };
+            let next = usize::from(self.flights.mem(slot).next);
+            let Some(access) = self.flights.mem(slot).accesses.as_slice().get(next).copied() else { break };
             match self.access(slot, kind, access) {
-                Access::Done => self.flights[slot].mem.next += 1,
+                Access::Done => self.flights.mem_mut(slot).next += 1,
                 Access::Stalled => {
                     self.stats.counters.l1_stall_cycles += 1;
                     return;
                 }
             }
         }
-        let mem = &self.flights[slot].mem;
+        let mem = self.flights.mem(slot);
         if usize::from(mem.next) == mem.accesses.as_slice().len() {
             self.load_store.queue.pop_front();
             super::units::count(&mut self.stats.counters, 4);
@@ -250,7 +250,7 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Every line of an instruction has been accessed: it completes now, or when its last reply comes.
     fn accesses_sent(&mut self, slot: u16) {
-        let mem = &mut self.flights[slot].mem;
+        let mem = self.flights.mem_mut(slot);
         mem.all_sent = true;
         if mem.waiting == 0 {
             self.wheel.at(mem.ready_at.max(self.now + 1), Event::Complete(slot));
@@ -263,7 +263,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             MemoryKind::Load(_) => self.load(slot, access),
             MemoryKind::Store(_) => self.store(slot, access, RequestKind::Write { full: access.full }),
             MemoryKind::Atomic(_) => {
-                let kind = RequestKind::Atomic { collisions: self.flights[slot].mem.collisions };
+                let kind = RequestKind::Atomic { collisions: self.flights.mem(slot).collisions };
                 let has_result = self.machine.program.insts[self.flights[slot].pc as usize].has_result();
                 if !has_result {
                     return self.store(slot, access, kind);
@@ -272,7 +272,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                     return Access::Stalled;
                 }
                 self.load_store.caches.l1.remove(access.line / LINE_BYTES);
-                self.flights[slot].mem.waiting += 1;
+                self.flights.mem_mut(slot).waiting += 1;
                 self.send(access.line, access.sectors, kind, Token::Instruction(slot));
                 Access::Done
             }
@@ -352,7 +352,7 @@ pub(super) fn reply_for(
     now: u64,
     (slot, served): (u16, Served),
 ) {
-    let mem = &mut flights[slot].mem;
+    let mem = flights.mem_mut(slot);
     mem.served = mem.served.max(served);
     mem.waiting -= 1;
     mem.ready_at = mem.ready_at.max(now);

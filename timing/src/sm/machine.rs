@@ -41,6 +41,13 @@ pub struct Machine {
     pub kernel_index: u32,
     /// Index of the first inserted instruction before each instruction; empty without any.
     inserted_from: Vec<u32>,
+    /// I-cache line of each instruction.
+    code_lines: Vec<u64>,
+}
+
+/// Address of an instruction.
+fn code_address(kernel_index: u32, pc: u32) -> u64 {
+    CODE_BASE + (u64::from(kernel_index) << 24) + u64::from(pc) * 8
 }
 
 /// What a launch asks for besides its kernel.
@@ -77,6 +84,9 @@ impl Machine {
             let from = |pc| plan.inserted.partition_point(|inserted| inserted.before < pc) as u32;
             (0..=count).map(from).collect()
         };
+        let line_bytes = u64::from(config.front_end.icache.line_bytes);
+        let line = |pc| code_address(shape.kernel_index, pc) / line_bytes;
+        let code_lines = (0..program.insts.len() as u32).map(line).collect();
         Ok(Machine {
             banks: BankMap::new(config),
             partitions: PartitionMap::new(config),
@@ -91,6 +101,7 @@ impl Machine {
             program,
             plan,
             inserted_from,
+            code_lines,
         })
     }
 
@@ -108,11 +119,18 @@ impl Machine {
         }
     }
 
-    /// Address of an instruction.
+    /// Line that holds an instruction of the kernel, of the I-cache's length.
     #[must_use]
     #[inline]
-    pub fn code_address(&self, pc: u32) -> u64 {
-        CODE_BASE + (u64::from(self.kernel_index) << 24) + u64::from(pc) * 8
+    pub fn code_line(&self, pc: u32) -> u64 {
+        self.code_lines[pc as usize]
+    }
+
+    /// Line that holds the kernel's last instruction.
+    #[must_use]
+    #[inline]
+    pub fn last_code_line(&self) -> u64 {
+        self.code_lines.last().copied().unwrap_or(0)
     }
 
     /// Address in memory of a lane's local byte: words of the lanes of a warp lie side by side.

@@ -67,6 +67,8 @@ pub(crate) struct WarpMasks {
     branch: u64,
     /// Being set up.
     starting: u64,
+    /// Instructions in flight or requests outstanding.
+    holding: u64,
     /// May fetch.
     fetch: u64,
     /// Waiting for an I-cache line.
@@ -288,11 +290,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Earliest cycle, from now on, in which something can happen; `u64::MAX` when only packets can wake it.
     #[must_use]
     pub fn next_event(&self) -> u64 {
+        let ready = self.masks.ready();
         let busy = self.masks.fetch != 0
             || self.collectors.is_active()
             || self.write_back.is_active()
             || self.load_store.is_active(self.now, !self.credits.is_empty())
-            || (0..self.schedulers.len()).any(|s| self.candidates(s) != 0)
+            || ready != 0 && (0..self.schedulers.len()).any(|s| self.candidates(s) != 0)
             || self.schedulers_will_change();
         if busy {
             return self.now;

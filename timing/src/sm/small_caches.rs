@@ -37,19 +37,16 @@ impl LoadStore {
     /// Looks an instruction's line up in the I-cache; a miss asks L2.
     pub fn fetch_code(
         &mut self,
-        address: u64,
+        line: u64,
         warp: usize,
         machine: &Machine,
         counters: &mut Counters,
         sm: usize,
     ) -> CodeFetch {
-        let cache = &machine.config.front_end.icache;
-        let line = address / u64::from(cache.line_bytes);
         let answer = self.look_up_code(line, 1 << warp, machine, counters, sm);
         if line != self.last_code_line && answer != CodeFetch::Busy {
             self.last_code_line = line;
-            let last =
-                machine.code_address(machine.program.insts.len() as u32 - 1) / u64::from(cache.line_bytes);
+            let last = machine.last_code_line();
             for ahead in 1..=u64::from(machine.config.front_end.icache_prefetch_lines) {
                 if line + ahead <= last {
                     self.look_up_code(line + ahead, 0, machine, counters, sm);
@@ -119,7 +116,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let offset = u64::from(access.sectors.trailing_zeros() & 3) * 32;
         let line = (access.line + offset) / u64::from(config.line_bytes);
         if self.load_store.caches.constants.probe(line) != 0 {
-            let mem = &mut self.flights[slot].mem;
+            let mem = self.flights.mem_mut(slot);
             mem.ready_at = mem.ready_at.max(self.now + u64::from(config.hit_latency_cycles));
             return Access::Done;
         }
@@ -140,7 +137,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.load_store.constant_parts.push(SmallMiss { line, parts, warps: 0 });
         }
         self.load_store.constant_mshrs.add(line, 1, slot);
-        self.flights[slot].mem.waiting += 1;
+        self.flights.mem_mut(slot).waiting += 1;
         Access::Done
     }
 

@@ -8,7 +8,7 @@ use crate::source::LaunchSource;
 use crate::stats::Counters;
 
 /// Position of the control class in the list of unit classes.
-const CONTROL: usize = 5;
+pub(super) const CONTROL: usize = 5;
 
 /// One class of units.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ impl Class {
 pub(super) struct Units {
     classes: Vec<Class>,
     schedulers: usize,
+    /// By warp slot.
+    scheduler_of: [u8; 64],
 }
 
 impl Units {
@@ -52,7 +54,11 @@ impl Units {
                 split,
             }
         };
-        Units { classes: UNIT_NAMES.iter().enumerate().map(class).collect(), schedulers }
+        Units {
+            classes: UNIT_NAMES.iter().enumerate().map(class).collect(),
+            schedulers,
+            scheduler_of: std::array::from_fn(|warp| (warp % schedulers) as u8),
+        }
     }
 
     /// Which units are taken and until when, for the report of a stuck machine.
@@ -69,7 +75,7 @@ impl Units {
     /// Takes a free unit of a class for some cycles.
     #[inline]
     pub fn take(&mut self, class: usize, warp: usize, now: u64, cycles: u64) -> bool {
-        let scheduler = warp % self.schedulers;
+        let scheduler = usize::from(self.scheduler_of[warp & 63]);
         let class = &mut self.classes[class];
         let range = class.range(scheduler);
         match class.free_at[range].iter_mut().find(|free_at| **free_at <= now) {

@@ -1,7 +1,7 @@
 //! A timing wheel: what will happen at a known cycle, found without looking at the cycles in between.
 
 /// Slots of the wheel, a power of two; later events wait outside.
-const SLOTS: usize = 4096;
+const SLOTS: usize = 512;
 
 /// Something that happens at a known cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Wheel {
     slots: Vec<Vec<Event>>,
     occupied: [u64; SLOTS / 64],
     far: Vec<(u64, Event)>,
+    /// Earliest of those; `u64::MAX` without any.
+    far_next: u64,
     now: u64,
     len: usize,
 }
@@ -30,7 +32,14 @@ impl Wheel {
     /// An empty wheel whose current cycle is `now`.
     #[must_use]
     pub fn new(now: u64) -> Wheel {
-        Wheel { slots: vec![Vec::new(); SLOTS], occupied: [0; SLOTS / 64], far: Vec::new(), now, len: 0 }
+        Wheel {
+            slots: vec![Vec::new(); SLOTS],
+            occupied: [0; SLOTS / 64],
+            far: Vec::new(),
+            far_next: u64::MAX,
+            now,
+            len: 0,
+        }
     }
 
     /// How many events are to come and when the next one does, for the report of a stuck machine.
@@ -46,6 +55,7 @@ impl Wheel {
         self.len += 1;
         if cycle - self.now >= SLOTS as u64 {
             self.far.push((cycle, event));
+            self.far_next = self.far_next.min(cycle);
             return;
         }
         let slot = cycle as usize % SLOTS;
@@ -60,7 +70,7 @@ impl Wheel {
         if self.len == 0 {
             return;
         }
-        if !self.far.is_empty() {
+        if self.far_next.saturating_sub(cycle) < SLOTS as u64 {
             self.bring_in();
         }
         let slot = cycle as usize % SLOTS;
@@ -75,6 +85,7 @@ impl Wheel {
         let now = self.now;
         let (near, far) = self.far.iter().copied().partition(|(cycle, _)| cycle - now < SLOTS as u64);
         self.far = far;
+        self.far_next = self.far.iter().map(|(cycle, _)| *cycle).min().unwrap_or(u64::MAX);
         let near: Vec<(u64, Event)> = near;
         for (cycle, event) in near {
             let slot = cycle as usize % SLOTS;
@@ -89,7 +100,7 @@ impl Wheel {
         if self.len == 0 {
             return None;
         }
-        let far = self.far.iter().map(|(cycle, _)| *cycle).min();
+        let far = (self.far_next != u64::MAX).then_some(self.far_next);
         let start = (self.now as usize + 1) % SLOTS;
         let words = SLOTS / 64;
         for step in 0..=words {

@@ -1,7 +1,7 @@
 //! Writeback: results compete for the result bus, then for their banks; the scoreboard learns of them.
 
 use super::Sm;
-use super::flight::Flight;
+use super::flight::MemOp;
 use crate::config::GpuConfig;
 use crate::memory::Served;
 use crate::program::{MAX_DST, MemoryKind, Path, TimedInst};
@@ -64,7 +64,11 @@ impl<S: LaunchSource> Sm<'_, S> {
                 continue;
             }
             width -= 1;
-            self.write_back.waiting.remove(index);
+            if index == 0 {
+                self.write_back.waiting.pop_front();
+            } else {
+                self.write_back.waiting.remove(index);
+            }
             self.stats.counters.result_bus_wait_cycles += self.now - since;
             self.retire(slot);
         }
@@ -79,7 +83,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
         if inst.has_result() {
-            record_latency(&mut self.stats.latency, inst, flight, latency);
+            record_latency(&mut self.stats.latency, inst, self.flights.mem(slot), latency);
         }
         if inst.dst_count > 0 && flight.exec != 0 {
             self.write_registers(slot, warp);
@@ -91,6 +95,8 @@ impl<S: LaunchSource> Sm<'_, S> {
         state.in_flight -= 1;
         if memory {
             self.memory_done(warp);
+        } else {
+            self.refresh_holding(warp);
         }
         self.refresh_hazard(warp);
     }
@@ -101,6 +107,16 @@ impl<S: LaunchSource> Sm<'_, S> {
         state.in_memory -= 1;
         if state.in_memory == 0 {
             self.masks.fence &= !(1 << warp);
+        }
+        self.refresh_holding(warp);
+    }
+
+    /// Whether a warp whose path has ended still holds something, after something has ended.
+    #[inline]
+    fn refresh_holding(&mut self, warp: usize) {
+        let state = &self.warps[warp];
+        if state.in_flight == 0 && state.in_memory == 0 {
+            self.masks.holding &= !(1 << warp);
         }
     }
 
@@ -113,7 +129,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.stats.counters.operand_writes += count as u64;
         if !self.techniques.hooks().write_back {
             for reg in inst.destinations() {
-                self.collectors.write(machine.banks.bank(warp, u32::from(*reg)));
+                self.collectors.write(machine.banks.bank(warp, *reg));
             }
             self.stats.counters.rf_writes += count as u64;
             return;
@@ -123,7 +139,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let rows: &[Row; MAX_DST] = flights.rows(slot);
         let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| RegisterWrite {
             reg: inst.dsts[i],
-            to: WriteTo::Bank(machine.banks.bank(warp, u32::from(inst.dsts[i]))),
+            to: WriteTo::Bank(machine.banks.bank(warp, inst.dsts[i])),
             row: &rows[i],
         });
         let view = InstView { pc, inst, active, exec, id };
@@ -151,18 +167,18 @@ impl<S: LaunchSource> Sm<'_, S> {
 }
 
 /// Puts an instruction's latency where it belongs, by what it waited for.
-fn record_latency(of: &mut Latencies, inst: &TimedInst, flight: &Flight, cycles: u64) {
+fn record_latency(of: &mut Latencies, inst: &TimedInst, mem: &MemOp, cycles: u64) {
     let Path::Memory(kind) = inst.path else {
         of.alu_issue_to_writeback.record(cycles);
         return;
     };
-    if flight.mem.shared_cycles > 0 {
+    if mem.shared_cycles > 0 {
         of.alu_issue_to_writeback.record(cycles);
         of.shared_issue_to_writeback.record(cycles);
         return;
     }
     of.load_issue_to_writeback.record(cycles);
-    match (kind, flight.mem.served) {
+    match (kind, mem.served) {
         (MemoryKind::Load(Space::Const), _) => of.constant_issue_to_writeback.record(cycles),
         (MemoryKind::Atomic(_), _) => of.atomic_issue_to_writeback.record(cycles),
         (_, Served::L1) => of.l1_load_issue_to_writeback.record(cycles),

@@ -8,13 +8,20 @@ use serde_json::{Map, Value, json};
 /// Highest latency that is told apart, in cycles; longer ones count as this.
 const HIGHEST_CYCLES: u64 = 1 << 24;
 
+/// Latencies below this many cycles, nearly all, are counted one by one; the histogram sees them at the end.
+const SHORT_CYCLES: usize = 1024;
+
 /// A distribution of latencies in cycles, with two significant digits.
 #[derive(Clone, Debug)]
-pub struct Latency(Histogram<u64>);
+pub struct Latency {
+    short: Box<[u64; SHORT_CYCLES]>,
+    long: Histogram<u64>,
+}
 
 impl Default for Latency {
     fn default() -> Latency {
-        Latency(Histogram::new_with_bounds(1, HIGHEST_CYCLES, 2).expect("constant bounds are valid"))
+        let long = Histogram::new_with_bounds(1, HIGHEST_CYCLES, 2).expect("constant bounds are valid");
+        Latency { short: Box::new([0; SHORT_CYCLES]), long }
     }
 }
 
@@ -22,36 +29,49 @@ impl Latency {
     /// Records one latency.
     #[inline]
     pub fn record(&mut self, cycles: u64) {
-        self.0.saturating_record(cycles.max(1));
+        match self.short.get_mut(cycles as usize) {
+            Some(count) => *count += 1,
+            None => self.long.saturating_record(cycles),
+        }
     }
 
     /// Adds another part's samples.
     pub fn merge(&mut self, other: &Latency) {
-        self.0.add(&other.0).expect("both histograms have the same bounds");
+        self.short.iter_mut().zip(other.short.iter()).for_each(|(a, b)| *a += b);
+        self.long.add(&other.long).expect("both histograms have the same bounds");
+    }
+
+    /// All samples.
+    fn histogram(&self) -> Histogram<u64> {
+        let mut all = self.long.clone();
+        for (cycles, count) in self.short.iter().enumerate().filter(|(_, count)| **count > 0) {
+            all.saturating_record_n(cycles.max(1) as u64, *count);
+        }
+        all
     }
 
     /// Samples recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.0.len()
+        self.short.iter().sum::<u64>() + self.long.len()
     }
 
     /// Mean in cycles; 0 without a sample.
     #[must_use]
     pub fn mean_cycles(&self) -> f64 {
-        if self.0.is_empty() { 0.0 } else { self.0.mean() }
+        if self.count() == 0 { 0.0 } else { self.histogram().mean() }
     }
 
     /// Latency below which the given percentage of samples lies, in cycles.
     #[must_use]
     pub fn percentile_cycles(&self, percent: f64) -> u64 {
-        if self.0.is_empty() { 0 } else { self.0.value_at_percentile(percent) }
+        if self.count() == 0 { 0 } else { self.histogram().value_at_percentile(percent) }
     }
 
     /// Longest latency in cycles.
     #[must_use]
     pub fn max_cycles(&self) -> u64 {
-        if self.0.is_empty() { 0 } else { self.0.max() }
+        if self.count() == 0 { 0 } else { self.histogram().max() }
     }
 
     /// Count, mean, percentiles and maximum.

@@ -65,10 +65,26 @@ impl ValueDecoder {
         if byte == NEXT {
             let s = &mut self.slots[slot];
             s.position = s.position.wrapping_add(s.distance);
-            let found = pool::gather(words, s.shape, s.position, mask, out);
+            let found = words.row(s.shape, s.position, mask, out);
             return if found == mask { Ok(()) } else { Err(CodingError::DanglingReference) };
         }
         self.decode_break(words, params, byte, slot, mask, out)
+    }
+
+    /// Passes the next row without its values.
+    ///
+    /// # Errors
+    /// When the streams do not hold such a row; that its words exist is not checked.
+    #[inline]
+    pub fn skip(&mut self, tokens: &[u8], params: &[u8], slot: usize, mask: u32) -> Result<(), CodingError> {
+        let byte = *tokens.get(self.token).ok_or(CodingError::Truncated)?;
+        self.token += 1;
+        if byte == NEXT {
+            let s = &mut self.slots[slot];
+            s.position = s.position.wrapping_add(s.distance);
+            return Ok(());
+        }
+        self.decode_break(&pool::Unread, params, byte, slot, mask, &mut [0; 32])
     }
 
     #[inline(never)]
@@ -123,7 +139,7 @@ impl ValueDecoder {
         let position = self.fresh;
         self.fresh = self.fresh.wrapping_add(count);
         self.slots[slot].place(position, shape);
-        let found = pool::gather(words, shape, position, mask, out);
+        let found = words.row(shape, position, mask, out);
         if found == mask { Ok(()) } else { Err(CodingError::DanglingReference) }
     }
 
@@ -159,7 +175,7 @@ impl ValueDecoder {
             s.walk(unzigzag(read(params, param)?));
         }
         let patched = if byte & PATCHED != 0 { read_word(params, param)? & mask } else { 0 };
-        let found = pool::gather(words, s.shape, s.position, mask, out);
+        let found = words.row(s.shape, s.position, mask, out);
         let mut left = patched;
         while left != 0 {
             out[left.trailing_zeros() as usize] =

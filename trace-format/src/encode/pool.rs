@@ -29,6 +29,32 @@ pub trait Words {
         let offset = position as usize & (MAX_WORDS_PER_WARP - 1);
         self.of_warp((position >> OFFSET_BITS) as usize).get(offset).copied()
     }
+
+    /// Reads the lanes of `mask` in a shape from a position and returns the lanes whose words exist; the others are
+    /// left as they are.
+    #[inline]
+    fn row(&self, shape: Shape, start: u32, mask: u32, out: &mut [u32; 32]) -> u32 {
+        gather(self, shape, start, mask, out)
+    }
+}
+
+/// Words that nobody looks at: every position has one.
+#[derive(Clone, Copy, Debug)]
+pub struct Unread;
+
+impl Words for Unread {
+    fn of_warp(&self, _warp: usize) -> &[u32] {
+        &[]
+    }
+
+    fn word(&self, _position: u32) -> Option<u32> {
+        Some(0)
+    }
+
+    #[inline]
+    fn row(&self, _shape: Shape, _start: u32, mask: u32, _out: &mut [u32; 32]) -> u32 {
+        mask
+    }
 }
 
 /// How the lanes of a row spread over the pool, starting at a position. All arithmetic wraps.

@@ -4,7 +4,7 @@
 //! Calls are edges to the instruction behind them for post-dominance, and edges through the callee for
 //! liveness, so that what a callee overwrites or keeps is seen.
 
-use super::inst::Inst;
+use super::inst::{Inst, RegSpan};
 use super::kernel::MachineKernel;
 use super::regs::{Pc, Pred, Reg};
 use super::table::Kind;
@@ -92,15 +92,26 @@ impl LiveSet {
         *self != old
     }
 
-    /// Steps the set backwards over an instruction.
-    fn before(mut self, inst: &Inst) -> LiveSet {
-        if inst.is_unguarded() {
-            inst.dst_regs().for_each(|r| self.remove(r));
-            inst.dst_preds().for_each(|p| self.preds &= !(1 << p.0));
-        }
+    /// Takes out what an instruction writes.
+    pub(super) fn kill(&mut self, inst: &Inst) {
+        inst.dst_regs().for_each(|r| self.remove(r));
+        inst.dst_preds().for_each(|p| self.preds &= !(1 << p.0));
+    }
+
+    /// Adds the registers of one source.
+    pub(super) fn use_source(&mut self, inst: &Inst, source: usize) {
+        inst.src_span(source).into_iter().flat_map(RegSpan::iter).for_each(|r| self.insert(r));
+    }
+
+    /// Adds every register and predicate that an instruction reads, its guard among them.
+    pub(super) fn use_sources(&mut self, inst: &Inst) {
         inst.src_regs().for_each(|r| self.insert(r));
         inst.src_preds().for_each(|p| self.preds |= 1 << p.0);
-        self
+    }
+
+    /// Adds an instruction's guard.
+    pub(super) fn use_guard(&mut self, inst: &Inst) {
+        self.preds |= u8::from(!inst.guard.pred.is_true()) << (inst.guard.pred.0 & 7);
     }
 }
 
@@ -316,34 +327,36 @@ impl Flow {
     /// Registers that may still be read, before every instruction.
     #[must_use]
     pub fn liveness(&self, kernel: &MachineKernel) -> Liveness {
+        let mut before = vec![LiveSet::default(); kernel.insts.len()];
+        self.backwards(kernel, |pc, inst, live| {
+            if inst.is_unguarded() {
+                live.kill(inst);
+            }
+            live.use_sources(inst);
+            before[pc.index()] = *live;
+        });
+        Liveness { before }
+    }
+
+    /// Steps sets backwards over all instructions until they change no more; the last time that `step` sees an
+    /// instruction, it is with the set behind it that holds.
+    pub(super) fn backwards(&self, kernel: &MachineKernel, mut step: impl FnMut(Pc, &Inst, &mut LiveSet)) {
         let succs = self.call_graph_successors(kernel);
         let mut live_in = vec![LiveSet::default(); self.blocks.len()];
         let mut changed = true;
         while changed {
             changed = false;
-            for b in (0..self.blocks.len()).rev() {
+            for (b, block) in self.blocks.iter().enumerate().rev() {
                 let mut live = LiveSet::default();
                 for s in &succs[b] {
                     live.union(&live_in[s.0 as usize]);
                 }
-                for pc in (self.blocks[b].first.index()..self.blocks[b].end.index()).rev() {
-                    live = live.before(&kernel.insts[pc]);
+                for pc in (block.first.index()..block.end.index()).rev() {
+                    step(Pc(pc as u32), &kernel.insts[pc], &mut live);
                 }
                 changed |= live_in[b].union(&live);
             }
         }
-        let mut before = vec![LiveSet::default(); kernel.insts.len()];
-        for (b, block) in self.blocks.iter().enumerate() {
-            let mut live = LiveSet::default();
-            for s in &succs[b] {
-                live.union(&live_in[s.0 as usize]);
-            }
-            for pc in (block.first.index()..block.end.index()).rev() {
-                live = live.before(&kernel.insts[pc]);
-                before[pc] = live;
-            }
-        }
-        Liveness { before }
     }
 
     /// Successors in which a call enters its callee and a return goes to every place that called it.

@@ -459,6 +459,16 @@ impl Op {
         matches!(self, Op::Bar { mode } if !matches!(mode, BarMode::Sync | BarMode::Arrive))
     }
 
+    /// Whether lanes see other lanes' values, those of lanes that are elsewhere among them.
+    #[must_use]
+    #[inline]
+    pub const fn crosses_lanes(&self) -> bool {
+        matches!(
+            self,
+            Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Movm { .. } | Op::Redux { .. }
+        ) || matches!(self.unit(), Unit::Tensor)
+    }
+
     /// Lanes whose addresses a memory instruction uses; matrix loads and stores let some lanes address rows for all.
     #[must_use]
     #[inline]

@@ -10,7 +10,7 @@ use crate::encode::decoder::ValueDecoder;
 use crate::encode::pool::Words;
 use crate::encode::{CodingError, plan::External};
 use crate::isa::space::{NO_ADDRESS, Space};
-use crate::isa::{Kind, Pc};
+use crate::isa::{Kind, Pc, PlaceSlice};
 use crate::semantics::{Code, ExecInst, Row, WARP_SIZE, Warp, addresses, execute};
 use std::sync::Arc;
 
@@ -55,6 +55,8 @@ pub struct WarpCursor {
     warp: Warp,
     values: ValueDecoder,
     sum: Option<Checksum>,
+    /// Whose results are regenerated, when it is not all.
+    places: Option<Arc<PlaceSlice>>,
     pc: Pc,
     /// One past the last instruction of the current basic block.
     end: Pc,
@@ -97,6 +99,7 @@ impl WarpCursor {
             warp: state,
             values: ValueDecoder::default(),
             sum: Some(Checksum::default()),
+            places: None,
             pc: Pc(0),
             end: Pc(0),
             active: 0,
@@ -119,6 +122,7 @@ impl WarpCursor {
         if !same_launch {
             self.code = self.walk.file.code(launch);
             self.warp.rebind(&self.code);
+            self.places = self.places.as_ref().map(|_| self.walk.file.places(launch));
         }
         self.begin()
     }
@@ -128,6 +132,15 @@ impl WarpCursor {
     pub fn unchecked(mut self) -> WarpCursor {
         self.sum = None;
         self
+    }
+
+    /// Regenerates only what decides where memory is accessed, at which barrier warps wait and which lanes take part:
+    /// [`WarpCursor::mem`] and the steps are the same, other registers and predicates mean nothing. Values are not
+    /// checked, as not all are known.
+    #[must_use]
+    pub fn places_only(self) -> WarpCursor {
+        let places = Some(self.walk.file.places(self.walk.launch));
+        WarpCursor { places, ..self.unchecked() }
     }
 
     fn begin(&mut self) -> Result<(), TraceError> {
@@ -176,12 +189,15 @@ impl WarpCursor {
         let (pc, active) = (self.pc, self.active);
         let inst = &self.code.insts[pc.index()];
         let exec = self.code.exec_mask(pc, &self.warp, active);
+        let needed = self.places.as_ref().is_none_or(|places| places.needs(pc));
         if inst.kind == Kind::Pure {
-            execute(&self.code, inst, &mut self.warp, exec);
+            if needed {
+                execute(&self.code, inst, &mut self.warp, exec);
+            }
             self.mem_valid = false;
         } else {
             let inst = *inst;
-            self.outside(&inst, exec)?;
+            self.outside(&inst, exec, needed)?;
         }
         if let Some(sum) = &mut self.sum {
             sum.retire(pc, &self.code.insts[pc.index()], &self.warp, exec);
@@ -196,7 +212,7 @@ impl WarpCursor {
 
     /// Memory instructions and everything else whose results come from outside.
     #[inline(never)]
-    fn outside(&mut self, inst: &ExecInst, exec: u32) -> Result<(), TraceError> {
+    fn outside(&mut self, inst: &ExecInst, exec: u32, needed: bool) -> Result<(), TraceError> {
         self.mem_valid = false;
         if let Some(space) = inst.kind.space() {
             self.mem_valid = true;
@@ -209,7 +225,12 @@ impl WarpCursor {
         if exec == 0 || external.rows() == 0 {
             return Ok(());
         }
-        self.read_rows(inst, external, exec)?;
+        if needed {
+            self.read_rows(inst, external, exec)?;
+        } else {
+            let rows = u32::from(external.registers) + u32::from(external.predicate);
+            (0..rows).try_for_each(|i| self.skip_row((external.slot + i) as usize, exec))?;
+        }
         if external.address { self.read_addresses(external, exec) } else { Ok(()) }
     }
 
@@ -243,6 +264,21 @@ impl WarpCursor {
     }
 
     fn read_row(&mut self, slot: usize, exec: u32, row: &mut Row) -> Result<(), TraceError> {
+        self.next_row(|values, words, tokens, params| {
+            values.decode(words, tokens, params, slot, exec, &mut row.0)
+        })
+    }
+
+    /// Passes a row whose values nobody needs.
+    fn skip_row(&mut self, slot: usize, exec: u32) -> Result<(), TraceError> {
+        self.next_row(|values, _, tokens, params| values.skip(tokens, params, slot, exec))
+    }
+
+    #[inline(always)]
+    fn next_row(
+        &mut self,
+        mut take: impl FnMut(&mut ValueDecoder, &BlockWords<'_>, &[u8], &[u8]) -> Result<(), CodingError>,
+    ) -> Result<(), TraceError> {
         loop {
             let decoded = {
                 let bytes = self.walk.bytes();
@@ -253,7 +289,7 @@ impl WarpCursor {
                 let params = slice(&data.values, &bytes.value_params);
                 if self.values.rows() < tokens.len() || self.walk.entry.last {
                     let words = BlockWords { warps: self.walk.block_bytes(), words: &data.words };
-                    Some(self.values.decode(&words, tokens, params, slot, exec, &mut row.0))
+                    Some(take(&mut self.values, &words, tokens, params))
                 } else {
                     None
                 }

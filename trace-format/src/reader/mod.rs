@@ -17,7 +17,7 @@ use crate::container::format::{self, RecordRef, Tag};
 use crate::container::records::FrameEntry;
 use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::encode::plan::KernelPlan;
-use crate::isa::MachineKernel;
+use crate::isa::{MachineKernel, PlaceSlice};
 use crate::semantics::{Code, Template};
 use cache::{FrameCache, FrameSlot};
 use memmap2::Mmap;
@@ -37,6 +37,7 @@ struct KernelEntry {
     kernel: MachineKernel,
     plan: Arc<KernelPlan>,
     template: OnceLock<Template>,
+    places: OnceLock<Arc<PlaceSlice>>,
 }
 
 /// What all users of one trace share.
@@ -281,6 +282,11 @@ impl TraceFile {
         let entry = &self.kernels[l.record.kernel as usize];
         let template = || entry.template.get_or_init(|| Template::of(&entry.kernel));
         l.code.get_or_init(|| Arc::new(template().bind(&l.record.banks))).clone()
+    }
+
+    fn places(&self, launch: u32) -> Arc<PlaceSlice> {
+        let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
+        entry.places.get_or_init(|| Arc::new(PlaceSlice::of(&entry.kernel))).clone()
     }
 
     fn missing(&self, what: String) -> TraceError {

@@ -65,7 +65,12 @@ impl TraceFile {
                         records::decode(record.payload).map_err(|e| damaged("kernel", e))?;
                     check_kernel(&kernel).map_err(|e| damaged("kernel", e))?;
                     let plan = Arc::new(KernelPlan::of(&kernel));
-                    self.kernels.push(KernelEntry { kernel, plan, template: OnceLock::new() });
+                    self.kernels.push(KernelEntry {
+                        kernel,
+                        plan,
+                        template: OnceLock::new(),
+                        places: OnceLock::new(),
+                    });
                 }
                 format::LAUNCH => {
                     let launch: LaunchRecord =

@@ -101,9 +101,17 @@ impl Warp {
         self.preds = [0, 0, 0, 0, 0, 0, 0, FULL_MASK];
         let [bx, by, _] = geometry.block.map(|n| n.max(1));
         let first = warp_in_block * WARP_SIZE as u32;
-        self.tid[0] = Row::from_fn(|l| (first + l as u32) % bx);
-        self.tid[1] = Row::from_fn(|l| (first + l as u32) / bx % by);
-        self.tid[2] = Row::from_fn(|l| (first + l as u32) / bx / by);
+        let [mut x, mut y, mut z] = [first % bx, first / bx % by, first / bx / by];
+        for lane in 0..WARP_SIZE {
+            [self.tid[0].0[lane], self.tid[1].0[lane], self.tid[2].0[lane]] = [x, y, z];
+            x += 1;
+            if x == bx {
+                (x, y) = (0, y + 1);
+            }
+            if y == by {
+                (y, z) = (0, z + 1);
+            }
+        }
         self.ctaid = ctaid;
         self.warp_in_block = warp_in_block;
     }

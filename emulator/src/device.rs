@@ -16,10 +16,7 @@ use crate::ptx::{
 use crate::session::{DEFAULT_HEAP_BYTES, LoadedModule, SessionError};
 use std::collections::HashMap;
 use std::sync::Arc;
-use trace_format::isa::space::{
-    GRID_WORKSPACE_BYTES, PARAM_BASE, PARAM_DYNAMIC_SHARED, PARAM_NCTAID, PARAM_NTID, PARAM_STACK,
-    PARAM_WORKSPACE,
-};
+use trace_format::isa::space::{GRID_WORKSPACE_BYTES, PARAM_BASE, PARAM_DYNAMIC_SHARED, PARAM_WORKSPACE};
 use trace_format::semantics::{Banks, Geometry};
 
 /// Name of the allocation that holds a module's `.const` bank.
@@ -321,17 +318,13 @@ impl DeviceModule {
         params: &[u8],
     ) -> Result<Banks, Diagnostics> {
         let kernel = &lowered.kernel;
-        let mut param = vec![0; usize::from(PARAM_BASE) + kernel.param_bytes as usize];
+        let mut param = Banks::parameter_head(geometry, kernel.local_bytes);
+        param.resize(param.len() + kernel.param_bytes as usize, 0);
         let mut put = |at: usize, bytes: &[u8]| {
             if let Some(place) = param.get_mut(at..).and_then(|p| p.get_mut(..bytes.len())) {
                 place.copy_from_slice(bytes);
             }
         };
-        for d in 0..3 {
-            put(usize::from(PARAM_NTID) + 4 * d, &geometry.block[d].to_le_bytes());
-            put(usize::from(PARAM_NCTAID) + 4 * d, &geometry.grid[d].to_le_bytes());
-        }
-        put(usize::from(PARAM_STACK), &kernel.local_bytes.to_le_bytes());
         put(usize::from(PARAM_DYNAMIC_SHARED), &dynamic_shared_bytes.to_le_bytes());
         put(usize::from(PARAM_WORKSPACE), &self.workspace.to_le_bytes());
         put(usize::from(PARAM_BASE), &params[..params.len().min(kernel.param_bytes as usize)]);

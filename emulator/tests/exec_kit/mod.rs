@@ -7,7 +7,7 @@ use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::record::Unrecorded;
 use emulator::record::trace::TraceSink;
 use trace_format::container::LaunchRecord;
-use trace_format::isa::space::{BANK_PARAM, PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
+use trace_format::isa::space::{BANK_PARAM, PARAM_BASE, PARAM_NTID};
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Geometry};
 use trace_format::validate::{Progress, Report};
@@ -210,17 +210,7 @@ impl Asm {
 
 /// Constant banks for 64-bit parameters.
 pub fn banks(kernel: &MachineKernel, geometry: &Geometry, params: &[u64]) -> Banks {
-    let mut bank = vec![0; usize::from(PARAM_BASE)];
-    for d in 0..3 {
-        let put = |bank: &mut Vec<u8>, at: u16, v: u32| {
-            let at = usize::from(at) + 4 * d;
-            bank[at..at + 4].copy_from_slice(&v.to_le_bytes());
-        };
-        put(&mut bank, PARAM_NTID, geometry.block[d]);
-        put(&mut bank, PARAM_NCTAID, geometry.grid[d]);
-    }
-    let stack = usize::from(PARAM_STACK);
-    bank[stack..stack + 4].copy_from_slice(&kernel.local_bytes.to_le_bytes());
+    let mut bank = Banks::parameter_head(geometry, kernel.local_bytes);
     params.iter().for_each(|p| bank.extend(p.to_le_bytes()));
     Banks { param: bank, ..Banks::default() }
 }

@@ -7,7 +7,6 @@ use emulator::lower::{LowerOptions, Lowered, ModuleLayout, lower_kernel};
 use emulator::memory::GlobalMemory;
 use emulator::ptx;
 use emulator::record::Unrecorded;
-use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
 use trace_format::semantics::{Banks, Geometry};
 
 /// Lowers the only kernel of a PTX text, with the allocation checked.
@@ -37,17 +36,7 @@ pub fn run_with_constants(
     let ids: Vec<_> =
         buffers.iter().enumerate().map(|(i, w)| memory.allocate(format!("buffer{i}"), bytes(w))).collect();
     let geometry = Geometry { grid: [grid, 1, 1], block: [block, 1, 1] };
-    let mut param = vec![0u8; usize::from(PARAM_BASE)];
-    for d in 0..3 {
-        let mut put = |at: u16, v: u32| {
-            let at = usize::from(at) + 4 * d;
-            param[at..at + 4].copy_from_slice(&v.to_le_bytes());
-        };
-        put(PARAM_NTID, geometry.block[d]);
-        put(PARAM_NCTAID, geometry.grid[d]);
-    }
-    let stack = usize::from(PARAM_STACK);
-    param[stack..stack + 4].copy_from_slice(&lowered.kernel.local_bytes.to_le_bytes());
+    let mut param = Banks::parameter_head(&geometry, lowered.kernel.local_bytes);
     ids.iter().for_each(|&id| param.extend(memory.allocation(id).base.to_le_bytes()));
     scalars.iter().for_each(|s| param.extend(s.to_le_bytes()));
     let banks = Banks { param, literal: lowered.kernel.literals.clone(), user };

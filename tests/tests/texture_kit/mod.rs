@@ -8,7 +8,6 @@ use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
 use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::texture as em;
 use tests::texture::{Channel, Edge, Image, Level, State};
-use trace_format::isa::space::{PARAM_BASE, PARAM_NCTAID, PARAM_NTID, PARAM_STACK};
 use trace_format::semantics::{Banks, Geometry};
 
 /// A kernel whose thread t reads eight words `%c0` to `%c7` and writes `%r0` to `%r3`; `%d0` is the handle.
@@ -67,17 +66,7 @@ impl Device {
         let input = self.memory.allocate("in", input);
         let output = self.memory.allocate("out", vec![0xEE; threads * 16]);
         let geometry = Geometry { grid: [threads as u32 / 64, 1, 1], block: [64, 1, 1] };
-        let mut param = vec![0u8; usize::from(PARAM_BASE)];
-        for d in 0..3 {
-            let mut put = |at: u16, v: u32| {
-                let at = usize::from(at) + 4 * d;
-                param[at..at + 4].copy_from_slice(&v.to_le_bytes());
-            };
-            put(PARAM_NTID, geometry.block[d]);
-            put(PARAM_NCTAID, geometry.grid[d]);
-        }
-        let stack = usize::from(PARAM_STACK);
-        param[stack..stack + 4].copy_from_slice(&lowered.kernel.local_bytes.to_le_bytes());
+        let mut param = Banks::parameter_head(&geometry, lowered.kernel.local_bytes);
         for address in [output, input].map(|id| self.memory.allocation(id).base) {
             param.extend(address.to_le_bytes());
         }

@@ -4,7 +4,7 @@
 //! four that swallow writes to RZ; one row per distinct immediate or constant-bank word; at last two for the
 //! addresses of texture and surface accesses.
 
-use super::warp::Row;
+use super::warp::{Geometry, Row};
 use crate::isa::{Inst, Kind, MachineKernel, Op, Operand, Pc, PredSrc, Reg, space};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +21,21 @@ pub struct Banks {
 }
 
 impl Banks {
+    /// Bank 0 up to where parameters begin: the launch's shape, and the stack pointer of a thread with so much local
+    /// memory.
+    #[must_use]
+    pub fn parameter_head(geometry: &Geometry, local_bytes: u32) -> Vec<u8> {
+        let mut head = vec![0; usize::from(space::PARAM_BASE)];
+        let mut put = |at: u16, words: &[u32]| {
+            let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+            head[usize::from(at)..].iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+        };
+        put(space::PARAM_NTID, &geometry.block);
+        put(space::PARAM_NCTAID, &geometry.grid);
+        put(space::PARAM_STACK, &[local_bytes]);
+        head
+    }
+
     /// The bytes of a bank; unknown banks are empty.
     #[must_use]
     pub fn bank(&self, bank: u8) -> &[u8] {
@@ -253,5 +268,22 @@ fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
         offset: inst.offset,
         target: inst.target,
         reconv: inst.reconv,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Banks, Geometry};
+
+    #[test]
+    fn bank_0_begins_with_the_launch_and_parameters_follow() {
+        let geometry = Geometry { grid: [0x0102_0304, 5, 6], block: [32, 2, 1] };
+        let head = Banks::parameter_head(&geometry, 0x180);
+        assert_eq!(head.len(), 0x160);
+        assert_eq!(head[..12], [32, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(head[12..24], [4, 3, 2, 1, 5, 0, 0, 0, 6, 0, 0, 0]);
+        assert_eq!(head[0x28..0x2c], [0x80, 1, 0, 0]);
+        let others = head[24..0x28].iter().chain(&head[0x2c..]);
+        assert_eq!(others.filter(|byte| **byte != 0).count(), 0);
     }
 }

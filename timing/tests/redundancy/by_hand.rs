@@ -1,5 +1,6 @@
 //! Launches whose redundancy is known by hand.
 
+use super::insts::{add, exit, ldg, less, mov, r, s2r, stg};
 use super::memory::{MemoryLaunch, Recorded, kernel};
 use super::twin;
 use timing::studies::redundancy::{Tally, of_launch};
@@ -10,42 +11,6 @@ const ALL: u32 = u32::MAX;
 
 fn geometry(grid: u32, block: [u32; 3]) -> Geometry {
     Geometry { grid: [grid, 1, 1], block }
-}
-
-fn r(reg: u8) -> Src {
-    Src::reg(Reg(reg))
-}
-
-fn mov(dst: u8, value: u32) -> Inst {
-    Inst::new(Op::Mov {}).dst(Reg(dst)).srcs([Src::imm(value)])
-}
-
-fn s2r(dst: u8, sr: SpecialReg) -> Inst {
-    Inst::new(Op::S2r { sr }).dst(Reg(dst))
-}
-
-fn add(dst: u8, a: Src, b: Src) -> Inst {
-    Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(dst)).srcs([a, b, Src::RZ])
-}
-
-fn ldg(dst: u8, address: u8) -> Inst {
-    let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
-    Inst::new(op).dst(Reg(dst)).srcs([r(address)])
-}
-
-fn stg(address: u8, data: u8) -> Inst {
-    Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([r(address), r(data)])
-}
-
-fn exit() -> Inst {
-    Inst::new(Op::Exit {})
-}
-
-fn less(dst: u8, a: Src, b: u32) -> Inst {
-    let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-    let mut inst = Inst::new(op).srcs([a, Src::imm(b)]);
-    inst.pdst[0] = Pred(dst);
-    inst
 }
 
 fn at(pc: u32) -> Recorded {
@@ -69,7 +34,7 @@ fn tally_of(launch: &MemoryLaunch) -> Tally {
 fn figure_3(block: [u32; 3], grid: u32, loaded: impl Fn(u64, u32) -> Row) -> Tally {
     let wide = Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(2)).srcs([r(0), Src::imm(4), r(4)]);
     let code =
-        [mov(4, 0x1000), s2r(0, SpecialReg::TidX), wide, ldg(6, 2), add(7, r(6), r(6)), stg(2, 7), exit()];
+        [mov(4, 0x1000), s2r(0, SpecialReg::TidX), wide, ldg(6, 2, 0), add(7, r(6), r(6)), stg(2, 7), exit()];
     let geometry = geometry(grid, block);
     let launch = MemoryLaunch::new(kernel(&code), geometry, |block, warp| {
         let active = geometry.launched_mask(warp);
@@ -144,8 +109,8 @@ fn guards_are_operands_of_branches_and_conditions_of_the_rest() {
     let guarded = |inst: Inst, pred: u8| inst.guarded(PredSrc::of(Pred(pred)));
     let code = [
         s2r(0, SpecialReg::LaneId),
-        less(0, r(0), 16),
-        less(1, r(0), 1000),
+        less(0, r(0), Src::imm(16)),
+        less(1, r(0), Src::imm(1000)),
         guarded(mov(1, 7), 0), // half of the lanes: diverged
         guarded(mov(1, 7), 1), // all lanes: redundant
         guarded(mov(1, 7), 1).guarded(PredSrc::not(Pred(1))), // no lane: diverged
@@ -174,7 +139,7 @@ fn loop_iterations_correspond_by_their_number() {
 
 #[test]
 fn a_partial_last_warp_is_compared_in_its_lanes() {
-    let code = [s2r(0, SpecialReg::LaneId), s2r(1, SpecialReg::TidX), ldg(2, 4), exit()];
+    let code = [s2r(0, SpecialReg::LaneId), s2r(1, SpecialReg::TidX), ldg(2, 4, 0), exit()];
     let launch = |odd: Option<(u32, usize)>| {
         MemoryLaunch::new(kernel(&code), geometry(2, [80, 1, 1]), |_, warp| {
             let active = if warp == 2 { 0xFFFF } else { ALL };

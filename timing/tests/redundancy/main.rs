@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod cases;
+mod insts;
 mod memory;
 mod random;
 mod twin;

@@ -1,6 +1,7 @@
 //! Launches of which every count is known by hand.
 
 use super::agree::check;
+use super::insts::{add, exit, ldg, less, mov, r, s2r, stg};
 use super::memory::{MemoryLaunch, Recorded, kernel};
 use std::collections::BTreeMap;
 use timing::studies;
@@ -8,22 +9,6 @@ use trace_format::isa::*;
 use trace_format::semantics::{Geometry, Row};
 
 const ALL: u32 = u32::MAX;
-
-fn r(reg: u8) -> Src {
-    Src::reg(Reg(reg))
-}
-
-fn mov(dst: u8, value: u32) -> Inst {
-    Inst::new(Op::Mov {}).dst(Reg(dst)).srcs([Src::imm(value)])
-}
-
-fn s2r(dst: u8, sr: SpecialReg) -> Inst {
-    Inst::new(Op::S2r { sr }).dst(Reg(dst))
-}
-
-fn add(dst: u8, a: Src, b: Src) -> Inst {
-    Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(dst)).srcs([a, b, Src::RZ])
-}
 
 fn imad(dst: u8, a: u8, b: Src, c: Src) -> Inst {
     Inst::new(Op::Imad {}).dst(Reg(dst)).srcs([r(a), b, c])
@@ -34,32 +19,12 @@ fn wide(dst: u8, a: u8, scale: u32, c: u8) -> Inst {
     Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(dst)).srcs([r(a), Src::imm(scale), r(c)])
 }
 
-fn ldg(dst: u8, address: u8, offset: i32) -> Inst {
-    let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
-    Inst { offset, ..Inst::new(op).dst(Reg(dst)).srcs([r(address)]) }
-}
-
-fn stg(address: u8, data: u8) -> Inst {
-    Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([r(address), r(data)])
-}
-
 fn lds(dst: u8, address: u8) -> Inst {
     Inst::new(Op::Lds { width: MemWidth::B32, scale: Scale::X1 }).dst(Reg(dst)).srcs([r(address)])
 }
 
 fn sts(address: u8, data: u8) -> Inst {
     Inst::new(Op::Sts { width: MemWidth::B32, scale: Scale::X1 }).srcs([r(address), r(data)])
-}
-
-fn less(dst: u8, a: Src, b: Src) -> Inst {
-    let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-    let mut inst = Inst::new(op).srcs([a, b]);
-    inst.pdst[0] = Pred(dst);
-    inst
-}
-
-fn exit() -> Inst {
-    Inst::new(Op::Exit {})
 }
 
 /// A launch of so many blocks of so many warps that execute the code from first to last, with changes.

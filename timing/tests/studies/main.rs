@@ -5,6 +5,8 @@ mod by_hand;
 #[path = "../redundancy/cases.rs"]
 mod cases;
 mod decode;
+#[path = "../redundancy/insts.rs"]
+mod insts;
 #[path = "../redundancy/memory.rs"]
 mod memory;
 mod random;

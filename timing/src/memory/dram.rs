@@ -43,6 +43,10 @@ struct Bank {
     /// Requests in order of arrival, and how many of them want the open row.
     queue: VecDeque<Queued>,
     hits: u32,
+    /// Position of the oldest of those, where there is one.
+    first_hit: usize,
+    /// Bank group.
+    group: u32,
     /// Earliest activate, precharge and column command.
     activate_at: u64,
     precharge_at: u64,
@@ -51,11 +55,15 @@ struct Bank {
 
 impl Bank {
     /// Position of the oldest request for the open row.
+    #[inline]
     fn first_hit(&self) -> Option<usize> {
-        if self.hits == 0 {
-            return None;
-        }
-        self.queue.iter().position(|request| self.open == Some(request.row))
+        (self.hits > 0).then_some(self.first_hit)
+    }
+
+    /// Looks for the oldest request for the open row from a position on.
+    fn find_hit(&mut self, from: usize) {
+        let mut later = self.queue.iter().skip(from);
+        self.first_hit = later.position(|request| self.open == Some(request.row)).map_or(0, |at| from + at);
     }
 }
 
@@ -86,7 +94,9 @@ impl Channel {
     pub fn new(config: &Dram) -> Channel {
         Channel {
             map: DramMap::new(config),
-            banks: vec![Bank::default(); config.banks as usize],
+            banks: (0..config.banks)
+                .map(|bank| Bank { group: bank % config.bank_groups, ..Bank::default() })
+                .collect(),
             waiting: 0,
             queued: 0,
             arrivals: 0,
@@ -118,7 +128,10 @@ impl Channel {
     pub fn push(&mut self, cycle: u64, burst: Burst) {
         let place = self.map.split(burst.address);
         let bank = &mut self.banks[place.bank as usize];
-        bank.hits += u32::from(bank.open == Some(place.row));
+        if bank.open == Some(place.row) {
+            bank.first_hit = if bank.hits == 0 { bank.queue.len() } else { bank.first_hit };
+            bank.hits += 1;
+        }
         bank.queue.push_back(Queued { burst, row: place.row, age: self.arrivals, activated: false });
         self.waiting |= 1 << place.bank;
         self.queued += 1;
@@ -230,7 +243,9 @@ impl Channel {
         let groups = c.bank_groups;
         let spacing = match self.last_column {
             None => 0,
-            Some((at, group)) if groups > 1 && group == bank as u32 % groups => at + u64::from(c.ccdl_cycles),
+            Some((at, group)) if groups > 1 && group == self.banks[bank].group => {
+                at + u64::from(c.ccdl_cycles)
+            }
             Some((at, _)) => at + u64::from(c.ccd_cycles),
         };
         let bus = self.bus_free_at.saturating_sub(u64::from(latency));
@@ -241,6 +256,10 @@ impl Channel {
         let bank = &mut self.banks[index];
         let Some(request) = bank.queue.remove(position) else { return };
         bank.hits -= 1;
+        if bank.hits > 0 {
+            // The one that goes is the oldest.
+            bank.find_hit(position);
+        }
         self.queued -= 1;
         if bank.queue.is_empty() {
             self.waiting &= !(1 << index);
@@ -249,7 +268,7 @@ impl Channel {
         let latency = if request.burst.write { c.wl_cycles } else { c.cl_cycles };
         let end = now + u64::from(latency) + self.burst_cycles;
         self.bus_free_at = end;
-        self.last_column = Some((now, index as u32 % c.bank_groups));
+        self.last_column = Some((now, bank.group));
         if request.burst.write {
             self.read_at = self.read_at.max(end + u64::from(c.cdlr_cycles));
             bank.precharge_at = bank.precharge_at.max(end + u64::from(c.wr_cycles));
@@ -281,6 +300,7 @@ impl Channel {
         let row = oldest.row;
         bank.open = Some(row);
         bank.hits = bank.queue.iter().filter(|request| request.row == row).count() as u32;
+        bank.find_hit(0);
         bank.column_at = now + u64::from(c.rcd_cycles);
         bank.precharge_at = bank.precharge_at.max(now + u64::from(c.ras_cycles));
         bank.activate_at = now + u64::from(c.rc_cycles);

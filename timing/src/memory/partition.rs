@@ -264,9 +264,9 @@ impl Partition {
                 sampler.sample(self.now, &self.stats, None);
             }
             let progressed = self.tick();
-            let next = self.next_event().max(self.now + 1);
             // Without progress, whatever is due but blocked waits for a later event; look again then.
-            self.now = if progressed { self.now + 1 } else { next }.min(until);
+            let next = if progressed { self.now + 1 } else { self.next_event().max(self.now + 1) };
+            self.now = next.min(until);
         }
         self.wake_at = self.next_event();
     }

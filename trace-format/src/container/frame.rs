@@ -327,7 +327,11 @@ impl Frame {
     /// The entry of a part of a block, and its first warp in [`Frame::warps`].
     #[must_use]
     pub fn find(&self, block: u64, part: u32, warps_per_block: u32) -> Option<(Entry, usize)> {
-        let at = self.entries.binary_search_by_key(&(block, part), |e| (e.block, e.part)).ok()?;
+        // Most blocks have one part, and then stand where their number says.
+        let guess = block.checked_sub(self.head.first_block)? as usize;
+        let found = self.entries.get(guess).is_some_and(|e| (e.block, e.part) == (block, part));
+        let search = || self.entries.binary_search_by_key(&(block, part), |e| (e.block, e.part)).ok();
+        let at = if found { guess } else { search()? };
         Some((self.entries[at], at * warps_per_block as usize))
     }
 }

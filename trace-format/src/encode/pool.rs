@@ -95,7 +95,7 @@ impl Shape {
 }
 
 /// Reads the lanes of `mask` in a shape from a position and returns the lanes whose words exist; the others
-/// are left as they are.
+/// come out undefined.
 #[inline]
 pub fn gather<W: Words + ?Sized>(words: &W, shape: Shape, start: u32, mask: u32, out: &mut [u32; 32]) -> u32 {
     match shape {
@@ -108,8 +108,44 @@ pub fn gather<W: Words + ?Sized>(words: &W, shape: Shape, start: u32, mask: u32,
             }
             None => 0,
         },
+        Shape::Lattice { log_width: log_width @ 2..=5, dx: dx @ 0..=1, dy } => {
+            lattice(words, (log_width, dx, dy), start, mask, out)
+        }
         _ => scattered(words, shape, start, mask, out),
     }
+}
+
+/// A lattice whose lines each lie in one run of words: one word over and over, or neighbours.
+fn lattice<W: Words + ?Sized>(
+    words: &W,
+    (log_width, dx, dy): (u8, u32, u32),
+    start: u32,
+    mask: u32,
+    out: &mut [u32; 32],
+) -> u32 {
+    let width = 1usize << log_width;
+    let (mut found, mut first) = (0, start);
+    let mut lanes = u32::MAX >> (32 - width);
+    for line in out.chunks_exact_mut(width) {
+        let offset = first as usize & (MAX_WORDS_PER_WARP - 1);
+        let run = words.of_warp((first >> OFFSET_BITS) as usize);
+        let run = run.get(offset..).unwrap_or(&[]);
+        if dx == 0 {
+            if let Some(word) = run.first() {
+                line.fill(*word);
+                found |= lanes;
+            }
+        } else if let Some(run) = run.get(..width) {
+            line.copy_from_slice(run);
+            found |= lanes;
+        } else if lanes & mask != 0 {
+            // The run ends within the line, or is followed by another warp's.
+            return scattered(words, Shape::Lattice { log_width, dx, dy }, start, mask, out);
+        }
+        first = first.wrapping_add(dy);
+        lanes = lanes.checked_shl(width as u32).unwrap_or(0);
+    }
+    found & mask
 }
 
 #[inline]

@@ -7,24 +7,25 @@ use crate::container::frame::{Frame, FrameValues};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes of unpacked frames that are kept.
+/// Bytes of unpacked frames that are kept unless a reader says otherwise.
 const MAX_BYTES: usize = 192 << 20;
 
 /// A frame that is unpacked on first use.
 #[derive(Debug)]
 pub(crate) struct FrameSlot {
     number: usize,
-    frame: OnceLock<Result<Frame, String>>,
-    values: OnceLock<Result<FrameValues, String>>,
+    frame: OnceLock<Result<Arc<Frame>, String>>,
+    values: OnceLock<Result<Arc<FrameValues>, String>>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct FrameCache(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     slots: HashMap<usize, Cached>,
     bytes: usize,
+    max_bytes: usize,
     clock: u64,
 }
 
@@ -35,7 +36,18 @@ struct Cached {
     used: u64,
 }
 
+impl Default for State {
+    fn default() -> Self {
+        State { slots: HashMap::new(), bytes: 0, max_bytes: MAX_BYTES, clock: 0 }
+    }
+}
+
 impl FrameCache {
+    /// From now on keeps so many bytes.
+    pub fn keep(&self, max_bytes: usize) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).max_bytes = max_bytes;
+    }
+
     /// The slot of a frame; `bytes` is asked for its unpacked size when it is new.
     pub fn slot(&self, number: usize, bytes: impl FnOnce() -> usize) -> Arc<FrameSlot> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +58,7 @@ impl FrameCache {
             return cached.slot.clone();
         }
         let bytes = bytes();
-        while state.bytes + bytes > MAX_BYTES {
+        while state.bytes + bytes > state.max_bytes {
             let Some(oldest) = state.slots.iter().min_by_key(|(_, c)| c.used).map(|(&n, _)| n) else { break };
             state.bytes -= state.slots.remove(&oldest).map_or(0, |c| c.bytes);
         }
@@ -59,7 +71,7 @@ impl FrameCache {
 
 impl FrameSlot {
     /// Directory and paths.
-    pub fn frame(&self, file: &TraceFile) -> Result<&Frame, TraceError> {
+    pub fn frame(&self, file: &TraceFile) -> Result<Arc<Frame>, TraceError> {
         let entry = &file.frames[self.number];
         let parsed = self.frame.get_or_init(|| {
             let payload =
@@ -67,34 +79,21 @@ impl FrameSlot {
             let warps = file.launches[entry.head.launch as usize].geometry.warps_per_block();
             let frame = Frame::parse(payload, warps)?;
             if frame.head == entry.head {
-                Ok(frame)
+                Ok(Arc::new(frame))
             } else {
                 Err("its head is not the one in the index".into())
             }
         });
-        parsed.as_ref().map_err(|what| file.damaged("frame", entry.offset, what.as_str()))
+        parsed.clone().map_err(|what| file.damaged("frame", entry.offset, what))
     }
 
-    /// Values; the frame has been parsed.
-    pub fn values(&self, file: &TraceFile) -> Result<&FrameValues, TraceError> {
+    /// Values; the frame has been parsed, which has checked its hash.
+    pub fn values(&self, file: &TraceFile) -> Result<Arc<FrameValues>, TraceError> {
         let entry = &file.frames[self.number];
         let parsed = self.values.get_or_init(|| {
-            let payload =
-                file.payload(self.number).map_err(|_| "its bytes do not fit its hash".to_string())?;
-            FrameValues::parse(payload)
+            let payload = file.unchecked_payload(self.number).ok_or("it is not in the file")?;
+            FrameValues::parse(payload).map(Arc::new)
         });
-        parsed.as_ref().map_err(|what| file.damaged("frame", entry.offset, what.as_str()))
-    }
-
-    /// What [`FrameSlot::frame`] returned before.
-    #[inline]
-    pub fn parsed_frame(&self) -> Option<&Frame> {
-        self.frame.get()?.as_ref().ok()
-    }
-
-    /// What [`FrameSlot::values`] returned before.
-    #[inline]
-    pub fn parsed_values(&self) -> Option<&FrameValues> {
-        self.values.get()?.as_ref().ok()
+        parsed.clone().map_err(|what| file.damaged("frame", entry.offset, what))
     }
 }

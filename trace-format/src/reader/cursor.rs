@@ -4,14 +4,14 @@
 use super::TraceFile;
 use super::path::{PathWalk, slice};
 use crate::container::TraceError;
-use crate::container::frame::WarpBytes;
+use crate::container::frame::{FrameValues, WarpBytes};
 use crate::encode::checksum::Checksum;
 use crate::encode::decoder::ValueDecoder;
 use crate::encode::pool::Words;
 use crate::encode::{CodingError, plan::External};
 use crate::isa::space::{NO_ADDRESS, Space};
 use crate::isa::{Kind, Pc, PlaceSlice};
-use crate::semantics::{Code, ExecInst, Row, WARP_SIZE, Warp, addresses, execute};
+use crate::semantics::{Code, FULL_MASK, Row, WARP_SIZE, Warp, execute};
 use std::sync::Arc;
 
 /// The instruction that a warp executes next.
@@ -54,6 +54,8 @@ pub struct WarpCursor {
     code: Arc<Code>,
     warp: Warp,
     values: ValueDecoder,
+    /// Values of the frame that the current part is in.
+    data: Arc<FrameValues>,
     sum: Option<Checksum>,
     /// Whose results are regenerated, when it is not all.
     places: Option<Arc<PlaceSlice>>,
@@ -90,6 +92,7 @@ impl WarpCursor {
         warp: u32,
     ) -> Result<WarpCursor, TraceError> {
         let walk = PathWalk::start(file, launch, block, warp)?;
+        let data = values_of(&walk)?;
         let code = walk.file.code(launch);
         let state = Warp::new(&code);
         let mem = MemAccess { space: Space::Global, bytes_per_lane: 0, mask: 0, addresses: [0; WARP_SIZE] };
@@ -98,6 +101,7 @@ impl WarpCursor {
             code,
             warp: state,
             values: ValueDecoder::default(),
+            data,
             sum: Some(Checksum::default()),
             places: None,
             pc: Pc(0),
@@ -108,7 +112,7 @@ impl WarpCursor {
             mem_valid: false,
             error: None,
         };
-        cursor.begin()?;
+        cursor.begin(false)?;
         Ok(cursor)
     }
 
@@ -118,13 +122,16 @@ impl WarpCursor {
     /// As [`super::Trace::warp_cursor`]; the cursor is then of no further use.
     pub fn restart(&mut self, launch: u32, block: u64, warp: u32) -> Result<(), TraceError> {
         let same_launch = launch == self.walk.launch;
-        self.walk = PathWalk::start(self.walk.file.clone(), launch, block, warp)?;
-        if !same_launch {
+        let same_indices = same_launch && warp == self.walk.warp;
+        if same_launch {
+            self.walk.restart(block, warp)?;
+        } else {
+            self.walk = PathWalk::start(self.walk.file.clone(), launch, block, warp)?;
             self.code = self.walk.file.code(launch);
             self.warp.rebind(&self.code);
             self.places = self.places.as_ref().map(|_| self.walk.file.places(launch));
         }
-        self.begin()
+        self.begin(same_indices)
     }
 
     /// Leaves out the checksum over the regenerated values, for replays of traces that have been verified.
@@ -143,17 +150,17 @@ impl WarpCursor {
         WarpCursor { places, ..self.unchecked() }
     }
 
-    fn begin(&mut self) -> Result<(), TraceError> {
-        let file = &self.walk.file;
-        if !file.header.values {
-            return Err(file.missing("the trace holds no values; only its paths can be read".into()));
-        }
-        self.walk.slot.values(file)?;
-        let launch = &file.launches[self.walk.launch as usize];
+    /// Begins at the walk's warp; `same_indices` when the last one was the same of another block of its launch.
+    fn begin(&mut self, same_indices: bool) -> Result<(), TraceError> {
+        self.enter_part()?;
+        let launch = &self.walk.file.launches[self.walk.launch as usize];
         let geometry = launch.geometry;
         let ctaid = geometry.block_index(launch.grid_block(self.walk.block));
-        self.warp.reset(&self.code, &geometry, ctaid, self.walk.warp);
-        self.values.begin(self.walk.warp, self.walk.plan.slots);
+        if same_indices {
+            self.warp.restart(&self.code, ctaid);
+        } else {
+            self.warp.reset(&self.code, &geometry, ctaid, self.walk.warp);
+        }
         if let Some(sum) = &mut self.sum {
             sum.reset();
         }
@@ -165,6 +172,13 @@ impl WarpCursor {
             Some(error) => Err(unshare(error)),
             None => Ok(()),
         }
+    }
+
+    /// The walk has come to another part: its values.
+    fn enter_part(&mut self) -> Result<(), TraceError> {
+        self.data = values_of(&self.walk)?;
+        self.values.begin(self.walk.warp, self.walk.plan.slots);
+        Ok(())
     }
 
     /// The next instruction; `None` at the warp's end, and when [`WarpCursor::step`] will report an error.
@@ -190,14 +204,11 @@ impl WarpCursor {
         let inst = &self.code.insts[pc.index()];
         let exec = self.code.exec_mask(pc, &self.warp, active);
         let needed = self.places.as_ref().is_none_or(|places| places.needs(pc));
-        if inst.kind == Kind::Pure {
-            if needed {
-                execute(&self.code, inst, &mut self.warp, exec);
-            }
-            self.mem_valid = false;
-        } else {
-            let inst = *inst;
-            self.outside(&inst, exec, needed)?;
+        self.mem_valid = false;
+        if inst.kind != Kind::Pure {
+            self.outside(exec, needed)?;
+        } else if needed {
+            execute(&self.code, inst, &mut self.warp, exec);
         }
         if let Some(sum) = &mut self.sum {
             sum.retire(pc, &self.code.insts[pc.index()], &self.warp, exec);
@@ -212,26 +223,40 @@ impl WarpCursor {
 
     /// Memory instructions and everything else whose results come from outside.
     #[inline(never)]
-    fn outside(&mut self, inst: &ExecInst, exec: u32, needed: bool) -> Result<(), TraceError> {
-        self.mem_valid = false;
+    fn outside(&mut self, exec: u32, needed: bool) -> Result<(), TraceError> {
+        let inst = &self.code.insts[self.pc.index()];
         if let Some(space) = inst.kind.space() {
             self.mem_valid = true;
             self.mem.space = space;
             self.mem.bytes_per_lane = inst.mem_bytes;
             self.mem.mask = exec & inst.op.address_lanes();
-            addresses(inst, &self.warp, &mut self.mem.addresses);
+            self.code.addresses(inst, &self.warp, &mut self.mem.addresses);
         }
         let external = self.walk.plan.externals[self.pc.index()];
         if exec == 0 || external.rows() == 0 {
             return Ok(());
         }
         if needed {
-            self.read_rows(inst, external, exec)?;
+            let (dst, pdst) = (inst.dst, inst.pdst[0]);
+            self.read_results(external, dst, pdst, exec)?;
         } else {
             let rows = u32::from(external.registers) + u32::from(external.predicate);
             (0..rows).try_for_each(|i| self.skip_row((external.slot + i) as usize, exec))?;
         }
         if external.address { self.read_addresses(external, exec) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn read_results(&mut self, external: External, dst: u16, pdst: u8, exec: u32) -> Result<(), TraceError> {
+        for i in 0..external.registers {
+            self.read_register(external.slot as usize + usize::from(i), dst + u16::from(i), exec)?;
+        }
+        if external.predicate {
+            let mut row = Row::ZERO;
+            self.read_row(external.slot as usize + usize::from(external.registers), exec, &mut row)?;
+            self.warp.write_pred(pdst, row.0[exec.trailing_zeros() as usize], exec);
+        }
+        Ok(())
     }
 
     /// Addresses of a texture or surface access; lanes that touch no memory leave the access's mask.
@@ -250,74 +275,61 @@ impl WarpCursor {
         Ok(())
     }
 
-    fn read_rows(&mut self, inst: &ExecInst, external: External, exec: u32) -> Result<(), TraceError> {
-        let mut row = Row::ZERO;
-        for i in 0..external.registers {
-            self.read_row(external.slot as usize + usize::from(i), exec, &mut row)?;
-            self.warp.write_row(inst.dst + u16::from(i), &row, exec);
-        }
-        if external.predicate {
-            self.read_row(external.slot as usize + usize::from(external.registers), exec, &mut row)?;
-            self.warp.write_pred(inst.pdst[0], row.0[exec.trailing_zeros() as usize], exec);
-        }
-        Ok(())
+    /// Reads a row into a register; all of it without a detour, as most are.
+    #[inline]
+    fn read_register(&mut self, slot: usize, register: u16, exec: u32) -> Result<(), TraceError> {
+        self.reach_row()?;
+        let WarpCursor { walk, warp, values, data, .. } = self;
+        let result = if exec == FULL_MASK {
+            decode(walk, values, data, slot, exec, warp.row_mut(register))
+        } else {
+            let mut row = Row::ZERO;
+            let result = decode(walk, values, data, slot, exec, &mut row);
+            warp.write_row(register, &row, exec);
+            result
+        };
+        result.map_err(|e| self.walk.stream_error(self.steps, e))
     }
 
     fn read_row(&mut self, slot: usize, exec: u32, row: &mut Row) -> Result<(), TraceError> {
-        self.next_row(|values, words, tokens, params| {
-            values.decode(words, tokens, params, slot, exec, &mut row.0)
-        })
+        self.reach_row()?;
+        let WarpCursor { walk, values, data, .. } = self;
+        decode(walk, values, data, slot, exec, row).map_err(|e| self.walk.stream_error(self.steps, e))
     }
 
     /// Passes a row whose values nobody needs.
     fn skip_row(&mut self, slot: usize, exec: u32) -> Result<(), TraceError> {
-        self.next_row(|values, _, tokens, params| values.skip(tokens, params, slot, exec))
+        self.reach_row()?;
+        let bytes = self.walk.bytes();
+        let tokens = slice(&self.data.values, &bytes.value_tokens);
+        let params = slice(&self.data.values, &bytes.value_params);
+        self.values.skip(tokens, params, slot, exec).map_err(|e| self.walk.stream_error(self.steps, e))
     }
 
-    #[inline(always)]
-    fn next_row(
-        &mut self,
-        mut take: impl FnMut(&mut ValueDecoder, &BlockWords<'_>, &[u8], &[u8]) -> Result<(), CodingError>,
-    ) -> Result<(), TraceError> {
-        loop {
-            let decoded = {
-                let bytes = self.walk.bytes();
-                let (Some(bytes), Some(data)) = (bytes, self.walk.slot.parsed_values()) else {
-                    return Err(self.walk.stream_error(self.steps, CodingError::Truncated));
-                };
-                let tokens = slice(&data.values, &bytes.value_tokens);
-                let params = slice(&data.values, &bytes.value_params);
-                if self.values.rows() < tokens.len() || self.walk.entry.last {
-                    let words = BlockWords { warps: self.walk.block_bytes(), words: &data.words };
-                    Some(take(&mut self.values, &words, tokens, params))
-                } else {
-                    None
-                }
-            };
-            match decoded {
-                Some(result) => return result.map_err(|e| self.walk.stream_error(self.steps, e)),
-                None => self.advance()?,
-            }
+    /// Goes to the part that the next row is in.
+    #[inline]
+    fn reach_row(&mut self) -> Result<(), TraceError> {
+        while self.values.rows() >= self.walk.bytes().value_tokens.len() && !self.walk.entry.last {
+            self.advance()?;
         }
-    }
-
-    /// Goes on to the block's next part, once this one is used up.
-    fn advance(&mut self) -> Result<(), TraceError> {
-        self.check_used_up()?;
-        self.walk.advance()?;
-        self.walk.slot.values(&self.walk.file)?;
-        self.values.begin(self.walk.warp, self.walk.plan.slots);
         Ok(())
     }
 
+    /// Goes on to the block's next part, once this one is used up.
+    #[inline(never)]
+    fn advance(&mut self) -> Result<(), TraceError> {
+        self.check_used_up()?;
+        self.walk.advance()?;
+        self.enter_part()
+    }
+
     fn check_used_up(&self) -> Result<(), TraceError> {
-        let used_up = self.walk.bytes().zip(self.walk.slot.parsed_values()).is_some_and(|(bytes, data)| {
-            let tokens = slice(&data.values, &bytes.value_tokens);
-            let params = slice(&data.values, &bytes.value_params);
-            self.values.is_at_end(tokens, params)
-                && self.values.fresh_words() as usize == bytes.words.len()
-                && self.walk.is_at_end()
-        });
+        let bytes = self.walk.bytes();
+        let tokens = slice(&self.data.values, &bytes.value_tokens);
+        let params = slice(&self.data.values, &bytes.value_params);
+        let used_up = self.values.is_at_end(tokens, params)
+            && self.values.fresh_words() as usize == bytes.words.len()
+            && self.walk.is_at_end();
         if used_up { Ok(()) } else { Err(self.walk.mismatch(self.steps, "data is left over in its streams")) }
     }
 
@@ -352,9 +364,9 @@ impl WarpCursor {
 
     fn check_end(&self) -> Result<(), TraceError> {
         self.check_used_up()?;
-        let recorded = self.walk.bytes().map(|b| b.checksum);
+        let recorded = self.walk.bytes().checksum;
         match &self.sum {
-            Some(sum) if recorded != Some(sum.value()) => {
+            Some(sum) if recorded != sum.value() => {
                 Err(self.walk.mismatch(self.steps, "the regenerated values are not the recorded ones"))
             }
             _ => Ok(()),
@@ -394,6 +406,31 @@ impl WarpCursor {
     pub fn place(&self) -> crate::container::Place {
         self.walk.place(self.steps)
     }
+}
+
+/// Values of the frame that a walk is in.
+fn values_of(walk: &PathWalk) -> Result<Arc<FrameValues>, TraceError> {
+    if !walk.file.header.values {
+        return Err(walk.file.missing("the trace holds no values; only its paths can be read".into()));
+    }
+    walk.slot.values(&walk.file)
+}
+
+/// Decodes the next row of a warp; the part holds it, or the warp's last part is damaged.
+#[inline]
+fn decode(
+    walk: &PathWalk,
+    values: &mut ValueDecoder,
+    data: &FrameValues,
+    slot: usize,
+    exec: u32,
+    row: &mut Row,
+) -> Result<(), CodingError> {
+    let bytes = walk.bytes();
+    let tokens = slice(&data.values, &bytes.value_tokens);
+    let params = slice(&data.values, &bytes.value_params);
+    let words = BlockWords { warps: walk.block_bytes(), words: &data.words };
+    values.decode(&words, tokens, params, slot, exec, &mut row.0)
 }
 
 /// The error itself when nobody shares it (a cloned cursor may).

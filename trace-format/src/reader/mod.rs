@@ -244,6 +244,12 @@ impl Trace {
         PathCursor::new(self.file.clone(), launch, block, warp)
     }
 
+    /// Keeps so many bytes of unpacked frames besides those in which cursors stand. Who reads every block once and
+    /// in order needs few, and is faster with few: their memory is used again.
+    pub fn keep_unpacked(&self, bytes: usize) {
+        self.file.cache.keep(bytes);
+    }
+
     /// Frames in file order.
     #[must_use]
     pub fn frames(&self) -> &[FrameEntry] {
@@ -320,6 +326,13 @@ impl TraceFile {
             )));
         }
         Ok(())
+    }
+
+    /// The payload of a frame that stands where the index says.
+    fn unchecked_payload(&self, frame: usize) -> Option<&[u8]> {
+        let entry = &self.frames[frame];
+        let record = RecordRef::at(&self.map, entry.offset).filter(|r| r.tag == format::FRAME)?;
+        (record.bytes() == entry.bytes).then_some(record.payload)
     }
 
     fn payload(&self, frame: usize) -> Result<&[u8], TraceError> {

@@ -23,18 +23,30 @@ pub(super) struct PathWalk {
     pub launched: u32,
     warps_per_block: usize,
     pub slot: Arc<FrameSlot>,
+    frame: Arc<Frame>,
     pub entry: Entry,
     /// The entry's first warp in the frame's directory.
-    pub first_warp: usize,
+    first_warp: usize,
     state: PathState,
     token: usize,
     param: usize,
 }
 
+#[inline]
 pub(super) fn slice<'a>(bytes: &'a [u8], range: &Range<u32>) -> &'a [u8] {
     // Ranges were checked against the section when the frame was parsed.
     bytes.get(range.start as usize..range.end as usize).unwrap_or(&[])
 }
+
+/// Directory entry of a warp that a damaged frame does not have.
+static NO_BYTES: WarpBytes = WarpBytes {
+    path_tokens: 0..0,
+    path_params: 0..0,
+    value_tokens: 0..0,
+    value_params: 0..0,
+    words: 0..0,
+    checksum: 0,
+};
 
 impl PathWalk {
     pub fn start(file: Arc<TraceFile>, launch: u32, block: u64, warp: u32) -> Result<PathWalk, TraceError> {
@@ -43,7 +55,7 @@ impl PathWalk {
         let launched = geometry.launched_mask(warp);
         let warps_per_block = geometry.warps_per_block() as usize;
         let plan = file.plan(launch);
-        let (slot, entry, first_warp) = locate(&file, launch, block, 0)?;
+        let Part { slot, frame, entry, first_warp } = locate(&file, launch, block, 0)?;
         let state = PathState::start(launched);
         Ok(PathWalk {
             file,
@@ -54,6 +66,7 @@ impl PathWalk {
             launched,
             warps_per_block,
             slot,
+            frame,
             entry,
             first_warp,
             state,
@@ -62,33 +75,49 @@ impl PathWalk {
         })
     }
 
-    fn frame(&self) -> Option<&Frame> {
-        self.slot.parsed_frame()
+    /// Goes to the beginning of a warp of the same launch; usually its block is in the same frame.
+    pub fn restart(&mut self, block: u64, warp: u32) -> Result<(), TraceError> {
+        self.file.check_warp(self.launch, block, warp)?;
+        match self.frame.find(block, 0, self.warps_per_block as u32) {
+            Some((entry, first_warp)) => (self.entry, self.first_warp) = (entry, first_warp),
+            None => self.enter(locate(&self.file, self.launch, block, 0)?),
+        }
+        self.block = block;
+        if warp != self.warp {
+            self.warp = warp;
+            self.launched = self.file.launches[self.launch as usize].geometry.launched_mask(warp);
+        }
+        self.state = PathState::start(self.launched);
+        (self.token, self.param) = (0, 0);
+        Ok(())
+    }
+
+    fn enter(&mut self, part: Part) {
+        (self.slot, self.frame) = (part.slot, part.frame);
+        (self.entry, self.first_warp) = (part.entry, part.first_warp);
     }
 
     /// Directory entry of the warp in the current part.
     #[inline]
-    pub fn bytes(&self) -> Option<&WarpBytes> {
-        self.frame()?.warps.get(self.first_warp + self.warp as usize)
+    pub fn bytes(&self) -> &WarpBytes {
+        self.frame.warps.get(self.first_warp + self.warp as usize).unwrap_or(&NO_BYTES)
     }
 
     /// Directory entries of all warps of the block in the current part.
     #[inline]
     pub fn block_bytes(&self) -> &[WarpBytes] {
-        let range = self.first_warp..self.first_warp + self.warps_per_block;
-        self.frame().and_then(|f| f.warps.get(range)).unwrap_or(&[])
+        self.frame.warps.get(self.first_warp..self.first_warp + self.warps_per_block).unwrap_or(&[])
     }
 
     /// The next block entered within the current part; `None` at the part's end.
     #[inline]
     pub fn next(&mut self) -> Result<Option<(BlockId, u32)>, CodingError> {
-        let Some(frame) = self.slot.parsed_frame() else { return Ok(None) };
-        let Some(bytes) = frame.warps.get(self.first_warp + self.warp as usize) else { return Ok(None) };
-        let tokens = slice(&frame.path, &bytes.path_tokens);
+        let bytes = self.frame.warps.get(self.first_warp + self.warp as usize).unwrap_or(&NO_BYTES);
+        let tokens = slice(&self.frame.path, &bytes.path_tokens);
         if self.token == tokens.len() {
             return Ok(None);
         }
-        let params = slice(&frame.path, &bytes.path_params);
+        let params = slice(&self.frame.path, &bytes.path_params);
         let (block, mask) =
             self.state.decode(&self.plan, tokens, params, &mut self.token, &mut self.param)?;
         if mask == 0 || mask & !self.launched != 0 {
@@ -99,13 +128,14 @@ impl PathWalk {
 
     /// Whether tokens and parameters of the current part have all been read.
     pub fn is_at_end(&self) -> bool {
-        self.bytes().is_some_and(|b| self.token == b.path_tokens.len() && self.param == b.path_params.len())
+        let bytes = self.bytes();
+        self.token == bytes.path_tokens.len() && self.param == bytes.path_params.len()
     }
 
     /// Goes on to the block's next part.
     pub fn advance(&mut self) -> Result<(), TraceError> {
         let part = self.entry.part.wrapping_add(1);
-        (self.slot, self.entry, self.first_warp) = locate(&self.file, self.launch, self.block, part)?;
+        self.enter(locate(&self.file, self.launch, self.block, part)?);
         (self.token, self.param) = (0, 0);
         Ok(())
     }
@@ -124,19 +154,22 @@ impl PathWalk {
     }
 }
 
-/// The frame, entry and first warp of a part of a block.
-fn locate(
-    file: &TraceFile,
-    launch: u32,
-    block: u64,
-    part: u32,
-) -> Result<(Arc<FrameSlot>, Entry, usize), TraceError> {
+/// Where a part of a block is.
+struct Part {
+    slot: Arc<FrameSlot>,
+    frame: Arc<Frame>,
+    entry: Entry,
+    first_warp: usize,
+}
+
+fn locate(file: &TraceFile, launch: u32, block: u64, part: u32) -> Result<Part, TraceError> {
     let lost = || file.missing(format!("part {part} of block {block} of launch {launch} is in no frame"));
     let number = file.frame_of(launch, block, part).ok_or_else(lost)?;
     let slot = file.slot(number);
     let warps = file.launches[launch as usize].geometry.warps_per_block();
-    let (entry, first_warp) = slot.frame(file)?.find(block, part, warps).ok_or_else(lost)?;
-    Ok((slot, entry, first_warp))
+    let frame = slot.frame(file)?;
+    let (entry, first_warp) = frame.find(block, part, warps).ok_or_else(lost)?;
+    Ok(Part { slot, frame, entry, first_warp })
 }
 
 /// A basic block that a warp entered.

@@ -53,6 +53,20 @@ impl Code {
     pub fn exec_mask(&self, pc: Pc, warp: &Warp, active: u32) -> u32 {
         read_pred(warp, self.insts[pc.index()].guard) & active
     }
+
+    /// As [`addresses`], at the vector level of the code.
+    #[inline]
+    pub fn addresses(&self, inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
+        match self.level {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `execute`.
+            VectorLevel::Avx512 => unsafe { addresses_avx512(inst, warp, out) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as in `execute`.
+            VectorLevel::Avx2 => unsafe { addresses_avx2(inst, warp, out) },
+            _ => addresses(inst, warp, out),
+        }
+    }
 }
 
 /// Executes a [`crate::isa::Kind::Pure`] instruction in the lanes of `exec`; other kinds change nothing.
@@ -79,6 +93,18 @@ fn execute_avx512(inst: &ExecInst, warp: &mut Warp, exec: u32) {
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn execute_avx2(inst: &ExecInst, warp: &mut Warp, exec: u32) {
     execute_body(inst, warp, exec);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn addresses_avx512(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
+    addresses(inst, warp, out);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn addresses_avx2(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
+    addresses(inst, warp, out);
 }
 
 /// Byte addresses of a memory instruction in every lane: base times scale plus offset, 32 bits wide for

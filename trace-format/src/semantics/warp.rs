@@ -136,6 +136,12 @@ impl Warp {
         &self.rows[usize::from(index)]
     }
 
+    /// A row to be written whole.
+    #[inline]
+    pub(crate) fn row_mut(&mut self, index: u16) -> &mut Row {
+        &mut self.rows[usize::from(index)]
+    }
+
     /// Rows of registers R0.. in order.
     #[must_use]
     #[inline]

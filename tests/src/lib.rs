@@ -15,7 +15,6 @@ pub mod fuzz;
 pub mod init;
 pub mod manifest;
 pub mod oracle;
-pub mod places;
 mod reference;
 pub mod texture;
 pub mod trying;

@@ -41,8 +41,12 @@ impl LaunchPaths for FirstBlocks<'_> {
         self.blocks
     }
 
-    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
-        self.launch.open(block, warp, used)
+    fn open(&self, block: u64, warp: u32) -> Result<WarpCursor, SourceError> {
+        self.launch.open(block, warp)
+    }
+
+    fn reopen(&self, path: &mut WarpCursor, block: u64, warp: u32) -> Result<(), SourceError> {
+        self.launch.reopen(path, block, warp)
     }
 }
 

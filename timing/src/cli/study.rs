@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
     timing study all *.wtrace --json studies.json\n  \
     timing study width,reuse matmul.wtrace --by line\n  \
     timing study dead *.wtrace --by pc --top 20\n  \
+    timing study memo train.wtrace --kernels 'gemm|conv' --launches 20-\n  \
     timing study redundancy --explain")]
 pub struct Arguments {
     /// Names of studies, separated by commas, or `all`; `timing list` shows them.
@@ -29,10 +30,10 @@ pub struct Arguments {
     /// Shows so many rows of the breakdown, the worst first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
-    /// Studies launches of these kernels, separated by commas; `*` stands for any text.
-    #[arg(long, value_name = "NAMES")]
+    /// Only launches of kernels whose name has a match of this regular expression; traces without any are left out.
+    #[arg(long, value_name = "REGEX")]
     kernels: Option<String>,
-    /// Studies these launches of each trace, such as `0,4-7`.
+    /// Only these launches of each trace, numbered from 0 as in `trace info`: 3-10,12 or 20-.
     #[arg(long, value_name = "NUMBERS")]
     launches: Option<String>,
     #[command(flatten)]

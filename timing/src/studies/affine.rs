@@ -1,8 +1,9 @@
 //! Study `affine`: instructions that compute on scalar data and thread indices, and how many of those executed have
 //! operands and results of the form base + lane · stride (DAC, Figures 6, 18 and 19, section 4.3).
 //!
-//! `affine/potential.rs` has the static analysis.
+//! `affine/potential.rs` has the static analysis, `affine/indices.rs` the form with an offset per thread index.
 
+mod indices;
 mod potential;
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
@@ -11,7 +12,9 @@ use super::lanes::shape_in;
 use super::redundancy::shape_of_span;
 use super::sample::Seen;
 use super::setting::{At, Setting, Span, across_lanes};
+use super::total::Total;
 use super::values::Shape;
+use indices::Steps;
 use trace_format::isa::space::Space;
 use trace_format::isa::{Kind, Op, Pred};
 
@@ -28,6 +31,8 @@ counters! {
     LOADS = "loads", "warp instructions", "global and local loads in effect in some lane";
     LOADS_AFFINE = "affine_loads", "warp instructions", "undiverged ones with an affine address";
     LOADS_DIVERGED = "affine_loads_diverged", "warp instructions", "diverged ones with an address that is affine in their lanes";
+    BY_INDEX = "affine_by_index", "warp instructions", "undiverged ones that are affine only with an offset per thread index";
+    LOADS_BY_INDEX = "affine_loads_by_index", "warp instructions", "undiverged loads with an address that is affine only with an offset per thread index";
 }
 
 const ALL: &[usize] = &[WARP_INSTRUCTIONS];
@@ -48,9 +53,12 @@ pub const STUDY: Study = Study {
          across lanes nor matrix; every register operand and result is uniform or base + lane x stride, modulo 2^32 \
          (2^64 for pairs); predicate operands are the same in all lanes. Without support for divergence the \
          instruction has to take effect in all launched lanes; with it, the same is asked of the lanes in which it \
-         takes effect, and the stride must be a whole number. An integer comparison is covered when at least one \
+         takes effect, and the stride must be a whole number. One stride per warp is what CAE tracks. DAC's tuples have \
+         an offset for each thread index: where a warp spans several lines of its block, undiverged instructions are \
+         covered too whose operands and results are base + x offset x + y offset y + z offset z over the thread's \
+         indices x, y, z in its block, in the same number of bits (affine by index). An integer comparison is covered when at least one \
          operand is uniform; other instructions that set predicates need uniform operands.",
-        "Of covered undiverged comparisons: scalar when both operands are uniform; end points suffice when the \
+        "Of covered undiverged comparisons, by index or not: scalar when both operands are uniform; end points suffice when the \
          outcome is the same in every lane; all lanes otherwise. Loads are global and local ones (a generic load \
          counts as global).",
     ],
@@ -62,9 +70,14 @@ pub const STUDY: Study = Study {
         Share::percent("coverage", "Covered", &[COVERED], ALL)
             .figure("DAC, Figure 18: CAE 25 %")
             .meaning("affine without support for divergence"),
-        Share::percent("coverage_with_divergence", "With divergence", &[COVERED, COVERED_DIVERGED], ALL)
-            .figure("DAC, Figure 18: DAC 34 %")
-            .meaning("affine with support for divergence"),
+        Share::percent(
+            "coverage_with_divergence",
+            "With divergence",
+            &[COVERED, BY_INDEX, COVERED_DIVERGED],
+            ALL,
+        )
+        .figure("DAC, Figure 18: DAC 34 %")
+        .meaning("affine by stride or by index, with support for divergence"),
         Share::percent("predicates_scalar_share", "Scalar predicates", &[PRED_SCALAR], PREDICATES)
             .figure("DAC, section 4.3: 64 %"),
         Share::percent("predicates_ends_share", "End points suffice", &[PRED_SCALAR, PRED_ENDS], PREDICATES)
@@ -76,11 +89,13 @@ pub const STUDY: Study = Study {
         Share::percent(
             "affine_load_share_with_divergence",
             "Loads with div.",
-            &[LOADS_AFFINE, LOADS_DIVERGED],
+            &[LOADS_AFFINE, LOADS_BY_INDEX, LOADS_DIVERGED],
             &[LOADS],
         )
         .figure("DAC, Figure 19: 79.8 %")
-        .meaning("loads with an affine address, diverged ones included"),
+        .meaning("loads with an address affine by stride or by index, diverged ones included"),
+        Share::percent("coverage_by_index", "Covered by index", &[COVERED, BY_INDEX], ALL)
+            .meaning("affine by stride or by index, without support for divergence"),
     ],
     figures: &[
         Figure {
@@ -93,9 +108,10 @@ pub const STUDY: Study = Study {
         Figure {
             id: "affine-coverage",
             title: "Affine instructions executed",
-            caption: "After DAC, Figure 18, by values: without and with support for divergence.",
+            caption: "After DAC, Figure 18, by values: one stride per warp (CAE), an offset per thread index, and with \
+                      support for divergence (DAC).",
             marks: Marks::Bars,
-            shares: &[2, 3],
+            shares: &[2, 9, 3],
         },
         Figure {
             id: "affine-loads",
@@ -131,14 +147,16 @@ enum Class {
 pub struct Plan {
     classes: Vec<Class>,
     potential: Vec<bool>,
+    /// Of each warp that spans several lines of its block.
+    steps: Vec<Option<Steps>>,
 }
 
 /// What one thread gathers.
 #[derive(Debug)]
 pub struct Affine {
     counts: Vec<Row>,
-    /// Of an instruction between its step's beginning and end: whether its operands are affine, and all uniform.
-    pending: Option<Shape>,
+    /// Of an instruction between its step's beginning and end: the form of its operands, if all are affine.
+    pending: Option<Form>,
 }
 
 fn class(inst: &trace_format::isa::Inst) -> Class {
@@ -158,16 +176,38 @@ fn class(inst: &trace_format::isa::Inst) -> Class {
     }
 }
 
-/// Shape of an operand in the lanes in which an instruction takes effect.
-fn shape(at: &mut At<'_>, span: Span, lanes: u32) -> Shape {
-    if lanes == at.launched { shape_of_span(span, at) } else { shape_in(at, span, lanes) }
+/// How the lanes of affine registers relate.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Form {
+    Uniform,
+    Stride,
+    ByIndex,
+}
+
+/// Form of an operand in the lanes in which an instruction takes effect.
+#[inline(always)]
+fn form(plan: &Plan, at: &mut At<'_>, span: Span) -> Option<Form> {
+    let whole = at.exec == at.launched;
+    let shape = if whole { shape_of_span(span, at) } else { shape_in(at, span, at.exec) };
+    match shape {
+        Shape::Uniform => Some(Form::Uniform),
+        Shape::Affine => Some(Form::Stride),
+        Shape::Unstructured => {
+            let steps = plan.steps[at.warp].as_ref().filter(|_| whole)?;
+            steps.describe(at, span).then_some(Form::ByIndex)
+        }
+    }
 }
 
 impl Affine {
     #[inline]
-    fn covered(&mut self, at: &At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[if at.exec == at.launched { COVERED } else { COVERED_DIVERGED }] += 1;
+    fn covered(&mut self, at: &At<'_>, form: Form) {
+        let key = match (form, at.exec == at.launched) {
+            (Form::ByIndex, _) => BY_INDEX,
+            (_, true) => COVERED,
+            (_, false) => COVERED_DIVERGED,
+        };
+        self.counts[at.pc as usize][key] += 1;
     }
 }
 
@@ -176,7 +216,8 @@ impl Fold for Affine {
 
     fn plan(setting: &Setting<'_>) -> Plan {
         let potential = potential::potentially_affine(setting.kernel);
-        Plan { classes: setting.kernel.insts.iter().map(class).collect(), potential }
+        let steps = (0..setting.warps()).map(|warp| Steps::of(&setting.geometry, warp)).collect();
+        Plan { classes: setting.kernel.insts.iter().map(class).collect(), potential, steps }
     }
 
     fn new(_: &Setting<'_>, plan: &Plan) -> Affine {
@@ -185,7 +226,6 @@ impl Fold for Affine {
 
     #[inline]
     fn before(&mut self, plan: &Plan, at: &mut At<'_>) {
-        self.counts[at.pc as usize][WARP_INSTRUCTIONS] += 1;
         self.pending = None;
         let (class, lanes) = (plan.classes[at.pc as usize], at.exec);
         if class == Class::Other || lanes == 0 {
@@ -194,8 +234,11 @@ impl Fold for Affine {
         if class == Class::Loads {
             let counts = &mut self.counts[at.pc as usize];
             counts[LOADS] += 1;
-            if shape(at, at.inst.sources[0], lanes) != Shape::Unstructured {
-                counts[if lanes == at.launched { LOADS_AFFINE } else { LOADS_DIVERGED }] += 1;
+            match form(plan, at, at.inst.sources[0]) {
+                Some(Form::ByIndex) => counts[LOADS_BY_INDEX] += 1,
+                Some(_) if lanes == at.launched => counts[LOADS_AFFINE] += 1,
+                Some(_) => counts[LOADS_DIVERGED] += 1,
+                None => {}
             }
             return;
         }
@@ -206,14 +249,11 @@ impl Fold for Affine {
         if at.inst.preds != 0 && (0..7).any(mixed) {
             return;
         }
-        let (mut worst, mut affine) = (Shape::Uniform, 0);
+        let (mut worst, mut affine) = (Form::Uniform, 0);
         for span in at.inst.sources {
-            let shape = shape(at, span, lanes);
-            affine += u32::from(shape == Shape::Affine);
-            worst = worst.max(shape);
-            if worst == Shape::Unstructured {
-                return;
-            }
+            let Some(form) = form(plan, at, span) else { return };
+            affine += u32::from(form != Form::Uniform);
+            worst = worst.max(form);
         }
         let scalars = if class == Class::Computes { u32::MAX } else { u32::from(class != Class::Decides) };
         if affine <= scalars {
@@ -226,19 +266,19 @@ impl Fold for Affine {
         let Some(operands) = self.pending.take() else { return };
         let lanes = at.exec;
         if let Class::Compares(pred) = plan.classes[at.pc as usize] {
-            self.covered(at);
+            self.covered(at, operands);
             if lanes == at.launched {
                 let outcome = at.state.pred(pred.0) & lanes;
                 let same = outcome == 0 || outcome == lanes;
                 let kind = match operands {
-                    Shape::Uniform => PRED_SCALAR,
+                    Form::Uniform => PRED_SCALAR,
                     _ if same => PRED_ENDS,
                     _ => PRED_ALL,
                 };
                 self.counts[at.pc as usize][kind] += 1;
             }
-        } else if at.inst.writes.is_empty() || shape(at, at.inst.writes, lanes) != Shape::Unstructured {
-            self.covered(at);
+        } else if let Some(result) = form(plan, at, at.inst.writes) {
+            self.covered(at, operands.max(result));
         }
     }
 
@@ -246,8 +286,9 @@ impl Fold for Affine {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(mut self, setting: &Setting<'_>, plan: &Plan, _: &mut Seen) -> Outcome {
-        for (counts, potential) in self.counts.iter_mut().zip(&plan.potential) {
+    fn finish(mut self, setting: &Setting<'_>, plan: &Plan, totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, potential), total) in self.counts.iter_mut().zip(&plan.potential).zip(totals) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
             // Instructions of a kernel are counted once, however often it is launched.
             counts[STATIC] = u64::from(setting.first);
             counts[STATIC_POTENTIAL] = u64::from(*potential && setting.first);

@@ -9,7 +9,8 @@ use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
-use memory::Bytes;
+use super::total::Total;
+use memory::{Bytes, Fate};
 use trace_format::isa::Kind;
 use trace_format::isa::space::Space;
 
@@ -20,6 +21,7 @@ counters! {
     STORED = "stored_bytes", "bytes", "stored to global, shared and local memory, lane by lane";
     OVERWRITTEN = "overwritten_bytes", "bytes", "those that the same block overwrites before it reads them";
     LOST = "lost_bytes", "bytes", "those in shared and local memory that are never read before the block ends";
+    GIVEN_UP = "given_up_bytes", "bytes", "those not read yet when they were given up to bound memory: perhaps dead";
 }
 
 /// The study.
@@ -39,6 +41,9 @@ pub const STUDY: Study = Study {
          counts as needed. Global memory that another block may have read in between is not told from memory that \
          nobody has: overwritten bytes there are dead only if the program does not let blocks communicate within a \
          launch. Warps take turns of 1024 instructions that end at barriers, where they wait for one another.",
+        "Memory is bounded: of each of global, shared and local memory the 2^15 pieces of 256 bytes are followed that \
+         the block stored to first; beyond that, the piece known longest is given up for every new one, and its bytes \
+         that have not been read are counted as given up. 8 MiB of stored memory are thus followed exactly.",
         "Counts stand with the instruction that wrote the value or stored the byte, not with the one that replaced \
          it.",
     ],
@@ -136,7 +141,6 @@ impl Fold for Dead {
 
     #[inline]
     fn before(&mut self, plan: &Vec<bool>, at: &mut At<'_>) {
-        self.counts[at.pc as usize][WARP_INSTRUCTIONS] += 1;
         if at.exec == 0 {
             return;
         }
@@ -147,7 +151,6 @@ impl Fold for Dead {
         }
         for reg in at.inst.writes.iter() {
             self.replace(first + reg, at.exec);
-            self.counts[at.pc as usize][VALUES] += u64::from(at.exec.count_ones());
             let register = &mut self.registers[first + reg];
             if at.exec == at.launched {
                 *register = Register { unread: at.exec, pc: at.pc, mixed: false };
@@ -171,47 +174,50 @@ impl Fold for Dead {
         if matches!(access.space, Space::Const | Space::Texture | Space::Surface) {
             return;
         }
-        let Dead { counts, shared, global, local, .. } = self;
-        let mut overwritten = |pc: u32, bytes: u32| counts[pc as usize][OVERWRITTEN] += u64::from(bytes);
         let store = matches!(at.inst.kind, Kind::Store(_));
-        if !store && access.mask == u32::MAX && matches!(access.space, Space::Shared | Space::Global) {
+        if store {
+            let bytes = u64::from(access.mask.count_ones()) * u64::from(access.bytes);
+            self.counts[at.pc as usize][STORED] += bytes;
+        } else if self.shared.is_empty() && self.global.is_empty() && self.local.is_empty() {
+            return;
+        }
+        let runs = match access.space {
+            Space::Shared | Space::Global => Some(at.runs(access)),
+            _ => None,
+        };
+        let Dead { counts, shared, global, local, .. } = self;
+        let mut fate = |fate: Fate, pc: u32, bytes: u32| {
+            let key = if fate == Fate::Overwritten { OVERWRITTEN } else { GIVEN_UP };
+            counts[pc as usize][key] += u64::from(bytes);
+        };
+        if let Some(runs) = runs {
             let memory = if access.space == Space::Shared { &mut *shared } else { &mut *global };
-            let first = access.addresses[0];
-            if access.addresses.iter().all(|address| *address == first) {
-                return memory.read(first, access.bytes);
+            if !store {
+                // An atomic reads what it changes, and what it leaves counts as needed.
+                return runs.each(access).for_each(|run| memory.read(run.from, run.to));
             }
-            let next = |lane: usize| first.wrapping_add(4 * lane as u64);
-            if access.bytes == 4 && access.addresses.iter().enumerate().all(|(lane, at)| *at == next(lane)) {
-                return memory.read_words(first, 32);
+            if runs.each(access).all(|run| run.once) {
+                return runs.each(access).for_each(|run| memory.write(run.from, run.to, at.pc, &mut fate));
             }
         }
-        let mut lanes = access.mask;
-        let mut last = None;
-        while lanes != 0 {
-            let lane = lanes.trailing_zeros() as usize;
-            lanes &= lanes - 1;
+        for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
             let address = access.addresses[lane];
             let (space, address) = match access.space {
                 Space::Generic => Space::of_generic(address),
                 space => (space, address),
             };
-            let (memory, address) = match space {
+            let (memory, from) = match space {
                 Space::Shared => (&mut *shared, address),
                 // Each thread has its own.
                 Space::Local => (&mut *local, (at.warp as u64 * 32 + lane as u64) << 32 | address),
                 _ => (&mut *global, address),
             };
+            let to = from.wrapping_add(u64::from(access.bytes));
             if store {
-                memory.write(address, access.bytes, at.pc, &mut overwritten);
-            } else if last.replace((space, address)) != Some((space, address)) {
-                // An atomic reads what it changes, and what it leaves counts as needed. Neighbours often read the
-                // same.
-                memory.read(address, access.bytes);
+                memory.write(from, to, at.pc, &mut fate);
+            } else {
+                memory.read(from, to);
             }
-        }
-        if store {
-            let bytes = u64::from(access.mask.count_ones()) * u64::from(access.bytes);
-            self.counts[at.pc as usize][STORED] += bytes;
         }
     }
 
@@ -231,7 +237,11 @@ impl Fold for Dead {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(self, _: &Setting<'_>, _: &Vec<bool>, _: &mut Seen) -> Outcome {
+    fn finish(mut self, setting: &Setting<'_>, _: &Vec<bool>, totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, total), inst) in self.counts.iter_mut().zip(totals).zip(&setting.insts) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            counts[VALUES] = total.exec_lanes() * u64::from(inst.writes.count);
+        }
         Outcome::of(self.counts)
     }
 }

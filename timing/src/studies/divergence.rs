@@ -5,7 +5,8 @@ use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::lanes::shape_in;
 use super::sample::Seen;
-use super::setting::{At, Setting};
+use super::setting::{At, Decoded, Setting};
+use super::total::Total;
 use super::values::Shape;
 use trace_format::isa::Kind;
 
@@ -107,21 +108,18 @@ impl Fold for Divergence {
 
     #[inline]
     fn before(&mut self, (): &(), at: &mut At<'_>) {
+        if at.exec == u32::MAX {
+            return;
+        }
         let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
         let active = at.active.count_ones();
         counts[LANES_1_8 + (active.saturating_sub(1) / 8) as usize + usize::from(active == 32)] += 1;
-        counts[LAUNCHED] += u64::from(at.launched.count_ones());
-        counts[ACTIVE] += u64::from(active);
-        counts[EFFECTIVE] += u64::from(at.exec.count_ones());
-        let branch = at.inst.kind == Kind::Branch && (!at.inst.guard.pred.is_true() || at.inst.guard.not);
-        counts[BRANCHES] += u64::from(branch);
-        counts[DIVERGENT] += u64::from(branch && at.exec != 0 && at.exec != at.active);
+        let separates = is_conditional_branch(at.inst) && at.exec != 0 && at.exec != at.active;
+        counts[DIVERGENT] += u64::from(separates);
         let lanes = at.effective();
         if lanes == at.launched {
             return;
         }
-        counts[DIVERGED] += 1;
         let computes = matches!(at.inst.kind, Kind::Pure | Kind::External | Kind::Load(_) | Kind::Store(_));
         if !computes || lanes == 0 || at.inst.read_count() == 0 {
             return;
@@ -137,12 +135,23 @@ impl Fold for Divergence {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(mut self, _: &Setting<'_>, (): &(), _: &mut Seen) -> Outcome {
-        for counts in &mut self.counts {
-            counts[SLOTS] = 32 * counts[WARP_INSTRUCTIONS];
+    fn finish(mut self, setting: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, total), inst) in self.counts.iter_mut().zip(totals).zip(&setting.insts) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            counts[LANES_32] += total.full();
+            counts[SLOTS] = 32 * total.executed();
+            counts[LAUNCHED] = total.launched_lanes();
+            counts[ACTIVE] = total.active_lanes();
+            counts[EFFECTIVE] = total.exec_lanes();
+            counts[DIVERGED] = total.diverged();
+            counts[BRANCHES] = if is_conditional_branch(inst) { total.executed() } else { 0 };
         }
         Outcome::of(self.counts)
     }
+}
+
+fn is_conditional_branch(inst: &Decoded) -> bool {
+    inst.kind == Kind::Branch && (!inst.guard.pred.is_true() || inst.guard.not)
 }
 
 /// Shape of all operands over some lanes.

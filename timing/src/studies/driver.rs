@@ -10,6 +10,8 @@ use super::StudyError;
 use super::sample::Seen;
 use super::setting::{At, Decoded, Fact, Setting};
 use super::source::{LaunchPaths, WarpPath};
+use super::total::Total;
+use super::values::Level;
 use crate::source::SourceError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -67,9 +69,15 @@ pub trait Fold: Send + Sized {
     /// Takes in what another thread has gathered. Must commute.
     fn merge(&mut self, other: Self);
 
-    /// The counts of every instruction, one after another, and what there is besides. `earlier` is what earlier
-    /// launches of the same kernel left there.
-    fn finish(self, setting: &Setting<'_>, plan: &Self::Plan, earlier: &mut Seen) -> Outcome;
+    /// The counts of every instruction, one after another, and what there is besides. `totals` is what the pass has
+    /// counted for all, `earlier` what earlier launches of the same kernel left there.
+    fn finish(
+        self,
+        setting: &Setting<'_>,
+        plan: &Self::Plan,
+        totals: &[Total],
+        earlier: &mut Seen,
+    ) -> Outcome;
 }
 
 /// What a fold found in a launch.
@@ -108,9 +116,28 @@ pub fn setting<S: LaunchPaths>(source: &S, first: bool, chosen: u32) -> Setting<
         warp_instructions: source.warp_instructions(),
         insts: kernel.insts.iter().map(Decoded::of).collect(),
         registers: usize::from(kernel.regs_per_thread).max(1),
+        level: Level::detect(),
         launched: (0..geometry.warps_per_block()).map(|w| geometry.launched_mask(w)).collect(),
         first,
         chosen,
+    }
+}
+
+/// What a pass over a launch leaves behind.
+#[derive(Debug)]
+pub struct Folded<F: Fold> {
+    /// What was gathered.
+    pub fold: F,
+    /// Static facts.
+    pub plan: F::Plan,
+    /// Counts that all studies share, by instruction.
+    pub totals: Vec<Total>,
+}
+
+impl<F: Fold> Folded<F> {
+    /// What was found.
+    pub fn outcome(self, setting: &Setting<'_>, earlier: &mut Seen) -> Outcome {
+        self.fold.finish(setting, &self.plan, &self.totals, earlier)
     }
 }
 
@@ -123,16 +150,16 @@ pub fn fold_launch<S: LaunchPaths, F: Fold>(
     setting: &Setting<'_>,
     threads: usize,
     on_block: &(dyn Fn(u64) + Sync),
-) -> Result<(F, F::Plan), StudyError> {
+) -> Result<Folded<F>, StudyError> {
     let mut plan = F::plan(setting);
-    let mut all = F::new(setting, &plan);
+    let mut fold = F::new(setting, &plan);
+    let mut pass = BlockPass::new(source, setting);
     let blocks = source.blocks();
     if blocks == 0 {
-        return Ok((all, plan));
+        return Ok(Folded { fold, plan, totals: pass.totals });
     }
-    let mut block = BlockPass::new(source, setting);
-    on_block(block.fold(&plan, &mut all, 0)?);
-    all.settle(&mut plan);
+    on_block(pass.fold(&plan, &mut fold, 0)?);
+    fold.settle(&mut plan);
     let threads = (threads.max(1) as u64).min(blocks - 1) as usize;
     let (next, failed) = (AtomicU64::new(1), AtomicBool::new(false));
     let work = |fold: &mut F, pass: &mut BlockPass<'_, S>| -> Result<(), StudyError> {
@@ -147,24 +174,26 @@ pub fn fold_launch<S: LaunchPaths, F: Fold>(
         Ok(())
     };
     if threads <= 1 {
-        work(&mut all, &mut block)?;
-        return Ok((all, plan));
+        work(&mut fold, &mut pass)?;
+        return Ok(Folded { fold, plan, totals: pass.totals });
     }
     let one = || {
-        let mut fold = F::new(setting, &plan);
-        work(&mut fold, &mut BlockPass::new(source, setting)).map(|()| fold)
+        let (mut fold, mut pass) = (F::new(setting, &plan), BlockPass::new(source, setting));
+        work(&mut fold, &mut pass).map(|()| (fold, pass.totals))
     };
     let folds = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        handles.into_iter().map(join).collect::<Result<Vec<F>, StudyError>>()
+        handles.into_iter().map(join).collect::<Result<Vec<(F, Vec<Total>)>, StudyError>>()
     })?;
-    for fold in folds {
-        all.merge(fold);
+    let mut totals = pass.totals;
+    for (other, counted) in folds {
+        fold.merge(other);
+        totals.iter_mut().zip(&counted).for_each(|(total, other)| total.add(other));
     }
-    Ok((all, plan))
+    Ok(Folded { fold, plan, totals })
 }
 
 /// How a turn ended.
@@ -180,43 +209,71 @@ struct BlockPass<'a, S: LaunchPaths> {
     setting: &'a Setting<'a>,
     paths: Vec<S::Warp>,
     facts: Vec<Fact>,
+    /// Instructions that each warp has executed in the block.
+    clocks: Vec<u32>,
+    totals: Vec<Total>,
+    running: Vec<bool>,
+    waiting: Vec<bool>,
 }
 
 impl<'a, S: LaunchPaths> BlockPass<'a, S> {
     fn new(source: &'a S, setting: &'a Setting<'a>) -> BlockPass<'a, S> {
-        let facts = vec![Fact::default(); setting.warps() * setting.registers];
-        BlockPass { source, setting, paths: Vec::new(), facts }
+        BlockPass {
+            source,
+            setting,
+            paths: Vec::new(),
+            facts: vec![Fact::default(); setting.warps() * setting.registers],
+            clocks: vec![0; setting.warps()],
+            totals: vec![Total::default(); setting.insts.len()],
+            running: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Stands every warp at the beginning of a block.
+    fn open(&mut self, block: u64) -> Result<(), StudyError> {
+        for warp in 0..self.setting.warps() {
+            let opened = match self.paths.get_mut(warp) {
+                Some(path) => self.source.reopen(path, block, warp as u32),
+                None => self.source.open(block, warp as u32).map(|path| self.paths.push(path)),
+            };
+            opened.map_err(|why| self.failed(block, warp, why))?;
+        }
+        self.facts.iter_mut().for_each(Fact::forget);
+        self.clocks.fill(0);
+        for (flags, value) in [(&mut self.running, true), (&mut self.waiting, false)] {
+            flags.clear();
+            flags.resize(self.setting.warps(), value);
+        }
+        Ok(())
+    }
+
+    fn failed(&self, block: u64, warp: usize, why: SourceError) -> StudyError {
+        let kernel = self.source.kernel().name.clone();
+        StudyError::Recording { kernel, block, warp: warp as u32, why: why.0 }
     }
 
     /// Folds one block; returns its warp instructions.
     fn fold<F: Fold>(&mut self, plan: &F::Plan, fold: &mut F, block: u64) -> Result<u64, StudyError> {
-        let place = |warp: usize| {
-            let (kernel, warp) = (self.source.kernel().name.clone(), warp as u32);
-            move |why: SourceError| StudyError::Recording { kernel, block, warp, why: why.0 }
-        };
-        let mut used = std::mem::take(&mut self.paths).into_iter();
-        for warp in 0..self.setting.warps() {
-            self.paths.push(self.source.open(block, warp as u32, used.next()).map_err(place(warp))?);
-        }
-        self.facts.fill(Fact::default());
+        self.open(block)?;
         fold.begin_block(self.setting, plan, block);
-        let (mut running, mut waiting) = (vec![true; self.paths.len()], vec![false; self.paths.len()]);
         let mut instructions = 0;
-        while running.contains(&true) {
-            if (0..running.len()).all(|w| !running[w] || waiting[w]) {
-                waiting.fill(false);
+        while self.running.contains(&true) {
+            if (0..self.running.len()).all(|w| !self.running[w] || self.waiting[w]) {
+                self.waiting.fill(false);
             }
-            for warp in 0..running.len() {
-                if !running[warp] || waiting[warp] {
+            for warp in 0..self.running.len() {
+                if !self.running[warp] || self.waiting[warp] {
                     continue;
                 }
-                let (steps, ended) = self.turn(plan, fold, warp).map_err(place(warp))?;
+                let turn = self.turn(plan, fold, warp);
+                let (steps, ended) = turn.map_err(|why| self.failed(block, warp, why))?;
                 instructions += steps;
                 match ended {
                     Ended::Turn => {}
-                    Ended::Barrier => waiting[warp] = true,
+                    Ended::Barrier => self.waiting[warp] = true,
                     Ended::Warp => {
-                        running[warp] = false;
+                        self.running[warp] = false;
                         fold.end_warp(self.setting, plan, warp);
                     }
                 }
@@ -239,34 +296,70 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
         let path = &mut self.paths[warp];
         let facts = &mut self.facts[warp * setting.registers..][..setting.registers];
         let launched = setting.launched[warp];
+        let before = self.clocks[warp];
         for step in 0..TURN {
-            // Without a next instruction, the step tells an end from a failure.
-            if let Some(next) = path.peek() {
-                let (state, inst) = (path.state(), &setting.insts[next.pc as usize]);
-                let exec = inst.guarded_lanes(next.active, state);
-                let (pc, active, mem) = (next.pc, next.active, None);
-                fold.before(
-                    plan,
-                    &mut At { setting, inst, pc, warp, step, launched, active, exec, state, mem, facts },
-                );
+            let Some(next) = path.peek() else {
+                // The step tells an end from a failure.
+                path.step()?;
+                return Ok((u64::from(step), Ended::Warp));
+            };
+            let (pc, active, state) = (next.pc, next.active, path.state());
+            let inst = &setting.insts[pc as usize];
+            let (exec, mem) = (inst.guarded_lanes(active, state), None);
+            let clock = before.wrapping_add(step + 1);
+            self.totals[pc as usize].count(inst, launched, active, exec);
+            fold.before(
+                plan,
+                &mut At {
+                    setting,
+                    inst,
+                    pc,
+                    warp,
+                    step,
+                    clock,
+                    launched,
+                    active,
+                    exec,
+                    state,
+                    mem,
+                    runs: None,
+                    facts,
+                },
+            );
+            if path.step()?.is_none() {
+                return Ok((u64::from(step), Ended::Warp));
             }
-            let Some(done) = path.step()? else { return Ok((u64::from(step), Ended::Warp)) };
-            let inst = &setting.insts[done.pc as usize];
-            if done.exec != 0 {
-                inst.writes.iter().for_each(|reg| facts[reg] = Fact::default());
+            if exec != 0 {
+                inst.writes.iter().for_each(|reg| facts[reg].forget());
             }
-            let (pc, active, exec, state) = (done.pc, done.active, done.exec, path.state());
+            let state = path.state();
             // Behind a reference, so that studies of other things do not copy it.
             let access = path.mem();
             let mem = access.as_ref();
             fold.after(
                 plan,
-                &mut At { setting, inst, pc, warp, step, launched, active, exec, state, mem, facts },
+                &mut At {
+                    setting,
+                    inst,
+                    pc,
+                    warp,
+                    step,
+                    clock,
+                    launched,
+                    active,
+                    exec,
+                    state,
+                    mem,
+                    runs: None,
+                    facts,
+                },
             );
             if inst.waits && exec != 0 {
+                self.clocks[warp] = clock;
                 return Ok((u64::from(step) + 1, Ended::Barrier));
             }
         }
+        self.clocks[warp] = before.wrapping_add(TURN);
         Ok((u64::from(TURN), Ended::Turn))
     }
 }

@@ -3,11 +3,11 @@
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
-use super::sample::{Seen, Words};
+use super::open_map::OpenMap;
+use super::sample::Seen;
 use super::setting::{At, Setting};
+use super::total::Total;
 use super::values::{Digest, Shape};
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 
 counters! {
     WARP_INSTRUCTIONS = "warp_instructions", "warp instructions", "dynamic warp instructions";
@@ -72,10 +72,10 @@ const MEASURED: u64 = 1 << 12;
 #[derive(Debug)]
 pub struct Entropy {
     counts: Vec<Row>,
-    /// Times that a value was seen, by instruction and register of its result in the upper half of the key.
-    values: HashMap<(u64, u64), u64, BuildHasherDefault<Words>>,
-    block: u64,
-    clocks: Vec<u64>,
+    /// Times that a value was seen, with instruction and register of its result in the upper half of the key.
+    values: OpenMap<u64>,
+    /// Of each warp of the block, what its instruction numbers are hashed with.
+    seeds: Vec<u64>,
     /// Bits of the hash that must be zero.
     mask: u64,
 }
@@ -86,11 +86,7 @@ impl Entropy {
         for (i, reg) in at.inst.writes.iter().enumerate() {
             let (row, uniform) = (&at.row(reg).0, at.shape(reg) == Shape::Uniform);
             let place = u64::from(at.pc) << 2 | i as u64;
-            let mut see = |value: u32, times: u64| {
-                // The hasher mixes what it is given by shifting alone.
-                let mixed = u64::from(value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                *self.values.entry((mixed, place)).or_insert(0) += times;
-            };
+            let mut see = |value: u32, times: u64| self.values.add(place << 32 | u64::from(value), times);
             if at.exec == at.launched && uniform {
                 see(row[0], u64::from(at.exec.count_ones()));
                 continue;
@@ -122,29 +118,26 @@ impl Fold for Entropy {
         let level = (setting.warp_instructions / MEASURED).checked_ilog2().unwrap_or(0);
         Entropy {
             counts: vec![Row::default(); setting.insts.len()],
-            values: HashMap::default(),
-            block: 0,
-            clocks: vec![0; setting.warps()],
+            values: OpenMap::default(),
+            seeds: vec![0; setting.warps()],
             mask: (1 << level) - 1,
         }
     }
 
     fn begin_block(&mut self, _: &Setting<'_>, (): &(), block: u64) {
-        self.block = block;
-        self.clocks.fill(0);
+        for (warp, seed) in self.seeds.iter_mut().enumerate() {
+            *seed = Digest::default().then(Digest::of_word(block << 6 | warp as u64)).words()[1];
+        }
     }
 
     #[inline]
     fn after(&mut self, (): &(), at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
-        self.clocks[at.warp] += 1;
         if at.exec == 0 || at.inst.writes.is_empty() {
             return;
         }
-        let lanes = u64::from(at.exec.count_ones());
+        let counts = &mut self.counts[at.pc as usize];
+        let lanes = at.exec_lanes();
         for reg in at.inst.writes.iter() {
-            counts[VALUES] += lanes;
             let narrow = 8 * u64::from(at.width_bytes(reg)) * lanes;
             counts[NARROW] += narrow;
             counts[PATTERN] += match at.shape(reg) {
@@ -154,10 +147,8 @@ impl Fold for Entropy {
             };
         }
         if self.mask != 0 {
-            let clock = self.clocks[at.warp];
-            let place = self.block << 6 | at.warp as u64;
-            let hash = Digest::default().then(Digest::of_word(place)).then(Digest::of_word(clock));
-            if hash.words()[1] & self.mask != 0 {
+            let hash = (self.seeds[at.warp] ^ u64::from(at.clock)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            if hash >> 32 & self.mask != 0 {
                 return;
             }
         }
@@ -167,15 +158,17 @@ impl Fold for Entropy {
 
     fn merge(&mut self, other: Entropy) {
         add_counts(&mut self.counts, &other.counts);
-        for (key, times) in other.values {
-            *self.values.entry(key).or_insert(0) += times;
-        }
+        other.values.iter().for_each(|(key, times)| self.values.add(key, times));
     }
 
-    fn finish(mut self, setting: &Setting<'_>, (): &(), _: &mut Seen) -> Outcome {
+    fn finish(mut self, setting: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, total), inst) in self.counts.iter_mut().zip(totals).zip(&setting.insts) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            counts[VALUES] = total.exec_lanes() * u64::from(inst.writes.count);
+        }
         let mut by_place: Vec<Vec<u64>> = vec![Vec::new(); 4 * setting.insts.len()];
-        for ((_, place), times) in self.values {
-            by_place[place as usize].push(times);
+        for (key, times) in self.values.iter() {
+            by_place[(key >> 32) as usize].push(times);
         }
         for (counts, places) in self.counts.iter_mut().zip(by_place.chunks_exact_mut(4)) {
             counts[STORED] = 32 * counts[VALUES];

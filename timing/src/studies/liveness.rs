@@ -5,6 +5,7 @@ use super::define::{Course, Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
+use super::total::Total;
 use trace_format::isa::Pc;
 
 counters! {
@@ -81,7 +82,6 @@ struct Register {
 pub struct Liveness {
     counts: Vec<Row>,
     registers: Vec<Register>,
-    clocks: Vec<u32>,
     first_block: bool,
     /// Instructions between points of the course.
     stride: u32,
@@ -89,6 +89,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
+    #[inline(always)]
     fn end(&mut self, register: Register) {
         if register.written != 0 && register.read != 0 {
             self.counts[register.pc as usize][HELD] += u64::from(register.read - register.written);
@@ -125,7 +126,6 @@ impl Fold for Liveness {
         Liveness {
             counts: vec![Row::default(); live.len()],
             registers: vec![Register::default(); setting.warps() * setting.registers],
-            clocks: vec![0; setting.warps()],
             first_block: false,
             stride: 1,
             course: Vec::new(),
@@ -134,15 +134,12 @@ impl Fold for Liveness {
 
     fn begin_block(&mut self, _: &Setting<'_>, _: &Vec<u32>, block: u64) {
         self.registers.fill(Register::default());
-        self.clocks.fill(0);
         self.first_block = block == 0;
     }
 
     #[inline]
     fn before(&mut self, live: &Vec<u32>, at: &mut At<'_>) {
-        self.counts[at.pc as usize][WARP_INSTRUCTIONS] += 1;
-        self.clocks[at.warp] += 1;
-        let now = self.clocks[at.warp];
+        let now = at.clock;
         if self.first_block && at.warp == 0 {
             let allocated = at.setting.registers as f64;
             self.note(now, f64::from(live[at.pc as usize]) / allocated);
@@ -174,10 +171,11 @@ impl Fold for Liveness {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(mut self, setting: &Setting<'_>, live: &Vec<u32>, _: &mut Seen) -> Outcome {
+    fn finish(mut self, setting: &Setting<'_>, live: &Vec<u32>, totals: &[Total], _: &mut Seen) -> Outcome {
         let registers = setting.registers as u64;
-        for (counts, &live) in self.counts.iter_mut().zip(live) {
-            let executed = counts[WARP_INSTRUCTIONS];
+        for ((counts, &live), total) in self.counts.iter_mut().zip(live).zip(totals) {
+            let executed = total.executed();
+            counts[WARP_INSTRUCTIONS] = executed;
             counts[LIVE] = executed * u64::from(live);
             counts[ALLOCATED] = executed * registers;
             counts[REGISTERS] = registers;

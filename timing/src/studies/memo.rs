@@ -5,6 +5,7 @@ use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::{MAX_KEPT, Seen};
 use super::setting::{At, Setting};
+use super::total::Total;
 use super::values::{Digest, Words};
 use trace_format::isa::{Inst, Kind, Operand};
 
@@ -126,13 +127,10 @@ impl Fold for Memo {
 
     #[inline]
     fn before(&mut self, plan: &Plan, at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
         let Some(mut digest) = plan[at.pc as usize] else { return };
         if at.exec == 0 {
             return;
         }
-        counts[CANDIDATES] += 1;
         digest = digest.then(Digest::of_mask(at.exec));
         let whole = at.exec == u32::MAX;
         for reg in at.inst.reads() {
@@ -157,7 +155,11 @@ impl Fold for Memo {
         self.seen.merge(other.seen);
     }
 
-    fn finish(mut self, _: &Setting<'_>, _: &Plan, earlier: &mut Seen) -> Outcome {
+    fn finish(mut self, _: &Setting<'_>, plan: &Plan, totals: &[Total], earlier: &mut Seen) -> Outcome {
+        for ((counts, total), candidate) in self.counts.iter_mut().zip(totals).zip(plan) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            counts[CANDIDATES] = if candidate.is_some() { total.in_effect() } else { 0 };
+        }
         let level = self.seen.level();
         let common = level.max(earlier.level());
         for (digest, kept) in self.seen.iter() {

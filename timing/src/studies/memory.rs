@@ -1,20 +1,21 @@
 //! Study `memory`: how many sectors a request of a warp touches, how soon lines are touched again, and how much
 //! memory a launch touches.
 //!
-//! `memory/distance.rs` measures the distances.
+//! `memory/distance.rs` measures the distances, `memory/touched.rs` finds the lines of a request.
 
 mod distance;
+mod touched;
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
+use super::total::Total;
 use super::turns::Turns;
 use super::values::Digest;
-use crate::config::Coalescing;
-use crate::memory::coalesce::coalesce;
 use crate::source::MemAccess;
 use distance::Distances;
+use touched::Touched;
 use trace_format::isa::Kind;
 use trace_format::isa::space::Space;
 
@@ -121,6 +122,7 @@ pub struct Memory {
     level: u32,
     lines: Seen,
     block: u64,
+    touched: Touched,
 }
 
 impl Fold for Memory {
@@ -139,6 +141,7 @@ impl Fold for Memory {
             level,
             lines,
             block: 0,
+            touched: Touched::default(),
         }
     }
 
@@ -149,8 +152,6 @@ impl Fold for Memory {
 
     #[inline]
     fn after(&mut self, (): &(), at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
         let Some(mut access) = at.mem.copied() else { return };
         match access.space {
             Space::Global => {}
@@ -165,15 +166,20 @@ impl Fold for Memory {
             Kind::Store(_) => STORES,
             _ => ATOMICS,
         };
+        let counts = &mut self.counts[at.pc as usize];
         counts[kind] += 1;
         counts[BYTES] += u64::from(access.mask.count_ones()) * u64::from(access.bytes);
-        for line in coalesce(&access, Coalescing::Sectors, false).as_slice() {
+        let runs = at.runs(&access);
+        let Memory { counts, turns, lines, touched, level, block, .. } = self;
+        let counts = &mut counts[at.pc as usize];
+        touched.of(&access, runs);
+        for &(line, sectors) in touched.as_slice() {
             counts[LINES] += 1;
-            counts[SECTORS] += u64::from(line.sectors.count_ones());
-            let digest = Digest::default().then(Digest::of_word(line.line));
-            if Seen::keeps(digest, self.level) {
-                self.turns.push(at.warp, at.step, (at.pc, line.line));
-                self.lines.see(digest, at.pc, self.block);
+            counts[SECTORS] += u64::from(sectors.count_ones());
+            let digest = Digest::default().then(Digest::of_word(line));
+            if Seen::keeps(digest, *level) {
+                turns.push(at.warp, at.step, (at.pc, line));
+                lines.see(digest, at.pc, *block);
             }
         }
     }
@@ -202,7 +208,10 @@ impl Fold for Memory {
         self.lines.merge(other.lines);
     }
 
-    fn finish(mut self, _: &Setting<'_>, (): &(), _: &mut Seen) -> Outcome {
+    fn finish(mut self, _: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
+        for (counts, total) in self.counts.iter_mut().zip(totals) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+        }
         let level = self.lines.level();
         for (_, kept) in self.lines.iter() {
             self.counts[kept.pc as usize][FOOTPRINT] += 1 << level;
@@ -213,7 +222,7 @@ impl Fold for Memory {
 }
 
 /// Lanes whose generic address falls into global memory.
-fn global_lanes(access: &MemAccess<'_>) -> u32 {
+pub(super) fn global_lanes(access: &MemAccess<'_>) -> u32 {
     let global = |lane: &usize| Space::of_generic(access.addresses[*lane]).0 == Space::Global;
     (0..32).filter(global).fold(0, |mask, lane| mask | 1 << lane)
 }

@@ -17,17 +17,20 @@ mod lanes;
 pub mod liveness;
 pub mod memo;
 pub mod memory;
+mod open_map;
 pub mod redundancy;
 pub mod registry;
 mod result;
 pub mod reuse;
 mod rows;
+pub mod runs;
 pub mod sample;
 mod select;
 pub mod setting;
 pub mod sharing;
 pub mod source;
 pub mod taxonomy;
+pub mod total;
 pub mod turns;
 pub mod uniform;
 pub mod values;
@@ -39,7 +42,7 @@ pub use result::StudyResult;
 pub use rows::KernelRow;
 pub use select::Selection;
 
-use registry::{Pass, STUDIES};
+use registry::STUDIES;
 use sample::Seen;
 use source::{LaunchPaths, TraceLaunch};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,6 +84,9 @@ pub struct Options<'a> {
     /// Launches to study.
     pub select: &'a Selection,
 }
+
+/// Bytes of unpacked frames that a pass, which reads blocks in order, keeps of each trace.
+const KEPT_BYTES: usize = 16 << 20;
 
 /// Every launch.
 static EVERYTHING: Selection = Selection::all();
@@ -198,6 +204,7 @@ pub fn run(
         return Err(StudyError::NoValues { label: input.label.to_owned(), studies: names.join(", ") });
     }
     let launches = options.select.launches(inputs)?;
+    inputs.iter().for_each(|input| input.trace.keep_unpacked(KEPT_BYTES));
     let chosen = studies.iter().fold(0, |set, (_, row)| set | 1 << row);
     let instructions =
         |&(input, launch): &(usize, u32)| inputs[input].trace.launches()[launch as usize].warp_instructions();
@@ -258,8 +265,7 @@ fn count<S: LaunchPaths>(
     earlier: &mut Seen,
 ) -> Result<Vec<Option<Outcome>>, StudyError> {
     let setting = driver::setting(source, which.first, which.chosen);
-    let (pass, plans): (Pass, _) = driver::fold_launch(source, &setting, threads, on_block)?;
-    Ok(pass.outcomes(&setting, &plans, earlier))
+    registry::outcomes(source, &setting, threads, on_block, earlier)
 }
 
 /// Remarks on traces that were cut off: their studies cover what was recorded.

@@ -9,11 +9,12 @@ mod define;
 mod instruction;
 
 use super::StudyError;
-use super::driver::{Fold, Outcome, add_counts, fold_launch, setting};
+use super::driver::{Fold, Folded, Outcome, add_counts, fold_launch, setting};
 use super::instances::{Instances, MAX_OPEN, Place};
 use super::sample::Seen;
 use super::setting::{At, Setting, Span};
 use super::source::LaunchPaths;
+use super::total::Total;
 use super::values::{Digest, Shape, Words, pair_is_affine};
 use instruction::Reads;
 use trace_format::semantics::WARP_SIZE;
@@ -68,8 +69,8 @@ pub fn of_launch<S: LaunchPaths>(
     on_block: &(dyn Fn(u64) + Sync),
 ) -> Result<Tally, StudyError> {
     let setting = setting(source, true, u32::MAX);
-    let (fold, plan): (Redundancy, Plan) = fold_launch(source, &setting, threads, on_block)?;
-    let outcome = fold.finish(&setting, &plan, &mut Seen::default());
+    let folded: Folded<Redundancy> = fold_launch(source, &setting, threads, on_block)?;
+    let outcome = folded.outcome(&setting, &mut Seen::default());
     let sum = STUDY.sum(&outcome.counts);
     Ok(Tally {
         warp_instructions: sum[WARP_INSTRUCTIONS],
@@ -186,21 +187,15 @@ impl Fold for Redundancy {
 
     #[inline]
     fn before(&mut self, plan: &Plan, at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
         self.pending = None;
         let reads = &plan.reads[at.pc as usize];
-        if at.effective() != at.launched {
-            counts[DIVERGED] += 1;
-            if reads.counts
-                && let Some((_, instance)) = self.instances.arrive(at.pc, at.warp)
-            {
-                instance.note.differs = true;
-            }
+        if !reads.counts {
             return;
         }
-        if !reads.counts {
-            counts[NOT_COUNTED] += 1;
+        if at.effective() != at.launched {
+            if let Some((_, instance)) = self.instances.arrive(at.pc, at.warp) {
+                instance.note.differs = true;
+            }
             return;
         }
         let shape = shape_of_sources(reads, at);
@@ -292,7 +287,12 @@ impl Fold for Redundancy {
         }
     }
 
-    fn finish(mut self, setting: &Setting<'_>, _: &Plan, _: &mut Seen) -> Outcome {
+    fn finish(mut self, setting: &Setting<'_>, plan: &Plan, totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, total), reads) in self.counts.iter_mut().zip(totals).zip(&plan.reads) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            counts[DIVERGED] = total.diverged();
+            counts[NOT_COUNTED] = if reads.counts { 0 } else { total.executed() - total.diverged() };
+        }
         let warps = setting.blocks * setting.warps() as u64;
         let everywhere = |count: &&u64| **count + 1 == setting.blocks;
         for (counts, confirmed) in self.counts.iter_mut().zip(&self.confirmed).filter(|_| warps > 1) {
@@ -351,8 +351,17 @@ fn shape_of_sources(reads: &Reads, at: &mut At<'_>) -> Shape {
 }
 
 /// Shape of an operand: of its words, or of a pair as one integer of 64 bits.
-#[inline]
+#[inline(always)]
 pub(super) fn shape_of_span(span: Span, at: &mut At<'_>) -> Shape {
+    match span.count {
+        0 => Shape::Uniform,
+        1 => at.shape(usize::from(span.first)),
+        _ => shape_of_pairs(span, at),
+    }
+}
+
+#[inline(never)]
+fn shape_of_pairs(span: Span, at: &mut At<'_>) -> Shape {
     let mut all = Shape::Uniform;
     let mut words = span.iter();
     while let Some(low) = words.next() {
@@ -392,12 +401,17 @@ fn digest_of_sources(plan: &Plan, reads: &Reads, at: &mut At<'_>) -> Operands {
 /// Operands with one more row.
 #[inline]
 fn with_row(plan: &Plan, so_far: Operands, at: &mut At<'_>, reg: usize) -> Operands {
-    if let Some(lanes) = plan.common {
-        let row: &Words = &at.row(reg).0;
-        return Operands {
-            common: so_far.common.then(Digest::of_lanes(row, 0, lanes)),
-            rest: so_far.rest.then(Digest::of_lanes(row, lanes, WARP_SIZE)),
-        };
+    match plan.common {
+        Some(lanes) => with_parts(lanes, so_far, at, reg),
+        None => Operands { common: so_far.common.then(at.digest(reg)), rest: so_far.rest },
     }
-    Operands { common: so_far.common.then(at.digest(reg)), rest: so_far.rest }
+}
+
+#[inline(never)]
+fn with_parts(lanes: usize, so_far: Operands, at: &At<'_>, reg: usize) -> Operands {
+    let row: &Words = &at.row(reg).0;
+    Operands {
+        common: so_far.common.then(Digest::of_lanes(row, 0, lanes)),
+        rest: so_far.rest.then(Digest::of_lanes(row, lanes, WARP_SIZE)),
+    }
 }

@@ -3,10 +3,13 @@
 //! A row names the module that counts, its fold, and the studies that are made of its counts: usually one. To add
 //! a study is one file and one row.
 
+use super::StudyError;
 use super::define::Study;
-use super::driver::{Fold, Outcome};
+use super::driver::{Fold, Folded, Outcome, fold_launch};
 use super::sample::Seen;
 use super::setting::{At, Setting};
+use super::source::LaunchPaths;
+use super::total::Total;
 
 macro_rules! studies {
     ($($module:ident $fold:ident: $($study:ident)+;)+) => {
@@ -14,7 +17,7 @@ macro_rules! studies {
         pub static STUDIES: &[(Study, usize)] = &[$($((super::$study::STUDY, Number::$fold as usize)),+),+];
 
         /// Numbers of the rows.
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         enum Number { $($fold),+ }
 
         /// How many rows count.
@@ -26,13 +29,21 @@ macro_rules! studies {
 
         /// The plans of the chosen rows.
         #[derive(Debug)]
-        pub struct Plans { $($module: Option<<super::$module::$fold as Fold>::Plan>),+ }
+        pub struct Plans {
+            $($module: Option<<super::$module::$fold as Fold>::Plan>,)+
+            /// The only row chosen, for which no other is asked.
+            alone: Option<Number>,
+        }
 
         impl Fold for Pass {
             type Plan = Plans;
 
             fn plan(setting: &Setting<'_>) -> Plans {
-                Plans { $($module: chosen(setting, Number::$fold).then(|| super::$module::$fold::plan(setting))),+ }
+                let alone = [$(Number::$fold),+].into_iter().find(|row| setting.chosen == 1 << *row as u32);
+                Plans {
+                    $($module: chosen(setting, Number::$fold).then(|| super::$module::$fold::plan(setting)),)+
+                    alone,
+                }
             }
 
             fn new(setting: &Setting<'_>, plans: &Plans) -> Pass {
@@ -47,6 +58,15 @@ macro_rules! studies {
 
             #[inline]
             fn before(&mut self, plans: &Plans, at: &mut At<'_>) {
+                match plans.alone {
+                    $(Some(Number::$fold) => {
+                        if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                            fold.before(plan, at);
+                        }
+                        return;
+                    })+
+                    None => {}
+                }
                 $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
                     fold.before(plan, at);
                 })+
@@ -54,6 +74,15 @@ macro_rules! studies {
 
             #[inline]
             fn after(&mut self, plans: &Plans, at: &mut At<'_>) {
+                match plans.alone {
+                    $(Some(Number::$fold) => {
+                        if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
+                            fold.after(plan, at);
+                        }
+                        return;
+                    })+
+                    None => {}
+                }
                 $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
                     fold.after(plan, at);
                 })+
@@ -89,19 +118,27 @@ macro_rules! studies {
                 })+
             }
 
-            fn finish(self, _: &Setting<'_>, _: &Plans, _: &mut Seen) -> Outcome {
+            fn finish(self, _: &Setting<'_>, _: &Plans, _: &[Total], _: &mut Seen) -> Outcome {
                 Outcome::default()
             }
         }
 
-        impl Pass {
-            /// What each row found, in the order of the rows; nothing for those that were not chosen.
-            pub fn outcomes(self, setting: &Setting<'_>, plans: &Plans, earlier: &mut Seen) -> Vec<Option<Outcome>> {
-                vec![$(match (self.$module, &plans.$module) {
-                    (Some(fold), Some(plan)) => Some(fold.finish(setting, plan, earlier)),
-                    _ => None,
-                }),+]
-            }
+        /// What each chosen row finds in a launch, in the order of the rows; nothing for the others.
+        ///
+        /// # Errors
+        /// A damaged recording.
+        pub fn outcomes<S: LaunchPaths>(
+            source: &S,
+            setting: &Setting<'_>,
+            threads: usize,
+            on_block: &(dyn Fn(u64) + Sync),
+            earlier: &mut Seen,
+        ) -> Result<Vec<Option<Outcome>>, StudyError> {
+            let Folded { fold, plan, totals }: Folded<Pass> = fold_launch(source, setting, threads, on_block)?;
+            Ok(vec![$(match (fold.$module, &plan.$module) {
+                (Some(fold), Some(plan)) => Some(fold.finish(setting, plan, &totals, earlier)),
+                _ => None,
+            }),+])
         }
     };
 }

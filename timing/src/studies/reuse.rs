@@ -5,6 +5,7 @@ use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
+use super::total::Total;
 
 counters! {
     WARP_INSTRUCTIONS = "warp_instructions", "warp instructions", "dynamic warp instructions";
@@ -210,38 +211,41 @@ pub const STUDY: Study = Study {
 };
 
 /// The window of the destinations.
-const WINDOW: u32 = 3;
+const WINDOW: u8 = 3;
 
 /// A register of a warp.
 #[derive(Clone, Copy, Debug, Default)]
 struct Register {
     /// Number of the instruction that accessed it last, from 1; 0 for none.
     accessed: u32,
-    /// Whether it holds a value that an instruction wrote, and which did.
-    written: bool,
+    /// Which instruction wrote the value that it holds.
     pc: u32,
-    reads: u32,
-    first_gap: u32,
-    longest_gap: u32,
+    /// Whether one did.
+    written: bool,
+    read: bool,
+    /// Gap to the first read, [`FAR`] at most, and the longest of all.
+    first_gap: u8,
+    longest_gap: u8,
 }
+
+/// Gaps from here on are not told apart.
+const FAR: u32 = 16;
 
 /// What one thread gathers.
 #[derive(Debug)]
 pub struct Reuse {
     counts: Vec<Row>,
     registers: Vec<Register>,
-    /// Instructions executed by each warp.
-    clocks: Vec<u32>,
 }
 
 impl Reuse {
-    /// Reads a register; returns the gap to its last access.
-    #[inline]
-    fn access(register: &mut Register, now: u32) -> u32 {
-        let gap = if register.accessed == 0 { u32::MAX } else { now - register.accessed };
+    /// Reads a register; returns the gap to its last access, [`FAR`] at most.
+    #[inline(always)]
+    fn access(register: &mut Register, now: u32) -> u8 {
+        let gap = if register.accessed == 0 { FAR } else { (now - register.accessed).min(FAR) } as u8;
         register.accessed = now;
-        register.reads += 1;
-        if register.reads == 1 {
+        if !register.read {
+            register.read = true;
             register.first_gap = gap;
         }
         register.longest_gap = register.longest_gap.max(gap);
@@ -249,19 +253,18 @@ impl Reuse {
     }
 
     /// A value is replaced `gap` instructions after its last access, or for `u32::MAX` never.
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, register: Register, gap: u32) {
         if !register.written {
             return;
         }
         let counts = &mut self.counts[register.pc as usize];
-        let bucket = |gap: u32| gap.min(16) as usize - 1;
-        if register.reads == 0 {
-            counts[REPLACED_1 + bucket(gap)] += 1;
+        if !register.read {
+            counts[REPLACED_1 - 1 + gap.min(FAR) as usize] += 1;
             counts[TO_FILE] += 1;
             return;
         }
-        counts[TRANSIENT_1 + bucket(register.longest_gap)] += 1;
+        counts[TRANSIENT_1 - 1 + usize::from(register.longest_gap)] += 1;
         let destination = match (register.first_gap < WINDOW, register.longest_gap < WINDOW) {
             (false, _) => TO_FILE,
             (true, true) => TO_COLLECTOR,
@@ -280,29 +283,23 @@ impl Fold for Reuse {
         Reuse {
             counts: vec![[0; COUNTERS.len()]; setting.insts.len()],
             registers: vec![Register::default(); setting.warps() * setting.registers],
-            clocks: vec![0; setting.warps()],
         }
     }
 
     fn begin_block(&mut self, _: &Setting<'_>, (): &(), _: u64) {
         self.registers.fill(Register::default());
-        self.clocks.fill(0);
     }
 
     #[inline]
     fn before(&mut self, (): &(), at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
-        counts[OPERANDS_0 + at.inst.sources.iter().filter(|span| !span.is_empty()).count()] += 1;
-        self.clocks[at.warp] += 1;
         if at.exec == 0 {
             return;
         }
-        let now = self.clocks[at.warp];
-        let first = at.warp * at.setting.registers;
+        let counts = &mut self.counts[at.pc as usize];
+        let (now, first) = (at.clock, at.warp * at.setting.registers);
         for reg in at.inst.reads() {
             let gap = Reuse::access(&mut self.registers[first + reg], now);
-            counts[READ_1 - 1 + gap.min(16) as usize] += 1;
+            counts[READ_1 - 1 + usize::from(gap)] += 1;
         }
         for reg in at.inst.writes.iter() {
             let mut old = self.registers[first + reg];
@@ -325,7 +322,12 @@ impl Fold for Reuse {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(self, _: &Setting<'_>, (): &(), _: &mut Seen) -> Outcome {
+    fn finish(mut self, setting: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, total), inst) in self.counts.iter_mut().zip(totals).zip(&setting.insts) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            let operands = inst.sources.iter().filter(|span| !span.is_empty()).count();
+            counts[OPERANDS_0 + operands] = total.executed();
+        }
         Outcome::of(self.counts)
     }
 }

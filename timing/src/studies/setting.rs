@@ -3,7 +3,8 @@
 //!
 //! Shapes, widths and digests of registers are found at most once per value and shared by all studies of a pass.
 
-use super::values::{Digest, Shape, shape, width_bytes};
+use super::runs::Runs;
+use super::values::{Digest, Level, Shape};
 use crate::program::RegSet;
 use crate::source::MemAccess;
 use trace_format::isa::{BarMode, Inst, Kind, LatencyClass, MachineKernel, Op, PredSrc, RegSpan};
@@ -96,10 +97,9 @@ impl Decoded {
     }
 
     /// Distinct registers read.
-    #[inline]
-    pub fn reads(&self) -> impl Iterator<Item = usize> + use<> {
-        let (reads, count) = (self.reads, self.read_count);
-        reads.into_iter().take(usize::from(count)).map(usize::from)
+    #[inline(always)]
+    pub fn reads(&self) -> impl Iterator<Item = usize> + use<'_> {
+        self.reads.iter().take(usize::from(self.read_count)).map(|&reg| usize::from(reg))
     }
 
     /// How many distinct registers are read.
@@ -145,6 +145,8 @@ pub struct Setting<'a> {
     pub insts: Vec<Decoded>,
     /// Registers of a thread.
     pub registers: usize,
+    /// How rows are looked at.
+    pub level: Level,
     /// Launched lanes of each warp, a prefix of its lanes.
     pub launched: Vec<u32>,
     /// Whether it is the first launch of its kernel with this shape of blocks that is studied.
@@ -168,7 +170,16 @@ pub struct Fact {
     shape: Option<Shape>,
     /// 0 while it is not known.
     width_bytes: u8,
-    digest: Option<Digest>,
+    hashed: bool,
+    digest: Digest,
+}
+
+impl Fact {
+    /// The register is written.
+    #[inline(always)]
+    pub fn forget(&mut self) {
+        (self.shape, self.width_bytes, self.hashed) = (None, 0, false);
+    }
 }
 
 /// An instruction before or after its step.
@@ -185,6 +196,8 @@ pub struct At<'a> {
     /// Instructions that the warp has executed in its turn: with the warp, the place in the order in which warps
     /// execute one instruction each in turn.
     pub step: u32,
+    /// Number of the instruction in its warp and block, from 1.
+    pub clock: u32,
     /// Launched lanes of the warp.
     pub launched: u32,
     /// Lanes on the path.
@@ -195,6 +208,8 @@ pub struct At<'a> {
     pub state: &'a Warp,
     /// The memory access of the step, after it.
     pub mem: Option<&'a MemAccess<'a>>,
+    /// See [`At::runs`], which finds them when they are asked for.
+    pub runs: Option<Runs>,
     /// What is known of the warp's registers.
     pub facts: &'a mut [Fact],
 }
@@ -205,6 +220,20 @@ impl<'a> At<'a> {
     #[inline]
     pub fn effective(&self) -> u32 {
         if self.inst.control { self.active } else { self.exec }
+    }
+
+    /// How the lanes of the step's access follow one another.
+    #[inline]
+    pub fn runs(&mut self, access: &MemAccess<'_>) -> Runs {
+        let level = self.setting.level;
+        *self.runs.get_or_insert_with(|| Runs::of(level, access))
+    }
+
+    /// How many lanes the guard holds in.
+    #[must_use]
+    #[inline(always)]
+    pub fn exec_lanes(&self) -> u64 {
+        if self.exec == u32::MAX { 32 } else { u64::from(self.exec.count_ones()) }
     }
 
     /// Launched lanes, which are the first of the warp.
@@ -222,54 +251,57 @@ impl<'a> At<'a> {
     }
 
     /// Shape of a register over the launched lanes.
-    #[inline]
+    #[inline(always)]
     pub fn shape(&mut self, reg: usize) -> Shape {
-        match self.facts[reg].shape {
+        let fact = &mut self.facts[reg];
+        match fact.shape {
             Some(shape) => shape,
-            None => self.find_shape(reg),
+            None => find_shape(fact, self.setting.level, self.state.row(reg as u16), self.launched),
         }
     }
 
-    #[inline(never)]
-    fn find_shape(&mut self, reg: usize) -> Shape {
-        let shape = shape(&self.row(reg).0, self.lanes());
-        self.facts[reg].shape = Some(shape);
-        shape
-    }
-
     /// Bytes from which every lane of a register is recovered by sign extension.
-    #[inline]
+    #[inline(always)]
     pub fn width_bytes(&mut self, reg: usize) -> u32 {
-        match self.facts[reg].width_bytes {
-            0 => self.find_width(reg),
+        let fact = &mut self.facts[reg];
+        match fact.width_bytes {
+            0 => find_width(fact, self.setting.level, self.state.row(reg as u16)),
             width => u32::from(width),
         }
     }
 
-    #[inline(never)]
-    fn find_width(&mut self, reg: usize) -> u32 {
-        let width = width_bytes(&self.row(reg).0);
-        self.facts[reg].width_bytes = width as u8;
-        width
-    }
-
     /// Digest of a register over the launched lanes.
-    #[inline]
+    #[inline(always)]
     pub fn digest(&mut self, reg: usize) -> Digest {
-        match self.facts[reg].digest {
-            Some(digest) => digest,
-            None => self.find_digest(reg),
+        let shape = self.shape(reg);
+        let fact = &mut self.facts[reg];
+        match fact.hashed {
+            true => fact.digest,
+            false => find_digest(fact, self.state.row(reg as u16), shape, self.launched),
         }
     }
+}
 
-    #[inline(never)]
-    fn find_digest(&mut self, reg: usize) -> Digest {
-        let (row, shape, lanes) = (self.row(reg), self.shape(reg), self.lanes());
-        let digest = match shape {
-            Shape::Unstructured => Digest::of_lanes(&row.0, 0, lanes),
-            _ => Digest::of_row(&row.0, shape),
-        };
-        self.facts[reg].digest = Some(digest);
-        digest
-    }
+#[inline(never)]
+fn find_shape(fact: &mut Fact, level: Level, row: &Row, launched: u32) -> Shape {
+    let shape = level.shape(&row.0, launched.count_ones() as usize);
+    fact.shape = Some(shape);
+    shape
+}
+
+#[inline(never)]
+fn find_width(fact: &mut Fact, level: Level, row: &Row) -> u32 {
+    let width = level.width_bytes(&row.0);
+    fact.width_bytes = width as u8;
+    width
+}
+
+#[inline(never)]
+fn find_digest(fact: &mut Fact, row: &Row, shape: Shape, launched: u32) -> Digest {
+    fact.digest = match shape {
+        Shape::Unstructured => Digest::of_lanes(&row.0, 0, launched.count_ones() as usize),
+        _ => Digest::of_row(&row.0, shape),
+    };
+    fact.hashed = true;
+    fact.digest
 }

@@ -7,8 +7,10 @@ mod table;
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
+use super::memory::global_lanes;
 use super::sample::Seen;
 use super::setting::{At, Setting};
+use super::total::Total;
 use super::turns::Turns;
 use table::{Found, Order, Vector};
 use trace_format::isa::Kind;
@@ -49,7 +51,8 @@ pub const STUDY: Study = Study {
         "An entry is of no use once the block has stored to (or changed by an atomic) one of the 128-byte lines that it \
          touches; it keeps its place until it is the first in line, or its vector is loaded again. The table belongs \
          to a block and is empty when it begins; that a register lives only as long as the program needs it is not \
-         considered: these are limits. An infinite table holds 2^18 vectors at most.",
+         considered: these are limits. Memory is bounded: an infinite table holds 2^18 vectors at most, and when a block \
+         changes more than 2^17 different lines, all entries made before are of no use.",
         "Round robin: warps execute one instruction each in turn. Greedy: a warp goes on until a barrier, or for 1024 \
          instructions. Both wait at barriers.",
     ],
@@ -134,16 +137,12 @@ impl Fold for Sharing {
 
     #[inline]
     fn after(&mut self, (): &(), at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
         let Some(access) = at.mem.filter(|access| access.mask != 0) else { return };
-        let global = |lane: usize| match access.space {
-            Space::Global => true,
-            Space::Generic => Space::of_generic(access.addresses[lane]).0 == Space::Global,
-            _ => false,
+        let mask = match access.space {
+            Space::Global => access.mask,
+            Space::Generic => access.mask & global_lanes(access),
+            _ => return,
         };
-        let lanes = (0..32).filter(|&lane| access.mask >> lane & 1 != 0 && global(lane));
-        let mask = lanes.fold(0u32, |mask, lane| mask | 1 << lane);
         if mask == 0 {
             return;
         }
@@ -163,8 +162,10 @@ impl Fold for Sharing {
         if mask != access.mask {
             return;
         }
+        let runs = at.runs(access);
+        let counts = &mut self.counts[at.pc as usize];
         counts[LOADS] += 1;
-        match Vector::of(access.addresses, mask, access.bytes) {
+        match Vector::of(access.addresses, mask, access.bytes, runs) {
             Some(vector) => self.turns.push(at.warp, at.step, Event::Load(at.pc, vector)),
             None => counts[IRREGULAR] += 1,
         }
@@ -181,7 +182,10 @@ impl Fold for Sharing {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(self, _: &Setting<'_>, (): &(), _: &mut Seen) -> Outcome {
+    fn finish(mut self, _: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
+        for (counts, total) in self.counts.iter_mut().zip(totals) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+        }
         Outcome::of(self.counts)
     }
 }

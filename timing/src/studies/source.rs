@@ -56,11 +56,20 @@ pub trait LaunchPaths: Sync {
         0
     }
 
-    /// Opens a warp of a block at its beginning, using the memory of a path that is no longer needed.
+    /// Opens a warp of a block at its beginning.
     ///
     /// # Errors
     /// When the recording does not hold that warp.
-    fn open(&self, block: u64, warp: u32, used: Option<Self::Warp>) -> Result<Self::Warp, SourceError>;
+    fn open(&self, block: u64, warp: u32) -> Result<Self::Warp, SourceError>;
+
+    /// Takes a path of this launch to the beginning of another warp, in its memory.
+    ///
+    /// # Errors
+    /// When the recording does not hold that warp; the path is then of no further use.
+    fn reopen(&self, path: &mut Self::Warp, block: u64, warp: u32) -> Result<(), SourceError> {
+        *path = self.open(block, warp)?;
+        Ok(())
+    }
 }
 
 /// A launch of a trace file.
@@ -105,12 +114,12 @@ impl LaunchPaths for TraceLaunch<'_> {
         self.trace.launches()[self.launch as usize].warp_instructions()
     }
 
-    fn open(&self, block: u64, warp: u32, used: Option<WarpCursor>) -> Result<WarpCursor, SourceError> {
-        let opened = match used {
-            Some(mut cursor) => cursor.restart(self.launch, block, warp).map(|()| cursor),
-            None => self.trace.warp_cursor(self.launch, block, warp),
-        };
-        opened.map_err(|e| SourceError(e.to_string()))
+    fn open(&self, block: u64, warp: u32) -> Result<WarpCursor, SourceError> {
+        self.trace.warp_cursor(self.launch, block, warp).map_err(|e| SourceError(e.to_string()))
+    }
+
+    fn reopen(&self, path: &mut WarpCursor, block: u64, warp: u32) -> Result<(), SourceError> {
+        path.restart(self.launch, block, warp).map_err(|e| SourceError(e.to_string()))
     }
 }
 

@@ -5,6 +5,7 @@ use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::{Map, Seen};
 use super::setting::{At, Setting};
+use super::total::Total;
 use super::turns::Turns;
 use super::values::{Digest, Shape};
 use trace_format::isa::Kind;
@@ -141,17 +142,16 @@ impl Fold for Uniform {
 
     #[inline]
     fn before(&mut self, (): &(), at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
-        counts[SCALAR] += u64::from(at.active.count_ones());
         if at.inst.kind != Kind::Pure || at.exec != at.launched || at.inst.special {
             return;
         }
-        let mut key = Digest::default().then(Digest::of_word(u64::from(at.pc)));
         for reg in at.inst.reads() {
             if at.shape(reg) != Shape::Uniform {
                 return;
             }
+        }
+        let mut key = Digest::default().then(Digest::of_word(u64::from(at.pc)));
+        for reg in at.inst.reads() {
             key = key.then(Digest::of_word(u64::from(at.row(reg).0[0])));
         }
         let mut preds = at.inst.preds;
@@ -210,7 +210,11 @@ impl Fold for Uniform {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(self, _: &Setting<'_>, (): &(), _: &mut Seen) -> Outcome {
+    fn finish(mut self, _: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
+        for (counts, total) in self.counts.iter_mut().zip(totals) {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            counts[SCALAR] = total.active_lanes();
+        }
         Outcome::of(self.counts)
     }
 }

@@ -3,8 +3,9 @@
 //! A digest has 128 bits. Uniform and affine rows have digests that spell out base and stride, so those never
 //! collide with one another; a row without pattern is hashed with XXH3-128. Two different lists of operands have
 //! the same digest with a probability of about 2^-128 per comparison: 10^15 comparisons leave less than 10^-23.
+//! What goes over whole rows is compiled once per vector level of the host ([`Level`]).
 
-use trace_format::semantics::WARP_SIZE;
+use trace_format::semantics::{VectorLevel, WARP_SIZE};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// One 32-bit register of all lanes.
@@ -23,22 +24,152 @@ pub enum Shape {
     Unstructured,
 }
 
+/// The vector instructions of this host, by which rows are looked at; results are the same at every level.
+#[derive(Clone, Copy, Debug)]
+pub struct Level(VectorLevel);
+
+impl Level {
+    /// The highest level that this host supports.
+    #[must_use]
+    pub fn detect() -> Level {
+        Level(VectorLevel::detect())
+    }
+
+    /// What the target guarantees.
+    #[must_use]
+    pub const fn portable() -> Level {
+        Level(VectorLevel::Portable)
+    }
+
+    /// See [`shape`].
+    #[must_use]
+    #[inline]
+    pub fn shape(self, row: &Words, lanes: usize) -> Shape {
+        // Most rows without pattern show it in their first and last lanes.
+        if lanes < 2 {
+            return Shape::Uniform;
+        }
+        let stride = row[1].wrapping_sub(row[0]);
+        if row[lanes - 1].wrapping_sub(row[lanes - 2]) != stride {
+            return Shape::Unstructured;
+        }
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a level is never above the one that was detected on this host.
+            VectorLevel::Avx512 => unsafe { shape_avx512(row, lanes) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            VectorLevel::Avx2 => unsafe { shape_avx2(row, lanes) },
+            _ => shape(row, lanes),
+        }
+    }
+
+    /// See [`width_bytes`].
+    #[must_use]
+    #[inline]
+    pub fn width_bytes(self, row: &Words) -> u32 {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a level is never above the one that was detected on this host.
+            VectorLevel::Avx512 => unsafe { width_avx512(row) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            VectorLevel::Avx2 => unsafe { width_avx2(row) },
+            _ => width_bytes(row),
+        }
+    }
+}
+
+impl Level {
+    /// Lanes whose number is that of the lane before, and lanes whose number is `bytes` more.
+    #[must_use]
+    #[inline]
+    pub fn steps(self, numbers: &[u64; WARP_SIZE], bytes: u64) -> (u32, u32) {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a level is never above the one that was detected on this host.
+            VectorLevel::Avx512 => unsafe { steps_avx512(numbers, bytes) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            VectorLevel::Avx2 => unsafe { steps_avx2(numbers, bytes) },
+            _ => steps(numbers, bytes),
+        }
+    }
+}
+
+#[inline(always)]
+fn steps(numbers: &[u64; WARP_SIZE], bytes: u64) -> (u32, u32) {
+    let (mut same, mut next) = ([0u8; WARP_SIZE], [0u8; WARP_SIZE]);
+    for lane in 1..WARP_SIZE {
+        let step = numbers[lane].wrapping_sub(numbers[lane - 1]);
+        same[lane] = u8::from(step == 0);
+        next[lane] = u8::from(step == bytes);
+    }
+    (pack(&same), pack(&next))
+}
+
+/// A bit for each byte, which is 0 or 1.
+#[inline(always)]
+fn pack(bytes: &[u8; WARP_SIZE]) -> u32 {
+    let mut bits = 0;
+    for (i, eight) in bytes.as_chunks().0.iter().enumerate() {
+        // The product gathers the bits of eight bytes in its highest byte.
+        let gathered = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        bits |= (gathered as u32) << (8 * i);
+    }
+    bits
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+fn steps_avx512(numbers: &[u64; WARP_SIZE], bytes: u64) -> (u32, u32) {
+    steps(numbers, bytes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn steps_avx2(numbers: &[u64; WARP_SIZE], bytes: u64) -> (u32, u32) {
+    steps(numbers, bytes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,lzcnt")]
+fn shape_avx512(row: &Words, lanes: usize) -> Shape {
+    shape(row, lanes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn shape_avx2(row: &Words, lanes: usize) -> Shape {
+    shape(row, lanes)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,lzcnt")]
+fn width_avx512(row: &Words) -> u32 {
+    width_bytes(row)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,lzcnt")]
+fn width_avx2(row: &Words) -> u32 {
+    width_bytes(row)
+}
+
 /// The shape of a row over its first `lanes` lanes.
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn shape(row: &Words, lanes: usize) -> Shape {
     if lanes < 2 {
         return Shape::Uniform;
     }
     let stride = row[1].wrapping_sub(row[0]);
-    // Most rows without pattern show it here.
-    if row[lanes - 1].wrapping_sub(row[lanes - 2]) != stride {
-        return Shape::Unstructured;
-    }
     let steady = if lanes == WARP_SIZE {
         let mut odd = 0;
-        for i in 0..WARP_SIZE - 1 {
-            odd |= row[i + 1].wrapping_sub(row[i]) ^ stride;
+        let mut expected = row[0];
+        for &word in row {
+            odd |= word ^ expected;
+            expected = expected.wrapping_add(stride);
         }
         odd == 0
     } else {
@@ -53,7 +184,7 @@ pub fn shape(row: &Words, lanes: usize) -> Shape {
 
 /// Bytes, 1 to 4, from which every lane of a row is recovered by sign extension (CORF, section 2.6).
 #[must_use]
-#[inline]
+#[inline(always)]
 pub fn width_bytes(row: &Words) -> u32 {
     let mut differing = 0;
     for &word in row {
@@ -135,20 +266,10 @@ impl Digest {
     #[must_use]
     #[inline]
     pub fn then(self, item: Digest) -> Digest {
-        let a = scramble(self.0[0] ^ item.0[0], 0x9E37_79B9_7F4A_7C15);
-        let b = scramble(self.0[1] ^ item.0[1], 0xD1B5_4A32_D192_ED03);
-        let a = a.wrapping_add(b.rotate_left(29));
-        Digest([a, b ^ scramble(a, 0x8CB9_2BA7_2F3D_8DD7)])
+        let a = (self.0[0] ^ item.0[0]).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let b = (self.0[1] ^ item.0[1]).wrapping_add(a.rotate_left(32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        Digest([a ^ b >> 31, b ^ b >> 32])
     }
-}
-
-/// A bijection on words whose every output bit depends on every input bit (the finaliser of SplitMix64).
-#[inline(always)]
-fn scramble(word: u64, add: u64) -> u64 {
-    let x = word.wrapping_add(add);
-    let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ x >> 31
 }
 
 #[cfg(test)]
@@ -167,6 +288,7 @@ mod tests {
         for (value, bytes) in cases {
             assert_eq!(width_bytes(&progression(value, 0)), bytes, "{value:#x}");
             assert_eq!(width_bytes(&progression(!value, 0)), bytes, "{:#x}", !value);
+            assert_eq!(Level::detect().width_bytes(&progression(value, 0)), bytes, "{value:#x}");
         }
         let mut row = progression(0, 0);
         row[31] = 0x0080_0000;
@@ -181,9 +303,12 @@ mod tests {
             let mut row = progression(base, stride);
             let expected = if stride == 0 { Shape::Uniform } else { Shape::Affine };
             prop_assert_eq!(shape(&row, lanes), expected);
+            prop_assert_eq!(Level::detect().shape(&row, lanes), expected);
             let before = Digest::of_row(&row, expected);
             row[lane % lanes] = row[lane % lanes].wrapping_add(change);
-            prop_assert_eq!(shape(&row, lanes), Shape::Unstructured);
+            for level in [Level::detect(), Level::portable()] {
+                prop_assert_eq!(level.shape(&row, lanes), Shape::Unstructured);
+            }
             prop_assert_ne!(before, Digest::of_row(&row, Shape::Unstructured));
         }
 

@@ -5,6 +5,7 @@ use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
+use super::total::Total;
 use crate::analysis::affinity::{Affinity, operand_pairs};
 
 counters! {
@@ -134,27 +135,17 @@ impl Fold for Width {
 
     #[inline]
     fn before(&mut self, plan: &Pairs, at: &mut At<'_>) {
-        let counts = &mut self.counts[at.pc as usize];
-        counts[WARP_INSTRUCTIONS] += 1;
         if at.exec == 0 {
             return;
         }
+        let counts = &mut self.counts[at.pc as usize];
         for reg in at.inst.reads() {
-            let width = at.width_bytes(reg);
-            counts[READ_1 - 1 + width as usize] += 1;
-            counts[UNUSED] += u64::from(4 - width);
+            counts[READ_1 - 1 + (at.width_bytes(reg) & 7) as usize] += 1;
         }
-        let pairs = &plan[at.pc as usize];
-        if pairs.is_empty() {
-            return;
-        }
-        counts[MULTI] += 1;
-        counts[MULTI_READS] += at.inst.read_count() as u64;
         let mut some = false;
-        for &(low, high, paired) in pairs {
+        for &(low, high, paired) in &plan[at.pc as usize] {
             let fits = at.width_bytes(usize::from(low)) + at.width_bytes(usize::from(high)) <= 4;
             some |= fits;
-            counts[PAIRS] += u64::from(paired);
             counts[PAIRS_FIT] += u64::from(paired && fits);
         }
         counts[FITTING] += u64::from(some);
@@ -165,9 +156,9 @@ impl Fold for Width {
         if at.exec == 0 {
             return;
         }
+        let counts = &mut self.counts[at.pc as usize];
         for reg in at.inst.writes.iter() {
-            let width = at.width_bytes(reg) as usize;
-            self.counts[at.pc as usize][WRITE_1 - 1 + width] += 1;
+            counts[WRITE_1 - 1 + (at.width_bytes(reg) & 7) as usize] += 1;
         }
     }
 
@@ -175,7 +166,18 @@ impl Fold for Width {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(self, _: &Setting<'_>, _: &Pairs, _: &mut Seen) -> Outcome {
+    fn finish(mut self, setting: &Setting<'_>, plan: &Pairs, totals: &[Total], _: &mut Seen) -> Outcome {
+        for (pc, (counts, total)) in self.counts.iter_mut().zip(totals).enumerate() {
+            counts[WARP_INSTRUCTIONS] = total.executed();
+            counts[UNUSED] = 3 * counts[READ_1] + 2 * counts[READ_2] + counts[READ_3];
+            let pairs = &plan[pc];
+            if !pairs.is_empty() {
+                counts[MULTI] = total.in_effect();
+                counts[MULTI_READS] = total.in_effect() * setting.insts[pc].read_count() as u64;
+                counts[PAIRS] =
+                    total.in_effect() * pairs.iter().filter(|(.., paired)| *paired).count() as u64;
+            }
+        }
         Outcome::of(self.counts)
     }
 }

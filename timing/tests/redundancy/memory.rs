@@ -110,7 +110,7 @@ impl LaunchPaths for MemoryLaunch {
         self.geometry
     }
 
-    fn open(&self, block: u64, warp: u32, _: Option<MemoryWarp>) -> Result<MemoryWarp, SourceError> {
+    fn open(&self, block: u64, warp: u32) -> Result<MemoryWarp, SourceError> {
         let index = block as usize * self.geometry.warps_per_block() as usize + warp as usize;
         let mut state = Warp::new(&self.code);
         state.reset(&self.code, &self.geometry, self.geometry.block_index(block), warp);

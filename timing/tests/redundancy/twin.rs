@@ -99,7 +99,7 @@ pub fn redundancy<S: LaunchPaths>(source: &S) -> Tally {
             let mut executed: BTreeMap<u32, u64> = BTreeMap::new();
             let launched = geometry.launched_mask(warp);
             let lanes = launched.count_ones() as usize;
-            let mut path = source.open(block, warp, None).expect("the warp is there");
+            let mut path = source.open(block, warp).expect("the warp is there");
             while let Some(next) = path.peek() {
                 let inst = source.kernel().insts[next.pc as usize];
                 let mut operands = operands_before(&inst, path.state(), lanes);

@@ -272,6 +272,44 @@ fn affine() {
 }
 
 #[test]
+fn affine_by_index() {
+    // 8 x 4 threads: x begins anew every eight lanes.
+    let code = [
+        s2r(0, SpecialReg::TidX),
+        s2r(1, SpecialReg::TidY),
+        imad(2, 1, Src::imm(8), r(0)),  // the lane
+        imad(3, 1, Src::imm(64), r(0)), // 64 y + x
+        wide(4, 3, 4, 6),
+        ldg(8, 4, 0),
+        imad(9, 0, r(1), Src::RZ),        // x · y
+        less(0, r(3), Src::imm(1 << 20)), // true in every lane
+        less(0, r(3), Src::imm(64)),      // true where y is 0
+        less(0, r(0), r(1)),              // two operands that are not scalar
+        imad(10, 3, Src::imm(2), r(0)),   // 4 lanes, all of one line
+        exit(),
+    ];
+    let geometry = Geometry { grid: [1, 1, 1], block: [8, 4, 1] };
+    let launch = MemoryLaunch::new(kernel(&code), geometry, |_, _| {
+        let row = |inst: &Inst| inst.dst_regs().map(|_| noise()).collect();
+        let active = |pc| if pc == 10 { 0xF } else { ALL };
+        (0..).zip(&code).map(|(pc, inst)| Recorded { pc, active: active(pc), rows: row(inst) }).collect()
+    });
+    let expected = [
+        ("warp_instructions", 12),
+        ("static_instructions", 12),
+        ("potentially_affine_static", 11),
+        ("potentially_affine", 11),
+        ("affine_by_index", 7),
+        ("affine_diverged", 1),
+        ("predicates_end_points", 1),
+        ("predicates_all_lanes", 1),
+        ("loads", 1),
+        ("affine_loads_by_index", 1),
+    ];
+    expect(&launch, "affine", &expected);
+}
+
+#[test]
 fn what_depends_on_a_load_is_not_potentially_affine() {
     // r0 is loaded on one of two paths that meet: neither the sum nor the branch on it is affine.
     let mut skip = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(0)));

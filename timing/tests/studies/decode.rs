@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use timing::studies::source::{LaunchPaths, WarpPath};
 use trace_format::isa::space::Space;
 use trace_format::isa::{BarMode, Inst, MachineKernel, Op};
+use trace_format::semantics::Geometry;
 
 /// A register of all lanes.
 pub type Words = [u32; 32];
@@ -112,6 +113,7 @@ impl Block {
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub kernel: MachineKernel,
+    pub geometry: Geometry,
     pub blocks: Vec<Block>,
 }
 
@@ -131,7 +133,7 @@ impl Launch {
 pub fn decode<S: LaunchPaths>(source: &S) -> Launch {
     let geometry = source.geometry();
     let warp = |block: u64, warp: u32| {
-        let mut path = source.open(block, warp, None).expect("the warp is there");
+        let mut path = source.open(block, warp).expect("the warp is there");
         let mut events = Vec::new();
         while let Some(next) = path.peek() {
             let inst = source.kernel().insts[next.pc as usize];
@@ -164,7 +166,8 @@ pub fn decode<S: LaunchPaths>(source: &S) -> Launch {
         events
     };
     let block = |number| Block { warps: (0..geometry.warps_per_block()).map(|w| warp(number, w)).collect() };
-    Launch { kernel: source.kernel().clone(), blocks: (0..source.blocks()).map(block).collect() }
+    let blocks = (0..source.blocks()).map(block).collect();
+    Launch { kernel: source.kernel().clone(), geometry, blocks }
 }
 
 /// Counts by instruction and key; what is not there is 0.

@@ -1,16 +1,17 @@
 //! Who stored each byte of a block's memory last, and whether anybody has read it since.
 //!
 //! Bytes are kept by words of four: nearly always all four have one writer, which is one word of knowledge; words
-//! that were written in parts have their bytes listed beside.
+//! that were written in parts have their bytes listed beside. Of more pages than [`MOST_PAGES`] the oldest is given
+//! up, with a report of what in it had not been read.
 
-use crate::studies::sample::Words;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use crate::studies::open_map::OpenMap;
 
 /// Words of a page.
-const PAGE: usize = 64;
+const PAGE: u64 = 64;
+/// Pages with stored bytes that are known at a time: 8 MiB of memory.
+const MOST_PAGES: usize = 1 << 15;
 
-/// A word of memory: the instruction that stored it, from 1, and a bit per byte that has not been read.
+/// A word of memory: the instruction that stored it, and a bit per byte that has not been read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     pc: u32,
@@ -19,156 +20,177 @@ struct Word {
     split: bool,
 }
 
+#[derive(Clone, Debug)]
+struct Page {
+    number: u64,
+    words: [Word; PAGE as usize],
+}
+
+/// What happens to stored bytes, each time with the instruction that stored them and how many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Overwritten before being read.
+    Overwritten,
+    /// Not known, because their page was given up.
+    GivenUp,
+}
+
 /// Memory of a block.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Bytes {
-    pages: HashMap<u64, u32, BuildHasherDefault<Words>>,
-    words: Vec<[Word; PAGE]>,
-    split: HashMap<u64, [u32; 4], BuildHasherDefault<Words>>,
-    /// The page used last, with its number among the pages.
-    last: Option<(u64, u32)>,
+    /// Where each page is in the list.
+    places: OpenMap<u32>,
+    pages: Vec<Page>,
+    most_pages: usize,
+    /// The page that is given up next, once there are too many.
+    oldest: usize,
+    split: OpenMap<[u32; 4]>,
+    /// The page used last, with its place.
+    last: (u64, u32),
+}
+
+/// No page.
+const NONE: (u64, u32) = (u64::MAX, 0);
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Bytes::new(MOST_PAGES)
+    }
 }
 
 impl Bytes {
+    fn new(most_pages: usize) -> Bytes {
+        let (places, split) = (OpenMap::default(), OpenMap::default());
+        Bytes { places, pages: Vec::new(), most_pages, oldest: 0, split, last: NONE }
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
+        self.places.clear();
         self.pages.clear();
-        self.words.clear();
         self.split.clear();
-        self.last = None;
+        (self.oldest, self.last) = (0, NONE);
+    }
+
+    /// Whether nothing has been stored.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
     }
 
     #[inline]
-    fn page_of(&mut self, word: u64) -> Option<&mut [Word; PAGE]> {
-        let number = word / PAGE as u64;
-        let at = match self.last {
-            Some((last, at)) if last == number => at,
-            _ => *self.pages.get(&scattered(number))?,
+    fn page(&mut self, number: u64) -> Option<&mut Page> {
+        if self.last.0 != number {
+            self.last = (number, self.places.get(number)?);
+        }
+        Some(&mut self.pages[self.last.1 as usize])
+    }
+
+    /// The place of a page, a new one if need be.
+    #[inline]
+    fn place_or_new(&mut self, number: u64, fate: &mut impl FnMut(Fate, u32, u32)) -> usize {
+        if self.last.0 != number {
+            let place = self.places.get(number).unwrap_or_else(|| self.enter(number, fate));
+            self.last = (number, place);
+        }
+        self.last.1 as usize
+    }
+
+    #[inline(never)]
+    fn enter(&mut self, number: u64, fate: &mut impl FnMut(Fate, u32, u32)) -> u32 {
+        let page = Page { number, words: [Word::default(); PAGE as usize] };
+        let place = if self.pages.len() < self.most_pages {
+            self.pages.push(page);
+            self.pages.len() - 1
+        } else {
+            let place = self.oldest;
+            self.oldest = (place + 1) % self.most_pages;
+            let old = std::mem::replace(&mut self.pages[place], page);
+            self.places.remove(old.number);
+            self.unread_of(&old, |pc| fate(Fate::GivenUp, pc, 1));
+            for word in (0..PAGE).filter(|word| old.words[*word as usize].split) {
+                self.split.remove(old.number * PAGE + word);
+            }
+            place
         };
-        self.last = Some((number, at));
-        Some(&mut self.words[at as usize])
+        self.places.insert(number, place as u32);
+        place as u32
     }
 
+    /// Bytes are read, from the first to one before the last.
     #[inline]
-    fn page(&mut self, word: u64) -> Option<&mut Word> {
-        self.page_of(word).map(|page| &mut page[(word % PAGE as u64) as usize])
-    }
-
-    #[inline]
-    fn page_or_new(&mut self, word: u64) -> &mut Word {
-        let number = word / PAGE as u64;
-        let at = match self.last {
-            Some((last, at)) if last == number => at,
-            _ => {
-                let words = &mut self.words;
-                *self.pages.entry(scattered(number)).or_insert_with(|| {
-                    words.push([Word::default(); PAGE]);
-                    words.len() as u32 - 1
-                })
-            }
-        };
-        self.last = Some((number, at));
-        &mut self.words[at as usize][(word % PAGE as u64) as usize]
-    }
-
-    /// Bytes are read.
-    #[inline]
-    pub fn read(&mut self, address: u64, bytes: u8) {
-        if bytes == 4 && address.is_multiple_of(4) {
-            // Most of what is read has been read before.
-            if let Some(word) = self.page(address / 4).filter(|word| word.unread != 0) {
-                word.unread = 0;
-            }
-            return;
+    pub fn read(&mut self, from: u64, to: u64) {
+        let (mut word, end) = (from / 4, to / 4);
+        if !from.is_multiple_of(4) || !to.is_multiple_of(4) {
+            return self.read_parts(from, to);
         }
-        for (word, mask) in words_of(address, bytes) {
-            if let Some(word) = self.page(word) {
-                word.unread &= !mask;
+        while word < end {
+            let inside = (word % PAGE) as usize;
+            let here = (PAGE - word % PAGE).min(end - word);
+            if let Some(page) = self.page(word / PAGE) {
+                page.words[inside..inside + here as usize].iter_mut().for_each(|word| word.unread = 0);
+            }
+            word += here;
+        }
+    }
+
+    #[inline(never)]
+    fn read_parts(&mut self, from: u64, to: u64) {
+        for (word, mask) in words_of(from, to) {
+            if let Some(page) = self.page(word / PAGE) {
+                page.words[(word % PAGE) as usize].unread &= !mask;
             }
         }
     }
 
-    /// Words that follow one another are read.
-    pub fn read_words(&mut self, address: u64, count: u64) {
-        if !address.is_multiple_of(4) {
-            return (0..count).for_each(|i| self.read(address.wrapping_add(4 * i), 4));
-        }
-        let (mut at, end) = (address / 4, address / 4 + count);
-        while at < end {
-            let inside = (at % PAGE as u64) as usize;
-            let here = (PAGE - inside).min((end - at) as usize);
-            if let Some(page) = self.page_of(at) {
-                page[inside..inside + here].iter_mut().for_each(|word| word.unread = 0);
-            }
-            at += here as u64;
-        }
-    }
-
-    /// An instruction stores bytes; unread ones that it overwrites are reported with the instruction that stored
-    /// them.
+    /// An instruction stores bytes, from the first to one before the last; `fate` hears of unread ones that it
+    /// overwrites.
     #[inline]
-    pub fn write(&mut self, address: u64, bytes: u8, pc: u32, mut overwritten: impl FnMut(u32, u32)) {
-        for (at, mask) in words_of(address, bytes) {
-            let word = self.page_or_new(at);
+    pub fn write(&mut self, from: u64, to: u64, pc: u32, mut fate: impl FnMut(Fate, u32, u32)) {
+        for (at, mask) in words_of(from, to) {
+            let place = self.place_or_new(at / PAGE, &mut fate);
+            let word = &mut self.pages[place].words[(at % PAGE) as usize];
             let dead = word.unread & mask;
             if mask == 0b1111 && !word.split {
                 if dead != 0 {
-                    overwritten(word.pc, dead.count_ones());
+                    fate(Fate::Overwritten, word.pc, dead.count_ones());
                 }
                 *word = Word { pc, unread: mask, split: false };
                 continue;
             }
-            let old = *word;
-            *word = Word { pc, unread: old.unread | mask, split: true };
-            let writers = self.split.entry(scattered(at)).or_insert([old.pc; 4]);
+            let old = std::mem::replace(word, Word { pc, unread: word.unread | mask, split: true });
+            let mut writers = self.split.get(at).unwrap_or([old.pc; 4]);
             for (byte, writer) in writers.iter_mut().enumerate() {
                 if dead >> byte & 1 != 0 {
-                    overwritten(*writer, 1);
+                    fate(Fate::Overwritten, *writer, 1);
                 }
                 if mask >> byte & 1 != 0 {
                     *writer = pc;
                 }
             }
+            self.split.insert(at, writers);
         }
     }
 
     /// Every byte that has been stored and not read since, by the instruction that stored it.
     pub fn unread(&self, mut each: impl FnMut(u32)) {
-        for (&page, &at) in &self.pages {
-            for (i, word) in self.words[at as usize].iter().enumerate().filter(|(_, word)| word.unread != 0) {
-                let address = gathered(page) * PAGE as u64 + i as u64;
-                let writers = self.split.get(&scattered(address)).filter(|_| word.split);
-                for byte in (0..4).filter(|byte| word.unread >> byte & 1 != 0) {
-                    each(writers.map_or(word.pc, |writers| writers[byte]));
-                }
+        self.pages.iter().for_each(|page| self.unread_of(page, &mut each));
+    }
+
+    fn unread_of(&self, page: &Page, mut each: impl FnMut(u32)) {
+        for (i, word) in (0..).zip(&page.words).filter(|(_, word)| word.unread != 0) {
+            let writers = self.split.get(page.number * PAGE + i).filter(|_| word.split);
+            for byte in (0..4).filter(|byte| word.unread >> byte & 1 != 0) {
+                each(writers.map_or(word.pc, |writers| writers[byte]));
             }
         }
     }
 }
 
-const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-
-/// Neighbouring numbers far apart, for the map; a bijection.
-const fn scattered(number: u64) -> u64 {
-    number.wrapping_mul(ODD)
-}
-
-/// The number back.
-const fn gathered(scattered: u64) -> u64 {
-    // Newton's iteration for the inverse modulo 2^64.
-    let mut inverse = ODD;
-    let mut i = 0;
-    while i < 6 {
-        inverse = inverse.wrapping_mul(2u64.wrapping_sub(ODD.wrapping_mul(inverse)));
-        i += 1;
-    }
-    scattered.wrapping_mul(inverse)
-}
-
 /// The words that bytes lie in, each with a bit per byte.
 #[inline]
-fn words_of(address: u64, bytes: u8) -> impl Iterator<Item = (u64, u8)> {
-    let (mut at, mut left) = (address, u64::from(bytes));
+fn words_of(from: u64, to: u64) -> impl Iterator<Item = (u64, u8)> {
+    let (mut at, mut left) = (from, to.wrapping_sub(from));
     std::iter::from_fn(move || {
         let count = left.min(4 - at % 4);
         let mask = ((1u8 << count) - 1) << (at % 4);
@@ -181,30 +203,73 @@ fn words_of(address: u64, bytes: u8) -> impl Iterator<Item = (u64, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn bytes_know_their_writers() {
         let mut memory = Bytes::default();
-        let mut dead: Vec<(u32, u32)> = Vec::new();
-        memory.write(8, 4, 1, |pc, n| dead.push((pc, n)));
-        memory.write(9, 1, 2, |pc, n| dead.push((pc, n)));
-        memory.read(8, 1);
-        memory.write(6, 4, 3, |pc, n| dead.push((pc, n)));
-        assert_eq!(dead, [(1, 1), (2, 1)], "one byte of the first, one of the second");
+        let mut dead: Vec<(Fate, u32, u32)> = Vec::new();
+        memory.write(8, 12, 1, |fate, pc, n| dead.push((fate, pc, n)));
+        memory.write(9, 10, 2, |fate, pc, n| dead.push((fate, pc, n)));
+        memory.read(8, 9);
+        memory.write(6, 10, 3, |fate, pc, n| dead.push((fate, pc, n)));
+        assert_eq!(dead, [(Fate::Overwritten, 1, 1), (Fate::Overwritten, 2, 1)], "a byte of each of two");
         let mut unread = Vec::new();
         memory.unread(|pc| unread.push(pc));
         unread.sort_unstable();
         assert_eq!(unread, [1, 1, 3, 3, 3, 3]);
-        assert_eq!(gathered(scattered(12345)), 12345);
         // Words 62 to 66 lie in two pages.
         for word in 60..70 {
-            memory.write(4 * word, 4, word as u32, |_, _| panic!("nothing was there"));
+            memory.write(4 * word, 4 * word + 4, word as u32, |_, _, _| panic!("nothing was there"));
         }
-        memory.read_words(4 * 62, 5);
+        memory.read(4 * 62, 4 * 67);
         let mut left = Vec::new();
         memory.unread(|pc| left.extend((pc >= 60).then_some(pc)));
         left.sort_unstable();
         left.dedup();
         assert_eq!(left, [60, 61, 67, 68, 69]);
+    }
+
+    #[test]
+    fn every_byte_of_too_many_pages_is_read_overwritten_lost_or_given_up() {
+        let mut memory = Bytes::new(4);
+        let mut model: BTreeMap<u64, u32> = BTreeMap::new();
+        let (mut stored, mut read, mut fates) = (0u64, 0u64, [0u64; 2]);
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let (mut entered, mut pages): (Vec<u64>, usize) = (Vec::new(), 0);
+        for step in 0..4000 {
+            let from = random(10) * 256 + random(256);
+            let to = from + 1 + random(9);
+            if random(3) == 0 {
+                memory.read(from, to);
+                (from..to).for_each(|byte| read += u64::from(model.remove(&byte).is_some()));
+                continue;
+            }
+            stored += to - from;
+            memory.write(from, to, step, |fate, _, count| fates[fate as usize] += u64::from(count));
+            for byte in from..to {
+                let page = byte / 256;
+                if !entered.contains(&page) {
+                    pages += 1;
+                    if entered.len() == 4 {
+                        let old = entered.remove(0);
+                        model.retain(|byte, _| byte / 256 != old);
+                    }
+                    entered.push(page);
+                }
+                model.insert(byte, step);
+            }
+        }
+        let mut left = BTreeMap::<u32, u64>::new();
+        memory.unread(|pc| *left.entry(pc).or_default() += 1);
+        let mut expected = BTreeMap::<u32, u64>::new();
+        model.values().for_each(|pc| *expected.entry(*pc).or_default() += 1);
+        assert_eq!(left, expected);
+        assert!(pages > 100 && fates[1] > 0 && memory.split.len() <= 4 * 64);
+        assert_eq!(stored, read + fates[0] + fates[1] + left.values().sum::<u64>());
     }
 }

@@ -4,7 +4,8 @@
 //! later. Lines whose hash is not zero in its last bits are left out, and what is found multiplied (SHARDS): more of
 //! them when there would be too many.
 
-use crate::studies::sample::{Map, Seen};
+use crate::studies::open_map::OpenMap;
+use crate::studies::sample::Seen;
 use crate::studies::values::Digest;
 
 /// Lines that are followed at most.
@@ -15,7 +16,7 @@ const MOST_LINES: usize = 1 << 17;
 pub struct Distances {
     level: u32,
     /// Time of the last access by line.
-    last: Map<u32>,
+    last: OpenMap<u32>,
     /// Fenwick tree: 1 at every time that is a line's last.
     tree: Vec<u32>,
     /// The next access's time, from 1.
@@ -35,15 +36,14 @@ impl Distances {
     /// An access to a line: its distance, none for the first, and for how many accesses it stands; `None` for a
     /// line that is not followed.
     pub fn access(&mut self, line: u64) -> Option<(Option<u64>, u64)> {
-        let digest = Digest::default().then(Digest::of_word(line));
-        if !Seen::keeps(digest, self.level) {
+        if !is_followed(line, self.level) {
             return None;
         }
         if self.now as usize == self.tree.len() {
             self.compact();
         }
         let weight = 1u64 << self.level;
-        let before = self.last.insert(digest, self.now);
+        let before = self.last.insert(line, self.now);
         let distance = before.map(|time| {
             let later = self.last.len() as u64 - self.up_to(time);
             self.add(time, u32::MAX);
@@ -54,7 +54,7 @@ impl Distances {
         if self.last.len() > MOST_LINES {
             self.level += 1;
             let level = self.level;
-            self.last.retain(|digest, _| Seen::keeps(*digest, level));
+            self.last.retain(|line, _| is_followed(line, level));
             self.compact();
         }
         Some((distance, weight))
@@ -81,16 +81,22 @@ impl Distances {
 
     /// Gives the lines the times 1, 2, … in the order of their last accesses, and room for as many more.
     fn compact(&mut self) {
-        let mut order: Vec<(u32, Digest)> = self.last.iter().map(|(digest, time)| (*time, *digest)).collect();
+        let mut order: Vec<(u32, u64)> = self.last.iter().map(|(line, time)| (time, line)).collect();
         order.sort_unstable();
         self.tree.clear();
         self.tree.resize((2 * order.len() + 2).max(1024), 0);
-        for (time, (_, digest)) in (1..).zip(&order) {
-            self.last.insert(*digest, time);
+        for (time, (_, line)) in (1..).zip(&order) {
+            self.last.insert(*line, time);
             self.add(time, 1);
         }
         self.now = order.len() as u32 + 1;
     }
+}
+
+/// Whether a line is one of those that are followed at a level.
+#[inline]
+fn is_followed(line: u64, level: u32) -> bool {
+    level == 0 || Seen::keeps(Digest::default().then(Digest::of_word(line)), level)
 }
 
 #[cfg(test)]

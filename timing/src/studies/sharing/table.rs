@@ -1,30 +1,48 @@
 //! The address mapping table: which vectors of memory are in registers (LARF, section 5.5.2).
+//!
+//! An entry lies in a ring, first in, first out, and in two chained hash tables: by its vector, and by the stretch
+//! of its grid, where vectors are that may cover another one in part. Nothing is allocated per load.
 
-use crate::studies::sample::Map;
-use crate::studies::values::Digest;
-use std::collections::{BTreeMap, VecDeque};
+use crate::studies::open_map::OpenMap;
+use crate::studies::runs::Runs;
 
 /// Entries of the tables.
 const SIZES: [usize; 3] = [200, 400, 1 << 18];
+/// Changed lines that are remembered at most.
+const MOST_CHANGED: usize = 1 << 17;
+/// Places of a stretch of a grid.
+const STRETCH: u64 = 32;
+/// The end of a chain.
+const END: u32 = u32::MAX;
 
 /// What a regular load loads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Vector {
     /// Address that lane 0 has or would have.
     base: u64,
     stride: i64,
     lanes: u32,
     bytes: u8,
-    digest: Digest,
-    /// Which vectors can lie beside it, by stride, width and where the stride's grid lies; none for a stride of 0.
-    grid: Option<Digest>,
-    /// Its place on the grid.
+    /// Its place on the grid of its stride, and where that grid lies; zeros for a stride of 0.
     place: u64,
+    shift: u64,
+}
+
+impl PartialEq for Vector {
+    #[inline]
+    fn eq(&self, other: &Vector) -> bool {
+        (self.base, self.stride, self.lanes, self.bytes)
+            == (other.base, other.stride, other.lanes, other.bytes)
+    }
 }
 
 impl Vector {
     /// The vector of the addresses of some lanes, if they have a stride.
-    pub fn of(addresses: &[u64; 32], lanes: u32, bytes: u8) -> Option<Vector> {
+    pub fn of(addresses: &[u64; 32], lanes: u32, bytes: u8, runs: Runs) -> Option<Vector> {
+        if lanes == u32::MAX && (runs.next == !1 || runs.same == !1) {
+            let stride = if runs.same == !1 { 0 } else { i64::from(bytes) };
+            return Some(Vector::new(addresses[0], stride, lanes, bytes));
+        }
         let first = lanes.trailing_zeros() as usize;
         let rest = lanes & (lanes - 1);
         let stride = if rest == 0 {
@@ -39,17 +57,20 @@ impl Vector {
             difference / distance
         };
         let base = addresses[first].wrapping_sub(stride.wrapping_mul(first as i64) as u64);
-        let at = |lane: usize| base.wrapping_add(stride.wrapping_mul(lane as i64) as u64);
-        let steady = (0..32).all(|lane| lanes >> lane & 1 == 0 || addresses[lane] == at(lane));
-        if !steady {
-            return None;
+        let mut expected = base;
+        for (lane, address) in addresses.iter().enumerate() {
+            if lanes >> lane & 1 != 0 && *address != expected {
+                return None;
+            }
+            expected = expected.wrapping_add_signed(stride);
         }
-        let shape =
-            Digest::default().then(Digest::of_word(stride as u64)).then(Digest::of_word(u64::from(bytes)));
-        let digest = shape.then(Digest::of_word(base)).then(Digest::of_word(u64::from(lanes)));
+        Some(Vector::new(base, stride, lanes, bytes))
+    }
+
+    fn new(base: u64, stride: i64, lanes: u32, bytes: u8) -> Vector {
         let width = stride.unsigned_abs();
-        let grid = (width != 0).then(|| shape.then(Digest::of_word(base % width)));
-        Some(Vector { base, stride, lanes, bytes, digest, grid, place: base.checked_div(width).unwrap_or(0) })
+        let (place, shift) = base.checked_div(width).map_or((0, 0), |place| (place, base % width));
+        Vector { base, stride, lanes, bytes, place, shift }
     }
 
     /// Lanes of this vector whose values another one on its grid, with such lanes at such a place, holds.
@@ -64,13 +85,38 @@ impl Vector {
         shifted & self.lanes
     }
 
-    fn lines(&self) -> impl Iterator<Item = u64> + '_ {
-        let lanes = (0..32i64).filter(|lane| self.lanes >> lane & 1 != 0);
-        lanes.flat_map(|lane| {
-            let address = self.base.wrapping_add(self.stride.wrapping_mul(lane) as u64);
-            address / 128..=address.wrapping_add(u64::from(self.bytes) - 1) / 128
-        })
+    /// Whether another one lies on the same grid, beside which it can.
+    fn on_grid_of(&self, other: &Vector) -> bool {
+        self.stride != 0 && (self.stride, self.bytes, self.shift) == (other.stride, other.bytes, other.shift)
     }
+
+    fn hash(&self) -> u64 {
+        mix(mix(self.base, self.stride as u64), u64::from(self.lanes) << 8 | u64::from(self.bytes))
+    }
+
+    /// Hash of a stretch of the grid.
+    fn hash_of_stretch(&self, stretch: u64) -> u64 {
+        mix(mix(self.shift, self.stride as u64), stretch << 8 | u64::from(self.bytes))
+    }
+
+    /// Lines that its lanes touch; one may come twice.
+    fn lines(&self) -> impl Iterator<Item = u64> + '_ {
+        let mut last = u64::MAX;
+        let lanes = (0..32i64).filter(|lane| self.lanes >> lane & 1 != 0);
+        lanes
+            .flat_map(|lane| {
+                let address = self.base.wrapping_add(self.stride.wrapping_mul(lane) as u64);
+                address / 128..=address.wrapping_add(u64::from(self.bytes) - 1) / 128
+            })
+            .filter(move |line| std::mem::replace(&mut last, *line) != *line)
+    }
+}
+
+/// Mixes a word into a hash; every bit of the word reaches the lower half of the result.
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    let product = (hash.rotate_left(29) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    product ^ product >> 32
 }
 
 /// Whether and how a load is shared.
@@ -85,113 +131,297 @@ pub enum Found {
 }
 
 /// Tables of all sizes under one order of the warps.
+///
+/// As long as a table has not been full it holds what the largest holds, and is not kept by itself.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    now: u64,
-    /// When lines were changed last.
-    changed: Map<u64>,
+    changes: Changes,
     tables: [Table; 3],
 }
 
+/// When lines were changed last.
 #[derive(Clone, Debug, Default)]
-struct Table {
-    /// Vectors with the time of their entry.
-    entries: Map<(Vector, u64)>,
-    /// Entries in the order in which they came, those of no use included.
-    queue: VecDeque<(Digest, u64)>,
-    /// Lanes of the entries on each grid by their place, each with its digest.
-    grids: Map<BTreeMap<u64, Vec<(u32, Digest)>>>,
+struct Changes {
+    now: u64,
+    at: OpenMap<u64>,
+    last: u64,
+    /// Everything may have been changed up to here.
+    all: u64,
+}
+
+impl Changes {
+    fn note(&mut self, line: u64, most: usize) {
+        self.last = self.now;
+        self.at.insert(line, self.now);
+        if self.at.len() > most {
+            self.at.clear();
+            self.all = self.now;
+        }
+    }
+
+    /// Whether a line of a vector was changed after a time.
+    #[inline]
+    fn touch(&self, vector: &Vector, since: u64) -> bool {
+        self.last > since
+            && (self.all > since || vector.lines().any(|line| self.at.get(line).is_some_and(|at| at > since)))
+    }
 }
 
 impl Order {
     /// A block begins.
     pub fn clear(&mut self) {
-        self.now = 0;
-        self.changed.clear();
-        for table in &mut self.tables {
-            table.entries.clear();
-            table.queue.clear();
-            table.grids.clear();
-        }
+        (self.changes.now, self.changes.last, self.changes.all) = (0, 0, 0);
+        self.changes.at.clear();
+        self.tables.iter_mut().for_each(Table::clear);
     }
 
     /// A line is changed.
     pub fn change(&mut self, line: u64) {
-        self.now += 1;
-        self.changed.insert(of_line(line), self.now);
+        self.changes.now += 1;
+        self.changes.note(line, MOST_CHANGED);
     }
 
     /// A load looks its vector up in every table, and enters it where it is not found.
     pub fn load(&mut self, vector: &Vector) -> [Found; 3] {
-        self.now += 1;
-        let Order { now, changed, tables } = self;
-        let mut found = [Found::Nothing; 3];
-        for ((table, size), found) in tables.iter_mut().zip(SIZES).zip(&mut found) {
-            *found = table.find(vector, changed);
-            if *found == Found::Nothing {
-                table.enter(vector, *now, size);
+        let Order { changes, tables: [small, medium, large] } = self;
+        changes.now += 1;
+        let found = large.find(vector, changes);
+        let mut all = [found; 3];
+        for ((table, size), here) in [small, medium].into_iter().zip(SIZES).zip(&mut all) {
+            if large.entered < size {
+                continue;
+            }
+            if table.entered == 0 {
+                table.clone_from(large);
+            }
+            *here = table.find(vector, changes);
+            if *here == Found::Nothing {
+                table.enter(vector, changes.now, size);
             }
         }
-        found
+        if found == Found::Nothing {
+            large.enter(vector, changes.now, SIZES[2]);
+        }
+        all
     }
 }
 
-fn of_line(line: u64) -> Digest {
-    Digest::default().then(Digest::of_word(line))
+/// A vector in the table.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    vector: Vector,
+    since: u64,
+    /// Whether it is in the chains; its place in the ring is taken either way.
+    holds: bool,
+    /// The next in the chain of its vector, and in that of its stretch.
+    next: u32,
+    next_in_stretch: u32,
 }
 
+#[derive(Debug, Default)]
+struct Table {
+    /// How many were entered.
+    entered: usize,
+    ring: Vec<Entry>,
+    /// First entries of the chains, as many as a power of two.
+    by_vector: Vec<u32>,
+    by_stretch: Vec<u32>,
+    covers: Vec<u32>,
+}
+
+impl Clone for Table {
+    fn clone(&self) -> Table {
+        let mut table = Table::default();
+        table.clone_from(self);
+        table
+    }
+
+    fn clone_from(&mut self, other: &Table) {
+        self.entered = other.entered;
+        self.ring.clone_from(&other.ring);
+        self.by_vector.clone_from(&other.by_vector);
+        self.by_stretch.clone_from(&other.by_stretch);
+    }
+}
+
+/// Chains of a table that is nearly empty.
+const LEAST_CHAINS: usize = 256;
+
 impl Table {
-    fn find(&self, vector: &Vector, changed: &Map<u64>) -> Found {
-        let in_use = |digest: &Digest| {
-            self.entries.get(digest).is_some_and(|(vector, since)| {
-                let later = |line| changed.get(&of_line(line)).is_some_and(|time| time > since);
-                changed.is_empty() || !vector.lines().any(later)
-            })
-        };
-        if in_use(&vector.digest) {
-            return Found::Perfect;
+    fn clear(&mut self) {
+        if self.entered == 0 && !self.by_vector.is_empty() {
+            return;
         }
-        let Some(grid) = vector.grid.and_then(|grid| self.grids.get(&grid)) else { return Found::Nothing };
+        self.entered = 0;
+        self.ring.clear();
+        for chains in [&mut self.by_vector, &mut self.by_stretch] {
+            chains.clear();
+            chains.resize(LEAST_CHAINS, END);
+        }
+    }
+
+    fn chain(&self, hash: u64) -> usize {
+        hash as usize & (self.by_vector.len() - 1)
+    }
+
+    fn find(&mut self, vector: &Vector, changes: &Changes) -> Found {
+        let holds = |entry: &Entry| !changes.touch(&entry.vector, entry.since);
+        let mut at = self.by_vector[self.chain(vector.hash())];
+        while at != END {
+            let entry = &self.ring[at as usize];
+            if entry.vector == *vector {
+                if holds(entry) {
+                    return Found::Perfect;
+                }
+                break;
+            }
+            at = entry.next;
+        }
+        if vector.stride == 0 {
+            return Found::Nothing;
+        }
         // Lanes of the wanted vector that each useful entry covers.
-        let mut covers: Vec<u32> = Vec::new();
-        for (&place, entries) in grid.range(vector.place.saturating_sub(31)..=vector.place.saturating_add(31))
-        {
-            for (lanes, digest) in entries {
-                let covered = vector.covered(*lanes, place);
-                if covered != 0 && in_use(digest) {
-                    covers.push(covered);
+        self.covers.clear();
+        let near = vector.place.saturating_sub(31) / STRETCH..=vector.place.saturating_add(31) / STRETCH;
+        for stretch in near {
+            let mut at = self.by_stretch[self.chain(vector.hash_of_stretch(stretch))];
+            while at != END {
+                let entry = &self.ring[at as usize];
+                at = entry.next_in_stretch;
+                if entry.vector.place / STRETCH == stretch && entry.vector.on_grid_of(vector) {
+                    let covered = vector.covered(entry.vector.lanes, entry.vector.place);
+                    if covered != 0 && holds(entry) {
+                        self.covers.push(covered);
+                    }
                 }
             }
         }
+        let covers = &self.covers;
         let complete = |i: usize| covers[i..].iter().any(|other| covers[i] | other == vector.lanes);
         if (0..covers.len()).any(complete) { Found::Partial } else { Found::Nothing }
     }
 
     fn enter(&mut self, vector: &Vector, now: u64, size: usize) {
         // An entry of no use gives way to the new one, but keeps its place in the queue.
-        self.remove(vector.digest);
-        if self.queue.len() == size
-            && let Some((oldest, since)) = self.queue.pop_front()
-            && self.entries.get(&oldest).is_some_and(|(_, entered)| *entered == since)
-        {
-            self.remove(oldest);
+        let mut at = self.by_vector[self.chain(vector.hash())];
+        while at != END && self.ring[at as usize].vector != *vector {
+            at = self.ring[at as usize].next;
         }
-        self.entries.insert(vector.digest, (*vector, now));
-        self.queue.push_back((vector.digest, now));
-        if let Some(grid) = vector.grid {
-            let entries = self.grids.entry(grid).or_default().entry(vector.place).or_default();
-            entries.push((vector.lanes, vector.digest));
+        if at != END {
+            self.unchain(at);
+        }
+        let place = self.entered % size;
+        self.entered += 1;
+        let entry = Entry { vector: *vector, since: now, holds: true, next: END, next_in_stretch: END };
+        if place < self.ring.len() {
+            if self.ring[place].holds {
+                self.unchain(place as u32);
+            }
+            self.ring[place] = entry;
+        } else {
+            self.ring.push(entry);
+            if self.ring.len() > self.by_vector.len() {
+                return self.double();
+            }
+        }
+        self.put_in_chains(place as u32);
+    }
+
+    fn put_in_chains(&mut self, place: u32) {
+        let vector = &self.ring[place as usize].vector;
+        let (chain, stretch) = (self.chain(vector.hash()), vector.place / STRETCH);
+        let of_stretch = (vector.stride != 0).then(|| self.chain(vector.hash_of_stretch(stretch)));
+        let entry = &mut self.ring[place as usize];
+        entry.next = std::mem::replace(&mut self.by_vector[chain], place);
+        if let Some(chain) = of_stretch {
+            entry.next_in_stretch = std::mem::replace(&mut self.by_stretch[chain], place);
         }
     }
 
-    fn remove(&mut self, digest: Digest) {
-        let Some((vector, _)) = self.entries.remove(&digest) else { return };
-        let Some(places) = vector.grid.and_then(|grid| self.grids.get_mut(&grid)) else { return };
-        if let Some(entries) = places.get_mut(&vector.place) {
-            entries.retain(|(_, other)| *other != digest);
-            if entries.is_empty() {
-                places.remove(&vector.place);
+    #[inline(never)]
+    fn double(&mut self) {
+        let chains = 2 * self.by_vector.len();
+        for heads in [&mut self.by_vector, &mut self.by_stretch] {
+            heads.clear();
+            heads.resize(chains, END);
+        }
+        for place in 0..self.ring.len() {
+            (self.ring[place].next, self.ring[place].next_in_stretch) = (END, END);
+            if self.ring[place].holds {
+                self.put_in_chains(place as u32);
             }
         }
+    }
+
+    /// Takes an entry out of the chains.
+    fn unchain(&mut self, place: u32) {
+        let Entry { vector, next, next_in_stretch, .. } = self.ring[place as usize];
+        self.ring[place as usize].holds = false;
+        let chain = self.chain(vector.hash());
+        let mut at = self.by_vector[chain];
+        if at == place {
+            self.by_vector[chain] = next;
+        } else {
+            while self.ring[at as usize].next != place {
+                at = self.ring[at as usize].next;
+            }
+            self.ring[at as usize].next = next;
+        }
+        if vector.stride == 0 {
+            return;
+        }
+        let chain = self.chain(vector.hash_of_stretch(vector.place / STRETCH));
+        let mut at = self.by_stretch[chain];
+        if at == place {
+            self.by_stretch[chain] = next_in_stretch;
+        } else {
+            while self.ring[at as usize].next_in_stretch != place {
+                at = self.ring[at as usize].next_in_stretch;
+            }
+            self.ring[at as usize].next_in_stretch = next_in_stretch;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(base: u64) -> Vector {
+        let addresses = std::array::from_fn(|lane| base + 4 * lane as u64);
+        let slow = Vector::of(&addresses, u32::MAX, 4, Runs { same: 0, next: 0 }).expect("a stride");
+        assert_eq!(Vector::of(&addresses, u32::MAX, 4, Runs { same: 0, next: !1 }), Some(slow));
+        slow
+    }
+
+    #[test]
+    fn tables_hold_the_last_entries_of_their_size() {
+        let mut order = Order::default();
+        order.clear();
+        for block in 0..3 {
+            for i in 0..1000 {
+                assert_eq!(order.load(&vector(4096 * i)), [Found::Nothing; 3], "block {block}, vector {i}");
+            }
+            for (i, held) in [(999, 3), (800, 3), (799, 2), (600, 2)] {
+                // Found vectors are not entered; those that are not found are, and push another one out.
+                let found = order.load(&vector(4096 * i));
+                assert_eq!(found.iter().filter(|found| **found == Found::Perfect).count(), held, "{i}");
+            }
+            order.clear();
+        }
+    }
+
+    #[test]
+    fn too_many_changed_lines_make_all_entries_useless() {
+        let mut order = Order::default();
+        order.clear();
+        order.load(&vector(1 << 40));
+        let most = MOST_CHANGED as u64;
+        (0..most).for_each(|line| order.change(line));
+        assert_eq!(order.load(&vector(1 << 40)), [Found::Perfect; 3]);
+        order.change(most);
+        assert_eq!(order.load(&vector(1 << 40)), [Found::Nothing; 3]);
+        assert_eq!(order.load(&vector(1 << 40)), [Found::Perfect; 3], "entered once more");
+        assert!(order.changes.at.len() <= MOST_CHANGED);
     }
 }

@@ -1,9 +1,10 @@
 //! Twins of the studies of values and lanes.
 
-use super::super::decode::{Counts, Event, Launch, lanes, shape_of};
+use super::super::decode::{Counts, Event, Launch, Words, lanes, shape_of};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::isa::space::Space;
 use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Op, RegSpan};
+use trace_format::semantics::Geometry;
 
 fn transfers_control(inst: &Inst) -> bool {
     matches!(inst.kind(), Kind::Branch | Kind::Call | Kind::Return | Kind::Exit)
@@ -199,6 +200,42 @@ fn potentially_affine(kernel: &MachineKernel) -> Vec<bool> {
     kernel.insts.iter().zip(&before).map(of).collect()
 }
 
+/// Whether values are base + x · a + y · b + z · c over the indices of the warp's threads, words two by two as one
+/// number of 64 bits: the offsets are read off the first lanes that differ from the one before in an index.
+fn affine_by_index(words: &[Words], geometry: Geometry, warp: usize, launched: u32) -> bool {
+    let [bx, by, _] = geometry.block.map(u64::from);
+    let index = |lane: usize| {
+        let thread = (32 * warp + lane) as u64;
+        [thread % bx, thread / bx % by, thread / bx / by]
+    };
+    let lanes: Vec<usize> = (0..32).filter(|lane| launched >> lane & 1 != 0).collect();
+    words.chunks(2).all(|words| {
+        let mask = if words.len() == 2 { u64::MAX } else { u64::from(u32::MAX) };
+        let value = |lane: usize| {
+            u64::from(words[0][lane]) | words.get(1).map_or(0, |high| u64::from(high[lane]) << 32)
+        };
+        let mut offsets = [0u64; 3];
+        let at = |offsets: [u64; 3], lane: usize| {
+            (0..3).fold(0u64, |sum, i| sum.wrapping_add(offsets[i].wrapping_mul(index(lane)[i])))
+        };
+        for i in 0..3 {
+            // The first step on which this index goes up and no later one does.
+            let goes_up = |lane: &&usize| {
+                **lane > 0
+                    && index(**lane)[i] > index(**lane - 1)[i]
+                    && index(**lane)[i + 1..] == index(**lane - 1)[i + 1..]
+            };
+            if let Some(&lane) = lanes.iter().find(goes_up) {
+                let step = value(lane).wrapping_sub(value(lane - 1));
+                let known = at(offsets, lane).wrapping_sub(at(offsets, lane - 1));
+                offsets[i] = step.wrapping_sub(known);
+            }
+        }
+        let base = value(0).wrapping_sub(at(offsets, 0));
+        lanes.iter().all(|&lane| base.wrapping_add(at(offsets, lane)) & mask == value(lane))
+    })
+}
+
 /// DAC's definitions.
 pub fn affine(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
@@ -208,13 +245,31 @@ pub fn affine(launch: &Launch) -> Counts {
         counts.set(pc, "potentially_affine_static", u64::from(potential));
         counts.set(pc, "potentially_affine", if potential { executed } else { 0 });
     }
-    for event in launch.events().filter(|event| event.exec != 0) {
+    let warps = launch.blocks.iter().flat_map(|block| block.warps.iter().enumerate());
+    let events = warps.flat_map(|(warp, events)| events.iter().map(move |event| (warp, event)));
+    for (warp, event) in events.filter(|(_, event)| event.exec != 0) {
         let inst = &event.inst;
-        let shapes = event.sources.each_ref().map(|words| shape_of(words, event.exec, event.launched));
+        let by_index =
+            |words: &[Words]| event.whole() && affine_by_index(words, launch.geometry, warp, event.launched);
+        let mut any_by_index = false;
+        let mut shape = |words: &[Words]| match shape_of(words, event.exec, event.launched) {
+            2 if by_index(words) => {
+                any_by_index = true;
+                1
+            }
+            shape => shape,
+        };
+        let shapes = event.sources.each_ref().map(|words| shape(words));
         if let Kind::Load(Space::Global | Space::Generic | Space::Local) = inst.kind() {
             counts.add(event.pc, "loads", 1);
             if shapes[0] < 2 {
-                let key = if event.whole() { "affine_loads" } else { "affine_loads_diverged" };
+                let key = match (by_index(&event.sources[0]), event.whole()) {
+                    (true, _) if shape_of(&event.sources[0], event.exec, event.launched) == 2 => {
+                        "affine_loads_by_index"
+                    }
+                    (_, true) => "affine_loads",
+                    (_, false) => "affine_loads_diverged",
+                };
                 counts.add(event.pc, key, 1);
             }
             continue;
@@ -224,7 +279,7 @@ pub fn affine(launch: &Launch) -> Counts {
             continue;
         }
         let even = pred_operands(inst).iter().all(|p| same_in(event.preds[usize::from(*p)], event.exec));
-        let results = shape_of(&event.results, event.exec, event.launched);
+        let results = shape(&event.results);
         if !even || shapes.contains(&2) || results == 2 {
             continue;
         }
@@ -233,7 +288,12 @@ pub fn affine(launch: &Launch) -> Counts {
         if decides && affine > usize::from(compares) {
             continue;
         }
-        counts.add(event.pc, if event.whole() { "affine_instructions" } else { "affine_diverged" }, 1);
+        let key = match (any_by_index, event.whole()) {
+            (true, _) => "affine_by_index",
+            (_, true) => "affine_instructions",
+            (_, false) => "affine_diverged",
+        };
+        counts.add(event.pc, key, 1);
         if decides && compares && event.whole() {
             let pred = inst.dst_preds().next().expect("it sets a predicate");
             let key = match (affine, same_in(event.preds_after[pred.index()], event.exec)) {

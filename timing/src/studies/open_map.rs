@@ -1,0 +1,177 @@
+//! A map from numbers to small values in one open-addressed table: what the studies look up for every access to
+//! memory. It keeps its room from block to block, but not that of one unusually large block.
+
+/// No key.
+const EMPTY: u64 = u64::MAX;
+/// Places of an empty map.
+const LEAST: usize = 64;
+/// Places that clearing keeps at most.
+const KEPT: usize = 1 << 12;
+
+/// A map from numbers below 2^64 - 1.
+#[derive(Clone, Debug)]
+pub struct OpenMap<V> {
+    places: Vec<(u64, V)>,
+    len: usize,
+}
+
+impl<V: Copy + Default> Default for OpenMap<V> {
+    fn default() -> Self {
+        OpenMap { places: vec![(EMPTY, V::default()); LEAST], len: 0 }
+    }
+}
+
+impl<V: Copy + Default> OpenMap<V> {
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        if self.len > 0 {
+            self.places.truncate(KEPT);
+            self.places.fill((EMPTY, V::default()));
+            self.len = 0;
+        }
+    }
+
+    /// Where a key belongs: the upper bits of a product depend on all bits of the key.
+    #[inline(always)]
+    fn home(&self, key: u64) -> usize {
+        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (hash >> 32) as usize & (self.places.len() - 1)
+    }
+
+    /// Where a key is, or the free place where it would be.
+    #[inline(always)]
+    fn place(&self, key: u64) -> usize {
+        let mut at = self.home(key);
+        while self.places[at].0 != key && self.places[at].0 != EMPTY {
+            at = (at + 1) & (self.places.len() - 1);
+        }
+        at
+    }
+
+    /// The value of a key.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, key: u64) -> Option<V> {
+        let (found, value) = self.places[self.place(key)];
+        (found == key).then_some(value)
+    }
+
+    /// Gives a key a value and returns the one before.
+    #[inline]
+    pub fn insert(&mut self, key: u64, value: V) -> Option<V> {
+        let at = self.place(key);
+        let (found, before) = std::mem::replace(&mut self.places[at], (key, value));
+        if found == key {
+            return Some(before);
+        }
+        self.len += 1;
+        if 2 * self.len > self.places.len() {
+            self.rebuild(2 * self.places.len(), |_, _| true);
+        }
+        None
+    }
+
+    /// Removes a key.
+    pub fn remove(&mut self, key: u64) {
+        let mut hole = self.place(key);
+        if self.places[hole].0 != key {
+            return;
+        }
+        // What follows moves up unless that were before its home.
+        let last = self.places.len() - 1;
+        let mut at = hole;
+        loop {
+            at = (at + 1) & last;
+            let (other, _) = self.places[at];
+            if other == EMPTY {
+                break;
+            }
+            let from_home = at.wrapping_sub(self.home(other)) & last;
+            if from_home >= at.wrapping_sub(hole) & last {
+                self.places[hole] = self.places[at];
+                hole = at;
+            }
+        }
+        self.places[hole].0 = EMPTY;
+        self.len -= 1;
+    }
+
+    /// Keeps what a condition holds for.
+    pub fn retain(&mut self, keep: impl FnMut(u64, V) -> bool) {
+        self.rebuild(self.places.len(), keep);
+    }
+
+    /// Keys and values in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, V)> {
+        self.places.iter().copied().filter(|(key, _)| *key != EMPTY)
+    }
+
+    #[inline(never)]
+    fn rebuild(&mut self, places: usize, mut keep: impl FnMut(u64, V) -> bool) {
+        let old = std::mem::replace(&mut self.places, vec![(EMPTY, V::default()); places]);
+        self.len = 0;
+        for (key, value) in old.into_iter().filter(|(key, _)| *key != EMPTY) {
+            if keep(key, value) {
+                let at = self.place(key);
+                self.places[at] = (key, value);
+                self.len += 1;
+            }
+        }
+    }
+}
+
+impl OpenMap<u64> {
+    /// Adds to the number of a key, from 0 on.
+    #[inline]
+    pub fn add(&mut self, key: u64, count: u64) {
+        let at = self.place(key);
+        if self.places[at].0 == key {
+            self.places[at].1 += count;
+        } else {
+            self.insert(key, count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(steps in prop::collection::vec((0u8..8, 0u64..90, any::<u32>()), 0..600)) {
+            let (mut map, mut model) = (OpenMap::default(), BTreeMap::new());
+            for (step, number, value) in steps {
+                // Far apart, near one another, and with equal lower bits.
+                let key = [number, number << 40, number * 64][value as usize % 3];
+                match step {
+                    0..=4 => prop_assert_eq!(map.insert(key, value), model.insert(key, value)),
+                    5..=6 => {
+                        map.remove(key);
+                        model.remove(&key);
+                    }
+                    _ if number == 0 => {
+                        map.clear();
+                        model.clear();
+                    }
+                    _ => {
+                        map.retain(|key, value| !(key ^ u64::from(value)).is_multiple_of(5));
+                        model.retain(|key, value| !(key ^ u64::from(*value)).is_multiple_of(5));
+                    }
+                }
+                prop_assert_eq!(map.get(key), model.get(&key).copied());
+                prop_assert_eq!(map.len(), model.len());
+            }
+            let all: BTreeMap<u64, u32> = map.iter().collect();
+            prop_assert_eq!(all, model);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Speed of the studies, in warp instructions per second of one thread, beside the cursor alone: a kernel in the
-//! manner of tiled matrix multiplication, recorded by a plain loop with contents of memory made from addresses.
+//! manner of tiled matrix multiplication, whose warps run long on shared memory, and one that adds vectors, whose warps
+//! have 14 instructions and values that nothing repeats.
 
 mod recorded;
 
@@ -16,14 +17,15 @@ fn main() {
     divan::main();
 }
 
-const GEOMETRY: Geometry = Geometry { grid: [4, 4, 1], block: [16, 16, 1] };
+const TILES: Geometry = Geometry { grid: [4, 4, 1], block: [16, 16, 1] };
+const VECTORS: Geometry = Geometry { grid: [256, 1, 1], block: [256, 1, 1] };
 
 fn r(n: u8) -> Src {
     Src::reg(Reg(n))
 }
 
 /// 16 x 16 threads; per turn of the loop two words are fetched and eight products of shared words summed up.
-fn kernel() -> MachineKernel {
+fn tiles() -> MachineKernel {
     let s2r = |dst, sr| Inst::new(Op::S2r { sr }).dst(Reg(dst));
     let imad = |dst, a, b, c| Inst::new(Op::Imad {}).dst(Reg(dst)).srcs([a, b, c]);
     let lds = |dst, address, offset| Inst {
@@ -75,23 +77,60 @@ fn kernel() -> MachineKernel {
         back,
         Inst::new(Op::Exit {}),
     ]);
+    kernel(insts)
+}
+
+/// Every thread adds two words of memory and stores the sum.
+fn vectors() -> MachineKernel {
+    let s2r = |dst, sr| Inst::new(Op::S2r { sr }).dst(Reg(dst));
+    let wide = |dst, base| {
+        Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(dst)).srcs([r(3), Src::imm(4), r(base)])
+    };
+    let ldg = |dst, address| {
+        let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(true) };
+        Inst::new(op).dst(Reg(dst)).srcs([r(address)])
+    };
+    let (rnd, ftz, sat) = (Rnd::Rn, Ftz(false), Sat(false));
+    kernel(vec![
+        s2r(0, SpecialReg::TidX),
+        s2r(1, SpecialReg::CtaidX),
+        Inst::new(Op::Imad {}).dst(Reg(3)).srcs([r(1), Src::imm(256), r(0)]),
+        Inst::new(Op::Mov {}).dst(Reg(13)).srcs([Src::imm(1)]),
+        Inst::new(Op::Mov {}).dst(Reg(15)).srcs([Src::imm(2)]),
+        Inst::new(Op::Mov {}).dst(Reg(17)).srcs([Src::imm(3)]),
+        wide(6, 12),
+        wide(8, 14),
+        wide(10, 16),
+        ldg(4, 6),
+        ldg(5, 8),
+        Inst::new(Op::Fadd { rnd, ftz, sat }).dst(Reg(4)).srcs([r(4), r(5)]),
+        Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([r(10), r(4)]),
+        Inst::new(Op::Exit {}),
+    ])
+}
+
+fn kernel(insts: Vec<Inst>) -> MachineKernel {
     let lines = vec![SourceLine::default(); insts.len()];
     MachineKernel { name: "bench".into(), insts, lines, regs_per_thread: 20, ..MachineKernel::default() }
 }
 
-fn with_trace(bencher: Bencher<'_, '_>, mut each: impl FnMut(&Trace)) {
+fn with_trace(
+    bencher: Bencher<'_, '_>,
+    kernel: &MachineKernel,
+    geometry: Geometry,
+    mut each: impl FnMut(&Trace),
+) {
     let dir = tempfile::tempdir().unwrap();
-    let trace = record(&kernel(), GEOMETRY, Banks::default(), &dir.path().join("bench.wtrace"));
+    let trace = record(kernel, geometry, Banks::default(), &dir.path().join("bench.wtrace"));
     let instructions = trace.launches()[0].warp_instructions();
     bencher.counter(ItemsCount::new(instructions)).bench_local(|| each(&trace));
 }
 
-#[divan::bench]
-fn cursor_alone(bencher: Bencher<'_, '_>) {
-    with_trace(bencher, |trace| {
+fn read(bencher: Bencher<'_, '_>, kernel: &MachineKernel, geometry: Geometry) {
+    with_trace(bencher, kernel, geometry, |trace| {
         let mut cursor = trace.warp_cursor(0, 0, 0).unwrap();
-        for block in 0..GEOMETRY.blocks() {
-            for warp in 0..GEOMETRY.warps_per_block() {
+        for warp in 0..geometry.warps_per_block() {
+            for block in 0..geometry.blocks() {
                 cursor.restart(0, block, warp).unwrap();
                 while cursor.step().unwrap().is_some() {}
             }
@@ -99,16 +138,35 @@ fn cursor_alone(bencher: Bencher<'_, '_>) {
     });
 }
 
+fn count(bencher: Bencher<'_, '_>, kernel: &MachineKernel, geometry: Geometry, names: &str) {
+    let names = studies::choose(names).unwrap();
+    with_trace(bencher, kernel, geometry, |trace| {
+        let outcomes = studies::of_launch(&TraceLaunch::new(trace, 0), &names, 1).unwrap();
+        assert!(outcomes.iter().all(|outcome| !outcome.counts.is_empty()));
+        divan::black_box(outcomes);
+    });
+}
+
+#[divan::bench]
+fn matmul_cursor_alone(bencher: Bencher<'_, '_>) {
+    read(bencher, &tiles(), TILES);
+}
+
+#[divan::bench]
+fn vectoradd_cursor_alone(bencher: Bencher<'_, '_>) {
+    read(bencher, &vectors(), VECTORS);
+}
+
 /// Studies by name, as one pass.
 #[divan::bench(args = [
     "redundancy", "uniform", "affine", "width", "reuse", "liveness", "sharing", "entropy", "dead", "memo", "divergence",
     "memory", "all",
 ])]
-fn study(bencher: Bencher<'_, '_>, names: &str) {
-    let names = studies::choose(names).unwrap();
-    with_trace(bencher, |trace| {
-        let outcomes = studies::of_launch(&TraceLaunch::new(trace, 0), &names, 1).unwrap();
-        assert!(outcomes.iter().all(|outcome| !outcome.counts.is_empty()));
-        divan::black_box(outcomes);
-    });
+fn matmul(bencher: Bencher<'_, '_>, names: &str) {
+    count(bencher, &tiles(), TILES, names);
+}
+
+#[divan::bench(args = ["redundancy", "width", "all"])]
+fn vectoradd(bencher: Bencher<'_, '_>, names: &str) {
+    count(bencher, &vectors(), VECTORS, names);
 }

@@ -15,6 +15,7 @@ pub mod fuzz;
 pub mod init;
 pub mod manifest;
 pub mod oracle;
+pub mod places;
 mod reference;
 pub mod texture;
 pub mod trying;

@@ -261,7 +261,8 @@ fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Resu
     Ok(outcome)
 }
 
-/// A recording is sound, and another one with another number of threads is the same.
+/// A recording is sound, gives the same places with and without data, and another one with another number of threads is
+/// the same.
 fn check_trace(
     path: &Path,
     again: impl FnOnce() -> Result<std::path::PathBuf, Fault>,
@@ -271,6 +272,10 @@ fn check_trace(
     let report = trace_format::validate::validate(path, 2, &progress).map_err(|e| fail(e.to_string()))?;
     if !report.is_sound() {
         return Err(fail(format!("{:?}", report.problems.first())));
+    }
+    let trace = trace_format::reader::Trace::open(path).map_err(|e| fail(e.to_string()))?;
+    for launch in 0..trace.launches().len() {
+        crate::places::compare(&trace, launch as u32, u64::MAX).map_err(fail)?;
     }
     let second = again().map_err(|fault| fail(fault.to_string()))?;
     let same = std::fs::read(path).ok() == std::fs::read(&second).ok();

@@ -1,4 +1,7 @@
 //! The threads that run an epoch: they take units one by one and meet at a barrier before and after.
+//!
+//! A thread begins with units of its own, the same in every epoch, whose state its core's caches hold, and then helps with
+//! what others have left.
 
 use super::RunOptions;
 use super::unit::Unit;
@@ -12,7 +15,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// State that the threads share.
 pub(super) struct Crew {
-    next: AtomicUsize,
+    /// By thread: how many of its units have been taken.
+    taken: Vec<CachePadded<AtomicUsize>>,
     end: AtomicU64,
     finished: AtomicBool,
     barrier: Barrier,
@@ -34,7 +38,7 @@ impl Crew {
     ) -> Result<u64, ReplayError> {
         let threads = options.threads.clamp(1, units.len().max(1));
         let crew = Crew {
-            next: AtomicUsize::new(0),
+            taken: (0..threads).map(|_| AtomicUsize::new(0).into()).collect(),
             end: AtomicU64::new(start),
             finished: AtomicBool::new(false),
             barrier: Barrier::new(threads),
@@ -43,8 +47,9 @@ impl Crew {
             panic: Mutex::new(None),
         };
         std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(|| crew.follow(units));
+            let crew = &crew;
+            for thread in 1..threads {
+                scope.spawn(move || crew.follow(thread, units));
             }
             let outcome = crew.lead(units, start, &mut between);
             crew.finished.store(true, Ordering::Release);
@@ -72,9 +77,9 @@ impl Crew {
             self.rethrow();
             let Some(end) = next else { return Ok(now) };
             self.end.store(end, Ordering::Relaxed);
-            self.next.store(0, Ordering::Relaxed);
+            self.taken.iter().for_each(|taken| taken.store(0, Ordering::Relaxed));
             self.barrier.wait();
-            self.work(units, end);
+            self.work(0, units, end);
             self.barrier.wait();
             self.rethrow();
             now = end;
@@ -91,26 +96,31 @@ impl Crew {
         }
     }
 
-    fn follow<S: LaunchSource>(&self, units: &[Mutex<Unit<'_, S>>]) {
+    fn follow<S: LaunchSource>(&self, thread: usize, units: &[Mutex<Unit<'_, S>>]) {
         loop {
             self.barrier.wait();
             if self.finished.load(Ordering::Acquire) {
                 return;
             }
-            self.work(units, self.end.load(Ordering::Relaxed));
+            self.work(thread, units, self.end.load(Ordering::Relaxed));
             self.barrier.wait();
         }
     }
 
-    fn work<S: LaunchSource>(&self, units: &[Mutex<Unit<'_, S>>], end: u64) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+    fn work<S: LaunchSource>(&self, thread: usize, units: &[Mutex<Unit<'_, S>>], end: u64) {
+        let threads = self.taken.len();
+        let run_units_of = |owner: usize| {
             loop {
-                let index = self.next.fetch_add(1, Ordering::Relaxed);
+                let turn = self.taken[owner].fetch_add(1, Ordering::Relaxed);
+                let index = owner + turn * threads;
                 #[cfg(test)]
                 let index = self.shuffled(index, units.len(), end);
                 let Some(unit) = units.get(index) else { return };
                 unit.lock().unwrap_or_else(PoisonError::into_inner).run(end);
             }
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            (thread..threads).chain(0..thread).for_each(run_units_of);
         }));
         if let Err(payload) = outcome {
             self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);

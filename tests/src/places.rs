@@ -1,0 +1,63 @@
+//! A replay without techniques regenerates only what decides where memory is accessed, at which barrier a warp waits and
+//! which lanes take part. Step by step that must be what regenerating everything gives.
+
+use trace_format::container::TraceError;
+use trace_format::isa::Kind;
+use trace_format::reader::{MemAccess, Trace, WarpCursor};
+
+/// Steps the warps of a launch's first blocks in both ways; the number of steps.
+///
+/// # Errors
+/// The step that differs, or what is wrong with the trace.
+pub fn compare(trace: &Trace, launch: u32, blocks: u64) -> Result<u64, String> {
+    let what = |e: TraceError| e.to_string();
+    let recorded = &trace.launches()[launch as usize];
+    let blocks = blocks.min(recorded.blocks_recorded());
+    if blocks == 0 {
+        return Ok(0);
+    }
+    let open = || trace.warp_cursor(launch, 0, 0).map_err(what);
+    // The same cursors for all warps: nothing of one may be left for the next.
+    let (mut all, mut places) = (open()?, open()?.places_only());
+    let mut steps = 0;
+    for block in 0..blocks {
+        for warp in 0..recorded.geometry.warps_per_block() {
+            for cursor in [&mut all, &mut places] {
+                cursor.restart(launch, block, warp).map_err(what)?;
+            }
+            steps += compare_warp(&mut all, &mut places)?;
+        }
+    }
+    Ok(steps)
+}
+
+fn compare_warp(all: &mut WarpCursor, places: &mut WarpCursor) -> Result<u64, String> {
+    loop {
+        let what = |e: TraceError| e.to_string();
+        let (wanted, found) = (all.step().map_err(what)?, places.step().map_err(what)?);
+        if found != wanted || visible(places.mem()) != visible(all.mem()) {
+            let (at, access) = (all.place(), [places.mem(), all.mem()]);
+            return Err(format!(
+                "{at:?}: places alone give {found:?} instead of {wanted:?}, or another access: {access:?}"
+            ));
+        }
+        let Some(step) = wanted else { return Ok(all.steps()) };
+        // What tells barriers apart and how many threads they wait for.
+        let inst = &all.code().insts[step.pc.index()];
+        let lane = step.exec.trailing_zeros() as usize & 31;
+        let reads = |cursor: &WarpCursor| [0, 1].map(|i| cursor.warp().row(inst.src[i].row).0[lane]);
+        if inst.kind == Kind::Barrier && step.exec != 0 && reads(places) != reads(all) {
+            return Err(format!("{:?}: another barrier {:?}", all.place(), reads(places)));
+        }
+    }
+}
+
+/// What lies in lanes that access memory; addresses of others mean nothing.
+fn visible(access: Option<&MemAccess>) -> Option<MemAccess> {
+    access.cloned().map(|mut access| {
+        for (lane, address) in access.addresses.iter_mut().enumerate() {
+            *address *= u64::from(access.mask >> lane & 1);
+        }
+        access
+    })
+}

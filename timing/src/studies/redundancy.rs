@@ -339,7 +339,7 @@ impl Redundancy {
 fn shape_of_sources(reads: &Reads, at: &mut At<'_>) -> Shape {
     let mut all = Shape::Uniform;
     for span in reads.spans() {
-        all = all.max(shape_of_span(span, at));
+        all = all.max(shape_of_span(*span, at));
     }
     for pred in reads.preds() {
         let mask = at.state.pred(pred) & at.launched;

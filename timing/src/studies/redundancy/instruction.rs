@@ -37,15 +37,15 @@ impl Reads {
         }
     }
 
-    /// Register operands.
-    #[inline]
-    pub fn spans(&self) -> impl Iterator<Item = Span> + use<> {
-        self.sources.into_iter().filter(|span| !span.is_empty())
+    /// Register operands, some of them empty.
+    #[inline(always)]
+    pub fn spans(&self) -> &[Span; 3] {
+        &self.sources
     }
 
     /// Predicate operands; an instruction that takes effect in every lane had a true guard in every lane, which
     /// leaves nothing to compare.
-    #[inline]
+    #[inline(always)]
     pub fn preds(&self) -> impl Iterator<Item = u8> + use<> {
         let mut left = self.preds;
         std::iter::from_fn(move || {

@@ -15,7 +15,7 @@ use study_kit::{FirstBlocks, record};
 use timing::studies::source::TraceLaunch;
 use timing::studies::{self, By, Input, Selection};
 use trace_format::isa::Operand;
-use trace_format::reader::Trace;
+use trace_format::reader::{Launch, Trace};
 
 /// Twins keep every value, so of a large launch they read the first blocks only.
 const TWIN_INSTRUCTIONS: u64 = 6_000;
@@ -185,7 +185,7 @@ fn launches_are_selected_by_kernel_and_number() {
     let one = instructions(Some(&name), None).unwrap();
     assert!(one > 0 && one < all);
     assert_eq!(instructions(Some(".*"), Some("0-")), Ok(all));
-    let behind: u64 = launches.iter().skip(3).map(|launch| launch.warp_instructions()).sum();
+    let behind: u64 = launches.iter().skip(3).map(Launch::warp_instructions).sum();
     assert_eq!(instructions(None, Some("3-")), Ok(behind));
     let unknown = instructions(Some("nothing"), None).unwrap_err().to_string();
     assert!(unknown.contains("--kernels nothing") && unknown.contains(&name), "{unknown}");

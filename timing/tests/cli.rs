@@ -138,6 +138,20 @@ fn results_are_the_same_at_any_number_of_threads_and_with_checksums() {
 }
 
 #[test]
+fn studies_find_the_same_with_and_without_checksums() {
+    let (_keep, path) = folder();
+    let studied = |more: &[&str]| {
+        let output = timing(&path, &[&["study", "all", "increment.wtrace", "--json", "-"], more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        output.stdout
+    };
+    let without = studied(&[]);
+    assert!(!without.is_empty());
+    assert_eq!(studied(&["--checked"]), without);
+    assert_eq!(studied(&["--checked", "--threads", "3"]), without);
+}
+
+#[test]
 fn a_technique_stands_beside_the_plain_machine() {
     let (_keep, path) = folder();
     let output = timing(&path, &["replay", "increment.wtrace", "--tech", "bow", "--csv", "out.csv"]);

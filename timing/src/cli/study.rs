@@ -36,6 +36,9 @@ pub struct Arguments {
     /// Only these launches of each trace, numbered from 0 as in `trace info`: 3-10,12 or 20-.
     #[arg(long, value_name = "NUMBERS")]
     launches: Option<String>,
+    /// Compares each warp's values with their recorded checksum while reading.
+    #[arg(long)]
+    checked: bool,
     #[command(flatten)]
     threads: Threads,
     /// Writes the data as JSON; `-` for stdout.
@@ -77,6 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         by: arguments.by,
         top: arguments.top.map(|top| top as usize),
         select: &select,
+        checked: arguments.checked,
     };
     let results = studies::run(&names, &inputs, &options)?;
     drop(bar);

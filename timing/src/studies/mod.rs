@@ -83,6 +83,8 @@ pub struct Options<'a> {
     pub top: Option<usize>,
     /// Launches to study.
     pub select: &'a Selection,
+    /// Whether each warp's values are compared with their recorded checksum.
+    pub checked: bool,
 }
 
 /// Bytes of unpacked frames that a pass, which reads blocks in order, keeps of each trace.
@@ -93,7 +95,7 @@ static EVERYTHING: Selection = Selection::all();
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { threads: 1, progress: &|_| {}, by: None, top: None, select: &EVERYTHING }
+        Options { threads: 1, progress: &|_| {}, by: None, top: None, select: &EVERYTHING, checked: false }
     }
 }
 
@@ -216,7 +218,7 @@ pub fn run(
     };
     let mut rows = Vec::new();
     for (input, launch) in launches {
-        let source = TraceLaunch::new(inputs[input].trace, launch);
+        let source = TraceLaunch::new(inputs[input].trace, launch).checked(options.checked);
         let kernel = inputs[input].trace.launches()[launch as usize].kernel;
         let row = rows::row_of(&mut rows, (input, inputs[input].label), kernel, &source);
         let which = Which { chosen, first: row.launches == 0 };

@@ -193,7 +193,8 @@ fn occupancy_is_that_of_cudas_calculator() {
     let calculator = match calculator(folder.path()) {
         Ok(calculator) => calculator,
         Err(why) => {
-            eprintln!("skipped: {why}");
+            // Past the test harness, which shows nothing of tests that end well.
+            let _ = writeln!(std::io::stderr(), "skipped: {why}");
             return;
         }
     };

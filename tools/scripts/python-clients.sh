@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a Python environment with packages that use CUDA, for the tests that run them on Warplab's libraries: tinygrad,
-# Numba, CuPy and Triton, with NVIDIA's run-time compiler. Neither a GPU nor a driver is needed.
+# Numba, CuPy and Triton, with NVIDIA's run-time compiler; and polars and matplotlib, which examples read reports with.
+# Neither a GPU nor a driver is needed.
 #
 #   python-clients.sh FOLDER [PACKAGE...]      for instance: python-clients.sh ~/.cache/warplab/python
 #
@@ -10,7 +11,7 @@
 set -euo pipefail
 
 if [ $# -lt 1 ]; then
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 folder=$1
@@ -20,7 +21,7 @@ if [ $# -gt 0 ]; then
 else
     # Versions that the tests have been seen to pass with; the compilers' are those of cuda-toolkit.sh.
     version=${CUDA_TOOLKIT_VERSION:-13.5.37}
-    packages=(tinygrad==0.14.0 numba-cuda==0.30.4 cupy-cuda13x==14.2.0 triton==3.9.0)
+    packages=(tinygrad==0.14.0 numba-cuda==0.30.4 cupy-cuda13x==14.2.0 triton==3.9.0 polars==2.1.0 matplotlib==3.11.2)
     for part in cuda-nvrtc nvvm cuda-runtime; do
         packages+=("nvidia-$part==$version")
     done

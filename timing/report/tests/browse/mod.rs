@@ -27,7 +27,8 @@ pub fn title(page: &Path, profile: &Path, width: u32) -> Option<String> {
         let title = dom.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next());
         return Some(title.unwrap_or("no title").to_owned());
     }
-    let why = "skipped: the page was not looked at, because there is no Chromium (Debian: apt install chromium)";
+    let why =
+        "skipped: the page was not looked at, because there is no Chromium (Debian: apt install chromium)";
     // Written past the test harness, which keeps what a test that passes has printed to itself.
     let _ = writeln!(std::io::stderr(), "{why}");
     None

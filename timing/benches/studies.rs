@@ -18,7 +18,7 @@ fn main() {
 }
 
 const TILES: Geometry = Geometry { grid: [4, 4, 1], block: [16, 16, 1] };
-const VECTORS: Geometry = Geometry { grid: [256, 1, 1], block: [256, 1, 1] };
+const VECTORS: Geometry = Geometry { grid: [4096, 1, 1], block: [256, 1, 1] };
 
 fn r(n: u8) -> Src {
     Src::reg(Reg(n))

@@ -113,7 +113,7 @@ pub struct Run {
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
-    /// (emu run) Look for errors that a run may hide, on one thread and some fifty times slower (measured on tiled
+    /// (emu run) Look for errors that a run may hide, on one thread and some forty times slower (measured on tiled
     /// matmul): memcheck (accesses out of bounds,
     /// misaligned or to freed memory), initcheck (reads of memory never written; buffers without `init` count as
     /// such), racecheck (races of a block's threads on shared memory), synccheck (divergent barriers), divcheck

@@ -16,6 +16,7 @@ pub mod init;
 pub mod manifest;
 pub mod oracle;
 pub mod places;
+pub mod recording;
 mod reference;
 pub mod texture;
 pub mod trying;

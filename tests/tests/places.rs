@@ -1,10 +1,7 @@
 //! Regenerating only places agrees with regenerating everything on the bundled workloads, and is much less work.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod study_kit;
-
-use study_kit::record;
 use tests::places;
+use tests::recording::record;
 use trace_format::isa::{Pc, PlaceSlice};
 
 /// Blocks of a launch that are compared: the first ones.

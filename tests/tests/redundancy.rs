@@ -6,7 +6,8 @@ mod study_kit;
 mod twin;
 
 use std::path::Path;
-use study_kit::{FirstBlocks, record};
+use study_kit::FirstBlocks;
+use tests::recording::record;
 use timing::studies::redundancy::of_launch;
 use timing::studies::{self, Input};
 use trace_format::reader::Launch;

@@ -11,7 +11,8 @@ mod twins;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use study_kit::{FirstBlocks, record};
+use study_kit::FirstBlocks;
+use tests::recording::record;
 use timing::studies::source::TraceLaunch;
 use timing::studies::{self, By, Input, Selection};
 use trace_format::isa::Operand;

@@ -58,37 +58,13 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     record(&at("a.wtrace"));
-    let said = ok(&timing(
-        folder.path(),
-        &[
-            "report",
-            "a.wtrace",
-            "--tech",
-            "bow",
-            "--tech",
-            "bow,corf",
-            "--studies",
-            "redundancy",
-            "-o",
-            "one",
-        ],
-    ));
+    let report = |more: &[&str]| {
+        let what = ["report", "a.wtrace", "--tech", "bow", "--tech", "bow,corf", "--studies", "redundancy"];
+        ok(&timing(folder.path(), &[&what[..], more].concat()))
+    };
+    let said = report(&["-o", "one"]);
     assert!(said.contains("one/index.html"), "{said}");
-    let again = [
-        "report",
-        "a.wtrace",
-        "--tech",
-        "bow",
-        "--tech",
-        "bow,corf",
-        "--studies",
-        "redundancy",
-        "--threads",
-        "1",
-        "-o",
-        "two",
-    ];
-    ok(&timing(folder.path(), &again));
+    report(&["--threads", "1", "-o", "two"]);
     for file in
         ["index.html", "data.json", "csv/counters.csv", "parquet/counters.parquet", "figures/speedup.png"]
     {

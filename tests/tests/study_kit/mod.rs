@@ -1,8 +1,5 @@
-//! What tests of studies on the bundled workloads share: recordings, and launches cut to what brute force can keep.
+//! What tests of studies on the bundled workloads share: launches cut to what brute force can keep.
 
-use emulator::exec::{Options, Unobserved};
-use emulator::session::{Session, Setup};
-use std::path::Path;
 use timing::source::SourceError;
 use timing::studies::source::{LaunchPaths, TraceLaunch};
 use trace_format::isa::MachineKernel;
@@ -48,12 +45,4 @@ impl LaunchPaths for FirstBlocks<'_> {
     fn reopen(&self, path: &mut WarpCursor, block: u64, warp: u32) -> Result<(), SourceError> {
         self.launch.reopen(path, block, warp)
     }
-}
-
-/// Records what a manifest says.
-pub fn record(manifest: &Path, dir: &Path) -> Trace {
-    let mut session = Session::open_manifest(manifest, &Setup::default()).unwrap();
-    let path = dir.join(manifest.file_stem().unwrap()).with_extension("wtrace");
-    session.record(&path, &Options::default(), &Unobserved).unwrap();
-    Trace::open(&path).unwrap()
 }

@@ -77,15 +77,43 @@ impl Latency {
     /// Count, mean, percentiles and maximum.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        let all = self.summary();
         json!({
-            "samples": self.count(),
-            "mean_cycles": self.mean_cycles(),
-            "p50_cycles": self.percentile_cycles(50.0),
-            "p90_cycles": self.percentile_cycles(90.0),
-            "p99_cycles": self.percentile_cycles(99.0),
-            "max_cycles": self.max_cycles(),
+            "samples": all.samples,
+            "mean_cycles": all.mean_cycles,
+            "p50_cycles": all.p50_cycles,
+            "p90_cycles": all.p90_cycles,
+            "p99_cycles": all.p99_cycles,
+            "max_cycles": all.max_cycles,
         })
     }
+
+    /// What is written of a distribution, with its histogram put together once.
+    fn summary(&self) -> Summary {
+        let all = self.histogram();
+        if all.is_empty() {
+            return Summary::default();
+        }
+        Summary {
+            samples: all.len(),
+            mean_cycles: all.mean(),
+            p50_cycles: all.value_at_percentile(50.0),
+            p90_cycles: all.value_at_percentile(90.0),
+            p99_cycles: all.value_at_percentile(99.0),
+            max_cycles: all.max(),
+        }
+    }
+}
+
+/// Figures of one distribution; 0 without a sample.
+#[derive(Clone, Copy, Debug, Default)]
+struct Summary {
+    samples: u64,
+    mean_cycles: f64,
+    p50_cycles: u64,
+    p90_cycles: u64,
+    p99_cycles: u64,
+    max_cycles: u64,
 }
 
 /// One row of the list, for documentation.
@@ -164,12 +192,13 @@ impl Latencies {
     /// Values under [`Latencies::csv_header`].
     pub(super) fn csv_row(&self) -> impl Iterator<Item = String> + '_ {
         self.all().into_iter().flat_map(|one| {
+            let all = one.summary();
             [
-                one.count().to_string(),
-                format!("{:.3}", one.mean_cycles()),
-                one.percentile_cycles(50.0).to_string(),
-                one.percentile_cycles(99.0).to_string(),
-                one.max_cycles().to_string(),
+                all.samples.to_string(),
+                format!("{:.3}", all.mean_cycles),
+                all.p50_cycles.to_string(),
+                all.p99_cycles.to_string(),
+                all.max_cycles.to_string(),
             ]
         })
     }

@@ -355,32 +355,25 @@ impl Table {
 
     /// Takes an entry out of the chains.
     fn unchain(&mut self, place: u32) {
-        let Entry { vector, next, next_in_stretch, .. } = self.ring[place as usize];
+        let vector = self.ring[place as usize].vector;
         self.ring[place as usize].holds = false;
         let chain = self.chain(vector.hash());
-        let mut at = self.by_vector[chain];
-        if at == place {
-            self.by_vector[chain] = next;
-        } else {
-            while self.ring[at as usize].next != place {
-                at = self.ring[at as usize].next;
-            }
-            self.ring[at as usize].next = next;
-        }
-        if vector.stride == 0 {
-            return;
-        }
-        let chain = self.chain(vector.hash_of_stretch(vector.place / STRETCH));
-        let mut at = self.by_stretch[chain];
-        if at == place {
-            self.by_stretch[chain] = next_in_stretch;
-        } else {
-            while self.ring[at as usize].next_in_stretch != place {
-                at = self.ring[at as usize].next_in_stretch;
-            }
-            self.ring[at as usize].next_in_stretch = next_in_stretch;
+        unlink(&mut self.ring, &mut self.by_vector[chain], place, |entry| &mut entry.next);
+        if vector.stride != 0 {
+            let chain = self.chain(vector.hash_of_stretch(vector.place / STRETCH));
+            unlink(&mut self.ring, &mut self.by_stretch[chain], place, |entry| &mut entry.next_in_stretch);
         }
     }
+}
+
+/// Takes an entry out of a chain that holds it; `link` is the field that leads to the next.
+fn unlink(ring: &mut [Entry], head: &mut u32, place: u32, link: impl Fn(&mut Entry) -> &mut u32) {
+    let next = *link(&mut ring[place as usize]);
+    let mut at = head;
+    while *at != place {
+        at = link(&mut ring[*at as usize]);
+    }
+    *at = next;
 }
 
 #[cfg(test)]

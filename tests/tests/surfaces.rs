@@ -260,3 +260,46 @@ fn formatted_stores_convert() {
         }
     }
 }
+
+/// A coordinate that is a constant, or a sum with one, is no address that the constant could be an offset of.
+#[test]
+fn constant_coordinates_stay_coordinates() {
+    let mut random = Random(9);
+    let words: Vec<[u32; 8]> = (0..6).map(|t| [8, 2, 1, 4 * t, 77 + t, 0, 0, 0]).collect();
+    for (name, count, kind) in SURFACES {
+        let slices = if name.starts_with('a') { 3 } else { 1 };
+        let rows = if matches!(name, "1d" | "a1d") { 1 } else { 4 };
+        let layered = slices > 1;
+        let image =
+            image(&mut random, Channel::U32, 1, [8, rows, if name == "3d" { 4 } else { 1 }], slices, 1);
+        for op in [
+            "suld.b.G.b32.trap {%r0}, [%d0, L];",
+            "sust.b.G.b32.trap [%d0, L], {%c4};",
+            "sured.b.add.G.u32.trap [%d0, L], %c4;",
+        ] {
+            let list = |x: &str| match (count, layered) {
+                (1, _) => format!("{{{x}}}"),
+                (2, false) => format!("{{{x}, %c1}}"),
+                (2, true) => format!("{{{x}, %c3}}"),
+                (_, false) => format!("{{{x}, %c1, %c2, %c2}}"),
+                (_, true) => format!("{{{x}, %c3, %c1, %c1}}"),
+            };
+            let run = |first: &str, body: &str| {
+                let (mut device, id) = Device::with_surface(&image, Kind::Array(kind));
+                let body = format!("{first}\n{}", op.replace('G', name).replace('L', &list(body)));
+                let got = device.run(&body, &words).unwrap_or_else(|e| panic!("{e}\n{body}"));
+                (got, device.memory.allocation(id).bytes.to_vec())
+            };
+            // The layer comes first; where it does, the constant is a layer.
+            let (constant, same) = if layered { (2, "%c1") } else { (8, "%c0") };
+            assert_eq!(run(&format!("mov.b32 %t3, {constant};"), "%t3"), run("", same), "{op} {name}");
+            if !layered {
+                assert_eq!(
+                    run("add.s32 %t3, %c3, 4;", "%t3"),
+                    run("shr.u32 %t3, %c0, 1; add.s32 %t3, %c3, %t3;", "%t3"),
+                    "{op} {name}"
+                );
+            }
+        }
+    }
+}

@@ -306,3 +306,77 @@ fn offsets_move_texels() {
         assert_eq!(got, &image.fetch_texel(&state, 0, 0, &[x as i32, y as i32]), "{w:x?}");
     }
 }
+
+/// A coordinate that is a constant, or a sum with one, is no address that the constant could be an offset of.
+#[test]
+fn constant_coordinates_stay_coordinates() {
+    use em::ArrayKind as A;
+    let mut random = Random(8);
+    let state = State {
+        edge: [Edge::Wrap, Edge::Mirror, Edge::Wrap],
+        linear: false,
+        normalized: false,
+        fraction: false,
+        border: [0.0; 4],
+        mip_linear: false,
+        lod: [0.0; 3],
+    };
+    // Kind, slices, instruction with its coordinates to be filled in, how many, whether they are integers.
+    let forms: [(A, usize, &str, usize, bool); 10] = [
+        (A::D1, 1, "tex.1d.v4.f32.f32 R, [%d0, {A}];", 1, false),
+        (A::D1, 1, "tex.1d.v4.f32.s32 R, [%d0, {A}];", 1, true),
+        (A::D2, 1, "tex.2d.v4.f32.f32 R, [%d0, {A, B}];", 2, false),
+        (A::D2, 1, "tex.2d.v4.f32.s32 R, [%d0, {A, B}];", 2, true),
+        (A::D2, 1, "tex.level.2d.v4.f32.f32 R, [%d0, {A, B}], %c5;", 2, false),
+        (A::D2, 1, "tld4.g.2d.v4.f32.f32 R, [%d0, {A, B}];", 2, false),
+        (A::D3, 1, "tex.3d.v4.f32.s32 R, [%d0, {A, B, C, C}];", 3, true),
+        (A::Layered1, 3, "tex.a1d.v4.f32.s32 R, [%d0, {A, B}];", 2, true),
+        (A::Layered2, 3, "tex.a2d.v4.f32.s32 R, [%d0, {A, B, C, C}];", 3, true),
+        (A::Cube, 6, "tex.cube.v4.f32.f32 R, [%d0, {A, B, C, C}];", 3, false),
+    ];
+    for (kind, slices, form, count, integers) in forms {
+        let flat = matches!(kind, A::D1 | A::Layered1);
+        let deep = if matches!(kind, A::D3) { 4 } else { 1 };
+        let image = image(&mut random, Channel::F32, 4, [8, if flat { 1 } else { 8 }, deep], slices, 1);
+        let mut device = Device::with_texture(&image, &state, Kind::Array(kind));
+        let number = |n: u32| if integers { n } else { (n as f32).to_bits() };
+        let words: Vec<[u32; 8]> =
+            (0..64u32).map(|t| [2, 1, 3, t & 3, t >> 2 & 3, 0, 0, 0].map(number)).collect();
+        let fill = |names: [&str; 3]| {
+            let mut body = form.replace('R', RESULTS);
+            for (place, name) in ["A", "B", "C"].iter().zip(names) {
+                body = body.replace(place, name);
+            }
+            body
+        };
+        let want = device.run(&fill(["%c0", "%c1", "%c2"]), &words).unwrap();
+        for at in 0..count {
+            let mut names = ["%c0", "%c1", "%c2"];
+            names[at] = "%t3";
+            let constant = format!("mov.b32 %t3, {:#x};\n{}", number([2, 1, 3][at]), fill(names));
+            assert_eq!(device.run(&constant, &words).unwrap(), want, "{constant}");
+        }
+        if integers {
+            let sum = format!("add.s32 %t3, %c3, 1;\n{}", fill(["%t3", "%c1", "%c2"]));
+            let known = device.run(&format!("add.s32 %c3, %c3, %c6; {}", fill(["%c3", "%c1", "%c2"])), &{
+                let mut words = words.clone();
+                words.iter_mut().for_each(|w| w[6] = 1);
+                words
+            });
+            assert_eq!(device.run(&sum, &words).unwrap(), known.unwrap(), "{sum}");
+        }
+        if count == 2 {
+            // Two coordinates that are the halves of a 64-bit sum.
+            let pair = "mov.b64 %d3, {%c3, %c1};\nadd.s64 %d3, %d3, K;\nmov.b64 {%t2, %t3}, %d3;\n";
+            let sum = format!("{}{}", pair.replace('K', "1"), fill(["%t2", "%t3", "%c2"]));
+            let loaded = format!(
+                "mov.b64 %d4, {{%c6, %c7}};\n{}{}",
+                pair.replace('K', "%d4"),
+                fill(["%t2", "%t3", "%c2"])
+            );
+            let mut words = words.clone();
+            words.iter_mut().for_each(|w| (w[6], w[7]) = (1, 0));
+            assert_eq!(device.run(&sum, &words).unwrap(), device.run(&loaded, &words).unwrap(), "{sum}");
+        }
+    }
+}

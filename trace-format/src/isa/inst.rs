@@ -298,6 +298,9 @@ impl Inst {
         {
             return Err("more than one source is an immediate or a constant".into());
         }
+        if self.offset != 0 && !self.op.takes_address() {
+            return Err(format!("{} takes no address, so it has no offset", info.mnemonic));
+        }
         Ok(())
     }
 }

@@ -3,8 +3,7 @@
 //! does not look at.
 
 use super::flow::{Flow, LiveSet};
-use super::space::Space;
-use super::{Inst, Kind, MachineKernel, Pc};
+use super::{Kind, MachineKernel, Pc};
 
 /// Instructions whose results an address, a barrier or a guard depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,18 +54,13 @@ impl PlaceSlice {
                     everywhere.use_sources(inst);
                 }
             }
-            if has_computed_address(inst) {
+            if inst.op.takes_address() {
                 live.use_source(inst, 0);
             } else if inst.kind() == Kind::Barrier {
                 (0..2).for_each(|source| live.use_source(inst, source));
             }
         });
     }
-}
-
-/// Whether the address comes from the first source; those of textures and surfaces are recorded.
-fn has_computed_address(inst: &Inst) -> bool {
-    inst.kind().space().is_some_and(|space| !Space::is_remote(space))
 }
 
 #[cfg(test)]

@@ -469,6 +469,14 @@ impl Op {
         ) || matches!(self.unit(), Unit::Tensor)
     }
 
+    /// Whether source `a` is an address in memory, which the instruction's offset is added to. Texture and surface
+    /// instructions access memory too, but `a` holds coordinates.
+    #[must_use]
+    #[inline]
+    pub const fn takes_address(&self) -> bool {
+        matches!(self.info().kind.space(), Some(space) if !space.is_remote())
+    }
+
     /// Lanes whose addresses a memory instruction uses; matrix loads and stores let some lanes address rows for all.
     #[must_use]
     #[inline]

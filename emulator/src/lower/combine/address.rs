@@ -4,7 +4,7 @@
 use super::Combiner;
 use crate::lower::fold::SHL;
 use crate::lower::vir::{Inst, InstId, Src, VOp, VReg, Val};
-use trace_format::isa::{Extended, Kind, Op, Scale, Sign};
+use trace_format::isa::{Extended, Op, Scale, Sign};
 
 /// Largest offset that a memory instruction carries.
 const OFFSET_LIMIT: i64 = 1 << 23;
@@ -20,7 +20,7 @@ impl Combiner<'_> {
         if matches!(op, Op::ShfL { wide, high, .. } if wide.0 && high.0) {
             return self.wide_shift(id);
         }
-        if !op.info().kind.is_memory() || matches!(op.info().kind, Kind::Fence) {
+        if !op.takes_address() {
             return false;
         }
         if op.info().src_regs[0] == 2 {

@@ -111,6 +111,67 @@ fn products_of_24_bits_and_saturated_ones() {
     });
 }
 
+/// One carry flag serves additions and subtractions: `sub.cc` leaves the inverted borrow there, and `subc` adds the
+/// flag to the complement, so that families may be mixed.
+#[test]
+fn additions_and_subtractions_share_one_carry_flag() {
+    let firsts = ["add.cc", "sub.cc", "addc.cc", "subc.cc", "mad.lo.cc", "madc.hi.cc"];
+    let lasts = ["addc", "subc", "madc.lo", "madc.hi", "subc.cc", "addc.cc", "madc.lo.cc"];
+    // What an instruction computes and leaves in the flag, of `bits` bits.
+    fn step(op: &str, bits: u32, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool) {
+        let mask = u128::MAX >> (128 - bits);
+        let [a, b, c] = [a, b, c].map(|x| u128::from(x) & mask);
+        let into = if op.contains("addc") || op.contains("subc") || op.contains("madc") {
+            u128::from(flag)
+        } else {
+            0
+        };
+        let sum = if op.starts_with("sub") {
+            a + (!b & mask) + if op.starts_with("subc") { into } else { 1 }
+        } else if op.starts_with("mad") {
+            let product = if op.contains("hi") { (a * b) >> bits } else { (a * b) & mask };
+            product + c + into
+        } else {
+            a + b + into
+        };
+        ((sum & mask) as u64, if op.contains(".cc") { sum > mask } else { flag })
+    }
+    for bits in [32, 64] {
+        for first in firsts {
+            for last in lasts {
+                let operands = |op: &str, a, b, c| {
+                    if op.starts_with("mad") { format!("{a}, {b}, {c}") } else { format!("{a}, {b}") }
+                };
+                let t = if bits == 32 { "%t" } else { "%d" };
+                // A known flag first, then the pair, then the flag as a number.
+                let body = format!(
+                    "add.cc.u{bits} {t}0, %in0, %in2;\n{first}.u{bits} {t}1, {};\n{last}.u{bits} {t}2, {};\naddc.u{bits} {t}3, 0, 0;\n\
+                     xor.b{bits} %out, {t}1, {t}2; shl.b{bits} {t}3, {t}3, 7; xor.b{bits} %out, %out, {t}3;",
+                    operands(first, "%in0", "%in1", "%in2"),
+                    operands(last, "%in2", "%in0", "%in1"),
+                );
+                let want = |a: u64, b: u64, c: u64| {
+                    let (_, flag) = step("add.cc", bits, [a, c, 0], false);
+                    let (x, flag) = step(first, bits, [a, b, c], flag);
+                    let (y, flag) = step(last, bits, [c, a, b], flag);
+                    x ^ y ^ u64::from(flag) << 7
+                };
+                if bits == 32 {
+                    check(&body, |a, b, c| want(a.into(), b.into(), c.into()) as u32);
+                } else {
+                    check64(&body, want);
+                }
+            }
+        }
+    }
+    // As measured on hardware.
+    let known = |body: &str, want: u32| check(body, |_, _, _| want);
+    known("sub.cc.u32 %t0, 1, 2; addc.u32 %out, 0, 0;", 0);
+    known("sub.cc.u32 %t0, 2, 1; addc.u32 %out, 0, 0;", 1);
+    known("add.cc.u32 %t0, 1, 2; subc.u32 %out, 0, 0;", u32::MAX);
+    known("add.cc.u32 %t0, -1, 1; subc.u32 %out, 0, 0;", 0);
+}
+
 #[test]
 fn carries_of_every_width() {
     // 128-bit sum and difference in 32-bit and in 64-bit limbs.

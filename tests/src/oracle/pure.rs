@@ -110,10 +110,13 @@ fn add_sub(kind: Ieee, op: &AddOp, s: &[u64], carry: &mut bool) -> Option<u64> {
         let mode = Mode { ftz: op.ftz, sat: op.sat };
         return Some(ieee(kind, op.ty, op.rounding.unwrap_or(Rounding::Rn), mode, s));
     }
-    let carry_in = op.carry_in && *carry;
+    // One flag serves both families: after a subtraction it is clear where there was a borrow.
     let (value, carry_out) = match kind {
-        Ieee::Sub => integer::sub(op.ty, s[0], s[1], carry_in, op.sat),
-        _ => integer::add(op.ty, s[0], s[1], carry_in, op.sat),
+        Ieee::Sub => {
+            let (value, borrow) = integer::sub(op.ty, s[0], s[1], op.carry_in && !*carry, op.sat);
+            (value, !borrow)
+        }
+        _ => integer::add(op.ty, s[0], s[1], op.carry_in && *carry, op.sat),
     };
     if op.carry_out {
         *carry = carry_out;

@@ -28,9 +28,7 @@ impl Builder<'_> {
             64 => {
                 let (a, b) = (self.pair(inst, x)?, self.pair(inst, y)?);
                 let r = if op.carry_in || op.carry_out {
-                    let low = self.carry_word(op, sub, a[0], b[0], op.carry_in, true);
-                    let high = self.carry_word(op, sub, a[1], b[1], true, op.carry_out);
-                    [low, high]
+                    self.carry_words(sub, a, b, op.carry_in, op.carry_out)
                 } else {
                     let b = Src::two(b);
                     self.asm.add64(a, if sub { b.negated() } else { b })
@@ -42,7 +40,7 @@ impl Builder<'_> {
                 let r = if op.sat {
                     self.saturating_add(a, b, sub)
                 } else if op.carry_in || op.carry_out {
-                    self.carry_word(op, sub, a, b, op.carry_in, op.carry_out)
+                    self.carry_words(sub, [a], [b], op.carry_in, op.carry_out)[0]
                 } else {
                     let b = Src::one(b);
                     self.asm.iadd(a, if sub { b.negated() } else { b })
@@ -103,23 +101,32 @@ impl Builder<'_> {
         self.asm.prmt(v, Val::Imm(selector), Val::ZERO)
     }
 
-    /// One word of an addition with carries. PTX's flag is the borrow in subtractions, the machine's the
-    /// carry of adding the complement.
-    fn carry_word(&mut self, _op: AddOp, sub: bool, a: Val, b: Val, carry_in: bool, carry_out: bool) -> Val {
-        let b = if sub { Src::one(b).negated() } else { Src::one(b) };
-        let flip = |p: PSrc| if sub { p.negated() } else { p };
+    /// An addition or subtraction of words, lowest first, with the carries that it takes and leaves. There is one flag,
+    /// as in hardware: a subtraction adds the complement of `b`, so that its carry out is the inverted borrow, and
+    /// `subc` adds the flag as `addc` does.
+    fn carry_words<const N: usize>(
+        &mut self,
+        sub: bool,
+        a: [Val; N],
+        b: [Val; N],
+        carry_in: bool,
+        carry_out: bool,
+    ) -> [Val; N] {
         let blk = self.asm.block();
-        let r = if carry_in {
-            let flag = self.ssa.pread(&mut self.asm.f, blk, self.carry);
-            let (r, carry) = self.asm.iadd_x_cc(a, b, flip(flag));
-            (r, carry)
-        } else {
-            self.asm.iadd_cc(a, b)
-        };
-        if carry_out {
-            self.ssa.pwrite(blk, self.carry, flip(r.1));
+        let mut flag = carry_in.then(|| self.ssa.pread(&mut self.asm.f, blk, self.carry));
+        let sum = std::array::from_fn(|i| {
+            let b = if sub { Src::one(b[i]).negated() } else { Src::one(b[i]) };
+            let (word, carry) = match flag {
+                Some(flag) => self.asm.iadd_x_cc(a[i], b, flag),
+                None => self.asm.iadd_cc(a[i], b),
+            };
+            flag = Some(carry);
+            word
+        });
+        if let (true, Some(flag)) = (carry_out, flag) {
+            self.ssa.pwrite(blk, self.carry, flag);
         }
-        r.0
+        sum
     }
 
     /// Signed addition clamped to the 32-bit range.
@@ -160,15 +167,6 @@ impl Builder<'_> {
 
     /// `mad.cc`, `madc`: the product, then an addition with carry.
     fn mad_carry(&mut self, inst: &Inst, op: MadOp) -> Lowered {
-        let add = AddOp {
-            ty: op.ty,
-            narrow: None,
-            rounding: None,
-            ftz: false,
-            sat: false,
-            carry_in: op.carry_in,
-            carry_out: op.carry_out,
-        };
         if op.ty.bits() == 64 {
             let [a, b, c] = [0, 1, 2].map(|i| self.pair(inst, &inst.srcs()[i]));
             let (a, b, c) = (a?, b?, c?);
@@ -177,9 +175,8 @@ impl Builder<'_> {
                 MulMode::Hi => self.mul64_high(sign_of(op.ty), a, b),
                 MulMode::Wide => return Err(self.unsupported(inst, "wide mad with carry")),
             };
-            let low = self.carry_word(add, false, product[0], c[0], op.carry_in, true);
-            let high = self.carry_word(add, false, product[1], c[1], true, op.carry_out);
-            self.set_pair(&inst.dsts()[0], [low, high]);
+            let sum = self.carry_words(false, product, c, op.carry_in, op.carry_out);
+            self.set_pair(&inst.dsts()[0], sum);
             return Ok(());
         }
         let a = self.word(inst, &inst.srcs()[0])?;
@@ -190,7 +187,7 @@ impl Builder<'_> {
             MulMode::Hi => self.asm.imad_hi(sign_of(op.ty), a, b),
             MulMode::Wide => return Err(self.unsupported(inst, "wide mad with carry")),
         };
-        let r = self.carry_word(add, false, product, c, op.carry_in, op.carry_out);
+        let [r] = self.carry_words(false, [product], [c], op.carry_in, op.carry_out);
         self.set_word(&inst.dsts()[0], r);
         Ok(())
     }

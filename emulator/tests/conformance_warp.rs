@@ -317,3 +317,64 @@ fn vectors_are_modified_element_by_element() {
     }
     assert_eq!(out[0][65], 0x1234_5678);
 }
+
+/// Values of lanes that do not execute the instruction, because they have exited, never were, or are elsewhere: PTX
+/// leaves them undefined. A shuffle from such a lane is 0 here, as on hardware; votes, matches and reductions are over
+/// the lanes that are present.
+#[test]
+fn lanes_that_are_absent_contribute_nothing() {
+    let run_lanes = |body: &str, block: u32| {
+        let input: Vec<u32> = (0..32).map(|i| 100 + i).collect();
+        run(&lower(&kernel("", body), 255), &[input, vec![7; 32]], &[], 1, block).pop().unwrap()
+    };
+    let gone = |i: u32| if i < 16 { 100 + i } else { 0 };
+    // The upper lanes exit, or jump around the instruction; some of them have the register that is read.
+    let leave = "setp.ge.u32 %p0, %i, 16; @%p0 exit;";
+    let around = "setp.ge.u32 %p0, %i, 16; mov.u32 %r, %a; @%p0 bra OUT;";
+    type Form = (&'static str, fn(u32) -> u32, bool);
+    let forms: [Form; 6] = [
+        ("shfl.sync.down.b32 %r, %a, 8, 31, MASK;", |i| i + 8, true),
+        ("shfl.sync.bfly.b32 %r, %a, 16, 31, MASK;", |i| i ^ 16, true),
+        ("shfl.sync.idx.b32 %r, %a, 20, 31, MASK;", |_| 20, true),
+        // Out of the segment: the lane's own value.
+        ("shfl.sync.up.b32 %r, %a, 9, 0, MASK;", |i| if i < 9 { i } else { i - 9 }, true),
+        ("shfl.sync.idx.b32 %r, %a, 20, 0x1007, MASK;", |i| i, false),
+        ("shfl.sync.down.b32 %r, %a, 31, 31, MASK;", |i| if i == 0 { 31 } else { i }, true),
+    ];
+    for (form, from, checked) in forms {
+        for (way, mask) in [(leave, "-1"), (leave, "0xffff"), (around, "0xffff")] {
+            let body = format!("{way} {} OUT:", form.replace("MASK", mask));
+            let got = run_lanes(&body, 32);
+            if checked {
+                let want: Vec<u32> = (0..16).map(|i| gone(from(i))).collect();
+                assert_eq!(got[..16], want[..], "{body}");
+            }
+        }
+        // A warp that is not full.
+        let got = run_lanes(&form.replace("MASK", "-1"), 16);
+        if checked {
+            let want: Vec<u32> = (0..16).map(|i| gone(from(i))).collect();
+            assert_eq!(got[..16], want[..], "{form} in half a warp");
+        }
+    }
+    for (form, want) in [
+        ("setp.ne.u32 %p1, %a, 0; vote.sync.ballot.b32 %r, %p1, -1;", 0xffff),
+        ("setp.eq.u32 %p1, %a, 0; vote.sync.ballot.b32 %r, !%p1, -1;", 0xffff),
+        ("setp.lt.u32 %p1, %a, 116; vote.sync.all.pred %p2, %p1, -1; selp.u32 %r, 1, 0, %p2;", 1),
+        ("setp.ge.u32 %p1, %a, 116; vote.sync.any.pred %p2, %p1, -1; selp.u32 %r, 1, 0, %p2;", 0),
+        ("setp.lt.u32 %p1, %a, 116; vote.sync.uni.pred %p2, %p1, -1; selp.u32 %r, 1, 0, %p2;", 1),
+        ("redux.sync.add.u32 %r, %a, -1;", (100..116).sum()),
+        ("redux.sync.max.u32 %r, %a, -1;", 115),
+        ("and.b32 %t0, %a, 0; match.any.sync.b32 %r, %t0, -1;", 0xffff),
+        ("and.b32 %t0, %a, 0; match.all.sync.b32 %r, %t0, -1;", 0xffff),
+    ] {
+        let got = run_lanes(&format!("{leave} {form}"), 32);
+        assert!(got[..16].iter().all(|&r| r == want), "{form}: {got:?}");
+        assert!(got[16..].iter().all(|&r| r == 7), "{form}: {got:?}");
+        assert!(run_lanes(form, 16)[..16].iter().all(|&r| r == want), "{form} in half a warp");
+    }
+    // A lane that is elected, or counted, is one that is there.
+    let elect = "setp.lt.u32 %p0, %i, 5; @%p0 exit; elect.sync %r|%p1, -1; selp.u32 %t0, 100, 0, %p1; add.u32 %r, %r, %t0;";
+    let want: Vec<u32> = (0..32).map(|i| if i < 5 { 7 } else { 5 + if i == 5 { 100 } else { 0 } }).collect();
+    assert_eq!(run_lanes(elect, 32), want);
+}

@@ -77,9 +77,13 @@ fn shuffle(mode: ShflMode, lane: &Lane, lanes: &[Lane]) -> Result<[u64; 2], Faul
         }
     };
     let from = if inside { from } else { own };
-    let source = lanes.iter().find(|l| i64::from(l.lane) == from);
-    let source = source.ok_or_else(|| Fault::new(format!("lane {own} reads lane {from}, which is away")))?;
-    Ok([source.sources[0], u64::from(inside)])
+    let value = match lanes.iter().find(|l| i64::from(l.lane) == from) {
+        Some(source) => source.sources[0],
+        // A member that has exited, or that the warp never had, gives zero.
+        None if lane.sources.last().is_some_and(|mask| mask >> from & 1 == 1) => 0,
+        None => return Err(Fault::new(format!("lane {own} reads lane {from}, which its mask lacks"))),
+    };
+    Ok([value, u64::from(inside)])
 }
 
 #[cfg(test)]

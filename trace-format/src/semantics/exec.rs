@@ -306,7 +306,7 @@ fn execute_body(inst: &ExecInst, warp: &mut Warp, exec: u32) {
             put(warp, inst, &convert::pack(dst, &a, &b, rnd, relu.0, fin.0), exec);
         }
         Op::Shfl { mode } => {
-            let (r, p) = lanes::shuffle(mode, warp.row(s0.row), warp.row(s1.row), warp.row(s2.row));
+            let (r, p) = lanes::shuffle(mode, warp.row(s0.row), warp.row(s1.row), warp.row(s2.row), exec);
             put(warp, inst, &r, exec);
             warp.write_pred(inst.pdst[0], p, exec);
         }

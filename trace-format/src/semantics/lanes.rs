@@ -5,8 +5,9 @@ use super::warp::Row;
 use super::{WARP_SIZE, float};
 use crate::isa::{MatchMode, ReduxOp, ReduxTy, ShflMode, VoteMode};
 
-/// Source lane and range predicate of every lane of a shuffle (PTX ISA, `shfl.sync`).
-pub(super) fn shuffle(mode: ShflMode, a: &Row, b: &Row, c: &Row) -> (Row, u32) {
+/// Result and range predicate of every lane of a shuffle (PTX ISA, `shfl.sync`). A lane outside `active` does not take
+/// part: PTX leaves its value undefined, hardware and this function give 0.
+pub(super) fn shuffle(mode: ShflMode, a: &Row, b: &Row, c: &Row, active: u32) -> (Row, u32) {
     let mut out = Row::ZERO;
     let mut in_range = 0;
     for l in 0..WARP_SIZE {
@@ -22,7 +23,8 @@ pub(super) fn shuffle(mode: ShflMode, a: &Row, b: &Row, c: &Row) -> (Row, u32) {
             ShflMode::Bfly => (lane ^ by, lane ^ by <= max),
             ShflMode::Idx => (min | (by & !segment), (min | (by & !segment)) <= max),
         };
-        out.0[l] = a.0[if ok { (from & 31) as usize } else { l }];
+        let source = if ok { (from & 31) as usize } else { l };
+        out.0[l] = if active >> source & 1 != 0 { a.0[source] } else { 0 };
         in_range |= u32::from(ok) << l;
     }
     (out, in_range)
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn shuffle_down_keeps_own_value_beyond_the_segment() {
-        let (r, p) = shuffle(ShflMode::Down, &ids(), &Row::splat(16), &Row::splat(0x1f));
+        let (r, p) = shuffle(ShflMode::Down, &ids(), &Row::splat(16), &Row::splat(0x1f), u32::MAX);
         assert_eq!(r.0[0], 16);
         assert_eq!(r.0[16], 16);
         assert_eq!(r.0[31], 31);
@@ -133,17 +135,24 @@ mod tests {
 
     #[test]
     fn shuffle_up_in_half_warps() {
-        let (r, p) = shuffle(ShflMode::Up, &ids(), &Row::splat(1), &Row::splat(0x10 << 8));
+        let (r, p) = shuffle(ShflMode::Up, &ids(), &Row::splat(1), &Row::splat(0x10 << 8), u32::MAX);
         assert_eq!((r.0[0], r.0[1], r.0[16], r.0[17]), (0, 0, 16, 16));
         assert_eq!(p, 0xFFFE_FFFE);
     }
 
     #[test]
     fn shuffle_index_and_butterfly() {
-        let (r, _) = shuffle(ShflMode::Idx, &ids(), &Row::splat(3), &Row::splat(0x1f));
+        let (r, _) = shuffle(ShflMode::Idx, &ids(), &Row::splat(3), &Row::splat(0x1f), u32::MAX);
         assert_eq!(r, Row::splat(3));
-        let (r, _) = shuffle(ShflMode::Bfly, &ids(), &Row::splat(1), &Row::splat(0x1f));
+        let (r, _) = shuffle(ShflMode::Bfly, &ids(), &Row::splat(1), &Row::splat(0x1f), u32::MAX);
         assert_eq!((r.0[0], r.0[1], r.0[30]), (1, 0, 31));
+    }
+
+    #[test]
+    fn a_shuffle_from_an_absent_lane_is_zero() {
+        let (r, p) = shuffle(ShflMode::Down, &ids(), &Row::splat(16), &Row::splat(0x1f), 0x000F_FFFF);
+        assert_eq!((r.0[3], r.0[4], r.0[19]), (19, 0, 19));
+        assert_eq!(p, 0x0000_FFFF);
     }
 
     #[test]

@@ -233,11 +233,16 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `elect.sync`: the lowest member leads.
+    /// `elect.sync`: the lowest member that is there leads.
     pub fn elect(&mut self, inst: &Inst) -> Lowered {
         let mask = self.word(inst, &inst.srcs()[0])?;
         self.gather(mask);
-        let reversed = self.asm.r1(Op::Brev {}, &[mask.into()]);
+        let mut present = VInst::new(VOp::M(Op::Vote { mode: MVote::Ballot }), self.asm.line);
+        present.src[0] = mask.into();
+        let members = self.asm.f.new_reg();
+        present.dst[0] = Some(members);
+        self.asm.append(present);
+        let reversed = self.asm.r1(Op::Brev {}, &[Val::Reg(members).into()]);
         let leader = self.asm.r1(Op::Flo { sign: Sign::U32, sh: ShiftAmount(true) }, &[reversed.into()]);
         let lane = self.asm.s2r(SpecialReg::LaneId);
         let p = self.asm.isetp(ICmp::Eq, Sign::U32, lane, leader);

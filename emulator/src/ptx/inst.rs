@@ -24,6 +24,8 @@ pub enum Operand {
     Reg(RegId),
     /// `!p`: a negated predicate source.
     NotReg(RegId),
+    /// `reg + constant`: the sum, as wide as the register.
+    RegOffset(RegId, i64),
     /// A constant, as the bits of the operand's type in the low end, the rest zero. (An integer literal
     /// is truncated to the type's width, a decimal or `0d` float is rounded to nearest even.)
     Imm(u64),
@@ -67,6 +69,7 @@ impl Operand {
             match element {
                 Self::Reg(reg)
                 | Self::NotReg(reg)
+                | Self::RegOffset(reg, _)
                 | Self::Mem(Address { base: AddressBase::Reg(reg), .. }) => {
                     visit(*reg);
                 }

@@ -236,6 +236,10 @@ impl<'m> Thread<'m> {
         Ok(match operand {
             Operand::Reg(reg) => self.frame().registers[reg.index()],
             Operand::NotReg(reg) => self.frame().registers[reg.index()] ^ 1,
+            Operand::RegOffset(reg, offset) => {
+                let sum = self.frame().registers[reg.index()].wrapping_add_signed(*offset);
+                low(sum, self.register_bits(&Operand::Reg(*reg)))
+            }
             Operand::Imm(bits) => *bits,
             Operand::Special(special) => self.special(*special)?,
             Operand::Var(id, offset) => self.layout.address(*id).wrapping_add_signed(*offset),
@@ -347,10 +351,22 @@ impl<'m> Thread<'m> {
         base.wrapping_add_signed(address.offset)
     }
 
-    fn memory_operand(&mut self, inst: &Inst) -> Result<(Address, u64), Fault> {
+    /// The address operand of an access to a space. Without a state space the address is a generic one, also that of
+    /// a variable which is named.
+    fn memory_operand(&mut self, inst: &Inst, space: StateSpace) -> Result<(Address, u64), Fault> {
         let Operand::Mem(address) = inst.srcs()[0] else { return Err(Fault::new("there is no address")) };
-        let wide = self.address(&address);
-        Ok((address, wide))
+        let at = self.address(&address);
+        let window = match (space, address.base) {
+            (StateSpace::Generic, AddressBase::Var(id)) => match self.module.var(id).space {
+                VarSpace::Shared => window_of(StateSpace::Shared),
+                VarSpace::Local => window_of(StateSpace::Local),
+                VarSpace::Const => window_of(StateSpace::Const),
+                VarSpace::Param => window_of(StateSpace::Param),
+                VarSpace::Global | VarSpace::Texture => 0,
+            },
+            _ => 0,
+        };
+        Ok((address, at.wrapping_add(window)))
     }
 
     /// Call arguments and parameters of device functions live in the frame.
@@ -370,7 +386,7 @@ impl<'m> Thread<'m> {
     }
 
     fn load(&mut self, op: &LdOp, inst: &Inst, memory: &mut View<'_>) -> Result<(), Fault> {
-        let (address, at) = self.memory_operand(inst)?;
+        let (address, at) = self.memory_operand(inst, op.space)?;
         let size = element_size(op.ty)?;
         let elements = inst.dsts()[0].elements();
         let mut values = Vec::new();
@@ -396,7 +412,7 @@ impl<'m> Thread<'m> {
     }
 
     fn store(&mut self, op: &StOp, inst: &Inst, memory: &mut View<'_>) -> Result<(), Fault> {
-        let (address, at) = self.memory_operand(inst)?;
+        let (address, at) = self.memory_operand(inst, op.space)?;
         let size = element_size(op.ty)?;
         let elements = inst.srcs()[1].elements();
         for (i, element) in elements.iter().enumerate() {
@@ -414,7 +430,7 @@ impl<'m> Thread<'m> {
 
     fn atomic(&mut self, op: &AtomicOp, inst: &Inst, memory: &mut View<'_>) -> Result<(), Fault> {
         let unknown = || Fault::new("the oracle does not know this atomic");
-        let (_, at) = self.memory_operand(inst)?;
+        let (_, at) = self.memory_operand(inst, op.space)?;
         if op.vec != 1 {
             return Err(unknown());
         }

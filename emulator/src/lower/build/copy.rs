@@ -15,7 +15,7 @@ impl Builder<'_> {
     pub fn cp_async(&mut self, inst: &Inst, op: CpAsyncOp) -> Lowered {
         let bytes = u32::from(op.bytes);
         let (to, from) = (self.memory_operand(inst, 0)?, self.memory_operand(inst, 1)?);
-        let from = self.place(inst, from, true)?;
+        let from = self.place(inst, from, StateSpace::Global)?;
         let words = match (op.tail, inst.srcs().get(2)) {
             (CpAsyncTail::IgnoreSource, Some(ignore)) => {
                 let ignore = self.pred(inst, ignore)?;
@@ -27,7 +27,7 @@ impl Builder<'_> {
             }
             _ => self.load_where(PSrc::TRUE, &from, op.bytes),
         };
-        let to = self.place(inst, to, false)?;
+        let to = self.place(inst, to, StateSpace::Shared)?;
         self.store_at(inst, StateSpace::Shared, &to, bytes, &words)
     }
 

@@ -123,7 +123,7 @@ impl Builder<'_> {
     pub fn ldmatrix(&mut self, inst: &Inst, op: MatrixMemOp) -> Lowered {
         let count = self.matrix_count(inst, op)?;
         let address = self.memory_operand(inst, 0)?;
-        let place = self.place(inst, address, false)?;
+        let place = self.place(inst, address, StateSpace::Shared)?;
         let machine = Op::Ldsm { count, trans: Transposed(op.trans) };
         let words = self.memory_result(machine, &place, false, usize::from(count.get()));
         self.set_fragment(&inst.dsts()[0], &words, ScalarType::B32);
@@ -135,7 +135,7 @@ impl Builder<'_> {
         let count = self.matrix_count(inst, op)?;
         let address = self.memory_operand(inst, 0)?;
         let data = self.fragment(inst, &inst.srcs()[1], ScalarType::B32)?;
-        let place = self.place(inst, address, false)?;
+        let place = self.place(inst, address, StateSpace::Shared)?;
         let machine = Op::Stsm { count, trans: Transposed(op.trans) };
         let mut store = VInst::new(VOp::M(machine), self.asm.line);
         store.src[0] = Src::one(place.base[0]);

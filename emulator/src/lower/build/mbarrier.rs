@@ -57,7 +57,7 @@ impl Builder<'_> {
     fn barrier_init(&mut self, inst: &Inst) -> Lowered {
         let count = self.word(inst, &inst.srcs()[1])?;
         let address = self.memory_operand(inst, 0)?;
-        let place = self.place(inst, address, false)?;
+        let place = self.place(inst, address, StateSpace::Shared)?;
         // The count twice: what is pending and what later phases expect.
         let one = initial(1);
         let low = self.asm.imad(count, Val::Imm(one as u32), Val::ZERO);
@@ -75,7 +75,7 @@ impl Builder<'_> {
         operand: Val,
     ) -> Lowered<[Val; 2]> {
         let address = self.memory_operand(inst, source)?;
-        let place = self.place(inst, address, false)?;
+        let place = self.place(inst, address, StateSpace::Shared)?;
         let mut syncs = VInst::new(VOp::M(Op::Syncs { update }), self.asm.line);
         syncs.src[0] = Src::one(place.base[0]);
         syncs.src[1] = Src::one(operand);
@@ -87,7 +87,7 @@ impl Builder<'_> {
     /// `mbarrier.test_wait`, `mbarrier.try_wait`: whether the phase of a state, or the one of a parity, is over.
     fn barrier_test(&mut self, inst: &Inst, parity: bool) -> Lowered {
         let address = self.memory_operand(inst, 0)?;
-        let place = self.place(inst, address, false)?;
+        let place = self.place(inst, address, StateSpace::Shared)?;
         let load = Op::Lds { width: MemWidth::B64, scale: Scale::X1 };
         let state = self.memory_result(load, &place, false, 2);
         // The phase is the highest bit.

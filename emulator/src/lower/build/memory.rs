@@ -44,8 +44,49 @@ impl Builder<'_> {
         }
     }
 
+    /// The space that an access goes to: without a state space it goes to that of the variable which it names.
+    pub fn space_of(&self, space: StateSpace, address: Address) -> StateSpace {
+        match (space, address.base) {
+            (StateSpace::Generic, AddressBase::Var(var)) => match self.module.var(var).space {
+                VarSpace::Shared => StateSpace::Shared,
+                VarSpace::Local => StateSpace::Local,
+                VarSpace::Global => StateSpace::Global,
+                VarSpace::Const => StateSpace::Const,
+                VarSpace::Param => StateSpace::Param,
+                VarSpace::Texture => StateSpace::Generic,
+            },
+            _ => space,
+        }
+    }
+
+    /// Refuses a variable that is not in the space of the access that names it.
+    fn check_space(&self, inst: &Inst, address: Address, space: StateSpace) -> Lowered {
+        let AddressBase::Var(var) = address.base else { return Ok(()) };
+        let var = self.module.var(var);
+        let same = match var.space {
+            VarSpace::Shared => matches!(space, StateSpace::Shared | StateSpace::SharedCluster),
+            VarSpace::Local => space == StateSpace::Local,
+            VarSpace::Global => space == StateSpace::Global,
+            VarSpace::Const => space == StateSpace::Const,
+            VarSpace::Param => {
+                matches!(space, StateSpace::Param | StateSpace::ParamEntry | StateSpace::ParamFunc)
+            }
+            VarSpace::Texture => false,
+        };
+        if same {
+            return Ok(());
+        }
+        let name = &var.name;
+        Err(self.unsupported(
+            inst,
+            &format!("an access to `.{space}` memory (`{name}` is a variable of another state space)"),
+        ))
+    }
+
     /// Base and offset of an address in a space.
-    pub fn place(&mut self, inst: &Inst, address: Address, wide: bool) -> Lowered<Place> {
+    pub fn place(&mut self, inst: &Inst, address: Address, space: StateSpace) -> Lowered<Place> {
+        self.check_space(inst, address, space)?;
+        let wide = matches!(space, StateSpace::Global | StateSpace::Generic);
         let (base, mut offset) = match address.base {
             AddressBase::Reg(reg) => {
                 let high = if self.reg_words(reg) > 1 { self.read_reg(reg, 1) } else { Val::ZERO };
@@ -109,6 +150,7 @@ impl Builder<'_> {
     /// `ld`.
     pub fn ld(&mut self, inst: &Inst, op: LdOp) -> Lowered {
         let address = self.memory_operand(inst, 0)?;
+        let op = LdOp { space: self.space_of(op.space, address), ..op };
         let bytes = op.ty.bytes() * u32::from(op.vec);
         let words = match op.space {
             StateSpace::Param | StateSpace::ParamEntry | StateSpace::ParamFunc => {
@@ -188,7 +230,7 @@ impl Builder<'_> {
             StateSpace::Local => (Op::Ldl { width }, false),
             _ => return Err(self.unsupported(inst, "a load from this space")),
         };
-        let place = self.place(inst, address, wide)?;
+        let place = self.place(inst, address, op.space)?;
         let mut load = self.load_from(machine, &place, wide);
         load.strong = order != MOrder::Weak;
         Ok(self.asm.put(load, 0).dst[..usize::from(width.regs())].to_vec())
@@ -255,7 +297,7 @@ impl Builder<'_> {
 
     /// A load from the `.const` bank: an operand where the address is known and aligned.
     fn load_const(&mut self, inst: &Inst, address: Address, bytes: u32, signed: bool) -> Lowered<Vec<Val>> {
-        let place = self.place(inst, address, false)?;
+        let place = self.place(inst, address, StateSpace::Const)?;
         Ok(self.load_bank(space::BANK_USER, &place, bytes, signed))
     }
 
@@ -293,6 +335,7 @@ impl Builder<'_> {
         signed: bool,
     ) -> Lowered<Option<Vec<Val>>> {
         let AddressBase::Var(var) = address.base else { return Ok(None) };
+        self.check_space(inst, address, StateSpace::Param)?;
         if self.is_kernel_param(var) {
             let offset =
                 i64::from(space::PARAM_BASE) + self.module.var(var).param_offset as i64 + address.offset;
@@ -348,7 +391,7 @@ impl Builder<'_> {
         if op.space != StateSpace::ParamEntry && !self.in_kernel() {
             return self.ld(inst, LdOp { space: StateSpace::Local, ..op });
         }
-        let place = self.place(inst, address, false)?;
+        let place = self.place(inst, address, op.space)?;
         let bytes = op.ty.bytes() * u32::from(op.vec);
         let words = self.load_bank(space::BANK_PARAM, &place, bytes, op.ty.is_signed() && op.vec == 1);
         self.set_elements(inst, &inst.dsts()[0], &words, op.ty);
@@ -358,6 +401,7 @@ impl Builder<'_> {
     /// `st`.
     pub fn st(&mut self, inst: &Inst, op: StOp) -> Lowered {
         let address = self.memory_operand(inst, 0)?;
+        let op = StOp { space: self.space_of(op.space, address), ..op };
         let elements = inst.srcs()[1].elements();
         let bits = op.ty.bits() * u32::from(op.vec);
         let words = if op.vec == 1 {
@@ -398,7 +442,7 @@ impl Builder<'_> {
             StateSpace::Local => (Op::Stl { width }, false),
             _ => return Err(self.unsupported(inst, "a store to this space")),
         };
-        let place = self.place(inst, address, wide)?;
+        let place = self.place(inst, address, op.space)?;
         let mut store = VInst::new(VOp::M(machine), self.asm.line);
         store.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
         store.src[1] = Src::many(words);
@@ -464,6 +508,7 @@ impl Builder<'_> {
             _ => return Err(self.unsupported(inst, "an atomic of this type")),
         };
         let address = self.memory_operand(inst, 0)?;
+        let op = AtomicOp { space: self.space_of(op.space, address), ..op };
         let machine_op = match op.op {
             AtomOp::And => MAtom::And,
             AtomOp::Or => MAtom::Or,
@@ -484,14 +529,18 @@ impl Builder<'_> {
         };
         let scope = scope_of(op.scope);
         let mode = if op.space == StateSpace::Generic { AddrMode::Generic } else { AddrMode::Global };
-        let wide = !matches!(op.space, StateSpace::Shared | StateSpace::SharedCluster);
+        let wide = match op.space {
+            StateSpace::Shared | StateSpace::SharedCluster => false,
+            StateSpace::Global | StateSpace::Generic => true,
+            _ => return Err(self.unsupported(inst, "an atomic on this space")),
+        };
         let red = reduction && wide && machine_op != MAtom::Cas && machine_op != MAtom::Exch;
         let machine = match (wide, red) {
             (false, _) => Op::Atoms { op: machine_op, ty },
             (true, false) => Op::Atomg { op: machine_op, ty, mode, order, scope },
             (true, true) => Op::Red { op: machine_op, ty, mode, order, scope },
         };
-        let place = self.place(inst, address, wide)?;
+        let place = self.place(inst, address, op.space)?;
         // The elements of a vector are modified one after the other: only each by itself is atomic.
         let (source, result) = (&inst.srcs()[1], inst.dsts().first());
         let elements = if op.vec == 1 { std::slice::from_ref(source) } else { source.elements() };

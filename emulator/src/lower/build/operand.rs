@@ -83,16 +83,35 @@ impl Builder<'_> {
     /// A predicate register.
     pub fn read_pred(&mut self, reg: RegId) -> PSrc {
         let var = self.reg_var(reg);
+        self.read_pred_var(var)
+    }
+
+    /// The predicate in a variable.
+    pub fn read_pred_var(&mut self, var: u32) -> PSrc {
         let blk = self.asm.block();
         self.ssa.pread(&mut self.asm.f, blk, var)
+    }
+
+    /// Assigns the predicate in a variable.
+    pub fn write_pred_var(&mut self, var: u32, value: PSrc) {
+        let blk = self.asm.block();
+        self.ssa.pwrite(blk, var, value);
     }
 
     /// The words of an operand, `n` of them; words beyond the register are zero.
     fn words(&mut self, inst: &Inst, operand: &Operand, n: usize) -> Lowered<Vec<Val>> {
         Ok(match operand {
+            Operand::Reg(reg) if self.reg_type(*reg) == ScalarType::Pred => {
+                return Err(self.unsupported(inst, "a predicate as a number"));
+            }
             Operand::Reg(reg) => {
                 let have = self.reg_words(*reg);
                 (0..n).map(|i| if i < have { self.read_reg(*reg, i as u32) } else { Val::ZERO }).collect()
+            }
+            Operand::RegOffset(reg, offset) => {
+                let mut words = self.sum_with_constant(*reg, *offset);
+                words.resize(n.max(1), Val::ZERO);
+                words
             }
             Operand::Imm(bits) => {
                 (0..n).map(|i| Val::Imm(if i < 2 { (bits >> (32 * i)) as u32 } else { 0 })).collect()
@@ -114,6 +133,16 @@ impl Builder<'_> {
                 return Err(self.unsupported(inst, "this operand"));
             }
         })
+    }
+
+    /// The words of a register plus a constant.
+    fn sum_with_constant(&mut self, reg: RegId, constant: i64) -> Vec<Val> {
+        let low = self.read_reg(reg, 0);
+        if self.reg_words(reg) == 1 {
+            return vec![self.asm.iadd(low, Val::Imm(constant as u32))];
+        }
+        let high = self.read_reg(reg, 1);
+        self.asm.add64([low, high], [Val::Imm(constant as u32), Val::Imm((constant >> 32) as u32)]).to_vec()
     }
 
     /// A value of 32 bits or fewer.
@@ -164,6 +193,9 @@ impl Builder<'_> {
     /// A predicate operand.
     pub fn pred(&mut self, inst: &Inst, operand: &Operand) -> Lowered<PSrc> {
         match operand {
+            Operand::Reg(reg) | Operand::NotReg(reg) if self.reg_type(*reg) != ScalarType::Pred => {
+                Err(self.unsupported(inst, "a number as a predicate"))
+            }
             Operand::Reg(reg) => Ok(self.read_pred(*reg)),
             Operand::NotReg(reg) => Ok(self.read_pred(*reg).negated()),
             Operand::Imm(bits) => Ok(if *bits != 0 { PSrc::TRUE } else { PSrc::FALSE }),
@@ -208,8 +240,7 @@ impl Builder<'_> {
     pub fn set_pred(&mut self, operand: &Operand, value: PSrc) {
         if let Operand::Reg(reg) = operand {
             let var = self.reg_var(*reg);
-            let blk = self.asm.block();
-            self.ssa.pwrite(blk, var, value);
+            self.write_pred_var(var, value);
         }
     }
 

@@ -44,12 +44,20 @@ struct Tile {
 }
 
 impl Builder<'_> {
+    /// The operation in the space of the variable that it names, if it names one without a state space.
+    fn in_named_space(&self, inst: &Inst, op: WmmaMemOp) -> WmmaMemOp {
+        let named = inst.srcs().iter().find_map(|s| match s {
+            Operand::Mem(address) => Some(*address),
+            _ => None,
+        });
+        WmmaMemOp { space: named.map_or(op.space, |address| self.space_of(op.space, address)), ..op }
+    }
+
     /// Address of a matrix and bytes from one row (column) to the next.
     fn matrix_base(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered<(Place, Val)> {
-        let wide = matches!(op.space, StateSpace::Global | StateSpace::Generic);
         let at = inst.srcs().iter().position(|s| matches!(s, Operand::Mem(_))).unwrap_or(0);
         let address = self.memory_operand(inst, at)?;
-        let place = self.place(inst, address, wide)?;
+        let place = self.place(inst, address, op.space)?;
         let (m, n, k) = op.shape.mnk();
         let [rows, cols] = match op.fragment {
             WmmaFragment::A => [m, k],
@@ -132,6 +140,7 @@ impl Builder<'_> {
 
     /// `wmma.load`.
     pub fn wmma_load(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
+        let op = self.in_named_space(inst, op);
         let factor = matches!(op.fragment, WmmaFragment::A | WmmaFragment::B);
         let shared = matches!(op.space, StateSpace::Shared | StateSpace::SharedCluster);
         if factor && shared && op.ty.bits() == 16 {
@@ -169,6 +178,7 @@ impl Builder<'_> {
 
     /// `wmma.store`.
     pub fn wmma_store(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
+        let op = self.in_named_space(inst, op);
         let (tile, runs, _) = self.fragment_in_memory(inst, op)?;
         let bits = op.ty.bits() as usize;
         let all = self.fragment(inst, &inst.srcs()[1], op.ty)?;

@@ -402,6 +402,13 @@ impl<'a, 'c> Decoder<'a, 'c> {
                 self.check_width(arg.span, reg, ty, width)?;
                 Ok(Operand::NotReg(reg))
             }
+            // ptxas takes `%r + 1` wherever it takes a register that holds an integer.
+            ArgKind::RegOffset(reg, offset)
+                if !ty.is_float() && !self.registers[reg.index()].ty.is_float() && ty != ScalarType::Pred =>
+            {
+                self.check_width(arg.span, reg, ty, width)?;
+                Ok(Operand::RegOffset(reg, offset))
+            }
             ArgKind::Const(value) => match value.bits_as(ty) {
                 Ok(bits) => Ok(Operand::Imm(bits)),
                 Err(reason) => Err(self.error(arg.span, reason)),

@@ -108,7 +108,7 @@ pub(super) fn isspacep(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let space = d.need("a state space", StateSpace::from_keyword)?;
     d.dst(T::Pred)?;
     let wide = match d.peek() {
-        Some(&ArgKind::Reg(reg)) => d.register_type(reg).bits() != 32,
+        Some(&ArgKind::Reg(reg) | &ArgKind::RegOffset(reg, _)) => d.register_type(reg).bits() != 32,
         _ => true,
     };
     d.src(if wide { T::U64 } else { T::U32 })?;

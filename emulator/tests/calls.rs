@@ -307,3 +307,67 @@ DONE:
         assert_eq!(calls, inline_limit == 0);
     }
 }
+
+/// Predicates and vectors as `.reg` parameters and results, of functions that are inlined, have code of their own,
+/// and are called through a register.
+#[test]
+fn register_parameters_may_be_predicates_and_vectors() {
+    let functions = "
+.func (.reg .pred %q, .reg .v2 .u32 %s) pick(.reg .pred %p, .reg .v4 .u32 %v, .reg .pred %n)
+{
+  .reg .u32 %x; .reg .pred %e;
+  selp.u32 %x, %v.x, %v.y, %p;
+  selp.u32 %s.y, %v.z, %v.w, %n;
+  mov.u32 %s.x, %x;
+  setp.gt.u32 %e, %x, 40;
+  xor.pred %q, %e, %n;
+  ret;
+}";
+    let head = ".reg .v4 .u32 %v; .reg .v2 .u32 %s; .reg .pred %p, %n, %q; .reg .u32 %x, %y; .reg .u64 %f;
+      and.b32 %x, %t, 1; setp.eq.u32 %p, %x, 0; and.b32 %x, %t, 2; setp.ne.u32 %n, %x, 0;
+      add.u32 %v.x, %t, 10; add.u32 %v.y, %t, 20; add.u32 %v.z, %t, 30; add.u32 %v.w, %t, 40;";
+    let tail = "selp.u32 %o, 1000000, 0, %q; mad.lo.u32 %o, %s.x, 1000, %o; add.u32 %o, %o, %s.y;";
+    let prototype =
+        "P: .callprototype (.reg .pred _, .reg .v2 .u32 _) _ (.reg .pred _, .reg .v4 .u32 _, .reg .pred _);";
+    let direct = format!("{head} call (%q, %s), pick, (%p, %v, %n); {tail}");
+    let indirect = format!("{head} {prototype} mov.u64 %f, pick; call (%q, %s), %f, (%p, %v, %n), P; {tail}");
+    let negated = format!("{head} not.pred %p, %p; call (%q, %s), pick, (!%p, %v, %n); {tail}");
+    let expect: Vec<u32> = (0..64u32)
+        .map(|t| {
+            let (p, n) = (t & 1 == 0, t & 2 != 0);
+            let x = if p { t + 10 } else { t + 20 };
+            let y = if n { t + 30 } else { t + 40 };
+            u32::from((x > 40) != n) * 1_000_000 + x * 1000 + y
+        })
+        .collect();
+    for body in [direct, indirect, negated] {
+        for inline_limit in [emulator::lower::DEFAULT_INLINE_LIMIT, 0] {
+            let mut program = Program::new(&module(functions, &body), &manifest(64, 2, 32));
+            program.setup.lowering = LowerOptions { inline_limit, ..LowerOptions::default() };
+            assert_eq!(words(&program.run(), "out"), expect, "inline limit {inline_limit}: {body}");
+        }
+    }
+}
+
+/// An argument of another kind than its parameter is refused where it stands.
+#[test]
+fn register_arguments_have_the_kind_of_their_parameters() {
+    let functions = ".func (.reg .u32 %r) f(.reg .u32 %a) { mov.u32 %r, %a; ret; }
+        .func (.reg .pred %r) g(.reg .pred %a) { mov.pred %r, %a; ret; }
+        .func h(.reg .v2 .u32 %a) { ret; }";
+    let cases = [
+        ("call (%n0), f, (%p);", "`call`: `%p` is declared `.pred`, this operand has type `.u32`"),
+        ("call (%n0), f, (%a);", "`call`: `%a` is declared `.b64`, this operand has type `.u32`"),
+        ("call (%p), f, (%n0);", "`call`: `%p` is declared `.pred`, this operand has type `.u32`"),
+        ("call (%p), g, (%n0);", "`call`: `%n0` is declared `.u32`, this operand has type `.pred`"),
+        ("call h, (%n0);", "the callee has 0 results and 2 parameters, this call 0 and 1"),
+    ];
+    for (body, wanted) in cases {
+        let text = module(
+            functions,
+            &format!(".reg .pred %p; setp.eq.u32 %p, %t, 0; mov.u32 %n0, 7; {body} mov.u32 %o, 0;"),
+        );
+        let error = Program::new(&text, &manifest(64, 2, 32)).fails();
+        assert!(error.contains(wanted), "{body}: {error}");
+    }
+}

@@ -14,7 +14,7 @@ use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
 use super::LowerOptions;
 use crate::ptx::{
     AddressBase, CallShape, Callee, Formal, FuncId, Inst, Module, Op, Operand, Prototype, RelocationTarget,
-    Statement, VarId,
+    ScalarType, Statement, VarId,
 };
 
 /// Levels of functions inlined into one another from which on the outer one gets machine code of its own; building
@@ -357,6 +357,8 @@ pub struct Slot {
     pub offset: u32,
     /// Size in bytes.
     pub bytes: u32,
+    /// Whether it is a predicate, which travels as 0 or 1.
+    pub predicate: bool,
 }
 
 /// Where the arguments and results of a call lie.
@@ -378,11 +380,12 @@ impl Abi {
         let size = |formal: &Formal| match formal {
             Formal::Var(var) => {
                 let var = module.var(*var);
-                (var.size_bytes as u32, var.align_bytes)
+                (var.size_bytes as u32, var.align_bytes, false)
             }
             Formal::Reg(reg) => {
-                let bytes = function.register(*reg).ty.bits().div_ceil(8);
-                (bytes, bytes)
+                let ty = function.register(*reg).ty;
+                let bytes = ty.bits().div_ceil(8);
+                (bytes, bytes, ty == ScalarType::Pred)
             }
         };
         let [params, returns] = [&function.params, &function.returns].map(|l| l.iter().map(size).collect());
@@ -392,8 +395,9 @@ impl Abi {
     /// Of a `.callprototype`.
     #[must_use]
     pub fn of_prototype(prototype: &Prototype) -> Abi {
-        let [params, returns] = [&prototype.params, &prototype.returns]
-            .map(|l| l.iter().map(|p| (p.size_bytes as u32, p.align_bytes)).collect());
+        let [params, returns] = [&prototype.params, &prototype.returns].map(|l| {
+            l.iter().map(|p| (p.size_bytes as u32, p.align_bytes, p.ty == ScalarType::Pred)).collect()
+        });
         Abi::of(params, returns)
     }
 
@@ -412,13 +416,13 @@ impl Abi {
         })
     }
 
-    fn of(params: Vec<(u32, u32)>, returns: Vec<(u32, u32)>) -> Abi {
+    fn of(params: Vec<(u32, u32, bool)>, returns: Vec<(u32, u32, bool)>) -> Abi {
         let mut end = 0u32;
-        let mut place = |(bytes, align): (u32, u32)| {
+        let mut place = |(bytes, align, predicate): (u32, u32, bool)| {
             // Whole words, so that a register can be stored and loaded whatever its type.
             let offset = end.next_multiple_of(align.clamp(4, 16));
             end = offset.saturating_add(bytes.max(4)).min(MAX_CALL_BYTES);
-            Slot { offset, bytes }
+            Slot { offset, bytes, predicate }
         };
         let params = params.into_iter().map(&mut place).collect();
         let returns = returns.into_iter().map(&mut place).collect();

@@ -1,13 +1,19 @@
 //! Calls: the callee's code in the call's place, or a call of machine code with arguments and results in the
 //! frame, as [`crate::lower::calls`] decides.
 
-use trace_format::isa::{MemWidth, Op};
+use trace_format::isa::{ICmp, MemWidth, Op, Sign};
 
 use super::{Builder, Lowered};
 use crate::lower::calls::{Abi, Slot, moves_stack};
 use crate::lower::frame::INCOMING;
-use crate::lower::vir::{Inst as VInst, Src, Term, VOp, Val};
+use crate::lower::vir::{Inst as VInst, PSrc, Src, Term, VOp, Val};
 use crate::ptx::{Callee, Formal, FuncId, Inst, Operand, ScalarType, VarId, VarSpace};
+
+/// What an argument of an inlined function is.
+enum Passed {
+    Predicate(PSrc),
+    Words(Vec<Val>),
+}
 
 impl Builder<'_> {
     /// `call`.
@@ -38,7 +44,16 @@ impl Builder<'_> {
         self.asm.append(call);
         for (operand, slot) in inst.dsts().iter().zip(&abi.returns) {
             let words = self.load_frame(slot.offset as i32, slot.bytes.div_ceil(4));
-            self.set_result(operand, &words);
+            let takes_predicate = matches!(operand, Operand::Reg(r) if self.reg_type(*r) == ScalarType::Pred);
+            if takes_predicate != slot.predicate && *operand != Operand::Sink {
+                return Err(self.unsupported(inst, "a result of another kind than its register"));
+            }
+            if slot.predicate {
+                let p = self.truth(words[0]);
+                self.set_pred(operand, p);
+            } else {
+                self.set_result(operand, &words);
+            }
         }
         Ok(())
     }
@@ -46,10 +61,20 @@ impl Builder<'_> {
     /// Stores the arguments of a call into the frame.
     pub fn pass_arguments(&mut self, inst: &Inst, abi: &Abi) -> Lowered {
         for (operand, slot) in inst.srcs().iter().zip(&abi.params) {
-            let words = self.argument(inst, operand, slot.bytes.div_ceil(4).max(1))?;
+            let words = if slot.predicate {
+                let p = self.pred(inst, operand)?;
+                vec![self.asm.sel(p, Val::Imm(1), Val::ZERO)]
+            } else {
+                self.argument(inst, operand, slot.bytes.div_ceil(4).max(1))?
+            };
             self.store_frame(slot.offset as i32, &words);
         }
         Ok(())
+    }
+
+    /// Whether a predicate that travels as a word is true.
+    fn truth(&mut self, word: Val) -> PSrc {
+        self.asm.isetp(ICmp::Ne, Sign::U32, word, Val::ZERO)
     }
 
     /// Takes a call's result into a register or a `.param` variable.
@@ -106,6 +131,11 @@ impl Builder<'_> {
                 Formal::Reg(reg) => {
                     let words = self.load_frame(INCOMING + slot.offset as i32, slot.bytes.div_ceil(4).max(1));
                     let var = self.reg_var_of(func, *reg);
+                    if slot.predicate {
+                        let p = self.truth(words[0]);
+                        self.write_pred_var(var, p);
+                        continue;
+                    }
                     for (i, w) in words.into_iter().enumerate() {
                         self.write_var(var + i as u32, w);
                     }
@@ -131,8 +161,12 @@ impl Builder<'_> {
             self.set_dynamic_used(used);
         }
         for (var, slot) in outgoing {
-            let words: Vec<Val> =
-                (0..slot.bytes.div_ceil(4).max(1)).map(|i| self.read_var(var + i)).collect();
+            let words: Vec<Val> = if slot.predicate {
+                let p = self.read_pred_var(var);
+                vec![self.asm.sel(p, Val::Imm(1), Val::ZERO)]
+            } else {
+                (0..slot.bytes.div_ceil(4).max(1)).map(|i| self.read_var(var + i)).collect()
+            };
             self.store_frame(INCOMING + slot.offset as i32, &words);
         }
         self.asm.end(Term::Return);
@@ -145,12 +179,21 @@ impl Builder<'_> {
         let mut args = Vec::new();
         for (operand, formal) in inst.srcs().iter().zip(&function.params) {
             let words = self.formal_words(*formal, func);
-            args.push(self.argument(inst, operand, words)?);
+            args.push(if self.is_predicate(*formal, func) {
+                Passed::Predicate(self.pred(inst, operand)?)
+            } else {
+                Passed::Words(self.argument(inst, operand, words)?)
+            });
         }
-        for (words, formal) in args.iter().zip(&function.params) {
-            for (i, w) in words.iter().enumerate() {
-                let var = self.formal_var(*formal, func) + i as u32;
-                self.write_var(var, *w);
+        for (passed, formal) in args.iter().zip(&function.params) {
+            let var = self.formal_var(*formal, func);
+            match passed {
+                Passed::Predicate(p) => self.write_pred_var(var, *p),
+                Passed::Words(words) => {
+                    for (i, w) in words.iter().enumerate() {
+                        self.write_var(var + i as u32, *w);
+                    }
+                }
             }
         }
         let back = self.asm.new_block();
@@ -168,11 +211,23 @@ impl Builder<'_> {
         self.open(back);
         for (operand, formal) in inst.dsts().iter().zip(&function.returns) {
             let base = self.formal_var(*formal, func);
+            if self.is_predicate(*formal, func) {
+                let p = self.read_pred_var(base);
+                self.set_pred(operand, p);
+                continue;
+            }
             let words: Vec<Val> =
                 (0..self.formal_words(*formal, func)).map(|i| self.read_var(base + i)).collect();
             self.set_result(operand, &words);
         }
         Ok(())
+    }
+
+    fn is_predicate(&self, formal: Formal, func: FuncId) -> bool {
+        match formal {
+            Formal::Var(_) => false,
+            Formal::Reg(reg) => self.module.function(func).register(reg).ty == ScalarType::Pred,
+        }
     }
 
     fn formal_words(&self, formal: Formal, func: FuncId) -> u32 {

@@ -1,7 +1,7 @@
 //! Control transfer, calls, and what else ends or delays a thread.
 
 use super::super::inst::Operand;
-use super::super::module::Formal;
+use super::super::module::{Formal, PrototypeParam};
 use super::super::op::{CallShape, Callee, Op};
 use super::super::resolve::{Arg, ArgKind};
 use super::super::types::ScalarType as T;
@@ -43,27 +43,51 @@ fn call(d: &mut Decoder<'_, '_>, uniform: bool) -> Decode<Op> {
     let returns = list(d)?;
     let target = d.next()?;
     let arguments = list(d)?;
-    for arg in &returns {
-        let operand = match arg.kind {
-            ArgKind::Var(id, 0) => Operand::Var(id, 0),
-            ArgKind::Reg(reg) => Operand::Reg(reg),
-            ArgKind::Sink => Operand::Sink,
+    let callee = callee(d, &target)?;
+    check_arity(d, callee, returns.len(), arguments.len())?;
+    let (result_types, argument_types) = register_types(d, callee);
+    for (at, arg) in returns.iter().enumerate() {
+        let operand = match (&arg.kind, result_types.get(at).copied().flatten()) {
+            (&ArgKind::Var(id, 0), _) => Operand::Var(id, 0),
+            (ArgKind::Reg(_) | ArgKind::Sink, Some(ty)) => d.dst_operand(arg, ty, Width::Exact)?,
+            (&ArgKind::Reg(reg), None) => Operand::Reg(reg),
+            (ArgKind::Sink, None) => Operand::Sink,
             _ => return Err(d.error(arg.span, "a result goes to a register or a `.param` variable")),
         };
         d.push_dst(operand);
     }
-    for arg in &arguments {
-        let ty = match arg.kind {
-            ArgKind::Reg(reg) => d.register_type(reg),
-            ArgKind::Const(super::Const::Single(_)) => T::B32,
+    for (at, arg) in arguments.iter().enumerate() {
+        let ty = match (&arg.kind, argument_types.get(at).copied().flatten()) {
+            (ArgKind::Var(..), _) => T::B64,
+            (_, Some(ty)) => ty,
+            (&ArgKind::Reg(reg), None) => d.register_type(reg),
+            (ArgKind::Const(super::Const::Single(_)), None) => T::B32,
             _ => T::B64,
         };
         let operand = d.src_operand(arg, ty, Width::Exact)?;
         d.push_src(operand);
     }
-    let callee = callee(d, &target)?;
-    check_arity(d, callee, returns.len(), arguments.len())?;
     Ok(Op::Call { callee, uniform })
+}
+
+/// The types that results and parameters of a callee have in registers; `None` for those in `.param` space.
+fn register_types(d: &Decoder<'_, '_>, callee: Callee) -> (Vec<Option<T>>, Vec<Option<T>>) {
+    match callee {
+        Callee::Direct(id) => {
+            let function = &d.signatures.functions[id.index()];
+            let ty = |formal: &Formal| match formal {
+                Formal::Reg(reg) => function.registers.get(reg.index()).map(|register| register.ty),
+                Formal::Var(_) => None,
+            };
+            (function.returns.iter().map(ty).collect(), function.params.iter().map(ty).collect())
+        }
+        Callee::Indirect { shape: CallShape::Prototype(id), .. } => {
+            let prototype = &d.signatures.prototypes[id.index()];
+            let ty = |param: &PrototypeParam| param.in_register.then_some(param.ty);
+            (prototype.returns.iter().map(ty).collect(), prototype.params.iter().map(ty).collect())
+        }
+        Callee::Indirect { shape: CallShape::Targets(_), .. } => (Vec::new(), Vec::new()),
+    }
 }
 
 /// A parenthesised list, if one comes next.
@@ -72,8 +96,16 @@ fn list<'a>(d: &mut Decoder<'a, '_>) -> Decode<Vec<Arg<'a>>> {
         return Ok(Vec::new());
     }
     match d.next()?.kind {
-        ArgKind::List(list) => Ok(list),
+        ArgKind::List(list) => Ok(list.into_iter().flat_map(elements).collect()),
         _ => Ok(Vec::new()),
+    }
+}
+
+/// The elements of a vector, which are as many arguments; anything else is one.
+fn elements(arg: Arg<'_>) -> Vec<Arg<'_>> {
+    match arg.kind {
+        ArgKind::Vector(elements) => elements,
+        _ => vec![arg],
     }
 }
 

@@ -194,12 +194,16 @@ impl<'a> Resolver<'a> {
                 if let Some(variable) =
                     self.variable(decl, declarator, space.unwrap_or(VarSpace::Param), None)
                 {
-                    params.push(PrototypeParam {
-                        in_register: space.is_none(),
+                    // A vector in registers is as many parameters.
+                    let in_register = space.is_none();
+                    let count = if in_register { u64::from(decl.vec) } else { 1 };
+                    let element = PrototypeParam {
+                        in_register,
                         ty: variable.ty,
-                        size_bytes: variable.size_bytes,
-                        align_bytes: variable.align_bytes,
-                    });
+                        size_bytes: variable.size_bytes / count,
+                        align_bytes: if in_register { variable.ty.bytes() } else { variable.align_bytes },
+                    };
+                    params.extend((0..count).map(|_| element));
                 }
             }
         }

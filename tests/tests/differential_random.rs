@@ -68,7 +68,8 @@ fn earlier_failures_stay_fixed() {
         let text = std::fs::read_to_string(&path).unwrap();
         let (case, max_registers) = Case::parse(&text).unwrap_or_else(|| panic!("{}", path.display()));
         for max_registers in [max_registers, 255] {
-            let setup = Setup { max_registers, threads: 1, check: true, traces: Some(traces.path()) };
+            let setup =
+                Setup { max_registers, threads: 1, check: true, fmad: true, traces: Some(traces.path()) };
             if let Err(failure) = compare(&case, &setup) {
                 panic!("{} with {max_registers} registers: {failure}", path.display());
             }

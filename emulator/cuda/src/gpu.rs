@@ -42,6 +42,8 @@ pub const PRINT_VARIABLE: &str = "WARPLAB_MAX_PRINT_BYTES";
 pub const HEAP_VARIABLE: &str = "WARPLAB_HEAP_BYTES";
 /// Environment variable with the bytes of stack per thread.
 pub const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
+/// Environment variable that is 0 when products and sums shall not be fused.
+pub const FMAD_VARIABLE: &str = "WARPLAB_FMAD";
 /// Environment variable that is 1 when an integer division by zero shall be a fault.
 pub const ZERO_DIVISION_VARIABLE: &str = "WARPLAB_TRAP_ZERO_DIVISION";
 
@@ -210,6 +212,7 @@ impl Gpu {
         if let Some(bytes) = variable(STACK_VARIABLE) {
             gpu.lowering.stack_bytes = bytes;
         }
+        gpu.lowering.fmad = std::env::var_os(FMAD_VARIABLE).is_none_or(|v| v != "0" && v != "false");
         if gpu.recorder.is_some() || std::env::var_os(SUMMARY_VARIABLE).is_some() {
             ending::watch();
         }

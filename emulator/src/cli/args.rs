@@ -104,6 +104,10 @@ pub struct Run {
     /// Bytes of stack per thread for recursion, calls through registers and alloca.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_STACK_BYTES, value_parser = clap::value_parser!(u32).range(..=1 << 29))]
     pub stack_bytes: u32,
+    /// Fuse products and sums that name no rounding into multiply-adds, as ptxas does by default; =false keeps both, as
+    /// `ptxas -fmad false`.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub fmad: bool,
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -161,6 +165,10 @@ pub struct Disasm {
     /// Show the PTX lines that instructions come from.
     #[arg(long = "ptx")]
     pub ptx_lines: bool,
+    /// Fuse products and sums that name no rounding into multiply-adds, as ptxas does by default; =false keeps both, as
+    /// `ptxas -fmad false`.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub fmad: bool,
 }
 
 /// Flags of `emu extract`.
@@ -186,6 +194,10 @@ pub struct Inspect {
     /// The PTX file.
     #[arg(value_name = "APP.ptx")]
     pub ptx: PathBuf,
+    /// Fuse products and sums that name no rounding into multiply-adds, as ptxas does by default; =false keeps both, as
+    /// `ptxas -fmad false`.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub fmad: bool,
     /// Print as JSON.
     #[arg(long)]
     pub json: bool,
@@ -198,7 +210,11 @@ impl Run {
         Setup {
             manifest: self.launch.clone(),
             overrides: self.overrides.clone(),
-            lowering: LowerOptions { stack_bytes: self.stack_bytes, ..LowerOptions::default() },
+            lowering: LowerOptions {
+                stack_bytes: self.stack_bytes,
+                fmad: self.fmad,
+                ..LowerOptions::default()
+            },
             heap_bytes: Some(self.heap_bytes),
         }
     }

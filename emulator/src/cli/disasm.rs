@@ -32,7 +32,7 @@ pub fn disasm(args: &Disasm) -> Result<(), CliError> {
                 if known.is_empty() { "none" } else { &known }
             )));
         };
-        let lowered = module.lower(id, &LowerOptions::default())?;
+        let lowered = module.lower(id, &LowerOptions { fmad: args.fmad, ..LowerOptions::default() })?;
         let gap = if i > 0 { "\n" } else { "" };
         write!(out, "{gap}{}", listing(&lowered.kernel, args.ptx_lines))?;
     }

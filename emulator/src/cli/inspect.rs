@@ -19,7 +19,8 @@ use std::io::Write as _;
 /// When the file cannot be read or parsed, or a kernel cannot be lowered at all.
 pub fn inspect(args: &Inspect) -> Result<(), CliError> {
     let module = LoadedModule::read(&args.ptx)?;
-    let contents = contents(&module)?;
+    let options = LowerOptions { fmad: args.fmad, ..LowerOptions::default() };
+    let contents = contents(&module, &options)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{contents:#}")?;
@@ -76,12 +77,12 @@ fn unsupported(module: &Module, diagnostic: &Diagnostic) -> Value {
     })
 }
 
-fn contents(module: &LoadedModule) -> Result<Value, CliError> {
+fn contents(module: &LoadedModule, options: &LowerOptions) -> Result<Value, CliError> {
     let m = &module.module;
     let mut refused: Vec<Diagnostic> = Vec::new();
     let mut kernels = Vec::new();
     for (id, function) in m.kernels() {
-        let lowered = module.lower(id, &LowerOptions::default())?;
+        let lowered = module.lower(id, options)?;
         let kernel = &lowered.kernel;
         kernels.push(json!({
             "name": function.name,

@@ -119,6 +119,7 @@ fn command(args: &Run) -> Result<Command, CliError> {
     pass("MAX_PRINT_BYTES", changed(args.max_print_bytes, DEFAULT_MAX_PRINT_BYTES));
     pass("STACK_BYTES", changed(args.stack_bytes.into(), DEFAULT_STACK_BYTES.into()));
     pass("HEAP_BYTES", changed(args.heap_bytes, crate::session::DEFAULT_HEAP_BYTES));
+    pass("FMAD", (!args.fmad).then(|| "0".into()));
     pass("TRAP_ZERO_DIVISION", args.trap_zero_division.then(|| "1".into()));
     let summary = match (&args.summary, args.json) {
         (Some(file), _) => {

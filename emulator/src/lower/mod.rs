@@ -10,6 +10,7 @@ mod build;
 pub mod calls;
 mod cfg;
 mod combine;
+mod contract;
 mod fold;
 mod frame;
 mod gvn;
@@ -49,6 +50,9 @@ pub struct LowerOptions {
     /// PTX instructions that the copies of one function may amount to before it gets machine code of its own;
     /// 0 inlines nothing.
     pub inline_limit: u64,
+    /// Fuses products with the sums that take them where neither names a rounding, as ptxas does by default
+    /// (`-fmad true`).
+    pub fmad: bool,
 }
 
 /// What [`LowerOptions::inline_limit`] is unless told otherwise.
@@ -64,6 +68,7 @@ impl Default for LowerOptions {
             check: cfg!(debug_assertions),
             stack_bytes: DEFAULT_STACK_BYTES,
             inline_limit: DEFAULT_INLINE_LIMIT,
+            fmad: true,
         }
     }
 }
@@ -93,7 +98,7 @@ pub fn lower_kernel(
     check_params(module, kernel)?;
     let plan = Plan::of(module, kernel, options);
     let build::Built { units, mut frame, barriers, unsupported } =
-        build::build(module, layout, kernel, &plan)?;
+        build::build(module, layout, kernel, &plan, options.fmad)?;
     let mut parts = Vec::new();
     for unit in units {
         parts.push(machine_code(module, kernel, &plan, unit, &mut frame, options)?);
@@ -143,6 +148,8 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
 /// The passes between building and register allocation.
 fn optimise(f: &mut Func, frame: &mut Frame) {
     cfg::clean(f);
+    cfg::remove_dead(f);
+    contract::run(f);
     cfg::remove_dead(f);
     gvn::run(f);
     combine::run(f);

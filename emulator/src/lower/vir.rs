@@ -10,7 +10,7 @@ mod func;
 
 pub use func::{Def, Func, Sub};
 
-use crate::ptx::FuncId;
+use crate::ptx::{FuncId, ScalarType};
 use trace_format::isa::{Kind, Op, SourceLine};
 
 macro_rules! index {
@@ -301,6 +301,8 @@ pub struct Inst {
     /// A memory access that others must not pass, and that is made as often as the program says, where the opcode
     /// does not tell: volatile accesses to shared memory.
     pub strong: bool,
+    /// Set for sums and products that PTX allows to be fused ([`super::contract`]).
+    pub fuse: Option<Fuse>,
     /// Where it comes from.
     pub line: SourceLine,
     /// Operands of a call.
@@ -320,6 +322,7 @@ impl Inst {
             tied: [Val::Undef; 4],
             offset: 0,
             strong: false,
+            fuse: None,
             line,
             call: None,
         }
@@ -387,6 +390,15 @@ impl Inst {
     pub fn pdsts(&self) -> impl Iterator<Item = VPred> + '_ {
         self.pdst.iter().copied().flatten()
     }
+}
+
+/// Which sums and products may be fused with each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fuse {
+    /// Number of the run of statements, without a way in or out.
+    pub run: u32,
+    /// Type in PTX.
+    pub ty: ScalarType,
 }
 
 /// A value that depends on where control comes from: one argument per predecessor, in their order.

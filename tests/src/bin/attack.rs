@@ -54,7 +54,7 @@ fn replay(files: &[PathBuf], check: bool) -> ExitCode {
         let case = std::fs::read_to_string(path).map_err(|error| error.to_string());
         let case = case.and_then(|text| Case::parse(&text).ok_or_else(|| "no `//case` line".to_owned()));
         let result = case.and_then(|(case, max_registers)| {
-            let setup = Setup { max_registers, threads: 1, check, traces: None };
+            let setup = Setup { max_registers, threads: 1, check, fmad: true, traces: None };
             compare(&case, &setup).map_err(|failure| failure.to_string())
         });
         match result {

@@ -105,6 +105,7 @@ fn lowering(bytes: &[u8]) -> LowerOptions {
         max_registers: [255, 255, 64, 32, 24][(hash % 5) as usize],
         check: true,
         stack_bytes: STACK_BYTES,
+        fmad: hash & 1 << 21 == 0,
         inline_limit: if hash & 1 << 20 == 0 { LowerOptions::default().inline_limit } else { 0 },
     }
 }

@@ -68,6 +68,8 @@ pub struct Setup<'p> {
     pub threads: usize,
     /// Lowering checks its register allocation.
     pub check: bool,
+    /// Products and sums are fused on both roads.
+    pub fmad: bool,
     /// Folder for traces, if recordings are to be checked as well.
     pub traces: Option<&'p Path>,
 }
@@ -196,7 +198,8 @@ pub fn compare(case: &Case, setup: &Setup<'_>) -> Result<(), Failure> {
     if let Some((_, unsupported)) = module.unsupported().next() {
         return Err(Failure::Parse(unsupported.message.clone()));
     }
-    let expected = oracle(case, &module, &data).map_err(|fault| Failure::Oracle(fault.to_string()))?;
+    let expected =
+        oracle(case, &module, &data, setup.fmad).map_err(|fault| Failure::Oracle(fault.to_string()))?;
     let actual = guarded(|| machine(case, &module, &data, setup))??;
     check(case, &expected, &actual)
 }
@@ -210,8 +213,9 @@ fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, Failure> {
     })
 }
 
-fn oracle(case: &Case, module: &Module, data: &Data) -> Result<Outcome, Fault> {
-    let mut device = Device::new(module)?;
+fn oracle(case: &Case, module: &Module, data: &Data, fmad: bool) -> Result<Outcome, Fault> {
+    let device = Device::new(module)?;
+    let mut device = if fmad { device } else { device.unfused() };
     let bases: Vec<u64> = data.buffers().iter().map(|bytes| device.global.add((*bytes).clone())).collect();
     let mut args: Vec<Vec<u8>> = bases.iter().map(|base| base.to_le_bytes().to_vec()).collect();
     args.extend(data.scalars.iter().cloned());
@@ -229,8 +233,12 @@ fn oracle(case: &Case, module: &Module, data: &Data) -> Result<Outcome, Fault> {
 fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Result<Outcome, Failure> {
     let lower = |fault: Fault| Failure::Lower(fault.to_string());
     let mut machine = Machine::new(module).map_err(lower)?;
-    let options =
-        LowerOptions { max_registers: setup.max_registers, check: setup.check, ..LowerOptions::default() };
+    let options = LowerOptions {
+        max_registers: setup.max_registers,
+        check: setup.check,
+        fmad: setup.fmad,
+        ..LowerOptions::default()
+    };
     let lowered = machine.lower("kernel", &options).map_err(lower)?;
     let geometry = Geometry { grid: case.grid, block: case.block };
     let names = ["in", "out", "acc", "scratch"];
@@ -344,7 +352,13 @@ pub fn attack(seed: u64, check: bool, traces: Option<&Path>) -> (Kernel, Setup<'
     let mut dice = Dice::new(seed.rotate_left(17));
     let kernel = Kernel::random(seed, dice.pick(&Focus::ALL));
     let max_registers = dice.pick(&[255, 255, 255, 255, 64, 40, 32, 24]);
-    let setup = Setup { max_registers, threads: dice.pick(&[1, 1, 2]), check, traces };
+    let setup = Setup {
+        max_registers,
+        threads: dice.pick(&[1, 1, 2]),
+        check,
+        fmad: dice.pick(&[false, true]),
+        traces,
+    };
     let result = compare(&Case::of(&kernel), &setup);
     (kernel, setup, result)
 }

@@ -8,6 +8,7 @@
 
 mod atomic;
 mod block;
+mod contract;
 mod convert;
 pub mod differential;
 pub mod float;
@@ -70,7 +71,7 @@ pub struct Device<'m> {
 }
 
 impl<'m> Device<'m> {
-    /// Places the module's variables.
+    /// Places the module's variables. Products and sums without a rounding are fused ([`contract`]).
     ///
     /// # Errors
     /// If a variable is of a kind that the oracle does not know.
@@ -78,6 +79,13 @@ impl<'m> Device<'m> {
         let mut global = GlobalMemory::default();
         let layout = layout::Layout::new(module, &mut global)?;
         Ok(Self { module, layout, global })
+    }
+
+    /// The same device without contraction: every product and every sum is rounded.
+    #[must_use]
+    pub fn unfused(mut self) -> Self {
+        self.layout.contractions.clear();
+        self
     }
 
     /// Runs one launch, block after block.

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use super::memory::{View, generic, window_of};
 use super::pure::{Undefined, evaluate};
-use super::{Fault, atomic, integer::low, transfer};
+use super::{Fault, atomic, contract, integer::low, transfer};
 use emulator::ptx::{
     Address, AddressBase, AtomicOp, Axis, BarOp, Body, Callee, Formal, FuncId, Function, Inst, LabelId, LdOp,
     MbarrierAction, MbarrierOp, Module, MovShape, Op, Operand, ScalarType, SpecialRegister, StOp, StateSpace,
@@ -71,6 +71,8 @@ struct Frame {
     registers: Vec<u64>,
     /// Contents of `.param` variables of a device function and of call arguments.
     params: HashMap<VarId, Vec<u8>>,
+    /// Factors of the products that sums take, by statement.
+    factors: HashMap<usize, [u64; 2]>,
 }
 
 /// One thread.
@@ -206,12 +208,26 @@ impl<'m> Thread<'m> {
             | Op::Nanosleep
             | Op::Griddepcontrol { .. }
             | Op::Pmevent { .. } => Ok(()),
-            op => self.compute(op, inst),
+            op => self.compute(at, op, inst),
         }
     }
 
-    fn compute(&mut self, op: &Op, inst: &Inst) -> Result<(), Fault> {
-        let sources: Vec<u64> = inst.srcs().iter().map(|s| self.source(s)).collect::<Result<_, _>>()?;
+    fn compute(&mut self, at: usize, op: &Op, inst: &Inst) -> Result<(), Fault> {
+        let mut sources: Vec<u64> = inst.srcs().iter().map(|s| self.source(s)).collect::<Result<_, _>>()?;
+        let fused;
+        let mut op = op;
+        if let Some(contraction) = self.layout.contractions.get(&self.frame().function) {
+            if contraction.products.contains(&at) {
+                let factors = [sources[0], sources[1]];
+                self.frame().factors.insert(at, factors);
+            }
+            if let Some(sum) = contraction.sums.get(&at) {
+                let factors = self.frame().factors.get(&sum.product).copied();
+                let factors = factors.ok_or_else(|| Fault::new("a fused product was not executed"))?;
+                fused = contract::multiply_add(op, *sum, factors, &mut sources);
+                op = &fused;
+            }
+        }
         let mut carry = self.carry;
         let results = evaluate(op, &sources, &mut carry).map_err(|undefined| match undefined {
             Undefined::Unknown => Fault::new("the oracle does not know this instruction"),
@@ -581,7 +597,7 @@ impl<'m> Thread<'m> {
 impl Frame {
     fn new(module: &Module, function: FuncId) -> Self {
         let registers = vec![0; module.function(function).registers.len()];
-        Self { function, next: 0, registers, params: HashMap::new() }
+        Self { function, next: 0, registers, params: HashMap::new(), factors: HashMap::new() }
     }
 }
 

@@ -53,11 +53,13 @@ pub const fn half_ty(ty: ScalarType) -> Option<HalfTy> {
 impl Builder<'_> {
     /// Floating-point `add` and `sub`.
     pub fn float_add(&mut self, inst: &Inst, op: AddOp, sub: bool) -> Lowered {
+        let fuse = self.fusible(op.ty).filter(|_| op.rounding.is_none() && op.narrow.is_none());
         if let Some(ty) = half_ty(op.ty) {
             let b = Src::one(self.word(inst, &inst.srcs()[1])?);
             let a = self.word(inst, &inst.srcs()[0])?;
             let b = if sub { b.negated() } else { b };
-            let r = self.asm.r1(Op::Hadd2 { ty, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b]);
+            let machine = Op::Hadd2 { ty, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
+            let r = self.asm.fusible_r1(fuse, machine, &[a.into(), b]);
             self.set_word(&inst.dsts()[0], r);
             return Ok(());
         }
@@ -71,7 +73,8 @@ impl Builder<'_> {
                 };
                 let b = Src::one(self.word(inst, y)?);
                 let b = if sub { b.negated() } else { b };
-                let r = self.asm.r1(Op::Fadd { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b]);
+                let machine = Op::Fadd { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
+                let r = self.asm.fusible_r1(fuse, machine, &[a.into(), b]);
                 self.set_word(&inst.dsts()[0], r);
             }
             ScalarType::F32x2 => {
@@ -79,14 +82,14 @@ impl Builder<'_> {
                 let machine = Op::Fadd { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
                 let r = [0, 1].map(|i| {
                     let b = Src::one(b[i]);
-                    self.asm.r1(machine, &[a[i].into(), if sub { b.negated() } else { b }])
+                    self.asm.fusible_r1(fuse, machine, &[a[i].into(), if sub { b.negated() } else { b }])
                 });
                 self.set_pair(&inst.dsts()[0], r);
             }
             ScalarType::F64 => {
                 let (a, b) = (self.pair(inst, x)?, Src::two(self.pair(inst, y)?));
                 let b = if sub { b.negated() } else { b };
-                let r = self.asm.r2(Op::Dadd { rnd }, &[a.into(), b]);
+                let r = self.asm.fusible_r2(fuse, Op::Dadd { rnd }, &[a.into(), b]);
                 self.set_pair(&inst.dsts()[0], r);
             }
             _ => return Err(self.unsupported(inst, "arithmetic of this type")),
@@ -97,9 +100,11 @@ impl Builder<'_> {
     /// Floating-point `mul`.
     pub fn float_mul(&mut self, inst: &Inst, op: MulOp) -> Lowered {
         let (x, y) = (&inst.srcs()[0], &inst.srcs()[1]);
+        let fuse = self.fusible(op.ty).filter(|_| op.rounding.is_none() && !op.sat);
         if let Some(ty) = half_ty(op.ty) {
             let (a, b) = (self.word(inst, x)?, self.word(inst, y)?);
-            let r = self.asm.r1(Op::Hmul2 { ty, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b.into()]);
+            let machine = Op::Hmul2 { ty, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
+            let r = self.asm.fusible_r1(fuse, machine, &[a.into(), b.into()]);
             self.set_word(&inst.dsts()[0], r);
             return Ok(());
         }
@@ -107,19 +112,19 @@ impl Builder<'_> {
         match op.ty {
             ScalarType::F32 => {
                 let (a, b) = (self.word(inst, x)?, self.word(inst, y)?);
-                let r =
-                    self.asm.r1(Op::Fmul { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) }, &[a.into(), b.into()]);
+                let machine = Op::Fmul { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
+                let r = self.asm.fusible_r1(fuse, machine, &[a.into(), b.into()]);
                 self.set_word(&inst.dsts()[0], r);
             }
             ScalarType::F32x2 => {
                 let (a, b) = (self.pair(inst, x)?, self.pair(inst, y)?);
                 let machine = Op::Fmul { rnd, ftz: Ftz(op.ftz), sat: Sat(op.sat) };
-                let r = [0, 1].map(|i| self.asm.r1(machine, &[a[i].into(), b[i].into()]));
+                let r = [0, 1].map(|i| self.asm.fusible_r1(fuse, machine, &[a[i].into(), b[i].into()]));
                 self.set_pair(&inst.dsts()[0], r);
             }
             ScalarType::F64 => {
                 let (a, b) = (self.pair(inst, x)?, self.pair(inst, y)?);
-                let r = self.asm.dmul(rnd, a, b);
+                let r = self.asm.fusible_r2(fuse, Op::Dmul { rnd }, &[a.into(), b.into()]);
                 self.set_pair(&inst.dsts()[0], r);
             }
             _ => return Err(self.unsupported(inst, "arithmetic of this type")),

@@ -20,6 +20,7 @@ mod memory;
 mod operand;
 pub mod ops;
 mod roots;
+mod runs;
 mod service;
 mod slow;
 mod slow64;
@@ -38,6 +39,7 @@ use super::vir::{Blk, Func, PSrc, SubId, Term, Val};
 use crate::ptx::{
     AtomOp, Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, MemOrder, Module, Op, Statement, VarId,
 };
+pub use float::half_ty;
 use ops::Asm;
 use ssa::{Ssa, Var};
 
@@ -78,6 +80,7 @@ pub fn build(
     layout: &ModuleLayout,
     kernel: FuncId,
     plan: &Plan,
+    fmad: bool,
 ) -> Result<Built, Diagnostics> {
     let refused = |error| {
         let mut errors = Diagnostics::new(module.source.clone());
@@ -91,6 +94,7 @@ pub fn build(
         let inlined = plan.inlined_into(module, func);
         frame.enter(module, &inlined, plan.outgoing_bytes(module, func)).map_err(refused)?;
         let mut builder = Builder::new(module, layout, plan, func, frame);
+        builder.fmad = fmad;
         if func == kernel {
             builder.kernel(kernel);
         } else {
@@ -105,6 +109,8 @@ pub fn build(
 struct Scope {
     func: FuncId,
     labels: Vec<Blk>,
+    /// Labels that something jumps to.
+    jumped_to: Vec<bool>,
     /// Where `ret` goes; `None` in the kernel, where it ends the thread.
     return_to: Option<Blk>,
 }
@@ -132,6 +138,10 @@ pub struct Builder<'m> {
     subs: HashMap<&'static str, SubId>,
     /// Whether lanes may spin until others act, and come apart by it.
     waits: bool,
+    /// Whether products and sums may be fused.
+    fmad: bool,
+    /// Number of the current run of statements, see [`super::contract`].
+    run: u32,
 }
 
 /// Whether a function exchanges values in memory as locks and flags do.
@@ -173,6 +183,8 @@ impl<'m> Builder<'m> {
             barriers: 0,
             subs: HashMap::new(),
             waits: plan.reached.iter().any(|&func| waits(module, func)),
+            fmad: false,
+            run: 0,
         }
     }
 
@@ -207,7 +219,8 @@ impl<'m> Builder<'m> {
         let module = self.module;
         let Some(body) = &module.function(func).body else { return };
         let labels = body.labels.iter().map(|_| self.asm.new_block()).collect();
-        self.scopes.push(Scope { func, labels, return_to });
+        self.scopes.push(Scope { func, labels, jumped_to: runs::jumped_to(body), return_to });
+        self.run += 1;
         for statement in &body.statements {
             match statement {
                 Statement::Label(label) => self.label(*label),
@@ -225,10 +238,14 @@ impl<'m> Builder<'m> {
             }
         }
         self.scopes.pop();
+        self.run += 1;
     }
 
     fn label(&mut self, label: LabelId) {
         let blk = self.label_block(label);
+        if self.scopes[self.scopes.len() - 1].jumped_to[label.index()] {
+            self.run += 1;
+        }
         if self.asm.cur.is_some() {
             self.asm.end(Term::Goto(blk));
         }
@@ -257,6 +274,9 @@ impl<'m> Builder<'m> {
         }
         self.asm.line = self.source_line(inst);
         self.guarded(inst);
+        if runs::ends_run(inst) {
+            self.run += 1;
+        }
     }
 
     /// Something without a lowering: whoever gets here faults.

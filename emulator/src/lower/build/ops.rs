@@ -10,7 +10,7 @@ use trace_format::isa::{
 };
 
 use crate::lower::fold::{Known, SHL, fold};
-use crate::lower::vir::{Blk, CallOperands, Func, Inst, InstId, PSrc, Src, SubId, Term, VOp, Val};
+use crate::lower::vir::{Blk, CallOperands, Func, Fuse, Inst, InstId, PSrc, Src, SubId, Term, VOp, Val};
 use trace_format::isa::SourceLine;
 
 /// A cursor that appends instructions to a block of a function.
@@ -103,6 +103,19 @@ impl Asm {
     pub fn r1(&mut self, op: Op, srcs: &[Src]) -> Val {
         let inst = self.make(VOp::M(op), srcs);
         self.put(inst, 0).dst[0]
+    }
+
+    /// A sum or product with one destination register that may be fused where it is marked.
+    pub fn fusible_r1(&mut self, fuse: Option<Fuse>, op: Op, srcs: &[Src]) -> Val {
+        let inst = Inst { fuse, ..self.make(VOp::M(op), srcs) };
+        self.put(inst, 0).dst[0]
+    }
+
+    /// The same with a destination pair.
+    pub fn fusible_r2(&mut self, fuse: Option<Fuse>, op: Op, srcs: &[Src]) -> [Val; 2] {
+        let inst = Inst { fuse, ..self.make(VOp::M(op), srcs) };
+        let d = self.put(inst, 0).dst;
+        [d[0], d[1]]
     }
 
     /// An instruction with one destination register and one predicate source.

@@ -15,6 +15,11 @@ const DRIVER: &str = "-l:libcuda.so.1";
 
 /// Compiles a C program and runs it in a folder of its own; what it printed, or `None` with the reason told.
 fn run_in(folder: &Path, source: &Path, library: &str) -> Option<String> {
+    run_with(folder, source, library, &[])
+}
+
+/// The same with variables in its environment.
+fn run_with(folder: &Path, source: &Path, library: &str, variables: &[(&str, &str)]) -> Option<String> {
     let Some(include) = toolkit().map(|t| t.join("include")) else {
         skipped("no cuda.h; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
         return None;
@@ -34,6 +39,7 @@ fn run_in(folder: &Path, source: &Path, library: &str) -> Option<String> {
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let mut command = Command::new(&out);
+    command.envs(variables.iter().copied());
     let ran = command.current_dir(folder).env("LD_LIBRARY_PATH", &libraries).output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     let told = String::from_utf8_lossy(&ran.stderr);
@@ -70,6 +76,18 @@ fn launches(path: &Path) -> usize {
 #[test]
 fn modules_memory_launches_and_errors() {
     run("basics");
+}
+
+/// What `emu run --fmad=false --` sets reaches the translation of kernels.
+#[test]
+fn products_and_sums_are_fused_unless_the_environment_says_no() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/contraction.c");
+    let folder = folder("contraction");
+    for (variables, bits) in [(&[][..], "3a000400"), (&[("WARPLAB_FMAD", "0")], "3a000000")] {
+        if let Some(said) = run_with(&folder, &source, DRIVER, variables) {
+            assert_eq!(said, format!("{bits}\npassed\n"), "{variables:?}");
+        }
+    }
 }
 
 #[test]

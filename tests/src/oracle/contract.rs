@@ -120,6 +120,13 @@ impl Walk {
 
     /// One instruction: which products it uses, and what its registers hold afterwards.
     fn visit(&mut self, at: usize, inst: &Inst, live_after: &BTreeSet<RegId>) {
+        // A register that is given what it holds stays as it is, whatever the guard.
+        if let (Op::Mov { shape: MovShape::Scalar, .. }, [dst]) = (inst.op, inst.dsts())
+            && self.tag(dst).is_some()
+            && self.tag(dst) == self.tag(&inst.srcs()[0])
+        {
+            return;
+        }
         let mut result = None;
         match inst.op {
             Op::Mul(op) if is_product(&op) && inst.guard.is_none() => {

@@ -206,7 +206,11 @@ fn runtime_library(out: &Path) -> io::Result<()> {
     for tool in TOOLS {
         replace(&folder.join(tool), |to| fs::copy(Path::new("data").join(tool), to).map(drop))?;
     }
-    replace(&folder.join("libcuda.so.1"), |to| std::os::unix::fs::symlink("../libcuda.so", to))
+    // NVIDIA's driver installs both names: programs are linked with the first, and some open the second at run time.
+    for name in ["libcuda.so.1", "libcuda.so"] {
+        replace(&folder.join(name), |to| std::os::unix::fs::symlink("../libcuda.so", to))?;
+    }
+    Ok(())
 }
 
 /// Puts a file in its place at once, so that nobody sees half of it.

@@ -91,6 +91,11 @@ fn products_and_sums_are_fused_unless_the_environment_says_no() {
 }
 
 #[test]
+fn opened_at_run_time_by_either_name() {
+    run_linked_with("loaded", "-ldl");
+}
+
+#[test]
 fn the_runtime_of_cuda_12() {
     run_linked_with("runtime12", "-l:libcudart.so.12");
 }

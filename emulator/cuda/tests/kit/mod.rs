@@ -68,5 +68,12 @@ pub fn libraries(name: &str) -> PathBuf {
         std::fs::copy(from, &part).expect("libraries can be copied");
         std::fs::rename(&part, folder.join(name)).expect("libraries can be put in place");
     }
+    // The build leaves the driver's other name as a link; a link of ours leads to the copy.
+    let other = "libcuda.so";
+    if built.join(other).is_symlink() {
+        let part = folder.join(format!("{other}.{}.part", std::process::id()));
+        std::os::unix::fs::symlink("libcuda.so.1", &part).expect("links can be made");
+        std::fs::rename(&part, folder.join(other)).expect("links can be put in place");
+    }
     folder
 }

@@ -59,6 +59,26 @@ fn special_registers_that_depend_on_the_launch_alone() {
 }
 
 #[test]
+fn shared_memory_that_is_declared_with_a_size_has_room_of_its_own() {
+    // As ptxas has it: `.extern` means the launch's dynamic shared memory only where no size is given.
+    let text = module(
+        ".extern .shared .align 8 .b8 sized[256];\n.shared .align 4 .b8 fixed[20];\n\
+         .extern .shared .align 16 .b8 dynamic[];\n",
+        ".reg .u32 %s<8>;\nmov.u32 %s0, sized;\nmov.u32 %s1, dynamic;\nmov.u32 %s2, fixed;\n\
+         mad.lo.u32 %s0, %t, 4, %s0;\nmad.lo.u32 %s1, %t, 4, %s1;\nst.shared.u32 [%s0], %t;\n\
+         add.u32 %s3, %t, 1000;\nst.shared.u32 [%s1], %s3;\nst.shared.u32 [%s2+16], 7;\nbar.sync 0;\n\
+         xor.b32 %s3, %t, 63;\nmov.u32 %s0, sized;\nmov.u32 %s1, dynamic;\n\
+         mad.lo.u32 %s0, %s3, 4, %s0;\nmad.lo.u32 %s1, %s3, 4, %s1;\n\
+         ld.shared.u32 %s4, [%s0];\nld.shared.u32 %s5, [%s1];\nld.shared.u32 %s6, [%s2+16];\n\
+         mov.u32 %s7, %total_smem_size;\nadd.u32 %o, %s4, %s5;\nadd.u32 %o, %o, %s6;\n\
+         mad.lo.u32 %o, %s7, 10000, %o;",
+    );
+    let launch = manifest(64, 1, 64).replace("args", "shared = 256\nargs");
+    let expect: Vec<u32> = (0..64).map(|t| (288 + 256) * 10_000 + 2 * (63 - t) + 1000 + 7).collect();
+    assert_eq!(words(&Program::new(&text, &launch).run(), "out"), expect);
+}
+
+#[test]
 fn clocks_move_on_and_are_the_same_in_every_run() {
     for (low, ty) in
         [("%clock", "u32"), ("%clock64", "u64"), ("%globaltimer", "u64"), ("%globaltimer_lo", "u32")]

@@ -6,9 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::ptx::{
-    Diagnostic, FuncId, Linkage, Module, Relocation, RelocationTarget, VarId, VarSpace, Variable,
-};
+use crate::ptx::{Diagnostic, FuncId, Module, Relocation, RelocationTarget, VarId, VarSpace, Variable};
 
 /// Shared or local memory that variables may take: far more than any launch accepts, little enough for offsets.
 const MAX_FRAME_BYTES: u64 = 1 << 27;
@@ -116,7 +114,8 @@ impl Frame {
         for id in super::calls::mentioned(module, reached) {
             let var = module.var(id);
             match var.space {
-                VarSpace::Shared if var.size_bytes == 0 || var.linkage == Linkage::Extern => dynamic.push(id),
+                // A declaration that gives a size and has no definition counts as one, as ptxas has it.
+                VarSpace::Shared if var.size_bytes == 0 => dynamic.push(id),
                 VarSpace::Shared => {
                     let (offset, end) = place(var, frame.static_shared_bytes)?;
                     frame.shared.insert(id, offset);

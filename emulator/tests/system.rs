@@ -39,6 +39,34 @@ fn launch(kernel: &str, buffers: &str, grid: u32, block: u32, args: &str) -> Str
 const OUT: &str = "[buffers.out]\ntype = \"s32\"\nlen = 64\ninit = \"zeros\"\n";
 
 #[test]
+fn vprintf_may_be_declared_without_its_result() {
+    let text = |result: Option<&str>| {
+        let of = |form: &str| result.map_or(String::new(), |ty| form.replace("TYPE", ty));
+        format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n\
+             .extern .func {} vprintf (.param .b64 format, .param .b64 arguments);\n\
+             .global .align 1 .b8 text[4] = {{ 37, 100, 10, 0 }};\n\
+             .visible .entry k() {{\n\
+             .local .align 8 .b8 numbers[8];\n.reg .b32 %r<3>;\n.reg .b64 %d<4>;\n\
+             mov.u32 %r1, %tid.x;\nst.local.u32 [numbers], %r1;\n\
+             mov.u64 %d1, numbers;\ncvta.local.u64 %d1, %d1;\nmov.u64 %d2, text;\ncvta.global.u64 %d2, %d2;\n\
+             {{ .param .b64 a; .param .b64 b; {}\nst.param.b64 [a], %d2;\nst.param.b64 [b], %d1;\n\
+             call.uni {} vprintf, (a, b); }}\nret;\n}}\n",
+            of("(.param .TYPE r)"),
+            of(".param .TYPE r;"),
+            of("(r),"),
+        )
+    };
+    for result in [Some("b32"), None] {
+        let program = Program::new(&text(result), &launch("k", "", 1, 3, ""));
+        assert_eq!(printed(&program, 1), "0\n1\n2\n", "declared with {result:?}");
+    }
+    // Another result than there is stays refused where it is called.
+    let error = Program::new(&text(Some("b64")), &launch("k", "", 1, 1, "")).fails();
+    assert!(error.contains("a call of `vprintf` as declared here"), "{error}");
+}
+
+#[test]
 fn printf_comes_in_the_order_of_blocks_at_any_number_of_threads() {
     for ptx in MODULES {
         let program = Program::new(ptx, &launch("prints", "", 3, 4, "{ s32 = 1 }"));

@@ -35,6 +35,15 @@ fn unsupported(instruction: &str) -> String {
 }
 
 #[test]
+fn what_follows_a_function_s_head_is_checked() {
+    let errors = |text: &str| errors(&format!(".version 6.3\n.target sm_75\n.address_size 64\n{text}"));
+    // A kernel is not declared without its semicolon, and a misspelt directive starts nothing new.
+    assert_eq!(errors(".visible .entry k()\n.global .u32 g;")[0], "5:1 unknown function directive `.global`");
+    assert_eq!(errors(".func f()\n.maxntidd 3;"), ["5:1 unknown function directive `.maxntidd`"]);
+    assert_eq!(errors(".func f() ret;"), ["4:11 expected `,` or `;`, found `ret`"]);
+}
+
+#[test]
 fn all_errors_of_a_file_are_reported() {
     let text = kernel(
         "add.s32 %r1, %r2, ;\nmov.u32 %r3, %tid.x;\nmov.b64 {%r1 %r2}, %rd1;\nadd.s32 %r1, %r99, %r2\nbra NOWHERE;\n\

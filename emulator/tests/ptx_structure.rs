@@ -103,6 +103,34 @@ fn vector_registers_become_scalars() {
 }
 
 #[test]
+fn declarations_of_functions_may_lack_their_semicolon() {
+    // As nvcc wrote them up to CUDA 4.0, whatever comes next.
+    let next = [
+        "",
+        "@@DWARF .byte 0",
+        ".file 1 \"a.cu\"",
+        ".section .debug_str { .b8 0 }",
+        ".global .u32 g;",
+        ".extern .shared .align 4 .b8 s[];",
+        ".func (.param .b32 r) h(.param .b32 a)",
+        ".visible .func h();",
+        ".weak .entry k(.param .u64 p) { ret; }",
+        ".extern .func (.param .b32 r) h() .noreturn",
+    ];
+    for next in next {
+        for head in ["", ".visible ", ".extern "] {
+            let text = format!(
+                "{head}.func (.param .s32 r) f(.param .s32 a, .param .align 4 .b8 b[12])\n\n{next}\n\
+                 .visible .func (.param .s32 r) f(.param .s32 a, .param .align 4 .b8 b[12]) {{ ret; }}"
+            );
+            let module = module(&text);
+            assert!(module.functions[0].body.is_some(), "{text}");
+            assert_eq!(module.functions[0].params.len(), 2, "{text}");
+        }
+    }
+}
+
+#[test]
 fn functions_have_formals_linkage_and_limits() {
     let module = module(
         ".extern .func (.param .b32 r) ext(.param .b64 a, .param .align 8 .b8 s[24]) .noreturn;\n\

@@ -69,6 +69,18 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// Whether a directive, a declaration or a function of the module begins here, other than `.pragma`, which a
+    /// function's head may hold too.
+    fn starts_item(&self) -> bool {
+        matches!(self.kind(), TokenKind::End | TokenKind::DwarfLine)
+            || matches!(
+                self.dot(),
+                "version" | "target" | "address_size" | "file" | "section" | "loc" | "alias"
+            )
+            || self.starts_function()
+            || self.starts_declaration()
+    }
+
     /// Resumes after a broken item: behind its `;` or closing brace, or where a function begins.
     fn recover_item(&mut self, start: usize) {
         if self.at == start {
@@ -189,7 +201,9 @@ impl<'a> Parser<'a, '_> {
         let params = if self.is(Punct::LeftParen) { self.param_list()? } else { Vec::new() };
         let mut limits = Limits::default();
         let mut pragmas = Vec::new();
-        while self.kind() == TokenKind::Dot && !self.starts_function() {
+        // Up to CUDA 4.0 nvcc wrote declarations of functions without a semicolon, and ptxas reads them to this day.
+        let ends = |this: &Self| if is_kernel { this.starts_function() } else { this.starts_item() };
+        while self.kind() == TokenKind::Dot && !ends(self) {
             let start = self.at;
             if self.function_directive(&mut limits, &mut pragmas, &mut noreturn).is_err() {
                 self.skip_directive(start);
@@ -198,7 +212,9 @@ impl<'a> Parser<'a, '_> {
         let body = if self.is(Punct::LeftBrace) {
             Some(self.function_body()?)
         } else {
-            self.semicolon()?;
+            if is_kernel || !self.starts_item() {
+                self.semicolon()?;
+            }
             None
         };
         if is_kernel && !returns.is_empty() {

@@ -168,7 +168,10 @@ fn options(
     kind: ImageKind,
 ) -> Result<Option<String>, FatbinError> {
     let block = all.u32(entry + 0x14)?;
-    if kind != ImageKind::Ptx || block < ENTRY_HEADER_BYTES || block + 8 > header {
+    if kind != ImageKind::Ptx
+        || block < ENTRY_HEADER_BYTES
+        || block.checked_add(8).is_none_or(|end| end > header)
+    {
         return Ok(None);
     }
     let at = entry + u64::from(block);

@@ -2,7 +2,7 @@
 
 use super::{CONTAINER_MAGIC, FatbinError, Image, ImageKind, Origin, containers, plain};
 use goblin::elf::{Elf, section_header::SHT_NOBITS, sym::STT_FUNC};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// ELF machine number of GPU code.
 const EM_CUDA: u16 = 190;
@@ -54,13 +54,20 @@ fn sections<'b>(bytes: &'b [u8], elf: &Elf<'_>, name: &str) -> Vec<(u64, u64, &'
 /// Addresses of the containers that wrappers refer to; a position-independent program has them in relocations.
 fn registered_addresses(bytes: &[u8], elf: &Elf<'_>) -> HashSet<u64> {
     let mut found = HashSet::new();
+    let mut relocations = HashMap::new();
+    for relocation in &elf.dynrelas {
+        if let Some(addend) = relocation.r_addend {
+            // The first of several for one place counts.
+            relocations.entry(relocation.r_offset).or_insert(addend);
+        }
+    }
     for (_, address, section) in sections(bytes, elf, ".nvFatBinSegment") {
         for (i, wrapper) in section.chunks_exact(WRAPPER_BYTES).enumerate() {
             if wrapper[..4] != WRAPPER_MAGIC.to_le_bytes() {
                 continue;
             }
-            let field = address + (i * WRAPPER_BYTES) as u64 + 8;
-            let relocated = elf.dynrelas.iter().find(|r| r.r_offset == field).and_then(|r| r.r_addend);
+            let field = address.wrapping_add((i * WRAPPER_BYTES) as u64 + 8);
+            let relocated = relocations.get(&field).copied();
             let mut pointer = [0; 8];
             pointer.copy_from_slice(&wrapper[8..16]);
             let plain = u64::from_le_bytes(pointer);
@@ -81,19 +88,21 @@ fn mark_unreferenced(
     let magic = CONTAINER_MAGIC.to_le_bytes();
     let mut at = 0;
     let mut number = first;
-    while let Some(header) = section.get(at..at + 16) {
+    while let Some(header) = section.get(at..).and_then(|rest| rest.get(..16)) {
         if header[..4] != magic {
             at += 8;
             continue;
         }
-        if !registered.contains(&(address + at as u64)) {
+        if !registered.contains(&address.wrapping_add(at as u64)) {
             for image in images.iter_mut().filter(|i| i.container == number) {
                 image.origin = Origin::Unreferenced;
             }
         }
         let mut length = [0; 8];
         length.copy_from_slice(&header[8..16]);
-        at += 16 + usize::try_from(u64::from_le_bytes(length)).unwrap_or(section.len());
+        at = at
+            .saturating_add(16)
+            .saturating_add(usize::try_from(u64::from_le_bytes(length)).unwrap_or(usize::MAX));
         number += 1;
     }
 }

@@ -11,17 +11,28 @@ pub(super) struct Stored<'b> {
     pub uncompressed_bytes: u64,
 }
 
+/// A byte of an LZ4 block stands for fewer than so many bytes.
+const MOST_PER_LZ4_BYTE: usize = 256;
+
 /// The contents, or what is wrong with them.
 pub(super) fn unpack(stored: &Stored<'_>) -> Result<Vec<u8>, String> {
     let expected = stored.uncompressed_bytes as usize;
     let contents = match stored.compression {
         Compression::None => return Ok(stored.bytes.to_vec()),
+        // Room is made for what the entry says, which no block of this size may hold.
+        Compression::Lz4 if expected > stored.bytes.len().saturating_mul(MOST_PER_LZ4_BYTE) => {
+            return Err(format!("an entry of {} bytes that claims to hold {expected}", stored.bytes.len()));
+        }
         Compression::Lz4 => lz4_flex::block::decompress(stored.bytes, expected)
             .map_err(|e| format!("an entry that is no LZ4 block ({e})"))?,
         Compression::Zstd => {
             let mut contents = Vec::new();
             zstd::Decoder::new(stored.bytes)
-                .and_then(|decoder| decoder.take(MAX_IMAGE_BYTES).read_to_end(&mut contents))
+                .and_then(|decoder| {
+                    decoder
+                        .take((stored.uncompressed_bytes + 1).min(MAX_IMAGE_BYTES))
+                        .read_to_end(&mut contents)
+                })
                 .map_err(|e| format!("an entry that is no zstd frame ({e})"))?;
             contents
         }

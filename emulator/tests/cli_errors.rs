@@ -317,3 +317,21 @@ fn recordings_that_cannot_be_written_or_finished_leave_nothing() {
     names.sort();
     assert_eq!(names, ["app.ptx", "app.toml"]);
 }
+
+/// A limit on the address space (`ulimit -v`) is named with what to do; nothing crashes for want of memory.
+#[test]
+fn a_small_address_space_is_an_error_in_words() {
+    let workload =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads/vectoradd/vectoradd.ptx");
+    for kib in [20_000, 25_000, 30_000, 60_000] {
+        for command in ["run", "record -o /dev/null", "disasm"] {
+            let script = format!("ulimit -v {kib}; exec \"$0\" {command} \"$1\"");
+            let mut shell = std::process::Command::new("sh");
+            let output =
+                shell.args(["-c", &script, env!("CARGO_BIN_EXE_emu")]).arg(&workload).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{kib} {command}: {told}");
+            assert!(told.contains("ulimit -v unlimited") && told.contains("MiB"), "{kib} {command}: {told}");
+        }
+    }
+}

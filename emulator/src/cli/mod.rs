@@ -11,6 +11,7 @@ mod compilers;
 pub mod disasm;
 pub mod extract;
 pub mod inspect;
+mod limits;
 pub mod program;
 pub mod progress;
 pub mod run;
@@ -40,13 +41,13 @@ pub enum CliError {
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match &arguments.command {
+    let done = limits::check().and_then(|()| match &arguments.command {
         Command::Run(run) => run::run(run),
         Command::Record(record) => run::record(record),
         Command::Disasm(disasm) => disasm::disasm(disasm).map(|()| true),
         Command::Extract(extract) => extract::extract(extract).map(|()| true),
         Command::Inspect(inspect) => inspect::inspect(inspect).map(|()| true),
-    };
+    });
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

@@ -37,6 +37,14 @@ template <class F> static void into(cudaGraph_t graph, F work) {
     work(stream);
     OK(cudaStreamEndCapture(stream, &same));
     CHECK(same == graph);
+    // The program has the graph and need not ask for it.
+    OK(cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, cudaStreamCaptureModeGlobal));
+    OK(cudaStreamEndCapture(stream, nullptr));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    FAILS(cudaStreamEndCapture(stream, nullptr), cudaErrorInvalidValue);
+    OK(cudaStreamEndCapture(stream, &same));
+    OK(cudaGraphDestroy(same));
+    cudaGetLastError();
     OK(cudaStreamDestroy(stream));
 }
 

@@ -169,10 +169,11 @@ impl Streams {
     /// When there is no such stream, or it is a default one.
     pub fn destroy(&mut self, stream: u64) -> Outcome {
         let ended = self.streams.remove(stream)?;
+        // What a stream has captured that only joined stays in the graph; its origin finds out whether it waits for it.
         if let Some(joined) = ended.capture
-            && let Ok(capture) = self.captures.get_mut(joined.capture)
+            && self.captures.get(joined.capture).is_ok_and(|capture| capture.origin == stream)
         {
-            capture.invalid = true;
+            self.finish_capture(joined.capture)?;
         }
         Ok(())
     }
@@ -375,20 +376,21 @@ impl Streams {
         if self.captures.get(joined.capture)?.origin != stream {
             return Err(Status::STREAM_CAPTURE_UNMATCHED);
         }
-        let capture = self.captures.remove(joined.capture)?;
-        for slot in self.streams.iter_mut() {
-            if slot.capture.as_ref().is_some_and(|j| j.capture == joined.capture) {
-                slot.capture = None;
-            }
-        }
-        if self.per_thread.capture.as_ref().is_some_and(|j| j.capture == joined.capture) {
-            self.per_thread.capture = None;
-        }
+        let capture = self.finish_capture(joined.capture)?;
         if capture.invalid {
             return Err(Status::STREAM_CAPTURE_INVALIDATED);
         }
         if capture.graph.leaves().difference(&joined.after).next().is_some() && !capture.given {
             return Err(Status::STREAM_CAPTURE_UNJOINED);
+        }
+        Ok(capture)
+    }
+
+    /// Takes a capture away; no stream takes part in it any more.
+    fn finish_capture(&mut self, handle: u64) -> Outcome<Capture> {
+        let capture = self.captures.remove(handle)?;
+        for stream in self.streams.iter_mut().chain([&mut self.per_thread]) {
+            stream.capture.take_if(|joined| joined.capture == handle);
         }
         Ok(capture)
     }
@@ -403,6 +405,34 @@ mod tests {
             Ok(Submitted::Captured(node)) => node,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// A stream that only joined may go before the capture ends; with the one that began it the capture is over.
+    #[test]
+    fn streams_end_while_they_capture() {
+        let mut streams = Streams::default();
+        let (fork, join) = (streams.events.insert(Event::default()), streams.events.insert(Event::default()));
+        let begin = |streams: &mut Streams, joins: bool| {
+            let (a, b) = (streams.create(1, 0), streams.create(1, 0));
+            streams.begin_capture(a, None).unwrap();
+            streams.submit(a, Work::Record(fork)).unwrap();
+            streams.submit(b, Work::Wait(fork)).unwrap();
+            captured(streams, b);
+            if joins {
+                streams.submit(b, Work::Record(join)).unwrap();
+                streams.submit(a, Work::Wait(join)).unwrap();
+            }
+            (a, b)
+        };
+        let (a, b) = begin(&mut streams, true);
+        streams.destroy(b).unwrap();
+        assert_eq!(streams.end_capture(a).map(|c| c.graph.nodes().count()), Ok(1));
+        let (a, b) = begin(&mut streams, false);
+        streams.destroy(b).unwrap();
+        assert_eq!(streams.end_capture(a).map(drop), Err(Status::STREAM_CAPTURE_UNJOINED));
+        let (a, b) = begin(&mut streams, false);
+        streams.destroy(a).unwrap();
+        assert!(!streams.any_capture() && streams.capture_of(b).unwrap().is_none());
     }
 
     #[test]

@@ -83,11 +83,15 @@ functions! {
     "cuStreamEndCapture" / "cuStreamEndCapture_ptsz" 10000 Context stream_end_capture(
         stream: Stream, graph: Out<u64>,
     ) {
-        if !graph.wanted() {
+        let (stream, mut gpu) = (stream.handle(), gpu()?);
+        // A program that captures into its own graph has it already.
+        let given = gpu.streams.capture_of(stream)?.is_some_and(|(_, capture)| capture.given);
+        if !graph.wanted() && !given {
             return Err(Status::INVALID_VALUE);
         }
-        graph.set(0)?;
-        graph.set(gpu()?.end_capture(stream.handle())?)
+        graph.offer(0);
+        graph.offer(gpu.end_capture(stream)?);
+        Ok(())
     }
 
     "cuStreamIsCapturing" / "cuStreamIsCapturing_ptsz" 10000 Context stream_is_capturing(

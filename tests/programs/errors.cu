@@ -14,6 +14,15 @@ __global__ void shared_bytes(int *x) {
 __device__ int symbol[8];
 int no_symbol[8];
 
+// Keeps as many values alive as it is told.
+template <int values> __global__ void keep(volatile int *x) {
+    int kept[values];
+#pragma unroll
+    for (int i = 0; i < values; i++) kept[i] = x[i];
+#pragma unroll
+    for (int i = values; i-- > 0;) x[i] = kept[i];
+}
+
 // A launch says what is wrong with it, once.
 #define LAUNCH_FAILS(launch, expected)                                                            \
     do {                                                                                          \
@@ -71,6 +80,17 @@ static void memory() {
     OK(cudaGetLastError());
 }
 
+// What the attribute says can be launched, and not a warp more: registers are handed out in units.
+template <int values> static void registers(int *x) {
+    cudaFuncAttributes attributes;
+    OK(cudaFuncGetAttributes(&attributes, keep<values>));
+    const int most = attributes.maxThreadsPerBlock;
+    keep<values><<<1, most>>>(x);
+    OK(cudaGetLastError());
+    if (most < 1024) LAUNCH_FAILS((keep<values><<<1, most + 32>>>(x)), cudaErrorLaunchOutOfResources);
+    if constexpr (values < 130) registers<values + 5>(x);
+}
+
 static void launches() {
     int *x;
     OK(cudaMalloc(&x, 4096 * 4));
@@ -80,7 +100,8 @@ static void launches() {
     LAUNCH_FAILS((store<<<1, 0>>>(x, 0)), cudaErrorInvalidConfiguration);
     LAUNCH_FAILS((store<<<dim3(1, 65536), 1>>>(x, 0)), cudaErrorInvalidConfiguration);
     LAUNCH_FAILS((store<<<dim3(1, 1, 65536), 1>>>(x, 0)), cudaErrorInvalidConfiguration);
-    LAUNCH_FAILS((small<<<1, 65>>>(x)), cudaErrorLaunchOutOfResources);
+    LAUNCH_FAILS((small<<<1, 65>>>(x)), cudaErrorInvalidValue);
+    registers<40>(x);
     LAUNCH_FAILS((store<<<1, 1, 49153>>>(x, 0)), cudaErrorInvalidValue);
     LAUNCH_FAILS((shared_bytes<<<1, 1, 45057>>>(x)), cudaErrorInvalidValue);
     FAILS(cudaFuncSetAttribute(shared_bytes, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20), cudaErrorInvalidValue);

@@ -25,16 +25,17 @@ pub mod attribute {
     pub const SHARED_CARVEOUT: u32 = 9;
 }
 
-/// Most threads that a block of the kernel can have.
-#[must_use]
-pub fn max_threads(kernel: &Kernel) -> u32 {
-    let machine = &kernel.lowered.kernel;
-    let most = machine.max_threads_per_block.map_or(1024, |d| d.iter().product::<u32>().min(1024));
-    let by_registers = 65_536 / (u32::from(machine.regs_per_thread).max(1) * 32) * 32;
-    most.min(by_registers.max(32))
-}
-
 impl Gpu {
+    /// Most threads that a block of the kernel can have: as many as an SM has registers for, in the units in which it
+    /// hands them out.
+    #[must_use]
+    pub fn max_threads(&self, kernel: &Kernel) -> u32 {
+        let limit = kernel.lowered.kernel.max_threads_per_block;
+        let most = limit.map_or(1024, |d| d.iter().product::<u32>().min(1024));
+        let fits = |threads: &u32| resident_blocks(self, kernel, *threads, 0).is_ok();
+        (1..=most.div_ceil(32)).rev().map(|warps| (32 * warps).min(most)).find(fits).unwrap_or(most.min(32))
+    }
+
     /// An attribute of a kernel.
     ///
     /// # Errors
@@ -43,7 +44,7 @@ impl Gpu {
         let kernel = self.kernels.get(kernel)?;
         let machine = &kernel.lowered.kernel;
         let value = match number {
-            attribute::MAX_THREADS => max_threads(kernel),
+            attribute::MAX_THREADS => self.max_threads(kernel),
             attribute::SHARED_BYTES => machine.static_shared_bytes,
             attribute::CONST_BYTES => {
                 self.modules.get(kernel.module)?.device.source().layout.const_image.len() as u32

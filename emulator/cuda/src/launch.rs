@@ -41,7 +41,7 @@ pub fn check(gpu: &Gpu, kernel: &Kernel, launch: &Launch) -> Outcome {
     if let Some(most) = machine.max_threads_per_block
         && threads > most.iter().map(|&n| u64::from(n)).product()
     {
-        return Err(Status::LAUNCH_OUT_OF_RESOURCES);
+        return Err(Status::INVALID_VALUE);
     }
     let resident = resident_blocks(gpu, kernel, threads as u32, launch.shared_bytes)?;
     let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();

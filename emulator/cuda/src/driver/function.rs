@@ -2,7 +2,6 @@
 
 use super::{Out, functions};
 use crate::error::{Outcome, Status};
-use crate::function::max_threads;
 use crate::gpu::gpu;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
@@ -40,10 +39,15 @@ fn best_block_size(
     dynamic_shared_bytes: usize,
     limit: i32,
 ) -> Outcome {
-    let kernel = gpu()?.kernels.get(function)?.clone();
+    let (kernel, largest) = {
+        let gpu = gpu()?;
+        let kernel = gpu.kernels.get(function)?.clone();
+        let largest = gpu.max_threads(&kernel);
+        (kernel, largest)
+    };
     let most = match u32::try_from(limit) {
-        Ok(0) => max_threads(&kernel),
-        Ok(limit) => limit.min(max_threads(&kernel)),
+        Ok(0) => largest,
+        Ok(limit) => limit.min(largest),
         Err(_) => return Err(Status::INVALID_VALUE),
     };
     // Whole warps, and the limit itself when it is none.

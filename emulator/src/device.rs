@@ -23,7 +23,7 @@ use trace_format::semantics::{Banks, Geometry};
 pub const CONST_BANK: &str = ".const";
 
 /// Name of the allocation that device code allocates from.
-const DEVICE_HEAP: &str = "device heap";
+pub(crate) const DEVICE_HEAP: &str = "device heap";
 
 /// Name of the allocation through which the blocks of a grid synchronise.
 pub const GRID_WORKSPACE: &str = "grid workspace";
@@ -31,19 +31,10 @@ pub const GRID_WORKSPACE: &str = "grid workspace";
 /// Bytes that the `.global` variables of a module may take.
 const MAX_MODULE_BYTES: u64 = 8 << 30;
 
-/// Initial contents of a variable, which take from the room that there is; `None` when there is not enough. What has
-/// no initial value costs no memory before it is written.
-fn contents(var: &Variable, room: &mut u64) -> Option<Vec<u8>> {
+/// Takes the bytes of a variable from the room that there is; `None` when there is not enough.
+fn take_room(var: &Variable, room: &mut u64) -> Option<u64> {
     *room = room.checked_sub(var.size_bytes)?;
-    let size = usize::try_from(var.size_bytes).ok()?;
-    // Asking for memory that there is not would end the process.
-    Vec::<u8>::new().try_reserve_exact(size).ok()?;
-    let mut bytes = vec![0; size];
-    if let Some(init) = &var.init {
-        let length = init.bytes.len().min(size);
-        bytes[..length].copy_from_slice(&init.bytes[..length]);
-    }
-    Some(bytes)
+    Some(var.size_bytes)
 }
 
 /// Whether code of the module asks for the workspace of its grid.
@@ -53,10 +44,19 @@ fn uses_workspace(module: &Module) -> bool {
     bodies.flat_map(|b| &b.statements).any(|s| matches!(s, Statement::Inst(i) if i.srcs().iter().any(asks)))
 }
 
+/// Zeros that cost no memory before they are written; `None` when there is no room.
+pub(crate) fn zeroed(length: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(length).ok()?;
+    // Asking for memory that there is not would end the process.
+    Vec::<u8>::new().try_reserve_exact(length).ok()?;
+    Some(vec![0; length])
+}
+
 /// Device memory that knows where allocations go.
 pub trait Placement {
-    /// Makes an allocation with these contents and returns its address; `None` when there is no room.
-    fn place(&mut self, name: &str, bytes: Vec<u8>) -> Option<u64>;
+    /// Makes an allocation that begins with these contents, the rest of which is zero and costs no memory before it is
+    /// written, and returns its address; `None` when there is no room.
+    fn place(&mut self, name: &str, contents: &[u8], length: u64) -> Option<u64>;
 
     /// The memory.
     fn global(&mut self) -> &mut GlobalMemory;
@@ -69,9 +69,10 @@ pub trait Placement {
 
 /// Allocations follow one another.
 impl Placement for GlobalMemory {
-    fn place(&mut self, name: &str, bytes: Vec<u8>) -> Option<u64> {
-        let id = self.allocate(name, bytes);
-        Some(self.allocation(id).base)
+    fn place(&mut self, name: &str, contents: &[u8], length: u64) -> Option<u64> {
+        let id = self.allocate(name, zeroed(length)?);
+        let base = self.allocation(id).base;
+        self.write(base, &contents[..contents.len().min(length as usize)]).then_some(base)
     }
 
     fn global(&mut self) -> &mut GlobalMemory {
@@ -102,7 +103,7 @@ pub enum LoadError {
         /// The variable.
         name: String,
         /// Its size.
-        bytes: usize,
+        bytes: u64,
     },
 }
 
@@ -130,10 +131,9 @@ impl DeviceModule {
         memory: &mut dyn Placement,
         objects: Vec<(String, u64)>,
     ) -> Result<DeviceModule, LoadError> {
-        let mut place = |name: &str, bytes: Vec<u8>| {
-            let length = bytes.len();
+        let place = |memory: &mut dyn Placement, name: &str, contents: &[u8], length: u64| {
             memory
-                .place(name, bytes)
+                .place(name, contents, length)
                 .ok_or_else(|| LoadError::OutOfMemory { name: name.into(), bytes: length })
         };
         let mut module = DeviceModule {
@@ -148,28 +148,25 @@ impl DeviceModule {
         let mut room = MAX_MODULE_BYTES;
         for &id in &source.layout.globals {
             let var = source.module.var(id);
-            let bytes = contents(var, &mut room)
+            let length = take_room(var, &mut room)
                 .ok_or_else(|| LoadError::TooLarge { name: var.name.clone(), bytes: var.size_bytes })?;
-            let address = place(&var.name, bytes)?;
+            let contents = var.init.as_ref().map_or(&[][..], |init| &init.bytes);
+            let address = place(memory, &var.name, contents, length)?;
             module.variables.insert(id, address);
         }
         if !source.layout.const_image.is_empty() {
-            let image = source.layout.const_image.clone();
-            let length = image.len();
-            module.constants = Some((place(CONST_BANK, image)?, length));
+            let image = &source.layout.const_image;
+            let address = place(memory, CONST_BANK, image, image.len() as u64)?;
+            module.constants = Some((address, image.len()));
         }
         let allocates = |f: &Function| f.name == "malloc" && f.body.is_none();
         if source.module.functions.iter().any(allocates) && memory.global().heap_mut().is_none() {
             let bytes = memory.heap_bytes();
-            let address = memory.place(DEVICE_HEAP, vec![0; bytes as usize]);
-            let refused = || LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes: bytes as usize };
-            memory.global().adopt_heap(address.ok_or_else(refused)?, bytes);
+            let address = place(memory, DEVICE_HEAP, &[], bytes)?;
+            memory.global().adopt_heap(address, bytes);
         }
         if uses_workspace(&source.module) {
-            let refused =
-                || LoadError::OutOfMemory { name: GRID_WORKSPACE.into(), bytes: GRID_WORKSPACE_BYTES };
-            module.workspace =
-                memory.place(GRID_WORKSPACE, vec![0; GRID_WORKSPACE_BYTES]).ok_or_else(refused)?;
+            module.workspace = place(memory, GRID_WORKSPACE, &[], GRID_WORKSPACE_BYTES as u64)?;
         }
         module.relocate(memory.global())?;
         Ok(module)
@@ -205,9 +202,8 @@ impl DeviceModule {
         };
         let address = address.wrapping_add_signed(r.addend) >> (r.shift & 63);
         let size = u64::from(r.size_bytes).min(8);
-        if let Some(room) = memory.slice_mut(base + r.offset, size) {
-            room.copy_from_slice(&address.to_le_bytes()[..size as usize]);
-        }
+        // The front end has checked that the place lies in the variable.
+        let _ = memory.write(base + r.offset, &address.to_le_bytes()[..size as usize]);
         Ok(())
     }
 
@@ -336,7 +332,7 @@ impl DeviceModule {
                 place.copy_from_slice(&address.to_le_bytes());
             }
         }
-        let constants = self.constants.and_then(|(base, length)| memory.slice(base, length as u64));
-        Ok(Banks { param, user: constants.map_or_else(Vec::new, <[u8]>::to_vec), literal })
+        let constants = self.constants.and_then(|(base, length)| memory.bytes(base, length as u64));
+        Ok(Banks { param, user: constants.unwrap_or_default(), literal })
     }
 }

@@ -135,7 +135,7 @@ proptest! {
             }
             prop_assert_eq!(got, &expected, "{} at {:?}", body, at);
         }
-        prop_assert_eq!(&device.memory.allocation(id).bytes[..], &want[..], "{}", body);
+        prop_assert_eq!(&device.memory.allocation(id).bytes.contents()[..], &want[..], "{}", body);
     }
 
     #[test]
@@ -182,7 +182,7 @@ proptest! {
             };
             *cell = old >> 32 << 32 | u64::from(r);
         }
-        let got: Vec<u64> = device.memory.allocation(id).bytes.chunks_exact(8)
+        let got: Vec<u64> = device.memory.allocation(id).bytes.contents().chunks_exact(8)
             .map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
         prop_assert_eq!(got, want, "{}", body);
     }
@@ -247,7 +247,7 @@ fn formatted_stores_convert() {
                     .collect();
                 let body = format!("sust.p.1d.v4.{ty}.trap [%d0, {{%c0}}], {{%c4, %c5, %c6, %c7}};");
                 device.run(&body, &words).unwrap_or_else(|e| panic!("{e}\n{body}"));
-                let bytes = &device.memory.allocation(id).bytes;
+                let bytes = device.memory.allocation(id).bytes.contents();
                 for (w, got) in words.iter().zip(bytes.chunks_exact(channels * channel.bytes())) {
                     let want = stored(channel, channels, ty, [w[4], w[5], w[6], w[7]]);
                     // Any NaN of a half is as good as another.

@@ -362,7 +362,7 @@ mod tests {
         gpu.perform_here(&crate::work::Work::Copy(copy)).unwrap();
         let [base, ..] = gpu.arrays.arrays.get(array).unwrap().rows();
         // The second level follows the sixteen texels of the first.
-        assert_eq!(gpu.memory.global.slice(base + 16, 4), Some(&host[..]));
+        assert_eq!(gpu.memory.global.bytes(base + 16, 4), Some(host.to_vec()));
         assert_eq!(gpu.destroy_array(level), Err(Status::INVALID_RESOURCE_HANDLE));
         gpu.destroy_array(array).unwrap();
         assert!(gpu.arrays.arrays.get(level).is_err() && gpu.memory.region(base).is_none());

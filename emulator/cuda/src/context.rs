@@ -163,17 +163,26 @@ impl Contexts {
 impl Gpu {
     /// Makes room where a program asks for more than there usually is: on the stacks of kernels that are asked for from
     /// now on, in the heap of modules that are loaded from now on.
-    pub fn raise_limit(&mut self, limit: u32, value: usize) {
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a stack that no thread can have, `MEMORY_ALLOCATION` for a heap or a buffer of `printf` that
+    /// is larger than what is free of the GPU's memory.
+    pub fn raise_limit(&mut self, limit: u32, value: usize) -> Outcome {
         const STACK: u32 = 0;
+        const PRINTF: u32 = 1;
         const HEAP: u32 = 2;
+        let free = self.memory.info().0;
         match limit {
             STACK => {
-                let wanted = u32::try_from(value).unwrap_or(u32::MAX).min(MAX_STACK_BYTES);
+                let wanted = u32::try_from(value).ok().filter(|&bytes| bytes <= MAX_STACK_BYTES);
+                let wanted = wanted.ok_or(Status::INVALID_VALUE)?;
                 self.lowering.stack_bytes = self.lowering.stack_bytes.max(wanted);
             }
+            PRINTF | HEAP if value as u64 > free => return Err(Status::MEMORY_ALLOCATION),
             HEAP => self.memory.heap_bytes = self.memory.heap_bytes.max(value as u64),
             _ => {}
         }
+        Ok(())
     }
 
     /// Makes a context and makes it current.

@@ -192,17 +192,19 @@ impl Device {
             84..=86 => 0,    // boards, native host atomics
             87 => self.single_to_double_ratio,
             88 => 0,      // pageable memory
-            89..=91 => 1, // concurrent managed access, preemption, host pointers
-            95 => 1,      // cooperative launch
+            89 | 90 => 1, // concurrent managed access, preemption
+            // Host pointers of registered memory: kernels should see it at the device's address, which is the same in
+            // every run. The host's works too.
+            91 => 0,
+            95 => 1, // cooperative launch
             97 => g.shared_bytes_opt_in,
             99 => 1,        // host registration
             100 | 101 => 0, // page tables, direct access of the host
             106 => g.max_blocks_per_sm,
             108 | 109 => 0, // persisting L2, access policy windows
             111 => g.reserved_shared_bytes,
-            113 => 1, // read-only registration
             115 => 1, // memory pools
-            92..=94 | 96 | 98 | 102..=105 | 107 | 110 | 112 | 114 | 116..=160 => 0,
+            92..=94 | 96 | 98 | 102..=105 | 107 | 110 | 112..=114 | 116..=160 => 0,
             _ => return None,
         };
         i32::try_from(value).ok()

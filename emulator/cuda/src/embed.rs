@@ -7,6 +7,7 @@ use crate::driver::{In, Out, Text};
 use crate::ending;
 use crate::error::{Outcome, Status, status};
 use crate::gpu::{Gpu, any_gpu, synchronize, tell};
+use crate::host;
 use crate::memory::Purpose;
 use crate::recorder::Recorder;
 use crate::work::{Launch, Work};
@@ -55,21 +56,14 @@ fn load(source: &str) -> Outcome<u64> {
 
 /// Lends kernels the parts of the process's memory that hold these addresses; returns what to take back.
 fn lend(gpu: &mut Gpu, addresses: &[u64]) -> Outcome<Vec<u64>> {
-    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|_| Status::OPERATING_SYSTEM)?;
     let mut lent = Vec::new();
-    for line in maps.lines() {
-        let mut fields = line.split_ascii_whitespace();
-        let (Some(range), Some(mode)) = (fields.next(), fields.next()) else { continue };
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        let Some((start, end)) = range.split_once('-').and_then(|(a, b)| number(a).zip(number(b))) else {
-            continue;
-        };
+    for (start, end, mode) in host::mappings() {
         let wanted = addresses.iter().any(|a| (start..end).contains(a));
         if !wanted || !mode.starts_with("rw") {
             continue;
         }
         for (start, end) in gpu.memory.unknown_parts(start, end) {
-            gpu.memory.register(start, end - start, 0)?;
+            gpu.memory.lend(start, end - start)?;
             lent.push(start);
         }
     }
@@ -182,7 +176,7 @@ pub extern "C" fn warplab_free(memory: u64) -> Status {
 /// `warplab_share`: lets kernels access memory of the program.
 #[unsafe(no_mangle)]
 pub extern "C" fn warplab_share(memory: u64, bytes: usize) -> Status {
-    status(any_gpu().and_then(|mut gpu| gpu.memory.register(memory, bytes as u64, 0)))
+    status(any_gpu().and_then(|mut gpu| gpu.memory.lend(memory, bytes as u64)))
 }
 
 /// `warplab_unshare`: ends that.

@@ -486,8 +486,9 @@ const MAX_ROUNDS: u32 = 1 << 24;
 fn perform_conditional(stream: u64, work: &Conditional) -> Outcome {
     let value = || -> Outcome<u32> {
         let gpu = gpu()?;
-        let bytes = gpu.memory.global.slice(work.condition, 4).and_then(|b| b.try_into().ok());
-        bytes.map(u32::from_le_bytes).ok_or(Status::INVALID_VALUE)
+        let mut bytes = [0; 4];
+        let read = gpu.memory.global.read(work.condition, &mut bytes);
+        read.then_some(u32::from_le_bytes(bytes)).ok_or(Status::INVALID_VALUE)
     };
     let body = |which: usize| work.bodies.get(which).map_or(Ok(()), |graph| perform_graph_on(stream, graph));
     match work.choice {

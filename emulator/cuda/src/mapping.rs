@@ -1,14 +1,15 @@
 //! Virtual memory management: addresses reserved, memory created, and one mapped to the other, each on its own.
 //!
-//! Memory is an anonymous file, so that its bytes stay when it is unmapped and may be seen at several addresses.
+//! All memory is one anonymous file, so that its bytes stay when it is unmapped and may be seen at several addresses.
 
 use crate::error::{Outcome, Status};
 use crate::gpu::Gpu;
 use crate::handles::{Handles, Kind};
 use crate::memory::Purpose;
+use crate::ranges::Ranges;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
 
 /// Sizes and addresses are multiples of this.
@@ -17,8 +18,11 @@ pub const GRANULARITY: u64 = 2 << 20;
 /// Memory that may be mapped.
 #[derive(Debug)]
 pub struct Physical {
-    file: File,
+    /// Where it begins in the file.
+    offset: u64,
     bytes: u64,
+    /// Number that all allocations that show it have.
+    twins: u64,
     /// References: the program's own, and one of each mapping.
     uses: u32,
 }
@@ -34,6 +38,10 @@ struct Mapping {
 /// What is reserved, created and mapped.
 #[derive(Debug)]
 pub struct Mappings {
+    /// The file, its length, and what is free of it.
+    file: Option<File>,
+    file_bytes: u64,
+    free: Ranges,
     physical: Handles<Physical>,
     reserved: BTreeMap<u64, u64>,
     mapped: BTreeMap<u64, Mapping>,
@@ -42,6 +50,9 @@ pub struct Mappings {
 impl Default for Mappings {
     fn default() -> Mappings {
         Mappings {
+            file: None,
+            file_bytes: 0,
+            free: Ranges::default(),
             physical: Handles::new(Kind::Physical),
             reserved: BTreeMap::new(),
             mapped: BTreeMap::new(),
@@ -54,6 +65,43 @@ fn check_size(bytes: u64) -> Outcome {
 }
 
 impl Mappings {
+    /// A place in the file, which is zero.
+    fn place(&mut self, bytes: u64) -> Outcome<u64> {
+        if let Some(offset) = self.free.take(bytes) {
+            return Ok(offset);
+        }
+        if self.file.is_none() {
+            // SAFETY: the name is a string; the call makes a new file that nobody else has.
+            let file = unsafe { libc::memfd_create(c"warplab".as_ptr(), libc::MFD_CLOEXEC) };
+            if file < 0 {
+                return Err(Status::OPERATING_SYSTEM);
+            }
+            // SAFETY: the file has just been made and belongs to nobody.
+            self.file = Some(unsafe { File::from_raw_fd(file) });
+        }
+        let file = self.file.as_ref().ok_or(Status::OPERATING_SYSTEM)?;
+        let offset = self.file_bytes;
+        let end = offset.checked_add(bytes).ok_or(Status::MEMORY_ALLOCATION)?;
+        file.set_len(end).map_err(|_| Status::MEMORY_ALLOCATION)?;
+        self.file_bytes = end;
+        Ok(offset)
+    }
+
+    /// Gives a place back, with its memory.
+    fn give(&mut self, physical: &Physical) {
+        let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (offset, bytes) = (physical.offset.cast_signed(), physical.bytes.cast_signed());
+        // SAFETY: the file is open; no allocation shows this part of it any more.
+        let emptied = self
+            .file
+            .as_ref()
+            .is_some_and(|f| unsafe { libc::fallocate(f.as_raw_fd(), flags, offset, bytes) } == 0);
+        // What could not be emptied is not used again: it would not be zero.
+        if emptied {
+            self.free.give(physical.offset, physical.bytes);
+        }
+    }
+
     /// Mappings that make up a range exactly.
     fn within(&self, start: u64, bytes: u64) -> Outcome<Vec<u64>> {
         let end = start.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
@@ -106,19 +154,9 @@ impl Gpu {
     pub fn create_memory(&mut self, bytes: u64) -> Outcome<u64> {
         check_size(bytes)?;
         self.memory.take(bytes)?;
-        // SAFETY: the name is a string; the call makes a new file that nobody else has.
-        let file = unsafe { libc::memfd_create(c"warplab".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            self.memory.give(bytes);
-            return Err(Status::OPERATING_SYSTEM);
-        }
-        // SAFETY: the file has just been made and belongs to nobody.
-        let file = unsafe { File::from_raw_fd(file) };
-        if file.set_len(bytes).is_err() {
-            self.memory.give(bytes);
-            return Err(Status::MEMORY_ALLOCATION);
-        }
-        Ok(self.mappings.physical.insert(Physical { file, bytes, uses: 1 }))
+        let offset = self.mappings.place(bytes).inspect_err(|_| self.memory.give(bytes))?;
+        let twins = self.memory.new_id();
+        Ok(self.mappings.physical.insert(Physical { offset, bytes, twins, uses: 1 }))
     }
 
     /// Ends a use of memory, which goes with the last one.
@@ -129,8 +167,9 @@ impl Gpu {
         let found = self.mappings.physical.get_mut(memory)?;
         found.uses -= 1;
         if found.uses == 0 {
-            let bytes = self.mappings.physical.remove(memory)?.bytes;
-            self.memory.give(bytes);
+            let physical = self.mappings.physical.remove(memory)?;
+            self.memory.give(physical.bytes);
+            self.mappings.give(&physical);
         }
         Ok(())
     }
@@ -168,7 +207,8 @@ impl Gpu {
         if !reserved || taken || !start.is_multiple_of(GRANULARITY) || physical.bytes != bytes {
             return Err(Status::INVALID_VALUE);
         }
-        self.memory.space().show(start as usize, bytes as usize, &physical.file)?;
+        let file = self.mappings.file.as_ref().ok_or(Status::INVALID_VALUE)?;
+        self.memory.space().show(start as usize, bytes as usize, file, physical.offset)?;
         physical.uses += 1;
         self.mappings.mapped.insert(start, Mapping { bytes, memory, accessible: false });
         Ok(())
@@ -205,12 +245,13 @@ impl Gpu {
             return Ok(());
         }
         mapping.accessible = accessible;
-        let bytes = mapping.bytes;
-        if !accessible {
-            self.memory.free(start, &[Purpose::Mapped])?;
+        let (bytes, memory) = (mapping.bytes, mapping.memory);
+        if accessible {
+            let twins = self.mappings.physical.get(memory)?.twins;
+            self.memory.expose(start, bytes, twins)
+        } else {
+            self.memory.free(start, &[Purpose::Mapped]).map(drop)
         }
-        self.memory.space().protect(start as usize, bytes as usize, accessible)?;
-        if accessible { self.memory.expose(start, bytes) } else { Ok(()) }
     }
 
     /// Whether the mapping at an address may be accessed.
@@ -231,10 +272,12 @@ impl Gpu {
         for (start, bytes) in reserved {
             let _ = self.release_addresses(start, bytes);
         }
-        let left: Vec<(u64, u64)> = self.mappings.physical.iter().map(|(h, p)| (h, p.bytes)).collect();
-        for (memory, bytes) in left {
-            let _ = self.mappings.physical.remove(memory);
-            self.memory.give(bytes);
+        let left: Vec<u64> = self.mappings.physical.iter().map(|(handle, _)| handle).collect();
+        for memory in left {
+            if let Ok(physical) = self.mappings.physical.remove(memory) {
+                self.memory.give(physical.bytes);
+                self.mappings.give(&physical);
+            }
         }
     }
 }

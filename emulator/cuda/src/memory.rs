@@ -1,17 +1,20 @@
-//! Device memory of the process: what is allocated where, and copies and fills between any two places.
+//! Device memory of the process: what is allocated where. Copies and fills are the business of [`crate::transfer`].
 //!
-//! Host and device share their addresses. An address inside the reserved range has to lie in an allocation; any
-//! other belongs to the host program, which answers for it as it does for its own accesses.
+//! Host and device share their addresses, but for memory that the program registers: that lies elsewhere in each run,
+//! so that kernels see it at an address of the device too, which is the same in every run. Programs get it from
+//! `cudaHostGetDevicePointer`.
 
 use crate::error::{Outcome, Status};
+use crate::gpu::tell;
+use crate::host::{self, Access};
 use crate::space::AddressSpace;
-use crate::work::{Copy, Fill, Place};
 use emulator::device::Placement;
 use emulator::memory::GlobalMemory;
 use emulator::memory::storage::Storage;
 use emulator::session::DEFAULT_HEAP_BYTES;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ptr::NonNull;
+use std::sync::Once;
 
 /// What an allocation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +27,8 @@ pub enum Purpose {
     Host,
     /// The program's own memory, of `cudaHostRegister`.
     Registered,
+    /// The address of the device at which kernels see such memory.
+    Window,
     /// A variable of a module.
     Variable,
     /// The texels of an array.
@@ -47,6 +52,35 @@ pub struct Region {
     pub flags: u32,
     /// A number that no other allocation of the process has.
     pub id: u64,
+    /// Where registered memory begins for the other side: of its window, the host's address, and the reverse. Elsewhere
+    /// the region's own start.
+    pub other: u64,
+}
+
+impl Region {
+    /// The other side's address of a byte.
+    #[must_use]
+    pub fn beside(&self, address: u64) -> u64 {
+        self.other + (address - self.start)
+    }
+
+    /// Whether it is memory of the host.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        matches!(self.purpose, Purpose::Host | Purpose::Registered | Purpose::Window)
+    }
+
+    /// Address that the host program has of a byte.
+    #[must_use]
+    pub fn host_address(&self, address: u64) -> u64 {
+        if self.purpose == Purpose::Window { self.beside(address) } else { address }
+    }
+
+    /// Address that kernels should use for a byte: the same in every run.
+    #[must_use]
+    pub fn device_address(&self, address: u64) -> u64 {
+        if self.purpose == Purpose::Registered { self.beside(address) } else { address }
+    }
 }
 
 /// All memory that kernels may access.
@@ -58,6 +92,8 @@ pub struct Memory {
     regions: BTreeMap<u64, Region>,
     /// Bytes at addresses that are fixed but not allocated now.
     aside: BTreeMap<u64, u64>,
+    /// The windows' whole ranges of addresses, by the start of the window.
+    windows: HashMap<u64, NonNull<u8>>,
     capacity: u64,
     used: u64,
     made: u64,
@@ -65,19 +101,26 @@ pub struct Memory {
     pub heap_bytes: u64,
 }
 
+// SAFETY: the pointers are addresses of the reserved ranges, which no other thread knows of.
+unsafe impl Send for Memory {}
+
 impl Memory {
     /// Memory of a GPU with so many bytes.
     ///
     /// # Errors
     /// When the process has no addresses left for it.
     pub fn new(capacity: u64) -> Outcome<Memory> {
-        let space = AddressSpace::reserve()?;
+        let space = AddressSpace::reserve().map_err(|what| {
+            tell(&what);
+            Status::MEMORY_ALLOCATION
+        })?;
         let (global, regions) = (GlobalMemory::new(), BTreeMap::new());
         Ok(Memory {
             space,
             global,
             regions,
             aside: BTreeMap::new(),
+            windows: HashMap::new(),
             capacity,
             used: 0,
             made: 0,
@@ -92,7 +135,7 @@ impl Memory {
     }
 
     fn on_device(purpose: Purpose) -> bool {
-        !matches!(purpose, Purpose::Host | Purpose::Registered | Purpose::Mapped)
+        !matches!(purpose, Purpose::Host | Purpose::Registered | Purpose::Window | Purpose::Mapped)
     }
 
     /// Allocates zeroed memory.
@@ -104,11 +147,39 @@ impl Memory {
             return Err(Status::MEMORY_ALLOCATION);
         }
         let length = usize::try_from(bytes).map_err(|_| Status::MEMORY_ALLOCATION)?;
-        let start = self.space.allocate(length)?;
+        let start = self.space.allocate(length).inspect_err(|_| {
+            static TOLD: Once = Once::new();
+            if let Some(advice) = self.space.advice() {
+                TOLD.call_once(|| tell(&advice));
+            }
+        })?;
+        self.allocated(name, start, bytes, purpose, flags)
+    }
+
+    /// The same at an address of 32 bits, for the oldest functions of the driver API.
+    ///
+    /// # Errors
+    /// As [`Memory::allocate`].
+    pub fn allocate_low(&mut self, name: &str, bytes: u32) -> Outcome<u32> {
+        if u64::from(bytes) > self.capacity - self.used {
+            return Err(Status::MEMORY_ALLOCATION);
+        }
+        let start = self.space.allocate_low(bytes as usize)?;
+        let address = self.allocated(name, start, bytes.into(), Purpose::Device, 0)?;
+        u32::try_from(address).map_err(|_| Status::MEMORY_ALLOCATION)
+    }
+
+    fn allocated(
+        &mut self,
+        name: &str,
+        start: NonNull<u8>,
+        bytes: u64,
+        purpose: Purpose,
+        flags: u32,
+    ) -> Outcome<u64> {
         let address = start.as_ptr() as u64;
-        // SAFETY: the memory lives until `free`, which takes the storage out first; kernels and the host
-        // program access it by turns, as CUDA's rules on concurrent access demand of programs.
-        let storage = unsafe { Storage::mapped(start, length) };
+        // SAFETY: the memory lives until `free`, which takes the storage out first.
+        let storage = unsafe { Storage::mapped(start, bytes as usize) };
         self.global.insert(name, address, storage);
         self.note(address, bytes, purpose, flags);
         Ok(address)
@@ -136,43 +207,102 @@ impl Memory {
         self.used -= bytes;
     }
 
-    /// Lets kernels access mapped memory, which has been made accessible.
+    /// A number that no allocation has.
+    pub(crate) fn new_id(&mut self) -> u64 {
+        self.made += 1;
+        self.made
+    }
+
+    /// Lets kernels access mapped memory; all mappings of the same memory have the same number of `twins`.
     ///
     /// # Errors
     /// `INVALID_VALUE` at address 0.
-    pub(crate) fn expose(&mut self, start: u64, bytes: u64) -> Outcome {
+    pub(crate) fn expose(&mut self, start: u64, bytes: u64, twins: u64) -> Outcome {
         let pointer = NonNull::new(start as *mut u8).ok_or(Status::INVALID_VALUE)?;
         // SAFETY: the pages are mapped and accessible until `free`, which comes first.
         let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
-        self.global.insert("mapped memory", start, storage);
+        self.global.insert_twin("mapped memory", start, storage, twins);
         self.note(start, bytes, Purpose::Mapped, 0);
         Ok(())
     }
 
     fn note(&mut self, start: u64, bytes: u64, purpose: Purpose, flags: u32) {
-        self.made += 1;
         if Self::on_device(purpose) {
             self.used += bytes;
         }
-        self.regions.insert(start, Region { start, bytes, purpose, flags, id: self.made });
+        let id = self.new_id();
+        self.regions.insert(start, Region { start, bytes, purpose, flags, id, other: start });
     }
 
-    /// Lets kernels access memory of the host program.
-    ///
-    /// # Errors
-    /// `HOST_MEMORY_ALREADY_REGISTERED` when part of it is known already; `INVALID_VALUE` for no memory.
-    pub fn register(&mut self, start: u64, bytes: u64, flags: u32) -> Outcome {
+    /// Checks memory of the host program that kernels shall access, and makes its bytes known at an address.
+    fn adopt(&mut self, start: u64, bytes: u64) -> Outcome<NonNull<u8>> {
         let pointer = NonNull::new(start as *mut u8).filter(|_| bytes > 0).ok_or(Status::INVALID_VALUE)?;
         let end = start.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
         let overlaps = self.regions.range(..end).next_back().is_some_and(|(_, r)| r.start + r.bytes > start);
-        if overlaps || self.space.contains(start) {
+        if overlaps {
             return Err(Status::HOST_MEMORY_ALREADY_REGISTERED);
         }
-        // SAFETY: the program promises that the memory stays until it is unregistered.
+        let there = !self.space.touches(start, end) && host::is_accessible(start, bytes, Access::Read);
+        if there { Ok(pointer) } else { Err(Status::INVALID_VALUE) }
+    }
+
+    /// Lets kernels access memory of the host program at its own address.
+    ///
+    /// # Errors
+    /// `HOST_MEMORY_ALREADY_REGISTERED` when part of it is known already; `INVALID_VALUE` where no memory is that can
+    /// be written.
+    pub fn lend(&mut self, start: u64, bytes: u64) -> Outcome {
+        let pointer = self.adopt(start, bytes)?;
+        if !host::is_accessible(start, bytes, Access::Write) {
+            // Kernels cannot be kept from writing it.
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the program promises that the memory stays until it takes it back.
         let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
-        self.global.insert("registered host memory", start, storage);
-        self.note(start, bytes, Purpose::Registered, flags);
+        self.global.insert("host memory", start, storage);
+        self.note(start, bytes, Purpose::Registered, 0);
         Ok(())
+    }
+
+    /// Lets kernels access memory of the host program, at its own address and at one of the device, which is the same
+    /// in every run.
+    ///
+    /// # Errors
+    /// As [`Memory::lend`], and `MEMORY_ALLOCATION` when there are no addresses left.
+    pub fn register(&mut self, start: u64, bytes: u64, flags: u32) -> Outcome {
+        self.lend(start, bytes)?;
+        // The window has the same place in its page, on which the alignment of what is there depends.
+        let within = start % rustix::param::page_size() as u64;
+        let range = self.space.reserve_range((within + bytes) as usize).inspect_err(|_| {
+            let _ = self.free(start, &[Purpose::Registered]);
+        })?;
+        let window = range.as_ptr() as u64 + within;
+        drop(self.global.remove(start));
+        let twins = self.new_id();
+        for at in [start, window] {
+            let pointer = NonNull::new(start as *mut u8).ok_or(Status::INVALID_VALUE)?;
+            // SAFETY: as in `lend`; both allocations are known to show the same bytes.
+            let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
+            let id = self.global.insert_twin("registered host memory", at, storage, twins);
+            if at == start {
+                self.global.make_alias(id);
+            }
+        }
+        self.note(window, bytes, Purpose::Window, flags);
+        self.windows.insert(window, range);
+        for (at, other) in [(start, window), (window, start)] {
+            if let Some(region) = self.regions.get_mut(&at) {
+                (region.other, region.flags) = (other, flags);
+            }
+        }
+        Ok(())
+    }
+
+    fn close_window(&mut self, window: u64) -> Outcome {
+        let Some(range) = self.windows.remove(&window) else { return Ok(()) };
+        self.regions.remove(&window);
+        drop(self.global.remove(window));
+        self.space.free(range)
     }
 
     /// Ends an allocation that begins at an address and is for one of these purposes.
@@ -187,7 +317,9 @@ impl Memory {
         if Self::on_device(region.purpose) {
             self.used -= region.bytes;
         }
-        if !matches!(region.purpose, Purpose::Registered | Purpose::Mapped)
+        if region.purpose == Purpose::Registered {
+            self.close_window(region.other)?;
+        } else if region.purpose != Purpose::Mapped
             && let Some(pointer) = NonNull::new(start as *mut u8)
         {
             self.space.free(pointer)?;
@@ -217,7 +349,8 @@ impl Memory {
 
     /// Ends all allocations, with the objects that read them and the heap of device code.
     pub fn clear(&mut self) {
-        let all: Vec<(u64, Purpose)> = self.regions.values().map(|r| (r.start, r.purpose)).collect();
+        let all = self.regions.values().filter(|r| r.purpose != Purpose::Window);
+        let all: Vec<(u64, Purpose)> = all.map(|r| (r.start, r.purpose)).collect();
         for (start, purpose) in all {
             let _ = self.free(start, &[purpose]);
         }
@@ -249,7 +382,7 @@ impl Memory {
         }
         let start = NonNull::new(address as *mut u8).ok_or(Status::INVALID_VALUE)?;
         self.aside.remove(&address);
-        // SAFETY: as in `allocate`; the range stays mapped while it is set aside.
+        // SAFETY: as in `allocate`; the addresses stay the graph's while it is set aside.
         let storage = unsafe { Storage::mapped(start, bytes as usize) };
         self.global.insert("graph memory", address, storage);
         self.note(address, bytes, Purpose::Graph, 0);
@@ -300,6 +433,18 @@ impl Memory {
         self.aside.range(..=address).next_back().is_some_and(|(start, bytes)| address - start < *bytes)
     }
 
+    /// Whether an address is one of the device, which is the same in every run.
+    #[must_use]
+    pub fn is_at_home(&self, address: u64) -> bool {
+        self.space.contains(address)
+    }
+
+    /// Whether some of these addresses are the device's, allocated or not.
+    #[must_use]
+    pub(crate) fn owns(&self, start: u64, end: u64) -> bool {
+        self.space.touches(start, end)
+    }
+
     /// Whether a program may call an address one of the device, or of the host.
     #[must_use]
     pub fn may_be(&self, address: u64, on_device: bool) -> bool {
@@ -308,115 +453,17 @@ impl Memory {
             Some(Purpose::Mapped | Purpose::Device | Purpose::Variable | Purpose::Array | Purpose::Graph) => {
                 on_device
             }
-            Some(Purpose::Managed | Purpose::Host | Purpose::Registered) => true,
+            Some(Purpose::Managed | Purpose::Host | Purpose::Registered | Purpose::Window) => true,
         }
     }
-
-    /// Checks that bytes may be accessed: those of the reserved range have to be allocated.
-    fn check(&self, address: u64, bytes: u64) -> Outcome {
-        if bytes == 0 {
-            return Ok(());
-        }
-        if let Some(region) = self.region(address) {
-            let end = address.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
-            // Mapped memory may continue in what is mapped behind it.
-            let mut reached = region.start + region.bytes;
-            while reached < end {
-                let next = self.regions.get(&reached).filter(|r| r.purpose == Purpose::Mapped && r.bytes > 0);
-                reached += next.ok_or(Status::INVALID_VALUE)?.bytes;
-            }
-            return Ok(());
-        }
-        let foreign = address != 0 && !self.space.contains(address);
-        if foreign { Ok(()) } else { Err(Status::INVALID_VALUE) }
-    }
-
-    /// Address of a row of a place, and of the row behind it and the slice behind it.
-    fn rows(&self, place: &Place, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome<[u64; 3]> {
-        match *place {
-            Place::Linear { address, pitch, height } => {
-                Ok([address, pitch, pitch.checked_mul(height).ok_or(Status::INVALID_VALUE)?])
-            }
-            Place::Array { array, origin } => {
-                let [base, pitch, slice] = arrays(array)?;
-                let start = distant(base, [origin[1], origin[2]], [pitch, slice])
-                    .and_then(|start| start.checked_add(origin[0]));
-                Ok([start.ok_or(Status::INVALID_VALUE)?, pitch, slice])
-            }
-        }
-    }
-
-    /// Copies; `arrays` gives an array's base, bytes from row to row and from slice to slice.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` when a place is not memory, and what `arrays` says. Nothing has been copied then.
-    pub fn copy(&mut self, copy: &Copy, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome {
-        let [width, height, depth] = copy.extent;
-        if copy.extent.contains(&0) {
-            return Ok(());
-        }
-        let (to, from) = (self.rows(&copy.to, arrays)?, self.rows(&copy.from, arrays)?);
-        for [base, pitch, slice] in [to, from] {
-            let last = distant(base, [height - 1, depth - 1], [pitch, slice]);
-            self.check(base, width)?;
-            self.check(last.ok_or(Status::INVALID_VALUE)?, width)?;
-        }
-        for z in 0..depth {
-            for y in 0..height {
-                let at = |[base, pitch, slice]: [u64; 3]| base + y * pitch + z * slice;
-                // SAFETY: both are checked to be allocated here or belong to the host program, which passed
-                // them for this; they may overlap.
-                unsafe { std::ptr::copy(at(from) as *const u8, at(to) as *mut u8, width as usize) };
-            }
-        }
-        Ok(())
-    }
-
-    /// Fills.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` when the place is not memory or not aligned to the element.
-    pub fn fill(&mut self, fill: &Fill) -> Outcome {
-        let element = u64::from(fill.element);
-        let row = fill.width.checked_mul(element).ok_or(Status::INVALID_VALUE)?;
-        if row == 0 || fill.height == 0 {
-            return Ok(());
-        }
-        if !matches!(element, 1 | 2 | 4) || !fill.address.is_multiple_of(element) {
-            return Err(Status::INVALID_VALUE);
-        }
-        self.check(fill.address, row)?;
-        let last = distant(fill.address, [fill.height - 1, 0], [fill.pitch, 0]);
-        self.check(last.ok_or(Status::INVALID_VALUE)?, row)?;
-        let pattern = fill.value.to_le_bytes();
-        for y in 0..fill.height {
-            let start = (fill.address + y * fill.pitch) as *mut u8;
-            // SAFETY: checked as above.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(start, row as usize) };
-            match element {
-                1 => bytes.fill(pattern[0]),
-                n => {
-                    let pattern = &pattern[..n as usize];
-                    bytes.chunks_exact_mut(pattern.len()).for_each(|e| e.copy_from_slice(pattern));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// An address so many rows and slices away.
-fn distant(base: u64, count: [u64; 2], step: [u64; 2]) -> Option<u64> {
-    let [rows, slices] = [count[0].checked_mul(step[0])?, count[1].checked_mul(step[1])?];
-    base.checked_add(rows)?.checked_add(slices)
 }
 
 /// Modules place their variables like everything else.
 impl Placement for Memory {
-    fn place(&mut self, name: &str, bytes: Vec<u8>) -> Option<u64> {
-        let address = self.allocate(name, bytes.len() as u64, Purpose::Variable, 0).ok()?;
-        self.global.slice_mut(address, bytes.len() as u64)?.copy_from_slice(&bytes);
-        Some(address)
+    fn place(&mut self, name: &str, contents: &[u8], length: u64) -> Option<u64> {
+        let address = self.allocate(name, length, Purpose::Variable, 0).ok()?;
+        let most = contents.len().min(length as usize);
+        self.global.write(address, &contents[..most]).then_some(address)
     }
 
     fn global(&mut self) -> &mut GlobalMemory {
@@ -431,44 +478,6 @@ impl Placement for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const NO_ARRAYS: &dyn Fn(u64) -> Outcome<[u64; 3]> = &|_| Err(Status::INVALID_RESOURCE_HANDLE);
-
-    #[test]
-    fn bytes_go_to_the_gpu_and_back() {
-        let mut memory = Memory::new(1 << 20).expect("there are addresses");
-        let device = memory.allocate("a", 256, Purpose::Device, 0).expect("there is room");
-        let (host, mut back) = ([1u8, 2, 3, 4], [0u8; 4]);
-        memory.copy(&Copy::linear(device + 8, host.as_ptr() as u64, 4), NO_ARRAYS).unwrap();
-        assert_eq!(memory.global.slice(device + 8, 4), Some(&host[..]));
-        memory.copy(&Copy::linear(back.as_mut_ptr() as u64, device + 8, 4), NO_ARRAYS).unwrap();
-        assert_eq!(back, host);
-        let beyond = Copy::linear(device + 253, host.as_ptr() as u64, 4);
-        assert_eq!(memory.copy(&beyond, NO_ARRAYS), Err(Status::INVALID_VALUE));
-        assert_eq!(
-            memory.copy(&Copy::linear(device + 512, device, 4), NO_ARRAYS),
-            Err(Status::INVALID_VALUE)
-        );
-        assert_eq!(memory.copy(&Copy::linear(0, device, 4), NO_ARRAYS), Err(Status::INVALID_VALUE));
-    }
-
-    #[test]
-    fn pitched_copies_keep_the_rows_apart() {
-        let mut memory = Memory::new(1 << 20).expect("there are addresses");
-        let device = memory.allocate("a", 64, Purpose::Device, 0).expect("there is room");
-        let host = [1u8, 2, 9, 3, 4, 9];
-        let copy = Copy {
-            to: Place::Linear { address: device, pitch: 16, height: 2 },
-            from: Place::Linear { address: host.as_ptr() as u64, pitch: 3, height: 2 },
-            extent: [2, 2, 1],
-        };
-        memory.copy(&copy, NO_ARRAYS).unwrap();
-        assert_eq!(memory.global.slice(device, 3), Some(&[1, 2, 0][..]));
-        assert_eq!(memory.global.slice(device + 16, 3), Some(&[3, 4, 0][..]));
-        let fill = Fill { address: device, pitch: 16, value: 0x0807, element: 2, width: 1, height: 2 };
-        memory.fill(&fill).unwrap();
-        assert_eq!(memory.global.slice(device + 16, 3), Some(&[7, 8, 0][..]));
-    }
 
     #[test]
     fn memory_is_finite_and_comes_back() {
@@ -487,7 +496,7 @@ mod tests {
         let mut memory = Memory::new(1000).expect("there are addresses");
         let a = memory.reserve(600).unwrap();
         assert_eq!((memory.info().0, memory.graph_bytes()), (1000, (0, 600)));
-        assert_eq!(memory.copy(&Copy::linear(a, a, 4), NO_ARRAYS), Err(Status::INVALID_VALUE));
+        assert!(!memory.global.write(a, &[1]));
         for _ in 0..2 {
             memory.back(a).unwrap();
             assert_eq!(memory.back(a), Err(Status::INVALID_VALUE));
@@ -497,7 +506,7 @@ mod tests {
             memory.release(other).unwrap();
             memory.release(a).unwrap();
             assert_eq!(memory.release(a), Err(Status::INVALID_VALUE));
-            assert!(memory.global.slice(a, 4).is_none());
+            assert!(memory.global.bytes(a, 4).is_none());
         }
     }
 
@@ -508,8 +517,59 @@ mod tests {
         let start = host.as_ptr() as u64;
         memory.register(start, 64, 0).unwrap();
         assert_eq!(memory.register(start + 8, 8, 0), Err(Status::HOST_MEMORY_ALREADY_REGISTERED));
-        assert_eq!(memory.global.slice(start + 60, 4), Some(&[5; 4][..]));
+        assert_eq!(memory.global.bytes(start + 60, 4), Some(vec![5; 4]));
+        let window = memory.region(start + 60).unwrap().device_address(start + 60);
+        assert_eq!((window % 4096, memory.global.bytes(window, 4)), ((start + 60) % 4096, Some(vec![5; 4])));
+        assert_eq!(memory.region(window).unwrap().host_address(window), start + 60);
+        let twins = memory.global.find(window, 1).map(|id| memory.global.twins(id).len());
+        assert_eq!(twins, Some(2));
+        assert_eq!(memory.free(window - 60, &[Purpose::Registered]).map(drop), Err(Status::INVALID_VALUE));
         memory.free(start, &[Purpose::Registered]).unwrap();
-        assert_eq!(memory.global.slice(start, 4), None);
+        assert_eq!([start, window].map(|at| memory.global.bytes(at, 4)), [None, None]);
+        assert!(memory.region(window).is_none());
+    }
+
+    #[test]
+    fn the_window_of_registered_memory_is_the_same_in_every_run() {
+        let window = |start: u64| {
+            let mut memory = Memory::new(1000).expect("there are addresses");
+            memory.register(start, 64, 0).unwrap();
+            memory.region(start).unwrap().other
+        };
+        // Two places with the same offset in their pages, as in two runs.
+        let host = vec![0u8; 3 * 4096];
+        let start = host.as_ptr() as u64;
+        assert_eq!(window(start) % 4096, start % 4096);
+        assert_eq!(window(start), window(start + 4096));
+    }
+
+    #[test]
+    fn what_is_not_there_cannot_be_registered() {
+        let mut memory = Memory::new(1000).expect("there are addresses");
+        for (start, bytes) in [(0x10, 16), (0, 16), (u64::MAX - 8, 64), (Memory::new as *const () as u64, 16)]
+        {
+            assert_eq!(memory.register(start, bytes, 0), Err(Status::INVALID_VALUE), "{start:#x}");
+        }
+        let host = [5u8; 64];
+        assert_eq!(memory.register(host.as_ptr() as u64, 1 << 40, 0), Err(Status::INVALID_VALUE));
+        let inside = memory.space.allocate(64).unwrap().as_ptr() as u64;
+        assert_eq!(memory.register(inside, 64, 0), Err(Status::INVALID_VALUE));
+    }
+
+    /// As many as a program may make: each costs the same, and none a mapping.
+    #[test]
+    fn allocations_come_and_go_by_the_hundred_thousand() {
+        let mut memory = Memory::new(1 << 40).expect("there are addresses");
+        let all: Vec<u64> =
+            (0..100_000).map(|_| memory.allocate("a", 256, Purpose::Device, 0).unwrap()).collect();
+        assert!(memory.global.write(all[77_777] + 252, &[1; 4]));
+        assert!(!memory.global.write(all[77_777] + 253, &[1; 4]));
+        assert!(!memory.global.write(all[77_777] - 1, &[1; 4]));
+        let nearest = memory.global.nearest(all[5] + 300).unwrap();
+        assert_eq!((nearest.base, nearest.distance), (all[5], 45));
+        for &address in all.iter().rev() {
+            memory.free(address, &[Purpose::Device]).unwrap();
+        }
+        assert_eq!(memory.info(), (1 << 40, 1 << 40));
     }
 }

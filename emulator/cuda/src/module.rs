@@ -5,6 +5,7 @@
 
 use crate::device::Device;
 use crate::error::{Outcome, Status};
+use crate::host::{self, Access};
 use crate::memory::Memory;
 use emulator::device::{DeviceModule, LoadError};
 use emulator::exec::Prepared;
@@ -19,6 +20,8 @@ use std::sync::Arc;
 
 /// First word of the wrappers that nvcc puts around fat binaries.
 const WRAPPER_MAGIC: u32 = 0x4662_43B1;
+/// First word of ELF files.
+const ELF_MAGIC: u32 = 0x464C_457F;
 /// Largest image that a pointer without a length is believed to have.
 const MAX_IMAGE_BYTES: u64 = 1 << 31;
 
@@ -52,50 +55,61 @@ pub struct Kernel {
     pub preferences: [i32; 2],
 }
 
-/// Reads the image at an address that a program gave us.
-///
-/// # Safety
-/// `image` points to a PTX text with a NUL at its end, a fat binary, its wrapper, or an ELF file.
-pub unsafe fn image_at(image: *const u8) -> Outcome<Vec<u8>> {
-    if image.is_null() {
-        return Err(Status::INVALID_VALUE);
-    }
-    // SAFETY: every kind of image has at least four bytes.
-    let magic = unsafe { image.cast::<u32>().read_unaligned() };
-    // SAFETY (all below): the headers say how long the images are.
-    let length = match magic {
-        WRAPPER_MAGIC => {
-            // SAFETY: the wrapper's second field is the address of a fat binary.
-            return unsafe { image_at(image.add(8).cast::<*const u8>().read_unaligned()) };
-        }
-        fatbin::CONTAINER_MAGIC => {
-            // SAFETY: a container has 16 bytes of header.
-            let (header, body) = unsafe {
-                (image.add(6).cast::<u16>().read_unaligned(), image.add(8).cast::<u64>().read_unaligned())
-            };
-            u64::from(header).saturating_add(body)
-        }
-        0x464C_457F => {
-            // SAFETY: the ELF header has 64 bytes; its section table ends the files that compilers write.
-            unsafe {
-                let sections = image.add(0x28).cast::<u64>().read_unaligned();
-                let entry = image.add(0x3a).cast::<u16>().read_unaligned();
-                let count = image.add(0x3c).cast::<u16>().read_unaligned();
-                let programs = image.add(0x20).cast::<u64>().read_unaligned();
-                let program_entry = image.add(0x36).cast::<u16>().read_unaligned();
-                let program_count = image.add(0x38).cast::<u16>().read_unaligned();
-                let end = |at: u64, size: u16, n: u16| at.saturating_add(u64::from(size) * u64::from(n));
-                end(sections, entry, count).max(end(programs, program_entry, program_count))
-            }
-        }
-        // SAFETY: anything else is text with a NUL at its end.
-        _ => unsafe { std::ffi::CStr::from_ptr(image.cast()) }.to_bytes().len() as u64,
-    };
-    if length > MAX_IMAGE_BYTES {
+/// Some bytes of the program's memory, if they are all there.
+fn bytes_at<const N: usize>(address: u64) -> Outcome<[u8; N]> {
+    let mut bytes = [0; N];
+    if !host::is_accessible(address, N as u64, Access::Read) {
         return Err(Status::INVALID_KERNEL_IMAGE);
     }
-    // SAFETY: the image has this many bytes.
-    Ok(unsafe { std::slice::from_raw_parts(image, length as usize) }.to_vec())
+    // SAFETY: the bytes can be read.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), N) };
+    Ok(bytes)
+}
+
+fn word<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
+}
+
+/// Bytes of an ELF file: to the end of the tables that compilers put last.
+fn elf_length(header: &[u8; 64]) -> u64 {
+    let end = |at, size, count| {
+        let [size, count] = [size, count].map(|at| u64::from(u16::from_le_bytes(word(header, at))));
+        u64::from_le_bytes(word(header, at)).saturating_add(size * count)
+    };
+    end(0x28, 0x3a, 0x3c).max(end(0x20, 0x36, 0x38))
+}
+
+/// Reads the image at an address that a program gave us: a PTX text with a NUL at its end, a fat binary, its wrapper, or
+/// an ELF file. Their headers say how long they are, which is believed as far as there is memory.
+///
+/// # Errors
+/// `INVALID_VALUE` for no address, `INVALID_KERNEL_IMAGE` where the image cannot be.
+pub fn image_at(image: *const u8) -> Outcome<Vec<u8>> {
+    let mut start = image as u64;
+    if start == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let mut magic = u32::from_le_bytes(bytes_at(start)?);
+    if magic == WRAPPER_MAGIC {
+        // The wrapper's second field is the address of a fat binary.
+        start = u64::from_le_bytes(bytes_at(start + 8)?);
+        magic = u32::from_le_bytes(bytes_at(start)?);
+    }
+    let length = match magic {
+        WRAPPER_MAGIC => return Err(Status::INVALID_KERNEL_IMAGE),
+        fatbin::CONTAINER_MAGIC => {
+            let header: [u8; 16] = bytes_at(start)?;
+            u64::from(u16::from_le_bytes(word(&header, 6)))
+                .saturating_add(u64::from_le_bytes(word(&header, 8)))
+        }
+        ELF_MAGIC => elf_length(&bytes_at(start)?),
+        _ => host::text_length(start, MAX_IMAGE_BYTES).ok_or(Status::INVALID_KERNEL_IMAGE)?,
+    };
+    if length > MAX_IMAGE_BYTES || !host::is_accessible(start, length, Access::Read) {
+        return Err(Status::INVALID_KERNEL_IMAGE);
+    }
+    // SAFETY: the bytes can be read.
+    Ok(unsafe { std::slice::from_raw_parts(start as *const u8, length as usize) }.to_vec())
 }
 
 /// The PTX of an image that a GPU runs, and why there is none.
@@ -218,4 +232,74 @@ pub fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Stat
 #[must_use]
 pub fn lowering() -> LowerOptions {
     LowerOptions::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory that ends where nothing is, which holds this at its end.
+    fn at_an_edge(bytes: &[u8]) -> *const u8 {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, of which the second page goes again.
+        unsafe {
+            let start = mmap_anonymous(std::ptr::null_mut(), 8192, access, MapFlags::PRIVATE).unwrap();
+            munmap(start.byte_add(4096), 4096).unwrap();
+            let to = start.cast::<u8>().add(4096 - bytes.len());
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+            to
+        }
+    }
+
+    fn wrapper(of: *const u8) -> Vec<u8> {
+        let mut bytes = WRAPPER_MAGIC.to_le_bytes().to_vec();
+        bytes.extend([1, 0, 0, 0]);
+        bytes.extend((of as u64).to_le_bytes());
+        bytes
+    }
+
+    fn container(header: u16, length: u64) -> Vec<u8> {
+        let mut bytes = fatbin::CONTAINER_MAGIC.to_le_bytes().to_vec();
+        bytes.extend([1, 0]);
+        bytes.extend(header.to_le_bytes());
+        bytes.extend(length.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn images_end_where_memory_does() {
+        let good = at_an_edge(&container(16, 0));
+        assert_eq!(image_at(good), Ok(container(16, 0)));
+        assert_eq!(image_at(at_an_edge(&wrapper(good))), Ok(container(16, 0)));
+        assert_eq!(image_at(at_an_edge(b".version 7.0\0")), Ok(b".version 7.0".to_vec()));
+        let mut elf = [0u8; 64];
+        elf[..4].copy_from_slice(&ELF_MAGIC.to_le_bytes());
+        assert_eq!(image_at(at_an_edge(&elf)), Ok(Vec::new()));
+        let own = at_an_edge(&wrapper(std::ptr::null()));
+        // SAFETY: the wrapper's field, which can be written.
+        unsafe { own.add(8).cast_mut().cast::<u64>().write_unaligned(own as u64) };
+        elf[0x28] = 1;
+        elf[0x3a] = 64;
+        elf[0x3c] = 64;
+        let damaged = [
+            at_an_edge(&container(16, 1)),
+            at_an_edge(&container(u16::MAX, u64::MAX)),
+            at_an_edge(&container(16, 1 << 31)),
+            at_an_edge(&container(16, 0)[..12]),
+            at_an_edge(&wrapper(std::ptr::null())),
+            at_an_edge(&wrapper(0x1000 as *const u8)),
+            at_an_edge(&wrapper(good)[..8]),
+            own,
+            at_an_edge(b".version 7.0"),
+            at_an_edge(&elf),
+            at_an_edge(&elf[..63]),
+            0x1000 as *const u8,
+            u64::MAX as *const u8,
+        ];
+        for image in damaged {
+            assert_eq!(image_at(image), Err(Status::INVALID_KERNEL_IMAGE), "{image:?}");
+        }
+        assert_eq!(image_at(std::ptr::null()), Err(Status::INVALID_VALUE));
+    }
 }

@@ -48,6 +48,8 @@ pub struct Recorder {
     waits: Vec<WaitRecord>,
     /// Allocations as the trace lists them last.
     buffers: Vec<BufferNote>,
+    /// What device memory said of its allocations then.
+    stamp: u64,
 }
 
 impl Recorder {
@@ -82,6 +84,7 @@ impl Recorder {
             transfers: Vec::new(),
             waits: Vec::new(),
             buffers: Vec::new(),
+            stamp: 0,
         }
     }
 
@@ -229,18 +232,21 @@ impl Recorder {
                 index
             }
         };
-        let all = memory.allocations();
-        let same = all.len() == self.buffers.len()
-            && all.iter().zip(&self.buffers).all(|(a, b)| a.base == b.address && a.len == b.bytes);
         let mut buffers = Vec::new();
-        if !same {
+        if self.stamp != memory.stamp() {
+            self.stamp = memory.stamp();
             let note = |a: &emulator::memory::Allocation| BufferNote {
                 name: a.name.clone(),
                 address: a.base,
                 bytes: a.len,
             };
-            buffers.extend(all.iter().map(note));
-            self.buffers.clone_from(&buffers);
+            buffers.extend(memory.allocations().filter(|a| !a.alias).map(note));
+            // Allocations may have come and gone.
+            if buffers == self.buffers {
+                buffers.clear();
+            } else {
+                self.buffers.clone_from(&buffers);
+            }
         }
         writer.launch(LaunchRecord {
             kernel: index,
@@ -298,11 +304,10 @@ fn start(wanted: &Path) -> Result<TraceWriter, TraceError> {
 fn side(place: &Place, memory: &Memory) -> (u64, bool) {
     match place {
         Place::Linear { address, .. } => {
-            let on_device = |purpose| !matches!(purpose, Purpose::Host | Purpose::Registered);
-            match memory.region(*address) {
-                Some(region) if region.purpose != Purpose::Registered => {
-                    (*address, on_device(region.purpose))
-                }
+            let on_device =
+                |purpose| !matches!(purpose, Purpose::Host | Purpose::Registered | Purpose::Window);
+            match memory.region(*address).map(|r| (r.device_address(*address), r)) {
+                Some((shown, region)) if memory.is_at_home(shown) => (shown, on_device(region.purpose)),
                 _ => (0, false),
             }
         }

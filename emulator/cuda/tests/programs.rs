@@ -146,8 +146,8 @@ macro_rules! programs {
 }
 
 programs! {
-    assertion conditions cooperative copies errors graphs illegal limits loading math_functions nodes objects
-    pools printing rdc reset standard_library streams surfaces symbols tensor textures threads thrust_cub
+    allocations assertion conditions cooperative copies errors graphs illegal limits loading math_functions memory_errors nodes objects
+    pools printing rdc registered reset standard_library streams surfaces symbols tensor textures threads thrust_cub
     vector_add
 }
 

@@ -113,6 +113,22 @@ fn a_program_is_recorded_with_its_streams_and_copies_and_replayed() {
     assert!(bytes(&trace) == bytes(&again), "another run and number of threads gives another trace");
 }
 
+/// Memory of the program lies elsewhere in each run; the trace does not show it.
+#[test]
+fn registered_memory_is_recorded_the_same_in_every_run() {
+    for variables in [&[][..], &[("STEPS_LARGE", "1")]] {
+        let traces: Vec<Vec<u8>> = (0..4)
+            .filter_map(|i| {
+                let name = format!("host-{}-{i}", variables.len());
+                let (status, _) = record(&name, &["2", "host"], variables)?;
+                assert!(status.success());
+                Some(std::fs::read(scratch().join(format!("{name}.wtrace"))).expect("the trace is there"))
+            })
+            .collect();
+        assert!(traces.windows(2).all(|pair| pair[0] == pair[1]), "{variables:?}");
+    }
+}
+
 #[test]
 fn flags_choose_launches() {
     let chosen = [("WARPLAB_RECORD_KERNELS", "scale"), ("WARPLAB_RECORD_LAUNCHES", "2-")];

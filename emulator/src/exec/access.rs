@@ -322,7 +322,7 @@ fn store<V: GlobalView, S: BlockSink>(
             if !survey.inside || !survey.aligned {
                 return Err(blame(&block.memory, at, exec, n));
             }
-            lanes::store(&mut block.memory, 0, at, exec, width, survey, &data);
+            lanes::store(&mut block.memory[..], 0, at, exec, width, survey, &data);
             Ok(())
         }
         Space::Local => warp.local.store(at, exec, width, &data),
@@ -363,7 +363,7 @@ fn modify<V: GlobalView, S: BlockSink>(
                 return Err(blame(&block.memory, at, exec, n));
             }
             for l in lanes_of(exec) {
-                let before = modify_bytes(&mut block.memory, at[l] as usize, l, &modify, false);
+                let before = modify_bytes(&mut block.memory[..], at[l] as usize, l, &modify, false);
                 put_words(old, l, before);
             }
         }

@@ -13,7 +13,7 @@ use super::warp::Trouble;
 use super::{InOrder, Launch, LaunchError, Observer, Options, Stats};
 use crate::check::Checker;
 use crate::memory::GlobalMemory;
-use crate::memory::view::{Direct, Refusal, Touched};
+use crate::memory::view::{Direct, Refusal, Touches};
 use crate::record::sampled::SampledSink;
 use crate::record::trace::TraceSink;
 use crate::record::{BlockSink, LaunchSink, Unrecorded};
@@ -211,7 +211,7 @@ impl<L: LaunchSink> Run<'_, L> {
         } else if self.program.may_communicate {
             self.stats.in_order = Some(InOrder::Communicates);
         }
-        let mut touched = vec![Touched::default(); memory.allocations().len()];
+        let mut touched = Touches::new(memory.slots());
         let mut pending = None;
         while self.stats.blocks < blocks {
             if self.stats.in_order.is_some() {
@@ -223,11 +223,8 @@ impl<L: LaunchSink> Run<'_, L> {
                 pending = stuck;
                 continue;
             }
-            for (all, one) in touched.iter_mut().zip(&seen) {
-                all.read |= one.read;
-                all.written |= one.written;
-            }
-            if seen.iter().any(|t| t.read && t.written) {
+            touched.add(&seen);
+            if seen.iter().any(|(_, t)| t.read && t.written) {
                 self.stats.in_order = Some(InOrder::SharedMemory);
             } else if self.stats.in_order.is_none() && self.stats.blocks < blocks {
                 pending = self.side_by_side(memory, &mut touched)?;
@@ -242,7 +239,7 @@ impl<L: LaunchSink> Run<'_, L> {
         &mut self,
         memory: &mut GlobalMemory,
         pending: Option<Pending<L>>,
-    ) -> Result<(Vec<Touched>, Option<Pending<L>>), BlockTrouble> {
+    ) -> Result<(Touches, Option<Pending<L>>), BlockTrouble> {
         let program = self.program;
         let number = self.stats.blocks;
         let (mut block, sink) = match pending {
@@ -258,10 +255,12 @@ impl<L: LaunchSink> Run<'_, L> {
         let view = Direct::new(memory, program.code.insts.len());
         let mut unit = Unit::new(program, view, sink);
         if !self.finish_alone(&mut block, &mut unit)? {
-            return Ok((Vec::new(), Some((block, unit.sink))));
+            return Ok((Touches::default(), Some((block, unit.sink))));
         }
         self.finish(Done::of(&mut block), number, &mut unit.sink)?;
-        Ok((unit.memory.touched().to_vec(), None))
+        let mut touched = unit.memory.take_touched();
+        touched.spread(unit.memory.memory());
+        Ok((touched, None))
     }
 
     /// Runs a block to its end in place; false when it waits for other blocks.
@@ -346,10 +345,9 @@ impl<L: LaunchSink> Run<'_, L> {
     fn side_by_side(
         &mut self,
         memory: &mut GlobalMemory,
-        touched: &mut [Touched],
+        touched: &mut Touches,
     ) -> Result<Option<Pending<L>>, BlockTrouble> {
-        let written: Vec<bool> = touched.iter().map(|t| t.written).collect();
-        let lent = memory.lend(&written);
+        let lent = memory.lend(touched.iter().filter(|(_, t)| t.written).map(|(id, _)| id));
         let (lent, ending) = crew::run(self, memory, lent);
         memory.take_back(lent);
         self.observer.progress(&self.stats);
@@ -358,7 +356,10 @@ impl<L: LaunchSink> Run<'_, L> {
             Ending::Alone { block, sink, mut effects, refusal } => {
                 effects.apply(memory);
                 match refusal {
-                    Refusal::NewlyWritten(id) => touched[id.0].written = true,
+                    Refusal::NewlyWritten(id) => {
+                        touched.write(id);
+                        touched.spread(memory);
+                    }
                     _ => self.stats.in_order = Some(InOrder::SharedMemory),
                 }
                 Ok(Some((block, sink)))

@@ -69,8 +69,9 @@ impl Poll {
         let Some(id) = memory.find(self.address, u64::from(self.bytes)) else { return false };
         let a = memory.allocation(id);
         let at = (self.address - a.base) as usize;
-        let held = &a.bytes[at..at + usize::from(self.bytes)];
-        held.iter().zip(self.value.to_le_bytes()).any(|(now, then)| *now != then)
+        let mut held = [0; 8];
+        let held = &mut held[..usize::from(self.bytes)];
+        a.bytes.read(at, held) && held.iter().zip(self.value.to_le_bytes()).any(|(now, then)| *now != then)
     }
 
     /// What to tell of lanes that wait for this to change.

@@ -95,7 +95,8 @@ impl Effects {
                 What::Reduce(op, ty) => {
                     let modify = Modify { op, ty, b: [0, 1, 2, 3].map(data), c: [&zero; 4] };
                     for l in lanes_of(effect.exec) {
-                        if let Some(id) = memory.find(at[l], u64::from(ty.bytes())) {
+                        if let Some(id) = memory.find_near(hint.0, at[l], u64::from(ty.bytes())) {
+                            hint = id;
                             modify_in_place(memory, id, at[l], l, &modify);
                         }
                     }
@@ -116,8 +117,9 @@ fn store(
     data: &[&Row; 4],
 ) {
     let bytes = u64::from(width.bytes());
-    if exec == FULL_MASK {
-        let a = memory.allocation_mut(*hint);
+    if exec == FULL_MASK
+        && let Some(a) = memory.slot_mut(hint.0)
+    {
         let survey = a.survey(at, bytes);
         if survey.inside {
             lanes::store(&mut a.bytes, a.base, at, exec, width, survey, data);
@@ -125,7 +127,7 @@ fn store(
         }
     }
     for l in lanes_of(exec) {
-        if let Some(id) = memory.find(at[l], bytes) {
+        if let Some(id) = memory.find_near(hint.0, at[l], bytes) {
             *hint = id;
             let a = memory.allocation_mut(id);
             let survey = a.survey(&[at[l]; WARP_SIZE], bytes);

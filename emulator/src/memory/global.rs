@@ -1,13 +1,18 @@
 //! Device memory: named allocations at fixed guest addresses.
 //!
 //! Addresses are handed out in order with gaps between the allocations, so that an access past an end falls
-//! into no allocation and is reported with the nearest one.
+//! into no allocation and is reported with the nearest one. An allocation keeps its number as long as it lives; which
+//! one an address falls into is found in an index, so that a hundred thousand allocations cost hardly more than ten.
 
 use super::heap::Heap;
 use super::lanes::{Addresses, Survey, survey};
 use super::storage::Storage;
+use crate::device::zeroed;
 use crate::texture::ObjectTable;
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Guest address of the first allocation.
 pub const GLOBAL_BASE: u64 = 0x7F00_0000_0000;
@@ -16,8 +21,8 @@ const ALIGNMENT: u64 = 512;
 /// Unused addresses behind every allocation, bytes.
 const GAP: u64 = 64 << 10;
 
-/// Index of an allocation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// Number of an allocation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AllocationId(pub usize);
 
 /// A piece of device memory.
@@ -31,9 +36,17 @@ pub struct Allocation {
     pub len: u64,
     /// Contents; empty while they are lent out.
     pub bytes: Storage,
+    /// The same for all allocations that show the same bytes at several addresses; 0 for bytes with one address.
+    pub twins: u64,
+    /// Whether listings leave it out, since it shows the bytes of an allocation that they name.
+    pub alias: bool,
 }
 
 impl Allocation {
+    fn nameless(base: u64, len: u64) -> Allocation {
+        Allocation { name: String::new(), base, len, bytes: Storage::default(), twins: 0, alias: false }
+    }
+
     /// One past the last guest address.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -45,6 +58,13 @@ impl Allocation {
     #[must_use]
     pub fn is_lent(&self) -> bool {
         self.bytes.len() as u64 != self.len
+    }
+
+    /// Whether an access of `width` bytes lies inside.
+    #[inline(always)]
+    #[must_use]
+    pub fn holds(&self, address: u64, width: u64) -> bool {
+        address >= self.base && self.len >= width && address - self.base <= self.len - width
     }
 
     /// Surveys accesses of `width` bytes.
@@ -71,7 +91,14 @@ pub struct Nearest {
 /// All device memory of a session.
 #[derive(Clone, Debug, Default)]
 pub struct GlobalMemory {
-    allocations: Vec<Allocation>,
+    /// By number; those that are free hold no bytes.
+    slots: Vec<Allocation>,
+    free: Vec<u32>,
+    /// Numbers by address.
+    index: BTreeMap<u64, u32>,
+    /// Allocations that show the same bytes.
+    twins: BTreeMap<u64, Vec<AllocationId>>,
+    stamp: u64,
     objects: Arc<ObjectTable>,
     heap: Option<Heap>,
 }
@@ -85,19 +112,20 @@ impl GlobalMemory {
 
     /// Adds an allocation with these contents behind all others.
     pub fn allocate(&mut self, name: impl Into<String>, bytes: Vec<u8>) -> AllocationId {
-        let base =
-            self.allocations.last().map_or(GLOBAL_BASE, |a| (a.end() + GAP).next_multiple_of(ALIGNMENT));
-        let len = bytes.len() as u64;
-        self.allocations.push(Allocation { name: name.into(), base, len, bytes: bytes.into() });
-        AllocationId(self.allocations.len() - 1)
+        let last = self.allocations().next_back();
+        let base = last.map_or(GLOBAL_BASE, |a| (a.end() + GAP).next_multiple_of(ALIGNMENT));
+        self.insert(name, base, bytes.into())
     }
 
-    /// Makes room for device `malloc`, if there is none yet.
-    pub fn reserve_heap(&mut self, bytes: u64) {
+    /// Makes room for device `malloc`, if there is none yet; false when there is not so much memory.
+    #[must_use]
+    pub fn reserve_heap(&mut self, bytes: u64) -> bool {
         if self.heap.is_none() {
-            let id = self.allocate("device heap", vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)]);
+            let Some(zeros) = zeroed(bytes) else { return false };
+            let id = self.allocate("device heap", zeros);
             self.heap = Some(Heap::new(self.allocation(id).base, bytes));
         }
+        true
     }
 
     /// Makes an allocation, of which the caller gives address and size, the heap of device `malloc`.
@@ -132,84 +160,178 @@ impl GlobalMemory {
         Arc::clone(&self.objects)
     }
 
-    /// Adds memory at an address where no allocation is; the numbers of those behind it change.
+    /// Adds memory at an address where no allocation is.
     ///
     /// # Panics
     /// Panics when it overlaps another allocation.
     pub fn insert(&mut self, name: impl Into<String>, base: u64, bytes: Storage) -> AllocationId {
+        self.insert_twin(name, base, bytes, 0)
+    }
+
+    /// Adds memory whose bytes others show too, namely all allocations with the same number of `twins`, unless that
+    /// is 0.
+    ///
+    /// # Panics
+    /// Panics when it overlaps another allocation.
+    pub fn insert_twin(
+        &mut self,
+        name: impl Into<String>,
+        base: u64,
+        bytes: Storage,
+        twins: u64,
+    ) -> AllocationId {
         let len = bytes.len() as u64;
-        let at = self.allocations.partition_point(|a| a.base < base);
-        let before = at.checked_sub(1).map(|at| self.allocations[at].end());
-        let after = self.allocations.get(at).map(|a| a.base);
+        let before = self.before(base).map(|a| self.slots[a].end());
+        let after = self.index.range(base..).next().map(|(&next, _)| next);
         assert!(
-            before.is_none_or(|end| end <= base) && after.is_none_or(|next| base + len <= next),
+            before.is_none_or(|end| end <= base)
+                && after.is_none_or(|next| next != base && base + len <= next),
             "allocations overlap"
         );
-        self.allocations.insert(at, Allocation { name: name.into(), base, len, bytes });
-        AllocationId(at)
+        let allocation = Allocation { name: name.into(), base, len, bytes, twins, alias: false };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = allocation;
+                slot
+            }
+            None => {
+                self.slots.push(allocation);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.index.insert(base, slot);
+        let id = AllocationId(slot as usize);
+        if twins != 0 {
+            self.twins.entry(twins).or_default().push(id);
+        }
+        self.touch();
+        id
     }
 
-    /// Takes the allocation away that begins at an address; the numbers of those behind it change.
+    /// Takes the allocation away that begins at an address.
     pub fn remove(&mut self, base: u64) -> Option<Allocation> {
-        let at = self.allocations.binary_search_by_key(&base, |a| a.base).ok()?;
-        Some(self.allocations.remove(at))
+        let slot = self.index.remove(&base)?;
+        let removed = std::mem::replace(self.slots.get_mut(slot as usize)?, Allocation::nameless(0, 0));
+        self.free.push(slot);
+        if let Some(all) = self.twins.get_mut(&removed.twins) {
+            all.retain(|id| id.0 != slot as usize);
+            if all.is_empty() {
+                self.twins.remove(&removed.twins);
+            }
+        }
+        self.touch();
+        Some(removed)
     }
 
-    /// Bytes of one allocation by address.
+    /// Leaves an allocation out of listings.
+    pub fn make_alias(&mut self, id: AllocationId) {
+        self.allocation_mut(id).alias = true;
+        self.touch();
+    }
+
+    fn touch(&mut self) {
+        static STAMPS: AtomicU64 = AtomicU64::new(0);
+        self.stamp = STAMPS.fetch_add(1, Ordering::Relaxed) + 1;
+    }
+
+    /// A number that is another one whenever there are other allocations.
     #[must_use]
-    pub fn slice(&self, address: u64, length: u64) -> Option<&[u8]> {
-        let a = self.allocation(self.find(address, length)?);
-        let at = (address - a.base) as usize;
-        a.bytes.get(at..at + length as usize)
+    pub fn stamp(&self) -> u64 {
+        self.stamp
     }
 
-    /// Bytes of one allocation by address, to change.
-    pub fn slice_mut(&mut self, address: u64, length: u64) -> Option<&mut [u8]> {
-        let id = self.find(address, length)?;
+    /// All allocations that show the bytes of one, itself among them; none when they have one address.
+    #[must_use]
+    pub fn twins(&self, id: AllocationId) -> &[AllocationId] {
+        let twins = self.slots.get(id.0).map_or(0, |a| a.twins);
+        if twins == 0 { &[] } else { self.twins.get(&twins).map_or(&[], Vec::as_slice) }
+    }
+
+    /// Copies bytes of one allocation by address; false when they are not all inside of one.
+    #[must_use]
+    pub fn read(&self, address: u64, to: &mut [u8]) -> bool {
+        let Some(id) = self.find(address, to.len() as u64) else { return false };
+        let a = self.allocation(id);
+        a.bytes.read((address - a.base) as usize, to)
+    }
+
+    /// A copy of bytes of one allocation by address.
+    #[must_use]
+    pub fn bytes(&self, address: u64, length: u64) -> Option<Vec<u8>> {
+        self.find(address, length)?;
+        let mut bytes = vec![0; usize::try_from(length).ok()?];
+        self.read(address, &mut bytes).then_some(bytes)
+    }
+
+    /// Changes bytes of one allocation by address; false when they are not all inside of one.
+    #[must_use]
+    pub fn write(&mut self, address: u64, from: &[u8]) -> bool {
+        let Some(id) = self.find(address, from.len() as u64) else { return false };
         let a = self.allocation_mut(id);
-        let at = (address - a.base) as usize;
-        a.bytes.get_mut(at..at + length as usize)
+        a.bytes.write((address - a.base) as usize, from)
     }
 
     /// The allocations, ascending by address.
+    pub fn allocations(&self) -> impl ExactSizeIterator<Item = &Allocation> + DoubleEndedIterator {
+        self.index.values().map(|&slot| &self.slots[slot as usize])
+    }
+
+    /// One more than the greatest number of an allocation.
     #[inline]
     #[must_use]
-    pub fn allocations(&self) -> &[Allocation] {
-        &self.allocations
+    pub fn slots(&self) -> usize {
+        self.slots.len()
     }
 
     /// An allocation.
     #[inline]
     #[must_use]
     pub fn allocation(&self, id: AllocationId) -> &Allocation {
-        &self.allocations[id.0]
+        &self.slots[id.0]
     }
 
-    /// Contents of an allocation, to change.
-    pub fn bytes_mut(&mut self, id: AllocationId) -> &mut [u8] {
-        &mut self.allocations[id.0].bytes
+    #[inline(always)]
+    pub(crate) fn slot(&self, slot: usize) -> Option<&Allocation> {
+        self.slots.get(slot)
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot_mut(&mut self, slot: usize) -> Option<&mut Allocation> {
+        self.slots.get_mut(slot)
     }
 
     #[inline]
     pub(crate) fn allocation_mut(&mut self, id: AllocationId) -> &mut Allocation {
-        &mut self.allocations[id.0]
+        &mut self.slots[id.0]
+    }
+
+    /// The allocation that begins last at or before an address.
+    fn before(&self, address: u64) -> Option<usize> {
+        self.index.range(..=address).next_back().map(|(_, &slot)| slot as usize)
     }
 
     /// The allocation that an access of `width` bytes lies in.
     #[must_use]
     pub fn find(&self, address: u64, width: u64) -> Option<AllocationId> {
-        let after = self.allocations.partition_point(|a| a.base <= address);
-        let at = after.checked_sub(1)?;
-        let a = &self.allocations[at];
-        (address - a.base <= a.len.checked_sub(width)?).then_some(AllocationId(at))
+        let at = self.before(address)?;
+        self.slots[at].holds(address, width).then_some(AllocationId(at))
+    }
+
+    /// The same, where it probably is the one of a number.
+    #[inline(always)]
+    pub(crate) fn find_near(&self, hint: usize, address: u64, width: u64) -> Option<AllocationId> {
+        if self.slots.get(hint).is_some_and(|a| a.holds(address, width)) {
+            return Some(AllocationId(hint));
+        }
+        self.find(address, width)
     }
 
     /// The allocation nearest to an address.
     #[must_use]
     pub fn nearest(&self, address: u64) -> Option<Nearest> {
-        let after = self.allocations.partition_point(|a| a.base <= address);
-        let below = after.checked_sub(1).map(|at| &self.allocations[at]);
-        let above = self.allocations.get(after);
+        let below = self.before(address).map(|at| &self.slots[at]);
+        let above = self.index.range((Bound::Excluded(address), Bound::Unbounded)).next();
+        let above = above.map(|(_, &slot)| &self.slots[slot as usize]);
         let past = |a: &Allocation| address.saturating_sub(a.end().max(1) - 1);
         let of = |a: &Allocation, distance: u64, sign: i64| Nearest {
             name: a.name.clone(),
@@ -225,20 +347,25 @@ impl GlobalMemory {
         }
     }
 
-    /// Takes the contents of the allocations that `written` marks; the rest can then be shared by threads.
-    pub(crate) fn lend(&mut self, written: &[bool]) -> GlobalMemory {
-        let allocations = self.allocations.iter_mut().zip(written).map(|(a, &lend)| {
-            let bytes = if lend { std::mem::take(&mut a.bytes) } else { Storage::default() };
-            Allocation { name: String::new(), base: a.base, len: a.len, bytes }
-        });
-        GlobalMemory { allocations: allocations.collect(), objects: Arc::default(), heap: None }
+    /// Takes the contents of these allocations; the rest can then be shared by threads. Those that are taken have other
+    /// numbers where they are now.
+    pub(crate) fn lend(&mut self, written: impl Iterator<Item = AllocationId>) -> GlobalMemory {
+        let mut lent = GlobalMemory::new();
+        for id in written {
+            let a = self.allocation_mut(id);
+            let bytes = std::mem::take(&mut a.bytes);
+            let taken = Allocation { bytes, ..Allocation::nameless(a.base, a.len) };
+            lent.index.insert(taken.base, lent.slots.len() as u32);
+            lent.slots.push(taken);
+        }
+        lent
     }
 
     /// Puts back what [`Self::lend`] took.
     pub(crate) fn take_back(&mut self, lent: GlobalMemory) {
-        for (a, l) in self.allocations.iter_mut().zip(lent.allocations) {
-            if a.is_lent() {
-                a.bytes = l.bytes;
+        for a in lent.slots {
+            if let Some(&slot) = self.index.get(&a.base) {
+                self.slots[slot as usize].bytes = a.bytes;
             }
         }
     }
@@ -268,13 +395,46 @@ mod tests {
         let mut memory = GlobalMemory::new();
         memory.insert("b", 0x2000, vec![2; 16].into());
         memory.insert("a", 0x1000, vec![1; 16].into());
-        assert_eq!(memory.slice(0x1008, 4), Some(&[1; 4][..]));
-        assert_eq!(memory.slice(0x100e, 4), None);
-        memory.slice_mut(0x2000, 2).unwrap().fill(9);
+        assert_eq!(memory.bytes(0x1008, 4), Some(vec![1; 4]));
+        assert_eq!(memory.bytes(0x100e, 4), None);
+        assert!(memory.write(0x2000, &[9, 9]) && !memory.write(0x200f, &[9, 9]));
         assert_eq!(memory.remove(0x2001).map(|a| a.name), None);
         let b = memory.remove(0x2000).unwrap();
-        assert_eq!((b.name.as_str(), &b.bytes[..3]), ("b", &[9, 9, 2][..]));
+        assert_eq!((b.name.as_str(), &b.bytes.contents()[..3]), ("b", &[9, 9, 2][..]));
         assert_eq!(memory.find(0x2000, 1), None);
+    }
+
+    #[test]
+    fn numbers_stay_and_are_given_again() {
+        let mut memory = GlobalMemory::new();
+        let b = memory.insert("b", 0x2000, vec![2; 16].into());
+        let a = memory.insert("a", 0x1000, vec![1; 16].into());
+        let before = memory.stamp();
+        assert_eq!((memory.find(0x2000, 4), memory.find_near(a.0, 0x2000, 4)), (Some(b), Some(b)));
+        memory.remove(0x2000);
+        assert_ne!(memory.stamp(), before);
+        assert_eq!(memory.find_near(b.0, 0x2000, 4), None);
+        let c = memory.insert("c", 0x500, vec![3; 16].into());
+        assert_eq!((c, memory.slots()), (b, 2));
+        assert_eq!(memory.allocations().map(|a| a.base).collect::<Vec<_>>(), [0x500, 0x1000]);
+    }
+
+    #[test]
+    fn twins_are_known_as_long_as_they_live() {
+        let mut memory = GlobalMemory::new();
+        let ids = [0x1000, 0x2000].map(|base| memory.insert_twin("a", base, vec![0; 16].into(), 7));
+        let alone = memory.insert("b", 0x3000, vec![0; 16].into());
+        assert_eq!((memory.twins(ids[1]), memory.twins(alone)), (&ids[..], &[][..]));
+        memory.remove(0x1000);
+        assert_eq!(memory.twins(ids[1]), &ids[1..]);
+    }
+
+    #[test]
+    #[should_panic(expected = "allocations overlap")]
+    fn allocations_do_not_overlap() {
+        let mut memory = GlobalMemory::new();
+        memory.insert("a", 0x1000, vec![0; 16].into());
+        memory.insert("b", 0x100f, vec![0; 1].into());
     }
 
     #[test]

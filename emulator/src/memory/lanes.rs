@@ -17,7 +17,7 @@ pub type Rows = [Row; 4];
 pub struct Survey {
     /// Whether every access lies inside.
     pub inside: bool,
-    /// Whether every address is a multiple of the width.
+    /// Whether every address is a multiple of the width, as far as the start of the memory is.
     pub aligned: bool,
     /// Whether all lanes have the same address.
     pub uniform: bool,
@@ -53,68 +53,116 @@ pub fn survey(at: &Addresses, base: u64, len: u64, width: u64) -> Survey {
     }
     // Lengths stay far below 2^63: a set sign bit means "before the start" or "past the end".
     let inside = len >= width && (beyond | bits) >> 63 == 0;
-    Survey { inside, aligned: bits & (width - 1) == 0, uniform: differ == 0, linear: jump == 0 }
+    Survey { inside, aligned: (bits | base) & (width - 1) == 0, uniform: differ == 0, linear: jump == 0 }
 }
 
-#[inline(always)]
-fn word<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut out = [0; N];
-    if let Some(from) = bytes.get(at..).and_then(|rest| rest.get(..N)) {
-        out.copy_from_slice(from);
+/// Memory that lanes load from: plain bytes, or those of an allocation that others may access too.
+pub trait Bytes {
+    /// `N` bytes from an offset on; zeros when they are not all inside.
+    fn word<const N: usize>(&self, at: usize) -> [u8; N];
+
+    /// Loads 32 words from an offset on, if they are all inside.
+    fn row(&self, at: usize, out: &mut Row);
+}
+
+/// Memory that lanes store to.
+pub trait BytesMut: Bytes {
+    /// Stores `N` bytes from an offset on, if they are all inside.
+    fn put<const N: usize>(&mut self, at: usize, value: [u8; N]);
+
+    /// Stores 32 words from an offset on, if they are all inside.
+    fn put_row(&mut self, at: usize, row: &Row);
+}
+
+impl Bytes for [u8] {
+    #[inline(always)]
+    fn word<const N: usize>(&self, at: usize) -> [u8; N] {
+        let mut out = [0; N];
+        if let Some(from) = self.get(at..).and_then(|rest| rest.get(..N)) {
+            out.copy_from_slice(from);
+        }
+        out
     }
-    out
+
+    #[inline(always)]
+    fn row(&self, at: usize, out: &mut Row) {
+        if let Some(from) = self.get(at..).and_then(|b| b.first_chunk::<{ 4 * WARP_SIZE }>()) {
+            for l in 0..WARP_SIZE {
+                out.0[l] =
+                    u32::from_le_bytes([from[4 * l], from[4 * l + 1], from[4 * l + 2], from[4 * l + 3]]);
+            }
+        }
+    }
+}
+
+impl BytesMut for [u8] {
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, at: usize, value: [u8; N]) {
+        if let Some(to) = self.get_mut(at..).and_then(|rest| rest.get_mut(..N)) {
+            to.copy_from_slice(&value);
+        }
+    }
+
+    #[inline(always)]
+    fn put_row(&mut self, at: usize, row: &Row) {
+        if let Some(to) = self.get_mut(at..).and_then(|b| b.first_chunk_mut::<{ 4 * WARP_SIZE }>()) {
+            for l in 0..WARP_SIZE {
+                to[4 * l..4 * l + 4].copy_from_slice(&row.0[l].to_le_bytes());
+            }
+        }
+    }
 }
 
 /// Loads `width` per lane at `at - base` into as many rows as the width has registers. The addresses of all
 /// lanes have passed `survey`.
 #[inline(always)]
-pub fn load(bytes: &[u8], base: u64, at: &Addresses, width: MemWidth, survey: Survey, out: &mut Rows) {
+pub fn load<B: Bytes + ?Sized>(
+    bytes: &B,
+    base: u64,
+    at: &Addresses,
+    width: MemWidth,
+    survey: Survey,
+    out: &mut Rows,
+) {
     let offset = |l: usize| at[l].wrapping_sub(base) as usize;
     match width {
-        MemWidth::B32 if survey.uniform => out[0] = Row::splat(u32::from_le_bytes(word(bytes, offset(0)))),
-        MemWidth::B32 if survey.linear => {
-            if let Some(from) = bytes.get(offset(0)..).and_then(|b| b.first_chunk::<{ 4 * WARP_SIZE }>()) {
-                for l in 0..WARP_SIZE {
-                    out[0].0[l] =
-                        u32::from_le_bytes([from[4 * l], from[4 * l + 1], from[4 * l + 2], from[4 * l + 3]]);
-                }
-            }
-        }
+        MemWidth::B32 if survey.uniform => out[0] = Row::splat(u32::from_le_bytes(bytes.word(offset(0)))),
+        MemWidth::B32 if survey.linear => bytes.row(offset(0), &mut out[0]),
         MemWidth::B32 => {
             for l in 0..WARP_SIZE {
-                out[0].0[l] = u32::from_le_bytes(word(bytes, offset(l)));
+                out[0].0[l] = u32::from_le_bytes(bytes.word(offset(l)));
             }
         }
         MemWidth::U8 => {
             for l in 0..WARP_SIZE {
-                out[0].0[l] = u32::from(word::<1>(bytes, offset(l))[0]);
+                out[0].0[l] = u32::from(bytes.word::<1>(offset(l))[0]);
             }
         }
         MemWidth::S8 => {
             for l in 0..WARP_SIZE {
-                out[0].0[l] = i32::from(word::<1>(bytes, offset(l))[0] as i8) as u32;
+                out[0].0[l] = i32::from(bytes.word::<1>(offset(l))[0] as i8) as u32;
             }
         }
         MemWidth::U16 => {
             for l in 0..WARP_SIZE {
-                out[0].0[l] = u32::from(u16::from_le_bytes(word(bytes, offset(l))));
+                out[0].0[l] = u32::from(u16::from_le_bytes(bytes.word(offset(l))));
             }
         }
         MemWidth::S16 => {
             for l in 0..WARP_SIZE {
-                out[0].0[l] = i32::from(i16::from_le_bytes(word(bytes, offset(l)))) as u32;
+                out[0].0[l] = i32::from(i16::from_le_bytes(bytes.word(offset(l)))) as u32;
             }
         }
         MemWidth::B64 => {
             for l in 0..WARP_SIZE {
-                let v = u64::from_le_bytes(word(bytes, offset(l)));
+                let v = u64::from_le_bytes(bytes.word(offset(l)));
                 out[0].0[l] = v as u32;
                 out[1].0[l] = (v >> 32) as u32;
             }
         }
         MemWidth::B128 => {
             for l in 0..WARP_SIZE {
-                let v = u128::from_le_bytes(word(bytes, offset(l)));
+                let v = u128::from_le_bytes(bytes.word(offset(l)));
                 out[0].0[l] = v as u32;
                 out[1].0[l] = (v >> 32) as u32;
                 out[2].0[l] = (v >> 64) as u32;
@@ -124,18 +172,11 @@ pub fn load(bytes: &[u8], base: u64, at: &Addresses, width: MemWidth, survey: Su
     }
 }
 
-#[inline(always)]
-fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
-    if let Some(to) = bytes.get_mut(at..).and_then(|rest| rest.get_mut(..N)) {
-        to.copy_from_slice(&value);
-    }
-}
-
 /// Stores `width` per lane of `exec` at `at - base`, ascending by lane. The addresses of all lanes have passed
 /// `survey`.
 #[inline(always)]
-pub fn store(
-    bytes: &mut [u8],
+pub fn store<B: BytesMut + ?Sized>(
+    bytes: &mut B,
     base: u64,
     at: &Addresses,
     exec: u32,
@@ -145,11 +186,7 @@ pub fn store(
 ) {
     let offset = |l: usize| at[l].wrapping_sub(base) as usize;
     if width == MemWidth::B32 && survey.linear && exec == FULL_MASK {
-        if let Some(to) = bytes.get_mut(offset(0)..).and_then(|b| b.first_chunk_mut::<{ 4 * WARP_SIZE }>()) {
-            for l in 0..WARP_SIZE {
-                to[4 * l..4 * l + 4].copy_from_slice(&data[0].0[l].to_le_bytes());
-            }
-        }
+        bytes.put_row(offset(0), data[0]);
         return;
     }
     let mut lanes = exec;
@@ -158,14 +195,14 @@ pub fn store(
         lanes &= lanes - 1;
         let w = |i: usize| data[i].0[l];
         match width {
-            MemWidth::U8 | MemWidth::S8 => put(bytes, offset(l), [w(0) as u8]),
-            MemWidth::U16 | MemWidth::S16 => put(bytes, offset(l), (w(0) as u16).to_le_bytes()),
-            MemWidth::B32 => put(bytes, offset(l), w(0).to_le_bytes()),
-            MemWidth::B64 => put(bytes, offset(l), (u64::from(w(0)) | u64::from(w(1)) << 32).to_le_bytes()),
+            MemWidth::U8 | MemWidth::S8 => bytes.put(offset(l), [w(0) as u8]),
+            MemWidth::U16 | MemWidth::S16 => bytes.put(offset(l), (w(0) as u16).to_le_bytes()),
+            MemWidth::B32 => bytes.put(offset(l), w(0).to_le_bytes()),
+            MemWidth::B64 => bytes.put(offset(l), (u64::from(w(0)) | u64::from(w(1)) << 32).to_le_bytes()),
             MemWidth::B128 => {
                 let (low, high) =
                     (u64::from(w(0)) | u64::from(w(1)) << 32, u64::from(w(2)) | u64::from(w(3)) << 32);
-                put(bytes, offset(l), (u128::from(low) | u128::from(high) << 64).to_le_bytes());
+                bytes.put(offset(l), (u128::from(low) | u128::from(high) << 64).to_le_bytes());
             }
         }
     }

@@ -141,7 +141,7 @@ impl LocalMemory {
             for i in 0..words {
                 bytes[4 * i..4 * i + 4].copy_from_slice(&self.row(row + i).0[l].to_le_bytes());
             }
-            let before = modify_bytes(&mut bytes, within, l, m, true);
+            let before = modify_bytes(&mut bytes[..], within, l, m, true);
             for i in 0..words {
                 let word = [bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]];
                 self.row_mut(row + i).0[l] = u32::from_le_bytes(word);

@@ -4,8 +4,8 @@
 //! a warp between rows and bytes, all lanes at once where addresses allow; [`atomic`] is the arithmetic of
 //! read-modify-write operations. [`view`] is what a running block sees: memory itself, or memory beside other
 //! running blocks, whose writes [`effects`] keeps until their turn comes.
-//! Bytes are our own or mapped where the host program sees them ([`storage`], the only unsafe code here);
-//! threads that run blocks share memory only while nobody writes it.
+//! Bytes are our own or mapped where the host program sees them ([`storage`], the only unsafe code here), which may
+//! access them at any time; threads that run blocks share memory only while no block writes it.
 
 pub mod atomic;
 pub mod effects;

@@ -9,7 +9,7 @@ use super::atomic;
 use super::effects::Effects;
 use super::global::{AllocationId, GlobalMemory};
 use super::heap::Heap;
-use super::lanes::{self, Addresses, Rows};
+use super::lanes::{self, Addresses, BytesMut, Rows};
 use crate::check::Checker;
 use trace_format::isa::{AtomOp, AtomTy, MemWidth};
 use trace_format::semantics::Row;
@@ -120,13 +120,20 @@ pub fn lanes_of(mut exec: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Checks one lane and finds its allocation.
-fn place(memory: &GlobalMemory, lane: usize, address: u64, width: u64) -> Result<AllocationId, Refusal> {
+/// Checks one lane and finds its allocation, which probably is the one of a number.
+#[inline(always)]
+fn place(
+    memory: &GlobalMemory,
+    hint: u32,
+    lane: usize,
+    address: u64,
+    width: u64,
+) -> Result<AllocationId, Refusal> {
     let lane = lane as u8;
     if address & (width - 1) != 0 {
         return Err(Refusal::Misaligned { lane, address });
     }
-    memory.find(address, width).ok_or(Refusal::OutOfBounds { lane, address })
+    memory.find_near(hint as usize, address, width).ok_or(Refusal::OutOfBounds { lane, address })
 }
 
 /// Loads lane by lane where the lanes do not share an allocation.
@@ -136,11 +143,13 @@ fn load_scattered(
     exec: u32,
     width: MemWidth,
     out: &mut Rows,
+    hint: &mut u32,
     mut found: impl FnMut(AllocationId) -> Result<(), Refusal>,
 ) -> Result<(), Refusal> {
     let mut one: Rows = [Row::ZERO; 4];
     for l in lanes_of(exec) {
-        let id = place(memory, l, at[l], u64::from(width.bytes()))?;
+        let id = place(memory, *hint, l, at[l], u64::from(width.bytes()))?;
+        *hint = id.0 as u32;
         found(id)?;
         let a = memory.allocation(id);
         let here = [at[l]; 32];
@@ -152,13 +161,76 @@ fn load_scattered(
     Ok(())
 }
 
-/// What a launch has done to an allocation.
+/// What a block has done to an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Touched {
     /// A lane has read it, or has got an old value from an atomic.
     pub read: bool,
     /// A lane has written it.
     pub written: bool,
+}
+
+const READ: u8 = 1;
+const WRITTEN: u8 = 2;
+
+/// What blocks have done to allocations: costs nothing for those that they have not touched.
+#[derive(Clone, Debug, Default)]
+pub struct Touches {
+    /// By number of the allocation.
+    marks: Vec<u8>,
+    /// Those that are marked.
+    touched: Vec<AllocationId>,
+}
+
+impl Touches {
+    /// Nothing has been touched of allocations with numbers below `slots`.
+    #[must_use]
+    pub fn new(slots: usize) -> Touches {
+        Touches { marks: vec![0; slots], touched: Vec::new() }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, id: usize, what: u8) {
+        if self.marks[id] & what != what {
+            self.first(id, what);
+        }
+    }
+
+    #[cold]
+    fn first(&mut self, id: usize, what: u8) {
+        if self.marks[id] == 0 {
+            self.touched.push(AllocationId(id));
+        }
+        self.marks[id] |= what;
+    }
+
+    /// An allocation has been written.
+    pub fn write(&mut self, id: AllocationId) {
+        self.note(id.0, WRITTEN);
+    }
+
+    /// What has been touched, and how.
+    pub fn iter(&self) -> impl Iterator<Item = (AllocationId, Touched)> {
+        self.touched.iter().map(|&id| {
+            let marks = self.marks[id.0];
+            (id, Touched { read: marks & READ != 0, written: marks & WRITTEN != 0 })
+        })
+    }
+
+    /// Adds what others have done.
+    pub fn add(&mut self, others: &Touches) {
+        others.touched.iter().for_each(|&id| self.note(id.0, others.marks[id.0]));
+    }
+
+    /// Adds that what has been done to an allocation has been done to all that show the same bytes.
+    pub fn spread(&mut self, memory: &GlobalMemory) {
+        for at in 0..self.touched.len() {
+            let id = self.touched[at];
+            for twin in memory.twins(id) {
+                self.note(twin.0, self.marks[id.0]);
+            }
+        }
+    }
 }
 
 /// In place.
@@ -169,7 +241,7 @@ pub struct Direct<'m, const CHECKED: bool = false> {
     checker: Option<&'m mut Checker>,
     /// Allocation that each instruction found last.
     hints: Vec<u32>,
-    touched: Vec<Touched>,
+    touched: Touches,
 }
 
 impl<'m> Direct<'m> {
@@ -186,14 +258,14 @@ impl<'m, const CHECKED: bool> Direct<'m, CHECKED> {
         sites: usize,
         checker: Option<&'m mut Checker>,
     ) -> Direct<'m, CHECKED> {
-        let touched = vec![Touched::default(); memory.allocations().len()];
+        let touched = Touches::new(memory.slots());
         Direct { memory, checker, hints: vec![0; sites], touched }
     }
 
-    /// What happened to each allocation.
+    /// What happened to allocations; nothing more may be accessed after that.
     #[must_use]
-    pub fn touched(&self) -> &[Touched] {
-        &self.touched
+    pub fn take_touched(&mut self) -> Touches {
+        std::mem::take(&mut self.touched)
     }
 
     /// The memory itself.
@@ -204,15 +276,16 @@ impl<'m, const CHECKED: bool> Direct<'m, CHECKED> {
 
     fn modify_lanes(
         &mut self,
+        site: usize,
         at: &Addresses,
         exec: u32,
         m: &Modify<'_>,
         mut old: Option<&mut Rows>,
     ) -> Result<(), Refusal> {
         for l in lanes_of(exec) {
-            let id = place(self.memory, l, at[l], u64::from(m.ty.bytes()))?;
-            self.touched[id.0].written = true;
-            self.touched[id.0].read |= old.is_some();
+            let id = place(self.memory, self.hints[site], l, at[l], u64::from(m.ty.bytes()))?;
+            self.hints[site] = id.0 as u32;
+            self.touched.note(id.0, if old.is_some() { READ | WRITTEN } else { WRITTEN });
             let before = modify_in_place(self.memory, id, at[l], l, m);
             if let Some(rows) = old.as_deref_mut() {
                 put_words(rows, l, before);
@@ -234,18 +307,39 @@ pub(crate) fn modify_in_place(
     modify_bytes(&mut a.bytes, (address - a.base) as usize, l, m, true)
 }
 
-/// Modifies one lane's location in plain bytes and returns what it held; nothing happens outside of them.
-pub(crate) fn modify_bytes(bytes: &mut [u8], at: usize, l: usize, m: &Modify<'_>, flush: bool) -> u128 {
-    let width = usize::from(m.ty.bytes());
-    let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.get_mut(..width)) else { return 0 };
-    let mut word = [0; 16];
-    word[..width].copy_from_slice(place);
+/// Modifies one lane's location and returns what it held; nothing happens outside of the bytes.
+pub(crate) fn modify_bytes<B: BytesMut + ?Sized>(
+    bytes: &mut B,
+    at: usize,
+    l: usize,
+    m: &Modify<'_>,
+    flush: bool,
+) -> u128 {
     let words = usize::from(m.ty.regs());
     let wide = |r: &[&Row; 4]| (0..words).fold(0, |v, i| v | u128::from(r[i].0[l]) << (32 * i));
-    let old = u128::from_le_bytes(word);
-    let new = atomic::apply(m.op, m.ty, flush, old, wide(&m.b), wide(&m.c));
-    place.copy_from_slice(&new.to_le_bytes()[..width]);
-    old
+    let apply = |old| atomic::apply(m.op, m.ty, flush, old, wide(&m.b), wide(&m.c));
+    match m.ty.bytes() {
+        2 => {
+            let old = u128::from(u16::from_le_bytes(bytes.word(at)));
+            bytes.put(at, (apply(old) as u16).to_le_bytes());
+            old
+        }
+        4 => {
+            let old = u128::from(u32::from_le_bytes(bytes.word(at)));
+            bytes.put(at, (apply(old) as u32).to_le_bytes());
+            old
+        }
+        8 => {
+            let old = u128::from(u64::from_le_bytes(bytes.word(at)));
+            bytes.put(at, (apply(old) as u64).to_le_bytes());
+            old
+        }
+        _ => {
+            let old = u128::from_le_bytes(bytes.word(at));
+            bytes.put(at, apply(old).to_le_bytes());
+            old
+        }
+    }
 }
 
 /// Puts a value into the lane's words of rows.
@@ -278,18 +372,17 @@ impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
         out: &mut Rows,
     ) -> Result<(), Refusal> {
         let bytes = u64::from(width.bytes());
-        if let Some(a) = self.memory.allocations().get(self.hints[site] as usize) {
+        if let Some(a) = self.memory.slot(self.hints[site] as usize) {
             let survey = a.survey(at, bytes);
             if survey.inside && survey.aligned {
-                self.touched[self.hints[site] as usize].read = true;
+                self.touched.note(self.hints[site] as usize, READ);
                 lanes::load(&a.bytes, a.base, at, width, survey, out);
                 return Ok(());
             }
         }
-        let (hints, touched) = (&mut self.hints, &mut self.touched);
-        load_scattered(self.memory, at, exec, width, out, |id| {
-            hints[site] = id.0 as u32;
-            touched[id.0].read = true;
+        let (hint, touched) = (&mut self.hints[site], &mut self.touched);
+        load_scattered(self.memory, at, exec, width, out, hint, |id| {
+            touched.note(id.0, READ);
             Ok(())
         })
     }
@@ -305,19 +398,18 @@ impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
     ) -> Result<(), Refusal> {
         let bytes = u64::from(width.bytes());
         let hint = self.hints[site] as usize;
-        if hint < self.memory.allocations().len() {
-            let a = self.memory.allocation_mut(AllocationId(hint));
+        if let Some(a) = self.memory.slot_mut(hint) {
             let survey = a.survey(at, bytes);
             if survey.inside && survey.aligned {
-                self.touched[hint].written = true;
+                self.touched.note(hint, WRITTEN);
                 lanes::store(&mut a.bytes, a.base, at, exec, width, survey, data);
                 return Ok(());
             }
         }
         for l in lanes_of(exec) {
-            let id = place(self.memory, l, at[l], bytes)?;
+            let id = place(self.memory, self.hints[site], l, at[l], bytes)?;
             self.hints[site] = id.0 as u32;
-            self.touched[id.0].written = true;
+            self.touched.note(id.0, WRITTEN);
             let a = self.memory.allocation_mut(id);
             let survey = a.survey(&[at[l]; 32], bytes);
             lanes::store(&mut a.bytes, a.base, at, 1 << l, width, survey, data);
@@ -327,23 +419,17 @@ impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
 
     fn atomic(
         &mut self,
-        _site: usize,
+        site: usize,
         at: &Addresses,
         exec: u32,
         modify: &Modify<'_>,
         old: &mut Rows,
     ) -> Result<(), Refusal> {
-        self.modify_lanes(at, exec, modify, Some(old))
+        self.modify_lanes(site, at, exec, modify, Some(old))
     }
 
-    fn reduce(
-        &mut self,
-        _site: usize,
-        at: &Addresses,
-        exec: u32,
-        modify: &Modify<'_>,
-    ) -> Result<(), Refusal> {
-        self.modify_lanes(at, exec, modify, None)
+    fn reduce(&mut self, site: usize, at: &Addresses, exec: u32, modify: &Modify<'_>) -> Result<(), Refusal> {
+        self.modify_lanes(site, at, exec, modify, None)
     }
 }
 
@@ -366,14 +452,14 @@ impl<'m> Deferred<'m> {
     /// Checks that all lanes write where writing is expected.
     #[inline(always)]
     fn writable(&mut self, site: usize, at: &Addresses, exec: u32, width: u64) -> Result<bool, Refusal> {
-        if let Some(a) = self.memory.allocations().get(self.hints[site] as usize) {
+        if let Some(a) = self.memory.slot(self.hints[site] as usize) {
             let survey = a.survey(at, width);
             if survey.inside && survey.aligned && a.is_lent() {
                 return Ok(survey.linear);
             }
         }
         for l in lanes_of(exec) {
-            let id = place(self.memory, l, at[l], width)?;
+            let id = place(self.memory, self.hints[site], l, at[l], width)?;
             if !self.memory.allocation(id).is_lent() {
                 return Err(Refusal::NewlyWritten(id));
             }
@@ -398,16 +484,15 @@ impl GlobalView for Deferred<'_> {
         out: &mut Rows,
     ) -> Result<(), Refusal> {
         let memory = self.memory;
-        if let Some(a) = memory.allocations().get(self.hints[site] as usize) {
+        if let Some(a) = memory.slot(self.hints[site] as usize) {
             let survey = a.survey(at, u64::from(width.bytes()));
             if survey.inside && survey.aligned && !a.is_lent() {
                 lanes::load(&a.bytes, a.base, at, width, survey, out);
                 return Ok(());
             }
         }
-        let hints = &mut self.hints;
-        load_scattered(memory, at, exec, width, out, |id| {
-            hints[site] = id.0 as u32;
+        let hint = &mut self.hints[site];
+        load_scattered(memory, at, exec, width, out, hint, |id| {
             if memory.allocation(id).is_lent() { Err(Refusal::Order) } else { Ok(()) }
         })
     }

@@ -2,7 +2,7 @@
 
 use super::SessionError;
 use super::module::LoadedModule;
-use crate::device::DeviceModule;
+use crate::device::{DEVICE_HEAP, DeviceModule, LoadError};
 use crate::lower::Lowered;
 use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError, Role};
 use crate::memory::{AllocationId, GlobalMemory};
@@ -41,7 +41,9 @@ impl Loaded {
         }
         let handles = objects(&mut memory, &buffers, manifest)?;
         if let Some(bytes) = heap_bytes {
-            memory.reserve_heap(bytes);
+            if !memory.reserve_heap(bytes) {
+                return Err(LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes }.into());
+            }
         }
         let module = DeviceModule::load(Arc::clone(module), &mut memory, handles.clone())?;
         Ok(Loaded { memory, buffers, module, handles })

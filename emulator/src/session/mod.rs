@@ -311,7 +311,7 @@ impl Session {
             Follower::Nobody => exec::launch(memory, &launch, options, &mut Unrecorded, observer),
             Follower::Checker(checker) => exec::launch_checked(memory, &launch, options, checker, observer),
             Follower::Writer(writer) => {
-                let notes = memory.allocations().iter().map(|a| BufferNote {
+                let notes = memory.allocations().map(|a| BufferNote {
                     name: a.name.clone(),
                     address: a.base,
                     bytes: a.len,
@@ -344,7 +344,7 @@ impl Session {
                 let verdict = Verdict::Skipped("the manifest's values are overridden".into());
                 return buffer.expect.as_ref().map(|_| Check { buffer: buffer.name.clone(), verdict });
             }
-            manifest::check::check(buffer, &self.loaded.memory.allocation(id).bytes)
+            manifest::check::check(buffer, &self.loaded.memory.allocation(id).bytes.contents())
         });
         checks.collect()
     }
@@ -352,8 +352,7 @@ impl Session {
     /// Contents of a buffer of the manifest, or of a `.global` variable of the module.
     #[must_use]
     pub fn buffer(&self, name: &str) -> Option<&[u8]> {
-        let all = self.loaded.memory.allocations();
-        all.iter().find(|a| a.name == name).map(|a| &*a.bytes)
+        self.loaded.memory.allocations().find(|a| a.name == name)?.bytes.own()
     }
 
     /// Handle of a texture, surface or sampler of the manifest.

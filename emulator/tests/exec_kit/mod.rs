@@ -295,7 +295,7 @@ impl Device {
     }
 
     pub fn words(&self, buffer: usize) -> Vec<u32> {
-        let bytes = &self.memory.allocation(self.buffers[buffer]).bytes;
+        let bytes = self.memory.allocation(self.buffers[buffer]).bytes.contents();
         bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
     }
 }

@@ -45,7 +45,7 @@ pub fn run_with_constants(
     exec::launch(&mut memory, &launch, &options, &mut Unrecorded, &Unobserved)
         .unwrap_or_else(|e| panic!("{e}"));
     let words = |id| -> Vec<u32> {
-        let bytes = &memory.allocation(id).bytes;
+        let bytes = memory.allocation(id).bytes.contents();
         bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
     };
     ids.into_iter().map(words).collect()

@@ -117,7 +117,7 @@ fn run(module: &Arc<LoadedModule>, lowered: &Lowered) -> Option<Reached> {
         let id = memory.allocate(name, vec![0; BUFFER_BYTES]);
         memory.allocation(id).base
     });
-    memory.reserve_heap(HEAP_BYTES);
+    assert!(memory.reserve_heap(HEAP_BYTES));
     let device = DeviceModule::load(Arc::clone(module), &mut memory, objects(&module.module)).ok()?;
     let kernel = &lowered.kernel;
     let mut params = vec![0; kernel.param_bytes as usize];

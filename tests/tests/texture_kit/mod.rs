@@ -76,7 +76,7 @@ impl Device {
         let options = Options { threads: 2, ..Options::default() };
         exec::launch(&mut self.memory, &launch, &options, &mut emulator::record::Unrecorded, &Unobserved)
             .map_err(|e| e.to_string())?;
-        let bytes = &self.memory.allocation(output).bytes;
+        let bytes = self.memory.allocation(output).bytes.contents();
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         Ok((0..words.len()).map(|t| std::array::from_fn(|i| word(16 * t + 4 * i))).collect())
     }

@@ -180,12 +180,12 @@ functions! {
     }
 
     "cuCtxSetLimit" 3010 Context set_limit(limit: u32, value: usize) {
+        here(|c| c.limits.get(limit as usize).map(drop).ok_or(Status::UNSUPPORTED_LIMIT))?;
+        any_gpu()?.raise_limit(limit, value)?;
         here(|c| {
             *c.limits.get_mut(limit as usize).ok_or(Status::UNSUPPORTED_LIMIT)? = value;
             Ok(())
-        })?;
-        any_gpu()?.raise_limit(limit, value);
-        Ok(())
+        })
     }
 
     "cuCtxGetLimit" 3010 Context get_limit(value: Out<usize>, limit: u32) {

@@ -17,6 +17,15 @@ fn allocate(to: Out<u64>, bytes: usize, purpose: Purpose, flags: u32, name: &str
     to.set(gpu()?.memory.allocate(name, bytes as u64, purpose, flags)?)
 }
 
+/// Bytes of a row of pitched memory, and of all rows.
+pub(super) fn pitched(width: usize, height: usize, element: u32) -> Outcome<(usize, usize)> {
+    if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 {
+        return Err(Status::INVALID_VALUE);
+    }
+    let row = width.checked_next_multiple_of(PITCH_ALIGNMENT).ok_or(Status::INVALID_VALUE)?;
+    Ok((row, row.checked_mul(height).ok_or(Status::MEMORY_ALLOCATION)?))
+}
+
 fn release(address: u64, of: &[Purpose]) -> Outcome {
     if address == 0 { Ok(()) } else { gpu()?.memory.free(address, of).map(drop) }
 }
@@ -25,22 +34,27 @@ fn region(address: u64) -> Outcome<Region> {
     gpu()?.memory.region(address).copied().ok_or(Status::INVALID_VALUE)
 }
 
+/// Checks that all of these bytes lie in an allocation.
+pub(crate) fn range(address: u64, bytes: usize) -> Outcome {
+    let there = bytes > 0 && gpu()?.memory.holds(address, bytes as u64);
+    if there { Ok(()) } else { Err(Status::INVALID_VALUE) }
+}
+
 fn host_region(address: u64) -> Outcome<Region> {
     let region = region(address)?;
-    let host = matches!(region.purpose, Purpose::Host | Purpose::Registered);
-    if host { Ok(region) } else { Err(Status::INVALID_VALUE) }
+    if region.is_host() { Ok(region) } else { Err(Status::INVALID_VALUE) }
 }
 
 /// What is known about a pointer; by number, written with the width that its type has.
 fn pointer_attribute(to: Out<u8>, number: u32, address: u64) -> Outcome {
     let region = region(address)?;
-    let host = matches!(region.purpose, Purpose::Host | Purpose::Registered);
+    let host = region.is_host();
     match number {
         1 => to.cast::<u64>().set(crate::context::current().unwrap_or(0)),
         // Memory types: 1 host, 2 device.
         2 => to.cast::<u32>().set(if host { 1 } else { 2 }),
-        3 => to.cast::<u64>().set(address),
-        4 if host || region.purpose == Purpose::Managed => to.cast::<u64>().set(address),
+        3 => to.cast::<u64>().set(region.device_address(address)),
+        4 if host || region.purpose == Purpose::Managed => to.cast::<u64>().set(region.host_address(address)),
         6 => to.cast::<u32>().set(1),
         7 => to.cast::<u64>().set(region.id),
         8 => to.cast::<u8>().set(u8::from(region.purpose == Purpose::Managed)),
@@ -73,11 +87,10 @@ functions! {
     "cuMemAllocPitch_v2" 3020 Context mem_alloc_pitch(
         address: Out<u64>, pitch: Out<usize>, width: usize, height: usize, element: u32,
     ) {
-        if !matches!(element, 4 | 8 | 16) || width == 0 || height == 0 || !pitch.wanted() {
+        let (row, bytes) = pitched(width, height, element)?;
+        if !pitch.wanted() {
             return Err(Status::INVALID_VALUE);
         }
-        let row = width.checked_next_multiple_of(PITCH_ALIGNMENT).ok_or(Status::INVALID_VALUE)?;
-        let bytes = row.checked_mul(height).ok_or(Status::MEMORY_ALLOCATION)?;
         allocate(address, bytes, Purpose::Device, 0, "cuMemAllocPitch")?;
         pitch.set(row)
     }
@@ -118,8 +131,7 @@ functions! {
     "cuMemHostGetDevicePointer_v2" 3020 Context mem_host_get_device_pointer(
         to: Out<u64>, address: u64, _flags: u32,
     ) {
-        host_region(address)?;
-        to.set(address)
+        to.set(host_region(address)?.device_address(address))
     }
 
     "cuMemHostGetFlags" 2030 Context mem_host_get_flags(flags: Out<u32>, address: u64) {
@@ -165,22 +177,22 @@ functions! {
     }
 
     "cuMemPrefetchAsync" / "cuMemPrefetchAsync_ptsz" 8000 Context mem_prefetch_async(
-        address: u64, _bytes: usize, _device: i32, _stream: Stream,
+        address: u64, bytes: usize, _device: i32, _stream: Stream,
     ) {
-        region(address).map(drop)
+        range(address, bytes)
     }
 
     "cuMemPrefetchAsync_v2" / "cuMemPrefetchAsync_v2_ptsz" 12020 Context mem_prefetch_async_v2(
-        address: u64, _bytes: usize, _location: u64, _flags: u32, _stream: Stream,
+        address: u64, bytes: usize, _location: u64, _flags: u32, _stream: Stream,
     ) {
-        region(address).map(drop)
+        range(address, bytes)
     }
 
-    "cuMemAdvise" 8000 Context mem_advise(address: u64, _bytes: usize, _advice: u32, _device: i32) {
-        region(address).map(drop)
+    "cuMemAdvise" 8000 Context mem_advise(address: u64, bytes: usize, _advice: u32, _device: i32) {
+        range(address, bytes)
     }
 
-    "cuMemAdvise_v2" 12020 Context mem_advise_v2(address: u64, _bytes: usize, _advice: u32, _location: u64) {
-        region(address).map(drop)
+    "cuMemAdvise_v2" 12020 Context mem_advise_v2(address: u64, bytes: usize, _advice: u32, _location: u64) {
+        range(address, bytes)
     }
 }

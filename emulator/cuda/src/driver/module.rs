@@ -7,8 +7,7 @@ use crate::gpu::gpu;
 use crate::module::image_at;
 
 fn load_image(to: Out<u64>, image: *const u8, options: &Options) -> Outcome {
-    // SAFETY: the program promises that it is an image.
-    let image = unsafe { image_at(image) }?;
+    let image = image_at(image)?;
     load(to, &image, "PTX", options)
 }
 

@@ -50,9 +50,10 @@ fn elapsed(to: Out<f32>, start: u64, end: u64) -> Outcome {
 /// Waiting for a value that is not there would never end: whatever is to write it has been done.
 fn wait_value(address: u64, bytes: u64, value: u64, flags: u32) -> Outcome {
     let gpu = gpu()?;
-    let found = gpu.memory.global.slice(address, bytes).ok_or(Status::INVALID_VALUE)?;
     let mut word = [0; 8];
-    word[..found.len()].copy_from_slice(found);
+    if !gpu.memory.global.read(address, &mut word[..bytes as usize]) {
+        return Err(Status::INVALID_VALUE);
+    }
     let (found, width) = (u64::from_le_bytes(word), 64 - 8 * bytes as u32);
     let met = match flags & 7 {
         0 => ((found.wrapping_sub(value) << width) as i64) >= 0,

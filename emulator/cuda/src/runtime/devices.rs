@@ -268,11 +268,11 @@ pub unsafe extern "C" fn pointer_attributes(attributes: *mut PointerAttributes, 
         if pointer == 0 {
             return Err(Status::INVALID_VALUE);
         }
-        let purpose = gpu()?.memory.region(pointer).map(|r| r.purpose);
-        let (kind, device, on_device, on_host) = match purpose {
+        let gpu = gpu()?;
+        let (kind, device, on_device, on_host) = match gpu.memory.region(pointer) {
             None => (0, -2, 0, pointer),
-            Some(Purpose::Host | Purpose::Registered) => (1, 0, pointer, pointer),
-            Some(Purpose::Managed) => (3, 0, pointer, pointer),
+            Some(r) if r.is_host() => (1, 0, r.device_address(pointer), r.host_address(pointer)),
+            Some(r) if r.purpose == Purpose::Managed => (3, 0, pointer, pointer),
             Some(_) => (2, 0, pointer, 0),
         };
         Ok(PointerAttributes {
@@ -293,10 +293,9 @@ pub unsafe extern "C" fn pointer_attributes(attributes: *mut PointerAttributes, 
 /// `flags` may be written.
 #[unsafe(export_name = "warplab_cudaHostGetFlags")]
 pub unsafe extern "C" fn host_get_flags(flags: *mut u32, pointer: u64) -> Status {
-    use crate::memory::Purpose;
     const MAPPED: u32 = 2;
     let found = gpu().and_then(|gpu| match gpu.memory.region(pointer) {
-        Some(r) if matches!(r.purpose, Purpose::Host | Purpose::Registered) => Ok(r.flags | MAPPED),
+        Some(r) if r.is_host() => Ok(r.flags | MAPPED),
         _ => Err(Status::INVALID_VALUE),
     });
     // SAFETY: as the caller promises.

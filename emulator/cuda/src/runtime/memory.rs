@@ -236,7 +236,7 @@ pub extern "C" fn free_host(pointer: *mut c_void) -> Status {
     done(gpu().and_then(|mut gpu| gpu.memory.free(pointer as u64, &[Purpose::Host]).map(drop)))
 }
 
-/// `cudaHostGetDevicePointer`: host and device share their addresses.
+/// `cudaHostGetDevicePointer`: host and device share their addresses, but for registered memory.
 ///
 /// # Safety
 /// `pointer` may be written.
@@ -246,9 +246,12 @@ pub unsafe extern "C" fn host_get_device_pointer(
     host: *mut c_void,
     _flags: u32,
 ) -> Status {
-    let known = gpu().and_then(|gpu| gpu.memory.region(host as u64).map(drop).ok_or(Status::INVALID_VALUE));
+    let shown = gpu().and_then(|gpu| {
+        let region = gpu.memory.region(host as u64).ok_or(Status::INVALID_VALUE)?;
+        Ok(region.device_address(host as u64))
+    });
     // SAFETY: as the caller promises.
-    done(known.and_then(|()| unsafe { store(pointer, host) }))
+    done(shown.and_then(|shown| unsafe { store(pointer, shown as *mut c_void) }))
 }
 
 /// `cudaHostRegister`.

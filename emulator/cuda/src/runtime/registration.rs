@@ -97,8 +97,7 @@ fn registered() -> MutexGuard<'static, Option<Registered>> {
 /// `wrapper` points to a fat binary's wrapper.
 #[unsafe(export_name = "warplab___cudaRegisterFatBinary")]
 pub unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *mut *mut c_void {
-    // SAFETY: as the caller promises.
-    let image = unsafe { image_at(wrapper.cast()) }.unwrap_or_default();
+    let image = image_at(wrapper.cast()).unwrap_or_default();
     let mut lock = registered();
     let Some(all) = lock.as_mut() else { return std::ptr::null_mut() };
     all.binaries.push(Some(Binary { image, wrapper: wrapper as usize, module: None }));

@@ -5,6 +5,7 @@
 //   steps N fork    has a child in the second round, which exits
 //   steps N abort   aborts in the second round
 //   steps N loop    the last kernel never ends
+//   steps N host    the data are the program's own memory, and memory that the host allocates
 //   steps N fault   the last kernel writes where there is no memory
 #include <cstdio>
 #include <cstdlib>
@@ -46,8 +47,17 @@ int main(int argc, char **argv) {
     int three = 3, *da, *db;
     cudaStream_t stream;
     cudaEvent_t scaled;
-    CHECK(cudaMalloc(&da, n * sizeof(int)));
-    CHECK(cudaMalloc(&db, n * sizeof(int)));
+    if (!strcmp(end, "host")) {
+        // Large memory lies where the system puts it, small on the heap.
+        const size_t bytes = getenv("STEPS_LARGE") ? 8 << 20 : n * sizeof(int);
+        int *own = (int *)malloc(bytes);
+        CHECK(cudaHostRegister(own, bytes, cudaHostRegisterMapped));
+        CHECK(cudaHostGetDevicePointer(&da, own, 0));
+        CHECK(cudaHostAlloc(&db, n * sizeof(int), cudaHostAllocMapped));
+    } else {
+        CHECK(cudaMalloc(&da, n * sizeof(int)));
+        CHECK(cudaMalloc(&db, n * sizeof(int)));
+    }
     CHECK(cudaStreamCreate(&stream));
     CHECK(cudaEventCreate(&scaled));
     CHECK(cudaMemcpyToSymbol(factor, &three, sizeof three));

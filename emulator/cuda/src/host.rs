@@ -1,0 +1,183 @@
+//! Memory of the host program: what may be read and written there. A pointer of the program that CUDA does not know may
+//! be anything; following it blindly would end the process where CUDA returns an error.
+
+use rustix::mm::{Advice, madvise};
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+/// What is wanted of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// To read it.
+    Read,
+    /// To write it.
+    Write,
+}
+
+/// Whether all of these bytes may be accessed. Costs a system call, and more only where the answer is no.
+#[must_use]
+pub fn is_accessible(start: u64, bytes: u64, access: Access) -> bool {
+    let Some(end) = start.checked_add(bytes) else { return false };
+    if bytes == 0 {
+        return true;
+    }
+    if start == 0 {
+        return false;
+    }
+    let page = rustix::param::page_size() as u64;
+    let first = start / page * page;
+    let Some(end) = end.checked_next_multiple_of(page) else { return false };
+    match populate(first, end - first, access) {
+        Ok(()) => true,
+        // Mappings of devices cannot be populated, older kernels do not know how.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::AGAIN) => is_mapped(first, end, access),
+        Err(_) => false,
+    }
+}
+
+/// Brings pages in as an access would, but tells where it would have ended the process.
+fn populate(start: u64, bytes: u64, access: Access) -> rustix::io::Result<()> {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    let advice = match access {
+        Access::Read => Advice::LinuxPopulateRead,
+        Access::Write => Advice::LinuxPopulateWrite,
+    };
+    // SAFETY: the advice changes no contents, whatever is there.
+    let advise = |start: u64, bytes, advice| unsafe { madvise(start as *mut c_void, bytes, advice) };
+    let known = *KNOWN.get_or_init(|| {
+        static BYTE: u8 = 0;
+        let page = rustix::param::page_size();
+        let here = std::ptr::from_ref(&BYTE).addr() / page * page;
+        advise(here as u64, page, Advice::LinuxPopulateRead).is_ok()
+    });
+    if known { advise(start, bytes as usize, advice) } else { Err(rustix::io::Errno::INVAL) }
+}
+
+/// The same as the system lists it.
+fn is_mapped(start: u64, end: u64, access: Access) -> bool {
+    let mut at = start;
+    for (from, to, mode) in mappings() {
+        if from > at {
+            return false;
+        }
+        if to > at {
+            if !mode.starts_with(if access == Access::Write { "rw" } else { "r" }) {
+                return false;
+            }
+            at = to;
+        }
+        if at >= end {
+            return true;
+        }
+    }
+    false
+}
+
+/// Bytes of a text before the NUL at its end; `None` when memory ends before that, or it is longer than this.
+#[must_use]
+pub fn text_length(start: u64, most: u64) -> Option<u64> {
+    let page = rustix::param::page_size() as u64;
+    let mut length = 0;
+    while length <= most {
+        let at = start.checked_add(length)?;
+        let here = page - at % page;
+        if !is_accessible(at, here, Access::Read) {
+            return None;
+        }
+        // SAFETY: the bytes can be read.
+        let bytes = unsafe { std::slice::from_raw_parts(at as *const u8, here as usize) };
+        if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
+            return Some(length + end as u64);
+        }
+        length += here;
+    }
+    None
+}
+
+/// The mappings of the process, ascending: start, end, mode as in `rw-p`.
+#[must_use]
+pub fn mappings() -> Vec<(u64, u64, String)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let parsed = maps.lines().filter_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let (range, mode) = (fields.next()?, fields.next()?);
+        let (start, end) = range.split_once('-')?;
+        Some((number(start)?, number(end)?, mode.to_owned()))
+    });
+    parsed.collect()
+}
+
+/// Whether all rows of a box may be accessed: so many bytes, rows and slices, which lie so far apart.
+#[must_use]
+pub fn are_accessible(start: u64, extent: [u64; 3], [pitch, slice]: [u64; 2], access: Access) -> bool {
+    let [width, height, depth] = extent;
+    let page = rustix::param::page_size() as u64;
+    // Rows that share pages, or follow one another, are asked about together.
+    let mut asked: Option<(u64, u64)> = None;
+    for z in 0..depth {
+        for y in 0..height {
+            let row = start.wrapping_add(y.wrapping_mul(pitch)).wrapping_add(z.wrapping_mul(slice));
+            let Some(end) = row.checked_add(width) else { return false };
+            match &mut asked {
+                Some((first, last)) if row >= *first && row <= last.saturating_add(page) => {
+                    *last = end.max(*last);
+                }
+                other => {
+                    if let Some((first, last)) = other.replace((row, end))
+                        && !is_accessible(first, last - first, access)
+                    {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+    asked.is_none_or(|(first, last)| is_accessible(first, last - first, access))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+    fn both(start: u64, bytes: u64) -> [bool; 2] {
+        [Access::Read, Access::Write].map(|access| {
+            let by_system = is_accessible(start, bytes, access);
+            let page = rustix::param::page_size() as u64;
+            let listed = is_mapped(start / page * page, start.saturating_add(bytes), access);
+            assert_eq!(by_system, listed, "{start:#x} {bytes} {access:?}");
+            by_system
+        })
+    }
+
+    #[test]
+    fn memory_is_what_it_is() {
+        let page = rustix::param::page_size();
+        let mut here = vec![0u8; 3 * page];
+        let start = here.as_mut_ptr() as u64;
+        assert_eq!(both(start, 3 * page as u64), [true, true]);
+        assert_eq!(both(memory_is_what_it_is as *const () as u64, 16), [true, false]);
+        assert_eq!(both(0x10, 4), [false, false]);
+        assert_eq!(
+            [is_accessible(u64::MAX - 3, 8, Access::Read), is_accessible(0, 1, Access::Read)],
+            [false; 2]
+        );
+        assert!(is_accessible(0, 0, Access::Write));
+        // SAFETY: a new mapping, which nobody else knows.
+        let gone = unsafe {
+            let p =
+                mmap_anonymous(std::ptr::null_mut(), 4 * page, ProtFlags::READ, MapFlags::PRIVATE).unwrap();
+            munmap(p.byte_add(2 * page), page).unwrap();
+            p as u64
+        };
+        let page = page as u64;
+        assert_eq!(both(gone, 2 * page), [true, false]);
+        assert_eq!(both(gone, 2 * page + 1), [false, false]);
+        assert_eq!(both(gone + 3 * page, page), [true, false]);
+        // Rows beside a hole, and in it.
+        assert!(are_accessible(gone, [8, 2, 1], [3 * page, 0], Access::Read));
+        assert!(!are_accessible(gone, [8, 3, 1], [page, 0], Access::Read));
+        assert!(!are_accessible(gone, [8, 2, 1], [8, 0], Access::Write));
+    }
+}

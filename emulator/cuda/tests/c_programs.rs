@@ -152,3 +152,8 @@ fn the_example_of_the_interface_for_embedders() {
 fn addresses_and_memory_apart() {
     run("mapping");
 }
+
+#[test]
+fn names_without_a_version() {
+    run("old");
+}

@@ -10,20 +10,20 @@ use emulator::texture::{ChannelFormat, ChannelKind, Object, ReadMode, Sampler};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ArrayDescriptor {
-    width: usize,
-    height: usize,
-    format: u32,
-    channels: u32,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) format: u32,
+    pub(super) channels: u32,
 }
 
 /// CUDA's `CUDA_ARRAY3D_DESCRIPTOR`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Array3Descriptor {
-    extent: [usize; 3],
-    format: u32,
-    channels: u32,
-    flags: u32,
+    pub(super) extent: [usize; 3],
+    pub(super) format: u32,
+    pub(super) channels: u32,
+    pub(super) flags: u32,
 }
 
 /// CUDA's `CUDA_RESOURCE_DESC`: its kind and what that kind has; flags.

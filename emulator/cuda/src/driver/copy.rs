@@ -39,29 +39,29 @@ pub struct Copy2 {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Side3 {
-    x: usize,
-    y: usize,
-    z: usize,
-    lod: usize,
-    kind: u32,
-    host: u64,
-    device: u64,
-    array: u64,
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) z: usize,
+    pub(super) lod: usize,
+    pub(super) kind: u32,
+    pub(super) host: u64,
+    pub(super) device: u64,
+    pub(super) array: u64,
     /// Nothing, or the context in copies between peers.
-    context: u64,
-    pitch: usize,
-    height: usize,
+    pub(super) context: u64,
+    pub(super) pitch: usize,
+    pub(super) height: usize,
 }
 
 /// CUDA's `CUDA_MEMCPY3D` and `CUDA_MEMCPY3D_PEER`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copy3 {
-    from: Side3,
-    to: Side3,
-    width: usize,
-    height: usize,
-    depth: usize,
+    pub(super) from: Side3,
+    pub(super) to: Side3,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) depth: usize,
 }
 
 const _: () = assert!(size_of::<Copy2>() == 128 && size_of::<Copy3>() == 200);

@@ -22,12 +22,14 @@ pub mod mapping;
 pub mod memory;
 pub mod module;
 pub mod node;
+pub mod old;
 pub mod pool;
 pub mod stream;
 
 use crate::context as contexts;
 use crate::error::{Outcome, Status, status};
 use crate::gpu::initialised;
+use crate::host::{self, Access};
 use crate::stream::PER_THREAD;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
@@ -185,6 +187,9 @@ impl<T: Copy> Out<T> {
     }
 }
 
+/// Bytes from which on it is asked whether a list can be read.
+const LONG_LIST_BYTES: usize = 4096;
+
 /// A pointer that an argument is read through; the same promise.
 #[repr(transparent)]
 #[derive(Debug)]
@@ -219,7 +224,10 @@ impl<T: Copy> In<T> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        if self.0.is_null() {
+        let bytes = count.checked_mul(size_of::<T>()).ok_or(Status::INVALID_VALUE)?;
+        // Room for a damaged count would not be found; short lists are believed, which launches are full of.
+        let there = bytes < LONG_LIST_BYTES || host::is_accessible(self.0 as u64, bytes as u64, Access::Read);
+        if self.0.is_null() || !there {
             return Err(Status::INVALID_VALUE);
         }
         // SAFETY: as the program promises, which says how many there are.
@@ -282,6 +290,7 @@ pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
         memory::EXPORTS,
         module::EXPORTS,
         node::EXPORTS,
+        old::EXPORTS,
         stream::EXPORTS,
     ]
     .into_iter()

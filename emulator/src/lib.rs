@@ -2,7 +2,7 @@
 //!
 //! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`manifest`] says what to launch on
 //! which data, [`device`] loads it, [`exec`] runs it on [`memory`] and [`texture`] objects, [`record`] writes down
-//! what every warp did. [`session`] puts them together for programs; [`cli`] is the `emu` command; [`fatbin`]
+//! what every warp did; [`device_runtime`] is what device code calls to launch kernels. [`session`] puts them together for programs; [`cli`] is the `emu` command; [`fatbin`]
 //! takes the PTX out of executables.
 
 pub mod check;
@@ -11,6 +11,7 @@ pub mod ptx;
 
 pub mod cli;
 pub mod device;
+pub mod device_runtime;
 pub mod exec;
 pub mod fatbin;
 pub mod manifest;

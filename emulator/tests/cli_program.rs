@@ -121,6 +121,28 @@ fn nvcc() -> Option<PathBuf> {
 }
 
 #[test]
+fn executables_with_no_more_device_code_than_nvcc_links_in_are_started() {
+    let Some(nvcc) = nvcc() else {
+        let _ = writeln!(std::io::stderr(), "skipped: no nvcc; tools/scripts/cuda-toolkit.sh installs it");
+        return;
+    };
+    let folder = folder().file("app.cpp", "int main() { return 7; }\n");
+    for runtime in ["shared", "static"] {
+        let mut command = Command::new(&nvcc);
+        command
+            .args(["-arch=sm_75", "-cudart", runtime, "-o"])
+            .arg(folder.path("app"))
+            .arg(folder.path("app.cu"));
+        let compiled = command.output().expect("nvcc starts");
+        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+        let ran = emu(&folder, &["run", "--", "./app"]);
+        assert_eq!(ran.status.code(), Some(7), "{runtime}: {}", text(&ran.stderr));
+        let listed = text(&emu(&folder, &["extract", "app"]).stdout).to_owned();
+        assert!(listed.contains("no device code but what nvcc links into every executable"), "{listed}");
+    }
+}
+
+#[test]
 fn executables_that_cannot_work_are_told_what_to_compile_with() {
     let Some(nvcc) = nvcc() else {
         let why = "skipped: no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is";

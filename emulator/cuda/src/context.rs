@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 /// Limits by their numbers in `CUlimit`, and what they are at first: stack of a thread, printf's buffer, heap of
 /// device `malloc`, depth and number of launches from device code, bytes of an L2 fetch, persisting L2.
-const LIMITS: [usize; 7] = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0];
+pub const LIMITS: [usize; 7] = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0];
 
 /// Most bytes of stack that a thread can have, as CUDA limits local memory.
 const MAX_STACK_BYTES: u32 = 512 << 10;

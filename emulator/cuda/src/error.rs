@@ -4,6 +4,7 @@
 //! from it. The names and texts are those that CUDA 13.5 returns.
 
 use std::ffi::CStr;
+use std::fmt::Write as _;
 
 /// What an API function returns: 0, or the number of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,6 +46,44 @@ impl Status {
     pub fn text(self) -> Option<&'static CStr> {
         self.row().map(|row| row.text).filter(|text| !text.is_empty())
     }
+}
+
+/// PTX of the functions of the device runtime that tell what codes mean: tables of strings by code.
+#[must_use]
+pub fn device_functions() -> String {
+    let mut text = String::from(".version 6.0\n.target sm_30\n.address_size 64\n");
+    let unknown = c"unrecognized error code";
+    let last = TEXTS.last().map_or(0, |row| row.code);
+    let name = |row: &'static ErrorText| row.runtime;
+    let meaning = |row: &'static ErrorText| row.text;
+    let functions: [(&str, &dyn Fn(&'static ErrorText) -> &'static CStr); 2] =
+        [("__cudaCDP2GetErrorName", &name), ("__cudaCDP2GetErrorString", &meaning)];
+    for (function, of) in functions {
+        let mut entries = Vec::new();
+        let mut string = |at: u32, contents: &CStr| {
+            let bytes: Vec<String> = contents.to_bytes_with_nul().iter().map(u8::to_string).collect();
+            let (length, list) = (bytes.len(), bytes.join(", "));
+            let _ = writeln!(text, ".global .align 1 .b8 {function}_{at}[{length}] = {{{list}}};");
+            format!("generic({function}_{at})")
+        };
+        let otherwise = string(last + 1, unknown);
+        for code in 0..=last {
+            let row = Status(code).row().filter(|row| !of(row).is_empty());
+            entries.push(row.map_or_else(|| otherwise.clone(), |row| string(code, of(row))));
+        }
+        entries.push(otherwise);
+        let (count, list, past) = (entries.len(), entries.join(", "), last + 1);
+        let _ = writeln!(
+            text,
+            ".global .align 8 .u64 {function}_table[{count}] = {{{list}}};\n\
+             .visible .func (.param .b64 text) {function}(.param .b32 code) {{\n\
+             .reg .b32 %r<3>; .reg .b64 %rd<5>;\n\
+             ld.param.u32 %r1, [code]; min.u32 %r2, %r1, {past};\n\
+             mov.u64 %rd1, {function}_table; mul.wide.u32 %rd2, %r2, 8; add.u64 %rd3, %rd1, %rd2;\n\
+             ld.global.u64 %rd4, [%rd3]; st.param.b64 [text], %rd4; ret;\n}}"
+        );
+    }
+    text
 }
 
 /// What API functions work with inside: success carries a value.

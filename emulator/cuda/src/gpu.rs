@@ -15,6 +15,7 @@ use crate::launch;
 use crate::mapping::Mappings;
 use crate::memory::{Memory, Purpose};
 use crate::module::{self, Kernel, Module};
+use crate::nested;
 use crate::node::Nodes;
 use crate::pool::Pools;
 use crate::recorder::Recorder;
@@ -369,6 +370,7 @@ impl Gpu {
         let kernel = Kernel {
             module,
             function,
+            nests: nested::is_nesting(&lowered.kernel),
             tally: summary::kernel(&lowered.kernel.name),
             lowered,
             prepared: Arc::new(prepared),

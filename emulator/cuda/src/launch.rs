@@ -1,10 +1,13 @@
 //! Launching kernels: what the hardware would refuse, and what a fault is called in CUDA.
 
+use crate::device::Device;
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, tell};
 use crate::module::Kernel;
+use crate::nested;
 use crate::summary;
 use crate::work::Launch;
+use emulator::exec::nested::DeviceHost;
 use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats};
 use emulator::record::Unrecorded;
 use std::sync::{Mutex, PoisonError};
@@ -24,6 +27,14 @@ const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// `LAUNCH_OUT_OF_RESOURCES` when not even one block fits an SM, `COOPERATIVE_LAUNCH_TOO_LARGE` when the blocks
 /// of a cooperative launch cannot all be resident.
 pub fn check(gpu: &Gpu, kernel: &Kernel, launch: &Launch) -> Outcome {
+    check_on(gpu.device, kernel, launch)
+}
+
+/// The same for a board.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_on(device: &Device, kernel: &Kernel, launch: &Launch) -> Outcome {
     let [gx, gy, gz] = launch.grid;
     if launch.grid.contains(&0) || gx > i32::MAX as u32 || gy > MAX_GRID_YZ || gz > MAX_GRID_YZ {
         return Err(Status::INVALID_CONFIGURATION);
@@ -34,7 +45,7 @@ pub fn check(gpu: &Gpu, kernel: &Kernel, launch: &Launch) -> Outcome {
     }
     let machine = &kernel.lowered.kernel;
     let shared = machine.static_shared_bytes.saturating_add(launch.shared_bytes);
-    let resources = resources(gpu, kernel);
+    let resources = resources(device, kernel);
     if shared > resources.max_shared_bytes_per_block {
         return Err(Status::INVALID_VALUE);
     }
@@ -43,23 +54,23 @@ pub fn check(gpu: &Gpu, kernel: &Kernel, launch: &Launch) -> Outcome {
     {
         return Err(Status::INVALID_VALUE);
     }
-    let resident = resident_blocks(gpu, kernel, threads as u32, launch.shared_bytes)?;
+    let resident = resident_blocks_on(device, kernel, threads as u32, launch.shared_bytes)?;
     let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
-    if launch.cooperative && blocks > u64::from(resident.blocks) * u64::from(gpu.device.sms) {
+    if launch.cooperative && blocks > u64::from(resident.blocks) * u64::from(device.sms) {
         return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE);
     }
     Ok(())
 }
 
 /// What an SM has for a kernel, whose blocks get as much shared memory as the program has asked for.
-pub fn resources(gpu: &Gpu, kernel: &Kernel) -> Resources {
-    let usual = gpu.device.resources(false);
+fn resources(device: &Device, kernel: &Kernel) -> Resources {
+    let usual = device.resources(false);
     if kernel.max_dynamic_shared_bytes == 0 {
         return usual;
     }
     let asked = kernel.lowered.kernel.static_shared_bytes.saturating_add(kernel.max_dynamic_shared_bytes);
     let most = asked.max(usual.max_shared_bytes_per_block);
-    let all = gpu.device.resources(true);
+    let all = device.resources(true);
     Resources { max_shared_bytes_per_block: most.min(all.max_shared_bytes_per_block), ..all }
 }
 
@@ -73,21 +84,48 @@ pub fn resident_blocks(
     threads: u32,
     dynamic_shared_bytes: u32,
 ) -> Outcome<Occupancy> {
+    resident_blocks_on(gpu.device, kernel, threads, dynamic_shared_bytes)
+}
+
+/// The same for a board.
+///
+/// # Errors
+/// As [`resident_blocks`].
+pub fn resident_blocks_on(
+    device: &Device,
+    kernel: &Kernel,
+    threads: u32,
+    dynamic_shared_bytes: u32,
+) -> Outcome<Occupancy> {
     let machine = &kernel.lowered.kernel;
     let demand = Demand {
         threads_per_block: threads,
         registers_per_thread: u32::from(machine.regs_per_thread),
         shared_bytes: machine.static_shared_bytes.saturating_add(dynamic_shared_bytes),
     };
-    let resources = resources(gpu, kernel);
+    let resources = resources(device, kernel);
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)
 }
 
-/// Runs a kernel. A fault is kept and told; like on hardware, it is later calls that fail with it.
+/// Runs a kernel, and what its device code submits. A fault is kept and told; like on hardware, it is later calls that
+/// fail with it.
 ///
 /// # Errors
 /// When the launch is impossible.
 pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
+    let kernel = gpu.kernels.get(launch.kernel)?;
+    if kernel.nests {
+        let module = kernel.module;
+        return nested::run(gpu, launch, module);
+    }
+    run_one(gpu, launch, None).map(drop)
+}
+
+/// Runs one kernel, whose device code turns to `host`, and returns the warp instructions that it has executed.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_one(gpu: &mut Gpu, launch: &Launch, host: Option<&dyn DeviceHost>) -> Outcome<u64> {
     let kernel = gpu.kernels.get(launch.kernel)?.clone();
     check(gpu, &kernel, launch)?;
     let geometry = Geometry { grid: launch.grid, block: launch.block };
@@ -106,7 +144,7 @@ pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
         index: gpu.launches,
     };
     gpu.launches = gpu.launches.wrapping_add(1);
-    let printed = Printed::default();
+    let printed = Printed { text: Mutex::default(), host };
     let start = Instant::now();
     let memory = &mut gpu.memory.global;
     let recorder = gpu.recorder.as_mut();
@@ -117,31 +155,37 @@ pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
             exec::launch_prepared(memory, (&what, &kernel.prepared), &gpu.options, sink, &printed)
         }
     };
-    gpu.printed.append(&mut printed.0.into_inner().unwrap_or_else(PoisonError::into_inner));
+    gpu.printed.append(&mut printed.text.into_inner().unwrap_or_else(PoisonError::into_inner));
     match outcome {
         Ok(stats) => {
             summary::launched(kernel.tally, &stats, start.elapsed());
-            Ok(())
+            Ok(stats.warp_instructions)
         }
         Err(error) => {
             let told = format!("launch {} of {}: {error}", what.index, what.kernel.name);
             tell(&told);
             summary::failed(told);
             gpu.fault = Some(status_of(&error));
-            Ok(())
+            Ok(0)
         }
     }
 }
 
-/// Keeps what device code prints until the program synchronises.
-#[derive(Default)]
-struct Printed(Mutex<Vec<u8>>);
+/// Keeps what device code prints until the program synchronises, and says whom it turns to.
+struct Printed<'h> {
+    text: Mutex<Vec<u8>>,
+    host: Option<&'h dyn DeviceHost>,
+}
 
-impl Observer for Printed {
+impl Observer for Printed<'_> {
     fn progress(&self, _: &Stats) {}
 
+    fn host(&self) -> Option<&dyn DeviceHost> {
+        self.host
+    }
+
     fn printed(&self, text: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
     }
 }
 

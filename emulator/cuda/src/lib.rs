@@ -2,10 +2,11 @@
 //!
 //! [`device`] is the GPU that programs see, [`space`] the address space of device memory,
 //! [`host`] what may be accessed of the program's own; [`stream`] orders [`work`], which a [`graph`] keeps for
-//! later; [`redirect`] takes the place of runtimes that are linked in; [`handles`] are what programs hold of all this, [`error`] what every function returns.
+//! later and device code submits ([`nested`]); [`redirect`] takes the place of runtimes that are linked in; [`handles`] are what programs hold of all this, [`error`] what every function returns.
 //! [`recorder`] writes the trace of the whole process, which [`ending`] completes; [`summary`] says what ran.
 
 pub mod array;
+pub mod closed;
 pub mod context;
 pub mod device;
 pub mod driver;
@@ -23,6 +24,7 @@ pub mod link;
 pub mod mapping;
 pub mod memory;
 pub mod module;
+pub mod nested;
 pub mod node;
 pub mod pool;
 pub mod ranges;

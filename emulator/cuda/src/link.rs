@@ -5,6 +5,7 @@
 use crate::error::Status;
 use crate::gpu::Gpu;
 use crate::module;
+use emulator::device_runtime;
 use emulator::ptx::link;
 use emulator::session::LoadedModule;
 
@@ -23,15 +24,16 @@ impl Link {
     /// # Errors
     /// A code for the program and words for people: when it holds no PTX, or PTX with errors.
     pub fn add(&mut self, gpu: &Gpu, image: &[u8], name: &str) -> Result<(), (Status, String)> {
-        let image = match image {
-            [text @ .., 0] => text,
-            text => text,
-        };
-        let ptx = module::choose(gpu.device, image)
+        let chosen = module::choose_all(gpu.device, image)
             .map_err(|(status, what)| (status, format!("{name}: {what}")))?;
-        let text = String::from_utf8_lossy(&ptx.contents).trim_end_matches('\0').to_owned();
-        LoadedModule::parse(&text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
-        self.texts.push((name.to_owned(), text));
+        for ptx in chosen {
+            let text = String::from_utf8_lossy(&ptx.contents).trim_end_matches('\0').to_owned();
+            // Ours takes its place.
+            if !device_runtime::is_nvidias(&text) {
+                LoadedModule::parse(&text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
+            }
+            self.texts.push((name.to_owned(), text));
+        }
         Ok(())
     }
 

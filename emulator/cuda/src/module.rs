@@ -4,7 +4,7 @@
 //! it the newest that the GPU can run is taken; machine code alone cannot be run, and the message says what to do.
 
 use crate::device::Device;
-use crate::error::{Outcome, Status};
+use crate::error::{self, Outcome, Status};
 use crate::host::{self, Access};
 use crate::memory::Memory;
 use emulator::device::{DeviceModule, LoadError};
@@ -14,7 +14,7 @@ use emulator::lower::{LowerOptions, Lowered};
 use emulator::ptx::{self, FuncId};
 use emulator::session::LoadedModule;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct Module {
     pub kernels: Vec<(FuncId, u64)>,
     /// Whether it is a library, which outlives the contexts that it is used in.
     pub is_library: bool,
+    /// Addresses and handles of the kernels that its device code may launch, once a kernel has run that does so.
+    pub launchable: Option<Arc<HashMap<u64, u64>>>,
 }
 
 /// A kernel that a program holds.
@@ -47,6 +49,8 @@ pub struct Kernel {
     pub lowered: Arc<Lowered>,
     /// What all launches of it share.
     pub prepared: Arc<Prepared>,
+    /// Whether its code launches kernels or asks the device runtime.
+    pub nests: bool,
     /// Its place in the summary.
     pub tally: usize,
     /// Dynamic shared memory that it has been allowed, when that is more than the default.
@@ -128,6 +132,18 @@ pub fn choose(device: &Device, image: &[u8]) -> Result<Image, (Status, String)> 
     })
 }
 
+/// The same for an image that is to be linked: objects and libraries hold one text of each source file.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_all(device: &Device, image: &[u8]) -> Result<Vec<Image>, (Status, String)> {
+    let images = fatbin::open(image).map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
+    let containers: BTreeSet<usize> = images.iter().map(|i| i.container).collect();
+    let of = |container: usize| best(device, images.iter().filter(move |i| i.container == container));
+    let chosen: Vec<Image> = containers.into_iter().filter_map(of).cloned().collect();
+    if chosen.is_empty() { choose(device, image).map(|one| vec![one]) } else { Ok(chosen) }
+}
+
 /// Of several the PTX that a GPU runs.
 fn best<'i>(device: &Device, images: impl Iterator<Item = &'i Image> + Clone) -> Option<&'i Image> {
     let ptx = images.filter(|i| i.kind == ImageKind::Ptx);
@@ -137,10 +153,27 @@ fn best<'i>(device: &Device, images: impl Iterator<Item = &'i Image> + Clone) ->
     fitting.or_else(|| ptx.min_by_key(|i| i.arch))
 }
 
-/// Whether an image is linked machine code without PTX, as programs register that are compiled with `-rdc=true`.
+/// The newest architecture of an image that is machine code without PTX, as programs register that are compiled with
+/// `-rdc=true`; `None` when there is PTX.
 #[must_use]
-pub fn is_without_ptx(image: &[u8]) -> bool {
-    fatbin::open(image).is_ok_and(|images| images.iter().all(|i| i.kind != ImageKind::Ptx))
+pub fn machine_code_only(image: &[u8]) -> Option<u32> {
+    let images = fatbin::open(image).ok()?;
+    let has_ptx = images.iter().any(|i| i.kind == ImageKind::Ptx);
+    if has_ptx { None } else { Some(images.iter().map(|i| i.arch).max().unwrap_or(0)) }
+}
+
+/// Whether there is neither code nor a variable in an image.
+#[must_use]
+pub fn is_empty(image: &[u8]) -> bool {
+    fatbin::open(image).is_ok_and(|images| images.iter().all(Image::is_empty))
+}
+
+/// Whether a file has relocatable PTX, which is linked before it is loaded.
+#[must_use]
+pub fn has_relocatable_ptx(file: &Path) -> bool {
+    let is_it = |i: &Image| i.origin == Origin::Relocatable && i.kind == ImageKind::Ptx;
+    let images = std::fs::read(file).ok().and_then(|bytes| fatbin::open(&bytes).ok());
+    images.is_some_and(|images| images.iter().any(is_it))
 }
 
 /// The file that an address of this process has been mapped from.
@@ -185,31 +218,13 @@ pub fn linked(device: &Device, file: &Path) -> Result<String, (Status, String)> 
 const MACHINE_CODE_ONLY: &str = "the program's device code is machine code without PTX, which is what runs \
     here; compile it with `-gencode arch=compute_XX,code=compute_XX` too";
 
-/// What CUDA's device runtime does for graphs: a condition's handle is the address of its value.
-const SET_CONDITIONAL: &str = "
-.version 6.0
-.target sm_30
-.address_size 64
-.visible .func cudaGraphSetConditional(.param .b64 condition, .param .b32 value) {
-    .reg .b64 %rd<2>;
-    .reg .b32 %r<2>;
-    ld.param.u64 %rd1, [condition];
-    ld.param.u32 %r1, [value];
-    st.global.u32 [%rd1], %r1;
-    ret;
-}
-";
-
-/// A text with what it wants of the device runtime, if that is known here.
-fn with_runtime<'t>(text: &'t str, name: &str) -> Result<Cow<'t, str>, (Status, String)> {
-    let wants = text
-        .lines()
-        .any(|l| l.trim_start().starts_with(".extern .func") && l.contains("cudaGraphSetConditional"));
-    if !wants {
-        return Ok(Cow::Borrowed(text));
+/// A text with the functions behind it that tell device code what error codes mean, if it declares them.
+fn with_error_texts(text: &str) -> Cow<'_, str> {
+    if !text.contains("__cudaCDP2GetError") {
+        return Cow::Borrowed(text);
     }
-    let linked = ptx::link(&[(name, text), ("the device runtime", SET_CONDITIONAL)]);
-    linked.map(Cow::Owned).map_err(|e| (Status::INVALID_PTX, e.to_string()))
+    let missing = ptx::missing_from(text, &error::device_functions());
+    if missing.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n{missing}")) }
 }
 
 /// Parses a PTX text and places its variables.
@@ -217,10 +232,10 @@ fn with_runtime<'t>(text: &'t str, name: &str) -> Result<Cow<'t, str>, (Status, 
 /// # Errors
 /// A code for the program and words for people.
 pub fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Status, String)> {
-    let text = &with_runtime(text, name)?;
+    let text = &with_error_texts(text);
     let parsed = LoadedModule::parse(text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
     match DeviceModule::load(Arc::new(parsed), memory, Vec::new()) {
-        Ok(device) => Ok(Module { device, kernels: Vec::new(), is_library: false }),
+        Ok(device) => Ok(Module { device, kernels: Vec::new(), is_library: false, launchable: None }),
         Err(error @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. })) => {
             Err((Status::MEMORY_ALLOCATION, error.to_string()))
         }

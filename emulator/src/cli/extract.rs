@@ -45,7 +45,9 @@ pub fn extract(args: &Extract) -> Result<(), CliError> {
         for file in &files {
             writeln!(out, "wrote {}", file.display())?;
         }
-        if !images.iter().any(|i| i.kind == ImageKind::Ptx) {
+        if images.iter().all(Image::is_empty) {
+            writeln!(out, "note: there is no device code but what nvcc links into every executable")?;
+        } else if !images.iter().any(|i| i.kind == ImageKind::Ptx) {
             writeln!(out, "note: {}", no_ptx(&images))?;
         }
     }

@@ -171,7 +171,7 @@ fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let Ok(images) = fatbin::open(bytes) else { return Ok(()) };
-    let own = |i: &&Image| matches!(i.origin, Origin::Registered | Origin::Relocatable);
+    let own = |i: &&Image| matches!(i.origin, Origin::Registered | Origin::Relocatable) && !i.is_empty();
     let Some(newest) = images.iter().filter(own).map(|i| i.arch).max() else { return Ok(()) };
     let shown = path.display();
     if runtime(path, bytes) == Runtime::Stripped {

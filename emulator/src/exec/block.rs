@@ -16,6 +16,7 @@ use crate::memory::lanes::Rows;
 use crate::memory::local::LocalMemory;
 use crate::memory::view::GlobalView;
 use crate::record::BlockSink;
+use std::collections::BTreeMap;
 use trace_format::isa::{BarMode, Op, Pc};
 use trace_format::semantics::{FULL_MASK, Row, Warp};
 
@@ -59,6 +60,8 @@ pub(crate) struct BlockShared {
     pub thread_instructions: u64,
     /// What the block's threads have printed and nobody has seen yet.
     pub printed: Vec<u8>,
+    /// The last error of the device runtime by thread, of those that had one.
+    pub errors: BTreeMap<u32, u32>,
 }
 
 impl BlockShared {
@@ -127,6 +130,7 @@ impl Block {
                 rows: [Row::ZERO; 4],
                 thread_instructions: 0,
                 printed: Vec::new(),
+                errors: BTreeMap::new(),
             },
             warps: (0..program.geometry.warps_per_block()).map(warp).collect(),
             live: 0,
@@ -147,6 +151,7 @@ impl Block {
         self.shared.barriers.reset();
         self.shared.thread_instructions = 0;
         self.shared.printed.clear();
+        self.shared.errors.clear();
         for (w, warp) in self.warps.iter_mut().enumerate() {
             warp.regs.restart(&program.code, self.shared.index);
             warp.paths.reset(geometry.launched_mask(w as u32));

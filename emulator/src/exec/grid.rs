@@ -134,6 +134,7 @@ fn run_launch<L: LaunchSink>(
 ) -> Result<Stats, LaunchError> {
     let mut program = Program::new(launch, prepared)?;
     program.objects = memory.shared_objects();
+    program.host = observer.host();
     program.print_left = options.max_print_bytes.into();
     let stats = Stats::default();
     let mut run = Run { program: &program, options: *options, sink, observer, stats, checker };

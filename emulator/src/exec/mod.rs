@@ -13,6 +13,7 @@ mod crew;
 pub mod fault;
 mod grid;
 mod matrix;
+pub mod nested;
 pub mod paths;
 mod printf;
 mod program;
@@ -134,6 +135,11 @@ pub trait Observer: Sync {
 
     /// Device code has printed this; calls come in the order of blocks, whatever the number of threads.
     fn printed(&self, _text: &[u8]) {}
+
+    /// Who launches the kernels that device code launches, and answers its questions.
+    fn host(&self) -> Option<&dyn nested::DeviceHost> {
+        None
+    }
 
     /// The launch is done.
     fn finished(&self, stats: &Stats) {

@@ -1,6 +1,7 @@
 //! A kernel with everything that one launch of it fixes: prepared code, geometry, constant banks, sizes. What all
 //! launches of a kernel share is derived once, as [`Prepared`].
 
+use super::nested::DeviceHost;
 use super::{Launch, LaunchError, Options, spin};
 use crate::record::BlockSink;
 use crate::texture::ObjectTable;
@@ -62,6 +63,8 @@ pub(crate) struct Program<'k> {
     pub polls: Arc<[bool]>,
     /// Whether it reads a clock.
     pub reads_clock: bool,
+    /// What the device runtime turns to.
+    pub host: Option<&'k dyn DeviceHost>,
 }
 
 /// What all launches of a kernel share, derived from it once: who launches a kernel often keeps this beside it.
@@ -186,6 +189,7 @@ impl<'k> Program<'k> {
             blocks: Arc::clone(&prepared.blocks),
             zero_guards: Arc::clone(&prepared.zero_guards),
             objects: Arc::default(),
+            host: None,
         })
     }
 

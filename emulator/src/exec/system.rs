@@ -1,10 +1,12 @@
-//! What device code asks the system for: `printf`, `malloc`, `free`, a failed `assert`.
+//! What device code asks the system for: `printf`, `malloc`, `free`, a failed `assert`, and what the device runtime
+//! needs ([`super::nested`]).
 //!
 //! Calls happen lane by lane in ascending order, arguments lie in the lane's local memory. Kernels with such
 //! calls run their blocks in order, so that texts and heap addresses are the same at any number of threads.
 
 use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
+use super::nested::{DeviceHost, Query, REQUEST_HEAD_BYTES, Request, Transfer};
 use super::printf::{self, Arguments};
 use super::program::Unit;
 use super::warp::Trouble;
@@ -53,6 +55,10 @@ pub(crate) fn call<V: GlobalView, S: BlockSink>(
                 failed += &text;
                 0
             }
+            SysCall::Launch => thread.launch()?.into(),
+            SysCall::Transfer => thread.transfer()?.into(),
+            SysCall::Query => thread.query()?,
+            SysCall::Error => thread.last_error()?.into(),
         };
         (result[0].0[lane], result[1].0[lane]) = (value as u32, (value >> 32) as u32);
     }
@@ -70,7 +76,7 @@ struct Thread<'t, 'p, V, S: BlockSink> {
     warp: &'t mut WarpState,
 }
 
-impl<V: GlobalView, S: BlockSink> Thread<'_, '_, V, S> {
+impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
     /// Reads up to eight bytes at a generic address.
     fn read(&mut self, address: u64, width: MemWidth) -> Result<u64, Trouble> {
         let (space, at) = Space::of_generic(address);
@@ -158,6 +164,83 @@ impl<V: GlobalView, S: BlockSink> Thread<'_, '_, V, S> {
             return Ok(0);
         }
         Err(Trouble::fault(FaultKind::BadFree(address), self.place))
+    }
+
+    /// Who launched the kernel.
+    fn host(&self) -> Result<&'p dyn DeviceHost, Trouble> {
+        self.unit.program.host.ok_or_else(|| {
+            let what = "device code that launches kernels or asks the device runtime runs in CUDA programs only \
+                        (`emu run -- PROGRAM`), not with a launch manifest";
+            Trouble::fault(FaultKind::Unsupported(what.into()), self.place)
+        })
+    }
+
+    /// `N` consecutive words of 8 bytes at the address that is the call's argument.
+    fn words<const N: usize>(&mut self) -> Result<[u64; N], Trouble> {
+        let at = self.argument(0, MemWidth::B64)?;
+        let mut words = [0; N];
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = self.read(at.wrapping_add(8 * i as u64), MemWidth::B64)?;
+        }
+        Ok(words)
+    }
+
+    /// `__warplab_launch(request)`: an error code.
+    fn launch(&mut self) -> Result<u32, Trouble> {
+        let host = self.host()?;
+        let at = self.argument(0, MemWidth::B64)?;
+        let [kernel, a, b, c, d, stream] = self.words()?;
+        let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+        let mut params = vec![0; high(d) as usize];
+        let first = at.wrapping_add(REQUEST_HEAD_BYTES);
+        for (i, byte) in params.iter_mut().enumerate() {
+            *byte = self.read(first.wrapping_add(i as u64), MemWidth::U8)? as u8;
+        }
+        Ok(host.launch(Request {
+            kernel,
+            grid: [low(a), high(a), low(b)],
+            block: [high(b), low(c), high(c)],
+            shared_bytes: low(d),
+            params,
+            stream,
+        }))
+    }
+
+    /// `__warplab_transfer(transfer)`: an error code.
+    fn transfer(&mut self) -> Result<u32, Trouble> {
+        let host = self.host()?;
+        let [to, to_pitch, to_height, from, from_pitch, from_height, width, height, depth, stream, value] =
+            self.words()?;
+        let (to, from) = ([to, to_pitch, to_height], [from, from_pitch, from_height]);
+        let extent = [width, height, depth];
+        Ok(host.transfer(Transfer { to, from, extent, value: value as u8, stream }))
+    }
+
+    /// `__warplab_query(query)`: all ones when there is no answer.
+    fn query(&mut self) -> Result<u64, Trouble> {
+        let host = self.host()?;
+        let [kernel, what, shared_bytes] = self.words()?;
+        let number = (what >> 32) as u32;
+        let query = match what as u32 {
+            0 => Query::Kernel { kernel, number },
+            1 => Query::Device { number },
+            2 => Query::Limit { number },
+            _ => Query::Occupancy { kernel, threads: number, shared_bytes },
+        };
+        Ok(host.query(query).unwrap_or(u64::MAX))
+    }
+
+    /// `__warplab_error(code)`: the thread's last error, which the code replaces unless it is all ones.
+    fn last_error(&mut self) -> Result<u32, Trouble> {
+        let code = self.argument(0, MemWidth::B32)? as u32;
+        let thread = self.place.warp * 32 + self.lane as u32;
+        let errors = &mut self.block.errors;
+        let before = match code {
+            u32::MAX => errors.get(&thread).copied(),
+            0 => errors.remove(&thread),
+            code => errors.insert(thread, code),
+        };
+        Ok(before.unwrap_or(0))
     }
 
     /// `__assertfail(message, file, line, function, charsize)`, in CUDA's words.

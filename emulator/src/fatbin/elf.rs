@@ -1,7 +1,11 @@
 //! Device code in ELF files: the sections of host programs that hold fat binaries, and kernels of cubins.
 
 use super::{CONTAINER_MAGIC, FatbinError, Image, ImageKind, Origin, containers, plain};
-use goblin::elf::{Elf, section_header::SHT_NOBITS, sym::STT_FUNC};
+use goblin::elf::{
+    Elf,
+    section_header::SHT_NOBITS,
+    sym::{STT_FUNC, STT_OBJECT},
+};
 use std::collections::{HashMap, HashSet};
 
 /// ELF machine number of GPU code.
@@ -112,6 +116,12 @@ pub(super) fn cubin_kernels(bytes: &[u8]) -> Vec<String> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
     let kernels = elf.syms.iter().filter(|s| s.st_type() == STT_FUNC && s.st_other & STO_CUDA_ENTRY != 0);
     kernels.filter_map(|s| elf.strtab.get_at(s.st_name)).map(str::to_owned).collect()
+}
+
+/// Whether a cubin defines no function and no variable; one that cannot be read may.
+pub(super) fn is_empty_cubin(bytes: &[u8]) -> bool {
+    let is_definition = |kind| matches!(kind, STT_FUNC | STT_OBJECT);
+    Elf::parse(bytes).is_ok_and(|elf| !elf.syms.iter().any(|s| s.st_shndx != 0 && is_definition(s.st_type())))
 }
 
 /// Compute capability of a cubin; the newer format keeps it in the second byte of the flags.

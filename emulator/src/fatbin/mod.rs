@@ -87,6 +87,13 @@ impl Image {
             ImageKind::Cubin => elf::cubin_kernels(&self.contents),
         }
     }
+
+    /// Whether there is neither code nor a variable in it: nvcc links such a cubin into every executable, whether its
+    /// sources have device code or not.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kind == ImageKind::Cubin && elf::is_empty_cubin(&self.contents)
+    }
 }
 
 /// Why a file's fat binaries cannot be read.
@@ -117,7 +124,10 @@ pub enum FatbinError {
 /// file can make us allocate.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 30;
 
-/// All device code in a file.
+/// What archives of object files (`.a`) begin with.
+const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
+
+/// All device code in a file; that of an archive is the code of all its members.
 ///
 /// # Errors
 /// When the file is of no kind that holds device code, or is damaged. A file of a known kind without device
@@ -129,6 +139,9 @@ pub fn open(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
     if bytes.get(..4) == Some(&CONTAINER_MAGIC.to_le_bytes()[..]) {
         return containers(bytes, 0, Origin::File, 0);
     }
+    if bytes.starts_with(ARCHIVE_MAGIC) {
+        return archive(bytes);
+    }
     if looks_like_ptx(bytes) {
         return Ok(vec![plain(ImageKind::Ptx, bytes)]);
     }
@@ -137,6 +150,27 @@ pub fn open(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
          are ELF files"
             .into(),
     ))
+}
+
+/// The images of the members of an archive, whose containers are numbered through.
+fn archive(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
+    let damaged = |what: String| FatbinError::Damaged { at: 0, what };
+    let archive = goblin::archive::Archive::parse(bytes)
+        .map_err(|e| damaged(format!("an archive that cannot be read ({e})")))?;
+    let mut images: Vec<Image> = Vec::new();
+    for member in (0..archive.len()).filter_map(|at| archive.get_at(at)) {
+        let at = usize::try_from(member.offset).unwrap_or(usize::MAX);
+        let contents = bytes.get(at..).and_then(|rest| rest.get(..member.size()));
+        let contents = contents.ok_or_else(|| damaged("an archive whose member runs off its end".into()))?;
+        if !contents.starts_with(b"\x7fELF") {
+            continue;
+        }
+        let first = images.last().map_or(0, |i| i.container + 1);
+        let mut found = elf::images(contents)?;
+        found.iter_mut().for_each(|image| image.container += first);
+        images.append(&mut found);
+    }
+    Ok(images)
 }
 
 /// The images of consecutive containers (with zero padding between them) that start at `base` in the file;

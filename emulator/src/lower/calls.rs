@@ -237,8 +237,20 @@ impl Plan {
     }
 }
 
-/// Functions whose address is taken anywhere in the module, in the order of the file.
+/// Functions, other than kernels, whose address is taken anywhere in the module, in the order of the file.
 fn addressed(module: &Module) -> Vec<FuncId> {
+    let mut found = with_address(module);
+    found.retain(|f| !module.function(*f).is_kernel);
+    found.into_iter().collect()
+}
+
+/// Kernels whose address is taken anywhere in the module, so that device code may launch them, in the order of the file.
+#[must_use]
+pub fn addressed_kernels(module: &Module) -> Vec<FuncId> {
+    with_address(module).into_iter().filter(|f| module.function(*f).is_kernel).collect()
+}
+
+fn with_address(module: &Module) -> BTreeSet<FuncId> {
     let mut found = BTreeSet::new();
     for body in module.functions.iter().filter_map(|f| f.body.as_ref()) {
         found.extend(body.call_tables.iter().flatten().copied());
@@ -256,8 +268,7 @@ fn addressed(module: &Module) -> Vec<FuncId> {
             RelocationTarget::Var(_) => None,
         }));
     }
-    found.retain(|f| !module.function(*f).is_kernel);
-    found.into_iter().collect()
+    found
 }
 
 /// The functions from which direct calls lead back to themselves: strongly connected components after Tarjan,

@@ -9,20 +9,62 @@ use super::diagnostic::Diagnostics;
 use super::lexer::{Punct, Token, TokenKind, lex};
 use super::module::Linkage;
 use super::source::SourceFile;
-use std::collections::HashMap;
+use crate::device_runtime;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Why texts cannot be linked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{symbol}` is defined in {first} and in {second}")]
-pub struct LinkError {
-    /// What is defined twice.
-    pub symbol: String,
-    /// Name of the first text.
-    pub first: String,
-    /// Name of the second.
-    pub second: String,
+pub enum LinkError {
+    /// Two texts define the same symbol.
+    #[error("`{symbol}` is defined in {first} and in {second}")]
+    Twice {
+        /// What is defined twice.
+        symbol: String,
+        /// Name of the first text.
+        first: String,
+        /// Name of the second.
+        second: String,
+    },
+    /// A text declares a function, to call it, otherwise than another one defines it.
+    #[error(
+        "`{function}` is declared with {declared} at {caller}, but defined with {defined} at {definer}\n  help: give both \
+         files the same declaration of the function"
+    )]
+    Prototype {
+        /// Name of the function.
+        function: String,
+        /// The declaration.
+        declared: Prototype,
+        /// Where that is, with its line.
+        caller: String,
+        /// The definition.
+        defined: Prototype,
+        /// Where that is, with its line.
+        definer: String,
+    },
+}
+
+/// Bytes of a function's results and parameters, which have to be the same where it is called and where it is defined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Prototype {
+    results: Vec<u64>,
+    parameters: Vec<u64>,
+}
+
+impl std::fmt::Display for Prototype {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let list = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        match &self.parameters[..] {
+            [] => f.write_str("no parameters")?,
+            sizes => write!(f, "parameters of {} bytes", list(sizes))?,
+        }
+        match &self.results[..] {
+            [] => f.write_str(" and no result"),
+            sizes => write!(f, " and a result of {} bytes", list(sizes)),
+        }
+    }
 }
 
 /// Something at a text's top level.
@@ -45,16 +87,20 @@ struct Unit<'t> {
     target: Option<String>,
 }
 
-/// Makes one text of several; each comes with the name that errors call it.
+/// Makes one text of several; each comes with the name that errors call it. NVIDIA's device runtime is left out, since
+/// ours takes its place.
 ///
 /// # Errors
 /// When two texts define the same symbol.
 pub fn link(texts: &[(&str, &str)]) -> Result<String, LinkError> {
-    if let [(_, text)] = texts {
-        return Ok((*text).to_owned());
+    let texts: Vec<(&str, &str)> =
+        texts.iter().copied().filter(|(_, text)| !device_runtime::is_nvidias(text)).collect();
+    if let [(_, text)] = texts[..] {
+        return Ok(text.to_owned());
     }
     let units: Vec<Unit<'_>> = texts.iter().map(|&(name, text)| Unit::scan(name, text)).collect();
     let chosen = choose(&units)?;
+    compare_prototypes(&units, &chosen)?;
     let renamed = rename(&units);
     let version = units.iter().map(|u| u.version).max().unwrap_or_default();
     let target = units.iter().find_map(|u| u.target.clone()).unwrap_or_else(|| "sm_75".into());
@@ -71,6 +117,36 @@ pub fn link(texts: &[(&str, &str)]) -> Result<String, LinkError> {
     Ok(linked)
 }
 
+/// The items of a library that define what a text declares and does not define, with all that they mention in turn: a
+/// text to put behind it.
+#[must_use]
+pub fn missing_from(text: &str, library: &str) -> String {
+    let (text, library) = (Unit::scan("text", text), Unit::scan("library", library));
+    let names = |items: &mut dyn Iterator<Item = &Item>| -> HashSet<String> {
+        items.flat_map(|i| i.names.iter().cloned()).collect()
+    };
+    let defined = names(&mut text.items.iter().filter(|i| !i.declares_only));
+    let declared = names(&mut text.items.iter().filter(|i| i.declares_only));
+    let mut wanted: Vec<String> = declared.difference(&defined).cloned().collect();
+    let mut known = names(&mut text.items.iter());
+    let mut chosen = vec![false; library.items.len()];
+    while let Some(name) = wanted.pop() {
+        let is_it = |i: &Item| i.names.contains(&name) && !(i.declares_only && declared.contains(&name));
+        let Some(at) = library.items.iter().position(is_it) else { continue };
+        if std::mem::replace(&mut chosen[at], true) {
+            continue;
+        }
+        let words = &library.tokens[library.items[at].tokens.clone()];
+        let words = words.iter().filter(|t| t.kind == TokenKind::Word).map(|t| &library.text[t.span.bytes()]);
+        wanted.extend(words.filter(|word| known.insert((*word).to_owned())).map(str::to_owned));
+    }
+    let mut missing = String::new();
+    for (item, _) in library.items.iter().zip(chosen).filter(|(_, chosen)| *chosen) {
+        library.write(item, &HashMap::new(), &mut missing);
+    }
+    missing
+}
+
 /// Which text's definition of each symbol with linkage stays.
 fn choose<'u>(units: &'u [Unit<'_>]) -> Result<HashMap<&'u str, usize>, LinkError> {
     let mut chosen: HashMap<&str, (usize, Linkage)> = HashMap::new();
@@ -82,7 +158,7 @@ fn choose<'u>(units: &'u [Unit<'_>]) -> Result<HashMap<&'u str, usize>, LinkErro
                     Some(&(first, earlier)) if first != at => {
                         let both_strong = earlier != Linkage::Weak && item.linkage != Linkage::Weak;
                         if both_strong && earlier != Linkage::Common && item.linkage != Linkage::Common {
-                            return Err(LinkError {
+                            return Err(LinkError::Twice {
                                 symbol: name.clone(),
                                 first: units[first].name.to_owned(),
                                 second: unit.name.to_owned(),
@@ -100,6 +176,28 @@ fn choose<'u>(units: &'u [Unit<'_>]) -> Result<HashMap<&'u str, usize>, LinkErro
         }
     }
     Ok(chosen.into_iter().map(|(name, (at, _))| (name, at)).collect())
+}
+
+/// Compares the functions that texts declare with the definitions that the linked text has.
+fn compare_prototypes(units: &[Unit<'_>], chosen: &HashMap<&str, usize>) -> Result<(), LinkError> {
+    let defines = |item: &&Item, name: &String| !item.declares_only && item.names.contains(name);
+    for (at, unit) in units.iter().enumerate() {
+        for declaration in unit.items.iter().filter(|i| i.declares_only) {
+            let [name] = &declaration.names[..] else { continue };
+            let Some(&by) = chosen.get(name.as_str()).filter(|&&by| by != at) else { continue };
+            let definition = units[by].items.iter().find(|item| defines(item, name));
+            let Some(definition) = definition else { continue };
+            let (declared, defined) = (unit.prototype(declaration), units[by].prototype(definition));
+            if let (Some(declared), Some(defined)) = (declared, defined)
+                && declared != defined
+            {
+                let function = name.clone();
+                let (caller, definer) = (unit.place(declaration), units[by].place(definition));
+                return Err(LinkError::Prototype { function, declared, caller, defined, definer });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// New names of each text's symbols without linkage that other texts use too.
@@ -120,6 +218,17 @@ fn rename(units: &[Unit<'_>]) -> Vec<HashMap<String, String>> {
         clashing.map(|name| (name.clone(), format!("{name}$unit{at}"))).collect()
     };
     units.iter().enumerate().map(of_unit).collect()
+}
+
+/// Bytes of a value of a fundamental type, such as `.b32`.
+fn bytes(ty: &str) -> Option<u64> {
+    let bits: u64 = match ty {
+        ".f16x2" | ".bf16x2" => 32,
+        ".bf16" => 16,
+        ".pred" => 8,
+        _ => ty.strip_prefix('.')?.strip_prefix(['b', 'u', 's', 'f'])?.parse().ok()?,
+    };
+    Some(bits / 8)
 }
 
 impl<'t> Unit<'t> {
@@ -216,6 +325,59 @@ impl<'t> Unit<'t> {
         at.max(start + 1)
     }
 
+    /// File and line of an item.
+    fn place(&self, item: &Item) -> String {
+        let start = self.tokens[item.tokens.start].span.start as usize;
+        let line = 1 + self.text.as_bytes()[..start].iter().filter(|&&b| b == b'\n').count();
+        format!("{}:{line}", self.name)
+    }
+
+    /// The prototype of a function; `None` for other items.
+    fn prototype(&self, item: &Item) -> Option<Prototype> {
+        let (mut results, mut parameters) = (Vec::new(), Vec::new());
+        let (mut is_function, mut is_named) = (false, false);
+        let mut at = item.tokens.start;
+        while at < item.tokens.end {
+            match self.kind(at) {
+                TokenKind::Dot => is_function |= self.word(at) == ".func",
+                TokenKind::Word => is_named = true,
+                TokenKind::Punct(Punct::LeftParen) => {
+                    let (sizes, end) = self.sizes(at + 1, item.tokens.end);
+                    *(if is_named { &mut parameters } else { &mut results }) = sizes;
+                    at = end;
+                }
+                TokenKind::Punct(Punct::LeftBrace | Punct::Semicolon) => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        is_function.then_some(Prototype { results, parameters })
+    }
+
+    /// Sizes of the variables of a list in parentheses, and where the list ends.
+    fn sizes(&self, start: usize, end: usize) -> (Vec<u64>, usize) {
+        let mut sizes = Vec::new();
+        // The variable at hand, once its type is known.
+        let mut size: Option<u64> = None;
+        let mut at = start;
+        while at < end {
+            match self.kind(at) {
+                // `.align 8` comes before the type.
+                TokenKind::Dot => size = bytes(self.word(at)).or(size),
+                TokenKind::Punct(Punct::LeftBracket) => {
+                    let length = self.word(at + 1).parse().unwrap_or(0);
+                    size = size.map(|size: u64| size.saturating_mul(length));
+                }
+                TokenKind::Punct(Punct::Comma) => sizes.extend(size.take()),
+                TokenKind::Punct(Punct::RightParen) => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        sizes.extend(size);
+        (sizes, at)
+    }
+
     /// Appends an item's text with new names put in.
     fn write(&self, item: &Item, renamed: &HashMap<String, String>, linked: &mut String) {
         let Some(last) = item.tokens.end.checked_sub(1) else { return };
@@ -260,6 +422,39 @@ mod tests {
             let bodies = module.functions.iter().filter(|f| f.name == "twice" && f.body.is_some()).count();
             assert_eq!((bodies, module.unsupported().count()), (1, 0));
         }
+    }
+
+    #[test]
+    fn a_function_that_is_declared_otherwise_than_it_is_defined_is_an_error_with_both_places() {
+        let caller =
+            |declaration: &str| format!("\n.extern .func {declaration};\n.visible .entry k() {{ ret; }}");
+        let definition =
+            ".visible .func (.param .b32 r) twice(.param .b32 x, .param .align 8 .b8 s[24]) { ret; }";
+        for declaration in [
+            "(.param .b32 r) twice(.param .b32 x)",
+            "(.param .b64 r) twice(.param .b32 x, .param .align 8 .b8 s[24])",
+            "twice(.param .b32 x, .param .align 8 .b8 s[24])",
+            "(.param .b32 r) twice(.param .b32 x, .param .align 8 .b8 s[16])",
+        ] {
+            let error = linked(&caller(declaration), definition).expect_err(declaration);
+            assert!(error.starts_with("`twice` is declared with parameters of 4"), "{error}");
+            assert!(error.contains(" at a.ptx:5, but defined with parameters of 4, 24 bytes"), "{error}");
+            assert!(error.contains(" and a result of 4 bytes at b.ptx:4"), "{error}");
+        }
+        // Types of the same size are one to the calling convention.
+        let same = caller("(.param .f32 r) twice(.param .u32 x, .param .align 16 .b64 s[3])");
+        linked(&same, definition).unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    #[test]
+    fn nvidias_device_runtime_gives_way_to_ours() {
+        let program =
+            ".extern .func (.param .b32 r) __cudaCDP2GetDevice(.param .b64 p);\n.visible .entry k() { ret; }";
+        let runtime = ".extern .func (.param .b32 r) __cuda_syscall_cnpv2LaunchDeviceV2(.param .b64 a, .param .b64 b);\n\
+            .visible .func (.param .b32 r) __cudaCDP2GetDevice(.param .b64 p) { ret; }";
+        let (program, runtime) = (format!("{HEAD}{program}"), format!("{HEAD}{runtime}"));
+        let text = link(&[("a.ptx", &program), ("runtime.ptx", &runtime)]).unwrap();
+        assert_eq!(text, program);
     }
 
     #[test]

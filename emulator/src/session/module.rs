@@ -1,6 +1,7 @@
 //! A PTX file on its way to machine kernels: reading, parsing, lowering, finding kernels by name.
 
 use super::SessionError;
+use crate::device_runtime;
 use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
 use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
 use std::io::Read;
@@ -51,7 +52,7 @@ impl LoadedModule {
     /// # Errors
     /// When the text has errors.
     pub fn parse(text: &str, name: &str) -> Result<LoadedModule, SessionError> {
-        let module = ptx::parse(text, name)?;
+        let module = ptx::parse(&device_runtime::complete(text), name)?;
         let layout = ModuleLayout::of(&module).map_err(|error| one(&module, error))?;
         Ok(LoadedModule { module, layout })
     }

@@ -52,6 +52,14 @@ modifier! {
         Free = ".FREE",
         /// `__assertfail(message, file, line, function, charsize)`: stops with a fault.
         AssertFail = ".ASSERTFAIL",
+        /// `__warplab_launch(request)`: submits the launch of a kernel; an error code.
+        Launch = ".LAUNCH",
+        /// `__warplab_transfer(transfer)`: submits a copy or a fill; an error code.
+        Transfer = ".TRANSFER",
+        /// `__warplab_query(query)`: answers a question about a kernel or the device.
+        Query = ".QUERY",
+        /// `__warplab_error(code)`: replaces the thread's last error, which is the result.
+        Error = ".ERROR",
     }
 }
 

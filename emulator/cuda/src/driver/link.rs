@@ -6,8 +6,8 @@ use crate::error::{Outcome, Status};
 use crate::gpu::{Linker, gpu};
 use crate::link::Link;
 
-/// Kinds of input that may hold PTX: machine code, PTX, fat binaries, objects; libraries and NVVM do not.
-const MOST_INPUT_KIND: u32 = 3;
+/// Kinds of input that may hold PTX: machine code, PTX, fat binaries, objects, libraries; NVVM code does not.
+const MOST_INPUT_KIND: u32 = 4;
 
 fn add(state: u64, kind: u32, image: &[u8], name: &str) -> Outcome {
     let mut gpu = gpu()?;
@@ -17,7 +17,7 @@ fn add(state: u64, kind: u32, image: &[u8], name: &str) -> Outcome {
     let added = if kind <= MOST_INPUT_KIND {
         link.add(&gpu, image, name)
     } else {
-        Err((Status::NOT_SUPPORTED, format!("{name}: libraries and NVVM code cannot be linked; PTX can")))
+        Err((Status::NOT_SUPPORTED, format!("{name}: NVVM code cannot be linked; PTX can")))
     };
     gpu.linkers.get_mut(state)?.link = link;
     options.finish(added)

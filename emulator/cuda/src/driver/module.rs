@@ -2,11 +2,16 @@
 
 use super::jit::Options;
 use super::{In, Out, Text, functions};
+use crate::closed;
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::module::image_at;
 
 fn load_image(to: Out<u64>, image: *const u8, options: &Options) -> Outcome {
+    if let Some(library) = closed::library_at(image as usize) {
+        closed::tell_once(&closed::reason(&library, None));
+        return Err(Status::NO_KERNEL_IMAGE_FOR_DEVICE);
+    }
     let image = image_at(image)?;
     load(to, &image, "PTX", options)
 }

@@ -1,13 +1,14 @@
 //! What compiled programs call before `main`: their fat binaries, kernels and variables.
 
 use super::done;
+use crate::closed;
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, any_gpu, tell};
-use crate::module::{image_at, is_without_ptx, mapped_file};
+use crate::module::{has_relocatable_ptx, image_at, is_empty, machine_code_only, mapped_file};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::{CStr, c_char, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A registered fat binary, loaded when something in it is first used.
@@ -17,6 +18,8 @@ struct Binary {
     /// Address of its wrapper, which tells what file it is of.
     wrapper: usize,
     module: Option<u64>,
+    /// Why it cannot be loaded, once that has been tried.
+    refused: Option<Status>,
 }
 
 /// A registered kernel: its binary, its name, and its handle once known.
@@ -51,18 +54,12 @@ impl Registered {
         if let Some(module) = found.module {
             return Ok(module);
         }
+        if let Some(status) = found.refused {
+            return Err(status);
+        }
         let mut gpu = any_gpu()?;
-        let file = if is_without_ptx(&found.image) { mapped_file(found.wrapper) } else { None };
-        let module = match file {
-            None => gpu.load(&found.image, "the program's PTX")?,
-            Some(file) => match self.linked.entry(file) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(new) => {
-                    let module = gpu.load_linked(new.key())?;
-                    *new.insert(module)
-                }
-            },
-        };
+        let loaded = load(&mut gpu, found, &mut self.linked);
+        let module = loaded.inspect_err(|&status| found.refused = Some(status))?;
         found.module = Some(module);
         gpu.make_library(module)?;
         self.place_managed(&gpu, binary, module)?;
@@ -83,6 +80,29 @@ impl Registered {
     }
 }
 
+/// Loads a binary; what it is linked with is loaded once for each file. What cannot be loaded is told.
+fn load(gpu: &mut Gpu, binary: &Binary, linked: &mut HashMap<PathBuf, u64>) -> Outcome<u64> {
+    let refused = |file: &Path, arch| {
+        closed::tell_once(&closed::reason(file, arch));
+        Err(Status::NO_KERNEL_IMAGE_FOR_DEVICE)
+    };
+    if let Some(library) = closed::library_at(binary.wrapper) {
+        return refused(&library, None);
+    }
+    let Some(arch) = machine_code_only(&binary.image) else {
+        return gpu.load(&binary.image, "the program's PTX");
+    };
+    let Some(file) = mapped_file(binary.wrapper) else { return gpu.load(&binary.image, "the program's PTX") };
+    match linked.entry(file) {
+        Entry::Occupied(known) => Ok(*known.get()),
+        Entry::Vacant(new) if !has_relocatable_ptx(new.key()) => refused(new.key(), Some(arch)),
+        Entry::Vacant(new) => {
+            let module = gpu.load_linked(new.key())?;
+            Ok(*new.insert(module))
+        }
+    }
+}
+
 static REGISTERED: Mutex<Option<Registered>> = Mutex::new(None);
 
 fn registered() -> MutexGuard<'static, Option<Registered>> {
@@ -100,7 +120,7 @@ pub unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *mut *mu
     let image = image_at(wrapper.cast()).unwrap_or_default();
     let mut lock = registered();
     let Some(all) = lock.as_mut() else { return std::ptr::null_mut() };
-    all.binaries.push(Some(Binary { image, wrapper: wrapper as usize, module: None }));
+    all.binaries.push(Some(Binary { image, wrapper: wrapper as usize, module: None, refused: None }));
     // Never null and never followed.
     (all.binaries.len() << 4) as *mut *mut c_void
 }
@@ -202,7 +222,9 @@ pub(super) fn load_all() -> Outcome {
     let mut lock = registered();
     let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
     for binary in 0..all.binaries.len() {
-        if all.binaries[binary].is_some() {
+        // nvcc links one without anything in it into programs without device code of their own.
+        let has_code = |b: &Binary| !is_empty(&b.image);
+        if all.binaries[binary].as_ref().is_some_and(has_code) {
             all.module(binary)?;
         }
     }

@@ -8,11 +8,16 @@ use crate::lower::vir::{Inst as VInst, VOp, Val};
 use crate::ptx::{FuncId, Inst};
 
 /// Name, offsets of the arguments, bytes of the result.
-const SERVICES: [(&str, SysCall, &[u32], u32); 4] = [
+const SERVICES: [(&str, SysCall, &[u32], u32); 8] = [
     ("vprintf", SysCall::Vprintf, &[0, 8], 4),
     ("malloc", SysCall::Malloc, &[0], 8),
     ("free", SysCall::Free, &[0], 0),
     ("__assertfail", SysCall::AssertFail, &[0, 8, 16, 24, 32], 0),
+    // What the device runtime calls (`crate::device_runtime`).
+    ("__warplab_launch", SysCall::Launch, &[0], 4),
+    ("__warplab_transfer", SysCall::Transfer, &[0], 4),
+    ("__warplab_query", SysCall::Query, &[0], 8),
+    ("__warplab_error", SysCall::Error, &[0], 4),
 ];
 
 impl Builder<'_> {

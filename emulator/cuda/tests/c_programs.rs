@@ -20,6 +20,17 @@ fn run_in(folder: &Path, source: &Path, library: &str) -> Option<String> {
 
 /// The same with variables in its environment.
 fn run_with(folder: &Path, source: &Path, library: &str, variables: &[(&str, &str)]) -> Option<String> {
+    run_compiled(folder, source, &[library.to_owned()], &[], (variables, &[]))
+}
+
+/// The same with flags for the compiler, arguments, variables, and names of variables that name our library.
+fn run_compiled(
+    folder: &Path,
+    source: &Path,
+    flags: &[String],
+    arguments: &[&Path],
+    (variables, loaded): (&[(&str, &str)], &[&str]),
+) -> Option<String> {
     let Some(include) = toolkit().map(|t| t.join("include")) else {
         skipped("no cuda.h; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
         return None;
@@ -28,7 +39,7 @@ fn run_with(folder: &Path, source: &Path, library: &str, variables: &[(&str, &st
     let out = folder.join("program");
     let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     compile.arg("-I").arg(include).arg("-I").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"));
-    compile.arg(source).arg("-o").arg(&out).arg("-L").arg(&libraries).arg(library);
+    compile.arg(source).arg("-o").arg(&out).arg("-L").arg(&libraries).args(flags);
     compile.arg(format!("-Wl,-rpath-link,{}", libraries.display()));
     let compiled = match compile.output() {
         Ok(compiled) => compiled,
@@ -39,7 +50,8 @@ fn run_with(folder: &Path, source: &Path, library: &str, variables: &[(&str, &st
     };
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let mut command = Command::new(&out);
-    command.envs(variables.iter().copied());
+    command.args(arguments).envs(variables.iter().copied());
+    command.envs(loaded.iter().map(|name| (name, libraries.join("libcuda.so.1"))));
     let ran = command.current_dir(folder).env("LD_LIBRARY_PATH", &libraries).output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     let told = String::from_utf8_lossy(&ran.stderr);
@@ -145,6 +157,50 @@ fn the_example_of_the_interface_for_embedders() {
     if let Some(said) = run_in(&folder, &source, DRIVER) {
         assert_eq!(said, "510\n");
         assert_eq!(launches(&folder.join("scale.wtrace")), 1);
+    }
+}
+
+/// With our library loaded as `emu run --` has it loaded, NVIDIA's run-time compiler ends with PTX.
+#[test]
+fn machine_code_from_the_run_time_compiler_is_ptx() {
+    let Some(folder_of_library) =
+        toolkit().map(|t| t.join("lib")).filter(|l| l.join("libnvrtc.so.13").is_file())
+    else {
+        return skipped("no libnvrtc; tools/scripts/cuda-toolkit.sh installs it");
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/compiler.c");
+    let library = folder_of_library.join("libnvrtc.so.13");
+    let driver = [DRIVER.to_owned(), "-ldl".to_owned()];
+    let place = folder_of_library.display();
+    let linked = [
+        "-DLINKED".to_owned(),
+        format!("-L{place}"),
+        "-l:libnvrtc.so.13".into(),
+        format!("-Wl,-rpath,{place}"),
+    ];
+    for (name, flags, arguments) in [
+        ("compiler-opened", driver.to_vec(), &[&*library][..]),
+        ("compiler-linked", [&driver[..], &linked].concat(), &[]),
+        ("compiler-bound-now", [&driver[..], &linked, &["-Wl,-z,now".to_owned()]].concat(), &[]),
+    ] {
+        if let Some(said) =
+            run_compiled(&folder(name), &source, &flags, arguments, (&[], &["LD_PRELOAD", "LD_AUDIT"]))
+        {
+            assert_eq!(said, "passed\n", "{name}");
+        }
+    }
+}
+
+#[test]
+fn linking_with_nvidias_device_runtime() {
+    let Some(library) = toolkit().map(|t| t.join("lib/libcudadevrt.a")).filter(|l| l.is_file()) else {
+        return skipped("no libcudadevrt.a; tools/scripts/cuda-toolkit.sh installs it");
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/linking.c");
+    if let Some(said) =
+        run_compiled(&folder("linking"), &source, &[DRIVER.to_owned()], &[&*library], (&[], &[]))
+    {
+        assert_eq!(said, "passed\n");
     }
 }
 

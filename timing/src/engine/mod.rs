@@ -11,8 +11,6 @@ mod outcome;
 mod tests;
 mod unit;
 
-#[cfg(test)]
-pub use crew::Disorder;
 pub use outcome::{GroupOutcome, JobOutcome};
 
 use crate::config::GpuConfig;
@@ -51,7 +49,7 @@ pub struct Progress {
 
 /// How to run a kernel.
 pub struct RunOptions<'a> {
-    /// Most threads of the host, at least 1; no more than there are SMs with blocks are used.
+    /// Threads of the host, at least 1.
     pub threads: usize,
     /// Most cycles that the kernel may take.
     pub max_cycles: Option<u64>,
@@ -66,9 +64,9 @@ pub struct RunOptions<'a> {
     /// Cycle from which on the crossbar loses replies.
     #[cfg(test)]
     pub lose_replies_from: Option<u64>,
-    /// What happens to the threads.
+    /// Threads take units in an order drawn from this seed.
     #[cfg(test)]
-    pub disorder: Disorder,
+    pub shuffle: Option<u64>,
 }
 
 impl Default for RunOptions<'_> {
@@ -83,7 +81,7 @@ impl Default for RunOptions<'_> {
             #[cfg(test)]
             lose_replies_from: None,
             #[cfg(test)]
-            disorder: Disorder::default(),
+            shuffle: None,
         }
     }
 }
@@ -168,10 +166,7 @@ impl Gpu {
         let start = launched_at + first.machine.config.launch.latency_cycles;
         let mut group = Group::new(jobs, options, launched_at, start);
         let units = group.units(self.caches.drain(..), self.partitions.drain(..));
-        // Threads beyond the SMs that get blocks would only wait.
-        let blocks: u64 = jobs.iter().map(|job| job.blocks).sum();
-        let busy = usize::try_from(blocks).unwrap_or(usize::MAX).min(first.machine.config.gpu.sms as usize);
-        let outcome = Crew::run(&units, options, busy, start, |units, now| group.between_epochs(units, now));
+        let outcome = Crew::run(&units, options, start, |units, now| group.between_epochs(units, now));
         self.now = outcome?;
         let (outcome, caches, partitions) = group.close(units, self.now);
         self.caches = caches;

@@ -2,10 +2,11 @@
 //! start and later, before it is relocated and before any of its code runs.
 //!
 //! An auditor is loaded apart from the program, with libraries of its own, so that this is a second copy of ours. It
-//! does nothing else, and sends functions to the copy that the program uses, which `LD_PRELOAD` puts there.
+//! does nothing else, and sends functions to the copy that the program uses, which `LD_PRELOAD` puts there. It also
+//! decides what symbols of NVIDIA's run-time compiler are bound to ([`super::nvrtc`]).
 
-use super::{Object, own, redirect, same_file};
-use std::ffi::{c_char, c_long};
+use super::{Object, nvrtc, own, redirect, same_file};
+use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,15 +14,20 @@ use std::sync::{Mutex, PoisonError};
 const PROGRAM: c_long = 0;
 /// State of the loader: all objects that belong together are there.
 const CONSISTENT: u32 = 0;
+/// What the loader is to tell of an object: what others bind of it, what it binds of others.
+const BIND_TO: u32 = 1;
+const BIND_FROM: u32 = 2;
 
 static AUDITOR: AtomicBool = AtomicBool::new(false);
-static STATE: Mutex<State> = Mutex::new(State { pending: Vec::new(), shift: None });
+static STATE: Mutex<State> = Mutex::new(State { pending: Vec::new(), shift: None, compilers: 0 });
 
 struct State {
     /// Objects that have not been looked at.
     pending: Vec<Object>,
     /// How far behind this copy the program's lies.
     shift: Option<u64>,
+    /// Run-time compilers that have been loaded.
+    compilers: usize,
 }
 
 /// Whether this copy of the library is the auditor.
@@ -46,24 +52,68 @@ extern "C" fn la_version(version: u32) -> u32 {
 /// An object is there.
 ///
 /// # Safety
-/// `map` is an object's.
+/// `map` is an object's; `cookie` is a number of ours that comes back with it.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn la_objopen(map: *const LinkMap, namespace: c_long, _cookie: *mut usize) -> u32 {
-    if namespace == PROGRAM {
-        // SAFETY: as the caller promises.
-        let object = unsafe { Object::new((*map).name, (*map).bias) };
-        drop(std::panic::catch_unwind(|| {
-            let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-            let (file, bias) = own();
-            if same_file(&file, &object.path) {
-                state.shift = Some(object.bias.wrapping_sub(bias));
-            } else {
-                state.pending.push(object);
-            }
-        }));
+unsafe extern "C" fn la_objopen(map: *const LinkMap, namespace: c_long, cookie: *mut usize) -> u32 {
+    if namespace != PROGRAM {
+        return 0;
     }
-    // No bindings of symbols are of interest.
-    0
+    // SAFETY: as the caller promises.
+    let object = unsafe { Object::new((*map).name, (*map).bias) };
+    let opened = std::panic::catch_unwind(|| {
+        let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, bias) = own();
+        if same_file(&file, &object.path) {
+            state.shift = Some(object.bias.wrapping_sub(bias));
+            return 0;
+        }
+        if nvrtc::is_compiler(&object.path) {
+            state.compilers += 1;
+            // SAFETY: as the caller promises. Cookies of other objects are addresses.
+            unsafe { *cookie = state.compilers };
+            return BIND_TO;
+        }
+        state.pending.push(object);
+        BIND_FROM
+    });
+    opened.unwrap_or(0)
+}
+
+/// A symbol as the loader has found it.
+#[repr(C)]
+struct Symbol {
+    name: c_uint,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: usize,
+    size: u64,
+}
+
+/// A symbol of the run-time compiler is bound: to the address that is returned.
+///
+/// # Safety
+/// `symbol` and `name` describe it, `definer` is the cookie of the object that defines it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn la_symbind64(
+    symbol: *const Symbol,
+    _index: c_int,
+    _binder: *const usize,
+    definer: *const usize,
+    _flags: *mut c_uint,
+    name: *const c_char,
+) -> usize {
+    // SAFETY: as the caller promises.
+    let (address, slot, name) =
+        unsafe { ((*symbol).value, (*definer).wrapping_sub(1), CStr::from_ptr(name)) };
+    let bound = std::panic::catch_unwind(|| {
+        let shift = STATE.lock().unwrap_or_else(PoisonError::into_inner).shift?;
+        let (number, ours) = nvrtc::replacement(name, slot)?;
+        // SAFETY: the program's copy of the library is there.
+        unsafe { nvrtc::announce(slot, number, address, shift) };
+        Some(ours.wrapping_add(shift as usize))
+    });
+    bound.ok().flatten().unwrap_or(address)
 }
 
 /// The loader begins or ends loading.

@@ -4,13 +4,16 @@
 //! NVIDIA's runtime gets what it wants from tables of the driver that nobody has described, so that it cannot be let
 //! work. None of its functions is: those that we lack say so. `audit` does this for every object that is loaded, when
 //! the library is named in `LD_AUDIT` as well; else `first` does it for what is there at the start, which is all
-//! that most programs have, when the library is named in `LD_PRELOAD` or linked with. `patch` writes.
+//! that most programs have, when the library is named in `LD_PRELOAD` or linked with. `patch` writes. `nvrtc` makes
+//! NVIDIA's run-time compiler end with PTX.
 
 mod audit;
+mod nvrtc;
 mod patch;
 
 pub use audit::is_auditor;
 
+use crate::closed;
 use crate::gpu::tell;
 use crate::runtime::absent::{Generation, implementation};
 use emulator::fatbin::runtime::{Linked, Runtime, runtime};
@@ -64,6 +67,8 @@ fn redirect(object: &Object, shift: u64) {
     let Ok(bytes) = (unsafe { Mmap::map(&file) }) else { return };
     match runtime(&object.path, &bytes) {
         Runtime::None | Runtime::Shared => {}
+        // Many programs load such libraries and hardly use them; who does is told then.
+        Runtime::Stripped if closed::is_closed(&object.path) => {}
         Runtime::Stripped => {
             tell(&format!(
                 "{} has the CUDA runtime linked in, stripped of its names; {RELINK}",

@@ -132,7 +132,7 @@ fn executables_with_no_more_device_code_than_nvcc_links_in_are_started() {
         command
             .args(["-arch=sm_75", "-cudart", runtime, "-o"])
             .arg(folder.path("app"))
-            .arg(folder.path("app.cu"));
+            .arg(folder.path("app.cpp"));
         let compiled = command.output().expect("nvcc starts");
         assert!(compiled.status.success(), "{}", text(&compiled.stderr));
         let ran = emu(&folder, &["run", "--", "./app"]);

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Item, Launch};
+use proptest::prelude::*;
 use std::path::Path;
 use std::process::Command;
 use timing::config::load;
@@ -204,6 +205,69 @@ fn empty_and_wrong_choices_list_what_there_is() {
         assert!(!success && !message.contains("panicked"), "{arguments:?}: {message}");
         for part in *parts {
             assert!(message.contains(part), "{arguments:?} lacks {part}: {message}");
+        }
+    }
+}
+
+const GPUS: [&str; 7] = ["gtx285", "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070"];
+
+fn items() -> impl Strategy<Value = Vec<Item>> {
+    let stream = || prop::sample::select(vec![0u64, 7, 8, 9]);
+    let item = prop_oneof![
+        6 => (0..2usize, stream(), 1u32..9).prop_map(|(kernel, stream, blocks)| launch(kernel, stream, blocks)),
+        1 => stream().prop_map(Item::Copy),
+        1 => stream().prop_map(Item::Wait),
+    ];
+    prop::collection::vec(item, 1..9).prop_map(|mut items| {
+        items.push(launch(1, 7, 1));
+        items
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn kernels_together_end_on_any_machine_with_any_launch_latency(
+        items in items(),
+        gpu in prop::sample::select(GPUS.to_vec()),
+        latency in prop::sample::select(vec![0u64, 1, 2, 3, 7, 99, 1_001, 2_000_003]),
+        sms in 1u32..6,
+        crossbar in prop::sample::select(vec![1u32, 2, 13, 64]),
+        threads in 1usize..5,
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = trace(&folder, &items);
+        let set = [
+            format!("gpu.sms={sms}"),
+            format!("launch.latency_cycles={latency}"),
+            format!("interconnect.request_latency_cycles={crossbar}"),
+        ];
+        let config = load(gpu, &set).expect("a configuration").config;
+        let run = |concurrent, threads| {
+            let options = ReplayOptions { concurrent, threads, ..ReplayOptions::default() };
+            replay(&trace, &config, &[], &options).unwrap_or_else(|why| panic!("{gpu} {set:?}: {why}"))
+        };
+        let (together, serial) = (run(true, threads), run(false, 1));
+        let work = |replay: &Replay| (replay.total.counters.warp_instructions, replay.total.counters.blocks);
+        prop_assert_eq!(work(&together), work(&serial));
+        prop_assert_eq!(format!("{:?}", together.total), format!("{:?}", run(true, 1).total));
+        for one in &together.launches {
+            prop_assert!(one.ended_at >= one.launched_at + latency);
+        }
+    }
+}
+
+#[test]
+fn a_kernel_without_launch_latency_starts_when_the_one_before_it_has_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace(&folder, &[launch(1, 7, 2), launch(0, 7, 5), launch(1, 0, 1), launch(0, 8, 1)]);
+    for gpu in GPUS {
+        for latency in [0u64, 1, 3] {
+            let config = load(gpu, &[format!("launch.latency_cycles={latency}")]).expect("valid").config;
+            let options = ReplayOptions { concurrent: true, ..ReplayOptions::default() };
+            let replay = replay(&trace, &config, &[], &options);
+            let replay = replay.unwrap_or_else(|why| panic!("{gpu}, latency {latency}: {why}"));
+            assert_eq!(replay.total.counters.blocks, 9);
         }
     }
 }

@@ -146,9 +146,9 @@ macro_rules! programs {
 }
 
 programs! {
-    allocations assertion conditions cooperative copies errors graphs illegal limits loading math_functions memory_errors nested nodes objects
-    pools printing rdc registered reset standard_library streams surfaces symbols tensor textures threads thrust_cub
-    vector_add
+    allocations assertion conditions cooperative copies errors graphs illegal limits loading math_functions
+    memory_errors nested nodes objects pools printing rdc registered reset standard_library streams surfaces
+    symbols tensor textures threads thrust_cub vector_add
 }
 
 /// Without its symbols, or when our library comes too late, a program with NVIDIA's runtime linked in says what to do,

@@ -40,10 +40,10 @@ impl Loaded {
             buffers.push(memory.allocate(&buffer.name, bytes));
         }
         let handles = objects(&mut memory, &buffers, manifest)?;
-        if let Some(bytes) = heap_bytes {
-            if !memory.reserve_heap(bytes) {
-                return Err(LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes }.into());
-            }
+        if let Some(bytes) = heap_bytes
+            && !memory.reserve_heap(bytes)
+        {
+            return Err(LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes }.into());
         }
         let module = DeviceModule::load(Arc::clone(module), &mut memory, handles.clone())?;
         Ok(Loaded { memory, buffers, module, handles })

@@ -2,8 +2,9 @@
 
 use super::{GPUS, one_sm};
 use crate::config::{GpuConfig, load};
-use crate::engine::RunOptions;
+use crate::engine::{Disorder, RunOptions};
 use crate::testing::{Builder, Hand, r};
+use std::time::{Duration, Instant};
 use trace_format::isa::*;
 
 /// A machine that can issue in every cycle from the first on: code and buffers are large, collectors many.
@@ -145,13 +146,32 @@ fn no_order_of_threads_changes_anything() {
         let config = load(gpu, &set).expect("built-in").config;
         let hand = everything(17);
         let run = |threads, shuffle| {
-            fingerprint(&hand, &config, &[], &RunOptions { threads, shuffle, ..RunOptions::default() })
+            let disorder = Disorder { shuffle, ..Disorder::default() };
+            fingerprint(&hand, &config, &[], &RunOptions { threads, disorder, ..RunOptions::default() })
         };
         let plain = run(1, None);
         for (threads, seed) in [(1, 1), (2, 2), (3, 3), (5, 4)] {
             assert_eq!(plain, run(threads, Some(seed)), "{gpu}: {threads} threads, seed {seed}");
         }
     }
+}
+
+/// Threads that get no time from the host, as on a busy machine, hold up nobody: they are not waited for.
+#[test]
+fn threads_that_come_late_hold_nobody_up() {
+    let config = load("gtx480", &["gpu.sms=8".to_owned()]).expect("built-in").config;
+    let hand = everything(33);
+    let run = |threads, late| {
+        let disorder = Disorder { late, ..Disorder::default() };
+        let options = RunOptions { threads, disorder, ..RunOptions::default() };
+        let started = Instant::now();
+        (fingerprint(&hand, &config, &[], &options), started.elapsed())
+    };
+    let (plain, _) = run(1, Duration::ZERO);
+    // Some hundred epochs: whoever waits for a thread in each waits for tens of seconds.
+    let (late, took) = run(8, Duration::from_millis(100));
+    assert_eq!(plain, late);
+    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 /// One place in every queue, one line in every cache set, one register for misses: everything waits for everything else,

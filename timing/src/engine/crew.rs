@@ -1,29 +1,70 @@
-//! The threads that run an epoch: they take units one by one and meet at a barrier before and after.
+//! The threads that run an epoch: they take units one by one, and the epoch ends when every unit has run.
 //!
-//! A thread begins with units of its own, the same in every epoch, whose state its core's caches hold, and then helps with
-//! what others have left.
+//! A thread begins with units of its own, the same in every epoch, whose state its core's caches hold, and then helps
+//! with what others have left. The leader waits for units, not for threads: a thread that the host's scheduler keeps
+//! from running holds nobody up unless it has taken a unit. Threads that wait spin for a moment, because epochs are
+//! short, and then sleep, so that they take no time from whoever has work. A sleeper that finds nothing to do when it
+//! is woken is woken more rarely. Threads are started when a launch turns out to be long enough to pay for them.
 
 use super::RunOptions;
 use super::unit::Unit;
 use crate::error::ReplayError;
 use crate::source::LaunchSource;
-use crossbeam::utils::{Backoff, CachePadded};
+use crossbeam::utils::CachePadded;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// How long a thread spins before it sleeps: longer than most units run, shorter than a time slice.
+const SPIN: Duration = Duration::from_micros(50);
+/// The crew doubles each time that a launch has run so long.
+const GROWTH: Duration = Duration::from_micros(500);
+/// Most epochs for which a thread sleeps that found nothing to do.
+const MOST_REST: u64 = 256;
+/// Number of the epoch after the last.
+const OVER: u64 = u64::MAX;
 
 /// State that the threads share.
 pub(super) struct Crew {
-    /// By thread: how many of its units have been taken.
+    /// By thread: how many of its units have been taken in this epoch.
     taken: Vec<CachePadded<AtomicUsize>>,
+    /// Units that have run in this epoch, of how many.
+    done: CachePadded<AtomicUsize>,
+    units: usize,
+    /// Cycle at which the epoch ends. Whoever has taken a unit may read it: the epoch cannot end meanwhile.
     end: AtomicU64,
-    finished: AtomicBool,
-    barrier: Barrier,
-    /// Seed of the order in which threads take units, for tests of what must not depend on it.
+    /// Number of the epoch, from 1.
+    epoch: CachePadded<AtomicU64>,
+    leader: Thread,
+    leader_sleeps: AtomicBool,
+    /// By thread; that of the leader is not used.
+    seats: Vec<CachePadded<Seat>>,
+    /// What happens in tests of what must not matter.
     #[cfg(test)]
-    shuffle: Option<u64>,
+    disorder: Disorder,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// Where a thread sleeps.
+#[derive(Default)]
+struct Seat {
+    thread: OnceLock<Thread>,
+    sleeps: AtomicBool,
+    /// Epoch from which on it is to be woken.
+    until: AtomicU64,
+}
+
+/// Lets all threads go when the leader is done, in whatever way.
+struct Dismissal<'c>(&'c Crew);
+
+impl Drop for Dismissal<'_> {
+    fn drop(&mut self) {
+        self.0.epoch.store(OVER, Ordering::SeqCst);
+        self.0.seats.iter().for_each(|seat| seat.wake());
+    }
 }
 
 impl Crew {
@@ -33,113 +74,194 @@ impl Crew {
     pub fn run<'a, S: LaunchSource + 'a>(
         units: &[Mutex<Unit<'a, S>>],
         options: &RunOptions<'_>,
+        most_threads: usize,
         start: u64,
         mut between: impl FnMut(&[Mutex<Unit<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
     ) -> Result<u64, ReplayError> {
-        let threads = options.threads.clamp(1, units.len().max(1));
+        let threads = options.threads.min(most_threads).clamp(1, units.len().max(1));
         let crew = Crew {
             taken: (0..threads).map(|_| AtomicUsize::new(0).into()).collect(),
+            done: AtomicUsize::new(0).into(),
+            units: units.len(),
             end: AtomicU64::new(start),
-            finished: AtomicBool::new(false),
-            barrier: Barrier::new(threads),
+            epoch: AtomicU64::new(0).into(),
+            leader: std::thread::current(),
+            leader_sleeps: AtomicBool::new(false),
+            seats: (0..threads).map(|_| Seat::default().into()).collect(),
             #[cfg(test)]
-            shuffle: options.shuffle,
+            disorder: options.disorder,
             panic: Mutex::new(None),
         };
         std::thread::scope(|scope| {
             let crew = &crew;
-            for thread in 1..threads {
-                scope.spawn(move || crew.follow(thread, units));
+            let _dismissal = Dismissal(crew);
+            let mut hired = 1;
+            let started = Instant::now();
+            let mut now = start;
+            loop {
+                let Some(end) = between(units, now)? else { return Ok(now) };
+                let wanted = crew.wanted(hired, started);
+                for thread in hired..wanted {
+                    scope.spawn(move || crew.follow(thread, units));
+                }
+                hired = wanted;
+                crew.begin(end, hired);
+                crew.work(0, units);
+                crew.wait_for_units();
+                if let Some(payload) = crew.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    resume_unwind(payload);
+                }
+                now = end;
             }
-            let outcome = crew.lead(units, start, &mut between);
-            crew.finished.store(true, Ordering::Release);
-            crew.barrier.wait();
-            outcome
         })
     }
 
-    fn lead<'a, S: LaunchSource + 'a>(
-        &self,
-        units: &[Mutex<Unit<'a, S>>],
-        start: u64,
-        between: &mut impl FnMut(&[Mutex<Unit<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
-    ) -> Result<u64, ReplayError> {
-        let mut now = start;
-        loop {
-            // A panic here must not leave the other threads waiting.
-            let next = match catch_unwind(AssertUnwindSafe(|| between(units, now))) {
-                Ok(next) => next?,
-                Err(payload) => {
-                    self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
-                    None
-                }
-            };
-            self.rethrow();
-            let Some(end) = next else { return Ok(now) };
-            self.end.store(end, Ordering::Relaxed);
-            self.taken.iter().for_each(|taken| taken.store(0, Ordering::Relaxed));
-            self.barrier.wait();
-            self.work(0, units, end);
-            self.barrier.wait();
-            self.rethrow();
-            now = end;
+    /// How many threads there should be by now.
+    fn wanted(&self, hired: usize, started: Instant) -> usize {
+        let most = self.taken.len();
+        #[cfg(test)]
+        if self.disorder != Disorder::default() {
+            return most;
+        }
+        if hired == most {
+            return most;
+        }
+        let doublings = started.elapsed().as_micros() / GROWTH.as_micros();
+        let wanted = 1usize.checked_shl(doublings.min(32) as u32).unwrap_or(most);
+        wanted.clamp(hired, most)
+    }
+
+    /// Opens an epoch.
+    fn begin(&self, end: u64, hired: usize) {
+        self.done.store(0, Ordering::Relaxed);
+        self.end.store(end, Ordering::Relaxed);
+        // Whoever takes a unit sees the two above; all units of the epoch before are taken.
+        self.taken.iter().for_each(|taken| taken.store(0, Ordering::Release));
+        let epoch = self.epoch.fetch_add(1, Ordering::SeqCst) + 1;
+        for seat in &self.seats[1..hired] {
+            if seat.sleeps.load(Ordering::SeqCst) && seat.until.load(Ordering::Relaxed) <= epoch {
+                seat.wake();
+            }
         }
     }
 
-    /// Lets the other threads go and passes a panic on.
-    fn rethrow(&self) {
-        let payload = self.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(payload) = payload {
-            self.finished.store(true, Ordering::Release);
-            self.barrier.wait();
-            resume_unwind(payload);
+    fn wait_for_units(&self) {
+        let all = || self.done.load(Ordering::SeqCst) == self.units;
+        if !spin_until(all) {
+            self.leader_sleeps.store(true, Ordering::SeqCst);
+            while !all() {
+                std::thread::park();
+            }
+            self.leader_sleeps.store(false, Ordering::SeqCst);
         }
     }
 
     fn follow<S: LaunchSource>(&self, thread: usize, units: &[Mutex<Unit<'_, S>>]) {
+        let seat = &self.seats[thread];
+        seat.thread.get_or_init(std::thread::current);
+        let (mut seen, mut rest) = (0, 1);
         loop {
-            self.barrier.wait();
-            if self.finished.load(Ordering::Acquire) {
+            seen = self.next_epoch(seat, seen, rest);
+            if seen == OVER {
                 return;
             }
-            self.work(thread, units, self.end.load(Ordering::Relaxed));
-            self.barrier.wait();
+            #[cfg(test)]
+            std::thread::sleep(self.disorder.late);
+            rest = if self.work(thread, units) > 0 { 1 } else { (2 * rest).min(MOST_REST) };
         }
     }
 
-    fn work<S: LaunchSource>(&self, thread: usize, units: &[Mutex<Unit<'_, S>>], end: u64) {
-        let threads = self.taken.len();
-        let run_units_of = |owner: usize| {
-            loop {
-                let turn = self.taken[owner].fetch_add(1, Ordering::Relaxed);
-                let index = owner + turn * threads;
-                #[cfg(test)]
-                let index = self.shuffled(index, units.len(), end);
-                let Some(unit) = units.get(index) else { return };
-                unit.lock().unwrap_or_else(PoisonError::into_inner).run(end);
+    /// Waits for an epoch after the one that was seen, and from when on it sleeps for at least `rest` epochs.
+    fn next_epoch(&self, seat: &Seat, seen: u64, rest: u64) -> u64 {
+        if !spin_until(|| self.epoch.load(Ordering::Acquire) != seen) {
+            seat.until.store(seen + rest, Ordering::Relaxed);
+            seat.sleeps.store(true, Ordering::SeqCst);
+            while seat.sleeps.load(Ordering::SeqCst) && self.epoch.load(Ordering::SeqCst) != OVER {
+                std::thread::park();
             }
-        };
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            (thread..threads).chain(0..thread).for_each(run_units_of);
-        }));
-        if let Err(payload) = outcome {
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            seat.sleeps.store(false, Ordering::SeqCst);
+        }
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Runs units as long as there are any, and returns how many.
+    fn work<S: LaunchSource>(&self, thread: usize, units: &[Mutex<Unit<'_, S>>]) -> usize {
+        let threads = self.taken.len();
+        let mut ran = 0;
+        for owner in (thread..threads).chain(0..thread) {
+            loop {
+                let turn = self.taken[owner].fetch_add(1, Ordering::Acquire);
+                let index = owner + turn * threads;
+                if index >= units.len() {
+                    break;
+                }
+                let end = self.end.load(Ordering::Relaxed);
+                #[cfg(test)]
+                let index = self.disorder.shuffled(index, units.len(), end);
+                let run = || units[index].lock().unwrap_or_else(PoisonError::into_inner).run(end);
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+                    self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+                }
+                ran += 1;
+                let done = self.done.fetch_add(1, Ordering::SeqCst) + 1;
+                if done == self.units && self.leader_sleeps.load(Ordering::SeqCst) {
+                    self.leader.unpark();
+                }
+            }
+        }
+        ran
+    }
+}
+
+impl Seat {
+    fn wake(&self) {
+        if self.sleeps.swap(false, Ordering::SeqCst)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
         }
     }
 }
 
+/// Spins for a moment, and says whether it has come true.
+fn spin_until(ready: impl Fn() -> bool) -> bool {
+    const ROUNDS: usize = 32;
+    let started = Instant::now();
+    loop {
+        for _ in 0..ROUNDS {
+            if ready() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if started.elapsed() >= SPIN {
+            return false;
+        }
+    }
+}
+
+/// What tests do to the threads.
 #[cfg(test)]
-impl Crew {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disorder {
+    /// Seed of the order in which threads take units.
+    pub shuffle: Option<u64>,
+    /// How long every thread but the leader is kept from running in each epoch.
+    pub late: Duration,
+}
+
+#[cfg(test)]
+impl Disorder {
     /// The unit that is taken in a turn: a permutation that differs from epoch to epoch, with pauses here and there.
     fn shuffled(&self, turn: usize, units: usize, end: u64) -> usize {
-        let Some(seed) = self.shuffle.filter(|_| turn < units) else { return turn };
+        let Some(seed) = self.shuffle else { return turn };
         let mix = |value: u64| {
             let z = (value ^ value >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             z ^ z >> 29
         };
         let noise = mix(seed ^ mix(end));
         if mix(noise ^ turn as u64) % 5 == 0 {
-            std::thread::sleep(std::time::Duration::from_micros(mix(noise + turn as u64) % 20));
+            std::thread::sleep(Duration::from_micros(mix(noise + turn as u64) % 20));
         }
         let gcd = |mut a: u64, mut b: u64| {
             while b != 0 {
@@ -150,34 +272,5 @@ impl Crew {
         let count = units as u64;
         let step = (1..).map(|n| (noise >> 20) % count + n).find(|step| gcd(*step, count) == 1).unwrap_or(1);
         ((turn as u64 * step + noise) % count) as usize
-    }
-}
-
-/// A barrier that spins before it yields: epochs are shorter than a thread takes to sleep and wake.
-struct Barrier {
-    threads: usize,
-    arrived: CachePadded<AtomicUsize>,
-    round: CachePadded<AtomicUsize>,
-}
-
-impl Barrier {
-    fn new(threads: usize) -> Barrier {
-        Barrier { threads, arrived: AtomicUsize::new(0).into(), round: AtomicUsize::new(0).into() }
-    }
-
-    fn wait(&self) {
-        if self.threads == 1 {
-            return;
-        }
-        let round = self.round.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.round.fetch_add(1, Ordering::Release);
-            return;
-        }
-        let backoff = Backoff::new();
-        while self.round.load(Ordering::Acquire) == round {
-            backoff.snooze();
-        }
     }
 }

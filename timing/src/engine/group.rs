@@ -120,8 +120,13 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             }
         }
         self.exchange.deliver(&mut units);
-        self.place_blocks(&mut units, now);
-        self.end_jobs(&units, now);
+        // A kernel may start in the very cycle in which the one that it waited for ends.
+        loop {
+            self.place_blocks(&mut units, now);
+            if !self.end_jobs(&units, now) {
+                break;
+            }
+        }
         let cycles = now - self.launched_at;
         (self.options.progress)(Progress {
             blocks_placed: self.states.iter().map(|state| state.next_block).sum(),
@@ -135,10 +140,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             return Err(ReplayError::TooManyCycles { kernel: self.running(), cycles: limit });
         }
         // A kernel that waits out its launch latency is an event too, and an epoch ends there.
-        let waiting = |(state, job): (&State, &Job<'_, S>)| {
-            state.ready_at.filter(|at| *at > now && state.next_block < job.blocks)
-        };
-        let launch = self.states.iter().zip(self.jobs).filter_map(waiting).min();
+        let launch = self.states.iter().filter_map(|state| state.ready_at.filter(|at| *at > now)).min();
         let next = units.iter().map(|unit| unit.wake_at()).min().unwrap_or(u64::MAX);
         let next = next.min(launch.unwrap_or(u64::MAX));
         let last_issue = units.iter().filter_map(|unit| unit.last_issue()).max().unwrap_or(now);
@@ -205,8 +207,9 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         self.states[job].sms += 1;
     }
 
-    /// Notes which kernels have ended, and launches those that have waited for them.
-    fn end_jobs(&mut self, units: &Guards<'_, 'a, S>, now: u64) {
+    /// Notes which kernels have ended, and launches those that have waited for them. Returns whether blocks of one of
+    /// these may be placed at once.
+    fn end_jobs(&mut self, units: &Guards<'_, 'a, S>, now: u64) -> bool {
         let mut busy = vec![false; self.jobs.len()];
         for (unit, job) in units.iter().zip(&self.bound) {
             busy[*job] |= !unit.is_idle();
@@ -216,13 +219,16 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                 state.ready_at.is_some_and(|at| at <= now) && state.next_block == self.jobs[job].blocks;
             state.ended |= placed && !busy[job];
         }
+        let mut starts = false;
         for job in 0..self.jobs.len() {
             let after = &self.jobs[job].after;
             if self.states[job].ready_at.is_none() && after.iter().all(|other| self.states[*other].ended) {
                 self.states[job].ready_at = Some(now + self.config.launch.latency_cycles);
                 self.states[job].outcome.launched_at = now;
+                starts |= self.config.launch.latency_cycles == 0;
             }
         }
+        starts
     }
 
     /// Keeps what an SM has counted for its kernel, and returns its caches.

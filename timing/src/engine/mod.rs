@@ -11,6 +11,8 @@ mod outcome;
 mod tests;
 mod unit;
 
+#[cfg(test)]
+pub use crew::Disorder;
 pub use outcome::{GroupOutcome, JobOutcome};
 
 use crate::config::GpuConfig;
@@ -49,7 +51,7 @@ pub struct Progress {
 
 /// How to run a kernel.
 pub struct RunOptions<'a> {
-    /// Threads of the host, at least 1.
+    /// Most threads of the host, at least 1; no more than there are SMs with blocks are used.
     pub threads: usize,
     /// Most cycles that the kernel may take.
     pub max_cycles: Option<u64>,
@@ -64,9 +66,9 @@ pub struct RunOptions<'a> {
     /// Cycle from which on the crossbar loses replies.
     #[cfg(test)]
     pub lose_replies_from: Option<u64>,
-    /// Threads take units in an order drawn from this seed.
+    /// What happens to the threads.
     #[cfg(test)]
-    pub shuffle: Option<u64>,
+    pub disorder: Disorder,
 }
 
 impl Default for RunOptions<'_> {
@@ -81,7 +83,7 @@ impl Default for RunOptions<'_> {
             #[cfg(test)]
             lose_replies_from: None,
             #[cfg(test)]
-            shuffle: None,
+            disorder: Disorder::default(),
         }
     }
 }
@@ -166,7 +168,10 @@ impl Gpu {
         let start = launched_at + first.machine.config.launch.latency_cycles;
         let mut group = Group::new(jobs, options, launched_at, start);
         let units = group.units(self.caches.drain(..), self.partitions.drain(..));
-        let outcome = Crew::run(&units, options, start, |units, now| group.between_epochs(units, now));
+        // Threads beyond the SMs that get blocks would only wait.
+        let blocks: u64 = jobs.iter().map(|job| job.blocks).sum();
+        let busy = usize::try_from(blocks).unwrap_or(usize::MAX).min(first.machine.config.gpu.sms as usize);
+        let outcome = Crew::run(&units, options, busy, start, |units, now| group.between_epochs(units, now));
         self.now = outcome?;
         let (outcome, caches, partitions) = group.close(units, self.now);
         self.caches = caches;

@@ -170,7 +170,7 @@ fn replay_as<S: LaunchSource>(
             #[cfg(test)]
             lose_replies_from: None,
             #[cfg(test)]
-            shuffle: None,
+            disorder: crate::engine::Disorder::default(),
         };
         let outcome = gpu.run_group(&jobs(trace, &prepared), &run)?;
         result.add(trace, prepared, outcome);

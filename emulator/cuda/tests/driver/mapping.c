@@ -65,6 +65,33 @@ int main(void) {
     OK(cuMemAddressFree(base, 2 * chunk));
     OK(cuMemGetInfo(&after, &all));
     HOLDS(before == after);
+
+    // More memories than a process has files, mapped side by side: each has its own bytes, and zeros when it is new.
+    enum { COUNT = 2000 };
+    static CUmemGenericAllocationHandle many[COUNT];
+    unsigned word;
+    for (int round = 0; round < 2; round++) {
+        OK(cuMemAddressReserve(&base, COUNT * chunk, 0, 0, 0));
+        for (int i = 0; i < COUNT; i++) {
+            OK(cuMemCreate(&many[i], chunk, &prop, 0));
+            OK(cuMemMap(base + i * chunk, chunk, 0, many[i], 0));
+        }
+        OK(cuMemSetAccess(base, COUNT * chunk, &access, 1));
+        for (int i = 0; i < COUNT; i++) {
+            OK(cuMemcpyDtoH(&word, base + i * chunk, 4));
+            HOLDS(word == 0);
+            OK(cuMemsetD32(base + i * chunk, i + 1, 1));
+        }
+        for (int i = 0; i < COUNT; i++) {
+            OK(cuMemcpyDtoH(&word, base + i * chunk, 4));
+            HOLDS(word == i + 1);
+        }
+        OK(cuMemUnmap(base, COUNT * chunk));
+        for (int i = 0; i < COUNT; i++) OK(cuMemRelease(many[i]));
+        OK(cuMemAddressFree(base, COUNT * chunk));
+    }
+    OK(cuMemGetInfo(&after, &all));
+    HOLDS(before == after);
     printf("passed\n");
     return 0;
 }

@@ -6,8 +6,8 @@ use super::pure::{Undefined, evaluate};
 use super::{Fault, atomic, contract, integer::low, transfer};
 use emulator::ptx::{
     Address, AddressBase, AtomicOp, Axis, BarOp, Body, Callee, Formal, FuncId, Function, Inst, LabelId, LdOp,
-    MbarrierAction, MbarrierOp, Module, MovShape, Op, Operand, ScalarType, SpecialRegister, StOp, StateSpace,
-    Statement, VarId, VarSpace,
+    MbarrierAction, MbarrierOp, Module, MovShape, Op, Operand, RegId, ScalarType, SpecialRegister, StOp,
+    StateSpace, Statement, VarId, VarSpace,
 };
 use std::collections::HashMap;
 
@@ -69,6 +69,8 @@ struct Frame {
     function: FuncId,
     next: usize,
     registers: Vec<u64>,
+    /// The upper halves of registers of 128 bits.
+    upper: HashMap<RegId, u64>,
     /// Contents of `.param` variables of a device function and of call arguments.
     params: HashMap<VarId, Vec<u8>>,
     /// Factors of the products that sums take, by statement.
@@ -297,6 +299,25 @@ impl<'m> Thread<'m> {
         Ok(())
     }
 
+    /// Both halves of a register of 128 bits.
+    fn wide(&mut self, operand: &Operand) -> Result<[u64; 2], Fault> {
+        let Operand::Reg(reg) = operand else {
+            return Err(Fault::new(format!("{operand:?} has no 128 bits")));
+        };
+        let frame = self.frame();
+        Ok([frame.registers[reg.index()], frame.upper.get(reg).copied().unwrap_or(0)])
+    }
+
+    fn write_wide(&mut self, operand: &Operand, [low, high]: [u64; 2]) -> Result<(), Fault> {
+        let Operand::Reg(reg) = operand else {
+            return Err(Fault::new(format!("{operand:?} cannot be written")));
+        };
+        let frame = self.frame();
+        frame.registers[reg.index()] = low;
+        frame.upper.insert(*reg, high);
+        Ok(())
+    }
+
     fn special(&self, special: SpecialRegister) -> Result<u64, Fault> {
         use SpecialRegister as S;
         let place = &self.place;
@@ -325,6 +346,10 @@ impl<'m> Thread<'m> {
     fn mov(&mut self, ty: ScalarType, shape: MovShape, inst: &Inst) -> Result<(), Fault> {
         let (dst, src) = (&inst.dsts()[0], &inst.srcs()[0]);
         match shape {
+            MovShape::Scalar if ty.bits() > 64 => {
+                let value = self.wide(src)?;
+                self.write_wide(dst, value)
+            }
             MovShape::Scalar => {
                 let value = self.source(src)?;
                 self.write(dst, value)
@@ -336,7 +361,20 @@ impl<'m> Thread<'m> {
                 }
                 Ok(())
             }
-            _ if ty.bits() > 64 => Err(Fault::new("the oracle has no 128-bit registers")),
+            MovShape::Pack | MovShape::Unpack if ty.bits() > 64 => {
+                let (from, to) = (src.elements(), dst.elements());
+                let [low, high] = match from {
+                    [low, high] => [self.source(low)?, self.source(high)?],
+                    _ => self.wide(src)?,
+                };
+                match to {
+                    [first, second] => {
+                        self.write(first, low)?;
+                        self.write(second, high)
+                    }
+                    _ => self.write_wide(dst, [low, high]),
+                }
+            }
             MovShape::Pack => {
                 let part = ty.bits() / src.elements().len() as u32;
                 let mut value = 0;
@@ -597,7 +635,7 @@ impl<'m> Thread<'m> {
 impl Frame {
     fn new(module: &Module, function: FuncId) -> Self {
         let registers = vec![0; module.function(function).registers.len()];
-        Self { function, next: 0, registers, params: HashMap::new(), factors: HashMap::new() }
+        Self { function, next: 0, registers, upper: HashMap::new(), params: HashMap::new(), factors: HashMap::new() }
     }
 }
 

@@ -204,6 +204,9 @@ impl Checker<'_> {
     fn glue(&mut self, pc: u32, state: &mut State) -> u32 {
         let inst = self.code.insts[pc as usize];
         let xor = Lut(Lut::A ^ Lut::B);
+        if !inst.is_unguarded() {
+            self.fail(pc, || "a copy is guarded".into());
+        }
         match inst.op {
             Op::Mov {} => {
                 state.regs[inst.dst.index()] = state.operand(&inst.src[0].operand);
@@ -236,7 +239,19 @@ impl Checker<'_> {
                 1
             }
             Op::Plop3 { lut } if lut == xor => {
-                state.preds.swap(inst.psrc[0].pred.index(), inst.psrc[1].pred.index());
+                let [a, b, _] = inst.psrc;
+                let swap = [a, b, a].iter().enumerate().all(|(i, d)| {
+                    self.code.insts.get(pc as usize + i).is_some_and(|x| {
+                        x.op == inst.op
+                            && x.pdst == [d.pred, isa::Pred::PT]
+                            && x.psrc == inst.psrc
+                            && x.is_unguarded()
+                    })
+                });
+                if !swap || a.not || b.not {
+                    self.fail(pc, || "not a swap".into());
+                }
+                state.preds.swap(a.pred.index(), b.pred.index());
                 3
             }
             _ => {

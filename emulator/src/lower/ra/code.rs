@@ -148,7 +148,10 @@ impl Code {
     }
 
     /// Copies into the phis of successors, before the branch, and into the results of a subroutine.
-    fn block_end(&mut self, f: &Func, b: Blk) {
+    ///
+    /// The branch reads its condition after these copies. A condition that is itself one of the phis written
+    /// here would already have its next value, so the branch reads a copy of the old one.
+    fn block_end(&mut self, f: &mut Func, b: Blk) {
         let mut copies = Vec::new();
         for to in f.block(b).term.succs() {
             let target = f.block(to);
@@ -168,6 +171,13 @@ impl Code {
             for (k, v) in f.subs[sub.index()].results.iter().enumerate() {
                 copies.push(Copy::R(self.sub_results[sub.index()][k], *v));
             }
+        }
+        if let Term::If(PSrc { pred: Some(condition), not }, yes, no) = f.block(b).term
+            && copies.iter().any(|copy| copy.dst() == Node::P(condition))
+        {
+            let kept = f.new_pred();
+            copies.push(Copy::P(kept, PSrc::of(condition)));
+            f.block_mut(b).term = Term::If(PSrc { pred: Some(kept), not }, yes, no);
         }
         self.push(b, copies);
     }

@@ -35,8 +35,36 @@ const PROGRAM: &str = "
         ret;
     }";
 
-fn allocated() -> (Func, Emitted) {
-    let module = crate::ptx::parse(PROGRAM, "check.ptx").unwrap();
+/// A loop of two trips, whose branch reads a copy of a predicate that the trip has replaced, and which swaps two more.
+const TWO_TRIPS: &str = "
+    .version 8.0
+    .target sm_75
+    .address_size 64
+    .visible .entry k(.param .u64 p)
+    {
+        .reg .b64 %d<2>; .reg .b32 %r<8>; .reg .pred %p<8>;
+        ld.param.u64 %d0, [p];
+        ld.global.u32 %r1, [%d0];
+        setp.lt.s32 %p4, %r1, 3;
+        setp.lt.s32 %p5, %r1, 5;
+        mov.u32 %r2, 0;
+        mov.pred %p2, -1;
+    loop:
+        mov.pred %p1, %p2;
+        add.s32 %r2, %r2, 1;
+        mov.pred %p2, 0;
+        mov.pred %p3, %p4;
+        mov.pred %p4, %p5;
+        mov.pred %p5, %p3;
+        st.global.u32 [%d0], %r2;
+        @%p4 st.global.u32 [%d0+4], %r2;
+        @%p5 st.global.u32 [%d0+8], %r2;
+        @%p1 bra loop;
+        ret;
+    }";
+
+fn allocated(program: &str) -> (Func, Emitted) {
+    let module = crate::ptx::parse(program, "check.ptx").unwrap();
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().unwrap();
     let plan = Plan::of(&module, kernel, &crate::lower::LowerOptions::default());
@@ -57,7 +85,7 @@ fn allocated() -> (Func, Emitted) {
 
 #[test]
 fn right_code_passes_and_every_wrong_register_is_found() {
-    let (before, mut code) = allocated();
+    let (before, mut code) = allocated(PROGRAM);
     assert_eq!(check(&before, &code, FIXED), Ok(()));
     let mut tried = 0;
     for pc in 0..code.insts.len() {
@@ -93,7 +121,7 @@ fn right_code_passes_and_every_wrong_register_is_found() {
 
 #[test]
 fn a_result_that_overwrites_a_live_register_is_found() {
-    let (before, mut code) = allocated();
+    let (before, mut code) = allocated(PROGRAM);
     let mut found = 0;
     for pc in 0..code.insts.len() {
         let good = code.insts[pc];
@@ -108,4 +136,45 @@ fn a_result_that_overwrites_a_live_register_is_found() {
     }
     // Wherever a result goes instead, its readers look for it in vain.
     assert!(found > 100, "{found}");
+}
+
+#[test]
+fn a_condition_that_the_loop_has_replaced_is_found() {
+    let (before, mut code) = allocated(TWO_TRIPS);
+    assert_eq!(check(&before, &code, FIXED), Ok(()));
+    // It goes back, or out where the condition does not hold.
+    let branches = |pc: &usize| code.origins[*pc] == Origin::Glue && !code.insts[*pc].is_unguarded();
+    let branch = (0..code.insts.len()).find(branches).expect("the loop ends with a branch");
+    let good = code.insts[branch];
+    for wrong in (0..7).map(isa::Pred).filter(|p| *p != good.guard.pred) {
+        code.insts[branch].guard.pred = wrong;
+        assert!(check(&before, &code, FIXED).is_err(), "{} taken instead of {good}", code.insts[branch]);
+    }
+}
+
+#[test]
+fn every_wrong_copy_of_a_predicate_is_found() {
+    let (before, mut code) = allocated(TWO_TRIPS);
+    let mut tried = 0;
+    for pc in 0..code.insts.len() {
+        let good = code.insts[pc];
+        if code.origins[pc] != Origin::Glue || !matches!(good.op, Op::Plop3 { .. }) {
+            continue;
+        }
+        for i in 0..2 {
+            code.insts[pc].psrc[i].not = !good.psrc[i].not;
+            // Only the first source of a move matters.
+            let matters = i == 0 || matches!(good.op, Op::Plop3 { lut } if lut.0 == Lut::A ^ Lut::B);
+            assert!(
+                check(&before, &code, FIXED).is_err() || !matters,
+                "PC {pc}: {good} with a source inverted"
+            );
+            code.insts[pc] = good;
+        }
+        code.insts[pc].guard = PredSrc { pred: isa::Pred(0), not: false };
+        assert!(check(&before, &code, FIXED).is_err(), "PC {pc}: {good} under a guard");
+        code.insts[pc] = good;
+        tried += 1;
+    }
+    assert!(tried >= 4, "only {tried} copies");
 }

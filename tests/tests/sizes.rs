@@ -36,10 +36,14 @@ fn loaded(text: &str) -> Result<LoadedModule, SessionError> {
 }
 
 fn lower(text: &str) -> Result<Lowered, SessionError> {
+    lower_into(text, LowerOptions::default().max_registers)
+}
+
+fn lower_into(text: &str, max_registers: u16) -> Result<Lowered, SessionError> {
     let start = Instant::now();
     let module = loaded(text)?;
     let id = module.kernel("k").expect("the kernel is there");
-    let lowered = module.lower(id, &LowerOptions { check: false, ..LowerOptions::default() });
+    let lowered = module.lower(id, &LowerOptions { check: false, max_registers, ..LowerOptions::default() });
     assert!(start.elapsed() < LIMIT, "it took {:?}", start.elapsed());
     lowered
 }
@@ -87,6 +91,34 @@ fn many_blocks() {
 fn many_guarded_instructions() {
     let text = lines(20_000, |t, i| writeln!(t, "@%p1 st.global.u32 [%rd1+{}], %r1;", i % 500 * 4).unwrap());
     assert!(lowered(&kernel("", &format!("setp.eq.s32 %p1, %r1, 3;\n{text}"))) >= 20_000);
+}
+
+/// A hundred values and thirty predicates that live everywhere, in few registers.
+#[test]
+fn long_code_that_spills() {
+    const GROUPS: usize = 800;
+    let load = |t: &mut String, i: usize| writeln!(t, "ld.global.u32 %v{i}, [%rd1+{}];", 4 * i).unwrap();
+    let compare = |t: &mut String, i: usize| writeln!(t, "setp.lt.s32 %q{i}, %v{i}, %v{};", i + 1).unwrap();
+    let group = |t: &mut String, i: usize| {
+        let (q, other) = (i * 7 % 30, i * 11 % 30);
+        writeln!(t, "setp.lt.s32 %q{q}, %v{}, %v{};\n@%q{other} bra L{i};", i % 97, i % 89).unwrap();
+        for k in 0..10 {
+            let [d, a, b] = [7919, 104_729, 1_299_709].map(|prime| (i * 10 + k) * prime / 64 % 100);
+            writeln!(t, "@%q{} add.s32 %v{d}, %v{a}, %v{b};", (i + k) % 30).unwrap();
+        }
+        writeln!(t, "L{i}:").unwrap();
+    };
+    let store = |t: &mut String, i: usize| writeln!(t, "st.global.u32 [%rd1+{}], %v{i};", 4 * i).unwrap();
+    let text = format!(
+        ".reg .b32 %v<100>;\n.reg .pred %q<30>;\n{}{}{}{}",
+        lines(100, load),
+        lines(30, compare),
+        lines(GROUPS, group),
+        lines(100, store)
+    );
+    let lowered = lower_into(&kernel("", &text), 24).unwrap_or_else(|error| panic!("{error}"));
+    assert!(lowered.kernel.spill_bytes >= 4 * 70, "{} bytes", lowered.kernel.spill_bytes);
+    assert!(lowered.kernel.regs_per_thread <= 24);
 }
 
 #[test]

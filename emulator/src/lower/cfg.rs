@@ -90,19 +90,19 @@ impl Dominance {
     /// Natural loops: header and body (header included), one per header.
     pub fn loops(&self, f: &Func) -> Vec<(Blk, Vec<Blk>)> {
         let mut loops: Vec<(Blk, Vec<Blk>)> = Vec::new();
+        // The last header in whose loop a block was found.
+        let mut inside: Vec<Option<Blk>> = vec![None; f.blocks.len()];
         for &h in &self.rpo {
             let latches: Vec<Blk> =
                 f.block(h).preds.iter().copied().filter(|&p| self.dominates(h, p)).collect();
             if latches.is_empty() {
                 continue;
             }
-            let mut inside = vec![false; f.blocks.len()];
-            inside[h.index()] = true;
+            inside[h.index()] = Some(h);
             let mut body = vec![h];
             let mut stack = latches;
             while let Some(b) = stack.pop() {
-                if !inside[b.index()] {
-                    inside[b.index()] = true;
+                if inside[b.index()].replace(h) != Some(h) {
                     body.push(b);
                     stack.extend(f.block(b).preds.iter().copied().filter(|p| self.reachable(*p)));
                 }
@@ -341,7 +341,9 @@ fn skip_empty(f: &mut Func) {
 /// would disturb the other way out (a phi that is alive there).
 pub fn split_critical_edges(f: &mut Func) {
     let live = super::schedule::Liveness::of(f);
-    for b in f.order.clone() {
+    let mut order = Vec::with_capacity(f.order.len());
+    for b in std::mem::take(&mut f.order) {
+        order.push(b);
         let Term::If(p, yes, no) = f.block(b).term else { continue };
         let split = |f: &mut Func, to: Blk, other: Blk| -> Blk {
             let block = f.block(to);
@@ -355,9 +357,6 @@ pub fn split_critical_edges(f: &mut Func) {
                 return to;
             }
             let edge = f.new_block(f.block(b).sub);
-            f.order.pop();
-            let at = f.order.iter().position(|&x| x == b).map_or(f.order.len(), |i| i + 1);
-            f.order.insert(at, edge);
             f.block_mut(edge).term = Term::Goto(to);
             f.block_mut(edge).line = f.block(b).line;
             f.block_mut(edge).preds.push(b);
@@ -370,7 +369,10 @@ pub fn split_critical_edges(f: &mut Func) {
         let no = split(f, no, yes);
         let yes = new_yes;
         f.block_mut(b).term = Term::If(p, yes, no);
+        // The new blocks, the second one first.
+        order.extend(f.order.drain(..).rev());
     }
+    f.order = order;
 }
 
 /// Removes instructions whose results nobody uses, and phis that only feed each other.

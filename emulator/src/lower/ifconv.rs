@@ -16,20 +16,15 @@ const MAX_INSTRUCTIONS: usize = 8;
 /// Memory accesses among them.
 const MAX_ACCESSES: usize = 4;
 
-/// Instructions looked at in all conversions of a function, each of which looks at all of them, until branches stay
-/// as they are.
-const MAX_WORK: usize = 1 << 26;
-
 /// Converts branches from the inside out.
 pub fn run(f: &mut Func) {
-    let mut work = 0;
     for _ in 0..16 {
         f.resolve_all();
         let mut changed = false;
+        let (mut uses, _) = f.use_counts();
         for b in f.order.clone() {
-            while work < MAX_WORK && convert(f, b) {
+            while convert(f, b, &mut uses) {
                 changed = true;
-                work += f.insts.len();
             }
         }
         cfg::clean(f);
@@ -79,7 +74,8 @@ fn find(f: &Func, b: Blk) -> Option<Hammock> {
     (h.join != b && !ends && yes != no).then_some(h)
 }
 
-fn convert(f: &mut Func, b: Blk) -> bool {
+/// Converts a block's branch; `uses` are the numbers of uses of all values, before and after.
+fn convert(f: &mut Func, b: Blk, uses: &mut Vec<u32>) -> bool {
     let Some(h) = find(f, b) else { return false };
     let (mut count, mut accesses) = (0, 0);
     for side in [h.then, h.other].into_iter().flatten() {
@@ -107,7 +103,7 @@ fn convert(f: &mut Func, b: Blk) -> bool {
     }
     let other = take_side(f, b, h.other, h.p.negated());
     let then = take_side(f, b, h.then, h.p);
-    merge_values(f, b, &h, [(edge_then, &then), (edge_other, &other)]);
+    merge_values(f, b, &h, [(edge_then, &then), (edge_other, &other)], uses);
     // One edge from b remains.
     f.block_mut(b).term = Term::Goto(h.join);
     let sides: Vec<Blk> = [h.then, h.other].into_iter().flatten().collect();
@@ -121,9 +117,9 @@ fn convert(f: &mut Func, b: Blk) -> bool {
         if f.block(h.join).preds.contains(&side) {
             cfg::remove_edge(f, side, h.join);
         }
+        // What nothing leads to any more is taken out of the order afterwards.
         f.block_mut(side).preds.clear();
         f.block_mut(side).term = Term::Exit;
-        f.order.retain(|&x| x != side);
     }
     true
 }
@@ -165,16 +161,28 @@ fn take_side(f: &mut Func, b: Blk, side: Option<Blk>, p: PSrc) -> Vec<InstId> {
 }
 
 /// Values at the join that come from the branching block, in the order of its phis.
-fn merge_values(f: &mut Func, b: Blk, h: &Hammock, sides: [(usize, &[InstId]); 2]) {
+fn merge_values(f: &mut Func, b: Blk, h: &Hammock, sides: [(usize, &[InstId]); 2], uses: &mut Vec<u32>) {
     let [(edge_then, then), (edge_other, other)] = sides;
-    let (uses, _) = f.use_counts();
     let phis = f.block(h.join).phis.clone();
     let pphis = f.block(h.join).pphis.clone();
     let line = f.block(b).line;
     let mut merged = Vec::new();
     for phi in &phis {
         let (yes, no) = (phi.args[edge_then], phi.args[edge_other]);
-        merged.push(merge_value(f, b, h.p, [(yes, then), (no, other)], &uses, line));
+        merged.push(merge_value(f, b, h.p, [(yes, then), (no, other)], uses, line));
+    }
+    // A value that came over both edges is read once less, a selection's by its phi. What a selection or a predicated
+    // instruction reads was read by the phi before.
+    uses.resize(f.defs.len(), 0);
+    for (phi, new) in phis.iter().zip(&merged) {
+        let (yes, no) = (phi.args[edge_then], phi.args[edge_other]);
+        if let Some(r) = new.reg() {
+            if yes == no {
+                uses[r.index()] = uses[r.index()].saturating_sub(1);
+            } else if *new != yes && *new != no {
+                uses[r.index()] = 1;
+            }
+        }
     }
     let mut pmerged = Vec::new();
     for phi in &pphis {

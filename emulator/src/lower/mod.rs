@@ -17,6 +17,7 @@ mod gvn;
 mod ifconv;
 pub mod layout;
 mod legalize;
+mod liveness;
 mod ra;
 mod schedule;
 mod truth;

@@ -8,7 +8,8 @@
 
 use std::collections::HashMap;
 
-use super::vir::{Blk, Func, Inst, InstId, Term, VOp, Val};
+use super::liveness::Mentions;
+use super::vir::{Blk, Def, Func, Inst, InstId, Term, VOp, Val};
 use trace_format::isa::{Kind, LatencyClass, Op, space::Space};
 
 /// Live 32-bit values per thread up to which latency goes first.
@@ -35,8 +36,10 @@ pub fn run(f: &mut Func) {
 
 /// Values and predicates live into and out of each block, before single assignment ends.
 pub struct Liveness {
-    live_in: Vec<Vec<u64>>,
-    live_out: Vec<Vec<u64>>,
+    /// Ascending.
+    live_in: Vec<Vec<u32>>,
+    /// Ascending.
+    live_out: Vec<Vec<u32>>,
     registers: usize,
 }
 
@@ -47,71 +50,71 @@ impl Liveness {
     /// Computes liveness.
     pub fn of(f: &Func) -> Liveness {
         let registers = f.defs.len();
-        let words = (registers + f.pdefs.len()).div_ceil(64);
-        let mut l = Liveness {
-            live_in: vec![vec![0; words]; f.blocks.len()],
-            live_out: vec![vec![0; words]; f.blocks.len()],
-            registers,
-        };
-        let set = |bits: &mut [u64], i: Item| bits[i / 64] |= 1 << (i % 64);
-        let clear = |bits: &mut [u64], i: Item| bits[i / 64] &= !(1 << (i % 64));
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &b in f.order.iter().rev() {
-                let mut out = vec![0u64; words];
-                for s in f.block(b).term.succs() {
-                    let block = f.block(s);
-                    let mut through = l.live_in[s.index()].clone();
-                    block.phis.iter().for_each(|phi| clear(&mut through, phi.dst.index()));
-                    block.pphis.iter().for_each(|phi| clear(&mut through, registers + phi.dst.index()));
-                    for (o, t) in out.iter_mut().zip(through) {
-                        *o |= t;
-                    }
-                    for (edge, _) in block.preds.iter().enumerate().filter(|(_, p)| **p == b) {
-                        let args = block.phis.iter().filter_map(|phi| phi.args[edge].reg());
-                        args.for_each(|r| set(&mut out, r.index()));
-                        let args = block.pphis.iter().filter_map(|phi| phi.args[edge].pred);
-                        args.for_each(|p| set(&mut out, registers + p.index()));
-                    }
-                }
-                if let (Term::Return, Some(sub)) = (f.block(b).term, f.block(b).sub) {
-                    let results = f.subs[sub.index()].results.iter().filter_map(|v| v.reg());
-                    results.for_each(|r| set(&mut out, r.index()));
-                }
-                if let Term::If(p, _, _) = f.block(b).term {
-                    p.pred.into_iter().for_each(|p| set(&mut out, registers + p.index()));
-                }
-                let mut live = out.clone();
-                for &id in f.block(b).insts.iter().rev() {
-                    each_def(f, id, |d| clear(&mut live, d));
-                    each_use(f, id, |u| set(&mut live, u));
-                }
-                changed |= l.live_in[b.index()] != live;
-                l.live_in[b.index()] = live;
-                l.live_out[b.index()] = out;
+        let mut mentions = Mentions::new(registers + f.pdefs.len());
+        for &b in &f.order {
+            for &id in &f.block(b).insts {
+                each_use(f, id, |u| mentions.read(b, u));
+                each_def(f, id, |d| mentions.write(b, d));
             }
+            each_use_at_end(f, b, |u| mentions.read(b, u));
         }
-        l
+        let begins = |i: u32| {
+            let i = i as usize;
+            let def = if i < registers { f.defs[i] } else { f.pdefs[i - registers] };
+            if let Def::Phi(b) = def { Some(b) } else { None }
+        };
+        let live_in = mentions.live_in(f, begins);
+        let mut live_out = vec![Vec::new(); f.blocks.len()];
+        for &b in &f.order {
+            let out: &mut Vec<u32> = &mut live_out[b.index()];
+            for s in f.block(b).term.succs() {
+                out.extend(live_in[s.index()].iter().filter(|&&i| begins(i) != Some(s)));
+            }
+            each_use_at_end(f, b, |u| out.push(u as u32));
+            out.sort_unstable();
+            out.dedup();
+        }
+        Liveness { live_in, live_out, registers }
     }
 
-    /// Whether a value (registers first, then predicates) is live into a block, its phis not counted.
+    /// Whether a value (registers first, then predicates) is live into a block; a phi is live into its own block.
     pub fn is_live_in(&self, b: Blk, i: Item) -> bool {
-        self.live_in[b.index()].get(i / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
+        self.live_in[b.index()].binary_search(&(i as u32)).is_ok()
     }
 
     /// Whether a value is live out of a block.
     fn is_live_out(&self, b: Blk, i: Item) -> bool {
-        self.live_out[b.index()].get(i / 64).is_some_and(|w| w >> (i % 64) & 1 != 0)
+        self.live_out[b.index()].binary_search(&(i as u32)).is_ok()
     }
 
     /// Number of registers and predicates live into a block.
     fn count_in(&self, b: Blk) -> (i32, i32) {
-        let has = |i: usize| self.live_in[b.index()][i / 64] >> (i % 64) & 1 != 0;
-        let all = self.live_in[b.index()].len() * 64;
-        let regs = (0..self.registers).filter(|&i| has(i)).count();
-        let preds = (self.registers..all).filter(|&i| has(i)).count();
-        (regs as i32, preds as i32)
+        let live = &self.live_in[b.index()];
+        let regs = live.partition_point(|&i| (i as usize) < self.registers);
+        (regs as i32, (live.len() - regs) as i32)
+    }
+}
+
+/// What the end of a block reads: its condition, what it hands to the phis of the blocks behind it, and the results
+/// of a subroutine.
+fn each_use_at_end(f: &Func, b: Blk, mut visit: impl FnMut(Item)) {
+    let registers = f.defs.len();
+    for s in f.block(b).term.succs() {
+        let block = f.block(s);
+        for (edge, _) in block.preds.iter().enumerate().filter(|(_, p)| **p == b) {
+            let args = block.phis.iter().filter_map(|phi| phi.args[edge].reg());
+            args.for_each(|r| visit(r.index()));
+            let args = block.pphis.iter().filter_map(|phi| phi.args[edge].pred);
+            args.for_each(|p| visit(registers + p.index()));
+        }
+    }
+    match (f.block(b).term, f.block(b).sub) {
+        (Term::Return, Some(sub)) => {
+            let results = f.subs[sub.index()].results.iter().filter_map(|v| v.reg());
+            results.for_each(|r| visit(r.index()));
+        }
+        (Term::If(p, _, _), _) => p.pred.into_iter().for_each(|p| visit(registers + p.index())),
+        _ => {}
     }
 }
 

@@ -19,15 +19,19 @@ const MAX_BODY: usize = 30;
 /// Unrolls all loops that qualify.
 pub fn run(f: &mut Func) {
     f.resolve_all();
+    cfg::remove_dead(f);
     let dominance = Dominance::of(f);
     let loops = dominance.loops(f);
+    let mut outside = Outside::default();
     for (header, body) in loops {
         if body.len() == 1
             && let Some(counted) = find(f, header)
         {
-            unroll(f, header, &counted);
+            unroll(f, header, &counted, &mut outside);
         }
     }
+    outside.rename(f);
+    cfg::remove_dead(f);
     cfg::clean(f);
 }
 
@@ -149,7 +153,7 @@ impl Names {
     }
 }
 
-fn unroll(f: &mut Func, b: Blk, c: &Counted) {
+fn unroll(f: &mut Func, b: Blk, c: &Counted, outside: &mut Outside) {
     let line = f.block(b).line;
     let guard = insert_block(f, b, c.entry);
     let main = insert_block(f, b, guard);
@@ -218,7 +222,7 @@ fn unroll(f: &mut Func, b: Blk, c: &Counted) {
     if let Term::If(p, yes, no) = block.term {
         block.term = Term::If(p, map(yes), map(no));
     }
-    close_exit(f, b, c.exit, tail, out, &latest);
+    close_exit(f, b, c.exit, [tail, out], &latest, outside);
 }
 
 /// A new block in the order, before `b` (or behind it when `after` is `b` itself).
@@ -362,8 +366,8 @@ fn copy_body(f: &mut Func, b: Blk, to: Blk, names: &mut Names) {
     }
 }
 
-/// Joins both ways out of the loop in one block and lets everybody behind use its phis.
-fn close_exit(f: &mut Func, b: Blk, exit: Blk, tail: Blk, out: Blk, last: &Names) {
+/// Joins both ways out of the loop in one block, whose phis everybody outside is to use.
+fn close_exit(f: &mut Func, b: Blk, exit: Blk, [tail, out]: [Blk; 2], last: &Names, outside: &mut Outside) {
     let regs: Vec<VReg> = f
         .block(b)
         .phis
@@ -384,44 +388,67 @@ fn close_exit(f: &mut Func, b: Blk, exit: Blk, tail: Blk, out: Blk, last: &Names
     if let Some(x) = f.block_mut(exit).preds.iter_mut().find(|x| **x == b) {
         *x = out;
     }
-    let mut outside = Names::default();
     for r in regs {
         let dst = f.new_reg();
         f.defs[dst.index()] = super::vir::Def::Phi(out);
-        outside.regs.insert(r, Val::Reg(dst));
+        outside.regs.insert(r, (dst, b));
         f.block_mut(out).phis.push(Phi { dst, args: vec![Val::Reg(r), last.val(Val::Reg(r))] });
     }
     for p in preds {
         let dst = f.new_pred();
         f.pdefs[dst.index()] = super::vir::Def::Phi(out);
-        outside.preds.insert(p, PSrc::of(dst));
+        outside.preds.insert(p, (dst, b));
         f.block_mut(out).pphis.push(PPhi { dst, args: vec![PSrc::of(p), last.psrc(PSrc::of(p))] });
     }
-    for x in f.order.clone() {
-        if [b, tail, out].contains(&x) || f.block(x).preds.is_empty() {
-            continue;
-        }
-        rename_uses(f, x, &outside);
-    }
-    for s in &mut f.subs {
-        s.results.iter_mut().for_each(|v| *v = outside.val(*v));
-    }
-    cfg::remove_dead(f);
+    outside.loops.extend([(b, b), (tail, b), (out, b)]);
 }
 
-fn rename_uses(f: &mut Func, x: Blk, names: &Names) {
-    for id in f.block(x).insts.clone() {
-        f.insts[id.index()].map_vals(|v| names.val(v));
-        f.insts[id.index()].map_psrcs(|p| names.psrc(p));
+/// What the values of unrolled loops are called outside of them; all uses are renamed at once, when all loops are
+/// unrolled.
+#[derive(Default)]
+struct Outside {
+    /// New name and loop of each value.
+    regs: HashMap<VReg, (VReg, Blk)>,
+    preds: HashMap<VPred, (VPred, Blk)>,
+    /// The blocks that belong to a loop, each with that loop.
+    loops: HashMap<Blk, Blk>,
+}
+
+impl Outside {
+    fn rename(&self, f: &mut Func) {
+        if self.loops.is_empty() {
+            return;
+        }
+        for x in f.order.clone() {
+            let own = self.loops.get(&x).copied();
+            for id in f.block(x).insts.clone() {
+                f.insts[id.index()].map_vals(|v| self.val(v, own));
+                f.insts[id.index()].map_psrcs(|p| self.psrc(p, own));
+            }
+            let block = f.block_mut(x);
+            for phi in &mut block.phis {
+                phi.args.iter_mut().for_each(|v| *v = self.val(*v, own));
+            }
+            for phi in &mut block.pphis {
+                phi.args.iter_mut().for_each(|p| *p = self.psrc(*p, own));
+            }
+            if let Term::If(p, yes, no) = block.term {
+                block.term = Term::If(self.psrc(p, own), yes, no);
+            }
+        }
+        for s in &mut f.subs {
+            s.results.iter_mut().for_each(|v| *v = self.val(*v, None));
+        }
     }
-    let block = f.block_mut(x);
-    for phi in &mut block.phis {
-        phi.args.iter_mut().for_each(|v| *v = names.val(*v));
+
+    /// The name of a value in a block of the loop `own`, if it is one of an unrolled loop.
+    fn val(&self, v: Val, own: Option<Blk>) -> Val {
+        let name = v.reg().and_then(|r| self.regs.get(&r)).filter(|(_, home)| own != Some(*home));
+        name.map_or(v, |(new, _)| Val::Reg(*new))
     }
-    for phi in &mut block.pphis {
-        phi.args.iter_mut().for_each(|p| *p = names.psrc(*p));
-    }
-    if let Term::If(p, yes, no) = block.term {
-        block.term = Term::If(names.psrc(p), yes, no);
+
+    fn psrc(&self, p: PSrc, own: Option<Blk>) -> PSrc {
+        let name = p.pred.and_then(|p| self.preds.get(&p)).filter(|(_, home)| own != Some(*home));
+        name.map_or(p, |(new, _)| PSrc { pred: Some(*new), not: p.not })
     }
 }

@@ -25,8 +25,9 @@ pub struct Assignment {
 pub struct Pressure {
     /// Whether predicates ran out, not general registers.
     pub predicate: bool,
-    /// Where the group lives that found no place.
-    pub ranges: Vec<Segment>,
+    /// Where each group lives that found no place; empty where more values live at once than there are registers,
+    /// so that no place was looked for.
+    pub ranges: Vec<Vec<Segment>>,
 }
 
 impl Assignment {
@@ -82,7 +83,7 @@ impl Row {
 /// Assigns registers to all groups.
 ///
 /// # Errors
-/// The group that did not fit.
+/// The groups that did not fit.
 pub fn assign(f: &Func, webs: &Webs, limits: Limits) -> Result<Assignment, Pressure> {
     let live: Vec<GroupId> =
         (0..webs.groups.len() as GroupId).filter(|&g| webs.groups[g as usize].size > 0).collect();
@@ -113,44 +114,69 @@ type Bases = Vec<Option<u8>>;
 
 /// The best of several orders: by start, by start with wide groups first, by length.
 fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> {
+    let predicate = groups.first().is_some_and(|&g| webs.groups[g as usize].predicate);
+    if most_at_once(webs, groups) > available(predicate, limit) {
+        return Err(Pressure { predicate, ranges: Vec::new() });
+    }
     let start = |g: GroupId| first_position(&webs.groups[g as usize]);
     let length = |g: GroupId| -> u32 {
         webs.groups[g as usize].ranges.iter().flatten().map(|s| s.end - s.start).sum()
     };
     let size = |g: GroupId| std::cmp::Reverse(webs.groups[g as usize].size);
     let mut orders: [Vec<GroupId>; 4] = std::array::from_fn(|_| groups.to_vec());
-    orders[0].sort_by_key(|&g| start(g));
-    orders[1].sort_by_key(|&g| (size(g), start(g)));
-    orders[2].sort_by_key(|&g| std::cmp::Reverse(length(g)));
-    orders[3].sort_by_key(|&g| (size(g), std::cmp::Reverse(length(g))));
-    let mut found: Option<(u16, Bases)> = None;
-    let mut failure = None;
-    for order in &orders {
-        match first_fit(webs, order, limit) {
-            Ok((used, bases)) if found.as_ref().is_none_or(|(u, _)| used < *u) => found = Some((used, bases)),
-            Ok(_) => {}
-            Err(pressure) => failure = failure.or(Some(pressure)),
-        }
+    orders[0].sort_by_cached_key(|&g| start(g));
+    orders[1].sort_by_cached_key(|&g| (size(g), start(g)));
+    orders[2].sort_by_cached_key(|&g| std::cmp::Reverse(length(g)));
+    orders[3].sort_by_cached_key(|&g| (size(g), std::cmp::Reverse(length(g))));
+    let fits = orders.map(|order| first_fit(webs, &order, limit));
+    let best = fits.into_iter().min_by_key(|fit| (fit.failed.len(), fit.used));
+    let Some(best) = best else { return Ok(vec![None; webs.groups.len()]) };
+    if best.failed.is_empty() {
+        return Ok(best.bases);
     }
-    match (found, failure) {
-        (Some((_, bases)), _) => Ok(bases),
-        (None, Some(pressure)) => Err(pressure),
-        (None, None) => Ok(vec![None; webs.groups.len()]),
-    }
+    let ranges = best.failed.iter().map(|&g| webs.groups[g as usize].ranges.concat());
+    Err(Pressure { predicate, ranges: ranges.collect() })
+}
+
+/// How many registers of a kind values may be in.
+pub fn available(predicate: bool, limit: u16) -> usize {
+    let reserved = !predicate && limit > u16::from(STACK_POINTER);
+    usize::from(limit) - usize::from(reserved)
+}
+
+/// How many registers hold a value at the position where most do.
+fn most_at_once(webs: &Webs, groups: &[GroupId]) -> usize {
+    let ranges = groups.iter().flat_map(|&g| webs.groups[g as usize].ranges.iter().flatten());
+    let mut changes: Vec<(u32, i32)> = ranges.flat_map(|s| [(s.start, 1), (s.end, -1)]).collect();
+    changes.sort_unstable();
+    let now = changes.iter().scan(0, |now, (_, change)| {
+        *now += change;
+        Some(*now)
+    });
+    usize::try_from(now.max().unwrap_or(0)).unwrap_or(0)
 }
 
 fn first_position(group: &Group) -> u32 {
     group.ranges.iter().filter_map(|r| r.first()).map(|s| s.start).min().unwrap_or(0)
 }
 
-fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Result<(u16, Bases), Pressure> {
+/// What came of looking for places in one order.
+struct Fit {
+    /// Registers used.
+    used: u16,
+    /// Base register of every group that has a place.
+    bases: Bases,
+    /// Groups without one.
+    failed: Vec<GroupId>,
+}
+
+fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Fit {
     let mut rows: Vec<Row> = vec![Row::default(); limit as usize];
     let predicate = order.first().is_some_and(|&g| webs.groups[g as usize].predicate);
     if let (false, Some(row)) = (predicate, rows.get_mut(usize::from(STACK_POINTER))) {
         row.taken.push((0, u32::MAX));
     }
-    let mut bases = vec![None; webs.groups.len()];
-    let mut used = 0;
+    let mut fit = Fit { used: 0, bases: vec![None; webs.groups.len()], failed: Vec::new() };
     for &g in order {
         let group = &webs.groups[g as usize];
         let size = usize::from(group.size);
@@ -159,13 +185,14 @@ fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Result<(u16, Bases),
             .filter(|base| base + size <= limit as usize)
             .find(|&base| (0..size).all(|k| rows[base + k].fits(&group.ranges[k])));
         let Some(base) = base else {
-            return Err(Pressure { predicate: group.predicate, ranges: group.ranges.concat() });
+            fit.failed.push(g);
+            continue;
         };
         for k in 0..size {
             rows[base + k].take(&group.ranges[k]);
         }
-        used = used.max((base + size) as u16);
-        bases[g as usize] = Some(base as u8);
+        fit.used = fit.used.max((base + size) as u16);
+        fit.bases[g as usize] = Some(base as u8);
     }
-    Ok((used, bases))
+    fit
 }

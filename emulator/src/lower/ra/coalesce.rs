@@ -97,9 +97,20 @@ impl Webs {
         Some((g, slot))
     }
 
+    /// The same, and shortens the way for the next time.
+    fn find(&mut self, node: usize) -> Option<(GroupId, u8)> {
+        let found = self.place(node)?;
+        let (mut g, mut slot) = self.place[node].replace(found)?;
+        while let Some((next, shift)) = self.forward[g as usize] {
+            self.forward[g as usize] = Some((found.0, found.1 - slot));
+            (g, slot) = (next, slot + shift);
+        }
+        Some(found)
+    }
+
     /// Tries to make two nodes share a place.
     fn merge(&mut self, a: usize, b: usize) -> bool {
-        let (Some((ga, sa)), Some((gb, sb))) = (self.place(a), self.place(b)) else { return false };
+        let (Some((ga, sa)), Some((gb, sb))) = (self.find(a), self.find(b)) else { return false };
         if ga == gb {
             return sa == sb;
         }
@@ -121,17 +132,25 @@ impl Webs {
         }
         let small = std::mem::take(&mut self.groups[from as usize]);
         for (k, range) in small.ranges.into_iter().enumerate().take(small.size as usize) {
-            let target = &mut self.groups[into as usize].ranges[at as usize + k];
-            target.extend(range);
-            normalise(target);
+            absorb(&mut self.groups[into as usize].ranges[at as usize + k], range);
         }
         self.forward[from as usize] = Some((into, at));
         true
     }
 }
 
+/// Lists this many times as long as another are searched instead of being gone through.
+const MUCH_LONGER: usize = 8;
+
 /// Whether two ranges hold different values at some position.
 pub fn conflict(a: &[Segment], b: &[Segment]) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    if short.len() * MUCH_LONGER < long.len() {
+        return short.iter().any(|s| {
+            let first = long.partition_point(|l| l.end <= s.start);
+            long[first..].iter().take_while(|l| l.start < s.end).any(|l| l.value != s.value)
+        });
+    }
     let (mut i, mut j) = (0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
         if x.start < y.end && y.start < x.end && x.value != y.value {
@@ -144,4 +163,72 @@ pub fn conflict(a: &[Segment], b: &[Segment]) -> bool {
         }
     }
     false
+}
+
+/// Adds a range to another that it does not conflict with.
+fn absorb(target: &mut Vec<Segment>, range: Vec<Segment>) {
+    if range.len() * MUCH_LONGER >= target.len() {
+        target.extend(range);
+        return normalise(target);
+    }
+    for s in range {
+        // Everything that it overlaps or touches has its place between these two; few of them do.
+        let from = target.partition_point(|t| t.end < s.start);
+        let to = from + target[from..].iter().take_while(|t| t.start <= s.end).count();
+        let mut joined: Vec<Segment> = target[from..to].iter().copied().chain([s]).collect();
+        normalise(&mut joined);
+        target.splice(from..to, joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Disjoint segments of a few values, and what value they hold at each position.
+    fn range(lengths: &[(u32, u32, u32)]) -> (Vec<Segment>, Vec<Option<u32>>) {
+        let (mut list, mut at) = (Vec::new(), 0);
+        for &(gap, length, value) in lengths {
+            let start = at + gap;
+            at = start + length;
+            list.push(Segment { start, end: at, value });
+        }
+        normalise(&mut list);
+        let held = (0..at).map(|p| list.iter().find(|s| s.start <= p && p < s.end).map(|s| s.value));
+        let held = held.collect();
+        (list, held)
+    }
+
+    fn holds(held: &[Option<u32>], p: usize) -> Option<u32> {
+        held.get(p).copied().flatten()
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_conflict_and_join_position_by_position(
+            long in proptest::collection::vec((0u32..4, 1u32..4, 0u32..2), 0..60),
+            short in proptest::collection::vec((0u32..40, 1u32..4, 0u32..2), 0..4),
+        ) {
+            let ((long, there), (short, here)) = (range(&long), range(&short));
+            let end = there.len().max(here.len());
+            let differ = |p: usize| {
+                matches!((holds(&there, p), holds(&here, p)), (Some(a), Some(b)) if a != b)
+            };
+            let expected = (0..end).any(differ);
+            prop_assert_eq!(conflict(&long, &short), expected);
+            prop_assert_eq!(conflict(&short, &long), expected);
+            if !expected {
+                let mut both = long;
+                absorb(&mut both, short);
+                for pair in both.windows(2) {
+                    prop_assert!(pair[0].end <= pair[1].start);
+                }
+                for p in 0..end {
+                    let value = both.iter().find(|s| s.start as usize <= p && p < s.end as usize).map(|s| s.value);
+                    prop_assert_eq!(value, holds(&there, p).or(holds(&here, p)));
+                }
+            }
+        }
+    }
 }

@@ -5,7 +5,8 @@
 //! across a call conflict with everything in the called subroutine.
 
 use super::code::{Code, Item, Node};
-use crate::lower::vir::{Blk, Def, Func, Term, VOp};
+use crate::lower::liveness::Mentions;
+use crate::lower::vir::{Blk, Def, Func, PSrc, Term, VOp};
 
 /// A half-open range of positions in which a location holds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,49 +28,9 @@ pub struct Live {
     /// Position behind each block's terminator.
     pub block_end: Vec<u32>,
     /// Nodes live into each block.
-    pub live_in: Vec<Bits>,
+    live_in: Vec<Vec<u32>>,
     /// Positions of each subroutine.
-    pub sub_range: Vec<(u32, u32)>,
-}
-
-/// A set of nodes.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Bits(Vec<u64>);
-
-impl Bits {
-    /// An empty set with room for `n`.
-    pub fn new(n: usize) -> Bits {
-        Bits(vec![0; n.div_ceil(64)])
-    }
-    /// Adds a node; tells whether it is new.
-    pub fn insert(&mut self, i: usize) -> bool {
-        let old = self.0[i / 64];
-        self.0[i / 64] |= 1 << (i % 64);
-        old != self.0[i / 64]
-    }
-    /// Removes a node.
-    pub fn remove(&mut self, i: usize) {
-        self.0[i / 64] &= !(1 << (i % 64));
-    }
-    /// Adds all of another set; tells whether anything is new.
-    pub fn union(&mut self, other: &Bits) -> bool {
-        let mut changed = false;
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
-            changed |= *b & !*a != 0;
-            *a |= *b;
-        }
-        changed
-    }
-    /// The nodes in the set.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(w, &bits)| {
-            std::iter::successors((bits != 0).then_some(bits), |&b| {
-                let rest = b & (b - 1);
-                (rest != 0).then_some(rest)
-            })
-            .map(move |b| w * 64 + b.trailing_zeros() as usize)
-        })
-    }
+    sub_range: Vec<(u32, u32)>,
 }
 
 impl Live {
@@ -80,7 +41,7 @@ impl Live {
             ranges: vec![Vec::new(); n],
             block_start: vec![0; f.blocks.len()],
             block_end: vec![0; f.blocks.len()],
-            live_in: vec![Bits::new(n); f.blocks.len()],
+            live_in: vec![Vec::new(); f.blocks.len()],
             sub_range: vec![(u32::MAX, 0); f.subs.len()],
         };
         let mut at = 0;
@@ -98,43 +59,18 @@ impl Live {
         live
     }
 
-    /// What is live behind a block's terminator.
-    fn live_out(&self, f: &Func, code: &Code, b: Blk, out: &mut Bits) {
-        for s in f.block(b).term.succs() {
-            out.union(&self.live_in[s.index()]);
-        }
-        if let (Term::Return, Some(sub)) = (f.block(b).term, f.block(b).sub) {
-            for r in &code.sub_results[sub.index()] {
-                out.insert(Node::R(*r).index(f));
-            }
-        }
-        if let Term::If(p, _, _) = f.block(b).term
-            && let Some(p) = p.pred
-        {
-            out.insert(Node::P(p).index(f));
-        }
-    }
-
+    /// Finds the blocks that each node is live into.
     fn solve(&mut self, f: &Func, code: &Code) {
-        let n = Code::nodes(f);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &b in f.order.iter().rev() {
-                let mut set = Bits::new(n);
-                self.live_out(f, code, b, &mut set);
-                for item in code.blocks[b.index()].items.iter().rev() {
-                    let mut defs = Vec::new();
-                    let mut uses = Vec::new();
-                    item.visit(f, |u| uses.push(u.index(f)), |d| defs.push(d.index(f)));
-                    defs.iter().for_each(|&d| set.remove(d));
-                    uses.iter().for_each(|&u| {
-                        set.insert(u);
-                    });
-                }
-                changed |= self.live_in[b.index()].union(&set);
+        let mut mentions = Mentions::new(Code::nodes(f));
+        for &b in &f.order {
+            for item in &code.blocks[b.index()].items {
+                item.visit(f, |u| mentions.read(b, u.index(f)), |_| ());
+                item.visit(f, |_| (), |d| mentions.write(b, d.index(f)));
             }
+            read_at_end(f, code, b, |i| mentions.read(b, i));
         }
+        // Phis are written by the blocks before theirs.
+        self.live_in = mentions.live_in(f, |_| None);
     }
 
     fn segments(&mut self, f: &Func, code: &Code) {
@@ -143,54 +79,62 @@ impl Live {
         let mut unnamed = n as u32;
         // End of the open segment of each node while a block is walked backwards; 0 is none.
         let mut open = vec![0u32; n];
+        // Every node with an open segment, some of them twice, and some without one.
+        let mut opened: Vec<u32> = Vec::new();
         for &b in f.order.iter().rev() {
             let (start, end) = (self.block_start[b.index()], self.block_end[b.index()]);
-            let mut set = Bits::new(n);
-            self.live_out(f, code, b, &mut set);
-            for i in set.iter() {
-                open[i] = end;
+            opened.clear();
+            for s in f.block(b).term.succs() {
+                opened.extend(&self.live_in[s.index()]);
             }
-            // A branch reads its predicate, nothing else lives on only for it.
-            let items = &code.blocks[b.index()].items;
-            for (k, item) in items.iter().enumerate().rev() {
+            read_at_end(f, code, b, |i| opened.push(i as u32));
+            opened.iter().for_each(|&i| open[i as usize] = end);
+            for (k, item) in code.blocks[b.index()].items.iter().enumerate().rev() {
                 let at = start + 2 * k as u32;
-                let mut defs = Vec::new();
-                let mut uses = Vec::new();
-                item.visit(f, |u| uses.push(u.index(f)), |d| defs.push(d.index(f)));
-                for d in defs {
+                let mut define = |d: usize, value: u32| {
                     let stop = if open[d] == 0 { at + 2 } else { open[d] };
-                    // To the end of this block a copy holds what it copies, even where it is a phi: not yet
-                    // the phi's value, of which an older instance may still be alive.
-                    let value = match (copied(f, item, d), item) {
-                        (Some(source), _) => values[source],
-                        (None, Item::Copies(_)) => {
-                            unnamed += 1;
-                            unnamed
-                        }
-                        (None, Item::Inst(_)) => values[d],
-                    };
                     self.ranges[d].push(Segment { start: at + 1, end: stop, value });
                     open[d] = 0;
-                    set.remove(d);
+                };
+                match item {
+                    // To the end of this block a copy holds what it copies, even where it is a phi: not yet
+                    // the phi's value, of which an older instance may still be alive.
+                    Item::Copies(copies) => {
+                        for copy in copies {
+                            let source = copy.src().filter(|_| copy.coalescable());
+                            let value = source.map(|s| values[s.index(f)]).unwrap_or_else(|| {
+                                unnamed += 1;
+                                unnamed
+                            });
+                            define(copy.dst().index(f), value);
+                        }
+                    }
+                    Item::Inst(_) => item.visit(f, |_| (), |d| define(d.index(f), values[d.index(f)])),
                 }
                 if let Item::Inst(id) = item
                     && let VOp::Call(sub) = f.inst(*id).op
                 {
                     let (from, to) = self.sub_range[sub.index()];
-                    for i in set.iter() {
+                    for &i in opened.iter().filter(|&&i| open[i as usize] != 0) {
+                        let i = i as usize;
                         self.ranges[i].push(Segment { start: from, end: to, value: values[i] });
                     }
                 }
-                for u in uses {
+                let read = |u: Node| {
+                    let u = u.index(f);
                     if open[u] == 0 {
                         open[u] = at + 1;
-                        set.insert(u);
+                        opened.push(u as u32);
                     }
-                }
+                };
+                item.visit(f, read, |_| ());
             }
-            for i in set.iter().collect::<Vec<_>>() {
-                self.ranges[i].push(Segment { start, end: open[i], value: values[i] });
-                open[i] = 0;
+            for &i in &opened {
+                let i = i as usize;
+                let end = std::mem::take(&mut open[i]);
+                if end != 0 {
+                    self.ranges[i].push(Segment { start, end, value: values[i] });
+                }
             }
         }
         for range in &mut self.ranges {
@@ -199,11 +143,15 @@ impl Live {
     }
 }
 
-/// The node that a parallel copy writes to `dst`, if it is a plain copy of one.
-fn copied(f: &Func, item: &Item, dst: usize) -> Option<usize> {
-    let Item::Copies(copies) = item else { return None };
-    let copy = copies.iter().find(|c| c.dst().index(f) == dst && c.coalescable())?;
-    copy.src().map(|s| s.index(f))
+/// Calls `visit` with the nodes that the end of a block reads.
+fn read_at_end(f: &Func, code: &Code, b: Blk, mut visit: impl FnMut(usize)) {
+    match (f.block(b).term, f.block(b).sub) {
+        (Term::Return, Some(sub)) => {
+            code.sub_results[sub.index()].iter().for_each(|r| visit(Node::R(*r).index(f)));
+        }
+        (Term::If(PSrc { pred: Some(p), .. }, ..), _) => visit(Node::P(p).index(f)),
+        _ => {}
+    }
 }
 
 /// Sorts segments and joins those of one value that touch.
@@ -239,16 +187,23 @@ fn original_values(f: &Func, code: &Code) -> Vec<u32> {
             }
         }
     }
-    (0..n)
-        .map(|i| {
-            let mut at = i;
-            for _ in 0..n {
-                match source[at] {
-                    Some(next) if definitions[at] == 1 && !is_phi(at) => at = next,
-                    _ => break,
+    let mut values: Vec<Option<u32>> = vec![None; n];
+    let mut path = Vec::new();
+    for i in 0..n {
+        let mut at = i;
+        let value = loop {
+            match source[at] {
+                _ if values[at].is_some() => break values[at],
+                // Copies in a circle are in code that is never reached.
+                Some(next) if definitions[at] == 1 && !is_phi(at) && path.len() < n => {
+                    path.push(at);
+                    at = next;
                 }
+                _ => break Some(at as u32),
             }
-            at as u32
-        })
-        .collect()
+        };
+        path.push(at);
+        path.drain(..).for_each(|node| values[node] = value);
+    }
+    values.into_iter().zip(0..).map(|(value, i)| value.unwrap_or(i)).collect()
 }

@@ -27,8 +27,9 @@ pub struct Limits {
     pub predicates: u16,
 }
 
-/// Rounds of spilling before every value goes to memory; each takes several out of the most crowded places.
-const MAX_ROUNDS: usize = 200;
+/// Rounds of spilling before every value goes to memory. Each relieves every crowded place; what brings values back
+/// takes registers again, which the next round sees.
+const MAX_ROUNDS: usize = 40;
 /// Rounds after that: what is left then are predicates and the operands of single instructions.
 const LAST_ROUNDS: usize = 20;
 

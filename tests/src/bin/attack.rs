@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tests::coverage::forms;
 use tests::oracle::differential::{Case, Failure, Setup, attack, compare};
-use tests::oracle::generate::{Kernel, shrink};
+use tests::oracle::generate::{Drawn, Kernel, shrink};
 use tests::trying::{Span, keep, options};
 
 /// Cutting a kernel down takes no longer.
@@ -19,6 +20,7 @@ const SHRINKING: Duration = Duration::from_secs(240);
     name = "attack",
     after_help = "Examples:\n  attack --minutes 60 --out failing\n  \
                   attack --seed 4711 --count 1 --no-shrink --out failing\n  attack failing/seed4711.ptx\n\n\
+                  At the end it lists the forms of real programs (tests/data/forms.txt) that no kernel held.\n\n\
                   The exit code is 1 if a kernel failed."
 )]
 struct Options {
@@ -94,6 +96,22 @@ impl Options {
     }
 }
 
+/// Says what no kernel of the run held.
+fn print_missing(drawn: &Drawn) {
+    let all = forms();
+    let missing = drawn.missing_forms(&all);
+    let count: usize = missing.values().map(Vec::len).sum();
+    println!("never drawn: {count} of the {} forms that real programs use (forms and programs)", all.len());
+    for (family, list) in missing {
+        let list: Vec<String> = list.iter().map(|(form, programs)| format!("{form} {programs}")).collect();
+        println!("  {family}: {}", list.join(", "));
+    }
+    let constructs = drawn.missing_constructs();
+    if !constructs.is_empty() {
+        println!("never drawn: {}", constructs.join(", "));
+    }
+}
+
 fn main() -> ExitCode {
     let options: Options = match options() {
         Ok(options) => options,
@@ -102,16 +120,24 @@ fn main() -> ExitCode {
     if !options.files.is_empty() {
         return replay(&options.files, !options.no_check);
     }
+    if let Some(folder) = &options.traces
+        && let Err(error) = std::fs::create_dir_all(folder)
+    {
+        eprintln!("error: cannot make the folder {}: {error}", folder.display());
+        return ExitCode::FAILURE;
+    }
     std::panic::set_hook(Box::new(|_| {}));
     let start = Instant::now();
     let (mut compared, mut failures) = (0u64, 0);
     let mut refused: BTreeMap<String, u64> = BTreeMap::new();
+    let mut drawn = Drawn::default();
     for seed in options.span.seeds() {
         if failures >= options.keep_going {
             break;
         }
         let (kernel, setup, result) = attack(seed, !options.no_check, options.traces.as_deref());
         compared += 1;
+        drawn.add(&kernel);
         let Err(failure) = result else { continue };
         if let Failure::Lower(what) = &failure {
             // The instruction itself comes in backquotes.
@@ -139,5 +165,6 @@ fn main() -> ExitCode {
     for (what, count) in refused {
         println!("  {count} refused: {what}");
     }
+    print_missing(&drawn);
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

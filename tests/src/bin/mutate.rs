@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tests::fuzz::mutate::Corpus;
 use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse};
-use tests::trying::{Span, keep, options};
+use tests::trying::{Span, Stopwatch, keep, options};
 
 /// Feeds damaged PTX to the front end, lowering and execution, which must refuse it in words or run
 /// it: no panic, no hang, no memory without bound.
@@ -23,7 +23,8 @@ use tests::trying::{Span, keep, options};
 struct Options {
     #[command(flatten)]
     span: Span,
-    /// Processor time that one input may take; one that takes ten times as long hangs
+    /// Processor time that one input may take; one that takes ten times as long hangs, and so does one that uses none for
+    /// a minute
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
     seconds: f64,
     /// Memory that one input may take
@@ -57,16 +58,6 @@ fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Seconds of processor time that the process has used: what an input takes, however busy the machine is.
-fn processor_seconds() -> Option<f64> {
-    const TICKS_PER_SECOND: f64 = 100.0;
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name, which may hold anything, ends with the last parenthesis; user and system time are fields 14, 15.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let ticks = fields.next()?.parse::<u64>().ok()? + fields.next()?.parse::<u64>().ok()?;
-    Some(ticks as f64 / TICKS_PER_SECOND)
-}
-
 /// What both bodies say of an input, or the text of a panic.
 fn attempt(bytes: &[u8]) -> Result<Reached, String> {
     std::panic::catch_unwind(|| {
@@ -79,37 +70,50 @@ fn attempt(bytes: &[u8]) -> Result<Reached, String> {
     })
 }
 
-/// Tries one input; what is wrong with how it went.
-fn judge(bytes: &[u8], options: &Options) -> (Result<Reached, String>, Option<String>) {
+/// How trying one input went.
+struct Judged {
+    /// What both bodies said, or the text of a panic.
+    outcome: Result<Reached, String>,
+    /// What is wrong, if anything.
+    complaint: Option<String>,
+    /// Processor time that it took.
+    time: Duration,
+}
+
+/// Tries one input.
+fn judge(bytes: &[u8], options: &Options) -> Judged {
     reset_peak();
-    let (start, used, before) = (Instant::now(), processor_seconds(), peak_mib());
+    let (watch, before) = (Stopwatch::start(), peak_mib());
     let outcome = attempt(bytes);
-    let after = peak_mib();
-    let seconds = used
-        .zip(processor_seconds())
-        .map_or_else(|| start.elapsed().as_secs_f64(), |(before, after)| after - before);
+    let (time, after) = (watch.processor_time(), peak_mib());
     let grown = before.zip(after).map_or(0, |(before, after)| after.saturating_sub(before));
     let complaint = match &outcome {
         Err(panic) => Some(format!("panic: {panic}")),
-        Ok(_) if seconds > options.seconds => Some(format!("slow: {seconds:.1} s")),
+        Ok(_) if time.as_secs_f64() > options.seconds => Some(format!("slow: {:.1} s", time.as_secs_f64())),
         Ok(_) if grown > options.mib => Some(format!("memory: {grown} MiB")),
         Ok(_) => None,
     };
-    (outcome, complaint)
+    Judged { outcome, complaint, time }
 }
 
 /// The input under way, since when, and the seed that made it.
-type Current = Arc<Mutex<Option<(u64, Instant, Vec<u8>)>>>;
+type Current = Arc<Mutex<Option<(u64, Stopwatch, Vec<u8>)>>>;
 
-/// Ends the process when one input takes ten times of what it may.
+/// Seconds without any processor time after which an input is taken to wait for something that never comes.
+const STILL_SECONDS: u32 = 60;
+
+/// Ends the process when one input takes ten times of the processor time that it may, or uses none for long.
 fn watch(current: Current, options: Arc<Options>) {
     std::thread::spawn(move || {
+        let (mut still, mut last) = (0, (0, Duration::ZERO));
         loop {
             std::thread::sleep(Duration::from_secs(1));
             let Ok(guard) = current.lock() else { continue };
-            if let Some((seed, start, bytes)) = &*guard
-                && start.elapsed().as_secs_f64() > 10.0 * options.seconds
-            {
+            let Some((seed, watch, bytes)) = &*guard else { continue };
+            let now = (*seed, watch.processor_time());
+            still = if now == last { still + 1 } else { 0 };
+            last = now;
+            if now.1.as_secs_f64() > 10.0 * options.seconds || still > STILL_SECONDS {
                 let path = options.keep(*seed, bytes);
                 println!("seed {seed}: hangs: {}", path.display());
                 std::process::exit(1);
@@ -129,13 +133,12 @@ fn files(options: &Options) -> ExitCode {
                 continue;
             }
         };
-        let start = Instant::now();
-        let (outcome, complaint) = judge(&bytes, options);
+        let Judged { outcome, complaint, time } = judge(&bytes, options);
         if complaint.is_some() {
             code = ExitCode::FAILURE;
         }
         let complaint = complaint.unwrap_or_else(|| format!("{outcome:?}"));
-        println!("{}: {complaint} ({:.2?})", path.display(), start.elapsed());
+        println!("{}: {complaint} ({time:.2?})", path.display());
     }
     code
 }
@@ -158,19 +161,18 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| {}));
     let current = Arc::new(Mutex::new(None));
     watch(Arc::clone(&current), Arc::clone(&options));
-    let start = Instant::now();
+    let start = std::time::Instant::now();
     let mut reached: BTreeMap<Reached, u64> = BTreeMap::new();
     let mut failures: BTreeMap<String, u64> = BTreeMap::new();
     let mut tried = 0u64;
     let mut slowest = (Duration::ZERO, 0);
     for seed in options.span.seeds() {
         let bytes = corpus.input(seed);
-        let begun = Instant::now();
         if let Ok(mut current) = current.lock() {
-            *current = Some((seed, begun, bytes.clone()));
+            *current = Some((seed, Stopwatch::start(), bytes.clone()));
         }
-        let (outcome, complaint) = judge(&bytes, &options);
-        slowest = slowest.max((begun.elapsed(), seed));
+        let Judged { outcome, complaint, time } = judge(&bytes, &options);
+        slowest = slowest.max((time, seed));
         tried += 1;
         if let Ok(reached_now) = outcome {
             *reached.entry(reached_now).or_default() += 1;
@@ -185,7 +187,7 @@ fn main() -> ExitCode {
         }
     }
     println!(
-        "{tried} inputs in {:.1?}: {reached:?}; slowest {:.2?} (seed {})",
+        "{tried} inputs in {:.1?}: {reached:?}; slowest {:.2?} of processor time (seed {})",
         start.elapsed(),
         slowest.0,
         slowest.1

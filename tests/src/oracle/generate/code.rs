@@ -1,7 +1,9 @@
 //! Draws the body of a kernel: straight code between branches, loops, switches and worse.
 
 use super::plan::{Focus, Pools};
-use super::{Dice, Node, float, integer, interesting_bits, interesting_f32, interesting_f64, memory};
+use super::{
+    Dice, Node, carried, float, integer, interesting_bits, interesting_f32, interesting_f64, memory,
+};
 
 /// Draws nodes. Knows where it stands: whether all threads of a block come here together, and whether all
 /// threads are still there.
@@ -108,6 +110,10 @@ impl<'d> Writer<'d> {
     }
 
     fn line(&mut self) -> String {
+        let looping = self.in_uniform_loop || self.breakable.is_some();
+        if self.dice.chance(if looping { 12 } else { 3 }) {
+            return carried::copies(self);
+        }
         let weights = match self.focus {
             Focus::Integer => [80, 5, 10],
             Focus::Float => [10, 80, 5],
@@ -128,8 +134,9 @@ impl<'d> Writer<'d> {
     }
 
     fn structure(&mut self, depth: usize) -> Node {
-        match self.dice.below(20) {
+        match self.dice.below(23) {
             0..=6 => self.alternative(depth),
+            20..=22 => self.rolled(depth),
             7..=10 => self.repetition(depth),
             11 | 12 => self.diverged(|w| w.irreducible(depth)),
             13..=16 => self.diverged(|w| w.forward(depth)),
@@ -191,6 +198,15 @@ impl<'d> Writer<'d> {
             w.breakable = Some(id);
             let body = w.nodes(depth + 1);
             Node::Loop { id, trips, tests_first, body }
+        })
+    }
+
+    fn rolled(&mut self, depth: usize) -> Node {
+        let id = self.id();
+        self.diverged(|w| {
+            w.breakable = Some(id);
+            let body = w.nodes(depth + 1);
+            carried::rolled(w, id, body)
         })
     }
 

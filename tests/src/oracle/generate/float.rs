@@ -1,13 +1,14 @@
 //! Draws floating-point instructions whose results are exact, and conversions from and to floats.
 //!
-//! Products always name their rounding: without one a compiler may fuse them with a sum.
+//! A product and a sum that name no rounding are fused where the oracle's reading of the rule says so.
 
 use super::code::Writer;
 
 /// One instruction.
 pub fn line(w: &mut Writer<'_>) -> String {
     let guard = w.guard();
-    match w.dice.below(14) {
+    match w.dice.below(15) {
+        14 => contraction(w),
         0..=5 => single(w, &guard),
         6..=8 => double(w, &guard),
         9 | 10 => conversion(w, &guard),
@@ -64,6 +65,24 @@ fn double(w: &mut Writer<'_>, guard: &str) -> String {
             "{{\n.reg .pred %t;\n.reg .f64 %u;\nsetp.nan.f64 %t, {a}, {a};\nselp.f64 %u, 0dbff0000000000000, {a}, %t;\n{guard}copysign.f64 {d}, %u, {b};\n}}"
         ),
     }
+}
+
+/// A product and a sum of it, which a compiler may fuse where neither names its rounding, and must not elsewhere.
+fn contraction(w: &mut Writer<'_>) -> String {
+    let double = w.dice.chance(40);
+    let (ty, ftz) = if double { ("f64", "") } else { ("f32", w.dice.pick(&["", "", ".ftz"])) };
+    let value = |w: &mut Writer<'_>| if double { w.g_or_constant() } else { w.f_or_constant() };
+    let (a, b, c) = (value(w), value(w), value(w));
+    let (d, product) = if double { (w.g(), w.g()) } else { (w.f(), w.f()) };
+    let rounded =
+        w.dice.pick(&[["", ""], ["", ""], [".rn", ""], ["", ".rn"], [".rn", ".rn"], [".rz", ".rn"]]);
+    let (op, guard) = (w.dice.pick(&["add", "sub"]), w.guard());
+    let (x, y) =
+        if w.dice.chance(50) { (product.as_str(), c.as_str()) } else { (c.as_str(), product.as_str()) };
+    format!(
+        "mul{}{ftz}.{ty} {product}, {a}, {b};\n{guard}{op}{}{ftz}.{ty} {d}, {x}, {y};",
+        rounded[0], rounded[1]
+    )
 }
 
 fn conversion(w: &mut Writer<'_>, guard: &str) -> String {

@@ -190,7 +190,37 @@ fn conversion(w: &mut Writer<'_>) -> String {
     format!("{guard}cvt{sat}.{}.{} {d}, {a};", signed(w, to), signed(w, from))
 }
 
+/// A chain of two to six instructions of any families that hand on the carry.
+fn chain(w: &mut Writer<'_>) -> String {
+    let length = w.dice.between(2, 6);
+    let mut lines = Vec::new();
+    for at in 0..length {
+        let bits = w.dice.pick(&[32, 32, 32, 64]);
+        let (d, a, b, c) =
+            (w.int(bits), w.int_or_constant(bits), w.int_or_constant(bits), w.int_or_constant(bits));
+        let carry = if at == 0 { "" } else { "c" };
+        let hands_on = if at + 1 < length { ".cc" } else { "" };
+        let ty = signed(w, bits);
+        lines.push(match w.dice.below(4) {
+            0 => format!("add{carry}{hands_on}.{ty} {d}, {a}, {b};"),
+            1 => format!("sub{carry}{hands_on}.{ty} {d}, {a}, {b};"),
+            _ => {
+                let half = w.dice.pick(&["lo", "hi"]);
+                format!("mad{carry}.{half}{hands_on}.{ty} {d}, {a}, {b}, {c};")
+            }
+        });
+        // What does not touch the carry may stand between.
+        if w.dice.chance(25) {
+            lines.push(format!("xor.b32 {}, {}, {};", w.r(), w.r(), w.r()));
+        }
+    }
+    lines.join("\n")
+}
+
 fn carries(w: &mut Writer<'_>) -> String {
+    if w.dice.chance(40) {
+        return chain(w);
+    }
     let v: Vec<String> = (0..6).map(|_| w.int_or_constant(32)).collect();
     let (low, middle, high) = (w.r(), w.r(), w.r());
     let (a, b) = (w.r(), w.r());

@@ -5,7 +5,9 @@
 //! every thread stores all registers to its own slice of the output buffer.
 //! `plan` draws the shape of a kernel, `code` its control flow, the other files its instructions.
 
+mod carried;
 mod code;
+mod drawn;
 mod float;
 mod integer;
 mod matrix;
@@ -15,6 +17,7 @@ mod print;
 mod shrink;
 
 use crate::init::SplitMix64;
+pub use drawn::Drawn;
 pub use plan::{Focus, Kernel};
 pub use print::{Output, OutputSlot};
 pub use shrink::shrink;
@@ -45,6 +48,20 @@ pub enum Node {
         trips: String,
         /// Tests before the first trip.
         tests_first: bool,
+        /// Executed in every trip; may branch to `$next<id>` and `$end<id>`.
+        body: Vec<Node>,
+    },
+    /// A loop that a row of predicates `%k<id>_0` … counts: each trip moves them on by one place, and the branch back
+    /// reads a copy of what the first one was.
+    Rolled {
+        /// Makes labels and predicates unique.
+        id: usize,
+        /// The instructions that set the predicates, one each.
+        first: Vec<String>,
+        /// The loop ends where the predicate holds.
+        inverted: bool,
+        /// The copy stands behind the body, not before it.
+        copied_late: bool,
         /// Executed in every trip; may branch to `$next<id>` and `$end<id>`.
         body: Vec<Node>,
     },

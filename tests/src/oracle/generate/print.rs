@@ -167,7 +167,7 @@ impl Kernel {
         let mut text = String::new();
         self.header(&mut text, body.contains("call"));
         self.declarations(&mut text, &body);
-        self.preamble(&mut text);
+        self.preamble(&mut text, body.contains("%w"));
         text.push_str(&body);
         self.epilogue(&mut text, &body);
         text
@@ -212,6 +212,9 @@ impl Kernel {
         }
         *text += "\t.reg .b32 %tid_linear, %cta_linear, %gtid, %x0, %x1, %x2, %x3;\n";
         *text += "\t.reg .b64 %in, %inf, %ing, %out, %acc, %scratch, %own, %ownf, %owng, %y0;\n\t.reg .pred %px;\n";
+        if body.contains("%w") {
+            *text += "\t.reg .b128 %w0, %w1;\n";
+        }
         let mut counters: Vec<usize> = Vec::new();
         for part in body.split("%c").skip(1) {
             let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
@@ -226,7 +229,8 @@ impl Kernel {
         }
     }
 
-    fn preamble(&self, text: &mut String) {
+    /// `wide`: there are registers of 128 bits.
+    fn preamble(&self, text: &mut String, wide: bool) {
         let slice = self.output().slice_bytes;
         *text += "\tld.param.u64 %in, [p_in];\n\tcvta.to.global.u64 %in, %in;\n";
         *text += "\tld.param.u64 %out, [p_out];\n\tcvta.to.global.u64 %out, %out;\n";
@@ -249,6 +253,9 @@ impl Kernel {
         *text += "\tadd.s64 %ing, %in, 16384;\n\tadd.s64 %owng, %own, 16384;\n";
         for (_, init) in &self.inits {
             let _ = writeln!(text, "\t{init}");
+        }
+        if wide {
+            *text += "\tmov.b128 %w0, {%d0, %d1};\n\tmov.b128 %w1, {%d1, %y0};\n";
         }
         if self.uses_local {
             for at in (0..LOCAL_BYTES).step_by(16) {
@@ -333,6 +340,37 @@ fn print_all(nodes: &[Node], text: &mut String) {
     }
 }
 
+fn print_rolled(
+    id: usize,
+    first: &[String],
+    inverted: bool,
+    copied_late: bool,
+    body: &[Node],
+    text: &mut String,
+) {
+    let count = first.len();
+    let _ = writeln!(text, "\t{{\n\t.reg .pred %k{id}_<{count}>, %q{id};");
+    for line in first {
+        let _ = writeln!(text, "\t{line}");
+    }
+    let _ = writeln!(text, "$head{id}:");
+    let copy = format!("\tmov.pred %q{id}, %k{id}_0;");
+    if !copied_late {
+        let _ = writeln!(text, "{copy}");
+    }
+    print_all(body, text);
+    let _ = writeln!(text, "$next{id}:");
+    if copied_late {
+        let _ = writeln!(text, "{copy}");
+    }
+    for at in 1..count {
+        let _ = writeln!(text, "\tmov.pred %k{id}_{}, %k{id}_{at};", at - 1);
+    }
+    let (last, not) = if inverted { ("-1", "!") } else { ("0", "") };
+    let _ = writeln!(text, "\tmov.pred %k{id}_{}, {last};", count - 1);
+    let _ = writeln!(text, "\t@{not}%q{id} bra $head{id};\n$end{id}:\n\t}}");
+}
+
 fn print_node(node: &Node, text: &mut String) {
     match node {
         Node::Line(line) => {
@@ -367,6 +405,9 @@ fn print_node(node: &Node, text: &mut String) {
             print_all(body, text);
             let _ = writeln!(text, "$next{id}:\n\tadd.s32 %c{id}, %c{id}, -1;");
             let _ = writeln!(text, "\tsetp.gt.s32 %q{id}, %c{id}, 0;\n\t@%q{id} bra $head{id};\n$end{id}:");
+        }
+        Node::Rolled { id, first, inverted, copied_late, body } => {
+            print_rolled(*id, first, *inverted, *copied_late, body, text);
         }
         Node::Irreducible { id, trips, condition, first, second } => {
             let _ = writeln!(text, "\t{trips}\n\t@{condition} bra $middle{id};\n$head{id}:");

@@ -27,7 +27,7 @@ fn parts(node: &Node) -> Vec<&Vec<Node>> {
     match node {
         Node::Line(_) => Vec::new(),
         Node::If { then, otherwise, .. } => vec![then, otherwise],
-        Node::Loop { body, .. } => vec![body],
+        Node::Loop { body, .. } | Node::Rolled { body, .. } => vec![body],
         Node::Irreducible { first, second, .. } => vec![first, second],
         Node::Forward { blocks, .. } => blocks.iter().map(|(code, _)| code).collect(),
         Node::Switch { cases, .. } => cases.iter().collect(),
@@ -38,7 +38,7 @@ fn parts_mut(node: &mut Node) -> Vec<&mut Vec<Node>> {
     match node {
         Node::Line(_) => Vec::new(),
         Node::If { then, otherwise, .. } => vec![then, otherwise],
-        Node::Loop { body, .. } => vec![body],
+        Node::Loop { body, .. } | Node::Rolled { body, .. } => vec![body],
         Node::Irreducible { first, second, .. } => vec![first, second],
         Node::Forward { blocks, .. } => blocks.iter_mut().map(|(code, _)| code).collect(),
         Node::Switch { cases, .. } => cases.iter_mut().collect(),

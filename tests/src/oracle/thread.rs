@@ -635,7 +635,14 @@ impl<'m> Thread<'m> {
 impl Frame {
     fn new(module: &Module, function: FuncId) -> Self {
         let registers = vec![0; module.function(function).registers.len()];
-        Self { function, next: 0, registers, upper: HashMap::new(), params: HashMap::new(), factors: HashMap::new() }
+        Self {
+            function,
+            next: 0,
+            registers,
+            upper: HashMap::new(),
+            params: HashMap::new(),
+            factors: HashMap::new(),
+        }
     }
 }
 

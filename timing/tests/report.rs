@@ -96,6 +96,34 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
     );
 }
 
+/// A kernel that needs more registers than an SM has, beside one that does not.
+#[test]
+fn a_kernel_that_fits_no_sm_is_left_out_of_the_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    let kernel = |registers| MachineKernel { regs_per_thread: registers, ..kernel() };
+    let record = |name: &str, registers, threads| {
+        let launch = Launch { kernel: 0, stream: 0, blocks: 2, threads };
+        common::record(&path.join(name), &[kernel(registers)], &[Item::Launch(launch)]);
+    };
+    record("large.wtrace", 200, 512);
+    record("small.wtrace", 16, 64);
+    for command in [&["report", "-o", "r"][..], &["replay", "--json", "r.json"], &["why", "--json", "w.json"]]
+    {
+        let traces = ["large.wtrace", "small.wtrace"];
+        let output = timing(path, &[&command[..1], &traces[..], &command[1..]].concat());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("large.wtrace: ") && told.contains("1 of 2 traces left out"), "{told}");
+    }
+    let page = std::fs::read_to_string(path.join("r/index.html")).expect("the page");
+    assert!(page.contains("large.wtrace is left out") && page.contains("small"));
+    for file in ["r.json", "w.json"] {
+        let text = std::fs::read_to_string(path.join(file)).expect("the result");
+        assert!(text.contains("left_out") && text.contains("small.wtrace"));
+    }
+}
+
 /// Looks at a report and leaves in the title what is wrong with it.
 const PROBE: &str = r##"<script>
 window.failures = [];

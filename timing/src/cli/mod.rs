@@ -4,6 +4,7 @@
 
 mod compare;
 mod config;
+mod left_out;
 mod list;
 mod output;
 mod progress;

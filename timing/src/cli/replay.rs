@@ -1,5 +1,6 @@
 //! `timing replay`: runs traces on a GPU model, and shows a technique beside the plain machine.
 
+use super::left_out::LeftOut;
 use super::progress::LateBar;
 use super::shared::ReplayArguments;
 use super::{CliError, output};
@@ -11,7 +12,8 @@ use crate::view::ViewOptions;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use trace_format::reader::Trace;
 
 /// Arguments of `timing replay`.
 #[derive(Args, Debug)]
@@ -24,7 +26,8 @@ use std::path::PathBuf;
     JSON: totals over all traces at the top level (cycles, warp_instructions, thread_instructions, ipc, rf_reads, \
     rf_writes, rf_bank_conflict_cycles, stalls, energy_pj, …), the same per trace under `traces` and per launch \
     under `launches`; with --tech, the plain machine under `baseline` and the quotients under `ratio`; with --per-sm, \
-    one object per SM under `sms`; with --interval, samples under `series`.")]
+    one object per SM under `sms`; with --interval, samples under `series`. \
+    Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
 pub struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
@@ -74,8 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     let view = arguments.views.check(arguments.traces.len(), config)?;
     output::check(arguments.json.as_deref())?;
     output::check(arguments.csv.as_deref())?;
-    let mut outcomes = Vec::new();
-    for path in &arguments.traces {
+    let replay_one = |path: &Path| -> Result<(Trace, Outcome), CliError> {
         let trace = output::open_trace(path)?;
         let label = output::label(path);
         let run = |techniques: &[AnyTechnique], what: &str, view: ViewOptions| -> Result<Replay, CliError> {
@@ -106,8 +108,15 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         } else {
             Some(run(&techniques, &arguments.tech.join(","), view.clone())?)
         };
-        arguments.views.write(&trace, technique.as_ref().unwrap_or(&plain))?;
-        outcomes.push(Outcome { label: label.clone(), path: path.display().to_string(), plain, technique });
+        let path = path.display().to_string();
+        Ok((trace, Outcome { label: label.clone(), path, plain, technique }))
+    };
+    let (mut outcomes, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
+    for path in &arguments.traces {
+        if let Some((trace, outcome)) = left_out.unless(path, replay_one(path))? {
+            arguments.views.write(&trace, outcome.shown())?;
+            outcomes.push(outcome);
+        }
     }
     let word = arguments.tech.join(",");
     let files = [&arguments.json, &arguments.csv].map(Option::as_deref).into_iter();
@@ -119,12 +128,13 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     if let Some(path) = &arguments.json {
         let mut value = to_json(&outcomes, &config.name, &arguments.tech, &energy);
         arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
+        left_out.add_to(&mut value);
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
         output::write_file(path, &to_csv(&outcomes, &word)?)?;
     }
-    Ok(())
+    left_out.verdict()
 }
 
 impl Outcome {

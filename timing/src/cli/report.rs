@@ -1,5 +1,6 @@
 //! `timing report`: studies and replays of traces as one page, with its data and figures as files.
 
+use super::left_out::LeftOut;
 use super::progress::LateBar;
 use super::shared::ReplayArguments;
 use super::{CliError, compare, output};
@@ -7,9 +8,9 @@ use crate::compare as comparison;
 use crate::engine::Progress;
 use crate::replay::Selection;
 use crate::reports::{self, Contents, Lab, Machine, Measuring, Workload, unique_labels};
-use crate::studies::{self, Input, Options, StudyResult};
+use crate::studies::{self, Input, Options, StudyError, StudyResult};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `timing report`.
 #[derive(Args, Debug)]
@@ -17,7 +18,8 @@ use std::path::PathBuf;
     timing report *.wtrace --tech bow --tech corf --tech bow,corf --config gtx480 -o report\n  \
     timing report *.wtrace -o new --against old/data.json --threshold 2%\n\n\
     Written are DIR/index.html (one page that needs nothing else), DIR/data.json, and for every table and chart \
-    DIR/csv/ID.csv and DIR/parquet/ID.parquet, for every chart also DIR/figures/ID.svg and ID.png.")]
+    DIR/csv/ID.csv and DIR/parquet/ID.parquet, for every chart also DIR/figures/ID.svg and ID.png. A trace that cannot \
+    be replayed is left out; the report says which and why, and the exit code is 1.")]
 pub struct Arguments {
     /// Traces to report on.
     #[arg(required = true)]
@@ -56,11 +58,24 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         let (folder, file) = (folder.display(), file.display());
         return Err(CliError(format!("cannot create the folder {folder}: {file} is a file")));
     }
-    let workloads = replay_all(arguments, &lab, &selection, threads)?;
-    let (results, without_values) = study_all(&names, &workloads, threads)?;
+    let mut left_out = LeftOut::of(arguments.traces.len());
+    let mut workloads = replay_all(arguments, &lab, &selection, threads, &mut left_out)?;
+    // A trace that turns out to be damaged is left out, and the others are studied again.
+    let (results, without_values) = loop {
+        match study_all(&names, &workloads, threads) {
+            Ok(done) => break done,
+            Err((Some(input), why)) => {
+                let (path, _) = workloads.remove(input);
+                left_out.unless::<()>(path, Err(CliError(format!("{}: {why}", path.display()))))?;
+            }
+            Err((None, why)) => return Err(why.into()),
+        }
+    };
+    let workloads: Vec<Workload> = workloads.into_iter().map(|(_, workload)| workload).collect();
     let contents = Contents {
         lab: &lab,
         workloads: &workloads,
+        left_out: left_out.traces(),
         studies: &results,
         without_values: &without_values,
         command: &command(arguments),
@@ -78,17 +93,19 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         written.json.display(),
         written.csvs.len(),
         written.svgs.len()
-    ))
+    ))?;
+    left_out.verdict()
 }
 
-fn replay_all(
-    arguments: &Arguments,
+/// The replays of the traces that can be replayed.
+fn replay_all<'a>(
+    arguments: &'a Arguments,
     lab: &Lab,
     selection: &Selection,
     threads: usize,
-) -> Result<Vec<Workload>, CliError> {
-    let mut workloads = Vec::new();
-    for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
+    left_out: &mut LeftOut,
+) -> Result<Vec<(&'a Path, Workload)>, CliError> {
+    let replay_one = |path: &Path, label: String| -> Result<Workload, CliError> {
         let trace = output::open_trace(path)?;
         let bar = LateBar::new(label.clone());
         let progress = |machine: &Machine, launch: usize, launches: usize, p: Progress| {
@@ -100,22 +117,30 @@ fn replay_all(
         };
         let measured =
             lab.measure(label, trace, &Measuring { selection, threads, waits: true, progress: &progress });
-        workloads.push(measured.map_err(|(_, why)| CliError(format!("{}: {why}", path.display())))?);
+        measured.map_err(|(_, why)| CliError(format!("{}: {why}", path.display())))
+    };
+    let mut workloads = Vec::new();
+    for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
+        let workload = left_out.unless(path, replay_one(path, label))?;
+        workloads.extend(workload.map(|workload| (path.as_path(), workload)));
     }
     Ok(workloads)
 }
 
-/// Results of the studies over the traces that have values, and the names of the others.
+/// Results of the studies over the traces that have values, and the names of the others; or why there are none, with the
+/// position of the trace at fault.
 fn study_all(
     names: &[&str],
-    workloads: &[Workload],
+    workloads: &[(&Path, Workload)],
     threads: usize,
-) -> Result<(Vec<StudyResult>, Vec<String>), CliError> {
-    let has_values = |workload: &&Workload| workload.trace.header().values;
-    let (with, without): (Vec<&Workload>, Vec<&Workload>) = workloads.iter().partition(has_values);
+) -> Result<(Vec<StudyResult>, Vec<String>), (Option<usize>, StudyError)> {
+    let all = workloads.iter().map(|(_, workload)| workload).enumerate();
+    let has_values = |(_, workload): &(usize, &Workload)| workload.trace.header().values;
+    let (positions, without): (Vec<_>, Vec<_>) = all.partition(has_values);
+    let (positions, with): (Vec<usize>, Vec<&Workload>) = positions.into_iter().unzip();
     let inputs: Vec<Input<'_>> =
         with.iter().map(|workload| Input { label: &workload.label, trace: &workload.trace }).collect();
-    let without = without.iter().map(|workload| workload.label.clone()).collect();
+    let without = without.iter().map(|(_, workload)| workload.label.clone()).collect();
     if names.is_empty() || inputs.is_empty() {
         return Ok((Vec::new(), without));
     }
@@ -127,7 +152,11 @@ fn study_all(
         .flat_map(|(input, workload)| workload.launches.iter().map(move |&launch| (input, launch as u32)));
     let select = studies::Selection::exactly(launches.collect());
     let options = Options { threads, progress: &progress, select: &select, ..Options::default() };
-    Ok((studies::run(names, &inputs, &options)?, without))
+    match studies::run(names, &inputs, &options) {
+        Ok(results) => Ok((results, without)),
+        Err(StudyError::Trace { input, why, .. }) => Err((Some(positions[input]), *why)),
+        Err(other) => Err((None, other)),
+    }
 }
 
 /// The command in words that a shell understands.

@@ -1,9 +1,10 @@
 //! `timing study`: runs limit studies over traces in one pass and writes what they found.
 
+use super::left_out::LeftOut;
 use super::progress::LateBar;
 use super::shared::Threads;
 use super::{CliError, output};
-use crate::studies::{self, By, Input, Options, Progress, Selection, StudyResult};
+use crate::studies::{self, By, Input, Options, Progress, Selection, StudyError, StudyResult};
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -67,11 +68,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     for name in &names {
         output::check(arguments.csv.as_deref().map(|path| csv_of(path, name, names.len())).as_deref())?;
     }
-    let labels: Vec<String> = arguments.traces.iter().map(|path| output::label(path)).collect();
-    let traces =
-        arguments.traces.iter().map(|path| output::open_trace(path)).collect::<Result<Vec<_>, _>>()?;
-    let inputs: Vec<Input<'_>> =
-        labels.iter().zip(&traces).map(|(label, trace)| Input { label, trace }).collect();
+    let (mut opened, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
+    for path in &arguments.traces {
+        let trace = left_out.unless(path, output::open_trace(path))?;
+        opened.extend(trace.map(|trace| (path, output::label(path), trace)));
+    }
     let bar = LateBar::new(&arguments.names);
     let progress = |p: Progress| bar.update(p.warp_instructions, p.of, "");
     let options = Options {
@@ -82,23 +83,37 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         select: &select,
         checked: arguments.checked,
     };
-    let results = studies::run(&names, &inputs, &options)?;
+    // A trace that turns out to be damaged is left out, and the others are studied again.
+    let results = loop {
+        let inputs: Vec<Input<'_>> = opened.iter().map(|(_, label, trace)| Input { label, trace }).collect();
+        match studies::run(&names, &inputs, &options) {
+            Ok(results) => break results,
+            Err(StudyError::Trace { input, why, .. }) => {
+                let (path, ..) = opened.remove(input);
+                let told = CliError(format!("{}: {why}", path.display()));
+                left_out.unless::<()>(path, Err(told))?;
+            }
+            Err(other) => return Err(other.into()),
+        }
+    };
     drop(bar);
-    write(arguments, &results)
+    write(arguments, &results, &left_out)?;
+    left_out.verdict()
 }
 
-fn write(arguments: &Arguments, results: &[StudyResult]) -> Result<(), CliError> {
+fn write(arguments: &Arguments, results: &[StudyResult], left_out: &LeftOut) -> Result<(), CliError> {
     if !output::is_stdout(arguments.json.as_deref()) && !output::is_stdout(arguments.csv.as_deref()) {
         output::print(&results.iter().map(StudyResult::to_text).collect::<Vec<_>>().join("\n"))?;
     }
     if let Some(path) = &arguments.json {
-        let value = match results {
+        let mut value = match results {
             [result] => result.to_json(),
             _ => {
                 let studies: Vec<_> = results.iter().map(StudyResult::to_json).collect();
                 json!({ "schema": "warplab-studies/1", "studies": studies })
             }
         };
+        left_out.add_to(&mut value);
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     let Some(path) = &arguments.csv else { return Ok(()) };

@@ -1,15 +1,16 @@
 //! `timing why`: what limits each kernel of a trace, in words.
 
+use super::left_out::LeftOut;
 use super::progress::LateBar;
 use super::shared::ReplayArguments;
 use super::{CliError, output};
 use crate::engine::Progress;
-use crate::replay::{ReplayOptions, replay};
+use crate::replay::{Replay, ReplayOptions, replay};
 use crate::techniques::select;
 use crate::why::{Diagnosis, diagnose, text};
 use clap::Args;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `timing why`.
 #[derive(Args, Debug)]
@@ -37,8 +38,7 @@ pub fn run(arguments: &WhyArguments) -> Result<(), CliError> {
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;
-    let mut traces = Vec::new();
-    for path in &arguments.traces {
+    let replayed = |path: &Path| -> Result<Replay, CliError> {
         let trace = output::open_trace(path)?;
         let bar = LateBar::new(output::label(path));
         let progress = |launch: usize, launches: usize, p: Progress| {
@@ -50,9 +50,12 @@ pub fn run(arguments: &WhyArguments) -> Result<(), CliError> {
             progress: &progress,
             ..ReplayOptions::default()
         };
-        let replay = replay(&trace, &config, &techniques, &options)
-            .map_err(|why| CliError(format!("{}: {why}", path.display())))?;
-        drop(bar);
+        replay(&trace, &config, &techniques, &options)
+            .map_err(|why| CliError(format!("{}: {why}", path.display())))
+    };
+    let (mut traces, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
+    for path in &arguments.traces {
+        let Some(replay) = left_out.unless(path, replayed(path))? else { continue };
         let found = diagnose(&replay, &config);
         if !to_stdout {
             let parts: Vec<String> = found.iter().map(|one| text::render(one, &config.name)).collect();
@@ -62,13 +65,14 @@ pub fn run(arguments: &WhyArguments) -> Result<(), CliError> {
         traces.push(json!({ "trace": path.display().to_string(), "kernels": kernels }));
     }
     if let Some(path) = &arguments.json {
-        let value = json!({
+        let mut value = json!({
             "schema": "warplab-why/1",
             "config": config.name,
             "techniques": arguments.tech,
             "traces": traces,
         });
+        left_out.add_to(&mut value);
         output::write_file(path, &format!("{value:#}\n"))?;
     }
-    Ok(())
+    left_out.verdict()
 }

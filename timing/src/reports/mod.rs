@@ -30,6 +30,8 @@ pub struct Contents<'a> {
     pub workloads: &'a [Workload],
     /// Results of the studies.
     pub studies: &'a [StudyResult],
+    /// Traces that could not be replayed, with the reasons.
+    pub left_out: &'a [(String, String)],
     /// Traces that were recorded without values, which studies need.
     pub without_values: &'a [String],
     /// The command, for those who want the report again.
@@ -57,7 +59,7 @@ pub fn report(contents: &Contents<'_>) -> Report {
         .fact("Configuration", &lab.config.name)
         .fact("Energy table", &lab.energy.name)
         .fact("Machines", machines.join(", "))
-        .section(ran::section(workloads))
+        .section(ran::section(workloads, contents.left_out))
         .section(cycles::section(lab, workloads));
     if lab.machines.len() > 1 {
         report = report.section(techniques::section(lab, workloads));

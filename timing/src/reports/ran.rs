@@ -5,7 +5,7 @@ use crate::replay::LaunchStats;
 use crate::stats::Stats;
 use report::{Cell, Column, Format, Kpi, Section, Table};
 
-pub fn section(workloads: &[Workload]) -> Section {
+pub fn section(workloads: &[Workload], left_out: &[(String, String)]) -> Section {
     let count = |of: fn(&Workload) -> u64| workloads.iter().map(of).sum::<u64>() as f64;
     let kpis = [
         Kpi::number("Traces", workloads.len() as f64, Format::Integer),
@@ -14,6 +14,10 @@ pub fn section(workloads: &[Workload]) -> Section {
         Kpi::number("Cycles", count(|w| w.plain().counters.cycles), Format::Si).note("baseline, all traces"),
     ];
     let mut section = Section::new("What ran").kpis(kpis).table(kernels(workloads));
+    for (trace, why) in left_out {
+        let text = format!("{trace} is left out: {why}");
+        section = section.callout(report::Callout::warning(text));
+    }
     for workload in workloads {
         let remarks = [workload.trace.incomplete().map(str::to_owned), workload.trace.partial()];
         for why in remarks.into_iter().flatten() {

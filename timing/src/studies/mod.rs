@@ -136,6 +136,16 @@ pub enum StudyError {
     #[error("{0}")]
     NothingSelected(String),
     /// A trace does not hold what it should.
+    #[error("{label}: {why}")]
+    Trace {
+        /// Position among the traces that were given.
+        input: usize,
+        /// Name of the trace.
+        label: String,
+        /// What went wrong where.
+        why: Box<StudyError>,
+    },
+    /// A recording does not hold what it should.
     #[error("kernel {kernel}, block {block}, warp {warp}: {why}")]
     Recording {
         /// Name of the kernel.
@@ -222,7 +232,11 @@ pub fn run(
         let kernel = inputs[input].trace.launches()[launch as usize].kernel;
         let row = rows::row_of(&mut rows, (input, inputs[input].label), kernel, &source);
         let which = Which { chosen, first: row.launches == 0 };
-        let outcomes = count(&source, which, options.threads, &on_block, &mut row.earlier)?;
+        let outcomes = count(&source, which, options.threads, &on_block, &mut row.earlier);
+        let outcomes = outcomes.map_err(|why| {
+            let label = inputs[input].label.to_owned();
+            StudyError::Trace { input, label, why: Box::new(why) }
+        })?;
         row.add(&outcomes, source.blocks());
     }
     let notes = incomplete_notes(inputs);

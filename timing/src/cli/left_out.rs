@@ -1,0 +1,61 @@
+//! Several traces of which some cannot be used: what can be done with the others is done, the reasons are told, and the
+//! command fails in the end.
+
+use super::CliError;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Traces that were left out, with the reasons.
+#[derive(Debug)]
+pub struct LeftOut {
+    of: usize,
+    traces: Vec<(String, String)>,
+}
+
+impl LeftOut {
+    /// None yet, of so many.
+    pub fn of(traces: usize) -> LeftOut {
+        LeftOut { of: traces, traces: Vec::new() }
+    }
+
+    /// Returns what came of a trace, or notes why nothing did and tells it.
+    ///
+    /// # Errors
+    /// The reason, when no trace is left.
+    pub fn unless<T>(&mut self, path: &Path, done: Result<T, CliError>) -> Result<Option<T>, CliError> {
+        match done {
+            Ok(done) => Ok(Some(done)),
+            Err(error) if self.traces.len() + 1 == self.of => Err(error),
+            Err(CliError(why)) => {
+                eprintln!("error: {why}");
+                self.traces.push((path.display().to_string(), why));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The traces with the reasons.
+    pub fn traces(&self) -> &[(String, String)] {
+        &self.traces
+    }
+
+    /// Adds them to a result, if there are any.
+    pub fn add_to(&self, value: &mut Value) {
+        if !self.traces.is_empty() {
+            let list = self.traces.iter().map(|(trace, why)| json!({ "trace": trace, "why": why }));
+            value["left_out"] = list.collect();
+        }
+    }
+
+    /// What the command ends with after its results are written.
+    ///
+    /// # Errors
+    /// When a trace was left out.
+    pub fn verdict(&self) -> Result<(), CliError> {
+        let names: Vec<&str> = self.traces.iter().map(|(trace, _)| trace.as_str()).collect();
+        match names.len() {
+            0 => Ok(()),
+            count => Err(CliError(format!("{count} of {} traces left out: {}", self.of, names.join(", ")))),
+        }
+    }
+}

@@ -70,15 +70,21 @@ fn recording_says_where_and_what() {
                   $WARPLAB_RECORD_BLOCKS; ls";
     let flags = ["--kernels", "a|b", "--launches", "1-2", "--every", "3", "--blocks", "4/even"];
     let args = [&["record", "-o", "old.wtrace"], &flags[..], &["--", "sh", "-c", script]].concat();
-    assert_eq!(text(&emu(&folder, &args).stdout), "old.wtrace a|b 1-2 3 4/even\nlibcuda.so.1\n");
+    // What earlier runs have left stays until the new trace is whole.
+    let ran = emu(&folder, &args);
+    let names = "libcuda.so.1\nold.wtrace\nold.wtrace.part\n";
+    assert_eq!(text(&ran.stdout), format!("old.wtrace a|b 1-2 3 4/even\n{names}"));
+    let told = "note: old.wtrace.part holds a recording that was interrupted";
+    assert!(text(&ran.stderr).starts_with(told), "{}", text(&ran.stderr));
     assert!(text(&emu(&folder, &["record", "--", "sh", "-c", script]).stdout).starts_with("sh.wtrace\n"));
 }
 
 #[test]
 fn what_cannot_work_is_told_before_the_start() {
-    let folder = folder();
+    let folder = folder().file("kept.wtrace", "of an earlier run");
     for (args, told) in [
         (&["run", "--", "./nothing"][..], "there is no program ./nothing"),
+        (&["record", "-o", "kept.wtrace", "--", "./nothing"], "there is no program ./nothing"),
         (&["record", "--launches", "9-3", "--", "true"], "--launches 9-3"),
         (&["record", "--kernels", "(", "--", "true"], "--kernels ("),
         (&["record", "--blocks", "0", "--", "true"], "--blocks 0"),
@@ -105,7 +111,7 @@ fn what_cannot_work_is_told_before_the_start() {
     );
     let mut names = folder.names();
     names.sort();
-    assert_eq!(names, ["libcuda.so.1", "out"]);
+    assert_eq!(names, ["kept.wtrace", "libcuda.so.1", "out"]);
     std::fs::remove_file(folder.path("libcuda.so.1")).expect("it is there");
     let ran = emu(&folder, &["run", "--", "true"]);
     assert!(text(&ran.stderr).contains("the CUDA libraries are not in"), "{}", text(&ran.stderr));

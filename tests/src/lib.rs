@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod consistency;
 pub mod coverage;
+pub mod crash;
 pub mod element;
 pub mod expected;
 pub mod expression;

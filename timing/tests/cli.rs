@@ -323,6 +323,75 @@ fn results_go_into_pipes_that_stay_pipes() {
     assert!(timing(&path, &[&series[..], &["-"]].concat()).stdout == wanted);
 }
 
+/// One trace is damaged, one is none, one does not fit; the results of the others are there, and the exit code says so.
+#[test]
+fn traces_that_cannot_be_used_do_not_take_the_others_with_them() {
+    let (_keep, path) = folder();
+    let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");
+    std::fs::copy(path.join("increment.wtrace"), path.join("second.wtrace")).expect("a copy");
+    std::fs::write(path.join("text.wtrace"), "not a trace").expect("a file");
+    // A byte of the frame: found when the block is read.
+    let frame =
+        trace_format::reader::Trace::open(path.join("increment.wtrace")).expect("a trace").frames()[0];
+    let mut damaged = whole;
+    damaged[(frame.offset + frame.bytes) as usize - 1] ^= 0x10;
+    std::fs::write(path.join("damaged.wtrace"), damaged).expect("a file");
+    let traces = ["increment.wtrace", "text.wtrace", "damaged.wtrace", "second.wtrace"];
+    let left_out = ["text.wtrace", "damaged.wtrace"];
+    for command in [&["replay"][..], &["why"], &["study", "width,memory"]] {
+        let output = timing(&path, &[command, &traces[..], &["--json", "out.json"]].concat());
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {told}");
+        for part in
+            ["2 of 4 traces left out: text.wtrace, damaged.wtrace", "not a Warplab trace", "damaged frame"]
+        {
+            assert!(told.contains(part), "{command:?} lacks {part}: {told}");
+        }
+        let text = std::fs::read_to_string(path.join("out.json")).expect("the result");
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        let list = value["left_out"].as_array().expect("a list");
+        let names: Vec<&str> = list.iter().filter_map(|one| one["trace"].as_str()).collect();
+        assert_eq!(names, left_out, "{command:?}");
+        assert!(text.contains("increment") && text.contains("second"), "{command:?}: {text}");
+        std::fs::remove_file(path.join("out.json")).expect("it is there");
+        // When no trace is left nothing is written.
+        let output = timing(&path, &[command, &left_out[..], &["--json", "out.json"]].concat());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(!path.join("out.json").exists() && output.stdout.is_empty(), "{command:?}");
+    }
+    let output = timing(&path, &[&["report"], &traces[..], &["-o", "report"]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let page = std::fs::read_to_string(path.join("report/index.html")).expect("the page");
+    for trace in left_out {
+        assert!(page.contains(&format!("{trace} is left out")), "{trace}");
+    }
+    assert!(page.contains("second"), "the others are there");
+}
+
+/// Nothing ends these files; each is refused with a sentence.
+#[cfg(unix)]
+#[test]
+fn inputs_without_end_are_refused() {
+    let (_keep, path) = folder();
+    std::os::unix::fs::symlink("/dev/zero", path.join("zero.toml")).expect("a link");
+    let trace = "increment.wtrace";
+    for arguments in [
+        &["replay", trace, "--config", "zero.toml"][..],
+        &["replay", trace, "--set", "energy=zero.toml"],
+        &["config", "show", "zero.toml"],
+        &["config", "import", "/dev/zero"],
+        &["compare", "/dev/zero", "/dev/zero"],
+        &["report", trace, "-o", "r", "--against", "/dev/zero"],
+    ] {
+        let output = timing(&path, arguments);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(told.contains("it has more than"), "{arguments:?}: {told}");
+    }
+    let output = timing(&path, &["replay", "/dev/zero"]);
+    assert!(stderr(&output).contains("not a Warplab trace"), "{}", stderr(&output));
+}
+
 #[test]
 fn damaged_traces_never_panic() {
     let (_keep, path) = folder();

@@ -1,40 +1,50 @@
 //! Files that appear whole or not at all: they are written beside where they are wanted and get their name last.
 //!
+//! A writer owns the file that it writes: `X.part`, or `X.part-2` and so on when that name is taken. It is locked as
+//! long as its writer lives, so that a file that nobody has locked was left by a writer that was interrupted. Such a
+//! file, and an older file of the wanted name, stay until another writer has written the wanted file whole.
+//!
 //! What is there already and is no regular file (`/dev/null`, a pipe) is written to as it is: giving a finished file its
 //! name would put a file in the device's place.
 
-use std::ffi::OsStr;
-use std::io;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-/// Where a file is wanted, and where it is while it is written.
+/// How long another writer may keep the folder to itself; it does so only to rename a file.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Writers of one file at a time, and files that they have left.
+const MOST_DRAFTS: u32 = 10_000;
+
+/// Where a file is wanted.
 #[derive(Clone, Debug)]
 pub struct Destination {
     path: PathBuf,
-    part: PathBuf,
+    is_device: bool,
 }
 
+/// A file that is being written, under a name that only its writer uses.
+#[derive(Debug)]
+pub struct Draft {
+    destination: Destination,
+    part: PathBuf,
+    file: File,
+}
+
+/// Which file stood at a path at one time: another file there, or the same with other contents, has another identity.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Identity(String);
+
 impl Destination {
-    /// A file wanted at `path`, which follows links. While it is written its name ends in `.part`.
+    /// A file wanted at `path`, which follows links.
     #[must_use]
     pub fn of(path: &Path) -> Destination {
-        Destination::with_ending(path, ".part".as_ref())
-    }
-
-    /// The same for a file that several processes may write at a time; the one that ends last counts.
-    #[must_use]
-    pub fn shared(path: &Path) -> Destination {
-        Destination::with_ending(path, format!(".part-{}", std::process::id()).as_ref())
-    }
-
-    fn with_ending(path: &Path, ending: &OsStr) -> Destination {
         let path = if path.is_symlink() { path.canonicalize().ok() } else { None }.unwrap_or(path.into());
-        if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-            return Destination { part: path.clone(), path };
-        }
-        let mut part = path.clone().into_os_string();
-        part.push(ending);
-        Destination { path, part: part.into() }
+        let is_device = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+        Destination { path, is_device }
     }
 
     /// Where the file is wanted.
@@ -43,26 +53,13 @@ impl Destination {
         &self.path
     }
 
-    /// Where it is to be written.
-    #[must_use]
-    pub fn part(&self) -> &Path {
-        &self.part
-    }
-
     /// Refuses a file that could not be written in the end, before the work begins that makes its contents.
     ///
     /// # Errors
     /// When it is a folder, or its own folder is not there or takes no files.
     pub fn check(&self) -> io::Result<()> {
-        if self.path.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
         // A pipe is not opened twice: whoever reads it would see the first end.
-        if !self.is_device() {
-            std::fs::File::create(&self.part)?;
-            self.discard();
-        }
-        Ok(())
+        if self.is_device { Ok(()) } else { self.create().map(Draft::discard) }
     }
 
     /// Whether this is where standard output goes, so that nothing else is to be printed there.
@@ -74,40 +71,261 @@ impl Destination {
     /// Whether what is written goes straight to where it is wanted, a device or a pipe.
     #[must_use]
     pub fn is_device(&self) -> bool {
-        self.part == self.path
+        self.is_device
+    }
+
+    /// Starts the file under a name that nobody else uses.
+    ///
+    /// # Errors
+    /// When it is a folder, or its own folder is not there or takes no files.
+    pub fn create(&self) -> io::Result<Draft> {
+        let draft = |part, file| Draft { destination: self.clone(), part, file };
+        if self.is_device {
+            return Ok(draft(self.path.clone(), File::create(&self.path)?));
+        }
+        if self.path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        for number in 1..=MOST_DRAFTS {
+            let part = self.part(number);
+            match OpenOptions::new().write(true).create_new(true).open(&part) {
+                // Whoever tidies up may have seen the file before it was locked, and removes it or has done so.
+                Ok(file) => {
+                    let locked = !matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+                    if locked && is_same(&file, &part) {
+                        return Ok(draft(part, file));
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let what = format!("too many files named {}.part-N are there", self.path.display());
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
+    }
+
+    /// Writes a whole file, which takes the place of an older one when it is complete.
+    ///
+    /// # Errors
+    /// When it cannot be written; nothing is left of it then.
+    pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
+        let draft = self.create()?;
+        let mut out = BufWriter::new(&draft.file);
+        let written = write(&mut out).and_then(|()| out.flush());
+        // What the buffer still holds must not be tried again.
+        drop(out.into_parts());
+        match written {
+            Ok(()) => draft.keep(),
+            Err(error) => {
+                draft.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn part(&self, number: u32) -> PathBuf {
+        let mut part = self.path.clone().into_os_string();
+        part.push(if number == 1 { ".part".into() } else { format!(".part-{number}") });
+        part.into()
+    }
+
+    /// Unfinished files of this destination, those with the lowest number first.
+    #[must_use]
+    pub fn unfinished(&self) -> Vec<PathBuf> {
+        let (Some(name), false) = (self.path.file_name(), self.is_device) else { return Vec::new() };
+        let Ok(entries) = std::fs::read_dir(self.folder()) else { return Vec::new() };
+        let number = |entry: &OsStr| {
+            let rest = entry.as_encoded_bytes().strip_prefix(name.as_encoded_bytes())?;
+            match rest.strip_prefix(b".part")? {
+                b"" => Some(1),
+                more => std::str::from_utf8(more.strip_prefix(b"-")?).ok()?.parse::<u32>().ok(),
+            }
+        };
+        let mut found: Vec<(u32, PathBuf)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                Some((number(&entry.file_name())?, self.path.with_file_name(entry.file_name())))
+            })
+            .collect();
+        found.sort();
+        found.into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// Unfinished files of this destination whose writers are gone.
+    #[must_use]
+    pub fn abandoned(&self) -> Vec<PathBuf> {
+        self.unfinished().into_iter().filter(|path| lock_abandoned(path).is_some()).collect()
+    }
+
+    /// Whether another writer is at work on this destination.
+    #[must_use]
+    pub fn is_being_written(&self) -> bool {
+        self.unfinished().into_iter().any(|path| lock_abandoned(&path).is_none())
+    }
+
+    /// Removes the files of writers that were interrupted.
+    fn tidy(&self) {
+        for path in self.unfinished() {
+            // The lock is held meanwhile, so that no writer takes the file to be its own.
+            if let Some(_file) = lock_abandoned(&path) {
+                // That it stays disturbs nobody.
+                let _ = std::fs::remove_file(&path);
+            }
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    }
+
+    /// The path with a number in front of its extension that is not taken yet.
+    fn numbered(&self) -> PathBuf {
+        let id = std::process::id();
+        let extension = self.path.extension();
+        let with = |middle: String| {
+            let mut all = OsString::from(middle);
+            if let Some(extension) = extension {
+                all.push(".");
+                all.push(extension);
+            }
+            self.path.with_extension(all)
+        };
+        let first = std::iter::once(with(id.to_string()));
+        let mut all = first.chain((2..).map(|again| with(format!("{id}-{again}"))));
+        all.find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| self.path.clone())
+    }
+
+    /// Where a file would be wanted instead that must not take the place of another.
+    #[must_use]
+    pub fn aside(&self) -> Destination {
+        Destination { path: self.numbered(), is_device: false }
+    }
+}
+
+impl Draft {
+    /// Where the file is wanted.
+    #[must_use]
+    pub fn destination(&self) -> &Destination {
+        &self.destination
+    }
+
+    /// Where it is while it is written.
+    #[must_use]
+    pub fn part(&self) -> &Path {
+        &self.part
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Gives the finished file its name, in the place of an older one.
     ///
     /// # Errors
     /// When the file cannot be renamed.
-    pub fn keep(&self) -> io::Result<()> {
-        if self.is_device() { Ok(()) } else { std::fs::rename(&self.part, &self.path) }
+    pub fn keep(self) -> io::Result<()> {
+        if !self.destination.is_device {
+            std::fs::rename(&self.part, &self.destination.path)?;
+            self.destination.tidy();
+        }
+        Ok(())
+    }
+
+    /// Gives the finished file its name in the place of the file with this identity. A file that somebody else has put
+    /// there stays; the finished one gets a number then. Returns the name that it got.
+    ///
+    /// # Errors
+    /// When the file cannot be renamed.
+    pub fn keep_beside_others(&self, replaces: Option<&Identity>) -> io::Result<PathBuf> {
+        let wanted = &self.destination;
+        if wanted.is_device {
+            return Ok(wanted.path.clone());
+        }
+        // Between looking and renaming nobody else renames.
+        let _folder = lock_folder(wanted.folder());
+        let there = Identity::of(&wanted.path);
+        if there.is_none() || there.as_ref() == replaces {
+            std::fs::rename(&self.part, &wanted.path)?;
+            wanted.tidy();
+            return Ok(wanted.path.clone());
+        }
+        let path = wanted.numbered();
+        std::fs::rename(&self.part, &path)?;
+        Ok(path)
     }
 
     /// Removes what has been written.
-    pub fn discard(&self) {
-        if !self.is_device() {
-            // It may not even have been created, and whoever discards has an error of its own to tell.
+    pub fn discard(self) {
+        if !self.destination.is_device {
+            // Whoever discards has an error of its own to tell.
             let _ = std::fs::remove_file(&self.part);
         }
     }
+}
 
-    /// Removes what an earlier run has left: the file, and what is unfinished of it.
-    ///
-    /// # Errors
-    /// When something is there that cannot be removed.
-    pub fn clear(&self) -> io::Result<()> {
-        if self.is_device() {
-            return Ok(());
-        }
-        [&self.path, &self.part].into_iter().try_for_each(|old| match std::fs::remove_file(old) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(io::Error::new(error.kind(), format!("{}: {error}", old.display())))
-            }
-            _ => Ok(()),
-        })
+impl Identity {
+    /// Of the file at a path, if there is one.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Identity> {
+        let found = path.metadata().ok()?;
+        let written = found.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let (device, inode) = place(&found);
+        Some(Identity(format!("{device}:{inode}:{}:{}", found.len(), written.unwrap_or_default().as_nanos())))
     }
+
+    /// What [`Identity`] shows.
+    #[must_use]
+    pub fn from_text(text: &str) -> Identity {
+        Identity(text.into())
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// An unfinished file whose writer is gone, locked; where files cannot be locked, writers count as alive.
+fn lock_abandoned(path: &Path) -> Option<File> {
+    // Opening a pipe would wait for somebody to write to it.
+    path.symlink_metadata().ok().filter(Metadata::is_file)?;
+    let file = File::open(path).ok()?;
+    file.try_lock().ok()?;
+    Some(file)
+}
+
+/// Keeps other writers from renaming files in a folder, as far as folders can be locked.
+fn lock_folder(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    let since = Instant::now();
+    while let Err(TryLockError::WouldBlock) = folder.try_lock() {
+        if since.elapsed() > PATIENCE {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Some(folder)
+}
+
+/// Whether an open file is the one at a path.
+fn is_same(file: &File, path: &Path) -> bool {
+    let of = |found: io::Result<Metadata>| found.map(|found| place(&found)).ok();
+    of(file.metadata()).is_some_and(|own| of(path.symlink_metadata()) == Some(own))
+}
+
+/// Device and inode, where there are such.
+#[cfg(unix)]
+fn place(found: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (found.dev(), found.ino())
+}
+
+#[cfg(not(unix))]
+fn place(_: &Metadata) -> (u64, u64) {
+    (0, 0)
 }
 
 #[cfg(unix)]
@@ -115,7 +333,7 @@ fn is_stdout(path: &Path) -> bool {
     use std::io::IsTerminal;
     use std::os::fd::AsFd;
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let stdout = io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
+    let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let Ok(stdout) = stdout.and_then(|file| file.metadata()) else { return false };
     // What goes to /dev/null is not mixed up there.
     let mixes = !stdout.file_type().is_char_device() || io::stdout().is_terminal();
@@ -129,24 +347,76 @@ fn is_stdout(_: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Destination;
+    use super::{Destination, Identity};
     use std::fs;
+    use std::io::Write;
+    use std::path::Path;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("a folder");
+        let mut names: Vec<String> =
+            entries.map(|e| e.unwrap().file_name().into_string().expect("text")).collect();
+        names.sort();
+        names
+    }
 
     #[test]
     fn a_file_appears_when_it_is_finished() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out");
         fs::write(&path, "old").expect("written");
-        let destination = Destination::of(&path);
-        fs::write(destination.part(), "new").expect("written");
+        let draft = Destination::of(&path).create().expect("a draft");
+        draft.file().write_all(b"new").expect("written");
         assert_eq!(fs::read(&path).expect("readable"), b"old");
-        destination.keep().expect("renamed");
+        draft.keep().expect("renamed");
         assert_eq!(fs::read(&path).expect("readable"), b"new");
-        assert!(!destination.part().exists());
-        fs::write(destination.part(), "half").expect("written");
-        destination.clear().expect("removed");
-        assert!(!path.exists() && !destination.part().exists());
-        destination.clear().expect("nothing is there");
+        let failed = Destination::of(&path).write(|out| {
+            out.write_all(b"half")?;
+            Err(std::io::ErrorKind::StorageFull.into())
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read(&path).expect("readable"), b"new");
+        assert_eq!(names(folder.path()), ["out"]);
+    }
+
+    #[test]
+    fn every_writer_has_a_file_of_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.wtrace");
+        fs::write(&path, "old").expect("written");
+        let old = Identity::of(&path);
+        let drafts: Vec<_> = (0..3).map(|_| Destination::of(&path).create().expect("a draft")).collect();
+        for (draft, text) in drafts.iter().zip(["first", "second", "third"]) {
+            draft.file().write_all(text.as_bytes()).expect("written");
+        }
+        assert_eq!(names(folder.path()), ["x.wtrace", "x.wtrace.part", "x.wtrace.part-2", "x.wtrace.part-3"]);
+        let kept: Vec<_> =
+            drafts.iter().map(|d| d.keep_beside_others(old.as_ref()).expect("renamed")).collect();
+        // The first takes the old one's place; nobody takes the first one's.
+        assert_eq!(kept[0], path);
+        for (path, text) in kept.iter().zip(["first", "second", "third"]) {
+            assert_eq!(fs::read(path).expect("readable"), text.as_bytes());
+        }
+        assert_eq!(names(folder.path()).len(), 3);
+    }
+
+    #[test]
+    fn what_an_interrupted_writer_left_stays_until_another_one_is_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out");
+        let destination = Destination::of(&path);
+        for name in ["out.part", "out.part-7", "out.parts", "out.part-x", "about.part"] {
+            fs::write(folder.path().join(name), "left").expect("written");
+        }
+        let (alive, draft) = (destination.create().expect("a draft"), destination.create().expect("a draft"));
+        assert_eq!(alive.part(), folder.path().join("out.part-2"));
+        let left = [folder.path().join("out.part"), folder.path().join("out.part-7")];
+        assert_eq!(destination.abandoned(), left);
+        assert_eq!(destination.unfinished().len(), 4);
+        draft.keep().expect("renamed");
+        assert_eq!(names(folder.path()), ["about.part", "out", "out.part-2", "out.part-x", "out.parts"]);
+        alive.discard();
+        assert!(destination.unfinished().is_empty());
     }
 
     #[test]
@@ -160,10 +430,7 @@ mod tests {
         for wrong in ["inner", "inner/", "missing/file", "old/file"] {
             assert!(at(wrong).check().is_err(), "{wrong}");
         }
-        let mut names: Vec<_> =
-            fs::read_dir(folder.path()).expect("a folder").map(|e| e.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["inner", "old"]);
+        assert_eq!(names(folder.path()), ["inner", "old"]);
         assert_eq!(fs::read(folder.path().join("old")).expect("readable"), b"old");
     }
 
@@ -174,9 +441,7 @@ mod tests {
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "old").expect("written");
         std::os::unix::fs::symlink(&file, &link).expect("linked");
-        let destination = Destination::of(&link);
-        fs::write(destination.part(), "new").expect("written");
-        destination.keep().expect("renamed");
+        Destination::of(&link).write(|out| out.write_all(b"new")).expect("written");
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).expect("readable"), b"new");
     }
@@ -184,18 +449,16 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn what_is_no_regular_file_is_written_to_and_stays() {
-        let folder = tempfile::tempdir().expect("a folder");
-        // A socket stands for a device, which only the superuser can make.
-        let path = folder.path().join("socket");
-        let _socket = std::os::unix::net::UnixListener::bind(&path).expect("bound");
-        for destination in [Destination::of(&path), Destination::shared(&path)] {
-            assert!(destination.is_device());
-            assert_eq!(destination.part(), path);
-            destination.keep().expect("nothing to do");
-            destination.discard();
-            destination.clear().expect("nothing to do");
-            assert!(path.exists());
-        }
-        assert!(Destination::of("/dev/null".as_ref()).is_device());
+        let null = Destination::of("/dev/null".as_ref());
+        assert!(null.is_device());
+        null.check().expect("it takes anything");
+        let draft = null.create().expect("it can be opened");
+        assert_eq!(draft.part(), Path::new("/dev/null"));
+        assert_eq!(draft.keep_beside_others(None).expect("nothing to do"), Path::new("/dev/null"));
+        draft.keep().expect("nothing to do");
+        null.write(|out| out.write_all(b"x")).expect("written");
+        null.create().expect("it can be opened").discard();
+        let found = fs::metadata("/dev/null").expect("it is still there");
+        assert!(!found.is_file());
     }
 }

@@ -1,6 +1,6 @@
 //! The contract between Warplab's emulator and its timing model: the machine ISA (one table), the pure
 //! semantics of every instruction on whole warp registers, and the trace container with its writer, its
-//! memory-mapped reader and the cursor that regenerates every value.
+//! reader and the cursor that regenerates every value.
 //!
 //! Nothing here knows PTX, memory contents, scheduling or timing: loads are handed their values from outside,
 //! by the emulator's memory while recording and by the trace while replaying.
@@ -8,6 +8,7 @@
 pub mod container;
 pub mod destination;
 pub mod encode;
+pub mod input;
 pub mod isa;
 pub mod numbers;
 pub mod occupancy;

@@ -222,7 +222,7 @@ fn impossible_recordings_are_refused() {
 #[test]
 fn a_writer_that_cannot_write_says_so() {
     let error = refusal(TraceWriter::create("/nonexistent/x.wtrace".as_ref(), &WriterOptions::default()));
-    assert!(error.contains("/nonexistent/x.wtrace.part"), "{error}");
+    assert!(error.contains("/nonexistent/x.wtrace: cannot create"), "{error}");
     let error = refusal(Trace::open("/nonexistent/x.wtrace"));
     assert!(error.contains("cannot open"), "{error}");
 }

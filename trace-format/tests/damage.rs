@@ -142,6 +142,100 @@ fn a_broken_off_recording_keeps_what_is_whole() {
     assert!(trace.warp_cursor(0, 3, 1).is_ok());
 }
 
+/// A file that somebody cuts short, empties or writes over while it is open: frames that have been read stay, others are
+/// errors.
+#[test]
+fn a_trace_that_changes_while_it_is_open_gives_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, other) = (dir.path().join("x.wtrace"), dir.path().join("y.wtrace"));
+    let whole = small_trace(&path);
+    record(&other, &[(&kernel(), 5, 64), (&kernel(), 1, 3)], &WriterOptions::default(), 0, None).unwrap();
+    let other = std::fs::read(&other).unwrap();
+    let zeros = vec![0; whole.len()];
+    let changes: [(&[u8], &str); 5] = [
+        (&[], "cut short"),
+        (&whole[..whole.len() / 3], "cut short"),
+        (&zeros, "do not fit its hash"),
+        (&other, ""),
+        (&other[..100], "cut short"),
+    ];
+    for (bytes, told) in changes {
+        overwrite(&path, &whole);
+        let trace = Trace::open(&path).unwrap();
+        let warp = trace.warp_cursor(0, 0, 0).unwrap();
+        overwrite(&path, bytes);
+        let last = trace.launches()[0].blocks_recorded() - 1;
+        let read = |mut cursor: trace_format::reader::WarpCursor| -> Result<u32, TraceError> {
+            let mut steps = 0;
+            while cursor.step()?.is_some() {
+                steps += 1;
+            }
+            Ok(steps)
+        };
+        let error = trace.warp_cursor(0, last, 0).and_then(read).unwrap_err().to_string();
+        assert!(error.contains("damaged frame") && error.contains(told), "{error}");
+        // Whatever was read before, and whatever was not.
+        assert!(read(warp).map_or_else(|e| e.to_string().contains("damaged"), |steps| steps > 0));
+        assert!(trace.frame_payload(trace.frames().len() - 1).is_err());
+        assert!(validate(&path, 1, &Progress::default()).map_or(true, |r| r.is_sound() == (bytes == other)));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_has_no_end_is_no_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [&pipe, Path::new("/dev/zero")] {
+        let error = Trace::open(path).unwrap_err().to_string();
+        assert!(error.contains("not a Warplab trace"), "{error}");
+    }
+    // A file that says of itself that it is larger than any memory.
+    let path = dir.path().join("large.wtrace");
+    let mut bytes = small_trace(&path);
+    bytes[format::PREAMBLE_BYTES + 8..][..8].copy_from_slice(&(1u64 << 43).to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 43).unwrap();
+    assert!(Trace::open(&path).is_err());
+}
+
+#[test]
+fn where_an_unfinished_trace_is_stands_in_the_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.wtrace");
+    drop(TraceWriter::create(&path, &WriterOptions::default()).unwrap());
+    let error = Trace::open(&path).unwrap_err().to_string();
+    assert!(error.contains("an unfinished recording is in") && error.contains("x.wtrace.part"), "{error}");
+}
+
+/// What has been waited for is in the file, whatever becomes of the writer.
+#[test]
+fn settled_launches_are_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.wtrace");
+    let kernel = kernel();
+    let mut writer = TraceWriter::create(&path, &WriterOptions::default()).unwrap();
+    let id = writer.kernel(&kernel).unwrap();
+    for number in 0..20 {
+        let launch = launch_record(id, 9, 64);
+        let (geometry, code) =
+            (launch.geometry, trace_format::semantics::Code::prepare(&kernel, &launch.banks));
+        let run = writer.launch(launch).unwrap();
+        let mut recorder = run.recorder();
+        for block in 0..9 {
+            run_block(&kernel, &code, &geometry, block, &mut recorder, &run, None).unwrap();
+        }
+        run.finish().unwrap();
+        writer.settle().unwrap();
+        let trace = Trace::open(writer.part_path()).unwrap();
+        assert_eq!(trace.launches().len(), number + 1);
+        assert!(trace.launches().iter().all(trace_format::reader::Launch::is_whole));
+    }
+    writer.finish().unwrap();
+    assert_eq!(Trace::open(&path).unwrap().launches().len(), 20);
+}
+
 /// Changes a record's payload and gives it a fitting hash again, as only a malicious or buggy program would.
 fn forge(bytes: &mut [u8], offset: u64, at: usize, change: impl FnOnce(u8) -> u8) {
     let start = offset as usize + format::RECORD_HEAD_BYTES;

@@ -4,7 +4,8 @@
 //! that would end the process (an interrupt, a crash, `abort`) is held up meanwhile: its handler wakes a thread
 //! that may do what a handler may not, waits for it, and lets the signal have its way. Signals that the program
 //! handles itself are left to it. A child after `fork` has no part in the recording. What ends a process without
-//! any of this (SIGKILL, `_exit`) leaves the trace's `.part` file, which can be opened as it is.
+//! any of this (SIGKILL, `_exit`) leaves the trace's `.part` file, which can be opened as it is. A program that would
+//! end successfully ends with exit code 1 when its trace could not be written.
 
 use crate::gpu::{initialised, tell, try_gpu};
 use crate::redirect;
@@ -30,8 +31,13 @@ const SIGNALS: [i32; 9] = [
 /// How long a signal is held up at most.
 const PATIENCE_MS: i32 = 20_000;
 
-/// A recording under way: what ends it, and the name that the trace gets.
-static RECORDING: Mutex<Option<(Finisher, PathBuf)>> = Mutex::new(None);
+/// A recording under way: what ends it, and the name that the trace has until then, if another than in the end.
+static RECORDING: Mutex<Option<(Finisher, Option<PathBuf>)>> = Mutex::new(None);
+/// Why a recording was given up while the program went on.
+static GAVE_UP: Mutex<Option<String>> = Mutex::new(None);
+/// Whether the program must not end successfully, and the exit code that it wants to end with.
+static FAILED: AtomicBool = AtomicBool::new(false);
+static EXIT_CODE: AtomicI32 = AtomicI32::new(-1);
 /// Launches in the trace.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 /// Whether this process is a child of the one that loaded the library.
@@ -52,6 +58,8 @@ pub fn watch() {
     WATCHING.call_once(|| {
         // SAFETY: the function only stores to an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        // SAFETY: likewise.
+        unsafe { on_exit(exiting, std::ptr::null_mut()) };
         if let Err(error) = install() {
             tell(&format!("signals cannot be watched, so that they cut the trace off: {error}"));
         }
@@ -59,8 +67,18 @@ pub fn watch() {
 }
 
 /// A recording has begun, which is ended with the process.
-pub fn recording(finisher: Finisher, path: PathBuf) {
-    *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some((finisher, path));
+pub fn recording(finisher: Finisher, part: Option<PathBuf>) {
+    *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some((finisher, part));
+}
+
+/// The recording cannot go on, for this reason.
+pub fn gave_up(why: String) {
+    GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+}
+
+/// The program ends with an error, even if it sees none itself.
+pub fn fail() {
+    FAILED.store(true, Ordering::Relaxed);
 }
 
 /// One more launch is in the trace.
@@ -70,6 +88,15 @@ pub fn recorded() {
 
 extern "C" fn forked() {
     FORKED.store(true, Ordering::Relaxed);
+}
+
+unsafe extern "C" {
+    /// As `atexit`, but the function learns the exit code.
+    fn on_exit(function: extern "C" fn(i32, *mut libc::c_void), argument: *mut libc::c_void) -> i32;
+}
+
+extern "C" fn exiting(code: i32, _: *mut libc::c_void) {
+    EXIT_CODE.store(code, Ordering::Relaxed);
 }
 
 /// Completes what is unfinished; a launch under way is cut off for this reason.
@@ -82,8 +109,13 @@ fn finish(why: &str) {
         && let Some(recorder) = gpu.recorder.as_mut()
     {
         recorder.flush();
+        if let Some(earlier) = recorder.earlier() {
+            tell(&format!("nothing was recorded; {} is the trace of an earlier run", earlier.display()));
+        }
     }
-    complete(why);
+    if !complete(why) {
+        fail();
+    }
     if initialised() {
         summary::show();
     }
@@ -91,22 +123,40 @@ fn finish(why: &str) {
 
 /// Completes the trace, if one is being written; what is wrong with it is told, and `false` returned.
 pub fn complete(why: &str) -> bool {
+    let gave_up = GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).take();
     let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some((finisher, path)) = recording else { return true };
     let launches = RECORDED.swap(0, Ordering::Relaxed);
-    match finisher.finish(why) {
-        Ok(written) => summary::traced(path, written, launches),
-        Err(error) => {
-            tell(&format!("the trace is not complete: {error}"));
-            return false;
-        }
-    }
-    true
+    let (error, part) = match (gave_up, recording) {
+        (None, None) => return true,
+        (Some(error), None) => (error, None),
+        (Some(error), Some((_, part))) => (error, part),
+        (None, Some((finisher, part))) => match finisher.finish(why) {
+            Ok((written, path)) => {
+                summary::traced(path, written, launches);
+                return true;
+            }
+            Err(error) => (error.to_string(), part),
+        },
+    };
+    let left = part.filter(|part| part.metadata().is_ok_and(|found| found.len() > 0));
+    let left = left.map_or_else(String::new, |part| {
+        format!("\nwarplab: what was recorded until then is in {}", part.display())
+    });
+    tell(&format!("the trace is not complete: {error}{left}"));
+    false
 }
 
 extern "C" fn last() {
     // Nothing may unwind into the C library.
     drop(std::panic::catch_unwind(|| finish("the program ended while it ran")));
+    let failed = FAILED.load(Ordering::Relaxed) && !is_child() && !redirect::is_auditor();
+    if failed && EXIT_CODE.load(Ordering::Relaxed) == 0 {
+        // SAFETY: the program has ended and its output is written; nothing is left but to say how it went.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(1);
+        }
+    }
 }
 
 /// The library's last function, which the loader calls after the program's own.

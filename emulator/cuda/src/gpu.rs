@@ -152,6 +152,7 @@ pub fn synchronize() -> Outcome {
     let launches = gpu.launches.into();
     if let Some(recorder) = &mut gpu.recorder {
         recorder.waited(0, launches);
+        recorder.settle();
     }
     drop(gpu);
     if !printed.is_empty() {
@@ -159,6 +160,17 @@ pub fn synchronize() -> Outcome {
         unsafe { libc::fwrite(printed.as_ptr().cast(), 1, printed.len(), stdout) };
     }
     fault.map_or(Ok(()), Err)
+}
+
+/// Has what was launched so far in the trace, if one is written: before the program learns that it has ended.
+///
+/// # Errors
+/// When there is no GPU.
+pub fn settle() -> Outcome {
+    if let Some(recorder) = &mut any_gpu()?.recorder {
+        recorder.settle();
+    }
+    Ok(())
 }
 
 unsafe extern "C" {
@@ -446,6 +458,7 @@ pub fn perform(work: &Work) -> Outcome {
 pub fn perform_on(stream: u64, work: &Work) -> Outcome {
     match work {
         Work::Host(call) => {
+            settle()?;
             call_host(call);
             Ok(())
         }

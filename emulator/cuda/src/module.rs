@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use trace_format::input;
 
 /// First word of the wrappers that nvcc puts around fat binaries.
 const WRAPPER_MAGIC: u32 = 0x4662_43B1;
@@ -195,7 +196,8 @@ pub fn mapped_file(address: usize) -> Option<PathBuf> {
 /// A code for the program and words for people.
 pub fn linked(device: &Device, file: &Path) -> Result<String, (Status, String)> {
     let failed = |status, what: String| (status, format!("{}: {what}", file.display()));
-    let bytes = std::fs::read(file).map_err(|e| failed(Status::FILE_NOT_FOUND, e.to_string()))?;
+    let bytes =
+        input::read(file, input::IMAGE_BYTES).map_err(|e| failed(Status::FILE_NOT_FOUND, e.to_string()))?;
     let images = fatbin::open(&bytes).map_err(|e| failed(Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
     let relocatable: Vec<&Image> = images.iter().filter(|i| i.origin == Origin::Relocatable).collect();
     let containers: BTreeSet<usize> = relocatable.iter().map(|i| i.container).collect();

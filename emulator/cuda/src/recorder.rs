@@ -2,8 +2,10 @@
 //!
 //! What is recorded is chosen by environment variables, which `emu record` sets. The trace begins with the first
 //! launch that is recorded, so that processes that launch nothing write nothing, and is completed by
-//! [`crate::ending`]. A trace that is already there, or being written by another process, is left alone: the number
-//! of this process goes into the name then. When the trace cannot be written that is told and the program goes on.
+//! [`crate::ending`]. Only the trace of an earlier run that `emu record` has found makes room for the new one, when that
+//! is complete. Any other that is there, or is being written by another process, is left alone: the number of this
+//! process goes into the name then. When the trace cannot be written that is told and the program goes on; it does not
+//! end successfully then. A launch whose end the program has been told of is in the file system's hands.
 
 use crate::ending;
 use crate::gpu::tell;
@@ -13,6 +15,7 @@ use crate::work::{Copy, Fill, Place};
 use emulator::exec::{self, LaunchError, Observer, Options, Stats};
 use emulator::lower::Lowered;
 use emulator::memory::GlobalMemory;
+use emulator::record::SinkError;
 use emulator::record::sampled::SampledSink;
 use emulator::record::selection::Selection;
 use emulator::record::trace::TraceSink;
@@ -22,11 +25,13 @@ use std::sync::Arc;
 use trace_format::container::{
     BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord, WaitRecord,
 };
-use trace_format::destination::Destination;
+use trace_format::destination::{Destination, Identity};
 use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
 
 /// Environment variable that names the trace to write.
 pub const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
+/// Environment variable that says which file at that name makes room for the trace.
+pub const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
 /// Environment variables that say what `--kernels`, `--launches`, `--every` and `--blocks` say.
 pub const SELECTION_VARIABLES: [&str; 4] =
     ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];
@@ -38,10 +43,14 @@ const MOST_TRANSFERS: usize = 4096;
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
+    /// The file there that makes room.
+    replaces: Option<Identity>,
     selection: Selection,
     writer: Option<TraceWriter>,
     /// Whether the trace cannot be written, or has ended.
     over: bool,
+    /// Whether launches may not be in the file yet.
+    unsettled: bool,
     /// Indices of kernels in the trace by the address of their code, which is kept so that it stays theirs.
     kernels: HashMap<usize, (u32, Arc<Lowered>)>,
     transfers: Vec<TransferRecord>,
@@ -62,7 +71,10 @@ impl Recorder {
         let parsed =
             Selection::parse(kernels.as_deref(), launches.as_deref(), every.as_deref(), blocks.as_deref());
         match parsed {
-            Ok(selection) => Some(Recorder::new(PathBuf::from(path), selection)),
+            Ok(selection) => {
+                let replaces = std::env::var(REPLACES_VARIABLE).ok().map(|text| Identity::from_text(&text));
+                Some(Recorder { replaces, ..Recorder::new(PathBuf::from(path), selection) })
+            }
             Err(what) => {
                 tell(&format!("nothing is recorded: {what}"));
                 None
@@ -77,9 +89,11 @@ impl Recorder {
         let path = std::path::absolute(&path).unwrap_or(path);
         Recorder {
             path,
+            replaces: None,
             selection,
             writer: None,
             over: false,
+            unsettled: false,
             kernels: HashMap::new(),
             transfers: Vec::new(),
             waits: Vec::new(),
@@ -141,6 +155,7 @@ impl Recorder {
 
     /// Writes the copies, fills and waits noted so far, if there is a trace yet.
     pub fn flush(&mut self) {
+        self.leave_to_parent();
         let Some(writer) = &mut self.writer else { return };
         let written = writer.transfers(&self.transfers).and_then(|()| writer.waits(&self.waits));
         if let Err(error) = written {
@@ -150,26 +165,51 @@ impl Recorder {
         self.waits.clear();
     }
 
+    /// Waits until the launches recorded so far are in the file, where they outlive the process.
+    pub fn settle(&mut self) {
+        self.leave_to_parent();
+        if std::mem::take(&mut self.unsettled)
+            && let Some(writer) = &self.writer
+            && let Err(error) = writer.settle()
+        {
+            self.give_up(&error);
+        }
+    }
+
+    /// The trace of an earlier run that is still there because nothing has been recorded in its place.
+    #[must_use]
+    pub fn earlier(&self) -> Option<&Path> {
+        let unused = self.writer.is_none() && !self.over && self.replaces.is_some();
+        (unused && Identity::of(&self.path) == self.replaces).then_some(&*self.path)
+    }
+
     fn give_up(&mut self, error: &TraceError) {
-        tell(&format!("nothing more is recorded: {error}"));
+        let what = error.to_string();
+        tell(&format!("nothing more is recorded: {what}"));
+        ending::gave_up(what);
         self.over = true;
         self.writer = None;
     }
 
-    /// Whether a launch is to be recorded.
-    pub fn wants(&mut self, number: u64, kernel: &str) -> bool {
+    /// A child of the process that records has no part in it.
+    fn leave_to_parent(&mut self) {
         if ending::is_child() && !self.over {
             self.over = true;
             // The writer's thread is the parent's; its file too.
             std::mem::forget(self.writer.take());
         }
+    }
+
+    /// Whether a launch is to be recorded.
+    pub fn wants(&mut self, number: u64, kernel: &str) -> bool {
+        self.leave_to_parent();
         !self.over && self.selection.wants(number, kernel)
     }
 
     /// Runs and records a launch. A launch that cannot be begun in the trace runs all the same.
     ///
     /// # Errors
-    /// As [`exec::launch_prepared`]; a launch that the trace fails under has not run to its end.
+    /// As [`exec::launch_prepared`].
     pub fn run(
         &mut self,
         memory: &mut GlobalMemory,
@@ -180,33 +220,31 @@ impl Recorder {
         let sample = self.selection.sample();
         let begun = self.begin(memory, launch, kernel, stream);
         let what = (launch, &*kernel.prepared);
-        let outcome = match begun {
+        let (ended, outcome) = match begun {
             Err(error) => {
                 self.give_up(&error);
                 let sink = &mut emulator::record::Unrecorded;
                 return exec::launch_prepared(memory, what, options, sink, observer);
             }
             Ok(writer) if sample == Sample::All => {
-                let mut sink = TraceSink::new(writer);
+                let mut sink = TraceSink::lenient(writer);
                 let outcome = exec::launch_prepared(memory, what, options, &mut sink, observer);
-                end(sink.into_writer(), outcome)
+                (end(sink.into_parts(), &outcome), outcome)
             }
             Ok(writer) => {
-                let mut sink = SampledSink::new(writer);
+                let mut sink = SampledSink::lenient(writer);
                 let outcome = exec::launch_prepared(memory, what, options, &mut sink, observer);
-                end(sink.into_writer(), outcome)
+                (end(sink.into_parts(), &outcome), outcome)
             }
         };
-        match outcome {
-            (outcome, Ok(())) => {
+        match ended {
+            Ok(()) => {
                 ending::recorded();
-                outcome
+                self.unsettled = true;
             }
-            (outcome, Err(error)) => {
-                self.give_up(&error);
-                outcome
-            }
+            Err(error) => self.give_up(&error),
         }
+        outcome
     }
 
     /// Starts a launch in the trace, and with the first one the trace.
@@ -218,7 +256,7 @@ impl Recorder {
         stream: u64,
     ) -> Result<LaunchWriter<'_>, TraceError> {
         if self.writer.is_none() {
-            self.writer = Some(start(&self.path)?);
+            self.writer = Some(start(&self.path, self.replaces.clone())?);
         }
         let Some(writer) = &mut self.writer else { return Err(TraceError::refused("there is no trace")) };
         writer.transfers(&std::mem::take(&mut self.transfers))?;
@@ -263,38 +301,33 @@ impl Recorder {
 
 /// Ends a launch in the trace: whole, or cut off where it failed.
 fn end(
-    writer: LaunchWriter<'_>,
-    outcome: Result<Stats, LaunchError>,
-) -> (Result<Stats, LaunchError>, Result<(), TraceError>) {
-    match outcome {
-        Ok(stats) => (Ok(stats), writer.finish()),
-        Err(LaunchError::Sink(error)) => {
-            let why = TraceError::refused(error.to_string());
-            (Err(LaunchError::Sink(error)), Err(why))
-        }
-        Err(error) => {
-            let told = error.to_string();
-            let ended = writer.cut(told.lines().next().unwrap_or_default());
-            (Err(error), ended)
-        }
+    (writer, failure): (LaunchWriter<'_>, Option<SinkError>),
+    outcome: &Result<Stats, LaunchError>,
+) -> Result<(), TraceError> {
+    match (failure, outcome) {
+        (Some(SinkError(why)), _) => Err(TraceError::refused(why)),
+        (None, Ok(_)) => writer.finish(),
+        (None, Err(error)) => writer.cut(error.to_string().lines().next().unwrap_or_default()),
     }
 }
 
 /// Starts the trace under a name that nobody else writes to.
-fn start(wanted: &Path) -> Result<TraceWriter, TraceError> {
-    let mut path = wanted.to_path_buf();
-    let destination = Destination::of(wanted);
-    let claim = || !path.exists() && std::fs::File::create_new(destination.part()).is_ok();
-    let claimed = destination.is_device() || claim();
-    // When neither is there the folder is at fault, which the writer says.
-    if !claimed && (path.exists() || destination.part().exists()) {
-        let extension = wanted.extension().map_or_else(String::new, |e| format!(".{}", e.display()));
-        path.set_extension(format!("{}{extension}", std::process::id()));
-        tell(&format!("{} is there already; this process records into {}", wanted.display(), path.display()));
+fn start(wanted: &Path, replaces: Option<Identity>) -> Result<TraceWriter, TraceError> {
+    let mut destination = Destination::of(wanted);
+    if !destination.is_device() {
+        let there = Identity::of(wanted);
+        let taken = there.is_some() && there != replaces;
+        if taken || destination.is_being_written() {
+            destination = destination.aside();
+            let (wanted, path) = (wanted.display(), destination.path().display());
+            let why = if taken { "is there already" } else { "is being written by another process" };
+            tell(&format!("{wanted} {why}; this process records into {path}"));
+        }
     }
-    let writer = TraceWriter::create(&path, &WriterOptions::default())?;
+    let writer = TraceWriter::replacing(&destination, replaces, &WriterOptions::default())?;
     if let Some(finisher) = writer.finisher() {
-        ending::recording(finisher, path);
+        let part = (!destination.is_device()).then(|| writer.part_path().to_path_buf());
+        ending::recording(finisher, part);
     }
     Ok(writer)
 }

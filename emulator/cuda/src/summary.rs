@@ -11,6 +11,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use trace_format::destination::Destination;
 use trace_format::writer::WriteSummary;
 
 /// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
@@ -90,7 +91,10 @@ pub fn show() {
     }
     let written = match wanted.split_once(':') {
         None if wanted == "json" => writeln!(std::io::stderr(), "{:#}", tally.to_json()),
-        Some(("json", file)) => std::fs::write(file, format!("{:#}\n", tally.to_json())),
+        Some(("json", file)) => {
+            let text = format!("{:#}\n", tally.to_json());
+            Destination::of(file.as_ref()).write(|out| out.write_all(text.as_bytes()))
+        }
         _ => write!(std::io::stderr(), "{}", tally.to_text()),
     };
     if let Err(error) = written {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use trace_format::destination::Destination;
+use trace_format::input;
 
 /// Kernel names that a line of the list shows.
 const SHOWN_KERNELS: usize = 3;
@@ -24,7 +25,7 @@ const SHOWN_KERNELS: usize = 3;
 /// folder cannot be written.
 pub fn extract(args: &Extract) -> Result<(), CliError> {
     let shown = args.file.display().to_string();
-    let bytes = std::fs::read(&args.file)
+    let bytes = input::read(&args.file, input::IMAGE_BYTES)
         .map_err(|e| SessionError::Read { path: shown.clone(), what: e.to_string() })?;
     let images = fatbin::open(&bytes).map_err(|e| CliError::Usage(format!("{shown}: {e}")))?;
     let wanted: Vec<&Image> = images.iter().filter(|i| !args.ptx || i.kind == ImageKind::Ptx).collect();
@@ -93,10 +94,8 @@ fn write_all(folder: &Path, source: &Path, images: &[&Image]) -> Result<Vec<Path
         let Some(path) = names.map(|name| folder.join(name)).find(|path| !files.contains(path)) else {
             continue;
         };
-        let destination = Destination::of(&path);
-        let part = destination.part();
-        std::fs::write(part, &image.contents).map_err(|e| cannot(part, e))?;
-        destination.keep().map_err(|e| cannot(&path, e))?;
+        let written = Destination::of(&path).write(|out| out.write_all(&image.contents));
+        written.map_err(|e| cannot(&path, e))?;
         files.push(path);
     }
     Ok(files)

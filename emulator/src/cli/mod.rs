@@ -22,6 +22,7 @@ use args::{Arguments, Command};
 use clap::Parser;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use trace_format::destination::Destination;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +79,14 @@ fn report(error: &CliError, colour: bool) -> String {
         );
     }
     format!("{} {error}\n", title(colour))
+}
+
+/// Tells where recordings are that were interrupted, before another one of the same name takes their place.
+fn tell_interrupted(destination: &Destination) {
+    for part in destination.abandoned() {
+        let part = part.display();
+        eprintln!("note: {part} holds a recording that was interrupted; it stays until this one is complete");
+    }
 }
 
 /// Tells what is worth knowing about a module that was loaded all the same, on standard error.

@@ -17,7 +17,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use trace_format::destination::Destination;
+use trace_format::destination::{Destination, Identity};
+use trace_format::input;
 
 /// Environment variable that names the folder with the CUDA libraries.
 const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
@@ -55,9 +56,10 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
         return Err(CliError::Usage(format!("-o {shown}: the program prints there; name another file")));
     }
     destination.check().map_err(|e| CliError::Usage(format!("cannot write {shown}: {e}")))?;
-    // A trace of an earlier run makes room, as does what an interrupted one has left.
-    destination.clear().map_err(|e| CliError::Usage(e.to_string()))?;
+    super::tell_interrupted(&destination);
     command.env("WARPLAB_RECORD", &output);
+    // The trace of an earlier run makes room when this one is complete.
+    set(&mut command, "WARPLAB_RECORD_REPLACES", Identity::of(&output).map(|earlier| earlier.to_string()));
     let names = ["KERNELS", "LAUNCHES", "EVERY", "BLOCKS"];
     for (name, value) in names.into_iter().zip(flags) {
         set(&mut command, &format!("WARPLAB_RECORD_{name}"), value);
@@ -87,8 +89,8 @@ fn command(args: &Run) -> Result<Command, CliError> {
         return Err(CliError::Usage("no program is named behind `--`".into()));
     };
     let libraries = libraries()?;
-    if let Some(path) = find(program)
-        && let Ok(bytes) = std::fs::read(&path)
+    if let Some(path) = find(program).filter(|path| path.is_file())
+        && let Ok(bytes) = input::read(&path, input::IMAGE_BYTES)
     {
         examine(&path, &bytes).map_err(CliError::Usage)?;
     }

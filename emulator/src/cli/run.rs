@@ -65,13 +65,18 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     super::warn(session.module());
     let dumps = wanted(&session, &args.run.dump)?;
     let output = args.output.clone().unwrap_or_else(|| ptx.with_extension("wtrace"));
+    super::tell_interrupted(&Destination::of(&output));
     let bar = Bar::new(session.work(), args.run.json);
     // The trace may go to standard output, where nothing else may stand then.
     let to_stdout = Destination::of(&output).is_stdout();
     let outcome = session.record(&output, &args.run.options(), &bar);
     bar.clear();
-    let (report, written) = outcome.inspect_err(|_| Destination::of(&output).discard())?;
-    let trace = Some((output.as_path(), written));
+    let (report, written, path) = outcome?;
+    if !to_stdout && path != Destination::of(&output).path() {
+        let (output, path) = (output.display(), path.display());
+        eprintln!("note: {output} was written by another process meanwhile; this trace is in {path}");
+    }
+    let trace = Some((path.as_path(), written));
     let summary = Summary { report: &report, trace, findings: None, dumps: dumps_of(&session, &dumps) };
     let print = if to_stdout { summary::print_to_stderr } else { summary::print };
     print(&summary, args.run.json)?;

@@ -1,5 +1,6 @@
 //! Comparing buffers with what the manifest expects of them.
 
+use super::contents::file_contents;
 use super::element::ElementType;
 use super::{Buffer, Expect};
 use xxhash_rust::xxh3::xxh3_64;
@@ -38,14 +39,8 @@ pub fn check(buffer: &Buffer, bytes: &[u8]) -> Option<Check> {
         Expect::Checksum(sum) => {
             Verdict::Failed(format!("the checksum is {}, expected xxh3:{sum:016x}", checksum(bytes)))
         }
-        Expect::File { path, ulps } => match std::fs::read(path) {
-            Err(error) => Verdict::Failed(format!("cannot read {}: {error}", path.display())),
-            Ok(expected) if expected.len() != bytes.len() => Verdict::Failed(format!(
-                "{} has {} bytes, the buffer has {}",
-                path.display(),
-                expected.len(),
-                bytes.len()
-            )),
+        Expect::File { path, ulps } => match file_contents(path, bytes.len()) {
+            Err(error) => Verdict::Failed(error),
             Ok(expected) => compare(buffer.element, bytes, &expected, *ulps),
         },
     };

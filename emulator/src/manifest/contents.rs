@@ -6,6 +6,7 @@
 
 use super::element::ElementType;
 use std::path::{Path, PathBuf};
+use trace_format::input;
 
 /// A number in a manifest.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -124,13 +125,17 @@ impl Init {
     }
 }
 
-fn file_contents(path: &Path, total: usize) -> Result<Vec<u8>, String> {
-    let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-    if bytes.len() == total {
-        Ok(bytes)
-    } else {
-        Err(format!("{} has {} bytes, the buffer has {total}", path.display(), bytes.len()))
+/// The bytes of a file that has exactly so many.
+pub(super) fn file_contents(path: &Path, total: usize) -> Result<Vec<u8>, String> {
+    let shown = path.display();
+    let wrong = |bytes: u64| format!("{shown} has {bytes} bytes, the buffer has {total}");
+    let cannot = |e: std::io::Error| format!("cannot read {shown}: {e}");
+    let found = path.metadata().map_err(cannot)?;
+    if found.is_file() && found.len() > total as u64 {
+        return Err(wrong(found.len()));
     }
+    let bytes = input::read(path, total as u64).map_err(cannot)?;
+    if bytes.len() == total { Ok(bytes) } else { Err(wrong(bytes.len() as u64)) }
 }
 
 fn random(

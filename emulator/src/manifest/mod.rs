@@ -21,6 +21,7 @@ pub use error::{ManifestError, Place};
 pub use objects::{ObjectSpec, Role, SamplerSpec};
 
 use std::path::{Path, PathBuf};
+use trace_format::input;
 
 /// Bytes that a buffer may have.
 pub const MAX_BUFFER_BYTES: u64 = 1 << 35;
@@ -142,7 +143,7 @@ impl Manifest {
     /// The first thing that is wrong, with its place.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Manifest, ManifestError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = input::read_text(path, input::TEXT_BYTES).map_err(|error| {
             let what = match error.kind() {
                 std::io::ErrorKind::NotFound => "there is no such launch manifest".to_string(),
                 _ => format!("the launch manifest cannot be read: {error}"),

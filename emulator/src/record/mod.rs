@@ -1,9 +1,11 @@
 //! What the executor tells a recorder: the seam between running a kernel and writing its trace.
 //!
 //! The executor is compiled once per sink. [`Unrecorded`] takes nothing and costs nothing; [`trace`] appends
-//! to a trace file, [`sampled`] only some blocks, [`selection`] chooses. A [`BlockSink`] follows one block at a time on whichever thread runs it; a [`LaunchSink`]
+//! to a trace file, [`sampled`] only some blocks, [`selection`] chooses, [`lenient`] lets launches go on that cannot be
+//! recorded to their end. A [`BlockSink`] follows one block at a time on whichever thread runs it; a [`LaunchSink`]
 //! takes the blocks of a launch, in ascending order whatever the number of threads.
 
+pub mod lenient;
 pub mod sampled;
 pub mod selection;
 pub mod trace;
@@ -28,6 +30,8 @@ pub trait BlockSink: Send {
     fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32);
     /// Whether what there is should be handed over before the block goes on.
     fn is_full(&self) -> bool;
+    /// Nobody will take what there is of the block.
+    fn forget(&mut self);
 }
 
 /// Takes the blocks of one launch.
@@ -63,6 +67,8 @@ impl BlockSink for Unrecorded {
     fn is_full(&self) -> bool {
         false
     }
+    #[inline(always)]
+    fn forget(&mut self) {}
 }
 
 impl LaunchSink for Unrecorded {

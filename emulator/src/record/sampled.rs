@@ -1,5 +1,6 @@
 //! Recording a sample of a launch's blocks: the others run and leave nothing.
 
+use super::lenient::Failures;
 use super::{BlockSink, LaunchSink, SinkError};
 use trace_format::container::Sample;
 use trace_format::isa::{BlockId, Pc};
@@ -50,25 +51,36 @@ impl BlockSink for SampledRecorder {
     fn is_full(&self) -> bool {
         self.chosen && self.recorder.is_full()
     }
+
+    fn forget(&mut self) {
+        self.recorder.forget();
+    }
 }
 
 /// Appends a sample of the blocks of one launch to a trace.
 #[derive(Debug)]
 pub struct SampledSink<'w> {
     writer: LaunchWriter<'w>,
+    failures: Failures,
 }
 
 impl<'w> SampledSink<'w> {
     /// For a launch that has been started; its record says which blocks belong to the sample.
     #[must_use]
     pub fn new(writer: LaunchWriter<'w>) -> SampledSink<'w> {
-        SampledSink { writer }
+        SampledSink { writer, failures: Failures::default() }
     }
 
-    /// The launch's writer, to end it.
+    /// The same for a launch that goes on when the trace cannot be written any more.
     #[must_use]
-    pub fn into_writer(self) -> LaunchWriter<'w> {
-        self.writer
+    pub fn lenient(writer: LaunchWriter<'w>) -> SampledSink<'w> {
+        SampledSink { writer, failures: Failures::lenient() }
+    }
+
+    /// The launch's writer, to end it, and why the trace could not be written if so.
+    #[must_use]
+    pub fn into_parts(self) -> (LaunchWriter<'w>, Option<SinkError>) {
+        (self.writer, self.failures.into_first())
     }
 }
 
@@ -85,8 +97,11 @@ impl LaunchSink for SampledSink<'_> {
         if !block.chosen {
             return Ok(());
         }
-        let recorder = &mut block.recorder;
-        let submitted = if last { self.writer.submit(recorder) } else { self.writer.submit_part(recorder) };
-        submitted.map_err(|e| SinkError(e.to_string()))
+        let writer = &self.writer;
+        self.failures.hand_over(block, |block| {
+            let recorder = &mut block.recorder;
+            let submitted = if last { writer.submit(recorder) } else { writer.submit_part(recorder) };
+            submitted.map_err(|e| SinkError(e.to_string()))
+        })
     }
 }

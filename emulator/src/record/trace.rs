@@ -1,5 +1,6 @@
 //! Recording into a trace file: the seam's calls go to [`trace_format::writer`].
 
+use super::lenient::Failures;
 use super::{BlockSink, LaunchSink, SinkError};
 use trace_format::isa::{BlockId, Pc};
 use trace_format::semantics::{ExecInst, Warp};
@@ -28,19 +29,30 @@ impl BlockSink for BlockRecorder {
     fn is_full(&self) -> bool {
         BlockRecorder::is_full(self)
     }
+
+    fn forget(&mut self) {
+        BlockRecorder::forget(self);
+    }
 }
 
 /// Appends the blocks of one launch to a trace.
 #[derive(Debug)]
 pub struct TraceSink<'w> {
     writer: LaunchWriter<'w>,
+    failures: Failures,
 }
 
 impl<'w> TraceSink<'w> {
     /// For a launch that has been started.
     #[must_use]
     pub fn new(writer: LaunchWriter<'w>) -> TraceSink<'w> {
-        TraceSink { writer }
+        TraceSink { writer, failures: Failures::default() }
+    }
+
+    /// The same for a launch that goes on when the trace cannot be written any more.
+    #[must_use]
+    pub fn lenient(writer: LaunchWriter<'w>) -> TraceSink<'w> {
+        TraceSink { writer, failures: Failures::lenient() }
     }
 
     /// Ends the launch after all of its blocks.
@@ -51,10 +63,10 @@ impl<'w> TraceSink<'w> {
         self.writer.finish().map_err(|e| SinkError(e.to_string()))
     }
 
-    /// The launch's writer, to end it otherwise.
+    /// The launch's writer, to end it otherwise, and why the trace could not be written if so.
     #[must_use]
-    pub fn into_writer(self) -> LaunchWriter<'w> {
-        self.writer
+    pub fn into_parts(self) -> (LaunchWriter<'w>, Option<SinkError>) {
+        (self.writer, self.failures.into_first())
     }
 }
 
@@ -66,7 +78,10 @@ impl LaunchSink for TraceSink<'_> {
     }
 
     fn submit(&mut self, block: &mut BlockRecorder, last: bool) -> Result<(), SinkError> {
-        let submitted = if last { self.writer.submit(block) } else { self.writer.submit_part(block) };
-        submitted.map_err(|e| SinkError(e.to_string()))
+        let writer = &self.writer;
+        self.failures.hand_over(block, |block| {
+            let submitted = if last { writer.submit(block) } else { writer.submit_part(block) };
+            submitted.map_err(|e| SinkError(e.to_string()))
+        })
     }
 }

@@ -223,12 +223,25 @@ impl Session {
         path: &Path,
         options: &Options,
         observer: &dyn Observer,
-    ) -> Result<(RunReport, WriteSummary), SessionError> {
+    ) -> Result<(RunReport, WriteSummary, PathBuf), SessionError> {
         let trace = |e: trace_format::container::TraceError| SessionError::Trace(e.to_string());
         let mut writer = TraceWriter::create(path, &WriterOptions::default()).map_err(trace)?;
-        writer.transfers(&self.copies()).map_err(trace)?;
-        let report = self.all(options, observer, Follower::Writer(&mut writer))?;
-        Ok((report, writer.finish().map_err(trace)?))
+        let part = writer.part_path().to_path_buf();
+        let copied = writer.transfers(&self.copies()).map_err(trace);
+        let report = copied.and_then(|()| self.all(options, observer, Follower::Writer(&mut writer)));
+        let written = match report {
+            Ok(report) => writer.finish_as().map(|(written, path)| (report, written, path)).map_err(trace),
+            Err(error) => {
+                drop(writer);
+                Err(error)
+            }
+        };
+        // A launch that failed, or a full disk, leaves nothing.
+        written.inspect_err(|_| {
+            if part.metadata().is_ok_and(|found| found.is_file()) {
+                let _ = std::fs::remove_file(&part);
+            }
+        })
     }
 
     /// The copies to the device that a program with the manifest's data would make before its first launch: those of

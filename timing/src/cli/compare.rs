@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use trace_format::input;
 
 /// Arguments of `timing compare`.
 #[derive(Args, Debug)]
@@ -38,7 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
 /// Reads a JSON document that this program wrote.
 pub fn read(path: &Path) -> Result<Value, CliError> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|why| format!("cannot read {shown}: {why}"))?;
+    let text =
+        input::read_text(path, input::RESULT_BYTES).map_err(|why| format!("cannot read {shown}: {why}"))?;
     let value: Value = serde_json::from_str(&text).map_err(|why| format!("{shown}: {why}"))?;
     let schema = value.get("schema").and_then(Value::as_str);
     match schema {

@@ -4,6 +4,7 @@ use super::{CliError, output};
 use crate::config::{self, load};
 use clap::Args;
 use std::path::PathBuf;
+use trace_format::input;
 
 /// `timing config …`
 #[derive(Debug, clap::Subcommand)]
@@ -53,8 +54,8 @@ pub fn run(command: &Command) -> Result<(), CliError> {
 
 fn import(arguments: &ImportArguments) -> Result<(), CliError> {
     let origin = arguments.file.display().to_string();
-    let text =
-        std::fs::read_to_string(&arguments.file).map_err(|why| format!("cannot read {origin}: {why}"))?;
+    let text = input::read_text(&arguments.file, input::TEXT_BYTES)
+        .map_err(|why| format!("cannot read {origin}: {why}"))?;
     let of = |path: &PathBuf| output::label(path);
     let name = arguments
         .name

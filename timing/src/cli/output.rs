@@ -17,7 +17,7 @@ pub fn print(text: &str) -> Result<(), CliError> {
 
 /// Whether a file that was asked for is stdout, under whatever name.
 pub fn is_stdout(path: Option<&Path>) -> bool {
-    path.is_some_and(|path| path.as_os_str() == "-" || Destination::shared(path).is_stdout())
+    path.is_some_and(|path| path.as_os_str() == "-" || Destination::of(path).is_stdout())
 }
 
 /// Refuses a file that could not be written, before the work whose result it is to hold.
@@ -30,7 +30,7 @@ pub fn check(path: Option<&Path>) -> Result<(), CliError> {
 
 fn destination(path: &Path) -> Result<Destination, CliError> {
     match path.file_name() {
-        Some(_) => Ok(Destination::shared(path)),
+        Some(_) => Ok(Destination::of(path)),
         None => Err(CliError(format!("{} names no file", path.display()))),
     }
 }
@@ -50,19 +50,9 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
 /// Writes a file piece by piece under a temporary name and renames it.
 pub fn write_with(
     path: &Path,
-    write: impl FnOnce(&mut std::io::BufWriter<std::fs::File>) -> std::io::Result<()>,
+    write: impl FnOnce(&mut std::io::BufWriter<&std::fs::File>) -> std::io::Result<()>,
 ) -> Result<(), CliError> {
-    let destination = destination(path)?;
-    let written = std::fs::File::create(destination.part()).and_then(|file| {
-        let mut out = std::io::BufWriter::new(file);
-        write(&mut out)?;
-        out.flush()?;
-        destination.keep()
-    });
-    if written.is_err() {
-        destination.discard();
-    }
-    written.map_err(|error| cannot_write(path, &error))
+    destination(path)?.write(write).map_err(|error| cannot_write(path, &error))
 }
 
 /// Opens a trace, naming the file in what goes wrong.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
+use trace_format::input;
 
 /// Files that may inherit from one another in one chain.
 const MAX_BASES: usize = 8;
@@ -110,7 +111,7 @@ fn read(name: &str, beside: Option<&Path>) -> Result<(String, String, Option<Pat
             builtin::names(builtin::GPUS)
         )));
     }
-    let text = std::fs::read_to_string(&path)
+    let text = input::read_text(&path, input::TEXT_BYTES)
         .map_err(|e| refuse(format!("cannot read configuration {}: {e}", path.display())))?;
     Ok((text, path.display().to_string(), path.parent().map(Path::to_path_buf)))
 }

@@ -8,6 +8,7 @@ use crate::config::builtin;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use trace_format::input;
 
 /// Prices of events.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -40,7 +41,7 @@ impl EnergyTable {
         let (origin, text) = match builtin::find(builtin::ENERGY_TABLES, name) {
             Some(found) => (found.path.to_owned(), found.text.to_owned()),
             None if name.ends_with(".toml") => {
-                let text = std::fs::read_to_string(name)
+                let text = input::read_text(name.as_ref(), input::TEXT_BYTES)
                     .map_err(|e| format!("cannot read energy table {name}: {e}"))?;
                 (name.to_owned(), text)
             }

@@ -96,7 +96,13 @@ impl<'a> RecordRef<'a> {
     /// Whether the hash fits the bytes.
     #[must_use]
     pub fn is_intact(&self) -> bool {
-        word64(self.head, 16) == Some(record_hash(self.head, self.payload))
+        self.hash() == record_hash(self.head, self.payload)
+    }
+
+    /// The hash that the head gives.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        word64(self.head, 16).unwrap_or(0)
     }
 
     /// Bytes of head and payload.
@@ -118,13 +124,12 @@ pub fn footer(index_offset: u64, file_bytes: u64) -> [u8; FOOTER_BYTES] {
     bytes
 }
 
-/// Offset of the index record, when the file ends in a valid footer.
+/// Offset of the index record, when these last bytes of a file of this length are a valid footer.
 #[must_use]
-pub fn index_offset(file: &[u8]) -> Option<u64> {
-    let footer = &file[file.len().checked_sub(FOOTER_BYTES)?..];
+pub fn index_offset(footer: &[u8; FOOTER_BYTES], file_bytes: u64) -> Option<u64> {
     let valid = footer[24..] == END_MAGIC
         && word64(footer, 16)? == xxh3_64(&footer[..16])
-        && word64(footer, 8)? == file.len() as u64;
+        && word64(footer, 8)? == file_bytes;
     if valid { word64(footer, 0) } else { None }
 }
 

@@ -19,6 +19,8 @@ pub const FRAME_HEAD_BYTES: usize = 40;
 /// Sections of a frame.
 pub const SECTIONS: usize = 3 + PLANES;
 const TABLE_BYTES: usize = SECTIONS * 8;
+/// Bytes of a frame's head and table.
+pub const TABLE_END: usize = FRAME_HEAD_BYTES + TABLE_BYTES;
 const DIRECTORY: usize = 0;
 const PATH: usize = 1;
 const VALUES: usize = 2;

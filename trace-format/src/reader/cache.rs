@@ -3,6 +3,7 @@
 
 use super::TraceFile;
 use crate::container::TraceError;
+use crate::container::format::RecordRef;
 use crate::container::frame::{Frame, FrameValues};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,7 +15,8 @@ const MAX_BYTES: usize = 192 << 20;
 #[derive(Debug)]
 pub(crate) struct FrameSlot {
     number: usize,
-    frame: OnceLock<Result<Arc<Frame>, String>>,
+    /// The frame, and the hash of the record that it was read from.
+    frame: OnceLock<Result<(Arc<Frame>, u64), String>>,
     values: OnceLock<Result<Arc<FrameValues>, String>>,
 }
 
@@ -74,25 +76,36 @@ impl FrameSlot {
     pub fn frame(&self, file: &TraceFile) -> Result<Arc<Frame>, TraceError> {
         let entry = &file.frames[self.number];
         let parsed = self.frame.get_or_init(|| {
-            let payload =
-                file.payload(self.number).map_err(|_| "its bytes do not fit its hash".to_string())?;
             let warps = file.launches[entry.head.launch as usize].geometry.warps_per_block();
-            let frame = Frame::parse(payload, warps)?;
+            let parse = |record: RecordRef<'_>| {
+                Ok::<_, String>((Frame::parse(record.payload, warps)?, record.hash()))
+            };
+            let (frame, hash) = file.frame(self.number, parse)??;
             if frame.head == entry.head {
-                Ok(Arc::new(frame))
+                Ok((Arc::new(frame), hash))
             } else {
                 Err("its head is not the one in the index".into())
             }
         });
-        parsed.clone().map_err(|what| file.damaged("frame", entry.offset, what))
+        match parsed {
+            Ok((frame, _)) => Ok(frame.clone()),
+            Err(what) => Err(file.damaged("frame", entry.offset, what.clone())),
+        }
     }
 
-    /// Values; the frame has been parsed, which has checked its hash.
+    /// Values; the frame has been parsed.
     pub fn values(&self, file: &TraceFile) -> Result<Arc<FrameValues>, TraceError> {
         let entry = &file.frames[self.number];
         let parsed = self.values.get_or_init(|| {
-            let payload = file.unchecked_payload(self.number).ok_or("it is not in the file")?;
-            FrameValues::parse(payload).map(Arc::new)
+            let values = file.frame(self.number, |record| {
+                let same = matches!(self.frame.get(), Some(Ok((_, hash))) if *hash == record.hash());
+                if same {
+                    FrameValues::parse(record.payload)
+                } else {
+                    Err("the file has been changed since it was opened".into())
+                }
+            })?;
+            values.map(Arc::new)
         });
         parsed.clone().map_err(|what| file.damaged("frame", entry.offset, what))
     }

@@ -1,4 +1,4 @@
-//! Reading traces: [`Trace`] is the mapped file with its kernels and launches, [`WarpCursor`] steps one warp
+//! Reading traces: [`Trace`] is the open file with its kernels and launches, [`WarpCursor`] steps one warp
 //! and regenerates every value, [`PathCursor`] walks the basic blocks of one warp without values.
 //!
 //! A trace may be shared by threads; cursors own what they need and may move between threads. Unpacked frames
@@ -8,19 +8,21 @@ mod cache;
 mod cursor;
 mod open;
 mod path;
+pub(crate) mod source;
 
 pub use cursor::{MemAccess, Step, Upcoming, WarpCursor};
 pub use path::{PathCursor, PathStep};
 
 use crate::container::error::ErrorKind;
-use crate::container::format::{self, RecordRef, Tag};
+use crate::container::format::{self, RECORD_HEAD_BYTES, RecordRef, Tag};
+use crate::container::frame::{TABLE_END, section_bytes};
 use crate::container::records::FrameEntry;
 use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::encode::plan::KernelPlan;
 use crate::isa::{MachineKernel, PlaceSlice};
 use crate::semantics::{Code, Template};
 use cache::{FrameCache, FrameSlot};
-use memmap2::Mmap;
+use source::Source;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -44,7 +46,7 @@ struct KernelEntry {
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     path: PathBuf,
-    map: Mmap,
+    source: Source,
     header: Header,
     kernels: Vec<KernelEntry>,
     launches: Vec<Launch>,
@@ -124,10 +126,9 @@ impl Launch {
 }
 
 impl Trace {
-    /// Maps a trace and reads its header, kernels, launches and index. A file that was cut off is opened as
-    /// far as its whole frames go, see [`Trace::incomplete`].
-    ///
-    /// The file must not be changed while it is open.
+    /// Opens a trace and reads its header, kernels, launches and index. A file that was cut off is opened as
+    /// far as its whole frames go, see [`Trace::incomplete`]. Frames of a file that is changed while it is open are
+    /// errors when they are read.
     ///
     /// # Errors
     /// When the file cannot be read, is no trace, is of another version, or is damaged in what it needs.
@@ -144,7 +145,7 @@ impl Trace {
     /// Size of the file in bytes.
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
-        self.file.map.len() as u64
+        self.file.source.bytes()
     }
 
     /// What the trace is and can answer.
@@ -269,8 +270,13 @@ impl Trace {
     ///
     /// # Panics
     /// When there is no such frame.
-    pub fn frame_payload(&self, frame: usize) -> Result<&[u8], TraceError> {
-        self.file.payload(frame)
+    pub fn frame_payload(&self, frame: usize) -> Result<Vec<u8>, TraceError> {
+        let payload = self.file.frame(frame, |record| record.payload.to_vec());
+        payload.map_err(|what| self.file.damaged("frame", self.file.frames[frame].offset, what))
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.file.source
     }
 }
 
@@ -328,20 +334,15 @@ impl TraceFile {
         Ok(())
     }
 
-    /// The payload of a frame that stands where the index says.
-    fn unchecked_payload(&self, frame: usize) -> Option<&[u8]> {
+    /// Reads a frame, checks its hash and hands its record on.
+    fn frame<T>(&self, frame: usize, use_it: impl FnOnce(RecordRef<'_>) -> T) -> Result<T, String> {
         let entry = &self.frames[frame];
-        let record = RecordRef::at(&self.map, entry.offset).filter(|r| r.tag == format::FRAME)?;
-        (record.bytes() == entry.bytes).then_some(record.payload)
-    }
-
-    fn payload(&self, frame: usize) -> Result<&[u8], TraceError> {
-        let entry = &self.frames[frame];
-        let record = RecordRef::at(&self.map, entry.offset).filter(|r| r.tag == format::FRAME);
-        match record {
-            Some(r) if r.bytes() == entry.bytes && r.is_intact() => Ok(r.payload),
-            _ => Err(self.damaged("frame", entry.offset, "its bytes do not fit its hash")),
-        }
+        let checked = |record: RecordRef<'_>| {
+            (record.tag == format::FRAME && record.is_intact()).then(|| use_it(record))
+        };
+        let read = self.source.record_of(entry.offset, entry.bytes, checked);
+        let used = read.map_err(|error| source::told(&error))?;
+        used.flatten().ok_or_else(|| "its bytes do not fit its hash".into())
     }
 
     /// The frame that holds a part of a block of a launch.
@@ -356,8 +357,8 @@ impl TraceFile {
     fn slot(&self, frame: usize) -> Arc<FrameSlot> {
         let entry = &self.frames[frame];
         self.cache.slot(frame, || {
-            let record = RecordRef::at(&self.map, entry.offset);
-            let sections = record.and_then(|r| crate::container::frame::section_bytes(r.payload));
+            let start = self.source.read::<{ RECORD_HEAD_BYTES + TABLE_END }>(entry.offset);
+            let sections = start.ok().and_then(|bytes| section_bytes(&bytes[RECORD_HEAD_BYTES..]));
             sections.map_or(0, |s| s.iter().map(|&(_, raw)| raw as usize).sum())
         })
     }

@@ -1,36 +1,34 @@
 //! Opening a trace: by its index when it was finished, by walking its records when it was cut off.
 
 use super::cache::FrameCache;
+use super::source::{Source, told};
 use super::{KernelEntry, Launch, TraceFile};
 use crate::container::error::ErrorKind;
-use crate::container::format::{self, PREAMBLE_BYTES, RecordRef, Tag, word32};
+use crate::container::format::{
+    self, FOOTER_BYTES, PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef, Tag, word32,
+};
 use crate::container::frame::FrameHead;
 use crate::container::records::{self, FrameEntry, Index};
 use crate::container::sanity::check_kernel;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::encode::plan::KernelPlan;
 use crate::isa::MachineKernel;
-use memmap2::Mmap;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 impl TraceFile {
     pub(super) fn open(path: &Path) -> Result<TraceFile, TraceError> {
-        let file = std::fs::File::open(path).map_err(|e| TraceError::io(path, "open", e))?;
-        let metadata = file.metadata().map_err(|e| TraceError::io(path, "read", e))?;
-        if !metadata.is_file() || metadata.len() < PREAMBLE_BYTES as u64 {
-            return Err(ErrorKind::NotATrace(path.to_path_buf()).into());
-        }
-        // SAFETY: the map is read only; that nobody changes the file meanwhile is a condition of `Trace::open`.
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| TraceError::io(path, "map", e))?;
-        check_preamble(path, &map)?;
-        let (index, incomplete) = match by_index(&map) {
+        let source = Source::open(path)?;
+        let failed = |error| TraceError::io(path, "read", error);
+        check_preamble(path, &source.read(0).map_err(failed)?)?;
+        let (index, incomplete) = match by_index(&source).map_err(failed)? {
             Ok(index) => (index, None),
-            Err(why) => walk(&map, &why),
+            Err(why) => walk(&source, &why).map_err(failed)?,
         };
         let mut opened = TraceFile {
             path: path.to_path_buf(),
-            map,
+            source,
             header: Header::default(),
             kernels: Vec::new(),
             launches: Vec::new(),
@@ -50,19 +48,20 @@ impl TraceFile {
         let mut header = None;
         for &(tag, offset) in records {
             let damaged = |section, what: String| self.damaged(section, offset, what);
-            let record = RecordRef::at(&self.map, offset).filter(|r| r.tag == tag && r.is_intact());
-            let Some(record) = record else {
+            let checked = |r: RecordRef<'_>| (r.tag == tag && r.is_intact()).then(|| r.payload.to_vec());
+            let record = self.source.record(offset, checked).map_err(|e| damaged("record", told(&e)))?;
+            let Some(payload) = record.flatten() else {
                 return Err(damaged("record", "its bytes do not fit its hash".into()));
             };
-            let bytes = record.bytes();
+            let bytes = (RECORD_HEAD_BYTES + payload.len()) as u64;
             match tag {
                 format::META => {
-                    let meta = records::decode::<Header>(record.payload).map_err(|e| damaged("header", e))?;
+                    let meta = records::decode::<Header>(&payload).map_err(|e| damaged("header", e))?;
                     header = Some(meta);
                 }
                 format::KERNEL => {
                     let kernel: MachineKernel =
-                        records::decode(record.payload).map_err(|e| damaged("kernel", e))?;
+                        records::decode(&payload).map_err(|e| damaged("kernel", e))?;
                     check_kernel(&kernel).map_err(|e| damaged("kernel", e))?;
                     let plan = Arc::new(KernelPlan::of(&kernel));
                     self.kernels.push(KernelEntry {
@@ -73,8 +72,7 @@ impl TraceFile {
                     });
                 }
                 format::LAUNCH => {
-                    let launch: LaunchRecord =
-                        records::decode(record.payload).map_err(|e| damaged("launch", e))?;
+                    let launch: LaunchRecord = records::decode(&payload).map_err(|e| damaged("launch", e))?;
                     launch.check().map_err(|e| damaged("launch", e))?;
                     if launch.kernel as usize >= self.kernels.len() {
                         return Err(damaged("launch", format!("it names unknown kernel {}", launch.kernel)));
@@ -83,16 +81,16 @@ impl TraceFile {
                 }
                 format::WAITS => {
                     let waits: Vec<WaitRecord> =
-                        records::decode(record.payload).map_err(|e| damaged("waits", e))?;
+                        records::decode(&payload).map_err(|e| damaged("waits", e))?;
                     self.waits.extend(waits);
                 }
                 format::TRANSFERS => {
                     let transfers: Vec<TransferRecord> =
-                        records::decode(record.payload).map_err(|e| damaged("transfers", e))?;
+                        records::decode(&payload).map_err(|e| damaged("transfers", e))?;
                     self.transfers.extend(transfers);
                 }
                 format::CUT => {
-                    let cut: CutRecord = records::decode(record.payload).map_err(|e| damaged("cut", e))?;
+                    let cut: CutRecord = records::decode(&payload).map_err(|e| damaged("cut", e))?;
                     let number = cut.launch as usize;
                     if number + 1 != self.launches.len() {
                         return Err(damaged(
@@ -165,7 +163,7 @@ impl Launch {
     }
 }
 
-fn check_preamble(path: &Path, file: &[u8]) -> Result<(), TraceError> {
+fn check_preamble(path: &Path, file: &[u8; PREAMBLE_BYTES]) -> Result<(), TraceError> {
     let preamble = format::preamble();
     let found = word32(file, 8).unwrap_or(0);
     if file[..8] != preamble[..8] {
@@ -180,35 +178,39 @@ fn check_preamble(path: &Path, file: &[u8]) -> Result<(), TraceError> {
     }
 }
 
-/// The index that the footer points to.
-fn by_index(file: &[u8]) -> Result<Index, String> {
-    let offset = format::index_offset(file).ok_or("it has no valid footer")?;
-    RecordRef::at(file, offset)
-        .filter(|r| r.tag == format::INDEX && r.is_intact())
-        .ok_or_else(|| "its index is damaged".to_string())
-        .and_then(|r| records::decode(r.payload).map_err(|e| format!("its index is damaged: {e}")))
+/// The index that the footer points to, or why there is none.
+fn by_index(file: &Source) -> io::Result<Result<Index, String>> {
+    let footer = match file.bytes().checked_sub(FOOTER_BYTES as u64) {
+        Some(offset) => format::index_offset(&file.read(offset)?, file.bytes()),
+        None => None,
+    };
+    let Some(offset) = footer else { return Ok(Err("it has no valid footer".into())) };
+    let index = file.record(offset, |r| {
+        let intact = r.tag == format::INDEX && r.is_intact();
+        intact.then(|| records::decode(r.payload).map_err(|e| format!("its index is damaged: {e}")))
+    })?;
+    Ok(index.flatten().unwrap_or_else(|| Err("its index is damaged".into())))
 }
 
 /// Walks the records as far as they are whole, and says what that leaves out.
-fn walk(file: &[u8], why: &str) -> (Index, Option<String>) {
+fn walk(file: &Source, why: &str) -> io::Result<(Index, Option<String>)> {
     let mut index = Index::default();
     let mut offset = PREAMBLE_BYTES as u64;
-    while let Some(record) = RecordRef::at(file, offset).filter(RecordRef::is_intact) {
-        match record.tag {
-            format::INDEX => {
+    let look = |r: RecordRef<'_>| r.is_intact().then(|| (r.tag, r.bytes(), FrameHead::of(r.payload)));
+    while let Some((tag, bytes, head)) = file.record(offset, look)?.flatten() {
+        match (tag, head) {
+            (format::INDEX, _) => {
                 let text = format!("{why}; all frames were found without it");
-                return (index, Some(text));
+                return Ok((index, Some(text)));
             }
-            format::FRAME => match FrameHead::of(record.payload) {
-                Some(head) => index.frames.push(FrameEntry { offset, bytes: record.bytes(), head }),
-                None => break,
-            },
-            tag => index.records.push((tag, offset)),
+            (format::FRAME, Some(head)) => index.frames.push(FrameEntry { offset, bytes, head }),
+            (format::FRAME, None) => break,
+            (tag, _) => index.records.push((tag, offset)),
         }
-        offset += record.bytes();
+        offset += bytes;
     }
-    let (frames, bytes) = (index.frames.len(), file.len());
+    let (frames, bytes) = (index.frames.len(), file.bytes());
     let text =
         format!("{why}: it was cut off or damaged; readable up to byte {offset} of {bytes}, {frames} frames");
-    (index, Some(text))
+    Ok((index, Some(text)))
 }

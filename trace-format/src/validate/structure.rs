@@ -6,22 +6,18 @@ use crate::container::TraceError;
 use crate::container::format::{self, FOOTER_BYTES, PREAMBLE_BYTES, RecordRef};
 use crate::container::frame::{Frame, FrameHead, FrameValues};
 use crate::reader::Trace;
+use std::ops::ControlFlow;
 
 /// Walks the file and adds what is wrong to the report.
 pub(super) fn check(trace: &Trace, report: &mut Report) -> Result<(), TraceError> {
-    let path = trace.path();
-    let file = std::fs::File::open(path).map_err(|e| TraceError::io(path, "open", e))?;
-    // SAFETY: read only; `Trace::open` already asks that the file does not change.
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| TraceError::io(path, "map", e))?;
     let mut offset = PREAMBLE_BYTES as u64;
-    let end = map.len().saturating_sub(FOOTER_BYTES) as u64;
+    let end = trace.file_bytes().saturating_sub(FOOTER_BYTES as u64);
     let (mut records, mut frames) = (Vec::new(), Vec::new());
-    while let Some(record) = RecordRef::at(&map, offset) {
-        let name = String::from_utf8_lossy(&record.tag).into_owned();
-        let place = format!("record {name} at byte {offset}");
+    let mut look = |offset: u64, record: RecordRef<'_>| {
         if !record.is_intact() {
-            report.add(place, "its bytes do not fit its hash");
-            break;
+            let name = String::from_utf8_lossy(&record.tag).into_owned();
+            report.add(format!("record {name} at byte {offset}"), "its bytes do not fit its hash");
+            return ControlFlow::Break(0);
         }
         report.records += 1;
         match record.tag {
@@ -29,13 +25,19 @@ pub(super) fn check(trace: &Trace, report: &mut Report) -> Result<(), TraceError
                 frames.push((offset, record.bytes(), FrameHead::of(record.payload)));
                 check_frame(trace, frames.len() - 1, record.payload, report);
             }
-            format::INDEX => {
-                offset += record.bytes();
-                break;
-            }
+            format::INDEX => return ControlFlow::Break(record.bytes()),
             tag => records.push((tag, offset, record.bytes())),
         }
-        offset += record.bytes();
+        ControlFlow::Continue(record.bytes())
+    };
+    let failed = |error| TraceError::io(trace.path(), "read", error);
+    while let Some(flow) = trace.source().record(offset, |r| look(offset, r)).map_err(failed)? {
+        offset += match flow {
+            ControlFlow::Continue(bytes) | ControlFlow::Break(bytes) => bytes,
+        };
+        if flow.is_break() {
+            break;
+        }
     }
     if trace.incomplete().is_none() {
         if offset != end {

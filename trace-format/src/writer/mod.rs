@@ -3,8 +3,10 @@
 //!
 //! Emulator threads hand finished blocks over in any order; a thread of the writer's own (`sequencer`) puts
 //! them in block order, packs them and writes. Who runs ahead of the oldest unfinished block waits, so that
-//! memory stays bounded. The file grows under the name `X.part` and takes its own name when it is complete;
-//! what a broken-off recording leaves can be opened under the `.part` name up to its last whole frame.
+//! memory stays bounded. The file grows under a name of its own (`X.part`, see [`crate::destination`]) and takes its
+//! final name when it is complete; what a broken-off recording leaves can be opened under the first name up to its last
+//! whole frame. Every record goes to the file system when it is complete, so that a process that is killed loses none
+//! that it has waited for ([`TraceWriter::settle`]).
 //!
 //! ```no_run
 //! # use trace_format::writer::{TraceWriter, WriterOptions};
@@ -34,7 +36,7 @@ pub use recorder::BlockRecorder;
 
 use crate::container::format::Tag;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
-use crate::destination::Destination;
+use crate::destination::{Destination, Identity};
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
@@ -98,12 +100,12 @@ pub struct Finisher {
 }
 
 impl Finisher {
-    /// Completes the file with the blocks that are finished and gives it its name. A launch under way is cut off,
-    /// and `why` noted for it; its recorders' next calls fail.
+    /// Completes the file with the blocks that are finished and gives it its name, which it returns. A launch under way
+    /// is cut off, and `why` noted for it; its recorders' next calls fail.
     ///
     /// # Errors
     /// When anything could not be written, or the recording has ended already.
-    pub fn finish(&self, why: &str) -> Result<WriteSummary, TraceError> {
+    pub fn finish(&self, why: &str) -> Result<(WriteSummary, PathBuf), TraceError> {
         if self.messages.send(Message::Finish { cut: Some(why.into()) }).is_err() {
             return Err(self.progress.failure());
         }
@@ -112,21 +114,35 @@ impl Finisher {
 }
 
 impl TraceWriter {
-    /// Starts a trace; the file takes its name when [`TraceWriter::finish`] succeeds.
+    /// Starts a trace; the file takes its name, and the place of an older file, when [`TraceWriter::finish`] succeeds.
     ///
     /// # Errors
     /// When the temporary file beside it cannot be written.
     pub fn create(path: &Path, options: &WriterOptions) -> Result<TraceWriter, TraceError> {
-        let destination = Destination::of(path);
-        let part_path = destination.part().to_path_buf();
-        if destination.path().is_dir() {
-            return Err(TraceError::io(path, "create", std::io::ErrorKind::IsADirectory.into()));
-        }
-        let file = std::fs::File::create(&part_path).map_err(|e| TraceError::io(&part_path, "create", e))?;
+        TraceWriter::replacing(&Destination::of(path), Identity::of(path), options)
+    }
+
+    /// As [`TraceWriter::create`], but only the file with this identity makes room for the finished trace.
+    ///
+    /// # Errors
+    /// As [`TraceWriter::create`].
+    pub fn replacing(
+        destination: &Destination,
+        replaces: Option<Identity>,
+        options: &WriterOptions,
+    ) -> Result<TraceWriter, TraceError> {
+        let draft = destination.create().map_err(|e| TraceError::io(destination.path(), "create", e))?;
+        let part_path = draft.part().to_path_buf();
         let (messages, inbox) = bounded(16);
         let (outbox, empties) = unbounded();
         let progress = Arc::new(Progress::new(options.blocks_ahead));
-        let sequencer = Sequencer::new(destination, file, options, outbox, progress.clone())?;
+        let sequencer = Sequencer::new(draft, replaces, options, outbox, progress.clone());
+        let sequencer = sequencer.inspect_err(|_| {
+            // Nothing is in it yet.
+            if !destination.is_device() {
+                let _ = std::fs::remove_file(&part_path);
+            }
+        })?;
         let thread = std::thread::Builder::new()
             .name("trace-writer".into())
             .spawn(move || sequencer.run(&inbox))
@@ -207,17 +223,36 @@ impl TraceWriter {
         self.messages.clone().map(|messages| Finisher { messages, progress: Arc::clone(&self.progress) })
     }
 
-    /// Name under which the file grows.
+    /// Name under which the file grows, the wanted one where that is a device.
     #[must_use]
     pub fn part_path(&self) -> &Path {
         &self.part_path
     }
 
+    /// Waits until everything handed over so far is in the file system's hands, where it outlives the process.
+    ///
+    /// # Errors
+    /// When the recording has failed.
+    pub fn settle(&self) -> Result<(), TraceError> {
+        let ticket = self.progress.ask();
+        self.send(Message::Settle { ticket })?;
+        self.progress.wait_for_settled(ticket)
+    }
+
     /// Completes the file and gives it its name.
     ///
     /// # Errors
-    /// When anything could not be written; what was stays under the `.part` name.
-    pub fn finish(mut self) -> Result<WriteSummary, TraceError> {
+    /// When anything could not be written; what was stays under its first name.
+    pub fn finish(self) -> Result<WriteSummary, TraceError> {
+        self.finish_as().map(|(summary, _)| summary)
+    }
+
+    /// As [`TraceWriter::finish`], and returns the name that the file got: another than was wanted when somebody else
+    /// has written that one meanwhile.
+    ///
+    /// # Errors
+    /// As [`TraceWriter::finish`].
+    pub fn finish_as(mut self) -> Result<(WriteSummary, PathBuf), TraceError> {
         self.send(Message::Finish { cut: None })?;
         self.join();
         self.progress.wait_for_end()
@@ -233,7 +268,7 @@ impl TraceWriter {
 }
 
 impl Drop for TraceWriter {
-    /// Without [`TraceWriter::finish`], whole frames are still written out under the `.part` name.
+    /// Without [`TraceWriter::finish`], whole frames are still written out under the first name.
     fn drop(&mut self) {
         if self.thread.is_some() {
             // When the thread has stopped already there is nothing left to keep.

@@ -97,6 +97,11 @@ impl BlockRecorder {
         self.begin_part();
     }
 
+    /// Throws away what has been recorded of the block since it was last handed over.
+    pub fn forget(&mut self) {
+        self.begin_part();
+    }
+
     fn begin_part(&mut self) {
         let warps = self.paths.len();
         self.part.clear(warps);

@@ -5,10 +5,9 @@ use crate::container::TraceError;
 use crate::container::format::{self, Packer, Tag};
 use crate::container::frame::FrameBuilder;
 use crate::container::records::{self, FrameEntry, Index};
-use crate::destination::Destination;
+use crate::destination::{Draft, Identity};
 use crossbeam::channel::{Receiver, Sender};
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -24,6 +23,8 @@ pub(super) enum Message {
     EndLaunch { launch: u32, blocks: u64 },
     /// A launch ends early.
     CutLaunch { launch: u32, why: String },
+    /// Whoever holds this ticket waits until everything before is in the file.
+    Settle { ticket: u64 },
     /// The index and footer are due; a launch under way is cut off for this reason, or is a mistake.
     Finish { cut: Option<String> },
     /// Nothing more comes, and the file stays without index and footer.
@@ -41,9 +42,12 @@ pub(super) struct Progress {
 #[derive(Debug, Default)]
 struct State {
     next_block: u64,
+    /// Tickets that were given out, and the last of those whose holders need not wait.
+    asked: u64,
+    settled: u64,
     stopped: bool,
     failure: Option<TraceError>,
-    summary: Option<WriteSummary>,
+    summary: Option<(WriteSummary, PathBuf)>,
 }
 
 impl Progress {
@@ -78,7 +82,32 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    fn stop(&self, outcome: Result<WriteSummary, TraceError>) {
+    /// A ticket for [`Progress::wait_for_settled`].
+    pub fn ask(&self) -> u64 {
+        let mut state = self.lock();
+        state.asked += 1;
+        state.asked
+    }
+
+    fn settle(&self, ticket: u64) {
+        self.lock().settled = ticket;
+        self.changed.notify_all();
+    }
+
+    /// Waits until everything that was sent before the ticket is in the file.
+    pub fn wait_for_settled(&self, ticket: u64) -> Result<(), TraceError> {
+        let mut state = self.lock();
+        while state.settled < ticket {
+            if state.stopped {
+                drop(state);
+                return Err(self.failure());
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    fn stop(&self, outcome: Result<(WriteSummary, PathBuf), TraceError>) {
         let mut state = self.lock();
         state.stopped = true;
         match outcome {
@@ -90,12 +119,12 @@ impl Progress {
     }
 
     /// Waits until the writer has stopped, and tells what it wrote or why not.
-    pub fn wait_for_end(&self) -> Result<WriteSummary, TraceError> {
+    pub fn wait_for_end(&self) -> Result<(WriteSummary, PathBuf), TraceError> {
         let mut state = self.lock();
         while !state.stopped {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let summary = state.summary;
+        let summary = state.summary.clone();
         drop(state);
         summary.ok_or_else(|| self.failure())
     }
@@ -115,11 +144,11 @@ impl Progress {
 /// The thread's state.
 pub(super) struct Sequencer {
     path: PathBuf,
-    destination: Destination,
+    draft: Draft,
+    replaces: Option<Identity>,
     /// Launch that has begun and not ended.
     open: Option<u32>,
     launches: u32,
-    file: File,
     offset: u64,
     packer: Packer,
     frame: FrameBuilder,
@@ -135,22 +164,22 @@ pub(super) struct Sequencer {
 
 impl Sequencer {
     pub fn new(
-        destination: Destination,
-        mut file: File,
+        draft: Draft,
+        replaces: Option<Identity>,
         options: &WriterOptions,
         empties: Sender<BlockPart>,
         progress: Arc<Progress>,
     ) -> Result<Sequencer, TraceError> {
-        let path = destination.part().to_path_buf();
+        let path = draft.part().to_path_buf();
         let packer = Packer::new(options.zstd_level)
             .map_err(|e| TraceError::io(&path, "set up compression for", e))?;
-        file.write_all(&format::preamble()).map_err(|e| TraceError::io(&path, "write", e))?;
+        draft.file().write_all(&format::preamble()).map_err(|e| TraceError::io(&path, "write", e))?;
         Ok(Sequencer {
             path,
-            destination,
+            draft,
+            replaces,
             open: None,
             launches: 0,
-            file,
             offset: format::PREAMBLE_BYTES as u64,
             packer,
             frame: FrameBuilder::default(),
@@ -170,13 +199,14 @@ impl Sequencer {
         self.progress.stop(outcome);
     }
 
-    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<WriteSummary, TraceError> {
+    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<(WriteSummary, PathBuf), TraceError> {
         for message in inbox {
             match message {
                 Message::Record { tag, raw } => self.record(tag, &raw)?,
                 Message::Part(part) => self.part(part)?,
                 Message::EndLaunch { launch, blocks } => self.end_launch(launch, blocks)?,
                 Message::CutLaunch { launch, why } => self.cut_launch(launch, why)?,
+                Message::Settle { ticket } => self.progress.settle(ticket),
                 Message::Finish { cut } => return self.finish(cut),
                 Message::BreakOff => break,
             }
@@ -198,9 +228,9 @@ impl Sequencer {
 
     fn write_record(&mut self, tag: Tag, payload: &[u8]) -> Result<(), TraceError> {
         let head = format::record_head(tag, payload);
-        self.file
-            .write_all(&head)
-            .and_then(|()| self.file.write_all(payload))
+        let mut file = self.draft.file();
+        file.write_all(&head)
+            .and_then(|()| file.write_all(payload))
             .map_err(|e| TraceError::io(&self.path, "write", e))?;
         self.offset += (head.len() + payload.len()) as u64;
         Ok(())
@@ -269,7 +299,7 @@ impl Sequencer {
         self.record(format::CUT, &raw)
     }
 
-    fn finish(&mut self, cut: Option<String>) -> Result<WriteSummary, TraceError> {
+    fn finish(&mut self, cut: Option<String>) -> Result<(WriteSummary, PathBuf), TraceError> {
         if let (Some(launch), Some(why)) = (self.open, cut) {
             self.cut_launch(launch, why)?;
         }
@@ -280,18 +310,19 @@ impl Sequencer {
         let payload = records::encode(&self.index, &mut self.packer).map_err(TraceError::refused)?;
         self.write_record(format::INDEX, &payload)?;
         let file_bytes = self.offset + format::FOOTER_BYTES as u64;
-        self.file
-            .write_all(&format::footer(offset, file_bytes))
-            .and_then(|()| self.file.flush())
-            .map_err(|e| TraceError::io(&self.path, "write", e))?;
-        let named = self.destination.keep();
-        named.map_err(|e| TraceError::io(self.destination.path(), "give the finished trace the name", e))?;
+        let footer = format::footer(offset, file_bytes);
+        self.draft.file().write_all(&footer).map_err(|e| TraceError::io(&self.path, "write", e))?;
+        let wanted = self.draft.destination().path();
+        let named = self.draft.keep_beside_others(self.replaces.as_ref());
+        let named = named.map_err(|e| TraceError::io(wanted, "give the finished trace the name", e))?;
         let heads = self.index.frames.iter().map(|f| f.head);
-        Ok(heads.fold(WriteSummary { file_bytes, ..WriteSummary::default() }, |sum, head| WriteSummary {
-            frames: sum.frames + 1,
-            warp_instructions: sum.warp_instructions + head.warp_instructions,
-            thread_instructions: sum.thread_instructions + head.thread_instructions,
-            ..sum
-        }))
+        let summary =
+            heads.fold(WriteSummary { file_bytes, ..WriteSummary::default() }, |sum, head| WriteSummary {
+                frames: sum.frames + 1,
+                warp_instructions: sum.warp_instructions + head.warp_instructions,
+                thread_instructions: sum.thread_instructions + head.thread_instructions,
+                ..sum
+            });
+        Ok((summary, named))
     }
 }

@@ -5,6 +5,7 @@ use super::{In, Out, Text, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Linker, gpu};
 use crate::link::Link;
+use trace_format::input;
 
 /// Kinds of input that may hold PTX: machine code, PTX, fat binaries, objects, libraries; NVVM code does not.
 const MOST_INPUT_KIND: u32 = 4;
@@ -43,7 +44,7 @@ functions! {
         state: u64, kind: u32, path: Text, _count: u32, _options: In<u32>, _values: In<usize>,
     ) {
         let path = path.get()?;
-        let image = std::fs::read(&path).map_err(|_| Status::FILE_NOT_FOUND)?;
+        let image = input::read(path.as_ref(), input::IMAGE_BYTES).map_err(|_| Status::FILE_NOT_FOUND)?;
         add(state, kind, &image, &path)
     }
 

@@ -6,6 +6,7 @@ use crate::closed;
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::module::image_at;
+use trace_format::input;
 
 fn load_image(to: Out<u64>, image: *const u8, options: &Options) -> Outcome {
     if let Some(library) = closed::library_at(image as usize) {
@@ -32,7 +33,7 @@ fn load_library(to: Out<u64>, load: impl FnOnce() -> Outcome) -> Outcome {
 
 fn load_file(to: Out<u64>, path: Text, options: &Options) -> Outcome {
     let path = path.get()?;
-    let image = std::fs::read(&path).map_err(|_| Status::FILE_NOT_FOUND)?;
+    let image = input::read(path.as_ref(), input::IMAGE_BYTES).map_err(|_| Status::FILE_NOT_FOUND)?;
     load(to, &image, &path, options)
 }
 

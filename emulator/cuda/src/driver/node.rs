@@ -12,6 +12,8 @@ use crate::user_object::call_all;
 use crate::work::{Choice, Conditional, Work};
 use std::ffi::c_void;
 use std::fmt::Write as _;
+use std::io::Write as _;
+use trace_format::destination::Destination;
 
 /// CUDA's `CUDA_MEM_ALLOC_NODE_PARAMS`.
 #[repr(C)]
@@ -458,7 +460,8 @@ functions! {
             let gpu = gpu()?;
             dot(&gpu, gpu.graph(graph)?)
         };
-        std::fs::write(path, text).map_err(|_| Status::OPERATING_SYSTEM)
+        let written = Destination::of(path.as_ref()).write(|out| out.write_all(text.as_bytes()));
+        written.map_err(|_| Status::OPERATING_SYSTEM)
     }
 
     "cuUserObjectCreate" 11030 Context user_object_create(

@@ -3,7 +3,7 @@
 use super::{In, Out, Stream, functions};
 use crate::context as contexts;
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit, synchronize};
+use crate::gpu::{gpu, settle, submit, synchronize};
 use crate::stream::{EVENT_DISABLE_TIMING, Event};
 use crate::work::{Fill, HostCall, HostFunction, Work};
 use std::ffi::c_void;
@@ -123,7 +123,10 @@ functions! {
         synchronize()
     }
 
-    "cuStreamQuery" / "cuStreamQuery_ptsz" 2000 Context stream_query(stream: Stream) { reached(stream) }
+    "cuStreamQuery" / "cuStreamQuery_ptsz" 2000 Context stream_query(stream: Stream) {
+        reached(stream)?;
+        settle()
+    }
 
     "cuStreamWaitEvent" / "cuStreamWaitEvent_ptsz" 3020 Context stream_wait_event(
         stream: Stream, event: u64, flags: u32,
@@ -224,7 +227,10 @@ functions! {
         submit(stream.handle(), Work::Record(event))
     }
 
-    "cuEventQuery" 2000 Context event_query(event: u64) { event_reached(event) }
+    "cuEventQuery" 2000 Context event_query(event: u64) {
+        event_reached(event)?;
+        settle()
+    }
 
     "cuEventSynchronize" 2000 Context event_synchronize(event: u64) {
         event_reached(event)?;

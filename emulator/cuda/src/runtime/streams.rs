@@ -63,7 +63,7 @@ pub extern "C" fn synchronize(stream: u64) -> Status {
 /// `cudaStreamQuery`.
 #[unsafe(export_name = "warplab_cudaStreamQuery")]
 pub extern "C" fn query(stream: u64) -> Status {
-    done(reached(stream))
+    done(reached(stream).and_then(|()| crate::gpu::settle()))
 }
 
 /// `cudaStreamWaitEvent`.
@@ -143,7 +143,7 @@ pub extern "C" fn event_query(event: u64) -> Status {
         Some(_) => Err(Status::CAPTURED_EVENT),
         None => Ok(()),
     };
-    done(query())
+    done(query().and_then(|()| crate::gpu::settle()))
 }
 
 /// `cudaEventElapsedTime`: milliseconds of the emulator's time.

@@ -86,7 +86,7 @@ fn record(
     let (_, blocks) = session.work();
     let watch = Watch { phase, blocks, done: AtomicU64::new(0) };
     let options = Options { threads, ..Options::default() };
-    let (run, _) = session.record(&path, &options, &watch).map_err(|e| fail(e.to_string()))?;
+    let (run, _, path) = session.record(&path, &options, &watch).map_err(|e| fail(e.to_string()))?;
     let buffers_checked = checked(&run.checks).map_err(fail)?;
     let trace = Trace::open(&path)?;
     let relative = |path: PathBuf| path.strip_prefix(out).map(Path::to_owned).unwrap_or(path);

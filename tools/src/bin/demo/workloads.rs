@@ -4,7 +4,9 @@
 //! sizes and the CPU references are in `tests/workloads`.
 
 use crate::Failure;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use trace_format::destination::Destination;
 
 /// One bundled workload.
 #[derive(Clone, Copy, Debug)]
@@ -95,8 +97,10 @@ impl Workload {
         std::fs::create_dir_all(&dir).map_err(|e| fail(&dir, e))?;
         let ptx = dir.join(format!("{}.ptx", self.folder));
         let manifest = dir.join(format!("{}.toml", self.name));
-        std::fs::write(&ptx, self.ptx).map_err(|e| fail(&ptx, e))?;
-        std::fs::write(&manifest, self.manifest).map_err(|e| fail(&manifest, e))?;
+        for (path, text) in [(&ptx, self.ptx), (&manifest, self.manifest)] {
+            let written = Destination::of(path).write(|out| out.write_all(text.as_bytes()));
+            written.map_err(|e| fail(path, e))?;
+        }
         Ok((ptx, manifest))
     }
 }

@@ -194,7 +194,8 @@ fn sections(trace: &Trace) -> Vec<Section> {
     let mut frame_sections = [(0u64, 0u64); SECTIONS];
     for frame in 0..trace.frames().len() {
         // A damaged frame's sizes count as framing; `trace verify` names it.
-        let table = trace.frame_payload(frame).ok().and_then(section_bytes).unwrap_or_default();
+        let table =
+            trace.frame_payload(frame).ok().and_then(|payload| section_bytes(&payload)).unwrap_or_default();
         for (sum, (stored, raw)) in frame_sections.iter_mut().zip(table) {
             sum.0 += u64::from(stored);
             sum.1 += u64::from(raw);

@@ -1,0 +1,129 @@
+//! The bytes of a trace file, read where they are wanted.
+//!
+//! Nothing is mapped: a file that is cut short or written over while it is open gives an error at the next read, where
+//! a map would end the process with a signal. Frames are unpacked into memory of their own anyway.
+
+use crate::container::TraceError;
+use crate::container::error::ErrorKind;
+use crate::container::format::{MAX_SECTION_BYTES, PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef, word64};
+use crate::container::frame::SECTIONS;
+use crate::destination::Destination;
+use std::cell::Cell;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Largest record that is believed: a frame with full sections, and some room for its head and table.
+const MAX_RECORD_BYTES: u64 = (SECTIONS * MAX_SECTION_BYTES) as u64 + (1 << 20);
+
+thread_local! {
+    /// What one thread reads records into, again and again.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// An open trace file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    file: File,
+    bytes: u64,
+}
+
+impl Source {
+    /// Opens a file that is long enough to be a trace.
+    pub fn open(path: &Path) -> Result<Source, TraceError> {
+        let not_a_trace = || ErrorKind::NotATrace(path.to_path_buf()).into();
+        // Opening a pipe would wait for somebody to write to it.
+        let found = std::fs::metadata(path).map_err(|e| TraceError::io(path, "open", missing(path, e)))?;
+        if !found.is_file() {
+            return Err(not_a_trace());
+        }
+        let file = File::open(path).map_err(|e| TraceError::io(path, "open", e))?;
+        let bytes = file.metadata().map_err(|e| TraceError::io(path, "read", e))?.len();
+        if bytes < PREAMBLE_BYTES as u64 { Err(not_a_trace()) } else { Ok(Source { file, bytes }) }
+    }
+
+    /// Size of the file when it was opened.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes at an offset.
+    pub fn read<const N: usize>(&self, offset: u64) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        read_exact_at(&self.file, &mut bytes, offset)?;
+        Ok(bytes)
+    }
+
+    /// Reads the record at an offset and hands it on; `None` when there is none that lies within the file.
+    pub fn record<T>(&self, offset: u64, use_it: impl FnOnce(RecordRef<'_>) -> T) -> io::Result<Option<T>> {
+        let fits = |bytes: u64| offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
+        if !fits(RECORD_HEAD_BYTES as u64) {
+            return Ok(None);
+        }
+        let head: [u8; RECORD_HEAD_BYTES] = self.read(offset)?;
+        let bytes = word64(&head, 8).unwrap_or(u64::MAX).saturating_add(RECORD_HEAD_BYTES as u64);
+        if !fits(bytes) {
+            return Ok(None);
+        }
+        self.record_of(offset, bytes, use_it)
+    }
+
+    /// As [`Source::record`], of a record that is known to take so many bytes.
+    pub fn record_of<T>(
+        &self,
+        offset: u64,
+        bytes: u64,
+        use_it: impl FnOnce(RecordRef<'_>) -> T,
+    ) -> io::Result<Option<T>> {
+        if bytes > MAX_RECORD_BYTES.min(self.bytes) {
+            return Ok(None);
+        }
+        let mut buffer = BUFFER.take();
+        buffer.clear();
+        buffer.try_reserve_exact(bytes as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        buffer.resize(bytes as usize, 0);
+        let read = read_exact_at(&self.file, &mut buffer, offset);
+        let used =
+            read.map(|()| RecordRef::at(&buffer, 0).filter(|record| record.bytes() == bytes).map(use_it));
+        BUFFER.set(buffer);
+        used
+    }
+}
+
+/// Says where an unfinished recording is when the whole one is not there.
+fn missing(path: &Path, error: io::Error) -> io::Error {
+    let unfinished = match error.kind() {
+        io::ErrorKind::NotFound => Destination::of(path).unfinished(),
+        _ => Vec::new(),
+    };
+    match &unfinished[..] {
+        [] => error,
+        [.., last] => {
+            io::Error::new(error.kind(), format!("{error}; an unfinished recording is in {}", last.display()))
+        }
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, bytes, offset)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => (bytes, offset) = (&mut bytes[n..], offset + n as u64),
+        }
+    }
+    Ok(())
+}
+
+/// What went wrong with a read, for a message that names the place itself.
+pub(crate) fn told(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the file has been cut short since it was opened".into(),
+        _ => format!("it cannot be read: {error}"),
+    }
+}

@@ -6,7 +6,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use emulator::check::{Checker, Checks};
-use emulator::exec::{Options, Unobserved};
+use emulator::exec::{DEFAULT_INTERLEAVE, Options, Unobserved};
 use emulator::session::{Session, Setup};
 use std::path::PathBuf;
 
@@ -14,8 +14,14 @@ fn main() {
     divan::main();
 }
 
-const ONE_THREAD: Options =
-    Options { threads: 1, max_instructions: u64::MAX, trap_zero_division: false, max_print_bytes: 0 };
+const ONE_THREAD: Options = Options {
+    threads: 1,
+    max_instructions: u64::MAX,
+    trap_zero_division: false,
+    max_print_bytes: 0,
+    interleave: DEFAULT_INTERLEAVE,
+    lenient: false,
+};
 
 fn all_threads() -> Options {
     Options { threads: Options::default().threads, ..ONE_THREAD }

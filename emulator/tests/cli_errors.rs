@@ -206,7 +206,7 @@ fn dividing_by_zero() {
 
 #[test]
 fn waiting_for_ever_at_a_divergent_barrier() {
-    let body = "setp.gt.u32 %p1, %r1, 15;\n@%p1 bra SKIP;\nbar.sync 0;\nSKIP:\nst.global.u32 [%rd1], %r1;\nbar.sync 0;";
+    let body = "setp.gt.u32 %p1, %r1, 15;\n@%p1 bra SKIP;\nbar.sync 0;\nSKIP:\nst.global.u32 [%rd1], %r1;\nbar.sync 1;";
     let folder = Folder::new().file("app.ptx", &kernel(body)).file("app.toml", ONE_TOML);
     folder.emu(&["run", "app.ptx"]).fails(&[
         "the block waits for ever",
@@ -214,7 +214,7 @@ fn waiting_for_ever_at_a_divergent_barrier() {
         "wait for barrier 0",
         "threads have arrived",
         "lanes 0xffff0000",
-        "to reconverge",
+        "wait for barrier 1",
         "app.ptx:14: bar.sync 0;",
         "kernel k, PC 0x",
         "block (0,0,0)",
@@ -334,4 +334,26 @@ fn a_small_address_space_is_an_error_in_words() {
             assert!(told.contains("ulimit -v unlimited") && told.contains("MiB"), "{kib} {command}: {told}");
         }
     }
+}
+
+#[test]
+fn loads_beside_a_buffer_are_a_fault_or_with_lenient_a_warning() {
+    let body = "mul.wide.u32 %rd2, %r1, 4;\nsub.s64 %rd2, %rd1, %rd2;\nld.global.u32 %r2, [%rd2];\n\
+                mul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd2, %rd1, %rd2;\nst.global.u32 [%rd2], %r2;";
+    let folder = Folder::new().file("app.ptx", &kernel(body)).file("app.toml", ONE_TOML);
+    folder.emu(&["run", "app.ptx"]).fails(&["4 bytes before `a`", "--lenient goes on with zeros"]);
+    let run = folder.emu(&["run", "app.ptx", "--lenient"]);
+    run.succeeds();
+    for told in [
+        "warning: global load of 4 bytes",
+        "4 bytes before `a`",
+        "in kernel k, PC 0x",
+        "app.ptx:14",
+        "126 such loads",
+    ] {
+        assert!(run.err.contains(told), "{told} is missing in: {}", run.err);
+    }
+    folder.emu(&["record", "app.ptx", "--lenient", "--interleave", "3"]).succeeds();
+    let run = folder.emu(&["run", "app.ptx", "--interleave", "0"]);
+    assert!(run.err.contains("--interleave"), "{}", run.err);
 }

@@ -3,10 +3,13 @@
 mod exec_kit;
 
 use emulator::exec::fault::Access;
-use emulator::exec::{FaultKind, LaunchError};
+use emulator::exec::{self, FaultKind, Launch, LaunchError, Observer, Stats, Tolerated};
+use emulator::record::Unrecorded;
 use exec_kit::*;
+use std::sync::Mutex;
 use trace_format::isa::space::Space;
 use trace_format::isa::*;
+use trace_format::semantics::Geometry;
 
 /// Stores the thread index at buffer 0 plus `bytes_per_thread` times the index.
 fn striding(bytes_per_thread: u32, first: u32) -> MachineKernel {
@@ -114,26 +117,18 @@ fn shared_and_local_memory_have_ends() {
 }
 
 #[test]
-fn a_barrier_that_half_a_warp_reaches_deadlocks() {
-    let mut a = Asm::new();
-    let skip = a.label();
-    a.thread(0).setp(0, ICmp::Ge, 0, imm(16)).bra(skip, p(0)).sync();
-    a.bind(skip).exit(PredSrc::TRUE);
-    // The other lanes wait where they would reconverge.
+fn different_barriers_of_the_halves_of_a_warp_deadlock() {
     let mut b = Asm::new();
     let skip = b.label();
     b.thread(0).setp(0, ICmp::Ge, 0, imm(16)).bra(skip, p(0)).sync();
-    b.bind(skip).sync().exit(PredSrc::TRUE);
+    b.bind(skip).bar(BarMode::Sync, 1, 0, PredSrc::TRUE).exit(PredSrc::TRUE);
     let fault = Device::new(&[]).fault(&b.build(), 1, 32);
     let FaultKind::Deadlock { waiting, .. } = &fault.kind else { panic!("{fault}") };
     assert_eq!(waiting.len(), 2, "{fault}");
     assert_eq!((waiting[0].lanes, waiting[1].lanes), (0xFFFF, 0xFFFF_0000));
     assert!(waiting[0].for_what.contains("16 of 32 threads have arrived"), "{fault}");
-    assert!(waiting[1].for_what.contains("reconverge"), "{fault}");
+    assert!(waiting[1].for_what.contains("barrier 1 (16 of 32 threads have arrived)"), "{fault}");
     assert_eq!(b.build().insts[fault.pc.index()].op.info().mnemonic, "BAR");
-    // In the first kernel they wait at the exit, which they reach together.
-    let fault = Device::new(&[]).fault(&a.build(), 1, 32);
-    assert!(matches!(fault.kind, FaultKind::Deadlock { .. }), "{fault}");
 }
 
 #[test]
@@ -224,4 +219,72 @@ fn impossible_launches_are_refused() {
     assert!(error.contains("at most 32"), "{error}");
     let empty = MachineKernel::default();
     assert!(Device::new(&[]).run(&empty, 1, 1).unwrap_err().to_string().contains("no instructions"));
+}
+
+/// Hears of loads out of bounds.
+#[derive(Default)]
+struct Heard(Mutex<Vec<Tolerated>>);
+
+impl Observer for Heard {
+    fn progress(&self, _: &Stats) {}
+
+    fn tolerated(&self, loads: &[Tolerated]) {
+        Tolerated::merge(&mut self.0.lock().unwrap(), loads);
+    }
+}
+
+/// Copies word t + `first` of buffer 0 to word t of buffer 1.
+fn shifted(first: i32) -> MachineKernel {
+    let mut a = Asm::new();
+    a.thread(0).mov(2, imm(4)).add(1, 0, imm(first as u32));
+    a.push(Inst::new(Op::ImadWide { sign: Sign::S32 }).dst(r(4)).srcs([reg(1), reg(2), param(0)]));
+    a.ldg(6, 4).address(8, 0, 1).stg(8, reg(6)).exit(PredSrc::TRUE);
+    a.build()
+}
+
+#[test]
+fn lenient_launches_read_zeros_beside_their_buffers() {
+    let kernel = shifted(-128);
+    let input: Vec<u32> = (1..=320).collect();
+    let run = |threads| {
+        let mut device = Device::new(&[&input, &[9; 320]]);
+        device.options.lenient = true;
+        device.options.threads = threads;
+        let heard = Heard::default();
+        let geometry = Geometry { grid: [5, 1, 1], block: [64, 1, 1] };
+        let banks = banks(&kernel, &geometry, &device.pointers());
+        let launch = Launch { kernel: &kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
+        exec::launch(&mut device.memory, &launch, &device.options, &mut Unrecorded, &heard).unwrap();
+        (device.words(1), heard.0.into_inner().unwrap())
+    };
+    let (words, heard) = run(1);
+    assert_eq!(words, (0..320).map(|t: u32| t.saturating_sub(127)).collect::<Vec<u32>>());
+    let [tolerated] = &heard[..] else { panic!("{heard:?}") };
+    assert_eq!((tolerated.loads, tolerated.first.block, tolerated.first.lane), (128, [0; 3], Some(0)));
+    let text = tolerated.to_string();
+    for part in ["512 bytes before `buffer0`", "kernel hand_built", "PC 0x", "hand.ptx:", "128 such loads"] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    assert_eq!(run(4), (words, heard), "threads change what is read or told");
+
+    let mut device = Device::new(&[&input, &[9; 320]]);
+    device.options.lenient = true;
+    let (_, trace) = device.record(&kernel, 5, 64, 3);
+    assert_eq!(verify(&trace).problems, []);
+}
+
+#[test]
+fn lenient_launches_stop_where_hardware_does() {
+    // Without the flag, in another page, and when something is written.
+    for (first, lenient) in [(-128, false), (-(3 << 20), true), (3 << 20, true)] {
+        let mut device = Device::new(&[&[1; 64], &[1; 64]]);
+        device.options.lenient = lenient;
+        let fault = device.fault(&shifted(first), 1, 32);
+        assert!(matches!(fault.kind, FaultKind::OutOfBounds { access: Access::Load, .. }), "{fault}");
+        assert_eq!(fault.to_string().contains("--lenient"), !lenient, "{fault}");
+    }
+    let mut device = Device::new(&[&[0; 8]]);
+    device.options.lenient = true;
+    let fault = device.fault(&striding(4, 0), 1, 32);
+    assert!(matches!(fault.kind, FaultKind::OutOfBounds { access: Access::Store, .. }), "{fault}");
 }

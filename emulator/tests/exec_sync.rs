@@ -299,3 +299,155 @@ fn recordings_of_barriers_and_warpsync_hold() {
     device.run(&kernel, 1, 100).unwrap();
     assert_eq!(device.words(0), (0..100).map(|t| 50 + t).collect::<Vec<u32>>());
 }
+
+/// Runs a kernel on one word per thread, recorded and not, and checks the recording.
+fn words_of(kernel: &MachineKernel, threads: u32) -> Vec<u32> {
+    let zeros = vec![0; threads as usize];
+    let (stats, trace) = Device::new(&[&zeros]).record(kernel, 1, threads, 1);
+    let report = verify(&trace);
+    assert_eq!(
+        (report.problems.as_slice(), report.warp_instructions),
+        ([].as_slice(), stats.warp_instructions)
+    );
+    let mut device = Device::new(&[&zeros]);
+    device.run(kernel, 1, threads).unwrap();
+    device.words(0)
+}
+
+fn warpsync(members: u32) -> Inst {
+    Inst::new(Op::Warpsync {}).srcs([imm(members)])
+}
+
+#[test]
+fn lanes_that_branch_around_a_warpsync_go_on_to_their_exit() {
+    // Lanes 0 and 1 wait for the whole warp; the others run on, store and exit, which counts as coming.
+    for members in [u32::MAX, 0xF] {
+        let mut a = Asm::new();
+        let skip = a.label();
+        a.thread(0).address(4, 0, 0).mov(6, imm(1)).setp(0, ICmp::Ge, 0, imm(2)).bra(skip, p(0));
+        a.push(warpsync(members)).mov(6, imm(2)).bind(skip).stg(4, reg(6)).exit(PredSrc::TRUE);
+        let expect: Vec<u32> = (0..32).map(|l| if l < 2 { 2 } else { 1 }).collect();
+        assert_eq!(words_of(&a.build(), 32), expect, "{members:#x}");
+    }
+}
+
+#[test]
+fn lanes_that_return_around_a_warpsync_go_on_to_their_exit() {
+    // The same within a function, once called by all lanes and once only by those that wait.
+    for all_call in [true, false] {
+        let mut a = Asm::new();
+        let (function, skip) = (a.label(), a.label());
+        a.thread(0).address(4, 0, 0).mov(6, imm(1)).setp(0, ICmp::Ge, 0, imm(2));
+        a.call(function, if all_call { PredSrc::TRUE } else { not_p(0) }).stg(4, reg(6)).exit(PredSrc::TRUE);
+        a.function(function, "waits").bra(skip, p(0)).push(warpsync(u32::MAX)).mov(6, imm(2));
+        a.bind(skip).ret(PredSrc::TRUE);
+        let expect: Vec<u32> = (0..32).map(|l| if l < 2 { 2 } else { 1 }).collect();
+        assert_eq!(words_of(&a.build(), 32), expect, "all call: {all_call}");
+    }
+}
+
+#[test]
+fn lanes_that_branch_around_a_barrier_go_on() {
+    // Half of each warp waits at a barrier that the others pass by: they exit, or come to the next one.
+    for more in [false, true] {
+        let mut a = Asm::new();
+        let skip = a.label();
+        a.thread(0).address(4, 0, 0).mov(6, imm(1)).sr(1, SpecialReg::LaneId);
+        a.setp(0, ICmp::Ge, 1, imm(16)).bra(skip, p(0)).sync().mov(6, imm(2)).bind(skip);
+        if more {
+            a.sync();
+        }
+        a.stg(4, reg(6)).exit(PredSrc::TRUE);
+        let expect: Vec<u32> = (0..96).map(|t| if t % 32 < 16 { 2 } else { 1 }).collect();
+        assert_eq!(words_of(&a.build(), 96), expect, "another barrier: {more}");
+    }
+}
+
+#[test]
+fn lanes_that_were_waited_for_at_a_warpsync_may_come_by_another_way() {
+    // Lanes 0 to 7 wait for all; 8 to 15 wait at a barrier of the block, which the other warp completes only after
+    // the rest has exited.
+    let mut a = Asm::new();
+    let (second, rest, end) = (a.label(), a.label(), a.label());
+    a.thread(0).address(4, 0, 0).mov(6, imm(1)).setp(0, ICmp::Ge, 0, imm(16)).bra(rest, p(0));
+    a.setp(0, ICmp::Ge, 0, imm(8))
+        .bra(second, p(0))
+        .push(warpsync(0xFFFF))
+        .mov(6, imm(2))
+        .bra(end, PredSrc::TRUE);
+    a.bind(second)
+        .mov(6, imm(3))
+        .push(warpsync(0xFFFF))
+        .bind(end)
+        .bind(rest)
+        .stg(4, reg(6))
+        .exit(PredSrc::TRUE);
+    let expect: Vec<u32> = (0..32).map(|l| [2, 3, 1, 1][l / 8]).collect();
+    assert_eq!(words_of(&a.build(), 32), expect);
+}
+
+/// Warp 0 computes for some hundred instructions, then reads the word that warp 1 writes after a few.
+fn racy() -> MachineKernel {
+    let mut a = Asm::new();
+    let (reader, again, end) = (a.label(), a.label(), a.label());
+    a.shared = 128;
+    a.thread(0)
+        .sr(1, SpecialReg::WarpId)
+        .mov(2, imm(0))
+        .mov(3, imm(0))
+        .setp(0, ICmp::Eq, 1, imm(0))
+        .bra(reader, p(0));
+    a.mov(4, imm(77)).sts(2, 4).bra(end, PredSrc::TRUE);
+    a.bind(reader).bind(again).add(3, 3, imm(1)).setp(1, ICmp::Lt, 3, imm(200)).bra(again, p(1));
+    a.lds(4, 2, 0).address(6, 0, 0).stg(6, reg(4)).bind(end).exit(PredSrc::TRUE);
+    a.build()
+}
+
+#[test]
+fn warps_of_a_block_take_turns() {
+    let first = |interleave: Option<u64>| {
+        let mut device = Device::new(&[&[0; 64]]);
+        device.options.interleave = interleave.unwrap_or(device.options.interleave);
+        device.run(&racy(), 1, 64).unwrap();
+        device.words(0)[0]
+    };
+    assert_eq!(first(Some(1 << 20)), 0, "one warp after the other");
+    assert_eq!([first(None), first(Some(1)), first(Some(300))], [77; 3], "in turns");
+    let record = |threads| {
+        let mut device = Device::new(&[&[0; 64 * 9]]);
+        device.options.interleave = 5;
+        device.record(&racy(), 9, 64, threads).1
+    };
+    let one = record(1);
+    assert_eq!(verify(&one).problems, []);
+    assert!(one == record(3), "threads change the trace");
+}
+
+#[test]
+fn spinning_warps_are_noticed_in_turns_of_any_length() {
+    // Warp 0 waits for a word that warp 1 of its block writes after a while; then for one that nobody writes.
+    for interleave in [1, 7, 32, 1 << 20] {
+        for forgotten in [false, true] {
+            let mut a = Asm::new();
+            let (writer, spin, again, end) = (a.label(), a.label(), a.label(), a.label());
+            a.sr(1, SpecialReg::WarpId)
+                .mov(0, imm(0))
+                .address(4, 0, 0)
+                .setp(0, ICmp::Eq, 1, imm(1))
+                .bra(writer, p(0));
+            let strong = Op::Ldg { width: MemWidth::B32, order: MemOrder::Acquire, ro: ReadOnly(false) };
+            a.bind(spin).push(Inst::new(strong).dst(r(6)).srcs([reg(4)]));
+            a.setp(1, ICmp::Eq, 6, imm(0)).bra(spin, p(1)).bra(end, PredSrc::TRUE);
+            a.bind(writer).bind(again).add(0, 0, imm(1)).setp(1, ICmp::Lt, 0, imm(5000)).bra(again, p(1));
+            a.stg(4, imm(if forgotten { 0 } else { 9 })).bind(end).exit(PredSrc::TRUE);
+            let mut device = Device::new(&[&[0]]);
+            device.options.interleave = interleave;
+            if forgotten {
+                let fault = device.fault(&a.build(), 1, 64);
+                assert!(fault.to_string().contains("`buffer0` + 0"), "{interleave}: {fault}");
+            } else {
+                device.run(&a.build(), 1, 64).unwrap();
+            }
+        }
+    }
+}

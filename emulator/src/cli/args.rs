@@ -1,6 +1,6 @@
 //! Flags of the `emu` command.
 
-use crate::exec::{DEFAULT_MAX_INSTRUCTIONS, DEFAULT_MAX_PRINT_BYTES, Options};
+use crate::exec::{DEFAULT_INTERLEAVE, DEFAULT_MAX_INSTRUCTIONS, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::lower::{DEFAULT_STACK_BYTES, LowerOptions};
 use crate::session::{DEFAULT_HEAP_BYTES, Setup};
 use clap::{Args, Parser, Subcommand};
@@ -111,6 +111,14 @@ pub struct Run {
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
+    /// Warp instructions after which the next warp of a block has its turn. What programs with data races compute
+    /// depends on it; warps of hardware progress roughly together.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_INTERLEAVE, value_parser = clap::value_parser!(u64).range(1..))]
+    pub interleave: u64,
+    /// Go on after loads out of bounds that hardware mostly does not notice either, no further than a page of 2 MiB
+    /// from some allocation: they give 0, with a warning for each place in the code.
+    #[arg(long)]
+    pub lenient: bool,
     /// Stop at an integer division by zero, which otherwise yields all ones, as on hardware.
     #[arg(long)]
     pub trap_zero_division: bool,
@@ -223,7 +231,7 @@ impl Run {
     #[must_use]
     pub fn options(&self) -> Options {
         let threads = self.threads.map_or_else(|| Options::default().threads, NonZeroUsize::get);
-        let Run { max_instructions, trap_zero_division, max_print_bytes, .. } = *self;
-        Options { threads, max_instructions, trap_zero_division, max_print_bytes }
+        let Run { max_instructions, trap_zero_division, max_print_bytes, interleave, lenient, .. } = *self;
+        Options { threads, max_instructions, trap_zero_division, max_print_bytes, interleave, lenient }
     }
 }

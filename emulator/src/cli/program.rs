@@ -8,7 +8,7 @@
 use super::CliError;
 use super::args::{Record, Run};
 use super::compilers;
-use crate::exec::{DEFAULT_MAX_PRINT_BYTES, Options};
+use crate::exec::{DEFAULT_INTERLEAVE, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use crate::fatbin::{self, Image, ImageKind, Origin};
 use crate::lower::DEFAULT_STACK_BYTES;
@@ -122,6 +122,8 @@ fn command(args: &Run) -> Result<Command, CliError> {
     pass("STACK_BYTES", changed(args.stack_bytes.into(), DEFAULT_STACK_BYTES.into()));
     pass("HEAP_BYTES", changed(args.heap_bytes, crate::session::DEFAULT_HEAP_BYTES));
     pass("FMAD", (!args.fmad).then(|| "0".into()));
+    pass("INTERLEAVE", changed(args.interleave, DEFAULT_INTERLEAVE));
+    pass("LENIENT", args.lenient.then(|| "1".into()));
     pass("TRAP_ZERO_DIVISION", args.trap_zero_division.then(|| "1".into()));
     let summary = match (&args.summary, args.json) {
         (Some(file), _) => {

@@ -1,9 +1,10 @@
 //! The progress bar: only on terminals, only when it takes longer than two seconds.
 
-use crate::exec::{Observer, Stats};
+use crate::exec::{Observer, Stats, Tolerated};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time before a bar appears.
@@ -20,6 +21,8 @@ pub struct Bar {
     instructions: AtomicU64,
     /// Whether standard output is for results alone, so that what device code prints goes to standard error.
     results_are_data: bool,
+    /// Loads out of bounds that were tolerated.
+    tolerated: Mutex<Vec<Tolerated>>,
 }
 
 impl Bar {
@@ -42,16 +45,25 @@ impl Bar {
             blocks: AtomicU64::new(0),
             instructions: AtomicU64::new(0),
             results_are_data,
+            tolerated: Mutex::default(),
         }
     }
 
-    /// Takes the bar off the screen.
+    /// Takes the bar off the screen, and warns of the loads out of bounds that were tolerated.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
+        for loads in self.tolerated.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            eprintln!("warning: {loads}");
+        }
     }
 }
 
 impl Observer for Bar {
+    fn tolerated(&self, loads: &[Tolerated]) {
+        let mut all = self.tolerated.lock().unwrap_or_else(PoisonError::into_inner);
+        Tolerated::merge(&mut all, loads);
+    }
+
     fn printed(&self, text: &[u8]) {
         // Who reads our output may have seen enough.
         let _ = self.bar.suspend(|| {

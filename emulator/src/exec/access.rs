@@ -6,6 +6,7 @@ use super::matrix;
 use super::program::Unit;
 use super::spin::Poll;
 use super::texture;
+use super::tolerated;
 use super::warp::Trouble;
 use crate::check::Accessed;
 use crate::memory::atomic;
@@ -221,7 +222,7 @@ fn perform<V: GlobalView, S: BlockSink>(
 
 /// Width of a load or store.
 #[inline(always)]
-fn width_of(op: Op) -> MemWidth {
+pub(super) fn width_of(op: Op) -> MemWidth {
     match op {
         Op::Ldg { width, .. }
         | Op::Stg { width, .. }
@@ -288,8 +289,13 @@ fn load<V: GlobalView, S: BlockSink>(
         (Space::Const, Op::Ldc { bank, .. }) => {
             load_plain(unit.program.banks.bank(bank.0), at, exec, width, out)?;
         }
-        _ => unit.memory.load(request.pc as usize, at, exec, width, out)?,
+        _ => {
+            if let Err(refusal) = unit.memory.load(request.pc as usize, at, exec, width, out) {
+                tolerated::load(unit, block, request, at, refusal)?;
+            }
+        }
     }
+    let out = &block.rows;
     for i in 0..inst.dst_rows {
         warp.regs.write_row(inst.dst + u16::from(i), &out[usize::from(i)], exec);
     }

@@ -1,14 +1,15 @@
 //! A thread block while it runs: its warps, shared memory and barriers, and the round in which warps take
 //! turns.
 //!
-//! A warp runs until it waits at a barrier, ends, or has had its share; the order is fixed, so that a block
-//! always does the same. When no lane can go on, [`super::fault::FaultKind::Deadlock`] says who waits for whom.
+//! A warp runs until it waits at a barrier, ends, or has had its turn of [`super::Options::interleave`] instructions;
+//! the order is fixed, so that a block always does the same. When no lane can go on, [`super::fault::FaultKind::Deadlock`] says who waits for whom.
 
 use super::barrier::{Barriers, Outcome};
 use super::fault::{FaultKind, Place, Waiting};
 use super::paths::{NEVER, Paths, Wait};
 use super::program::{Program, Unit};
 use super::spin::{self, Spin};
+use super::tolerated::Site;
 use super::warp::{self, Stop, Trouble};
 use crate::check::Actor;
 use crate::memory::GlobalMemory;
@@ -20,8 +21,8 @@ use std::collections::BTreeMap;
 use trace_format::isa::{BarMode, Op, Pc};
 use trace_format::semantics::{FULL_MASK, Row, Warp};
 
-/// Warp instructions that a warp executes before the next warp has its turn.
-const WARP_SHARE: u64 = 8 << 10;
+/// Warp instructions after which diverged lanes of a warp have their turn.
+const LANES_SHARE: u64 = 8 << 10;
 /// Called between the turns of warps, with the instructions that the block has executed.
 pub(crate) type Pause<'f, 'p, V, S> = &'f mut dyn FnMut(&mut Unit<'p, V, S>, u64) -> Result<(), Trouble>;
 
@@ -35,11 +36,13 @@ pub(crate) struct WarpState {
     pub instructions: u64,
     /// Instruction at which an interrupted basic block goes on, else [`NEVER`].
     pub resume: u32,
-    /// Instructions at the start of the turn.
+    /// Instructions at the start of the warp's turn.
     turn_start: u64,
+    /// Instructions when the lanes that run now began to: lanes have longer turns than warps.
+    lanes_start: u64,
     /// Instructions executed while other lanes could have run instead.
     stale: u64,
-    /// Whether memory has been read in this turn.
+    /// Whether these lanes have read memory since.
     pub has_read: bool,
     /// Whether the atomic at work has changed memory.
     pub has_changed: bool,
@@ -62,6 +65,8 @@ pub(crate) struct BlockShared {
     pub printed: Vec<u8>,
     /// The last error of the device runtime by thread, of those that had one.
     pub errors: BTreeMap<u32, u32>,
+    /// Loads out of bounds that were tolerated.
+    pub tolerated: Vec<Site>,
 }
 
 impl BlockShared {
@@ -114,6 +119,7 @@ impl Block {
                 instructions: 0,
                 resume: NEVER,
                 turn_start: 0,
+                lanes_start: 0,
                 stale: 0,
                 has_read: false,
                 has_changed: false,
@@ -131,6 +137,7 @@ impl Block {
                 thread_instructions: 0,
                 printed: Vec::new(),
                 errors: BTreeMap::new(),
+                tolerated: Vec::new(),
             },
             warps: (0..program.geometry.warps_per_block()).map(warp).collect(),
             live: 0,
@@ -152,11 +159,13 @@ impl Block {
         self.shared.thread_instructions = 0;
         self.shared.printed.clear();
         self.shared.errors.clear();
+        self.shared.tolerated.clear();
         for (w, warp) in self.warps.iter_mut().enumerate() {
             warp.regs.restart(&program.code, self.shared.index);
             warp.paths.reset(geometry.launched_mask(w as u32));
             warp.local.reset(program.kernel.local_bytes);
             (warp.instructions, warp.resume, warp.turn_start, warp.stale) = (0, NEVER, 0, 0);
+            (warp.lanes_start, warp.has_read) = (0, false);
             (warp.spin, warp.has_changed) = (Spin::NEW, false);
         }
         self.live = geometry.threads_per_block();
@@ -188,11 +197,15 @@ impl Block {
                 if self.live == 0 {
                     return Ok(Progress::Finished);
                 }
-                if !self.warps.iter_mut().any(|w| w.paths.break_up()) {
+                if !self.break_up() {
                     return Err(self.deadlock(unit.program));
                 }
             } else if !fruitful {
-                return Ok(if self.is_stuck(unit.changes) { Progress::Stuck } else { Progress::Spinning });
+                match self.is_stuck(unit.changes) {
+                    false => return Ok(Progress::Spinning),
+                    true if !self.break_up() => return Ok(Progress::Stuck),
+                    true => {}
+                }
             }
             if self.instructions >= limit {
                 return Ok(Progress::Share);
@@ -208,9 +221,10 @@ impl Block {
         let warp = &mut self.warps[self.turn];
         let (before, live) = (warp.instructions, warp.paths.live());
         if warp.resume == NEVER {
-            (warp.turn_start, warp.has_read) = (before, false);
+            warp.turn_start = before;
         }
-        let limit = warp.turn_start + WARP_SHARE;
+        let lanes_end = warp.lanes_start + LANES_SHARE;
+        let limit = warp.turn_start.saturating_add(unit.program.interleave).min(lanes_end);
         let stop = warp::run(unit, &mut self.shared, warp, self.turn as u32, limit);
         self.live -= (live & !warp.paths.live()).count_ones();
         self.instructions += warp.instructions - before;
@@ -219,9 +233,12 @@ impl Block {
             warp.spin_on(unit.program, unit.changes);
         } else {
             self.fruitful = true;
-            warp.spin.stop();
-            if stop == Stop::Share {
-                warp.take_turns(unit.program.spin_limit);
+            if stop == Stop::Idle || warp.instructions >= lanes_end {
+                warp.spin.stop();
+                if stop == Stop::Share {
+                    warp.take_turns(unit.program.spin_limit);
+                }
+                (warp.lanes_start, warp.has_read) = (warp.instructions, false);
             }
         }
         while self.shared.barriers.active != 0 {
@@ -266,6 +283,12 @@ impl Block {
         }
     }
 
+    /// Before the block is given up: lets lanes of one of the warps that cannot run go on that wait for others to
+    /// reconverge. False when there are none.
+    fn break_up(&mut self) -> bool {
+        self.warps.iter_mut().any(|w| w.paths.current().mask == 0 && w.paths.break_up())
+    }
+
     /// Whether every warp that can run is proven to spin until memory changes.
     fn is_stuck(&self, changes: u64) -> bool {
         self.warps.iter().all(|w| w.paths.current().mask == 0 || w.spin.is_proven(changes))
@@ -275,6 +298,11 @@ impl Block {
     /// read is not compared in full, so that it should have a turn now and then all the same.
     pub fn may_go_on(&self, memory: &GlobalMemory) -> bool {
         self.warps.iter().any(|w| w.paths.current().mask != 0 && w.spin.is_over(memory))
+    }
+
+    /// Whether a warp waits for memory that others than the block may change.
+    pub fn polls_memory(&self) -> bool {
+        self.warps.iter().any(|w| w.paths.current().mask != 0 && w.spin.polls_memory())
     }
 
     fn deadlock(&self, program: &Program<'_>) -> Trouble {
@@ -332,6 +360,7 @@ impl WarpState {
     /// vain for some time, those that wait for the spinning ones to reconverge.
     fn spin_on(&mut self, program: &Program<'_>, changes: u64) {
         let WarpState { regs, paths, spin, instructions, .. } = self;
+        (self.lanes_start, self.has_read) = (*instructions, false);
         spin.end_turn(changes, || spin::state(program, regs, paths, *instructions));
         let hopeless = spin.is_hopeless() || spin.is_proven(changes);
         if hopeless && paths.overtake() {
@@ -344,7 +373,7 @@ impl WarpState {
     /// Lets diverged lanes take turns after the running ones have had their share. Those that have kept reading
     /// memory for `spin_limit` instructions may wait for what lanes do that wait for them to reconverge.
     fn take_turns(&mut self, spin_limit: u64) {
-        self.stale = if self.has_read { self.stale + self.instructions - self.turn_start } else { 0 };
+        self.stale = if self.has_read { self.stale + self.instructions - self.lanes_start } else { 0 };
         if self.stale > spin_limit && self.paths.overtake() {
             self.stale = 0;
         } else {

@@ -1,6 +1,6 @@
 //! Guest faults: what went wrong, and where: kernel, PTX line with its text, machine PC, block, warp, lane.
 
-use crate::memory::Nearest;
+use crate::memory::{Nearest, PAGE_BYTES};
 use std::fmt;
 use trace_format::isa::space::Space;
 use trace_format::isa::{MachineKernel, Pc};
@@ -176,6 +176,15 @@ impl Fault {
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         Some(match &self.kind {
+            FaultKind::OutOfBounds { access: Access::Load, nearest: Some(n), .. }
+                if n.distance.unsigned_abs() <= PAGE_BYTES =>
+            {
+                format!(
+                    "check the kernel's bounds test and the length of `{}`; hardware may not notice such a load, and \
+                     --lenient goes on with zeros",
+                    n.name
+                )
+            }
             FaultKind::OutOfBounds { nearest: Some(n), .. } if n.distance > 0 && n.distance <= 1 << 20 => {
                 format!("check the kernel's bounds test and the length of `{}`", n.name)
             }

@@ -9,6 +9,7 @@ use super::block::{Block, Progress};
 use super::crew::{self, Ending};
 use super::fault::{Fault, FaultKind, Place};
 use super::program::{Prepared, Program, Unit};
+use super::tolerated::{Site, Sites};
 use super::warp::Trouble;
 use super::{InOrder, Launch, LaunchError, Observer, Options, Stats};
 use crate::check::Checker;
@@ -27,6 +28,8 @@ pub(super) struct Run<'r, L> {
     pub stats: Stats,
     /// Hears of all that is accessed, if the run is checked.
     pub checker: Option<&'r mut Checker>,
+    /// Loads out of bounds that were tolerated.
+    pub tolerated: Sites,
 }
 
 /// Checks that a kernel and its launch are well formed, as [`launch`] does first.
@@ -136,10 +139,17 @@ fn run_launch<L: LaunchSink>(
     program.objects = memory.shared_objects();
     program.host = observer.host();
     program.print_left = options.max_print_bytes.into();
+    program.interleave = options.interleave.max(1);
+    program.lenient = options.lenient;
     let stats = Stats::default();
-    let mut run = Run { program: &program, options: *options, sink, observer, stats, checker };
+    let tolerated = Sites::default();
+    let mut run = Run { program: &program, options: *options, sink, observer, stats, checker, tolerated };
     let outcome = run.all(memory);
     let stats = run.stats;
+    let told = run.tolerated.told(&program, memory);
+    if !told.is_empty() {
+        observer.tolerated(&told);
+    }
     outcome.map_err(|trouble| trouble.complete(&program, memory))?;
     Ok(stats)
 }
@@ -152,13 +162,15 @@ pub(super) struct Done {
     pub instructions: u64,
     thread_instructions: u64,
     printed: Vec<u8>,
+    tolerated: Vec<Site>,
 }
 
 impl Done {
     pub fn of(block: &mut Block) -> Done {
         let printed = std::mem::take(&mut block.shared.printed);
         let (instructions, thread_instructions) = (block.instructions, block.shared.thread_instructions);
-        Done { instructions, thread_instructions, printed }
+        let tolerated = std::mem::take(&mut block.shared.tolerated);
+        Done { instructions, thread_instructions, printed, tolerated }
     }
 }
 
@@ -307,6 +319,7 @@ impl<L: LaunchSink> Run<'_, L> {
         });
         if oldest || outcome.is_err() {
             self.show(&mut block.shared.printed);
+            self.tolerated.add(&mut block.shared.tolerated);
         }
         if exhausted {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
@@ -331,6 +344,7 @@ impl<L: LaunchSink> Run<'_, L> {
         sink: &mut L::Block,
     ) -> Result<(), BlockTrouble> {
         self.show(&mut done.printed);
+        self.tolerated.add(&mut done.tolerated);
         self.stats.blocks += 1;
         self.stats.warp_instructions += done.instructions;
         self.stats.thread_instructions += done.thread_instructions;
@@ -381,6 +395,7 @@ impl<L: LaunchSink> Run<'_, L> {
             observer: self.observer,
             stats: self.stats,
             checker: None,
+            tolerated: Sites::default(),
         };
         let mut block = Block::new(program);
         block.start(program, number);

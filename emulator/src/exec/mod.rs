@@ -20,20 +20,27 @@ mod program;
 mod spin;
 mod system;
 mod texture;
+mod tolerated;
 mod turns;
 mod warp;
 
 pub use fault::{Fault, FaultKind};
 pub use grid::{Execute, check, launch, launch_checked, launch_prepared};
 pub use program::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES, Prepared};
+pub use tolerated::Tolerated;
 pub use warp::SM_COUNT;
 
+use crate::memory::GlobalMemory;
 use crate::record::SinkError;
 use trace_format::isa::MachineKernel;
 use trace_format::semantics::{Banks, Geometry};
 
 /// Warp instructions that a launch may execute unless told otherwise: 2^34, some ten minutes of one core.
 pub const DEFAULT_MAX_INSTRUCTIONS: u64 = 1 << 34;
+
+/// Warp instructions of a warp's turn unless told otherwise. Small, since warps of hardware progress together, but
+/// large enough that taking turns costs little.
+pub const DEFAULT_INTERLEAVE: u64 = 32;
 
 /// Bytes that the threads of a launch may print unless told otherwise.
 pub const DEFAULT_MAX_PRINT_BYTES: u64 = 64 << 20;
@@ -65,6 +72,11 @@ pub struct Options {
     pub trap_zero_division: bool,
     /// Bytes that the threads of one launch may print.
     pub max_print_bytes: u64,
+    /// Warp instructions after which, at the end of a basic block, the next warp of the block has its turn.
+    pub interleave: u64,
+    /// Whether loads outside of everything allocated, but no further from it than a page of 2 MiB is long, yield zeros
+    /// instead of being a fault. Hardware mostly does not notice them either.
+    pub lenient: bool,
 }
 
 impl Default for Options {
@@ -76,6 +88,8 @@ impl Default for Options {
             max_instructions: DEFAULT_MAX_INSTRUCTIONS,
             trap_zero_division: false,
             max_print_bytes: DEFAULT_MAX_PRINT_BYTES,
+            interleave: DEFAULT_INTERLEAVE,
+            lenient: false,
         }
     }
 }
@@ -133,6 +147,16 @@ pub trait Observer: Sync {
     /// So much of the launch is done.
     fn progress(&self, stats: &Stats);
 
+    /// No block can go on unless memory changes, which may happen from outside of the launch. Called on the thread that
+    /// launches; blocks have another try when it returns true. The addresses of allocations must not change, but
+    /// there may be more or fewer of them then.
+    fn waits(&self, _memory: &mut GlobalMemory, _stuck: &Stuck<'_>) -> bool {
+        false
+    }
+
+    /// These loads out of bounds were tolerated, as [`Options::lenient`] asks: one entry per place in the code.
+    fn tolerated(&self, _loads: &[Tolerated]) {}
+
     /// Device code has printed this; calls come in the order of blocks, whatever the number of threads.
     fn printed(&self, _text: &[u8]) {}
 
@@ -145,6 +169,14 @@ pub trait Observer: Sync {
     fn finished(&self, stats: &Stats) {
         self.progress(stats);
     }
+}
+
+/// A launch whose blocks all read the same memory over and over.
+pub struct Stuck<'b> {
+    /// Whether it has been proven that they will for ever, as long as memory stays the same.
+    pub proven: bool,
+    /// Whether what a block waits for has plainly come true in this memory.
+    pub is_over: &'b dyn Fn(&GlobalMemory) -> bool,
 }
 
 /// Hears and does nothing.

@@ -232,10 +232,14 @@ impl Paths {
             }
             join = j.join;
         }
-        if join == NO_JOIN {
+        let ends = join == NO_JOIN;
+        if ends {
             self.live &= !lanes;
         }
         self.leave(lanes);
+        if ends {
+            self.gather();
+        }
     }
 
     /// Some lanes of the running path end.
@@ -248,6 +252,7 @@ impl Paths {
             join = j.join;
         }
         self.leave(lanes);
+        self.gather();
     }
 
     fn leave(&mut self, lanes: u32) {
@@ -267,6 +272,16 @@ impl Paths {
         if self.current.mask == 0 {
             self.next_ready();
             self.meet();
+        }
+    }
+
+    /// Releases lanes that wait for a mask of lanes, when all of these wait likewise or have exited.
+    pub fn gather(&mut self) {
+        let gathers = |p: &&Path| matches!(p.wait, Wait::WarpSync { .. });
+        let here = self.parked.iter().filter(gathers).fold(0, |lanes, p| lanes | p.mask);
+        if here != 0 {
+            let away = self.live & !here;
+            self.release(|wait| matches!(wait, Wait::WarpSync { members, .. } if members & away == 0));
         }
     }
 
@@ -335,35 +350,45 @@ impl Paths {
     pub fn overtake(&mut self) -> bool {
         let mut at = self.current.join;
         while at != NO_JOIN {
-            let j = self.joins[at as usize];
-            if j.arrived != 0 && !j.frame {
-                self.joins[at as usize].arrived = 0;
-                self.parked.push(self.current);
-                self.current =
-                    Path { pc: j.pc, mask: j.arrived, reconv: j.reconv, join: j.join, wait: Wait::Ready };
-                self.meet();
-                return true;
+            let j = &self.joins[at as usize];
+            if j.arrived != 0 {
+                break;
             }
             at = j.join;
         }
-        false
+        if at == NO_JOIN {
+            let Some(other) = self.held_up() else { return false };
+            at = other;
+        }
+        self.go_on(at);
+        true
     }
 
-    /// When no path can run: lets lanes go on that wait for others to reconverge, if some wait for a mask of lanes.
-    /// True when a path can run then.
+    /// When no path can run: lets lanes go on that wait for others to reconverge. PTX has no reconvergence, so that
+    /// nobody may wait for ever because of it. True when a path can run then.
     pub fn break_up(&mut self) -> bool {
-        let gathers = self.waiting().any(|p| matches!(p.wait, Wait::WarpSync { .. }));
-        if self.current.mask != 0 || !gathers {
-            return false;
+        while self.current.mask == 0 {
+            let Some(at) = self.held_up() else { return false };
+            self.go_on(at);
         }
-        let Some(at) = self.joins.iter().rposition(|j| j.arrived != 0 && j.pending != 0 && !j.frame) else {
-            return false;
-        };
-        let j = self.joins[at];
-        self.joins[at].arrived = 0;
-        self.current = Path { pc: j.pc, mask: j.arrived, reconv: j.reconv, join: j.join, wait: Wait::Ready };
+        true
+    }
+
+    /// A join at which lanes wait for others, if there is one.
+    fn held_up(&self) -> Option<u32> {
+        self.joins.iter().rposition(|j| j.arrived != 0 && j.pending != 0).map(|at| at as u32)
+    }
+
+    /// The lanes that wait at a join go on without the others.
+    fn go_on(&mut self, at: u32) {
+        let j = &mut self.joins[at as usize];
+        let lanes = std::mem::take(&mut j.arrived);
+        let path = Path { pc: j.pc, mask: lanes, reconv: j.reconv, join: j.join, wait: Wait::Ready };
+        if self.current.mask != 0 {
+            self.parked.push(self.current);
+        }
+        self.current = path;
         self.meet();
-        self.current.mask != 0
     }
 
     /// Joins at which lanes wait for others.

@@ -65,6 +65,10 @@ pub(crate) struct Program<'k> {
     pub reads_clock: bool,
     /// What the device runtime turns to.
     pub host: Option<&'k dyn DeviceHost>,
+    /// Warp instructions of a warp's turn.
+    pub interleave: u64,
+    /// Whether loads out of bounds may yield zeros.
+    pub lenient: bool,
 }
 
 /// What all launches of a kernel share, derived from it once: who launches a kernel often keeps this beside it.
@@ -88,6 +92,12 @@ impl Prepared {
     /// When it is not well formed.
     pub fn new(kernel: &MachineKernel, options: &Options) -> Result<Prepared, LaunchError> {
         Prepared::of(kernel, options.trap_zero_division)
+    }
+
+    /// Whether a launch may wait for what others do to memory.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        !self.polls.is_empty()
     }
 
     /// Whether it can be of this kernel, and for these options.
@@ -184,6 +194,8 @@ impl<'k> Program<'k> {
             print_left: AtomicU64::new(u64::MAX),
             polls: Arc::clone(&prepared.polls),
             reads_clock: prepared.reads_clock,
+            interleave: super::DEFAULT_INTERLEAVE,
+            lenient: false,
             kernel,
             geometry,
             blocks: Arc::clone(&prepared.blocks),

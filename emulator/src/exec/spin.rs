@@ -74,6 +74,11 @@ impl Poll {
         a.bytes.read(at, held) && held.iter().zip(self.value.to_le_bytes()).any(|(now, then)| *now != then)
     }
 
+    /// Whether it reads the block's own shared memory.
+    fn is_shared(&self) -> bool {
+        self.space == Space::Shared || (self.address >> 32) as u32 == SHARED_WINDOW_HI
+    }
+
     /// What to tell of lanes that wait for this to change.
     fn waiting(
         &self,
@@ -82,7 +87,7 @@ impl Poll {
         block: [u32; 3],
         warp: u32,
     ) -> Waiting {
-        let shared = self.space == Space::Shared || (self.address >> 32) as u32 == SHARED_WINDOW_HI;
+        let shared = self.is_shared();
         let place = match memory.and_then(|m| m.find(self.address, 1).map(|id| m.allocation(id))) {
             _ if shared => format!("shared memory at {:#x}", self.address as u32),
             Some(a) => format!("`{}` + {} ({:#x})", a.name, self.address - a.base, self.address),
@@ -188,6 +193,11 @@ impl Spin {
     /// Lanes that waited act: everything may change.
     pub fn start_over(&mut self) {
         (self.turns, self.quiet, self.proven) = (0, 0, false);
+    }
+
+    /// Whether it waits for memory that others than the block may change.
+    pub fn polls_memory(&self) -> bool {
+        self.last.is_some_and(|poll| !poll.is_shared())
     }
 
     /// Whether what the warp waits for has plainly come true.

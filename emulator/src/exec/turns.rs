@@ -5,6 +5,7 @@
 //! therefore wait for one another, whatever their number and order. When every one of them is proven to wait for a
 //! change of memory that nobody is left to make, that is a deadlock.
 
+use super::Stuck;
 use super::block::{Block, Progress, first_place};
 use super::fault::{FaultKind, Waiting};
 use super::grid::{BlockTrouble, Done, Pending, Run};
@@ -28,6 +29,8 @@ const MIN_RESIDENT: usize = 256;
 const MAX_AHEAD: u64 = 256 << 20;
 /// Most turns that a waiting block passes as long as what it waits for does not seem to have come true.
 const MAX_PASSES: u32 = 64;
+/// Turns in a row, of any block, that are in vain before somebody outside of the launch is asked to act.
+const VAIN_TURNS: usize = 4096;
 /// Lanes that the report of a deadlock lists at most.
 const MAX_WAITING: usize = 64;
 
@@ -141,9 +144,10 @@ impl<L: LaunchSink> Run<'_, L> {
             };
             let Some(next) = next else { continue };
             self.take_turn(&mut turns, next, &mut unit)?;
-            if turns.stuck.0 > turns.waiting.len()
-                && (turns.started == blocks || turns.waiting.len() >= turns.room)
-            {
+            let all_started = turns.started == blocks || turns.waiting.len() >= turns.room;
+            let stuck = turns.stuck.0 > turns.waiting.len() && all_started;
+            let in_vain = turns.idle > VAIN_TURNS.max(8 * turns.waiting.len()) && all_started;
+            if (stuck || in_vain) && !self.asks_outside(&mut turns, &mut unit, stuck) && stuck {
                 return Err(self.deadlock(&turns, &unit));
             }
         }
@@ -208,6 +212,29 @@ impl<L: LaunchSink> Run<'_, L> {
             turns.spare_sinks.push(sink);
         }
         Ok(())
+    }
+
+    /// Blocks that wait for memory have another try when it may have changed from outside of the launch.
+    fn asks_outside<const CHECKED: bool>(
+        &self,
+        turns: &mut Turns<L>,
+        unit: &mut Unit<'_, Direct<'_, CHECKED>, L::Block>,
+        proven: bool,
+    ) -> bool {
+        turns.idle = 0;
+        if !turns.waiting.iter().any(|w| w.pending.0.polls_memory()) {
+            return false;
+        }
+        let blocks = &turns.waiting;
+        let is_over = |memory: &GlobalMemory| blocks.iter().any(|w| w.pending.0.may_go_on(memory));
+        let stuck = Stuck { proven, is_over: &is_over };
+        if !unit.memory.change(|memory| self.observer.waits(memory, &stuck)) {
+            return false;
+        }
+        unit.changes += 1;
+        turns.stuck = (0, unit.changes);
+        turns.waiting.iter_mut().for_each(|w| w.passes = 0);
+        true
     }
 
     /// All blocks wait for a change of memory, which nobody is left to make.

@@ -427,10 +427,6 @@ fn warp_sync(warp: &mut WarpState, at: u32, inst: &ExecInst, exec: u32) {
         paths.goto(at + 1);
         return;
     }
-    let here =
-        paths.waiting().filter(|p| matches!(p.wait, Wait::WarpSync { .. })).fold(exec, |m, p| m | p.mask);
     paths.park(exec, at + 1, Wait::WarpSync { members, at });
-    if members & !here == 0 {
-        paths.release(|wait| matches!(wait, Wait::WarpSync { members: m, .. } if m & !here == 0));
-    }
+    paths.gather();
 }

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const GLOBAL_BASE: u64 = 0x7F00_0000_0000;
 /// Every allocation starts at a multiple of this, as `cudaMalloc` promises.
 const ALIGNMENT: u64 = 512;
+/// Pages of GPUs, the unit in which they check addresses.
+pub const PAGE_BYTES: u64 = 2 << 20;
 /// Unused addresses behind every allocation, bytes.
 const GAP: u64 = 64 << 10;
 
@@ -324,6 +326,15 @@ impl GlobalMemory {
             return Some(AllocationId(hint));
         }
         self.find(address, width)
+    }
+
+    /// Whether an address lies in an allocation or no further from one than a page is long.
+    #[must_use]
+    pub fn is_near(&self, address: u64) -> bool {
+        let inside = |a: &Allocation| a.base <= address && address < a.end();
+        let near = |n: &Nearest| n.distance.unsigned_abs() <= PAGE_BYTES;
+        self.before(address).is_some_and(|at| inside(&self.slots[at]))
+            || self.nearest(address).as_ref().is_some_and(near)
     }
 
     /// The allocation nearest to an address.

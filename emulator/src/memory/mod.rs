@@ -16,4 +16,4 @@ pub mod local;
 pub mod storage;
 pub mod view;
 
-pub use global::{Allocation, AllocationId, GLOBAL_BASE, GlobalMemory, Nearest};
+pub use global::{Allocation, AllocationId, GLOBAL_BASE, GlobalMemory, Nearest, PAGE_BYTES};

@@ -72,6 +72,19 @@ pub trait GlobalView {
         out: &mut Rows,
     ) -> Result<(), Refusal>;
 
+    /// Loads byte by byte, with zeros where nothing is allocated but an allocation is near; the lanes that have got
+    /// such.
+    ///
+    /// # Errors
+    /// When the access is refused.
+    fn load_leniently(
+        &mut self,
+        at: &Addresses,
+        exec: u32,
+        width: MemWidth,
+        out: &mut Rows,
+    ) -> Result<u32, Refusal>;
+
     /// Stores rows.
     ///
     /// # Errors
@@ -189,6 +202,11 @@ impl Touches {
         Touches { marks: vec![0; slots], touched: Vec::new() }
     }
 
+    /// There are allocations with numbers up to `slots` now.
+    fn grow(&mut self, slots: usize) {
+        self.marks.resize(slots.max(self.marks.len()), 0);
+    }
+
     #[inline(always)]
     fn note(&mut self, id: usize, what: u8) {
         if self.marks[id] & what != what {
@@ -272,6 +290,13 @@ impl<'m, const CHECKED: bool> Direct<'m, CHECKED> {
     #[must_use]
     pub fn memory(&self) -> &GlobalMemory {
         self.memory
+    }
+
+    /// Lets others change the memory, whose allocations may be more or fewer then.
+    pub fn change<R>(&mut self, others: impl FnOnce(&mut GlobalMemory) -> R) -> R {
+        let result = others(self.memory);
+        self.touched.grow(self.memory.slots());
+        result
     }
 
     fn modify_lanes(
@@ -387,6 +412,39 @@ impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
         })
     }
 
+    fn load_leniently(
+        &mut self,
+        at: &Addresses,
+        exec: u32,
+        width: MemWidth,
+        out: &mut Rows,
+    ) -> Result<u32, Refusal> {
+        let bytes = u64::from(width.bytes());
+        let (mut found, mut outside) = ([0; 32 * 16], 0);
+        for l in lanes_of(exec) {
+            let (lane, address) = (l as u8, at[l]);
+            if address & (bytes - 1) != 0 {
+                return Err(Refusal::Misaligned { lane, address });
+            }
+            if !self.memory.is_near(address) {
+                return Err(Refusal::OutOfBounds { lane, address });
+            }
+            for i in 0..bytes {
+                match self.memory.find(address + i, 1) {
+                    Some(id) => {
+                        self.touched.note(id.0, READ);
+                        let at = 16 * l + i as usize;
+                        self.memory.read(address + i, &mut found[at..=at]);
+                    }
+                    None => outside |= 1 << l,
+                }
+            }
+        }
+        let places: Addresses = std::array::from_fn(|l| 16 * l as u64);
+        lanes::load(&found[..], 0, &places, width, lanes::survey(&places, 0, found.len() as u64, bytes), out);
+        Ok(outside)
+    }
+
     #[inline(always)]
     fn store(
         &mut self,
@@ -495,6 +553,11 @@ impl GlobalView for Deferred<'_> {
         load_scattered(memory, at, exec, width, out, hint, |id| {
             if memory.allocation(id).is_lent() { Err(Refusal::Order) } else { Ok(()) }
         })
+    }
+
+    /// Such loads are counted, and told in the order of blocks.
+    fn load_leniently(&mut self, _: &Addresses, _: u32, _: MemWidth, _: &mut Rows) -> Result<u32, Refusal> {
+        Err(Refusal::Order)
     }
 
     #[inline(always)]

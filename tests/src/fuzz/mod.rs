@@ -44,8 +44,14 @@ const HEAP_BYTES: u64 = 64 << 10;
 const STACK_BYTES: u32 = 8 << 10;
 
 /// How kernels of inputs run: every resource that a guest can ask for is short.
-const LIMITS: Options =
-    Options { threads: 1, max_instructions: 100_000, trap_zero_division: false, max_print_bytes: 64 << 10 };
+const LIMITS: Options = Options {
+    threads: 1,
+    max_instructions: 100_000,
+    trap_zero_division: false,
+    max_print_bytes: 64 << 10,
+    interleave: 16,
+    lenient: false,
+};
 
 /// Parses any bytes, and renders what is wrong with them.
 ///

@@ -45,6 +45,10 @@ pub const HEAP_VARIABLE: &str = "WARPLAB_HEAP_BYTES";
 pub const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
 /// Environment variable that is 0 when products and sums shall not be fused.
 pub const FMAD_VARIABLE: &str = "WARPLAB_FMAD";
+/// Environment variable with the warp instructions of a warp's turn.
+pub const INTERLEAVE_VARIABLE: &str = "WARPLAB_INTERLEAVE";
+/// Environment variable that is 1 when loads out of bounds that hardware does not notice shall give zeros.
+pub const LENIENT_VARIABLE: &str = "WARPLAB_LENIENT";
 /// Environment variable that is 1 when an integer division by zero shall be a fault.
 pub const ZERO_DIVISION_VARIABLE: &str = "WARPLAB_TRAP_ZERO_DIVISION";
 
@@ -216,6 +220,10 @@ impl Gpu {
         if let Some(most) = variable(PRINT_VARIABLE) {
             options.max_print_bytes = most;
         }
+        if let Some(turn) = variable(INTERLEAVE_VARIABLE) {
+            options.interleave = turn;
+        }
+        options.lenient = std::env::var_os(LENIENT_VARIABLE).is_some_and(|v| v == "1");
         options.trap_zero_division = std::env::var_os(ZERO_DIVISION_VARIABLE).is_some_and(|v| v == "1");
         let mut gpu = Gpu::new(device, options)?;
         gpu.recorder = Recorder::from_environment();

@@ -8,7 +8,7 @@ use crate::nested;
 use crate::summary;
 use crate::work::Launch;
 use emulator::exec::nested::DeviceHost;
-use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats};
+use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats, Tolerated};
 use emulator::record::Unrecorded;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -182,6 +182,10 @@ impl Observer for Printed<'_> {
 
     fn host(&self) -> Option<&dyn DeviceHost> {
         self.host
+    }
+
+    fn tolerated(&self, loads: &[Tolerated]) {
+        summary::tolerated(loads);
     }
 
     fn printed(&self, text: &[u8]) {

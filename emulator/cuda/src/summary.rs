@@ -1,11 +1,12 @@
 //! What a process has launched, shown when it ends: launches, warp instructions, time, the trace.
 //!
 //! JSON keys: `launches`, `warp_instructions`, `thread_instructions`, `time_s`, `kernels` (a list in the order of first
-//! launches: `kernel`, `launches`, `warp_instructions`, `time_s`), `faults` (a list of texts), and after recording
+//! launches: `kernel`, `launches`, `warp_instructions`, `time_s`), `faults` (a list of texts), `tolerated` (a list of
+//! places of loads out of bounds: `kernel`, `pc`, `line`, `loads`, `what`), and after recording
 //! `trace`: `file`, `bytes`, `launches`, `warp_instructions`.
 
 use crate::gpu::tell;
-use emulator::exec::Stats;
+use emulator::exec::{Stats, Tolerated};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ struct Tally {
     kernels: Vec<KernelTally>,
     thread_instructions: u64,
     faults: Vec<String>,
+    tolerated: Vec<Tolerated>,
     trace: Option<(PathBuf, WriteSummary, u64)>,
     shown: bool,
 }
@@ -42,6 +44,7 @@ static TALLY: Mutex<Tally> = Mutex::new(Tally {
     kernels: Vec::new(),
     thread_instructions: 0,
     faults: Vec::new(),
+    tolerated: Vec::new(),
     trace: None,
     shown: false,
 });
@@ -75,6 +78,16 @@ pub fn launched(kernel: usize, stats: &Stats, time: Duration) {
 /// Takes note of a launch that failed.
 pub fn failed(what: String) {
     tally().faults.push(what);
+}
+
+/// Takes note of loads out of bounds that were tolerated, and warns of each place when it is new.
+pub fn tolerated(loads: &[Tolerated]) {
+    let mut tally = tally();
+    let before = tally.tolerated.len();
+    Tolerated::merge(&mut tally.tolerated, loads);
+    for new in &tally.tolerated[before..] {
+        tell(&format!("warning: {new}"));
+    }
 }
 
 /// Takes note of a finished trace of so many launches.
@@ -119,6 +132,15 @@ impl Tally {
                 "time_s": k.time.as_secs_f64(),
             })
         });
+        let tolerated = self.tolerated.iter().map(|t| {
+            json!({
+                "kernel": t.first.kernel,
+                "pc": t.first.pc.0,
+                "line": t.first.ptx_line,
+                "loads": t.loads,
+                "what": t.first.kind.to_string(),
+            })
+        });
         let mut all = json!({
             "launches": launches,
             "warp_instructions": warp_instructions,
@@ -126,6 +148,7 @@ impl Tally {
             "time_s": time.as_secs_f64(),
             "kernels": kernels.collect::<Vec<_>>(),
             "faults": self.faults,
+            "tolerated": tolerated.collect::<Vec<_>>(),
         });
         if let Some((path, written, launches)) = &self.trace {
             all["trace"] = json!({
@@ -162,6 +185,20 @@ impl Tally {
         }
         if kernels.len() != 1 {
             text += &line(launches, instructions, time, "all");
+        }
+        if let Some(first) = self.faults.first() {
+            let (count, first) = (self.faults.len(), first.lines().next().unwrap_or_default());
+            text += &match count {
+                1 => format!("warplab: a kernel failed: {first}\n"),
+                _ => format!("warplab: {count} kernels failed, the first: {first}\n"),
+            };
+        }
+        for t in &self.tolerated {
+            let Tolerated { first, loads } = t;
+            text += &format!(
+                "warplab: {loads} loads out of bounds gave 0 in kernel {}, PC {}, line {}\n",
+                first.kernel, first.pc, first.ptx_line
+            );
         }
         if let Some((path, written, launches)) = &self.trace {
             text += &format!(

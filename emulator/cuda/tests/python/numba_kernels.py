@@ -1,4 +1,4 @@
-"""Numba's CUDA target: a kernel on arrays, shared memory with barriers, an atomic, streams and events."""
+"""Numba's CUDA target: a kernel on arrays, shared memory with barriers, an atomic, streams, events, reductions."""
 
 import warnings
 
@@ -54,4 +54,8 @@ end.record(stream)
 stream.synchronize()
 assert cuda.event_elapsed_time(start, end) >= 0
 assert (on_device.copy_to_host() == 2 * x).all()
+# Reductions, whose last step has two lanes wait for a warp that has gone on.
+add = cuda.reduce(lambda a, b: a + b)
+for n in (1, 33, 128, 1000, 5000):
+    assert add(np.arange(n, dtype=np.int64)) == n * (n - 1) // 2
 print("passed")

@@ -148,7 +148,7 @@ fn values_may_be_registers_plus_constants() {
     });
     // Narrow registers wrap.
     expect("cvt.u16.u32 %h0, %t;\nor.b16 %h0, %h0, 0xfff0;\ncvt.u32.u16 %out, %h0+16;", |t| {
-        (t | 0xfff0) + 16 & 0xffff
+        ((t | 0xfff0) + 16) & 0xffff
     });
     expect("cvt.u16.u32 %h0, %t;\nst.local.u16 [frame], %h0+3;\nld.local.u16 %out, [frame];", |t| t + 3);
     expect(

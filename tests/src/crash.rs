@@ -67,7 +67,7 @@ pub fn guest(libraries: &Path, folder: &Path) -> Option<PathBuf> {
 /// When it cannot be started.
 pub fn kill(mut command: Command, moment: Moment) -> u64 {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
-    let Some(stdout) = child.stdout.take() else { return 0 };
+    let stdout = child.stdout.take().expect("its output is a pipe");
     let mut lines = BufReader::new(stdout).lines();
     let mut printed = 0;
     while printed < moment.lines && lines.next().is_some_and(|line| line.is_ok()) {

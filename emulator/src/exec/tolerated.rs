@@ -110,7 +110,7 @@ pub(super) fn load<V: GlobalView, S: BlockSink>(
     match block.tolerated.iter_mut().find(|site| site.place.pc == request.pc) {
         Some(site) => site.loads += loads,
         None => {
-            let (address, width) = (at[lane], width.bytes() as u8);
+            let (address, width) = (at[lane], width.bytes());
             block.tolerated.push(Site { place, block: block.linear, address, width, loads });
         }
     }

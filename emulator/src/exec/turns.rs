@@ -147,8 +147,11 @@ impl<L: LaunchSink> Run<'_, L> {
             let all_started = turns.started == blocks || turns.waiting.len() >= turns.room;
             let stuck = turns.stuck.0 > turns.waiting.len() && all_started;
             let in_vain = turns.idle > VAIN_TURNS.max(8 * turns.waiting.len()) && all_started;
-            if (stuck || in_vain) && !self.asks_outside(&mut turns, &mut unit, stuck) && stuck {
-                return Err(self.deadlock(&turns, &unit));
+            if stuck || in_vain {
+                let goes_on = self.asks_outside(&mut turns, &mut unit, stuck);
+                if stuck && !goes_on {
+                    return Err(self.deadlock(&turns, &unit));
+                }
             }
         }
         self.observer.progress(&self.stats);

@@ -430,13 +430,12 @@ impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
                 return Err(Refusal::OutOfBounds { lane, address });
             }
             for i in 0..bytes {
+                let at = 16 * l + i as usize;
                 match self.memory.find(address + i, 1) {
-                    Some(id) => {
+                    Some(id) if self.memory.read(address + i, &mut found[at..=at]) => {
                         self.touched.note(id.0, READ);
-                        let at = 16 * l + i as usize;
-                        self.memory.read(address + i, &mut found[at..=at]);
                     }
-                    None => outside |= 1 << l,
+                    _ => outside |= 1 << l,
                 }
             }
         }

@@ -36,11 +36,11 @@ pub enum LinkError {
         /// Name of the function.
         function: String,
         /// The declaration.
-        declared: Prototype,
+        declared: Box<Prototype>,
         /// Where that is, with its line.
         caller: String,
         /// The definition.
-        defined: Prototype,
+        defined: Box<Prototype>,
         /// Where that is, with its line.
         definer: String,
     },
@@ -193,6 +193,7 @@ fn compare_prototypes(units: &[Unit<'_>], chosen: &HashMap<&str, usize>) -> Resu
             {
                 let function = name.clone();
                 let (caller, definer) = (unit.place(declaration), units[by].place(definition));
+                let (declared, defined) = (Box::new(declared), Box::new(defined));
                 return Err(LinkError::Prototype { function, declared, caller, defined, definer });
             }
         }

@@ -65,7 +65,7 @@ impl Contraction {
         for (at, statement) in body.statements.iter().enumerate() {
             match statement {
                 Statement::Label(label) if jumped_to.contains(&label.index()) => {
-                    walk.end_run(&live.before[at])
+                    walk.end_run(&live.before[at]);
                 }
                 Statement::Inst(inst) => {
                     if live.needed[at] {

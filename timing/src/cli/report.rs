@@ -127,13 +127,15 @@ fn replay_all<'a>(
     Ok(workloads)
 }
 
-/// Results of the studies over the traces that have values, and the names of the others; or why there are none, with the
-/// position of the trace at fault.
+/// Results of the studies over the traces that have values, and the names of the traces that have none.
+type Studied = (Vec<StudyResult>, Vec<String>);
+
+/// Runs the studies over the traces that have values; on failure the position of the trace at fault, where one is.
 fn study_all(
     names: &[&str],
     workloads: &[(&Path, Workload)],
     threads: usize,
-) -> Result<(Vec<StudyResult>, Vec<String>), (Option<usize>, StudyError)> {
+) -> Result<Studied, (Option<usize>, StudyError)> {
     let all = workloads.iter().map(|(_, workload)| workload).enumerate();
     let has_values = |(_, workload): &(usize, &Workload)| workload.trace.header().values;
     let (positions, without): (Vec<_>, Vec<_>) = all.partition(has_values);

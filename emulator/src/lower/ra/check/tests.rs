@@ -68,7 +68,7 @@ fn allocated(program: &str) -> (Func, Emitted) {
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().unwrap();
     let plan = Plan::of(&module, kernel, &crate::lower::LowerOptions::default());
-    let mut built = build::build(&module, &layout, kernel, &plan).unwrap();
+    let mut built = build::build(&module, &layout, kernel, &plan, true).unwrap();
     let (mut f, mut frame) = (built.units.remove(0).code, built.frame);
     cfg::clean(&mut f);
     combine::run(&mut f);

@@ -173,7 +173,7 @@ pub fn is_empty(image: &[u8]) -> bool {
 #[must_use]
 pub fn has_relocatable_ptx(file: &Path) -> bool {
     let is_it = |i: &Image| i.origin == Origin::Relocatable && i.kind == ImageKind::Ptx;
-    let images = std::fs::read(file).ok().and_then(|bytes| fatbin::open(&bytes).ok());
+    let images = input::read(file, input::IMAGE_BYTES).ok().and_then(|bytes| fatbin::open(&bytes).ok());
     images.is_some_and(|images| images.iter().any(is_it))
 }
 

@@ -50,7 +50,7 @@ mod tests {
         let module = ptx::parse(&completed, "k.ptx").unwrap_or_else(|e| panic!("{e}"));
         let defined: Vec<&str> =
             module.functions.iter().filter(|f| f.body.is_some()).map(|f| f.name.as_str()).collect();
-        assert_eq!(defined, ["k", "__cudaCDP2GetDevice"]);
+        assert_eq!(defined, ["__cudaCDP2GetDevice", "k"]);
         // What it calls itself comes along.
         assert!(module.functions.iter().any(|f| f.name == "__warplab_error"));
         assert!(!module.functions.iter().any(|f| f.name == "__warplab_launch"));

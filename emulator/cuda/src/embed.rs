@@ -10,7 +10,8 @@ use crate::gpu::{Gpu, any_gpu, synchronize, tell};
 use crate::host;
 use crate::memory::Purpose;
 use crate::recorder::Recorder;
-use crate::work::{Launch, Work};
+use crate::work::Launch;
+use crate::worker;
 use emulator::record::selection::Selection;
 use std::collections::HashMap;
 use std::ffi::c_char;
@@ -22,10 +23,7 @@ const KEPT_TEXTS: usize = 256;
 
 /// Launches and waits; a fault ends with it.
 fn launch(launch: Launch) -> Outcome {
-    let started = {
-        let mut gpu = any_gpu()?;
-        gpu.perform_here(&Work::Launch(launch))
-    };
+    let started = worker::launch(0, &launch);
     let finished = synchronize();
     any_gpu()?.fault = None;
     started.and(finished)

@@ -7,8 +7,10 @@
 //! any of this (SIGKILL, `_exit`) leaves the trace's `.part` file, which can be opened as it is. A program that would
 //! end successfully ends with exit code 1 when its trace could not be written.
 
+use crate::beside;
 use crate::gpu::{initialised, tell, try_gpu};
 use crate::redirect;
+use crate::signals::Blocked;
 use crate::summary;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -30,6 +32,8 @@ const SIGNALS: [i32; 9] = [
 ];
 /// How long a signal is held up at most.
 const PATIENCE_MS: i32 = 20_000;
+/// How often it is seen whether the program's threads have all ended.
+const GLANCE_MS: i32 = 200;
 
 /// A recording under way: what ends it, and the name that the trace has until then, if another than in the end.
 static RECORDING: Mutex<Option<(Finisher, Option<PathBuf>)>> = Mutex::new(None);
@@ -104,6 +108,11 @@ fn finish(why: &str) {
     if is_child() || redirect::is_auditor() {
         return;
     }
+    if let Some(gpu) = try_gpu()
+        && gpu.beside.has_kernels()
+    {
+        tell("the program ends while a kernel waits for memory that nobody has written");
+    }
     // When a launch is under way, what was copied since is lost, and that is all that is.
     if let Some(mut gpu) = try_gpu()
         && let Some(recorder) = gpu.recorder.as_mut()
@@ -151,6 +160,7 @@ extern "C" fn last() {
     drop(std::panic::catch_unwind(|| finish("the program ended while it ran")));
     let failed = FAILED.load(Ordering::Relaxed) && !is_child() && !redirect::is_auditor();
     if failed && EXIT_CODE.load(Ordering::Relaxed) == 0 {
+        tell("the program ended as if all was well, which it was not: the exit code is 1");
         // SAFETY: the program has ended and its output is written; nothing is left but to say how it went.
         unsafe {
             libc::fflush(std::ptr::null_mut());
@@ -177,6 +187,14 @@ fn install() -> std::io::Result<()> {
     let ([call_read, call_write], [answer_read, answer_write]) = (pipe()?, pipe()?);
     let serve = move || {
         loop {
+            let mut call = libc::pollfd { fd: call_read, events: libc::POLLIN, revents: 0 };
+            // SAFETY: it is one descriptor, and the process may end on any thread.
+            match unsafe { libc::poll(&raw mut call, 1, GLANCE_MS) } {
+                // The C library would end it now if this thread and the recorder's were not there.
+                0 if beside::is_abandoned() => unsafe { libc::exit(0) },
+                1.. => {}
+                _ => continue,
+            }
             let mut signal = 0u8;
             // SAFETY: one byte is read into a byte, and one written from it.
             if unsafe { libc::read(call_read, (&raw mut signal).cast(), 1) } != 1 {
@@ -188,7 +206,9 @@ fn install() -> std::io::Result<()> {
             unsafe { libc::write(answer_write, (&raw const signal).cast(), 1) };
         }
     };
+    let held_back = Blocked::new();
     std::thread::Builder::new().name("warplab-ending".into()).spawn(serve)?;
+    drop(held_back);
     CALL.store(call_write, Ordering::SeqCst);
     ANSWER.store(answer_read, Ordering::SeqCst);
     for signal in SIGNALS {

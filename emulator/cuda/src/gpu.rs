@@ -1,17 +1,18 @@
 //! The process's GPU: everything that the API functions work on, behind one lock.
 //!
-//! Work is done when it is submitted, on the thread that submits it (the executor takes more threads for blocks).
+//! Work is done when it is submitted: kernels on a thread of ours ([`crate::worker`]), which takes more for blocks, all
+//! else on the thread that submits it. A kernel that waits for the program goes on beside it ([`crate::beside`]).
 //! A kernel's fault makes every later call fail with its code, as a corrupted context does; what happened is
 //! told on standard error in the words of `emu run`.
 
 use crate::array::Arrays;
+use crate::beside::{self, Beside, What};
 use crate::context::Contexts;
 use crate::device::Device;
 use crate::ending;
 use crate::error::{Outcome, Status};
 use crate::graph::Graph;
 use crate::handles::{Handles, Kind};
-use crate::launch;
 use crate::mapping::Mappings;
 use crate::memory::{Memory, Purpose};
 use crate::module::{self, Kernel, Module};
@@ -19,14 +20,17 @@ use crate::nested;
 use crate::node::Nodes;
 use crate::pool::Pools;
 use crate::recorder::Recorder;
+use crate::signals::Blocked;
 use crate::stream::{Streams, Submitted};
 use crate::summary::{self, SUMMARY_VARIABLE};
 use crate::user_object::UserObject;
 use crate::work::{Choice, Conditional, HostCall, HostFunction, Work};
+use crate::worker;
 use emulator::exec::{Options, Prepared};
 use emulator::lower::LowerOptions;
 use emulator::ptx::FuncId;
 use std::ffi::c_void;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -97,6 +101,8 @@ pub struct Gpu {
     pub stream: u64,
     /// The recording, if one is wanted.
     pub recorder: Option<Recorder>,
+    /// Launches that go on beside the program.
+    pub beside: Beside,
 }
 
 /// A linker with what the program wants to know of its work.
@@ -110,11 +116,33 @@ pub struct Linker {
 
 static GPU: OnceLock<Outcome<Mutex<Gpu>>> = OnceLock::new();
 
+/// The GPU, which only this thread uses meanwhile. Its signals are held back: their handlers may want it too.
+#[derive(Debug)]
+pub struct Held {
+    // Given up in this order.
+    gpu: MutexGuard<'static, Gpu>,
+    _signals: Blocked,
+}
+
+impl Deref for Held {
+    type Target = Gpu;
+
+    fn deref(&self) -> &Gpu {
+        &self.gpu
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut Gpu {
+        &mut self.gpu
+    }
+}
+
 /// The GPU, which is made when it is first wanted.
 ///
 /// # Errors
 /// When it cannot be made, or a kernel has failed.
-pub fn gpu() -> Outcome<MutexGuard<'static, Gpu>> {
+pub fn gpu() -> Outcome<Held> {
     let gpu = any_gpu()?;
     match gpu.fault {
         Some(fault) => Err(fault),
@@ -126,9 +154,13 @@ pub fn gpu() -> Outcome<MutexGuard<'static, Gpu>> {
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn any_gpu() -> Outcome<MutexGuard<'static, Gpu>> {
+pub fn any_gpu() -> Outcome<Held> {
+    let signals = Blocked::new();
     match GPU.get_or_init(|| Gpu::from_environment().map(Mutex::new)) {
-        Ok(gpu) => Ok(gpu.lock().unwrap_or_else(PoisonError::into_inner)),
+        Ok(gpu) => {
+            let gpu = gpu.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(Held { gpu, _signals: signals })
+        }
         Err(status) => Err(*status),
     }
 }
@@ -141,16 +173,27 @@ pub fn initialised() -> bool {
 
 /// The same, if it has been made and nobody works on it.
 #[must_use]
-pub fn try_gpu() -> Option<MutexGuard<'static, Gpu>> {
-    GPU.get()?.as_ref().ok()?.try_lock().ok()
+pub fn try_gpu() -> Option<Held> {
+    let signals = Blocked::new();
+    let gpu = GPU.get()?.as_ref().ok()?.try_lock().ok()?;
+    Some(Held { gpu, _signals: signals })
 }
 
-/// Waits for all work, which is done already, and shows what device code has printed: in the C library's buffer,
+/// Waits for all work, which is nearly always done already, and shows what device code has printed: in the C library's buffer,
 /// among what the program prints itself.
 ///
 /// # Errors
 /// When a kernel has failed.
 pub fn synchronize() -> Outcome {
+    synchronize_with(What::All)
+}
+
+/// The same for a part of the work.
+///
+/// # Errors
+/// When a kernel has failed.
+pub fn synchronize_with(what: What) -> Outcome {
+    beside::wait_for(what)?;
     let mut gpu = any_gpu()?;
     let (printed, fault) = (std::mem::take(&mut gpu.printed), gpu.fault);
     let launches = gpu.launches.into();
@@ -160,6 +203,7 @@ pub fn synchronize() -> Outcome {
     }
     drop(gpu);
     if !printed.is_empty() {
+        let _signals = Blocked::new();
         // SAFETY: `stdout` is the C library's stream, set before any code runs.
         unsafe { libc::fwrite(printed.as_ptr().cast(), 1, printed.len(), stdout) };
     }
@@ -267,6 +311,7 @@ impl Gpu {
             launches: 0,
             stream: 0,
             recorder: None,
+            beside: Beside::default(),
         })
     }
 
@@ -323,6 +368,7 @@ impl Gpu {
                 tell("a library cannot be loaded again after the device has been reset");
             }
         }
+        self.beside = Beside::default();
         self.fault = None;
     }
 
@@ -396,6 +442,7 @@ impl Gpu {
             prepared: Arc::new(prepared),
             max_dynamic_shared_bytes: 0,
             preferences: [-1, 0],
+            quick_threads: Arc::default(),
         };
         let handle = self.kernels.insert(kernel);
         found.kernels.push((function, handle));
@@ -405,7 +452,6 @@ impl Gpu {
     /// Does a piece of work that does not call the host.
     pub(crate) fn perform_here(&mut self, work: &Work) -> Outcome {
         match work {
-            Work::Launch(what) => launch::run(self, what),
             Work::Copy(copy) => {
                 let arrays = &self.arrays.arrays;
                 self.memory.copy(copy, &|array| arrays.get(array).map(crate::array::Array::rows))?;
@@ -431,10 +477,13 @@ impl Gpu {
                 }
                 Ok(())
             }
-            Work::Empty | Work::Host(_) => Ok(()),
+            Work::Empty => Ok(()),
             Work::Allocate { address, .. } => self.memory.back(*address),
             Work::Free(address) => self.free_device(*address),
-            Work::Child(_) | Work::Conditional(_) => Ok(()),
+            // These are done with the lock free.
+            Work::Launch(_) | Work::Host(_) | Work::Child(_) | Work::Conditional(_) => {
+                Err(Status::NOT_SUPPORTED)
+            }
         }
     }
 }
@@ -444,10 +493,14 @@ impl Gpu {
 /// # Errors
 /// When the work cannot be done, or the stream does not take it.
 pub fn submit(stream: u64, work: Work) -> Outcome {
-    let submitted = gpu()?.streams.submit(stream, work)?;
-    match submitted {
+    let mut gpu = gpu()?;
+    match gpu.streams.submit(stream, work)? {
         Submitted::Captured(_) => Ok(()),
-        Submitted::Now(work) => perform_on(stream, &work),
+        Submitted::Now(work) if beside::queue(&mut gpu, stream, &work) => Ok(()),
+        Submitted::Now(work) => {
+            drop(gpu);
+            perform_on(stream, &work)
+        }
     }
 }
 
@@ -472,9 +525,11 @@ pub fn perform_on(stream: u64, work: &Work) -> Outcome {
         }
         Work::Child(graph) => perform_graph_on(stream, graph),
         Work::Conditional(conditional) => perform_conditional(stream, conditional),
+        Work::Launch(what) => worker::launch(stream, what),
         other => {
             let mut gpu = gpu()?;
             gpu.stream = stream;
+            gpu.beside.works += 1;
             gpu.perform_here(other)
         }
     }
@@ -495,7 +550,7 @@ pub fn perform_graph(graph: &Graph) -> Outcome {
 pub fn perform_graph_on(stream: u64, graph: &Graph) -> Outcome {
     for id in graph.order() {
         let node = graph.node(id)?;
-        if !node.disabled {
+        if !node.disabled && !beside::queue(&mut *gpu()?, stream, &node.work) {
             perform_on(stream, &node.work)?;
         }
     }

@@ -1,17 +1,22 @@
 //! Launching kernels: what the hardware would refuse, and what a fault is called in CUDA.
 
+use crate::desk;
 use crate::device::Device;
+use crate::ending;
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, tell};
+use crate::gpu::{Gpu, Held, tell};
 use crate::module::Kernel;
 use crate::nested;
 use crate::summary;
 use crate::work::Launch;
+use crate::worker::Job;
 use emulator::exec::nested::DeviceHost;
-use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats, Tolerated};
+use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats, Stuck, Tolerated};
+use emulator::memory::GlobalMemory;
 use emulator::record::Unrecorded;
-use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use trace_format::occupancy::{Demand, Occupancy, Resources, occupancy};
 use trace_format::semantics::Geometry;
 
@@ -19,6 +24,9 @@ use trace_format::semantics::Geometry;
 const MAX_GRID_YZ: u32 = 65_535;
 /// Threads of a block in x and y, and in z.
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
+
+/// Launches that take no longer run on the program's thread, whose signals wait meanwhile.
+const QUICK: Duration = Duration::from_micros(200);
 
 /// Checks a launch as the driver does before anything runs.
 ///
@@ -107,27 +115,46 @@ pub fn resident_blocks_on(
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)
 }
 
+/// Whether a launch runs on the program's thread: it takes little time and waits for nothing, or launches others.
+#[must_use]
+pub fn is_quick(gpu: &Gpu, launch: &Launch) -> bool {
+    let Ok(kernel) = gpu.kernels.get(launch.kernel) else { return true };
+    let known = kernel.quick_threads.load(Ordering::Relaxed);
+    // What device code asks for depends on the context of the program's thread.
+    kernel.nests || gpu.recorder.is_none() && !kernel.prepared.may_wait() && threads_of(launch) <= known
+}
+
+fn threads_of(launch: &Launch) -> u64 {
+    launch.grid.iter().chain(&launch.block).fold(1, |n: u64, &d| n.saturating_mul(d.into()))
+}
+
 /// Runs a kernel, and what its device code submits. A fault is kept and told; like on hardware, it is later calls that
 /// fail with it.
 ///
 /// # Errors
 /// When the launch is impossible.
-pub fn run(gpu: &mut Gpu, launch: &Launch) -> Outcome {
+pub fn run(gpu: Held, stream: u64, launch: &Launch, job: Option<Arc<Job>>) -> Outcome {
     let kernel = gpu.kernels.get(launch.kernel)?;
     if kernel.nests {
         let module = kernel.module;
-        return nested::run(gpu, launch, module);
+        return nested::run(gpu, stream, launch, module);
     }
-    run_one(gpu, launch, None).map(drop)
+    run_one(gpu, stream, launch, job, None).map(drop)
 }
 
 /// Runs one kernel, whose device code turns to `host`, and returns the warp instructions that it has executed.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_one(gpu: &mut Gpu, launch: &Launch, host: Option<&dyn DeviceHost>) -> Outcome<u64> {
+pub fn run_one(
+    mut gpu: Held,
+    stream: u64,
+    launch: &Launch,
+    job: Option<Arc<Job>>,
+    host: Option<&dyn DeviceHost>,
+) -> Outcome<(Held, u64)> {
     let kernel = gpu.kernels.get(launch.kernel)?.clone();
-    check(gpu, &kernel, launch)?;
+    check(&gpu, &kernel, launch)?;
     let geometry = Geometry { grid: launch.grid, block: launch.block };
     let module = &gpu.modules.get(kernel.module)?.device;
     let banks = module
@@ -144,44 +171,63 @@ pub fn run_one(gpu: &mut Gpu, launch: &Launch, host: Option<&dyn DeviceHost>) ->
         index: gpu.launches,
     };
     gpu.launches = gpu.launches.wrapping_add(1);
-    let printed = Printed { text: Mutex::default(), host };
+    let heard = Heard { printed: Mutex::default(), host };
     let start = Instant::now();
-    let memory = &mut gpu.memory.global;
-    let recorder = gpu.recorder.as_mut();
-    let outcome = match recorder.and_then(|r| r.wants(what.index.into(), &what.kernel.name).then_some(r)) {
-        Some(recorder) => recorder.run(memory, (&what, &kernel, gpu.stream), &gpu.options, &printed),
+    let options = gpu.options;
+    let wants = gpu.recorder.as_mut().is_some_and(|r| r.wants(what.index.into(), &what.kernel.name));
+    let mut recorder = gpu.recorder.take_if(|_| wants);
+    let mut memory = std::mem::take(&mut gpu.memory.global);
+    desk::open(gpu, job, stream);
+    let outcome = match &mut recorder {
+        Some(recorder) => recorder.run(&mut memory, (&what, &kernel, stream), &options, &heard),
         None => {
             let sink = &mut Unrecorded;
-            exec::launch_prepared(memory, (&what, &kernel.prepared), &gpu.options, sink, &printed)
+            exec::launch_prepared(&mut memory, (&what, &kernel.prepared), &options, sink, &heard)
         }
     };
-    gpu.printed.append(&mut printed.text.into_inner().unwrap_or_else(PoisonError::into_inner));
-    match outcome {
+    let (mut gpu, cancelled) = desk::close()?;
+    gpu.memory.global = memory;
+    if wants {
+        gpu.recorder = recorder;
+    }
+    gpu.printed.append(&mut heard.printed.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let time = start.elapsed();
+    let (quick, threads) = (&kernel.quick_threads, threads_of(launch));
+    let most = if time < QUICK { quick.load(Ordering::Relaxed).max(threads) } else { 0 };
+    quick.store(most, Ordering::Relaxed);
+    let executed = match outcome {
         Ok(stats) => {
-            summary::launched(kernel.tally, &stats, start.elapsed());
-            Ok(stats.warp_instructions)
+            summary::launched(kernel.tally, &stats, time);
+            stats.warp_instructions
         }
+        Err(_) if cancelled => 0,
         Err(error) => {
             let told = format!("launch {} of {}: {error}", what.index, what.kernel.name);
             tell(&told);
             summary::failed(told);
-            gpu.fault = Some(status_of(&error));
-            Ok(0)
+            ending::fail();
+            gpu.fault.get_or_insert(status_of(&error));
+            0
         }
-    }
+    };
+    Ok((gpu, executed))
 }
 
 /// Keeps what device code prints until the program synchronises, and says whom it turns to.
-struct Printed<'h> {
-    text: Mutex<Vec<u8>>,
+struct Heard<'h> {
+    printed: Mutex<Vec<u8>>,
     host: Option<&'h dyn DeviceHost>,
 }
 
-impl Observer for Printed<'_> {
+impl Observer for Heard<'_> {
     fn progress(&self, _: &Stats) {}
 
     fn host(&self) -> Option<&dyn DeviceHost> {
         self.host
+    }
+
+    fn waits(&self, memory: &mut GlobalMemory, stuck: &Stuck<'_>) -> bool {
+        desk::waits(memory, stuck)
     }
 
     fn tolerated(&self, loads: &[Tolerated]) {
@@ -189,7 +235,7 @@ impl Observer for Printed<'_> {
     }
 
     fn printed(&self, text: &[u8]) {
-        self.text.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
     }
 }
 

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use trace_format::input;
 
 /// First word of the wrappers that nvcc puts around fat binaries.
@@ -58,6 +59,8 @@ pub struct Kernel {
     pub max_dynamic_shared_bytes: u32,
     /// Attributes that programs set and read back (cache preference, carve-out).
     pub preferences: [i32; 2],
+    /// Threads of its largest launch as long as all launches were quick.
+    pub quick_threads: Arc<AtomicU64>,
 }
 
 /// Some bytes of the program's memory, if they are all there.

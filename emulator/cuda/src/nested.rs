@@ -7,7 +7,7 @@
 use crate::context;
 use crate::device::Device;
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, tell};
+use crate::gpu::{Gpu, Held, any_gpu, tell};
 use crate::launch::{check_on, resident_blocks_on, run_one};
 use crate::module::Kernel;
 use crate::summary;
@@ -185,13 +185,14 @@ impl DeviceHost for Nested<'_> {
 ///
 /// # Errors
 /// When the launch is impossible.
-pub fn run(gpu: &mut Gpu, launch: &Launch, module: u64) -> Outcome {
-    let family = Family::of(gpu, module)?;
+pub fn run(mut gpu: Held, stream: u64, launch: &Launch, module: u64) -> Outcome {
+    let family = Family::of(&mut gpu, module)?;
     let most = gpu.options.max_instructions;
     let mut executed = 0u64;
-    let mut one = |gpu: &mut Gpu, launch: &Launch, depth: u32| {
+    let mut one = |gpu: Held, launch: &Launch, depth: u32| {
         let grid = family.grid(depth);
-        executed = executed.saturating_add(run_one(gpu, launch, Some(&grid))?);
+        let (mut gpu, instructions) = run_one(gpu, stream, launch, None, Some(&grid))?;
+        executed = executed.saturating_add(instructions);
         if gpu.fault.is_none() && executed > most {
             let what = format!(
                 "a kernel and what device code has launched from it have executed more than {most} warp instructions; \
@@ -201,16 +202,18 @@ pub fn run(gpu: &mut Gpu, launch: &Launch, module: u64) -> Outcome {
             summary::failed(what);
             gpu.fault = Some(Status::LAUNCH_TIMEOUT);
         }
-        Ok(grid.submitted.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok((gpu, grid.submitted.into_inner().unwrap_or_else(PoisonError::into_inner)))
     };
-    let submitted = one(gpu, launch, 0)?;
+    let (gpu, submitted) = one(gpu, launch, 0)?;
+    let mut held = Some(gpu);
     drain(submitted, |work, depth| {
-        if gpu.fault.is_some() {
-            return Ok(Submitted::default());
-        }
+        // Only a launch that was impossible has given it up.
+        let mut gpu = held.take().map_or_else(any_gpu, Ok)?;
+        let mut submitted = Submitted::default();
         match &work {
-            Work::Launch(launch) => return one(gpu, launch, depth),
-            work if is_possible(gpu, work) => gpu.perform_here(work)?,
+            _ if gpu.fault.is_some() => {}
+            Work::Launch(launch) => (gpu, submitted) = one(gpu, launch, depth)?,
+            work if is_possible(&gpu, work) => gpu.perform_here(work)?,
             _ => {
                 tell(&format!(
                     "a copy or fill that device code has submitted is not in device memory: {work:x?}"
@@ -218,7 +221,8 @@ pub fn run(gpu: &mut Gpu, launch: &Launch, module: u64) -> Outcome {
                 gpu.fault = Some(Status::ILLEGAL_ADDRESS);
             }
         }
-        Ok(Submitted::default())
+        held = Some(gpu);
+        Ok(submitted)
     })
 }
 

@@ -14,6 +14,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use trace_format::reader::Trace;
 
 /// Why tests do not run.
 const NO_NVCC: &str = "no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is";
@@ -124,6 +125,9 @@ fn run(name: &str) {
     }
 }
 
+/// Second files of programs, and those with a test of their own.
+const ELSEWHERE: [&str; 5] = ["rdc_other", "layouts", "careless", "leaving", "lenient"];
+
 /// A test for each program, and one that none is forgotten.
 macro_rules! programs {
     ($($name:ident)*) => {
@@ -138,17 +142,80 @@ macro_rules! programs {
             let files = fs::read_dir(sources()).expect("the folder of programs is there");
             let names = files.map(|f| f.expect("it can be read").path()).filter(|p| p.extension().is_some_and(|e| e == "cu"));
             let stems = names.filter_map(|p| Some(p.file_stem()?.to_str()?.to_owned()));
-            // Second files of programs, and the one that checks layouts.
-            let programs: BTreeSet<String> = stems.filter(|s| s != "rdc_other" && s != "layouts").collect();
+            let programs: BTreeSet<String> = stems.filter(|s| !ELSEWHERE.contains(&s.as_str())).collect();
             assert_eq!(listed, programs);
         }
     };
 }
 
 programs! {
-    allocations assertion conditions cooperative copies errors graphs illegal limits loading math_functions
+    allocations assertion beside conditions cooperative copies errors graphs handlers illegal limits loading math_functions
     memory_errors nested nodes objects pools printing rdc registered reset standard_library streams surfaces
     symbols tensor textures threads thrust_cub vector_add
+}
+
+/// Loads beside a buffer are a fault, or with the flag a warning, once per place, with their number.
+#[test]
+fn lenient_programs_read_zeros() {
+    let Some(nvcc) = nvcc() else {
+        return skipped(NO_NVCC);
+    };
+    let [program, _] = compile(&nvcc, "lenient");
+    let run = |lenient: &str| {
+        let mut command = Command::new(&program);
+        command
+            .env("LD_LIBRARY_PATH", libraries())
+            .env("WARPLAB_LENIENT", lenient)
+            .env("WARPLAB_SUMMARY", "text");
+        let output = command.output().expect("the program starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
+    };
+    let (ended_well, said, told) = run("1");
+    assert!(ended_well && said.ends_with("PASSED\n"), "{said}{told}");
+    assert_eq!(told.matches("512 bytes before").count(), 1, "{told}");
+    assert!(told.contains("384 loads out of bounds gave 0 in kernel _Z5northPKfPf, PC 0x"), "{told}");
+    let (ended_well, _, told) = run("0");
+    assert!(!ended_well && told.contains("512 bytes before"), "{told}");
+}
+
+/// A program that ends well although a kernel has failed does not where `emu` has started it, which says why.
+#[test]
+fn ignored_faults_are_told_at_the_end() {
+    let Some(nvcc) = nvcc() else {
+        return skipped(NO_NVCC);
+    };
+    let [program, _] = compile(&nvcc, "careless");
+    for (summary, code) in [(Some("text"), 1), (None, 0)] {
+        let mut command = Command::new(&program);
+        command.env("LD_LIBRARY_PATH", libraries()).envs(summary.map(|s| ("WARPLAB_SUMMARY", s)));
+        let output = command.output().expect("the program starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "PASSED");
+        assert_eq!(told.contains("warplab: a kernel failed: launch 0 of _Z4wildPi"), code == 1, "{told}");
+    }
+}
+
+/// The process ends when the program's last thread does, whatever threads of ours there are.
+#[test]
+fn programs_end_whose_first_thread_has_left() {
+    let Some(nvcc) = nvcc() else {
+        return skipped(NO_NVCC);
+    };
+    let [program, _] = compile(&nvcc, "leaving");
+    let trace = scratch().join("leaving.wtrace");
+    for variables in
+        [&[][..], &[("WARPLAB_SUMMARY", "text".as_ref())], &[("WARPLAB_RECORD", trace.as_os_str())]]
+    {
+        let _ = fs::remove_file(&trace);
+        let mut command = Command::new("timeout");
+        command.arg("60").arg(&program).env("LD_LIBRARY_PATH", libraries()).envs(variables.iter().copied());
+        let output = command.output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said == "PASSED\n", "{variables:?}: {} {said}", output.status);
+    }
+    assert_eq!(Trace::open(&trace).expect("the trace can be opened").launches().len(), 2);
 }
 
 /// Without its symbols, or when our library comes too late, a program with NVIDIA's runtime linked in says what to do,

@@ -1,6 +1,7 @@
 //! Contexts.
 
 use super::{In, Out, device, functions};
+use crate::beside::{self, What};
 use crate::context as contexts;
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, any_gpu, synchronize};
@@ -45,6 +46,7 @@ fn set_primary_flags(ordinal: i32, flags: u32) -> Outcome {
 fn release_primary(ordinal: i32) -> Outcome {
     device(ordinal)?;
     synchronize_quietly();
+    beside::wait_for(What::All)?;
     any_gpu()?.release_primary()
 }
 
@@ -111,6 +113,7 @@ functions! {
 
     "cuCtxDestroy_v2" 4000 Init destroy(context: u64) {
         synchronize_quietly();
+        beside::wait_for(What::All)?;
         any_gpu()?.destroy_context(context)
     }
 
@@ -134,6 +137,7 @@ functions! {
         }
         drop(gpu);
         synchronize_quietly();
+        beside::wait_for(What::All)?;
         any_gpu()?.destroy_context(context)
     }
 

@@ -2,8 +2,9 @@
 //! addresses, so that most functions differ in name only.
 
 use super::{In, Stream, functions};
+use crate::beside::What;
 use crate::error::{Outcome, Status};
-use crate::gpu::{submit, synchronize};
+use crate::gpu::{submit, synchronize_with};
 use crate::work::{Copy, Place, Work};
 
 /// CUDA's memory types.
@@ -134,7 +135,7 @@ impl Copy3 {
 /// Copies and waits.
 fn now(copy: Copy) -> Outcome {
     submit(0, Work::Copy(copy))?;
-    synchronize()
+    synchronize_with(What::Stream(0))
 }
 
 fn bytes(to: u64, from: u64, count: usize) -> Outcome {

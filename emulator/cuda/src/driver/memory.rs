@@ -1,6 +1,7 @@
 //! Allocation of memory and what is known about addresses.
 
 use super::{In, Out, Stream, functions};
+use crate::beside::{self, What};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::memory::{Purpose, Region};
@@ -27,7 +28,11 @@ pub(super) fn pitched(width: usize, height: usize, element: u32) -> Outcome<(usi
 }
 
 fn release(address: u64, of: &[Purpose]) -> Outcome {
-    if address == 0 { Ok(()) } else { gpu()?.memory.free(address, of).map(drop) }
+    if address == 0 {
+        return Ok(());
+    }
+    beside::wait_for(What::All)?;
+    gpu()?.memory.free(address, of).map(drop)
 }
 
 fn region(address: u64) -> Outcome<Region> {
@@ -103,7 +108,11 @@ functions! {
     }
 
     "cuMemFree_v2" 3020 Context mem_free(address: u64) {
-        if address == 0 { Ok(()) } else { gpu()?.free_device(address) }
+        if address == 0 {
+            return Ok(());
+        }
+        beside::wait_for(What::All)?;
+        gpu()?.free_device(address)
     }
 
     "cuMemGetAddressRange_v2" 3020 Context mem_get_address_range(

@@ -1,9 +1,10 @@
 //! Streams and events.
 
 use super::{In, Out, Stream, functions};
+use crate::beside::{self, What};
 use crate::context as contexts;
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, settle, submit, synchronize};
+use crate::gpu::{gpu, submit, synchronize_with};
 use crate::stream::{EVENT_DISABLE_TIMING, Event};
 use crate::work::{Fill, HostCall, HostFunction, Work};
 use std::ffi::c_void;
@@ -34,6 +35,7 @@ fn event_reached(event: u64) -> Outcome {
 
 /// Milliseconds of the emulator's time between two events.
 fn elapsed(to: Out<f32>, start: u64, end: u64) -> Outcome {
+    beside::query(What::Event(start)).and_then(|()| beside::query(What::Event(end)))?;
     let gpu = gpu()?;
     let (start, end) = (gpu.streams.events.get(start)?, gpu.streams.events.get(end)?);
     if (start.flags | end.flags) & EVENT_DISABLE_TIMING != 0 {
@@ -120,12 +122,12 @@ functions! {
 
     "cuStreamSynchronize" / "cuStreamSynchronize_ptsz" 2000 Context stream_synchronize(stream: Stream) {
         reached(stream)?;
-        synchronize()
+        synchronize_with(What::Stream(stream.handle()))
     }
 
     "cuStreamQuery" / "cuStreamQuery_ptsz" 2000 Context stream_query(stream: Stream) {
         reached(stream)?;
-        settle()
+        beside::query(What::Stream(stream.handle()))
     }
 
     "cuStreamWaitEvent" / "cuStreamWaitEvent_ptsz" 3020 Context stream_wait_event(
@@ -229,12 +231,12 @@ functions! {
 
     "cuEventQuery" 2000 Context event_query(event: u64) {
         event_reached(event)?;
-        settle()
+        beside::query(What::Event(event))
     }
 
     "cuEventSynchronize" 2000 Context event_synchronize(event: u64) {
         event_reached(event)?;
-        synchronize()
+        synchronize_with(What::Event(event))
     }
 
     "cuEventElapsedTime" 2000 Context event_elapsed_time(ms: Out<f32>, start: u64, end: u64) {

@@ -2,8 +2,9 @@
 
 use super::done;
 use super::layout::{CopyParams, Extent, PeerCopyParams, Pitched, Position};
+use crate::beside::What;
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit, synchronize};
+use crate::gpu::{gpu, submit, synchronize_with};
 use crate::work::{Copy, Fill, Place, Work};
 use std::ffi::c_void;
 
@@ -25,7 +26,7 @@ pub(super) fn copy(copy: Copy, kind: u32, when: When) -> Outcome {
     match when {
         When::Now => {
             submit(0, Work::Copy(copy))?;
-            synchronize()
+            synchronize_with(What::Stream(0))
         }
         When::Later(stream) => submit(stream, Work::Copy(copy)),
     }

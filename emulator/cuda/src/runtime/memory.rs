@@ -3,6 +3,7 @@
 use super::copies::{DEFAULT, When, copy};
 use super::registration::symbol;
 use super::{done, store};
+use crate::beside::{self, What};
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, submit};
 use crate::memory::Purpose;
@@ -33,7 +34,7 @@ pub extern "C" fn free(pointer: *mut c_void) -> Status {
     if pointer.is_null() {
         return done(gpu().map(drop));
     }
-    done(gpu().and_then(|mut gpu| gpu.free_device(pointer as u64)))
+    done(beside::wait_for(What::All).and_then(|()| gpu()?.free_device(pointer as u64)))
 }
 
 /// `cudaMemcpy`.
@@ -233,7 +234,8 @@ pub extern "C" fn free_host(pointer: *mut c_void) -> Status {
     if pointer.is_null() {
         return done(Ok(()));
     }
-    done(gpu().and_then(|mut gpu| gpu.memory.free(pointer as u64, &[Purpose::Host]).map(drop)))
+    let free = || gpu()?.memory.free(pointer as u64, &[Purpose::Host]).map(drop);
+    done(beside::wait_for(What::All).and_then(|()| free()))
 }
 
 /// `cudaHostGetDevicePointer`: host and device share their addresses, but for registered memory.

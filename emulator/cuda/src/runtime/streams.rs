@@ -1,8 +1,9 @@
 //! Streams and events.
 
 use super::{done, store};
+use crate::beside::{self, What};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit};
+use crate::gpu::{gpu, submit, synchronize_with};
 use crate::stream::{EVENT_DISABLE_TIMING, Event};
 use crate::work::{HostCall, HostFunction, Work};
 use std::ffi::c_void;
@@ -57,13 +58,13 @@ fn reached(stream: u64) -> Outcome {
 /// `cudaStreamSynchronize`.
 #[unsafe(export_name = "warplab_cudaStreamSynchronize")]
 pub extern "C" fn synchronize(stream: u64) -> Status {
-    done(reached(stream).and_then(|()| crate::gpu::synchronize()))
+    done(reached(stream).and_then(|()| synchronize_with(What::Stream(stream))))
 }
 
 /// `cudaStreamQuery`.
 #[unsafe(export_name = "warplab_cudaStreamQuery")]
 pub extern "C" fn query(stream: u64) -> Status {
-    done(reached(stream).and_then(|()| crate::gpu::settle()))
+    done(reached(stream).and_then(|()| beside::query(What::Stream(stream))))
 }
 
 /// `cudaStreamWaitEvent`.
@@ -130,20 +131,20 @@ pub extern "C" fn event_record(event: u64, stream: u64) -> Status {
 /// `cudaEventSynchronize`.
 #[unsafe(export_name = "warplab_cudaEventSynchronize")]
 pub extern "C" fn event_synchronize(event: u64) -> Status {
-    match event_query(event) {
-        Status::SUCCESS => done(crate::gpu::synchronize()),
-        other => other,
-    }
+    done(event_reached(event).and_then(|()| synchronize_with(What::Event(event))))
 }
 
 /// `cudaEventQuery`.
 #[unsafe(export_name = "warplab_cudaEventQuery")]
 pub extern "C" fn event_query(event: u64) -> Status {
-    let query = || match gpu()?.streams.events.get(event)?.captured {
+    done(event_reached(event).and_then(|()| beside::query(What::Event(event))))
+}
+
+fn event_reached(event: u64) -> Outcome {
+    match gpu()?.streams.events.get(event)?.captured {
         Some(_) => Err(Status::CAPTURED_EVENT),
         None => Ok(()),
-    };
-    done(query().and_then(|()| crate::gpu::settle()))
+    }
 }
 
 /// `cudaEventElapsedTime`: milliseconds of the emulator's time.
@@ -153,6 +154,7 @@ pub extern "C" fn event_query(event: u64) -> Status {
 #[unsafe(export_name = "warplab_cudaEventElapsedTime")]
 pub unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start: u64, end: u64) -> Status {
     let elapsed = || {
+        beside::query(What::Event(start)).and_then(|()| beside::query(What::Event(end)))?;
         let gpu = gpu()?;
         let (start, end) = (gpu.streams.events.get(start)?, gpu.streams.events.get(end)?);
         if (start.flags | end.flags) & EVENT_DISABLE_TIMING != 0 {

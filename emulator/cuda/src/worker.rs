@@ -1,0 +1,143 @@
+//! Threads that run kernels.
+//!
+//! A kernel runs on a thread of ours while the program's thread waits for it. That wait can be interrupted by signals
+//! whose handlers do what they like, and it can end before the kernel does: when the kernel waits for memory that the
+//! program has yet to write, the launch goes on beside the program ([`crate::beside`]). Kernels that are known to be
+//! quick and to wait for nothing run on the program's thread.
+
+use crate::beside;
+use crate::error::{Outcome, Status};
+use crate::gpu::gpu;
+use crate::launch;
+use crate::signals::Blocked;
+use crate::work::Launch;
+use std::cell::Cell;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How threads of ours are called; who starts a thread without a name gives it this one too.
+pub const THREADS: &str = "warplab-launch";
+/// How long a thread without work stays.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A launch on its way.
+#[derive(Debug)]
+pub struct Job {
+    stream: u64,
+    launch: Launch,
+    /// What the program's thread is told.
+    outcome: Mutex<Option<Outcome>>,
+    told: Condvar,
+}
+
+impl Job {
+    /// The program's thread goes on; of several calls the first counts.
+    pub fn tell(&self, outcome: Outcome) {
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
+        self.told.notify_all();
+    }
+
+    fn wait(&self) -> Outcome {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *outcome {
+                Some(outcome) => return outcome,
+                None => outcome = self.told.wait(outcome).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+/// What a thread of ours is given.
+enum Task {
+    Launch(Arc<Job>),
+    /// Work that has waited for launches beside the program.
+    Queue,
+}
+
+/// Threads without work, of the process with this number: a child after `fork` has none.
+static IDLE: Mutex<(u32, Vec<(u64, SyncSender<Task>)>)> = Mutex::new((0, Vec::new()));
+
+thread_local! {
+    static IS_OURS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is one of ours.
+#[must_use]
+pub fn is_ours() -> bool {
+    IS_OURS.get()
+}
+
+/// Launches a kernel, which has ended, or goes on beside the program, when this returns.
+///
+/// # Errors
+/// When the launch is impossible.
+pub fn launch(stream: u64, what: &Launch) -> Outcome {
+    let here = gpu()?;
+    if is_ours() || launch::is_quick(&here, what) {
+        return launch::run(here, stream, what, None);
+    }
+    drop(here);
+    let job = Arc::new(Job { stream, launch: what.clone(), outcome: Mutex::new(None), told: Condvar::new() });
+    give(Task::Launch(Arc::clone(&job)))?;
+    job.wait()
+}
+
+/// Has a thread do what has waited.
+///
+/// # Errors
+/// When there can be no thread.
+pub fn catch_up() -> Outcome {
+    give(Task::Queue)
+}
+
+fn give(task: Task) -> Outcome {
+    static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    // Threads take no signals when they are started under this.
+    let _blocked = Blocked::new();
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if idle.0 != process {
+        std::mem::forget(std::mem::replace(&mut *idle, (process, Vec::new())));
+    }
+    if let Some((_, thread)) = idle.1.pop() {
+        // It has room for a task, since it has none, and stays for as long as it is in the list.
+        return thread.try_send(task).map_err(|_| Status::LAUNCH_FAILURE);
+    }
+    drop(idle);
+    let number = NUMBERS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let (sender, tasks) = sync_channel(1);
+    let work = move || {
+        IS_OURS.set(true);
+        let mut next = Some(task);
+        while let Some(task) = next {
+            run(task);
+            IDLE.lock().unwrap_or_else(PoisonError::into_inner).1.push((number, sender.clone()));
+            next = match tasks.recv_timeout(PATIENCE) {
+                Ok(task) => Some(task),
+                Err(RecvTimeoutError::Disconnected) => None,
+                Err(RecvTimeoutError::Timeout) => {
+                    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+                    idle.1.retain(|(other, _)| *other != number);
+                    // Somebody may have been faster.
+                    tasks.try_recv().ok()
+                }
+            };
+        }
+    };
+    let started = std::thread::Builder::new().name(THREADS.into()).spawn(work);
+    started.map(drop).map_err(|_| Status::OPERATING_SYSTEM)
+}
+
+fn run(task: Task) {
+    match task {
+        Task::Launch(job) => {
+            let run = || launch::run(gpu()?, job.stream, &job.launch, Some(Arc::clone(&job)));
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+            job.tell(outcome.unwrap_or(Err(Status::LAUNCH_FAILURE)));
+        }
+        Task::Queue => {}
+    }
+    beside::catch_up();
+}

@@ -22,8 +22,8 @@ use std::sync::{Mutex, PoisonError};
 const KEPT_TEXTS: usize = 256;
 
 /// Launches and waits; a fault ends with it.
-fn launch(launch: Launch) -> Outcome {
-    let started = worker::launch(0, &launch);
+fn launch(launch: &Launch) -> Outcome {
+    let started = worker::launch(0, launch);
     let finished = synchronize();
     any_gpu()?.fault = None;
     started.and(finished)
@@ -96,7 +96,7 @@ fn run(source: Text, args: &[u64], grid: [i32; 3], block: [i32; 3], shared_bytes
         let lent = lend(&mut gpu, args)?;
         (params, lent)
     };
-    let done = launch(Launch { kernel, grid, block, shared_bytes, params, cooperative: false });
+    let done = launch(&Launch { kernel, grid, block, shared_bytes, params, cooperative: false });
     let mut gpu = any_gpu()?;
     for start in lent {
         gpu.memory.free(start, &[Purpose::Registered])?;
@@ -196,7 +196,7 @@ pub extern "C" fn warplab_launch(
         drop(any_gpu()?);
         let params = crate::driver::launch::parameters(kernel, args, In::none())?;
         let (grid, block) = (grid.get()?, block.get()?);
-        launch(Launch { kernel, grid, block, shared_bytes, params, cooperative: false })
+        launch(&Launch { kernel, grid, block, shared_bytes, params, cooperative: false })
     };
     status(run())
 }

@@ -188,10 +188,13 @@ fn install() -> std::io::Result<()> {
     let serve = move || {
         loop {
             let mut call = libc::pollfd { fd: call_read, events: libc::POLLIN, revents: 0 };
-            // SAFETY: it is one descriptor, and the process may end on any thread.
+            // SAFETY: it is one descriptor.
             match unsafe { libc::poll(&raw mut call, 1, GLANCE_MS) } {
                 // The C library would end it now if this thread and the recorder's were not there.
-                0 if beside::is_abandoned() => unsafe { libc::exit(0) },
+                0 if beside::is_abandoned() => {
+                    // SAFETY: any thread may end the process.
+                    unsafe { libc::exit(0) }
+                }
                 1.. => {}
                 _ => continue,
             }

@@ -56,8 +56,11 @@ enum Task {
     Queue,
 }
 
+/// A thread without work: its number, and where it takes its next task from.
+type Idle = (u64, SyncSender<Task>);
+
 /// Threads without work, of the process with this number: a child after `fork` has none.
-static IDLE: Mutex<(u32, Vec<(u64, SyncSender<Task>)>)> = Mutex::new((0, Vec::new()));
+static IDLE: Mutex<(u32, Vec<Idle>)> = Mutex::new((0, Vec::new()));
 
 thread_local! {
     static IS_OURS: Cell<bool> = const { Cell::new(false) };

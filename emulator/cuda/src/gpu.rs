@@ -22,7 +22,7 @@ use crate::pool::Pools;
 use crate::recorder::Recorder;
 use crate::signals::Blocked;
 use crate::stream::{Streams, Submitted};
-use crate::summary::{self, SUMMARY_VARIABLE};
+use crate::summary;
 use crate::user_object::UserObject;
 use crate::work::{Choice, Conditional, HostCall, HostFunction, Work};
 use crate::worker;
@@ -278,7 +278,7 @@ impl Gpu {
             gpu.lowering.stack_bytes = bytes;
         }
         gpu.lowering.fmad = std::env::var_os(FMAD_VARIABLE).is_none_or(|v| v != "0" && v != "false");
-        if gpu.recorder.is_some() || std::env::var_os(SUMMARY_VARIABLE).is_some() {
+        if gpu.recorder.is_some() || summary::is_wanted() {
             ending::watch();
         }
         Ok(gpu)

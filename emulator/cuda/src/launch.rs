@@ -205,7 +205,10 @@ pub fn run_one(
             let told = format!("launch {} of {}: {error}", what.index, what.kernel.name);
             tell(&told);
             summary::failed(told);
-            ending::fail();
+            // Without `emu`, the program alone decides how it ends.
+            if summary::is_wanted() {
+                ending::fail();
+            }
             gpu.fault.get_or_insert(status_of(&error));
             0
         }

@@ -16,7 +16,13 @@ use trace_format::destination::Destination;
 use trace_format::writer::WriteSummary;
 
 /// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
-pub const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
+const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
+
+/// Whether a summary is to be shown, as `emu` asks for.
+#[must_use]
+pub fn is_wanted() -> bool {
+    std::env::var_os(SUMMARY_VARIABLE).is_some()
+}
 
 /// Kernels that the text lists; of more, those that took longest.
 const LISTED_KERNELS: usize = 12;

@@ -222,9 +222,10 @@ pub(super) fn load_all() -> Outcome {
     let mut lock = registered();
     let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
     for binary in 0..all.binaries.len() {
-        // nvcc links one without anything in it into programs without device code of their own.
-        let has_code = |b: &Binary| !is_empty(&b.image);
-        if all.binaries[binary].as_ref().is_some_and(has_code) {
+        // nvcc links one without anything in it into programs without device code of their own. Looking into an
+        // image unpacks it, which is done before the first load only.
+        let is_wanted = |b: &Binary| b.module.is_none() && (b.refused.is_some() || !is_empty(&b.image));
+        if all.binaries[binary].as_ref().is_some_and(is_wanted) {
             all.module(binary)?;
         }
     }

@@ -7,13 +7,13 @@ mod cli_kit;
 use calls_kit::{Program, manifest, module, words};
 use cli_kit::Folder;
 
-/// A device-side launch is out of reach for good; only thread `at` of the block gets there.
+/// A launch in the manner of CUDA 11 and older, which nobody defines; only thread `at` of the block gets there.
 fn launches_from_the_device(at: u32) -> String {
-    let declared = ".extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 p, .param .b64 s);";
+    let declared = ".extern .func (.param .b32 r) cudaLaunchDevice(.param .b64 p, .param .b64 s);";
     let body = format!(
         ".reg .pred %p;\nsetp.ne.u32 %p, %t, {at};\nadd.u32 %o, %t, 7;\n@%p bra L;\n\
          {{ .param .b64 p0; .param .b64 p1; .param .b32 r0; st.param.b64 [p0], 0; st.param.b64 [p1], 0;\n\
-         call.uni (r0), __cudaCDP2LaunchDeviceV2, (p0, p1);\n}}\nL:"
+         call.uni (r0), cudaLaunchDevice, (p0, p1);\n}}\nL:"
     );
     module(declared, &body)
 }
@@ -27,7 +27,7 @@ fn a_kernel_runs_as_long_as_no_thread_reaches_what_is_unsupported() {
 #[test]
 fn the_thread_that_gets_there_faults_with_the_name_and_the_line() {
     let error = Program::new(&launches_from_the_device(5), &manifest(64, 2, 32)).fails();
-    for told in ["unsupported", "__cudaCDP2LaunchDeviceV2", "k.ptx:20", "lane 5", "block (0,0,0)"] {
+    for told in ["unsupported", "cudaLaunchDevice", "k.ptx:20", "lane 5", "block (0,0,0)"] {
         assert!(error.contains(told), "{told} is missing in:\n{error}");
     }
 }
@@ -48,8 +48,7 @@ fn inspect_lists_forms_and_what_is_not_supported() {
     let folder = Folder::new().file("k.ptx", &launches_from_the_device(5));
     let run = folder.emu(&["inspect", "k.ptx"]);
     run.succeeds();
-    for told in
-        ["kernel k(u64 out)", "__cudaCDP2LaunchDeviceV2: declared only", "1 setp.ne.u32", "line 20: call.uni"]
+    for told in ["kernel k(u64 out)", "cudaLaunchDevice: declared only", "1 setp.ne.u32", "line 20: call.uni"]
     {
         assert!(run.out.contains(told), "{told} is missing in:\n{}", run.out);
     }

@@ -5,6 +5,7 @@
 //! later and device code submits ([`nested`]); [`worker`] runs kernels, [`beside`] those that wait for the program; [`redirect`] takes the place of runtimes that are linked in; [`handles`] are what programs hold of all this, [`error`] what every function returns.
 //! [`recorder`] writes the trace of the whole process, which [`ending`] completes; [`summary`] says what ran.
 
+pub mod advice;
 pub mod array;
 pub mod beside;
 pub mod closed;

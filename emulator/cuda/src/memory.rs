@@ -4,6 +4,7 @@
 //! so that kernels see it at an address of the device too, which is the same in every run. Programs get it from
 //! `cudaHostGetDevicePointer`.
 
+use crate::advice::Advices;
 use crate::error::{Outcome, Status};
 use crate::gpu::tell;
 use crate::host::{self, Access};
@@ -55,6 +56,8 @@ pub struct Region {
     /// Where registered memory begins for the other side: of its window, the host's address, and the reverse. Elsewhere
     /// the region's own start.
     pub other: u64,
+    /// Whether the program wants copies of it to be synchronous, as they are anyway.
+    pub synchronous: bool,
 }
 
 impl Region {
@@ -92,6 +95,12 @@ pub struct Memory {
     regions: BTreeMap<u64, Region>,
     /// Bytes at addresses that are fixed but not allocated now.
     aside: BTreeMap<u64, u64>,
+    /// Bytes that graphs have allocated once, and keep until they are trimmed; their sum, and the most that it was.
+    held: BTreeMap<u64, u64>,
+    held_bytes: u64,
+    most_held_bytes: u64,
+    /// What programs say about managed memory.
+    pub advices: Advices,
     /// The windows' whole ranges of addresses, by the start of the window.
     windows: HashMap<u64, NonNull<u8>>,
     capacity: u64,
@@ -120,6 +129,10 @@ impl Memory {
             global,
             regions,
             aside: BTreeMap::new(),
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            most_held_bytes: 0,
+            advices: Advices::default(),
             windows: HashMap::new(),
             capacity,
             used: 0,
@@ -231,7 +244,8 @@ impl Memory {
             self.used += bytes;
         }
         let id = self.new_id();
-        self.regions.insert(start, Region { start, bytes, purpose, flags, id, other: start });
+        self.regions
+            .insert(start, Region { start, bytes, purpose, flags, id, other: start, synchronous: false });
     }
 
     /// Checks memory of the host program that kernels shall access, and makes its bytes known at an address.
@@ -298,6 +312,16 @@ impl Memory {
         Ok(())
     }
 
+    /// Takes memory back that the program has registered.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` inside of such memory, `HOST_MEMORY_NOT_REGISTERED` elsewhere.
+    pub fn unregister(&mut self, start: u64) -> Outcome {
+        let inside = self.region(start).is_some_and(|r| r.purpose == Purpose::Registered && r.start != start);
+        let other = if inside { Status::INVALID_VALUE } else { Status::HOST_MEMORY_NOT_REGISTERED };
+        self.free(start, &[Purpose::Registered]).map(drop).map_err(|_| other)
+    }
+
     fn close_window(&mut self, window: u64) -> Outcome {
         let Some(range) = self.windows.remove(&window) else { return Ok(()) };
         self.regions.remove(&window);
@@ -316,6 +340,9 @@ impl Memory {
         drop(self.global.remove(start));
         if Self::on_device(region.purpose) {
             self.used -= region.bytes;
+        }
+        if region.purpose == Purpose::Managed {
+            self.advices.forget(region.start, region.start + region.bytes);
         }
         if region.purpose == Purpose::Registered {
             self.close_window(region.other)?;
@@ -357,6 +384,8 @@ impl Memory {
         for (address, _) in std::mem::take(&mut self.aside) {
             let _ = NonNull::new(address as *mut u8).map(|start| self.space.free(start));
         }
+        self.held.clear();
+        self.held_bytes = 0;
         self.global = GlobalMemory::new();
     }
 
@@ -386,6 +415,10 @@ impl Memory {
         let storage = unsafe { Storage::mapped(start, bytes as usize) };
         self.global.insert("graph memory", address, storage);
         self.note(address, bytes, Purpose::Graph, 0);
+        if self.held.insert(address, bytes).is_none() {
+            self.held_bytes += bytes;
+            self.most_held_bytes = self.most_held_bytes.max(self.held_bytes);
+        }
         Ok(())
     }
 
@@ -414,11 +447,31 @@ impl Memory {
         }
     }
 
-    /// Bytes that graphs have allocated now, and those that are only set aside.
+    /// Bytes that graphs have, allocated now or when they were last launched, and the most that they had.
     #[must_use]
     pub fn graph_bytes(&self) -> (u64, u64) {
-        let live = self.regions.values().filter(|r| r.purpose == Purpose::Graph).map(|r| r.bytes);
-        (live.sum(), self.aside.values().sum())
+        (self.held_bytes, self.most_held_bytes)
+    }
+
+    /// Begins to count anew how many bytes graphs have at most.
+    pub fn forget_most_graph_bytes(&mut self) {
+        self.most_held_bytes = self.held_bytes;
+    }
+
+    /// Takes bytes from graphs that they have not allocated now.
+    pub fn trim_graph_bytes(&mut self) {
+        self.held.retain(|address, _| !self.aside.contains_key(address));
+        self.held_bytes = self.held.values().sum();
+    }
+
+    /// Notes whether copies of the allocation that begins at an address shall be synchronous.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when there is none.
+    pub fn set_synchronous(&mut self, start: u64, synchronous: bool) -> Outcome {
+        let region = self.regions.get_mut(&start).ok_or(Status::INVALID_VALUE)?;
+        region.synchronous = synchronous;
+        Ok(())
     }
 
     /// The allocation that an address lies in.
@@ -495,19 +548,24 @@ mod tests {
     fn fixed_addresses_are_backed_again_and_again() {
         let mut memory = Memory::new(1000).expect("there are addresses");
         let a = memory.reserve(600).unwrap();
-        assert_eq!((memory.info().0, memory.graph_bytes()), (1000, (0, 600)));
+        assert_eq!((memory.info().0, memory.graph_bytes()), (1000, (0, 0)));
         assert!(!memory.global.write(a, &[1]));
         for _ in 0..2 {
             memory.back(a).unwrap();
             assert_eq!(memory.back(a), Err(Status::INVALID_VALUE));
-            assert_eq!((memory.info().0, memory.graph_bytes()), (400, (600, 0)));
+            assert_eq!((memory.info().0, memory.graph_bytes()), (400, (600, 600)));
             let other = memory.allocate("b", 64, Purpose::Device, 0).unwrap();
             assert_ne!(other, a);
             memory.release(other).unwrap();
             memory.release(a).unwrap();
             assert_eq!(memory.release(a), Err(Status::INVALID_VALUE));
             assert!(memory.global.bytes(a, 4).is_none());
+            assert_eq!((memory.info().0, memory.graph_bytes()), (1000, (600, 600)));
         }
+        memory.trim_graph_bytes();
+        assert_eq!(memory.graph_bytes(), (0, 600));
+        memory.forget_most_graph_bytes();
+        assert_eq!(memory.graph_bytes(), (0, 0));
     }
 
     #[test]
@@ -524,7 +582,9 @@ mod tests {
         let twins = memory.global.find(window, 1).map(|id| memory.global.twins(id).len());
         assert_eq!(twins, Some(2));
         assert_eq!(memory.free(window - 60, &[Purpose::Registered]).map(drop), Err(Status::INVALID_VALUE));
-        memory.free(start, &[Purpose::Registered]).unwrap();
+        assert_eq!(memory.unregister(start + 8), Err(Status::INVALID_VALUE));
+        assert_eq!(memory.unregister(start + 64), Err(Status::HOST_MEMORY_NOT_REGISTERED));
+        memory.unregister(start).unwrap();
         assert_eq!([start, window].map(|at| memory.global.bytes(at, 4)), [None, None]);
         assert!(memory.region(window).is_none());
     }

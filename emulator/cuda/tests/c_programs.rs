@@ -118,6 +118,11 @@ fn graphs_linking_and_capture() {
 }
 
 #[test]
+fn what_is_known_about_memory() {
+    run("knowledge");
+}
+
+#[test]
 fn arrays_textures_surfaces_and_pools() {
     run("textures");
 }

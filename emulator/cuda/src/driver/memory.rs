@@ -1,6 +1,8 @@
 //! Allocation of memory and what is known about addresses.
 
+use super::pool::Location;
 use super::{In, Out, Stream, functions};
+use crate::advice::Advice;
 use crate::beside::{self, What};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
@@ -39,10 +41,44 @@ fn region(address: u64) -> Outcome<Region> {
     gpu()?.memory.region(address).copied().ok_or(Status::INVALID_VALUE)
 }
 
-/// Checks that all of these bytes lie in an allocation.
-pub(crate) fn range(address: u64, bytes: usize) -> Outcome {
-    let there = bytes > 0 && gpu()?.memory.holds(address, bytes as u64);
-    if there { Ok(()) } else { Err(Status::INVALID_VALUE) }
+/// The pages of managed memory that bytes lie in.
+fn managed(address: u64, bytes: usize) -> Outcome<(u64, u64)> {
+    let page = rustix::param::page_size() as u64;
+    let region = region(address)?;
+    let end = address.checked_add(bytes as u64).ok_or(Status::INVALID_VALUE)?;
+    let last = region.start + region.bytes;
+    if region.purpose != Purpose::Managed || bytes == 0 || end > last {
+        return Err(Status::INVALID_VALUE);
+    }
+    Ok(((address / page * page).max(region.start), end.next_multiple_of(page).min(last)))
+}
+
+/// Keeps advice about managed memory.
+pub(crate) fn advise(address: u64, bytes: usize, number: u32, location: Location) -> Outcome {
+    let (start, end) = managed(address, bytes)?;
+    Advice::default().add(number, location)?;
+    gpu()?.memory.advices.change(start, end, |advice| {
+        // It has been checked.
+        let _ = advice.add(number, location);
+    });
+    Ok(())
+}
+
+/// Keeps where managed memory was brought to.
+pub(crate) fn prefetch(address: u64, bytes: usize, location: Location, stream: u64) -> Outcome {
+    let (start, end) = managed(address, bytes)?;
+    location.is_there()?;
+    let mut gpu = gpu()?;
+    gpu.streams.get(stream)?;
+    gpu.memory.advices.change(start, end, |advice| advice.prefetch(location));
+    Ok(())
+}
+
+/// Writes what has been said about managed memory.
+fn range_attribute(to: Out<i32>, bytes: usize, number: u32, address: u64, count: usize) -> Outcome {
+    let (start, end) = managed(address, count)?;
+    let words = gpu()?.memory.advices.words(number, bytes, start, end)?;
+    words.into_iter().enumerate().try_for_each(|(at, word)| to.set_at(at, word))
 }
 
 fn host_region(address: u64) -> Outcome<Region> {
@@ -60,7 +96,7 @@ fn pointer_attribute(to: Out<u8>, number: u32, address: u64) -> Outcome {
         2 => to.cast::<u32>().set(if host { 1 } else { 2 }),
         3 => to.cast::<u64>().set(region.device_address(address)),
         4 if host || region.purpose == Purpose::Managed => to.cast::<u64>().set(region.host_address(address)),
-        6 => to.cast::<u32>().set(1),
+        6 => to.cast::<u32>().set(u32::from(region.synchronous)),
         7 => to.cast::<u64>().set(region.id),
         8 => to.cast::<u8>().set(u8::from(region.purpose == Purpose::Managed)),
         9 => to.cast::<i32>().set(0),
@@ -153,8 +189,7 @@ functions! {
     }
 
     "cuMemHostUnregister" 4000 Context mem_host_unregister(address: u64) {
-        let freed = gpu()?.memory.free(address, &[Purpose::Registered]);
-        freed.map(drop).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED)
+        gpu()?.memory.unregister(address)
     }
 
     "cuPointerGetAttribute" 4000 Context pointer_get_attribute(data: Out<u8>, number: u32, address: u64) {
@@ -179,29 +214,46 @@ functions! {
         Ok(())
     }
 
-    "cuPointerSetAttribute" 6000 Context pointer_set_attribute(value: In<u32>, number: u32, address: u64) {
-        region(address)?;
-        // Copies are always synchronous.
-        if number == 6 { value.get().map(drop) } else { Err(Status::INVALID_VALUE) }
+    "cuPointerSetAttribute" 6000 Context pointer_set_attribute(value: In<u8>, number: u32, address: u64) {
+        let start = region(address)?.start;
+        if number != 6 {
+            return Err(Status::INVALID_VALUE);
+        }
+        // Programs pass a truth value of one byte or of four. Copies are synchronous whatever it says.
+        gpu()?.memory.set_synchronous(start, value.get()? != 0)
     }
 
     "cuMemPrefetchAsync" / "cuMemPrefetchAsync_ptsz" 8000 Context mem_prefetch_async(
-        address: u64, bytes: usize, _device: i32, _stream: Stream,
+        address: u64, bytes: usize, device: i32, stream: Stream,
     ) {
-        range(address, bytes)
+        prefetch(address, bytes, Location::of(device), stream.handle())
     }
 
     "cuMemPrefetchAsync_v2" / "cuMemPrefetchAsync_v2_ptsz" 12020 Context mem_prefetch_async_v2(
-        address: u64, bytes: usize, _location: u64, _flags: u32, _stream: Stream,
+        address: u64, bytes: usize, location: Location, _flags: u32, stream: Stream,
     ) {
-        range(address, bytes)
+        prefetch(address, bytes, location, stream.handle())
     }
 
-    "cuMemAdvise" 8000 Context mem_advise(address: u64, bytes: usize, _advice: u32, _device: i32) {
-        range(address, bytes)
+    "cuMemAdvise" 8000 Context mem_advise(address: u64, bytes: usize, number: u32, device: i32) {
+        advise(address, bytes, number, Location::of(device))
     }
 
-    "cuMemAdvise_v2" 12020 Context mem_advise_v2(address: u64, bytes: usize, _advice: u32, _location: u64) {
-        range(address, bytes)
+    "cuMemAdvise_v2" 12020 Context mem_advise_v2(address: u64, bytes: usize, number: u32, location: Location) {
+        advise(address, bytes, number, location)
+    }
+
+    "cuMemRangeGetAttribute" 8000 Context mem_range_get_attribute(
+        data: Out<i32>, bytes: usize, number: u32, address: u64, count: usize,
+    ) {
+        range_attribute(data, bytes, number, address, count)
+    }
+
+    "cuMemRangeGetAttributes" 8000 Context mem_range_get_attributes(
+        data: In<Out<i32>>, bytes: In<usize>, numbers: In<u32>, how_many: usize, address: u64, count: usize,
+    ) {
+        let (data, bytes, numbers) = (data.list(how_many)?, bytes.list(how_many)?, numbers.list(how_many)?);
+        let mut asked = data.into_iter().zip(bytes).zip(numbers);
+        asked.try_for_each(|((to, bytes), number)| range_attribute(to, bytes, number, address, count))
     }
 }

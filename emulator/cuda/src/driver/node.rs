@@ -327,11 +327,11 @@ functions! {
         ordinal: i32, number: u32, to: Out<u64>,
     ) {
         device(ordinal)?;
-        let (used, aside) = gpu()?.memory.graph_bytes();
-        // What is used and what is reserved, now and at most; the highest values are those of now.
+        let (held, most) = gpu()?.memory.graph_bytes();
+        // What graphs use and what is reserved for them, now and at most; nothing is reserved that they do not have.
         match number {
-            0 | 1 => to.set(used),
-            2 | 3 => to.set(used + aside),
+            0 | 2 => to.set(held),
+            1 | 3 => to.set(most),
             _ => Err(Status::INVALID_VALUE),
         }
     }
@@ -341,10 +341,18 @@ functions! {
     ) {
         device(ordinal)?;
         // The highest values can be set back, to those of now.
-        if matches!(number, 1 | 3) && value.get()? == 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
+        if !matches!(number, 1 | 3) || value.get()? != 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        gpu()?.memory.forget_most_graph_bytes();
+        Ok(())
     }
 
-    "cuDeviceGraphMemTrim" 11040 Init device_graph_mem_trim(ordinal: i32) { device(ordinal) }
+    "cuDeviceGraphMemTrim" 11040 Init device_graph_mem_trim(ordinal: i32) {
+        device(ordinal)?;
+        gpu()?.memory.trim_graph_bytes();
+        Ok(())
+    }
 
     "cuGraphChildGraphNodeGetGraph" 10000 Context graph_child_graph_node_get_graph(node: u64, graph: Out<u64>) {
         let mut gpu = gpu()?;

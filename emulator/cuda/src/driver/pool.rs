@@ -1,16 +1,51 @@
 //! Memory pools and allocation in the order of streams.
 
 use super::{In, Out, Stream, device, functions};
+use crate::advice::HOST;
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::pool::{self, Pool};
 
 /// CUDA's `CUmemLocation`: kind and number.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Location {
-    pub(super) kind: u32,
-    pub(super) id: i32,
+    /// 1 is a device, 2 to 4 the host.
+    pub kind: u32,
+    /// Number of the device.
+    pub id: i32,
+}
+
+impl Location {
+    /// A device's number, or -1 for the host.
+    #[must_use]
+    pub fn of(ordinal: i32) -> Location {
+        if ordinal == HOST { Location { kind: 2, id: 0 } } else { Location { kind: 1, id: ordinal } }
+    }
+
+    /// The same backwards.
+    #[must_use]
+    pub fn ordinal(self) -> i32 {
+        if self.is_device() { self.id } else { HOST }
+    }
+
+    /// Whether it is a device.
+    #[must_use]
+    pub fn is_device(self) -> bool {
+        self.kind == 1
+    }
+
+    /// Checks that there is such a place.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` when it is another device than ours, `INVALID_VALUE` when it is no place.
+    pub fn is_there(self) -> Outcome {
+        match self.kind {
+            1 => device(self.id),
+            2..=4 => Ok(()),
+            _ => Err(Status::INVALID_VALUE),
+        }
+    }
 }
 
 /// CUDA's `CUmemAccessDesc`.

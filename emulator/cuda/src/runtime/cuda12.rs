@@ -62,22 +62,16 @@ pub unsafe extern "C" fn get_device_properties(to: *mut [u8; PROPERTIES_BYTES], 
     done(known.and_then(|gpu| unsafe { store(to, properties12(gpu.device)) }))
 }
 
-/// A device's number, or -1 for the host.
-fn location(device: i32) -> Location {
-    const HOST: i32 = -1;
-    if device == HOST { Location { kind: 2, id: 0 } } else { Location { kind: 1, id: device } }
-}
-
 /// `cudaMemAdvise`.
 #[unsafe(export_name = "warplab_cudaMemAdvise_v12")]
 pub extern "C" fn advise(address: u64, bytes: usize, advice: u32, device: i32) -> Status {
-    mem_advise(address, bytes, advice, location(device))
+    mem_advise(address, bytes, advice, Location::of(device))
 }
 
 /// `cudaMemPrefetchAsync`.
 #[unsafe(export_name = "warplab_cudaMemPrefetchAsync_v12")]
 pub extern "C" fn prefetch(address: u64, bytes: usize, device: i32, stream: u64) -> Status {
-    mem_prefetch(address, bytes, location(device), 0, stream)
+    mem_prefetch(address, bytes, Location::of(device), 0, stream)
 }
 
 /// `cudaMemcpyBatchAsync`, which says which copy has failed; here none is begun when one is wrong by itself.

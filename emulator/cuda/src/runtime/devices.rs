@@ -2,6 +2,7 @@
 
 use super::layout::Location;
 use super::{done, store};
+use crate::driver::memory;
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, tell};
 use std::ffi::{CStr, c_char, c_void};
@@ -206,22 +207,6 @@ pub extern "C" fn ipc_open_event_handle(_event: *mut u64, _handle: IpcHandle) ->
 }
 
 /// Checks that a range lies in one allocation that programs may give hints for.
-fn managed(address: u64, bytes: usize) -> Outcome {
-    let gpu = gpu()?;
-    let region = gpu.memory.region(address).ok_or(Status::INVALID_VALUE)?;
-    let end = address.checked_add(bytes as u64).ok_or(Status::INVALID_VALUE)?;
-    let fits = region.purpose == crate::memory::Purpose::Managed && end <= region.start + region.bytes;
-    if fits && bytes > 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
-}
-
-fn is_location(location: Location) -> Outcome {
-    match location.kind {
-        1 => is_device(location.id),
-        2..=4 => Ok(()),
-        _ => Err(Status::INVALID_VALUE),
-    }
-}
-
 /// `cudaMemPrefetchAsync`: managed memory is in one place only.
 #[unsafe(export_name = "warplab_cudaMemPrefetchAsync")]
 pub extern "C" fn mem_prefetch(
@@ -231,17 +216,13 @@ pub extern "C" fn mem_prefetch(
     _flags: u32,
     stream: u64,
 ) -> Status {
-    let known = managed(address, bytes).and_then(|()| is_location(location));
-    done(known.and_then(|()| gpu()?.streams.get(stream).map(drop)))
+    done(gpu().map(drop).and_then(|()| memory::prefetch(address, bytes, location, stream)))
 }
 
 /// `cudaMemAdvise`: a hint.
 #[unsafe(export_name = "warplab_cudaMemAdvise")]
 pub extern "C" fn mem_advise(address: u64, bytes: usize, advice: u32, location: Location) -> Status {
-    // Which location it is does not matter for the hint that memory is mostly read.
-    let placed = if matches!(advice, 3 | 5 | 6) { is_location(location) } else { Ok(()) };
-    let known = if matches!(advice, 1..=6) { managed(address, bytes) } else { Err(Status::INVALID_VALUE) };
-    done(known.and(placed))
+    done(memory::advise(address, bytes, advice, location))
 }
 
 /// `cudaPointerAttributes`.

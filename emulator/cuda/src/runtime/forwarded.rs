@@ -1,7 +1,9 @@
 //! Functions of the runtime API that are the driver API's under another name: the same arguments, structures and codes.
 
 use super::done;
-use crate::driver::{In, Out, Stream, Text, capture, context, graph, launch, module, node, pool, stream};
+use crate::driver::{
+    In, Out, Stream, Text, capture, context, graph, launch, memory, module, node, pool, stream,
+};
 use crate::error::Status;
 use crate::gpu::any_gpu;
 use std::ffi::c_void;
@@ -220,6 +222,14 @@ same! {
         node::graph_add_mem_free_node;
     "warplab_cudaGraphMemFreeNodeGetParams" graph_mem_free_node_get_params(node: u64, address: Out<u64>)
         node::graph_mem_free_node_get_params;
+    "warplab_cudaMemRangeGetAttribute"
+        mem_range_get_attribute(data: Out<i32>, bytes: usize, number: u32, address: u64, count: usize)
+        memory::mem_range_get_attribute;
+    "warplab_cudaMemRangeGetAttributes"
+        mem_range_get_attributes(
+            data: In<Out<i32>>, bytes: In<usize>, numbers: In<u32>, how_many: usize, address: u64, count: usize
+        )
+        memory::mem_range_get_attributes;
     "warplab_cudaDeviceGetGraphMemAttribute"
         device_get_graph_mem_attribute(device: i32, number: u32, value: Out<u64>)
         node::device_get_graph_mem_attribute;

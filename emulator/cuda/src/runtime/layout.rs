@@ -197,14 +197,7 @@ pub struct ResourceViewDesc {
 }
 
 /// `cudaMemLocation`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Location {
-    /// 1 is a device, 2 the host.
-    pub kind: u32,
-    /// Number of the device.
-    pub id: i32,
-}
+pub use crate::driver::pool::Location;
 
 const _: () = assert!(size_of::<ChannelDesc>() == 20 && size_of::<Pitched>() == 32);
 const _: () = assert!(size_of::<CopyParams>() == 160 && size_of::<PeerCopyParams>() == 168);

@@ -265,8 +265,7 @@ pub extern "C" fn host_register(host: *mut c_void, bytes: usize, flags: u32) -> 
 /// `cudaHostUnregister`.
 #[unsafe(export_name = "warplab_cudaHostUnregister")]
 pub extern "C" fn host_unregister(host: *mut c_void) -> Status {
-    let freed = gpu().and_then(|mut gpu| gpu.memory.free(host as u64, &[Purpose::Registered]));
-    done(freed.map(drop).map_err(|_| Status::HOST_MEMORY_NOT_REGISTERED))
+    done(gpu().and_then(|mut gpu| gpu.memory.unregister(host as u64)))
 }
 
 /// `cudaMemGetInfo`.

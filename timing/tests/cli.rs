@@ -77,6 +77,37 @@ fn record_as(path: &Path, options: &WriterOptions) {
     writer.finish().expect("a finished trace");
 }
 
+/// A limit on the address space (`ulimit -v`) is named with what to do; nothing crashes for want of memory.
+#[test]
+fn a_small_address_space_is_an_error_in_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    record(&folder.path().join("a.wtrace"));
+    for kib in [30_000, 40_000, 60_000, 80_000] {
+        for command in
+            ["replay --config gtx480 a.wtrace", "why a.wtrace", "study redundancy a.wtrace", "list"]
+        {
+            let script = format!("ulimit -v {kib}; exec \"$0\" {command}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script, env!("CARGO_BIN_EXE_timing")]).current_dir(folder.path());
+            let output = shell.output().expect("the shell starts");
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{kib} {command}: {told}");
+            assert!(told.contains("ulimit -v unlimited") && told.contains("MiB"), "{kib} {command}: {told}");
+        }
+    }
+    // With more room, no more threads work than have some.
+    for kib in [120_000, 160_000, 250_000, 400_000] {
+        let study = "study redundancy --threads 200 a.wtrace";
+        for command in ["replay --config gtx480 --threads 200 a.wtrace", study] {
+            let script = format!("ulimit -v {kib}; exec \"$0\" {command}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script, env!("CARGO_BIN_EXE_timing")]).current_dir(folder.path());
+            let output = shell.output().expect("the shell starts");
+            assert!(output.status.success(), "{kib} {command}: {}", stderr(&output));
+        }
+    }
+}
+
 fn timing(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_timing"))
         .args(arguments)

@@ -62,6 +62,23 @@ fn trace(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trace")).args(args).output().unwrap()
 }
 
+/// A limit on the address space (`ulimit -v`) is named with what to do; nothing crashes for want of memory.
+#[test]
+fn a_small_address_space_is_an_error_in_words() {
+    let path = sample("limited.wtrace");
+    for kib in [10_000, 20_000, 30_000, 60_000] {
+        for command in ["info", "verify --threads 2", "dump"] {
+            let script = format!("ulimit -v {kib}; exec \"$0\" {command} \"$1\"");
+            let mut shell = Command::new("sh");
+            let output =
+                shell.args(["-c", &script, env!("CARGO_BIN_EXE_trace")]).arg(&path).output().unwrap();
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{kib} {command}: {told}");
+            assert!(told.contains("ulimit -v unlimited") && told.contains("MiB"), "{kib} {command}: {told}");
+        }
+    }
+}
+
 fn stdout(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()

@@ -10,6 +10,7 @@ pub mod destination;
 pub mod encode;
 pub mod input;
 pub mod isa;
+pub mod limits;
 pub mod numbers;
 pub mod occupancy;
 pub mod reader;

@@ -11,7 +11,6 @@ mod compilers;
 pub mod disasm;
 pub mod extract;
 pub mod inspect;
-mod limits;
 pub mod program;
 pub mod progress;
 pub mod run;
@@ -23,6 +22,7 @@ use clap::Parser;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use trace_format::destination::Destination;
+use trace_format::limits;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub enum CliError {
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = limits::check().and_then(|()| match &arguments.command {
+    let done = limits::check().map_err(CliError::Usage).and_then(|()| match &arguments.command {
         Command::Run(run) => run::run(run),
         Command::Record(record) => run::record(record),
         Command::Disasm(disasm) => disasm::disasm(disasm).map(|()| true),

@@ -68,7 +68,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
-    let outcome = match &parsed.command {
+    let outcome = trace_format::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
         Command::Replay(arguments) => done(replay::run(arguments)),
         Command::Why(arguments) => done(why::run(arguments)),
         Command::Study(arguments) => done(study::run(arguments)),
@@ -76,7 +76,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Compare(arguments) => compare::run(arguments),
         Command::List(arguments) => done(list::run(arguments)),
         Command::Config(command) => done(config::run(command)),
-    };
+    });
     match outcome {
         Ok(code) => code,
         Err(CliError(message)) => {

@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trace_format::container::TraceError;
+use trace_format::limits;
 use trace_format::reader::Trace;
 
 #[derive(Parser)]
@@ -82,6 +83,8 @@ enum Command {
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
+    #[error("{0}")]
+    Limit(String),
     #[error(transparent)]
     Trace(#[from] TraceError),
     #[error("cannot write the output: {0}")]
@@ -99,7 +102,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::from(failed));
         }
     };
-    match run(cli.command) {
+    match limits::check().map_err(Failure::Limit).and_then(|()| run(cli.command)) {
         Ok(code) => code,
         // Whoever reads the output has seen enough.
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -120,7 +123,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         }
         Command::Verify { trace, threads, json } => {
             let default = || std::thread::available_parallelism().map_or(1, usize::from);
-            let sound = verify::run(&trace, threads.unwrap_or_else(default), json, &mut out)?;
+            let sound =
+                verify::run(&trace, limits::threads(threads.unwrap_or_else(default)), json, &mut out)?;
             if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Command::Dump { trace, launch, block, warp, skip, limit } => {

@@ -54,6 +54,23 @@ fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
     );
 }
 
+/// Addresses are the same in every run of the program, where the system allows that.
+#[test]
+fn the_program_lies_at_the_same_addresses_in_every_run() {
+    let folder = folder();
+    let allowed = Command::new("setarch").args(["-R", "true"]).status().is_ok_and(|status| status.success());
+    if !allowed {
+        let _ = writeln!(std::io::stderr(), "skipped: addresses cannot be fixed here");
+        return;
+    }
+    let place = "grep -F -e '[stack]' -e '[heap]' /proc/self/maps; cat /proc/self/personality";
+    for command in ["run", "record"] {
+        let [one, other] = [(); 2].map(|()| emu(&folder, &[command, "--", "sh", "-c", place]));
+        assert!(one.status.success() && text(&one.stdout).ends_with("00040000\n"), "{}", text(&one.stdout));
+        assert_eq!(text(&one.stdout), text(&other.stdout));
+    }
+}
+
 #[test]
 fn programs_that_compile_kernels_are_told_to_end_with_ptx() {
     let folder = folder().file("bin/ptxas", "").file("bin/nvcc", "").file("real/nvcc", "");

@@ -1,7 +1,7 @@
 //! Memory of the host program: what may be read and written there. A pointer of the program that CUDA does not know may
 //! be anything; following it blindly would end the process where CUDA returns an error.
 
-use rustix::mm::{Advice, madvise};
+use rustix::mm::{Advice, MsyncFlags, madvise, msync};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -33,6 +33,67 @@ pub fn is_accessible(start: u64, bytes: u64, access: Access) -> bool {
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::AGAIN) => is_mapped(first, end, access),
         Err(_) => false,
     }
+}
+
+/// Whether an object that a program points to may be accessed. What lies on the stack of this thread, as most of them
+/// do, costs no system call.
+#[must_use]
+pub fn is_there(start: u64, bytes: u64, access: Access) -> bool {
+    start != 0 && (is_on_stack(start, bytes) || is_accessible(start, bytes, access))
+}
+
+/// Whether all of these bytes are in the used part of this thread's stack.
+fn is_on_stack(start: u64, bytes: u64) -> bool {
+    thread_local! {
+        static STACK: (u64, u64) = stack();
+    }
+    let here = std::ptr::from_ref(&bytes).addr() as u64;
+    // Coroutines have stacks of their own, of which nothing is known.
+    let inside =
+        |low, high| low <= here && here <= start && start.checked_add(bytes).is_some_and(|end| end <= high);
+    STACK.with(|&(low, high)| inside(low, high))
+}
+
+/// First and last address of this thread's stack; nothing when it is not known.
+fn stack() -> (u64, u64) {
+    let (mut start, mut bytes) = (std::ptr::null_mut(), 0);
+    // SAFETY: the attributes are plain data, filled in by the first call and given back by the last.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return (0, 0);
+        }
+        let known = libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut bytes) == 0;
+        libc::pthread_attr_destroy(&raw mut attributes);
+        if known { (start as u64, start as u64 + bytes as u64) } else { (0, 0) }
+    }
+}
+
+/// Whether something is mapped everywhere in this range, whatever it is. Costs a system call that looks at no page.
+#[must_use]
+pub fn is_mapped_throughout(start: u64, bytes: u64) -> bool {
+    let page = rustix::param::page_size() as u64;
+    let first = start / page * page;
+    let length = (start - first).saturating_add(bytes);
+    // SAFETY: nothing is changed: all that is asked for is to write later what would be written later anyway.
+    let asked = unsafe { msync(first as *mut c_void, length as usize, MsyncFlags::ASYNC) };
+    asked != Err(rustix::io::Errno::NOMEM)
+}
+
+/// The parts of a range that may be read and written: offsets and lengths.
+#[must_use]
+pub fn accessible_parts(start: u64, bytes: u64) -> Vec<(u64, u64)> {
+    let end = start.saturating_add(bytes);
+    let mut parts: Vec<(u64, u64)> = Vec::new();
+    for (from, to, _) in mappings().into_iter().filter(|(_, _, mode)| mode.starts_with("rw")) {
+        let (from, to) = (from.max(start), to.min(end));
+        match parts.last_mut() {
+            _ if from >= to => {}
+            Some((at, length)) if start + *at + *length == from => *length += to - from,
+            _ => parts.push((from - start, to - from)),
+        }
+    }
+    parts
 }
 
 /// Brings pages in as an access would, but tells where it would have ended the process.
@@ -149,6 +210,38 @@ mod tests {
             assert_eq!(by_system, listed, "{start:#x} {bytes} {access:?}");
             by_system
         })
+    }
+
+    #[test]
+    fn objects_on_the_stack_are_there_and_others_are_asked_about() {
+        let (local, page) = ([7u64; 4], rustix::param::page_size() as u64);
+        let start = local.as_ptr() as u64;
+        assert!(is_on_stack(start, 32) && is_there(start, 32, Access::Write));
+        let (low, high) = stack();
+        assert!(low < start && start < high);
+        assert!(!is_on_stack(high - 8, 16) && !is_on_stack(low, 8) && !is_on_stack(start, u64::MAX));
+        let boxed = Box::new(local);
+        assert!(!is_on_stack(boxed.as_ptr() as u64, 32) && is_there(boxed.as_ptr() as u64, 32, Access::Read));
+        assert!(!is_there(0, 8, Access::Read) && !is_there(page / 2, 8, Access::Read));
+        let thread = move || (is_on_stack(start, 8), is_there(start, 8, Access::Read));
+        assert_eq!(std::thread::spawn(thread).join().unwrap(), (false, true));
+    }
+
+    #[test]
+    fn holes_in_mappings_are_found() {
+        let page = rustix::param::page_size();
+        // SAFETY: a new mapping, of which a page goes again.
+        let start = unsafe {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let p = mmap_anonymous(std::ptr::null_mut(), 4 * page, access, MapFlags::PRIVATE).unwrap();
+            munmap(p.byte_add(2 * page), page).unwrap();
+            p as u64
+        };
+        let page = page as u64;
+        assert!(is_mapped_throughout(start + 8, 2 * page - 8) && is_mapped_throughout(start + 3 * page, 1));
+        assert!(!is_mapped_throughout(start + 8, 2 * page) && !is_mapped_throughout(start + 2 * page, 8));
+        assert_eq!(accessible_parts(start + 8, 4 * page - 16), [(0, 2 * page - 8), (3 * page - 8, page - 8)]);
+        assert_eq!(accessible_parts(start + 2 * page, page), []);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats, Stuck, Toler
 use emulator::memory::GlobalMemory;
 use emulator::record::Unrecorded;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 use trace_format::occupancy::{Demand, Occupancy, Resources, occupancy};
 use trace_format::semantics::Geometry;
@@ -155,6 +155,7 @@ pub fn run_one(
 ) -> Outcome<(Held, u64)> {
     let kernel = gpu.kernels.get(launch.kernel)?.clone();
     check(&gpu, &kernel, launch)?;
+    gpu.memory.follow_unmapping()?;
     let geometry = Geometry { grid: launch.grid, block: launch.block };
     let module = &gpu.modules.get(kernel.module)?.device;
     let banks = module
@@ -175,6 +176,9 @@ pub fn run_one(
     let start = Instant::now();
     let options = gpu.options;
     let wants = gpu.recorder.as_mut().is_some_and(|r| r.wants(what.index.into(), &what.kernel.name));
+    if wants && gpu.memory.is_wandering(&launch.params) {
+        tell_of_wandering();
+    }
     let mut recorder = gpu.recorder.take_if(|_| wants);
     let mut memory = std::mem::take(&mut gpu.memory.global);
     desk::open(gpu, job, stream);
@@ -214,6 +218,24 @@ pub fn run_one(
         }
     };
     Ok((gpu, executed))
+}
+
+/// Says once that traces differ, where the system puts the program's memory elsewhere in each run.
+fn tell_of_wandering() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        // SAFETY: asking changes nothing.
+        let personality = unsafe { libc::personality(libc::c_ulong::from(u32::MAX)) };
+        let random = std::fs::read_to_string("/proc/sys/kernel/randomize_va_space");
+        let nowhere = random.is_ok_and(|level| level.trim() == "0");
+        if personality & libc::ADDR_NO_RANDOMIZE == 0 && !nowhere {
+            tell(
+                "a kernel is passed the host's address of registered memory, which differs from run to run, and the \
+                 trace with it; pass what cudaHostGetDevicePointer gives, or start the program with `emu record --` or \
+                 `setarch -R`, where the system allows it",
+            );
+        }
+    });
 }
 
 /// Keeps what device code prints until the program synchronises, and says whom it turns to.

@@ -13,7 +13,7 @@ use emulator::device::Placement;
 use emulator::memory::GlobalMemory;
 use emulator::memory::storage::Storage;
 use emulator::session::DEFAULT_HEAP_BYTES;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr::NonNull;
 use std::sync::Once;
 
@@ -103,6 +103,9 @@ pub struct Memory {
     pub advices: Advices,
     /// The windows' whole ranges of addresses, by the start of the window.
     windows: HashMap<u64, NonNull<u8>>,
+    /// Where memory of the host program begins that kernels may access, and the parts of it that they see, by offset and
+    /// length: all of it, unless the program has unmapped some.
+    lent: BTreeMap<u64, Vec<(u64, u64)>>,
     capacity: u64,
     used: u64,
     made: u64,
@@ -134,6 +137,7 @@ impl Memory {
             most_held_bytes: 0,
             advices: Advices::default(),
             windows: HashMap::new(),
+            lent: BTreeMap::new(),
             capacity,
             used: 0,
             made: 0,
@@ -275,6 +279,7 @@ impl Memory {
         let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
         self.global.insert("host memory", start, storage);
         self.note(start, bytes, Purpose::Registered, 0);
+        self.lent.insert(start, vec![(0, bytes)]);
         Ok(())
     }
 
@@ -292,16 +297,7 @@ impl Memory {
         })?;
         let window = range.as_ptr() as u64 + within;
         drop(self.global.remove(start));
-        let twins = self.new_id();
-        for at in [start, window] {
-            let pointer = NonNull::new(start as *mut u8).ok_or(Status::INVALID_VALUE)?;
-            // SAFETY: as in `lend`; both allocations are known to show the same bytes.
-            let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
-            let id = self.global.insert_twin("registered host memory", at, storage, twins);
-            if at == start {
-                self.global.make_alias(id);
-            }
-        }
+        self.show([start, window], bytes)?;
         self.note(window, bytes, Purpose::Window, flags);
         self.windows.insert(window, range);
         for (at, other) in [(start, window), (window, start)] {
@@ -322,10 +318,64 @@ impl Memory {
         self.free(start, &[Purpose::Registered]).map(drop).map_err(|_| other)
     }
 
+    /// Shows kernels memory of the host program at its own address and in its window, if that is another.
+    fn show(&mut self, [start, window]: [u64; 2], bytes: u64) -> Outcome {
+        let twins = self.new_id();
+        for at in BTreeSet::from([start, window]) {
+            let pointer = NonNull::new(start as *mut u8).ok_or(Status::INVALID_VALUE)?;
+            // SAFETY: as in `lend`; both allocations are known to show the same bytes.
+            let storage = unsafe { Storage::mapped(pointer, bytes as usize) };
+            let id = self.global.insert_twin("registered host memory", at, storage, twins);
+            if at != window {
+                self.global.make_alias(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes from kernels what the program has unmapped of its memory without taking it back, so that they do not touch
+    /// what is no longer there; tells it.
+    ///
+    /// # Errors
+    /// None but where the books are wrong.
+    pub fn follow_unmapping(&mut self) -> Outcome {
+        let is_torn = |start: &u64| {
+            let region = self.regions.get(start);
+            region.is_some_and(|r| !host::is_mapped_throughout(r.start, r.bytes))
+        };
+        let torn: Vec<u64> = self.lent.keys().filter(|start| is_torn(start)).copied().collect();
+        for start in torn {
+            let Some(Region { bytes, other, .. }) = self.regions.get(&start).copied() else { continue };
+            let parts = host::accessible_parts(start, bytes);
+            if self.lent.get(&start) == Some(&parts) {
+                continue;
+            }
+            self.hide_lent(start, other);
+            for &(offset, length) in &parts {
+                self.show([start + offset, other + offset], length)?;
+            }
+            self.lent.insert(start, parts);
+            tell(&format!(
+                "the program has unmapped memory at {start:#x} that is still registered: kernels cannot access it any \
+                 more; cudaHostUnregister comes before munmap or free"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes memory of the host program from kernels, all parts of it.
+    fn hide_lent(&mut self, start: u64, window: u64) {
+        for (offset, _) in self.lent.remove(&start).unwrap_or_default() {
+            drop(self.global.remove(start + offset));
+            if window != start {
+                drop(self.global.remove(window + offset));
+            }
+        }
+    }
+
     fn close_window(&mut self, window: u64) -> Outcome {
         let Some(range) = self.windows.remove(&window) else { return Ok(()) };
         self.regions.remove(&window);
-        drop(self.global.remove(window));
         self.space.free(range)
     }
 
@@ -337,7 +387,11 @@ impl Memory {
         let region = self.regions.get(&start).copied().filter(|r| of.contains(&r.purpose));
         let region = region.ok_or(Status::INVALID_VALUE)?;
         self.regions.remove(&start);
-        drop(self.global.remove(start));
+        if region.purpose == Purpose::Registered {
+            self.hide_lent(start, region.other);
+        } else {
+            drop(self.global.remove(start));
+        }
         if Self::on_device(region.purpose) {
             self.used -= region.bytes;
         }
@@ -492,6 +546,16 @@ impl Memory {
         self.space.contains(address)
     }
 
+    /// Whether there is the host's address of memory among a kernel's parameters that kernels see in a window too.
+    #[must_use]
+    pub fn is_wandering(&self, params: &[u8]) -> bool {
+        let is_lent = |address: u64| {
+            self.region(address).is_some_and(|r| r.purpose == Purpose::Registered && r.other != r.start)
+        };
+        let words = || params.as_chunks().0.iter().map(|&word| u64::from_le_bytes(word));
+        !self.lent.is_empty() && words().any(is_lent)
+    }
+
     /// Whether some of these addresses are the device's, allocated or not.
     #[must_use]
     pub(crate) fn owns(&self, start: u64, end: u64) -> bool {
@@ -531,6 +595,31 @@ impl Placement for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Memory without a window, as embedders lend it, is followed too.
+    #[test]
+    fn what_is_left_of_lent_memory_is_accessible() {
+        use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+        let page = rustix::param::page_size();
+        let mut memory = Memory::new(1 << 20).unwrap();
+        // SAFETY: a new mapping, of which the end goes.
+        let start = unsafe {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let p = mmap_anonymous(std::ptr::null_mut(), 2 * page, access, MapFlags::PRIVATE).unwrap();
+            memory.lend(p as u64, 2 * page as u64).unwrap();
+            munmap(p.byte_add(page), page).unwrap();
+            p as u64
+        };
+        let page = page as u64;
+        for _ in 0..2 {
+            memory.follow_unmapping().unwrap();
+            assert_eq!(memory.global.bytes(start + page - 4, 4), Some(vec![0; 4]));
+            assert_eq!(memory.global.bytes(start + page - 4, 8), None);
+        }
+        memory.free(start, &[Purpose::Registered]).unwrap();
+        assert_eq!(memory.global.bytes(start, 4), None);
+        memory.lend(start, page).unwrap();
+    }
 
     #[test]
     fn memory_is_finite_and_comes_back() {

@@ -85,7 +85,9 @@ fn compile(nvcc: &Path, name: &str) -> [PathBuf; 2] {
         _ => source,
     };
     for (runtime, linked) in RUNTIMES.iter().zip(&linked) {
-        make(linked.clone(), nvcc().args(["-cudart", runtime]).arg(&input));
+        // Some call the driver too.
+        let library = format!("-L{}", libraries().display());
+        make(linked.clone(), nvcc().args(["-cudart", runtime, &library]).arg(&input));
     }
     linked
 }
@@ -149,9 +151,9 @@ macro_rules! programs {
 }
 
 programs! {
-    allocations assertion beside conditions cooperative copies errors graphs handlers illegal limits loading math_functions
-    memory_errors nested nodes objects pools printing rdc registered reset standard_library streams surfaces
-    symbols tensor textures threads thrust_cub vector_add
+    allocations assertion bad_pointers beside conditions cooperative copies errors graphs handlers illegal limits loading
+    math_functions memory_errors nested nodes objects pools printing rdc registered reset standard_library streams surfaces
+    symbols tensor textures threads thrust_cub unmapped vector_add
 }
 
 /// Loads beside a buffer are a fault, or with the flag a warning, once per place, with their number.

@@ -129,6 +129,50 @@ fn registered_memory_is_recorded_the_same_in_every_run() {
     }
 }
 
+/// Kernels that get the host's address of registered memory are recorded the same where addresses are the same in every
+/// run, as `emu record` has it; elsewhere it is said that they are not.
+#[test]
+fn host_addresses_are_recorded_the_same_where_they_are_the_same() {
+    let Some(program) = program() else { return };
+    let fix = || {
+        // SAFETY: the call changes only how the program is laid out that is started now.
+        match unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) } {
+            -1 => Err(std::io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    };
+    for variables in [&[][..], &[("STEPS_LARGE", "1")]] {
+        let traces: Vec<Vec<u8>> = (0..4)
+            .map_while(|i| {
+                let path = scratch().join(format!("own-{}-{i}.wtrace", variables.len()));
+                let mut run = command(program, &path, &["2", "own"], variables);
+                // SAFETY: the closure only makes a system call.
+                unsafe { run.pre_exec(fix) };
+                // Where addresses cannot be fixed the program does not start.
+                let ran = run.stderr(Stdio::piped()).output().ok()?;
+                let told = String::from_utf8_lossy(&ran.stderr);
+                assert!(ran.status.success() && !told.contains("host's address"), "{told}");
+                drop(open(&path));
+                Some(std::fs::read(path).expect("the trace is there"))
+            })
+            .collect();
+        if traces.is_empty() {
+            kit::skipped("addresses cannot be fixed here");
+        }
+        assert!(traces.windows(2).all(|pair| pair[0] == pair[1]), "{variables:?}");
+    }
+    let wanders =
+        std::fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|v| v.trim() != "0");
+    let mut run = command(program, &scratch().join("wandering.wtrace"), &["2", "own"], &[]);
+    let told = run.stderr(Stdio::piped()).output().expect("the program starts").stderr;
+    let told = String::from_utf8_lossy(&told);
+    assert_eq!(
+        told.matches("is passed the host's address of registered memory").count(),
+        usize::from(wanders),
+        "{told}"
+    );
+}
+
 #[test]
 fn flags_choose_launches() {
     let chosen = [("WARPLAB_RECORD_KERNELS", "scale"), ("WARPLAB_RECORD_LAUNCHES", "2-")];

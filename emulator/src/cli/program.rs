@@ -67,7 +67,20 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     Err(start(command))
 }
 
+/// Has this process, and the program that takes its place, get the same addresses in every run, so that traces with
+/// addresses of the program's own memory are the same too. Some sandboxes forbid it; the libraries tell where it matters.
+fn fix_addresses() {
+    // SAFETY: the call changes nothing but how later programs of this process are laid out.
+    unsafe {
+        let now = libc::personality(libc::c_ulong::from(u32::MAX));
+        if let Ok(now) = libc::c_ulong::try_from(now) {
+            libc::personality(now | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+        }
+    }
+}
+
 fn start(mut command: Command) -> CliError {
+    fix_addresses();
     let error = command.exec();
     let program = Path::new(command.get_program()).display().to_string();
     match error.kind() {

@@ -65,8 +65,8 @@ functions! {
     "cuDeviceGetName" 2000 Init device_get_name(name: *mut c_char, length: i32, ordinal: i32) {
         device(ordinal)?;
         let length = usize::try_from(length).ok().filter(|&n| n > 0 && !name.is_null());
-        write_text(name, length.ok_or(Status::INVALID_VALUE)?, &any_gpu()?.device.title);
-        Ok(())
+        let written = write_text(name, length.ok_or(Status::INVALID_VALUE)?, &any_gpu()?.device.title);
+        if written > 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
 
     "cuDeviceGetUuid" 9020 Init device_get_uuid(uuid: Out<[u8; 16]>, ordinal: i32) {
@@ -116,8 +116,8 @@ functions! {
     "cuDeviceGetPCIBusId" 4010 Init device_get_pci_bus_id(text: *mut c_char, length: i32, ordinal: i32) {
         device(ordinal)?;
         let length = usize::try_from(length).ok().filter(|&n| n > PCI_BUS_ID.len() && !text.is_null());
-        write_text(text, length.ok_or(Status::INVALID_VALUE)?, PCI_BUS_ID);
-        Ok(())
+        let written = write_text(text, length.ok_or(Status::INVALID_VALUE)?, PCI_BUS_ID);
+        if written > 0 { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
 
     "cuDeviceGetByPCIBusId" 4010 Init device_get_by_pci_bus_id(found: Out<i32>, text: Text) {

@@ -32,7 +32,7 @@ use crate::gpu::initialised;
 use crate::host::{self, Access};
 use crate::stream::PER_THREAD;
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 
 /// What has to be there before a function may be called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,7 +156,7 @@ impl<T> Out<T> {
     }
 
     pub(crate) fn set(self, value: T) -> Outcome {
-        if self.0.is_null() {
+        if !is_believed(self.0, Access::Write) {
             return Err(Status::INVALID_VALUE);
         }
         // SAFETY: as the program promises.
@@ -187,6 +187,17 @@ impl<T: Copy> Out<T> {
     }
 }
 
+/// Objects up to this size are believed to be there where the program points, which calls are full of.
+const SMALL_BYTES: usize = 16;
+/// Longest string that a program passes.
+const MAX_TEXT_BYTES: u64 = 1 << 30;
+
+/// Whether an object is accessed where a program points: never at null, and a structure only where there is memory.
+pub(crate) fn is_believed<T>(to: *const T, access: Access) -> bool {
+    !to.is_null()
+        && (size_of::<T>() <= SMALL_BYTES || host::is_there(to as u64, size_of::<T>() as u64, access))
+}
+
 /// Bytes from which on it is asked whether a list can be read.
 const LONG_LIST_BYTES: usize = 4096;
 
@@ -213,7 +224,7 @@ impl<T: Copy> In<T> {
     }
 
     pub(crate) fn get(self) -> Outcome<T> {
-        if self.0.is_null() {
+        if !is_believed(self.0, Access::Read) {
             return Err(Status::INVALID_VALUE);
         }
         // SAFETY: as the program promises.
@@ -242,11 +253,10 @@ pub struct Text(*const c_char);
 
 impl Text {
     pub(crate) fn get(self) -> Outcome<String> {
-        if self.0.is_null() {
-            return Err(Status::INVALID_VALUE);
-        }
-        // SAFETY: the program promises that it ends with a NUL.
-        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+        let length = host::text_length(self.0 as u64, MAX_TEXT_BYTES).ok_or(Status::INVALID_VALUE)?;
+        // SAFETY: the bytes can be read.
+        let bytes = unsafe { std::slice::from_raw_parts(self.0.cast::<u8>(), length as usize) };
+        Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 }
 
@@ -256,6 +266,9 @@ fn write_text(to: *mut c_char, length: usize, text: &str) -> usize {
         return 0;
     }
     let bytes = &text.as_bytes()[..text.len().min(length - 1)];
+    if !host::is_there(to as u64, bytes.len() as u64 + 1, Access::Write) {
+        return 0;
+    }
     // SAFETY: the program promises that the buffer has this length.
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), bytes.len());

@@ -1,7 +1,7 @@
 //! Arrays, and texture and surface objects.
 
 use super::layout::{ChannelDesc, Extent, Pitched, ResourceDesc, ResourceViewDesc, TextureDesc, array_flags};
-use super::{done, store};
+use super::{done, given, store};
 use crate::array::{Texels, address_mode, filter, shape};
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, tell};
@@ -20,7 +20,7 @@ pub extern "C" fn create_channel_desc(x: i32, y: i32, z: i32, w: i32, kind: u32)
 
 fn make(desc: *const ChannelDesc, extent: [usize; 3], levels: u32, flags: u32) -> Outcome<u64> {
     // SAFETY: programs pass a description or nothing.
-    let desc = unsafe { desc.as_ref() }.ok_or(Status::INVALID_VALUE)?;
+    let desc = unsafe { given(desc) }.ok_or(Status::INVALID_VALUE)?;
     let shape = shape(extent, levels, array_flags(flags)?)?;
     gpu()?.create_array(shape, desc.format()?, flags)
 }
@@ -232,8 +232,11 @@ pub unsafe extern "C" fn create_texture_object(
 ) -> Status {
     let create = || -> Outcome {
         // SAFETY: as the caller promises.
-        let (resource, texture, view) = unsafe { (resource.as_ref(), texture.as_ref(), view.as_ref()) };
-        if view.is_some_and(|v| v.format != 0) {
+        let (resource, texture, seen) = unsafe { (given(resource), given(texture), given(view)) };
+        if seen.is_none() && !view.is_null() {
+            return Err(Status::INVALID_VALUE);
+        }
+        if seen.is_some_and(|v| v.format != 0) {
             tell("views of texture resources in other formats are not supported");
             return Err(Status::NOT_SUPPORTED);
         }
@@ -268,7 +271,7 @@ pub extern "C" fn destroy_texture_object(object: u64) -> Status {
 pub unsafe extern "C" fn create_surface_object(object: *mut u64, resource: *const ResourceDesc) -> Status {
     let create = || -> Outcome {
         // SAFETY: as the caller promises.
-        let resource = unsafe { resource.as_ref() }.ok_or(Status::INVALID_VALUE)?;
+        let resource = unsafe { given(resource) }.ok_or(Status::INVALID_VALUE)?;
         if resource.kind != ResourceDesc::ARRAY {
             return Err(Status::INVALID_VALUE);
         }

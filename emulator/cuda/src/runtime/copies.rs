@@ -1,7 +1,7 @@
 //! Copies and fills of rectangles and boxes, between memory and arrays.
 
-use super::done;
 use super::layout::{CopyParams, Extent, PeerCopyParams, Pitched, Position};
+use super::{done, given};
 use crate::beside::What;
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, submit, synchronize_with};
@@ -381,7 +381,7 @@ fn copy_box(params: Option<&CopyParams>, when: When) -> Outcome {
 #[unsafe(export_name = "warplab_cudaMemcpy3D")]
 pub unsafe extern "C" fn memcpy_3d(params: *const CopyParams) -> Status {
     // SAFETY: as the caller promises.
-    done(copy_box(unsafe { params.as_ref() }, When::Now))
+    done(copy_box(unsafe { given(params) }, When::Now))
 }
 
 /// `cudaMemcpy3DAsync`.
@@ -391,7 +391,7 @@ pub unsafe extern "C" fn memcpy_3d(params: *const CopyParams) -> Status {
 #[unsafe(export_name = "warplab_cudaMemcpy3DAsync")]
 pub unsafe extern "C" fn memcpy_3d_async(params: *const CopyParams, stream: u64) -> Status {
     // SAFETY: as the caller promises.
-    done(copy_box(unsafe { params.as_ref() }, When::Later(stream)))
+    done(copy_box(unsafe { given(params) }, When::Later(stream)))
 }
 
 fn copy_peer_box(params: Option<&PeerCopyParams>, when: When) -> Outcome {
@@ -406,7 +406,7 @@ fn copy_peer_box(params: Option<&PeerCopyParams>, when: When) -> Outcome {
 #[unsafe(export_name = "warplab_cudaMemcpy3DPeer")]
 pub unsafe extern "C" fn memcpy_3d_peer(params: *const PeerCopyParams) -> Status {
     // SAFETY: as the caller promises.
-    done(copy_peer_box(unsafe { params.as_ref() }, When::Now))
+    done(copy_peer_box(unsafe { given(params) }, When::Now))
 }
 
 /// `cudaMemcpy3DPeerAsync`.
@@ -416,7 +416,7 @@ pub unsafe extern "C" fn memcpy_3d_peer(params: *const PeerCopyParams) -> Status
 #[unsafe(export_name = "warplab_cudaMemcpy3DPeerAsync")]
 pub unsafe extern "C" fn memcpy_3d_peer_async(params: *const PeerCopyParams, stream: u64) -> Status {
     // SAFETY: as the caller promises.
-    done(copy_peer_box(unsafe { params.as_ref() }, When::Later(stream)))
+    done(copy_peer_box(unsafe { given(params) }, When::Later(stream)))
 }
 
 fn peers(to: i32, from: i32) -> Outcome {

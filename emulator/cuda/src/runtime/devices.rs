@@ -2,10 +2,11 @@
 
 use super::layout::Location;
 use super::{done, store};
-use crate::driver::memory;
+use crate::driver::{Text, memory};
 use crate::error::{Outcome, Status};
 use crate::gpu::{gpu, tell};
-use std::ffi::{CStr, c_char, c_void};
+use crate::host::{self, Access};
+use std::ffi::{c_char, c_void};
 
 /// Where the device sits.
 const PCI: [u32; 3] = [33, 34, 50];
@@ -88,7 +89,8 @@ pub unsafe extern "C" fn get_pci_bus_id(to: *mut c_char, length: i32, device: i3
     let write = || -> Outcome {
         is_device(device)?;
         let id = bus_id()?;
-        if to.is_null() || usize::try_from(length).map_or(true, |room| room <= id.len()) {
+        let there = host::is_there(to as u64, id.len() as u64 + 1, Access::Write);
+        if !there || usize::try_from(length).map_or(true, |room| room <= id.len()) {
             return Err(Status::INVALID_VALUE);
         }
         // SAFETY: there is room for the text and a NUL.
@@ -106,13 +108,9 @@ pub unsafe extern "C" fn get_pci_bus_id(to: *mut c_char, length: i32, device: i3
 /// # Safety
 /// `device` may be written, `id` is a string.
 #[unsafe(export_name = "warplab_cudaDeviceGetByPCIBusId")]
-pub unsafe extern "C" fn get_by_pci_bus_id(device: *mut i32, id: *const c_char) -> Status {
+pub unsafe extern "C" fn get_by_pci_bus_id(device: *mut i32, id: Text) -> Status {
     let find = || -> Outcome {
-        if id.is_null() {
-            return Err(Status::INVALID_VALUE);
-        }
-        // SAFETY: as the caller promises.
-        let wanted = unsafe { CStr::from_ptr(id) }.to_string_lossy().to_lowercase();
+        let wanted = id.get()?.to_lowercase();
         let known = bus_id()?;
         let here =
             [known.as_str(), known.trim_end_matches(".0"), &known[5..], known[5..].trim_end_matches(".0")];
@@ -284,17 +282,16 @@ pub unsafe extern "C" fn host_get_flags(flags: *mut u32, pointer: u64) -> Status
 }
 
 fn entry_point(
-    symbol: *const c_char,
+    symbol: Text,
     version: i32,
     flags: u64,
     function: *mut *const c_void,
     found: *mut u32,
 ) -> Outcome {
-    if symbol.is_null() || function.is_null() {
+    if function.is_null() {
         return Err(Status::INVALID_VALUE);
     }
-    // SAFETY: programs pass a string.
-    let name = unsafe { CStr::from_ptr(symbol) }.to_string_lossy();
+    let name = symbol.get()?;
     let looked_up = crate::driver::entry::find(&name, version, flags);
     // SAFETY: programs pass places for the answers; that for how it went may be null.
     unsafe {
@@ -310,7 +307,7 @@ fn entry_point(
 /// `symbol` is a string, `function` may be written, `found` is null or may be.
 #[unsafe(export_name = "warplab_cudaGetDriverEntryPoint")]
 pub unsafe extern "C" fn driver_entry_point(
-    symbol: *const c_char,
+    symbol: Text,
     function: *mut *const c_void,
     flags: u64,
     found: *mut u32,
@@ -324,7 +321,7 @@ pub unsafe extern "C" fn driver_entry_point(
 /// As [`driver_entry_point`].
 #[unsafe(export_name = "warplab_cudaGetDriverEntryPointByVersion")]
 pub unsafe extern "C" fn driver_entry_point_by_version(
-    symbol: *const c_char,
+    symbol: Text,
     function: *mut *const c_void,
     version: u32,
     flags: u64,

@@ -5,7 +5,7 @@ use super::execution::{Dim3, launch_of};
 use super::layout::CopyParams;
 use super::memory::inside;
 use super::registration::{host_of, kernel_of};
-use super::{done, store};
+use super::{done, given, store};
 use crate::driver::graph::{HostParams, MemsetParams, add};
 use crate::driver::node::{AllocateParams, NodeParams, add_any};
 use crate::driver::{In, Out};
@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<KernelParams>() == 56);
 unsafe fn kernel_work(params: *const KernelParams) -> Outcome<Work> {
     // SAFETY: the callers' callers promise that they are some.
     unsafe {
-        let p = params.as_ref().ok_or(Status::INVALID_VALUE)?;
+        let p = given(params).ok_or(Status::INVALID_VALUE)?;
         if !p.extra.is_null() {
             tell("graph nodes with packed kernel arguments (`extra`) are not supported");
             return Err(Status::NOT_SUPPORTED);
@@ -79,8 +79,8 @@ macro_rules! adders {
 
 adders! {
     "warplab_cudaGraphAddKernelNode" add_kernel(params: *const KernelParams) kernel_work(params);
-    "warplab_cudaGraphAddMemsetNode" add_memset(params: *const MemsetParams) fill_work(params.as_ref());
-    "warplab_cudaGraphAddMemcpyNode" add_memcpy(params: *const CopyParams) copy_work(params.as_ref());
+    "warplab_cudaGraphAddMemsetNode" add_memset(params: *const MemsetParams) fill_work(given(params));
+    "warplab_cudaGraphAddMemcpyNode" add_memcpy(params: *const CopyParams) copy_work(given(params));
     "warplab_cudaGraphAddMemcpyNode1D" add_memcpy_1d(to: u64, from: u64, bytes: usize, kind: u32)
         linear(to, from, bytes, kind);
     "warplab_cudaGraphAddMemcpyNodeToSymbol"
@@ -99,7 +99,7 @@ fn any_work(params: &mut NodeParams) -> Outcome<Work> {
         match params.kind {
             0 => kernel_work(value.cast()),
             // The flags and a context come before the copy.
-            1 => copy_work(value.add(2).cast::<CopyParams>().as_ref()),
+            1 => copy_work(given(value.add(2).cast::<CopyParams>())),
             _ => params.shared_work(),
         }
     }
@@ -152,10 +152,10 @@ setters! {
         (params: *const KernelParams) kernel_work(params);
     "warplab_cudaGraphMemsetNodeSetParams" set_memset
         "warplab_cudaGraphExecMemsetNodeSetParams" set_executable_memset
-        (params: *const MemsetParams) fill_work(params.as_ref());
+        (params: *const MemsetParams) fill_work(given(params));
     "warplab_cudaGraphMemcpyNodeSetParams" set_memcpy
         "warplab_cudaGraphExecMemcpyNodeSetParams" set_executable_memcpy
-        (params: *const CopyParams) copy_work(params.as_ref());
+        (params: *const CopyParams) copy_work(given(params));
     "warplab_cudaGraphMemcpyNodeSetParams1D" set_memcpy_1d
         "warplab_cudaGraphExecMemcpyNodeSetParams1D" set_executable_memcpy_1d
         (to: u64, from: u64, bytes: usize, kind: u32) linear(to, from, bytes, kind);
@@ -170,7 +170,7 @@ setters! {
     "warplab_cudaGraphNodeSetParams" set_node
         "warplab_cudaGraphExecNodeSetParams" set_executable_node
         (params: *const NodeParams)
-        params.as_ref().ok_or(Status::INVALID_VALUE).and_then(|params| any_work(&mut { *params }));
+        given(params).ok_or(Status::INVALID_VALUE).and_then(|params| any_work(&mut { *params }));
 }
 
 /// `cudaGraphKernelNodeGetParams`.

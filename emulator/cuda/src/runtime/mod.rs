@@ -26,7 +26,9 @@ pub mod streams;
 
 pub use mirror::layouts;
 
+use crate::driver::is_believed;
 use crate::error::{Outcome, Status, status};
+use crate::host::Access;
 use std::cell::Cell;
 
 thread_local! {
@@ -48,10 +50,19 @@ fn done(outcome: Outcome) -> Status {
 /// # Safety
 /// The pointer is null or may be written.
 unsafe fn store<T>(to: *mut T, value: T) -> Outcome {
-    if to.is_null() {
+    if !is_believed(to, Access::Write) {
         return Err(Status::INVALID_VALUE);
     }
     // SAFETY: as the caller promises.
     unsafe { to.write(value) };
     Ok(())
+}
+
+/// A structure of the program; none where the pointer is null or leads to no memory.
+///
+/// # Safety
+/// What is there does not change meanwhile.
+unsafe fn given<'p, T>(from: *const T) -> Option<&'p T> {
+    // SAFETY: as the caller promises.
+    if is_believed(from, Access::Read) { unsafe { from.as_ref() } } else { None }
 }

@@ -6,6 +6,7 @@
 //   steps N abort   aborts in the second round
 //   steps N loop    the last kernel never ends
 //   steps N host    the data are the program's own memory, and memory that the host allocates
+//   steps N own     the same, and kernels get the host's address of the program's memory
 //   steps N fault   the last kernel writes where there is no memory
 #include <cstdio>
 #include <cstdlib>
@@ -47,12 +48,13 @@ int main(int argc, char **argv) {
     int three = 3, *da, *db;
     cudaStream_t stream;
     cudaEvent_t scaled;
-    if (!strcmp(end, "host")) {
+    if (!strcmp(end, "host") || !strcmp(end, "own")) {
         // Large memory lies where the system puts it, small on the heap.
         const size_t bytes = getenv("STEPS_LARGE") ? 8 << 20 : n * sizeof(int);
         int *own = (int *)malloc(bytes);
         CHECK(cudaHostRegister(own, bytes, cudaHostRegisterMapped));
         CHECK(cudaHostGetDevicePointer(&da, own, 0));
+        if (!strcmp(end, "own")) da = own;
         CHECK(cudaHostAlloc(&db, n * sizeof(int), cudaHostAllocMapped));
     } else {
         CHECK(cudaMalloc(&da, n * sizeof(int)));

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// What the file names of NVIDIA's closed libraries with kernels begin with.
-const LIBRARIES: [&str; 10] = [
+const LIBRARIES: [&str; 11] = [
     "libcublas",
     "libcudnn",
     "libcufft",
+    "libcufile",
     "libcurand",
     "libcusolver",
     "libcusparse",

@@ -15,7 +15,7 @@ use crate::graph::Graph;
 use crate::handles::{Handles, Kind};
 use crate::mapping::Mappings;
 use crate::memory::{Memory, Purpose};
-use crate::module::{self, Kernel, Module};
+use crate::module::{self, Images, Kernel, Module};
 use crate::nested;
 use crate::node::Nodes;
 use crate::pool::Pools;
@@ -27,6 +27,7 @@ use crate::user_object::UserObject;
 use crate::work::{Choice, Conditional, HostCall, HostFunction, Work};
 use crate::worker;
 use emulator::exec::{Options, Prepared};
+use emulator::fatbin::Image;
 use emulator::lower::LowerOptions;
 use emulator::ptx::FuncId;
 use std::ffi::c_void;
@@ -230,7 +231,7 @@ pub fn tell(what: &str) {
     eprintln!("warplab: {what}");
 }
 
-fn told((status, what): (Status, String)) -> Status {
+pub(crate) fn told((status, what): (Status, String)) -> Status {
     tell(&what);
     status
 }
@@ -328,7 +329,19 @@ impl Gpu {
     /// # Errors
     /// When it holds no PTX or PTX with errors: a code for the program and words for people.
     pub fn try_load(&mut self, image: &[u8], name: &str) -> Result<u64, (Status, String)> {
-        let ptx = module::choose(self.device, image)?;
+        self.load_ptx(&Images::open(image)?.choose(self.device)?, name)
+    }
+
+    /// Loads unpacked images and tells what is wrong with them.
+    ///
+    /// # Errors
+    /// As [`Gpu::load`].
+    pub fn load_images(&mut self, images: Images, name: &str) -> Outcome<u64> {
+        let ptx = images.choose(self.device).map_err(told)?;
+        self.load_ptx(&ptx, name).map_err(told)
+    }
+
+    fn load_ptx(&mut self, ptx: &Image, name: &str) -> Result<u64, (Status, String)> {
         let text = String::from_utf8_lossy(&ptx.contents);
         let name = ptx.name.as_deref().unwrap_or(name);
         let module = module::load(&mut self.memory, text.trim_end_matches('\0'), name)?;
@@ -338,10 +351,10 @@ impl Gpu {
     /// Loads the relocatable device code of an executable or library.
     ///
     /// # Errors
-    /// When there is none, or it cannot be linked or has errors, which are told.
-    pub fn load_linked(&mut self, file: &Path) -> Outcome<u64> {
+    /// When it cannot be linked or has errors, which are told.
+    pub fn load_linked(&mut self, images: Images, file: &Path) -> Outcome<u64> {
         let name = format!("the linked PTX of {}", file.display());
-        let text = module::linked(self.device, file).map_err(told)?;
+        let text = images.link(self.device, file).map_err(told)?;
         let module = module::load(&mut self.memory, &text, &name).map_err(told)?;
         Ok(self.modules.insert(module))
     }

@@ -4,7 +4,7 @@
 
 use crate::error::Status;
 use crate::gpu::Gpu;
-use crate::module;
+use crate::module::Images;
 use emulator::device_runtime;
 use emulator::ptx::link;
 use emulator::session::LoadedModule;
@@ -24,8 +24,8 @@ impl Link {
     /// # Errors
     /// A code for the program and words for people: when it holds no PTX, or PTX with errors.
     pub fn add(&mut self, gpu: &Gpu, image: &[u8], name: &str) -> Result<(), (Status, String)> {
-        let chosen = module::choose_all(gpu.device, image)
-            .map_err(|(status, what)| (status, format!("{name}: {what}")))?;
+        let chosen = Images::open(image).and_then(|images| images.choose_all(gpu.device));
+        let chosen = chosen.map_err(|(status, what)| (status, format!("{name}: {what}")))?;
         for ptx in chosen {
             let text = String::from_utf8_lossy(&ptx.contents).trim_end_matches('\0').to_owned();
             // Ours takes its place.

@@ -9,16 +9,18 @@ use crate::host::{self, Access};
 use crate::memory::Memory;
 use emulator::device::{DeviceModule, LoadError};
 use emulator::exec::Prepared;
-use emulator::fatbin::{self, Image, ImageKind, Origin};
+use emulator::fatbin::{self, Image, ImageKind};
 use emulator::lower::{LowerOptions, Lowered};
 use emulator::ptx::{self, FuncId};
 use emulator::session::LoadedModule;
+use memmap2::Mmap;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use trace_format::input;
 
 /// First word of the wrappers that nvcc puts around fat binaries.
 const WRAPPER_MAGIC: u32 = 0x4662_43B1;
@@ -120,108 +122,121 @@ pub fn image_at(image: *const u8) -> Outcome<Vec<u8>> {
     Ok(unsafe { std::slice::from_raw_parts(start as *const u8, length as usize) }.to_vec())
 }
 
-/// The PTX of an image that a GPU runs, and why there is none.
-///
-/// # Errors
-/// A code for the program and words for people.
-pub fn choose(device: &Device, image: &[u8]) -> Result<Image, (Status, String)> {
-    let images = fatbin::open(image).map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
-    best(device, images.iter()).cloned().ok_or_else(|| {
-        let arch = images.iter().map(|i| i.arch).max().unwrap_or(75);
+/// The device code of an image or a file, unpacked.
+#[derive(Debug)]
+pub struct Images(Vec<Image>);
+
+impl Images {
+    /// Unpacks an image.
+    ///
+    /// # Errors
+    /// A code for the program and words for people.
+    pub fn open(image: &[u8]) -> Result<Images, (Status, String)> {
+        fatbin::open(image).map(Images).map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))
+    }
+
+    /// Unpacks the PTX of a file that is to be linked before it is loaded; there may be none. The rest of the file is
+    /// not looked at.
+    ///
+    /// # Errors
+    /// As [`Images::open`].
+    pub fn open_relocatable(file: &Path) -> Result<Images, (Status, String)> {
+        let failed = |status, what: String| (status, format!("{}: {what}", file.display()));
+        // SAFETY: the loader has mapped the same file, whose change would end the process in any case.
+        let bytes = File::open(file).and_then(|file| unsafe { Mmap::map(&file) });
+        let bytes = bytes.map_err(|e| failed(Status::FILE_NOT_FOUND, e.to_string()))?;
+        let images = fatbin::relocatable(&bytes);
+        let mut images = images.map_err(|e| failed(Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
+        images.retain(|i| i.kind == ImageKind::Ptx);
+        Ok(Images(images))
+    }
+
+    /// The newest architecture of machine code without PTX, as programs register that are compiled with `-rdc=true`; `None`
+    /// when there is PTX.
+    #[must_use]
+    pub fn machine_code_only(&self) -> Option<u32> {
+        let has_ptx = self.0.iter().any(|i| i.kind == ImageKind::Ptx);
+        if has_ptx { None } else { Some(self.newest().unwrap_or(0)) }
+    }
+
+    /// The newest architecture.
+    fn newest(&self) -> Option<u32> {
+        self.0.iter().map(|i| i.arch).max()
+    }
+
+    /// The PTX that a GPU runs, and why there is none.
+    ///
+    /// # Errors
+    /// A code for the program and words for people.
+    pub fn choose(mut self, device: &Device) -> Result<Image, (Status, String)> {
+        if let Some(at) = best(device, self.0.iter().enumerate()) {
+            return Ok(self.0.swap_remove(at));
+        }
+        let arch = self.newest().unwrap_or(75);
         let what = format!(
             "the program has machine code for sm_{arch} but no PTX, which is what runs here; compile it with \
              `-gencode arch=compute_{arch},code=compute_{arch}`"
         );
-        (Status::NO_KERNEL_IMAGE_FOR_DEVICE, what)
-    })
+        Err((Status::NO_KERNEL_IMAGE_FOR_DEVICE, what))
+    }
+
+    /// The same where it is to be linked: objects and libraries hold one text of each source file.
+    ///
+    /// # Errors
+    /// As [`Images::choose`].
+    pub fn choose_all(self, device: &Device) -> Result<Vec<Image>, (Status, String)> {
+        let containers: BTreeSet<usize> = self.0.iter().map(|i| i.container).collect();
+        let numbered = || self.0.iter().enumerate();
+        let of = |container| best(device, numbered().filter(move |(_, i)| i.container == container));
+        let chosen: BTreeSet<usize> = containers.into_iter().filter_map(of).collect();
+        if chosen.is_empty() {
+            return self.choose(device).map(|one| vec![one]);
+        }
+        let numbered = self.0.into_iter().enumerate();
+        Ok(numbered.filter(|(at, _)| chosen.contains(at)).map(|(_, image)| image).collect())
+    }
+
+    /// Relocatable PTX, linked: one text per source file, the best of each for a GPU.
+    ///
+    /// # Errors
+    /// A code for the program and words for people; there is an image at least.
+    pub fn link(self, device: &Device, file: &Path) -> Result<String, (Status, String)> {
+        let name = |i: &Image| i.name.clone().unwrap_or_else(|| format!("relocatable PTX {}", i.container));
+        let text = |i: &Image| (name(i), String::from_utf8_lossy(&i.contents).into_owned());
+        let texts: Vec<(String, String)> = self.choose_all(device)?.iter().map(text).collect();
+        let texts: Vec<(&str, &str)> = texts.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
+        ptx::link(&texts).map_err(|e| (Status::INVALID_PTX, format!("{}: {e}", file.display())))
+    }
 }
 
-/// The same for an image that is to be linked: objects and libraries hold one text of each source file.
-///
-/// # Errors
-/// As [`choose`].
-pub fn choose_all(device: &Device, image: &[u8]) -> Result<Vec<Image>, (Status, String)> {
-    let images = fatbin::open(image).map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
-    let containers: BTreeSet<usize> = images.iter().map(|i| i.container).collect();
-    let of = |container: usize| best(device, images.iter().filter(move |i| i.container == container));
-    let chosen: Vec<Image> = containers.into_iter().filter_map(of).cloned().collect();
-    if chosen.is_empty() { choose(device, image).map(|one| vec![one]) } else { Ok(chosen) }
-}
-
-/// Of several the PTX that a GPU runs.
-fn best<'i>(device: &Device, images: impl Iterator<Item = &'i Image> + Clone) -> Option<&'i Image> {
-    let ptx = images.filter(|i| i.kind == ImageKind::Ptx);
+/// The number of the PTX that a GPU runs.
+fn best<'i>(device: &Device, images: impl Iterator<Item = (usize, &'i Image)>) -> Option<usize> {
+    let ptx: Vec<(usize, u32)> =
+        images.filter(|(_, i)| i.kind == ImageKind::Ptx).map(|(at, i)| (at, i.arch)).collect();
     // PTX for an older GPU runs on a newer one, so that the newest that is not too new is best. PTX for newer
     // GPUs only is tried all the same: the emulator does not care.
-    let fitting = ptx.clone().filter(|i| i.arch <= device.arch()).max_by_key(|i| i.arch);
-    fitting.or_else(|| ptx.min_by_key(|i| i.arch))
-}
-
-/// The newest architecture of an image that is machine code without PTX, as programs register that are compiled with
-/// `-rdc=true`; `None` when there is PTX.
-#[must_use]
-pub fn machine_code_only(image: &[u8]) -> Option<u32> {
-    let images = fatbin::open(image).ok()?;
-    let has_ptx = images.iter().any(|i| i.kind == ImageKind::Ptx);
-    if has_ptx { None } else { Some(images.iter().map(|i| i.arch).max().unwrap_or(0)) }
-}
-
-/// Whether there is neither code nor a variable in an image.
-#[must_use]
-pub fn is_empty(image: &[u8]) -> bool {
-    fatbin::open(image).is_ok_and(|images| images.iter().all(Image::is_empty))
-}
-
-/// Whether a file has relocatable PTX, which is linked before it is loaded.
-#[must_use]
-pub fn has_relocatable_ptx(file: &Path) -> bool {
-    let is_it = |i: &Image| i.origin == Origin::Relocatable && i.kind == ImageKind::Ptx;
-    let images = input::read(file, input::IMAGE_BYTES).ok().and_then(|bytes| fatbin::open(&bytes).ok());
-    images.is_some_and(|images| images.iter().any(is_it))
+    let fitting = ptx.iter().filter(|(_, arch)| *arch <= device.arch()).max_by_key(|(_, arch)| *arch);
+    fitting.or_else(|| ptx.iter().min_by_key(|(_, arch)| *arch)).map(|&(at, _)| at)
 }
 
 /// The file that an address of this process has been mapped from.
 #[must_use]
 pub fn mapped_file(address: usize) -> Option<PathBuf> {
+    mapping(address).map(|(_, file)| file)
+}
+
+/// The addresses around this one that the file has been mapped to, and the file.
+#[must_use]
+pub fn mapping(address: usize) -> Option<(Range<usize>, PathBuf)> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
         let (range, rest) = line.split_once(' ')?;
         let (start, end) = range.split_once('-')?;
         let (start, end) = (usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?);
         let path = rest.find('/').map(|at| &rest[at..])?;
-        (start..end).contains(&address).then(|| PathBuf::from(path))
+        (start..end).contains(&address).then(|| (start..end, PathBuf::from(path)))
     })
 }
-
-/// The relocatable PTX of a file, linked: one text per source file, the best of each for a GPU.
-///
-/// # Errors
-/// A code for the program and words for people.
-pub fn linked(device: &Device, file: &Path) -> Result<String, (Status, String)> {
-    let failed = |status, what: String| (status, format!("{}: {what}", file.display()));
-    let bytes =
-        input::read(file, input::IMAGE_BYTES).map_err(|e| failed(Status::FILE_NOT_FOUND, e.to_string()))?;
-    let images = fatbin::open(&bytes).map_err(|e| failed(Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
-    let relocatable: Vec<&Image> = images.iter().filter(|i| i.origin == Origin::Relocatable).collect();
-    let containers: BTreeSet<usize> = relocatable.iter().map(|i| i.container).collect();
-    let mut texts = Vec::new();
-    for container in containers {
-        let parts = relocatable.iter().copied().filter(|i| i.container == container);
-        if let Some(image) = best(device, parts) {
-            let name = image.name.clone().unwrap_or_else(|| format!("relocatable PTX {container}"));
-            texts.push((name, String::from_utf8_lossy(&image.contents).into_owned()));
-        }
-    }
-    if texts.is_empty() {
-        return Err(failed(Status::NO_KERNEL_IMAGE_FOR_DEVICE, MACHINE_CODE_ONLY.into()));
-    }
-    let texts: Vec<(&str, &str)> = texts.iter().map(|(n, t)| (n.as_str(), t.as_str())).collect();
-    ptx::link(&texts).map_err(|e| failed(Status::INVALID_PTX, e.to_string()))
-}
-
-/// What to do about a program without PTX.
-const MACHINE_CODE_ONLY: &str = "the program's device code is machine code without PTX, which is what runs \
-    here; compile it with `-gencode arch=compute_XX,code=compute_XX` too";
 
 /// A text with the functions behind it that tell device code what error codes mean, if it declares them.
 fn with_error_texts(text: &str) -> Cow<'_, str> {

@@ -128,7 +128,7 @@ fn run(name: &str) {
 }
 
 /// Second files of programs, and those with a test of their own.
-const ELSEWHERE: [&str; 5] = ["rdc_other", "layouts", "careless", "leaving", "lenient"];
+const ELSEWHERE: [&str; 6] = ["rdc_other", "layouts", "careless", "leaving", "lenient", "entry_points"];
 
 /// A test for each program, and one that none is forgotten.
 macro_rules! programs {
@@ -243,6 +243,78 @@ fn runtimes_that_cannot_be_replaced_fail_in_words() {
         assert!(output.status.code().is_some_and(|c| c != 0), "{loaded:?}: {}", output.status);
         assert!(said.contains("vector_add.cu:") && what.contains(told), "{said}{what}");
     }
+}
+
+/// A kernel without PTX does not run and is told once; each launch fails with CUDA's code for that, and nothing else does.
+#[test]
+fn kernels_without_ptx_fail_with_their_code() {
+    let Some(nvcc) = nvcc() else {
+        return skipped(NO_NVCC);
+    };
+    let folder = scratch().join("cuda-machine-code");
+    fs::create_dir_all(&folder).expect("the folder for tests can be written");
+    let launch = "for (int i = 0; i < 2; i++) {\n\
+        k<<<1, 1>>>(p); printf(\"%s \", cudaGetErrorName(cudaGetLastError())); }\n\
+        void *args[] = {&p};\n\
+        printf(\"%s \", cudaGetErrorName(cudaLaunchKernel((void *)k, 1, 1, args, 0, 0)));\n\
+        printf(\"%s \", cudaGetErrorName(cudaGetLastError()));\n";
+    let text = format!(
+        "#include <cstdio>\n__global__ void k(int *p) {{ *p = 1; }}\n__device__ int v;\nint main() {{ int *p;\n\
+         if (cudaSetDevice(0) || cudaMalloc(&p, 4) || cudaMemset(p, 0, 4)) return 1;\n{launch}\
+         return cudaDeviceSynchronize(); }}\n"
+    );
+    let source = folder.join("machine.cu");
+    fs::write(&source, text).expect("a source file can be written");
+    for (runtime, loaded) in RUNTIMES.into_iter().zip([&[][..], &["LD_PRELOAD", "LD_AUDIT"]]) {
+        let program = folder.join(runtime);
+        let mut compile = Command::new(&nvcc);
+        compile.args(["-gencode", "arch=compute_75,code=sm_75", "-cudart", runtime, "-o"]).arg(&program);
+        let compiled = compile.arg(&source).output().expect("nvcc starts");
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let output = start(&program, ARCHITECTURES[0], loaded);
+        let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(said, "cudaErrorNoKernelImageForDevice ".repeat(4), "{runtime}: {told}");
+        assert!(output.status.success(), "{runtime}: {told}");
+        assert_eq!(told.matches("has machine code for sm_75 but no PTX").count(), 1, "{told}");
+    }
+}
+
+/// Names that the toolkit's headers of the driver API declare functions by.
+fn declared(include: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for header in ["cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h"] {
+        let text = fs::read_to_string(include.join(header)).expect("the toolkit has the header");
+        for rest in text.split("CUDAAPI").skip(1) {
+            let rest = rest.trim_start();
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            names.extend(rest.starts_with("cu").then(|| rest[..end].to_owned()));
+        }
+    }
+    names
+}
+
+/// Every function of the driver API that is asked for by name works or is not found, as CUDA says it; those that the
+/// headers declare can be linked with.
+#[test]
+fn every_driver_function_is_there_or_not_found() {
+    let Some((nvcc, include)) = nvcc().zip(kit::toolkit().map(|t| t.join("include"))) else {
+        return skipped(NO_NVCC);
+    };
+    let mut names = declared(&include);
+    assert!(names.len() > 500, "{}", names.len());
+    names.retain(|name| !name.starts_with("cuWGL"));
+    let [program, _] = compile(&nvcc, "entry_points");
+    let list = scratch().join("entry_points.txt");
+    fs::write(&list, names.iter().map(|n| format!("{n}\n")).collect::<String>())
+        .expect("a list can be written");
+    let output = Command::new(program)
+        .arg(&list)
+        .env("LD_LIBRARY_PATH", libraries())
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.ends_with("PASSED\n"), "{}: {said}{told}", output.status);
 }
 
 /// Where the toolkit keeps NVIDIA's own runtime library.

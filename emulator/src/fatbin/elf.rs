@@ -16,18 +16,34 @@ const STO_CUDA_ENTRY: u8 = 0x10;
 const WRAPPER_MAGIC: u32 = 0x4662_43B1;
 const WRAPPER_BYTES: usize = 24;
 
+/// Name of the section with relocatable device code.
+const RELOCATABLE: &str = "__nv_relfatbin";
+
+fn parse(bytes: &[u8]) -> Result<Elf<'_>, FatbinError> {
+    Elf::parse(bytes)
+        .map_err(|e| FatbinError::Damaged { at: 0, what: format!("an ELF file that cannot be read ({e})") })
+}
+
+/// Relocatable device code of a host ELF file.
+pub(super) fn relocatable(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
+    let elf = parse(bytes)?;
+    let mut images: Vec<Image> = Vec::new();
+    for (start, _, section) in sections(bytes, &elf, RELOCATABLE) {
+        let first = images.last().map_or(0, |i| i.container + 1);
+        images.append(&mut containers(section, start, Origin::Relocatable, first)?);
+    }
+    Ok(images)
+}
+
 /// Device code of a host ELF file or a cubin.
 pub(super) fn images(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
-    let elf = Elf::parse(bytes).map_err(|e| FatbinError::Damaged {
-        at: 0,
-        what: format!("an ELF file that cannot be read ({e})"),
-    })?;
+    let elf = parse(bytes)?;
     if elf.header.e_machine == EM_CUDA {
         return Ok(vec![plain(ImageKind::Cubin, bytes)]);
     }
     let registered = registered_addresses(bytes, &elf);
     let mut images = Vec::new();
-    for (name, origin) in [(".nv_fatbin", Origin::Registered), ("__nv_relfatbin", Origin::Relocatable)] {
+    for (name, origin) in [(".nv_fatbin", Origin::Registered), (RELOCATABLE, Origin::Relocatable)] {
         for (start, address, section) in sections(bytes, &elf, name) {
             let first = images.last().map_or(0, |i: &Image| i.container + 1);
             let mut found = containers(section, start, origin, first)?;

@@ -152,6 +152,15 @@ pub fn open(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
     ))
 }
 
+/// The relocatable device code of an executable or a library, which has to be linked before it is loaded; nothing else
+/// of the file is unpacked.
+///
+/// # Errors
+/// When the file is no ELF file, or is damaged.
+pub fn relocatable(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
+    elf::relocatable(bytes)
+}
+
 /// The images of the members of an archive, whose containers are numbered through.
 fn archive(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
     let damaged = |what: String| FatbinError::Damaged { at: 0, what };

@@ -1,7 +1,7 @@
 //! Launches.
 
-use super::registration::kernel_of;
-use super::{done, store};
+use super::registration::{kernel_of, refusal};
+use super::{done, given, store};
 use crate::driver::In;
 use crate::driver::launch::{LaunchAttribute, cooperative, parameters};
 use crate::error::{Outcome, Status};
@@ -112,7 +112,11 @@ pub unsafe extern "C" fn launch_handle(
     stream: u64,
 ) -> Status {
     // SAFETY: as the caller promises.
-    done(unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, false) })
+    let launched = unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, false) };
+    done(launched.map_err(|status| match status {
+        Status::INVALID_RESOURCE_HANDLE => refusal(kernel).unwrap_or(status),
+        other => other,
+    }))
 }
 
 /// `cudaLaunchKernel`.
@@ -160,7 +164,7 @@ pub unsafe extern "C" fn launch_kernel_ex(
 ) -> Status {
     let launch = || -> Outcome {
         // SAFETY: as the caller promises.
-        let config = unsafe { config.as_ref() }.ok_or(Status::INVALID_VALUE)?;
+        let config = unsafe { given(config) }.ok_or(Status::INVALID_VALUE)?;
         let cooperative = cooperative(config.attributes, config.attribute_count)?;
         let (shape, shared) = ((config.grid, config.block), config.dynamic_shared_bytes);
         let kernel = kernel_of(function)?;

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn get_device_count(count: *mut i32) -> Status {
 #[unsafe(export_name = "warplab_cudaSetDevice")]
 pub extern "C" fn set_device(device: i32) -> Status {
     let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
-    done(known.and_then(|()| super::registration::load_all()))
+    done(known.and_then(|()| super::registration::load_managed()))
 }
 
 /// `cudaGetDevice`.

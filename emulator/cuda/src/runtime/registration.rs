@@ -3,23 +3,33 @@
 use super::done;
 use crate::closed;
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, any_gpu, tell};
-use crate::module::{has_relocatable_ptx, image_at, is_empty, machine_code_only, mapped_file};
-use std::collections::HashMap;
+use crate::gpu::{Gpu, any_gpu, tell, told};
+use crate::module::{Images, image_at, mapping};
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, c_char, c_void};
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A registered fat binary, loaded when something in it is first used.
-#[derive(Default)]
+/// A registered fat binary, which is read and loaded when something in it is first used.
 struct Binary {
-    image: Vec<u8>,
-    /// Address of its wrapper, which tells what file it is of.
+    /// Address of its wrapper, which leads to the image and tells what file it is of.
     wrapper: usize,
-    module: Option<u64>,
-    /// Why it cannot be loaded, once that has been tried.
-    refused: Option<Status>,
+    state: State,
+}
+
+/// What is known of a binary.
+#[derive(Clone, Copy)]
+enum State {
+    /// Nothing yet.
+    Unread,
+    /// It is loaded.
+    Loaded(u64),
+    /// It holds machine code without PTX, of this architecture where that is known; this is told when it is used.
+    MachineCode(Option<u32>),
+    /// It cannot be loaded, as has been told.
+    Refused(Status),
 }
 
 /// A registered kernel: its binary, its name, and its handle once known.
@@ -42,28 +52,57 @@ struct Registered {
     binaries: Vec<Option<Binary>>,
     functions: HashMap<usize, Function>,
     variables: HashMap<usize, Variable>,
-    /// Modules of files with relocatable device code, which all their binaries share.
-    linked: HashMap<PathBuf, u64>,
+    /// Modules of files with relocatable device code, which all their binaries share; `None` for files without.
+    linked: HashMap<PathBuf, Option<u64>>,
+    /// Where the binary lies that was read last, and the file it is of; its neighbours are of the same.
+    last: Option<(Range<usize>, PathBuf)>,
 }
 
 impl Registered {
+    /// The file that a wrapper is of.
+    fn file(&mut self, wrapper: usize) -> Option<PathBuf> {
+        if !self.last.as_ref().is_some_and(|(range, _)| range.contains(&wrapper)) {
+            self.last = mapping(wrapper);
+        }
+        self.last.as_ref().map(|(_, file)| file.clone())
+    }
+
     /// The module of a binary, loaded when it is first wanted.
     fn module(&mut self, binary: usize) -> Outcome<u64> {
-        let found = self.binaries.get_mut(binary).and_then(Option::as_mut);
+        match self.load(binary)? {
+            State::Loaded(module) => Ok(module),
+            State::Refused(status) => Err(status),
+            State::MachineCode(arch) => {
+                let wrapper = self.binaries[binary].as_ref().map_or(0, |b| b.wrapper);
+                match self.file(wrapper) {
+                    Some(file) => closed::tell_once(&closed::reason(&file, arch)),
+                    None => closed::tell_once(
+                        "the program has registered device code without PTX, which is what runs here",
+                    ),
+                }
+                Err(Status::NO_KERNEL_IMAGE_FOR_DEVICE)
+            }
+            State::Unread => Err(Status::NO_KERNEL_IMAGE_FOR_DEVICE),
+        }
+    }
+
+    /// Loads a binary if that has not been tried; what is wrong with its PTX is told.
+    fn load(&mut self, binary: usize) -> Outcome<State> {
+        let found = self.binaries.get(binary).and_then(Option::as_ref);
         let found = found.ok_or(Status::INVALID_DEVICE_FUNCTION)?;
-        if let Some(module) = found.module {
-            return Ok(module);
-        }
-        if let Some(status) = found.refused {
-            return Err(status);
-        }
+        let State::Unread = found.state else { return Ok(found.state) };
+        let wrapper = found.wrapper;
+        let file = self.file(wrapper);
         let mut gpu = any_gpu()?;
-        let loaded = load(&mut gpu, found, &mut self.linked);
-        let module = loaded.inspect_err(|&status| found.refused = Some(status))?;
-        found.module = Some(module);
-        gpu.make_library(module)?;
-        self.place_managed(&gpu, binary, module)?;
-        Ok(module)
+        let state = read(&mut gpu, wrapper, file, &mut self.linked).unwrap_or_else(State::Refused);
+        if let Some(found) = &mut self.binaries[binary] {
+            found.state = state;
+        }
+        if let State::Loaded(module) = state {
+            gpu.make_library(module)?;
+            self.place_managed(&gpu, binary, module)?;
+        }
+        Ok(state)
     }
 
     /// Managed variables are pointers of the host program that are set when their module is loaded.
@@ -80,27 +119,33 @@ impl Registered {
     }
 }
 
-/// Loads a binary; what it is linked with is loaded once for each file. What cannot be loaded is told.
-fn load(gpu: &mut Gpu, binary: &Binary, linked: &mut HashMap<PathBuf, u64>) -> Outcome<u64> {
-    let refused = |file: &Path, arch| {
-        closed::tell_once(&closed::reason(file, arch));
-        Err(Status::NO_KERNEL_IMAGE_FOR_DEVICE)
-    };
-    if let Some(library) = closed::library_at(binary.wrapper) {
-        return refused(&library, None);
+/// Loads the binary of a wrapper; what it is linked with is loaded once for each file. What cannot be loaded is told.
+fn read(
+    gpu: &mut Gpu,
+    wrapper: usize,
+    file: Option<PathBuf>,
+    linked: &mut HashMap<PathBuf, Option<u64>>,
+) -> Outcome<State> {
+    if file.as_deref().is_some_and(closed::is_closed) {
+        return Ok(State::MachineCode(None));
     }
-    let Some(arch) = machine_code_only(&binary.image) else {
-        return gpu.load(&binary.image, "the program's PTX");
+    let images = Images::open(&image_at(wrapper as *const u8).unwrap_or_default()).map_err(told)?;
+    let Some(arch) = images.machine_code_only() else {
+        return gpu.load_images(images, "the program's PTX").map(State::Loaded);
     };
-    let Some(file) = mapped_file(binary.wrapper) else { return gpu.load(&binary.image, "the program's PTX") };
-    match linked.entry(file) {
-        Entry::Occupied(known) => Ok(*known.get()),
-        Entry::Vacant(new) if !has_relocatable_ptx(new.key()) => refused(new.key(), Some(arch)),
+    let refused = State::MachineCode(Some(arch));
+    let Some(file) = file else { return Ok(refused) };
+    let module = match linked.entry(file) {
+        Entry::Occupied(known) => *known.get(),
         Entry::Vacant(new) => {
-            let module = gpu.load_linked(new.key())?;
-            Ok(*new.insert(module))
+            let relocatable = Images::open_relocatable(new.key()).ok();
+            let relocatable = relocatable.filter(|images| images.machine_code_only().is_none());
+            let file = new.key().clone();
+            let module = relocatable.map(|images| gpu.load_linked(images, &file)).transpose()?;
+            *new.insert(module)
         }
-    }
+    };
+    Ok(module.map_or(refused, State::Loaded))
 }
 
 static REGISTERED: Mutex<Option<Registered>> = Mutex::new(None);
@@ -117,10 +162,9 @@ fn registered() -> MutexGuard<'static, Option<Registered>> {
 /// `wrapper` points to a fat binary's wrapper.
 #[unsafe(export_name = "warplab___cudaRegisterFatBinary")]
 pub unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *mut *mut c_void {
-    let image = image_at(wrapper.cast()).unwrap_or_default();
     let mut lock = registered();
     let Some(all) = lock.as_mut() else { return std::ptr::null_mut() };
-    all.binaries.push(Some(Binary { image, wrapper: wrapper as usize, module: None, refused: None }));
+    all.binaries.push(Some(Binary { wrapper: wrapper as usize, state: State::Unread }));
     // Never null and never followed.
     (all.binaries.len() << 4) as *mut *mut c_void
 }
@@ -137,6 +181,8 @@ pub extern "C" fn unregister_fat_binary(binary: *mut *mut c_void) {
     if let Some(slot) = (binary as usize >> 4).checked_sub(1).and_then(|at| all.binaries.get_mut(at)) {
         *slot = None;
     }
+    // Its addresses may become another file's.
+    all.last = None;
     drop(lock);
     // The program ends; what has not been shown by now never would be.
     let _ = crate::gpu::synchronize();
@@ -186,6 +232,12 @@ pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
     Ok(kernel)
 }
 
+/// Why there is no kernel for a handle that is a host function.
+pub(super) fn refusal(handle: u64) -> Option<Status> {
+    let is_host = registered().as_ref()?.functions.contains_key(&(handle as usize));
+    if is_host { kernel_of(handle as *const c_void).err() } else { None }
+}
+
 /// The host function of a kernel; the kernel itself, which serves as well, when there is none.
 pub(super) fn host_of(kernel: u64) -> *const c_void {
     let lock = registered();
@@ -199,7 +251,7 @@ pub(super) fn place_again() -> Outcome {
     let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
     let gpu = any_gpu()?;
     for (binary, found) in all.binaries.iter().enumerate() {
-        if let Some(module) = found.as_ref().and_then(|b| b.module) {
+        if let Some(Binary { state: State::Loaded(module), .. }) = *found {
             all.place_managed(&gpu, binary, module)?;
         }
     }
@@ -217,16 +269,17 @@ pub(super) fn symbol(host: *const c_void) -> Outcome<(u64, u64)> {
     found.ok_or(Status::INVALID_SYMBOL)
 }
 
-/// Loads every registered binary, so that managed variables can be used.
-pub(super) fn load_all() -> Outcome {
+/// Loads every registered binary with managed variables, so that these can be used. Others wait for their first use, as
+/// CUDA's lazy loading has it.
+pub(super) fn load_managed() -> Outcome {
     let mut lock = registered();
     let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
-    for binary in 0..all.binaries.len() {
-        // nvcc links one without anything in it into programs without device code of their own. Looking into an
-        // image unpacks it, which is done before the first load only.
-        let is_wanted = |b: &Binary| b.module.is_none() && (b.refused.is_some() || !is_empty(&b.image));
-        if all.binaries[binary].as_ref().is_some_and(is_wanted) {
-            all.module(binary)?;
+    let managed = all.variables.values().filter(|v| v.managed.is_some()).map(|v| v.binary);
+    for binary in managed.collect::<BTreeSet<usize>>() {
+        if all.binaries.get(binary).is_some_and(Option::is_some)
+            && let State::Refused(status) = all.load(binary)?
+        {
+            return Err(status);
         }
     }
     Ok(())
@@ -272,7 +325,7 @@ pub unsafe extern "C" fn register_managed_var(
 /// `__cudaInitModule`.
 #[unsafe(export_name = "warplab___cudaInitModule")]
 pub extern "C" fn init_module(_binary: *mut *mut c_void) -> c_char {
-    c_char::from(load_all().is_ok())
+    c_char::from(load_managed().is_ok())
 }
 
 /// `__cudaGetProcAddress`: NVIDIA's returns nothing either.
@@ -287,6 +340,9 @@ pub extern "C" fn get_proc_address() -> *const c_void {
 /// `kernel` may be written.
 #[unsafe(export_name = "warplab___cudaGetKernel")]
 pub unsafe extern "C" fn get_kernel(kernel: *mut u64, host: *const c_void) -> Status {
+    let found = kernel_of(host);
+    // Compiled programs ask once and launch whatever they find: the host function stands for a kernel that cannot be
+    // loaded, so that each launch says why.
     // SAFETY: as the caller promises.
-    done(kernel_of(host).and_then(|found| unsafe { super::store(kernel, found) }))
+    done(unsafe { super::store(kernel, found.unwrap_or(host as u64)) }.and(found.map(drop)))
 }

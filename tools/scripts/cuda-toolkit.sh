@@ -15,7 +15,14 @@ if [ $# -ne 1 ]; then
 fi
 folder=$1
 version=${CUDA_TOOLKIT_VERSION:-13.5.37}
-marker=$folder/.complete-$version
+
+# Packages that share the compilers' version number, and some that count by themselves.
+packages=(nvidia-cuda-cccl nvidia-cuda-profiler-api nvidia-curand)
+for part in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cuobjdump cuda-nvdisasm cuda-nvrtc; do
+    packages+=("nvidia-$part==$version")
+done
+# A folder that an older list has filled is filled again.
+marker=$folder/.complete-$(printf '%s\n' "${packages[@]}" | cksum | cut -d ' ' -f 1)
 
 if [ -f "$marker" ] && [ -x "$folder/bin/nvcc" ]; then
     echo "$folder holds CUDA $version already"
@@ -26,22 +33,20 @@ if ! python3 -m pip --version >/dev/null 2>&1; then
     exit 1
 fi
 
-# Packages that share the compilers' version number, and one that counts by itself.
-packages=(nvidia-cuda-cccl)
-for part in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cuobjdump cuda-nvdisasm cuda-nvrtc; do
-    packages+=("nvidia-$part==$version")
-done
-
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 echo "downloading CUDA $version"
 python3 -m pip download --quiet --retries 2 --timeout 20 --no-deps --only-binary=:all: --dest "$scratch" "${packages[@]}"
 
-# A wheel is a zip archive; its files for CUDA 13 lie below nvidia/cu13.
+# A wheel is a zip archive; its files for CUDA 13 lie below nvidia/cu13. Of cuRAND, whose library is closed and runs
+# nothing here, the headers are taken: kernels draw random numbers with them, and PyCUDA is compiled with them.
 python3 - "$scratch" <<'PYTHON'
 import glob, sys, zipfile
 for wheel in glob.glob(sys.argv[1] + "/*.whl"):
-    zipfile.ZipFile(wheel).extractall(sys.argv[1] + "/unpacked")
+    archive = zipfile.ZipFile(wheel)
+    only_headers = "nvidia_curand" in wheel
+    names = [name for name in archive.namelist() if "/include/" in name or not only_headers]
+    archive.extractall(sys.argv[1] + "/unpacked", names)
 PYTHON
 mkdir -p "$folder"
 cp -R "$scratch/unpacked/nvidia/cu13/." "$folder/"
@@ -54,5 +59,11 @@ for library in cudart nvrtc; do
 done
 
 "$folder/bin/nvcc" --version >/dev/null
+for header in cuda.h nvrtc.h nv/target cccl/cuda/std/type_traits cudaProfiler.h curand_kernel.h; do
+    if [ ! -f "$folder/include/$header" ]; then
+        echo "cuda-toolkit.sh: $header is in none of the packages ${packages[*]}" >&2
+        exit 1
+    fi
+done
 touch "$marker"
 echo "CUDA $version is in $folder"

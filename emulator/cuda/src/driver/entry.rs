@@ -91,8 +91,9 @@ functions! {
         }
         TOLD.call_once(|| {
             tell(
-                "the program asks for the driver's private tables, as NVIDIA's runtime does where it could not be \
-                 replaced; start it with `emu run --`, or link it with `nvcc -cudart shared`",
+                "the program asks for the driver's private tables, as NVIDIA's closed libraries do (cuBLAS, cuDNN, CUPTI), \
+                 which do not run here, and as its runtime does where it could not be replaced: start the program with \
+                 `emu run --`, or link it with `nvcc -cudart shared`",
             );
         });
         Err(Status::SYMBOL_NOT_FOUND)

@@ -3,12 +3,8 @@
 
 mod cli_kit;
 
-#[path = "../../tests/src/crash.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod crash;
-
 use cli_kit::Folder;
-use crash::{Moment, Random, ended, finished, kill, left, short_of_space};
+use crash_kit::{Moment, Random, ended, finished, kill, left, short_of_space};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -8,7 +8,6 @@
 #[cfg(test)]
 mod consistency;
 pub mod coverage;
-pub mod crash;
 pub mod element;
 pub mod expected;
 pub mod expression;

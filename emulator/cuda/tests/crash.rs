@@ -3,11 +3,7 @@
 
 mod kit;
 
-#[path = "../../../tests/src/crash.rs"]
-#[allow(dead_code, reason = "the tool that runs for long uses the rest")]
-mod crash;
-
-use crash::{Moment, Random, ended, finished, guest, kill, left, short_of_space};
+use crash_kit::{Moment, Random, ended, finished, guest, kill, left, short_of_space};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;

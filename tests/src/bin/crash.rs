@@ -1,10 +1,10 @@
 //! Kills recordings for as long as one likes, and looks at what they leave.
 
 use clap::Parser;
+use crash_kit::{Moment, Random, ended, finished, guest, kill, left};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
-use tests::crash::{Moment, Random, ended, finished, guest, kill, left};
 use tests::trying::{Span, options};
 use trace_format::destination::{Destination, Identity};
 

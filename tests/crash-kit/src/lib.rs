@@ -1,7 +1,7 @@
 //! Recordings that are killed at random moments, and what must be left of them: a trace that can be read and holds
 //! every launch whose end the program had been told of.
 //!
-//! Tests of several crates include this file, and `crash` runs it for as long as one likes.
+//! Tests of several crates use it, and `crash` (in the crate `tests`) does so for as long as one likes.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
 
 /// A program that says after each launch that it has waited for it.
-const GUEST: &str = include_str!("crash/guest.c");
+const GUEST: &str = include_str!("guest.c");
 
 /// Bytes that are there before a recording has said what it is.
 const HEADER_BYTES: u64 = 256;

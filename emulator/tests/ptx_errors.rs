@@ -202,3 +202,32 @@ fn the_offending_part_of_an_instruction_is_named() {
         assert_eq!(unsupported(instruction), expected, "{instruction}");
     }
 }
+
+#[test]
+fn formatted_surface_loads_are_named() {
+    for form in [
+        "suld.p.2d.v4.b32.trap {%r1, %r2, %r3, %r4}, [counter, {%r5, %r6}]",
+        "suld.p.1d.b32 %r1, [counter, %r5]",
+    ] {
+        let name = form.split(' ').next().unwrap();
+        let wanted =
+            format!("1 `{name}` is a formatted surface load, which no version of PTX has implemented");
+        assert_eq!(unsupported(form), wanted);
+    }
+}
+
+/// ptxas takes registers of the module before PTX 3.0 only, and gives up its calling convention for them.
+#[test]
+fn registers_of_the_module_are_refused_and_old_ptx_is_told_what_to_do() {
+    let parsed = |version: &str| {
+        let text =
+            format!(".version {version}\n.target sm_20\n.reg .b32 %r;\n.entry k() {{ mov.u32 %r, 1; ret; }}");
+        ptx::parse(&text, "t.ptx").expect_err("registers are declared in functions")
+    };
+    for version in ["2.3", "3.0"] {
+        let errors = parsed(version);
+        let first = errors.iter().next().unwrap();
+        assert_eq!(first.message, "registers are declared inside functions");
+        assert_eq!(first.help.as_deref().is_some_and(|help| help.contains("before 3.0")), version == "2.3");
+    }
+}

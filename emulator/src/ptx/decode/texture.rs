@@ -172,6 +172,10 @@ pub(super) fn istypep(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 /// `suld`, `sust`, `sured`.
 pub(super) fn surface(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let opcode = d.opcode();
+    if opcode == "suld" && d.take(|word| (word == "p").then_some(())).is_some() {
+        let help = "`suld.b` loads the bytes; `cvt` converts them";
+        return Err(d.whole("is a formatted surface load, which no version of PTX has implemented", help));
+    }
     let formatted = d.need("`.b` or `.p`", |word| match word {
         "b" => Some(false),
         "p" if opcode != "suld" => Some(true),

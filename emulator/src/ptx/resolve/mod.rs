@@ -173,7 +173,14 @@ impl<'a> Resolver<'a> {
         for decl in &file.vars {
             let Some(space) = vars::var_space(decl) else {
                 let span = decl.names.first().map_or_else(Span::default, |name| name.name.span);
-                self.error(span, "registers are declared inside functions");
+                let wrong = Diagnostic::error(span, "registers are declared inside functions");
+                let help = "PTX before 3.0 had registers of the module, which all functions share; these are not supported: \
+                            hand the value to functions as a parameter";
+                self.diagnostics.push(if file.version.is_some_and(|(version, _)| version < (3, 0)) {
+                    wrong.with_help(help)
+                } else {
+                    wrong
+                });
                 continue;
             };
             for declarator in &decl.names {

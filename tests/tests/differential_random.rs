@@ -4,7 +4,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use emulator::lower::DEFAULT_INLINE_LIMIT;
 use tests::oracle::differential::{Case, Failure, Setup, attack, compare};
+use tests::oracle::generate::{Dice, Drawn, Focus, Kernel};
 
 /// Kernels per run; about ten seconds on two cores.
 const KERNELS: u64 = 160;
@@ -67,14 +69,36 @@ fn earlier_failures_stay_fixed() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let (case, max_registers) = Case::parse(&text).unwrap_or_else(|| panic!("{}", path.display()));
-        for max_registers in [max_registers, 255] {
-            let setup =
-                Setup { max_registers, threads: 1, check: true, fmad: true, traces: Some(traces.path()) };
+        for (max_registers, inline_limit) in
+            [(max_registers, DEFAULT_INLINE_LIMIT), (255, DEFAULT_INLINE_LIMIT), (255, 0)]
+        {
+            let traces = Some(traces.path());
+            let setup = Setup { max_registers, threads: 1, check: true, fmad: true, inline_limit, traces };
             if let Err(failure) = compare(&case, &setup) {
-                panic!("{} with {max_registers} registers: {failure}", path.display());
+                panic!(
+                    "{} with {max_registers} registers, inlining {inline_limit}: {failure}",
+                    path.display()
+                );
             }
         }
         seen += 1;
     }
     assert!(seen > 0, "there are no regressions");
+}
+
+/// Every construct comes, functions with parameters of every kind among them, and so do copies of every class of register.
+#[test]
+fn random_kernels_hold_every_construct() {
+    let mut drawn = Drawn::default();
+    let mut dice = Dice::new(7);
+    for seed in 0..200 {
+        drawn.add(&Kernel::random(seed, dice.pick(&Focus::ALL)));
+    }
+    assert_eq!(drawn.missing_constructs(), Vec::<&str>::new());
+    let copies = ["mov.b16", "mov.b32", "mov.b64", "mov.f32", "mov.f64", "mov.pred", "mov.b128"];
+    let chains = ["add.cc.u32", "subc.cc.u32", "madc.hi.cc.u32", "mul.f32", "mul.rn.f64"];
+    let vectors = ["ld.param.v2.b32", "st.param.v2.b32", "ld.param.v2.b64", "ld.param.v4.b32"];
+    let forms: Vec<(&str, u32)> =
+        copies.into_iter().chain(chains).chain(vectors).map(|form| (form, 1)).collect();
+    assert!(drawn.missing_forms(&forms).is_empty(), "{:?}", drawn.missing_forms(&forms));
 }

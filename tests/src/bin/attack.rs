@@ -1,6 +1,7 @@
 //! Attacks lowering, execution and recording with random kernels, and cuts what fails down to little PTX.
 
 use clap::Parser;
+use emulator::lower::DEFAULT_INLINE_LIMIT;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,8 +57,11 @@ fn replay(files: &[PathBuf], check: bool) -> ExitCode {
         let case = std::fs::read_to_string(path).map_err(|error| error.to_string());
         let case = case.and_then(|text| Case::parse(&text).ok_or_else(|| "no `//case` line".to_owned()));
         let result = case.and_then(|(case, max_registers)| {
-            let setup = Setup { max_registers, threads: 1, check, fmad: true, traces: None };
-            compare(&case, &setup).map_err(|failure| failure.to_string())
+            [DEFAULT_INLINE_LIMIT, 0].into_iter().try_for_each(|inline_limit| {
+                let setup =
+                    Setup { max_registers, threads: 1, check, fmad: true, inline_limit, traces: None };
+                compare(&case, &setup).map_err(|failure| format!("inlining {inline_limit}: {failure}"))
+            })
         });
         match result {
             Ok(()) => println!("{}: agrees", path.display()),

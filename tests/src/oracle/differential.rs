@@ -5,7 +5,7 @@ use super::generate::{
 };
 use super::machine::{Argument, How, Machine};
 use super::{Device, Fault, Launch};
-use emulator::lower::LowerOptions;
+use emulator::lower::{DEFAULT_INLINE_LIMIT, LowerOptions};
 use emulator::ptx::{self, Module};
 use std::path::Path;
 use trace_format::semantics::Geometry;
@@ -70,6 +70,8 @@ pub struct Setup<'p> {
     pub check: bool,
     /// Products and sums are fused on both roads.
     pub fmad: bool,
+    /// How much code functions may make where they are inlined; 0 for calls of all.
+    pub inline_limit: u64,
     /// Folder for traces, if recordings are to be checked as well.
     pub traces: Option<&'p Path>,
 }
@@ -237,6 +239,7 @@ fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Resu
         max_registers: setup.max_registers,
         check: setup.check,
         fmad: setup.fmad,
+        inline_limit: setup.inline_limit,
         ..LowerOptions::default()
     };
     let lowered = machine.lower("kernel", &options).map_err(lower)?;
@@ -357,6 +360,7 @@ pub fn attack(seed: u64, check: bool, traces: Option<&Path>) -> (Kernel, Setup<'
         threads: dice.pick(&[1, 1, 2]),
         check,
         fmad: dice.pick(&[false, true]),
+        inline_limit: dice.pick(&[0, DEFAULT_INLINE_LIMIT]),
         traces,
     };
     let result = compare(&Case::of(&kernel), &setup);

@@ -16,24 +16,13 @@ const CLASSES: [(char, u32, &[&str]); 6] = [
     ('p', 0, &["pred"]),
 ];
 
-fn register(w: &mut Writer<'_>, class: char) -> String {
-    match class {
-        'h' => w.h(),
-        'r' => w.r(),
-        'd' => w.d(),
-        'f' => w.f(),
-        'g' => w.g(),
-        _ => w.p(),
-    }
-}
-
 /// Copies between registers of one class.
 pub fn copies(w: &mut Writer<'_>) -> String {
     match w.dice.below(12) {
         0..=4 => rotation(w),
         5..=7 => outlives(w),
         8 => select(w),
-        9 => vector(w),
+        9 if !w.in_function => vector(w),
         10 => wide(w),
         _ => movement(w),
     }
@@ -43,7 +32,7 @@ pub fn copies(w: &mut Writer<'_>) -> String {
 fn movement(w: &mut Writer<'_>) -> String {
     let (class, _, types) = w.dice.pick(&CLASSES);
     let (guard, ty) = (w.guard(), w.dice.pick(types));
-    let (d, a) = (register(w, class), register(w, class));
+    let (d, a) = (w.register(class), w.register(class));
     let a = if class == 'p' && w.dice.chance(40) { w.dice.pick(&["-1", "0", "1"]).to_owned() } else { a };
     format!("{guard}mov.{ty} {d}, {a};")
 }
@@ -52,7 +41,7 @@ fn movement(w: &mut Writer<'_>) -> String {
 fn rotation(w: &mut Writer<'_>) -> String {
     let (class, bits, types) = w.dice.pick(&CLASSES);
     let count = w.dice.between(2, 4);
-    let list: Vec<String> = (0..count).map(|_| register(w, class)).collect();
+    let list: Vec<String> = (0..count).map(|_| w.register(class)).collect();
     let declared = if class == 'p' { "pred".to_owned() } else { format!("b{bits}") };
     let mut text = format!("{{\n.reg .{declared} %t;\nmov.{} %t, {};\n", w.dice.pick(types), list[0]);
     for pair in list.windows(2) {
@@ -64,7 +53,7 @@ fn rotation(w: &mut Writer<'_>) -> String {
 /// A register's old value is read after the register has been written.
 fn outlives(w: &mut Writer<'_>) -> String {
     let (class, bits, types) = w.dice.pick(&CLASSES);
-    let (a, b) = (register(w, class), register(w, class));
+    let (a, b) = (w.register(class), w.register(class));
     let declared = if class == 'p' { "pred".to_owned() } else { format!("b{bits}") };
     let update = match class {
         'p' => format!("not.pred {a}, {a};"),
@@ -85,7 +74,7 @@ fn outlives(w: &mut Writer<'_>) -> String {
 /// Two registers swapped where a predicate holds.
 fn select(w: &mut Writer<'_>) -> String {
     let (class, bits, _) = w.dice.pick(&CLASSES[..5]);
-    let (a, b, p) = (register(w, class), register(w, class), w.p());
+    let (a, b, p) = (w.register(class), w.register(class), w.p());
     format!(
         "{{\n.reg .b{bits} %t;\nselp.b{bits} %t, {a}, {b}, {p};\nselp.b{bits} {b}, {b}, {a}, {p};\nmov.b{bits} {a}, %t;\n}}"
     )

@@ -1,9 +1,14 @@
 //! Draws the body of a kernel: straight code between branches, loops, switches and worse.
 
+use super::functions::Function;
 use super::plan::{Focus, Pools};
 use super::{
-    Dice, Node, carried, float, integer, interesting_bits, interesting_f32, interesting_f64, memory,
+    Dice, Node, carried, float, functions, integer, interesting_bits, interesting_f32, interesting_f64,
+    memory,
 };
+
+/// How deep structures are nested.
+const MAX_DEPTH: usize = 4;
 
 /// Draws nodes. Knows where it stands: whether all threads of a block come here together, and whether all
 /// threads are still there.
@@ -19,6 +24,12 @@ pub struct Writer<'d> {
     pub(super) uses_shared: bool,
     /// Functions may be called.
     pub(super) calls: bool,
+    /// Those that were drawn.
+    pub(super) functions: Vec<Function>,
+    /// It writes a function, which has no buffers.
+    pub(super) in_function: bool,
+    /// A function may return early, for its results are there.
+    pub(super) returns: bool,
     next_id: usize,
     /// All threads of the block execute this together, the same number of times.
     pub(super) uniform: bool,
@@ -49,6 +60,9 @@ impl<'d> Writer<'d> {
             uses_local: false,
             uses_shared: false,
             calls: false,
+            functions: Vec::new(),
+            in_function: false,
+            returns: false,
             next_id: 0,
             uniform: true,
             in_uniform_loop: false,
@@ -68,6 +82,11 @@ impl<'d> Writer<'d> {
         nodes
     }
 
+    /// The body of a function, whose loops hold no loops: kernels call it in loops.
+    pub(super) fn function_body(&mut self, size: usize) -> Vec<Node> {
+        (0..size).map(|_| self.node(MAX_DEPTH - 1)).collect()
+    }
+
     pub(super) fn id(&mut self) -> usize {
         self.next_id += 1;
         self.next_id
@@ -85,18 +104,21 @@ impl<'d> Writer<'d> {
             Focus::Pressure => 6,
             _ => 12,
         };
-        if depth < 4 && self.dice.chance(flow) {
+        if depth < MAX_DEPTH && self.dice.chance(flow) {
             return self.structure(depth);
         }
         if let (Some(id), true) = (self.breakable, self.dice.chance(4)) {
             let to = self.dice.pick(&["next", "end"]);
             return Node::Line(format!("@{} bra ${to}{id};", self.condition()));
         }
-        if !self.in_uniform_loop && self.dice.below(1000) < 8 {
+        let leaving = if self.in_function { 40 } else { 8 };
+        if !self.in_uniform_loop && self.dice.below(1000) < leaving {
             self.left = true;
             let condition = self.condition();
             return Node::Line(match self.dice.below(2) {
                 0 => format!("@{condition} bra $exit;"),
+                _ if self.in_function && self.returns => format!("@{condition} ret;"),
+                _ if self.in_function => format!("@{condition} bra $exit;"),
                 _ => {
                     let value = self.r();
                     format!("@{condition} st.global.u32 [%out+@EARLY@], {value};\n@{condition} ret;")
@@ -104,7 +126,7 @@ impl<'d> Writer<'d> {
             });
         }
         if self.calls && self.dice.chance(4) {
-            return Node::Line(memory::call(self));
+            return Node::Line(functions::call(self));
         }
         Node::Line(self.line())
     }
@@ -121,12 +143,15 @@ impl<'d> Writer<'d> {
             Focus::Flow => [70, 10, 10],
             Focus::Mixed | Focus::Pressure => [45, 30, 20],
         };
+        if self.in_function && self.dice.chance(15) {
+            return memory::of_function(self);
+        }
         let at = self.dice.below(100);
         if at < weights[0] {
             integer::line(self)
         } else if at < weights[0] + weights[1] {
             float::line(self)
-        } else if at < weights[0] + weights[1] + weights[2] {
+        } else if at < weights[0] + weights[1] + weights[2] && !self.in_function {
             memory::line(self)
         } else {
             integer::predicate(self)
@@ -140,7 +165,7 @@ impl<'d> Writer<'d> {
             7..=10 => self.repetition(depth),
             11 | 12 => self.diverged(|w| w.irreducible(depth)),
             13..=16 => self.diverged(|w| w.forward(depth)),
-            17 => memory::masked(self),
+            17 if !self.in_function => memory::masked(self),
             _ => self.diverged(|w| w.switch(depth)),
         }
     }
@@ -284,6 +309,18 @@ impl<'d> Writer<'d> {
 
     pub(super) fn g(&mut self) -> String {
         format!("%g{}", self.dice.below(self.pools.double))
+    }
+
+    /// A register of a class.
+    pub(super) fn register(&mut self, letter: char) -> String {
+        match letter {
+            'h' => self.h(),
+            'r' => self.r(),
+            'd' => self.d(),
+            'f' => self.f(),
+            'g' => self.g(),
+            _ => self.p(),
+        }
     }
 
     /// A register of an integer width.

@@ -25,6 +25,11 @@ pub fn line(w: &mut Writer<'_>) -> String {
     }
 }
 
+/// An access that a function may make: to its own local memory, or to variables of the module.
+pub fn of_function(w: &mut Writer<'_>) -> String {
+    if w.uses_local && w.dice.chance(75) { local(w) } else { table(w) }
+}
+
 /// A type to access with: letter and width, register kind.
 fn element(w: &mut Writer<'_>) -> (&'static str, usize, String) {
     match w.dice.below(9) {
@@ -322,30 +327,6 @@ fn alone(w: &mut Writer<'_>) -> String {
                 "{{\n.reg .pred %t;\n.reg .f32 %u;\nsetp.nan.f32 %t, {a}, {a};\nselp.f32 %u, 0f7fffffff, {a}, %t;\natom.{space}.add.f32 {f}, [{address}], %u;\n}}"
             )
         }
-    }
-}
-
-/// A call of one of the functions that `print` defines.
-pub fn call(w: &mut Writer<'_>) -> String {
-    let uni = if w.uniform && !w.left { ".uni" } else { "" };
-    let (r, a, b) = (w.r(), w.r(), w.r());
-    match w.dice.below(5) {
-        4 => format!(
-            "{{\n.reg .b32 %n;\nand.b32 %n, {b}, 3;\n.param .b32 first;\nst.param.b32 [first+0], {a};\n.param .b32 second;\nst.param.b32 [second+0], %n;\n.param .b32 value;\ncall{uni} (value), f_again, (first, second);\nld.param.b32 {r}, [value+0];\n}}"
-        ),
-        0 => format!(
-            "{{\n.param .b32 first;\nst.param.b32 [first+0], {a};\n.param .b32 second;\nst.param.b32 [second+0], {b};\n.param .b32 value;\ncall{uni} (value), f_loop, (first, second);\nld.param.b32 {r}, [value+0];\n}}"
-        ),
-        1 => {
-            let (g, a, b) = (w.g(), w.g(), w.g());
-            format!(
-                "{{\n.param .b64 first;\nst.param.f64 [first+0], {a};\n.param .b64 second;\nst.param.f64 [second+0], {b};\n.param .b64 value;\ncall{uni} (value), f_double, (first, second);\nld.param.f64 {g}, [value+0];\n}}"
-            )
-        }
-        2 => format!("{}call{uni} ({r}), f_register, ({a}, {});", w.guard(), w.d()),
-        _ => format!(
-            "{{\n.param .b32 first;\nst.param.b32 [first+0], {a};\n.param .b32 value;\ncall{uni} (value), f_outer, (first);\nld.param.b32 {r}, [value+0];\n}}"
-        ),
     }
 }
 

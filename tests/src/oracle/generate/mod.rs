@@ -9,6 +9,7 @@ mod carried;
 mod code;
 mod drawn;
 mod float;
+mod functions;
 mod integer;
 mod matrix;
 mod memory;

@@ -1,6 +1,7 @@
 //! The shape of a kernel: how many registers of each kind, how long, how it is launched, what it may contain.
 
 use super::code::Writer;
+use super::functions::{self, Function};
 use super::{Dice, Node, interesting_bits, interesting_f32, interesting_f64};
 
 /// What kernels of a run put their weight on.
@@ -56,6 +57,8 @@ pub struct Kernel {
     pub inits: Vec<(String, String)>,
     /// The code between initialisation and output.
     pub body: Vec<Node>,
+    /// The device functions that it may call.
+    pub functions: Vec<Function>,
     /// The local array exists.
     pub uses_local: bool,
     /// Shared memory exists.
@@ -81,6 +84,26 @@ pub struct Pools {
     pub pred: usize,
 }
 
+impl Pools {
+    /// Registers of a letter.
+    #[must_use]
+    pub fn of(mut self, letter: char) -> usize {
+        *self.of_mut(letter)
+    }
+
+    /// Registers of a letter, to be changed.
+    pub fn of_mut(&mut self, letter: char) -> &mut usize {
+        match letter {
+            'h' => &mut self.half,
+            'r' => &mut self.word,
+            'd' => &mut self.long,
+            'f' => &mut self.single,
+            'g' => &mut self.double,
+            _ => &mut self.pred,
+        }
+    }
+}
+
 impl Kernel {
     /// The kernel of a seed.
     pub fn random(seed: u64, focus: Focus) -> Self {
@@ -98,12 +121,16 @@ impl Kernel {
             _ => dice.between(200, 900),
         };
         let threads: u32 = block.iter().product();
+        let calls = dice.chance(30);
+        let functions = if calls { functions::draw(&mut dice, focus) } else { Vec::new() };
         let mut writer =
             Writer::new(&mut dice, focus, pools, threads, threads * grid.iter().product::<u32>());
         writer.uses_local = uses_local;
         writer.uses_shared = uses_shared;
-        writer.calls = writer.dice.chance(30);
+        writer.calls = calls;
+        writer.functions = functions;
         let body = writer.body(size);
+        let functions = writer.functions;
         let directives = match dice.below(8) {
             0 => format!(".maxntid {threads}, 1, 1"),
             1 => format!(".reqntid {}, {}, {}", block[0], block[1], block[2]),
@@ -111,7 +138,20 @@ impl Kernel {
         };
         let directives = if block[1] * block[2] == 1 { directives } else { String::new() };
         let typed = dice.chance(50);
-        Self { seed, focus, grid, block, pools, typed, inits, body, uses_local, uses_shared, directives }
+        Self {
+            seed,
+            focus,
+            grid,
+            block,
+            pools,
+            typed,
+            inits,
+            body,
+            functions,
+            uses_local,
+            uses_shared,
+            directives,
+        }
     }
 
     /// Threads of the whole launch.

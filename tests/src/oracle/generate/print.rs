@@ -1,7 +1,7 @@
 //! A random kernel as PTX text, and the layout of what it stores.
 
-use super::plan::{ACCUMULATOR_BYTES, Kernel, LOCAL_BYTES, SCRATCH_BYTES, SHARED_SLICE_BYTES};
-use super::{Dice, Node};
+use super::plan::{ACCUMULATOR_BYTES, Kernel, LOCAL_BYTES, Pools, SCRATCH_BYTES, SHARED_SLICE_BYTES};
+use super::{Dice, Node, functions};
 use std::fmt::Write;
 
 /// What a slot of a thread's output holds.
@@ -33,98 +33,6 @@ const KINDS: [(char, &str, &str); 6] = [
     ('g', "b64", "f64"),
     ('p', "pred", "pred"),
 ];
-
-/// Device functions that kernels may call: with a loop and parameters in memory, on doubles, with parameters in
-/// registers, and one that calls another and returns early.
-const FUNCTIONS: &str = "\
-.func (.param .b32 result) f_loop(.param .b32 f_loop_a, .param .b32 f_loop_b)
-{
-	.reg .b32 %a, %b, %n;
-	.reg .pred %more;
-	ld.param.b32 %a, [f_loop_a];
-	ld.param.b32 %b, [f_loop_b];
-	and.b32 %n, %b, 3;
-$again:
-	mad.lo.s32 %a, %a, 17, %b;
-	shf.l.wrap.b32 %a, %a, %a, 5;
-	add.s32 %n, %n, -1;
-	setp.ge.s32 %more, %n, 0;
-	@%more bra $again;
-	st.param.b32 [result], %a;
-	ret;
-}
-.func (.param .b64 result) f_double(.param .b64 f_double_a, .param .b64 f_double_b)
-{
-	.reg .f64 %a, %b;
-	ld.param.f64 %a, [f_double_a];
-	ld.param.f64 %b, [f_double_b];
-	div.rn.f64 %a, %a, %b;
-	sqrt.rn.f64 %b, %a;
-	add.rn.f64 %a, %a, %b;
-	st.param.f64 [result], %a;
-	ret;
-}
-.func (.reg .b32 %q) f_register(.reg .b32 %x, .reg .b64 %y)
-{
-	.reg .b32 %lo, %hi;
-	mov.b64 {%lo, %hi}, %y;
-	xor.b32 %q, %lo, %x;
-	sub.s32 %q, %q, %hi;
-	ret;
-}
-.func (.param .b32 result) f_outer(.param .b32 f_outer_a)
-{
-	.reg .b32 %a, %b;
-	.reg .pred %small;
-	ld.param.b32 %a, [f_outer_a];
-	st.param.b32 [result], %a;
-	setp.lt.s32 %small, %a, 1000;
-	@%small ret;
-	{
-	.param .b32 first;
-	st.param.b32 [first], %a;
-	.param .b32 second;
-	st.param.b32 [second], 2;
-	.param .b32 value;
-	call.uni (value), f_loop, (first, second);
-	ld.param.b32 %b, [value];
-	}
-	add.s32 %b, %b, %a;
-	st.param.b32 [result], %b;
-	ret;
-}
-.func (.param .b32 result) f_again(.param .b32 f_again_a, .param .b32 f_again_n)
-{
-	.reg .b32 %a, %n, %b;
-	.reg .b64 %kept;
-	.reg .pred %last;
-	ld.param.b32 %a, [f_again_a];
-	ld.param.b32 %n, [f_again_n];
-	setp.eq.s32 %last, %n, 0;
-	@%last bra $f_again_done;
-	mul.wide.u32 %kept, %a, 747796405;
-	{
-	.param .b32 first;
-	shr.u32 %b, %a, 3;
-	add.s32 %b, %b, %n;
-	st.param.b32 [first], %b;
-	.param .b32 second;
-	add.s32 %b, %n, -1;
-	st.param.b32 [second], %b;
-	.param .b32 value;
-	call (value), f_again, (first, second);
-	ld.param.b32 %b, [value];
-	}
-	shr.u64 %kept, %kept, 16;
-	cvt.u32.u64 %n, %kept;
-	xor.b32 %a, %a, %b;
-	add.s32 %a, %a, %n;
-$f_again_done:
-	st.param.b32 [result], %a;
-	ret;
-}
-
-";
 
 impl Kernel {
     /// Where each register's last value goes.
@@ -165,7 +73,7 @@ impl Kernel {
         }
         let body = body.replace("@EARLY@", &self.early_return_offset().to_string());
         let mut text = String::new();
-        self.header(&mut text, body.contains("call"));
+        self.header(&mut text, &body);
         self.declarations(&mut text, &body);
         self.preamble(&mut text, body.contains("%w"));
         text.push_str(&body);
@@ -173,16 +81,14 @@ impl Kernel {
         text
     }
 
-    fn header(&self, text: &mut String, calls: bool) {
+    fn header(&self, text: &mut String, body: &str) {
         let shared = self.block.iter().product::<u32>() as usize * SHARED_SLICE_BYTES;
         *text += ".version 9.0\n.target sm_90\n.address_size 64\n\n";
         *text +=
             ".global .align 8 .b8 g_table[64] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,250,251,252,253};\n";
         *text +=
             ".const .align 8 .u32 c_table[16] = {3,1,4,1,5,9,2,6,0xFFFFFFFF,0x80000000,5,8,9,7,9,3};\n\n";
-        if calls {
-            *text += FUNCTIONS;
-        }
+        functions::print(&self.functions, body, text);
         *text += ".visible .entry kernel(\n\t.param .u64 p_in,\n\t.param .u64 p_out,\n\t.param .u64 p_acc,\n";
         *text +=
             "\t.param .u64 p_scratch,\n\t.param .u32 p_word,\n\t.param .u16 p_half,\n\t.param .u64 p_long,\n";
@@ -198,35 +104,9 @@ impl Kernel {
     }
 
     fn declarations(&self, text: &mut String, body: &str) {
-        for (letter, untyped, typed) in KINDS {
-            let count = match letter {
-                'h' => self.pools.half,
-                'r' => self.pools.word,
-                'd' => self.pools.long,
-                'f' => self.pools.single,
-                'g' => self.pools.double,
-                _ => self.pools.pred,
-            };
-            let ty = if self.typed { typed } else { untyped };
-            let _ = writeln!(text, "\t.reg .{ty} %{letter}<{count}>;");
-        }
+        registers(text, self.pools, self.typed, body);
         *text += "\t.reg .b32 %tid_linear, %cta_linear, %gtid, %x0, %x1, %x2, %x3;\n";
         *text += "\t.reg .b64 %in, %inf, %ing, %out, %acc, %scratch, %own, %ownf, %owng, %y0;\n\t.reg .pred %px;\n";
-        if body.contains("%w") {
-            *text += "\t.reg .b128 %w0, %w1;\n";
-        }
-        let mut counters: Vec<usize> = Vec::new();
-        for part in body.split("%c").skip(1) {
-            let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-            if let Ok(id) = digits.parse::<usize>() {
-                counters.push(id);
-            }
-        }
-        counters.sort_unstable();
-        counters.dedup();
-        for id in counters {
-            let _ = writeln!(text, "\t.reg .b32 %c{id};\n\t.reg .pred %q{id};");
-        }
     }
 
     /// `wide`: there are registers of 128 bits.
@@ -326,6 +206,29 @@ impl Kernel {
     }
 }
 
+/// Declares the registers of each kind, and what else a body names.
+pub fn registers(text: &mut String, pools: Pools, typed: bool, body: &str) {
+    for (letter, by_width, by_type) in KINDS {
+        let (count, ty) = (pools.of(letter), if typed { by_type } else { by_width });
+        let _ = writeln!(text, "\t.reg .{ty} %{letter}<{count}>;");
+    }
+    if body.contains("%w") {
+        *text += "\t.reg .b128 %w0, %w1;\n";
+    }
+    let mut counters: Vec<usize> = Vec::new();
+    for part in body.split("%c").skip(1) {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        if let Ok(id) = digits.parse::<usize>() {
+            counters.push(id);
+        }
+    }
+    counters.sort_unstable();
+    counters.dedup();
+    for id in counters {
+        let _ = writeln!(text, "\t.reg .b32 %c{id};\n\t.reg .pred %q{id};");
+    }
+}
+
 fn width(register: &str) -> usize {
     match register.as_bytes()[1] {
         b'h' => 2,
@@ -334,7 +237,7 @@ fn width(register: &str) -> usize {
     }
 }
 
-fn print_all(nodes: &[Node], text: &mut String) {
+pub fn print_all(nodes: &[Node], text: &mut String) {
     for node in nodes {
         print_node(node, text);
     }

@@ -8,15 +8,20 @@ use super::plan::Kernel;
 pub fn shrink(kernel: &Kernel, fails: &mut dyn FnMut(&Kernel) -> bool) -> Kernel {
     let mut best = kernel.clone();
     loop {
-        let before = (count(&best.body), best.inits.len(), best.threads());
+        let before = size(&best);
         smaller_launch(&mut best, fails);
         delete_runs(&mut best, fails);
         unwrap_structures(&mut best, fails);
         drop_registers(&mut best, fails);
-        if (count(&best.body), best.inits.len(), best.threads()) == before {
+        if size(&best) == before {
             return best;
         }
     }
+}
+
+fn size(kernel: &Kernel) -> (usize, usize, usize) {
+    let functions: usize = kernel.functions.iter().map(|function| count(&function.body)).sum();
+    (count(&kernel.body) + functions, kernel.inits.len(), kernel.threads())
 }
 
 fn count(nodes: &[Node]) -> usize {
@@ -55,9 +60,16 @@ fn with_list(nodes: &mut Vec<Node>, wanted: &mut usize, edit: &mut dyn FnMut(&mu
     nodes.iter_mut().any(|node| parts_mut(node).into_iter().any(|part| with_list(part, wanted, edit)))
 }
 
-fn length_of(body: &mut Vec<Node>, list: usize) -> Option<usize> {
+/// The same for the lists of a kernel and of its functions.
+fn with_list_of(kernel: &mut Kernel, mut wanted: usize, edit: &mut dyn FnMut(&mut Vec<Node>)) -> bool {
+    let functions = kernel.functions.iter_mut().map(|function| &mut function.body);
+    let mut bodies = [&mut kernel.body].into_iter().chain(functions);
+    bodies.any(|body| with_list(body, &mut wanted, edit))
+}
+
+fn length_of(kernel: &mut Kernel, list: usize) -> Option<usize> {
     let mut length = 0;
-    with_list(body, &mut { list }, &mut |nodes| length = nodes.len()).then_some(length)
+    with_list_of(kernel, list, &mut |nodes| length = nodes.len()).then_some(length)
 }
 
 fn try_edit(
@@ -67,7 +79,7 @@ fn try_edit(
     edit: &mut dyn FnMut(&mut Vec<Node>),
 ) -> bool {
     let mut candidate = best.clone();
-    if !with_list(&mut candidate.body, &mut { list }, edit) || !fails(&candidate) {
+    if !with_list_of(&mut candidate, list, edit) || !fails(&candidate) {
         return false;
     }
     *best = candidate;
@@ -76,11 +88,11 @@ fn try_edit(
 
 fn delete_runs(best: &mut Kernel, fails: &mut dyn FnMut(&Kernel) -> bool) {
     let mut list = 0;
-    while let Some(length) = length_of(&mut best.body, list) {
+    while let Some(length) = length_of(best, list) {
         let mut run = length;
         while run > 0 {
             let mut at = 0;
-            while let Some(length) = length_of(&mut best.body, list).filter(|length| at < *length) {
+            while let Some(length) = length_of(best, list).filter(|length| at < *length) {
                 let end = (at + run).min(length);
                 let deleted = try_edit(best, fails, list, &mut |nodes| {
                     nodes.drain(at..end);
@@ -98,7 +110,7 @@ fn delete_runs(best: &mut Kernel, fails: &mut dyn FnMut(&Kernel) -> bool) {
 /// Replaces a structure by all its parts in a row, or by one of them.
 fn unwrap_structures(best: &mut Kernel, fails: &mut dyn FnMut(&Kernel) -> bool) {
     let mut list = 0;
-    while let Some(length) = length_of(&mut best.body, list) {
+    while let Some(length) = length_of(best, list) {
         for at in (0..length).rev() {
             let mut how = 0;
             loop {
@@ -116,7 +128,7 @@ fn unwrap_structures(best: &mut Kernel, fails: &mut dyn FnMut(&Kernel) -> bool) 
                     break;
                 }
             }
-            if length_of(&mut best.body, list).is_none_or(|length| at > length) {
+            if length_of(best, list).is_none_or(|length| at > length) {
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! Control flow of the intermediate form: clean-up of blocks, dominators, loops, critical edges.
 
-use super::vir::{Blk, Func, Term, Val};
+use super::vir::{Blk, Block, Func, Term, Val};
 
 /// Dominator tree and loop nesting, indexed by block.
 #[derive(Clone, Debug)]
@@ -16,23 +16,21 @@ pub struct Dominance {
 }
 
 impl Dominance {
-    /// Computes the dominator tree (Cooper, Harvey and Kennedy) and natural loops.
+    /// Computes the dominator tree and natural loops.
     pub fn of(f: &Func) -> Dominance {
         let n = f.blocks.len();
-        let roots = roots(f);
         let mut rpo = Vec::with_capacity(n);
-        let mut seen = vec![false; n];
-        for &root in &roots {
+        let mut tree = DepthFirst { number: vec![None; n], order: Vec::with_capacity(n) };
+        for root in roots(f) {
             let mut post = Vec::new();
+            tree.enter(root, None);
             let mut stack = vec![(root, 0)];
-            seen[root.index()] = true;
             while let Some((b, i)) = stack.pop() {
                 // The second successor first, so that the first one comes next in the order.
                 let succs: Vec<Blk> = f.block(b).term.succs().collect();
                 if let Some(&s) = succs.iter().rev().nth(i) {
                     stack.push((b, i + 1));
-                    if !seen[s.index()] {
-                        seen[s.index()] = true;
+                    if tree.enter(s, Some(b)) {
                         stack.push((s, 0));
                     }
                 } else {
@@ -42,37 +40,7 @@ impl Dominance {
             post.reverse();
             rpo.extend(post);
         }
-        let mut number = vec![usize::MAX; n];
-        for (i, b) in rpo.iter().enumerate() {
-            number[b.index()] = i;
-        }
-        let mut idom: Vec<Option<Blk>> = vec![None; n];
-        for &r in &roots {
-            idom[r.index()] = Some(r);
-        }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &b in &rpo {
-                if roots.contains(&b) {
-                    continue;
-                }
-                let mut new: Option<Blk> = None;
-                for &p in &f.block(b).preds {
-                    if idom[p.index()].is_none() {
-                        continue;
-                    }
-                    new = Some(match new {
-                        None => p,
-                        Some(q) => meet(&idom, &number, p, q),
-                    });
-                }
-                if new.is_some() && idom[b.index()] != new {
-                    idom[b.index()] = new;
-                    changed = true;
-                }
-            }
-        }
+        let idom = tree.dominators(f);
         let mut d = Dominance { rpo, idom, depth: vec![0; n], spans: vec![None; n] };
         d.number_spans();
         d.find_loops(f);
@@ -123,6 +91,11 @@ impl Dominance {
         outer.0 <= inner.0 && inner.1 <= outer.1
     }
 
+    /// The place of a block in the tree of dominators: blocks that it dominates follow it directly.
+    pub fn place(&self, b: Blk) -> u32 {
+        self.spans[b.index()].map_or(u32::MAX, |span| span.0)
+    }
+
     /// Numbers the tree of immediate dominators, so that a block's span holds those of all that it dominates.
     fn number_spans(&mut self) {
         let mut children: Vec<Vec<Blk>> = vec![Vec::new(); self.idom.len()];
@@ -150,22 +123,87 @@ impl Dominance {
     }
 }
 
-fn meet(idom: &[Option<Blk>], number: &[usize], mut a: Blk, mut b: Blk) -> Blk {
-    while a != b {
-        while number[a.index()] > number[b.index()] {
-            match idom[a.index()] {
-                Some(d) => a = d,
-                None => return b,
-            }
+/// A depth-first walk from the roots: blocks in the order in which they were entered, each with the number of the one
+/// from which that was.
+struct DepthFirst {
+    number: Vec<Option<usize>>,
+    order: Vec<(Blk, Option<usize>)>,
+}
+
+impl DepthFirst {
+    /// Enters a block, if that has not been done.
+    fn enter(&mut self, b: Blk, from: Option<Blk>) -> bool {
+        if self.number[b.index()].is_some() {
+            return false;
         }
-        while number[b.index()] > number[a.index()] {
-            match idom[b.index()] {
-                Some(d) => b = d,
-                None => return a,
-            }
-        }
+        self.number[b.index()] = Some(self.order.len());
+        self.order.push((b, from.and_then(|from| self.number[from.index()])));
+        true
     }
-    a
+
+    /// Immediate dominators after Lengauer and Tarjan ("A Fast Algorithm for Finding Dominators in a Flowgraph", 1979;
+    /// the simple version), whose time hardly depends on how deep the tree is.
+    fn dominators(&self, f: &Func) -> Vec<Option<Blk>> {
+        let count = self.order.len();
+        let mut forest =
+            Forest { above: vec![None; count], semi: (0..count).collect(), best: (0..count).collect() };
+        let mut bucket: Vec<Vec<usize>> = vec![Vec::new(); count];
+        let mut idom: Vec<usize> = (0..count).collect();
+        for (i, &(b, parent)) in self.order.iter().enumerate().rev() {
+            // Roots dominate themselves.
+            let Some(parent) = parent else { continue };
+            for from in f.block(b).preds.iter().filter_map(|p| self.number[p.index()]) {
+                let least = forest.least(from);
+                forest.semi[i] = forest.semi[i].min(forest.semi[least]);
+            }
+            bucket[forest.semi[i]].push(i);
+            forest.above[i] = Some(parent);
+            for v in std::mem::take(&mut bucket[parent]) {
+                let least = forest.least(v);
+                idom[v] = if forest.semi[least] < forest.semi[v] { least } else { parent };
+            }
+        }
+        let mut blocks = vec![None; self.number.len()];
+        for (i, &(b, parent)) in self.order.iter().enumerate() {
+            if parent.is_some() && idom[i] != forest.semi[i] {
+                idom[i] = idom[idom[i]];
+            }
+            blocks[b.index()] = Some(self.order[idom[i]].0);
+        }
+        blocks
+    }
+}
+
+/// The part of the walk that has been looked at, as trees whose paths are shortened.
+struct Forest {
+    above: Vec<Option<usize>>,
+    /// Number of each block's semidominator.
+    semi: Vec<usize>,
+    /// On the way to the top: the block with the least semidominator.
+    best: Vec<usize>,
+}
+
+impl Forest {
+    /// The block with the least semidominator between a block and the top of its tree, the top left out.
+    fn least(&mut self, v: usize) -> usize {
+        let mut path = Vec::new();
+        let mut at = v;
+        while let Some(above) = self.above[at] {
+            path.push(at);
+            at = above;
+        }
+        // The last one hangs from the top already.
+        path.pop();
+        while let Some(at) = path.pop() {
+            if let Some(above) = self.above[at] {
+                if self.semi[self.best[above]] < self.semi[self.best[at]] {
+                    self.best[at] = self.best[above];
+                }
+                self.above[at] = self.above[above];
+            }
+        }
+        self.best[v]
+    }
 }
 
 /// Entry blocks: the kernel's and those of its subroutines.
@@ -227,6 +265,21 @@ pub fn remove_edge(f: &mut Func, from: Blk, to: Blk) {
     }
 }
 
+/// Removes all edges from certain blocks, and the phi arguments that came over them.
+fn remove_edges(block: &mut Block, gone: impl Fn(Blk) -> bool) {
+    let stays: Vec<bool> = block.preds.iter().map(|&p| !gone(p)).collect();
+    if stays.iter().all(|&stays| stays) {
+        return;
+    }
+    fn keep<T>(list: &mut Vec<T>, stays: &[bool]) {
+        let mut stays = stays.iter();
+        list.retain(|_| stays.next().copied().unwrap_or(true));
+    }
+    keep(&mut block.preds, &stays);
+    block.phis.iter_mut().for_each(|phi| keep(&mut phi.args, &stays));
+    block.pphis.iter_mut().for_each(|phi| keep(&mut phi.args, &stays));
+}
+
 fn drop_unreachable(f: &mut Func) {
     let mut seen = vec![false; f.blocks.len()];
     let mut stack = roots(f);
@@ -237,9 +290,7 @@ fn drop_unreachable(f: &mut Func) {
     }
     for b in 0..f.blocks.len() {
         if seen[b] {
-            while let Some(&dead) = f.blocks[b].preds.iter().find(|p| !seen[p.index()]) {
-                remove_edge(f, dead, Blk(b as u32));
-            }
+            remove_edges(&mut f.blocks[b], |p| !seen[p.index()]);
         } else {
             f.blocks[b].preds.clear();
             f.blocks[b].phis.clear();
@@ -253,8 +304,12 @@ fn drop_unreachable(f: &mut Func) {
 
 fn join_chains(f: &mut Func) {
     let entries = roots(f);
+    let mut joined = vec![false; f.blocks.len()];
     for i in 0..f.order.len() {
-        let Some(&a) = f.order.get(i) else { break };
+        let a = f.order[i];
+        if joined[a.index()] {
+            continue;
+        }
         while let Term::Goto(b) = f.block(a).term {
             let single = f.block(b).preds.len() == 1 && b != a && !entries.contains(&b);
             if !single || f.block(a).sub != f.block(b).sub {
@@ -282,9 +337,10 @@ fn join_chains(f: &mut Func) {
             }
             f.block_mut(b).preds.clear();
             f.block_mut(b).term = Term::Exit;
-            f.order.retain(|&x| x != b);
+            joined[b.index()] = true;
         }
     }
+    f.order.retain(|b| !joined[b.index()]);
     f.resolve_all();
 }
 

@@ -15,31 +15,55 @@ struct Key {
     offset: i32,
 }
 
+/// Where one thing is computed: the instructions, none of which dominates another, by the places of their blocks in the
+/// tree of dominators.
+#[derive(Default)]
+struct Places(Vec<(u32, InstId, Blk)>);
+
+impl Places {
+    /// The instruction that dominates a block. Of blocks that come before it in the tree only the last can.
+    fn dominating(&self, dominance: &Dominance, b: Blk) -> Option<InstId> {
+        let before = self.0.partition_point(|place| place.0 <= dominance.place(b));
+        let (_, id, at) = self.0[..before].last()?;
+        dominance.dominates(*at, b).then_some(*id)
+    }
+
+    fn add(&mut self, dominance: &Dominance, b: Blk, id: InstId) {
+        let place = dominance.place(b);
+        let at = self.0.partition_point(|other| other.0 <= place);
+        self.0.insert(at, (place, id, b));
+    }
+}
+
 /// Removes repeated computations.
 pub fn run(f: &mut Func) {
     f.resolve_all();
     let dominance = Dominance::of(f);
-    let mut known: HashMap<Key, Vec<(InstId, Blk)>> = HashMap::new();
+    let mut known: HashMap<Key, Places> = HashMap::new();
     for &b in &dominance.rpo {
-        for id in f.block(b).insts.clone() {
+        let mut kept = f.block(b).insts.clone();
+        kept.retain(|&id| {
             let mut inst = f.inst(id).clone();
             if !inst.op.is_free() || inst.guard != PSrc::TRUE {
-                continue;
+                return true;
             }
             inst.map_vals(|v| f.resolve(v));
             inst.map_psrcs(|p| f.presolve(p));
             let key = key_of(&inst);
             f.insts[id.index()] = inst;
-            let candidates = known.entry(key).or_default();
-            let earlier = candidates.iter().find(|(_, at)| dominance.dominates(*at, b)).map(|(e, _)| *e);
-            match earlier {
+            let places = known.entry(key).or_default();
+            match places.dominating(&dominance, b) {
                 Some(earlier) if f.block(b).sub.is_none() || earlier != id => {
                     merge(f, earlier, id);
-                    f.block_mut(b).insts.retain(|&x| x != id);
+                    false
                 }
-                _ => candidates.push((id, b)),
+                _ => {
+                    places.add(&dominance, b, id);
+                    true
+                }
             }
-        }
+        });
+        f.block_mut(b).insts = kept;
     }
     f.resolve_all();
 }

@@ -183,6 +183,19 @@ struct Node {
     height: u32,
     /// First cycle at which all operands are there.
     ready: u32,
+    /// It waits for the last one that shares a pipe.
+    pipe: bool,
+    /// It has been a candidate.
+    queued: bool,
+    /// Change in the number of live registers and predicates when it issues, as far as that is known.
+    delta: Option<(i32, i32)>,
+}
+
+impl Node {
+    fn of(f: &Func, id: InstId) -> Node {
+        let pipe = interval(f.inst(id)) > 1;
+        Node { id, succs: Vec::new(), waiting: 0, height: 0, ready: 0, pipe, queued: false, delta: None }
+    }
 }
 
 struct Scheduler<'a> {
@@ -190,6 +203,12 @@ struct Scheduler<'a> {
     live: &'a Liveness,
     b: Blk,
     nodes: Vec<Node>,
+    /// Node of the window that makes each value.
+    makers: HashMap<Item, usize>,
+    /// Nodes of the window that use each value, ascending.
+    users: HashMap<Item, Vec<usize>>,
+    /// Most uses of a node of the window.
+    most_uses: u32,
     /// Uses of each value in the block that are still to come.
     left: HashMap<Item, u32>,
     /// Live registers and predicates.
@@ -202,7 +221,8 @@ impl<'a> Scheduler<'a> {
         for &id in &f.block(b).insts {
             each_use(f, id, |u| *left.entry(u).or_default() += 1);
         }
-        Scheduler { f, live, b, nodes: Vec::new(), left, pressure: live.count_in(b) }
+        let (nodes, makers, users) = (Vec::new(), HashMap::new(), HashMap::new());
+        Scheduler { f, live, b, nodes, makers, users, most_uses: 0, left, pressure: live.count_in(b) }
     }
 
     /// Orders the block, a window at a time.
@@ -210,8 +230,7 @@ impl<'a> Scheduler<'a> {
         let insts = &self.f.block(self.b).insts;
         let mut order = Vec::with_capacity(insts.len());
         for window in insts.chunks(WINDOW) {
-            let node = |&id| Node { id, succs: Vec::new(), waiting: 0, height: 0, ready: 0 };
-            self.nodes = window.iter().map(node).collect();
+            self.nodes = window.iter().map(|&id| Node::of(self.f, id)).collect();
             self.data_edges();
             self.order_edges();
             self.update_edges();
@@ -227,15 +246,26 @@ impl<'a> Scheduler<'a> {
     }
 
     fn data_edges(&mut self) {
-        let mut defined: HashMap<Item, usize> = HashMap::new();
+        self.makers.clear();
+        self.users.clear();
+        self.most_uses = 0;
         for n in 0..self.nodes.len() {
             let id = self.nodes[n].id;
             let mut from: Vec<usize> = Vec::new();
-            each_use(self.f, id, |u| from.extend(defined.get(&u).copied()));
+            let mut uses = 0;
+            each_use(self.f, id, |u| {
+                uses += 1;
+                from.extend(self.makers.get(&u).copied());
+                let users = self.users.entry(u).or_default();
+                if users.last() != Some(&n) {
+                    users.push(n);
+                }
+            });
+            self.most_uses = self.most_uses.max(uses);
             from.sort_unstable();
             from.dedup();
             each_def(self.f, id, |d| {
-                defined.insert(d, n);
+                self.makers.insert(d, n);
             });
             for d in from {
                 let cycles = latency(self.f.inst(self.nodes[d].id));
@@ -246,22 +276,24 @@ impl<'a> Scheduler<'a> {
 
     /// Keeps memory accesses that may conflict, and everything that must not be moved, in order.
     fn order_edges(&mut self) {
-        let mut earlier: Vec<usize> = Vec::new();
+        let mut earlier: Vec<(usize, Effect)> = Vec::new();
         for n in 0..self.nodes.len() {
             let inst = self.f.inst(self.nodes[n].id);
             if !is_ordered(inst) {
                 continue;
             }
-            let before: Vec<usize> =
-                earlier.iter().copied().filter(|&e| conflicts(self.f.inst(self.nodes[e].id), inst)).collect();
-            for e in before {
-                self.edge(e, n, 1);
+            let effect = Effect::of(inst);
+            for (e, before) in &earlier {
+                if conflicts(before, &effect) {
+                    self.nodes[*e].succs.push((n, 1));
+                    self.nodes[n].waiting += 1;
+                }
             }
-            if is_fence(self.f.inst(self.nodes[n].id)) {
+            if matches!(effect, Effect::Fence) {
                 // Whatever follows is ordered against the fence itself.
                 earlier.clear();
             }
-            earlier.push(n);
+            earlier.push((n, effect));
         }
     }
 
@@ -282,20 +314,18 @@ impl<'a> Scheduler<'a> {
             }
         }
         for (current, next) in pairs {
-            let makes = |n: &Node| {
-                let mut found = false;
-                each_def(f, n.id, |d| found |= d == next);
-                found
-            };
-            let Some(update) = self.nodes.iter().position(makes) else { continue };
-            let below = self.reachable(update);
-            for (n, &depends) in below.iter().enumerate() {
-                let mut uses = false;
-                each_use(f, self.nodes[n].id, |u| uses |= u == current);
-                if uses && n != update && !depends && !self.nodes[n].succs.iter().any(|s| s.0 == update) {
-                    self.edge(n, update, 1);
-                }
+            let Some(&update) = self.makers.get(&next) else { continue };
+            let Some(users) = self.users.get(&current) else { continue };
+            if users[..] == [update] {
+                continue;
             }
+            let below = self.reachable(update);
+            let before: Vec<usize> = users
+                .iter()
+                .copied()
+                .filter(|&n| n != update && !below[n] && !self.nodes[n].succs.iter().any(|s| s.0 == update))
+                .collect();
+            before.into_iter().for_each(|n| self.edge(n, update, 1));
         }
     }
 
@@ -338,7 +368,16 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Change in the number of live registers and predicates when a node issues.
-    fn delta(&self, n: usize) -> (i32, i32) {
+    fn delta(&mut self, n: usize) -> (i32, i32) {
+        if let Some(known) = self.nodes[n].delta {
+            return known;
+        }
+        let found = self.count_delta(n);
+        self.nodes[n].delta = Some(found);
+        found
+    }
+
+    fn count_delta(&self, n: usize) -> (i32, i32) {
         let id = self.nodes[n].id;
         let registers = self.f.defs.len();
         let mut change = (0, 0);
@@ -373,10 +412,14 @@ impl<'a> Scheduler<'a> {
     fn issue(&mut self, n: usize, cycle: u32) {
         let delta = self.delta(n);
         self.pressure = (self.pressure.0 + delta.0, self.pressure.1 + delta.1);
-        let left = &mut self.left;
         each_use(self.f, self.nodes[n].id, |u| {
-            if let Some(c) = left.get_mut(&u) {
-                *c = c.saturating_sub(1);
+            let Some(left) = self.left.get_mut(&u) else { return };
+            *left = left.saturating_sub(1);
+            // What nodes change is another matter only when they may hold the last uses.
+            if *left <= self.most_uses {
+                for &user in self.users.get(&u).into_iter().flatten() {
+                    self.nodes[user].delta = None;
+                }
             }
         });
         for (s, cycles) in std::mem::take(&mut self.nodes[n].succs) {
@@ -393,10 +436,9 @@ impl<'a> Scheduler<'a> {
         let mut cycle = 0;
         let mut memory_free = 0;
         while !candidates.is_empty() {
-            let n = self.pick(&candidates, cycle, memory_free);
-            candidates.retain(|&c| c != n);
+            let n = candidates.swap_remove(self.pick(&candidates, cycle, memory_free));
             let inst = self.f.inst(self.nodes[n].id);
-            let pipe = interval(inst) > 1;
+            let pipe = self.nodes[n].pipe;
             let start = cycle.max(self.nodes[n].ready).max(if pipe { memory_free } else { 0 });
             if pipe {
                 memory_free = start + interval(inst);
@@ -406,27 +448,24 @@ impl<'a> Scheduler<'a> {
             cycle = start + 1;
             order.push(self.nodes[n].id);
             for s in released {
-                if self.nodes[s].waiting == 0 && !candidates.contains(&s) {
+                if self.nodes[s].waiting == 0 && !std::mem::replace(&mut self.nodes[s].queued, true) {
                     candidates.push(s);
                 }
             }
         }
     }
 
-    fn pick(&self, candidates: &[usize], cycle: u32, memory_free: u32) -> usize {
-        let start = |n: usize| {
-            let pipe = interval(self.f.inst(self.nodes[n].id)) > 1;
-            self.nodes[n].ready.max(cycle).max(if pipe { memory_free } else { 0 })
-        };
+    /// Which of the candidates comes next, by its place among them.
+    fn pick(&mut self, candidates: &[usize], cycle: u32, memory_free: u32) -> usize {
         // Subroutines run seldom, but what they need adds to what every caller keeps.
         let slow = self.f.block(self.b).sub.is_some();
         let careful = slow || self.pressure.0 >= PRESSURE_LIMIT;
         let tight = slow || self.pressure.0 >= PRESSURE_HARD_LIMIT;
         let few_predicates = self.pressure.1 >= PREDICATE_LIMIT;
-        let key = |n: usize| {
-            let node = &self.nodes[n];
-            let wait = start(n) - cycle;
+        let mut key = |n: usize| {
             let (regs, preds) = self.delta(n);
+            let node = &self.nodes[n];
+            let wait = node.ready.max(cycle).max(if node.pipe { memory_free } else { 0 }) - cycle;
             // Short of registers: free some first; among equals what is ready, then what is most urgent.
             let preds = if few_predicates { preds } else { 0 };
             let first = if tight { regs.max(-1) } else { 0 };
@@ -434,7 +473,7 @@ impl<'a> Scheduler<'a> {
             let wait = if tight || few_predicates { wait.min(24) } else { wait };
             (preds, first, wait, then, u32::MAX - node.height, n)
         };
-        candidates.iter().copied().min_by_key(|&n| key(n)).unwrap_or(0)
+        (0..candidates.len()).min_by_key(|&at| key(candidates[at])).unwrap_or(0)
     }
 }
 
@@ -478,14 +517,34 @@ fn is_strong(inst: &Inst) -> bool {
         || (order == MemOrder::Strong && !matches!(inst.op.kind(), Kind::Atomic(_) | Kind::Reduction(_)))
 }
 
-/// Whether two ordered instructions must stay in order.
-fn conflicts(a: &Inst, b: &Inst) -> bool {
-    if is_fence(a) || is_fence(b) {
-        return true;
+/// What an ordered instruction does that others may see.
+enum Effect {
+    /// Nothing ordered may cross it.
+    Fence,
+    Access(Access),
+    /// It has to do with other lanes.
+    Lanes,
+}
+
+impl Effect {
+    fn of(inst: &Inst) -> Effect {
+        match access(inst) {
+            _ if is_fence(inst) => Effect::Fence,
+            Some(access) => Effect::Access(access),
+            None => Effect::Lanes,
+        }
     }
-    let (Some(x), Some(y)) = (access(a), access(b)) else {
+}
+
+/// Whether two ordered instructions must stay in order.
+fn conflicts(a: &Effect, b: &Effect) -> bool {
+    let (x, y) = match (a, b) {
+        (Effect::Fence, _) | (_, Effect::Fence) => return true,
         // Operations across lanes keep their order among themselves.
-        return access(a).is_none() && access(b).is_none();
+        (Effect::Lanes, _) | (_, Effect::Lanes) => {
+            return matches!((a, b), (Effect::Lanes, Effect::Lanes));
+        }
+        (Effect::Access(x), Effect::Access(y)) => (x, y),
     };
     if !(x.writes || y.writes) || x.read_only || y.read_only {
         return false;

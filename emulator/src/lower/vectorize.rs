@@ -1,7 +1,7 @@
 //! Neighbouring loads from shared memory or a constant bank become one wide load, where the address is
 //! provably aligned.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::fold::SHL;
 use super::vir::{Blk, Def, Func, Inst, InstId, PSrc, Src, VOp, VReg, Val};
@@ -80,20 +80,28 @@ fn merge_block(f: &mut Func, b: Blk) {
             runs.push(HashMap::new());
         }
     }
+    runs.retain(|run| run.values().any(|ids| ids.len() > 1));
+    if runs.is_empty() {
+        return;
+    }
+    let mut places = Places::of(f, b);
     for run in runs {
         let mut bases: Vec<(Base, Vec<InstId>)> = run.into_iter().filter(|(_, ids)| ids.len() > 1).collect();
         bases.sort_by_key(|(_, ids)| ids[0]);
         for (base, ids) in bases {
             let zeros = base.zeros(f);
             if zeros >= 3 {
-                merge_run(f, b, base, &ids, zeros);
+                merge_run(f, &mut places, base, &ids, zeros);
             }
         }
+    }
+    if places.changed {
+        f.block_mut(b).insts = places.insts.into_iter().flatten().collect();
     }
 }
 
 /// Merges loads of one base whose low `zeros` bits are clear.
-fn merge_run(f: &mut Func, b: Blk, base: Base, ids: &[InstId], zeros: u32) {
+fn merge_run(f: &mut Func, places: &mut Places, base: Base, ids: &[InstId], zeros: u32) {
     let mut at: HashMap<i32, InstId> = HashMap::new();
     for &id in ids {
         // Of several loads of one word the first counts; the others stay.
@@ -101,7 +109,7 @@ fn merge_run(f: &mut Func, b: Blk, base: Base, ids: &[InstId], zeros: u32) {
     }
     let mut offsets: Vec<i32> = at.keys().copied().collect();
     offsets.sort_unstable();
-    let mut taken = Vec::new();
+    let mut taken = HashSet::new();
     for words in [4, 2] {
         if words > base.widest() || zeros < if words == 4 { 4 } else { 3 } {
             continue;
@@ -110,15 +118,15 @@ fn merge_run(f: &mut Func, b: Blk, base: Base, ids: &[InstId], zeros: u32) {
             let window: Vec<InstId> = (0..words).filter_map(|k| at.get(&(o + 4 * k)).copied()).collect();
             let whole = window.len() == words as usize && o % (4 * words) == 0;
             if whole && !window.iter().any(|id| taken.contains(id)) {
-                taken.extend(&window);
-                merge(f, b, base, &window);
+                taken.extend(window.iter().copied());
+                merge(f, places, base, &window);
             }
         }
     }
 }
 
 /// Replaces loads of consecutive words by one, at the place of the first of them in the block.
-fn merge(f: &mut Func, b: Blk, base: Base, window: &[InstId]) {
+fn merge(f: &mut Func, places: &mut Places, base: Base, window: &[InstId]) {
     let first = f.inst(window[0]).clone();
     let width = if window.len() == 4 { MemWidth::B128 } else { MemWidth::B64 };
     let mut wide = Inst::new(VOp::M(base.load(width)), first.line);
@@ -132,10 +140,32 @@ fn merge(f: &mut Func, b: Blk, base: Base, window: &[InstId]) {
         wide.dst[k] = Some(d);
     }
     let wide = f.add_inst(wide);
-    let insts = &mut f.block_mut(b).insts;
-    let Some(at) = insts.iter().position(|id| window.contains(id)) else { return };
-    insts[at] = wide;
-    insts.retain(|id| !window.contains(id));
+    places.replace(window, wide);
+}
+
+/// The instructions of a block while some of them are replaced.
+struct Places {
+    insts: Vec<Option<InstId>>,
+    /// Where each of the first ones is.
+    at: HashMap<InstId, usize>,
+    changed: bool,
+}
+
+impl Places {
+    fn of(f: &Func, b: Blk) -> Places {
+        let insts = &f.block(b).insts;
+        let at = insts.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        Places { insts: insts.iter().copied().map(Some).collect(), at, changed: false }
+    }
+
+    /// Puts an instruction in the place of the first of others.
+    fn replace(&mut self, others: &[InstId], by: InstId) {
+        let places: Vec<usize> = others.iter().filter_map(|id| self.at.get(id).copied()).collect();
+        let Some(&first) = places.iter().min() else { return };
+        places.into_iter().for_each(|at| self.insts[at] = None);
+        self.insts[first] = Some(by);
+        self.changed = true;
+    }
 }
 
 /// A lower bound of the number of low zero bits of a value. Loops are assumed to keep what they start with;

@@ -204,7 +204,7 @@ impl Builder<'_> {
         }
         self.asm.line = line;
         if self.asm.f.block(back).preds.is_empty() {
-            self.asm.f.order.retain(|&b| b != back);
+            self.dropped.push(back);
             self.asm.cur = None;
             return Ok(());
         }

@@ -142,6 +142,8 @@ pub struct Builder<'m> {
     fmad: bool,
     /// Number of the current run of statements, see [`super::contract`].
     run: u32,
+    /// Blocks that nothing leads to and that have no place.
+    dropped: Vec<Blk>,
 }
 
 /// Whether a function exchanges values in memory as locks and flags do.
@@ -185,6 +187,7 @@ impl<'m> Builder<'m> {
             waits: plan.reached.iter().any(|&func| waits(module, func)),
             fmad: false,
             run: 0,
+            dropped: Vec::new(),
         }
     }
 
@@ -192,6 +195,11 @@ impl<'m> Builder<'m> {
         self.ssa.finish(&mut self.asm.f);
         // Subroutines behind the kernel's own code.
         let f = &mut self.asm.f;
+        let mut placed = vec![false; f.blocks.len()];
+        self.dropped.iter().for_each(|b| placed[b.index()] = true);
+        f.order.reverse();
+        f.order.retain(|b| !std::mem::replace(&mut placed[b.index()], true));
+        f.order.reverse();
         let sub: Vec<_> = f.blocks.iter().map(|b| b.sub).collect();
         f.order.sort_by_key(|b| sub[b.index()].map_or(0, |s| s.0 + 1));
         built.units.push(Unit { func: self.root, code: self.asm.f, local_bytes: self.frame.local_bytes });
@@ -254,7 +262,7 @@ impl<'m> Builder<'m> {
 
     /// Continues at a block, which takes its place in the block order here.
     fn open(&mut self, blk: Blk) {
-        self.asm.f.order.retain(|&b| b != blk);
+        // Of several places the last one counts, once all is built.
         self.asm.f.order.push(blk);
         self.asm.cur = Some(blk);
     }

@@ -7,10 +7,13 @@
 
 use std::collections::HashMap;
 
-use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, VPred, VReg, Val};
+use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Val};
 
 /// A variable: dense number given by the builder.
 pub type Var = u32;
+
+/// Blocks that a read goes through without a note of it.
+const SHORT_WAY: usize = 8;
 
 /// Current values of all variables in all blocks.
 #[derive(Default)]
@@ -21,8 +24,13 @@ pub struct Ssa {
     single: HashMap<Blk, Blk>,
     /// Blocks behind a guarded piece of code: the block of that code, and the one before both.
     beside: HashMap<Blk, (Blk, Blk)>,
-    pending: Vec<(Blk, Var, VReg)>,
-    ppending: Vec<(Blk, Var, VPred)>,
+    /// What blocks between a read and the value that it found hold, which do not mention it themselves: the next read
+    /// need not go that way again.
+    passed_words: HashMap<(Blk, Var), Val>,
+    passed_preds: HashMap<(Blk, Var), PSrc>,
+    /// Phis without arguments, with their places in their blocks.
+    pending: Vec<(Blk, Var, usize)>,
+    ppending: Vec<(Blk, Var, usize)>,
     /// Block without predecessors, where variables are undefined.
     entries: Vec<Blk>,
 }
@@ -64,25 +72,32 @@ impl Ssa {
     /// The value of a word at the end of what is built of a block.
     pub fn read(&mut self, f: &mut Func, block: Blk, var: Var) -> Val {
         let mut at = block;
+        let mut passed = Vec::new();
         let value = loop {
-            if let Some(&v) = self.words.get(&(at, var)) {
+            if let Some(&v) = self.words.get(&(at, var)).or_else(|| self.passed_words.get(&(at, var))) {
                 break f.resolve(v);
             }
             if self.entries.contains(&at) {
                 break Val::Undef;
             }
             match self.above(at, |side| self.words.contains_key(&(side, var))) {
-                Some(pred) => at = pred,
+                Some(pred) => {
+                    passed.push(at);
+                    at = pred;
+                }
                 None => {
                     let dst = f.new_reg();
                     f.defs[dst.index()] = Def::Phi(at);
+                    self.pending.push((at, var, f.block(at).phis.len()));
                     f.block_mut(at).phis.push(Phi { dst, args: Vec::new() });
-                    self.pending.push((at, var, dst));
                     self.words.insert((at, var), Val::Reg(dst));
                     break Val::Reg(dst);
                 }
             }
         };
+        if passed.len() > SHORT_WAY {
+            self.passed_words.extend(passed.into_iter().map(|at| ((at, var), value)));
+        }
         self.words.insert((block, var), value);
         value
     }
@@ -90,25 +105,32 @@ impl Ssa {
     /// The value of a predicate at the end of what is built of a block.
     pub fn pread(&mut self, f: &mut Func, block: Blk, var: Var) -> PSrc {
         let mut at = block;
+        let mut passed = Vec::new();
         let value = loop {
-            if let Some(&p) = self.preds.get(&(at, var)) {
+            if let Some(&p) = self.preds.get(&(at, var)).or_else(|| self.passed_preds.get(&(at, var))) {
                 break f.presolve(p);
             }
             if self.entries.contains(&at) {
                 break PSrc::FALSE;
             }
             match self.above(at, |side| self.preds.contains_key(&(side, var))) {
-                Some(pred) => at = pred,
+                Some(pred) => {
+                    passed.push(at);
+                    at = pred;
+                }
                 None => {
                     let dst = f.new_pred();
                     f.pdefs[dst.index()] = Def::Phi(at);
+                    self.ppending.push((at, var, f.block(at).pphis.len()));
                     f.block_mut(at).pphis.push(PPhi { dst, args: Vec::new() });
-                    self.ppending.push((at, var, dst));
                     self.preds.insert((at, var), PSrc::of(dst));
                     break PSrc::of(dst);
                 }
             }
         };
+        if passed.len() > SHORT_WAY {
+            self.passed_preds.extend(passed.into_iter().map(|at| ((at, var), value)));
+        }
         self.preds.insert((block, var), value);
         value
     }
@@ -116,18 +138,14 @@ impl Ssa {
     /// Gives every phi its arguments, now that all edges are known.
     pub fn finish(&mut self, f: &mut Func) {
         loop {
-            if let Some((block, var, dst)) = self.pending.pop() {
+            if let Some((block, var, at)) = self.pending.pop() {
                 let preds = f.block(block).preds.clone();
                 let args: Vec<Val> = preds.iter().map(|&p| self.read(f, p, var)).collect();
-                if let Some(phi) = f.block_mut(block).phis.iter_mut().find(|p| p.dst == dst) {
-                    phi.args = args;
-                }
-            } else if let Some((block, var, dst)) = self.ppending.pop() {
+                f.block_mut(block).phis[at].args = args;
+            } else if let Some((block, var, at)) = self.ppending.pop() {
                 let preds = f.block(block).preds.clone();
                 let args: Vec<PSrc> = preds.iter().map(|&p| self.pread(f, p, var)).collect();
-                if let Some(phi) = f.block_mut(block).pphis.iter_mut().find(|p| p.dst == dst) {
-                    phi.args = args;
-                }
+                f.block_mut(block).pphis[at].args = args;
             } else {
                 break;
             }

@@ -11,6 +11,8 @@ mod arith;
 mod predicate;
 mod sign;
 
+use std::collections::{HashMap, HashSet};
+
 use super::cfg::{self, Dominance};
 use super::fold;
 use super::vir::{Blk, Func, Inst, InstId, PSrc, VOp, VReg, Val};
@@ -53,6 +55,8 @@ pub struct Combiner<'f> {
     changed: bool,
     /// Instructions to put before or after existing ones, by block.
     inserted: Vec<(Blk, InstId, InstId)>,
+    /// Instructions whose results are known.
+    gone: HashSet<InstId>,
 }
 
 impl<'f> Combiner<'f> {
@@ -87,24 +91,75 @@ impl<'f> Combiner<'f> {
             }
         }
         let pusers = f.use_counts().1;
-        Combiner { f, users, pusers, block_of, position, depth, changed: false, inserted: Vec::new() }
+        Combiner {
+            f,
+            users,
+            pusers,
+            block_of,
+            position,
+            depth,
+            changed: false,
+            inserted: Vec::new(),
+            gone: HashSet::new(),
+        }
     }
 
     fn round(&mut self) -> bool {
         for b in self.f.order.clone() {
             for id in self.f.block(b).insts.clone() {
-                self.instruction(b, id);
+                self.instruction(id);
             }
         }
-        for (b, before, id) in std::mem::take(&mut self.inserted) {
-            let insts = &mut self.f.block_mut(b).insts;
-            let at = insts.iter().position(|&x| x == before).unwrap_or(0);
-            insts.insert(at, id);
+        if !self.gone.is_empty() {
+            for b in self.f.order.clone() {
+                let gone = &self.gone;
+                self.f.block_mut(b).insts.retain(|id| !gone.contains(id));
+            }
+            self.gone.clear();
         }
+        self.insert();
         self.changed
     }
 
-    fn instruction(&mut self, b: Blk, id: InstId) {
+    /// Puts new instructions where they belong: each before another one, which may be new itself.
+    fn insert(&mut self) {
+        let mut blocks: Vec<Blk> = Vec::new();
+        let mut before: HashMap<InstId, Vec<InstId>> = HashMap::new();
+        let inserted = std::mem::take(&mut self.inserted);
+        for &(b, at, id) in &inserted {
+            blocks.push(b);
+            before.entry(at).or_default().push(id);
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        for b in blocks {
+            let old = std::mem::take(&mut self.f.block_mut(b).insts);
+            let mut new = Vec::with_capacity(old.len() + before.len());
+            // What is still to come, the next one last.
+            let mut stack: Vec<InstId> = Vec::new();
+            for id in old {
+                stack.push(id);
+                while let Some(&next) = stack.last() {
+                    match before.remove(&next) {
+                        Some(list) => stack.extend(list.into_iter().rev()),
+                        None => {
+                            new.push(next);
+                            stack.pop();
+                        }
+                    }
+                }
+            }
+            self.f.block_mut(b).insts = new;
+        }
+        // Where the other one is gone, nothing reads the new one.
+        for (b, at, id) in inserted {
+            if before.contains_key(&at) {
+                self.f.block_mut(b).insts.insert(0, id);
+            }
+        }
+    }
+
+    fn instruction(&mut self, id: InstId) {
         self.refresh(id);
         let inst = self.f.inst(id);
         if inst.op.is_free() {
@@ -112,7 +167,7 @@ impl<'f> Combiner<'f> {
             let mut folded = inst.clone();
             if let Some(known) = fold::fold(&mut folded, wants_pred) {
                 self.replace_results(id, &known);
-                self.f.block_mut(b).insts.retain(|&x| x != id);
+                self.gone.insert(id);
                 self.changed = true;
                 return;
             }

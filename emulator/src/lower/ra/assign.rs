@@ -57,27 +57,36 @@ fn distinct(registers: &[Option<u8>]) -> Vec<u8> {
     set.into_iter().collect()
 }
 
-/// Occupied positions of one machine register.
+/// Occupied positions of one machine register, a bit each; those beyond the last word are free.
 #[derive(Clone, Default)]
 struct Row {
-    /// Segments, ascending by start, disjoint.
-    taken: Vec<(u32, u32)>,
+    taken: Vec<u64>,
+    /// Nothing fits.
+    reserved: bool,
 }
 
 impl Row {
     fn fits(&self, range: &[Segment]) -> bool {
-        range.iter().all(|s| {
-            let i = self.taken.partition_point(|t| t.1 <= s.start);
-            self.taken.get(i).is_none_or(|t| t.0 >= s.end)
-        })
+        let free = |(at, mask): (usize, u64)| self.taken.get(at).is_none_or(|word| word & mask == 0);
+        !self.reserved && range.iter().flat_map(words).all(free)
     }
 
     fn take(&mut self, range: &[Segment]) {
-        for s in range {
-            let i = self.taken.partition_point(|t| t.0 < s.start);
-            self.taken.insert(i, (s.start, s.end));
+        let end = range.last().map_or(0, |s| s.end as usize).div_ceil(64);
+        if self.taken.len() < end {
+            self.taken.resize(end, 0);
         }
+        range.iter().flat_map(words).for_each(|(at, mask)| self.taken[at] |= mask);
     }
+}
+
+/// The words of a segment's positions, with its bits in each.
+fn words(s: &Segment) -> impl Iterator<Item = (usize, u64)> + use<> {
+    let (start, end) = (s.start as usize, s.end as usize);
+    (start / 64..end.div_ceil(64)).map(move |at| {
+        let below = |n: usize| if n >= 64 { u64::MAX } else { (1 << n) - 1 };
+        (at, below(end - at * 64) & !below(start.saturating_sub(at * 64)))
+    })
 }
 
 /// Assigns registers to all groups.
@@ -174,7 +183,7 @@ fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Fit {
     let mut rows: Vec<Row> = vec![Row::default(); limit as usize];
     let predicate = order.first().is_some_and(|&g| webs.groups[g as usize].predicate);
     if let (false, Some(row)) = (predicate, rows.get_mut(usize::from(STACK_POINTER))) {
-        row.taken.push((0, u32::MAX));
+        row.reserved = true;
     }
     let mut fit = Fit { used: 0, bases: vec![None; webs.groups.len()], failed: Vec::new() };
     for &g in order {

@@ -59,6 +59,10 @@ impl Webs {
             }
         }
         webs.copies(f, code);
+        // From here on nodes are only looked up.
+        (0..n).for_each(|node| {
+            webs.find(node);
+        });
         webs
     }
 
@@ -166,7 +170,10 @@ pub fn conflict(a: &[Segment], b: &[Segment]) -> bool {
 }
 
 /// Adds a range to another that it does not conflict with.
-fn absorb(target: &mut Vec<Segment>, range: Vec<Segment>) {
+fn absorb(target: &mut Vec<Segment>, mut range: Vec<Segment>) {
+    if range.len() > target.len() {
+        std::mem::swap(target, &mut range);
+    }
     if range.len() * MUCH_LONGER >= target.len() {
         target.extend(range);
         return normalise(target);

@@ -9,6 +9,7 @@ use trace_format::isa::{
 
 use super::Allocated;
 use super::code::{Copy, Item};
+use crate::lower::cfg;
 use crate::lower::frame::Addressing;
 use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, SubId, Term, VOp, Val};
 use crate::ptx::FuncId;
@@ -49,6 +50,7 @@ pub struct Emitted {
 struct Emitter<'a> {
     f: &'a Func,
     a: &'a Allocated,
+    shape: Shape,
     out: Emitted,
     fixups: Vec<(usize, Blk)>,
     calls: Vec<(usize, SubId)>,
@@ -88,7 +90,7 @@ pub fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) -> Emit
     };
     let (fixups, calls, returns) = (Vec::new(), Vec::new(), Vec::new());
     let line = f.blocks.first().map_or(SourceLine::default(), |b| b.line);
-    let mut e = Emitter { f, a, out, fixups, calls, returns, line, addressing, role };
+    let mut e = Emitter { f, a, shape: Shape::of(f, a), out, fixups, calls, returns, line, addressing, role };
     e.prologue();
     let emitted: Vec<Blk> = f.order.iter().copied().filter(|&b| e.is_emitted(b)).collect();
     for (i, &b) in emitted.iter().enumerate() {
@@ -127,43 +129,81 @@ pub fn set_reconvergence(kernel: &mut MachineKernel) {
     }
 }
 
-impl Emitter<'_> {
-    /// Whether nothing is emitted for a block's items.
-    fn is_empty(&self, b: Blk) -> bool {
-        self.a.code.blocks[b.index()].items.iter().all(|item| match item {
-            Item::Inst(_) => false,
-            Item::Copies(copies) => copies.iter().all(|c| !self.moves(c)),
-        })
-    }
-
+impl Allocated {
     /// Whether a copy needs an instruction.
     fn moves(&self, c: &Copy) -> bool {
         match *c {
-            Copy::R(d, v) => match (self.a.assignment.reg(d), v) {
+            Copy::R(d, v) => match (self.assignment.reg(d), v) {
                 (None, _) | (_, Val::Undef) => false,
-                (Some(d), Val::Reg(s)) => self.a.assignment.reg(s).is_some_and(|s| s != d),
+                (Some(d), Val::Reg(s)) => self.assignment.reg(s).is_some_and(|s| s != d),
                 _ => true,
             },
-            Copy::P(d, p) => match (self.a.assignment.pred(d), p.pred) {
+            Copy::P(d, p) => match (self.assignment.pred(d), p.pred) {
                 (None, _) => false,
-                (Some(d), Some(s)) => p.not || self.a.assignment.pred(s) != Some(d),
+                (Some(d), Some(s)) => p.not || self.assignment.pred(s) != Some(d),
                 (Some(_), None) => true,
             },
         }
     }
 
-    /// The block at which control that goes to `b` really continues.
-    fn resolve(&self, mut b: Blk) -> Blk {
-        for _ in 0..self.f.order.len() {
-            if self.is_entry(b) {
-                break;
+    /// Whether nothing is emitted for a block's items.
+    fn is_empty(&self, b: Blk) -> bool {
+        self.code.blocks[b.index()].items.iter().all(|item| match item {
+            Item::Inst(_) => false,
+            Item::Copies(copies) => copies.iter().all(|c| !self.moves(c)),
+        })
+    }
+}
+
+/// What becomes of each block.
+struct Shape {
+    /// Nothing is emitted for its items.
+    empty: Vec<bool>,
+    /// The kernel or a subroutine begins there; these blocks are always there.
+    entry: Vec<bool>,
+    /// Where control that goes to it really continues.
+    continues: Vec<Blk>,
+}
+
+impl Shape {
+    fn of(f: &Func, a: &Allocated) -> Shape {
+        let blocks = || (0..f.blocks.len()).map(|b| Blk(b as u32));
+        let mut entry = vec![false; f.blocks.len()];
+        cfg::roots(f).into_iter().for_each(|b| entry[b.index()] = true);
+        let empty: Vec<bool> = blocks().map(|b| a.is_empty(b)).collect();
+        let next = |b: Blk| match f.block(b).term {
+            Term::Goto(to) if to != b && empty[b.index()] && !entry[b.index()] => Some(to),
+            _ => None,
+        };
+        // Blocks of which that is known, and those on the way.
+        let mut known = vec![false; f.blocks.len()];
+        let mut continues: Vec<Blk> = blocks().collect();
+        let mut way = Vec::new();
+        for b in blocks() {
+            let mut at = b;
+            while !std::mem::replace(&mut known[at.index()], true) {
+                way.push(at);
+                match next(at) {
+                    Some(to) => at = to,
+                    None => break,
+                }
             }
-            match self.f.block(b).term {
-                Term::Goto(to) if to != b && self.is_empty(b) => b = to,
-                _ => break,
-            }
+            // In a circle of empty blocks that is the block which comes again.
+            let end = continues[at.index()];
+            way.drain(..).for_each(|on_it| continues[on_it.index()] = end);
         }
-        b
+        Shape { empty, entry, continues }
+    }
+}
+
+impl Emitter<'_> {
+    /// The block at which control that goes to `b` really continues.
+    fn resolve(&self, b: Blk) -> Blk {
+        self.shape.continues[b.index()]
+    }
+
+    fn is_empty(&self, b: Blk) -> bool {
+        self.shape.empty[b.index()]
     }
 
     /// Whether a block only ends the thread or returns, so that branches to it become that instruction.
@@ -179,9 +219,9 @@ impl Emitter<'_> {
         self.is_entry(b) || (self.resolve(b) == b && self.leaves(b).is_none())
     }
 
-    /// Whether a block is where the kernel or a subroutine begins; these are always there.
+    /// Whether a block is where the kernel or a subroutine begins.
     fn is_entry(&self, b: Blk) -> bool {
-        b == Blk(0) || self.f.subs.iter().any(|s| s.entry == b)
+        self.shape.entry[b.index()]
     }
 
     fn push(&mut self, inst: isa::Inst, origin: Origin) {
@@ -330,7 +370,7 @@ impl Emitter<'_> {
     fn copies(&mut self, copies: &[Copy]) {
         let mut regs: Vec<(Reg, Operand)> = Vec::new();
         let mut preds: Vec<(Pred, PredSrc)> = Vec::new();
-        for c in copies.iter().filter(|c| self.moves(c)) {
+        for c in copies.iter().filter(|c| self.a.moves(c)) {
             match *c {
                 Copy::R(d, v) => regs.push((self.a.assignment.reg(d).map_or(Reg::RZ, Reg), self.val(v))),
                 Copy::P(d, p) => preds.push((self.a.assignment.pred(d).map_or(Pred::PT, Pred), self.psrc(p))),
@@ -343,8 +383,16 @@ impl Emitter<'_> {
     fn move_regs(&mut self, mut moves: Vec<(Reg, Operand)>) {
         let reads = |o: &Operand, r: Reg| *o == Operand::Reg(r);
         while !moves.is_empty() {
-            let free =
-                moves.iter().position(|(d, _)| moves.iter().all(|(other, s)| other == d || !reads(s, *d)));
+            // How many others read each register.
+            let mut readers = [0u16; 256];
+            for (d, source) in &moves {
+                if let Operand::Reg(s) = source
+                    && s != d
+                {
+                    readers[s.index()] += 1;
+                }
+            }
+            let free = moves.iter().position(|(d, _)| readers[d.index()] == 0);
             if let Some(i) = free {
                 let (d, s) = moves.remove(i);
                 let src = isa::Src { operand: s, neg: false, abs: false };

@@ -185,6 +185,13 @@ impl Func {
 
     /// Applies all replacements to the code, so that passes may compare operands directly.
     pub fn resolve_all(&mut self) {
+        // Aliases of aliases become aliases of the last.
+        for i in 0..self.alias.len() {
+            self.alias[i] = self.alias[i].map(|v| self.resolve(v));
+        }
+        for i in 0..self.palias.len() {
+            self.palias[i] = self.palias[i].map(|p| self.presolve(p));
+        }
         let mut insts = std::mem::take(&mut self.insts);
         for inst in &mut insts {
             inst.map_vals(|v| self.resolve(v));

@@ -10,8 +10,8 @@ use crate::lower::vir::{Func, Term, VPred, VReg};
 /// A value that lives no longer than this is not worth spilling: bringing it back takes as long.
 const SHORT: u32 = 4;
 
-/// Buckets of positions by which the values alive at one are found.
-const BUCKETS: usize = 1024;
+/// The shortest stretches of positions by which the values alive at one are found.
+const STRETCH: usize = 64;
 
 /// The values of one kind at a failed attempt to allocate.
 pub struct Attempt<'a> {
@@ -66,8 +66,7 @@ impl<'a> Choice<'a> {
         };
         let price: Vec<Option<f32>> = (0..ranges.len()).map(price).collect();
         let end = ranges.iter().flatten().map(|s| s.end).max().unwrap_or(0) as usize;
-        let spillable = ranges.iter().enumerate().filter(|(i, _)| price[*i].is_some());
-        let index = Index::of(spillable, end);
+        let index = Index::of(ranges, |i| price[i].is_some(), end);
         let (crowd, taken) = (Crowd::of(ranges, end), vec![false; ranges.len()]);
         Self { attempt, spilled, ranges, price, crowd, index, taken, chosen: Vec::new() }
     }
@@ -176,10 +175,14 @@ struct Index {
 }
 
 impl Index {
-    fn of<'a>(values: impl Iterator<Item = (usize, &'a Vec<Segment>)>, end: usize) -> Index {
-        let stretch = end.div_ceil(BUCKETS).max(1);
+    /// The values among `ranges` of which `is_in` holds, which live before `end`.
+    fn of(ranges: &[Vec<Segment>], is_in: impl Fn(usize) -> bool, end: usize) -> Index {
+        let values = || ranges.iter().enumerate().filter(|(i, _)| is_in(*i));
+        // The more values live at once, the longer stretches are, so that each value is in few of them.
+        let length: usize = values().flat_map(|(_, range)| range).map(|s| (s.end - s.start) as usize).sum();
+        let stretch = (length / (8 * end.max(1))).max(STRETCH);
         let mut buckets: Vec<Vec<u32>> = vec![Vec::new(); end.div_ceil(stretch)];
-        for (i, range) in values {
+        for (i, range) in values() {
             for s in range {
                 for bucket in &mut buckets[s.start as usize / stretch..(s.end as usize).div_ceil(stretch)] {
                     if bucket.last() != Some(&(i as u32)) {

@@ -140,6 +140,18 @@ fn damaged_numbers_never_panic() {
     }
 }
 
+/// A container without header and contents would be followed by itself.
+#[test]
+fn containers_without_length_are_refused() {
+    for header in [0u8, 8, 15] {
+        let mut file = bytes("size.fatbin");
+        file[6] = header;
+        file[8..16].fill(0);
+        let told = fatbin::open(&file).map(drop).unwrap_err().to_string();
+        assert!(told.contains(&format!("a fat binary container whose header has {header} bytes")), "{told}");
+    }
+}
+
 /// An entry that claims to hold far more than it can is refused before room is made for it.
 #[test]
 fn claims_are_checked() {
@@ -153,6 +165,39 @@ fn claims_are_checked() {
     lz4[entry + 0x38..entry + 0x40].copy_from_slice(&(1u64 << 30).to_le_bytes());
     let told = fatbin::open(&lz4).map(drop).unwrap_err().to_string();
     assert!(told.contains("an entry of 100 bytes that claims to hold 1073741824"), "{told}");
+}
+
+/// A library whose section headers name one place a thousand times is refused, not read a thousand times.
+#[test]
+fn sections_that_overlap_are_refused() {
+    let container = bytes("size.fatbin");
+    let library = |count: u16| {
+        let names = b"\0.nv_fatbin\0.shstrtab\0";
+        let (contents, strings) = (64u64, 64 + container.len() as u64);
+        let headers = (strings + names.len() as u64).next_multiple_of(8);
+        let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+        file.resize(16, 0);
+        file.extend([3u16, 62].iter().flat_map(|n| n.to_le_bytes()));
+        file.extend(1u32.to_le_bytes());
+        file.extend([0, 0, headers].iter().flat_map(|n| n.to_le_bytes()));
+        file.extend(0u32.to_le_bytes());
+        file.extend([64, 56, 0, 64, count + 1, count].iter().flat_map(|n: &u16| n.to_le_bytes()));
+        file.extend(&container);
+        file.extend(names);
+        file.resize(headers as usize, 0);
+        let mut section = |name: u32, kind: u32, at: u64, length: u64| {
+            file.extend([name, kind].iter().flat_map(|n| n.to_le_bytes()));
+            // Flags, address, offset, size, link and information, alignment, size of entries.
+            file.extend([0, 0, at, length, 0, 1, 0].iter().flat_map(|n| n.to_le_bytes()));
+        };
+        (0..count).for_each(|_| section(1, 1, contents, container.len() as u64));
+        section(12, 3, strings, names.len() as u64);
+        file
+    };
+    let one = fatbin::open(&library(1)).expect("one section is as usual");
+    assert_eq!(one.len(), images("size.fatbin").len());
+    let told = fatbin::open(&library(1000)).map(drop).unwrap_err().to_string();
+    assert!(told.contains("sections `.nv_fatbin` that are longer than the file"), "{told}");
 }
 
 #[test]

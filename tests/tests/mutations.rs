@@ -1,10 +1,11 @@
-//! Damaged PTX: modules, random kernels and opcode forms with bytes, tokens and lines changed. Whatever a text says,
+//! Damaged files with device code, and damaged PTX: modules, random kernels and opcode forms with bytes, tokens and lines changed. Whatever a text says,
 //! the front end, lowering and execution answer with results or diagnostics, never with a panic. The `mutate`
 //! command does the same for as long as one likes.
 
 use std::collections::BTreeMap;
+use tests::fuzz::container::Containers;
 use tests::fuzz::mutate::Corpus;
-use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse};
+use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse, fuzz_unpack};
 
 /// Inputs per run; a few seconds.
 const INPUTS: u64 = 600;
@@ -26,6 +27,25 @@ fn damaged_texts_are_answered() {
     let count = |how_far| reached.get(&how_far).copied().unwrap_or(0);
     for how_far in [Reached::Refused, Reached::Stopped, Reached::Finished] {
         assert!(count(how_far) > INPUTS / 20, "{reached:?}");
+    }
+}
+
+#[test]
+fn damaged_files_with_device_code_are_answered() {
+    const INPUTS: u64 = 4000;
+    let files = Containers::bundled().expect("the files are in the repository");
+    assert!(files.len() > 10, "{} files", files.len());
+    let mut reached: BTreeMap<Reached, u64> = BTreeMap::new();
+    for seed in 0..INPUTS {
+        let input = files.input(seed);
+        match std::panic::catch_unwind(|| fuzz_unpack(&input)) {
+            Ok(how_far) => *reached.entry(how_far).or_default() += 1,
+            Err(_) => panic!("seed {seed} panics (mutate --containers --seed {seed} --count 1)"),
+        }
+    }
+    let count = |how_far| reached.get(&how_far).copied().unwrap_or(0);
+    for how_far in [Reached::Refused, Reached::Lowered, Reached::Stopped, Reached::Finished] {
+        assert!(count(how_far) > INPUTS / 50, "{reached:?}");
     }
 }
 

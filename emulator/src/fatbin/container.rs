@@ -10,6 +10,8 @@ use super::{Compression, FatbinError, Image, ImageKind, MAX_IMAGE_BYTES, Origin}
 pub const CONTAINER_MAGIC: u32 = 0xBA55_ED50;
 /// Container versions that are known.
 const CONTAINER_VERSION: u16 = 1;
+/// Smallest container header.
+const CONTAINER_HEADER_BYTES: u64 = 16;
 /// Smallest entry header.
 const ENTRY_HEADER_BYTES: u32 = 64;
 
@@ -70,22 +72,27 @@ pub fn entries(bytes: &[u8], base: u64) -> Result<(Vec<Image>, usize), FatbinErr
         return Err(FatbinError::Unsupported { at: base, what });
     }
     let (start, length) = (u64::from(all.u16(6)?), all.u64(8)?);
+    // With less the next container would be this one again.
+    if start < CONTAINER_HEADER_BYTES {
+        return Err(all.damaged(6, format!("a fat binary container whose header has {start} bytes")));
+    }
     let end = start
         .checked_add(length)
         .filter(|&end| end <= bytes.len() as u64)
         .ok_or_else(|| all.damaged(8, format!("a fat binary container of {length} bytes is cut off")))?;
     let mut images = Vec::new();
-    let mut at = start;
+    let (mut at, mut room) = (start, MAX_IMAGE_BYTES);
     while at < end {
-        let (image, size) = entry(&all, at, end)?;
+        let (image, size) = entry(&all, at, end, &mut room)?;
         images.extend(image);
         at += size;
     }
     Ok((images, end as usize))
 }
 
-/// One entry (`None` for a kind that is not known, such as link-time intermediates) and its size.
-fn entry(all: &Window<'_>, at: u64, end: u64) -> Result<(Option<Image>, u64), FatbinError> {
+/// One entry (`None` for a kind that is not known, such as link-time intermediates) and its size. Its contents take some of
+/// the room that there is for those of a container.
+fn entry(all: &Window<'_>, at: u64, end: u64, room: &mut u64) -> Result<(Option<Image>, u64), FatbinError> {
     let (kind, header) = (all.u16(at)?, all.u32(at + 4)?);
     let padded = all.u64(at + 8)?;
     if header < ENTRY_HEADER_BYTES {
@@ -117,9 +124,10 @@ fn entry(all: &Window<'_>, at: u64, end: u64) -> Result<(Option<Image>, u64), Fa
         compression,
         uncompressed_bytes: all.u64(at + 0x38)?,
     };
-    if stored.uncompressed_bytes > MAX_IMAGE_BYTES {
-        return Err(all.damaged(at + 0x38, format!("an entry of {} bytes", stored.uncompressed_bytes)));
-    }
+    *room = room.checked_sub(stored.uncompressed_bytes).ok_or_else(|| {
+        let bytes = stored.uncompressed_bytes;
+        all.damaged(at + 0x38, format!("an entry of {bytes} bytes, more than its container may have"))
+    })?;
     let mut contents = payload::unpack(&stored).map_err(|what| all.damaged(at + u64::from(header), what))?;
     if kind == ImageKind::Ptx {
         let text = contents.iter().position(|&b| b == 0).unwrap_or(contents.len());

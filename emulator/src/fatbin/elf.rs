@@ -1,6 +1,8 @@
 //! Device code in ELF files: the sections of host programs that hold fat binaries, and kernels of cubins.
 
-use super::{CONTAINER_MAGIC, FatbinError, Image, ImageKind, Origin, containers, plain};
+use super::{
+    CONTAINER_MAGIC, FatbinError, Image, ImageKind, Origin, check_contents, containers, contents_bytes, plain,
+};
 use goblin::elf::{
     Elf,
     section_header::SHT_NOBITS,
@@ -27,10 +29,13 @@ fn parse(bytes: &[u8]) -> Result<Elf<'_>, FatbinError> {
 /// Relocatable device code of a host ELF file.
 pub(super) fn relocatable(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
     let elf = parse(bytes)?;
-    let mut images: Vec<Image> = Vec::new();
-    for (start, _, section) in sections(bytes, &elf, RELOCATABLE) {
+    let (mut images, mut held): (Vec<Image>, u64) = (Vec::new(), 0);
+    for (start, _, section) in sections(bytes, &elf, RELOCATABLE)? {
         let first = images.last().map_or(0, |i| i.container + 1);
-        images.append(&mut containers(section, start, Origin::Relocatable, first)?);
+        let mut found = containers(section, start, Origin::Relocatable, first)?;
+        held += contents_bytes(&found);
+        check_contents(held, bytes, start)?;
+        images.append(&mut found);
     }
     Ok(images)
 }
@@ -41,38 +46,49 @@ pub(super) fn images(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
     if elf.header.e_machine == EM_CUDA {
         return Ok(vec![plain(ImageKind::Cubin, bytes)]);
     }
-    let registered = registered_addresses(bytes, &elf);
-    let mut images = Vec::new();
+    let registered = registered_addresses(bytes, &elf)?;
+    let (mut images, mut held): (Vec<Image>, u64) = (Vec::new(), 0);
     for (name, origin) in [(".nv_fatbin", Origin::Registered), (RELOCATABLE, Origin::Relocatable)] {
-        for (start, address, section) in sections(bytes, &elf, name) {
-            let first = images.last().map_or(0, |i: &Image| i.container + 1);
+        for (start, address, section) in sections(bytes, &elf, name)? {
+            let first = images.last().map_or(0, |i| i.container + 1);
             let mut found = containers(section, start, origin, first)?;
             if origin == Origin::Registered && !registered.is_empty() {
                 mark_unreferenced(&mut found, section, address, first, &registered);
             }
+            held += contents_bytes(&found);
+            check_contents(held, bytes, start)?;
             images.append(&mut found);
         }
     }
     Ok(images)
 }
 
-/// Sections of a name: offset in the file, address, contents.
-fn sections<'b>(bytes: &'b [u8], elf: &Elf<'_>, name: &str) -> Vec<(u64, u64, &'b [u8])> {
+/// A section: its offset in the file, its address, its contents.
+type Section<'b> = (u64, u64, &'b [u8]);
+
+/// Sections of a name. Those of a linker lie side by side; where they overlap, the time to read them could be the square
+/// of the file's length.
+fn sections<'b>(bytes: &'b [u8], elf: &Elf<'_>, name: &str) -> Result<Vec<Section<'b>>, FatbinError> {
     let named = elf
         .section_headers
         .iter()
         .filter(|s| s.sh_type != SHT_NOBITS && elf.shdr_strtab.get_at(s.sh_name) == Some(name));
-    named
-        .filter_map(|s| {
-            let start = usize::try_from(s.sh_offset).ok()?;
-            let end = start.checked_add(usize::try_from(s.sh_size).ok()?)?;
-            Some((s.sh_offset, s.sh_addr, bytes.get(start..end)?))
-        })
-        .collect()
+    let (mut found, mut length) = (Vec::new(), 0usize);
+    for s in named {
+        let range = s.file_range().filter(|range| range.start <= range.end);
+        let Some(contents) = range.and_then(|range| bytes.get(range)) else { continue };
+        length += contents.len();
+        if length > bytes.len() {
+            let what = format!("sections `{name}` that are longer than the file");
+            return Err(FatbinError::Damaged { at: s.sh_offset, what });
+        }
+        found.push((s.sh_offset, s.sh_addr, contents));
+    }
+    Ok(found)
 }
 
 /// Addresses of the containers that wrappers refer to; a position-independent program has them in relocations.
-fn registered_addresses(bytes: &[u8], elf: &Elf<'_>) -> HashSet<u64> {
+fn registered_addresses(bytes: &[u8], elf: &Elf<'_>) -> Result<HashSet<u64>, FatbinError> {
     let mut found = HashSet::new();
     let mut relocations = HashMap::new();
     for relocation in &elf.dynrelas {
@@ -81,7 +97,7 @@ fn registered_addresses(bytes: &[u8], elf: &Elf<'_>) -> HashSet<u64> {
             relocations.entry(relocation.r_offset).or_insert(addend);
         }
     }
-    for (_, address, section) in sections(bytes, elf, ".nvFatBinSegment") {
+    for (_, address, section) in sections(bytes, elf, ".nvFatBinSegment")? {
         for (i, wrapper) in section.chunks_exact(WRAPPER_BYTES).enumerate() {
             if wrapper[..4] != WRAPPER_MAGIC.to_le_bytes() {
                 continue;
@@ -94,7 +110,7 @@ fn registered_addresses(bytes: &[u8], elf: &Elf<'_>) -> HashSet<u64> {
             found.extend(relocated.and_then(|a| u64::try_from(a).ok()).or((plain != 0).then_some(plain)));
         }
     }
-    found
+    Ok(found)
 }
 
 /// Corrects the origin of images whose container no wrapper names.
@@ -108,13 +124,15 @@ fn mark_unreferenced(
     let magic = CONTAINER_MAGIC.to_le_bytes();
     let mut at = 0;
     let mut number = first;
+    let mut images = images.iter_mut().peekable();
     while let Some(header) = section.get(at..).and_then(|rest| rest.get(..16)) {
         if header[..4] != magic {
             at += 8;
             continue;
         }
-        if !registered.contains(&address.wrapping_add(at as u64)) {
-            for image in images.iter_mut().filter(|i| i.container == number) {
+        let unreferenced = !registered.contains(&address.wrapping_add(at as u64));
+        while let Some(image) = images.next_if(|image| image.container <= number) {
+            if unreferenced && image.container == number {
                 image.origin = Origin::Unreferenced;
             }
         }

@@ -124,6 +124,10 @@ pub enum FatbinError {
 /// file can make us allocate.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 30;
 
+/// Contents that all entries of a file may have together, in file lengths, where that is more than [`MAX_IMAGE_BYTES`]:
+/// what compilers write is a tenth as dense.
+const MOST_PER_FILE_BYTE: u64 = 64;
+
 /// What archives of object files (`.a`) begin with.
 const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
 
@@ -166,7 +170,7 @@ fn archive(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
     let damaged = |what: String| FatbinError::Damaged { at: 0, what };
     let archive = goblin::archive::Archive::parse(bytes)
         .map_err(|e| damaged(format!("an archive that cannot be read ({e})")))?;
-    let mut images: Vec<Image> = Vec::new();
+    let (mut images, mut held): (Vec<Image>, u64) = (Vec::new(), 0);
     for member in (0..archive.len()).filter_map(|at| archive.get_at(at)) {
         let at = usize::try_from(member.offset).unwrap_or(usize::MAX);
         let contents = bytes.get(at..).and_then(|rest| rest.get(..member.size()));
@@ -177,9 +181,26 @@ fn archive(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
         let first = images.last().map_or(0, |i| i.container + 1);
         let mut found = elf::images(contents)?;
         found.iter_mut().for_each(|image| image.container += first);
+        held += contents_bytes(&found);
+        check_contents(held, bytes, member.offset)?;
         images.append(&mut found);
     }
     Ok(images)
+}
+
+/// What images hold.
+fn contents_bytes(images: &[Image]) -> u64 {
+    images.iter().map(|image| image.contents.len() as u64).sum()
+}
+
+/// Whether the images of a file hold no more than its length lets expect.
+fn check_contents(held: u64, file: &[u8], at: u64) -> Result<(), FatbinError> {
+    let limit = (file.len() as u64).saturating_mul(MOST_PER_FILE_BYTE).max(MAX_IMAGE_BYTES);
+    if held <= limit {
+        return Ok(());
+    }
+    let what = format!("a file of {} bytes whose device code has more than {limit}", file.len());
+    Err(FatbinError::Damaged { at, what })
 }
 
 /// The images of consecutive containers (with zero padding between them) that start at `base` in the file;
@@ -187,12 +208,15 @@ fn archive(bytes: &[u8]) -> Result<Vec<Image>, FatbinError> {
 fn containers(bytes: &[u8], base: u64, origin: Origin, mut first: usize) -> Result<Vec<Image>, FatbinError> {
     let mut images = Vec::new();
     let mut at = 0;
+    let mut held = 0;
     while let Some(skipped) = bytes.get(at..).and_then(|rest| rest.iter().position(|&b| b != 0)) {
         at = (at + skipped) & !7;
         let (mut found, length) = entries(&bytes[at..], base + at as u64)?;
         for image in &mut found {
             (image.origin, image.container) = (origin, first);
         }
+        held += contents_bytes(&found);
+        check_contents(held, bytes, base + at as u64)?;
         images.append(&mut found);
         first += 1;
         at += length;

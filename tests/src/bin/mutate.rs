@@ -1,5 +1,5 @@
-//! Feeds damaged modules to the front end, lowering and execution, and reports what panics, takes too long or takes
-//! too much memory. A process that hangs ends itself once the input is written down.
+//! Feeds damaged modules to the front end, lowering and execution, and damaged files to what unpacks device code; reports
+//! what panics, takes too long or takes too much memory. A process that hangs ends itself once the input is written down.
 
 use clap::Parser;
 use std::collections::BTreeMap;
@@ -7,17 +7,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tests::fuzz::container::Containers;
 use tests::fuzz::mutate::Corpus;
-use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse};
+use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse, fuzz_unpack};
 use tests::trying::{Span, Stopwatch, keep, options};
 
 /// Feeds damaged PTX to the front end, lowering and execution, which must refuse it in words or run
-/// it: no panic, no hang, no memory without bound.
+/// it, and damaged executables and fat binaries to what unpacks them: no panic, no hang, no memory without bound.
 #[derive(Parser, Debug)]
 #[command(
     name = "mutate",
     after_help = "Examples:\n  mutate --minutes 10 --out failing\n  mutate --seed 4711 --count 1\n  \
-                  mutate failing/input4711.ptx\n\n\
+                  mutate failing/input4711.ptx\n  mutate --containers --minutes 10\n\n\
                   The exit code is 1 if an input failed."
 )]
 struct Options {
@@ -33,6 +34,9 @@ struct Options {
     /// Folder for failing inputs [default: the one for temporary files]
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Damages files that hold device code (fat binaries, libraries, cubins, archives) instead of PTX
+    #[arg(long)]
+    containers: bool,
     /// Tries these files instead of random inputs
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -42,7 +46,8 @@ impl Options {
     /// Writes down an input that fails.
     fn keep(&self, seed: u64, bytes: &[u8]) -> PathBuf {
         let folder = self.out.clone().unwrap_or_else(std::env::temp_dir);
-        keep(&folder, &format!("input{seed}.ptx"), bytes)
+        let kind = if self.containers { "bin" } else { "ptx" };
+        keep(&folder, &format!("input{seed}.{kind}"), bytes)
     }
 }
 
@@ -58,9 +63,12 @@ fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// What both bodies say of an input, or the text of a panic.
-fn attempt(bytes: &[u8]) -> Result<Reached, String> {
+/// What the bodies say of an input, or the text of a panic.
+fn attempt(bytes: &[u8], containers: bool) -> Result<Reached, String> {
     std::panic::catch_unwind(|| {
+        if containers {
+            return fuzz_unpack(bytes);
+        }
         fuzz_parse(bytes);
         fuzz_lower_execute(bytes)
     })
@@ -72,7 +80,7 @@ fn attempt(bytes: &[u8]) -> Result<Reached, String> {
 
 /// How trying one input went.
 struct Judged {
-    /// What both bodies said, or the text of a panic.
+    /// What the bodies said, or the text of a panic.
     outcome: Result<Reached, String>,
     /// What is wrong, if anything.
     complaint: Option<String>,
@@ -84,7 +92,7 @@ struct Judged {
 fn judge(bytes: &[u8], options: &Options) -> Judged {
     reset_peak();
     let (watch, before) = (Stopwatch::start(), peak_mib());
-    let outcome = attempt(bytes);
+    let outcome = attempt(bytes, options.containers);
     let (time, after) = (watch.processor_time(), peak_mib());
     let grown = before.zip(after).map_or(0, |(before, after)| after.saturating_sub(before));
     let complaint = match &outcome {
@@ -122,6 +130,29 @@ fn watch(current: Current, options: Arc<Options>) {
     });
 }
 
+/// Where inputs come from.
+enum Inputs {
+    Modules(Corpus),
+    Files(Containers),
+}
+
+impl Inputs {
+    fn of(options: &Options) -> std::io::Result<Inputs> {
+        if options.containers {
+            Containers::bundled().map(Inputs::Files)
+        } else {
+            Corpus::bundled().map(Inputs::Modules)
+        }
+    }
+
+    fn of_seed(&self, seed: u64) -> Vec<u8> {
+        match self {
+            Inputs::Modules(corpus) => corpus.input(seed),
+            Inputs::Files(containers) => containers.input(seed),
+        }
+    }
+}
+
 fn files(options: &Options) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for path in &options.files {
@@ -151,8 +182,8 @@ fn main() -> ExitCode {
     if !options.files.is_empty() {
         return files(&options);
     }
-    let corpus = match Corpus::bundled() {
-        Ok(corpus) => corpus,
+    let inputs = match Inputs::of(&options) {
+        Ok(inputs) => inputs,
         Err(error) => {
             eprintln!("mutate: {error}");
             return ExitCode::FAILURE;
@@ -167,7 +198,7 @@ fn main() -> ExitCode {
     let mut tried = 0u64;
     let mut slowest = (Duration::ZERO, 0);
     for seed in options.span.seeds() {
-        let bytes = corpus.input(seed);
+        let bytes = inputs.of_seed(seed);
         if let Ok(mut current) = current.lock() {
             *current = Some((seed, Stopwatch::start(), bytes.clone()));
         }

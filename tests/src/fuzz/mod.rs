@@ -1,34 +1,38 @@
-//! What any bytes at all must not do to the front end, to lowering and to execution: panic, hang, or take memory
-//! without bound. These bodies are shared by the tests, by the `mutate` command and by the targets for
-//! cargo-fuzz; [`mutate`] makes inputs that come further than random bytes would.
+//! What any bytes at all must not do to the front end, to lowering, to execution and to what unpacks executables: panic,
+//! hang, or take memory without bound. These bodies are shared by the tests, by the `mutate` command and by the targets
+//! for cargo-fuzz; [`mutate`] and [`container`] make inputs that come further than random bytes would.
 //!
 //! Besides that, two things are checked that no text may bring about: machine code that is malformed, and a
 //! register allocation that the symbolic checker refutes. Both panic here.
 
+pub mod container;
 pub mod mutate;
 
 use emulator::device::DeviceModule;
 use emulator::exec::{Launch, LaunchError, Options, Unobserved, launch};
+use emulator::fatbin::runtime::{Runtime, is_without_loader, runtime};
+use emulator::fatbin::{self, ImageKind};
 use emulator::lower::{LowerOptions, Lowered};
 use emulator::memory::GlobalMemory;
 use emulator::ptx::{self, FuncId, Module};
 use emulator::record::Unrecorded;
 use emulator::session::{LoadedModule, SessionError};
+use std::path::Path;
 use std::sync::Arc;
 use trace_format::semantics::Geometry;
 
 /// How far an input came.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reached {
-    /// The front end or the layout of variables refused it.
+    /// The front end or the layout of variables refused it; as a file, it could not be unpacked.
     Refused,
     /// It is a module, but no kernel of it could be lowered.
     Parsed,
-    /// A kernel was lowered, but none began to run.
+    /// A kernel was lowered, but none began to run; a file was unpacked and held no PTX.
     Lowered,
-    /// A kernel ran until it faulted or reached a limit.
+    /// A kernel ran until it faulted or reached a limit; a file held PTX that the front end refused.
     Stopped,
-    /// A kernel ran to its end.
+    /// A kernel ran to its end; a file held a module.
     Finished,
 }
 
@@ -94,6 +98,40 @@ pub fn fuzz_lower_execute(bytes: &[u8]) -> Reached {
             }
         };
         reached = reached.max(Reached::Lowered).max(run(&loaded, &lowered).unwrap_or(Reached::Lowered));
+    }
+    reached
+}
+
+/// Unpacks any bytes as the file of a program or library, asks of what is in it all that anybody asks, and parses its PTX.
+///
+/// # Panics
+/// Panics when what is found contradicts itself.
+pub fn fuzz_unpack(bytes: &[u8]) -> Reached {
+    for name in ["program", "libcudart.so.13"] {
+        if let Runtime::Linked(linked) = runtime(Path::new(name), bytes) {
+            assert!(linked.functions.iter().all(|place| !place.name.is_empty()));
+        }
+    }
+    let _ = is_without_loader(bytes);
+    let images = match fatbin::open(bytes) {
+        Ok(images) => images,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return Reached::Refused;
+        }
+    };
+    let mut reached = Reached::Lowered;
+    for (at, image) in images.iter().enumerate() {
+        let earlier = &images[at.saturating_sub(1)];
+        assert!(earlier.container <= image.container, "containers are numbered in the order of the file");
+        let kernels = image.kernels();
+        assert!(!image.is_empty() || kernels.is_empty(), "an empty image with kernels");
+        if image.kind == ImageKind::Ptx && at < MAX_KERNELS {
+            reached = reached.max(match fuzz_parse(&image.contents) {
+                Reached::Refused => Reached::Stopped,
+                _ => Reached::Finished,
+            });
+        }
     }
     reached
 }

@@ -122,8 +122,9 @@ pub fn left(output: &Path, older: Option<&Identity>, launches: u64) -> Result<Op
     if held < launches {
         return Err(tell(format!("{launches} launches were done, {held} are there")));
     }
-    if whole != trace.incomplete().is_none() {
-        return Err(tell(format!("is it whole? {whole}, but {:?}", trace.incomplete())));
+    // One that was killed between its last byte and its renaming is whole under its unfinished name.
+    if let (true, Some(cut)) = (whole, trace.incomplete()) {
+        return Err(tell(format!("it has its name and is not whole: {cut}")));
     }
     let report = validate(&path, 1, &Progress::default()).map_err(|error| tell(error.to_string()))?;
     // That it was cut off is the only thing that may be wrong with it.

@@ -35,6 +35,45 @@ pub enum ReplayError {
     /// A technique supplied a value that the program did not produce.
     #[error(transparent)]
     Mismatch(#[from] Box<ValueMismatch>),
+    /// A technique took an instruction out of execution and did not supply its results.
+    #[error(
+        "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}: it answered for the instruction and \
+         supplied {supplied} of {results} results; every value has to be compared with the recording",
+        pc * 8
+    )]
+    Unsupplied {
+        /// Name of the technique.
+        technique: &'static str,
+        /// Kernel name.
+        kernel: String,
+        /// Instruction index.
+        pc: u32,
+        /// Linear block index.
+        block: u32,
+        /// Warp within the block.
+        warp: u32,
+        /// Results of the instruction.
+        results: u64,
+        /// Those of them that were supplied.
+        supplied: u64,
+    },
+    /// What a technique supplied and lost does not sum to its opportunities.
+    #[error(
+        "technique {technique}, kernel {kernel}: {opportunities} opportunities, but {supplied} supplied and {lost} lost; its \
+         accounts must balance"
+    )]
+    Unbalanced {
+        /// Name of the technique.
+        technique: &'static str,
+        /// Kernel name.
+        kernel: String,
+        /// Opportunities that it counted.
+        opportunities: u64,
+        /// Values that it supplied.
+        supplied: u64,
+        /// Opportunities that it lost, for any cause.
+        lost: u64,
+    },
     /// Nothing issued for too long.
     #[error("kernel {kernel}: no instruction issued for {cycles} cycles; the machine holds:\n{state}")]
     Stuck {

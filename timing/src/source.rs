@@ -4,9 +4,9 @@
 //! issues, in program order, so that before the step its rows are the values that the instruction reads.
 
 use std::fmt;
-use trace_format::isa::space::Space;
 
 pub use trace_format::semantics::Row;
+pub use warplab_technique::MemAccess;
 
 /// The next instruction on a warp's recorded path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +26,6 @@ pub struct Step {
     pub active: u32,
     /// Lanes in which the instruction took effect, after its guard.
     pub exec: u32,
-}
-
-/// The memory access of a step; lanes outside `mask` have no address.
-#[derive(Clone, Copy, Debug)]
-pub struct MemAccess<'a> {
-    /// Space, resolved per warp where every lane agrees.
-    pub space: Space,
-    /// Bytes per lane.
-    pub bytes: u8,
-    /// Address per lane within the space.
-    pub addresses: &'a [u64; 32],
-    /// Lanes that access memory.
-    pub mask: u32,
 }
 
 /// A stream that could not go on: a damaged or incomplete recording.

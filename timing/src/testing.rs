@@ -7,10 +7,10 @@ use crate::config::{GpuConfig, load};
 use crate::engine::{Gpu, GroupOutcome, Job, RunOptions};
 use crate::error::ReplayError;
 use crate::program::Program;
-use crate::sm::{Machine, Shape};
+use crate::sm::Machine;
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
-use crate::techniques::{Stack, select};
+use crate::techniques::{Catalogue, Launch, Stack, Techniques};
 use crate::view::record::{Fate, InstRecord};
 use crate::view::{Observed, ViewOptions};
 use std::sync::Arc;
@@ -244,6 +244,13 @@ impl Hand {
         self.run_in(&mut Gpu::new(config), source, config, techniques, options)
     }
 
+    /// Runs the launch on a configuration with techniques of the caller, on one thread.
+    pub fn run_techniques(&self, config: &GpuConfig, techniques: Techniques) -> Result<Stats, ReplayError> {
+        let options = RunOptions { max_cycles: Some(3_000_000), ..RunOptions::default() };
+        let mut gpu = Gpu::new(config);
+        self.run_prepared(&mut gpu, self, config, techniques, &options).map(|outcome| outcome.total)
+    }
+
     /// As [`Hand::run_as`], on a GPU that may have run before.
     fn run_in<S: LaunchSource>(
         &self,
@@ -254,18 +261,24 @@ impl Hand {
         options: &RunOptions<'_>,
     ) -> Result<GroupOutcome, ReplayError> {
         let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-        let techniques = select(&names, config).expect("known techniques");
+        let techniques = Catalogue::built_in().select(&names, config).expect("known techniques");
+        self.run_prepared(gpu, source, config, techniques, options)
+    }
+
+    fn run_prepared<S: LaunchSource>(
+        &self,
+        gpu: &mut Gpu,
+        source: &S,
+        config: &GpuConfig,
+        techniques: Techniques,
+        options: &RunOptions<'_>,
+    ) -> Result<GroupOutcome, ReplayError> {
         let program = Program::new(&self.kernel, config).map_err(ReplayError::Refused)?;
-        let (stack, plan) = Stack::prepare(techniques, &program, config).map_err(ReplayError::Refused)?;
-        let shape = Shape {
-            threads_per_block: self.geometry.threads_per_block(),
-            dynamic_shared_bytes: 0,
-            blocks: self.geometry.blocks(),
-            kernel_index: 0,
-        };
-        let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+        let launch = Launch::new(&program, config, self.geometry.grid, self.geometry.block);
+        let (stack, plan) = Stack::prepare(techniques, &launch).map_err(ReplayError::Refused)?;
+        let machine = Machine::new(&launch, plan, 0).map_err(ReplayError::Refused)?;
         let job =
-            Job { machine: &machine, source, techniques: &stack, blocks: shape.blocks, after: Vec::new() };
+            Job { machine: &machine, source, techniques: &stack, blocks: launch.blocks, after: Vec::new() };
         gpu.run_group(&[job], options)
     }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use timing::config::load;
 use timing::replay::{Replay, ReplayOptions, replay};
 use timing::stats::{COUNTERS, Stall};
-use timing::techniques::select;
+use timing::techniques::Catalogue;
 use timing::view::series::Column;
 use timing::view::{ViewOptions, konata, timeline};
 use trace_format::reader::Trace;
@@ -25,7 +25,7 @@ fn run(trace: &Trace, gpu: &str, set: &[&str], techniques: &[&str], view: ViewOp
     let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
     let config = load(gpu, &set).expect("a configuration").config;
     let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-    let techniques = select(&names, &config).expect("techniques");
+    let techniques = Catalogue::built_in().select(&names, &config).expect("techniques");
     let options = ReplayOptions { view, threads: 2, ..ReplayOptions::default() };
     replay(trace, &config, &techniques, &options).expect("a replay")
 }

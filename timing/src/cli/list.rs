@@ -2,26 +2,35 @@
 
 use super::{CliError, output};
 use crate::config::{builtin, load_text};
+use crate::stats::counter_rows;
 use crate::stats::{COUNTERS, EnergyTable, LATENCIES, Stall};
 use crate::studies;
-use crate::techniques::AnyTechnique;
+use crate::techniques::Catalogue;
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  timing list\n  timing list bow\n  timing list --counters")]
 pub struct Arguments {
+    /// Explains this technique: its parameters, counters, structures, and why it stalls and loses opportunities.
+    #[arg(conflicts_with = "counters")]
+    technique: Option<String>,
     /// Explains the JSON keys and CSV columns of `timing replay` instead.
     #[arg(long)]
     counters: bool,
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+    if let Some(name) = &arguments.technique {
+        return output::print(&technique(name, catalogue)?);
+    }
     if arguments.counters {
         return output::print(&counters());
     }
-    let techniques =
-        AnyTechnique::ALL.iter().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
+    let techniques = catalogue
+        .rows()
+        .map(|row| [row.info.name, row.info.summary, row.info.paper].map(str::to_owned).to_vec());
     let studies =
         studies::registry().map(|row| [row.name, row.summary, row.paper].map(str::to_owned).to_vec());
     let mut gpus = Vec::new();
@@ -35,7 +44,11 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         tables.push(vec![table.name.to_owned(), parsed.description, table.path.to_owned()]);
     }
     let text = [
-        section("Techniques (--tech a,b; they act in this order)", "paper", techniques),
+        section(
+            "Techniques (--tech a,b; they act in this order; `timing list NAME` explains one)",
+            "paper",
+            techniques,
+        ),
         section("Studies (timing study NAME)", "paper", studies),
         section("Configurations (--config NAME or FILE.toml)", "file", gpus),
         section("Energy tables (--set energy=NAME or FILE.toml)", "file", tables),
@@ -43,8 +56,47 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     output::print(&text.join("\n"))
 }
 
+fn clean(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a technique says about itself.
+fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
+    let info = catalogue.info(name).ok_or_else(|| {
+        let known: Vec<&str> = catalogue.rows().map(|row| row.info.name).collect();
+        CliError(format!("unknown technique `{name}`; known are {}", known.join(", ")))
+    })?;
+    let claims: Vec<String> = info.claims.iter().map(ToString::to_string).collect();
+    let mut text = format!("{name}: {}\n{}\n", info.summary, info.paper);
+    if !claims.is_empty() {
+        text += &format!("It decides alone: {}.\n", claims.join("; "));
+    }
+    if !info.opportunity.is_empty() {
+        text += &format!("An opportunity is {}.\n", info.opportunity);
+    }
+    let params = (info.params)().into_iter().map(|row| {
+        vec![row.name.to_owned(), clean(row.doc), format!("{} (default {})", row.accepts, row.default)]
+    });
+    let causes = |rows: &'static [crate::techniques::CauseInfo]| {
+        rows.iter().map(|row| vec![row.name.to_owned(), clean(row.doc), String::new()])
+    };
+    let counters = counter_rows(info)
+        .into_iter()
+        .map(|row| vec![row.name, clean(&row.doc), row.component.unwrap_or("-").to_owned()]);
+    let parts: Vec<(String, &str, Vec<Vec<String>>)> = vec![
+        (format!("Parameters (--set technique.{name}.NAME=VALUE)"), "values", params.collect()),
+        ("Stall causes".into(), "", causes(info.stalls).collect()),
+        ("Why opportunities are lost".into(), "", causes(info.losses).collect()),
+        (format!("Counters (JSON: technique.{name}.counters)"), "energy component", counters.collect()),
+    ];
+    for (title, last, rows) in parts.into_iter().filter(|(.., rows)| !rows.is_empty()) {
+        text += "\n";
+        text += &section(&title, last, rows);
+    }
+    Ok(text)
+}
+
 fn counters() -> String {
-    let clean = |doc: &str| doc.split_whitespace().collect::<Vec<_>>().join(" ");
     let counters = COUNTERS
         .iter()
         .map(|row| vec![row.name.to_owned(), clean(row.doc), row.component.unwrap_or("-").to_owned()]);

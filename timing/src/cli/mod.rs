@@ -15,6 +15,7 @@ mod study;
 mod views;
 mod why;
 
+use crate::techniques::{Catalogue, Registration};
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -58,6 +59,26 @@ enum Command {
 
 /// Runs the command and says how it went.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    main_with(&[], arguments)
+}
+
+/// As [`main`], with further techniques: the whole of a `timing` that has techniques of another crate.
+///
+/// ```no_run
+/// const MINE: &[timing::techniques::Registration] = &[];
+///
+/// fn main() -> std::process::ExitCode {
+///     timing::cli::main_with(MINE, std::env::args_os())
+/// }
+/// ```
+pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let catalogue = match Catalogue::built_in().with(techniques) {
+        Ok(catalogue) => catalogue,
+        Err(why) => {
+            eprintln!("error: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -69,12 +90,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
     let outcome = trace_format::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
-        Command::Replay(arguments) => done(replay::run(arguments)),
-        Command::Why(arguments) => done(why::run(arguments)),
+        Command::Replay(arguments) => done(replay::run(arguments, &catalogue)),
+        Command::Why(arguments) => done(why::run(arguments, &catalogue)),
         Command::Study(arguments) => done(study::run(arguments)),
-        Command::Report(arguments) => done(report::run(arguments)),
+        Command::Report(arguments) => done(report::run(arguments, &catalogue)),
         Command::Compare(arguments) => compare::run(arguments),
-        Command::List(arguments) => done(list::run(arguments)),
+        Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::Config(command) => done(config::run(command)),
     });
     match outcome {

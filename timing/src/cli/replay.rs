@@ -6,8 +6,8 @@ use super::shared::ReplayArguments;
 use super::{CliError, output};
 use crate::engine::Progress;
 use crate::replay::{Replay, ReplayOptions, replay};
-use crate::stats::{EnergyTable, Stall, Stats};
-use crate::techniques::{AnyTechnique, select};
+use crate::stats::{CounterRow, EnergyTable, Stall, Stats, TechniqueStats};
+use crate::techniques::{Catalogue, Technique};
 use crate::view::ViewOptions;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
@@ -25,7 +25,8 @@ use trace_format::reader::Trace;
     timing replay matmul.wtrace --interval 1000 --series out.csv --columns ipc,dram_bytes\n\n\
     JSON: totals over all traces at the top level (cycles, warp_instructions, thread_instructions, ipc, rf_reads, \
     rf_writes, rf_bank_conflict_cycles, stalls, energy_pj, …), the same per trace under `traces` and per launch \
-    under `launches`; with --tech, the plain machine under `baseline` and the quotients under `ratio`; with --per-sm, \
+    under `launches`; with --tech, the plain machine under `baseline`, the quotients under `ratio`, and what each \
+    technique supplied, lost by cause, checked and counted, with its parameters, under `technique`; with --per-sm, \
     one object per SM under `sms`; with --interval, samples under `series`. \
     Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
 pub struct Arguments {
@@ -67,11 +68,12 @@ struct Outcome {
     technique: Option<Replay>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let loaded = arguments.replayed.load()?;
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
-    let techniques = select(&arguments.tech, config)?;
+    energy.check(catalogue).map_err(CliError)?;
+    let techniques = catalogue.select(&arguments.tech, config)?;
     let threads = arguments.replayed.threads();
     let selection = arguments.replayed.selection()?;
     let view = arguments.views.check(arguments.traces.len(), config)?;
@@ -80,26 +82,27 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
     let replay_one = |path: &Path| -> Result<(Trace, Outcome), CliError> {
         let trace = output::open_trace(path)?;
         let label = output::label(path);
-        let run = |techniques: &[AnyTechnique], what: &str, view: ViewOptions| -> Result<Replay, CliError> {
-            let bar = LateBar::new(format!("{label} {what}"));
-            let progress = |launch: usize, launches: usize, p: Progress| {
-                let detail = format!("launch {} of {launches}, {} cycles", launch + 1, p.cycles);
-                bar.update(p.blocks_placed, p.blocks, &detail);
+        let run =
+            |techniques: &[Box<dyn Technique>], what: &str, view: ViewOptions| -> Result<Replay, CliError> {
+                let bar = LateBar::new(format!("{label} {what}"));
+                let progress = |launch: usize, launches: usize, p: Progress| {
+                    let detail = format!("launch {} of {launches}, {} cycles", launch + 1, p.cycles);
+                    bar.update(p.blocks_placed, p.blocks, &detail);
+                };
+                let options = ReplayOptions {
+                    threads,
+                    max_cycles: arguments.max_cycles,
+                    checked: arguments.checked,
+                    progress: &progress,
+                    selection: selection.clone(),
+                    concurrent: arguments.concurrent,
+                    per_sm: arguments.per_sm,
+                    view,
+                    ..ReplayOptions::default()
+                };
+                replay(&trace, config, techniques, &options)
+                    .map_err(|why| CliError(format!("{}: {why}", path.display())))
             };
-            let options = ReplayOptions {
-                threads,
-                max_cycles: arguments.max_cycles,
-                checked: arguments.checked,
-                progress: &progress,
-                selection: selection.clone(),
-                concurrent: arguments.concurrent,
-                per_sm: arguments.per_sm,
-                view,
-                ..ReplayOptions::default()
-            };
-            replay(&trace, config, techniques, &options)
-                .map_err(|why| CliError(format!("{}: {why}", path.display())))
-        };
         // The machine with techniques is the one that is looked at, if there is one.
         let plain_view = if techniques.is_empty() { view.clone() } else { ViewOptions::default() };
         let plain = run(&[], "plain", plain_view)?;
@@ -171,7 +174,7 @@ fn metrics(stats: &Stats, energy: &EnergyTable) -> Vec<Metric> {
         ("L2 hits %".into(), share(c.l2_hits, c.l2_accesses), 1),
         ("DRAM bytes".into(), c.dram_bytes as f64, 0),
     ];
-    for (component, pj) in energy.apply(c) {
+    for (component, pj) in energy.apply(stats) {
         rows.push((format!("energy {} µJ", component.replace('_', " ")), pj / 1e6, 3));
     }
     for cause in Stall::ALL {
@@ -181,6 +184,26 @@ fn metrics(stats: &Stats, energy: &EnergyTable) -> Vec<Metric> {
             share(slots, stats.stalls.total()),
             2,
         ));
+    }
+    for technique in &stats.techniques {
+        let (name, ledger) = (technique.info.name, &technique.ledger);
+        let of_slots = |(cause, slots): (&str, u64)| {
+            (format!("{name}: slots {} %", cause.replace('_', " ")), share(slots, stats.stalls.total()), 2)
+        };
+        rows.extend(technique.stalls().map(of_slots));
+        if !technique.info.opportunity.is_empty() {
+            rows.push((format!("{name}: opportunities"), ledger.opportunities as f64, 0));
+            rows.push((format!("{name}: supplied %"), share(ledger.supplied, ledger.opportunities), 1));
+        }
+        let of_lost = |(cause, count): (&str, u64)| {
+            (format!("{name}: lost, {} %", cause.replace('_', " ")), share(count, ledger.opportunities), 1)
+        };
+        rows.extend(technique.lost().map(of_lost));
+        let counter = |(row, value): (CounterRow, u64)| {
+            (format!("{name}: {}", row.name.replace('_', " ")), value as f64, 0)
+        };
+        rows.extend(technique.counters().map(counter));
+        rows.push((format!("{name}: storage, bits per SM"), technique.bits_per_sm as f64, 0));
     }
     rows
 }
@@ -252,7 +275,7 @@ fn to_json(outcomes: &[Outcome], config: &str, techniques: &[String], energy: &E
         traces.push(value);
     }
     let mut value = shown.to_json(energy);
-    value["schema"] = json!("warplab-replay/1");
+    value["schema"] = json!("warplab-replay/2");
     value["config"] = json!(config);
     value["techniques"] = json!(techniques);
     value["energy_table"] = json!(energy.name);
@@ -279,12 +302,22 @@ fn ratios(with: &Stats, plain: &Stats) -> Value {
 
 fn to_csv(outcomes: &[Outcome], word: &str) -> Result<String, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
+    let columns = |replay: &Replay| -> Vec<(String, u64)> {
+        replay.total.techniques.iter().flat_map(TechniqueStats::columns).collect()
+    };
+    // Every trace is replayed with the same techniques.
+    let of_techniques = outcomes.first().and_then(|outcome| outcome.technique.as_ref()).map(columns);
+    let of_techniques: Vec<String> = of_techniques.into_iter().flatten().map(|(name, _)| name).collect();
     let header = ["trace".to_owned(), "techniques".to_owned()];
-    writer.write_record(header.iter().cloned().chain(Stats::csv_header()))?;
+    let header = header.into_iter().chain(Stats::csv_header());
+    writer.write_record(header.chain(of_techniques.iter().cloned()))?;
     for outcome in outcomes {
         let mut row = |techniques: &str, replay: &Replay| {
             let start = [outcome.path.clone(), techniques.to_owned()];
-            writer.write_record(start.into_iter().chain(replay.total.csv_row()))
+            let mut of: Vec<String> =
+                columns(replay).into_iter().map(|(_, value)| value.to_string()).collect();
+            of.resize(of_techniques.len(), String::new());
+            writer.write_record(start.into_iter().chain(replay.total.csv_row()).chain(of))
         };
         row("", &outcome.plain)?;
         if let Some(technique) = &outcome.technique {

@@ -9,6 +9,7 @@ use crate::engine::Progress;
 use crate::replay::Selection;
 use crate::reports::{self, Contents, Lab, Machine, Measuring, Workload, unique_labels};
 use crate::studies::{self, Input, Options, StudyError, StudyResult};
+use crate::techniques::Catalogue;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -43,12 +44,12 @@ pub struct Arguments {
     threshold: f64,
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
     // What can be refused is refused before the work begins.
     let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
     let techniques: Vec<Vec<String>> = arguments.tech.iter().map(words).collect();
-    let lab = Lab::new(&replayed.config, &replayed.set, &techniques)?;
+    let lab = Lab::new(&replayed.config, &replayed.set, &techniques, catalogue)?;
     let names = if arguments.studies == "none" { Vec::new() } else { studies::choose(&arguments.studies)? };
     let selection = replayed.selection()?;
     let earlier = arguments.against.as_deref().map(compare::read).transpose()?;

@@ -6,7 +6,7 @@ use super::shared::ReplayArguments;
 use super::{CliError, output};
 use crate::engine::Progress;
 use crate::replay::{Replay, ReplayOptions, replay};
-use crate::techniques::select;
+use crate::techniques::Catalogue;
 use crate::why::{Diagnosis, diagnose, text};
 use clap::Args;
 use serde_json::{Value, json};
@@ -32,9 +32,9 @@ pub struct WhyArguments {
     json: Option<PathBuf>,
 }
 
-pub fn run(arguments: &WhyArguments) -> Result<(), CliError> {
+pub fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let config = arguments.replayed.load()?.config;
-    let techniques = select(&arguments.tech, &config)?;
+    let techniques = catalogue.select(&arguments.tech, &config)?;
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;

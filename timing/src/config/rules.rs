@@ -3,6 +3,7 @@
 //! Each rule names the key, the value and the rule itself, so that a refusal reads as the remedy.
 
 use super::{Dram, GpuConfig, PartitionHash, SetHash};
+use super::{UNIT_NAMES, latency_name};
 use crate::memory::hash::MAX_IPOLY;
 use trace_format::isa::{LatencyClass, Unit};
 
@@ -27,34 +28,6 @@ const MAX_MSHRS: u32 = 16_384;
 const MAX_LAUNCH_CYCLES: u64 = 10_000_000_000;
 /// Longest latency that the completion wheel holds.
 pub const MAX_LATENCY_CYCLES: u32 = 2000;
-
-/// Names of the unit classes, in the order of [`Unit::ALL`].
-pub const UNIT_NAMES: [&str; 7] = ["int", "fp32", "fp64", "sfu", "ldst", "control", "tensor"];
-
-/// Key of a latency class in `[latency.…]`; memory has none, its latency comes from the memory system.
-#[must_use]
-pub const fn latency_name(class: LatencyClass) -> Option<&'static str> {
-    Some(match class {
-        LatencyClass::IntAdd => "int_add",
-        LatencyClass::IntMax => "int_max",
-        LatencyClass::IntMul => "int_mul",
-        LatencyClass::IntMisc => "int_misc",
-        LatencyClass::FpAdd => "fp_add",
-        LatencyClass::FpMax => "fp_max",
-        LatencyClass::FpMul => "fp_mul",
-        LatencyClass::FpFma => "fp_fma",
-        LatencyClass::DpAdd => "dp_add",
-        LatencyClass::DpMax => "dp_max",
-        LatencyClass::DpMul => "dp_mul",
-        LatencyClass::DpFma => "dp_fma",
-        LatencyClass::Sfu => "sfu",
-        LatencyClass::Convert => "convert",
-        LatencyClass::Shuffle => "shuffle",
-        LatencyClass::Tensor => "tensor",
-        LatencyClass::Control => "control",
-        LatencyClass::Memory => return None,
-    })
-}
 
 /// Checks every rule and returns the first that is broken.
 ///

@@ -122,7 +122,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         self.exchange.deliver(&mut units);
         // A kernel may start in the very cycle in which the one that it waited for ends.
         loop {
-            self.place_blocks(&mut units, now);
+            self.place_blocks(&mut units, now)?;
             if !self.end_jobs(&units, now) {
                 break;
             }
@@ -163,7 +163,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// Gives each SM one block after the other, in turn, as long as one has room; earlier kernels first.
-    fn place_blocks(&mut self, units: &mut Guards<'_, 'a, S>, now: u64) {
+    fn place_blocks(&mut self, units: &mut Guards<'_, 'a, S>, now: u64) -> Result<(), ReplayError> {
         for job in 0..self.jobs.len() {
             if self.states[job].ready_at.is_none_or(|at| at > now) {
                 continue;
@@ -175,10 +175,11 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                     if self.states[job].next_block == self.jobs[job].blocks {
                         break;
                     }
-                    self.turn_to(job, id, unit, now);
+                    self.turn_to(job, id, unit, now)?;
                     if self.bound[id] == job
                         && let Unit::Sm(sm) = &mut **unit
                         && sm.free_blocks() > 0
+                        && sm.admits(self.states[job].next_block as u32)
                     {
                         sm.place(self.states[job].next_block as u32);
                         self.states[job].next_block += 1;
@@ -188,23 +189,31 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                 }
             }
         }
+        Ok(())
     }
 
     /// Turns an SM to a kernel if it is empty and the kernel that it holds has no blocks left.
-    fn turn_to(&mut self, job: usize, id: usize, unit: &mut Unit<'a, S>, now: u64) {
+    fn turn_to(
+        &mut self,
+        job: usize,
+        id: usize,
+        unit: &mut Unit<'a, S>,
+        now: u64,
+    ) -> Result<(), ReplayError> {
         let held = self.bound[id];
         let left =
             self.states[held].next_block < self.jobs[held].blocks && self.states[held].ready_at.is_some();
-        let Unit::Sm(sm) = unit else { return };
+        let Unit::Sm(sm) = unit else { return Ok(()) };
         if held == job || left || !sm.is_idle() {
-            return;
+            return Ok(());
         }
-        let Unit::Sm(sm) = std::mem::replace(unit, Unit::Failed(None)) else { return };
-        let caches = self.take_apart(held, *sm, now);
+        let Unit::Sm(sm) = std::mem::replace(unit, Unit::Failed(None)) else { return Ok(()) };
+        let caches = self.take_apart(held, *sm, now)?;
         *unit = Unit::Sm(Box::new(self.sm(id, job, caches, now)));
         self.bound[id] = job;
         self.states[held].sms -= 1;
         self.states[job].sms += 1;
+        Ok(())
     }
 
     /// Notes which kernels have ended, and launches those that have waited for them. Returns whether blocks of one of
@@ -232,7 +241,11 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// Keeps what an SM has counted for its kernel, and returns its caches.
-    fn take_apart(&mut self, job: usize, mut sm: Sm<'a, S>, end: u64) -> SmCaches {
+    ///
+    /// # Errors
+    /// The technique whose accounts do not balance.
+    fn take_apart(&mut self, job: usize, mut sm: Sm<'a, S>, end: u64) -> Result<SmCaches, ReplayError> {
+        sm.close_accounts()?;
         let outcome = &mut self.states[job].outcome;
         outcome.stats.merge(&sm.stats);
         outcome.ended_at = outcome.ended_at.max(sm.ended_at());
@@ -242,7 +255,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         }
         outcome.recordings.extend(sm.take_recording(end));
         self.samples.extend(sm.take_samples());
-        sm.into_caches()
+        Ok(sm.into_caches())
     }
 
     /// Takes the machine apart again and sums what its parts have counted, SMs before partitions.
@@ -250,7 +263,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         mut self,
         units: Vec<Mutex<Unit<'a, S>>>,
         now: u64,
-    ) -> (GroupOutcome, Vec<SmCaches>, Vec<Partition>) {
+    ) -> Result<(GroupOutcome, Vec<SmCaches>, Vec<Partition>), ReplayError> {
         let units: Vec<_> =
             units.into_iter().map(|unit| unit.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
         let ends = units.iter().filter_map(|unit| match unit {
@@ -264,7 +277,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             match unit {
                 Unit::Sm(mut sm) => {
                     sm.finish(end);
-                    caches.push(self.take_apart(self.bound[sm.id], *sm, end));
+                    caches.push(self.take_apart(self.bound[sm.id], *sm, end)?);
                 }
                 Unit::Partition(mut partition) => {
                     self.samples.extend(partition.take_samples());
@@ -275,7 +288,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                 Unit::Failed(_) => {}
             }
         }
-        (self.outcome(&shared, end), caches, partitions)
+        Ok((self.outcome(&shared, end), caches, partitions))
     }
 
     fn outcome(self, shared: &Stats, end: u64) -> GroupOutcome {

@@ -173,7 +173,7 @@ impl Gpu {
         let busy = usize::try_from(blocks).unwrap_or(usize::MAX).min(first.machine.config.gpu.sms as usize);
         let outcome = Crew::run(&units, options, busy, start, |units, now| group.between_epochs(units, now));
         self.now = outcome?;
-        let (outcome, caches, partitions) = group.close(units, self.now);
+        let (outcome, caches, partitions) = group.close(units, self.now)?;
         self.caches = caches;
         self.partitions = partitions;
         Ok(outcome)

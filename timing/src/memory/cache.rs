@@ -6,6 +6,9 @@
 use super::hash::SetIndex;
 use crate::config::SetHash;
 
+/// Among the sectors that a line waits for: it is locked. A line has four sectors.
+const LOCKED: u8 = 0x80;
+
 /// State of a resident line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
@@ -175,6 +178,26 @@ impl Tags {
         };
         self.put(index, valid, dirty);
         evicted
+    }
+
+    /// Keeps a resident line until it is unlocked; false where it is not there, or no other way of its set is free
+    /// to be replaced.
+    pub fn lock(&mut self, line: u64) -> bool {
+        let Some(index) = self.find(line) else { return false };
+        let others = self.lines[self.set(line)].iter();
+        let held = others.filter(|entry| entry.reserved != 0 && entry.tag != line).count();
+        if held + 1 >= self.ways {
+            return false;
+        }
+        self.lines[index].reserved |= LOCKED;
+        true
+    }
+
+    /// Lets a line go that was locked.
+    pub fn unlock(&mut self, line: u64) {
+        if let Some(index) = self.find(line) {
+            self.lines[index].reserved &= !LOCKED;
+        }
     }
 
     /// Drops a line.

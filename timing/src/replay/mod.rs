@@ -13,10 +13,10 @@ use crate::config::GpuConfig;
 use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, Progress, RunOptions};
 use crate::error::ReplayError;
 use crate::program::Program;
-use crate::sm::{Machine, Shape};
+use crate::sm::Machine;
 use crate::source::LaunchSource;
 use crate::stats::{EnergyTable, Stats};
-use crate::techniques::{AnyTechnique, Stack};
+use crate::techniques::{Launch, Stack, Technique};
 use crate::view::series::Column;
 use crate::view::{Observed, Recording, Series, ViewOptions};
 use serde_json::{Value, json};
@@ -125,7 +125,7 @@ struct Prepared<S> {
 pub fn replay(
     trace: &Trace,
     config: &GpuConfig,
-    techniques: &[AnyTechnique],
+    techniques: &[Box<dyn Technique>],
     options: &ReplayOptions<'_>,
 ) -> Result<Replay, ReplayError> {
     if options.view.window.is_some() || options.view.interval.is_some() {
@@ -138,7 +138,7 @@ pub fn replay(
 fn replay_as<S: LaunchSource>(
     trace: &Trace,
     config: &GpuConfig,
-    techniques: &[AnyTechnique],
+    techniques: &[Box<dyn Technique>],
     options: &ReplayOptions<'_>,
     wrap: impl Fn(TraceLaunch) -> S,
 ) -> Result<Replay, ReplayError> {
@@ -189,22 +189,25 @@ fn prepare<S: LaunchSource>(
     trace: &Trace,
     index: usize,
     config: &GpuConfig,
-    techniques: &[AnyTechnique],
+    techniques: &[Box<dyn Technique>],
     checked: bool,
     wrap: impl Fn(TraceLaunch) -> S,
 ) -> Result<Prepared<S>, ReplayError> {
     let launch = &trace.launches()[index];
     let program = Program::new(trace.kernel(launch.kernel), config).map_err(ReplayError::Refused)?;
-    let (stack, plan) =
-        Stack::prepare(techniques.to_vec(), &program, config).map_err(ReplayError::Refused)?;
     let blocks = launch.blocks_recorded();
-    let shape = Shape {
-        threads_per_block: launch.geometry.threads_per_block(),
-        dynamic_shared_bytes: launch.dynamic_shared_bytes,
-        blocks,
-        kernel_index: launch.kernel,
-    };
-    let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+    let mut asked = Launch::new(&program, config, launch.geometry.grid, launch.geometry.block);
+    asked.blocks = blocks;
+    asked.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+    asked.parameters = launch.banks.param.get(trace_format::isa::space::PARAM_BASE as usize..).unwrap_or(&[]);
+    if let Some(technique) = techniques.iter().find(|t| t.info().needs_values && !trace.header().values) {
+        return Err(ReplayError::Refused(format!(
+            "technique {} checks values, and this trace was recorded without them",
+            technique.info().name
+        )));
+    }
+    let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;
+    let machine = Machine::new(&asked, plan, launch.kernel).map_err(ReplayError::Refused)?;
     let detail = match checked {
         true => Detail::Checked,
         false if stack.is_empty() => Detail::Places,

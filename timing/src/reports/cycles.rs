@@ -5,7 +5,7 @@ use crate::stats::{Stall, Stats};
 use report::{Axis, Cell, Column, Format, Section, Series, StackedChart, Table};
 
 /// Causes that are shown as one, from working to having nothing to do.
-const GROUPS: [(&str, &[Stall]); 9] = [
+const GROUPS: [(&str, &[Stall]); 10] = [
     ("Issued", &[Stall::Issued]),
     ("Second slot unpaired", &[Stall::DualIssue]),
     ("Waiting for memory", &[Stall::MemoryDependency, Stall::MemoryQueueFull, Stall::Fence]),
@@ -14,6 +14,7 @@ const GROUPS: [(&str, &[Stall]); 9] = [
     ("Fetch and branches", &[Stall::Branch, Stall::IBufferEmpty, Stall::ICacheMiss]),
     ("Barrier", &[Stall::Barrier]),
     ("Block ending or starting", &[Stall::Drain]),
+    ("Ready outside the active set", &[Stall::Inactive]),
     ("Held by a technique", &[Stall::Technique]),
 ];
 

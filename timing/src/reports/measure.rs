@@ -7,7 +7,7 @@ use crate::engine::Progress;
 use crate::error::ReplayError;
 use crate::replay::{Replay, ReplayOptions, Selection, replay};
 use crate::stats::{EnergyTable, Stats};
-use crate::techniques::{AnyTechnique, select};
+use crate::techniques::{Catalogue, TechniqueInfo, Techniques};
 use crate::view::ViewOptions;
 use trace_format::reader::Trace;
 
@@ -23,7 +23,7 @@ pub struct Machine {
     pub label: String,
     /// What `--tech` takes; none for the plain machine.
     pub words: Vec<String>,
-    techniques: Vec<AnyTechnique>,
+    techniques: Techniques,
 }
 
 impl Machine {
@@ -31,6 +31,11 @@ impl Machine {
     #[must_use]
     pub fn tech(&self) -> String {
         self.words.join(",")
+    }
+
+    /// What its techniques say about themselves.
+    pub fn infos(&self) -> impl Iterator<Item = &'static TechniqueInfo> + '_ {
+        self.techniques.iter().map(|technique| technique.info())
     }
 }
 
@@ -63,10 +68,16 @@ impl Lab {
     ///
     /// # Errors
     /// An unknown or contradictory configuration, energy table or technique.
-    pub fn new(config: &str, set: &[String], techniques: &[Vec<String>]) -> Result<Lab, String> {
+    pub fn new(
+        config: &str,
+        set: &[String],
+        techniques: &[Vec<String>],
+        catalogue: &Catalogue,
+    ) -> Result<Lab, String> {
         let loaded = load(config, set).map_err(|why| why.to_string())?;
         let config = loaded.config.clone();
         let energy = EnergyTable::load(&config.energy)?;
+        energy.check(catalogue)?;
         let mut machines =
             vec![Machine { label: "baseline".into(), words: Vec::new(), techniques: Vec::new() }];
         for words in techniques.iter().filter(|words| !words.is_empty()) {
@@ -74,7 +85,7 @@ impl Lab {
             if machines.iter().any(|machine| machine.label == label) {
                 return Err(format!("--tech {} is given twice", words.join(",")));
             }
-            let techniques = select(words, &config).map_err(|why| why.to_string())?;
+            let techniques = catalogue.select(words, &config).map_err(|why| why.to_string())?;
             machines.push(Machine { label, words: words.clone(), techniques });
         }
         Ok(Lab { loaded, config, energy, machines })
@@ -83,7 +94,7 @@ impl Lab {
     /// Energy of the register file and of what techniques add to it, in pJ.
     #[must_use]
     pub fn rf_energy_pj(&self, stats: &Stats) -> f64 {
-        let parts = self.energy.apply(&stats.counters);
+        let parts = self.energy.apply(stats);
         parts.iter().filter(|(name, _)| RF_COMPONENTS.contains(name)).map(|(_, pj)| pj).sum()
     }
 

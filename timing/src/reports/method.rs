@@ -51,7 +51,7 @@ pub fn machines(lab: &Lab, title: &str) -> Table {
     ];
     let mut table = Table::new(title, columns).id("machines");
     for machine in &lab.machines {
-        let rows: Vec<_> = machine.words.iter().filter_map(|word| crate::techniques::info(word)).collect();
+        let rows: Vec<_> = machine.infos().collect();
         let join = |of: &dyn Fn(&crate::techniques::TechniqueInfo) -> &'static str| {
             rows.iter().map(|row| of(row)).collect::<Vec<_>>().join("; ")
         };

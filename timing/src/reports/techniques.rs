@@ -1,10 +1,8 @@
 //! Section: the techniques against the baseline, with geometric means.
 
 use super::{Lab, Workload, names, ratio};
+use crate::stats::TechniqueStats;
 use report::{Axis, BarChart, Cell, Column, Format, Kpi, Section, Series, Table, Tone, geometric_mean};
-
-/// Position of the column for techniques that skip instructions, in the table of mechanisms.
-const SKIPPED: usize = 5;
 
 /// The section; there is more than one machine.
 #[must_use]
@@ -17,14 +15,14 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     let energy = energy.caption("Energy of the banks plus that of what the technique adds.");
     Section::new("Techniques against the baseline")
         .text(
-            "The same recorded execution on the same machine, with and without a technique. Every operand that a \
+            "The same recorded execution on the same machine, with and without a technique. Every value that a \
              technique supplied was compared with the recorded one; a single mismatch would have stopped the run.",
         )
         .kpis(kpis(lab, workloads))
         .chart(speedup)
         .row(|row| row.chart(accesses).chart(energy))
         .table(counters(lab, workloads, "Trace"))
-        .details("How the savings come about", |d| d.table(mechanisms(lab, workloads, "Trace", true)))
+        .details("How the savings come about", |d| d.table(mechanisms(lab, workloads, "Trace")))
 }
 
 fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
@@ -131,48 +129,51 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     table
 }
 
-/// How the savings come about, with or without the column for techniques that skip instructions.
+/// What each technique supplied, and why it did not supply more.
 #[must_use]
-pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str, skipping: bool) -> Table {
-    let mut columns = vec![
+pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
+    let columns = [
         Column::text(kind),
         Column::text("Machine"),
-        Column::percent("Operands forwarded", 1)
-            .help("Source registers that came from a collector instead of a bank")
-            .bar(),
-        Column::percent("Reads coalesced", 1)
-            .help("Source registers that shared the bank access of another")
-            .bar(),
-        Column::percent("Instructions with a coalesced read", 1),
-        Column::percent("Skipped or reused", 1)
-            .help("Warp instructions that a technique did not let execute"),
-        Column::float("Cycles in the collector", 1).help("Mean, per instruction that collects operands"),
+        Column::text("Technique"),
+        Column::integer("Opportunities").help("Cases in which the technique could have supplied a value"),
+        Column::percent("Supplied", 1).help("Part of the opportunities in which it did").bar(),
+        Column::text("Lost for")
+            .help("Causes of the lost opportunities, largest first, in parts of all opportunities"),
+        Column::percent("Slots held", 1)
+            .help("Scheduler slots in which the technique held the chosen warp back"),
         Column::integer("Values checked")
-            .help("Supplied by the technique and compared with the recorded ones"),
+            .help("Values of the technique that were compared with the recorded ones"),
     ];
-    if !skipping {
-        columns.remove(SKIPPED);
-    }
-    let mut table = Table::new("Where operands came from", columns).id("mechanisms");
+    let mut table = Table::new("What techniques supplied, and what they lost", columns).id("mechanisms");
     for workload in workloads {
-        for (m, machine) in lab.machines.iter().enumerate() {
-            let c = &workload.on(m).counters;
-            let mut row = report::cells![
-                &workload.label,
-                &machine.label,
-                ratio(c.forwarded_operands, c.operand_reads),
-                ratio(c.coalesced_register_reads, c.operand_reads),
-                ratio(c.coalesced_read_instructions, c.warp_instructions),
-                ratio(c.skipped_instructions + c.reused_instructions, c.warp_instructions),
-                ratio(c.operand_collection_cycles, c.collected_instructions),
-                c.checked_values,
-            ]
-            .to_vec();
-            if !skipping {
-                row.remove(SKIPPED);
+        for (m, machine) in lab.machines.iter().enumerate().skip(1) {
+            let stats = workload.on(m);
+            for technique in &stats.techniques {
+                let ledger = &technique.ledger;
+                table.push(report::cells![
+                    &workload.label,
+                    &machine.label,
+                    technique.info.name,
+                    ledger.opportunities,
+                    ratio(ledger.supplied, ledger.opportunities),
+                    losses(technique),
+                    ratio(ledger.stalls.iter().sum(), stats.stalls.total()),
+                    ledger.checked,
+                ]);
             }
-            table.push(row);
         }
     }
     table
+}
+
+/// The causes of lost opportunities, largest first.
+fn losses(technique: &TechniqueStats) -> String {
+    let mut lost: Vec<(&str, u64)> = technique.lost().filter(|(_, count)| *count > 0).collect();
+    lost.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let share = |(cause, count): (&str, u64)| {
+        let part = ratio(count, technique.ledger.opportunities);
+        format!("{} {}", cause.replace('_', " "), Format::Percent(1).show(part))
+    };
+    lost.into_iter().map(share).collect::<Vec<_>>().join(", ")
 }

@@ -111,6 +111,12 @@ impl WarpScheduler {
         if self.policy == Policy::TwoLevel { self.active } else { u64::MAX }
     }
 
+    /// The active set of the two-level policy; empty under the others.
+    #[must_use]
+    pub fn active(&self) -> u64 {
+        self.active
+    }
+
     /// A warp has issued.
     #[inline]
     pub fn issued(&mut self, warp: u8) {

@@ -5,8 +5,9 @@
 use super::Sm;
 use super::wheel::Event;
 use crate::error::ReplayError;
+use crate::memory::LINE_BYTES;
 use crate::source::{LaunchSource, WarpStream};
-use crate::techniques::{Cx, WarpView};
+use crate::techniques::{At, Stack, WarpView};
 
 /// A warp slot.
 #[derive(Debug)]
@@ -87,6 +88,26 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         free_slots.min(free_warps / self.machine.warps_per_block) - self.new_blocks.len() as u32
     }
 
+    /// Whether techniques let a block be placed.
+    #[must_use]
+    pub fn admits(&self, block: u32) -> bool {
+        !self.techniques.hooks().admission || self.techniques.admits_block(self.now, block)
+    }
+
+    /// Lets the warps begin that have been set up and that techniques have not let begin yet.
+    pub(super) fn admit_warps(&mut self) {
+        let mut waiting = self.masks.unadmitted;
+        while waiting != 0 {
+            let index = waiting.trailing_zeros() as usize;
+            waiting &= waiting - 1;
+            if self.techniques.admits_warp(self.now, &self.warps[index].view(index)) {
+                self.masks.unadmitted &= !(1 << index);
+                self.masks.starting &= !(1 << index);
+                self.refresh_fetch(index);
+            }
+        }
+    }
+
     /// Gives the SM a block, for which there must be room. It is set up when the SM runs on, beside the others.
     pub fn place(&mut self, block: u32) {
         self.new_blocks.push(block);
@@ -105,7 +126,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let mut free = !self.masks.resident;
         let source: &'a S = self.source;
         if !self.techniques.is_empty() {
-            self.with_cx(|techniques, cx| techniques.start_block(cx, slot, block));
+            self.ask(|techniques, at, _| techniques.start_block(at, slot, block));
         }
         self.record(|recorder, now| recorder.block_begins(slot, block, now));
         for warp in 0..machine.warps_per_block {
@@ -128,7 +149,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.blocks[slot].warps |= 1 << index;
             self.masks.resident |= 1 << index;
             self.schedulers[index % machine.config.scheduler.count as usize].add(index as u8);
-            self.front.restart(index, starts_at);
+            self.front.begin(index, starts_at);
+            self.masks.held &= !(1 << index);
+            self.masks.fetch_held &= !(1 << index);
             self.record(|recorder, now| recorder.warp_begins(index, block, warp, now));
             if ended {
                 continue;
@@ -146,16 +169,45 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if self.techniques.is_empty() {
             return;
         }
-        let Sm { warps, techniques, stats, extra_writes, machine, now, .. } = self;
-        let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
-        techniques.start_warp(&mut cx, &warps[index].view(index));
+        self.ask(|techniques, at, warps| techniques.start_warp(at, &warps[index].view(index)));
     }
 
-    /// Calls the techniques with the SM's context.
-    pub(super) fn with_cx(&mut self, call: impl FnOnce(&mut crate::techniques::Stack, &mut Cx<'_>)) {
-        let Sm { techniques, stats, extra_writes, machine, now, .. } = self;
-        let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
-        call(techniques, &mut cx);
+    /// Calls the techniques with the SM's clock and warps, and carries out what they want of the SM.
+    #[inline]
+    pub(super) fn ask<R>(
+        &mut self,
+        call: impl FnOnce(&mut Stack, &mut At<'_>, &[WarpSlot<S::Warp<'a>>]) -> R,
+    ) -> R {
+        let Sm { techniques, effects, machine, now, warps, .. } = self;
+        let result = call(techniques, &mut At { cycle: *now, program: &machine.program, effects }, warps);
+        if !self.effects.is_empty() {
+            self.carry_out_effects();
+        }
+        result
+    }
+
+    /// Carries out what hooks wanted of the SM.
+    #[inline(never)]
+    pub(super) fn carry_out_effects(&mut self) {
+        for (bank, write) in self.effects.bank_accesses.drain(..) {
+            self.collectors.access(bank);
+            let counters = &mut self.stats.counters;
+            *(if write { &mut counters.rf_writes } else { &mut counters.rf_reads }) += 1;
+        }
+        self.early.extend(self.effects.early_loads.drain(..));
+        for line in self.effects.unlocked.drain(..) {
+            self.load_store.caches.l1.unlock(line / LINE_BYTES);
+        }
+        for (warp, op) in std::mem::take(&mut self.effects.micro_ops) {
+            let index = usize::from(warp);
+            if self.masks.live >> warp & 1 != 0 {
+                let pc =
+                    self.warps[index].stream.as_ref().and_then(WarpStream::peek).map_or(0, |next| next.pc);
+                self.front.inject(index, op);
+                self.record(|recorder, now| recorder.inject(index, pc, now));
+                self.refresh_head(index);
+            }
+        }
     }
 
     pub(super) fn recording_error(
@@ -189,10 +241,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 self.stats.counters.blocks += 1;
             }
             if !self.techniques.is_empty() {
-                self.with_cx(|techniques, cx| {
-                    techniques.end_warp(cx, index);
+                self.ask(|techniques, at, _| {
+                    techniques.end_warp(at, index);
                     if block_ended {
-                        techniques.end_block(cx, block_slot);
+                        techniques.end_block(at, block_slot);
                     }
                 });
             }

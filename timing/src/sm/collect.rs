@@ -10,7 +10,7 @@ use super::units::CONTROL;
 use crate::program::{MAX_SRC, Path};
 use crate::source::LaunchSource;
 use crate::stats::{Counters, Stall};
-use crate::techniques::{InFlightId, OperandRead, ReadFrom};
+use crate::techniques::{InFlightId, InstView, OperandRead, ReadFrom};
 use std::collections::VecDeque;
 
 /// A read that waits at a bank.
@@ -193,20 +193,11 @@ impl Collectors {
         self.arriving.front().map(|(cycle, ..)| *cycle)
     }
 
-    /// Queues a write at a bank.
+    /// Queues a write, or a read that no collector waits for, at a bank.
     #[inline]
-    pub fn write(&mut self, bank: u8) {
+    pub fn access(&mut self, bank: u8) {
         self.writes[usize::from(bank)] += 1;
         self.writing |= 1 << bank;
-    }
-
-    /// Schedules an operand's arrival, keeping the queue in order of cycles.
-    fn arrive(&mut self, cycle: u64, slot: u16, operand: u8) {
-        let mut at = self.arriving.len();
-        while at > 0 && self.arriving[at - 1].0 > cycle {
-            at -= 1;
-        }
-        self.arriving.insert(at, (cycle, slot, operand));
     }
 
     /// Lets an issued instruction collect its operands.
@@ -227,22 +218,33 @@ impl Collectors {
         for (index, operand) in operands.iter().enumerate() {
             let index = index as u8;
             match operand.from {
-                ReadFrom::Forwarded => {}
+                // What is there before banks would be read costs the instruction no time.
+                ReadFrom::Storage(access, _) => {
+                    if access.ready_at() > ready_at {
+                        flights[slot].missing |= 1 << index;
+                        arrive(&mut self.arriving, access.ready_at(), slot, index);
+                    }
+                }
                 ReadFrom::Bank(bank) => {
                     flights[slot].missing |= 1 << index;
-                    self.banks[usize::from(bank)].push_back(Read {
-                        ready_at,
-                        slot,
-                        operand: index,
-                        collector: unit,
-                    });
+                    let read = Read { ready_at, slot, operand: index, collector: unit };
+                    self.banks[usize::from(bank)].push_back(read);
                     self.reading |= 1 << bank;
                 }
-                ReadFrom::With(other) => {
+                ReadFrom::BankBehind(bank, access) => {
+                    flights[slot].missing |= 1 << index;
+                    let ready_at = ready_at + access.waited();
+                    let read = Read { ready_at, slot, operand: index, collector: unit };
+                    let queue = &mut self.banks[usize::from(bank)];
+                    let at = queue.partition_point(|other| other.ready_at <= ready_at);
+                    queue.insert(at, read);
+                    self.reading |= 1 << bank;
+                }
+                ReadFrom::With(other, _) => {
                     flights[slot].missing |= 1 << index;
                     flights[slot].together[usize::from(other)] |= 1 << index;
                 }
-                ReadFrom::After(leader, leader_operand) => {
+                ReadFrom::After(leader, leader_operand, _) => {
                     if flights.awaits(leader, leader_operand) {
                         flights[slot].missing |= 1 << index;
                         self.followers.push(Follower { leader, leader_operand, slot, operand: index });
@@ -251,7 +253,7 @@ impl Collectors {
             }
         }
         if flights[slot].missing == 0 {
-            self.arrive(ready_at, slot, MAX_SRC as u8);
+            arrive(&mut self.arriving, ready_at, slot, MAX_SRC as u8);
         }
     }
 
@@ -313,7 +315,7 @@ impl Collectors {
                     queue.remove(index);
                 }
                 stats.rf_reads += 1;
-                self.arriving.push_back((now + self.read_latency, read.slot, read.operand));
+                arrive(&mut self.arriving, now + self.read_latency, read.slot, read.operand);
             }
         }
         if queue.is_empty() {
@@ -331,6 +333,17 @@ impl Collectors {
             self.arriving.len()
         )
     }
+}
+
+/// Schedules an operand's arrival, keeping the queue in order of cycles.
+#[inline]
+fn arrive(arriving: &mut VecDeque<(u64, u16, u8)>, cycle: u64, slot: u16, operand: u8) {
+    if arriving.back().is_none_or(|last| last.0 <= cycle) {
+        arriving.push_back((cycle, slot, operand));
+        return;
+    }
+    let at = arriving.partition_point(|other| other.0 <= cycle);
+    arriving.insert(at, (cycle, slot, operand));
 }
 
 /// Units of one share, by class.
@@ -394,7 +407,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let flight = &self.flights[slot];
         let pool = &mut self.collectors.pools[usize::from(flight.pool)];
         pool.collecting -= 1;
-        let memory = matches!(self.machine.program.insts[flight.pc as usize].path, Path::Memory(_));
+        let memory = matches!(self.machine.insts[flight.pc as usize].path, Path::Memory(_));
         if memory {
             pool.ready_memory += 1;
         } else {
@@ -402,11 +415,10 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let warp = usize::from(flight.warp);
         let share = usize::from(self.collectors.share_of[warp & 63]);
-        let waits_for =
-            if memory { LOAD_STORE_QUEUE } else { self.machine.program.insts[flight.pc as usize].unit };
+        let waits_for = if memory { LOAD_STORE_QUEUE } else { self.machine.insts[flight.pc as usize].unit };
         self.collectors.ready[share].push(Collected { slot, waits_for });
         if flight.collecting != 0 {
-            let inst = &self.machine.program.insts[flight.pc as usize];
+            let inst = &self.machine.insts[flight.pc as usize];
             self.scoreboard.end_reads(warp, inst, flight.collecting);
         }
     }
@@ -445,13 +457,19 @@ impl<S: LaunchSource> Sm<'_, S> {
         let flight = &self.flights[slot];
         let (warp, pool_index, unit) =
             (usize::from(flight.warp), usize::from(flight.pool), usize::from(flight.collector));
-        let inst = &self.machine.program.insts[flight.pc as usize];
+        let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
+        let machine = self.machine;
+        let inst = &machine.insts[pc as usize];
         let memory = matches!(inst.path, Path::Memory(_));
-        let started = if memory { self.load_store.push(slot) } else { self.execute(slot, warp) };
+        let started = if memory { self.start_access(slot, warp) } else { self.execute(slot, warp) };
         if !started {
             return false;
         }
         self.record(|recorder, now| recorder.started(slot, now));
+        if self.techniques.hooks().execute && machine.micro_at(pc).is_none() {
+            let view = InstView { pc, inst, active, exec, id: self.flights.id(slot) };
+            self.ask(|techniques, at, warps| techniques.dispatched(at, &warps[warp].view(warp), &view));
+        }
         let pool = &mut self.collectors.pools[pool_index];
         if memory {
             pool.ready_memory -= 1;

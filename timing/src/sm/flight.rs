@@ -3,8 +3,9 @@
 use crate::memory::Served;
 use crate::memory::coalesce::LineAccesses;
 use crate::program::{MAX_DST, MAX_SRC};
-use crate::source::Row;
+use crate::source::{MemAccess, Row};
 use crate::techniques::InFlightId;
+use trace_format::isa::space::Space;
 
 /// Where a load looks first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct MemOp {
     pub route: Route,
     /// Whether every lane's address is local.
     pub local: bool,
+    /// The unit has begun with it.
+    pub begun: bool,
     /// Every line has been accessed.
     pub all_sent: bool,
     /// Replies and fills to wait for.
@@ -53,6 +56,7 @@ impl MemOp {
             collisions,
             route,
             local,
+            begun,
             all_sent,
             waiting,
             served,
@@ -61,7 +65,7 @@ impl MemOp {
         accesses.clear();
         (*next, *shared_cycles, *collisions, *waiting, *ready_at) = (0, 0, 0, 0, 0);
         (*route, *served) = (Route::default(), Served::default());
-        (*local, *all_sent) = (false, false);
+        (*local, *begun, *all_sent) = (false, false, false);
     }
 }
 
@@ -91,6 +95,24 @@ pub struct Flight {
     generation: u16,
 }
 
+/// The addresses of a memory instruction, kept until techniques have been asked about it.
+#[derive(Clone, Debug)]
+pub struct KeptAccess {
+    space: Space,
+    bytes: u8,
+    addresses: [u64; 32],
+    mask: u32,
+}
+
+impl KeptAccess {
+    /// The access in some of its lanes.
+    #[must_use]
+    pub fn view(&self, lanes: u32) -> MemAccess<'_> {
+        let KeptAccess { space, bytes, addresses, mask } = self;
+        MemAccess { space: *space, bytes: *bytes, addresses, mask: mask & lanes }
+    }
+}
+
 /// All instructions in flight of an SM.
 #[derive(Clone, Debug, Default)]
 pub struct Flights {
@@ -98,6 +120,8 @@ pub struct Flights {
     /// Accesses of the slots that hold memory instructions; apart, as most do not and these are large.
     accesses: Vec<MemOp>,
     rows: Vec<[Row; MAX_DST]>,
+    /// Addresses that techniques have still to be asked about, by slot; empty where none wants to be.
+    kept: Vec<Option<Box<KeptAccess>>>,
     free: Vec<u16>,
     keep_rows: bool,
 }
@@ -160,14 +184,38 @@ impl Flights {
     #[must_use]
     #[inline]
     pub fn id(&self, slot: u16) -> InFlightId {
-        InFlightId { slot, generation: self.slots[usize::from(slot)].generation }
+        InFlightId::new(slot, self.slots[usize::from(slot)].generation)
+    }
+
+    /// Whether the named instruction is still in flight.
+    #[must_use]
+    pub fn is_in_flight(&self, id: InFlightId) -> bool {
+        let held = |flight: &Flight| flight.generation == id.generation();
+        self.slots.get(usize::from(id.slot())).is_some_and(held) && !self.free.contains(&id.slot())
+    }
+
+    /// Keeps the addresses of an instruction until techniques have been asked about them.
+    pub fn keep_access(&mut self, slot: u16, access: Option<MemAccess<'_>>) {
+        let slot = usize::from(slot);
+        if self.kept.len() <= slot {
+            self.kept.resize_with(slot + 1, || None);
+        }
+        self.kept[slot] = access.map(|access| {
+            let MemAccess { space, bytes, addresses, mask } = access;
+            Box::new(KeptAccess { space, bytes, addresses: *addresses, mask })
+        });
+    }
+
+    /// The addresses that techniques have still to be asked about.
+    pub fn take_access(&mut self, slot: u16) -> Option<Box<KeptAccess>> {
+        self.kept.get_mut(usize::from(slot))?.take()
     }
 
     /// Whether the named instruction is still in flight and waits for an operand.
     #[must_use]
     pub fn awaits(&self, id: InFlightId, operand: u8) -> bool {
-        let flight = &self.slots[usize::from(id.slot)];
-        flight.generation == id.generation && flight.missing >> operand & 1 != 0
+        let flight = &self.slots[usize::from(id.slot())];
+        flight.generation == id.generation() && flight.missing >> operand & 1 != 0
     }
 
     /// Instructions in flight.

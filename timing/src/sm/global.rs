@@ -3,70 +3,85 @@
 //! Done once at issue, when the addresses are known; the load/store unit then only walks the result.
 
 use super::Sm;
-use super::flight::{MemOp, Route};
+use super::flight::{Flights, MemOp, Route};
 use super::machine::Machine;
 use crate::config::Coalescing;
 use crate::memory::coalesce::{coalesce_into, collisions};
 use crate::memory::shared;
 use crate::program::{MemoryKind, Path};
 use crate::source::{LaunchSource, MemAccess, WarpStream};
+use crate::stats::Counters;
 use trace_format::isa::space::Space;
 
 impl<S: LaunchSource> Sm<'_, S> {
     /// Works out the accesses of the memory instruction that a warp has just stepped over.
     pub(super) fn prepare_access(&mut self, warp: usize, slot: u16) {
-        let machine = self.machine;
-        let inst = &machine.program.insts[self.flights[slot].pc as usize];
-        let Path::Memory(kind) = inst.path else { return };
-        let Sm { id: sm, warps, flights, stats, .. } = self;
-        let sm = *sm;
-        let op = flights.mem_mut(slot);
-        op.clear();
-        if let Some(access) = warps[warp].stream.as_ref().and_then(WarpStream::mem) {
-            match access.space {
-                Space::Shared => op.shared_cycles = shared_cycles(machine, &access, kind),
-                Space::Const => {
-                    let rules = machine.config.load_store.coalescing;
-                    coalesce_into(&access, rules, false, &mut op.accesses);
-                }
-                Space::Global | Space::Surface => global_access(machine, &access, kind, op),
-                Space::Texture => {
-                    op.route = Route::Texture;
-                    coalesce_into(&access, Coalescing::Sectors, false, &mut op.accesses);
-                }
-                Space::Local => {
-                    let addresses = std::array::from_fn(|lane| {
-                        machine.local_address(sm, warp, lane, access.addresses[lane])
-                    });
-                    // A wide local access is one word per lane and pass.
-                    let access = MemAccess { space: Space::Global, addresses: &addresses, ..access };
-                    global_access(machine, &access, kind, op);
-                    op.route = if machine.config.l1.caches_local { Route::Cached } else { Route::Bypass };
-                    op.local = true;
-                }
-                Space::Generic => generic_access(machine, (sm, warp), &access, kind, op),
+        let Sm { warps, flights, stats, machine, id, .. } = self;
+        let access = warps[warp].stream.as_ref().and_then(WarpStream::mem);
+        work_out(machine, (*id, warp), (flights, slot), access, &mut stats.counters);
+    }
+
+    /// As [`Sm::prepare_access`], of addresses that were kept.
+    pub(super) fn prepare(&mut self, warp: usize, slot: u16, access: Option<MemAccess<'_>>) {
+        let Sm { flights, stats, machine, id, .. } = self;
+        work_out(machine, (*id, warp), (flights, slot), access, &mut stats.counters);
+    }
+}
+
+/// Which lanes go to shared memory, which to which lines; counted as what the instruction does.
+#[inline]
+fn work_out(
+    machine: &Machine,
+    (sm, warp): (usize, usize),
+    (flights, slot): (&mut Flights, u16),
+    access: Option<MemAccess<'_>>,
+    counters: &mut Counters,
+) {
+    let inst = &machine.insts[flights[slot].pc as usize];
+    let Path::Memory(kind) = inst.path else { return };
+    let op = flights.mem_mut(slot);
+    op.clear();
+    if let Some(access) = access {
+        match access.space {
+            Space::Shared => op.shared_cycles = shared_cycles(machine, &access, kind),
+            Space::Const => {
+                let rules = machine.config.load_store.coalescing;
+                coalesce_into(&access, rules, false, &mut op.accesses);
             }
+            Space::Global | Space::Surface => global_access(machine, &access, kind, op),
+            Space::Texture => {
+                op.route = Route::Texture;
+                coalesce_into(&access, Coalescing::Sectors, false, &mut op.accesses);
+            }
+            Space::Local => {
+                let addresses =
+                    std::array::from_fn(|lane| machine.local_address(sm, warp, lane, access.addresses[lane]));
+                // A wide local access is one word per lane and pass.
+                let access = MemAccess { space: Space::Global, addresses: &addresses, ..access };
+                global_access(machine, &access, kind, op);
+                op.route = if machine.config.l1.caches_local { Route::Cached } else { Route::Bypass };
+                op.local = true;
+            }
+            Space::Generic => generic_access(machine, (sm, warp), &access, kind, op),
         }
-        let counters = &mut stats.counters;
-        match kind {
-            MemoryKind::Load(Space::Shared)
-            | MemoryKind::Store(Space::Shared)
-            | MemoryKind::Atomic(Space::Shared) => {}
-            MemoryKind::Load(Space::Const) => counters.constant_accesses += 1,
-            MemoryKind::Load(_) => counters.global_loads += 1,
-            MemoryKind::Store(_) => counters.global_stores += 1,
-            MemoryKind::Atomic(_) => counters.global_atomics += 1,
-        }
-        if !matches!(kind, MemoryKind::Load(Space::Const)) {
-            let accesses = op.accesses.as_slice();
-            counters.coalesced_accesses += accesses.len() as u64;
-            counters.coalesced_sectors +=
-                accesses.iter().map(|a| u64::from(a.sectors.count_ones())).sum::<u64>();
-        }
-        if op.shared_cycles > 0 {
-            counters.shared_accesses += 1;
-            counters.shared_bank_conflict_cycles += u64::from(op.shared_cycles) - 1;
-        }
+    }
+    match kind {
+        MemoryKind::Load(Space::Shared)
+        | MemoryKind::Store(Space::Shared)
+        | MemoryKind::Atomic(Space::Shared) => {}
+        MemoryKind::Load(Space::Const) => counters.constant_accesses += 1,
+        MemoryKind::Load(_) => counters.global_loads += 1,
+        MemoryKind::Store(_) => counters.global_stores += 1,
+        MemoryKind::Atomic(_) => counters.global_atomics += 1,
+    }
+    if !matches!(kind, MemoryKind::Load(Space::Const)) {
+        let accesses = op.accesses.as_slice();
+        counters.coalesced_accesses += accesses.len() as u64;
+        counters.coalesced_sectors += accesses.iter().map(|a| u64::from(a.sectors.count_ones())).sum::<u64>();
+    }
+    if op.shared_cycles > 0 {
+        counters.shared_accesses += 1;
+        counters.shared_bank_conflict_cycles += u64::from(op.shared_cycles) - 1;
     }
 }
 

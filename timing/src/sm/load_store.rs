@@ -13,9 +13,12 @@ use crate::memory::cache::Tags;
 use crate::memory::coalesce::LineAccess;
 use crate::memory::mshr::Mshrs;
 use crate::memory::port::Port;
-use crate::memory::{LINE_BYTES, Reply, Request, RequestKind, Served, Token, flits, sector_bytes};
+use crate::memory::{
+    ALL_SECTORS, LINE_BYTES, Reply, Request, RequestKind, Served, Token, flits, sector_bytes,
+};
 use crate::program::{MemoryKind, Path};
 use crate::source::LaunchSource;
+use crate::techniques::{AccessVerdict, Answered, Decision, InFlightId, InstView};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
 
@@ -104,13 +107,15 @@ impl LoadStore {
         self.caches
     }
 
-    /// Takes a collected memory instruction, if there is room.
-    pub fn push(&mut self, slot: u16) -> bool {
-        if self.queue.len() >= self.capacity {
-            return false;
-        }
+    /// Whether the queue has room.
+    #[inline]
+    pub fn has_queue_room(&self) -> bool {
+        self.queue.len() < self.capacity
+    }
+
+    /// Takes a collected memory instruction, for which there is room.
+    pub fn push(&mut self, slot: u16) {
         self.queue.push_back(slot);
-        true
     }
 
     /// Whether the unit or the port will do something in this cycle.
@@ -203,6 +208,17 @@ impl LoadStore {
     }
 }
 
+/// What stands for the instruction of an early load's flight.
+pub(super) const EARLY_LOAD: u32 = u32::MAX;
+
+/// A memory instruction that completes some cycles after another one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccessFollower {
+    leader: InFlightId,
+    slot: u16,
+    cycles: u32,
+}
+
 /// What became of one line access.
 pub(super) enum Access {
     Done,
@@ -210,6 +226,127 @@ pub(super) enum Access {
 }
 
 impl<S: LaunchSource> Sm<'_, S> {
+    /// A collected memory instruction leaves for the load/store queue, or a technique answers for it. False when
+    /// the queue has no room.
+    pub(super) fn start_access(&mut self, slot: u16, warp: usize) -> bool {
+        if !self.load_store.has_queue_room() {
+            return false;
+        }
+        let Some(kept) = self.flights.take_access(slot) else {
+            self.load_store.push(slot);
+            return true;
+        };
+        let machine = self.machine;
+        let flight = &self.flights[slot];
+        let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
+        let view =
+            InstView { pc, inst: &machine.insts[pc as usize], active, exec, id: self.flights.id(slot) };
+        let access = kept.view(u32::MAX);
+        let Decision { verdict, by } =
+            self.ask(|techniques, at, warps| techniques.access(at, &warps[warp].view(warp), &view, &access));
+        match verdict {
+            AccessVerdict::Access => self.prepare(warp, slot, Some(kept.view(u32::MAX))),
+            AccessVerdict::Lanes(lanes) => {
+                self.ask_answer(slot, by, Answered::Memory(!lanes));
+                self.prepare(warp, slot, Some(kept.view(lanes)));
+            }
+            AccessVerdict::Satisfied(done) => {
+                self.satisfy(slot, by);
+                self.wheel.at(done.ready_at().max(self.now + 1), Event::Complete(slot));
+                return true;
+            }
+            AccessVerdict::After(leader, cycles) => {
+                self.satisfy(slot, by);
+                if self.flights.is_in_flight(leader) {
+                    self.access_followers.push(AccessFollower { leader, slot, cycles });
+                } else {
+                    self.wheel.at(self.now + 1 + u64::from(cycles), Event::Complete(slot));
+                }
+                return true;
+            }
+        }
+        self.load_store.push(slot);
+        true
+    }
+
+    /// A technique answers for a memory instruction.
+    fn satisfy(&mut self, slot: u16, by: u8) {
+        self.stats.counters.satisfied_accesses += 1;
+        self.ask_answer(slot, by, Answered::Memory(u32::MAX));
+    }
+
+    /// Lets the memory instructions complete that waited for one that does, and those that waited for them.
+    #[cold]
+    pub(super) fn complete_followers(&mut self, slot: u16) {
+        let mut done = vec![self.flights.id(slot)];
+        while let Some(leader) = done.pop() {
+            let mut index = 0;
+            while let Some(follower) = self.access_followers.get(index).copied() {
+                if follower.leader != leader {
+                    index += 1;
+                    continue;
+                }
+                self.access_followers.remove(index);
+                match u64::from(follower.cycles) {
+                    0 => {
+                        done.push(self.flights.id(follower.slot));
+                        self.complete_instruction(follower.slot);
+                    }
+                    cycles => self.wheel.at(self.now + cycles, Event::Complete(follower.slot)),
+                }
+            }
+        }
+    }
+
+    /// Looks up one early load of a technique per cycle: a hit is locked at once, a miss is asked for.
+    #[inline(never)]
+    pub(super) fn run_early_loads(&mut self) {
+        let Some(load) = self.early.front().copied() else { return };
+        let config = &self.machine.config.l1;
+        let line = load.line / LINE_BYTES;
+        let wanted = if config.sector_bytes == config.line_bytes { ALL_SECTORS } else { load.sectors };
+        let missing = wanted & !self.load_store.caches.l1.probe(line);
+        let mut to_request = 0;
+        if missing != 0 {
+            match self.load_store.mshrs.check(line, missing) {
+                Ok(sectors) if sectors == 0 || self.load_store.has_miss_room() => to_request = sectors,
+                _ => return,
+            }
+        }
+        self.early.pop_front();
+        self.stats.counters.early_loads += 1;
+        self.stats.counters.l1_accesses += 1;
+        let slot = self.flights.begin(EARLY_LOAD, 0, self.now);
+        self.early_flights.push((slot, load));
+        let mem = self.flights.mem_mut(slot);
+        mem.clear();
+        mem.all_sent = true;
+        mem.ready_at = self.now + u64::from(config.hit_latency_cycles);
+        if missing == 0 {
+            self.stats.counters.l1_hits += 1;
+            self.wheel.at(mem.ready_at, Event::Complete(slot));
+            return;
+        }
+        mem.waiting = 1;
+        if to_request == 0 {
+            self.stats.counters.l1_merges += 1;
+        } else {
+            self.stats.counters.l1_misses += 1;
+            self.send(line * LINE_BYTES, to_request, RequestKind::Read, Token::L1Fill);
+        }
+        self.load_store.mshrs.add(line, missing, slot);
+    }
+
+    /// The sectors of an early load are there: the line is locked if that was wanted and a way stays free.
+    #[cold]
+    pub(super) fn early_load_done(&mut self, slot: u16) {
+        self.flights.end(slot);
+        let Some(at) = self.early_flights.iter().position(|(held, _)| *held == slot) else { return };
+        let (_, load) = self.early_flights.swap_remove(at);
+        let locked = load.lock && self.load_store.caches.l1.lock(load.line / LINE_BYTES);
+        self.ask(|techniques, at, _| techniques.loaded(at, load.tag, locked));
+    }
+
     /// Load/store stage.
     pub(super) fn run_load_store(&mut self) {
         if self.load_store.busy_until > self.now {
@@ -217,17 +354,20 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let Some(slot) = self.load_store.queue.front().copied() else { return };
         let machine = self.machine;
-        let inst = &machine.program.insts[self.flights[slot].pc as usize];
+        let inst = &machine.insts[self.flights[slot].pc as usize];
         let Path::Memory(kind) = inst.path else { return };
         let shared_cycles = self.flights.mem(slot).shared_cycles;
-        if self.flights.mem(slot).next == 0 && shared_cycles > 0 && !self.flights.mem(slot).all_sent {
-            let latency = machine.config.shared_memory.latency_cycles + shared_cycles - 1;
-            self.flights.mem_mut(slot).ready_at = self.now + u64::from(latency);
-            self.load_store.busy_until = self.now + u64::from(shared_cycles);
-        }
-        if self.flights.mem(slot).route == Route::Texture && self.flights.mem(slot).next == 0 {
-            let lanes = machine.config.texture_cache.lanes_per_cycle;
-            self.load_store.busy_until = self.now + u64::from(32 / lanes);
+        // An access that could not go on is looked at again; it takes the unit's time once.
+        if !std::mem::replace(&mut self.flights.mem_mut(slot).begun, true) {
+            if shared_cycles > 0 {
+                let latency = machine.config.shared_memory.latency_cycles + shared_cycles - 1;
+                self.flights.mem_mut(slot).ready_at = self.now + u64::from(latency);
+                self.load_store.busy_until = self.now + u64::from(shared_cycles);
+            }
+            if self.flights.mem(slot).route == Route::Texture {
+                let lanes = machine.config.texture_cache.lanes_per_cycle;
+                self.load_store.busy_until = self.now + u64::from(32 / lanes);
+            }
         }
         for _ in 0..machine.config.load_store.accesses_per_cycle {
             let next = usize::from(self.flights.mem(slot).next);
@@ -264,7 +404,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             MemoryKind::Store(_) => self.store(slot, access, RequestKind::Write { full: access.full }),
             MemoryKind::Atomic(_) => {
                 let kind = RequestKind::Atomic { collisions: self.flights.mem(slot).collisions };
-                let has_result = self.machine.program.insts[self.flights[slot].pc as usize].has_result();
+                let has_result = self.machine.insts[self.flights[slot].pc as usize].has_result();
                 if !has_result {
                     return self.store(slot, access, kind);
                 }

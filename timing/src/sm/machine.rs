@@ -4,8 +4,8 @@ use super::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::memory::address::PartitionMap;
 use crate::memory::port::ClockRatio;
-use crate::program::Program;
-use crate::techniques::{Inserted, Plan};
+use crate::program::{Program, TimedInst};
+use crate::techniques::{Edge, Inserted, Launch, MicroId, MicroOp, Plan};
 
 /// Base address of kernels' code; each kernel has its own 16 MiB.
 const CODE_BASE: u64 = 0xFFFE_0000_0000_0000;
@@ -19,6 +19,8 @@ pub struct Machine {
     pub config: GpuConfig,
     /// The kernel.
     pub program: Program,
+    /// Its instructions, and behind them the micro-operations of techniques.
+    pub insts: Vec<TimedInst>,
     /// What techniques asked for.
     pub plan: Plan,
     /// Warps per block.
@@ -45,22 +47,9 @@ pub struct Machine {
     code_lines: Vec<u64>,
 }
 
-/// Address of an instruction.
-fn code_address(kernel_index: u32, pc: u32) -> u64 {
-    CODE_BASE + (u64::from(kernel_index) << 24) + u64::from(pc) * 8
-}
-
-/// What a launch asks for besides its kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Threads per block.
-    pub threads_per_block: u32,
-    /// Dynamic shared memory per block in bytes.
-    pub dynamic_shared_bytes: u32,
-    /// Blocks in the grid.
-    pub blocks: u64,
-    /// Position of the kernel in the trace.
-    pub kernel_index: u32,
+/// Address of the code word at a position, micro-operations that were inserted before it included.
+fn code_address(kernel_index: u32, position: u64) -> u64 {
+    CODE_BASE + (u64::from(kernel_index) << 24) + position * 8
 }
 
 impl Machine {
@@ -68,44 +57,85 @@ impl Machine {
     ///
     /// # Errors
     /// When a block of the kernel fits no SM: the resource, what the block needs and what there is.
-    pub fn new(config: &GpuConfig, program: Program, plan: Plan, shape: Shape) -> Result<Machine, String> {
-        let demand = crate::occupancy::Demand {
-            threads_per_block: shape.threads_per_block,
-            registers_per_thread: plan.registers_per_thread,
-            shared_bytes: program.static_shared_bytes + shape.dynamic_shared_bytes,
-        };
-        let available = config.sm.registers.saturating_sub(plan.reserved_registers);
-        let occupancy = crate::occupancy::occupancy(&config.sm, available, &demand)
+    pub fn new(launch: &Launch<'_>, plan: Plan, kernel_index: u32) -> Result<Machine, String> {
+        let (config, program) = (launch.config, launch.program.clone());
+        let occupancy = launch
+            .occupancy(&plan)
             .map_err(|why| format!("kernel {} fits no SM of {}: {why}", program.name, config.name))?;
-        let inserted_from = if plan.inserted.is_empty() {
+        let shared_bytes = launch.demand(&plan).shared_bytes;
+        let threads_per_block = launch.threads_per_block();
+        let count = program.insts.len() as u32;
+        let inserted_from: Vec<u32> = if plan.inserted().is_empty() {
             Vec::new()
         } else {
-            let count = program.insts.len() as u32;
-            let from = |pc| plan.inserted.partition_point(|inserted| inserted.before < pc) as u32;
+            let from = |pc| plan.inserted().partition_point(|inserted| inserted.before < pc) as u32;
             (0..=count).map(from).collect()
         };
+        let mut insts = program.insts.clone();
+        for (_, op) in plan.micro_ops() {
+            insts.push(TimedInst::micro(op, config)?);
+        }
         let line_bytes = u64::from(config.front_end.icache.line_bytes);
-        let line = |pc| code_address(shape.kernel_index, pc) / line_bytes;
-        let code_lines = (0..program.insts.len() as u32).map(line).collect();
+        // Inserted operations lie before their instruction.
+        let before = |pc: u32| inserted_from.get(pc as usize + 1).copied().unwrap_or(0);
+        let line = |pc| code_address(kernel_index, u64::from(pc + before(pc))) / line_bytes;
+        let code_lines = (0..count).map(line).collect();
         Ok(Machine {
             banks: BankMap::new(config),
             partitions: PartitionMap::new(config),
             net_clock: ClockRatio::new(config.gpu.core_clock_khz, config.gpu.interconnect_clock_khz),
-            warps_per_block: shape.threads_per_block.div_ceil(32),
-            threads_per_block: shape.threads_per_block,
+            warps_per_block: threads_per_block.div_ceil(32),
+            threads_per_block,
             blocks_per_sm: occupancy.blocks,
             occupancy_limit: occupancy.limit,
-            l1_ways: l1_ways(config, demand.shared_bytes, occupancy.blocks),
-            kernel_index: shape.kernel_index,
+            l1_ways: l1_ways(config, shared_bytes, occupancy.blocks),
+            kernel_index,
             config: config.clone(),
             program,
+            insts,
             plan,
             inserted_from,
             code_lines,
         })
     }
 
-    /// Instructions that precede an instruction by a technique's will.
+    /// Position of a micro-operation in [`Machine::insts`].
+    #[must_use]
+    #[inline]
+    pub fn micro_pc(&self, op: MicroId) -> u32 {
+        self.program.insts.len() as u32 + u32::from(op.0)
+    }
+
+    /// The micro-operation at a position in [`Machine::insts`], if there is one, with the position of its technique.
+    #[must_use]
+    #[inline]
+    pub fn micro_at(&self, pc: u32) -> Option<(usize, MicroId, &MicroOp)> {
+        let index = (pc as usize).checked_sub(self.program.insts.len())?;
+        let (owner, op) = self.plan.micro_ops().get(index)?;
+        Some((*owner, MicroId(index as u16), op))
+    }
+
+    /// The first micro-operation, from position `from` on among those before an instruction, that lies on the way
+    /// from `via`; with its position, and the line of code that holds it.
+    #[must_use]
+    #[inline]
+    pub fn next_inserted(&self, pc: u32, via: u32, from: usize) -> Option<(usize, MicroId, u64)> {
+        if self.inserted_from.is_empty() {
+            return None;
+        }
+        let all = self.inserted_before(pc);
+        let on_the_way = |inserted: &Inserted| match inserted.edge {
+            Edge::Every => true,
+            Edge::From(other) => other == via,
+        };
+        let position = from + all.get(from..)?.iter().position(on_the_way)?;
+        let first = self.inserted_from[pc as usize];
+        let at = u64::from(pc) + u64::from(first) + position as u64;
+        let line_bytes = u64::from(self.config.front_end.icache.line_bytes);
+        Some((position, all[position].op, code_address(self.kernel_index, at) / line_bytes))
+    }
+
+    /// Operations that precede an instruction by a technique's will, on any way to it.
     #[must_use]
     #[inline]
     pub fn inserted_before(&self, pc: u32) -> &[Inserted] {
@@ -114,7 +144,7 @@ impl Machine {
         }
         let bounds = |at: u32| self.inserted_from.get(at as usize).copied();
         match (bounds(pc), bounds(pc + 1)) {
-            (Some(from), Some(to)) => &self.plan.inserted[from as usize..to as usize],
+            (Some(from), Some(to)) => &self.plan.inserted()[from as usize..to as usize],
             _ => &[],
         }
     }

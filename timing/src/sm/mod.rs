@@ -25,18 +25,19 @@ mod units;
 mod wheel;
 mod write_back;
 
-pub use machine::{Machine, Shape};
+pub use machine::Machine;
 
 use crate::error::ReplayError;
 use crate::memory::{Credit, Reply, Request};
 use crate::sched::WarpScheduler;
 use crate::source::LaunchSource;
 use crate::stats::{Stall, Stats};
-use crate::techniques::Stack;
+use crate::techniques::{EarlyLoad, Effects, Stack};
 use blocks::{BlockSlot, WarpSlot};
 use collect::Collectors;
 use flight::Flights;
 use front::Front;
+use load_store::AccessFollower;
 use load_store::LoadStore;
 use scoreboard::Scoreboard;
 use std::collections::VecDeque;
@@ -71,6 +72,12 @@ pub(crate) struct WarpMasks {
     holding: u64,
     /// May fetch.
     fetch: u64,
+    /// … but a technique held them back when they were last asked about.
+    fetch_held: u64,
+    /// Ready, but held back by a technique; only under the two-level policy, which puts others in their place.
+    held: u64,
+    /// Set up, but not let begin by a technique.
+    unadmitted: u64,
     /// Waiting for an I-cache line.
     icache: u64,
     /// Heads by collector pool.
@@ -124,7 +131,16 @@ pub struct Sm<'a, S: LaunchSource> {
     /// What [`Sm::next_event`] said when the SM last ran, or what has come since.
     wake_at: u64,
     techniques: Stack,
-    extra_writes: Vec<u8>,
+    /// Whether there are techniques: without any, the stages look no further.
+    hooked: bool,
+    effects: Effects,
+    /// Early loads of techniques that have not been looked up, and those in flight by slot.
+    early: VecDeque<EarlyLoad>,
+    early_flights: Vec<(u16, EarlyLoad)>,
+    /// Memory instructions that complete after another one.
+    access_followers: Vec<AccessFollower>,
+    /// The technique that held a warp back last, and its cause.
+    held_by: [(u8, u8); 64],
     last_issue: u64,
     ended_at: u64,
     every_cycle: bool,
@@ -145,7 +161,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let config = &machine.config;
         let warps = config.sm.max_warps as usize;
         let schedulers = config.scheduler.count as usize;
-        let hooks = techniques.hooks();
+        let hooked = !techniques.is_empty();
         let of_scheduler = (0..schedulers)
             .map(|s| (s..warps).step_by(schedulers).fold(0u64, |mask, warp| mask | 1 << warp))
             .collect();
@@ -171,7 +187,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 schedulers
             ],
             scoreboard: Scoreboard::new(warps),
-            flights: Flights::new(hooks.write_back || hooks.collect),
+            flights: Flights::new(hooked),
             collectors: Collectors::new(machine),
             units: Units::new(config),
             load_store: LoadStore::new(machine, caches),
@@ -185,7 +201,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             new_blocks: Vec::new(),
             wake_at: u64::MAX,
             techniques,
-            extra_writes: Vec::new(),
+            hooked,
+            effects: Effects::default(),
+            early: VecDeque::new(),
+            early_flights: Vec::new(),
+            access_followers: Vec::new(),
+            held_by: [(0, 0); 64],
             last_issue: now,
             ended_at: now,
             every_cycle: false,
@@ -209,10 +230,17 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.write_back_results();
         // The load/store unit works on the access at its head, and the SM's port sends what missed.
         self.run_load_store();
+        if self.hooked {
+            self.run_early_loads();
+        }
         self.send_requests();
         // Collected instructions leave for the units before collectors take new ones and operands.
         self.dispatch();
         self.read_banks();
+        // Techniques have a stage of their own, and say which of the warps that have been set up may begin.
+        if self.hooked {
+            self.run_techniques();
+        }
         // Issue sees what the stages above have freed; fetch refills what issue has taken.
         self.issue();
         self.fetch();
@@ -291,7 +319,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     #[must_use]
     pub fn next_event(&self) -> u64 {
         let ready = self.masks.ready();
-        let busy = self.masks.fetch != 0
+        let busy = self.masks.fetch | self.masks.unadmitted != 0
+            || !self.early.is_empty()
             || self.collectors.is_active()
             || self.write_back.is_active()
             || self.load_store.is_active(self.now, !self.credits.is_empty())
@@ -309,7 +338,21 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         consider(self.collectors.next_arrival());
         consider(self.load_store.next_event());
         consider(self.units.next_control_free(self.control_waiters(), self.now));
+        if self.hooked && (self.techniques.hooks().tick || self.techniques.hooks().companion) {
+            consider(self.techniques.next_event(self.now));
+        }
         next.max(self.now)
+    }
+
+    /// The techniques' own stage.
+    #[inline(never)]
+    fn run_techniques(&mut self) {
+        if self.techniques.hooks().tick {
+            self.ask(|techniques, at, _| techniques.tick(at));
+        }
+        if self.masks.unadmitted != 0 {
+            self.admit_warps();
+        }
     }
 
     /// Attributes cycles in which nothing happens.
@@ -318,8 +361,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let width = u64::from(self.machine.config.scheduler.issue_width);
         for scheduler in 0..self.schedulers.len() {
             let cause = self.stall_cause(scheduler);
-            self.stats.stalls.add(cause, cycles * width);
-            self.record(|recorder, now| recorder.slots(scheduler, 0, width, cause, now, cycles));
+            self.count_slots(scheduler, 0, width, cause, cycles);
+            if cause == Stall::Technique {
+                let own = self.of_scheduler[scheduler] & self.masks.resident;
+                self.count_held(self.holder_among(own), width * cycles);
+            }
         }
     }
 
@@ -338,6 +384,17 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         } else {
             self.stats.stalls.remove(Stall::NoWarp, slots * (self.now - end));
         }
+    }
+
+    /// Closes the books of the techniques.
+    ///
+    /// # Errors
+    /// The technique whose accounts do not balance.
+    pub fn close_accounts(&mut self) -> Result<(), ReplayError> {
+        self.stats.techniques = self.techniques.stats();
+        self.stats.counters.checked_values =
+            self.stats.techniques.iter().map(|technique| technique.ledger.checked).sum();
+        self.techniques.check_accounts(&self.machine.program.name)
     }
 
     fn count_residency(&mut self, cycles: u64) {
@@ -363,6 +420,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 Event::Complete(slot) => self.complete(slot),
                 Event::BranchResolved(warp) => self.masks.branch &= !(1 << warp),
                 Event::BarrierLeft(warp) => self.masks.barrier &= !(1 << warp),
+                Event::WarpReady(warp) if self.hooked && self.techniques.hooks().admission => {
+                    self.masks.unadmitted |= 1 << warp;
+                }
                 Event::WarpReady(warp) => {
                     self.masks.starting &= !(1 << warp);
                     self.refresh_fetch(usize::from(warp));
@@ -384,6 +444,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub fn is_idle(&self) -> bool {
         self.masks.resident == 0
             && self.new_blocks.is_empty()
+            && self.early.is_empty()
             && self.load_store.is_drained()
             && self.replies.is_empty()
             && self.new_replies.is_empty()

@@ -3,9 +3,10 @@
 use super::Sm;
 use super::wheel::Event;
 use crate::config::GpuConfig;
-use crate::config::rules::UNIT_NAMES;
+use crate::config::UNIT_NAMES;
 use crate::source::LaunchSource;
 use crate::stats::Counters;
+use crate::techniques::InstView;
 
 /// Position of the control class in the list of unit classes.
 pub(super) const CONTROL: usize = 5;
@@ -108,9 +109,16 @@ impl Units {
 impl<S: LaunchSource> Sm<'_, S> {
     /// Sends a collected instruction to a unit, if one is free.
     pub(super) fn execute(&mut self, slot: u16, warp: usize) -> bool {
-        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
-        let initiation = u64::from(inst.initiation_cycles);
-        if !self.units.take(usize::from(inst.unit), warp, self.now, initiation) {
+        let inst = &self.machine.insts[self.flights[slot].pc as usize];
+        let mut initiation = inst.initiation_cycles;
+        if self.techniques.hooks().execute && self.machine.micro_at(self.flights[slot].pc).is_none() {
+            let flight = &self.flights[slot];
+            let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
+            let view = InstView { pc, inst, active, exec, id: self.flights.id(slot) };
+            initiation =
+                self.techniques.initiation(self.now, &self.warps[warp].view(warp), &view, initiation);
+        }
+        if !self.units.take(usize::from(inst.unit), warp, self.now, u64::from(initiation)) {
             return false;
         }
         count(&mut self.stats.counters, inst.class);

@@ -2,12 +2,13 @@
 
 use super::Sm;
 use super::flight::MemOp;
+use super::load_store::EARLY_LOAD;
 use crate::config::GpuConfig;
 use crate::memory::Served;
 use crate::program::{MAX_DST, MemoryKind, Path, TimedInst};
 use crate::source::{LaunchSource, Row};
 use crate::stats::Latencies;
-use crate::techniques::{Cx, InstView, RegisterWrite, WriteTo};
+use crate::techniques::{At, InstView, RegisterWrite, WriteTo};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
 
@@ -41,10 +42,24 @@ impl WriteBack {
 }
 
 impl<S: LaunchSource> Sm<'_, S> {
-    /// An instruction is done: with a result it competes for the bus, without one it ends.
+    /// Something in flight is done: an instruction and what completes with it, or an early load.
+    #[inline]
     pub(super) fn complete(&mut self, slot: u16) {
+        if self.flights[slot].pc == EARLY_LOAD {
+            self.early_load_done(slot);
+            return;
+        }
+        if !self.access_followers.is_empty() {
+            self.complete_followers(slot);
+        }
+        self.complete_instruction(slot);
+    }
+
+    /// An instruction is done: with a result it competes for the bus, without one it ends.
+    #[inline]
+    pub(super) fn complete_instruction(&mut self, slot: u16) {
         self.record(|recorder, now| recorder.completed(slot, now));
-        if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
+        if self.machine.insts[self.flights[slot].pc as usize].has_result() {
             self.write_back.push(slot, self.now);
         } else {
             self.retire(slot);
@@ -57,7 +72,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         while width > 0 {
             let Some((since, slot)) = self.write_back.waiting.get(index).copied() else { break };
             let flight = &self.flights[slot];
-            let inst = &self.machine.program.insts[flight.pc as usize];
+            let inst = &self.machine.insts[flight.pc as usize];
             if self.scoreboard.is_read(usize::from(flight.warp), inst) {
                 // No later instruction can be that reader: it would wait for this result.
                 index += 1;
@@ -78,15 +93,16 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn retire(&mut self, slot: u16) {
         let machine = self.machine;
         let flight = &self.flights[slot];
-        let inst = &machine.program.insts[flight.pc as usize];
+        let inst = &machine.insts[flight.pc as usize];
         let warp = usize::from(flight.warp);
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
-        if inst.has_result() {
+        if inst.has_result() && machine.micro_at(flight.pc).is_none() {
             record_latency(&mut self.stats.latency, inst, self.flights.mem(slot), latency);
         }
-        if inst.dst_count > 0 && flight.exec != 0 {
-            self.write_registers(slot, warp);
+        let writes = inst.dst_count > 0 && flight.exec != 0;
+        if writes || self.techniques.hooks().write_back {
+            self.write_registers(slot, warp, writes);
         }
         self.scoreboard.release(warp, inst);
         self.flights.end(slot);
@@ -120,48 +136,42 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
     }
 
-    fn write_registers(&mut self, slot: u16, warp: usize) {
+    /// Writes the results of an instruction that takes effect somewhere; techniques are told of every one.
+    fn write_registers(&mut self, slot: u16, warp: usize, writes: bool) {
         let machine = self.machine;
         let flight = &self.flights[slot];
         let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
-        let inst = &machine.program.insts[pc as usize];
-        let count = usize::from(inst.dst_count);
+        let inst = &machine.insts[pc as usize];
+        let count = if writes { usize::from(inst.dst_count) } else { 0 };
         self.stats.counters.operand_writes += count as u64;
-        if !self.techniques.hooks().write_back {
+        if !self.techniques.hooks().write_back || machine.micro_at(pc).is_some() {
             for reg in inst.destinations() {
-                self.collectors.write(machine.banks.bank(warp, *reg));
+                self.collectors.access(machine.banks.bank(warp, *reg));
             }
             self.stats.counters.rf_writes += count as u64;
             return;
         }
         let id = self.flights.id(slot);
-        let Sm { warps, techniques, stats, extra_writes, now, flights, collectors, .. } = self;
+        let Sm { warps, techniques, stats, effects, now, flights, collectors, .. } = self;
         let rows: &[Row; MAX_DST] = flights.rows(slot);
-        let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| RegisterWrite {
-            reg: inst.dsts[i],
-            to: WriteTo::Bank(machine.banks.bank(warp, inst.dsts[i])),
-            row: &rows[i],
+        let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| {
+            let bank = machine.banks.bank(warp, inst.dsts[i]);
+            RegisterWrite::new(inst.dsts[i], WriteTo::Bank(bank), &rows[i])
         });
         let view = InstView { pc, inst, active, exec, id };
-        let mut cx = Cx { cycle: *now, program: &machine.program, stats: &mut stats.counters, extra_writes };
-        let outcome = techniques.write_back(&mut cx, &warps[warp].view(warp), &view, &mut writes[..count]);
+        let mut at = At { cycle: *now, program: &machine.program, effects };
+        let outcome = techniques.write_back(&mut at, &warps[warp].view(warp), &view, &mut writes[..count]);
         for write in &writes[..count] {
             if let WriteTo::Bank(bank) = write.to {
-                collectors.write(bank);
+                collectors.access(bank);
                 stats.counters.rf_writes += 1;
             }
         }
-        self.drain_extra_writes();
+        if !self.effects.is_empty() {
+            self.carry_out_effects();
+        }
         if let Err(mismatch) = outcome {
             self.fail(mismatch.into());
-        }
-    }
-
-    /// Makes the bank writes that a hook asked for besides the instruction's own.
-    pub(super) fn drain_extra_writes(&mut self) {
-        while let Some(bank) = self.extra_writes.pop() {
-            self.collectors.write(bank);
-            self.stats.counters.rf_writes += 1;
         }
     }
 }

@@ -1,21 +1,10 @@
 //! The one list of counters: struct, merge, JSON and CSV keys, documentation and energy join come from it.
 //!
 //! A counter that costs energy names the component it belongs to; the price in pJ is in the energy tables
-//! under `timing/configs/energy/`. A new event of a technique is one row here, one row in each energy table
-//! that prices it, and the place that counts it.
+//! under `timing/configs/energy/`. What a technique counts is declared in its own file ([`super::TechniqueStats`]).
 
 use serde_json::{Map, Value};
-
-/// One row of the list, for documentation and for the energy join.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CounterInfo {
-    /// JSON key and CSV column.
-    pub name: &'static str,
-    /// What is counted.
-    pub doc: &'static str,
-    /// Energy component that an event of this counter belongs to, if it costs energy.
-    pub component: Option<&'static str>,
-}
+use warplab_technique::CounterInfo;
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident $(in $component:literal)?;)+) => {
@@ -30,6 +19,7 @@ macro_rules! counters {
             name: stringify!($name),
             doc: concat!($($doc),+),
             component: component!($($component)?),
+            price: None,
         }),+];
 
         impl Counters {
@@ -78,8 +68,10 @@ counters! {
     skipped_instructions;
     /// Warp instructions that a technique completed without executing them.
     reused_instructions;
-    /// Instructions that a technique's compiler pass added (metadata, acquire, release).
+    /// Micro-operations of techniques that issued (metadata, acquire, release, moves).
     inserted_instructions;
+    /// Micro-operations of techniques that issued beside the warps.
+    companion_instructions;
     /// Thread blocks completed.
     blocks;
     /// Warps completed.
@@ -142,6 +134,10 @@ counters! {
     shared_accesses in "shared_memory";
     /// Cycles beyond the first that shared-memory accesses took because of bank conflicts.
     shared_bank_conflict_cycles;
+    /// Loads, stores and atomics whose values or effects a technique supplied without an access.
+    satisfied_accesses;
+    /// Loads into L1 that a technique made ahead of an instruction.
+    early_loads;
     /// Barrier arrivals of warps.
     barrier_arrivals;
     /// Constant-cache accesses of LDC.
@@ -198,42 +194,6 @@ counters! {
     dram_activations;
     /// DRAM command-clock cycles in which a channel's data bus moved data.
     dram_busy_cycles;
-    /// Bypassing operand collector: operands supplied by forwarding (BOW).
-    boc_reads in "technique_storage";
-    /// Bypassing operand collector: results and fetched operands stored (BOW).
-    boc_writes in "technique_storage";
-    /// Operands that were forwarded instead of read from a bank (BOW).
-    forwarded_operands;
-    /// Results that were overwritten or dead before they reached a bank (BOW-WR).
-    bypassed_register_writes;
-    /// Registers evicted from a full bypassing operand collector before their window ended (BOW).
-    boc_evictions;
-    /// Sum over cycles of registers held by bypassing operand collectors (BOW).
-    boc_entry_cycles;
-    /// Cycles, summed over warps, in which a bypassing operand collector was more than half full (BOW).
-    boc_over_half_full_cycles;
-    /// Renaming-table accesses (CORF).
-    renaming_accesses in "technique_storage";
-    /// Instructions with at least one coalesced register read (CORF).
-    coalesced_read_instructions;
-    /// Register reads that shared another read's bank access (CORF).
-    coalesced_register_reads;
-    /// Registers moved to another physical register because their width changed (CORF).
-    size_change_reallocations;
-    /// Allocations of a register while the other of its compiler-chosen pair had a physical register (CORF).
-    pair_allocations;
-    /// Those of them that were packed into the other's physical register (CORF).
-    packed_pair_allocations;
-    /// Registers given up because they were no longer live (CORF with virtualization).
-    released_registers;
-    /// Instructions with two or more source registers (CORF).
-    multi_source_instructions;
-    /// Sum over cycles of physical registers that held at least one register (CORF).
-    physical_register_cycles;
-    /// Sum over cycles of architectural registers of resident warps, the plain machine's physical registers (CORF).
-    architectural_register_cycles;
-    /// Width detections at writeback (CORF).
-    width_detections in "technique_logic";
     /// Values that techniques supplied and that were compared with the recorded ones.
     checked_values;
 }

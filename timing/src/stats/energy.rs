@@ -1,10 +1,12 @@
 //! Energy: a table of pJ per counted event, applied to the counters after the run.
 //!
-//! Tables are data files under `timing/configs/energy/`; an event that a table does not price is not in the
-//! sum, so a total says what its table covers and no more.
+//! Tables are data files under `timing/configs/energy/`. An event of a technique that the table does not price has the
+//! price that the technique declares, if it declares one; any other event without a price is not in the sum, so a
+//! total says what its table covers and no more.
 
-use super::{COUNTERS, Counters};
+use super::{COUNTERS, Stats, TechniqueStats};
 use crate::config::builtin;
+use crate::techniques::Catalogue;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -62,12 +64,10 @@ impl EnergyTable {
     pub fn parse(text: &str) -> Result<EnergyTable, String> {
         let table: EnergyTable = toml::from_str(text).map_err(|e| e.to_string())?;
         for (event, price) in &table.event {
-            match COUNTERS.iter().find(|row| row.name == event) {
-                None => return Err(format!("`event.{event}`: no counter has that name")),
-                Some(row) if row.component.is_none() => {
-                    return Err(format!("`event.{event}`: this counter belongs to no energy component"));
-                }
-                Some(_) => {}
+            if let Some(row) = COUNTERS.iter().find(|row| row.name == event)
+                && row.component.is_none()
+            {
+                return Err(format!("`event.{event}`: this counter belongs to no energy component"));
             }
             if !(price.pj.is_finite() && price.pj >= 0.0) {
                 return Err(format!(
@@ -79,17 +79,48 @@ impl EnergyTable {
         Ok(table)
     }
 
-    /// Energy by component in pJ, components in the order of the counter list.
+    /// Refuses prices of events that neither the machine nor a technique of the catalogue has.
+    ///
+    /// # Errors
+    /// A sentence that names the event.
+    pub fn check(&self, catalogue: &Catalogue) -> Result<(), String> {
+        let of_techniques: Vec<String> = catalogue
+            .rows()
+            .flat_map(|row| super::counter_rows(row.info))
+            .filter(|row| row.component.is_some())
+            .map(|row| row.name)
+            .collect();
+        let known = |event: &String| {
+            COUNTERS.iter().any(|row| row.name == event) || of_techniques.iter().any(|name| name == event)
+        };
+        match self.event.keys().find(|event| !known(event)) {
+            Some(event) => {
+                Err(format!("energy table {}: `event.{event}`: no counter has that name", self.name))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Energy by component in pJ, components in the order of the counters, those of techniques last.
     #[must_use]
-    pub fn apply(&self, counters: &Counters) -> Vec<(&'static str, f64)> {
+    pub fn apply(&self, stats: &Stats) -> Vec<(&'static str, f64)> {
         let mut parts: Vec<(&'static str, f64)> = Vec::new();
-        for (row, count) in COUNTERS.iter().zip(counters.values()) {
-            let Some(component) = row.component else { continue };
-            let Some(price) = self.event.get(row.name) else { continue };
-            let energy = price.pj * count as f64;
-            match parts.iter_mut().find(|(name, _)| *name == component) {
-                Some((_, sum)) => *sum += energy,
-                None => parts.push((component, energy)),
+        let mut add = |component: &'static str, energy: f64| match parts
+            .iter_mut()
+            .find(|(name, _)| *name == component)
+        {
+            Some((_, sum)) => *sum += energy,
+            None => parts.push((component, energy)),
+        };
+        for (row, count) in COUNTERS.iter().zip(stats.counters.values()) {
+            if let (Some(component), Some(price)) = (row.component, self.event.get(row.name)) {
+                add(component, price.pj * count as f64);
+            }
+        }
+        for (row, count) in stats.techniques.iter().flat_map(TechniqueStats::counters) {
+            let price = self.event.get(&row.name).map(|price| price.pj).or(row.price.map(|price| price.pj));
+            if let (Some(component), Some(pj)) = (row.component, price) {
+                add(component, pj * count as f64);
             }
         }
         parts
@@ -97,8 +128,8 @@ impl EnergyTable {
 
     /// The same as a JSON object.
     #[must_use]
-    pub fn to_json(&self, counters: &Counters) -> Value {
-        let parts = self.apply(counters).into_iter().map(|(name, pj)| (name.to_owned(), pj.into()));
+    pub fn to_json(&self, stats: &Stats) -> Value {
+        let parts = self.apply(stats).into_iter().map(|(name, pj)| (name.to_owned(), pj.into()));
         Value::Object(parts.collect::<Map<_, _>>())
     }
 }

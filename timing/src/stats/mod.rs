@@ -2,17 +2,21 @@
 //!
 //! Every part that counts (an SM, a memory partition) owns a [`Stats`]; the engine merges them in a fixed
 //! order, so the result does not depend on the number of threads. The JSON keys are the counter names of
-//! [`COUNTERS`] plus `ipc`, `stalls` (see [`Stall`]), `energy_pj` (by component) and `latency` (distributions).
+//! [`COUNTERS`] plus `ipc`, `stalls` (see [`Stall`]), `energy_pj` (by component), `latency` (distributions) and, with
+//! techniques, `technique` (see [`TechniqueStats`]).
 
 mod counters;
 mod energy;
 mod latency;
 mod stalls;
+mod technique;
 
-pub use counters::{COUNTERS, CounterInfo, Counters};
+pub use counters::{COUNTERS, Counters};
 pub use energy::{EnergyTable, Price};
 pub use latency::{LATENCIES, Latencies, Latency, LatencyInfo};
 pub use stalls::{STALLS, Stall, StallCounts};
+pub use technique::{CounterRow, TechniqueStats, counter_rows};
+pub use warplab_technique::CounterInfo;
 
 use serde_json::{Map, Value};
 
@@ -25,6 +29,8 @@ pub struct Stats {
     pub stalls: StallCounts,
     /// Latency distributions.
     pub latency: Latencies,
+    /// What each technique has counted.
+    pub techniques: Vec<TechniqueStats>,
 }
 
 impl Stats {
@@ -33,6 +39,24 @@ impl Stats {
         self.counters.merge(&other.counters);
         self.stalls.merge(&other.stalls);
         self.latency.merge(&other.latency);
+        for theirs in &other.techniques {
+            match self.techniques.iter_mut().find(|mine| mine.info.name == theirs.info.name) {
+                Some(mine) => mine.merge(theirs),
+                None => self.techniques.push(theirs.clone()),
+            }
+        }
+    }
+
+    /// What the technique of that name has counted.
+    #[must_use]
+    pub fn technique(&self, name: &str) -> Option<&TechniqueStats> {
+        self.techniques.iter().find(|technique| technique.info.name == name)
+    }
+
+    /// A counter of any technique, summed over those that have it.
+    #[must_use]
+    pub fn of_techniques(&self, counter: &str) -> u64 {
+        self.techniques.iter().filter_map(|technique| technique.get(counter)).sum()
     }
 
     /// The JSON object of these statistics under an energy table.
@@ -42,8 +66,12 @@ impl Stats {
         self.counters.write_json(&mut object);
         object.insert("ipc".into(), self.counters.ipc().into());
         object.insert("stalls".into(), self.stalls.to_json());
-        object.insert("energy_pj".into(), energy.to_json(&self.counters));
+        object.insert("energy_pj".into(), energy.to_json(self));
         object.insert("latency".into(), self.latency.to_json());
+        if !self.techniques.is_empty() {
+            let of = |one: &TechniqueStats| (one.info.name.to_owned(), one.to_json());
+            object.insert("technique".into(), Value::Object(self.techniques.iter().map(of).collect()));
+        }
         Value::Object(object)
     }
 

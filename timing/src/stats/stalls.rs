@@ -40,6 +40,8 @@ stalls! {
     DualIssue = "dual_issue_restriction";
     /// A technique held the warp back.
     Technique = "technique";
+    /// Warps were ready, but none in the active set of the two-level policy.
+    Inactive = "not_in_active_set";
     /// The load/store queue was full.
     MemoryQueueFull = "memory_queue_full";
     /// Collected instructions waited for an execution unit and left no collector free.

@@ -71,8 +71,8 @@ fn coalescing_takes_one_read_out_of_the_chain() {
     // The sum stays below 128 for the whole chain: one byte beside one byte.
     assert_eq!(difference(&[]) - difference(&["corf"]), 16, "one read less through the collector's port");
     let stats = chain(40).run("gtx480", &SMALL, &["corf"]);
-    assert_eq!(stats.counters.coalesced_register_reads, 40);
-    assert_eq!(stats.counters.packed_pair_allocations, stats.counters.pair_allocations);
+    assert_eq!(stats.of_techniques("coalesced_register_reads"), 40);
+    assert_eq!(stats.of_techniques("packed_pair_allocations"), stats.of_techniques("pair_allocations"));
     assert_eq!(stats.counters.rf_reads, stats.counters.operand_reads - 40);
 }
 
@@ -91,8 +91,13 @@ fn busy() -> Hand {
 
 fn balance(stats: &Stats) {
     let c = &stats.counters;
-    assert_eq!(c.operand_reads, c.rf_reads + c.forwarded_operands + c.coalesced_register_reads);
-    assert_eq!(c.boc_reads, c.forwarded_operands);
+    let supplied: u64 = stats.techniques.iter().map(|technique| technique.ledger.supplied).sum();
+    assert_eq!(c.operand_reads, c.rf_reads + supplied);
+    assert_eq!(stats.of_techniques("boc_reads"), stats.of_techniques("forwarded_operands"));
+    for technique in &stats.techniques {
+        let ledger = &technique.ledger;
+        assert_eq!(ledger.opportunities, ledger.supplied + ledger.all_lost(), "{}", technique.info.name);
+    }
 }
 
 #[test]
@@ -112,10 +117,11 @@ fn every_operand_comes_from_a_bank_a_collector_or_a_shared_access() {
             assert_eq!(c.rf_writes, plain.rf_writes);
             assert!(c.checked_values > 0);
         }
-        let both = busy().run(gpu, &[], &["bow", "corf"]).counters;
-        let bow = busy().run(gpu, &[], &["bow"]).counters;
+        let both = busy().run(gpu, &[], &["bow", "corf"]);
+        let bow = busy().run(gpu, &[], &["bow"]);
         assert_eq!(
-            both.forwarded_operands, bow.forwarded_operands,
+            both.of_techniques("forwarded_operands"),
+            bow.of_techniques("forwarded_operands"),
             "which operands are forwarded is BOW's matter"
         );
     }
@@ -129,36 +135,101 @@ fn with_write_back_every_result_is_written_or_bypassed() {
         balance(&stats);
         let c = &stats.counters;
         assert_eq!(c.operand_writes, plain.operand_writes);
-        assert_eq!(c.rf_writes + c.bypassed_register_writes, c.operand_writes, "{gpu}");
-        assert!(c.bypassed_register_writes > 0 && c.rf_writes < plain.rf_writes);
+        let bypassed = stats.of_techniques("bypassed_register_writes");
+        assert_eq!(c.rf_writes + bypassed, c.operand_writes, "{gpu}");
+        assert!(bypassed > 0 && c.rf_writes < plain.rf_writes);
     }
     let config = crate::config::load("gtx480", &[]).expect("built in").config;
     for others in [["bow", "bow-wr"], ["bow-wr", "corf"]] {
         let names = others.map(str::to_owned);
-        let why =
-            crate::techniques::select(&names, &config).map(drop).expect_err("they contradict").to_string();
+        let why = crate::techniques::Catalogue::built_in()
+            .select(&names, &config)
+            .map(drop)
+            .expect_err("they contradict")
+            .to_string();
         assert!(others.iter().all(|name| why.contains(name)), "{why}");
     }
 }
 
 #[test]
+fn a_collector_with_few_entries_stalls() {
+    let of = |entries: u32| {
+        let set = format!("technique.bow.entries={entries}");
+        let stats = busy().run("titanx-pascal", &[&set], &["bow"]);
+        let held: u64 = stats.techniques[0].ledger.stalls.iter().sum();
+        assert_eq!(held, stats.stalls.get(crate::stats::Stall::Technique));
+        (stats.counters.cycles, held)
+    };
+    let (one, few, enough) = (of(1), of(3), of(12));
+    assert!(one.1 > few.1 && few.1 > 0, "{one:?} {few:?}");
+    assert_eq!(enough.1, 0, "three instructions have at most nine operands");
+    assert!(one.0 >= few.0 && few.0 >= enough.0, "{one:?} {few:?} {enough:?}");
+}
+
+#[test]
+fn collectors_that_forward_nothing_read_every_operand_from_its_bank() {
+    let off = [
+        "technique.bow.mechanism=false",
+        "technique.bow-wr.mechanism=false",
+        "technique.corf.mechanism=false",
+    ];
+    for (gpu, name) in [("gtx480", "bow"), ("titanx-pascal", "bow-wr"), ("qv100", "corf")] {
+        let (stats, plain) = (busy().run(gpu, &off, &[name]), busy().run(gpu, &[], &[]).counters);
+        let ledger = &stats.techniques[0].ledger;
+        assert_eq!((ledger.supplied, ledger.all_lost()), (0, ledger.opportunities), "{name}");
+        assert_eq!(
+            (stats.counters.rf_reads, stats.counters.rf_writes),
+            (plain.rf_reads, plain.rf_writes),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_register_keeps_its_bank_where_that_is_wanted() {
+    // With wide values every register has an entry of its own: at home there are the plain machine's conflicts.
+    let wide = |set: &[&str], techniques: &[&str]| {
+        let mut b = Builder::default();
+        for reg in 1..9 {
+            b.mov(reg, 0x4000_0001 + u32::from(reg));
+        }
+        for i in 0..40u8 {
+            b.ffma(1 + i % 8, 1 + (i + 3) % 8, 1 + (i + 5) % 8, 1 + (i + 6) % 8);
+        }
+        Hand::new(b.exit(), 30, 256).run("gtx480", set, techniques).counters
+    };
+    let set = ["technique.corf.virtualization=false", "technique.corf.pairs=false"];
+    let plain = wide(&set, &[]);
+    let home = wide(&[set[0], set[1], "technique.corf.allocation='home_bank'"], &["corf"]);
+    assert_eq!(home.rf_bank_conflict_cycles, plain.rf_bank_conflict_cycles);
+    assert_eq!(home.cycles, plain.cycles);
+    assert!(wide(&set, &["corf"]).rf_bank_conflict_cycles > plain.rf_bank_conflict_cycles);
+}
+
+#[test]
 fn packing_occupies_fewer_physical_registers_than_the_program_names() {
-    let c = busy().run("gtx480", &[], &["corf"]).counters;
-    assert!(c.physical_register_cycles > 0 && c.physical_register_cycles < c.architectural_register_cycles);
-    let packed = busy().run("gtx480", &["technique.corf.virtualization=false"], &["corf"]).counters;
-    assert_eq!(packed.released_registers, 0);
-    assert!(c.physical_register_cycles < packed.physical_register_cycles);
+    let stats = busy().run("gtx480", &[], &["corf"]);
+    let physical = |stats: &Stats| stats.of_techniques("physical_register_cycles");
+    assert!(physical(&stats) > 0);
+    assert!(physical(&stats) < stats.of_techniques("architectural_register_cycles"));
+    let packed = busy().run("gtx480", &["technique.corf.virtualization=false"], &["corf"]);
+    assert_eq!(packed.of_techniques("released_registers"), 0);
+    assert!(physical(&stats) < physical(&packed));
 }
 
 #[test]
 fn energy_of_the_register_file_and_of_the_technique_are_apart() {
     let table = EnergyTable::load("bow-28nm").expect("built in");
     let stats = busy().run("titanx-pascal", &[], &["bow"]);
-    let (c, parts) = (&stats.counters, table.apply(&stats.counters));
+    let (c, parts) = (&stats.counters, table.apply(&stats));
     let part = |name: &str| parts.iter().find(|(part, _)| *part == name).map(|(_, pj)| *pj);
     assert_eq!(part("register_file"), Some(185.26 * (c.rf_reads + c.rf_writes) as f64));
     let storage = part("technique_storage").expect("priced");
-    assert!((storage - 2.72 * (c.boc_reads + c.boc_writes) as f64).abs() < 1e-6 * storage);
+    assert!(
+        (storage - 2.72 * (stats.of_techniques("boc_reads") + stats.of_techniques("boc_writes")) as f64)
+            .abs()
+            < 1e-6 * storage
+    );
 }
 
 #[test]

@@ -1,18 +1,67 @@
 //! The techniques of one SM, asked in order.
 //!
-//! Each hook is behind one test of a flag, so that a replay without techniques pays one predictable branch.
+//! Whether anybody wants to be asked is one flag per hook, so that a replay without techniques pays one predictable
+//! branch. Questions go to techniques that are only read; what was decided is told to all of them afterwards.
 
 use super::{
-    AnyTechnique, Cx, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing, OperandRead, Plan, RegisterWrite,
-    ValueMismatch, WarpView,
+    AccessVerdict, Answered, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing, Launch,
+    Ledger, MemAccess, MicroId, OperandRead, Plan, RegisterWrite, Technique, Techniques, ValueMismatch,
+    WarpView,
 };
-use crate::config::GpuConfig;
+use crate::error::ReplayError;
 use crate::program::Program;
+use crate::stats::TechniqueStats;
+
+/// When and where hooks are called.
+pub struct At<'a> {
+    /// SM clock cycle.
+    pub cycle: u64,
+    /// The kernel.
+    pub program: &'a Program,
+    /// What hooks want of the SM.
+    pub effects: &'a mut Effects,
+}
+
+/// A verdict and the position of the technique that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision<V> {
+    /// What happens.
+    pub verdict: V,
+    /// Position among the techniques that run; 0 where none of them decided.
+    pub by: u8,
+}
+
+/// A technique with its accounts and what it wants to be asked.
+#[derive(Clone)]
+struct Member {
+    technique: Box<dyn Technique>,
+    name: &'static str,
+    hooks: Hooks,
+    ledger: Ledger,
+}
+
+impl Member {
+    fn new(technique: Box<dyn Technique>, hooks: Hooks) -> Member {
+        let info = technique.info();
+        let ledger = Ledger {
+            lost: vec![0; info.losses.len()],
+            stalls: vec![0; info.stalls.len()],
+            ..Ledger::default()
+        };
+        Member { technique, name: info.name, hooks, ledger }
+    }
+
+    #[inline]
+    fn with<R>(&mut self, at: &mut At<'_>, call: impl FnOnce(&mut dyn Technique, &mut Cx<'_>) -> R) -> R {
+        let mut cx = Cx::new(self.name, at.cycle, at.program, &mut self.ledger, at.effects);
+        call(&mut *self.technique, &mut cx)
+    }
+}
 
 /// Prepared techniques in the order in which they act.
 #[derive(Clone, Default)]
 pub struct Stack {
-    techniques: Vec<AnyTechnique>,
+    members: Vec<Member>,
     hooks: Hooks,
 }
 
@@ -21,31 +70,25 @@ impl Stack {
     ///
     /// # Errors
     /// A technique's refusal, with its name.
-    pub fn prepare(
-        mut techniques: Vec<AnyTechnique>,
-        program: &Program,
-        config: &GpuConfig,
-    ) -> Result<(Stack, Plan), String> {
-        let mut plan = Plan::of(program);
-        for technique in &mut techniques {
-            let before = plan.hooks;
-            technique.prepare(program, config, &mut plan).map_err(|why| {
-                format!("technique {}, kernel {}: {why}", technique.info().name, program.name)
+    pub fn prepare(techniques: Techniques, launch: &Launch<'_>) -> Result<(Stack, Plan), String> {
+        let mut plan = Plan::of(launch.program);
+        let mut members = Vec::new();
+        for (owner, mut technique) in techniques.into_iter().enumerate() {
+            plan.begin(owner);
+            technique.prepare(launch, &mut plan).map_err(|why| {
+                format!("technique {}, kernel {}: {why}", technique.info().name, launch.program.name)
             })?;
-            let hooks = &mut plan.hooks;
-            hooks.fetch |= before.fetch;
-            hooks.issue |= before.issue;
-            hooks.collect |= before.collect;
-            hooks.write_back |= before.write_back;
+            members.push(Member::new(technique, plan.hooks));
         }
-        plan.inserted.sort_by_key(|inserted| inserted.before);
-        Ok((Stack { techniques, hooks: plan.hooks }, plan))
+        plan.hooks = members.iter().fold(Hooks::default(), |all, member| all.or(member.hooks));
+        plan.finish();
+        Ok((Stack { members, hooks: plan.hooks }, plan))
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.techniques.is_empty()
+        self.members.is_empty()
     }
 
     /// The hooks that any of them asked for.
@@ -55,53 +98,163 @@ impl Stack {
         self.hooks
     }
 
-    /// A block has been placed.
-    pub fn start_block(&mut self, cx: &mut Cx<'_>, block_slot: usize, block: u32) {
-        for technique in &mut self.techniques {
-            technique.start_block(cx, block_slot, block);
+    /// What each of them has counted.
+    #[must_use]
+    pub fn stats(&self) -> Vec<TechniqueStats> {
+        self.members.iter().map(|member| TechniqueStats::of(&*member.technique, &member.ledger)).collect()
+    }
+
+    /// Whether the accounts balance: what was supplied and what was lost sum to the opportunities.
+    ///
+    /// # Errors
+    /// The technique whose accounts do not, with the sums.
+    pub fn check_accounts(&self, kernel: &str) -> Result<(), ReplayError> {
+        for member in &self.members {
+            let Ledger { supplied, opportunities, .. } = member.ledger;
+            let lost = member.ledger.all_lost();
+            if opportunities != supplied + lost {
+                let technique = member.name;
+                return Err(ReplayError::Unbalanced {
+                    technique,
+                    kernel: kernel.to_owned(),
+                    opportunities,
+                    supplied,
+                    lost,
+                });
+            }
         }
+        Ok(())
+    }
+
+    /// Slots in which a technique held a warp back.
+    pub fn stalled(&mut self, by: u8, cause: u8, slots: u64) {
+        if let Some(count) = self.members[usize::from(by)].ledger.stalls.get_mut(usize::from(cause)) {
+            *count += slots;
+        }
+    }
+
+    fn tell(&mut self, at: &mut At<'_>, mut call: impl FnMut(&mut dyn Technique, &mut Cx<'_>)) {
+        for member in &mut self.members {
+            member.with(at, &mut call);
+        }
+    }
+
+    /// Whether every technique lets a block be placed.
+    #[must_use]
+    pub fn admits_block(&self, now: u64, block: u32) -> bool {
+        self.members.iter().all(|m| !m.hooks.admission || m.technique.admits_block(now, block))
+    }
+
+    /// Whether every technique lets a warp begin.
+    #[must_use]
+    pub fn admits_warp(&self, now: u64, warp: &WarpView<'_>) -> bool {
+        self.members.iter().all(|m| !m.hooks.admission || m.technique.admits_warp(now, warp))
+    }
+
+    /// A block has been placed.
+    pub fn start_block(&mut self, at: &mut At<'_>, block_slot: usize, block: u32) {
+        self.tell(at, |technique, cx| technique.start_block(cx, block_slot, block));
     }
 
     /// A warp has been placed.
-    pub fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
-        for technique in &mut self.techniques {
-            technique.start_warp(cx, warp);
-        }
+    pub fn start_warp(&mut self, at: &mut At<'_>, warp: &WarpView<'_>) {
+        self.tell(at, |technique, cx| technique.start_warp(cx, warp));
     }
 
-    /// The first verdict that is not `Fetch` wins.
-    pub fn fetch(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, pc: u32) -> FetchVerdict {
-        for technique in &mut self.techniques {
-            let verdict = technique.fetch(cx, warp, pc);
+    /// A warp has ended.
+    pub fn end_warp(&mut self, at: &mut At<'_>, warp_slot: usize) {
+        self.tell(at, |technique, cx| technique.end_warp(cx, warp_slot));
+    }
+
+    /// A block has ended.
+    pub fn end_block(&mut self, at: &mut At<'_>, block_slot: usize) {
+        self.tell(at, |technique, cx| technique.end_block(cx, block_slot));
+    }
+
+    /// The first verdict that is not `Fetch`.
+    #[must_use]
+    pub fn fetch(&self, now: u64, warp: &WarpView<'_>, pc: u32) -> Decision<FetchVerdict> {
+        for (by, member) in self.members.iter().enumerate().filter(|(_, member)| member.hooks.fetch) {
+            let verdict = member.technique.fetch(now, warp, pc);
             if verdict != FetchVerdict::Fetch {
-                return verdict;
+                return Decision { verdict, by: by as u8 };
             }
         }
-        FetchVerdict::Fetch
+        Decision { verdict: FetchVerdict::Fetch, by: 0 }
     }
 
-    /// A skipped instruction has been reached in program order.
-    ///
-    /// # Errors
-    /// The value that differs.
-    pub fn skipped(
-        &mut self,
-        cx: &mut Cx<'_>,
+    /// An instruction has been fetched or skipped.
+    pub fn fetched(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, pc: u32, skipped: bool) {
+        for member in self.members.iter_mut().filter(|member| member.hooks.fetch) {
+            member.with(at, |technique, cx| technique.fetched(cx, warp, pc, skipped));
+        }
+    }
+
+    /// What a warp had fetched is discarded.
+    pub fn flushed(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, resume: Option<u32>) {
+        for member in self.members.iter_mut().filter(|member| member.hooks.fetch) {
+            member.with(at, |technique, cx| technique.flushed(cx, warp, resume));
+        }
+    }
+
+    /// The warp that issues, when the scheduler has chosen one; always one of those in `ready`.
+    #[must_use]
+    pub fn order(&self, now: u64, scheduler: usize, ready: u64, chosen: u8) -> u8 {
+        let of = |chosen: u8, member: &Member| {
+            let other = member.technique.order(now, scheduler, ready, chosen);
+            if other < 64 && ready >> other & 1 != 0 { other } else { chosen }
+        };
+        self.members.iter().filter(|member| member.hooks.order).fold(chosen, of)
+    }
+
+    /// A warp has entered or left the active set of its scheduler.
+    pub fn activity(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, active: bool) {
+        for member in self.members.iter_mut().filter(|member| member.hooks.order) {
+            member.with(at, |technique, cx| technique.activity(cx, warp, active));
+        }
+    }
+
+    /// A stall by any technique, else a reuse by any; micro-operations are shown to their owner alone.
+    #[must_use]
+    pub fn issue(
+        &self,
+        now: u64,
         warp: &WarpView<'_>,
-        inst: &InstView<'_>,
-    ) -> Result<(), Box<ValueMismatch>> {
-        self.techniques.iter_mut().try_for_each(|technique| technique.skipped(cx, warp, inst))
-    }
-
-    /// The first verdict that is not `Issue` wins.
-    pub fn issue(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
-        for technique in &mut self.techniques {
-            let verdict = technique.issue(cx, warp, what);
-            if verdict != IssueVerdict::Issue {
-                return verdict;
+        what: &Issuing<'_>,
+        owner: Option<usize>,
+    ) -> Decision<IssueVerdict> {
+        let mut decision = Decision { verdict: IssueVerdict::Issue, by: 0 };
+        for (by, member) in self.members.iter().enumerate().filter(|(_, member)| member.hooks.issue) {
+            if owner.is_some_and(|owner| owner != by) {
+                continue;
+            }
+            match member.technique.issue(now, warp, what) {
+                IssueVerdict::Issue => {}
+                verdict @ IssueVerdict::Stall(_) => return Decision { verdict, by: by as u8 },
+                verdict @ IssueVerdict::Reuse { .. } => {
+                    if decision.verdict == IssueVerdict::Issue {
+                        decision = Decision { verdict, by: by as u8 };
+                    }
+                }
             }
         }
-        IssueVerdict::Issue
+        decision
+    }
+
+    /// An instruction issues; micro-operations are shown to their owner alone.
+    pub fn issued(
+        &mut self,
+        at: &mut At<'_>,
+        warp: &WarpView<'_>,
+        what: &Issuing<'_>,
+        verdict: IssueVerdict,
+        owner: Option<usize>,
+    ) {
+        for (by, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.hooks.issue) {
+            if owner.is_none_or(|owner| owner == by) {
+                member.with(at, |technique, cx| technique.issued(cx, warp, what, verdict));
+            }
+        }
     }
 
     /// Each technique decides over what the earlier ones left to the banks.
@@ -110,12 +263,75 @@ impl Stack {
     /// The value that differs.
     pub fn collect(
         &mut self,
-        cx: &mut Cx<'_>,
+        at: &mut At<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        self.techniques.iter_mut().try_for_each(|technique| technique.collect(cx, warp, inst, operands))
+        let mut asked = self.members.iter_mut().filter(|member| member.hooks.collect);
+        asked.try_for_each(|m| m.with(at, |technique, cx| technique.collect(cx, warp, inst, operands)))
+    }
+
+    /// Cycles before the unit takes the next instruction.
+    #[must_use]
+    pub fn initiation(&self, now: u64, warp: &WarpView<'_>, inst: &InstView<'_>, cycles: u32) -> u32 {
+        let asked = self.members.iter().filter(|member| member.hooks.execute);
+        asked.fold(cycles, |cycles, m| m.technique.initiation(now, warp, inst, cycles)).max(1)
+    }
+
+    /// An instruction has left its collector.
+    pub fn dispatched(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, inst: &InstView<'_>) {
+        for member in self.members.iter_mut().filter(|member| member.hooks.execute) {
+            member.with(at, |technique, cx| technique.dispatched(cx, warp, inst));
+        }
+    }
+
+    /// The first verdict that is not `Access`.
+    pub fn access(
+        &mut self,
+        at: &mut At<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        access: &MemAccess<'_>,
+    ) -> Decision<AccessVerdict> {
+        for (by, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.hooks.access) {
+            let verdict = member.with(at, |technique, cx| technique.access(cx, warp, inst, access));
+            if verdict != AccessVerdict::Access {
+                return Decision { verdict, by: by as u8 };
+            }
+        }
+        Decision { verdict: AccessVerdict::Access, by: 0 }
+    }
+
+    /// The technique answers for an instruction that it did not let execute.
+    ///
+    /// # Errors
+    /// A value that differs; the technique, when it did not supply every result.
+    pub fn answered(
+        &mut self,
+        at: &mut At<'_>,
+        by: u8,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        how: Answered,
+        results: &[RegisterWrite<'_>],
+    ) -> Result<(), ReplayError> {
+        let member = &mut self.members[usize::from(by)];
+        let before = member.ledger.supplied;
+        member.with(at, |technique, cx| technique.answered(cx, warp, inst, how, results))?;
+        let supplied = member.ledger.supplied - before;
+        if supplied == results.len() as u64 {
+            return Ok(());
+        }
+        Err(ReplayError::Unsupplied {
+            technique: member.name,
+            kernel: at.program.name.clone(),
+            pc: inst.pc,
+            block: warp.block,
+            warp: warp.warp,
+            results: results.len() as u64,
+            supplied,
+        })
     }
 
     /// Each technique decides over what the earlier ones left to the banks.
@@ -124,31 +340,59 @@ impl Stack {
     /// The value that differs.
     pub fn write_back(
         &mut self,
-        cx: &mut Cx<'_>,
+        at: &mut At<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
-        self.techniques.iter_mut().try_for_each(|technique| technique.write_back(cx, warp, inst, writes))
+        let mut asked = self.members.iter_mut().filter(|member| member.hooks.write_back);
+        asked.try_for_each(|m| m.with(at, |technique, cx| technique.write_back(cx, warp, inst, writes)))
     }
 
-    /// A warp has ended.
-    pub fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
-        for technique in &mut self.techniques {
-            technique.end_warp(cx, warp_slot);
+    /// Every technique's own stage.
+    pub fn tick(&mut self, at: &mut At<'_>) {
+        for member in self.members.iter_mut().filter(|member| member.hooks.tick) {
+            member.with(at, |technique, cx| technique.tick(cx));
         }
     }
 
-    /// A block has ended.
-    pub fn end_block(&mut self, cx: &mut Cx<'_>, block_slot: usize) {
-        for technique in &mut self.techniques {
-            technique.end_block(cx, block_slot);
-        }
+    /// Earliest cycle in which a technique's own stage would do something.
+    #[must_use]
+    pub fn next_event(&self, now: u64) -> Option<u64> {
+        let asked = self.members.iter().filter(|member| member.hooks.tick || member.hooks.companion);
+        asked.filter_map(|member| member.technique.next_event(now)).min()
+    }
+
+    /// The first micro-operation that a technique has for a slot without a warp.
+    #[must_use]
+    pub fn companion(&self, now: u64, scheduler: usize) -> Option<Decision<MicroId>> {
+        let mut asked = self.members.iter().enumerate().filter(|(_, member)| member.hooks.companion);
+        asked.find_map(|(by, member)| {
+            let verdict = member.technique.companion(now, scheduler)?;
+            Some(Decision { verdict, by: by as u8 })
+        })
+    }
+
+    /// A micro-operation beside the warps has issued.
+    pub fn companion_issued(
+        &mut self,
+        at: &mut At<'_>,
+        op: Decision<MicroId>,
+        scheduler: usize,
+        done_at: u64,
+    ) {
+        let member = &mut self.members[usize::from(op.by)];
+        member.with(at, |technique, cx| technique.companion_issued(cx, scheduler, op.verdict, done_at));
+    }
+
+    /// The sectors of an early load are in L1. Each technique knows its own by the tag.
+    pub fn loaded(&mut self, at: &mut At<'_>, tag: u32, locked: bool) {
+        self.tell(at, |technique, cx| technique.loaded(cx, tag, locked));
     }
 
     /// What each technique holds.
     #[must_use]
     pub fn describe(&self) -> String {
-        self.techniques.iter().map(|t| format!("{}: {}\n", t.info().name, t.describe())).collect()
+        self.members.iter().map(|m| format!("  technique {}: {}\n", m.name, m.technique.describe())).collect()
     }
 }

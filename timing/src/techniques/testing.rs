@@ -4,71 +4,142 @@
 //! Results are made up: any value in any executed lane. [`Walk`] follows a kernel's branches,
 //! lanes parting, meeting and taking turns at random.
 
-use super::bow::Bow;
-use super::bow_wr::BowWr;
-use super::corf::Corf;
 use super::{
-    Cx, InFlightId, InstView, OperandRead, ReadFrom, RegisterWrite, Stack, Technique, ValueMismatch,
-    WarpView, WriteTo, select,
+    At, Catalogue, Cx, Effects, InFlightId, InstView, Launch, Ledger, OperandRead, Plan, ReadFrom,
+    RegisterWrite, Stack, Technique, ValueMismatch, WarpView, WriteTo,
 };
 use crate::config::{GpuConfig, load};
 use crate::program::Program;
 use crate::source::Row;
-use crate::stats::Counters;
 use trace_format::isa::{Flow, Kind, MachineKernel, Pc};
 
 /// The hooks that these tests drive, of one technique or of several.
 pub(crate) trait Hooked {
-    fn start(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>);
+    fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>);
     fn collected(
         &mut self,
-        cx: &mut Cx<'_>,
+        at: &mut Surroundings<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>>;
     fn written(
         &mut self,
-        cx: &mut Cx<'_>,
+        at: &mut Surroundings<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>>;
-    fn end(&mut self, cx: &mut Cx<'_>, slot: usize);
+    fn end(&mut self, at: &mut Surroundings<'_>, slot: usize);
 }
 
-macro_rules! hooked {
-    ($($ty:ty),+) => {$(
-        impl Hooked for $ty {
-            fn start(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
-                self.start_warp(cx, warp);
-            }
-            fn collected(
-                &mut self,
-                cx: &mut Cx<'_>,
-                warp: &WarpView<'_>,
-                inst: &InstView<'_>,
-                operands: &mut [OperandRead],
-            ) -> Result<(), Box<ValueMismatch>> {
-                self.collect(cx, warp, inst, operands)
-            }
-            fn written(
-                &mut self,
-                cx: &mut Cx<'_>,
-                warp: &WarpView<'_>,
-                inst: &InstView<'_>,
-                writes: &mut [RegisterWrite<'_>],
-            ) -> Result<(), Box<ValueMismatch>> {
-                self.write_back(cx, warp, inst, writes)
-            }
-            fn end(&mut self, cx: &mut Cx<'_>, slot: usize) {
-                self.end_warp(cx, slot);
-            }
-        }
-    )+};
+/// What hooks are called with.
+pub(crate) struct Surroundings<'a> {
+    cycle: u64,
+    program: &'a Program,
+    ledger: &'a mut Ledger,
+    effects: &'a mut Effects,
 }
 
-hooked!(Bow, BowWr, Corf, Stack);
+impl Surroundings<'_> {
+    fn cx(&mut self, technique: &dyn Technique) -> Cx<'_> {
+        let info = technique.info();
+        self.ledger.lost.resize(info.losses.len(), 0);
+        self.ledger.stalls.resize(info.stalls.len(), 0);
+        Cx::new(info.name, self.cycle, self.program, self.ledger, self.effects)
+    }
+
+    fn at(&mut self) -> At<'_> {
+        At { cycle: self.cycle, program: self.program, effects: self.effects }
+    }
+}
+
+impl<T: Technique> Hooked for T {
+    fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>) {
+        self.start_warp(&mut at.cx(self), warp);
+    }
+    fn collected(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        operands: &mut [OperandRead],
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.collect(&mut at.cx(self), warp, inst, operands)?;
+        // Instructions of these tests are dispatched at once.
+        self.dispatched(&mut at.cx(self), warp, inst);
+        Ok(())
+    }
+    fn written(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.write_back(&mut at.cx(self), warp, inst, writes)
+    }
+    fn end(&mut self, at: &mut Surroundings<'_>, slot: usize) {
+        self.end_warp(&mut at.cx(self), slot);
+    }
+}
+
+impl Hooked for Stack {
+    fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>) {
+        self.start_warp(&mut at.at(), warp);
+    }
+    fn collected(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        operands: &mut [OperandRead],
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.collect(&mut at.at(), warp, inst, operands)?;
+        self.dispatched(&mut at.at(), warp, inst);
+        Ok(())
+    }
+    fn written(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.write_back(&mut at.at(), warp, inst, writes)
+    }
+    fn end(&mut self, at: &mut Surroundings<'_>, slot: usize) {
+        self.end_warp(&mut at.at(), slot);
+    }
+}
+
+/// Where an operand came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum From {
+    Bank(u8),
+    Storage,
+    With(u8),
+    After(InFlightId, u8),
+}
+
+/// An operand and where it came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read {
+    pub reg: u8,
+    pub from: From,
+}
+
+impl Read {
+    fn of(read: &OperandRead) -> Read {
+        let from = match read.from {
+            ReadFrom::Bank(bank) | ReadFrom::BankBehind(bank, _) => From::Bank(bank),
+            ReadFrom::Storage(..) => From::Storage,
+            ReadFrom::With(other, _) => From::With(other),
+            ReadFrom::After(id, operand, _) => From::After(id, operand),
+        };
+        Read { reg: read.reg, from }
+    }
+}
 
 /// A configuration with a technique's parameters.
 pub(crate) fn config(set: &[&str]) -> GpuConfig {
@@ -81,20 +152,36 @@ pub(crate) fn program(text: &str, config: &GpuConfig) -> Program {
     Program::new(&crate::analysis::listing::kernel(text), config).expect("a kernel that can be timed")
 }
 
+/// A launch of a program, of one block of a warp.
+pub(crate) fn launch<'a>(program: &'a Program, config: &'a GpuConfig) -> Launch<'a> {
+    Launch::new(program, config, [1, 1, 1], [32, 1, 1])
+}
+
 /// One technique, prepared.
-pub(crate) fn prepared<T: Technique>(program: &Program, config: &GpuConfig) -> (T, super::Plan) {
+pub(crate) fn prepared<T: Technique>(
+    new: fn(&toml::Table) -> Result<T, String>,
+    name: &str,
+    program: &Program,
+    config: &GpuConfig,
+) -> (T, Plan) {
     let empty = toml::Table::new();
-    let section = config.technique.get(T::INFO.name).unwrap_or(&empty);
-    let mut technique = T::new(config, section).expect("valid section");
-    let mut plan = super::Plan::of(program);
-    technique.prepare(program, config, &mut plan).expect("the kernel is accepted");
+    let mut technique = new(config.technique.get(name).unwrap_or(&empty)).expect("valid section");
+    let mut plan = Plan::of(program);
+    technique.prepare(&launch(program, config), &mut plan).expect("the kernel is accepted");
     (technique, plan)
 }
 
+/// The value of a technique's counter.
+pub(crate) fn count(technique: &dyn Technique, name: &str) -> u64 {
+    let stats = crate::stats::TechniqueStats::of(technique, &Ledger::default());
+    stats.get(name).unwrap_or_else(|| panic!("{} has no counter {name}", technique.info().name))
+}
+
 /// Several techniques, prepared.
-pub(crate) fn stack(names: &[&str], program: &Program, config: &GpuConfig) -> (Stack, super::Plan) {
+pub(crate) fn stack(names: &[&str], program: &Program, config: &GpuConfig) -> (Stack, Plan) {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    Stack::prepare(select(&names, config).expect("known techniques"), program, config).expect("accepted")
+    let techniques = Catalogue::built_in().select(&names, config).expect("known techniques");
+    Stack::prepare(techniques, &launch(program, config)).expect("accepted")
 }
 
 /// An instruction between issue and writeback.
@@ -114,8 +201,8 @@ pub(crate) struct Bench<'a> {
     pub cycle: u64,
     pub issued: u64,
     pub rows: Vec<Row>,
-    pub stats: Counters,
-    pub extra_writes: Vec<u8>,
+    pub ledger: Ledger,
+    effects: Effects,
     /// Results written back, and how many of them went to a bank at once.
     pub results: u64,
     pub bank_writes: u64,
@@ -130,8 +217,8 @@ impl<'a> Bench<'a> {
             cycle: 0,
             issued: 0,
             rows: vec![Row::ZERO; program.registers_per_thread as usize],
-            stats: Counters::default(),
-            extra_writes: Vec::new(),
+            ledger: Ledger::default(),
+            effects: Effects::default(),
             results: 0,
             bank_writes: 0,
             next_id: 0,
@@ -139,13 +226,13 @@ impl<'a> Bench<'a> {
     }
 
     /// Calls a hook with the bench's context and warp.
-    fn with<R>(&mut self, call: impl FnOnce(&mut Cx<'_>, &WarpView<'_>) -> R) -> R {
+    fn with<R>(&mut self, call: impl FnOnce(&mut Surroundings<'_>, &WarpView<'_>) -> R) -> R {
         self.cycle += 1;
-        let mut cx = Cx {
+        let mut at = Surroundings {
             cycle: self.cycle,
             program: self.program,
-            stats: &mut self.stats,
-            extra_writes: &mut self.extra_writes,
+            ledger: &mut self.ledger,
+            effects: &mut self.effects,
         };
         let warp = WarpView {
             slot: self.slot,
@@ -156,7 +243,12 @@ impl<'a> Bench<'a> {
             issued: self.issued,
             rows: &self.rows,
         };
-        call(&mut cx, &warp)
+        call(&mut at, &warp)
+    }
+
+    /// Accesses to banks that hooks made besides the instruction's own: true for a write.
+    pub fn bank_accesses(&mut self) -> Vec<(u8, bool)> {
+        std::mem::take(&mut self.effects.bank_accesses)
     }
 
     pub fn start(&mut self, technique: &mut impl Hooked) {
@@ -175,11 +267,11 @@ impl<'a> Bench<'a> {
         pc: u32,
         (active, exec): (u32, u32),
         mut values: impl FnMut() -> Row,
-    ) -> Result<(Vec<OperandRead>, Flight), Box<ValueMismatch>> {
+    ) -> Result<(Vec<Read>, Flight), Box<ValueMismatch>> {
         let program = self.program;
         let inst = &program.insts[pc as usize];
         self.next_id += 1;
-        let id = InFlightId { slot: self.next_id, generation: 0 };
+        let id = InFlightId::new(self.next_id, 0);
         let plain = |reg: &u8| OperandRead { reg: *reg, from: ReadFrom::Bank(reg % 16) };
         let mut operands: Vec<OperandRead> = inst.sources().iter().map(plain).collect();
         let collected = !matches!(inst.inst.kind(), Kind::Branch | Kind::Exit | Kind::Sync);
@@ -195,6 +287,7 @@ impl<'a> Bench<'a> {
             super::lanes::merge(row, &values(), exec);
             results.push((*reg, *row));
         }
+        let operands = operands.iter().map(Read::of).collect();
         Ok((operands, Flight { pc, active, exec, id, results }))
     }
 
@@ -215,18 +308,19 @@ impl<'a> Bench<'a> {
         let mut writes: Vec<RegisterWrite<'_>> = flight
             .results
             .iter()
-            .map(|(reg, row)| RegisterWrite { reg: *reg, to: WriteTo::Bank(reg % 16), row })
+            .map(|(reg, row)| RegisterWrite::new(*reg, WriteTo::Bank(reg % 16), row))
             .collect();
-        if !writes.is_empty() {
-            self.with(|cx, warp| technique.written(cx, warp, &view, &mut writes))?;
+        if flight.exec == 0 {
+            writes.clear();
         }
+        self.with(|cx, warp| technique.written(cx, warp, &view, &mut writes))?;
         self.results += writes.len() as u64;
         self.bank_writes += writes.iter().filter(|write| matches!(write.to, WriteTo::Bank(_))).count() as u64;
         Ok(writes.iter().map(|write| write.to).collect())
     }
 
     /// Issues an instruction in all lanes and writes it back at once.
-    pub fn step(&mut self, technique: &mut impl Hooked, pc: u32, value: u32) -> Vec<OperandRead> {
+    pub fn step(&mut self, technique: &mut impl Hooked, pc: u32, value: u32) -> Vec<Read> {
         let lane_by_lane =
             || Row::from_fn(|lane| value.wrapping_add(if value > 255 { lane as u32 } else { 0 }));
         let full = (u32::MAX, u32::MAX);

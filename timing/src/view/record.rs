@@ -266,6 +266,12 @@ impl Recorder {
         self.fetched[warp_slot].push_back(Fetched { pc, origin, at: now, decoded });
     }
 
+    /// A technique has put a micro-operation before the next instruction of a warp.
+    pub fn inject(&mut self, warp_slot: usize, pc: u32, now: u64) {
+        let fetched = Fetched { pc, origin: Origin::Inserted, at: now, decoded: now };
+        self.fetched[warp_slot].push_front(fetched);
+    }
+
     /// Keeps what leaves an I-buffer in this cycle, if that lies in the window.
     fn leave_buffer(&mut self, warp_slot: usize, fetched: Fetched, now: u64) -> u32 {
         if !self.window.contains(&now) || self.full(now) {

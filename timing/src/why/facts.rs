@@ -3,7 +3,7 @@
 use crate::config::GpuConfig;
 use crate::occupancy::Limit;
 use crate::replay::LaunchStats;
-use crate::stats::{Stall, Stats};
+use crate::stats::{Stall, Stats, TechniqueStats};
 use serde_json::{Map, Value};
 
 macro_rules! facts {
@@ -14,6 +14,8 @@ macro_rules! facts {
             $($(#[doc = $doc])+ pub $name: $type,)+
             /// What keeps an SM from holding more blocks.
             pub occupancy_limit: Limit,
+            /// What techniques have counted.
+            pub techniques: Vec<TechniqueStats>,
         }
 
         impl Facts {
@@ -23,6 +25,10 @@ macro_rules! facts {
                 let mut object = Map::new();
                 $(object.insert(stringify!($name).to_owned(), self.$name.into());)+
                 object.insert("occupancy_limit".into(), self.occupancy_limit.name().into());
+                if !self.techniques.is_empty() {
+                    let of = |one: &TechniqueStats| (one.info.name.to_owned(), one.to_json());
+                    object.insert("technique".into(), Value::Object(self.techniques.iter().map(of).collect()));
+                }
                 Value::Object(object)
             }
         }
@@ -222,6 +228,7 @@ impl Facts {
             memory_instructions: ratio(c.ldst_instructions, c.warp_instructions),
             barriers_per_warp: ratio(c.barrier_arrivals, c.warps),
             occupancy_limit: first.occupancy_limit,
+            techniques: stats.techniques.clone(),
         }
     }
 }

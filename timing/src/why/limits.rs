@@ -5,7 +5,7 @@
 use super::facts::Facts;
 use super::text::{NO_BREAK, number};
 use crate::occupancy::Limit as Resource;
-use crate::stats::Stall;
+use crate::stats::{Stall, TechniqueStats};
 
 /// A cause that can limit a kernel.
 #[derive(Debug)]
@@ -131,6 +131,13 @@ pub const LIMITS: &[Limit] = &[
         label: "launch latency",
         causes: &[Stall::Launch],
         explain: launch,
+    },
+    Limit {
+        name: "active_set",
+        title: "the active set of the two-level scheduler",
+        label: "ready warps outside the active set",
+        causes: &[Stall::Inactive],
+        explain: active_set,
     },
     Limit {
         name: "technique",
@@ -397,8 +404,44 @@ fn launch(f: &Facts) -> Finding {
     .advise_if(f.launches == 1, "More work per launch; --set launch.latency_cycles=0 shows the kernel alone.")
 }
 
-fn technique(_: &Facts) -> Finding {
-    Finding::new("The technique held ready instructions back.")
+/// What a technique supplied, and for what it lost the rest of its opportunities.
+fn lost_opportunities(technique: &TechniqueStats) -> Option<Finding> {
+    let ledger = &technique.ledger;
+    let all = (ledger.opportunities > 0).then_some(ledger.opportunities as f64)?;
+    let mut lost: Vec<(&str, u64)> = technique.lost().filter(|(_, count)| *count > 0).collect();
+    lost.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let part = |(cause, count): &(&str, u64)| {
+        format!("{} {}", cause.replace('_', " "), percent(*count as f64 / all))
+    };
+    let lost: Vec<String> = lost.iter().map(part).collect();
+    let rest = if lost.is_empty() { String::new() } else { format!("; lost: {}", lost.join(", ")) };
+    let name = technique.info.name;
+    let supplied = percent(ledger.supplied as f64 / all);
+    Some(Finding::new(format!("Technique {name} supplied {supplied} of its opportunities{rest}.")))
+}
+
+fn active_set(_: &Facts) -> Finding {
+    Finding::new("Warps were ready, and none of them was in the active set of its scheduler.")
+        .advise("A larger active set: `scheduler.two_level_active_warps`.")
+}
+
+fn technique(f: &Facts) -> Finding {
+    let causes = f.techniques.iter().flat_map(|one| {
+        one.stalls().filter(|(_, slots)| *slots > 0).map(move |(cause, slots)| (one, cause, slots))
+    });
+    let mut causes: Vec<_> = causes.collect();
+    causes.sort_by_key(|(_, _, slots)| std::cmp::Reverse(*slots));
+    let all: u64 = causes.iter().map(|(_, _, slots)| slots).sum();
+    let part = |(one, cause, slots): &(&TechniqueStats, &str, u64)| {
+        format!(
+            "{}: {} ({})",
+            one.info.name,
+            cause.replace('_', " "),
+            percent(*slots as f64 / all.max(1) as f64)
+        )
+    };
+    let causes: Vec<String> = causes.iter().map(part).collect();
+    Finding::new(format!("Techniques held ready warps back, or their fetch: {}.", causes.join(", ")))
 }
 
 fn occupancy_advice(f: &Facts) -> String {
@@ -414,7 +457,7 @@ fn occupancy_advice(f: &Facts) -> String {
 /// What stands out whatever limits the kernel.
 #[must_use]
 pub fn notes(f: &Facts) -> Vec<Finding> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<Finding> = f.techniques.iter().filter_map(lost_opportunities).collect();
     if f.lanes < 24.0 {
         notes.push(
             Finding::new(format!("Divergence: an instruction takes effect in {:.1} of 32 lanes.", f.lanes))

@@ -5,8 +5,8 @@
 //! result of a diverged instruction. It decides nothing about banks; [`super::Bow`] and
 //! [`BowWr`](crate::techniques::bow_wr::BowWr) do.
 
+use crate::program::RegSet;
 use crate::source::Row;
-use crate::stats::Counters;
 use crate::techniques::InFlightId;
 use crate::techniques::lanes::merge;
 
@@ -46,8 +46,11 @@ pub(crate) struct Boc {
     /// Instructions of the sliding window, the one being inserted included.
     window: u64,
     allocations: u64,
-    /// Cycle up to which occupancy has been accounted.
-    accounted: u64,
+    /// Registers that have an entry.
+    present: RegSet,
+    /// Operands of instructions that have not been dispatched, and of how many.
+    pinned: RegSet,
+    pins: Box<[u8; 256]>,
 }
 
 impl Boc {
@@ -59,24 +62,18 @@ impl Boc {
             capacity,
             window: u64::from(window),
             allocations: 0,
-            accounted: 0,
+            present: RegSet::default(),
+            pinned: RegSet::default(),
+            pins: Box::new([0; 256]),
         }
     }
 
     /// Empties the collector for a new warp; what it still held goes to `left`.
-    pub fn start(&mut self, cycle: u64, left: impl FnMut(Left)) {
+    pub fn start(&mut self, left: impl FnMut(Left)) {
         self.entries.drain(..).for_each(left);
-        self.accounted = cycle;
-    }
-
-    /// Adds the time since the last call to the occupancy counters.
-    #[inline]
-    pub fn account(&mut self, cycle: u64, stats: &mut Counters) {
-        let passed = cycle - self.accounted;
-        self.accounted = cycle;
-        stats.boc_entry_cycles += self.entries.len() as u64 * passed;
-        if self.entries.len() * 2 > self.capacity {
-            stats.boc_over_half_full_cycles += passed;
+        self.present = RegSet::default();
+        for reg in std::mem::take(&mut self.pinned).iter() {
+            self.pins[usize::from(reg)] = 0;
         }
     }
 
@@ -87,7 +84,7 @@ impl Boc {
         let mut at = 0;
         while at < self.entries.len() {
             if position.saturating_sub(self.entries[at].accessed) >= self.window {
-                left(self.entries.swap_remove(at));
+                left(self.take(at));
             } else {
                 at += 1;
             }
@@ -97,22 +94,29 @@ impl Boc {
     /// The entry of a register.
     #[inline]
     pub fn find(&mut self, reg: u8) -> Option<&mut Entry> {
+        if !self.present.contains(reg) {
+            return None;
+        }
         self.entries.iter_mut().find(|entry| entry.reg == reg)
     }
 
-    /// The entry of a register, a new and empty one if need be; the oldest entry makes room and goes to `left`.
+    /// Position of a register's entry, a new and empty one if need be; the oldest that is not pinned makes room and
+    /// goes to `left`. Only where all are pinned, which is so for an instruction with more operands than there are
+    /// entries, a collector holds more for a while.
     #[inline]
-    pub fn entry(&mut self, reg: u8, position: u64, left: impl FnOnce(Left)) -> &mut Entry {
+    pub fn entry(&mut self, reg: u8, position: u64, left: impl FnOnce(Left)) -> usize {
         if let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) {
-            let entry = &mut self.entries[at];
-            entry.accessed = position;
-            return entry;
+            self.entries[at].accessed = position;
+            return at;
         }
-        if self.entries.len() == self.capacity {
-            let oldest = (0..self.capacity).min_by_key(|at| self.entries[*at].allocated);
-            left(self.entries.swap_remove(oldest.expect("a collector has at least one entry")));
+        if self.used() >= self.capacity && !self.is_pinned(reg) {
+            let free = (0..self.entries.len()).filter(|at| !self.is_pinned(self.entries[*at].reg));
+            if let Some(oldest) = free.min_by_key(|at| self.entries[*at].allocated) {
+                left(self.take(oldest));
+            }
         }
         self.allocations += 1;
+        self.present.insert(reg);
         self.entries.push(Entry {
             reg,
             held: 0,
@@ -125,7 +129,57 @@ impl Boc {
             written: 0,
             row: Row::ZERO,
         });
-        self.entries.last_mut().expect("just pushed")
+        self.entries.len() - 1
+    }
+
+    /// The entry at a position.
+    #[inline]
+    pub fn at(&mut self, position: usize) -> &mut Entry {
+        &mut self.entries[position]
+    }
+
+    /// Keeps the place of an operand until its instruction is dispatched, whether or not the window has left it.
+    #[inline]
+    pub fn pin(&mut self, reg: u8) {
+        self.pinned.insert(reg);
+        self.pins[usize::from(reg)] += 1;
+    }
+
+    /// The instruction of an operand has been dispatched.
+    #[inline]
+    pub fn unpin(&mut self, reg: u8) {
+        let pins = &mut self.pins[usize::from(reg)];
+        *pins = pins.saturating_sub(1);
+        if *pins == 0 {
+            self.pinned.remove(reg);
+        }
+    }
+
+    /// Whether a register is an operand of an instruction that has not been dispatched.
+    #[inline]
+    pub fn is_pinned(&self, reg: u8) -> bool {
+        self.pinned.contains(reg)
+    }
+
+    /// Registers that are operands of instructions that have not been dispatched.
+    #[inline]
+    pub fn pinned(&self) -> usize {
+        self.pinned.len()
+    }
+
+    /// Entries in use: registers in the window, and operands that it has left and that wait for dispatch.
+    #[inline]
+    pub fn used(&self) -> usize {
+        let mut all = self.pinned;
+        all.insert_all(&self.present);
+        all.len()
+    }
+
+    /// Takes the entry at a position out.
+    fn take(&mut self, at: usize) -> Entry {
+        let entry = self.entries.swap_remove(at);
+        self.present.remove(entry.reg);
+        entry
     }
 
     /// Takes lanes away from a register whose results went elsewhere, and the entry with the last of them;
@@ -138,12 +192,12 @@ impl Boc {
         entry.dirty &= !lanes;
         let bypassed = was_dirty && entry.dirty == 0;
         if entry.held == 0 {
-            self.entries.swap_remove(at);
+            self.take(at);
         }
         bypassed
     }
 
-    /// Entries held.
+    /// Registers in the window.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

@@ -2,52 +2,77 @@
 //! when the window leaves them behind, unless they have been overwritten or are dead by then (BOW, sections
 //! 3.4.2 and 3.4.3).
 //!
-//! Windows and forwarding are those of [`super::bow`]. Compiler hints (`analysis::destinations`) say per result
+//! Windows and forwarding are those of [`super::bow::window`]. Compiler hints (`analysis::destinations`) say per result
 //! whether it goes to the collector, to the register file, or to both. A register file without the bypassed
 //! values is kept beside the recorded one, and every read from a bank is compared as well: what a wrong hint
-//! lost would be found missing there. Configuration, `[technique.bow-wr]`: `window` and `entries` as for BOW;
-//! `hints` (default true; false is the write-back of table 3.1 without the compiler's help).
+//! lost would be found missing there.
 
 #[cfg(test)]
 mod tests;
 
-use super::bow::boc::{Boc, Left};
-use super::bow::{Window, describe, forward};
+use super::bow::boc::Left;
+use super::bow::window::{self, INFO as WINDOW, Window};
 use super::lanes::merge;
 use super::{
-    Claim, Cx, InstView, OperandRead, Plan, ReadFrom, RegisterWrite, Technique, TechniqueInfo, ValueMismatch,
-    WarpView, WriteTo, params,
+    Claim, Cx, InstView, IssueVerdict, Issuing, Launch, OperandRead, ParamValue, Params as _, Plan,
+    RegisterWrite, Registration, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
 };
 use crate::analysis::destinations::{Destination, destinations};
-use crate::config::GpuConfig;
-use crate::program::{MAX_DST, Program};
+use crate::program::MAX_DST;
 use crate::source::Row;
-use crate::stats::Counters;
-use serde::Deserialize;
+use warplab_technique::{CounterInfo, params};
 
-/// `[technique.bow-wr]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    window: u32,
-    entries: Option<u32>,
-    hints: bool,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params { window: 3, entries: None, hints: true }
+params! {
+    /// `[technique.bow-wr]`.
+    struct Params {
+        /// Instructions of the window, the one that is inserted included.
+        window: u32 = 3, 1..=16;
+        /// Registers that a collector holds; 0 means three sources and a destination per instruction of the window.
+        entries: u32 = 0, 0..=64;
+        /// Accesses that a collector serves per cycle: operands that are forwarded, and values that are stored.
+        ports: u32 = 4, 1..=64;
+        /// Whether the compiler says where results go; false is the write-back of table 3.1 without its help.
+        hints: bool = true;
+        /// Whether operands are forwarded and results held back; without it the collectors are there and do neither.
+        mechanism: bool = true;
     }
 }
+
+/// Its row in the list of techniques.
+pub const REGISTRATION: Registration =
+    Registration { info: &INFO, build: |_, section| Ok(Box::new(BowWr::new(section)?)) };
+
+/// What the window counts, and what write-back adds.
+const COUNTERS: [CounterInfo; 4] = [
+    WINDOW.counters[0],
+    WINDOW.counters[1],
+    WINDOW.counters[2],
+    CounterInfo {
+        name: "bypassed_register_writes",
+        doc: "Results that were overwritten or dead before they reached a bank.",
+        component: None,
+        price: None,
+    },
+];
+
+pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
+    name: "bow-wr",
+    summary: "operand bypassing of reads and writes, with compiler hints where results go",
+    paper: "BOW: Breathing Operand Windows, sections 3.4.2 and 3.4.3",
+    claims: &[Claim::CollectorOrganisation, Claim::ResultDestination],
+    params: Params::declared,
+    counters: &COUNTERS,
+    ..WINDOW
+};
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct BowWr {
+    params: Params,
     window: Window,
-    use_hints: bool,
     hints: Vec<[Destination; MAX_DST]>,
-    collectors: Vec<Boc>,
     file: RegisterFile,
+    bypassed_register_writes: u64,
 }
 
 /// What the banks hold, which is not always what the program last wrote.
@@ -70,60 +95,95 @@ impl RegisterFile {
         &mut self.rows[slot * self.registers + usize::from(reg)]
     }
 
-    /// Takes in what left a collector: its dirty lanes, unless the compiler knows them dead.
-    fn take(&mut self, slot: usize, entry: &Left, evicted: bool, stats: &mut Counters, writes: &mut Vec<u8>) {
+    /// Takes in what left a collector: its dirty lanes, unless the compiler knows them dead. Returns the bank that
+    /// is written.
+    fn take(&mut self, slot: usize, entry: &Left, evicted: bool, bypassed: &mut u64) -> Option<u8> {
         if entry.dirty == 0 {
-            return;
+            return None;
         }
         // A transient value that has to leave early may still be wanted.
         if entry.keep || evicted {
             merge(self.row(slot, entry.reg), &entry.row, entry.dirty);
-            writes.push(entry.bank);
-        } else {
-            stats.bypassed_register_writes += 1;
+            return Some(entry.bank);
         }
+        *bypassed += 1;
+        None
+    }
+}
+
+impl BowWr {
+    /// Reads `[technique.bow-wr]`.
+    pub(super) fn new(section: &toml::Table) -> Result<BowWr, String> {
+        let params = Params::read(section)?;
+        let Params { window, entries, ports, mechanism, .. } = params;
+        let shared = window::Params { window, entries, ports, mechanism };
+        Ok(BowWr {
+            params,
+            window: Window::new(shared, mechanism),
+            hints: Vec::new(),
+            file: RegisterFile::default(),
+            bypassed_register_writes: 0,
+        })
+    }
+
+    /// Slides the window; what it leaves behind goes to the register file or is dead.
+    fn slide(&mut self, cx: &mut Cx<'_>, slot: usize, position: u64) {
+        let BowWr { window, file, bypassed_register_writes, .. } = self;
+        window.slide(cx.cycle, slot, position, |left| {
+            if let Some(bank) = file.take(slot, &left, false, bypassed_register_writes) {
+                cx.write_bank(bank);
+            }
+        });
     }
 }
 
 impl Technique for BowWr {
-    const INFO: TechniqueInfo = TechniqueInfo {
-        name: "bow-wr",
-        summary: "operand bypassing of reads and writes, with compiler hints where results go",
-        paper: "BOW: Breathing Operand Windows, sections 3.4.2 and 3.4.3",
-        claims: &[Claim::CollectorOrganisation, Claim::ResultDestination],
-    };
-
-    fn new(_config: &GpuConfig, section: &toml::Table) -> Result<BowWr, String> {
-        let params: Params = params::parse(section)?;
-        Ok(BowWr {
-            window: Window::new(params.window, params.entries)?,
-            use_hints: params.hints,
-            hints: Vec::new(),
-            collectors: Vec::new(),
-            file: RegisterFile::default(),
-        })
+    fn info(&self) -> &'static TechniqueInfo {
+        &INFO
     }
 
-    fn prepare(&mut self, program: &Program, config: &GpuConfig, plan: &mut Plan) -> Result<(), String> {
+    fn params(&self) -> Vec<(&'static str, ParamValue)> {
+        self.params.values()
+    }
+
+    fn fork(&self) -> Box<dyn Technique> {
+        Box::new(self.clone())
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        let mut values = self.window.counts.values();
+        values.push(self.bypassed_register_writes);
+        values
+    }
+
+    fn storage(&self) -> Vec<&Storage> {
+        vec![&self.window.storage]
+    }
+
+    fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
+        let program = launch.program;
         let mut padded = vec![[Destination::BOTH; MAX_DST]; program.insts.len()];
-        if self.use_hints {
+        if self.params.hints {
             let known = destinations(&program.kernel, &program.kernel.flow(), self.window.instructions());
             for (padded, known) in padded.iter_mut().zip(known) {
                 padded[..known.len()].copy_from_slice(&known);
             }
         }
         self.hints = padded;
-        self.collectors = self.window.collectors(config);
-        self.file = RegisterFile::new(config.sm.max_warps as usize, program.registers_per_thread as usize);
-        plan.collectors = Some(self.window.plan(config));
-        plan.hooks.collect = true;
-        plan.hooks.write_back = true;
+        let warps = launch.config.sm.max_warps as usize;
+        self.file = RegisterFile::new(warps, program.registers_per_thread as usize);
+        self.bypassed_register_writes = 0;
+        self.window.prepare(launch, plan);
         Ok(())
     }
 
     fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
-        self.collectors[warp.slot].start(cx.cycle, drop);
+        self.window.start(cx.cycle, warp.slot, drop);
         self.file.clear(warp.slot);
+    }
+
+    fn issue(&self, _now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
+        self.window.verdict(warp, what)
     }
 
     fn collect(
@@ -133,27 +193,36 @@ impl Technique for BowWr {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        let (boc, file) = (&mut self.collectors[warp.slot], &mut self.file);
-        boc.account(cx.cycle, cx.stats);
-        boc.slide(warp.issued, |left| file.take(warp.slot, &left, false, cx.stats, cx.extra_writes));
-        for operand in operands.iter_mut() {
-            // What other lanes hold may be dead and bypassed.
-            forward(BowWr::INFO.name, boc, cx, warp, inst, operand, |_| inst.active)?;
-        }
+        let slot = warp.slot;
+        self.slide(cx, slot, warp.issued);
+        // What other lanes hold may be dead and bypassed.
+        self.window.forward(cx, warp, inst, operands, |_| inst.active)?;
+        let BowWr { window, file, bypassed_register_writes, .. } = self;
+        // A value that has to leave early is written whatever the compiler says.
+        let mut written = Vec::new();
+        let mut evict = |file: &mut RegisterFile, left: &Left| {
+            written.extend(file.take(slot, left, true, bypassed_register_writes));
+        };
         for (position, operand) in operands.iter().enumerate() {
-            if matches!(operand.from, ReadFrom::Bank(_)) {
-                let entry = boc.entry(operand.reg, warp.issued, |left| evict(file, warp.slot, &left, cx));
-                entry.fill(file.row(warp.slot, operand.reg), (inst.id, position as u8));
-                cx.stats.boc_writes += 1;
-                cx.check(BowWr::INFO.name, warp, inst.pc, operand.reg, inst.active, &entry.row)?;
+            if window::is_fetched(operand) {
+                let entry = window.hold(warp, operand.reg, |left| evict(file, left));
+                entry.fill(file.row(slot, operand.reg), (inst.id, position as u8));
+                cx.compare(warp, inst.pc, operand.reg, inst.active, &entry.row)?;
+                window.storage.write(cx.cycle, slot);
             }
         }
         for (reg, hint) in inst.inst.destinations().iter().zip(&self.hints[inst.pc as usize]) {
-            if hint.collector {
-                boc.entry(*reg, warp.issued, |left| evict(file, warp.slot, &left, cx));
+            if hint.collector && self.params.mechanism {
+                window.hold(warp, *reg, |left| evict(file, left));
             }
         }
+        window.pin(cx.cycle, warp, inst);
+        written.into_iter().for_each(|bank| cx.write_bank(bank));
         Ok(())
+    }
+
+    fn dispatched(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, inst: &InstView<'_>) {
+        self.window.unpin(cx.cycle, warp.slot, inst);
     }
 
     fn write_back(
@@ -163,30 +232,29 @@ impl Technique for BowWr {
         inst: &InstView<'_>,
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
-        let (boc, file) = (&mut self.collectors[warp.slot], &mut self.file);
-        boc.account(cx.cycle, cx.stats);
-        let position = warp.issued.saturating_sub(1);
-        boc.slide(position, |left| file.take(warp.slot, &left, false, cx.stats, cx.extra_writes));
+        if writes.is_empty() {
+            return Ok(());
+        }
+        self.slide(cx, warp.slot, warp.issued.saturating_sub(1));
+        let boc = &mut self.window.collectors[warp.slot];
         for (write, hint) in writes.iter_mut().zip(&self.hints[inst.pc as usize]) {
             let WriteTo::Bank(bank) = write.to else { continue };
-            match boc.find(write.reg).filter(|_| hint.collector) {
+            match boc.find(write.reg).filter(|_| hint.collector && self.params.mechanism) {
                 Some(entry) => {
                     write.to = WriteTo::Nowhere;
-                    cx.stats.boc_writes += 1;
+                    self.window.storage.write(cx.cycle, warp.slot);
                     // An earlier result in the same lanes never reaches a bank; the rest of it leaves with this.
                     let older = entry.dirty & !inst.exec;
-                    cx.stats.bypassed_register_writes += u64::from(entry.dirty != 0 || inst.exec == 0);
-                    if inst.exec != 0 {
-                        entry.keep = hint.register_file || (entry.keep && older != 0);
-                        entry.bank = bank;
-                        entry.dirty |= inst.exec;
-                        entry.write(write.row, inst.exec);
-                    }
+                    self.bypassed_register_writes += u64::from(entry.dirty != 0);
+                    entry.keep = hint.register_file || (entry.keep && older != 0);
+                    entry.bank = bank;
+                    entry.dirty |= inst.exec;
+                    entry.write(write.row(), inst.exec);
                 }
                 None => {
                     // Slid out, evicted, or meant for the register file alone.
-                    cx.stats.bypassed_register_writes += u64::from(boc.forget(write.reg, inst.exec));
-                    merge(file.row(warp.slot, write.reg), write.row, inst.exec);
+                    self.bypassed_register_writes += u64::from(boc.forget(write.reg, inst.exec));
+                    merge(self.file.row(warp.slot, write.reg), write.row(), inst.exec);
                 }
             }
         }
@@ -194,19 +262,12 @@ impl Technique for BowWr {
     }
 
     fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
-        let (boc, stats) = (&mut self.collectors[warp_slot], &mut *cx.stats);
-        boc.account(cx.cycle, stats);
+        let BowWr { window, bypassed_register_writes, .. } = self;
         // Nobody reads the registers of a warp that has ended.
-        boc.start(cx.cycle, |left| stats.bypassed_register_writes += u64::from(left.dirty != 0));
+        window.start(cx.cycle, warp_slot, |left| *bypassed_register_writes += u64::from(left.dirty != 0));
     }
 
     fn describe(&self) -> String {
-        describe(&self.collectors)
+        self.window.describe()
     }
-}
-
-/// An entry makes room before its window has ended.
-fn evict(file: &mut RegisterFile, slot: usize, left: &Left, cx: &mut Cx<'_>) {
-    cx.stats.boc_evictions += 1;
-    file.take(slot, left, true, cx.stats, cx.extra_writes);
 }

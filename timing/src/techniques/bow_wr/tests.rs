@@ -2,13 +2,15 @@
 
 use super::*;
 use crate::analysis::listing::FIGURE_3_6;
+use crate::program::Program;
 use crate::techniques::bow::Bow;
-use crate::techniques::testing::{Bench, Hooked, Random, config, prepared, program};
+use crate::techniques::testing::{Bench, From, Hooked, Random, config, count, prepared, program};
 use proptest::prelude::*;
+use warplab_technique::context::Found;
 
 /// Bank writes of r0 to r3 while the snippet runs, register by register; what is still in the window at its end
 /// is not written yet.
-fn writes(technique: &mut impl Hooked, program: &Program) -> ([usize; 4], u64) {
+fn writes(technique: &mut impl Hooked, program: &Program) -> [usize; 4] {
     let mut bench = Bench::new(program, 0);
     bench.start(technique);
     let mut counts = [0; 4];
@@ -27,9 +29,10 @@ fn writes(technique: &mut impl Hooked, program: &Program) -> ([usize; 4], u64) {
             }
         }
         // The bench's bank of a register is its number.
-        bench.extra_writes.drain(..).filter(|bank| *bank < 4).for_each(|bank| counts[usize::from(bank)] += 1);
+        let evicted = bench.bank_accesses().into_iter().filter(|(bank, write)| *write && *bank < 4);
+        evicted.for_each(|(bank, _)| counts[usize::from(bank)] += 1);
     }
-    (counts, bench.stats.bypassed_register_writes)
+    counts
 }
 
 #[test]
@@ -37,10 +40,12 @@ fn writes_of_table_3_1() {
     let plain = config(&[]);
     let snippet = program(FIGURE_3_6, &plain);
     // Write-through: the table has 2 for r2, which lines 3, 11 and 12 write.
-    assert_eq!(writes(&mut prepared::<Bow>(&snippet, &plain).0, &snippet).0, [3, 4, 3, 1]);
+    assert_eq!(writes(&mut prepared(Bow::new, "bow", &snippet, &plain).0, &snippet), [3, 4, 3, 1]);
     let unhinted = config(&["technique.bow-wr.hints=false"]);
-    assert_eq!(writes(&mut prepared::<BowWr>(&snippet, &unhinted).0, &snippet).0, [1, 2, 1, 1]);
-    let (hinted, bypassed) = writes(&mut prepared::<BowWr>(&snippet, &plain).0, &snippet);
+    assert_eq!(writes(&mut prepared(BowWr::new, "bow-wr", &snippet, &unhinted).0, &snippet), [1, 2, 1, 1]);
+    let mut technique = prepared(BowWr::new, "bow-wr", &snippet, &plain).0;
+    let hinted = writes(&mut technique, &snippet);
+    let bypassed = count(&technique, "bypassed_register_writes");
     assert_eq!(hinted, [0, 1, 0, 1]);
     // All but r3, r1 of line 10 and r4 (read by nobody within the window), and r2 of line 12, still held.
     assert_eq!(bypassed, 12 - 4);
@@ -50,7 +55,7 @@ fn writes_of_table_3_1() {
 fn lanes_that_only_the_collector_has_join_those_of_the_register_file() {
     let config = config(&["technique.bow-wr.hints=false"]);
     let program = program("mov r1 1\n mov r1 2\n iadd r2 r1 1\n stg r4 r1\n exit", &config);
-    let (mut technique, _) = prepared::<BowWr>(&program, &config);
+    let (mut technique, _) = prepared(BowWr::new, "bow-wr", &program, &config);
     let mut bench = Bench::new(&program, 3);
     bench.start(&mut technique);
     let mut step = |bench: &mut Bench<'_>, pc, lanes: u32, value| {
@@ -62,8 +67,8 @@ fn lanes_that_only_the_collector_has_join_those_of_the_register_file() {
     step(&mut bench, 0, u32::MAX, 5);
     bench.issued += 3;
     step(&mut bench, 1, 0xFF, 6);
-    assert_eq!(bench.extra_writes, [1], "the first result has left the window");
-    assert_eq!(step(&mut bench, 2, u32::MAX, 9), Some(ReadFrom::Bank(1)), "24 lanes are in the bank alone");
+    assert_eq!(bench.bank_accesses(), [(1, true)], "the first result has left the window");
+    assert_eq!(step(&mut bench, 2, u32::MAX, 9), Some(From::Bank(1)), "24 lanes are in the bank alone");
     assert_eq!(bench.rows[1], Row::from_fn(|lane| if lane < 8 { 6 } else { 5 }));
 }
 
@@ -71,7 +76,7 @@ fn lanes_that_only_the_collector_has_join_those_of_the_register_file() {
 fn a_transient_result_does_not_take_other_lanes_with_it() {
     let config = config(&["technique.bow-wr.hints=false"]);
     let program = program("mov r1 1\n mov r1 2\n nop\n nop\n stg r4 r1\n exit", &config);
-    let (mut technique, _) = prepared::<BowWr>(&program, &config);
+    let (mut technique, _) = prepared(BowWr::new, "bow-wr", &program, &config);
     technique.hints[1] = [Destination { collector: true, register_file: false }; MAX_DST];
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut technique);
@@ -81,7 +86,7 @@ fn a_transient_result_does_not_take_other_lanes_with_it() {
             bench.issue(&mut technique, pc, (lanes, lanes), || Row::splat(900 + pc)).expect("agrees");
         bench.write_back(&mut technique, &flight).expect("agrees");
     }
-    assert_eq!(bench.extra_writes, [1], "both leave with one write");
+    assert_eq!(bench.bank_accesses(), [(1, true)], "both leave with one write");
 }
 
 #[test]
@@ -91,13 +96,13 @@ fn a_wrong_hint_stops_the_run_and_names_the_place() {
         "mov r1 1\n mov r2 1\n iadd r3 r1 r2\n mov r5 1\n mov r5 1\n mov r5 1\n iadd r3 r1 1",
         &config,
     );
-    let (mut technique, _) = prepared::<BowWr>(&program, &config);
+    let (mut technique, _) = prepared(BowWr::new, "bow-wr", &program, &config);
     technique.hints[0] = [Destination { collector: true, register_file: false }; MAX_DST];
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut technique);
     (0..6).for_each(|pc| drop(bench.step(&mut technique, pc, 300)));
     let why = bench.issue(&mut technique, 6, (1, 1), || Row::ZERO).expect_err("r1 never reached a bank");
-    assert_eq!((why.technique, why.pc, why.register, why.actual), ("bow-wr", 6, 1, 0));
+    assert_eq!((why.technique, why.pc, why.register, why.actual), ("bow-wr", 6, 1, Found::Value(0)));
 }
 
 proptest! {
@@ -115,12 +120,12 @@ proptest! {
         ];
         let config = config(&set.each_ref().map(String::as_str));
         let program = program(&random.listing(), &config);
-        let (mut technique, _) = prepared::<BowWr>(&program, &config);
+        let (mut technique, _) = prepared(BowWr::new, "bow-wr", &program, &config);
         let mut bench = Bench::new(&program, 1);
         bench.start(&mut technique);
         prop_assert_eq!(bench.run(&mut technique, &mut random), Ok(()));
         bench.end(&mut technique);
-        let written = bench.bank_writes + bench.extra_writes.len() as u64;
-        prop_assert_eq!(written + bench.stats.bypassed_register_writes, bench.results);
+        let written = bench.bank_writes + bench.bank_accesses().len() as u64;
+        prop_assert_eq!(written + technique.bypassed_register_writes, bench.results);
     }
 }

@@ -3,15 +3,9 @@
 //! and 2.6).
 //!
 //! The compiler pass chooses exclusive pairs of registers (`analysis::affinity`) and, for virtualization, where
-//! registers die (`analysis::release`); `rename` allocates, `physical` holds the packed bytes. Configuration,
-//! `[technique.corf]`:
-//! - `pairs`: allocate compiler-chosen pairs together (default true; false is packing with first fit alone);
-//! - `virtualization`: give up registers that are no longer live, which section 2.6 counts as part of CORF
-//!   (default true);
-//! - `renaming_cycles`: cycles that the table lookup adds before the first register read (default 0: it overlaps
-//!   with the cycle in which the instruction moves to its collector, section 2.6, "Impact on pipeline");
-//! - `unknown_trips`: weight of a loop without a constant trip count (default 10);
-//! - `pairs_per_instruction`: pairs that one metadata instruction carries (default 4, section 2.4.2).
+//! registers die (`analysis::release`); `rename` allocates, `physical` holds the packed bytes. Every operand looks its
+//! place up in the renaming table, whose bank follows from the architectural register's; the lookup is hidden behind
+//! the move to the collector, waiting for a port of the table is not (section 2.6).
 
 mod death;
 mod packing;
@@ -21,44 +15,107 @@ mod rename;
 mod tests;
 
 use super::{
-    Claim, Cx, Inserted, InstView, OperandRead, Plan, ReadFrom, RegisterWrite, Technique, TechniqueInfo,
-    ValueMismatch, WarpView, WriteTo, params,
+    Claim, Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Params as _, Plan, ReadFrom,
+    RegisterWrite, Registration, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch,
+    WarpView, WriteTo,
 };
 use crate::analysis::affinity::Affinity;
 use crate::analysis::release::Release;
-use crate::config::GpuConfig;
-use crate::program::{MAX_SRC, Program};
-use crate::source::Row;
+use crate::program::MAX_SRC;
+use crate::sm::banks::BankMap;
 use death::Deaths;
-use physical::PhysicalFile;
+use physical::{Allocation, PhysicalFile};
 use rename::{Buddies, Renaming};
-use serde::Deserialize;
+use warplab_technique::{causes, counts, params};
 
-/// What a read of a value that was given up is taken to find, so that it never passes for the recorded one.
-const GIVEN_UP: u32 = 0xDEAD_BEEF;
-
-/// `[technique.corf]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Params {
-    pairs: bool,
-    virtualization: bool,
-    renaming_cycles: u32,
-    unknown_trips: u32,
-    pairs_per_instruction: u32,
-}
-
-impl Default for Params {
-    fn default() -> Params {
-        Params {
-            pairs: true,
-            virtualization: true,
-            renaming_cycles: 0,
-            unknown_trips: 10,
-            pairs_per_instruction: 4,
-        }
+params! {
+    /// `[technique.corf]`.
+    struct Params {
+        /// Whether compiler-chosen pairs are allocated together; false is packing with first fit alone.
+        pairs: bool = true;
+        /// Whether registers are given up when they are no longer live, which section 2.6 counts as part of CORF.
+        virtualization: bool = true;
+        /// Where a register is allocated: the first entry of the whole file, or of the bank that it would have on the
+        /// plain machine.
+        allocation: &'static str = "first_fit", &["first_fit", "home_bank"];
+        /// Whether a value that needs fewer bytes gives its upper slices up; keeping them is section 2.6.
+        shrink: bool = false;
+        /// Cycles that the table lookup adds before the first register read; 0 because it overlaps with the cycle in
+        /// which the instruction moves to its collector (section 2.6, "Impact on pipeline").
+        renaming_cycles: u32 = 0, 0..=16;
+        /// Lookups that a bank of the renaming table serves per cycle; results update it through a port of their own.
+        table_ports: u32 = 2, 1..=64;
+        /// Weight of a loop without a constant trip count.
+        unknown_trips: u32 = 10, 1..=1_000_000;
+        /// Pairs that one metadata instruction carries (section 2.4.2).
+        pairs_per_instruction: u32 = 4, 1..=64;
+        /// Whether two operands of one physical register share an access; without it registers are packed only.
+        mechanism: bool = true;
     }
 }
+
+counts! {
+    /// What CORF counts.
+    pub(crate) struct Counts {
+        /// Instructions with at least one coalesced register read.
+        coalesced_read_instructions;
+        /// Register reads that shared another read's bank access.
+        coalesced_register_reads;
+        /// Registers moved to another physical register because their width changed.
+        size_change_reallocations;
+        /// Allocations of a register while the other of its compiler-chosen pair had a physical register.
+        pair_allocations;
+        /// Those of them that were packed into the other's physical register.
+        packed_pair_allocations;
+        /// Registers given up because they were no longer live.
+        released_registers;
+        /// Instructions with two or more source registers.
+        multi_source_instructions;
+        /// Sum over cycles of physical registers that held at least one register.
+        physical_register_cycles;
+        /// Sum over cycles of architectural registers of resident warps, the plain machine's physical registers.
+        architectural_register_cycles;
+        /// Width detections at writeback.
+        width_detections in "technique_logic";
+    }
+}
+
+causes! {
+    /// Why an operand has a bank access of its own beside others of its instruction.
+    enum Lost {
+        /// No other operand of the instruction shares its physical register, or was meant to.
+        NoPartner = "no_partner";
+        /// The compiler paired it with another operand, and the two do not fit into one physical register.
+        DoesNotFit = "pair_does_not_fit";
+        /// Coalescing is switched off.
+        Off = "mechanism_off";
+    }
+}
+
+/// Its row in the list of techniques.
+pub const REGISTRATION: Registration =
+    Registration { info: &INFO, build: |_, section| Ok(Box::new(Corf::new(section)?)) };
+
+pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
+    name: "corf",
+    summary: "register packing with compiler-chosen pairs and coalesced operand reads",
+    paper: "CORF: Coalescing Operand Register File, sections 2.4 and 2.6",
+    claims: &[Claim::RegisterMapping, Claim::ResultDestination],
+    params: Params::declared,
+    counters: Counts::DECLARED,
+    opportunity: "a source register beside another one that the same instruction reads from a bank",
+    losses: <Lost as warplab_technique::declare::Cause>::DECLARED,
+    storage: &[StorageInfo {
+        name: "renaming",
+        doc: "the renaming table",
+        component: "technique_storage",
+        price: None,
+    }],
+    ..TechniqueInfo::EMPTY
+};
+
+/// Bits of an entry of the renaming table: a physical register, four slices, and that it is valid.
+const TABLE_BITS: u32 = 10 + 4 + 1;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -71,33 +128,46 @@ pub struct Corf {
     resident_warps: u64,
     /// Cycle up to which occupied registers have been accounted.
     accounted: u64,
+    /// Banks of the plain machine, which the table's are as many as.
+    banks: Option<BankMap>,
+    /// The renaming table as a structure of the machine.
+    table: Storage,
+    counts: Counts,
 }
 
 impl Technique for Corf {
-    const INFO: TechniqueInfo = TechniqueInfo {
-        name: "corf",
-        summary: "register packing with compiler-chosen pairs and coalesced operand reads",
-        paper: "CORF: Coalescing Operand Register File, sections 2.4 and 2.6",
-        claims: &[Claim::RegisterMapping, Claim::ResultDestination],
-    };
-
-    fn new(_config: &GpuConfig, section: &toml::Table) -> Result<Corf, String> {
-        let params: Params = params::parse(section)?;
-        params::within("renaming_cycles", params.renaming_cycles, 0, 16)?;
-        params::within("unknown_trips", params.unknown_trips, 1, 1_000_000)?;
-        params::within("pairs_per_instruction", params.pairs_per_instruction, 1, 64)?;
-        Ok(Corf {
-            params,
-            deaths: None,
-            renaming: None,
-            registers_per_warp: 0,
-            resident_warps: 0,
-            accounted: 0,
-        })
+    fn info(&self) -> &'static TechniqueInfo {
+        &INFO
     }
 
-    fn prepare(&mut self, program: &Program, config: &GpuConfig, plan: &mut Plan) -> Result<(), String> {
-        let file = PhysicalFile::new(config)?;
+    fn params(&self) -> Vec<(&'static str, ParamValue)> {
+        self.params.values()
+    }
+
+    fn fork(&self) -> Box<dyn Technique> {
+        Box::new(self.clone())
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.counts.values()
+    }
+
+    fn storage(&self) -> Vec<&Storage> {
+        vec![&self.table]
+    }
+
+    fn further_bits(&self) -> u64 {
+        // The free map, a bit per slice.
+        self.renaming.as_ref().map_or(0, |renaming| renaming.file.rows.len() as u64 * 4)
+    }
+
+    fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
+        let (program, config) = (launch.program, launch.config);
+        let allocation = match self.params.allocation {
+            "home_bank" => Allocation::HomeBank,
+            _ => Allocation::FirstFit,
+        };
+        let file = PhysicalFile::new(config, allocation)?;
         let flow = program.kernel.flow();
         let mut buddies: Buddies = [None; 256];
         if self.params.pairs {
@@ -108,16 +178,30 @@ impl Technique for Corf {
                 buddies[usize::from(pair.high)] = Some(pair.low);
             }
             let carriers = pairs.len().div_ceil(self.params.pairs_per_instruction as usize);
-            plan.inserted.extend(std::iter::repeat_n(Inserted { before: 0, tag: 0 }, carriers));
+            if carriers > 0 {
+                let op = plan.micro_op(MicroOp::marker("register pairs", 0));
+                (0..carriers).for_each(|_| plan.insert(0, Edge::Every, op));
+            }
         }
         let warps = config.sm.max_warps as usize;
         let virtualized = self.params.virtualization;
         self.deaths = virtualized.then(|| Deaths::new(warps, Release::of(&program.kernel, &flow)));
         let registers = program.registers_per_thread as usize;
-        self.renaming = Some(Renaming::new(warps, registers, buddies, file));
+        self.renaming = Some(Renaming::new((warps, registers), buddies, file, self.params.shrink));
         self.registers_per_warp = u64::from(program.registers_per_thread);
         self.resident_warps = 0;
         self.accounted = 0;
+        self.counts = Counts::default();
+        self.banks = Some(BankMap::new(config));
+        let banks = config.register_file.banks;
+        self.table = Storage::new(Shape {
+            banks,
+            entries: config.sm.max_warps * 256 / banks,
+            entry_bits: TABLE_BITS,
+            ports: self.params.table_ports,
+            write_ports: 1,
+            latency_cycles: 0,
+        });
         plan.extra_collect_cycles += self.params.renaming_cycles;
         plan.hooks.collect = true;
         plan.hooks.write_back = true;
@@ -140,12 +224,14 @@ impl Technique for Corf {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        cx.stats.multi_source_instructions += u64::from(operands.len() > 1);
+        self.counts.multi_source_instructions += u64::from(operands.len() > 1);
         self.read(cx, warp, inst, operands)?;
         if let Some(deaths) = &mut self.deaths {
             let kept = deaths.kept(warp.slot, inst.pc, inst.active);
             self.account(cx);
-            self.renaming().release_all_but(warp.slot, &kept, cx.stats);
+            // Entries are marked free in a vector of bits beside the table.
+            let Corf { renaming, counts, .. } = self;
+            renaming.as_mut().expect("prepared").release_all_but(warp.slot, &kept, counts);
         }
         Ok(())
     }
@@ -158,17 +244,16 @@ impl Technique for Corf {
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
         self.account(cx);
+        let Corf { renaming, counts, table, banks, .. } = self;
+        let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
         for write in writes.iter_mut().filter(|write| matches!(write.to, WriteTo::Bank(_))) {
-            if inst.exec == 0 {
-                // Nothing is written; the access that the plain machine makes goes where the register lies.
-                if let Some(lookup) = self.renaming().read(warp.slot, write.reg) {
-                    write.to = WriteTo::Bank(lookup.bank);
-                }
-                continue;
-            }
-            let written = self.renaming().write(warp.slot, write.reg, write.row, inst.exec, cx.stats);
+            let written = renaming.write(warp.slot, write.reg, write.row(), inst.exec, counts);
+            let bank = table_bank(banks, warp.slot, write.reg);
+            table.write(cx.cycle, bank);
             write.to = WriteTo::Bank(written.bank);
-            cx.extra_writes.extend(written.fetched_from);
+            if let Some(bank) = written.fetched_from {
+                cx.read_bank(bank);
+            }
         }
         Ok(())
     }
@@ -188,6 +273,28 @@ impl Technique for Corf {
 }
 
 impl Corf {
+    /// Reads `[technique.corf]`.
+    fn new(section: &toml::Table) -> Result<Corf, String> {
+        Ok(Corf {
+            params: Params::read(section)?,
+            deaths: None,
+            renaming: None,
+            registers_per_warp: 0,
+            resident_warps: 0,
+            accounted: 0,
+            banks: None,
+            table: Storage::new(Shape {
+                banks: 1,
+                entries: 0,
+                entry_bits: 0,
+                ports: 1,
+                write_ports: 1,
+                latency_cycles: 0,
+            }),
+            counts: Counts::default(),
+        })
+    }
+
     fn renaming(&mut self) -> &mut Renaming {
         self.renaming.as_mut().expect("a technique is prepared before its hooks are called")
     }
@@ -197,8 +304,9 @@ impl Corf {
         let passed = cx.cycle - std::mem::replace(&mut self.accounted, cx.cycle);
         if passed > 0 {
             let in_use = u64::from(self.renaming().file.in_use());
-            cx.stats.physical_register_cycles += in_use * passed;
-            cx.stats.architectural_register_cycles += self.resident_warps * self.registers_per_warp * passed;
+            self.counts.physical_register_cycles += in_use * passed;
+            self.counts.architectural_register_cycles +=
+                self.resident_warps * self.registers_per_warp * passed;
         }
     }
 
@@ -213,34 +321,62 @@ impl Corf {
     ) -> Result<(), Box<ValueMismatch>> {
         // Physical register that each operand reads alone so far.
         let mut alone: [Option<u16>; MAX_SRC] = [None; MAX_SRC];
-        let mut coalesced = 0;
+        let (mut banked, mut coalesced) = (0u64, 0);
         for (position, operand) in operands.iter_mut().enumerate() {
-            if !matches!(operand.from, ReadFrom::Bank(_)) {
+            if !operand.is_from_bank() {
                 continue;
             }
-            cx.stats.renaming_accesses += 1;
-            let renaming = self.renaming();
+            banked += 1;
+            let Corf { renaming, table, banks, .. } = &mut *self;
+            let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
+            let access = table.read(cx.cycle, table_bank(banks, warp.slot, operand.reg));
             let lost = renaming.lost(warp.slot, operand.reg) & inst.active;
             if lost != 0 {
-                cx.check(Corf::INFO.name, warp, inst.pc, operand.reg, lost, &Row::splat(GIVEN_UP))?;
+                return Err(cx.missing(warp, inst.pc, operand.reg, lost));
             }
             // A register that was never written has no place; its read stays as it is.
-            let Some(found) = self.renaming().read(warp.slot, operand.reg) else { continue };
-            cx.check(Corf::INFO.name, warp, inst.pc, operand.reg, found.defined, &found.row)?;
-            match alone.iter_mut().enumerate().find(|(_, physical)| **physical == Some(found.physical)) {
-                Some((leader, free)) => {
+            let Some(found) = renaming.read(warp.slot, operand.reg) else { continue };
+            let shared =
+                alone.iter_mut().enumerate().find(|(_, physical)| **physical == Some(found.physical));
+            match shared {
+                Some((leader, free)) if self.params.mechanism => {
+                    let supplied = cx.supply(warp, inst.pc, operand.reg, found.defined, &found.row)?;
                     *free = None;
-                    operand.from = ReadFrom::With(leader as u8);
+                    operand.from = ReadFrom::With(leader as u8, supplied);
                     coalesced += 1;
                 }
-                None => {
+                _ => {
+                    cx.compare(warp, inst.pc, operand.reg, found.defined, &found.row)?;
                     alone[position] = Some(found.physical);
-                    operand.from = ReadFrom::Bank(found.bank);
+                    operand.from = ReadFrom::BankBehind(found.bank, access);
                 }
             }
         }
-        cx.stats.coalesced_register_reads += coalesced;
-        cx.stats.coalesced_read_instructions += u64::from(coalesced > 0);
+        self.counts.coalesced_register_reads += coalesced;
+        self.counts.coalesced_read_instructions += u64::from(coalesced > 0);
+        let chances = banked.saturating_sub(1);
+        cx.opportunity(chances);
+        self.account_for_losses(cx, operands, chances - coalesced);
         Ok(())
     }
+
+    /// Says why operands that could have shared an access did not.
+    fn account_for_losses(&self, cx: &mut Cx<'_>, operands: &[OperandRead], lost: u64) {
+        if !self.params.mechanism {
+            cx.lost(Lost::Off, lost);
+            return;
+        }
+        let renaming = self.renaming.as_ref().expect("a technique is prepared before its hooks are called");
+        let alone = || operands.iter().filter(|operand| operand.is_from_bank()).map(|operand| operand.reg);
+        let paired =
+            alone().filter(|reg| renaming.buddy(*reg).is_some_and(|buddy| alone().any(|r| r == buddy)));
+        let unfit = (paired.count() as u64 / 2).min(lost);
+        cx.lost(Lost::DoesNotFit, unfit);
+        cx.lost(Lost::NoPartner, lost - unfit);
+    }
+}
+
+/// Bank of the renaming table that holds the entry of a register.
+fn table_bank(banks: &Option<BankMap>, slot: usize, reg: u8) -> usize {
+    banks.as_ref().map_or(0, |banks| usize::from(banks.bank(slot, reg)))
 }

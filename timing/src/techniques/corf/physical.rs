@@ -6,7 +6,17 @@
 
 use super::packing::{SLICES, Slices};
 use crate::config::GpuConfig;
+use crate::sm::banks::BankMap;
 use crate::source::Row;
+
+/// Which of the entries with room is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Allocation {
+    /// The lowest of the pool.
+    FirstFit,
+    /// The lowest of the bank that the register would have on the plain machine.
+    HomeBank,
+}
 
 /// All physical registers of an SM.
 #[derive(Clone, Debug)]
@@ -25,6 +35,8 @@ pub(super) struct PhysicalFile {
     pools: usize,
     per_pool: usize,
     banks_per_pool: usize,
+    allocation: Allocation,
+    plain: BankMap,
 }
 
 impl PhysicalFile {
@@ -32,7 +44,7 @@ impl PhysicalFile {
     ///
     /// # Errors
     /// When the configuration has less than one warp register per pool.
-    pub fn new(config: &GpuConfig) -> Result<PhysicalFile, String> {
+    pub fn new(config: &GpuConfig, allocation: Allocation) -> Result<PhysicalFile, String> {
         let pools = if config.register_file.sub_core { config.scheduler.count as usize } else { 1 };
         let per_pool = config.sm.registers as usize / 32 / pools;
         let count = per_pool * pools;
@@ -52,6 +64,8 @@ impl PhysicalFile {
             pools,
             per_pool,
             banks_per_pool: config.register_file.banks as usize / pools,
+            allocation,
+            plain: BankMap::new(config),
         };
         (0..count).for_each(|physical| file.refresh(physical as u16));
         Ok(file)
@@ -76,16 +90,16 @@ impl PhysicalFile {
 
     /// First fit: the first entry with a free run of `width` slices that nothing reserves, in the pool of the
     /// warp slot or, when that is full, in any.
-    pub fn take_first_fit(&mut self, slot: usize, width: u32) -> Option<(u16, Slices)> {
-        let physical = self.first(slot, width)?;
+    pub fn take_first_fit(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
+        let physical = self.first(slot, reg, width)?;
         let run = Slices::free_run(self.used[usize::from(physical)], width)?;
         self.take(physical, run);
         Some((physical, run))
     }
 
     /// A wholly free entry, of which the lowest `width` slices are taken and the rest is reserved.
-    pub fn take_reserving(&mut self, slot: usize, width: u32) -> Option<(u16, Slices)> {
-        let physical = self.first(slot, SLICES)?;
+    pub fn take_reserving(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
+        let physical = self.first(slot, reg, SLICES)?;
         let run = Slices::new(0, width);
         self.take(physical, run);
         self.set_reserved(physical, true);
@@ -132,12 +146,29 @@ impl PhysicalFile {
         self.refresh(physical);
     }
 
-    /// First entry with an unreserved run of `width` slices, the warp's own pool first.
-    fn first(&self, slot: usize, width: u32) -> Option<u16> {
+    /// First entry with an unreserved run of `width` slices: the home bank first where that is wanted, then the warp's
+    /// own pool, then any.
+    fn first(&self, slot: usize, reg: u8, width: u32) -> Option<u16> {
+        if self.allocation == Allocation::HomeBank
+            && let Some(found) = self.first_in_bank(self.plain.bank(slot, reg), width)
+        {
+            return Some(found);
+        }
         let fits = &self.fits[width as usize - 1];
         let within = |pool: usize| first_bit(fits, pool * self.per_pool, (pool + 1) * self.per_pool);
         let home = slot % self.pools;
         within(home).or_else(|| (0..self.pools).filter(|pool| *pool != home).find_map(within))
+    }
+
+    /// First entry of a bank with an unreserved run of `width` slices.
+    fn first_in_bank(&self, bank: u8, width: u32) -> Option<u16> {
+        let (pool, within) =
+            (usize::from(bank) / self.banks_per_pool, usize::from(bank) % self.banks_per_pool);
+        let fits = &self.fits[width as usize - 1];
+        let of_bank =
+            (pool * self.per_pool + within..(pool + 1) * self.per_pool).step_by(self.banks_per_pool);
+        let has_room = |at: &usize| fits[at / 64] >> (at % 64) & 1 != 0;
+        of_bank.into_iter().find(has_room).map(|at| at as u16)
     }
 
     /// Brings the first-fit index of an entry up to date.
@@ -179,13 +210,16 @@ mod tests {
 
     #[test]
     fn banks_follow_from_numbers_within_the_schedulers_share() {
-        let file = PhysicalFile::new(&load("gtx480", &[]).expect("valid").config).expect("fits");
+        let file = PhysicalFile::new(&load("gtx480", &[]).expect("valid").config, Allocation::FirstFit)
+            .expect("fits");
         assert_eq!(file.rows.len(), 1024);
         assert_eq!([0, 1, 15, 16, 1023].map(|p| file.bank(p)), [0, 1, 15, 0, 15]);
-        let mut split = PhysicalFile::new(&load("titanx-pascal", &[]).expect("valid").config).expect("fits");
+        let mut split =
+            PhysicalFile::new(&load("titanx-pascal", &[]).expect("valid").config, Allocation::FirstFit)
+                .expect("fits");
         assert_eq!(split.rows.len(), 2048);
         for slot in 0..64 {
-            let (physical, _) = split.take_first_fit(slot, 4).expect("room");
+            let (physical, _) = split.take_first_fit(slot, 0, 4).expect("room");
             let bank = usize::from(split.bank(physical));
             assert_eq!(bank / 4, slot % 4, "banks 4s to 4s+3 are those of scheduler s");
         }
@@ -193,25 +227,28 @@ mod tests {
 
     #[test]
     fn first_fit_passes_over_reserved_slices() {
-        let mut file = PhysicalFile::new(&load("gtx480", &[]).expect("valid").config).expect("fits");
-        let (a, _) = file.take_reserving(0, 1).expect("room");
-        let (b, run) = file.take_first_fit(0, 2).expect("room");
+        let mut file = PhysicalFile::new(&load("gtx480", &[]).expect("valid").config, Allocation::FirstFit)
+            .expect("fits");
+        let (a, _) = file.take_reserving(0, 0, 1).expect("room");
+        let (b, run) = file.take_first_fit(0, 0, 2).expect("room");
         assert_eq!((a, b, run.mask()), (0, 1, 0b0011));
         assert_eq!(file.take_in(a, 3).map(Slices::mask), Some(0b1110));
         assert_eq!(file.take_in(a, 1), None);
         file.set_reserved(a, false);
         file.release(a, Slices::new(1, 3));
-        assert_eq!(file.take_first_fit(0, 3).map(|(p, s)| (p, s.mask())), Some((0, 0b1110)));
+        assert_eq!(file.take_first_fit(0, 0, 3).map(|(p, s)| (p, s.mask())), Some((0, 0b1110)));
         assert_eq!(file.in_use(), 2);
     }
 
     #[test]
     fn a_full_pool_spills_into_the_next_and_a_full_file_has_no_room() {
-        let mut file = PhysicalFile::new(&load("titanx-pascal", &[]).expect("valid").config).expect("fits");
-        let taken: Vec<_> = (0..2048).map(|_| file.take_first_fit(1, 4).expect("room").0).collect();
+        let mut file =
+            PhysicalFile::new(&load("titanx-pascal", &[]).expect("valid").config, Allocation::FirstFit)
+                .expect("fits");
+        let taken: Vec<_> = (0..2048).map(|_| file.take_first_fit(1, 0, 4).expect("room").0).collect();
         assert_eq!(taken[0], 512);
         assert_eq!(taken[512], 0);
-        assert_eq!(file.take_first_fit(1, 1), None);
+        assert_eq!(file.take_first_fit(1, 0, 1), None);
         assert_eq!(file.in_use(), 2048);
     }
 }

@@ -4,14 +4,14 @@
 //! A register is allocated by its first result. A compiler-chosen pair shares an entry: the first of the two
 //! takes a free entry and reserves the rest, the second goes beside it if it fits and to the default, first
 //! fit, if not. A result that needs more bytes moves its register by the same process; one that needs fewer
-//! keeps its place and gives up the upper slices. Registers given up by virtualization leave a mark, so that
+//! keeps its place, and gives up the upper slices where that is wanted. Registers given up by virtualization leave a mark, so that
 //! a later read of the value is found out.
 
+use super::Counts;
 use super::packing::{Slices, pack, unpack, width_bytes};
 use super::physical::PhysicalFile;
 use crate::program::RegSet;
 use crate::source::Row;
-use crate::stats::Counters;
 use crate::techniques::lanes::merge;
 
 /// The other register of a register's compiler-chosen pair, by register number.
@@ -58,18 +58,26 @@ pub(super) struct Renaming {
     /// Registers of each warp slot that have a place.
     mapped: Vec<RegSet>,
     buddies: Box<Buddies>,
+    /// Whether a value that needs fewer bytes gives slices up.
+    shrinks: bool,
     /// The packed contents.
     pub file: PhysicalFile,
 }
 
 impl Renaming {
     /// An empty table for `warps` warp slots of `registers` registers each.
-    pub fn new(warps: usize, registers: usize, buddies: Buddies, file: PhysicalFile) -> Renaming {
+    pub fn new(
+        (warps, registers): (usize, usize),
+        buddies: Buddies,
+        file: PhysicalFile,
+        shrinks: bool,
+    ) -> Renaming {
         Renaming {
             registers,
             table: vec![Entry::default(); warps * registers],
             mapped: vec![RegSet::default(); warps],
             buddies: Box::new(buddies),
+            shrinks,
             file,
         }
     }
@@ -87,13 +95,18 @@ impl Renaming {
         })
     }
 
+    /// The other register of a register's compiler-chosen pair.
+    pub fn buddy(&self, reg: u8) -> Option<u8> {
+        self.buddies[usize::from(reg)]
+    }
+
     /// Lanes of a register whose value was given up.
     pub fn lost(&self, slot: usize, reg: u8) -> u32 {
         self.table[self.index(slot, reg)].lost
     }
 
     /// Stores a result in the lanes of `exec`, allocating or moving the register if need be.
-    pub fn write(&mut self, slot: usize, reg: u8, result: &Row, exec: u32, stats: &mut Counters) -> Written {
+    pub fn write(&mut self, slot: usize, reg: u8, result: &Row, exec: u32, stats: &mut Counts) -> Written {
         let at = self.index(slot, reg);
         let mut entry = self.table[at];
         let mut whole = Row::ZERO;
@@ -103,14 +116,12 @@ impl Renaming {
         merge(&mut whole, result, exec);
         let width = width_bytes(&whole);
         stats.width_detections += 1;
-        stats.renaming_accesses += 1;
         let old_lanes = entry.defined & !exec;
         let mut fetched_from = None;
         let (physical, slices) = match entry.place {
             Some((physical, slices)) if width <= slices.count() => {
-                let kept = slices.narrowed(width);
+                let kept = if self.shrinks { slices.narrowed(width) } else { slices };
                 if kept != slices {
-                    stats.renaming_accesses += 1;
                     self.file.narrow(physical, slices, kept);
                 }
                 pack(&mut self.file.rows[usize::from(physical)], kept, result, exec);
@@ -122,7 +133,6 @@ impl Renaming {
                     fetched_from = (old_lanes != 0).then(|| self.file.bank(from));
                     self.vacate(slot, reg);
                 }
-                stats.renaming_accesses += 1;
                 let (physical, slices) = self.allocate(slot, reg, width, stats);
                 pack(&mut self.file.rows[usize::from(physical)], slices, &whole, u32::MAX);
                 (physical, slices)
@@ -138,7 +148,7 @@ impl Renaming {
 
     /// Gives up the registers of a warp that are not in `kept`; their values are lost.
     #[inline]
-    pub fn release_all_but(&mut self, slot: usize, kept: &RegSet, stats: &mut Counters) {
+    pub fn release_all_but(&mut self, slot: usize, kept: &RegSet, stats: &mut Counts) {
         let dead = self.mapped[slot].without(kept);
         if dead.is_empty() {
             return;
@@ -149,7 +159,6 @@ impl Renaming {
             let entry = &mut self.table[at];
             entry.lost |= entry.defined;
             entry.defined = 0;
-            stats.renaming_accesses += 1;
             stats.released_registers += 1;
         }
     }
@@ -170,9 +179,10 @@ impl Renaming {
         self.mapped[slot].remove(reg);
         self.file.release(physical, slices);
         if let Some(home) = self.buddy_place(slot, reg)
-            && self.file.residents(home) == 1 {
-                self.file.set_reserved(home, true);
-            }
+            && self.file.residents(home) == 1
+        {
+            self.file.set_reserved(home, true);
+        }
     }
 
     /// Physical register of a register's buddy, if both exist.
@@ -182,17 +192,17 @@ impl Renaming {
     }
 
     /// Finds room for a register that has none.
-    fn allocate(&mut self, slot: usize, reg: u8, width: u32, stats: &mut Counters) -> (u16, Slices) {
+    fn allocate(&mut self, slot: usize, reg: u8, width: u32, stats: &mut Counts) -> (u16, Slices) {
         let found = match (self.buddies[usize::from(reg)], self.buddy_place(slot, reg)) {
             (Some(_), Some(home)) => {
                 stats.pair_allocations += 1;
                 let beside = self.file.take_in(home, width);
                 stats.packed_pair_allocations += u64::from(beside.is_some());
                 self.file.set_reserved(home, false);
-                beside.map(|run| (home, run)).or_else(|| self.file.take_first_fit(slot, width))
+                beside.map(|run| (home, run)).or_else(|| self.file.take_first_fit(slot, reg, width))
             }
-            (Some(_), None) => self.file.take_reserving(slot, width),
-            (None, _) => self.file.take_first_fit(slot, width),
+            (Some(_), None) => self.file.take_reserving(slot, reg, width),
+            (None, _) => self.file.take_first_fit(slot, reg, width),
         };
         // Every entry in use holds a register, and occupancy grants no more registers than there are entries.
         found.expect("resident warps hold no more registers than the register file has")

@@ -3,14 +3,17 @@
 
 use super::*;
 use crate::program::RegSet;
-use crate::techniques::testing::{Bench, Random, config, prepared, program, stack};
+use crate::source::Row;
+use crate::techniques::testing::{Bench, From, Random, config, count, launch, prepared, program, stack};
+use crate::techniques::{Inserted, MicroId};
 use proptest::prelude::*;
+use warplab_technique::context::Found;
 
 const FULL: (u32, u32) = (u32::MAX, u32::MAX);
 
 /// Issues instruction `pc` in all lanes with the given result, writes it back and returns where operands came
 /// from.
-fn step(bench: &mut Bench<'_>, corf: &mut Corf, pc: u32, value: u32) -> Vec<ReadFrom> {
+fn step(bench: &mut Bench<'_>, corf: &mut Corf, pc: u32, value: u32) -> Vec<From> {
     let (reads, flight) = bench.issue(corf, pc, FULL, || Row::splat(value)).expect("values agree");
     bench.write_back(corf, &flight).expect("values agree");
     corf.renaming().verify();
@@ -21,10 +24,11 @@ fn step(bench: &mut Bench<'_>, corf: &mut Corf, pc: u32, value: u32) -> Vec<Read
 fn a_compiler_pair_of_narrow_registers_is_read_at_once() {
     let config = config(&[]);
     let program = program("mov r1 1\n mov r5 2\n mov r3 3\n iadd r4 r1 r3\n stg r6 r5\n exit", &config);
-    let (mut corf, plan) = prepared::<Corf>(&program, &config);
+    let (mut corf, plan) = prepared(Corf::new, "corf", &program, &config);
     assert_eq!(plan.extra_collect_cycles, 0);
     // r1 pairs with r3, r5 with the lower of the address registers: two pairs, one metadata instruction.
-    assert_eq!(plan.inserted, [Inserted { before: 0, tag: 0 }]);
+    let inserted = Inserted { before: 0, edge: Edge::Every, op: MicroId(0) };
+    assert_eq!(plan.inserted(), [inserted]);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -32,17 +36,17 @@ fn a_compiler_pair_of_narrow_registers_is_read_at_once() {
     step(&mut bench, &mut corf, 2, 0x1234);
     let place = |corf: &mut Corf, reg| corf.renaming().read(0, reg).expect("mapped").physical;
     assert_eq!([1, 5, 3].map(|reg| place(&mut corf, reg)), [0, 1, 0], "r5 does not take what r1 reserves");
-    assert_eq!(step(&mut bench, &mut corf, 3, 9), [ReadFrom::Bank(0), ReadFrom::With(0)]);
-    let stats = &bench.stats;
-    assert_eq!((stats.coalesced_read_instructions, stats.coalesced_register_reads), (1, 1));
-    assert_eq!((stats.pair_allocations, stats.packed_pair_allocations), (1, 1));
+    assert_eq!(step(&mut bench, &mut corf, 3, 9), [From::Bank(0), From::With(0)]);
+    let stats = |name| count(&corf, name);
+    assert_eq!((stats("coalesced_read_instructions"), stats("coalesced_register_reads")), (1, 1));
+    assert_eq!((stats("pair_allocations"), stats("packed_pair_allocations")), (1, 1));
 }
 
 #[test]
 fn a_pair_that_does_not_fit_is_placed_by_first_fit_and_frees_the_reservation() {
     let config = config(&["technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r3 3\n mov r5 5\n iadd r4 r1 r3\n exit", &config);
-    let (mut corf, _) = prepared::<Corf>(&program, &config);
+    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -50,44 +54,40 @@ fn a_pair_that_does_not_fit_is_placed_by_first_fit_and_frees_the_reservation() {
     step(&mut bench, &mut corf, 2, 0x1234);
     let place = |corf: &mut Corf, reg| corf.renaming().read(0, reg).expect("mapped").physical;
     assert_eq!([1, 3, 5].map(|reg| place(&mut corf, reg)), [0, 1, 0]);
-    assert_eq!(step(&mut bench, &mut corf, 3, 9), [ReadFrom::Bank(0), ReadFrom::Bank(1)]);
-    assert_eq!((bench.stats.pair_allocations, bench.stats.packed_pair_allocations), (1, 0));
+    assert_eq!(step(&mut bench, &mut corf, 3, 9), [From::Bank(0), From::Bank(1)]);
+    assert_eq!((count(&corf, "pair_allocations"), count(&corf, "packed_pair_allocations")), (1, 0));
 }
 
 #[test]
 fn a_collector_unpacks_two_registers_of_one_read() {
     let config = config(&["technique.corf.pairs=false", "technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r2 2\n mov r3 3\n ffma r4 r1 r2 r3\n exit", &config);
-    let (mut corf, plan) = prepared::<Corf>(&program, &config);
-    assert!(plan.inserted.is_empty(), "first fit needs no metadata");
+    let (mut corf, plan) = prepared(Corf::new, "corf", &program, &config);
+    assert!(plan.inserted().is_empty(), "first fit needs no metadata");
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     (0..3).for_each(|pc| drop(step(&mut bench, &mut corf, pc, pc)));
     let reads = step(&mut bench, &mut corf, 3, 9);
-    assert_eq!(
-        reads,
-        [ReadFrom::Bank(0), ReadFrom::With(0), ReadFrom::Bank(0)],
-        "all three lie in register 0"
-    );
-    assert_eq!(bench.stats.coalesced_register_reads, 1);
+    assert_eq!(reads, [From::Bank(0), From::With(0), From::Bank(0)], "all three lie in register 0");
+    assert_eq!(count(&corf, "coalesced_register_reads"), 1);
 }
 
 #[test]
 fn growth_moves_a_register_and_shrinking_keeps_its_place() {
     let config = config(&["technique.corf.pairs=false", "technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n exit", &config);
-    let (mut corf, _) = prepared::<Corf>(&program, &config);
+    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
     step(&mut bench, &mut corf, 1, 0x1234);
     let place = |corf: &mut Corf, reg| corf.renaming().read(0, reg).expect("mapped").physical;
     step(&mut bench, &mut corf, 0, 0x12_3456);
-    assert_eq!((place(&mut corf, 1), bench.stats.size_change_reallocations), (1, 1));
+    assert_eq!((place(&mut corf, 1), count(&corf, "size_change_reallocations")), (1, 1));
     step(&mut bench, &mut corf, 0, 7);
-    assert_eq!((place(&mut corf, 1), bench.stats.size_change_reallocations), (1, 1));
+    assert_eq!((place(&mut corf, 1), count(&corf, "size_change_reallocations")), (1, 1));
     assert_eq!(corf.renaming().read(0, 1).map(|found| found.row), Some(Row::splat(7)));
-    assert_eq!(step(&mut bench, &mut corf, 2, 9), [ReadFrom::Bank(1), ReadFrom::Bank(0)]);
+    assert_eq!(step(&mut bench, &mut corf, 2, 9), [From::Bank(1), From::Bank(0)]);
     assert_eq!(corf.renaming().file.in_use(), 2);
 }
 
@@ -95,7 +95,7 @@ fn growth_moves_a_register_and_shrinking_keeps_its_place() {
 fn growth_under_divergence_fetches_the_other_lanes() {
     let config = config(&["technique.corf.pairs=false", "technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n exit", &config);
-    let (mut corf, _) = prepared::<Corf>(&program, &config);
+    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -103,13 +103,13 @@ fn growth_under_divergence_fetches_the_other_lanes() {
     let (_, flight) = bench.issue(&mut corf, 0, (0xF0, 0xF0), || Row::splat(0x7FFF_FFFF)).expect("agrees");
     bench.write_back(&mut corf, &flight).expect("agrees");
     corf.renaming().verify();
-    assert_eq!(bench.extra_writes, [0], "the old entry lies in bank 0");
+    assert_eq!(bench.bank_accesses(), [(0, false)], "the old entry lies in bank 0");
     let expected = Row::from_fn(|lane| if (4..8).contains(&lane) { 0x7FFF_FFFF } else { 1 });
     assert_eq!(corf.renaming().read(0, 1).map(|found| found.row), Some(expected));
     // A wide value in an inactive lane keeps the register wide: all lanes count.
     let (_, flight) = bench.issue(&mut corf, 0, (0xF, 0xF), || Row::splat(3)).expect("agrees");
     bench.write_back(&mut corf, &flight).expect("agrees");
-    assert_eq!(bench.stats.size_change_reallocations, 1);
+    assert_eq!(count(&corf, "size_change_reallocations"), 1);
     step(&mut bench, &mut corf, 2, 9);
 }
 
@@ -117,24 +117,27 @@ fn growth_under_divergence_fetches_the_other_lanes() {
 fn dead_registers_are_given_up_and_a_read_of_one_would_be_found_out() {
     let config = config(&[]);
     let program = program("mov r1 1\n iadd r2 r1 1\n iadd r3 r2 1\n exit", &config);
-    let (mut corf, _) = prepared::<Corf>(&program, &config);
+    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
     step(&mut bench, &mut corf, 1, 2);
     assert!(corf.renaming().read(0, 1).is_none(), "its last reader has collected it");
     assert!(corf.renaming().read(0, 2).is_some());
-    assert_eq!(bench.stats.released_registers, 1);
+    assert_eq!(count(&corf, "released_registers"), 1);
     // A compiler pass that gave r1 up too early would be caught here.
     let why = bench.issue(&mut corf, 1, (2, 2), || Row::ZERO).expect_err("r1 is gone");
-    assert_eq!((why.technique, why.pc, why.register, why.lane, why.actual), ("corf", 1, 1, 1, GIVEN_UP));
+    assert_eq!(
+        (why.technique, why.pc, why.register, why.lane, why.actual),
+        ("corf", 1, 1, 1, Found::Nothing)
+    );
 }
 
 #[test]
 fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
     let config = config(&[]);
     let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n exit", &config);
-    let (mut corf, _) = prepared::<Corf>(&program, &config);
+    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
     let mut bench = Bench::new(&program, 4);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -145,7 +148,7 @@ fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
     let why = bench.issue(&mut corf, 2, (1, 1), || Row::ZERO).expect_err("the value is wrong");
     let place = (why.technique, why.pc, why.block, why.warp, why.register, why.lane);
     assert_eq!(place, ("corf", 2, 7, 3, 2, 31));
-    assert_eq!((why.expected, why.actual), (2, -126i32 as u32));
+    assert_eq!((why.expected, why.actual), (2, Found::Value(-126i32 as u32)));
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn bow_decides_first_and_corf_coalesces_what_remains() {
     let text = "mov r1 1\n mov r2 2\n nop\n nop\n nop\n ffma r4 r1 r2 r3\n ffma r5 r1 r2 r3\n exit";
     let program = program(text, &config);
     let (mut both, plan) = stack(&["corf", "bow"], &program, &config);
-    assert!(plan.collectors.is_some() && !plan.inserted.is_empty());
+    assert!(plan.collectors.is_some() && !plan.inserted().is_empty());
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut both);
     let mut issue = |pc| {
@@ -164,25 +167,27 @@ fn bow_decides_first_and_corf_coalesces_what_remains() {
     };
     (0..5).for_each(|pc| drop(issue(pc)));
     let (first, id) = issue(5);
-    assert_eq!(first, [ReadFrom::Bank(0), ReadFrom::With(0), ReadFrom::Bank(3)], "r3 was never written");
+    assert_eq!(first, [From::Bank(0), From::With(0), From::Bank(3)], "r3 was never written");
     let (second, _) = issue(6);
-    assert_eq!(second, [ReadFrom::After(id, 0), ReadFrom::After(id, 1), ReadFrom::After(id, 2)]);
+    assert_eq!(second, [From::After(id, 0), From::After(id, 1), From::After(id, 2)]);
 }
 
 #[test]
 fn bad_sections_are_refused_with_the_key() {
     let refuse = |section: &str| {
         let table: toml::Table = toml::from_str(section).expect("TOML");
-        Corf::new(&config(&[]), &table).expect_err("refused")
+        Corf::new(&table).map(drop).expect_err("refused")
     };
     assert!(refuse("renaming_cycles = 17").contains("`renaming_cycles`: 17"));
     assert!(refuse("unknown_trips = 0").contains("`unknown_trips`: 0"));
     assert!(refuse("pair = true").contains("pair"));
     let tiny = config(&["sm.registers=16"]);
     let program = program("exit", &tiny);
-    let mut corf = Corf::new(&tiny, &toml::Table::new()).expect("valid");
+    let mut corf = Corf::new(&toml::Table::new()).expect("valid");
     assert!(
-        corf.prepare(&program, &tiny, &mut Plan::of(&program)).expect_err("no room").contains("sm.registers")
+        corf.prepare(&launch(&program, &tiny), &mut Plan::of(&program))
+            .expect_err("no room")
+            .contains("sm.registers")
     );
 }
 
@@ -192,12 +197,24 @@ proptest! {
     /// Whatever lanes do, unpacked values are the recorded ones, no value that is still wanted is given up, and
     /// table and free map agree; with all warp slots full of registers there is always room.
     #[test]
-    fn random_divergent_code_is_renamed_rightly(seed: u64, pairs: bool, virtualization: bool, with_bow: bool) {
+    fn random_divergent_code_is_renamed_rightly(
+        seed: u64,
+        pairs: bool,
+        virtualization: bool,
+        with_bow: bool,
+        home: bool,
+        shrink: bool,
+    ) {
         let mut random = Random(seed, 8);
-        let set = [format!("technique.corf.pairs={pairs}"), format!("technique.corf.virtualization={virtualization}")];
+        let set = [
+            format!("technique.corf.pairs={pairs}"),
+            format!("technique.corf.virtualization={virtualization}"),
+            format!("technique.corf.allocation={}", if home { "'home_bank'" } else { "'first_fit'" }),
+            format!("technique.corf.shrink={shrink}"),
+        ];
         let config = config(&set.each_ref().map(String::as_str));
         let program = program(&random.listing(), &config);
-        let (mut corf, _) = prepared::<Corf>(&program, &config);
+        let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
         let mut bench = Bench::new(&program, 1);
         bench.start(&mut corf);
         prop_assert_eq!(bench.run(&mut corf, &mut random), Ok(()));
@@ -220,8 +237,8 @@ proptest! {
         let set = format!("technique.corf.virtualization={virtualization}");
         let config = config(&[&set]);
         let program = program("mov r20 1\n ffma r0 r1 r2 r3\n ffma r4 r5 r1 r2\n exit", &config);
-        let (mut corf, _) = prepared::<Corf>(&program, &config);
-        let (registers, mut stats) = (program.registers_per_thread as u8, crate::stats::Counters::default());
+        let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+        let (registers, mut stats) = (program.registers_per_thread as u8, Counts::default());
         let renaming = corf.renaming();
         for _ in 0..3 {
             for slot in 0..48 {

@@ -20,7 +20,7 @@ const MACHINES: [(&str, &[&str]); 4] =
 /// An unknown or contradictory configuration.
 pub fn lab(config: &str) -> Result<Lab, Failure> {
     let techniques = MACHINES.map(|(_, words)| words.iter().map(|&word| word.to_owned()).collect());
-    let mut lab = Lab::new(config, &[], &techniques)?;
+    let mut lab = Lab::new(config, &[], &techniques, &timing::techniques::Catalogue::built_in())?;
     for (machine, (label, _)) in lab.machines.iter_mut().zip(MACHINES) {
         label.clone_into(&mut machine.label);
     }

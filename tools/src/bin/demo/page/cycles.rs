@@ -71,7 +71,7 @@ fn mean_energies(lab: &Lab, workloads: &[Workload]) -> Vec<(&'static str, Vec<f6
 
 /// All components that the energy table prices, in its order.
 fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
-    let parts = workloads.first().map(|workload| lab.energy.apply(&workload.plain().counters));
+    let parts = workloads.first().map(|workload| lab.energy.apply(workload.plain()));
     parts.into_iter().flatten().map(|(name, _)| name).collect()
 }
 

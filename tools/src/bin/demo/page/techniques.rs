@@ -28,5 +28,5 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
             "Energy of the banks plus that of what the technique adds: buffers, tables, width detection.",
         ))
         .table(counters(lab, workloads, KIND))
-        .details("How the savings come about", |d| d.table(mechanisms(lab, workloads, KIND, false)))
+        .details("How the savings come about", |d| d.table(mechanisms(lab, workloads, KIND)))
 }

@@ -3,8 +3,8 @@
 //! Registers become bit sets for the scoreboard, unit and latency classes become indices and cycles of the
 //! configuration. Techniques read the original instruction through [`TimedInst::inst`].
 
-use crate::config::GpuConfig;
-use crate::config::rules::{UNIT_NAMES, latency_name};
+use crate::config::{GpuConfig, UNIT_NAMES, latency_name};
+use crate::plan::MicroOp;
 use trace_format::isa::space::Space;
 use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Unit};
 
@@ -49,8 +49,16 @@ impl RegSet {
 
     /// Whether a register is in the set.
     #[must_use]
+    #[inline]
     pub fn contains(&self, reg: u8) -> bool {
         self.0[usize::from(reg >> 6)] >> (reg & 63) & 1 != 0
+    }
+
+    /// Registers in the set.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Whether the set is empty.
@@ -204,6 +212,56 @@ impl Program {
             static_shared_bytes: kernel.static_shared_bytes,
             local_bytes: kernel.local_bytes,
             kernel: kernel.clone(),
+        })
+    }
+}
+
+impl TimedInst {
+    /// A micro-operation as the pipeline sees it.
+    ///
+    /// # Errors
+    /// A sentence that names the operation and what cannot be timed.
+    pub fn micro(op: &MicroOp, config: &GpuConfig) -> Result<TimedInst, String> {
+        let refuse = |why: String| format!("micro-operation {}: {why}", op.name);
+        let class = UNIT_NAMES.iter().position(|name| *name == op.unit).ok_or_else(|| {
+            refuse(format!("unknown unit class `{}`; known are {}", op.unit, UNIT_NAMES.join(", ")))
+        })?;
+        if op.sources.len() > MAX_SRC || op.destinations.len() > MAX_DST {
+            return Err(refuse(format!("more than {MAX_SRC} sources or {MAX_DST} destinations")));
+        }
+        let marker = op.unit == "control";
+        if marker && !(op.sources.is_empty() && op.destinations.is_empty()) {
+            return Err(refuse("a control operation has no registers".to_owned()));
+        }
+        if op.unit == "ldst" {
+            return Err(refuse("memory is accessed by instructions and early loads only".to_owned()));
+        }
+        let unit = match config.units[UNIT_NAMES[class]].runs_on.as_str() {
+            "" => class,
+            host => UNIT_NAMES.iter().position(|name| *name == host).unwrap_or(class),
+        };
+        let (mut srcs, mut dsts) = ([0; MAX_SRC], [0; MAX_DST]);
+        srcs[..op.sources.len()].copy_from_slice(&op.sources);
+        dsts[..op.destinations.len()].copy_from_slice(&op.destinations);
+        let (mut writes, mut hazards) = (RegSet::default(), RegSet::default());
+        op.destinations.iter().for_each(|reg| writes.insert(*reg));
+        op.sources.iter().chain(&op.destinations).for_each(|reg| hazards.insert(*reg));
+        Ok(TimedInst {
+            inst: Inst::new(trace_format::isa::Op::Nop {}),
+            path: if marker { Path::Control } else { Path::Alu },
+            unit: unit as u8,
+            class: class as u8,
+            pool: u8::from(op.unit == "sfu"),
+            latency_cycles: op.latency_cycles.max(1),
+            initiation_cycles: op.initiation_cycles.max(1),
+            srcs,
+            src_count: op.sources.len() as u8,
+            dsts,
+            dst_count: op.destinations.len() as u8,
+            hazards,
+            writes,
+            pred_hazards: 0,
+            pred_writes: 0,
         })
     }
 }

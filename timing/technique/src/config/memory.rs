@@ -1,6 +1,6 @@
 //! The memory side of a configuration: load/store path, shared memory, caches, crossbar, L2 slices and DRAM.
 //!
-//! As in the parent, sizes are per SM unless they say otherwise; what values must fulfil is in [`super::rules`].
+//! As in the parent, sizes are per SM unless they say otherwise; what values must fulfil is in `timing`.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,305 @@
+//! The register file cache of Gebhart et al. ("Energy-efficient Mechanisms for Managing Thread Context in Throughput
+//! Processors", ISCA 2011, section 3): each warp has a few registers beside the main register file. Results go there
+//! first and reach the main register file when they have to make room, or when their warp leaves the active set of the
+//! two-level scheduler.
+//!
+//! This crate needs nothing of the timing model but its interface, [`warplab_technique`]. Read it from top to bottom:
+//! what the technique declares, what it holds, and its hooks in the order in which an instruction passes them.
+
+use warplab_technique::declare::Cause;
+use warplab_technique::{
+    Claim, Cx, InstView, Launch, OperandRead, ParamValue, Params as _, Plan, Price, ReadFrom, RegisterWrite,
+    Registration, Row, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView,
+    WriteTo, causes, counts, params,
+};
+
+params! {
+    /// `[technique.rfc]`.
+    struct Params {
+        /// Registers that each warp has in the cache.
+        entries: u32 = 6, 1..=64;
+        /// Reads of a warp's part of the cache per cycle.
+        read_ports: u32 = 3, 1..=16;
+        /// Results that a warp's part of the cache takes per cycle.
+        write_ports: u32 = 1, 1..=16;
+        /// Cycles from a read's begin to the operand's arrival in the collector.
+        latency_cycles: u32 = 1, 0..=16;
+        /// Whether a register that is read from the main register file is kept too; the paper keeps results alone.
+        allocate_on_read: bool = false;
+        /// Whether the cache is used; without it its hardware is there and every access goes to the banks.
+        mechanism: bool = true;
+    }
+}
+
+counts! {
+    /// What the cache counts.
+    struct Counts {
+        /// Registers that made room for others.
+        evictions;
+        /// Registers that were written to a bank when their warp left the active set.
+        flushed_registers;
+        /// Results that were overwritten in the cache before they reached a bank.
+        bypassed_register_writes;
+    }
+}
+
+causes! {
+    /// Why an operand is read from its bank.
+    enum Lost {
+        /// The warp has not written the register since it began, or since it was flushed.
+        NotWritten = "not_written";
+        /// It has, and the register had to make room.
+        Evicted = "evicted";
+        /// The cache holds the register in some lanes of the path only.
+        Lanes = "lanes_not_held";
+        /// The cache is switched off.
+        Off = "mechanism_off";
+    }
+}
+
+/// The row of the technique: what a command line with techniques of its own is given.
+pub const REGISTRATION: Registration =
+    Registration { info: &INFO, build: |_, section| Ok(Box::new(Rfc::new(Params::read(section)?))) };
+
+const INFO: TechniqueInfo = TechniqueInfo {
+    name: "rfc",
+    summary: "a small register file cache per warp that takes results first",
+    paper: "Gebhart et al., ISCA 2011, section 3",
+    claims: &[Claim::ResultDestination],
+    params: Params::declared,
+    counters: Counts::DECLARED,
+    opportunity: "a source register that would be read from a bank",
+    losses: Lost::DECLARED,
+    storage: &[StorageInfo {
+        name: "rfc",
+        doc: "the register file cache",
+        component: "technique_storage",
+        price: Some(Price {
+            pj: 6.0,
+            source: "an estimate: a few entries, as BOW's collector of 12 at 2.72 pJ",
+        }),
+    }],
+    ..TechniqueInfo::EMPTY
+};
+
+/// Bits of an entry: a warp register, its number, the lanes that it holds and those that a bank does not have.
+const ENTRY_BITS: u32 = 32 * 32 + 8 + 32 + 32;
+
+/// A register in the cache.
+#[derive(Clone, Debug)]
+struct Entry {
+    register: u8,
+    /// Lanes whose value is here.
+    held: u32,
+    /// Lanes whose value is here alone.
+    dirty: u32,
+    /// Bank of the register.
+    bank: u8,
+    row: Row,
+}
+
+/// What a warp has in the cache, oldest first, and what the banks hold of it.
+#[derive(Clone, Debug, Default)]
+struct Warp {
+    entries: Vec<Entry>,
+    /// Registers that were written and had to make room.
+    evicted: Vec<u8>,
+    /// The main register file as it is, which is not always what the program last wrote.
+    banks: Vec<Row>,
+}
+
+/// See the crate.
+#[derive(Clone, Debug)]
+struct Rfc {
+    params: Params,
+    storage: Storage,
+    counts: Counts,
+    warps: Vec<Warp>,
+}
+
+impl Rfc {
+    fn new(params: Params) -> Rfc {
+        let shape = Shape {
+            banks: 0,
+            entries: params.entries,
+            entry_bits: ENTRY_BITS,
+            ports: params.read_ports,
+            write_ports: params.write_ports,
+            latency_cycles: params.latency_cycles,
+        };
+        Rfc { params, storage: Storage::new(shape), counts: Counts::default(), warps: Vec::new() }
+    }
+
+    /// The entry of a register, a new and empty one if need be; the oldest one makes room.
+    fn entry(&mut self, cx: &mut Cx<'_>, slot: usize, register: u8, bank: u8) -> &mut Entry {
+        let warp = &mut self.warps[slot];
+        if let Some(at) = warp.entries.iter().position(|entry| entry.register == register) {
+            return &mut warp.entries[at];
+        }
+        if warp.entries.len() == self.params.entries as usize {
+            let oldest = warp.entries.remove(0);
+            self.counts.evictions += 1;
+            warp.evicted.push(oldest.register);
+            write_to_bank(cx, &mut warp.banks, &oldest);
+        }
+        warp.evicted.retain(|evicted| *evicted != register);
+        warp.entries.push(Entry { register, held: 0, dirty: 0, bank, row: Row::ZERO });
+        self.storage.set_used(cx.cycle, slot, warp.entries.len() as u32);
+        warp.entries.last_mut().expect("just pushed")
+    }
+}
+
+/// Writes the lanes of an entry that the bank does not have.
+fn write_to_bank(cx: &mut Cx<'_>, banks: &mut [Row], entry: &Entry) {
+    if entry.dirty != 0 {
+        merge(&mut banks[usize::from(entry.register)], &entry.row, entry.dirty);
+        cx.write_bank(entry.bank);
+    }
+}
+
+/// Copies the lanes of a mask.
+fn merge(to: &mut Row, from: &Row, lanes: u32) {
+    for (lane, (to, from)) in to.0.iter_mut().zip(&from.0).enumerate() {
+        if lanes >> lane & 1 != 0 {
+            *to = *from;
+        }
+    }
+}
+
+impl Technique for Rfc {
+    fn info(&self) -> &'static TechniqueInfo {
+        &INFO
+    }
+
+    fn params(&self) -> Vec<(&'static str, ParamValue)> {
+        self.params.values()
+    }
+
+    fn fork(&self) -> Box<dyn Technique> {
+        Box::new(self.clone())
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.counts.values()
+    }
+
+    fn storage(&self) -> Vec<&Storage> {
+        vec![&self.storage]
+    }
+
+    /// Once per kernel: one bank of the structure per warp slot, and the hooks below.
+    fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
+        let warps = launch.config.sm.max_warps;
+        let registers = launch.program.registers_per_thread as usize;
+        let warp = Warp { banks: vec![Row::ZERO; registers], ..Warp::default() };
+        self.warps = vec![warp; warps as usize];
+        self.storage = Storage::new(Shape { banks: warps, ..self.storage.shape() });
+        self.counts = Counts::default();
+        plan.hooks.collect = true;
+        plan.hooks.write_back = true;
+        plan.hooks.order = true;
+        Ok(())
+    }
+
+    fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
+        let own = &mut self.warps[warp.slot];
+        own.entries.clear();
+        own.evicted.clear();
+        own.banks.fill(Row::ZERO);
+        self.storage.set_used(cx.cycle, warp.slot, 0);
+    }
+
+    /// Operands: from the cache where it holds the value in every lane on the path, else from their banks.
+    fn collect(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        operands: &mut [OperandRead],
+    ) -> Result<(), Box<ValueMismatch>> {
+        for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
+            cx.opportunity(1);
+            let own = &self.warps[warp.slot];
+            let found = own.entries.iter().find(|entry| entry.register == operand.reg);
+            if let Some(entry) = found.filter(|entry| inst.active & !entry.held == 0) {
+                let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &entry.row)?;
+                operand.from = ReadFrom::Storage(self.storage.read(cx.cycle, warp.slot), supplied);
+                continue;
+            }
+            // What the cache holds in some lanes joins what the bank has in the others.
+            let mut row = own.banks[usize::from(operand.reg)];
+            if let Some(entry) = found {
+                merge(&mut row, &entry.row, entry.held);
+                self.storage.read(cx.cycle, warp.slot);
+            }
+            cx.compare(warp, inst.pc, operand.reg, inst.active, &row)?;
+            let cause = match found {
+                _ if !self.params.mechanism => Lost::Off,
+                Some(_) => Lost::Lanes,
+                None if own.evicted.contains(&operand.reg) => Lost::Evicted,
+                None => Lost::NotWritten,
+            };
+            cx.lost(cause, 1);
+            if let (true, true, ReadFrom::Bank(bank)) =
+                (self.params.allocate_on_read, self.params.mechanism, operand.from)
+            {
+                let entry = self.entry(cx, warp.slot, operand.reg, bank);
+                (entry.row, entry.held) = (row, u32::MAX);
+                self.storage.write(cx.cycle, warp.slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Results: to the cache, and to a bank when they have to make room.
+    fn write_back(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        for write in writes {
+            let WriteTo::Bank(bank) = write.to else { continue };
+            if !self.params.mechanism {
+                merge(&mut self.warps[warp.slot].banks[usize::from(write.reg)], write.row(), inst.exec);
+                continue;
+            }
+            let entry = self.entry(cx, warp.slot, write.reg, bank);
+            let overwritten = entry.dirty != 0;
+            merge(&mut entry.row, write.row(), inst.exec);
+            entry.held |= inst.exec;
+            entry.dirty |= inst.exec;
+            self.counts.bypassed_register_writes += u64::from(overwritten);
+            self.storage.write(cx.cycle, warp.slot);
+            write.to = WriteTo::Nowhere;
+        }
+        Ok(())
+    }
+
+    /// A warp that leaves the active set leaves nothing behind.
+    fn activity(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, active: bool) {
+        if active {
+            return;
+        }
+        let own = &mut self.warps[warp.slot];
+        for entry in own.entries.drain(..) {
+            self.counts.flushed_registers += u64::from(entry.dirty != 0);
+            write_to_bank(cx, &mut own.banks, &entry);
+        }
+        own.evicted.clear();
+        self.storage.set_used(cx.cycle, warp.slot, 0);
+    }
+
+    fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
+        // Nobody reads the registers of a warp that has ended: what is dirty never reaches a bank.
+        let entries = self.warps[warp_slot].entries.drain(..);
+        self.counts.bypassed_register_writes += entries.filter(|entry| entry.dirty != 0).count() as u64;
+        self.storage.set_used(cx.cycle, warp_slot, 0);
+    }
+
+    fn describe(&self) -> String {
+        let held: usize = self.warps.iter().map(|warp| warp.entries.len()).sum();
+        format!("{held} registers in the cache")
+    }
+}

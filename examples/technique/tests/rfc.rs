@@ -1,0 +1,116 @@
+//! The command line of this crate, as a user has it: the technique shows up everywhere, its values are checked, and
+//! without its mechanism the machine is the plain one.
+
+#[path = "../../../timing/tests/common/mod.rs"]
+mod common;
+
+use common::{Item, Launch};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn timing(arguments: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_timing-rfc"));
+    command.args(arguments).current_dir(folder).output().expect("the binary runs")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A folder with the trace of two kernels.
+fn recorded() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kernels = [common::mixed("mixed"), common::arithmetic("chain", 40)];
+    let launch = |kernel| Item::Launch(Launch { kernel, stream: 0, blocks: 24, threads: 128 });
+    common::record(&folder.path().join("t.wtrace"), &kernels, &[launch(0), launch(1)]);
+    folder
+}
+
+/// The JSON of a replay with the technique under some settings.
+fn replay(folder: &Path, set: &[&str]) -> Value {
+    let mut arguments = vec!["replay", "t.wtrace", "--config", "gtx480", "--tech", "rfc", "--json", "-"];
+    arguments.extend(set.iter().flat_map(|item| ["--set", item]));
+    let output = timing(&arguments, folder);
+    assert!(output.status.success(), "{}", text(&output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn number(value: &Value, path: &str) -> u64 {
+    let found = path.split('/').fold(value, |value, key| &value[key]);
+    found.as_u64().unwrap_or_else(|| panic!("{path} is no number: {found}"))
+}
+
+#[test]
+fn what_the_crate_declares_is_listed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let all = text(&timing(&["list"], folder.path()));
+    assert!(all.contains("rfc") && all.contains("bow-wr"), "{all}");
+    let one = text(&timing(&["list", "rfc"], folder.path()));
+    for word in ["allocate_on_read", "1 to 64 (default 6)", "flushed_registers", "rfc_reads", "not_written"] {
+        assert!(one.contains(word), "{word} is missing in:\n{one}");
+    }
+}
+
+#[test]
+fn results_come_from_the_cache_and_every_account_balances() {
+    let folder = recorded();
+    let value = replay(folder.path(), &[]);
+    let rfc = &value["technique"]["rfc"];
+    let supplied = number(rfc, "supplied");
+    assert!(supplied > 0 && number(rfc, "checked") >= supplied);
+    let lost: u64 = rfc["lost"].as_object().expect("causes").values().filter_map(Value::as_u64).sum();
+    assert_eq!(number(rfc, "opportunities"), supplied + lost);
+    assert_eq!(number(&value, "operand_reads"), number(&value, "rf_reads") + supplied);
+    let unwritten = number(&value, "operand_writes") - number(&value, "rf_writes");
+    assert_eq!(unwritten, number(rfc, "counters/bypassed_register_writes"));
+    assert_eq!(rfc["parameters"]["entries"], 6);
+    assert_eq!(number(rfc, "storage_bits_per_sm"), 48 * 6 * (32 * 32 + 8 + 64));
+    assert!(value["energy_pj"]["technique_storage"].as_f64().expect("priced") > 0.0);
+    assert!(number(&value, "rf_reads") < number(&value["baseline"], "rf_reads"));
+}
+
+#[test]
+fn without_its_mechanism_the_machine_is_the_plain_one() {
+    let folder = recorded();
+    let value = replay(folder.path(), &["technique.rfc.mechanism=false"]);
+    for key in ["cycles", "rf_reads", "rf_writes", "rf_bank_conflict_cycles", "stalls", "latency"] {
+        assert_eq!(value[key], value["baseline"][key], "{key}");
+    }
+    assert_eq!(number(&value["technique"]["rfc"], "supplied"), 0);
+}
+
+#[test]
+fn more_entries_never_supply_less_and_the_active_set_flushes() {
+    let folder = recorded();
+    let supplied = |set: &[&str]| number(&replay(folder.path(), set)["technique"]["rfc"], "supplied");
+    let of = |entries: u32| supplied(&[&format!("technique.rfc.entries={entries}")]);
+    let counts: Vec<u64> = [1, 2, 4, 8, 16].map(of).to_vec();
+    assert!(counts.is_sorted(), "{counts:?}");
+    let two_level = ["scheduler.policy=two_level", "scheduler.two_level_active_warps=4"];
+    let value = replay(folder.path(), &two_level);
+    assert!(number(&value["technique"]["rfc"], "counters/flushed_registers") > 0);
+    assert!(supplied(&["technique.rfc.allocate_on_read=true"]) >= supplied(&[]));
+}
+
+#[test]
+fn bad_settings_are_refused_and_good_ones_compose() {
+    let folder = recorded();
+    let with = |arguments: &[&str]| {
+        let all: Vec<&str> = ["replay", "t.wtrace"].iter().chain(arguments).copied().collect();
+        let output = timing(&all, folder.path());
+        (output.status.code(), text(&output))
+    };
+    let (code, message) = with(&["--tech", "rfc", "--set", "technique.rfc.entries=65"]);
+    assert_eq!(code, Some(1));
+    assert!(message.contains("[technique.rfc]: `entries`: 65 is refused"), "{message}");
+    let (code, message) = with(&["--tech", "rfc,bow-wr"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        message.contains("`bow-wr` and `rfc` contradict each other: both decide when results"),
+        "{message}"
+    );
+    let (code, table) = with(&["--tech", "bow,rfc"]);
+    assert_eq!(code, Some(0), "{table}");
+    assert!(table.contains("rfc: supplied %") && table.contains("bow: supplied %"), "{table}");
+}

@@ -1,0 +1,149 @@
+//! What the techniques of a run have counted: their own counters and structures, and their accounts.
+//!
+//! The rows come from what each technique declares ([`TechniqueInfo`]); nothing here knows one by name.
+
+use serde_json::{Map, Value, json};
+use warplab_technique::{Ledger, ParamValue, Price, Technique, TechniqueInfo};
+
+/// A counter of a technique, for tables and for the energy join.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterRow {
+    /// JSON key.
+    pub name: String,
+    /// What is counted.
+    pub doc: String,
+    /// Energy component of an event, if it costs energy.
+    pub component: Option<&'static str>,
+    /// Price where the energy table has none.
+    pub price: Option<Price>,
+}
+
+/// The counters of a technique: its own, then four of each structure.
+#[must_use]
+pub fn counter_rows(info: &TechniqueInfo) -> Vec<CounterRow> {
+    let own = info.counters.iter().map(|row| CounterRow {
+        name: row.name.to_owned(),
+        doc: row.doc.to_owned(),
+        component: row.component,
+        price: row.price,
+    });
+    let structures = info.storage.iter().flat_map(|storage| {
+        let name = storage.doc.trim();
+        let row = |event: &str, doc: String, costs: bool| CounterRow {
+            name: format!("{}_{event}", storage.name),
+            doc,
+            component: costs.then_some(storage.component),
+            price: storage.price.filter(|_| costs),
+        };
+        [
+            row("reads", format!("Reads of {name}."), true),
+            row("writes", format!("Writes to {name}."), true),
+            row("wait_cycles", format!("Cycles that accesses to {name} waited for a port."), false),
+            row("entry_cycles", format!("Entries of {name} in use, summed over cycles."), false),
+        ]
+    });
+    own.chain(structures).collect()
+}
+
+/// What one technique has counted in one SM, or in several.
+#[derive(Clone, Debug)]
+pub struct TechniqueStats {
+    /// What it says about itself.
+    pub info: &'static TechniqueInfo,
+    /// The values of its parameters.
+    pub parameters: Vec<(&'static str, ParamValue)>,
+    /// Bits that it stores in one SM.
+    pub bits_per_sm: u64,
+    /// Its accounts.
+    pub ledger: Ledger,
+    values: Vec<u64>,
+}
+
+impl TechniqueStats {
+    /// What a technique has counted in its SM.
+    #[must_use]
+    pub fn of(technique: &dyn Technique, ledger: &Ledger) -> TechniqueStats {
+        let storage = technique.storage();
+        let mut values = technique.counts();
+        debug_assert_eq!(values.len(), technique.info().counters.len(), "one value per declared counter");
+        values.extend(storage.iter().flat_map(|storage| storage.counts()));
+        TechniqueStats {
+            info: technique.info(),
+            parameters: technique.params(),
+            bits_per_sm: storage.iter().map(|storage| storage.bits()).sum::<u64>() + technique.further_bits(),
+            ledger: ledger.clone(),
+            values,
+        }
+    }
+
+    /// Adds what the same technique has counted elsewhere.
+    pub fn merge(&mut self, other: &TechniqueStats) {
+        self.ledger.merge(&other.ledger);
+        self.values.resize(self.values.len().max(other.values.len()), 0);
+        self.values.iter_mut().zip(&other.values).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// Counters with their values.
+    pub fn counters(&self) -> impl Iterator<Item = (CounterRow, u64)> + '_ {
+        counter_rows(self.info).into_iter().zip(self.values.iter().copied())
+    }
+
+    /// The counter of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.counters().find(|(row, _)| row.name == name).map(|(_, value)| value)
+    }
+
+    /// Opportunities that were lost, by cause.
+    pub fn lost(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.info.losses.iter().zip(&self.ledger.lost).map(|(cause, count)| (cause.name, *count))
+    }
+
+    /// Scheduler slots in which it held a warp back, by cause.
+    pub fn stalls(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.info.stalls.iter().zip(&self.ledger.stalls).map(|(cause, count)| (cause.name, *count))
+    }
+
+    /// Parameters, accounts, counters and stalls as an object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let parameter = |(name, value): &(&'static str, ParamValue)| {
+            let value = match *value {
+                ParamValue::Number(value) => json!(value),
+                ParamValue::Switch(value) => json!(value),
+                ParamValue::Word(value) => json!(value),
+            };
+            ((*name).to_owned(), value)
+        };
+        let named = |pairs: &mut dyn Iterator<Item = (&'static str, u64)>| {
+            Value::Object(pairs.map(|(name, value)| (name.to_owned(), value.into())).collect())
+        };
+        let counters = self.counters().map(|(row, value)| (row.name, value.into()));
+        json!({
+            "parameters": self.parameters.iter().map(parameter).collect::<Map<_, _>>(),
+            "storage_bits_per_sm": self.bits_per_sm,
+            "supplied": self.ledger.supplied,
+            "checked": self.ledger.checked,
+            "opportunities": self.ledger.opportunities,
+            "lost": named(&mut self.lost()),
+            "stalls": named(&mut self.stalls()),
+            "counters": counters.collect::<Map<_, _>>(),
+        })
+    }
+
+    /// CSV columns: accounts, lost by cause, stalls by cause, counters, each with its value.
+    #[must_use]
+    pub fn columns(&self) -> Vec<(String, u64)> {
+        let name = self.info.name;
+        let accounts = [
+            ("supplied", self.ledger.supplied),
+            ("checked", self.ledger.checked),
+            ("opportunities", self.ledger.opportunities),
+        ];
+        let accounts = accounts.map(|(what, value)| (format!("{name}.{what}"), value));
+        let lost = self.lost().map(|(cause, value)| (format!("{name}.lost_{cause}"), value));
+        let stalls = self.stalls().map(|(cause, value)| (format!("{name}.stall_{cause}"), value));
+        let counters = self.counters().map(|(row, value)| (format!("{name}.{}", row.name), value));
+        accounts.into_iter().chain(lost).chain(stalls).chain(counters).collect()
+    }
+}

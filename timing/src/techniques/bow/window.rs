@@ -1,0 +1,280 @@
+//! The sliding window and the collectors that BOW and BOW-WR share: what is held, forwarded, pinned and evicted.
+//!
+//! Each warp has a collector ([`Boc`]); as a structure of the machine they are one bank per warp. Entries with
+//! operands of instructions that have not been dispatched are pinned: nothing takes their place.
+
+use super::boc::{Boc, Entry, Left};
+use crate::techniques::{
+    Access, CollectorPlan, Cx, InFlightId, InstView, IssueVerdict, Issuing, Launch, OperandRead, Plan,
+    ReadFrom, Shape, Storage, StorageInfo, TechniqueInfo, ValueMismatch, WarpView,
+};
+use warplab_technique::declare::Cause;
+use warplab_technique::{causes, counts, params};
+
+params! {
+    /// `[technique.bow]`.
+    pub(crate) struct Params {
+        /// Instructions of the window, the one that is inserted included.
+        window: u32 = 3, 1..=16;
+        /// Registers that a collector holds; 0 means three sources and a destination per instruction of the window.
+        entries: u32 = 0, 0..=64;
+        /// Accesses that a collector serves per cycle: operands that are forwarded, and values that are stored.
+        ports: u32 = 4, 1..=64;
+        /// Whether operands are forwarded; without it the collectors are there and forward nothing.
+        mechanism: bool = true;
+    }
+}
+
+counts! {
+    /// What the window counts.
+    pub(crate) struct Counts {
+        /// Operands that were forwarded instead of read from a bank.
+        forwarded_operands;
+        /// Registers evicted from a full collector before their window ended.
+        boc_evictions;
+        /// Cycles, summed over warps, in which a collector was more than half full.
+        boc_over_half_full_cycles;
+    }
+}
+
+causes! {
+    /// Why a warp waits.
+    pub(crate) enum Stall {
+        /// The operands find no place in the collector beside those of instructions that have not been dispatched.
+        Full = "collector_entries_full";
+    }
+}
+
+causes! {
+    /// Why an operand is read from its bank.
+    pub(crate) enum Lost {
+        /// The register was not accessed within the window.
+        OutsideWindow = "outside_window";
+        /// It was, and its entry had to make room.
+        Evicted = "evicted";
+        /// The entry holds it in some lanes of the path only.
+        Lanes = "lanes_not_held";
+        /// Forwarding is switched off.
+        Off = "mechanism_off";
+    }
+}
+
+/// What BOW and BOW-WR have in common.
+pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
+    counters: Counts::DECLARED,
+    stalls: Stall::DECLARED,
+    opportunity: "a source register of an instruction",
+    losses: Lost::DECLARED,
+    storage: &[StorageInfo {
+        name: "boc",
+        doc: "the bypassing operand collectors",
+        component: "technique_storage",
+        price: None,
+    }],
+    ..TechniqueInfo::EMPTY
+};
+
+/// Bits of an entry: a warp register, its number, and that it is valid.
+const ENTRY_BITS: u32 = 32 * 32 + 8 + 1;
+
+/// What a warp's collector holds in place, and what it had to give up.
+#[derive(Clone, Debug)]
+struct Warp {
+    /// Instructions that have not been dispatched.
+    pinned: Vec<InFlightId>,
+    /// By register: position in the warp's instructions up to which an evicted entry would have stayed.
+    evicted_until: Box<[u64; 256]>,
+    accounted: u64,
+}
+
+/// Windows and collectors of all warps of an SM.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    params: Params,
+    forwards: bool,
+    entries: u32,
+    pub collectors: Vec<Boc>,
+    warps: Vec<Warp>,
+    pub storage: Storage,
+    pub counts: Counts,
+}
+
+/// Whether an operand comes from a bank, alone or together with another one, and is therefore stored.
+pub(crate) fn is_fetched(operand: &OperandRead) -> bool {
+    operand.is_from_bank()
+}
+
+impl Window {
+    /// A window before it is prepared for a kernel.
+    pub fn new(params: Params, forwards: bool) -> Window {
+        let entries = if params.entries == 0 { 4 * params.window } else { params.entries };
+        let shape = Shape {
+            banks: 0,
+            entries,
+            entry_bits: ENTRY_BITS,
+            ports: params.ports,
+            write_ports: 0,
+            latency_cycles: 0,
+        };
+        let storage = Storage::new(shape);
+        let (collectors, warps) = (Vec::new(), Vec::new());
+        Window { params, forwards, entries, collectors, warps, storage, counts: Counts::default() }
+    }
+
+    /// Instructions of the window.
+    pub fn instructions(&self) -> u32 {
+        self.params.window
+    }
+
+    /// One collector per warp, and the hooks that a window needs.
+    pub fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) {
+        let warps = launch.config.sm.max_warps;
+        self.collectors = vec![Boc::new(self.params.window, self.entries); warps as usize];
+        let warp = Warp { pinned: Vec::new(), evicted_until: Box::new([0; 256]), accounted: 0 };
+        self.warps = vec![warp; warps as usize];
+        self.storage = Storage::new(Shape { banks: warps, ..self.storage.shape() });
+        self.counts = Counts::default();
+        plan.collectors = Some(CollectorPlan {
+            instructions_per_warp: self.params.window,
+            ports: launch.config.collectors.ports,
+        });
+        plan.hooks.issue = true;
+        plan.hooks.collect = true;
+        plan.hooks.execute = true;
+        plan.hooks.write_back = true;
+    }
+
+    /// Empties a collector for a new warp, or behind one that has ended; what it still held goes to `left`.
+    pub fn start(&mut self, cycle: u64, slot: usize, left: impl FnMut(Left)) {
+        self.account(cycle, slot);
+        self.collectors[slot].start(left);
+        self.warps[slot].pinned.clear();
+        self.warps[slot].evicted_until.fill(0);
+        self.storage.set_used(cycle, slot, 0);
+    }
+
+    /// Adds the time since the last change of a collector to the counters.
+    #[inline]
+    fn account(&mut self, cycle: u64, slot: usize) {
+        let passed = cycle - std::mem::replace(&mut self.warps[slot].accounted, cycle);
+        if self.collectors[slot].used() * 2 > self.entries as usize {
+            self.counts.boc_over_half_full_cycles += passed;
+        }
+    }
+
+    /// Slides a window so that it ends with the instruction at `position`; what it leaves behind goes to `left`.
+    #[inline]
+    pub fn slide(&mut self, cycle: u64, slot: usize, position: u64, left: impl FnMut(Left)) {
+        self.account(cycle, slot);
+        let boc = &mut self.collectors[slot];
+        let before = boc.len();
+        boc.slide(position, left);
+        if boc.len() != before {
+            self.storage.set_used(cycle, slot, boc.used() as u32);
+        }
+    }
+
+    /// Whether an instruction's operands find a place.
+    pub fn verdict(&self, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
+        let Issuing::Program(inst) = what else { return IssueVerdict::Issue };
+        let (boc, pinned) = (&self.collectors[warp.slot], &self.warps[warp.slot].pinned);
+        let sources = inst.inst.sources().len();
+        if pinned.is_empty() || boc.pinned() + sources <= self.entries as usize {
+            return IssueVerdict::Issue;
+        }
+        let new = inst.inst.sources().iter().filter(|reg| !boc.is_pinned(**reg)).count();
+        if boc.pinned() + new > self.entries as usize {
+            return IssueVerdict::Stall(Stall::Full.index());
+        }
+        IssueVerdict::Issue
+    }
+
+    /// Supplies operands from the collector where it holds the value in every lane on the path, after comparing it
+    /// with the recording in the lanes that `checked` gives. All operands are looked at before anything makes room.
+    pub fn forward(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        operands: &mut [OperandRead],
+        checked: impl Fn(&Entry) -> u32,
+    ) -> Result<(), Box<ValueMismatch>> {
+        for operand in operands.iter_mut().filter(|operand| is_fetched(operand)) {
+            cx.opportunity(1);
+            if !self.forwards {
+                cx.lost(Lost::Off, 1);
+                continue;
+            }
+            let Some(entry) = self.collectors[warp.slot].find(operand.reg) else {
+                let until = self.warps[warp.slot].evicted_until[usize::from(operand.reg)];
+                cx.lost(if warp.issued < until { Lost::Evicted } else { Lost::OutsideWindow }, 1);
+                continue;
+            };
+            if entry.held == 0 {
+                cx.lost(Lost::OutsideWindow, 1);
+                continue;
+            }
+            if inst.active & !entry.held != 0 {
+                cx.lost(Lost::Lanes, 1);
+                continue;
+            }
+            entry.accessed = warp.issued;
+            let supplied = cx.supply(warp, inst.pc, operand.reg, checked(entry), &entry.row)?;
+            let access: Access = self.storage.read(cx.cycle, warp.slot);
+            operand.from = match entry.awaited(inst.active) {
+                Some((id, position)) => ReadFrom::After(id, position, supplied),
+                None => ReadFrom::Storage(access, supplied),
+            };
+            self.counts.forwarded_operands += 1;
+        }
+        Ok(())
+    }
+
+    /// The entry of a register, a new and empty one if need be; the oldest that is not pinned makes room and goes to
+    /// `left`.
+    pub fn hold(&mut self, warp: &WarpView<'_>, reg: u8, left: impl FnOnce(&Left)) -> &mut Entry {
+        let boc = &mut self.collectors[warp.slot];
+        let (window, counts) = (u64::from(self.params.window), &mut self.counts);
+        let evicted_until = &mut self.warps[warp.slot].evicted_until;
+        let at = boc.entry(reg, warp.issued, |entry| {
+            counts.boc_evictions += 1;
+            evicted_until[usize::from(entry.reg)] = entry.accessed + window;
+            left(&entry);
+        });
+        boc.at(at)
+    }
+
+    /// Pins the operands of an instruction until it is dispatched; the last of what its entry into the collector
+    /// changes.
+    pub fn pin(&mut self, cycle: u64, warp: &WarpView<'_>, inst: &InstView<'_>) {
+        let boc = &mut self.collectors[warp.slot];
+        inst.inst.sources().iter().for_each(|reg| boc.pin(*reg));
+        self.warps[warp.slot].pinned.push(inst.id);
+        self.storage.set_used(cycle, warp.slot, boc.used() as u32);
+    }
+
+    /// An instruction has been dispatched: its operands may leave.
+    pub fn unpin(&mut self, cycle: u64, slot: usize, inst: &InstView<'_>) {
+        let pinned = &mut self.warps[slot].pinned;
+        let Some(at) = pinned.iter().position(|id| *id == inst.id) else { return };
+        pinned.swap_remove(at);
+        self.account(cycle, slot);
+        let boc = &mut self.collectors[slot];
+        inst.inst.sources().iter().for_each(|reg| boc.unpin(*reg));
+        self.storage.set_used(cycle, slot, boc.used() as u32);
+    }
+
+    /// What the collectors hold, warp by warp.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        for (slot, boc) in self.collectors.iter().enumerate().filter(|(_, boc)| boc.len() > 0) {
+            let registers: Vec<String> = boc.registers().map(|reg| format!("R{reg}")).collect();
+            let waiting = self.warps[slot].pinned.len();
+            text += &format!(
+                "warp slot {slot} holds {} for {waiting} instructions in its collector; ",
+                registers.join(" ")
+            );
+        }
+        text
+    }
+}

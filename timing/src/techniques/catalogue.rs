@@ -1,0 +1,113 @@
+//! The techniques that there are, and from `--tech a,b` to a checked selection.
+//!
+//! Selection refuses unknown words, duplicates and techniques that claim the same part of the machine.
+
+use super::{BUILT_IN, Claim, Registration, TechniqueInfo, Techniques};
+use crate::config::GpuConfig;
+use std::fmt;
+
+/// Why a selection of techniques was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectError(pub String);
+
+impl fmt::Display for SelectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SelectError {}
+
+/// The techniques that `--tech` can name: the built-in ones, then those of the caller.
+#[derive(Clone)]
+pub struct Catalogue {
+    rows: Vec<Registration>,
+}
+
+impl Catalogue {
+    /// The techniques that come with Warplab.
+    #[must_use]
+    pub fn built_in() -> Catalogue {
+        Catalogue { rows: BUILT_IN.to_vec() }
+    }
+
+    /// The same with further techniques, which act after the built-in ones.
+    ///
+    /// # Errors
+    /// A name that there is already, or that is no word of small letters, digits and hyphens.
+    pub fn with(mut self, further: &[Registration]) -> Result<Catalogue, SelectError> {
+        for row in further {
+            let name = row.info.name;
+            let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '+';
+            if name.is_empty() || !name.chars().all(letter) {
+                return Err(SelectError(format!(
+                    "a technique cannot be called `{name}`: names have small letters, digits, `-` and `+`"
+                )));
+            }
+            if self.info(name).is_some() {
+                return Err(SelectError(format!("there are two techniques called `{name}`")));
+            }
+            self.rows.push(*row);
+        }
+        Ok(self)
+    }
+
+    /// Every technique, in the order in which they act.
+    pub fn rows(&self) -> impl Iterator<Item = &Registration> {
+        self.rows.iter()
+    }
+
+    /// What the technique of that name says about itself.
+    #[must_use]
+    pub fn info(&self, name: &str) -> Option<&'static TechniqueInfo> {
+        self.rows.iter().map(|row| row.info).find(|info| info.name == name)
+    }
+
+    fn known(&self) -> String {
+        self.rows.iter().map(|row| row.info.name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Builds the named techniques, in the order of the catalogue whatever the order of the words.
+    ///
+    /// # Errors
+    /// An unknown or repeated word, two techniques that claim the same part, a bad section of the configuration.
+    pub fn select(&self, names: &[String], config: &GpuConfig) -> Result<Techniques, SelectError> {
+        for (i, name) in names.iter().enumerate() {
+            if self.info(name).is_none() {
+                let known = self.known();
+                return Err(SelectError(format!("unknown technique `{name}`; known are {known}")));
+            }
+            if names[..i].contains(name) {
+                return Err(SelectError(format!("technique `{name}` is named twice")));
+            }
+        }
+        if let Some(section) = config.technique.keys().find(|section| self.info(section).is_none()) {
+            let known = self.known();
+            return Err(SelectError(format!("[technique.{section}]: unknown technique; known are {known}")));
+        }
+        let chosen: Vec<&Registration> =
+            self.rows.iter().filter(|row| names.iter().any(|name| name == row.info.name)).collect();
+        for (i, later) in chosen.iter().enumerate() {
+            for earlier in &chosen[..i] {
+                if let Some(claim) = contradiction(earlier.info, later.info) {
+                    return Err(SelectError(format!(
+                        "techniques `{}` and `{}` contradict each other: both decide {claim}",
+                        earlier.info.name, later.info.name
+                    )));
+                }
+            }
+        }
+        let empty = toml::Table::new();
+        let build = |row: &&Registration| {
+            let name = row.info.name;
+            let section = config.technique.get(name).unwrap_or(&empty);
+            (row.build)(config, section).map_err(|why| SelectError(format!("[technique.{name}]: {why}")))
+        };
+        chosen.iter().map(build).collect()
+    }
+}
+
+/// The part that both techniques claim.
+fn contradiction(a: &TechniqueInfo, b: &TechniqueInfo) -> Option<Claim> {
+    a.claims.iter().copied().find(|claim| b.claims.contains(claim))
+}

@@ -1,0 +1,304 @@
+//! What a hook may use besides its arguments: the clock, comparison of values, accounts, and effects on the SM.
+
+use crate::declare::Cause;
+use crate::plan::MicroId;
+use crate::program::Program;
+use crate::verdict::RegisterWrite;
+use crate::view::{InstView, WarpView};
+use trace_format::semantics::Row;
+
+/// A technique's accounts in one SM.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Values that the technique supplied in place of the register file, of a unit or of memory.
+    pub supplied: u64,
+    /// Values that were compared with the recorded ones, the supplied ones included.
+    pub checked: u64,
+    /// Cases in which the technique could have supplied a value.
+    pub opportunities: u64,
+    /// Those in which it did not, by cause.
+    pub lost: Vec<u64>,
+    /// Scheduler slots in which the technique held the chosen warp back, by cause.
+    pub stalls: Vec<u64>,
+}
+
+impl Ledger {
+    /// Adds another SM's accounts.
+    pub fn merge(&mut self, other: &Ledger) {
+        self.supplied += other.supplied;
+        self.checked += other.checked;
+        self.opportunities += other.opportunities;
+        add(&mut self.lost, &other.lost);
+        add(&mut self.stalls, &other.stalls);
+    }
+
+    /// Opportunities that were lost, for any cause.
+    #[must_use]
+    pub fn all_lost(&self) -> u64 {
+        self.lost.iter().sum()
+    }
+}
+
+fn add(mine: &mut Vec<u64>, theirs: &[u64]) {
+    mine.resize(mine.len().max(theirs.len()), 0);
+    mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+}
+
+/// Proof that a supplied value was compared with the recorded one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Supplied(());
+
+/// A load that a technique makes ahead of the instruction that needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlyLoad {
+    /// Byte address of the 128-byte line in global memory.
+    pub line: u64,
+    /// 32-byte sectors of it, one bit each.
+    pub sectors: u8,
+    /// Whether the line stays in L1 until it is given up. One way of each set is never locked.
+    pub lock: bool,
+    /// The technique's own name for it.
+    pub tag: u32,
+}
+
+/// What hooks want of the SM; the pipeline carries it out when the hook returns.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Accesses to banks besides the instruction's own: true for a write.
+    pub bank_accesses: Vec<(u8, bool)>,
+    /// Micro-operations to issue before a warp's next instruction, by warp slot.
+    pub micro_ops: Vec<(u8, MicroId)>,
+    /// Loads into L1.
+    pub early_loads: Vec<EarlyLoad>,
+    /// Lines of L1 that are locked no longer, by byte address.
+    pub unlocked: Vec<u64>,
+}
+
+impl Effects {
+    /// Whether nothing is wanted.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bank_accesses.is_empty()
+            && self.micro_ops.is_empty()
+            && self.early_loads.is_empty()
+            && self.unlocked.is_empty()
+    }
+}
+
+/// What a hook may use besides its arguments.
+pub struct Cx<'a> {
+    /// SM clock cycle.
+    pub cycle: u64,
+    /// The kernel.
+    pub program: &'a Program,
+    technique: &'static str,
+    ledger: &'a mut Ledger,
+    effects: &'a mut Effects,
+}
+
+impl<'a> Cx<'a> {
+    /// The context of a call; the pipeline makes these, and tests of techniques.
+    #[must_use]
+    #[inline]
+    pub fn new(
+        technique: &'static str,
+        cycle: u64,
+        program: &'a Program,
+        ledger: &'a mut Ledger,
+        effects: &'a mut Effects,
+    ) -> Cx<'a> {
+        Cx { cycle, program, technique, ledger, effects }
+    }
+
+    /// Supplies a source register: compares the row with the recorded register in the lanes of `lanes`.
+    ///
+    /// # Errors
+    /// The first lane that differs, with its place.
+    #[inline]
+    pub fn supply(
+        &mut self,
+        warp: &WarpView<'_>,
+        pc: u32,
+        reg: u8,
+        lanes: u32,
+        row: &Row,
+    ) -> Result<Supplied, Box<ValueMismatch>> {
+        self.compare(warp, pc, reg, lanes, row)?;
+        self.ledger.supplied += 1;
+        Ok(Supplied(()))
+    }
+
+    /// Supplies a result: compares the row with the recorded one in the lanes in which the instruction took effect.
+    ///
+    /// # Errors
+    /// The first lane that differs, with its place.
+    #[inline]
+    pub fn supply_result(
+        &mut self,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        result: &RegisterWrite<'_>,
+        row: &Row,
+    ) -> Result<Supplied, Box<ValueMismatch>> {
+        self.check(warp, inst.pc, result.reg, inst.exec, row, result.row())?;
+        self.ledger.supplied += 1;
+        Ok(Supplied(()))
+    }
+
+    /// Compares a value that the technique holds with the recorded register, without supplying it.
+    ///
+    /// # Errors
+    /// The first lane that differs, with its place.
+    #[inline]
+    pub fn compare(
+        &mut self,
+        warp: &WarpView<'_>,
+        pc: u32,
+        reg: u8,
+        lanes: u32,
+        row: &Row,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.check(warp, pc, reg, lanes, row, &warp.rows[usize::from(reg)])
+    }
+
+    #[inline]
+    fn check(
+        &mut self,
+        warp: &WarpView<'_>,
+        pc: u32,
+        reg: u8,
+        lanes: u32,
+        supplied: &Row,
+        recorded: &Row,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.ledger.checked += 1;
+        if supplied == recorded {
+            return Ok(());
+        }
+        let differs = |lane: &usize| lanes >> lane & 1 != 0 && supplied.0[*lane] != recorded.0[*lane];
+        match (0..32).find(differs) {
+            None => Ok(()),
+            Some(lane) => {
+                let found = Found::Value(supplied.0[lane]);
+                Err(self.mismatch(warp, pc, reg, lane as u32, recorded.0[lane], found))
+            }
+        }
+    }
+
+    /// The error of a technique that has to supply a value that it no longer has.
+    #[must_use]
+    pub fn missing(&self, warp: &WarpView<'_>, pc: u32, reg: u8, lanes: u32) -> Box<ValueMismatch> {
+        let lane = lanes.trailing_zeros().min(31);
+        let recorded = warp.rows.get(usize::from(reg)).map_or(0, |row| row.0[lane as usize]);
+        self.mismatch(warp, pc, reg, lane, recorded, Found::Nothing)
+    }
+
+    fn mismatch(
+        &self,
+        warp: &WarpView<'_>,
+        pc: u32,
+        reg: u8,
+        lane: u32,
+        expected: u32,
+        actual: Found,
+    ) -> Box<ValueMismatch> {
+        Box::new(ValueMismatch {
+            technique: self.technique,
+            kernel: self.program.name.clone(),
+            pc,
+            block: warp.block,
+            warp: warp.warp,
+            register: reg,
+            lane,
+            expected,
+            actual,
+        })
+    }
+
+    /// Counts cases in which the technique could have supplied a value.
+    #[inline]
+    pub fn opportunity(&mut self, count: u64) {
+        self.ledger.opportunities += count;
+    }
+
+    /// Counts opportunities that were lost.
+    #[inline]
+    pub fn lost(&mut self, cause: impl Cause, count: u64) {
+        self.ledger.lost[usize::from(cause.index())] += count;
+    }
+
+    /// Writes to a register bank besides what the instruction writes, such as an evicted value.
+    #[inline]
+    pub fn write_bank(&mut self, bank: u8) {
+        self.effects.bank_accesses.push((bank, true));
+    }
+
+    /// Reads from a register bank besides what the instruction reads, such as a register that moves.
+    #[inline]
+    pub fn read_bank(&mut self, bank: u8) {
+        self.effects.bank_accesses.push((bank, false));
+    }
+
+    /// Has a micro-operation issue before the next instruction of a warp.
+    pub fn issue_before_next(&mut self, warp_slot: usize, op: MicroId) {
+        self.effects.micro_ops.push((warp_slot as u8, op));
+    }
+
+    /// Loads sectors into L1 ahead of the instruction that needs them; [`Technique::loaded`](crate::Technique::loaded)
+    /// is told when they are there.
+    pub fn load_early(&mut self, load: EarlyLoad) {
+        self.effects.early_loads.push(load);
+    }
+
+    /// Gives up a locked line of L1, by byte address.
+    pub fn unlock(&mut self, line: u64) {
+        self.effects.unlocked.push(line);
+    }
+}
+
+/// What a technique had where the program had a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Another value.
+    Value(u32),
+    /// No value: it was given up before.
+    Nothing,
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Found::Value(value) => write!(f, "supplied {value:#010x}"),
+            Found::Nothing => f.write_str("has given the value up"),
+        }
+    }
+}
+
+/// A value that a technique supplied and that the program did not produce.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}, register R{register}, \
+     lane {lane}: {actual}, the recording has {expected:#010x}; the technique's model is wrong",
+    pc * 8
+)]
+pub struct ValueMismatch {
+    /// Name of the technique.
+    pub technique: &'static str,
+    /// Kernel name.
+    pub kernel: String,
+    /// Instruction index.
+    pub pc: u32,
+    /// Linear block index.
+    pub block: u32,
+    /// Warp within the block.
+    pub warp: u32,
+    /// Register number.
+    pub register: u8,
+    /// First lane that differs.
+    pub lane: u32,
+    /// Recorded value.
+    pub expected: u32,
+    /// What the technique had instead.
+    pub actual: Found,
+}

@@ -1,0 +1,40 @@
+//! The interface between Warplab's SM timing model and microarchitectural techniques.
+//!
+//! A technique is one type that implements [`Technique`], and one [`Registration`]. It lives in any crate: the
+//! `timing` library's command line takes registrations from its caller. What a technique has (parameters,
+//! counters, stall causes, storage, reasons for lost opportunities) is declared in its own file with the macros
+//! of [`declare`] and shows up in lists, tables, JSON, CSV, reports and energy without another file touched.
+//!
+//! The rules that make techniques composable and believable:
+//! - **Questions change nothing.** Hooks that decide ([`Technique::fetch`], [`Technique::issue`], …) take `&self`;
+//!   what was decided is told afterwards ([`Technique::fetched`], [`Technique::issued`]), to every technique.
+//! - **No value is supplied unseen.** [`Supplied`], which every answer in place of the register file carries, is
+//!   only made by [`Cx::supply`] and [`Cx::supply_result`], which compare the row with the recorded one.
+//! - **Nothing is free.** Structures are [`Storage`]: accesses queue at ports, take time and are counted.
+//! - **Accounts balance.** What was supplied and what was lost, by cause, sum to the opportunities
+//!   ([`Cx::opportunity`], [`Cx::lost`]); the engine checks it at the end of every kernel.
+
+pub mod config;
+pub mod context;
+pub mod declare;
+pub mod occupancy;
+pub mod plan;
+pub mod program;
+pub mod storage;
+pub mod technique;
+pub mod verdict;
+pub mod view;
+
+pub use context::{Cx, EarlyLoad, Effects, Ledger, Supplied, ValueMismatch};
+pub use declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue, Params, Price};
+pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, MicroId, MicroOp, Plan};
+pub use storage::{Access, Shape, Storage, StorageInfo};
+pub use technique::{Registration, Technique, TechniqueInfo};
+pub use trace_format::semantics::Row;
+pub use verdict::{
+    AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom, RegisterWrite, WriteTo,
+};
+pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
+
+/// Version of this interface; it rises when an existing technique has to be changed.
+pub const INTERFACE_VERSION: u32 = 2;

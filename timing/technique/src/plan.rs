@@ -1,0 +1,306 @@
+//! What a technique decides once per kernel: its demands on the machine and what its compiler pass adds.
+
+use crate::config::GpuConfig;
+use crate::occupancy::{self, Demand, Occupancy};
+use crate::program::Program;
+use std::fmt;
+
+/// Part of the machine that a technique decides alone; two techniques that claim the same part contradict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Claim {
+    /// How operand collectors are organised.
+    CollectorOrganisation,
+    /// Where architectural registers lie in the banks.
+    RegisterMapping,
+    /// How many registers a warp holds.
+    Occupancy,
+    /// When results reach the register file.
+    ResultDestination,
+    /// Which instructions are fetched.
+    FetchStream,
+    /// Which instructions execute.
+    ReuseOfResults,
+    /// Which accesses go to memory.
+    MemoryAccesses,
+    /// The order of warps.
+    WarpPriority,
+    /// Which blocks and warps begin.
+    Admission,
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Claim::CollectorOrganisation => "how operand collectors are organised",
+            Claim::RegisterMapping => "where registers lie in the banks",
+            Claim::Occupancy => "how many registers a warp holds",
+            Claim::ResultDestination => "when results reach the register file",
+            Claim::FetchStream => "which instructions are fetched",
+            Claim::ReuseOfResults => "which instructions execute",
+            Claim::MemoryAccesses => "which accesses go to memory",
+            Claim::WarpPriority => "the order of warps",
+            Claim::Admission => "which blocks and warps begin",
+        })
+    }
+}
+
+/// Hooks that a technique wants to be asked; all off by default. Hooks that nobody asked for are never called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hooks {
+    /// `fetch`, `fetched` and `flushed`.
+    pub fetch: bool,
+    /// `issue` and `issued`.
+    pub issue: bool,
+    /// `order` and `activity`.
+    pub order: bool,
+    /// `collect`.
+    pub collect: bool,
+    /// `initiation` and `dispatched`.
+    pub execute: bool,
+    /// `access`.
+    pub access: bool,
+    /// `write_back`.
+    pub write_back: bool,
+    /// `tick` and `next_event`.
+    pub tick: bool,
+    /// `admits_block` and `admits_warp`.
+    pub admission: bool,
+    /// `companion` and `companion_done`.
+    pub companion: bool,
+}
+
+impl Hooks {
+    /// Every hook.
+    #[must_use]
+    pub fn all() -> Hooks {
+        Hooks {
+            fetch: true,
+            issue: true,
+            order: true,
+            collect: true,
+            execute: true,
+            access: true,
+            write_back: true,
+            tick: true,
+            admission: true,
+            companion: true,
+        }
+    }
+
+    /// The hooks that either asks for.
+    #[must_use]
+    pub fn or(self, other: Hooks) -> Hooks {
+        Hooks {
+            fetch: self.fetch | other.fetch,
+            issue: self.issue | other.issue,
+            order: self.order | other.order,
+            collect: self.collect | other.collect,
+            execute: self.execute | other.execute,
+            access: self.access | other.access,
+            write_back: self.write_back | other.write_back,
+            tick: self.tick | other.tick,
+            admission: self.admission | other.admission,
+            companion: self.companion | other.companion,
+        }
+    }
+}
+
+/// Operand collectors as a technique wants them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectorPlan {
+    /// Instructions that the collector dedicated to each warp holds at once.
+    pub instructions_per_warp: u32,
+    /// Operands that a collector receives from the register file per cycle.
+    pub ports: u32,
+}
+
+/// Position of a micro-operation in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MicroId(pub u16);
+
+/// An instruction that the program does not have: a compiler pass inserts it, or a technique has it issue at run
+/// time. It takes an issue slot, collects its sources, executes in its unit and writes its destinations as any
+/// other; it changes no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MicroOp {
+    /// Name, for views.
+    pub name: &'static str,
+    /// The technique's own meaning.
+    pub tag: u32,
+    /// Registers that it reads.
+    pub sources: Vec<u8>,
+    /// Registers that it writes.
+    pub destinations: Vec<u8>,
+    /// Unit class, a key of `units` in the configuration; `control` for those that only pass the issue stage.
+    pub unit: &'static str,
+    /// Cycles from dispatch to the result bus.
+    pub latency_cycles: u32,
+    /// Cycles before the unit takes the next instruction.
+    pub initiation_cycles: u32,
+}
+
+impl MicroOp {
+    /// One that passes the issue stage and does nothing else, such as metadata.
+    #[must_use]
+    pub fn marker(name: &'static str, tag: u32) -> MicroOp {
+        MicroOp {
+            name,
+            tag,
+            sources: Vec::new(),
+            destinations: Vec::new(),
+            unit: "control",
+            latency_cycles: 1,
+            initiation_cycles: 1,
+        }
+    }
+}
+
+/// On which way to an instruction a micro-operation lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// On all of them.
+    Every,
+    /// On the way from this instruction.
+    From(u32),
+}
+
+/// A micro-operation that a compiler pass puts before an instruction; it takes 8 bytes of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inserted {
+    /// Index of the instruction that it precedes.
+    pub before: u32,
+    /// On which way to that instruction.
+    pub edge: Edge,
+    /// What is inserted.
+    pub op: MicroId,
+}
+
+/// A launch, as techniques prepare for it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Launch<'a> {
+    /// The kernel.
+    pub program: &'a Program,
+    /// The machine.
+    pub config: &'a GpuConfig,
+    /// Blocks in x, y and z.
+    pub grid: [u32; 3],
+    /// Threads of a block in x, y and z.
+    pub block: [u32; 3],
+    /// Blocks that will be replayed.
+    pub blocks: u64,
+    /// Dynamic shared memory per block in bytes.
+    pub dynamic_shared_bytes: u32,
+    /// The kernel's parameters as they lie in the constant bank.
+    pub parameters: &'a [u8],
+}
+
+impl<'a> Launch<'a> {
+    /// A launch without parameters; its fields are filled in as far as they are known.
+    #[must_use]
+    pub fn new(program: &'a Program, config: &'a GpuConfig, grid: [u32; 3], block: [u32; 3]) -> Launch<'a> {
+        let blocks = grid.iter().map(|n| u64::from(*n)).product();
+        Launch { program, config, grid, block, blocks, dynamic_shared_bytes: 0, parameters: &[] }
+    }
+
+    /// Threads of a block.
+    #[must_use]
+    pub fn threads_per_block(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// What a block needs under a plan.
+    #[must_use]
+    pub fn demand(&self, plan: &Plan) -> Demand {
+        Demand {
+            threads_per_block: self.threads_per_block(),
+            registers_per_thread: plan.registers_per_thread,
+            shared_bytes: self.program.static_shared_bytes + self.dynamic_shared_bytes,
+        }
+    }
+
+    /// Blocks that an SM holds at once under a plan, and what keeps it from holding more.
+    ///
+    /// # Errors
+    /// When not even one block fits: the resource, the demand and the limit.
+    pub fn occupancy(&self, plan: &Plan) -> Result<Occupancy, String> {
+        let available = self.config.sm.registers.saturating_sub(plan.reserved_registers);
+        occupancy::occupancy(&self.config.sm, available, &self.demand(plan))
+    }
+}
+
+/// What a kernel needs of the machine and how the machine is laid out for it; techniques adjust it in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// 32-bit registers per thread that occupancy is computed with.
+    pub registers_per_thread: u32,
+    /// Registers of each SM set aside for the technique before blocks are placed.
+    pub reserved_registers: u32,
+    /// Collectors dedicated per warp instead of the configured ones.
+    pub collectors: Option<CollectorPlan>,
+    /// Cycles added between issue and the first register read (a renaming stage).
+    pub extra_collect_cycles: u32,
+    /// Hooks that the technique wants to be asked; empty when its `prepare` is called.
+    pub hooks: Hooks,
+    micro_ops: Vec<(usize, MicroOp)>,
+    inserted: Vec<Inserted>,
+    owner: usize,
+}
+
+impl Plan {
+    /// The plan of a kernel without techniques.
+    #[must_use]
+    pub fn of(program: &Program) -> Plan {
+        Plan {
+            registers_per_thread: program.registers_per_thread,
+            reserved_registers: 0,
+            collectors: None,
+            extra_collect_cycles: 0,
+            hooks: Hooks::default(),
+            micro_ops: Vec::new(),
+            inserted: Vec::new(),
+            owner: 0,
+        }
+    }
+
+    /// Makes a micro-operation known, so that it can be inserted, or issued at run time.
+    ///
+    /// # Panics
+    /// Beyond 65535 of them.
+    pub fn micro_op(&mut self, op: MicroOp) -> MicroId {
+        let id = u16::try_from(self.micro_ops.len()).expect("a technique needs few micro-operations");
+        self.micro_ops.push((self.owner, op));
+        MicroId(id)
+    }
+
+    /// Puts a micro-operation before an instruction.
+    pub fn insert(&mut self, before: u32, edge: Edge, op: MicroId) {
+        self.inserted.push(Inserted { before, edge, op });
+    }
+
+    /// Micro-operations, each with the position of its technique among those that run.
+    #[must_use]
+    pub fn micro_ops(&self) -> &[(usize, MicroOp)] {
+        &self.micro_ops
+    }
+
+    /// What was inserted, in program order.
+    #[must_use]
+    pub fn inserted(&self) -> &[Inserted] {
+        &self.inserted
+    }
+
+    /// Begins the part of the technique at a position.
+    pub fn begin(&mut self, owner: usize) {
+        self.owner = owner;
+        self.hooks = Hooks::default();
+    }
+
+    /// Puts what was inserted in program order.
+    pub fn finish(&mut self) {
+        self.inserted.sort_by_key(|inserted| inserted.before);
+    }
+}

@@ -1,0 +1,129 @@
+//! The answers that techniques give at the stages of the pipeline.
+
+use crate::plan::{MicroId, MicroOp};
+use crate::storage::Access;
+use crate::view::{InFlightId, InstView};
+use crate::{Row, Supplied};
+
+/// How a source operand reaches its collector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadFrom {
+    /// One access to this bank.
+    Bank(u8),
+    /// One access to this bank, later by the cycles for which an access of a structure had to wait, such as a table
+    /// that says where the register lies.
+    BankBehind(u8, Access),
+    /// From a structure of the technique, when its access is done.
+    Storage(Access, Supplied),
+    /// Together with another operand of the same instruction, by position; no access of its own.
+    With(u8, Supplied),
+    /// When an operand of an earlier instruction of the same warp arrives in the shared collector; at once
+    /// when it has already arrived.
+    After(InFlightId, u8, Supplied),
+}
+
+/// A source operand on its way to the collector.
+#[derive(Clone, Copy, Debug)]
+pub struct OperandRead {
+    /// Register number.
+    pub reg: u8,
+    /// The plain machine's bank on entry; techniques replace it.
+    pub from: ReadFrom,
+}
+
+impl OperandRead {
+    /// Whether it comes from a bank, with an access of its own.
+    #[must_use]
+    #[inline]
+    pub fn is_from_bank(&self) -> bool {
+        matches!(self.from, ReadFrom::Bank(_) | ReadFrom::BankBehind(..))
+    }
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteTo {
+    /// One access to this bank.
+    Bank(u8),
+    /// No bank access.
+    Nowhere,
+}
+
+/// A destination register on its way to the register file.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterWrite<'a> {
+    /// Register number.
+    pub reg: u8,
+    /// The plain machine's bank on entry; techniques replace it.
+    pub to: WriteTo,
+    row: &'a Row,
+}
+
+impl<'a> RegisterWrite<'a> {
+    /// A recorded result; the pipeline makes these.
+    #[must_use]
+    #[inline]
+    pub fn new(reg: u8, to: WriteTo, row: &'a Row) -> RegisterWrite<'a> {
+        RegisterWrite { reg, to, row }
+    }
+
+    /// The whole register after the instruction, as recorded: results in the executed lanes, old values in the
+    /// others.
+    #[must_use]
+    #[inline]
+    pub fn row(&self) -> &'a Row {
+        self.row
+    }
+}
+
+/// What happens to an instruction that is about to be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchVerdict {
+    /// It is fetched.
+    Fetch,
+    /// It is never fetched and takes no access to the I-cache: its results are supplied by the technique
+    /// ([`Technique::answered`](crate::Technique::answered)).
+    Skip,
+    /// The warp does not fetch in this cycle, and another one may; the cause is a position in the technique's list
+    /// of stall causes.
+    Stall(u8),
+}
+
+/// What happens to an instruction that the scheduler has chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IssueVerdict {
+    /// It issues.
+    Issue,
+    /// Its warp waits; the slot is the technique's unless another warp issues. The cause is a position in the
+    /// technique's list of stall causes.
+    Stall(u8),
+    /// It issues, reads no operands, makes no memory access and executes in no unit; its results are written after
+    /// this many cycles and supplied by the technique ([`Technique::answered`](crate::Technique::answered)).
+    Reuse {
+        /// Cycles from issue to the result bus, at least 1.
+        after_cycles: u32,
+    },
+}
+
+/// What is about to issue.
+#[derive(Clone, Copy, Debug)]
+pub enum Issuing<'a> {
+    /// An instruction of the program.
+    Program(InstView<'a>),
+    /// A micro-operation of the technique that is asked.
+    Micro(MicroId, &'a MicroOp),
+}
+
+/// What happens to a memory access whose addresses are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessVerdict {
+    /// It goes to memory.
+    Access,
+    /// Only these lanes go to memory; the values of the others are supplied by the technique.
+    Lanes(u32),
+    /// Nothing goes to memory: the technique supplies the values when this access of its own storage is done.
+    Satisfied(Access),
+    /// Nothing goes to memory: the values come with those of an access in flight, this many cycles after it; at
+    /// once when it has already been completed.
+    After(InFlightId, u32),
+}

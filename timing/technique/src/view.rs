@@ -1,0 +1,99 @@
+//! What techniques see of the machine: warps, instructions and memory accesses, read-only.
+
+use crate::program::TimedInst;
+use trace_format::isa::space::Space;
+use trace_format::semantics::Row;
+
+/// The memory access of a step; lanes outside `mask` have no address.
+#[derive(Clone, Copy, Debug)]
+pub struct MemAccess<'a> {
+    /// Space, resolved per warp where every lane agrees.
+    pub space: Space,
+    /// Bytes per lane.
+    pub bytes: u8,
+    /// Address per lane within the space.
+    pub addresses: &'a [u64; 32],
+    /// Lanes that access memory.
+    pub mask: u32,
+}
+
+/// Name of an instruction in flight; stale names are recognised as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InFlightId {
+    slot: u16,
+    generation: u16,
+}
+
+impl InFlightId {
+    /// The name of an instruction that is not in flight yet, and of none.
+    pub const NONE: InFlightId = InFlightId { slot: u16::MAX, generation: 0 };
+
+    /// The pipeline's name of a slot; techniques only pass names on.
+    #[must_use]
+    #[inline]
+    pub fn new(slot: u16, generation: u16) -> InFlightId {
+        InFlightId { slot, generation }
+    }
+
+    /// Slot in the pipeline's table.
+    #[must_use]
+    #[inline]
+    pub fn slot(self) -> u16 {
+        self.slot
+    }
+
+    /// How often the slot had been used before.
+    #[must_use]
+    #[inline]
+    pub fn generation(self) -> u16 {
+        self.generation
+    }
+}
+
+/// The warp that a hook is about.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpView<'a> {
+    /// Warp slot of the SM, below `sm.max_warps`.
+    pub slot: usize,
+    /// Block slot of the SM.
+    pub block_slot: usize,
+    /// Linear block index within the grid.
+    pub block: u32,
+    /// Warp within the block.
+    pub warp: u32,
+    /// Lanes of the warp that hold threads of the block.
+    pub threads: u32,
+    /// Instructions of the program that the warp has issued, those without operands included: the position of
+    /// the instruction in `issue` and `collect`, one more than the latest position in `write_back`.
+    pub issued: u64,
+    /// Architectural registers by number: before the instruction in `issue` and `collect`, after the warp's
+    /// latest issued instruction in `write_back`, where the instruction's own results are in the writes. Empty
+    /// where the recording has no values.
+    pub rows: &'a [Row],
+}
+
+/// The instruction that a hook is about.
+#[derive(Clone, Copy, Debug)]
+pub struct InstView<'a> {
+    /// Instruction index.
+    pub pc: u32,
+    /// The decoded instruction.
+    pub inst: &'a TimedInst,
+    /// Lanes on the recorded path.
+    pub active: u32,
+    /// Lanes in which it takes effect; equals `active` before the instruction has been stepped.
+    pub exec: u32,
+    /// Its name in flight, from `collect` to `write_back`.
+    pub id: InFlightId,
+}
+
+/// How a technique has come to supply the results of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// It was never fetched.
+    Skipped,
+    /// It issued and did not execute.
+    Reused,
+    /// It did not access memory, or only in some lanes; the others are in the mask.
+    Memory(u32),
+}

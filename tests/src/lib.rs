@@ -18,6 +18,7 @@ pub mod oracle;
 pub mod places;
 pub mod recording;
 mod reference;
+pub mod shapes;
 pub mod texture;
 pub mod trying;
 mod workload;

@@ -7,7 +7,7 @@ use crate::config::{GpuConfig, load};
 use crate::engine::{Gpu, GroupOutcome, Job, RunOptions};
 use crate::error::ReplayError;
 use crate::program::Program;
-use crate::sm::Machine;
+use crate::sm::{Machine, Shape};
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
 use crate::techniques::{Catalogue, Launch, Stack, Techniques};
@@ -276,9 +276,10 @@ impl Hand {
         let program = Program::new(&self.kernel, config).map_err(ReplayError::Refused)?;
         let launch = Launch::new(&program, config, self.geometry.grid, self.geometry.block);
         let (stack, plan) = Stack::prepare(techniques, &launch).map_err(ReplayError::Refused)?;
-        let machine = Machine::new(&launch, plan, 0).map_err(ReplayError::Refused)?;
-        let job =
-            Job { machine: &machine, source, techniques: &stack, blocks: launch.blocks, after: Vec::new() };
+        let shape = Shape::of(&launch, &plan, 0).map_err(ReplayError::Refused)?;
+        let blocks = launch.blocks;
+        let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+        let job = Job { machine: &machine, source, techniques: &stack, blocks, after: Vec::new() };
         gpu.run_group(&[job], options)
     }
 

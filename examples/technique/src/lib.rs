@@ -10,7 +10,7 @@ use warplab_technique::declare::Cause;
 use warplab_technique::{
     Claim, Cx, InstView, Launch, OperandRead, ParamValue, Params as _, Plan, Price, ReadFrom, RegisterWrite,
     Registration, Row, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView,
-    WriteTo, causes, counts, params,
+    WriteTo, causes, counts, merge, params,
 };
 
 params! {
@@ -157,15 +157,6 @@ fn write_to_bank(cx: &mut Cx<'_>, banks: &mut [Row], entry: &Entry) {
     }
 }
 
-/// Copies the lanes of a mask.
-fn merge(to: &mut Row, from: &Row, lanes: u32) {
-    for (lane, (to, from)) in to.0.iter_mut().zip(&from.0).enumerate() {
-        if lanes >> lane & 1 != 0 {
-            *to = *from;
-        }
-    }
-}
-
 impl Technique for Rfc {
     fn info(&self) -> &'static TechniqueInfo {
         &INFO
@@ -173,10 +164,6 @@ impl Technique for Rfc {
 
     fn params(&self) -> Vec<(&'static str, ParamValue)> {
         self.params.values()
-    }
-
-    fn fork(&self) -> Box<dyn Technique> {
-        Box::new(self.clone())
     }
 
     fn counts(&self) -> Vec<u64> {

@@ -130,7 +130,7 @@ fn atomics_pay_for_collisions_at_l2() {
 #[test]
 fn shared_memory_takes_its_part_of_the_unified_array() {
     use crate::program::Program;
-    use crate::sm::Machine;
+    use crate::sm::{Machine, Shape};
     use crate::techniques::{Launch, Stack};
     let ways = |gpu: &str, shared: u32| {
         let config = load(gpu, &[]).expect("built-in").config;
@@ -139,7 +139,8 @@ fn shared_memory_takes_its_part_of_the_unified_array() {
         let program = Program::new(&hand.kernel, &config).expect("a kernel");
         let launch = Launch::new(&program, &config, [1, 1, 1], [1024, 1, 1]);
         let (_, plan) = Stack::prepare(Vec::new(), &launch).expect("no technique");
-        let machine = Machine::new(&launch, plan, 0).expect("fits");
+        let shape = Shape::of(&launch, &plan, 0).expect("fits");
+        let machine = Machine::new(&config, program, plan, shape).expect("known operations");
         (machine.blocks_per_sm, machine.l1_ways * config.l1.sets * 128 / 1024)
     };
     // Volta: 128 KiB, of which 0, 8, 16, 32, 64 or 96 are shared memory; two blocks are resident.

@@ -13,7 +13,7 @@ use crate::config::GpuConfig;
 use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, Progress, RunOptions};
 use crate::error::ReplayError;
 use crate::program::Program;
-use crate::sm::Machine;
+use crate::sm::{Machine, Shape};
 use crate::source::LaunchSource;
 use crate::stats::{EnergyTable, Stats};
 use crate::techniques::{Launch, Stack, Technique};
@@ -207,7 +207,8 @@ fn prepare<S: LaunchSource>(
         )));
     }
     let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;
-    let machine = Machine::new(&asked, plan, launch.kernel).map_err(ReplayError::Refused)?;
+    let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
+    let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
     let detail = match checked {
         true => Detail::Checked,
         false if stack.is_empty() => Detail::Places,

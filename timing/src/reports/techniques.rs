@@ -169,11 +169,6 @@ pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
 
 /// The causes of lost opportunities, largest first.
 fn losses(technique: &TechniqueStats) -> String {
-    let mut lost: Vec<(&str, u64)> = technique.lost().filter(|(_, count)| *count > 0).collect();
-    lost.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let share = |(cause, count): (&str, u64)| {
-        let part = ratio(count, technique.ledger.opportunities);
-        format!("{} {}", cause.replace('_', " "), Format::Percent(1).show(part))
-    };
-    lost.into_iter().map(share).collect::<Vec<_>>().join(", ")
+    let part = |(cause, part): (String, f64)| format!("{cause} {}", Format::Percent(1).show(part));
+    technique.losses().into_iter().map(part).collect::<Vec<_>>().join(", ")
 }

@@ -407,7 +407,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let flight = &self.flights[slot];
         let pool = &mut self.collectors.pools[usize::from(flight.pool)];
         pool.collecting -= 1;
-        let memory = matches!(self.machine.insts[flight.pc as usize].path, Path::Memory(_));
+        let memory = matches!(self.machine.program.insts[flight.pc as usize].path, Path::Memory(_));
         if memory {
             pool.ready_memory += 1;
         } else {
@@ -415,10 +415,11 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let warp = usize::from(flight.warp);
         let share = usize::from(self.collectors.share_of[warp & 63]);
-        let waits_for = if memory { LOAD_STORE_QUEUE } else { self.machine.insts[flight.pc as usize].unit };
+        let waits_for =
+            if memory { LOAD_STORE_QUEUE } else { self.machine.program.insts[flight.pc as usize].unit };
         self.collectors.ready[share].push(Collected { slot, waits_for });
         if flight.collecting != 0 {
-            let inst = &self.machine.insts[flight.pc as usize];
+            let inst = &self.machine.program.insts[flight.pc as usize];
             self.scoreboard.end_reads(warp, inst, flight.collecting);
         }
     }
@@ -459,7 +460,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             (usize::from(flight.warp), usize::from(flight.pool), usize::from(flight.collector));
         let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
         let machine = self.machine;
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         let memory = matches!(inst.path, Path::Memory(_));
         let started = if memory { self.start_access(slot, warp) } else { self.execute(slot, warp) };
         if !started {

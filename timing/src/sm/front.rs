@@ -209,7 +209,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     pub(super) fn refresh_fetch(&mut self, warp: usize) {
         let bit = 1 << warp;
         let blocked = self.masks.icache | self.masks.starting;
-        let inside = (self.front.warps[warp].pc as usize) < self.machine.program.insts.len();
+        let inside = self.front.warps[warp].pc < self.machine.program_insts;
         if self.masks.live & !blocked & bit != 0 && inside && self.front.has_room(warp) {
             self.masks.fetch |= bit;
         } else {
@@ -250,7 +250,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             let start = (self.front.last + 1) % 64;
             let warp = (candidates.rotate_right(start).trailing_zeros() + start) % 64;
             candidates &= !(1 << warp);
-            if self.hooked && self.techniques.hooks().fetch && self.is_fetch_held(warp as usize) {
+            if self.techniques.hooks().fetch && self.is_fetch_held(warp as usize) {
                 continue;
             }
             self.front.last = warp;
@@ -278,7 +278,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn next_to_fetch(&mut self, warp: usize) -> Option<Fetching> {
         let machine = self.machine;
         let w = &mut self.front.warps[warp];
-        if w.pc as usize >= machine.program.insts.len() {
+        if w.pc >= machine.program_insts {
             return None;
         }
         if let Some((position, op, line)) = machine.next_inserted(w.pc, w.via, w.inserted_done) {
@@ -295,7 +295,6 @@ impl<S: LaunchSource> Sm<'_, S> {
             let Some(next) = self.next_to_fetch(warp) else { break };
             let mut skipped_by = None;
             if let Fetching::Program(pc) = next
-                && self.hooked
                 && self.techniques.hooks().fetch
             {
                 match self.fetch_verdict(warp, pc) {
@@ -330,7 +329,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.record(|recorder, now| recorder.fetch(warp, pc, origin, now, ready));
             let epoch = self.front.warps[warp].epoch;
             self.front.decoding.push_back((ready, warp as u8, epoch, entry));
-            if self.hooked && self.techniques.hooks().fetch && matches!(next, Fetching::Program(_)) {
+            if self.techniques.hooks().fetch && matches!(next, Fetching::Program(_)) {
                 let skipped = skipped_by.is_some();
                 self.ask(|techniques, at, warps| {
                     techniques.fetched(at, &warps[warp].view(warp), pc, skipped);
@@ -400,7 +399,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             }
             Some(next) if next.pc != issued_pc + 1 => {
                 self.redirect(warp, Some(next.pc), issued_pc);
-                if next.pc as usize >= self.machine.program.insts.len() {
+                if next.pc >= self.machine.program_insts {
                     let slot = &self.warps[warp];
                     let error = crate::error::ReplayError::PathLeavesKernel {
                         kernel: self.machine.program.name.clone(),

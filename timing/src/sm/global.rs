@@ -1,6 +1,7 @@
 //! From a stepped memory instruction to its accesses: which lanes go to shared memory, which to which lines.
 //!
-//! Done once at issue, when the addresses are known; the load/store unit then only walks the result.
+//! Done once: at issue, or, where techniques want to be asked about accesses, after they have been. The load/store unit
+//! then only walks the result.
 
 use super::Sm;
 use super::flight::{Flights, MemOp, Route};
@@ -22,9 +23,9 @@ impl<S: LaunchSource> Sm<'_, S> {
     }
 
     /// As [`Sm::prepare_access`], of addresses that were kept.
-    pub(super) fn prepare(&mut self, warp: usize, slot: u16, access: Option<MemAccess<'_>>) {
+    pub(super) fn prepare_kept(&mut self, warp: usize, slot: u16, access: MemAccess<'_>) {
         let Sm { flights, stats, machine, id, .. } = self;
-        work_out(machine, (*id, warp), (flights, slot), access, &mut stats.counters);
+        work_out(machine, (*id, warp), (flights, slot), Some(access), &mut stats.counters);
     }
 }
 
@@ -37,7 +38,7 @@ fn work_out(
     access: Option<MemAccess<'_>>,
     counters: &mut Counters,
 ) {
-    let inst = &machine.insts[flights[slot].pc as usize];
+    let inst = &machine.program.insts[flights[slot].pc as usize];
     let Path::Memory(kind) = inst.path else { return };
     let op = flights.mem_mut(slot);
     op.clear();

@@ -5,7 +5,7 @@ use super::front::Entry;
 use super::scoreboard::Hazard;
 use super::wheel::Event;
 use crate::config::Policy;
-use crate::program::{MAX_SRC, Path};
+use crate::program::{MAX_SRC, Path, TimedInst};
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
 use crate::techniques::{
@@ -27,7 +27,7 @@ enum Attempt {
     Nothing,
 }
 
-impl<S: LaunchSource> Sm<'_, S> {
+impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Takes note of a warp's new head: skipped instructions pass, then hazards and class are looked up.
     pub(super) fn refresh_head(&mut self, warp: usize) {
         let bit = 1u64 << warp;
@@ -48,7 +48,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                     }
                 }
                 Some(entry) => {
-                    let inst = &self.machine.insts[self.pc_of(entry) as usize];
+                    let inst = &self.machine.program.insts[self.pc_of(entry) as usize];
                     match inst.path {
                         Path::Alu | Path::Memory(_) => self.masks.pool[usize::from(inst.pool)] |= bit,
                         Path::Control | Path::Barrier | Path::Fence => self.masks.control |= bit,
@@ -71,7 +71,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             return;
         }
         if let Some(entry) = self.front.head(warp) {
-            match self.scoreboard.hazard(warp, &self.machine.insts[self.pc_of(entry) as usize]) {
+            match self.scoreboard.hazard(warp, &self.machine.program.insts[self.pc_of(entry) as usize]) {
                 Hazard::Clear => {}
                 Hazard::Alu => self.masks.hazard |= bit,
                 Hazard::Memory => {
@@ -132,7 +132,7 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Issue stage.
     pub(super) fn issue(&mut self) {
-        if self.hooked && self.masks.held != 0 {
+        if self.masks.held != 0 {
             self.ask_held_again();
         }
         let long_waits = self.long_waits();
@@ -151,7 +151,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let mut candidates = self.candidates(scheduler);
         let mut held = None;
         while let Some(mut warp) = self.schedulers[scheduler].pick(candidates) {
-            if self.hooked && self.techniques.hooks().order {
+            if self.techniques.hooks().order {
                 let eligible = candidates & self.schedulers[scheduler].eligible();
                 warp = self.techniques.order(self.now, scheduler, eligible, warp);
             }
@@ -174,7 +174,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             }
         }
         let mut first = 0;
-        if self.hooked && self.techniques.hooks().companion && self.issue_companion(scheduler) {
+        if self.techniques.hooks().companion && self.issue_companion(scheduler) {
             self.count_slots(scheduler, 0, 1, Stall::Issued, 1);
             first = 1;
         }
@@ -249,7 +249,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     #[inline(never)]
     fn issue_companion(&mut self, scheduler: usize) -> bool {
         let Some(op) = self.techniques.companion(self.now, scheduler) else { return false };
-        let inst = &self.machine.insts[self.machine.micro_pc(op.verdict) as usize];
+        let inst = &self.machine.program.insts[self.machine.micro_pc(op.verdict) as usize];
         let initiation = u64::from(inst.initiation_cycles);
         if !self.units.take(usize::from(inst.unit), scheduler, self.now, initiation) {
             return false;
@@ -266,7 +266,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn issue_second(&mut self, warp: usize, scheduler: usize, first_unit: u8, ends_run: bool) {
         let distinct = self.machine.config.scheduler.dual_issue_distinct_units;
         let same_unit = |sm: &Self| match sm.front.head(warp) {
-            Some(Entry::Program(pc)) => sm.machine.insts[pc as usize].unit == first_unit,
+            Some(Entry::Program(pc)) => sm.machine.program.insts[pc as usize].unit == first_unit,
             _ => false,
         };
         let bit = 1u64 << warp;
@@ -365,7 +365,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let view = self.warps[warp].view(warp);
         match self.front.head(warp)? {
             Entry::Program(pc) => {
-                let what = Issuing::Program(self.upcoming(warp, pc));
+                let what = Issuing::Program(self.upcoming(warp, pc, InFlightId::NONE));
                 Some(self.techniques.issue(self.now, &view, &what, None))
             }
             Entry::Micro(op) => {
@@ -378,10 +378,10 @@ impl<S: LaunchSource> Sm<'_, S> {
     }
 
     /// The instruction that a warp is about to issue, before it has been stepped.
-    fn upcoming(&self, warp: usize, pc: u32) -> InstView<'_> {
+    fn upcoming(&self, warp: usize, pc: u32, id: InFlightId) -> InstView<'a> {
         let next = self.warps[warp].stream.as_ref().and_then(WarpStream::peek);
         let active = next.map_or(0, |next| next.active);
-        InstView { pc, inst: &self.machine.insts[pc as usize], active, exec: active, id: InFlightId::NONE }
+        InstView { pc, inst: &self.machine.program.insts[pc as usize], active, exec: active, id }
     }
 
     /// Tries to issue a warp's head.
@@ -402,12 +402,10 @@ impl<S: LaunchSource> Sm<'_, S> {
             Some(Entry::Skipped(..)) | None => return Attempt::Nothing,
         };
         let machine = self.machine;
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         if self.techniques.hooks().issue {
             let Decision { verdict, .. } = decision;
-            let next = self.warps[warp].stream.as_ref().and_then(WarpStream::peek);
-            let active = next.map_or(0, |next| next.active);
-            let what = Issuing::Program(InstView { pc, inst, active, exec: active, id: InFlightId::NONE });
+            let what = Issuing::Program(self.upcoming(warp, pc, InFlightId::NONE));
             self.ask(|techniques, at, warps| {
                 techniques.issued(at, &warps[warp].view(warp), &what, verdict, None);
             });
@@ -441,7 +439,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     ) -> Attempt {
         let machine = self.machine;
         let pc = machine.micro_pc(op);
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         self.record(|recorder, now| recorder.issue(warp, now));
         self.front.pop(warp);
         if self.techniques.hooks().issue
@@ -467,7 +465,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// A micro-operation with registers or a unit enters its collector.
     fn issue_micro_collected(&mut self, warp: usize, scheduler: usize, pc: u32) {
         let machine = self.machine;
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         let slot = self.flights.begin(pc, warp as u8, self.now);
         self.record(|recorder, _| recorder.fly(slot));
         let flight = &mut self.flights[slot];
@@ -475,13 +473,19 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.warps[warp].in_flight += 1;
         self.masks.holding |= 1 << warp;
         self.scoreboard.reserve(warp, inst, false);
+        let operands = self.operands_of(warp, inst);
+        self.enter_collector(warp, scheduler, slot, &operands[..usize::from(inst.src_count)]);
+    }
+
+    /// The sources of an instruction as the plain machine reads them, which counts them.
+    #[inline]
+    fn operands_of(&mut self, warp: usize, inst: &TimedInst) -> [OperandRead; MAX_SRC] {
         let mut operands = [OperandRead { reg: 0, from: ReadFrom::Bank(0) }; MAX_SRC];
-        let count = usize::from(inst.src_count);
         for (operand, reg) in operands.iter_mut().zip(inst.sources()) {
-            *operand = OperandRead { reg: *reg, from: ReadFrom::Bank(machine.banks.bank(warp, *reg)) };
+            *operand = OperandRead { reg: *reg, from: ReadFrom::Bank(self.machine.banks.bank(warp, *reg)) };
         }
-        self.stats.counters.operand_reads += count as u64;
-        self.enter_collector(warp, scheduler, slot, &operands[..count]);
+        self.stats.counters.operand_reads += u64::from(inst.src_count);
+        operands
     }
 
     /// An instruction that a technique skips has reached its place in program order.
@@ -491,7 +495,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.record(|recorder, now| recorder.skip(warp, now));
         let Some(step) = self.step(warp, pc) else { return };
         self.stats.counters.skipped_instructions += 1;
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         let view = InstView { pc, inst, active: step.active, exec: step.exec, id: InFlightId::NONE };
         let outcome = self.ask(|techniques, at, warps| {
             let rows = warps[warp].stream.as_ref().map_or(&[][..], WarpStream::rows);
@@ -514,7 +518,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let flight = &self.flights[slot];
         let (pc, warp, active) = (flight.pc, usize::from(flight.warp), flight.active);
         let exec = if let Answered::Memory(lanes) = how { flight.exec & lanes } else { flight.exec };
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         let view = InstView { pc, inst, active, exec, id: self.flights.id(slot) };
         let Sm { warps, techniques, effects, now, flights, .. } = self;
         let mut at = At { cycle: *now, program: &machine.program, effects };
@@ -560,7 +564,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Issues an instruction that collects operands.
     fn issue_collected(&mut self, warp: usize, scheduler: usize, pc: u32, decision: Decision<IssueVerdict>) {
         let machine = self.machine;
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         let memory = matches!(inst.path, Path::Memory(_));
         let slot = self.flights.begin(pc, warp as u8, self.now);
         self.record(|recorder, _| recorder.fly(slot));
@@ -568,11 +572,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let count = usize::from(inst.src_count);
         let reused = matches!(decision.verdict, IssueVerdict::Reuse { .. });
         if !reused {
-            for (operand, reg) in operands.iter_mut().zip(inst.sources()) {
-                let bank = machine.banks.bank(warp, *reg);
-                *operand = OperandRead { reg: *reg, from: ReadFrom::Bank(bank) };
-            }
-            self.stats.counters.operand_reads += count as u64;
+            operands = self.operands_of(warp, inst);
             if self.techniques.hooks().collect {
                 self.ask_collect(warp, slot, &mut operands[..count]);
             }
@@ -614,7 +614,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     #[inline]
     fn enter_collector(&mut self, warp: usize, scheduler: usize, slot: u16, operands: &[OperandRead]) {
         let machine = self.machine;
-        let inst = &machine.insts[self.flights[slot].pc as usize];
+        let inst = &machine.program.insts[self.flights[slot].pc as usize];
         let Sm { collectors, flights, now, .. } = self;
         let place = (warp, scheduler, usize::from(inst.pool));
         collectors.collect(flights, slot, place, operands, *now);
@@ -625,11 +625,7 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     #[inline(never)]
     fn ask_collect(&mut self, warp: usize, slot: u16, operands: &mut [OperandRead]) {
-        let machine = self.machine;
-        let (pc, id) = (self.flights[slot].pc, self.flights.id(slot));
-        let next = self.warps[warp].stream.as_ref().and_then(WarpStream::peek);
-        let active = next.map_or(0, |next| next.active);
-        let view = InstView { pc, inst: &machine.insts[pc as usize], active, exec: active, id };
+        let view = self.upcoming(warp, self.flights[slot].pc, self.flights.id(slot));
         let outcome = self
             .ask(|techniques, at, warps| techniques.collect(at, &warps[warp].view(warp), &view, operands));
         if let Err(mismatch) = outcome {
@@ -642,7 +638,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         if !self.flights.keeps_rows() {
             return;
         }
-        let inst = &self.machine.insts[self.flights[slot].pc as usize];
+        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
         let Some(stream) = &self.warps[warp].stream else { return };
         let rows = stream.rows();
         for (kept, reg) in self.flights.rows_mut(slot).iter_mut().zip(inst.destinations()) {
@@ -653,7 +649,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Issues a branch, exit, barrier or fence.
     fn issue_control(&mut self, warp: usize, pc: u32) {
         let machine = self.machine;
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         self.units.take(usize::from(inst.unit), warp, self.now, u64::from(inst.initiation_cycles));
         super::units::count(&mut self.stats.counters, super::units::CONTROL as u8);
         match inst.path {

@@ -239,16 +239,21 @@ impl<S: LaunchSource> Sm<'_, S> {
         let machine = self.machine;
         let flight = &self.flights[slot];
         let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
-        let view =
-            InstView { pc, inst: &machine.insts[pc as usize], active, exec, id: self.flights.id(slot) };
+        let view = InstView {
+            pc,
+            inst: &machine.program.insts[pc as usize],
+            active,
+            exec,
+            id: self.flights.id(slot),
+        };
         let access = kept.view(u32::MAX);
         let Decision { verdict, by } =
             self.ask(|techniques, at, warps| techniques.access(at, &warps[warp].view(warp), &view, &access));
         match verdict {
-            AccessVerdict::Access => self.prepare(warp, slot, Some(kept.view(u32::MAX))),
+            AccessVerdict::Access => self.prepare_kept(warp, slot, access),
             AccessVerdict::Lanes(lanes) => {
                 self.ask_answer(slot, by, Answered::Memory(!lanes));
-                self.prepare(warp, slot, Some(kept.view(lanes)));
+                self.prepare_kept(warp, slot, kept.view(lanes));
             }
             AccessVerdict::Satisfied(done) => {
                 self.satisfy(slot, by);
@@ -354,7 +359,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let Some(slot) = self.load_store.queue.front().copied() else { return };
         let machine = self.machine;
-        let inst = &machine.insts[self.flights[slot].pc as usize];
+        let inst = &machine.program.insts[self.flights[slot].pc as usize];
         let Path::Memory(kind) = inst.path else { return };
         let shared_cycles = self.flights.mem(slot).shared_cycles;
         // An access that could not go on is looked at again; it takes the unit's time once.
@@ -404,7 +409,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             MemoryKind::Store(_) => self.store(slot, access, RequestKind::Write { full: access.full }),
             MemoryKind::Atomic(_) => {
                 let kind = RequestKind::Atomic { collisions: self.flights.mem(slot).collisions };
-                let has_result = self.machine.insts[self.flights[slot].pc as usize].has_result();
+                let has_result = self.machine.program.insts[self.flights[slot].pc as usize].has_result();
                 if !has_result {
                     return self.store(slot, access, kind);
                 }

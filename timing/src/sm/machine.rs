@@ -4,6 +4,7 @@ use super::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::memory::address::PartitionMap;
 use crate::memory::port::ClockRatio;
+use crate::occupancy::Occupancy;
 use crate::program::{Program, TimedInst};
 use crate::techniques::{Edge, Inserted, Launch, MicroId, MicroOp, Plan};
 
@@ -17,10 +18,10 @@ const LOCAL_BASE: u64 = 0xFFFD_0000_0000_0000;
 pub struct Machine {
     /// The GPU.
     pub config: GpuConfig,
-    /// The kernel.
+    /// The kernel, and behind its instructions the micro-operations of techniques.
     pub program: Program,
-    /// Its instructions, and behind them the micro-operations of techniques.
-    pub insts: Vec<TimedInst>,
+    /// Instructions of the kernel.
+    pub program_insts: u32,
     /// What techniques asked for.
     pub plan: Plan,
     /// Warps per block.
@@ -47,6 +48,34 @@ pub struct Machine {
     code_lines: Vec<u64>,
 }
 
+/// What a launch asks for besides its kernel, under the plan of its techniques.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    threads_per_block: u32,
+    /// Shared memory of a block in bytes.
+    shared_bytes: u32,
+    occupancy: Occupancy,
+    kernel_index: u32,
+}
+
+impl Shape {
+    /// What a launch of the kernel at a position of the trace asks for.
+    ///
+    /// # Errors
+    /// When a block of the kernel fits no SM: the resource, what the block needs and what there is.
+    pub fn of(launch: &Launch<'_>, plan: &Plan, kernel_index: u32) -> Result<Shape, String> {
+        let occupancy = launch.occupancy(plan).map_err(|why| {
+            format!("kernel {} fits no SM of {}: {why}", launch.program.name, launch.config.name)
+        })?;
+        Ok(Shape {
+            threads_per_block: launch.threads_per_block(),
+            shared_bytes: launch.demand(plan).shared_bytes,
+            occupancy,
+            kernel_index,
+        })
+    }
+}
+
 /// Address of the code word at a position, micro-operations that were inserted before it included.
 fn code_address(kernel_index: u32, position: u64) -> u64 {
     CODE_BASE + (u64::from(kernel_index) << 24) + position * 8
@@ -56,14 +85,14 @@ impl Machine {
     /// Puts a machine together.
     ///
     /// # Errors
-    /// When a block of the kernel fits no SM: the resource, what the block needs and what there is.
-    pub fn new(launch: &Launch<'_>, plan: Plan, kernel_index: u32) -> Result<Machine, String> {
-        let (config, program) = (launch.config, launch.program.clone());
-        let occupancy = launch
-            .occupancy(&plan)
-            .map_err(|why| format!("kernel {} fits no SM of {}: {why}", program.name, config.name))?;
-        let shared_bytes = launch.demand(&plan).shared_bytes;
-        let threads_per_block = launch.threads_per_block();
+    /// A micro-operation that cannot be timed, with its name.
+    pub fn new(
+        config: &GpuConfig,
+        mut program: Program,
+        plan: Plan,
+        shape: Shape,
+    ) -> Result<Machine, String> {
+        let Shape { threads_per_block, shared_bytes, occupancy, kernel_index } = shape;
         let count = program.insts.len() as u32;
         let inserted_from: Vec<u32> = if plan.inserted().is_empty() {
             Vec::new()
@@ -71,9 +100,8 @@ impl Machine {
             let from = |pc| plan.inserted().partition_point(|inserted| inserted.before < pc) as u32;
             (0..=count).map(from).collect()
         };
-        let mut insts = program.insts.clone();
         for (_, op) in plan.micro_ops() {
-            insts.push(TimedInst::micro(op, config)?);
+            program.insts.push(TimedInst::micro(op, config)?);
         }
         let line_bytes = u64::from(config.front_end.icache.line_bytes);
         // Inserted operations lie before their instruction.
@@ -92,26 +120,26 @@ impl Machine {
             kernel_index,
             config: config.clone(),
             program,
-            insts,
+            program_insts: count,
             plan,
             inserted_from,
             code_lines,
         })
     }
 
-    /// Position of a micro-operation in [`Machine::insts`].
+    /// Position of a micro-operation among the instructions.
     #[must_use]
     #[inline]
     pub fn micro_pc(&self, op: MicroId) -> u32 {
-        self.program.insts.len() as u32 + u32::from(op.0)
+        self.program_insts + u32::from(op.0)
     }
 
-    /// The micro-operation at a position in [`Machine::insts`], if there is one, with the position of its technique.
+    /// The micro-operation at a position among the instructions, if there is one, with the position of its technique.
     #[must_use]
     #[inline]
     pub fn micro_at(&self, pc: u32) -> Option<(usize, MicroId, &MicroOp)> {
-        let index = (pc as usize).checked_sub(self.program.insts.len())?;
-        let (owner, op) = self.plan.micro_ops().get(index)?;
+        let index = pc.checked_sub(self.program_insts)?;
+        let (owner, op) = self.plan.micro_ops().get(index as usize)?;
         Some((*owner, MicroId(index as u16), op))
     }
 
@@ -123,30 +151,16 @@ impl Machine {
         if self.inserted_from.is_empty() {
             return None;
         }
-        let all = self.inserted_before(pc);
+        let [first, end] = [pc, pc + 1].map(|at| self.inserted_from[at as usize]);
+        let all = &self.plan.inserted()[first as usize..end as usize];
         let on_the_way = |inserted: &Inserted| match inserted.edge {
             Edge::Every => true,
             Edge::From(other) => other == via,
         };
         let position = from + all.get(from..)?.iter().position(on_the_way)?;
-        let first = self.inserted_from[pc as usize];
         let at = u64::from(pc) + u64::from(first) + position as u64;
         let line_bytes = u64::from(self.config.front_end.icache.line_bytes);
         Some((position, all[position].op, code_address(self.kernel_index, at) / line_bytes))
-    }
-
-    /// Operations that precede an instruction by a technique's will, on any way to it.
-    #[must_use]
-    #[inline]
-    pub fn inserted_before(&self, pc: u32) -> &[Inserted] {
-        if self.inserted_from.is_empty() {
-            return &[];
-        }
-        let bounds = |at: u32| self.inserted_from.get(at as usize).copied();
-        match (bounds(pc), bounds(pc + 1)) {
-            (Some(from), Some(to)) => &self.plan.inserted()[from as usize..to as usize],
-            _ => &[],
-        }
     }
 
     /// Line that holds an instruction of the kernel, of the I-cache's length.

@@ -25,7 +25,7 @@ mod units;
 mod wheel;
 mod write_back;
 
-pub use machine::Machine;
+pub use machine::{Machine, Shape};
 
 use crate::error::ReplayError;
 use crate::memory::{Credit, Reply, Request};
@@ -131,8 +131,6 @@ pub struct Sm<'a, S: LaunchSource> {
     /// What [`Sm::next_event`] said when the SM last ran, or what has come since.
     wake_at: u64,
     techniques: Stack,
-    /// Whether there are techniques: without any, the stages look no further.
-    hooked: bool,
     effects: Effects,
     /// Early loads of techniques that have not been looked up, and those in flight by slot.
     early: VecDeque<EarlyLoad>,
@@ -161,7 +159,6 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let config = &machine.config;
         let warps = config.sm.max_warps as usize;
         let schedulers = config.scheduler.count as usize;
-        let hooked = !techniques.is_empty();
         let of_scheduler = (0..schedulers)
             .map(|s| (s..warps).step_by(schedulers).fold(0u64, |mask, warp| mask | 1 << warp))
             .collect();
@@ -187,7 +184,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 schedulers
             ],
             scoreboard: Scoreboard::new(warps),
-            flights: Flights::new(hooked),
+            flights: Flights::new(!techniques.is_empty()),
             collectors: Collectors::new(machine),
             units: Units::new(config),
             load_store: LoadStore::new(machine, caches),
@@ -201,7 +198,6 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             new_blocks: Vec::new(),
             wake_at: u64::MAX,
             techniques,
-            hooked,
             effects: Effects::default(),
             early: VecDeque::new(),
             early_flights: Vec::new(),
@@ -230,7 +226,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.write_back_results();
         // The load/store unit works on the access at its head, and the SM's port sends what missed.
         self.run_load_store();
-        if self.hooked {
+        if !self.early.is_empty() {
             self.run_early_loads();
         }
         self.send_requests();
@@ -238,8 +234,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.dispatch();
         self.read_banks();
         // Techniques have a stage of their own, and say which of the warps that have been set up may begin.
-        if self.hooked {
-            self.run_techniques();
+        if self.techniques.hooks().tick {
+            self.ask(|techniques, at, _| techniques.tick(at));
+        }
+        if self.masks.unadmitted != 0 {
+            self.admit_warps();
         }
         // Issue sees what the stages above have freed; fetch refills what issue has taken.
         self.issue();
@@ -338,21 +337,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         consider(self.collectors.next_arrival());
         consider(self.load_store.next_event());
         consider(self.units.next_control_free(self.control_waiters(), self.now));
-        if self.hooked && (self.techniques.hooks().tick || self.techniques.hooks().companion) {
+        if self.techniques.hooks().tick || self.techniques.hooks().companion {
             consider(self.techniques.next_event(self.now));
         }
         next.max(self.now)
-    }
-
-    /// The techniques' own stage.
-    #[inline(never)]
-    fn run_techniques(&mut self) {
-        if self.techniques.hooks().tick {
-            self.ask(|techniques, at, _| techniques.tick(at));
-        }
-        if self.masks.unadmitted != 0 {
-            self.admit_warps();
-        }
     }
 
     /// Attributes cycles in which nothing happens.
@@ -420,7 +408,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 Event::Complete(slot) => self.complete(slot),
                 Event::BranchResolved(warp) => self.masks.branch &= !(1 << warp),
                 Event::BarrierLeft(warp) => self.masks.barrier &= !(1 << warp),
-                Event::WarpReady(warp) if self.hooked && self.techniques.hooks().admission => {
+                Event::WarpReady(warp) if self.techniques.hooks().admission => {
                     self.masks.unadmitted |= 1 << warp;
                 }
                 Event::WarpReady(warp) => {

@@ -109,7 +109,7 @@ impl Units {
 impl<S: LaunchSource> Sm<'_, S> {
     /// Sends a collected instruction to a unit, if one is free.
     pub(super) fn execute(&mut self, slot: u16, warp: usize) -> bool {
-        let inst = &self.machine.insts[self.flights[slot].pc as usize];
+        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
         let mut initiation = inst.initiation_cycles;
         if self.techniques.hooks().execute && self.machine.micro_at(self.flights[slot].pc).is_none() {
             let flight = &self.flights[slot];

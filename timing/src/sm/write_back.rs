@@ -59,7 +59,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     #[inline]
     pub(super) fn complete_instruction(&mut self, slot: u16) {
         self.record(|recorder, now| recorder.completed(slot, now));
-        if self.machine.insts[self.flights[slot].pc as usize].has_result() {
+        if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
             self.write_back.push(slot, self.now);
         } else {
             self.retire(slot);
@@ -72,7 +72,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         while width > 0 {
             let Some((since, slot)) = self.write_back.waiting.get(index).copied() else { break };
             let flight = &self.flights[slot];
-            let inst = &self.machine.insts[flight.pc as usize];
+            let inst = &self.machine.program.insts[flight.pc as usize];
             if self.scoreboard.is_read(usize::from(flight.warp), inst) {
                 // No later instruction can be that reader: it would wait for this result.
                 index += 1;
@@ -93,7 +93,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn retire(&mut self, slot: u16) {
         let machine = self.machine;
         let flight = &self.flights[slot];
-        let inst = &machine.insts[flight.pc as usize];
+        let inst = &machine.program.insts[flight.pc as usize];
         let warp = usize::from(flight.warp);
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
@@ -141,7 +141,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let machine = self.machine;
         let flight = &self.flights[slot];
         let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
-        let inst = &machine.insts[pc as usize];
+        let inst = &machine.program.insts[pc as usize];
         let count = if writes { usize::from(inst.dst_count) } else { 0 };
         self.stats.counters.operand_writes += count as u64;
         if !self.techniques.hooks().write_back || machine.micro_at(pc).is_some() {

@@ -99,6 +99,15 @@ impl TechniqueStats {
         self.info.losses.iter().zip(&self.ledger.lost).map(|(cause, count)| (cause.name, *count))
     }
 
+    /// Causes for which opportunities were lost, largest first, each with its part of all opportunities.
+    #[must_use]
+    pub fn losses(&self) -> Vec<(String, f64)> {
+        let mut lost: Vec<(&str, u64)> = self.lost().filter(|(_, count)| *count > 0).collect();
+        lost.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let all = self.ledger.opportunities as f64;
+        lost.into_iter().map(|(cause, count)| (cause.replace('_', " "), count as f64 / all)).collect()
+    }
+
     /// Scheduler slots in which it held a warp back, by cause.
     pub fn stalls(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.info.stalls.iter().zip(&self.ledger.stalls).map(|(cause, count)| (cause.name, *count))

@@ -11,7 +11,6 @@ mod catalogue;
 pub mod corf;
 #[cfg(test)]
 mod hook_tests;
-mod lanes;
 pub mod null;
 #[cfg(test)]
 mod pipeline_tests;

@@ -28,10 +28,6 @@ impl Technique for Null {
         &INFO
     }
 
-    fn fork(&self) -> Box<dyn Technique> {
-        Box::new(self.clone())
-    }
-
     fn prepare(&mut self, _launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
         plan.hooks = Hooks::all();
         Ok(())

@@ -284,7 +284,7 @@ impl<'a> Bench<'a> {
         let mut results = Vec::new();
         for reg in inst.destinations() {
             let row = &mut self.rows[usize::from(*reg)];
-            super::lanes::merge(row, &values(), exec);
+            super::merge(row, &values(), exec);
             results.push((*reg, *row));
         }
         let operands = operands.iter().map(Read::of).collect();

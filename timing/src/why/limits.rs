@@ -408,12 +408,8 @@ fn launch(f: &Facts) -> Finding {
 fn lost_opportunities(technique: &TechniqueStats) -> Option<Finding> {
     let ledger = &technique.ledger;
     let all = (ledger.opportunities > 0).then_some(ledger.opportunities as f64)?;
-    let mut lost: Vec<(&str, u64)> = technique.lost().filter(|(_, count)| *count > 0).collect();
-    lost.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let part = |(cause, count): &(&str, u64)| {
-        format!("{} {}", cause.replace('_', " "), percent(*count as f64 / all))
-    };
-    let lost: Vec<String> = lost.iter().map(part).collect();
+    let lost: Vec<String> =
+        technique.losses().into_iter().map(|(cause, part)| format!("{cause} {}", percent(part))).collect();
     let rest = if lost.is_empty() { String::new() } else { format!("; lost: {}", lost.join(", ")) };
     let name = technique.info.name;
     let supplied = percent(ledger.supplied as f64 / all);

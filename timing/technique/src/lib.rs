@@ -17,6 +17,7 @@
 pub mod config;
 pub mod context;
 pub mod declare;
+mod lanes;
 pub mod occupancy;
 pub mod plan;
 pub mod program;
@@ -27,9 +28,10 @@ pub mod view;
 
 pub use context::{Cx, EarlyLoad, Effects, Ledger, Supplied, ValueMismatch};
 pub use declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue, Params, Price};
+pub use lanes::merge;
 pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, MicroId, MicroOp, Plan};
 pub use storage::{Access, Shape, Storage, StorageInfo};
-pub use technique::{Registration, Technique, TechniqueInfo};
+pub use technique::{Fork, Registration, Technique, TechniqueInfo};
 pub use trace_format::semantics::Row;
 pub use verdict::{
     AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom, RegisterWrite, WriteTo,

@@ -64,14 +64,26 @@ pub struct Registration {
     pub build: Build,
 }
 
+/// Copies a technique for another kernel or SM; every technique that is `Clone` does.
+pub trait Fork {
+    /// A copy.
+    fn fork(&self) -> Box<dyn Technique>;
+}
+
+impl<T: Technique + Clone + 'static> Fork for T {
+    fn fork(&self) -> Box<dyn Technique> {
+        Box::new(self.clone())
+    }
+}
+
 /// A microarchitectural technique.
 ///
-/// Prepared once per kernel ([`Technique::prepare`]) and then copied into every SM ([`Technique::fork`]), where its
+/// Prepared once per kernel ([`Technique::prepare`]) and then copied into every SM ([`Fork`]), where its
 /// hooks are called as instructions pass the stages. Of several techniques each is asked in the order of the list
 /// and sees what the earlier ones decided. The default of every hook is the plain machine.
 ///
 /// Hooks that decide take `&self` and may be called any number of times; what happened is told afterwards.
-pub trait Technique: Send + Sync {
+pub trait Technique: Fork + Send + Sync {
     /// What it says about itself.
     fn info(&self) -> &'static TechniqueInfo;
 
@@ -79,9 +91,6 @@ pub trait Technique: Send + Sync {
     fn params(&self) -> Vec<(&'static str, ParamValue)> {
         Vec::new()
     }
-
-    /// A copy for another kernel or SM.
-    fn fork(&self) -> Box<dyn Technique>;
 
     /// Values of its counters, in the order of [`TechniqueInfo::counters`].
     fn counts(&self) -> Vec<u64> {

@@ -8,7 +8,7 @@
 use crate::program::RegSet;
 use crate::source::Row;
 use crate::techniques::InFlightId;
-use crate::techniques::lanes::merge;
+use crate::techniques::merge;
 
 /// One register held by a collector.
 #[derive(Clone, Debug)]

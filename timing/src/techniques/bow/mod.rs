@@ -43,7 +43,7 @@ impl Bow {
     /// Reads `[technique.bow]`.
     pub(super) fn new(section: &toml::Table) -> Result<Bow, String> {
         let params = Params::read(section)?;
-        Ok(Bow { params, window: Window::new(params, params.mechanism) })
+        Ok(Bow { params, window: Window::new(params) })
     }
 }
 
@@ -54,10 +54,6 @@ impl Technique for Bow {
 
     fn params(&self) -> Vec<(&'static str, ParamValue)> {
         self.params.values()
-    }
-
-    fn fork(&self) -> Box<dyn Technique> {
-        Box::new(self.clone())
     }
 
     fn counts(&self) -> Vec<u64> {
@@ -92,7 +88,7 @@ impl Technique for Bow {
         window.slide(cx.cycle, warp.slot, warp.issued, drop);
         window.forward(cx, warp, inst, operands, |entry| entry.held)?;
         for (position, operand) in operands.iter().enumerate() {
-            if window::is_fetched(operand) {
+            if operand.is_from_bank() {
                 let row = &warp.rows[usize::from(operand.reg)];
                 window.hold(warp, operand.reg, |_| {}).fill(row, (inst.id, position as u8));
                 window.storage.write(cx.cycle, warp.slot);

@@ -91,7 +91,6 @@ struct Warp {
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     params: Params,
-    forwards: bool,
     entries: u32,
     pub collectors: Vec<Boc>,
     warps: Vec<Warp>,
@@ -99,14 +98,9 @@ pub(crate) struct Window {
     pub counts: Counts,
 }
 
-/// Whether an operand comes from a bank, alone or together with another one, and is therefore stored.
-pub(crate) fn is_fetched(operand: &OperandRead) -> bool {
-    operand.is_from_bank()
-}
-
 impl Window {
     /// A window before it is prepared for a kernel.
-    pub fn new(params: Params, forwards: bool) -> Window {
+    pub fn new(params: Params) -> Window {
         let entries = if params.entries == 0 { 4 * params.window } else { params.entries };
         let shape = Shape {
             banks: 0,
@@ -118,7 +112,7 @@ impl Window {
         };
         let storage = Storage::new(shape);
         let (collectors, warps) = (Vec::new(), Vec::new());
-        Window { params, forwards, entries, collectors, warps, storage, counts: Counts::default() }
+        Window { params, entries, collectors, warps, storage, counts: Counts::default() }
     }
 
     /// Instructions of the window.
@@ -199,9 +193,9 @@ impl Window {
         operands: &mut [OperandRead],
         checked: impl Fn(&Entry) -> u32,
     ) -> Result<(), Box<ValueMismatch>> {
-        for operand in operands.iter_mut().filter(|operand| is_fetched(operand)) {
+        for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
             cx.opportunity(1);
-            if !self.forwards {
+            if !self.params.mechanism {
                 cx.lost(Lost::Off, 1);
                 continue;
             }

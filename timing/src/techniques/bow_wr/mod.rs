@@ -12,10 +12,9 @@ mod tests;
 
 use super::bow::boc::Left;
 use super::bow::window::{self, INFO as WINDOW, Window};
-use super::lanes::merge;
 use super::{
     Claim, Cx, InstView, IssueVerdict, Issuing, Launch, OperandRead, ParamValue, Params as _, Plan,
-    RegisterWrite, Registration, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
+    RegisterWrite, Registration, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo, merge,
 };
 use crate::analysis::destinations::{Destination, destinations};
 use crate::program::MAX_DST;
@@ -119,7 +118,7 @@ impl BowWr {
         let shared = window::Params { window, entries, ports, mechanism };
         Ok(BowWr {
             params,
-            window: Window::new(shared, mechanism),
+            window: Window::new(shared),
             hints: Vec::new(),
             file: RegisterFile::default(),
             bypassed_register_writes: 0,
@@ -144,10 +143,6 @@ impl Technique for BowWr {
 
     fn params(&self) -> Vec<(&'static str, ParamValue)> {
         self.params.values()
-    }
-
-    fn fork(&self) -> Box<dyn Technique> {
-        Box::new(self.clone())
     }
 
     fn counts(&self) -> Vec<u64> {
@@ -204,7 +199,7 @@ impl Technique for BowWr {
             written.extend(file.take(slot, left, true, bypassed_register_writes));
         };
         for (position, operand) in operands.iter().enumerate() {
-            if window::is_fetched(operand) {
+            if operand.is_from_bank() {
                 let entry = window.hold(warp, operand.reg, |left| evict(file, left));
                 entry.fill(file.row(slot, operand.reg), (inst.id, position as u8));
                 cx.compare(warp, inst.pc, operand.reg, inst.active, &entry.row)?;

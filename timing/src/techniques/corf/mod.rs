@@ -144,10 +144,6 @@ impl Technique for Corf {
         self.params.values()
     }
 
-    fn fork(&self) -> Box<dyn Technique> {
-        Box::new(self.clone())
-    }
-
     fn counts(&self) -> Vec<u64> {
         self.counts.values()
     }

@@ -12,7 +12,7 @@ use super::packing::{Slices, pack, unpack, width_bytes};
 use super::physical::PhysicalFile;
 use crate::program::RegSet;
 use crate::source::Row;
-use crate::techniques::lanes::merge;
+use crate::techniques::merge;
 
 /// The other register of a register's compiler-chosen pair, by register number.
 pub(super) type Buddies = [Option<u8>; 256];

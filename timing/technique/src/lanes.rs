@@ -1,10 +1,10 @@
-//! Work on single lanes of a warp register that several techniques share.
+//! Work on single lanes of a warp register.
 
-use crate::source::Row;
+use crate::Row;
 
 /// Copies the lanes of a mask.
 #[inline]
-pub(super) fn merge(to: &mut Row, from: &Row, lanes: u32) {
+pub fn merge(to: &mut Row, from: &Row, lanes: u32) {
     if lanes == u32::MAX {
         *to = *from;
         return;

@@ -1,0 +1,226 @@
+//! Fetch, issue and the order of warps: what is skipped, held and chosen, and what is reported of it.
+
+use super::toy::*;
+use crate::stats::Stall;
+use crate::techniques::*;
+use crate::testing::{Builder, Hand, r};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+fn skipping(pc: u32, value: u32) -> Toy {
+    Toy {
+        fetch: Some(Arc::new(move |_, at| if at == pc { FetchVerdict::Skip } else { FetchVerdict::Fetch })),
+        answer: Some(Arc::new(move |_| Some(Row::splat(value)))),
+        ..toy(|hooks| hooks.fetch = true)
+    }
+}
+
+#[test]
+fn a_skipped_instruction_takes_no_fetch_no_slot_and_no_unit() {
+    let hand = chain(3);
+    let (plain, toy) = (plain(&hand), skipping(1, 7));
+    let stats = run(&hand, &toy);
+    let c = &stats.counters;
+    assert_eq!((c.skipped_instructions, c.warp_instructions), (1, plain.counters.warp_instructions));
+    assert_eq!(c.int_instructions, plain.counters.int_instructions - 1);
+    assert_eq!(c.fetched_instructions, plain.counters.fetched_instructions - 1);
+    assert_eq!(stats.stalls.get(Stall::Issued), plain.stalls.get(Stall::Issued) - 1);
+    assert!(cycles(&stats) < cycles(&plain));
+    assert_eq!(c.checked_values, 1);
+    let noted = toy.noted();
+    assert!(noted.contains(&"skipped 1".into()) && noted.contains(&"answered 1 Skipped".into()), "{noted:?}");
+    assert_eq!(noted[0], "grid [1, 1, 1], block [32, 1, 1], 8 blocks per SM");
+}
+
+#[test]
+fn a_wrong_answer_stops_the_run_and_a_missing_one_too() {
+    let hand = chain(3);
+    let why = run_on(&hand, &skipping(1, 8), &[]).expect_err("r2 is 7").to_string();
+    assert!(why.contains("technique toy") && why.contains("supplied 0x00000008"), "{why}");
+    let silent = Toy { answer: None, ..skipping(1, 7) };
+    let why = run_on(&hand, &silent, &[]).expect_err("no row was compared").to_string();
+    assert!(why.contains("technique toy") && why.contains("supplied 0 of 1 results"), "{why}");
+}
+
+#[test]
+fn held_fetch_leaves_its_turn_to_others_and_its_slots_have_its_cause() {
+    let hand = chain(2);
+    let plain = plain(&hand);
+    let until = 40;
+    let toy = Toy {
+        fetch: Some(Arc::new(move |now, pc| match pc {
+            0 if now < until => FetchVerdict::Stall(1),
+            _ => FetchVerdict::Fetch,
+        })),
+        ..toy(|hooks| hooks.fetch = true)
+    };
+    let stats = run(&hand, &toy);
+    // The plain machine fetches when the block has been set up, and the first access to the I-cache misses.
+    let start = u64::from(machine(&[]).sm.block_launch_cycles);
+    assert_eq!(cycles(&stats) - cycles(&plain), until - start);
+    assert_eq!(
+        stats.counters.icache_accesses, plain.counters.icache_accesses,
+        "a held warp looks nothing up"
+    );
+    let ledger = &stats.techniques[0].ledger;
+    assert_eq!(ledger.stalls[0], 0);
+    assert_eq!(ledger.stalls[1], stats.stalls.get(Stall::Technique));
+    assert_eq!(ledger.stalls[1], until - start);
+    assert_eq!(stats.stalls.get(Stall::IBufferEmpty), plain.stalls.get(Stall::IBufferEmpty));
+}
+
+#[test]
+fn discarded_fetches_are_reported_with_where_the_path_goes_on() {
+    let mut b = Builder::default();
+    b.mov(1, 0);
+    let head = b.here();
+    b.iadd(1, r(1), trace_format::isa::Src::imm(1), trace_format::isa::Src::RZ).branch_below(1, 3, head);
+    b.mov(2, 1).mov(3, 1).mov(4, 1);
+    let toy = toy(|hooks| hooks.fetch = true);
+    run(&Hand::new(b.exit(), 1, 32), &toy);
+    let flushed: Vec<String> = toy.noted().into_iter().filter(|line| line.starts_with("flushed")).collect();
+    assert_eq!(flushed, ["flushed to Some(1)", "flushed to Some(1)", "flushed to None"]);
+}
+
+#[test]
+fn a_stall_at_issue_costs_its_cycles_and_names_its_cause() {
+    let hand = chain(4);
+    let plain = plain(&hand);
+    // r1 = 5 issues when it is there; the next one is held for thirty cycles from when it is first asked about.
+    let first = Arc::new(AtomicU64::new(u64::MAX));
+    let toy = Toy {
+        issue: Some(Arc::new(move |now, _: &WarpView<'_>, what: &Issuing<'_>| match what {
+            Issuing::Program(inst) if inst.pc == 1 => {
+                let asked = first.fetch_min(now, Ordering::Relaxed).min(now);
+                if now < asked + 30 { IssueVerdict::Stall(0) } else { IssueVerdict::Issue }
+            }
+            _ => IssueVerdict::Issue,
+        })),
+        ..toy(|hooks| hooks.issue = true)
+    };
+    let stats = run(&hand, &toy);
+    assert_eq!(cycles(&stats) - cycles(&plain), 30);
+    assert_eq!(stats.techniques[0].ledger.stalls, [30, 0]);
+    assert_eq!(stats.stalls.get(Stall::Technique), 30);
+}
+
+#[test]
+fn a_technique_may_choose_another_of_the_ready_warps() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = order.clone();
+    let toy = Toy {
+        order: Some(Arc::new(|ready: u64| 63 - ready.leading_zeros() as u8)),
+        issued: Some(Arc::new(move |_: &mut Cx<'_>, warp: &WarpView<'_>, what: &Issuing<'_>| {
+            if let Issuing::Program(inst) = what
+                && inst.pc == 0
+            {
+                seen.lock().expect("one thread").push(warp.warp);
+            }
+        })),
+        ..toy(|hooks| {
+            hooks.order = true;
+            hooks.issue = true;
+        })
+    };
+    run(&warps(128), &toy);
+    let last = order.lock().expect("one thread").last().copied();
+    assert_eq!(last, Some(0), "the highest ready slot always goes first");
+}
+
+#[test]
+fn blocks_and_warps_begin_when_they_are_admitted() {
+    let mut hand = warps(64);
+    hand = Hand::new(hand.kernel.clone(), 4, 64);
+    let none = Toy { admits: Some(Arc::new(|_, _| true)), ..toy(|hooks| hooks.admission = true) };
+    assert_eq!(run(&hand, &none).counters, plain(&hand).counters);
+    let late = Toy {
+        admits_warp: Some(Arc::new(|now, warp| warp == 0 || now >= 500)),
+        ..toy(|hooks| hooks.admission = true)
+    };
+    assert!((500..600).contains(&cycles(&run(&hand, &late))), "the second warps begin late");
+    let never = Toy { admits: Some(Arc::new(|_, block| block < 2)), ..toy(|hooks| hooks.admission = true) };
+    let why = run_on(&hand, &never, &[]).expect_err("two blocks never run").to_string();
+    assert!(why.contains("no instruction issued"), "{why}");
+}
+
+#[test]
+fn a_stage_of_its_own_runs_every_cycle_and_a_companion_takes_free_slots() {
+    let hand = chain(8);
+    let plain = plain(&hand);
+    let ticks = Arc::new(AtomicU64::new(0));
+    let counted = ticks.clone();
+    let toy = Toy {
+        tick: Some(Arc::new(move |_: &mut Cx<'_>| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        })),
+        prepare: Some(Arc::new(|plan: &mut Plan| {
+            plan.micro_op(MicroOp {
+                name: "affine",
+                tag: 0,
+                sources: Vec::new(),
+                destinations: Vec::new(),
+                unit: "int",
+                latency_cycles: 8,
+                initiation_cycles: 1,
+            });
+        })),
+        companion: Some(Arc::new(|now| (now == 70).then_some(MicroId(0)))),
+        ..toy(|hooks| {
+            hooks.tick = true;
+            hooks.companion = true;
+        })
+    };
+    let stats = run(&hand, &toy);
+    assert_eq!(cycles(&stats), cycles(&plain));
+    assert!(ticks.load(Ordering::Relaxed) >= cycles(&plain));
+    assert_eq!(stats.counters.companion_instructions, 1);
+    assert_eq!(stats.stalls.get(Stall::Issued), plain.stalls.get(Stall::Issued) + 1);
+    assert_eq!(stats.stalls.total(), plain.stalls.total());
+    assert!(toy.noted().contains(&"companion until 78".into()));
+}
+
+#[test]
+fn two_level_scheduling_turns_to_others_when_a_technique_holds_the_active_set() {
+    let set = ["scheduler.policy=two_level", "scheduler.two_level_active_warps=2"];
+    let hand = warps(128);
+    // Warps 0 and 1 wait until both others have ended.
+    let ended = Arc::new(AtomicU64::new(0));
+    let holding = |ended: Arc<AtomicU64>, wanted: u64| {
+        let count = ended.clone();
+        Toy {
+            issue: Some(Arc::new(move |_, warp: &WarpView<'_>, _: &Issuing<'_>| {
+                if warp.warp < 2 && ended.load(Ordering::Relaxed) < wanted {
+                    IssueVerdict::Stall(1)
+                } else {
+                    IssueVerdict::Issue
+                }
+            })),
+            issued: Some(Arc::new(move |_: &mut Cx<'_>, _: &WarpView<'_>, what: &Issuing<'_>| {
+                if let Issuing::Program(inst) = what
+                    && inst.pc == 6
+                {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            })),
+            ..toy(|hooks| {
+                hooks.issue = true;
+                hooks.order = true;
+            })
+        }
+    };
+    let toy = holding(ended, 2);
+    let stats = run_on(&hand, &toy, &set).expect("the pending warps get their turn");
+    assert_eq!(stats.counters.warps, 4);
+    let noted = toy.noted();
+    assert!(
+        noted.contains(&"warp 0 inactive".into()) && noted.contains(&"warp 3 active".into()),
+        "{noted:?}"
+    );
+    // A wait that nobody ends is a deadlock, and the report says who holds what.
+    let stuck = holding(Arc::default(), 3);
+    let why = run_on(&hand, &stuck, &set).expect_err("a deadlock").to_string();
+    assert!(
+        why.contains("no instruction issued") && why.contains("technique toy: warp 0 has the only toy"),
+        "{why}"
+    );
+}

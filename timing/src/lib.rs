@@ -13,6 +13,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod memory;
+pub mod policy;
 pub use warplab_technique::{occupancy, program};
 pub mod replay;
 pub mod reports;

@@ -203,7 +203,11 @@ fn a_technique_stands_beside_the_plain_machine() {
 fn lists_and_configurations_are_shown() {
     let (_keep, path) = folder();
     for (arguments, parts) in [
-        (&["list"][..], &["bow", "corf", "redundancy", "titanx-pascal", "bow-28nm"][..]),
+        (
+            &["list"][..],
+            &["bow", "corf", "redundancy", "titanx-pascal", "bow-28nm", "two_level", "lru", "write_evict"][..],
+        ),
+        (&["list", "two_level"], &["two_level: round robin", "scheduler.policy", "Gebhart"]),
         (&["list", "--counters"], &["rf_bank_conflict_cycles", "memory_dependency"]),
         (
             &["config", "show", "gtx480", "--set", "l2.mshrs=7"],

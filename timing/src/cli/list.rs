@@ -2,10 +2,11 @@
 
 use super::{CliError, output};
 use crate::config::{builtin, load_text};
+use crate::policy::PolicyRow;
 use crate::stats::counter_rows;
 use crate::stats::{COUNTERS, EnergyTable, LATENCIES, Stall};
 use crate::studies;
-use crate::techniques::Catalogue;
+use crate::techniques::{Catalogue, ParamInfo};
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 
@@ -13,17 +14,20 @@ use comfy_table::{ContentArrangement, Table, presets};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  timing list\n  timing list bow\n  timing list --counters")]
 pub struct Arguments {
-    /// Explains this technique: its parameters, counters, structures, and why it stalls and loses opportunities.
+    /// Explains this technique (parameters, counters, structures, why it stalls and loses opportunities) or policy.
     #[arg(conflicts_with = "counters")]
-    technique: Option<String>,
+    name: Option<String>,
     /// Explains the JSON keys and CSV columns of `timing replay` instead.
     #[arg(long)]
     counters: bool,
 }
 
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
-    if let Some(name) = &arguments.technique {
-        return output::print(&technique(name, catalogue)?);
+    if let Some(name) = &arguments.name {
+        return output::print(&match policy(name) {
+            Some(text) => text,
+            None => technique(name, catalogue)?,
+        });
     }
     if arguments.counters {
         return output::print(&counters());
@@ -43,7 +47,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError>
         let parsed = EnergyTable::load(table.name).map_err(CliError)?;
         tables.push(vec![table.name.to_owned(), parsed.description, table.path.to_owned()]);
     }
-    let text = [
+    let mut text = vec![
         section(
             "Techniques (--tech a,b; they act in this order; `timing list NAME` explains one)",
             "paper",
@@ -53,6 +57,11 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError>
         section("Configurations (--config NAME or FILE.toml)", "file", gpus),
         section("Energy tables (--set energy=NAME or FILE.toml)", "file", tables),
     ];
+    text.extend(crate::policy::KINDS.iter().map(|(kind, keys, rows)| {
+        let row =
+            |row: &PolicyRow| [row.info.name, row.info.summary, row.info.paper].map(str::to_owned).to_vec();
+        section(&format!("{kind} (--set KEY=NAME; keys are {keys})"), "paper", rows.iter().map(row))
+    }));
     output::print(&text.join("\n"))
 }
 
@@ -60,11 +69,39 @@ fn clean(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What a policy says about itself; none if there is no policy of that name.
+fn policy(name: &str) -> Option<String> {
+    let (keys, row) = crate::policy::KINDS
+        .iter()
+        .find_map(|(_, keys, rows)| Some((keys, rows.iter().find(|row| row.info.name == name)?)))?;
+    let mut text = format!("{name}: {}\n{}\nIt is a value of {keys}.\n", row.info.summary, row.info.paper);
+    let params = (row.params)();
+    if !params.is_empty() {
+        let rows = params.iter().map(parameter);
+        text += &format!(
+            "\n{}",
+            section(&format!("Parameters (--set policy.{name}.NAME=VALUE)"), "values", rows)
+        );
+    }
+    Some(text)
+}
+
+/// A parameter as a row of a table.
+fn parameter(row: &ParamInfo) -> Vec<String> {
+    vec![row.name.to_owned(), clean(row.doc), format!("{} (default {})", row.accepts, row.default)]
+}
+
 /// What a technique says about itself.
 fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
     let info = catalogue.info(name).ok_or_else(|| {
         let known: Vec<&str> = catalogue.rows().map(|row| row.info.name).collect();
-        CliError(format!("unknown technique `{name}`; known are {}", known.join(", ")))
+        let policies: Vec<String> =
+            crate::policy::KINDS.iter().map(|kind| crate::policy::names(kind.2)).collect();
+        CliError(format!(
+            "unknown technique or policy `{name}`; known are {}, {}",
+            known.join(", "),
+            policies.join(", ")
+        ))
     })?;
     let claims: Vec<String> = info.claims.iter().map(ToString::to_string).collect();
     let mut text = format!("{name}: {}\n{}\n", info.summary, info.paper);
@@ -74,9 +111,8 @@ fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
     if !info.opportunity.is_empty() {
         text += &format!("An opportunity is {}.\n", info.opportunity);
     }
-    let params = (info.params)().into_iter().map(|row| {
-        vec![row.name.to_owned(), clean(row.doc), format!("{} (default {})", row.accepts, row.default)]
-    });
+    let params = (info.params)();
+    let params = params.iter().map(parameter);
     let causes = |rows: &'static [crate::techniques::CauseInfo]| {
         rows.iter().map(|row| vec![row.name.to_owned(), clean(row.doc), String::new()])
     };

@@ -5,6 +5,9 @@
 use super::{Dram, GpuConfig, PartitionHash, SetHash};
 use super::{UNIT_NAMES, latency_name};
 use crate::memory::hash::MAX_IPOLY;
+use crate::memory::{replacement, write};
+use crate::policy::{self, PolicyRow};
+use crate::sched;
 use trace_format::isa::{LatencyClass, Unit};
 
 /// A broken rule.
@@ -39,7 +42,49 @@ pub fn check(config: &GpuConfig) -> Result<(), Broken> {
     issue_and_operands(config)?;
     units(config)?;
     dram(&config.dram)?;
-    memory(config)
+    memory(config)?;
+    policies(config)
+}
+
+/// A name of a list of policies.
+fn policy(key: &str, name: &str, rows: &[PolicyRow]) -> Result<(), Broken> {
+    let rule = format!("there is no such policy; there are {}", policy::names(rows));
+    require(rows.iter().any(|row| row.info.name == name), key, format!("`{name}`"), &rule)
+}
+
+/// Names and parameters of the policies of caches; `scheduler.policy` is checked with the schedulers.
+fn policies(config: &GpuConfig) -> Result<(), Broken> {
+    for (key, name) in [
+        ("l1.replacement", &config.l1.replacement),
+        ("texture_cache.replacement", &config.texture_cache.replacement),
+        ("front_end.icache.replacement", &config.front_end.icache.replacement),
+        ("constant_cache.replacement", &config.constant_cache.replacement),
+        ("l2.replacement", &config.l2.replacement),
+    ] {
+        policy(key, name, replacement::POLICIES)?;
+    }
+    let (global, local) = (&config.l1.write_policy, &config.l1.local_write_policy);
+    policy("l1.write_policy", global, write::POLICIES)?;
+    let rule = "L1s are not coherent: only stores to local memory may be kept back (l1.local_write_policy)";
+    require(write::keeps(config, global) == Some(false), "l1.write_policy", format!("`{global}`"), rule)?;
+    if local != write::AS_GLOBAL {
+        policy("l1.local_write_policy", local, write::POLICIES).map_err(|mut broken| {
+            broken.rule += &format!(", {}", write::AS_GLOBAL);
+            broken
+        })?;
+    }
+    for (name, section) in &config.policy {
+        let key = format!("policy.{name}");
+        let mut rows = policy::KINDS.iter().flat_map(|kind| kind.2);
+        let Some(row) = rows.find(|row| row.info.name == name) else {
+            return Err(Broken {
+                key,
+                rule: "unknown policy; `timing list` has those that there are".into(),
+            });
+        };
+        (row.check)(section).map_err(|rule| Broken { key, rule })?;
+    }
+    Ok(())
 }
 
 fn require(ok: bool, key: &str, value: impl std::fmt::Display, rule: &str) -> Result<(), Broken> {
@@ -137,6 +182,7 @@ fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
     let schedulers = config.scheduler.count;
     within("scheduler.count", schedulers, 1, 4)?;
     within("scheduler.issue_width", config.scheduler.issue_width, 1, 2)?;
+    policy("scheduler.policy", &config.scheduler.policy, sched::POLICIES)?;
     within("scheduler.two_level_active_warps", config.scheduler.two_level_active_warps, 1, MASK_BITS)?;
     let rf = &config.register_file;
     within("register_file.banks", rf.banks, 1, MASK_BITS)?;

@@ -1,9 +1,11 @@
-//! Tags of a set-associative cache with four sectors per line and LRU replacement.
+//! Tags of a set-associative cache with four sectors per line.
 //!
 //! A line is allocated when data arrive or a store writes it (L1), or reserved when it is missed, so that what must
-//! leave for it leaves then and its data always find their place (L2). Who waits is known to [`super::mshr`].
+//! leave for it leaves then and its data always find their place (L2). Who waits is known to [`super::mshr`], which line leaves to
+//! [`super::replacement`].
 
 use super::hash::SetIndex;
+use super::replacement::Replacement;
 use crate::config::SetHash;
 
 /// Among the sectors that a line waits for: it is locked. A line has four sectors.
@@ -19,7 +21,6 @@ struct Line {
     dirty: u8,
     /// Sectors on their way.
     reserved: u8,
-    last_use: u64,
 }
 
 /// A line that had to leave.
@@ -48,20 +49,27 @@ pub struct Tags {
     ways: usize,
     index: SetIndex,
     lines: Vec<Line>,
-    clock: u64,
+    replacement: Replacement,
 }
 
 impl Tags {
     /// An empty cache.
     #[must_use]
-    pub fn new(sets: u32, ways: u32, hash: SetHash) -> Tags {
+    pub fn new(sets: u32, ways: u32, hash: SetHash, mut replacement: Replacement) -> Tags {
         let empty = Line { tag: u64::MAX, ..Line::default() };
-        Tags {
-            ways: ways as usize,
-            index: SetIndex::new(sets, hash),
-            lines: vec![empty; (sets * ways) as usize],
-            clock: 0,
-        }
+        let lines = vec![empty; (sets * ways) as usize];
+        replacement.reset(lines.len());
+        Tags { ways: ways as usize, index: SetIndex::new(sets, hash), lines, replacement }
+    }
+
+    /// An empty cache of the same sets and replacement, with another number of ways.
+    #[must_use]
+    pub fn with_ways(&self, ways: u32) -> Tags {
+        let sets = self.lines.len() / self.ways;
+        let lines = vec![Line { tag: u64::MAX, ..Line::default() }; sets * ways as usize];
+        let mut replacement = self.replacement.clone();
+        replacement.reset(lines.len());
+        Tags { ways: ways as usize, index: self.index.clone(), lines, replacement }
     }
 
     /// Ways of a set.
@@ -75,6 +83,7 @@ impl Tags {
         for line in &mut self.lines {
             *line = Line { tag: u64::MAX, ..Line::default() };
         }
+        self.replacement.reset(self.lines.len());
     }
 
     #[inline]
@@ -90,14 +99,12 @@ impl Tags {
         self.lines[set].iter().position(|entry| entry.tag == line).map(|way| first + way)
     }
 
-    /// Sectors of a line that can be read; a resident line becomes the most recently used.
+    /// Sectors of a line that can be read; a resident line counts as used.
     #[inline]
     pub fn probe(&mut self, line: u64) -> u8 {
-        self.clock += 1;
-        let clock = self.clock;
         match self.find(line) {
             Some(index) => {
-                self.lines[index].last_use = clock;
+                self.replacement.used(index);
                 self.lines[index].valid
             }
             None => 0,
@@ -113,7 +120,7 @@ impl Tags {
     /// What [`Tags::insert`] would evict for a line.
     #[must_use]
     pub fn victim(&self, line: u64) -> Option<Evicted> {
-        if self.find(line).is_some() { None } else { self.evicted(self.oldest(line)) }
+        if self.find(line).is_some() { None } else { self.evicted(self.place(line)) }
     }
 
     fn evicted(&self, index: usize) -> Option<Evicted> {
@@ -127,24 +134,32 @@ impl Tags {
         if let Some(index) = self.find(line) {
             return Way::Resident(index);
         }
-        let index = self.oldest(line);
+        let index = self.place(line);
         if self.lines[index].reserved != 0 { Way::None } else { Way::Free(index, self.evicted(index)) }
     }
 
     /// Puts a line, of which nothing is there yet, into a way that [`Tags::way`] has found.
     pub fn occupy(&mut self, index: usize, line: u64) {
-        self.clock += 1;
-        self.lines[index] = Line { tag: line, last_use: self.clock, ..Line::default() };
+        let set = self.set(line);
+        if self.lines[index].tag != u64::MAX {
+            self.replacement.evicted(set.clone(), index);
+        }
+        self.replacement.placed(set, index);
+        self.lines[index] = Line { tag: line, ..Line::default() };
     }
 
     /// Makes sectors of the line in a way readable and dirty.
     pub fn put(&mut self, index: usize, valid: u8, dirty: u8) {
-        self.clock += 1;
         let entry = &mut self.lines[index];
+        // The store that brings a line in is no further use of it.
+        if dirty != 0 && entry.valid | entry.dirty != 0 {
+            self.replacement.used(index);
+        } else {
+            self.replacement.filled(index);
+        }
         entry.valid |= valid;
         entry.dirty |= dirty;
         entry.reserved &= !valid;
-        entry.last_use = self.clock;
     }
 
     /// Marks sectors of the line in a way as being on their way: it stays until they have come.
@@ -152,17 +167,14 @@ impl Tags {
         self.lines[index].reserved |= sectors;
     }
 
-    fn oldest(&self, line: u64) -> usize {
-        // Empty ways first, then by age; ways that await sectors last.
+    /// A way for a line that is not there: an empty one, else that of a line that may leave. One that awaits sectors
+    /// only where all do.
+    fn place(&self, line: u64) -> usize {
         let set = self.set(line);
-        let (mut oldest, mut least) = (set.start, u64::MAX);
-        for (way, entry) in self.lines[set.clone()].iter().enumerate() {
-            let age = entry.last_use | u64::from(entry.reserved != 0) << 63;
-            if age < least {
-                (oldest, least) = (set.start + way, age);
-            }
-        }
-        oldest
+        let empty = self.lines[set.clone()].iter().position(|entry| entry.tag == u64::MAX);
+        let way = empty.map(|way| set.start + way);
+        let way = way.or_else(|| self.replacement.victim(set.clone(), |way| self.lines[way].reserved == 0));
+        way.unwrap_or(set.start)
     }
 
     /// Makes sectors readable and dirty, allocating the line if it is not resident.
@@ -170,7 +182,7 @@ impl Tags {
         let (index, evicted) = match self.find(line) {
             Some(index) => (index, None),
             None => {
-                let index = self.oldest(line);
+                let index = self.place(line);
                 let evicted = self.evicted(index);
                 self.occupy(index, line);
                 (index, evicted)
@@ -211,10 +223,16 @@ impl Tags {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::load;
+
+    fn lru(sets: u32, ways: u32, hash: SetHash) -> Tags {
+        let config = load("gtx480", &[]).expect("built-in").config;
+        Tags::new(sets, ways, hash, Replacement::new(&config, "lru"))
+    }
 
     #[test]
     fn the_least_recently_used_line_leaves() {
-        let mut tags = Tags::new(1, 2, SetHash::Linear);
+        let mut tags = lru(1, 2, SetHash::Linear);
         assert_eq!(tags.insert(1, 0b1, 0), None);
         assert_eq!(tags.insert(2, 0b1, 0b1), None);
         assert_eq!(tags.probe(1), 0b1);
@@ -224,7 +242,7 @@ mod tests {
 
     #[test]
     fn sectors_accumulate_and_removal_forgets_them() {
-        let mut tags = Tags::new(4, 2, SetHash::Xor);
+        let mut tags = lru(4, 2, SetHash::Xor);
         tags.insert(9, 0b0001, 0);
         tags.insert(9, 0b0100, 0b0100);
         assert_eq!(tags.probe(9), 0b0101);
@@ -235,7 +253,7 @@ mod tests {
 
     #[test]
     fn reserved_ways_stay_until_their_sectors_come() {
-        let mut tags = Tags::new(1, 2, SetHash::Linear);
+        let mut tags = lru(1, 2, SetHash::Linear);
         let reserve = |tags: &mut Tags, line, sectors, left| {
             let Way::Free(index, evicted) = tags.way(line) else { panic!("a way is free") };
             assert_eq!(evicted, left);
@@ -257,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_working_set_of_the_cache_size_stays() {
-        let mut tags = Tags::new(8, 4, SetHash::Ipoly);
+        let mut tags = lru(8, 4, SetHash::Ipoly);
         for round in 0..3 {
             for line in 0..32 {
                 let hit = tags.probe(line) != 0;

@@ -14,7 +14,9 @@ pub mod partition;
 #[cfg(test)]
 mod partition_tests;
 pub mod port;
+pub mod replacement;
 pub mod shared;
+pub mod write;
 
 /// Bytes of a line.
 pub const LINE_BYTES: u64 = 128;

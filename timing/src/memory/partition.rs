@@ -11,6 +11,7 @@ use super::cache::Tags;
 use super::dram::{Burst, Channel};
 use super::mshr::Mshrs;
 use super::port::{ClockRatio, Port};
+use super::replacement::Replacement;
 use super::{ALL_SECTORS, Credit, Reply, Request, RequestKind, SECTOR_BYTES, Served, Token};
 use crate::config::GpuConfig;
 use crate::stats::Counters;
@@ -123,7 +124,12 @@ impl Partition {
             arrivals: VecDeque::new(),
             in_port: Port::new(net),
             queue: VecDeque::new(),
-            tags: Tags::new(config.l2.sets, config.l2.ways, config.l2.set_hash),
+            tags: Tags::new(
+                config.l2.sets,
+                config.l2.ways,
+                config.l2.set_hash,
+                Replacement::new(config, &config.l2.replacement),
+            ),
             mshrs: Mshrs::new(config.l2.mshrs, config.l2.mshr_merges),
             to_dram: VecDeque::new(),
             woken: VecDeque::new(),

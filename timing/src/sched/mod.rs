@@ -1,86 +1,156 @@
 //! Warp scheduling policies: which of a scheduler's ready warps issues.
 //!
 //! A policy sees masks of warp slots and the order in which warps were placed; it knows nothing of why a warp
-//! is ready. A new policy is one variant here and one word in [`Policy`].
+//! is ready. To add one is one file and one row of the list below.
 
-use crate::config::Policy;
+mod gto;
+mod lrr;
+mod oldest;
+mod two_level;
+
+use crate::config::GpuConfig;
+use crate::policy::{Policy, policies};
+
+policies! {
+    $ call_policy,
+    /// The policy of a scheduler.
+    enum Chosen { lrr::Lrr, gto::Gto, oldest::Oldest, two_level::TwoLevel }
+}
+
+/// Warps of an SM that cannot issue for long, by what they wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// For a result from memory.
+    pub memory: u64,
+    /// At a barrier or a fence.
+    pub synchronisation: u64,
+    /// For a technique; only where the policy [`replaces`](WarpScheduler::replaces_held) such warps.
+    pub held: u64,
+    /// Warps that have ended, and slots without a warp.
+    pub ended: u64,
+}
+
+impl Waits {
+    /// Warps that wait for anything.
+    #[must_use]
+    #[inline]
+    pub fn any(&self) -> u64 {
+        self.memory | self.synchronisation | self.held | self.ended
+    }
+}
+
+/// What every policy may look at: the warps of its scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Warps {
+    /// In the order in which they were placed.
+    pub by_age: Vec<u8>,
+    /// The warp that issued last.
+    pub last: Option<u8>,
+}
+
+impl Warps {
+    /// The first of some warps after the one that issued last, by number.
+    #[inline]
+    fn next_after_last(&self, ready: u64) -> Option<u8> {
+        let start = self.last.map_or(0, |last| (u32::from(last) + 1) % 64);
+        (ready != 0).then(|| ((ready.rotate_right(start).trailing_zeros() + start) % 64) as u8)
+    }
+
+    /// The one of some warps that was placed first.
+    #[inline]
+    fn oldest(&self, ready: u64) -> Option<u8> {
+        self.by_age.iter().copied().find(|warp| ready >> warp & 1 != 0)
+    }
+
+    /// The warp that issued last if it is among some, else the oldest of these.
+    #[inline]
+    fn same_or_oldest(&self, ready: u64) -> Option<u8> {
+        self.last.filter(|last| ready >> last & 1 != 0).or_else(|| self.oldest(ready))
+    }
+}
+
+/// A warp scheduling policy.
+trait WarpPolicy: Policy {
+    /// Whether warps that a technique holds back give their place in the active set to others.
+    const REPLACES_HELD: bool = false;
+
+    /// A warp has been placed.
+    fn added(&mut self, _warp: u8) {}
+
+    /// A warp has ended.
+    fn removed(&mut self, _warp: u8) {}
+
+    /// Once per cycle: adjusts the active set; true when it changed.
+    fn rebalance(&mut self, _warps: &Warps, _waits: &Waits) -> bool {
+        false
+    }
+
+    /// Whether [`WarpPolicy::rebalance`] would change anything.
+    fn would_rebalance(&self, _warps: &Warps, _waits: &Waits) -> bool {
+        false
+    }
+
+    /// The warps that may issue; none if all may.
+    #[inline]
+    fn active(&self) -> Option<u64> {
+        None
+    }
+
+    /// Chooses among ready warps, of which there is at least one.
+    fn pick(&self, warps: &Warps, ready: u64) -> Option<u8>;
+}
 
 /// One warp scheduler's state.
 #[derive(Clone, Debug)]
 pub struct WarpScheduler {
-    policy: Policy,
-    /// Warps of this scheduler in the order in which they were placed.
-    by_age: Vec<u8>,
-    /// The warp that issued last.
-    last: Option<u8>,
-    /// Two-level: the active set, its capacity, and the order of the pending warps.
-    active: u64,
-    active_capacity: u32,
-    pending: Vec<u8>,
+    warps: Warps,
+    policy: Chosen,
 }
 
 impl WarpScheduler {
-    /// A scheduler without warps.
+    /// A scheduler without warps, of a checked configuration.
+    ///
+    /// # Panics
+    /// If `scheduler.policy` is no policy.
     #[must_use]
-    pub fn new(policy: Policy, active_capacity: u32) -> WarpScheduler {
-        WarpScheduler {
-            policy,
-            by_age: Vec::new(),
-            last: None,
-            active: 0,
-            active_capacity,
-            pending: Vec::new(),
-        }
+    pub fn new(config: &GpuConfig) -> WarpScheduler {
+        let policy = Chosen::named(config, &config.scheduler.policy).expect("the configuration was checked");
+        WarpScheduler { warps: Warps::default(), policy }
     }
 
     /// A warp has been placed.
     pub fn add(&mut self, warp: u8) {
-        self.by_age.push(warp);
-        self.pending.push(warp);
+        self.warps.by_age.push(warp);
+        call_policy!(&mut self.policy, policy => policy.added(warp));
     }
 
     /// A warp has ended.
     pub fn remove(&mut self, warp: u8) {
-        self.by_age.retain(|w| *w != warp);
-        self.pending.retain(|w| *w != warp);
-        self.active &= !(1 << warp);
-        if self.last == Some(warp) {
-            self.last = None;
+        self.warps.by_age.retain(|w| *w != warp);
+        if self.warps.last == Some(warp) {
+            self.warps.last = None;
         }
+        call_policy!(&mut self.policy, policy => policy.removed(warp));
     }
 
-    /// Two-level only: moves warps that wait long out of the active set and others in. True when it changed.
-    pub fn rebalance(&mut self, long_waits: u64) -> bool {
-        if self.policy != Policy::TwoLevel {
-            return false;
-        }
-        let mut leaving = self.active & long_waits;
-        let mut changed = false;
-        while leaving != 0 {
-            let warp = leaving.trailing_zeros() as u8;
-            leaving &= leaving - 1;
-            self.active &= !(1 << warp);
-            self.pending.push(warp);
-            changed = true;
-        }
-        while self.active.count_ones() < self.active_capacity {
-            let Some(position) = self.pending.iter().position(|warp| long_waits >> warp & 1 == 0) else {
-                break;
-            };
-            let warp = self.pending.remove(position);
-            self.active |= 1 << warp;
-            changed = true;
-        }
-        changed
+    /// Adjusts the active set of a policy that has one, once per cycle. True when it changed.
+    pub fn rebalance(&mut self, waits: &Waits) -> bool {
+        call_policy!(&mut self.policy, policy => policy.rebalance(&self.warps, waits))
     }
 
     /// Whether [`WarpScheduler::rebalance`] would change anything.
     #[must_use]
-    pub fn would_rebalance(&self, long_waits: u64) -> bool {
-        self.policy == Policy::TwoLevel
-            && (self.active & long_waits != 0
-                || self.active.count_ones() < self.active_capacity
-                    && self.pending.iter().any(|warp| long_waits >> warp & 1 == 0))
+    pub fn would_rebalance(&self, waits: &Waits) -> bool {
+        call_policy!(&self.policy, policy => policy.would_rebalance(&self.warps, waits))
+    }
+
+    /// Whether warps that a technique holds back give their place in the active set to others.
+    #[must_use]
+    pub fn replaces_held(&self) -> bool {
+        fn of<P: WarpPolicy>(_: &P) -> bool {
+            P::REPLACES_HELD
+        }
+        call_policy!(&self.policy, policy => of(policy))
     }
 
     /// Chooses among the ready warps.
@@ -90,62 +160,46 @@ impl WarpScheduler {
         if ready == 0 {
             return None;
         }
-        match self.policy {
-            Policy::Lrr => Some(self.next_after_last(ready)),
-            Policy::Gto => match self.last {
-                Some(last) if ready >> last & 1 != 0 => Some(last),
-                _ => self.oldest(ready),
-            },
-            Policy::Oldest => self.oldest(ready),
-            Policy::TwoLevel => {
-                let ready = ready & self.active;
-                if ready == 0 { None } else { Some(self.next_after_last(ready)) }
-            }
-        }
+        call_policy!(&self.policy, policy => policy.pick(&self.warps, ready))
     }
 
     /// Warps that the policy lets issue at all.
     #[must_use]
     #[inline]
     pub fn eligible(&self) -> u64 {
-        if self.policy == Policy::TwoLevel { self.active } else { u64::MAX }
+        call_policy!(&self.policy, policy => policy.active()).unwrap_or(u64::MAX)
     }
 
-    /// The active set of the two-level policy; empty under the others.
+    /// The active set; empty under policies without one.
     #[must_use]
     pub fn active(&self) -> u64 {
-        self.active
+        call_policy!(&self.policy, policy => policy.active()).unwrap_or(0)
     }
 
     /// A warp has issued.
     #[inline]
     pub fn issued(&mut self, warp: u8) {
-        self.last = Some(warp);
-    }
-
-    fn next_after_last(&self, ready: u64) -> u8 {
-        let start = self.last.map_or(0, |last| (u32::from(last) + 1) % 64);
-        ((ready.rotate_right(start).trailing_zeros() + start) % 64) as u8
-    }
-
-    fn oldest(&self, ready: u64) -> Option<u8> {
-        self.by_age.iter().copied().find(|warp| ready >> warp & 1 != 0)
+        self.warps.last = Some(warp);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::load;
 
-    fn with(policy: Policy, warps: &[u8]) -> WarpScheduler {
-        let mut scheduler = WarpScheduler::new(policy, 2);
+    /// A scheduler of a policy with some warps, placed in that order, and an active set of two.
+    pub fn with(policy: &str, warps: &[u8]) -> WarpScheduler {
+        let set = [format!("scheduler.policy={policy}"), "scheduler.two_level_active_warps=2".to_owned()];
+        let mut scheduler = WarpScheduler::new(&load("gtx480", &set).expect("a configuration").config);
         for warp in warps {
             scheduler.add(*warp);
         }
         scheduler
     }
 
-    fn run(scheduler: &mut WarpScheduler, ready: &[u64]) -> Vec<Option<u8>> {
+    /// What is picked, and then issues, in each of some cycles with their ready warps.
+    pub fn run(scheduler: &mut WarpScheduler, ready: &[u64]) -> Vec<Option<u8>> {
         ready
             .iter()
             .map(|mask| {
@@ -159,37 +213,22 @@ mod tests {
     }
 
     #[test]
-    fn lrr_goes_round_and_skips_those_that_are_not_ready() {
-        let mut s = with(Policy::Lrr, &[0, 1, 2, 3]);
-        let picks = run(&mut s, &[0b1111, 0b1111, 0b1001, 0b1111, 0, 0b0110]);
-        assert_eq!(picks, [Some(0), Some(1), Some(3), Some(0), None, Some(1)]);
-    }
-
-    #[test]
-    fn gto_stays_with_a_warp_and_then_takes_the_oldest() {
-        let mut s = with(Policy::Gto, &[2, 0, 1]);
-        let picks = run(&mut s, &[0b111, 0b111, 0b011, 0b111, 0b110, 0b111]);
-        assert_eq!(picks, [Some(2), Some(2), Some(0), Some(0), Some(2), Some(2)]);
-        s.remove(2);
-        assert_eq!(run(&mut s, &[0b011]), [Some(0)]);
-    }
-
-    #[test]
-    fn oldest_first_always_prefers_age() {
-        let mut s = with(Policy::Oldest, &[3, 1, 2]);
-        assert_eq!(run(&mut s, &[0b0110, 0b1110, 0b0110]), [Some(1), Some(3), Some(1)]);
-    }
-
-    #[test]
-    fn two_level_issues_from_the_active_set_only() {
-        let mut s = with(Policy::TwoLevel, &[0, 1, 2, 3]);
-        assert!(s.rebalance(0));
-        assert_eq!(run(&mut s, &[0b1111, 0b1111, 0b1100]), [Some(0), Some(1), None]);
-        // Warp 0 waits for memory: warp 2 takes its place, warp 0 queues behind warp 3.
-        assert!(s.rebalance(0b0001));
-        assert_eq!(run(&mut s, &[0b1110, 0b1110, 0b1110]), [Some(2), Some(1), Some(2)]);
-        assert!(!s.rebalance(0));
-        assert!(s.rebalance(0b0110));
-        assert_eq!(run(&mut s, &[0b1111, 0b1111]), [Some(3), Some(0)]);
+    fn every_policy_picks_a_ready_warp_and_forgets_those_that_ended() {
+        for row in POLICIES {
+            let mut s = with(row.info.name, &[5, 9, 63]);
+            for ready in [1 << 5 | 1 << 63, 1 << 9 | 1 << 63, 1 << 63, 1 << 5 | 1 << 9, u64::MAX] {
+                s.rebalance(&Waits { ended: !(1 << 5 | 1 << 9 | 1 << 63), ..Waits::default() });
+                let ready = ready & s.eligible() & (1 << 5 | 1 << 9 | 1 << 63);
+                let pick = run(&mut s, &[ready])[0];
+                assert_eq!(pick.is_some(), ready != 0, "{}", row.info.name);
+                assert!(pick.is_none_or(|warp| ready >> warp & 1 != 0), "{}: {pick:?}", row.info.name);
+            }
+            for warp in [5, 9, 63] {
+                s.remove(warp);
+            }
+            s.add(7);
+            s.rebalance(&Waits { ended: !(1 << 7), ..Waits::default() });
+            assert_eq!(s.pick(1 << 7), Some(7), "{}", row.info.name);
+        }
     }
 }

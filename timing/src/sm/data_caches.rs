@@ -6,8 +6,8 @@
 use super::Sm;
 use super::flight::Route;
 use super::load_store::{Access, reply_for};
-use crate::config::{LocalWritePolicy, WritePolicy};
 use crate::memory::coalesce::LineAccess;
+use crate::memory::write::LineStore;
 use crate::memory::{ALL_SECTORS, LINE_BYTES, Reply, RequestKind, Token};
 use crate::source::LaunchSource;
 
@@ -31,32 +31,46 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// A line of a store, or of an atomic without result.
     pub(super) fn store(&mut self, slot: u16, access: LineAccess, kind: RequestKind) -> Access {
-        let config = &self.machine.config.l1;
-        let local =
-            config.caches_local && self.flights.mem(slot).local && matches!(kind, RequestKind::Write { .. });
-        if local && config.local_write_policy == LocalWritePolicy::WriteBack {
-            return self.write_back_store(slot, access);
-        }
-        let line = access.line / LINE_BYTES;
-        let allocates = config.write_allocate
-            && config.write_policy == WritePolicy::WriteThrough
-            && (local || !config.bypass_global);
-        let room =
-            if allocates { self.load_store.has_room_for_two() } else { self.load_store.has_miss_room() };
-        if !room {
+        let machine = self.machine;
+        let config = &machine.config.l1;
+        let RequestKind::Write { full } = kind else { return self.reduction(slot, access, kind) };
+        let local = config.caches_local && self.flights.mem(slot).local;
+        let policy = if local { &machine.local_write_policy } else { &machine.write_policy };
+        let cached = local || !config.bypass_global;
+        let allocate = config.write_allocate && cached;
+        if !self.has_room_for_store(policy.inserts(allocate)) {
             return Access::Stalled;
         }
-        self.stats.counters.l1_writes += u64::from(local || !config.bypass_global);
-        match (config.write_policy, kind) {
-            (WritePolicy::WriteThrough, RequestKind::Write { full }) => {
-                if allocates {
-                    self.bring_in(line, full, 0);
-                }
-            }
-            _ => self.load_store.caches.l1.remove(line),
+        self.stats.counters.l1_writes += u64::from(cached);
+        let line = access.line / LINE_BYTES;
+        let store = LineStore { line, sectors: access.sectors, full, allocate };
+        let stored = policy.store(&mut self.load_store.caches.l1, &store);
+        if let Some(kept) = stored.kept {
+            self.bring_in(line, kept.valid, kept.dirty);
         }
+        if stored.through != 0 {
+            let through = LineAccess { sectors: stored.through, ..access };
+            self.write_to_l2(slot, through, RequestKind::Write { full: full & stored.through });
+        }
+        Access::Done
+    }
+
+    /// A line of an atomic without result: L2 has the value, L1 has it no longer.
+    fn reduction(&mut self, slot: u16, access: LineAccess, kind: RequestKind) -> Access {
+        let config = &self.machine.config.l1;
+        let cached = !config.bypass_global;
+        if !self.has_room_for_store(self.machine.write_policy.inserts(config.write_allocate && cached)) {
+            return Access::Stalled;
+        }
+        self.stats.counters.l1_writes += u64::from(cached);
+        self.load_store.caches.l1.remove(access.line / LINE_BYTES);
         self.write_to_l2(slot, access, kind);
         Access::Done
+    }
+
+    /// Whether a store finds room on its way to L2; one that brings its line in may drive a dirty one out.
+    fn has_room_for_store(&self, inserts: bool) -> bool {
+        if inserts { self.load_store.has_room_for_two() } else { self.load_store.has_miss_room() }
     }
 
     fn write_to_l2(&mut self, slot: u16, access: LineAccess, kind: RequestKind) {
@@ -65,25 +79,6 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.warps[usize::from(warp)].in_memory += 1;
         self.masks.holding |= 1 << warp;
         self.send(access.line, access.sectors, kind, Token::StoreDone(warp));
-    }
-
-    /// A store to local memory that stays in L1, as far as it writes whole sectors or sectors that are there.
-    fn write_back_store(&mut self, slot: u16, access: LineAccess) -> Access {
-        if !self.load_store.has_room_for_two() {
-            return Access::Stalled;
-        }
-        self.stats.counters.l1_writes += 1;
-        let line = access.line / LINE_BYTES;
-        let keep = access.full | access.sectors & self.load_store.caches.l1.probe(line);
-        if keep != 0 {
-            self.bring_in(line, keep, keep);
-        }
-        let rest = access.sectors & !keep;
-        if rest != 0 {
-            let through = LineAccess { sectors: rest, ..access };
-            self.write_to_l2(slot, through, RequestKind::Write { full: 0 });
-        }
-        Access::Done
     }
 
     /// Puts sectors into L1; a dirty line that must leave is written to L2, for which there must be room.
@@ -157,7 +152,7 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Whether a reply can be taken: a fill of L1 that drives a dirty line out needs a place in the miss queue.
     pub(super) fn has_room_for_fill(&self, reply: &Reply) -> bool {
-        self.machine.config.l1.local_write_policy == LocalWritePolicy::AsGlobal
+        !self.machine.local_write_policy.keeps()
             || reply.token != Token::L1Fill
             || self.load_store.has_miss_room()
             || self.load_store.caches.l1.victim(reply.line / LINE_BYTES).is_none_or(|line| line.dirty == 0)

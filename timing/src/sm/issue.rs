@@ -4,8 +4,8 @@ use super::Sm;
 use super::front::Entry;
 use super::scoreboard::Hazard;
 use super::wheel::Event;
-use crate::config::Policy;
 use crate::program::{MAX_SRC, Path, TimedInst};
+use crate::sched::Waits;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
 use crate::techniques::{
@@ -118,16 +118,16 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             .fold(0, |mask, s| mask | 1 << s)
     }
 
-    /// Warps that will not issue for long: the two-level policy puts others in their place.
-    fn long_waits(&self) -> u64 {
+    /// Warps that will not issue for long: policies with an active set may put others in their place.
+    fn long_waits(&self) -> Waits {
         let m = &self.masks;
-        m.memory_hazard | m.barrier | m.fence | m.held | !m.live
+        Waits { memory: m.memory_hazard, synchronisation: m.barrier | m.fence, held: m.held, ended: !m.live }
     }
 
     /// Whether a scheduler's active set would change in the next cycle.
     pub(super) fn schedulers_will_change(&self) -> bool {
         let long_waits = self.long_waits();
-        self.schedulers.iter().any(|scheduler| scheduler.would_rebalance(long_waits))
+        self.schedulers.iter().any(|scheduler| scheduler.would_rebalance(&long_waits))
     }
 
     /// Issue stage.
@@ -139,7 +139,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let told = self.techniques.hooks().order;
         for scheduler in 0..self.schedulers.len() {
             let before = self.schedulers[scheduler].active();
-            if self.schedulers[scheduler].rebalance(long_waits) && told {
+            if self.schedulers[scheduler].rebalance(&long_waits) && told {
                 self.tell_activity(before, self.schedulers[scheduler].active());
             }
             self.issue_from(scheduler);
@@ -220,10 +220,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// A technique has held a warp back. Under the two-level policy such a warp leaves the active set.
+    /// A technique has held a warp back. Policies may put another one in its place in the active set.
     fn note_held(&mut self, warp: usize, by: u8, cause: u8) {
         self.held_by[warp] = (by, cause);
-        if self.machine.config.scheduler.policy == Policy::TwoLevel {
+        if self.schedulers[0].replaces_held() {
             self.masks.held |= 1 << warp;
         }
     }

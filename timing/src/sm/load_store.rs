@@ -13,6 +13,7 @@ use crate::memory::cache::Tags;
 use crate::memory::coalesce::LineAccess;
 use crate::memory::mshr::Mshrs;
 use crate::memory::port::Port;
+use crate::memory::replacement::Replacement;
 use crate::memory::{
     ALL_SECTORS, LINE_BYTES, Reply, Request, RequestKind, Served, Token, flits, sector_bytes,
 };
@@ -35,11 +36,14 @@ impl SmCaches {
     /// Empty caches of a configuration.
     #[must_use]
     pub fn new(config: &crate::config::GpuConfig) -> SmCaches {
-        let small = |cache: &SmallCache| Tags::new(cache.sets, cache.ways, SetHash::Linear);
-        let texture = &config.texture_cache;
+        let tags = |sets, ways, hash, replacement: &str| {
+            Tags::new(sets, ways, hash, Replacement::new(config, replacement))
+        };
+        let small = |cache: &SmallCache| tags(cache.sets, cache.ways, SetHash::Linear, &cache.replacement);
+        let (l1, texture) = (&config.l1, &config.texture_cache);
         SmCaches {
-            l1: Tags::new(config.l1.sets, config.l1.ways, config.l1.set_hash),
-            texture: Tags::new(texture.sets, texture.ways, texture.set_hash),
+            l1: tags(l1.sets, l1.ways, l1.set_hash, &l1.replacement),
+            texture: tags(texture.sets, texture.ways, texture.set_hash, &texture.replacement),
             code: small(&config.front_end.icache),
             constants: small(&config.constant_cache),
         }
@@ -80,7 +84,7 @@ impl LoadStore {
         let config = &machine.config;
         if caches.l1.ways() != machine.l1_ways as usize {
             // Another split of the array empties it.
-            caches.l1 = Tags::new(config.l1.sets, machine.l1_ways, config.l1.set_hash);
+            caches.l1 = caches.l1.with_ways(machine.l1_ways);
         }
         LoadStore {
             queue: VecDeque::new(),

@@ -176,13 +176,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             blocks: (0..machine.blocks_per_sm).map(|_| BlockSlot::default()).collect(),
             spare: Vec::new(),
             front: Front::new(config),
-            schedulers: vec![
-                WarpScheduler::new(
-                    config.scheduler.policy,
-                    config.scheduler.two_level_active_warps
-                );
-                schedulers
-            ],
+            schedulers: vec![WarpScheduler::new(config); schedulers],
             scoreboard: Scoreboard::new(warps),
             flights: Flights::new(!techniques.is_empty()),
             collectors: Collectors::new(machine),

@@ -144,7 +144,7 @@ impl Params for NoParams {
 #[must_use]
 pub fn unknown_key(key: &str, known: &[&str]) -> String {
     match known {
-        [] => format!("unknown key `{key}`; this technique has no parameters"),
+        [] => format!("unknown key `{key}`; there are no parameters"),
         known => format!("unknown key `{key}`; there are {}", known.join(", ")),
     }
 }

@@ -4,6 +4,9 @@ use super::Unhonoured;
 use super::cache::{self, CacheSpec};
 use super::options::{Given, Options};
 use crate::config::{GpuConfig, PartitionHash};
+use crate::memory::{replacement, write};
+use crate::policy;
+use crate::sched;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
@@ -257,16 +260,14 @@ impl Mapper<'_> {
         self.flag("gpgpu_dual_issue_diff_exec_units", "scheduler.dual_issue_distinct_units")?;
         let Some((given, source)) = self.get("gpgpu_scheduler") else { return Ok(()) };
         let mut parts = given.value.split(':');
-        let policy = match parts.next().unwrap_or("") {
-            "lrr" => "lrr",
-            "gto" => "gto",
-            "old" | "oldest" => "oldest",
-            "two_level_active" => "two_level",
-            "warp_limiting" | "rrr" => {
+        let word = parts.next().unwrap_or("");
+        let policy = match policy::from_gpgpusim(sched::POLICIES, word) {
+            Some(policy) => policy,
+            None if ["warp_limiting", "rrr"].contains(&word) => {
                 self.refuse("gpgpu_scheduler", &given.value, "no such policy here; the base's stays");
                 return Ok(());
             }
-            other => return Err(format!("{}: -gpgpu_scheduler {other}: no such scheduler", given.line)),
+            None => return Err(format!("{}: -gpgpu_scheduler {word}: no such scheduler", given.line)),
         };
         self.set("scheduler.policy", policy, &source);
         if let Some(active) = parts.next().and_then(|text| text.parse::<u32>().ok()) {
@@ -297,8 +298,12 @@ impl Mapper<'_> {
         self.set(&format!("{key}.ways"), i64::from(spec.ways), source);
         self.set(&format!("{key}.line_bytes"), i64::from(line), source);
         self.set(&format!("{key}.mshrs"), i64::from(spec.mshrs), source);
-        if spec.replacement != 'L' {
-            self.refuse(option, &format!("replacement {}", spec.replacement), "replacement is always LRU");
+        match policy::from_gpgpusim(replacement::POLICIES, spec.replacement.encode_utf8(&mut [0; 4])) {
+            Some(name) => self.set(&format!("{key}.replacement"), name, source),
+            None => {
+                let why = "no such policy here; the base's stays";
+                self.refuse(option, &format!("replacement {}", spec.replacement), why);
+            }
         }
     }
 
@@ -465,10 +470,14 @@ impl Mapper<'_> {
         self.set("l1.mshr_merges", i64::from(spec.merges), &source);
         self.set("load_store.miss_queue_entries", i64::from(spec.miss_queue), &source);
         self.set_hash("l1", option, &spec, &source);
-        match spec.write {
-            'T' => self.set("l1.write_policy", "write_through", &source),
-            'E' | 'L' => self.set("l1.write_policy", "write_evict", &source),
-            other => self.refuse(option, &format!("write policy {other}"), "stores are always written to L2"),
+        match policy::from_gpgpusim(write::POLICIES, spec.write.encode_utf8(&mut [0; 4])) {
+            Some(name) if write::keeps(self.base, name) == Some(false) => {
+                self.set("l1.write_policy", name, &source);
+            }
+            _ => {
+                let why = "stores are always written to L2";
+                self.refuse(option, &format!("write policy {}", spec.write), why);
+            }
         }
         let local = if spec.write == 'L' { "write_back" } else { "as_global" };
         self.set("l1.local_write_policy", local, &source);

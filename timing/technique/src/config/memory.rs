@@ -4,6 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Replacement of caches whose configuration does not say.
+fn lru() -> String {
+    "lru".to_owned()
+}
+
 /// A read-only cache whose misses go to L2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +21,9 @@ pub struct SmallCache {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
+    /// Name of the replacement policy; `timing list` has those that there are.
+    #[serde(default = "lru")]
+    pub replacement: String,
     /// Outstanding misses.
     pub mshrs: u32,
     /// Cycles of a hit.
@@ -34,6 +42,9 @@ pub struct TextureCache {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
+    /// Name of the replacement policy; `timing list` has those that there are.
+    #[serde(default = "lru")]
+    pub replacement: String,
     /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
     pub sector_bytes: u32,
     /// How a line finds its set.
@@ -108,26 +119,6 @@ pub struct SharedMemory {
     pub atomic_cycles: u32,
 }
 
-/// What a store does to L1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WritePolicy {
-    /// Written to L2; a line that is present is updated.
-    WriteThrough,
-    /// Written to L2; a line that is present is dropped.
-    WriteEvict,
-}
-
-/// What a store to local memory does to L1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LocalWritePolicy {
-    /// As a global store.
-    AsGlobal,
-    /// Kept in L1 and written to L2 when the line leaves.
-    WriteBack,
-}
-
 /// First-level data cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -140,6 +131,9 @@ pub struct L1 {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
+    /// Name of the replacement policy; `timing list` has those that there are.
+    #[serde(default = "lru")]
+    pub replacement: String,
     /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
     pub sector_bytes: u32,
     /// Outstanding misses.
@@ -150,12 +144,12 @@ pub struct L1 {
     pub hit_latency_cycles: u32,
     /// How a line finds its set.
     pub set_hash: SetHash,
-    /// Stores to global memory.
-    pub write_policy: WritePolicy,
+    /// Name of the write policy of stores to global memory; `timing list` has those that there are.
+    pub write_policy: String,
     /// Whether a store that writes through also brings its line in; what it has not written is fetched when read.
     pub write_allocate: bool,
-    /// Stores to local memory.
-    pub local_write_policy: LocalWritePolicy,
+    /// Name of the write policy of stores to local memory, or `as_global`.
+    pub local_write_policy: String,
     /// Whether global loads go past L1.
     pub bypass_global: bool,
     /// Whether local memory is cached in L1.
@@ -197,6 +191,9 @@ pub struct L2 {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
+    /// Name of the replacement policy; `timing list` has those that there are.
+    #[serde(default = "lru")]
+    pub replacement: String,
     /// Sector in bytes.
     pub sector_bytes: u32,
     /// How a line finds its set.

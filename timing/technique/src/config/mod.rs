@@ -59,6 +59,9 @@ pub struct GpuConfig {
     /// Sections of techniques, `[technique.NAME]`, read by the techniques themselves.
     #[serde(default)]
     pub technique: BTreeMap<String, toml::Table>,
+    /// Sections of policies, `[policy.NAME]`: parameters of a warp scheduler, a cache replacement or a write policy.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub policy: BTreeMap<String, toml::Table>,
 }
 
 /// Number of SMs and clock domains.
@@ -143,28 +146,14 @@ pub struct FrontEnd {
     pub icache: SmallCache,
 }
 
-/// Scheduling policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Policy {
-    /// Loose round robin.
-    Lrr,
-    /// Greedy, then oldest.
-    Gto,
-    /// Oldest first.
-    Oldest,
-    /// Round robin over a small active set; warps that wait on memory leave it.
-    TwoLevel,
-}
-
 /// Warp schedulers of an SM; warp `w` belongs to scheduler `w mod count`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scheduler {
     /// Schedulers, 1 to 4.
     pub count: u32,
-    /// Policy of all of them.
-    pub policy: Policy,
+    /// Name of the policy of all of them; `timing list` has those that there are.
+    pub policy: String,
     /// Instructions of one warp that a scheduler issues per cycle, 1 or 2.
     pub issue_width: u32,
     /// Whether the two instructions of a dual issue must go to different unit classes.

@@ -1,0 +1,69 @@
+//! Least recently used: the line that was touched longest ago leaves.
+
+use super::Replace;
+use crate::config::GpuConfig;
+use crate::policy::{Policy, PolicyInfo};
+use std::ops::Range;
+use warplab_technique::declare::NoParams;
+
+#[derive(Clone, Debug)]
+pub struct Lru {
+    /// When each way was last touched.
+    touched: Vec<u64>,
+    clock: u64,
+}
+
+impl Policy for Lru {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "lru",
+        summary: "the least recently used line leaves",
+        paper: "Mattson et al., IBM Systems Journal 1970",
+        gpgpusim: &["L"],
+    };
+    type Params = NoParams;
+
+    fn new(_: &GpuConfig, _: NoParams) -> Lru {
+        Lru { touched: Vec::new(), clock: 0 }
+    }
+}
+
+impl Replace for Lru {
+    fn reset(&mut self, ways: usize) {
+        self.touched = vec![0; ways];
+    }
+
+    #[inline]
+    fn used(&mut self, way: usize) {
+        self.clock += 1;
+        self.touched[way] = self.clock;
+    }
+
+    #[inline]
+    fn placed(&mut self, _: Range<usize>, way: usize) {
+        self.used(way);
+    }
+
+    #[inline]
+    fn filled(&mut self, way: usize) {
+        self.used(way);
+    }
+
+    #[inline]
+    fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+        set.filter(|way| may_leave(*way)).min_by_key(|way| self.touched[*way])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::memory::replacement::tests::{load_lines, one_set};
+
+    #[test]
+    fn the_line_that_was_touched_longest_ago_leaves() {
+        let mut tags = one_set("lru", 3);
+        assert_eq!(
+            load_lines(&mut tags, &[1, 2, 3, 1, 4, 1, 5]),
+            [None, None, None, None, Some(2), None, Some(3)]
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! Every store goes on to L2; a line that is there is dropped.
+
+use super::{LineStore, Stored, Write};
+use crate::config::GpuConfig;
+use crate::memory::cache::Tags;
+use crate::policy::{Policy, PolicyInfo};
+use warplab_technique::declare::NoParams;
+
+#[derive(Clone, Debug)]
+pub struct Evict;
+
+impl Policy for Evict {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "write_evict",
+        summary: "stores go to L2; a line that is there is dropped",
+        paper: "Jouppi, ISCA 1993 (write-invalidate)",
+        gpgpusim: &["E", "L"],
+    };
+    type Params = NoParams;
+
+    fn new(_: &GpuConfig, _: NoParams) -> Evict {
+        Evict
+    }
+}
+
+impl Write for Evict {
+    fn inserts(_: bool) -> bool {
+        false
+    }
+
+    fn store(l1: &mut Tags, store: &LineStore) -> Stored {
+        l1.remove(store.line);
+        Stored { kept: None, through: store.sectors }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::write::tests::after;
+
+    #[test]
+    fn the_line_is_dropped() {
+        let store = LineStore { line: 3, sectors: 0b0111, full: 0b0010, allocate: true };
+        let (stored, left) = after("write_evict", 0b1001, &store);
+        assert_eq!((stored, left), (Stored { kept: None, through: 0b0111 }, 0));
+    }
+}

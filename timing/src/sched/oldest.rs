@@ -1,0 +1,41 @@
+//! Oldest first: the warp that was placed first, of those that are ready.
+
+use super::{WarpPolicy, Warps};
+use crate::config::GpuConfig;
+use crate::policy::{Policy, PolicyInfo};
+use warplab_technique::declare::NoParams;
+
+#[derive(Clone, Debug)]
+pub struct Oldest;
+
+impl Policy for Oldest {
+    const INFO: PolicyInfo = PolicyInfo {
+        name: "oldest",
+        summary: "oldest first: of the ready warps the one that was placed first",
+        paper: "Narasiman et al., MICRO 2011",
+        gpgpusim: &["old", "oldest"],
+    };
+    type Params = NoParams;
+
+    fn new(_: &GpuConfig, _: NoParams) -> Oldest {
+        Oldest
+    }
+}
+
+impl WarpPolicy for Oldest {
+    #[inline]
+    fn pick(&self, warps: &Warps, ready: u64) -> Option<u8> {
+        warps.oldest(ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sched::tests::{run, with};
+
+    #[test]
+    fn it_always_prefers_age() {
+        let mut s = with("oldest", &[3, 1, 2]);
+        assert_eq!(run(&mut s, &[0b0110, 0b1110, 0b0110]), [Some(1), Some(3), Some(1)]);
+    }
+}

@@ -1,0 +1,333 @@
+//! No two files of a crate import each other, directly or through others, and no two of its rooms.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use structure::circles::{circles, describe};
+use structure::imports::{Imports, between_rooms, imports};
+use structure::tree::Tree;
+use structure::{members, workspace};
+
+/// Circles that are left. This list may only shrink: a circle that is opened is taken off, none is added.
+const KNOWN_FILES: &[&[&str]] = &[
+    &["trace-format/src/isa/flow.rs", "trace-format/src/isa/kernel.rs"],
+    &[
+        "trace-format/src/reader/cache.rs",
+        "trace-format/src/reader/cursor.rs",
+        "trace-format/src/reader/mod.rs",
+        "trace-format/src/reader/path.rs",
+    ],
+    &[
+        "trace-format/src/semantics/code.rs",
+        "trace-format/src/semantics/convert.rs",
+        "trace-format/src/semantics/directed.rs",
+        "trace-format/src/semantics/double.rs",
+        "trace-format/src/semantics/exec.rs",
+        "trace-format/src/semantics/float.rs",
+        "trace-format/src/semantics/half.rs",
+        "trace-format/src/semantics/int.rs",
+        "trace-format/src/semantics/lanes.rs",
+        "trace-format/src/semantics/matrix.rs",
+        "trace-format/src/semantics/mufu.rs",
+        "trace-format/src/semantics/warp.rs",
+    ],
+    &[
+        "trace-format/src/validate/mod.rs",
+        "trace-format/src/validate/replay.rs",
+        "trace-format/src/validate/structure.rs",
+    ],
+    &["trace-format/src/writer/mod.rs", "trace-format/src/writer/sequencer.rs"],
+    &[
+        "emulator/src/check/checker.rs",
+        "emulator/src/device.rs",
+        "emulator/src/exec/access.rs",
+        "emulator/src/exec/block.rs",
+        "emulator/src/exec/crew.rs",
+        "emulator/src/exec/fault.rs",
+        "emulator/src/exec/grid.rs",
+        "emulator/src/exec/matrix.rs",
+        "emulator/src/exec/mod.rs",
+        "emulator/src/exec/program.rs",
+        "emulator/src/exec/spin.rs",
+        "emulator/src/exec/system.rs",
+        "emulator/src/exec/texture.rs",
+        "emulator/src/exec/tolerated.rs",
+        "emulator/src/exec/warp.rs",
+        "emulator/src/memory/effects.rs",
+        "emulator/src/memory/global.rs",
+        "emulator/src/memory/local.rs",
+        "emulator/src/memory/view.rs",
+        "emulator/src/session/error.rs",
+        "emulator/src/session/load.rs",
+        "emulator/src/session/mod.rs",
+        "emulator/src/session/module.rs",
+        "emulator/src/texture/sample.rs",
+        "emulator/src/texture/surface.rs",
+    ],
+    &[
+        "emulator/src/cli/disasm.rs",
+        "emulator/src/cli/extract.rs",
+        "emulator/src/cli/inspect.rs",
+        "emulator/src/cli/mod.rs",
+        "emulator/src/cli/program.rs",
+        "emulator/src/cli/run.rs",
+    ],
+    &["emulator/src/device_runtime/mod.rs", "emulator/src/ptx/link.rs"],
+    &[
+        "emulator/src/fatbin/container.rs",
+        "emulator/src/fatbin/elf.rs",
+        "emulator/src/fatbin/mod.rs",
+        "emulator/src/fatbin/payload.rs",
+    ],
+    &[
+        "emulator/src/lower/build/float.rs",
+        "emulator/src/lower/build/mod.rs",
+        "emulator/src/lower/build/runs.rs",
+        "emulator/src/lower/calls.rs",
+        "emulator/src/lower/contract.rs",
+        "emulator/src/lower/layout.rs",
+        "emulator/src/lower/legalize.rs",
+        "emulator/src/lower/mod.rs",
+    ],
+    &[
+        "emulator/src/lower/ra/assign.rs",
+        "emulator/src/lower/ra/mod.rs",
+        "emulator/src/lower/ra/spill.rs",
+        "emulator/src/lower/ra/spill/choose.rs",
+        "emulator/src/lower/ra/spill/predicates.rs",
+        "emulator/src/lower/ra/spill/registers.rs",
+        "emulator/src/lower/ra/spill/sink.rs",
+    ],
+    &["emulator/src/manifest/mod.rs", "emulator/src/manifest/objects.rs", "emulator/src/manifest/read.rs"],
+    &[
+        "emulator/src/ptx/decode/arith.rs",
+        "emulator/src/ptx/decode/convert.rs",
+        "emulator/src/ptx/decode/cursor.rs",
+        "emulator/src/ptx/decode/logic.rs",
+        "emulator/src/ptx/decode/matrix.rs",
+        "emulator/src/ptx/decode/memory.rs",
+        "emulator/src/ptx/decode/mod.rs",
+        "emulator/src/ptx/decode/movement.rs",
+        "emulator/src/ptx/decode/sync.rs",
+        "emulator/src/ptx/decode/texture.rs",
+        "emulator/src/ptx/decode/transfer.rs",
+        "emulator/src/ptx/decode/video.rs",
+    ],
+    &[
+        "emulator/src/ptx/mod.rs",
+        "emulator/src/ptx/resolve/constant.rs",
+        "emulator/src/ptx/resolve/mod.rs",
+        "emulator/src/ptx/resolve/operand.rs",
+        "emulator/src/ptx/resolve/vars.rs",
+    ],
+    &["emulator/src/texture/format.rs", "emulator/src/texture/sampler.rs"],
+    &["timing/src/analysis/loops.rs", "timing/src/analysis/loops/trips.rs"],
+    &[
+        "timing/src/cli/compare.rs",
+        "timing/src/cli/config.rs",
+        "timing/src/cli/left_out.rs",
+        "timing/src/cli/list.rs",
+        "timing/src/cli/mod.rs",
+        "timing/src/cli/output.rs",
+        "timing/src/cli/replay.rs",
+        "timing/src/cli/report.rs",
+        "timing/src/cli/study.rs",
+        "timing/src/cli/views.rs",
+        "timing/src/cli/why.rs",
+    ],
+    &["timing/src/config/import/map.rs", "timing/src/config/import/mod.rs"],
+    &["timing/src/engine/crew.rs", "timing/src/engine/group.rs", "timing/src/engine/mod.rs"],
+    &[
+        "timing/src/reports/cycles.rs",
+        "timing/src/reports/energy.rs",
+        "timing/src/reports/measure.rs",
+        "timing/src/reports/method.rs",
+        "timing/src/reports/mod.rs",
+        "timing/src/reports/ran.rs",
+        "timing/src/reports/source.rs",
+        "timing/src/reports/studies.rs",
+        "timing/src/reports/techniques.rs",
+    ],
+    &[
+        "timing/src/sm/blocks.rs",
+        "timing/src/sm/collect.rs",
+        "timing/src/sm/front.rs",
+        "timing/src/sm/load_store.rs",
+        "timing/src/sm/mod.rs",
+        "timing/src/sm/observe.rs",
+        "timing/src/sm/small_caches.rs",
+        "timing/src/sm/units.rs",
+        "timing/src/sm/write_back.rs",
+    ],
+    &["timing/src/stats/energy.rs", "timing/src/stats/mod.rs"],
+    &[
+        "timing/src/studies/driver.rs",
+        "timing/src/studies/mod.rs",
+        "timing/src/studies/result.rs",
+        "timing/src/studies/result/breakdown.rs",
+        "timing/src/studies/result/charts.rs",
+        "timing/src/studies/rows.rs",
+        "timing/src/studies/select.rs",
+    ],
+    &["timing/src/why/limits.rs", "timing/src/why/mod.rs", "timing/src/why/text.rs"],
+    &["timing/technique/src/context.rs", "timing/technique/src/verdict.rs"],
+    &["timing/technique/src/plan.rs", "timing/technique/src/program.rs"],
+    &[
+        "timing/report/src/chart/bar.rs",
+        "timing/report/src/chart/histogram.rs",
+        "timing/report/src/chart/line.rs",
+        "timing/report/src/chart/mod.rs",
+        "timing/report/src/chart/stacked.rs",
+        "timing/report/src/plan.rs",
+        "timing/report/src/section.rs",
+        "timing/report/src/source.rs",
+        "timing/report/src/table.rs",
+    ],
+    &["timing/report/src/page.rs", "timing/report/src/report.rs"],
+    &[
+        "tools/src/bin/trace/dump.rs",
+        "tools/src/bin/trace/info.rs",
+        "tools/src/bin/trace/main.rs",
+        "tools/src/bin/trace/verify.rs",
+    ],
+    &[
+        "tools/src/bin/demo/console.rs",
+        "tools/src/bin/demo/main.rs",
+        "tools/src/bin/demo/measure.rs",
+        "tools/src/bin/demo/page/method.rs",
+        "tools/src/bin/demo/page/mod.rs",
+        "tools/src/bin/demo/page/overview.rs",
+        "tools/src/bin/demo/page/ran.rs",
+        "tools/src/bin/demo/page/redundancy.rs",
+        "tools/src/bin/demo/record.rs",
+        "tools/src/bin/demo/workloads.rs",
+    ],
+    &[
+        "tests/src/coverage/arith.rs",
+        "tests/src/coverage/matrix.rs",
+        "tests/src/coverage/memory.rs",
+        "tests/src/coverage/mod.rs",
+        "tests/src/coverage/sync.rs",
+        "tests/src/coverage/texture.rs",
+    ],
+    &[
+        "tests/src/oracle/block.rs",
+        "tests/src/oracle/layout.rs",
+        "tests/src/oracle/matrix.rs",
+        "tests/src/oracle/memory.rs",
+        "tests/src/oracle/mod.rs",
+        "tests/src/oracle/thread.rs",
+        "tests/src/oracle/transfer.rs",
+        "tests/src/oracle/warp.rs",
+    ],
+    &["tests/src/oracle/convert.rs", "tests/src/oracle/half.rs", "tests/src/oracle/pure.rs"],
+    &[
+        "tests/src/oracle/generate/carried.rs",
+        "tests/src/oracle/generate/code.rs",
+        "tests/src/oracle/generate/float.rs",
+        "tests/src/oracle/generate/functions.rs",
+        "tests/src/oracle/generate/integer.rs",
+        "tests/src/oracle/generate/matrix.rs",
+        "tests/src/oracle/generate/memory.rs",
+        "tests/src/oracle/generate/plan.rs",
+        "tests/src/oracle/generate/print.rs",
+    ],
+];
+/// The same of rooms: the files and folders right below the root of a crate.
+const KNOWN_ROOMS: &[&[&str]] = &[
+    &["trace-format/src/container", "trace-format/src/writer"],
+    &[
+        "emulator/src/check",
+        "emulator/src/device",
+        "emulator/src/exec",
+        "emulator/src/manifest",
+        "emulator/src/memory",
+        "emulator/src/session",
+        "emulator/src/texture",
+    ],
+    &["emulator/src/device_runtime", "emulator/src/ptx"],
+    &[
+        "timing/src/config",
+        "timing/src/engine",
+        "timing/src/memory",
+        "timing/src/replay",
+        "timing/src/sm",
+        "timing/src/stats",
+        "timing/src/techniques",
+        "timing/src/view",
+    ],
+    &["timing/technique/src/context", "timing/technique/src/verdict"],
+    &["timing/technique/src/plan", "timing/technique/src/program"],
+    &[
+        "timing/report/src/chart",
+        "timing/report/src/plan",
+        "timing/report/src/section",
+        "timing/report/src/source",
+        "timing/report/src/table",
+    ],
+    &["timing/report/src/page", "timing/report/src/report"],
+];
+
+/// The roots of a crate: its library, and its binaries.
+fn roots(member: &std::path::Path) -> Vec<PathBuf> {
+    let mut roots = vec![member.join("src/lib.rs"), member.join("src/main.rs")];
+    if let Ok(entries) = std::fs::read_dir(member.join("src/bin")) {
+        for entry in entries {
+            let path = entry.expect("the folder can be read").path();
+            roots.push(if path.is_dir() { path.join("main.rs") } else { path });
+        }
+    }
+    roots.retain(|r| r.exists());
+    roots
+}
+
+/// What is wrong with the circles among some imports: new ones, and known ones that are no longer what they were.
+fn problems(found: &[(BTreeSet<String>, String)], known: &[&[&str]]) -> String {
+    let mut problems = String::new();
+    for (names, description) in found {
+        if !known.iter().any(|k| names.iter().all(|n| k.contains(&n.as_str()))) {
+            let _ = writeln!(problems, "{} import each other:\n{description}", names.len());
+        }
+    }
+    for known in known {
+        let known: BTreeSet<String> = known.iter().map(|&f| f.to_owned()).collect();
+        if !found.iter().any(|(names, _)| *names == known) {
+            let _ = writeln!(
+                problems,
+                "this known circle is gone or smaller; list what is left of it: {known:?}"
+            );
+        }
+    }
+    problems
+}
+
+fn named(imports: &Imports) -> Vec<(BTreeSet<String>, String)> {
+    let root = workspace();
+    let short = |f: &PathBuf| f.strip_prefix(&root).unwrap_or(f).display().to_string();
+    let described = |c: &BTreeSet<PathBuf>| (c.iter().map(short).collect(), describe(c, imports, &root));
+    circles(imports).iter().map(described).collect()
+}
+
+#[test]
+fn files_do_not_import_each_other() {
+    let (mut files, mut found) = (0, Vec::new());
+    for crate_root in members().iter().flat_map(|m| roots(m)) {
+        let tree = Tree::read(&crate_root);
+        files += tree.modules.len();
+        found.extend(named(&imports(&tree)));
+    }
+    assert!(files > 300, "only {files} modules were read");
+    let problems = problems(&found, KNOWN_FILES);
+    assert!(problems.is_empty(), "{problems}");
+}
+
+#[test]
+fn rooms_do_not_import_each_other() {
+    let mut found = Vec::new();
+    for crate_root in members().iter().flat_map(|m| roots(m)) {
+        let imports = imports(&Tree::read(&crate_root));
+        found.extend(named(&between_rooms(&imports, &crate_root)));
+    }
+    let problems = problems(&found, KNOWN_ROOMS);
+    assert!(problems.is_empty(), "{problems}");
+}

@@ -4,14 +4,16 @@
 //! kernel's fault is the launch's result and nobody else's.
 
 use crate::driver::{In, Out, Text};
-use crate::ending;
 use crate::error::{Outcome, Status, status};
-use crate::gpu::{Gpu, any_gpu, synchronize, tell};
+use crate::gpu::{Gpu, any_gpu};
 use crate::host;
 use crate::memory::Purpose;
-use crate::recorder::Recorder;
-use crate::work::Launch;
-use crate::worker;
+use crate::recording::ending;
+use crate::recording::recorder::Recorder;
+use crate::running::perform;
+use crate::running::waiting::synchronize;
+use crate::streams::work::Launch;
+use crate::tell::tell;
 use emulator::record::selection::Selection;
 use std::collections::HashMap;
 use std::ffi::c_char;
@@ -23,7 +25,7 @@ const KEPT_TEXTS: usize = 256;
 
 /// Launches and waits; a fault ends with it.
 fn launch(launch: &Launch) -> Outcome {
-    let started = worker::launch(0, launch);
+    let started = perform::launch(0, launch);
     let finished = synchronize();
     any_gpu()?.fault = None;
     started.and(finished)
@@ -36,7 +38,7 @@ fn load(source: &str) -> Outcome<u64> {
     let known = known.get_or_insert_default();
     let mut gpu = any_gpu()?;
     if let Some(&(_, kernel)) = known.get(source)
-        && gpu.kernels.get(kernel).is_ok()
+        && gpu.modules.kernels.get(kernel).is_ok()
     {
         return Ok(kernel);
     }
@@ -46,7 +48,7 @@ fn load(source: &str) -> Outcome<u64> {
         }
     }
     let module = gpu.load(source.as_bytes(), "ptx_run")?;
-    let name = gpu.modules.get(module)?.device.source().kernels().first().map(|&name| name.to_owned());
+    let name = gpu.modules.all.get(module)?.device.source().kernels().first().map(|&name| name.to_owned());
     let kernel = gpu.kernel(module, &name.ok_or(Status::SYMBOL_NOT_FOUND)?)?;
     known.insert(source.to_owned(), (module, kernel));
     Ok(kernel)
@@ -82,7 +84,7 @@ fn run(source: Text, args: &[u64], grid: [i32; 3], block: [i32; 3], shared_bytes
     let shared_bytes = u32::try_from(shared_bytes).map_err(|_| Status::INVALID_VALUE)?;
     let (params, lent) = {
         let mut gpu = any_gpu()?;
-        let machine = &gpu.kernels.get(kernel)?.lowered.kernel;
+        let machine = &gpu.modules.kernels.get(kernel)?.lowered.kernel;
         if args.len() != machine.params.len() {
             tell(&format!("{} has {} parameters, not {}", machine.name, machine.params.len(), args.len()));
             return Err(Status::INVALID_VALUE);
@@ -149,7 +151,7 @@ pub extern "C" fn warplab_kernel(module: u64, name: Text, kernel: Out<u64>) -> S
 #[unsafe(no_mangle)]
 pub extern "C" fn warplab_variable(module: u64, name: Text, memory: Out<u64>, bytes: Out<usize>) -> Status {
     let find = || {
-        let found = any_gpu()?.modules.get(module)?.device.variable(&name.get()?);
+        let found = any_gpu()?.modules.all.get(module)?.device.variable(&name.get()?);
         let (address, length) = found.ok_or(Status::SYMBOL_NOT_FOUND)?;
         bytes.offer(length as usize);
         memory.set(address)
@@ -206,11 +208,11 @@ pub extern "C" fn warplab_launch(
 pub extern "C" fn warplab_record(path: Text) -> Status {
     let begin = || {
         let (path, mut gpu) = (path.get()?, any_gpu()?);
-        if path.is_empty() || gpu.recorder.is_some() {
+        if path.is_empty() || gpu.recording.recorder.is_some() {
             return Err(Status::INVALID_VALUE);
         }
         ending::watch();
-        gpu.recorder = Some(Recorder::new(PathBuf::from(path), Selection::default()));
+        gpu.recording.recorder = Some(Recorder::new(PathBuf::from(path), Selection::default()));
         Ok(())
     };
     status(begin())
@@ -220,7 +222,7 @@ pub extern "C" fn warplab_record(path: Text) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn warplab_record_end() -> Status {
     let end = || {
-        let recorder = any_gpu()?.recorder.take().ok_or(Status::INVALID_VALUE)?;
+        let recorder = any_gpu()?.recording.recorder.take().ok_or(Status::INVALID_VALUE)?;
         if recorder.finish() { Ok(()) } else { Err(Status::OPERATING_SYSTEM) }
     };
     status(end())

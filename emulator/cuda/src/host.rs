@@ -2,6 +2,7 @@
 //! be anything; following it blindly would end the process where CUDA returns an error.
 
 use rustix::mm::{Advice, MsyncFlags, madvise, msync};
+use std::ffi::c_char;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -195,6 +196,23 @@ pub fn are_accessible(start: u64, extent: [u64; 3], [pitch, slice]: [u64; 2], ac
         }
     }
     asked.is_none_or(|(first, last)| is_accessible(first, last - first, access))
+}
+
+/// Writes a text into a buffer of the program, cut to its length, with a NUL at its end; returns the bytes used.
+pub(crate) fn write_text(to: *mut c_char, length: usize, text: &str) -> usize {
+    if to.is_null() || length == 0 {
+        return 0;
+    }
+    let bytes = &text.as_bytes()[..text.len().min(length - 1)];
+    if !is_there(to as u64, bytes.len() as u64 + 1, Access::Write) {
+        return 0;
+    }
+    // SAFETY: the program promises that the buffer has this length.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), bytes.len());
+        to.add(bytes.len()).write(0);
+    }
+    bytes.len() + 1
 }
 
 #[cfg(test)]

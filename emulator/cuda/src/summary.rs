@@ -5,7 +5,7 @@
 //! places of loads out of bounds: `kernel`, `pc`, `line`, `loads`, `what`), and after recording
 //! `trace`: `file`, `bytes`, `launches`, `warp_instructions`.
 
-use crate::gpu::tell;
+use crate::tell::tell;
 use emulator::exec::{Stats, Tolerated};
 use serde_json::json;
 use std::io::Write;

@@ -3,7 +3,7 @@
 
 use super::{Out, functions};
 use crate::error::{Outcome, Status};
-use crate::gpu::tell;
+use crate::tell::tell;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 

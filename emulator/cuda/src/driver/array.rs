@@ -1,9 +1,10 @@
 //! Arrays, texture and surface objects.
 
 use super::{In, Out, functions};
-use crate::array::{Array, CUBEMAP, LAYERED, Texels, address_mode, filter, shape};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, tell};
+use crate::gpu::gpu;
+use crate::memory::array::{Array, CUBEMAP, LAYERED, Texels, address_mode, filter, shape};
+use crate::tell::tell;
 use emulator::texture::{ChannelFormat, ChannelKind, Object, ReadMode, Sampler};
 
 /// CUDA's `CUDA_ARRAY_DESCRIPTOR`.
@@ -116,7 +117,7 @@ fn create(
         return Err(Status::INVALID_VALUE);
     }
     let (shape, format) = (shape(extent, levels, flags)?, channel_format(format, channels)?);
-    to.set(gpu()?.create_array(shape, format, flags)?)
+    to.set(gpu()?.memory.create_array(shape, format, flags)?)
 }
 
 fn describe(array: &Array) -> Array3Descriptor {
@@ -216,7 +217,7 @@ impl TextureDescriptor {
 /// What an object was made of, as a descriptor.
 fn resource_of(to: Out<ResourceDescriptor>, object: u64) -> Outcome {
     let gpu = gpu()?;
-    let (texels, found) = gpu.object(object)?;
+    let (texels, found) = gpu.memory.object(object)?;
     let mipmapped = match found {
         Object::Texture(texture) => texture.resource.levels.len() > 1,
         _ => false,
@@ -246,21 +247,21 @@ functions! {
     }
 
     "cuMipmappedArrayGetLevel" 5000 Context mipmapped_array_get_level(level: Out<u64>, array: u64, number: u32) {
-        level.set(gpu()?.array_level(array, number)?)
+        level.set(gpu()?.memory.array_level(array, number)?)
     }
 
-    "cuMipmappedArrayDestroy" 5000 Context mipmapped_array_destroy(array: u64) { gpu()?.destroy_array(array) }
+    "cuMipmappedArrayDestroy" 5000 Context mipmapped_array_destroy(array: u64) { gpu()?.memory.destroy_array(array) }
 
-    "cuArrayDestroy" 2000 Context array_destroy(array: u64) { gpu()?.destroy_array(array) }
+    "cuArrayDestroy" 2000 Context array_destroy(array: u64) { gpu()?.memory.destroy_array(array) }
 
     "cuArrayGetDescriptor_v2" 3020 Context array_get_descriptor(to: Out<ArrayDescriptor>, array: u64) {
         let Array3Descriptor { extent: [width, height, _], format, channels, .. } =
-            describe(gpu()?.arrays.arrays.get(array)?);
+            describe(gpu()?.memory.arrays.arrays.get(array)?);
         to.set(ArrayDescriptor { width, height, format, channels })
     }
 
     "cuArray3DGetDescriptor_v2" 3020 Context array_3d_get_descriptor(to: Out<Array3Descriptor>, array: u64) {
-        to.set(describe(gpu()?.arrays.arrays.get(array)?))
+        to.set(describe(gpu()?.memory.arrays.arrays.get(array)?))
     }
 
     "cuTexObjectCreate" 5000 Context tex_object_create(
@@ -273,13 +274,13 @@ functions! {
         let (texels, texture) = (resource.get()?.texels()?, texture.get()?);
         let mut gpu = gpu()?;
         let format = match texels {
-            Texels::Array(array) => gpu.arrays.arrays.get(array)?.resource.format,
+            Texels::Array(array) => gpu.memory.arrays.arrays.get(array)?.resource.format,
             Texels::Linear { format, .. } | Texels::Pitched { format, .. } => format,
         };
-        object.set(gpu.create_texture(texels, texture.sampler(format)?)?)
+        object.set(gpu.memory.create_texture(texels, texture.sampler(format)?)?)
     }
 
-    "cuTexObjectDestroy" 5000 Context tex_object_destroy(object: u64) { gpu()?.destroy_object(object) }
+    "cuTexObjectDestroy" 5000 Context tex_object_destroy(object: u64) { gpu()?.memory.destroy_object(object) }
 
     "cuTexObjectGetResourceDesc" 5000 Context tex_object_get_resource_desc(
         to: Out<ResourceDescriptor>, object: u64,
@@ -290,7 +291,7 @@ functions! {
     "cuTexObjectGetTextureDesc" 5000 Context tex_object_get_texture_desc(
         to: Out<TextureDescriptor>, object: u64,
     ) {
-        match gpu()?.object(object)?.1 {
+        match gpu()?.memory.object(object)?.1 {
             Object::Texture(texture) => to.set(TextureDescriptor::of(&texture.sampler)),
             _ => Err(Status::INVALID_VALUE),
         }
@@ -298,12 +299,12 @@ functions! {
 
     "cuSurfObjectCreate" 5000 Context surf_object_create(object: Out<u64>, resource: In<ResourceDescriptor>) {
         match resource.get()?.texels()? {
-            Texels::Array(array) => object.set(gpu()?.create_surface(array)?),
+            Texels::Array(array) => object.set(gpu()?.memory.create_surface(array)?),
             _ => Err(Status::INVALID_VALUE),
         }
     }
 
-    "cuSurfObjectDestroy" 5000 Context surf_object_destroy(object: u64) { gpu()?.destroy_object(object) }
+    "cuSurfObjectDestroy" 5000 Context surf_object_destroy(object: u64) { gpu()?.memory.destroy_object(object) }
 
     "cuSurfObjectGetResourceDesc" 5000 Context surf_object_get_resource_desc(
         to: Out<ResourceDescriptor>, object: u64,

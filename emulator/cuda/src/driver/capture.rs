@@ -29,11 +29,14 @@ fn info(stream: Stream, status: Out<u32>, (id, graph, nodes, count): Wanted) -> 
     }
     id.offer(number);
     let mut gpu = gpu()?;
-    let handle = gpu.graph_of_capture(stream.handle())?;
+    let handle = gpu.streams.graph_of_capture(stream.handle())?;
     graph.offer(handle);
     let after = gpu.streams.capture_of(stream.handle())?.map(|(joined, _)| joined.after.clone());
-    let after =
-        after.unwrap_or_default().into_iter().map(|number| gpu.nodes.handle(handle, number)).collect();
+    let after = after
+        .unwrap_or_default()
+        .into_iter()
+        .map(|number| gpu.streams.nodes.handle(handle, number))
+        .collect();
     HANDED_OUT.with_borrow_mut(|kept| {
         *kept = after;
         nodes.offer(kept.as_ptr());
@@ -48,8 +51,8 @@ fn update(stream: Stream, nodes: In<u64>, count: usize, flags: u32) -> Outcome {
     }
     let nodes = nodes.list(count)?;
     let mut gpu = gpu()?;
-    let graph = gpu.graph_of_capture(stream.handle())?;
-    let nodes = gpu.nodes_of(graph, &nodes)?.into_iter().collect();
+    let graph = gpu.streams.graph_of_capture(stream.handle())?;
+    let nodes = gpu.streams.nodes_of(graph, &nodes)?.into_iter().collect();
     gpu.streams.set_capture_dependencies(stream.handle(), nodes, flags == 1)
 }
 
@@ -68,7 +71,7 @@ functions! {
         stream: Stream, mode: u32,
     ) {
         check_mode(mode)?;
-        gpu()?.begin_capture(stream.handle(), None)
+        gpu()?.streams.begin_capture(stream.handle(), None)
     }
 
     "cuStreamBeginCaptureToGraph" / "cuStreamBeginCaptureToGraph_ptsz" 12030 Context
@@ -77,7 +80,7 @@ functions! {
     ) {
         check_mode(mode)?;
         let nodes = nodes.list(count)?;
-        gpu()?.begin_capture(stream.handle(), Some((graph, &nodes)))
+        gpu()?.streams.begin_capture(stream.handle(), Some((graph, &nodes)))
     }
 
     "cuStreamEndCapture" / "cuStreamEndCapture_ptsz" 10000 Context stream_end_capture(
@@ -90,7 +93,7 @@ functions! {
             return Err(Status::INVALID_VALUE);
         }
         graph.offer(0);
-        graph.offer(gpu.end_capture(stream)?);
+        graph.offer(gpu.streams.end_capture(stream)?);
         Ok(())
     }
 

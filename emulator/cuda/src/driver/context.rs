@@ -1,10 +1,13 @@
 //! Contexts.
 
 use super::{In, Out, device, functions};
-use crate::beside::{self, What};
-use crate::context as contexts;
+use crate::contexts;
+use crate::current;
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, any_gpu, synchronize};
+use crate::gpu::{Gpu, any_gpu};
+use crate::running::waiting;
+use crate::running::waiting::synchronize;
+use crate::streams::beside::What;
 
 /// Flags that contexts know: how to wait (3 bits), to map host memory, to keep local memory, and those of coredumps
 /// and synchronous copies.
@@ -22,14 +25,14 @@ fn create(to: Out<u64>, flags: u32, ordinal: i32) -> Outcome {
 
 /// The current context's settings.
 fn here<T>(f: impl FnOnce(&mut contexts::Context) -> Outcome<T>) -> Outcome<T> {
-    let context = contexts::require()?;
+    let context = current::require()?;
     f(any_gpu()?.contexts.all.get_mut(context)?)
 }
 
 /// A context, or the current one for 0.
 fn existing(context: u64) -> Outcome<u64> {
     if context == 0 {
-        return contexts::require();
+        return current::require();
     }
     any_gpu()?.contexts.all.get(context).map(|_| context).map_err(|_| Status::INVALID_CONTEXT)
 }
@@ -46,7 +49,7 @@ fn set_primary_flags(ordinal: i32, flags: u32) -> Outcome {
 fn release_primary(ordinal: i32) -> Outcome {
     device(ordinal)?;
     synchronize_quietly();
-    beside::wait_for(What::All)?;
+    waiting::wait_for(What::All)?;
     any_gpu()?.release_primary()
 }
 
@@ -113,7 +116,7 @@ functions! {
 
     "cuCtxDestroy_v2" 4000 Init destroy(context: u64) {
         synchronize_quietly();
-        beside::wait_for(What::All)?;
+        waiting::wait_for(What::All)?;
         any_gpu()?.destroy_context(context)
     }
 
@@ -125,7 +128,7 @@ functions! {
             c.users += 1;
             Ok(())
         })?;
-        context.set(contexts::require()?)
+        context.set(current::require()?)
     }
 
     "cuCtxDetach" 2000 Init detach(context: u64) {
@@ -137,19 +140,19 @@ functions! {
         }
         drop(gpu);
         synchronize_quietly();
-        beside::wait_for(What::All)?;
+        waiting::wait_for(What::All)?;
         any_gpu()?.destroy_context(context)
     }
 
-    "cuCtxPushCurrent_v2" 4000 Init push_current(context: u64) { contexts::push(context) }
+    "cuCtxPushCurrent_v2" 4000 Init push_current(context: u64) { current::push(context) }
 
     "cuCtxPopCurrent_v2" 4000 Init pop_current(context: Out<u64>) {
-        let popped = contexts::pop()?;
+        let popped = current::pop()?;
         context.offer(popped);
         Ok(())
     }
 
-    "cuCtxSetCurrent" 4000 Init set_current(context: u64) { contexts::set_current(context) }
+    "cuCtxSetCurrent" 4000 Init set_current(context: u64) { current::set_current(context) }
 
     "cuCtxGetCurrent" 4000 Init get_current(context: Out<u64>) {
         context.set(contexts::current().unwrap_or(0))

@@ -2,10 +2,12 @@
 //! addresses, so that most functions differ in name only.
 
 use super::{In, Stream, functions};
-use crate::beside::What;
 use crate::error::{Outcome, Status};
-use crate::gpu::{submit, synchronize_with};
-use crate::work::{Copy, Place, Work};
+use crate::memory::copy::{Copy, Place};
+use crate::running::perform::submit;
+use crate::running::waiting::synchronize_with;
+use crate::streams::beside::What;
+use crate::streams::work::Work;
 
 /// CUDA's memory types.
 const HOST: u32 = 1;

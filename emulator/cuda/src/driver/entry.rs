@@ -2,7 +2,7 @@
 
 use super::{Export, In, Out, Text, exports, functions};
 use crate::error::{Outcome, Status};
-use crate::gpu::tell;
+use crate::tell::tell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::LazyLock;

@@ -2,8 +2,9 @@
 
 use super::{Stream, functions};
 use crate::error::Outcome;
-use crate::gpu::submit;
-use crate::work::{Fill, Work};
+use crate::memory::copy::Fill;
+use crate::running::perform::submit;
+use crate::streams::work::Work;
 
 fn row(address: u64, value: u32, element: u32, width: usize) -> Fill {
     Fill { address, pitch: 0, value, element, width: width as u64, height: 1 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// The kernel's name, which stays where it is as long as the process lives.
 fn name(to: Out<*const c_char>, function: u64) -> Outcome {
     static NAMES: Mutex<BTreeMap<String, CString>> = Mutex::new(BTreeMap::new());
-    let name = gpu()?.kernels.get(function)?.lowered.kernel.name.clone();
+    let name = gpu()?.modules.kernels.get(function)?.lowered.kernel.name.clone();
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let text = CString::new(name.clone()).map_err(|_| Status::INVALID_VALUE)?;
     // The bytes of a C string stay in place when the map moves it.
@@ -19,7 +19,7 @@ fn name(to: Out<*const c_char>, function: u64) -> Outcome {
 
 fn param_info(function: u64, index: usize, offset: Out<usize>, bytes: Out<usize>) -> Outcome {
     let gpu = gpu()?;
-    let params = &gpu.kernels.get(function)?.lowered.kernel.params;
+    let params = &gpu.modules.kernels.get(function)?.lowered.kernel.params;
     let param = params.get(index).ok_or(Status::INVALID_VALUE)?;
     offset.set(param.offset as usize)?;
     bytes.offer(param.size as usize);
@@ -27,7 +27,7 @@ fn param_info(function: u64, index: usize, offset: Out<usize>, bytes: Out<usize>
 }
 
 fn param_count(function: u64, count: Out<usize>) -> Outcome {
-    count.set(gpu()?.kernels.get(function)?.lowered.kernel.params.len())
+    count.set(gpu()?.modules.kernels.get(function)?.lowered.kernel.params.len())
 }
 
 /// The block size with which most threads are resident, larger before smaller; `callback` gives a size's dynamic
@@ -41,8 +41,8 @@ fn best_block_size(
 ) -> Outcome {
     let (kernel, largest) = {
         let gpu = gpu()?;
-        let kernel = gpu.kernels.get(function)?.clone();
-        let largest = gpu.max_threads(&kernel);
+        let kernel = gpu.modules.kernels.get(function)?.clone();
+        let largest = gpu.modules.max_threads(&kernel);
         (kernel, largest)
     };
     let most = match u32::try_from(limit) {
@@ -62,7 +62,7 @@ fn best_block_size(
             },
         };
         let gpu = gpu()?;
-        let resident = gpu.blocks_per_sm(&kernel, threads, shared);
+        let resident = gpu.modules.blocks_per_sm(&kernel, threads, shared);
         let occupied = resident * threads as i32;
         if occupied > best.0 {
             best = (occupied, threads as i32, resident * gpu.device.sms as i32);
@@ -74,16 +74,16 @@ fn best_block_size(
 
 functions! {
     "cuFuncGetAttribute" 2020 Context func_get_attribute(value: Out<i32>, number: u32, function: u64) {
-        value.set(gpu()?.kernel_attribute(function, number)?)
+        value.set(gpu()?.modules.kernel_attribute(function, number)?)
     }
     "cuFuncSetAttribute" 9000 Context func_set_attribute(function: u64, number: u32, value: i32) {
-        gpu()?.set_kernel_attribute(function, number, value)
+        gpu()?.modules.set_kernel_attribute(function, number, value)
     }
     "cuFuncSetCacheConfig" 3000 Context func_set_cache_config(function: u64, preference: u32) {
-        gpu()?.set_cache_preference(function, preference)
+        gpu()?.modules.set_cache_preference(function, preference)
     }
     "cuFuncSetSharedMemConfig" 4020 Context func_set_shared_mem_config(function: u64, config: u32) {
-        gpu()?.kernels.get(function)?;
+        gpu()?.modules.kernels.get(function)?;
         if config > 2 { Err(Status::INVALID_VALUE) } else { Ok(()) }
     }
     "cuFuncGetName" 12030 Context func_get_name(to: Out<*const c_char>, function: u64) { name(to, function) }
@@ -96,26 +96,26 @@ functions! {
         param_count(function, count)
     }
     "cuFuncIsLoaded" 12040 Context func_is_loaded(loaded: Out<u32>, function: u64) {
-        gpu()?.kernels.get(function)?;
+        gpu()?.modules.kernels.get(function)?;
         loaded.set(1)
     }
-    "cuFuncLoad" 12040 Context func_load(function: u64) { gpu()?.kernels.get(function).map(drop) }
+    "cuFuncLoad" 12040 Context func_load(function: u64) { gpu()?.modules.kernels.get(function).map(drop) }
 
     "cuKernelGetAttribute" 12000 Init kernel_get_attribute(
         value: Out<i32>, number: u32, kernel: u64, ordinal: i32,
     ) {
         super::device(ordinal)?;
-        value.set(gpu()?.kernel_attribute(kernel, number)?)
+        value.set(gpu()?.modules.kernel_attribute(kernel, number)?)
     }
     "cuKernelSetAttribute" 12000 Init kernel_set_attribute(
         number: u32, value: i32, kernel: u64, ordinal: i32,
     ) {
         super::device(ordinal)?;
-        gpu()?.set_kernel_attribute(kernel, number, value)
+        gpu()?.modules.set_kernel_attribute(kernel, number, value)
     }
     "cuKernelSetCacheConfig" 12000 Init kernel_set_cache_config(kernel: u64, preference: u32, ordinal: i32) {
         super::device(ordinal)?;
-        gpu()?.set_cache_preference(kernel, preference)
+        gpu()?.modules.set_cache_preference(kernel, preference)
     }
     "cuKernelGetName" 12030 Init kernel_get_name(to: Out<*const c_char>, kernel: u64) { name(to, kernel) }
     "cuKernelGetParamInfo" 12040 Init kernel_get_param_info(
@@ -130,7 +130,7 @@ functions! {
     "cuOccupancyMaxActiveBlocksPerMultiprocessor" 6050 Context occupancy_max_active_blocks(
         count: Out<i32>, function: u64, threads: i32, dynamic_shared_bytes: usize,
     ) {
-        count.set(gpu()?.active_blocks(function, threads, dynamic_shared_bytes)?)
+        count.set(gpu()?.modules.active_blocks(function, threads, dynamic_shared_bytes)?)
     }
     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags" 7000 Context occupancy_max_active_blocks_with_flags(
         count: Out<i32>, function: u64, threads: i32, dynamic_shared_bytes: usize, flags: u32,
@@ -138,7 +138,7 @@ functions! {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        count.set(gpu()?.active_blocks(function, threads, dynamic_shared_bytes)?)
+        count.set(gpu()?.modules.active_blocks(function, threads, dynamic_shared_bytes)?)
     }
     "cuOccupancyMaxPotentialBlockSize" 6050 Context occupancy_max_potential_block_size(
         grid: Out<i32>, block: Out<i32>, function: u64, callback: usize, dynamic_shared_bytes: usize, limit: i32,
@@ -157,6 +157,6 @@ functions! {
     "cuOccupancyAvailableDynamicSMemPerBlock" 10020 Context occupancy_available_dynamic_shared(
         bytes: Out<usize>, function: u64, wanted: i32, threads: i32,
     ) {
-        bytes.set(gpu()?.available_shared_bytes(function, wanted, threads)?)
+        bytes.set(gpu()?.modules.available_shared_bytes(function, wanted, threads)?)
     }
 }

@@ -1,8 +1,9 @@
 //! Initialisation, errors, devices.
 
-use super::{Out, Text, device, functions, write_text};
+use super::{Out, Text, device, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::{any_gpu, gpu};
+use crate::host::write_text;
 use std::ffi::{CStr, c_char};
 
 /// Version of CUDA whose behaviour this is, as versions are written: 13.5 is 13050.

@@ -5,9 +5,10 @@ use super::launch::parameters;
 use super::{In, Out, Stream, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, gpu};
-use crate::graph::Graph;
-use crate::graphs::{self, UpdateError};
-use crate::work::{Fill, HostCall, HostFunction, Launch, Work};
+use crate::memory::copy::Fill;
+use crate::running;
+use crate::streams::graphs::UpdateError;
+use crate::streams::work::{Graph, HostCall, HostFunction, Launch, Work};
 use std::ffi::c_void;
 
 /// CUDA's `CUDA_KERNEL_NODE_PARAMS_v1`, with which the second version begins.
@@ -73,7 +74,7 @@ impl KernelParams {
         let KernelParams { function, grid, block, shared_bytes, .. } = self;
         let launch = Launch { kernel: function, grid, block, shared_bytes, params, cooperative: false };
         let gpu = gpu()?;
-        crate::launch::check(&gpu, gpu.kernels.get(function)?, &launch)?;
+        crate::modules::occupancy::check(gpu.device, gpu.modules.kernels.get(function)?, &launch)?;
         Ok(Work::Launch(launch))
     }
 }
@@ -114,7 +115,7 @@ pub(crate) fn add(to: Out<u64>, graph: u64, needs: In<u64>, count: usize, work: 
     if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    to.set(gpu()?.add_node(graph, &needs.list(count)?, work)?)
+    to.set(gpu()?.streams.add_node(graph, &needs.list(count)?, work)?)
 }
 
 /// Answers a question for a list: its length when there is no room given, else as much as fits.
@@ -130,12 +131,12 @@ fn answer(list: &[u64], room: Out<u64>, count: Out<usize>) -> Outcome {
 }
 
 fn handles(gpu: &mut Gpu, graph: u64, nodes: Vec<u32>) -> Vec<u64> {
-    nodes.into_iter().map(|id| gpu.nodes.handle(graph, id)).collect()
+    nodes.into_iter().map(|id| gpu.streams.nodes.handle(graph, id)).collect()
 }
 
 fn edges(graph: u64, from: Out<u64>, to: Out<u64>, count: Out<usize>) -> Outcome {
     let mut gpu = gpu()?;
-    let (needed, needing): (Vec<u32>, Vec<u32>) = gpu.graph(graph)?.edges().unzip();
+    let (needed, needing): (Vec<u32>, Vec<u32>) = gpu.streams.graph(graph)?.edges().unzip();
     let (needed, needing) = (handles(&mut gpu, graph, needed), handles(&mut gpu, graph, needing));
     if from.wanted() != to.wanted() {
         return Err(Status::INVALID_VALUE);
@@ -150,8 +151,8 @@ fn edges(graph: u64, from: Out<u64>, to: Out<u64>, count: Out<usize>) -> Outcome
 /// Nodes that a node needs, or that need it.
 fn neighbours(node: u64, needed: bool, room: Out<u64>, count: Out<usize>) -> Outcome {
     let mut gpu = gpu()?;
-    let (graph, id) = gpu.nodes.get(node)?;
-    let edges = gpu.graph(graph)?.edges();
+    let (graph, id) = gpu.streams.nodes.get(node)?;
+    let edges = gpu.streams.graph(graph)?.edges();
     let found = edges.filter_map(|(from, to)| match needed {
         true => (to == id).then_some(from),
         false => (from == id).then_some(to),
@@ -163,9 +164,9 @@ fn neighbours(node: u64, needed: bool, room: Out<u64>, count: Out<usize>) -> Out
 
 fn connect(graph: u64, from: In<u64>, to: In<u64>, count: usize, connected: bool) -> Outcome {
     let mut gpu = gpu()?;
-    let from = gpu.nodes_of(graph, &from.list(count)?)?;
-    let to = gpu.nodes_of(graph, &to.list(count)?)?;
-    let graph = gpu.graph_mut(graph)?;
+    let from = gpu.streams.nodes_of(graph, &from.list(count)?)?;
+    let to = gpu.streams.nodes_of(graph, &to.list(count)?)?;
+    let graph = gpu.streams.graph_mut(graph)?;
     for (from, to) in from.into_iter().zip(to) {
         if connected { graph.connect(from, to)? } else { graph.disconnect(from, to)? }
     }
@@ -176,7 +177,7 @@ fn instantiate(to: Out<u64>, graph: u64, flags: u64) -> Outcome {
     if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    to.set(gpu()?.instantiate(graph, flags)?)
+    to.set(gpu()?.streams.instantiate(graph, flags)?)
 }
 
 /// Number of a node's kind in `CUgraphNodeType`.
@@ -196,25 +197,34 @@ pub(super) fn kind(work: &Work) -> u32 {
     }
 }
 
+/// A copy of a graph as a node, which may not allocate.
+pub(super) fn child_work(graph: u64) -> Outcome<Work> {
+    let child = gpu()?.streams.graph(graph)?.clone();
+    if child.nodes().any(|(_, n)| matches!(n.work, Work::Allocate { .. } | Work::Free(_))) {
+        return Err(Status::NOT_SUPPORTED);
+    }
+    Ok(Work::Child(Box::new(child)))
+}
+
 functions! {
     "cuGraphCreate" 10000 Context graph_create(graph: Out<u64>, flags: u32) {
         if flags != 0 || !graph.wanted() {
             return Err(Status::INVALID_VALUE);
         }
-        graph.set(gpu()?.graphs.insert(Graph::default()))
+        graph.set(gpu()?.streams.graphs.insert(Graph::default()))
     }
 
-    "cuGraphDestroy" 10000 Context graph_destroy(graph: u64) { graphs::destroy(graph) }
+    "cuGraphDestroy" 10000 Context graph_destroy(graph: u64) { running::graphs::destroy(graph) }
 
     "cuGraphClone" 10000 Context graph_clone(clone: Out<u64>, graph: u64) {
-        clone.set(gpu()?.clone_graph(graph)?)
+        clone.set(gpu()?.streams.clone_graph(graph)?)
     }
 
     "cuGraphNodeFindInClone" 10000 Context graph_node_find_in_clone(found: Out<u64>, node: u64, clone: u64) {
         let mut gpu = gpu()?;
-        let (_, id) = gpu.nodes.get(node)?;
-        gpu.graph(clone)?.node(id)?;
-        found.set(gpu.nodes.handle(clone, id))
+        let (_, id) = gpu.streams.nodes.get(node)?;
+        gpu.streams.graph(clone)?.node(id)?;
+        found.set(gpu.streams.nodes.handle(clone, id))
     }
 
     "cuGraphAddKernelNode" 10000 Context graph_add_kernel_node(
@@ -233,28 +243,28 @@ functions! {
         node: u64, params: In<KernelParams>,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphKernelNodeSetParams_v2" 12000 Context graph_kernel_node_set_params_v2(
         node: u64, params: In<KernelParams2>,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphExecKernelNodeSetParams" 10010 Context graph_exec_kernel_node_set_params(
         executable: u64, node: u64, params: In<KernelParams>,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphExecKernelNodeSetParams_v2" 12000 Context graph_exec_kernel_node_set_params_v2(
         executable: u64, node: u64, params: In<KernelParams2>,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphAddMemcpyNode" 10000 Context graph_add_memcpy_node(
@@ -264,7 +274,7 @@ functions! {
     }
 
     "cuGraphMemcpyNodeGetParams" 10000 Context graph_memcpy_node_get_params(node: u64, params: Out<Copy3>) {
-        match &gpu()?.node(node)?.work {
+        match &gpu()?.streams.node(node)?.work {
             Work::Copy(copy) => params.set(Copy3::of(copy)),
             _ => Err(Status::INVALID_VALUE),
         }
@@ -272,14 +282,14 @@ functions! {
 
     "cuGraphMemcpyNodeSetParams" 10000 Context graph_memcpy_node_set_params(node: u64, params: In<Copy3>) {
         let work = Work::Copy(params.get()?.copy()?);
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphExecMemcpyNodeSetParams" 10020 Context graph_exec_memcpy_node_set_params(
         executable: u64, node: u64, params: In<Copy3>, _context: u64,
     ) {
         let work = Work::Copy(params.get()?.copy()?);
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphAddMemsetNode" 10000 Context graph_add_memset_node(
@@ -292,20 +302,20 @@ functions! {
         node: u64, params: In<MemsetParams>,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphExecMemsetNodeSetParams" 10020 Context graph_exec_memset_node_set_params(
         executable: u64, node: u64, params: In<MemsetParams>, _context: u64,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphMemsetNodeGetParams" 10000 Context graph_memset_node_get_params(
         node: u64, params: Out<MemsetParams>,
     ) {
-        match gpu()?.node(node)?.work {
+        match gpu()?.streams.node(node)?.work {
             Work::Fill(Fill { address, pitch, value, element, width, height }) => {
                 let (pitch, width, height) = (pitch as usize, width as usize, height as usize);
                 params.set(MemsetParams { to: address, pitch, value, element, width, height })
@@ -315,7 +325,7 @@ functions! {
     }
 
     "cuGraphHostNodeGetParams" 10000 Context graph_host_node_get_params(node: u64, params: Out<HostParams>) {
-        match gpu()?.node(node)?.work {
+        match gpu()?.streams.node(node)?.work {
             Work::Host(HostCall { function: HostFunction::Plain(function), user_data }) => {
                 params.set(HostParams { function, user_data })
             }
@@ -325,7 +335,7 @@ functions! {
 
     "cuGraphHostNodeSetParams" 10000 Context graph_host_node_set_params(node: u64, params: In<HostParams>) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphAddHostNode" 10000 Context graph_add_host_node(
@@ -338,13 +348,13 @@ functions! {
         executable: u64, node: u64, params: In<HostParams>,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphAddChildGraphNode" 10000 Context graph_add_child_graph_node(
         node: Out<u64>, graph: u64, needs: In<u64>, count: usize, child: u64,
     ) {
-        add(node, graph, needs, count, super::node::child(child)?)
+        add(node, graph, needs, count, child_work(child)?)
     }
 
     "cuGraphAddEmptyNode" 10000 Context graph_add_empty_node(
@@ -367,21 +377,21 @@ functions! {
         add(node, graph, needs, count, Work::Wait(event))
     }
 
-    "cuGraphDestroyNode" 10000 Context graph_destroy_node(node: u64) { gpu()?.remove_node(node) }
+    "cuGraphDestroyNode" 10000 Context graph_destroy_node(node: u64) { gpu()?.streams.remove_node(node) }
 
     "cuGraphNodeGetType" 10000 Context graph_node_get_type(node: u64, to: Out<u32>) {
-        to.set(kind(&gpu()?.node(node)?.work))
+        to.set(kind(&gpu()?.streams.node(node)?.work))
     }
 
     "cuGraphGetNodes" 10000 Context graph_get_nodes(graph: u64, room: Out<u64>, count: Out<usize>) {
         let mut gpu = gpu()?;
-        let nodes = gpu.graph(graph)?.nodes().map(|(id, _)| id).collect();
+        let nodes = gpu.streams.graph(graph)?.nodes().map(|(id, _)| id).collect();
         answer(&handles(&mut gpu, graph, nodes), room, count)
     }
 
     "cuGraphGetRootNodes" 10000 Context graph_get_root_nodes(graph: u64, room: Out<u64>, count: Out<usize>) {
         let mut gpu = gpu()?;
-        let nodes = gpu.graph(graph)?.roots().collect();
+        let nodes = gpu.streams.graph(graph)?.roots().collect();
         answer(&handles(&mut gpu, graph, nodes), room, count)
     }
 
@@ -472,19 +482,19 @@ functions! {
     "cuGraphExecUpdate_v2" 12000 Context graph_exec_update(executable: u64, graph: u64, result: Out<[u64; 3]>) {
         // Results: 1 an error, 2 other topology, 3 a node of another type, 5 other parameters that are fixed.
         let mut gpu = gpu()?;
-        let (number, node) = match gpu.update(executable, graph)? {
+        let (number, node) = match gpu.streams.update(executable, graph)? {
             Ok(()) => (0, None),
             Err(UpdateError::Topology) => (2, None),
             Err(UpdateError::NodeType(node)) => (3, Some(node)),
             Err(UpdateError::Parameters(node)) => (5, Some(node)),
         };
-        result.offer([number, node.map_or(0, |id| gpu.nodes.handle(graph, id)), 0]);
+        result.offer([number, node.map_or(0, |id| gpu.streams.nodes.handle(graph, id)), 0]);
         if number == 0 { Ok(()) } else { Err(Status::GRAPH_EXEC_UPDATE_FAILURE) }
     }
 
     "cuGraphNodeSetEnabled" 11060 Context graph_node_set_enabled(executable: u64, node: u64, enabled: u32) {
         let mut gpu = gpu()?;
-        let node = gpu.node_mut(Some(executable), node)?;
+        let node = gpu.streams.node_mut(Some(executable), node)?;
         if !matches!(node.work, Work::Launch(_) | Work::Copy(_) | Work::Fill(_)) {
             return Err(Status::INVALID_VALUE);
         }
@@ -493,18 +503,18 @@ functions! {
     }
 
     "cuGraphNodeGetEnabled" 11060 Context graph_node_get_enabled(executable: u64, node: u64, to: Out<u32>) {
-        to.set(u32::from(!gpu()?.node_mut(Some(executable), node)?.disabled))
+        to.set(u32::from(!gpu()?.streams.node_mut(Some(executable), node)?.disabled))
     }
 
     "cuGraphUpload" / "cuGraphUpload_ptsz" 11010 Context graph_upload(executable: u64, _stream: Stream) {
-        gpu()?.executables.get(executable).map(drop)
+        gpu()?.streams.executables.get(executable).map(drop)
     }
 
     "cuGraphLaunch" / "cuGraphLaunch_ptsz" 10000 Context graph_launch(executable: u64, stream: Stream) {
-        graphs::launch(executable, stream.handle())
+        running::graphs::launch(executable, stream.handle())
     }
 
     "cuGraphExecDestroy" 10000 Context graph_exec_destroy(executable: u64) {
-        graphs::destroy_executable(executable)
+        running::graphs::destroy_executable(executable)
     }
 }

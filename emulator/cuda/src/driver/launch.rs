@@ -2,9 +2,10 @@
 
 use super::{In, Stream, functions};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit};
-use crate::launch;
-use crate::work::{HostCall, HostFunction, Launch, Work};
+use crate::gpu::gpu;
+use crate::modules::occupancy;
+use crate::running::perform::submit;
+use crate::streams::work::{HostCall, HostFunction, Launch, Work};
 use std::ffi::c_void;
 
 /// Marks in `extra`: the end, and that what follows is the parameters' buffer or the place of its size.
@@ -65,13 +66,13 @@ pub(crate) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> O
             }
             at = In(at.0.wrapping_add(2));
         }
-        let expected = gpu()?.kernels.get(function)?.lowered.kernel.param_bytes as usize;
+        let expected = gpu()?.modules.kernels.get(function)?.lowered.kernel.param_bytes as usize;
         let mut params = buffer.list(bytes.min(expected))?;
         params.resize(expected, 0);
         return Ok(params);
     }
     let gpu = gpu()?;
-    let kernel = &gpu.kernels.get(function)?.lowered.kernel;
+    let kernel = &gpu.modules.kernels.get(function)?.lowered.kernel;
     let mut params = vec![0; kernel.param_bytes as usize];
     for (param, pointer) in kernel.params.iter().zip(args.list(kernel.params.len())?) {
         if !pointer.given() {
@@ -87,7 +88,7 @@ pub(crate) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> O
 pub(super) fn enqueue(stream: Stream, what: Launch) -> Outcome {
     {
         let gpu = gpu()?;
-        launch::check(&gpu, gpu.kernels.get(what.kernel)?, &what)?;
+        occupancy::check(gpu.device, gpu.modules.kernels.get(what.kernel)?, &what)?;
     }
     submit(stream.handle(), Work::Launch(what))
 }

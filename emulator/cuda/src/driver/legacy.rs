@@ -4,7 +4,7 @@
 use super::{In, Stream, functions, launch};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
-use crate::work::Launch;
+use crate::streams::work::Launch;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ static SETUPS: Mutex<Option<HashMap<u64, Setup>>> = Mutex::new(None);
 
 /// Changes or reads what has been set for a kernel that exists.
 fn setup<T>(function: u64, f: impl FnOnce(&mut Setup) -> Outcome<T>) -> Outcome<T> {
-    gpu()?.kernels.get(function)?;
+    gpu()?.modules.kernels.get(function)?;
     let mut setups = SETUPS.lock().unwrap_or_else(PoisonError::into_inner);
     f(setups.get_or_insert_default().entry(function).or_default())
 }
@@ -48,7 +48,7 @@ fn set_parameter(function: u64, offset: i32, value: &[u8]) -> Outcome {
 fn run(function: u64, grid: [i32; 2], stream: Stream) -> Outcome {
     let (block, shared_bytes, mut params) =
         setup(function, |s| Ok((s.block.ok_or(Status::INVALID_VALUE)?, s.shared_bytes, s.params.clone())))?;
-    params.resize(gpu()?.kernels.get(function)?.lowered.kernel.param_bytes as usize, 0);
+    params.resize(gpu()?.modules.kernels.get(function)?.lowered.kernel.param_bytes as usize, 0);
     let grid = [unsigned(grid[0])?, unsigned(grid[1])?, 1];
     launch::enqueue(
         stream,

@@ -1,10 +1,11 @@
 //! Linking at run time.
 
-use super::jit::Options;
+use super::jit;
 use super::{In, Out, Text, functions};
 use crate::error::{Outcome, Status};
-use crate::gpu::{Linker, gpu};
-use crate::link::Link;
+use crate::gpu::gpu;
+use crate::modules::Linker;
+use crate::modules::link::Link;
 use trace_format::input;
 
 /// Kinds of input that may hold PTX: machine code, PTX, fat binaries, objects, libraries; NVVM code does not.
@@ -13,14 +14,14 @@ const MOST_INPUT_KIND: u32 = 4;
 fn add(state: u64, kind: u32, image: &[u8], name: &str) -> Outcome {
     let mut gpu = gpu()?;
     // Out of the table while the GPU is asked.
-    let linker = gpu.linkers.get_mut(state)?;
+    let linker = gpu.modules.linkers.get_mut(state)?;
     let (mut link, options) = (std::mem::take(&mut linker.link), linker.options);
     let added = if kind <= MOST_INPUT_KIND {
-        link.add(&gpu, image, name)
+        link.add(gpu.device, image, name)
     } else {
         Err((Status::NOT_SUPPORTED, format!("{name}: NVVM code cannot be linked; PTX can")))
     };
-    gpu.linkers.get_mut(state)?.link = link;
+    gpu.modules.linkers.get_mut(state)?.link = link;
     options.finish(added)
 }
 
@@ -28,8 +29,8 @@ functions! {
     "cuLinkCreate_v2" 6050 Context link_create(
         count: u32, options: In<u32>, values: In<usize>, state: Out<u64>,
     ) {
-        let options = Options::read(count, options, values)?;
-        state.set(gpu()?.linkers.insert(Linker { link: Link::default(), options }))
+        let options = jit::read(count, options, values)?;
+        state.set(gpu()?.modules.linkers.insert(Linker { link: Link::default(), options }))
     }
 
     "cuLinkAddData_v2" 6050 Context link_add_data(
@@ -50,11 +51,11 @@ functions! {
 
     "cuLinkComplete" 5050 Context link_complete(state: u64, image: Out<*const u8>, bytes: Out<usize>) {
         let mut gpu = gpu()?;
-        let linker = gpu.linkers.get_mut(state)?;
+        let linker = gpu.modules.linkers.get_mut(state)?;
         let text = linker.options.finish(linker.link.complete())?;
         bytes.offer(text.len());
         image.set(text.as_ptr())
     }
 
-    "cuLinkDestroy" 5050 Context link_destroy(state: u64) { gpu()?.linkers.remove(state).map(drop) }
+    "cuLinkDestroy" 5050 Context link_destroy(state: u64) { gpu()?.modules.linkers.remove(state).map(drop) }
 }

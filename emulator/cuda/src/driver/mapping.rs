@@ -1,10 +1,12 @@
 //! Virtual memory management.
 
-use super::pool::{Access, Location};
+use super::pool::Access;
 use super::{In, Out, functions};
 use crate::error::Status;
-use crate::gpu::{gpu, tell};
-use crate::mapping::GRANULARITY;
+use crate::gpu::gpu;
+use crate::memory::location::Location;
+use crate::memory::mapping::GRANULARITY;
+use crate::tell::tell;
 
 /// CUDA's `CUmemAllocationProp`.
 #[repr(C)]
@@ -55,11 +57,11 @@ functions! {
         if flags != 0 || !address.wanted() {
             return Err(Status::INVALID_VALUE);
         }
-        address.set(gpu()?.reserve_addresses(bytes as u64, alignment as u64)?)
+        address.set(gpu()?.memory.reserve_addresses(bytes as u64, alignment as u64)?)
     }
 
     "cuMemAddressFree" 10020 Context mem_address_free(address: u64, bytes: usize) {
-        gpu()?.release_addresses(address, bytes as u64)
+        gpu()?.memory.release_addresses(address, bytes as u64)
     }
 
     "cuMemCreate" 10020 Context mem_create(
@@ -69,24 +71,24 @@ functions! {
         if flags != 0 || !memory.wanted() {
             return Err(Status::INVALID_VALUE);
         }
-        memory.set(gpu()?.create_memory(bytes as u64)?)
+        memory.set(gpu()?.memory.create_memory(bytes as u64)?)
     }
 
-    "cuMemRelease" 10020 Context mem_release(memory: u64) { gpu()?.release_memory(memory) }
+    "cuMemRelease" 10020 Context mem_release(memory: u64) { gpu()?.memory.release_memory(memory) }
 
     "cuMemRetainAllocationHandle" 11000 Context mem_retain_allocation_handle(memory: Out<u64>, address: u64) {
-        memory.set(gpu()?.retain_memory_at(address)?)
+        memory.set(gpu()?.memory.retain_memory_at(address)?)
     }
 
     "cuMemMap" 10020 Context mem_map(address: u64, bytes: usize, offset: usize, memory: u64, flags: u64) {
         if offset != 0 || flags != 0 {
             return Err(Status::INVALID_VALUE);
         }
-        gpu()?.map_memory(address, bytes as u64, memory)
+        gpu()?.memory.map_memory(address, bytes as u64, memory)
     }
 
     "cuMemUnmap" 10020 Context mem_unmap(address: u64, bytes: usize) {
-        gpu()?.unmap_memory(address, bytes as u64)
+        gpu()?.memory.unmap_memory(address, bytes as u64)
     }
 
     "cuMemSetAccess" 10020 Context mem_set_access(
@@ -95,8 +97,8 @@ functions! {
         for access in access.list(count)? {
             access.location.check().map_err(|_| Status::INVALID_DEVICE)?;
             match access.flags {
-                0 => gpu()?.set_access(address, bytes as u64, false)?,
-                READ_WRITE => gpu()?.set_access(address, bytes as u64, true)?,
+                0 => gpu()?.memory.set_access(address, bytes as u64, false)?,
+                READ_WRITE => gpu()?.memory.set_access(address, bytes as u64, true)?,
                 READ => {
                     tell("mapped memory cannot be read-only");
                     return Err(Status::NOT_SUPPORTED);
@@ -109,13 +111,13 @@ functions! {
 
     "cuMemGetAccess" 10020 Context mem_get_access(flags: Out<u64>, location: In<Location>, address: u64) {
         location.get()?.check().map_err(|_| Status::INVALID_DEVICE)?;
-        flags.set(if gpu()?.access(address)? { READ_WRITE.into() } else { 0 })
+        flags.set(if gpu()?.memory.access(address)? { READ_WRITE.into() } else { 0 })
     }
 
     "cuMemGetAllocationPropertiesFromHandle" 10020 Context mem_get_allocation_properties_from_handle(
         properties: Out<AllocationProperties>, memory: u64,
     ) {
-        gpu()?.memory_bytes(memory)?;
+        gpu()?.memory.memory_bytes(memory)?;
         let location = Location { kind: 1, id: 0 };
         properties.set(AllocationProperties { kind: PINNED, location, ..AllocationProperties::default() })
     }

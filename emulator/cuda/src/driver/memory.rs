@@ -1,12 +1,13 @@
 //! Allocation of memory and what is known about addresses.
 
-use super::pool::Location;
 use super::{In, Out, Stream, functions};
-use crate::advice::Advice;
-use crate::beside::{self, What};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
+use crate::memory::advice::Advice;
+use crate::memory::location::Location;
 use crate::memory::{Purpose, Region};
+use crate::running::waiting;
+use crate::streams::beside::What;
 
 /// Rows of pitched memory begin at a multiple of this.
 const PITCH_ALIGNMENT: usize = 512;
@@ -33,7 +34,7 @@ fn release(address: u64, of: &[Purpose]) -> Outcome {
     if address == 0 {
         return Ok(());
     }
-    beside::wait_for(What::All)?;
+    waiting::wait_for(What::All)?;
     gpu()?.memory.free(address, of).map(drop)
 }
 
@@ -91,7 +92,7 @@ fn pointer_attribute(to: Out<u8>, number: u32, address: u64) -> Outcome {
     let region = region(address)?;
     let host = region.is_host();
     match number {
-        1 => to.cast::<u64>().set(crate::context::current().unwrap_or(0)),
+        1 => to.cast::<u64>().set(crate::contexts::current().unwrap_or(0)),
         // Memory types: 1 host, 2 device.
         2 => to.cast::<u32>().set(if host { 1 } else { 2 }),
         3 => to.cast::<u64>().set(region.device_address(address)),
@@ -108,7 +109,7 @@ fn pointer_attribute(to: Out<u8>, number: u32, address: u64) -> Outcome {
         15 => to.cast::<u8>().set(0),
         // Readable and writable.
         16 => to.cast::<u32>().set(3),
-        17 => to.cast::<u64>().set(gpu()?.pools.pool_of(address).unwrap_or(0)),
+        17 => to.cast::<u64>().set(gpu()?.memory.pools.pool_of(address).unwrap_or(0)),
         20 => to.cast::<u64>().set(region.id),
         _ => Err(Status::INVALID_VALUE),
     }
@@ -147,8 +148,8 @@ functions! {
         if address == 0 {
             return Ok(());
         }
-        beside::wait_for(What::All)?;
-        gpu()?.free_device(address)
+        waiting::wait_for(What::All)?;
+        gpu()?.memory.free_device(address)
     }
 
     "cuMemGetAddressRange_v2" 3020 Context mem_get_address_range(

@@ -26,11 +26,11 @@ pub mod old;
 pub mod pool;
 pub mod stream;
 
-use crate::context as contexts;
+use crate::current;
 use crate::error::{Outcome, Status, status};
 use crate::gpu::initialised;
 use crate::host::{self, Access};
-use crate::stream::PER_THREAD;
+use crate::streams::stream::PER_THREAD;
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 
@@ -116,7 +116,7 @@ fn call(needs: Needs, body: impl FnOnce() -> Outcome) -> Status {
         Needs::Nothing => Ok(()),
         _ if !initialised() => Err(Status::INITIALIZATION_ERROR),
         Needs::Init => Ok(()),
-        Needs::Context => contexts::require().map(drop),
+        Needs::Context => current::require().map(drop),
     };
     // What the runtime API calls a configuration is a value here.
     match status(met.and_then(|()| body())) {
@@ -258,23 +258,6 @@ impl Text {
         let bytes = unsafe { std::slice::from_raw_parts(self.0.cast::<u8>(), length as usize) };
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
-}
-
-/// Writes a text into a buffer of the program, cut to its length, with a NUL at its end; returns the bytes used.
-fn write_text(to: *mut c_char, length: usize, text: &str) -> usize {
-    if to.is_null() || length == 0 {
-        return 0;
-    }
-    let bytes = &text.as_bytes()[..text.len().min(length - 1)];
-    if !host::is_there(to as u64, bytes.len() as u64 + 1, Access::Write) {
-        return 0;
-    }
-    // SAFETY: the program promises that the buffer has this length.
-    unsafe {
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast(), bytes.len());
-        to.add(bytes.len()).write(0);
-    }
-    bytes.len() + 1
 }
 
 /// The one device.

@@ -1,11 +1,12 @@
 //! Modules, libraries, and what is in them. A library is a module, and a kernel of one a function of the other.
 
-use super::jit::Options;
+use super::jit;
 use super::{In, Out, Text, functions};
-use crate::closed;
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
-use crate::module::image_at;
+use crate::modules::closed;
+use crate::modules::image::image_at;
+use crate::modules::jit::Options;
 use trace_format::input;
 
 fn load_image(to: Out<u64>, image: *const u8, options: &Options) -> Outcome {
@@ -21,14 +22,17 @@ fn load(to: Out<u64>, image: &[u8], name: &str, options: &Options) -> Outcome {
     if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    let loaded = gpu()?.try_load(image, name);
+    let loaded = {
+        let gpu = &mut *gpu()?;
+        gpu.modules.try_load(&mut gpu.memory, image, name)
+    };
     to.set(options.finish(loaded)?)
 }
 
 /// Loads a library, which outlives the contexts that it is used in.
 fn load_library(to: Out<u64>, load: impl FnOnce() -> Outcome) -> Outcome {
     load()?;
-    gpu()?.make_library(to.before()?).map(drop)
+    gpu()?.modules.make_library(to.before()?).map(drop)
 }
 
 fn load_file(to: Out<u64>, path: Text, options: &Options) -> Outcome {
@@ -46,7 +50,7 @@ fn kernel(to: Out<u64>, module: u64, name: Text) -> Outcome {
 
 fn names(module: u64) -> Outcome<Vec<String>> {
     let gpu = gpu()?;
-    Ok(gpu.modules.get(module)?.device.source().kernels().into_iter().map(str::to_owned).collect())
+    Ok(gpu.modules.all.get(module)?.device.source().kernels().into_iter().map(str::to_owned).collect())
 }
 
 fn enumerate(to: Out<u64>, room: u32, module: u64) -> Outcome {
@@ -60,7 +64,7 @@ fn variable(address: Out<u64>, bytes: Out<usize>, module: u64, name: Text) -> Ou
     if !address.wanted() && !bytes.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    let found = gpu()?.modules.get(module)?.device.variable(&name.get()?);
+    let found = gpu()?.modules.all.get(module)?.device.variable(&name.get()?);
     let (place, length) = found.ok_or(Status::SYMBOL_NOT_FOUND)?;
     address.offer(place);
     bytes.offer(length as usize);
@@ -79,7 +83,7 @@ functions! {
     "cuModuleLoadDataEx" 2010 Context module_load_data_ex(
         module: Out<u64>, image: *const u8, count: u32, options: In<u32>, values: In<usize>,
     ) {
-        load_image(module, image, &Options::read(count, options, values)?)
+        load_image(module, image, &jit::read(count, options, values)?)
     }
 
     "cuModuleLoadFatBinary" 2000 Context module_load_fat_binary(module: Out<u64>, image: *const u8) {
@@ -117,14 +121,14 @@ functions! {
         library: Out<u64>, image: *const u8, options: In<u32>, values: In<usize>, count: u32,
         _library_options: In<u32>, _library_values: In<usize>, _library_count: u32,
     ) {
-        load_library(library, || load_image(library, image, &Options::read(count, options, values)?))
+        load_library(library, || load_image(library, image, &jit::read(count, options, values)?))
     }
 
     "cuLibraryLoadFromFile" 12000 Init library_load_from_file(
         library: Out<u64>, path: Text, options: In<u32>, values: In<usize>, count: u32,
         _library_options: In<u32>, _library_values: In<usize>, _library_count: u32,
     ) {
-        load_library(library, || load_file(library, path, &Options::read(count, options, values)?))
+        load_library(library, || load_file(library, path, &jit::read(count, options, values)?))
     }
 
     "cuLibraryUnload" 12000 Init library_unload(library: u64) { gpu()?.unload(library) }
@@ -144,7 +148,7 @@ functions! {
     }
 
     "cuLibraryGetModule" 12000 Context library_get_module(module: Out<u64>, library: u64) {
-        gpu()?.modules.get(library)?;
+        gpu()?.modules.all.get(library)?;
         module.set(library)
     }
 
@@ -162,15 +166,15 @@ functions! {
     }
 
     "cuKernelGetFunction" 12000 Context kernel_get_function(function: Out<u64>, kernel: u64) {
-        gpu()?.kernels.get(kernel)?;
+        gpu()?.modules.kernels.get(kernel)?;
         function.set(kernel)
     }
 
     "cuKernelGetLibrary" 12050 Init kernel_get_library(library: Out<u64>, kernel: u64) {
-        library.set(gpu()?.kernels.get(kernel)?.module)
+        library.set(gpu()?.modules.kernels.get(kernel)?.module)
     }
 
     "cuFuncGetModule" 11000 Context func_get_module(module: Out<u64>, function: u64) {
-        module.set(gpu()?.kernels.get(function)?.module)
+        module.set(gpu()?.modules.kernels.get(function)?.module)
     }
 }

@@ -2,14 +2,13 @@
 //! program that graphs retain.
 
 use super::copy::Copy3;
-use super::graph::{HostParams, KernelParams, KernelParams2, MemsetParams, add, kind};
+use super::graph::{HostParams, KernelParams, KernelParams2, MemsetParams, add, child_work, kind};
 use super::pool::PoolProperties;
 use super::{In, Out, Text, device, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, gpu};
-use crate::graph::Graph;
-use crate::user_object::call_all;
-use crate::work::{Choice, Conditional, Work};
+use crate::running::graphs::call_all;
+use crate::streams::work::{Choice, Conditional, Graph, Work};
 use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -71,15 +70,6 @@ impl AllocateParams {
     }
 }
 
-/// A copy of a graph as a node, which may not allocate.
-pub(super) fn child(graph: u64) -> Outcome<Work> {
-    let child = gpu()?.graph(graph)?.clone();
-    if child.nodes().any(|(_, n)| matches!(n.work, Work::Allocate { .. } | Work::Free(_))) {
-        return Err(Status::NOT_SUPPORTED);
-    }
-    Ok(Work::Child(Box::new(child)))
-}
-
 fn event(event: u64, make: fn(u64) -> Work) -> Outcome<Work> {
     gpu()?.streams.events.get(event)?;
     Ok(make(event))
@@ -115,9 +105,9 @@ fn add_conditional(
     add(node, graph, needs, count, given.work()?)?;
     let mut gpu = gpu()?;
     let node = node.before()?;
-    let graphs = (0..given.count as usize).map(|which| gpu.graph_inside(node, which));
+    let graphs = (0..given.count as usize).map(|which| gpu.streams.graph_inside(node, which));
     let graphs = graphs.collect::<Outcome<Vec<u64>>>()?;
-    given.graphs = gpu.nodes.show_graphs(node, graphs);
+    given.graphs = gpu.streams.nodes.show_graphs(node, graphs);
     params.set(given)
 }
 
@@ -146,7 +136,7 @@ impl NodeParams {
         match self.kind {
             2 => self.value::<MemsetParams>().before()?.work(),
             3 => self.value::<HostParams>().before()?.work(),
-            4 => child(self.value[0]),
+            4 => child_work(self.value[0]),
             5 => Ok(Work::Empty),
             6 => event(self.value[0], Work::Wait),
             7 => event(self.value[0], Work::Record),
@@ -179,7 +169,7 @@ pub(crate) fn add_any(
 
 /// The event of a node that records it or waits for it.
 fn event_of(node: u64, records: bool, to: Out<u64>) -> Outcome {
-    match gpu()?.node(node)?.work {
+    match gpu()?.streams.node(node)?.work {
         Work::Record(event) if records => to.set(event),
         Work::Wait(event) if !records => to.set(event),
         _ => Err(Status::INVALID_VALUE),
@@ -189,7 +179,7 @@ fn event_of(node: u64, records: bool, to: Out<u64>) -> Outcome {
 fn kernel_params(node: u64) -> Outcome<KernelParams> {
     let mut gpu = gpu()?;
     let args = gpu.show_params(node)?;
-    match &gpu.node(node)?.work {
+    match &gpu.streams.node(node)?.work {
         Work::Launch(launch) => Ok(KernelParams::of(launch, args)),
         _ => Err(Status::INVALID_VALUE),
     }
@@ -201,7 +191,7 @@ const COOPERATIVE: u32 = 2;
 
 fn attribute(node: u64, number: u32, to: Out<[u32; 16]>) -> Outcome {
     let gpu = gpu()?;
-    let Work::Launch(launch) = &gpu.node(node)?.work else { return Err(Status::INVALID_VALUE) };
+    let Work::Launch(launch) = &gpu.streams.node(node)?.work else { return Err(Status::INVALID_VALUE) };
     let mut value = [0; 16];
     match number {
         COOPERATIVE => value[0] = u32::from(launch.cooperative),
@@ -214,7 +204,7 @@ fn attribute(node: u64, number: u32, to: Out<[u32; 16]>) -> Outcome {
 fn set_attribute(node: u64, number: u32, value: In<[u32; 16]>) -> Outcome {
     let value = value.get()?;
     let mut gpu = gpu()?;
-    match &mut gpu.node_mut(None, node)?.work {
+    match &mut gpu.streams.node_mut(None, node)?.work {
         Work::Launch(launch) if number == COOPERATIVE => launch.cooperative = value[0] != 0,
         // The others are hints.
         Work::Launch(_) if ATTRIBUTES.contains(&number) => {}
@@ -225,9 +215,11 @@ fn set_attribute(node: u64, number: u32, value: In<[u32; 16]>) -> Outcome {
 
 fn copy_attributes(to: u64, from: u64) -> Outcome {
     let mut gpu = gpu()?;
-    let Work::Launch(from) = &gpu.node(from)?.work else { return Err(Status::INVALID_VALUE) };
+    let Work::Launch(from) = &gpu.streams.node(from)?.work else { return Err(Status::INVALID_VALUE) };
     let cooperative = from.cooperative;
-    let Work::Launch(to) = &mut gpu.node_mut(None, to)?.work else { return Err(Status::INVALID_VALUE) };
+    let Work::Launch(to) = &mut gpu.streams.node_mut(None, to)?.work else {
+        return Err(Status::INVALID_VALUE);
+    };
     to.cooperative = cooperative;
     Ok(())
 }
@@ -252,7 +244,7 @@ fn dot(gpu: &Gpu, graph: &Graph) -> String {
     for (id, node) in graph.nodes() {
         let kind = NAMES.get(kind(&node.work) as usize).copied().unwrap_or("CONDITIONAL");
         let kernel = match &node.work {
-            Work::Launch(launch) => gpu.kernels.get(launch.kernel).ok(),
+            Work::Launch(launch) => gpu.modules.kernels.get(launch.kernel).ok(),
             _ => None,
         };
         let name = kernel.map_or(String::new(), |k| format!("\\n{}", k.lowered.kernel.name));
@@ -304,7 +296,7 @@ functions! {
     "cuGraphMemAllocNodeGetParams" 11040 Context graph_mem_alloc_node_get_params(
         node: u64, params: Out<AllocateParams>,
     ) {
-        match gpu()?.node(node)?.work {
+        match gpu()?.streams.node(node)?.work {
             Work::Allocate { address, bytes } => params.set(AllocateParams::of(address, bytes)),
             _ => Err(Status::INVALID_VALUE),
         }
@@ -317,7 +309,7 @@ functions! {
     }
 
     "cuGraphMemFreeNodeGetParams" 11040 Context graph_mem_free_node_get_params(node: u64, to: Out<u64>) {
-        match gpu()?.node(node)?.work {
+        match gpu()?.streams.node(node)?.work {
             Work::Free(address) => to.set(address),
             _ => Err(Status::INVALID_VALUE),
         }
@@ -356,8 +348,8 @@ functions! {
 
     "cuGraphChildGraphNodeGetGraph" 10000 Context graph_child_graph_node_get_graph(node: u64, graph: Out<u64>) {
         let mut gpu = gpu()?;
-        match gpu.node(node)?.work {
-            Work::Child(_) => graph.set(gpu.graph_inside(node, 0)?),
+        match gpu.streams.node(node)?.work {
+            Work::Child(_) => graph.set(gpu.streams.graph_inside(node, 0)?),
             _ => Err(Status::INVALID_VALUE),
         }
     }
@@ -365,8 +357,8 @@ functions! {
     "cuGraphExecChildGraphNodeSetParams" 11010 Context graph_exec_child_graph_node_set_params(
         executable: u64, node: u64, graph: u64,
     ) {
-        let work = child(graph)?;
-        gpu()?.set_node(Some(executable), node, work)
+        let work = child_work(graph)?;
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphEventRecordNodeGetEvent" 11010 Context graph_event_record_node_get_event(node: u64, to: Out<u64>) {
@@ -375,14 +367,14 @@ functions! {
 
     "cuGraphEventRecordNodeSetEvent" 11010 Context graph_event_record_node_set_event(node: u64, id: u64) {
         let work = event(id, Work::Record)?;
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphExecEventRecordNodeSetEvent" 11010 Context graph_exec_event_record_node_set_event(
         executable: u64, node: u64, id: u64,
     ) {
         let work = event(id, Work::Record)?;
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphEventWaitNodeGetEvent" 11010 Context graph_event_wait_node_get_event(node: u64, to: Out<u64>) {
@@ -391,14 +383,14 @@ functions! {
 
     "cuGraphEventWaitNodeSetEvent" 11010 Context graph_event_wait_node_set_event(node: u64, id: u64) {
         let work = event(id, Work::Wait)?;
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphExecEventWaitNodeSetEvent" 11010 Context graph_exec_event_wait_node_set_event(
         executable: u64, node: u64, id: u64,
     ) {
         let work = event(id, Work::Wait)?;
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphAddNode" 12020 Context graph_add_node(
@@ -415,14 +407,14 @@ functions! {
 
     "cuGraphNodeSetParams" 12020 Context graph_node_set_params(node: u64, params: In<NodeParams>) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(None, node, work)
+        gpu()?.streams.set_node(None, node, work)
     }
 
     "cuGraphExecNodeSetParams" 12020 Context graph_exec_node_set_params(
         executable: u64, node: u64, params: In<NodeParams>,
     ) {
         let work = params.get()?.work()?;
-        gpu()?.set_node(Some(executable), node, work)
+        gpu()?.streams.set_node(Some(executable), node, work)
     }
 
     "cuGraphConditionalHandleCreate" 12030 Context graph_conditional_handle_create(
@@ -435,38 +427,38 @@ functions! {
     }
 
     "cuGraphExecGetFlags" 12000 Context graph_exec_get_flags(executable: u64, flags: Out<u64>) {
-        flags.set(gpu()?.executables.get(executable)?.flags)
+        flags.set(gpu()?.streams.executables.get(executable)?.flags)
     }
 
     "cuGraphGetId" 13010 Context graph_get_id(graph: u64, id: Out<u32>) {
-        gpu()?.graph(graph)?;
+        gpu()?.streams.graph(graph)?;
         // The lower half of a handle is the place of what it names.
         id.set(graph as u32)
     }
 
     "cuGraphExecGetId" 13010 Context graph_exec_get_id(executable: u64, id: Out<u32>) {
-        gpu()?.executables.get(executable)?;
+        gpu()?.streams.executables.get(executable)?;
         id.set(executable as u32)
     }
 
     "cuGraphNodeGetLocalId" 13010 Context graph_node_get_local_id(node: u64, id: Out<u32>) {
-        id.set(gpu()?.nodes.get(node)?.1)
+        id.set(gpu()?.streams.nodes.get(node)?.1)
     }
 
     "cuGraphNodeGetToolsId" 13010 Context graph_node_get_tools_id(node: u64, id: Out<u64>) {
-        gpu()?.nodes.get(node)?;
+        gpu()?.streams.nodes.get(node)?;
         id.set(node)
     }
 
     "cuGraphNodeGetContainingGraph" 13010 Context graph_node_get_containing_graph(node: u64, graph: Out<u64>) {
-        graph.set(gpu()?.nodes.get(node)?.0)
+        graph.set(gpu()?.streams.nodes.get(node)?.0)
     }
 
     "cuGraphDebugDotPrint" 11030 Context graph_debug_dot_print(graph: u64, path: Text, _flags: u32) {
         let path = path.get()?;
         let text = {
             let gpu = gpu()?;
-            dot(&gpu, gpu.graph(graph)?)
+            dot(&gpu, gpu.streams.graph(graph)?)
         };
         let written = Destination::of(path.as_ref()).write(|out| out.write_all(text.as_bytes()));
         written.map_err(|_| Status::OPERATING_SYSTEM)
@@ -479,15 +471,15 @@ functions! {
         if flags != 1 || !object.wanted() {
             return Err(Status::INVALID_VALUE);
         }
-        object.set(gpu()?.create_object(pointer, end, count)?)
+        object.set(gpu()?.streams.create_object(pointer, end, count)?)
     }
 
     "cuUserObjectRetain" 11030 Context user_object_retain(object: u64, count: u32) {
-        gpu()?.retain_object(object, count)
+        gpu()?.streams.retain_object(object, count)
     }
 
     "cuUserObjectRelease" 11030 Context user_object_release(object: u64, count: u32) {
-        let ended = gpu()?.release_object(object, count)?;
+        let ended = gpu()?.streams.release_object(object, count)?;
         call_all(ended.into_iter().collect())
     }
 
@@ -497,11 +489,11 @@ functions! {
         if flags > 1 {
             return Err(Status::INVALID_VALUE);
         }
-        gpu()?.retain_in_graph(graph, (object, count), flags == 1)
+        gpu()?.streams.retain_in_graph(graph, (object, count), flags == 1)
     }
 
     "cuGraphReleaseUserObject" 11030 Context graph_release_user_object(graph: u64, object: u64, count: u32) {
-        let ended = gpu()?.release_in_graph(graph, object, count)?;
+        let ended = gpu()?.streams.release_in_graph(graph, object, count)?;
         call_all(ended.into_iter().collect())
     }
 }

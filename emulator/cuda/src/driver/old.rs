@@ -377,6 +377,6 @@ mod tests {
         let address = gpu.memory.allocate_low("a", 1 << 20).expect("there is room");
         assert!(gpu.memory.global.write(u64::from(address) + 5, &[1, 2]));
         assert_eq!(gpu.memory.allocate_low("a", u32::MAX), Err(crate::error::Status::MEMORY_ALLOCATION));
-        assert_eq!(gpu.free_device(address.into()), Ok(()));
+        assert_eq!(gpu.memory.free_device(address.into()), Ok(()));
     }
 }

@@ -1,52 +1,11 @@
 //! Memory pools and allocation in the order of streams.
 
 use super::{In, Out, Stream, device, functions};
-use crate::advice::HOST;
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
-use crate::pool::{self, Pool};
-
-/// CUDA's `CUmemLocation`: kind and number.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Location {
-    /// 1 is a device, 2 to 4 the host.
-    pub kind: u32,
-    /// Number of the device.
-    pub id: i32,
-}
-
-impl Location {
-    /// A device's number, or -1 for the host.
-    #[must_use]
-    pub fn of(ordinal: i32) -> Location {
-        if ordinal == HOST { Location { kind: 2, id: 0 } } else { Location { kind: 1, id: ordinal } }
-    }
-
-    /// The same backwards.
-    #[must_use]
-    pub fn ordinal(self) -> i32 {
-        if self.is_device() { self.id } else { HOST }
-    }
-
-    /// Whether it is a device.
-    #[must_use]
-    pub fn is_device(self) -> bool {
-        self.kind == 1
-    }
-
-    /// Checks that there is such a place.
-    ///
-    /// # Errors
-    /// `INVALID_DEVICE` when it is another device than ours, `INVALID_VALUE` when it is no place.
-    pub fn is_there(self) -> Outcome {
-        match self.kind {
-            1 => device(self.id),
-            2..=4 => Ok(()),
-            _ => Err(Status::INVALID_VALUE),
-        }
-    }
-}
+use crate::memory::location::Location;
+use crate::memory::pool::Pool;
+use crate::running::perform;
 
 /// CUDA's `CUmemAccessDesc`.
 #[repr(C)]
@@ -107,7 +66,7 @@ fn allocate(to: Out<u64>, pool: Option<u64>, bytes: usize, stream: Stream) -> Ou
     if !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    to.set(pool::allocate_in_order(pool, bytes as u64, stream.handle())?)
+    to.set(perform::allocate_in_order(pool, bytes as u64, stream.handle())?)
 }
 
 /// Attributes of pools: 1 to 3 are `int`s, 4 to 8 64 bits wide.
@@ -151,39 +110,39 @@ functions! {
     }
 
     "cuMemFreeAsync" / "cuMemFreeAsync_ptsz" 11020 Context mem_free_async(address: u64, stream: Stream) {
-        if address == 0 { Ok(()) } else { pool::free_in_order(address, stream.handle()) }
+        if address == 0 { Ok(()) } else { perform::free_in_order(address, stream.handle()) }
     }
 
     "cuDeviceGetDefaultMemPool" 11020 Init device_get_default_mem_pool(pool: Out<u64>, ordinal: i32) {
         device(ordinal)?;
-        pool.set(gpu()?.pools.default_pool())
+        pool.set(gpu()?.memory.pools.default_pool())
     }
 
     "cuDeviceGetMemPool" 11020 Init device_get_mem_pool(pool: Out<u64>, ordinal: i32) {
         device(ordinal)?;
-        pool.set(gpu()?.pools.current_pool())
+        pool.set(gpu()?.memory.pools.current_pool())
     }
 
     "cuDeviceSetMemPool" 11020 Init device_set_mem_pool(ordinal: i32, pool: u64) {
         device(ordinal)?;
-        gpu()?.pools.set_current(pool)
+        gpu()?.memory.pools.set_current(pool)
     }
 
     "cuMemGetDefaultMemPool" 13000 Init mem_get_default_mem_pool(
         pool: Out<u64>, location: In<Location>, kind: u32,
     ) {
         of_device(location.get()?, kind)?;
-        pool.set(gpu()?.pools.default_pool())
+        pool.set(gpu()?.memory.pools.default_pool())
     }
 
     "cuMemGetMemPool" 13000 Init mem_get_mem_pool(pool: Out<u64>, location: In<Location>, kind: u32) {
         of_device(location.get()?, kind)?;
-        pool.set(gpu()?.pools.current_pool())
+        pool.set(gpu()?.memory.pools.current_pool())
     }
 
     "cuMemSetMemPool" 13000 Init mem_set_mem_pool(location: In<Location>, kind: u32, pool: u64) {
         of_device(location.get()?, kind)?;
-        gpu()?.pools.set_current(pool)
+        gpu()?.memory.pools.set_current(pool)
     }
 
     "cuMemPoolCreate" 11020 Init mem_pool_create(pool: Out<u64>, properties: In<PoolProperties>) {
@@ -192,25 +151,25 @@ functions! {
         if handle_kinds != 0 {
             return Err(Status::NOT_SUPPORTED);
         }
-        pool.set(gpu()?.pools.pools.insert(Pool { limit: limit as u64, ..Pool::default() }))
+        pool.set(gpu()?.memory.pools.pools.insert(Pool { limit: limit as u64, ..Pool::default() }))
     }
 
-    "cuMemPoolDestroy" 11020 Init mem_pool_destroy(pool: u64) { gpu()?.pools.destroy(pool) }
+    "cuMemPoolDestroy" 11020 Init mem_pool_destroy(pool: u64) { gpu()?.memory.pools.destroy(pool) }
 
     "cuMemPoolTrimTo" 11020 Init mem_pool_trim_to(pool: u64, _bytes: usize) {
-        gpu()?.pools.pools.get(pool).map(drop)
+        gpu()?.memory.pools.pools.get(pool).map(drop)
     }
 
     "cuMemPoolGetAttribute" 11020 Init mem_pool_get_attribute(pool: u64, number: u32, to: Out<u8>) {
-        get(gpu()?.pools.pools.get(pool)?, number, to)
+        get(gpu()?.memory.pools.pools.get(pool)?, number, to)
     }
 
     "cuMemPoolSetAttribute" 11020 Init mem_pool_set_attribute(pool: u64, number: u32, value: In<u8>) {
-        set(gpu()?.pools.pools.get_mut(pool)?, number, value)
+        set(gpu()?.memory.pools.pools.get_mut(pool)?, number, value)
     }
 
     "cuMemPoolSetAccess" 11020 Init mem_pool_set_access(pool: u64, access: In<Access>, count: usize) {
-        gpu()?.pools.pools.get(pool)?;
+        gpu()?.memory.pools.pools.get(pool)?;
         for access in access.list(count)? {
             access.location.check().map_err(|_| Status::INVALID_DEVICE)?;
         }
@@ -218,7 +177,7 @@ functions! {
     }
 
     "cuMemPoolGetAccess" 11020 Init mem_pool_get_access(flags: Out<u32>, pool: u64, location: In<Location>) {
-        gpu()?.pools.pools.get(pool)?;
+        gpu()?.memory.pools.pools.get(pool)?;
         // Readable and writable from the device itself.
         flags.set(if location.get()?.check().is_ok() { 3 } else { 0 })
     }

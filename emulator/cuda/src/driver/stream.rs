@@ -1,12 +1,16 @@
 //! Streams and events.
 
 use super::{In, Out, Stream, functions};
-use crate::beside::{self, What};
-use crate::context as contexts;
+use crate::current;
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit, synchronize_with};
-use crate::stream::{EVENT_DISABLE_TIMING, Event};
-use crate::work::{Fill, HostCall, HostFunction, Work};
+use crate::gpu::gpu;
+use crate::memory::copy::Fill;
+use crate::running::perform::submit;
+use crate::running::waiting;
+use crate::running::waiting::synchronize_with;
+use crate::streams::beside::What;
+use crate::streams::stream::{EVENT_DISABLE_TIMING, Event};
+use crate::streams::work::{HostCall, HostFunction, Work};
 use std::ffi::c_void;
 
 fn create(to: Out<u64>, flags: u32, priority: i32) -> Outcome {
@@ -35,7 +39,7 @@ fn event_reached(event: u64) -> Outcome {
 
 /// Milliseconds of the emulator's time between two events.
 fn elapsed(to: Out<f32>, start: u64, end: u64) -> Outcome {
-    beside::query(What::Event(start)).and_then(|()| beside::query(What::Event(end)))?;
+    waiting::query(What::Event(start)).and_then(|()| waiting::query(What::Event(end)))?;
     let gpu = gpu()?;
     let (start, end) = (gpu.streams.events.get(start)?, gpu.streams.events.get(end)?);
     if (start.flags | end.flags) & EVENT_DISABLE_TIMING != 0 {
@@ -109,7 +113,7 @@ functions! {
 
     "cuStreamGetCtx" / "cuStreamGetCtx_ptsz" 9020 Context stream_get_ctx(stream: Stream, context: Out<u64>) {
         gpu()?.streams.get(stream.handle())?;
-        context.set(contexts::require()?)
+        context.set(current::require()?)
     }
 
     "cuStreamGetCtx_v2" / "cuStreamGetCtx_v2_ptsz" 12050 Context stream_get_ctx_v2(
@@ -117,7 +121,7 @@ functions! {
     ) {
         gpu()?.streams.get(stream.handle())?;
         green.offer(0);
-        context.set(contexts::require()?)
+        context.set(current::require()?)
     }
 
     "cuStreamSynchronize" / "cuStreamSynchronize_ptsz" 2000 Context stream_synchronize(stream: Stream) {
@@ -127,7 +131,7 @@ functions! {
 
     "cuStreamQuery" / "cuStreamQuery_ptsz" 2000 Context stream_query(stream: Stream) {
         reached(stream)?;
-        beside::query(What::Stream(stream.handle()))
+        waiting::query(What::Stream(stream.handle()))
     }
 
     "cuStreamWaitEvent" / "cuStreamWaitEvent_ptsz" 3020 Context stream_wait_event(
@@ -231,7 +235,7 @@ functions! {
 
     "cuEventQuery" 2000 Context event_query(event: u64) {
         event_reached(event)?;
-        beside::query(What::Event(event))
+        waiting::query(What::Event(event))
     }
 
     "cuEventSynchronize" 2000 Context event_synchronize(event: u64) {

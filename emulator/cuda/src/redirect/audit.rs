@@ -6,8 +6,8 @@
 //! decides what symbols of NVIDIA's run-time compiler are bound to ([`super::nvrtc`]).
 
 use super::{Object, nvrtc, own, redirect, same_file};
+use crate::process;
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The namespace of the program.
@@ -18,7 +18,6 @@ const CONSISTENT: u32 = 0;
 const BIND_TO: u32 = 1;
 const BIND_FROM: u32 = 2;
 
-static AUDITOR: AtomicBool = AtomicBool::new(false);
 static STATE: Mutex<State> = Mutex::new(State { pending: Vec::new(), shift: None, compilers: 0 });
 
 struct State {
@@ -28,11 +27,6 @@ struct State {
     shift: Option<u64>,
     /// Run-time compilers that have been loaded.
     compilers: usize,
-}
-
-/// Whether this copy of the library is the auditor.
-pub fn is_auditor() -> bool {
-    AUDITOR.load(Ordering::Relaxed)
 }
 
 /// What the loader says of an object, as far as it is public.
@@ -45,7 +39,7 @@ struct LinkMap {
 /// The loader asks what version of the interface is known; what is used here is in all of them.
 #[unsafe(no_mangle)]
 extern "C" fn la_version(version: u32) -> u32 {
-    AUDITOR.store(true, Ordering::Relaxed);
+    process::become_auditor();
     version
 }
 

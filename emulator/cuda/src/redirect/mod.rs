@@ -11,11 +11,9 @@ mod audit;
 mod nvrtc;
 mod patch;
 
-pub use audit::is_auditor;
-
-use crate::closed;
-use crate::gpu::tell;
+use crate::modules::closed;
 use crate::runtime::absent::{Generation, implementation};
+use crate::tell::tell;
 use emulator::fatbin::runtime::{Linked, Runtime, runtime};
 use memmap2::Mmap;
 use std::collections::BTreeMap;

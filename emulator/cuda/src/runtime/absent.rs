@@ -3,7 +3,7 @@
 
 use super::done;
 use crate::error::Status;
-use crate::gpu::tell;
+use crate::tell::tell;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 

@@ -2,10 +2,11 @@
 
 use super::layout::{ChannelDesc, Extent, Pitched, ResourceDesc, ResourceViewDesc, TextureDesc, array_flags};
 use super::{done, given, store};
-use crate::array::{Texels, address_mode, filter, shape};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, tell};
+use crate::gpu::gpu;
 use crate::memory::Purpose;
+use crate::memory::array::{Texels, address_mode, filter, shape};
+use crate::tell::tell;
 use emulator::texture::{AddressMode, Filter, Object, ReadMode, Sampler};
 use std::ffi::c_void;
 
@@ -22,7 +23,7 @@ fn make(desc: *const ChannelDesc, extent: [usize; 3], levels: u32, flags: u32) -
     // SAFETY: programs pass a description or nothing.
     let desc = unsafe { given(desc) }.ok_or(Status::INVALID_VALUE)?;
     let shape = shape(extent, levels, array_flags(flags)?)?;
-    gpu()?.create_array(shape, desc.format()?, flags)
+    gpu()?.memory.create_array(shape, desc.format()?, flags)
 }
 
 /// `cudaMallocArray`.
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn malloc_mipmapped_array(
 /// `level_array` may be written.
 #[unsafe(export_name = "warplab_cudaGetMipmappedArrayLevel")]
 pub unsafe extern "C" fn mipmapped_array_level(level_array: *mut u64, array: u64, level: u32) -> Status {
-    let found = gpu().and_then(|mut gpu| gpu.array_level(array, level));
+    let found = gpu().and_then(|mut gpu| gpu.memory.array_level(array, level));
     // SAFETY: as the caller promises.
     done(found.and_then(|found| unsafe { store(level_array, found) }))
 }
@@ -92,7 +93,7 @@ pub extern "C" fn free_array(array: u64) -> Status {
     if array == 0 {
         return done(gpu().map(drop));
     }
-    done(gpu().and_then(|mut gpu| gpu.destroy_array(array)))
+    done(gpu().and_then(|mut gpu| gpu.memory.destroy_array(array)))
 }
 
 /// `cudaFreeMipmappedArray`.
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn array_get_info(
 ) -> Status {
     let get = || -> Outcome {
         let gpu = gpu()?;
-        let found = gpu.arrays.arrays.get(array)?;
+        let found = gpu.memory.arrays.arrays.get(array)?;
         // SAFETY: as the caller promises; what is not wanted is null.
         unsafe {
             let _ = store(desc, ChannelDesc::of(found.resource.format));
@@ -132,7 +133,8 @@ pub unsafe extern "C" fn array_get_info(
 /// `desc` may be written.
 #[unsafe(export_name = "warplab_cudaGetChannelDesc")]
 pub unsafe extern "C" fn get_channel_desc(desc: *mut ChannelDesc, array: u64) -> Status {
-    let found = gpu().and_then(|gpu| Ok(ChannelDesc::of(gpu.arrays.arrays.get(array)?.resource.format)));
+    let found =
+        gpu().and_then(|gpu| Ok(ChannelDesc::of(gpu.memory.arrays.arrays.get(array)?.resource.format)));
     // SAFETY: as the caller promises.
     done(found.and_then(|found| unsafe { store(desc, found) }))
 }
@@ -247,7 +249,7 @@ pub unsafe extern "C" fn create_texture_object(
         if resource.is_some_and(|r| r.kind != ResourceDesc::MIPMAPPED) {
             (sampler.mip_min, sampler.mip_max, sampler.mip_bias) = (0.0, f32::MAX, 0.0);
         }
-        let made = gpu()?.create_texture(texels, sampler)?;
+        let made = gpu()?.memory.create_texture(texels, sampler)?;
         // SAFETY: as the caller promises.
         unsafe { store(object, made) }
     };
@@ -260,7 +262,7 @@ pub extern "C" fn destroy_texture_object(object: u64) -> Status {
     if object == 0 {
         return done(Ok(()));
     }
-    done(gpu().and_then(|mut gpu| gpu.destroy_object(object)))
+    done(gpu().and_then(|mut gpu| gpu.memory.destroy_object(object)))
 }
 
 /// `cudaCreateSurfaceObject`.
@@ -275,7 +277,7 @@ pub unsafe extern "C" fn create_surface_object(object: *mut u64, resource: *cons
         if resource.kind != ResourceDesc::ARRAY {
             return Err(Status::INVALID_VALUE);
         }
-        let made = gpu()?.create_surface(resource.what)?;
+        let made = gpu()?.memory.create_surface(resource.what)?;
         // SAFETY: as the caller promises.
         unsafe { store(object, made) }
     };
@@ -290,9 +292,9 @@ pub extern "C" fn destroy_surface_object(object: u64) -> Status {
 
 fn resource_of(object: u64) -> Outcome<ResourceDesc> {
     let gpu = gpu()?;
-    Ok(match gpu.object(object)?.0 {
+    Ok(match gpu.memory.object(object)?.0 {
         Texels::Array(array) => {
-            let mipmapped = gpu.arrays.arrays.get(array)?.shape.levels > 1;
+            let mipmapped = gpu.memory.arrays.arrays.get(array)?.shape.levels > 1;
             ResourceDesc::new(if mipmapped { ResourceDesc::MIPMAPPED } else { ResourceDesc::ARRAY }, array)
         }
         Texels::Linear { address, bytes, format } => ResourceDesc {
@@ -338,7 +340,9 @@ pub unsafe extern "C" fn surface_object_resource_desc(desc: *mut ResourceDesc, o
 pub unsafe extern "C" fn texture_object_texture_desc(desc: *mut TextureDesc, object: u64) -> Status {
     let get = || -> Outcome<TextureDesc> {
         let gpu = gpu()?;
-        let Object::Texture(texture) = gpu.object(object)?.1 else { return Err(Status::INVALID_VALUE) };
+        let Object::Texture(texture) = gpu.memory.object(object)?.1 else {
+            return Err(Status::INVALID_VALUE);
+        };
         let s = texture.sampler;
         let mode = |m| match m {
             AddressMode::Wrap => 0,

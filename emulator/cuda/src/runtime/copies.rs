@@ -1,15 +1,15 @@
 //! Copies and fills of rectangles and boxes, between memory and arrays.
 
-use super::layout::{CopyParams, Extent, PeerCopyParams, Pitched, Position};
+use super::layout::{CopyParams, DEFAULT, Extent, PeerCopyParams, Pitched, Position};
 use super::{done, given};
-use crate::beside::What;
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit, synchronize_with};
-use crate::work::{Copy, Fill, Place, Work};
+use crate::gpu::gpu;
+use crate::memory::copy::{Copy, Fill, Place};
+use crate::running::perform::submit;
+use crate::running::waiting::synchronize_with;
+use crate::streams::beside::What;
+use crate::streams::work::Work;
 use std::ffi::c_void;
-
-/// `cudaMemcpyDefault`: the addresses say where they are.
-pub const DEFAULT: u32 = 4;
 
 /// Whether a function returns before its work has been done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +43,7 @@ pub(super) fn check(copy: &Copy, kind: u32) -> Outcome {
     let gpu = gpu()?;
     for (place, on_device) in [(&copy.to, kind == 1 || kind == 3), (&copy.from, kind == 2 || kind == 3)] {
         match *place {
-            Place::Array { .. } => gpu.check_box(place, copy.extent)?,
+            Place::Array { .. } => gpu.memory.check_box(place, copy.extent)?,
             Place::Linear { address, pitch, .. } => {
                 if copy.extent[1] > 1 && pitch < copy.extent[0] {
                     return Err(Status::INVALID_PITCH_VALUE);
@@ -214,7 +214,7 @@ fn wrapped(
     to_array: bool,
     (kind, when): (u32, When),
 ) -> Outcome {
-    let row = gpu()?.arrays.arrays.get(array)?.row_bytes() as usize;
+    let row = gpu()?.memory.arrays.arrays.get(array)?.row_bytes() as usize;
     let (mut x, mut y, mut at) = (x, y, 0);
     if bytes > 0 && x >= row {
         return Err(Status::INVALID_VALUE);
@@ -306,7 +306,7 @@ pub(super) fn box_copy(params: &CopyParams) -> Outcome<Copy> {
     let texel = |array: u64| -> Outcome<u64> {
         match array {
             0 => Ok(1),
-            array => Ok(gpu()?.arrays.arrays.get(array)?.resource.format.texel_bytes()),
+            array => Ok(gpu()?.memory.arrays.arrays.get(array)?.resource.format.texel_bytes()),
         }
     };
     let (to_texel, from_texel) = (texel(params.to_array)?, texel(params.from_array)?);
@@ -338,7 +338,7 @@ pub(super) fn params_of(copy: &Copy) -> Outcome<CopyParams> {
             ))
         }
         Place::Array { array, origin: [x, y, z] } => {
-            texel = gpu.arrays.arrays.get(array)?.resource.format.texel_bytes();
+            texel = gpu.memory.arrays.arrays.get(array)?.resource.format.texel_bytes();
             let position = Position { x: (x / texel) as usize, y: y as usize, z: z as usize };
             Ok((array, position, nothing))
         }

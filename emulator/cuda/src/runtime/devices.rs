@@ -4,8 +4,9 @@ use super::layout::Location;
 use super::{done, store};
 use crate::driver::{Text, memory};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, tell};
+use crate::gpu::gpu;
 use crate::host::{self, Access};
+use crate::tell::tell;
 use std::ffi::{c_char, c_void};
 
 /// Where the device sits.

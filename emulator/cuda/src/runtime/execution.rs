@@ -5,9 +5,10 @@ use super::{done, given, store};
 use crate::driver::In;
 use crate::driver::launch::{LaunchAttribute, cooperative, parameters};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit};
-use crate::launch;
-use crate::work::{Launch, Work};
+use crate::gpu::gpu;
+use crate::modules::occupancy;
+use crate::running::perform::submit;
+use crate::streams::work::{Launch, Work};
 use std::cell::RefCell;
 use std::ffi::c_void;
 
@@ -80,7 +81,7 @@ pub(super) unsafe fn launch_of(
     let shared_bytes = u32::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
     let launch = Launch { kernel, grid: grid.into(), block: block.into(), shared_bytes, params, cooperative };
     let gpu = gpu()?;
-    launch::check(&gpu, gpu.kernels.get(kernel)?, &launch)?;
+    occupancy::check(gpu.device, gpu.modules.kernels.get(kernel)?, &launch)?;
     drop(gpu);
     Ok(launch)
 }

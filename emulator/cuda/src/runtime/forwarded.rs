@@ -6,6 +6,7 @@ use crate::driver::{
 };
 use crate::error::Status;
 use crate::gpu::any_gpu;
+use crate::memory::location::Location;
 use std::ffi::c_void;
 
 /// Calls a driver function as the runtime does: with the primary context current, if there is no other.
@@ -13,7 +14,7 @@ pub(super) fn forwarded(call: impl FnOnce() -> Status) -> Status {
     if let Err(status) = any_gpu() {
         return done(Err(status));
     }
-    crate::context::adopt();
+    crate::current::adopt();
     match call() {
         Status::SUCCESS => done(Ok(())),
         status => done(Err(status)),
@@ -46,11 +47,11 @@ same! {
     "warplab_cudaDeviceGetMemPool" device_get_mem_pool(pool: Out<u64>, device: i32) pool::device_get_mem_pool;
     "warplab_cudaDeviceSetMemPool" device_set_mem_pool(device: i32, pool: u64) pool::device_set_mem_pool;
     "warplab_cudaMemGetDefaultMemPool"
-        mem_get_default_mem_pool(pool: Out<u64>, location: In<pool::Location>, kind: u32)
+        mem_get_default_mem_pool(pool: Out<u64>, location: In<Location>, kind: u32)
         pool::mem_get_default_mem_pool;
-    "warplab_cudaMemGetMemPool" mem_get_mem_pool(pool: Out<u64>, location: In<pool::Location>, kind: u32)
+    "warplab_cudaMemGetMemPool" mem_get_mem_pool(pool: Out<u64>, location: In<Location>, kind: u32)
         pool::mem_get_mem_pool;
-    "warplab_cudaMemSetMemPool" mem_set_mem_pool(location: In<pool::Location>, kind: u32, pool: u64)
+    "warplab_cudaMemSetMemPool" mem_set_mem_pool(location: In<Location>, kind: u32, pool: u64)
         pool::mem_set_mem_pool;
     "warplab_cudaMemPoolCreate" mem_pool_create(pool: Out<u64>, properties: In<pool::PoolProperties>)
         pool::mem_pool_create;
@@ -63,7 +64,7 @@ same! {
     "warplab_cudaMemPoolSetAccess" mem_pool_set_access(pool: u64, access: In<pool::Access>, count: usize)
         pool::mem_pool_set_access;
     "warplab_cudaMemPoolGetAccess"
-        mem_pool_get_access(flags: Out<u32>, pool: u64, location: In<pool::Location>) pool::mem_pool_get_access;
+        mem_pool_get_access(flags: Out<u32>, pool: u64, location: In<Location>) pool::mem_pool_get_access;
     "warplab_cudaMallocAsync" malloc_async(pointer: Out<u64>, bytes: usize, stream: Stream)
         pool::mem_alloc_async;
     "warplab_cudaMallocFromPoolAsync"

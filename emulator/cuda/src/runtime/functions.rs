@@ -4,8 +4,8 @@ use super::registration::kernel_of;
 use super::{done, store};
 use crate::driver::{Out, function};
 use crate::error::{Outcome, Status};
-use crate::function::attribute;
 use crate::gpu::gpu;
+use crate::modules::attributes::attribute;
 use std::ffi::{c_char, c_void};
 
 /// CUDA 13's `cudaFuncAttributes`.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn get_attributes(attributes: *mut FuncAttributes, functio
     let get = || -> Outcome {
         let handle = kernel_of(function)?;
         let gpu = gpu()?;
-        let get = |number| gpu.kernel_attribute(handle, number);
+        let get = |number| gpu.modules.kernel_attribute(handle, number);
         let bytes = |number| get(number).map(|value| value as usize);
         let found = FuncAttributes {
             shared_size_bytes: bytes(attribute::SHARED_BYTES)?,
@@ -65,13 +65,13 @@ pub unsafe extern "C" fn get_attributes(attributes: *mut FuncAttributes, functio
 /// `cudaFuncSetAttribute`.
 #[unsafe(export_name = "warplab_cudaFuncSetAttribute")]
 pub extern "C" fn set_attribute(function: *const c_void, number: u32, value: i32) -> Status {
-    done(kernel_of(function).and_then(|kernel| gpu()?.set_kernel_attribute(kernel, number, value)))
+    done(kernel_of(function).and_then(|kernel| gpu()?.modules.set_kernel_attribute(kernel, number, value)))
 }
 
 /// `cudaFuncSetCacheConfig`.
 #[unsafe(export_name = "warplab_cudaFuncSetCacheConfig")]
 pub extern "C" fn set_cache_config(function: *const c_void, preference: u32) -> Status {
-    done(kernel_of(function).and_then(|kernel| gpu()?.set_cache_preference(kernel, preference)))
+    done(kernel_of(function).and_then(|kernel| gpu()?.modules.set_cache_preference(kernel, preference)))
 }
 
 /// `cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
@@ -86,8 +86,8 @@ pub unsafe extern "C" fn max_active_blocks_with_flags(
     dynamic_shared_bytes: usize,
     _flags: u32,
 ) -> Status {
-    let found =
-        kernel_of(function).and_then(|kernel| gpu()?.active_blocks(kernel, threads, dynamic_shared_bytes));
+    let found = kernel_of(function)
+        .and_then(|kernel| gpu()?.modules.active_blocks(kernel, threads, dynamic_shared_bytes));
     // SAFETY: as the caller promises.
     done(found.and_then(|found| unsafe { store(blocks, found) }))
 }
@@ -138,7 +138,8 @@ pub unsafe extern "C" fn available_shared(
     blocks: i32,
     threads: i32,
 ) -> Status {
-    let found = kernel_of(function).and_then(|kernel| gpu()?.available_shared_bytes(kernel, blocks, threads));
+    let found =
+        kernel_of(function).and_then(|kernel| gpu()?.modules.available_shared_bytes(kernel, blocks, threads));
     // SAFETY: as the caller promises.
     done(found.and_then(|found| unsafe { store(bytes, found) }))
 }
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn available_shared(
 #[unsafe(export_name = "warplab_cudaKernelSetAttributeForDevice")]
 pub extern "C" fn set_attribute_for_device(kernel: u64, number: u32, value: i32, device: i32) -> Status {
     let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
-    done(known.and_then(|()| gpu()?.set_kernel_attribute(kernel, number, value)))
+    done(known.and_then(|()| gpu()?.modules.set_kernel_attribute(kernel, number, value)))
 }
 
 /// `cudaFuncSetSharedMemConfig`: shared memory has one way of banking.

@@ -2,7 +2,8 @@
 
 use super::{LAST_ERROR, done, store};
 use crate::error::Status;
-use crate::gpu::{any_gpu, gpu, synchronize};
+use crate::gpu::{any_gpu, gpu};
+use crate::running::waiting::synchronize;
 use std::ffi::c_char;
 
 /// `cudaGetLastError`.

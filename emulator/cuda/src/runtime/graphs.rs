@@ -10,8 +10,10 @@ use crate::driver::graph::{HostParams, MemsetParams, add};
 use crate::driver::node::{AllocateParams, NodeParams, add_any};
 use crate::driver::{In, Out};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, tell};
-use crate::work::{Copy, Work};
+use crate::gpu::gpu;
+use crate::memory::copy::Copy;
+use crate::streams::work::Work;
+use crate::tell::tell;
 use std::ffi::c_void;
 
 /// `cudaKernelNodeParams`.
@@ -130,7 +132,7 @@ macro_rules! setters {
         pub unsafe extern "C" fn $graph_name(node: u64, $($arg: $type),*) -> Status {
             #[allow(unused_unsafe, reason = "not all follow pointers")]
             // SAFETY: as the caller promises.
-            done(unsafe { $work }.and_then(|work: Work| gpu()?.set_node(None, node, work)))
+            done(unsafe { $work }.and_then(|work: Work| gpu()?.streams.set_node(None, node, work)))
         }
 
         #[doc = concat!("`", $of_executable, "`, whose name begins after `warplab_`.")]
@@ -141,7 +143,7 @@ macro_rules! setters {
         pub unsafe extern "C" fn $executable_name(executable: u64, node: u64, $($arg: $type),*) -> Status {
             #[allow(unused_unsafe, reason = "not all follow pointers")]
             // SAFETY: as the caller promises.
-            done(unsafe { $work }.and_then(|work: Work| gpu()?.set_node(Some(executable), node, work)))
+            done(unsafe { $work }.and_then(|work: Work| gpu()?.streams.set_node(Some(executable), node, work)))
         }
     )*};
 }
@@ -182,7 +184,9 @@ pub unsafe extern "C" fn get_kernel(node: u64, params: *mut KernelParams) -> Sta
     let get = || -> Outcome<KernelParams> {
         let mut gpu = gpu()?;
         let pointers = gpu.show_params(node)?;
-        let Work::Launch(launch) = gpu.node(node)?.work.clone() else { return Err(Status::INVALID_VALUE) };
+        let Work::Launch(launch) = gpu.streams.node(node)?.work.clone() else {
+            return Err(Status::INVALID_VALUE);
+        };
         drop(gpu);
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| Dim3 { x, y, z });
         Ok(KernelParams {
@@ -204,7 +208,7 @@ pub unsafe extern "C" fn get_kernel(node: u64, params: *mut KernelParams) -> Sta
 /// `params` may be written.
 #[unsafe(export_name = "warplab_cudaGraphMemcpyNodeGetParams")]
 pub unsafe extern "C" fn get_memcpy(node: u64, params: *mut CopyParams) -> Status {
-    let get = || match gpu()?.node(node)?.work {
+    let get = || match gpu()?.streams.node(node)?.work {
         Work::Copy(copy) => Ok(copy),
         _ => Err(Status::INVALID_VALUE),
     };

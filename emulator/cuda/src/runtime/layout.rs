@@ -1,9 +1,12 @@
 //! Structures of CUDA 13's runtime headers that functions take and fill.
 
-use crate::array;
 use crate::error::{Outcome, Status};
+use crate::memory::array;
 use emulator::texture::{ChannelFormat, ChannelKind};
 use std::ffi::c_void;
+
+/// `cudaMemcpyDefault`: the addresses say where they are.
+pub const DEFAULT: u32 = 4;
 
 /// `cudaChannelFormatDesc`.
 #[repr(C)]
@@ -107,7 +110,7 @@ impl PeerCopyParams {
             to_position: self.to_position,
             to: self.to,
             extent: self.extent,
-            kind: super::copies::DEFAULT,
+            kind: DEFAULT,
         })
     }
 }
@@ -197,7 +200,7 @@ pub struct ResourceViewDesc {
 }
 
 /// `cudaMemLocation`.
-pub use crate::driver::pool::Location;
+pub use crate::memory::location::Location;
 
 const _: () = assert!(size_of::<ChannelDesc>() == 20 && size_of::<Pitched>() == 32);
 const _: () = assert!(size_of::<CopyParams>() == 160 && size_of::<PeerCopyParams>() == 168);

@@ -1,13 +1,17 @@
 //! Allocation and copies.
 
-use super::copies::{DEFAULT, When, copy};
+use super::copies::{When, copy};
+use super::layout::DEFAULT;
 use super::registration::symbol;
 use super::{done, store};
-use crate::beside::{self, What};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit};
+use crate::gpu::gpu;
 use crate::memory::Purpose;
-use crate::work::{Copy, Fill, Work};
+use crate::memory::copy::{Copy, Fill};
+use crate::running::perform::submit;
+use crate::running::waiting;
+use crate::streams::beside::What;
+use crate::streams::work::Work;
 use std::ffi::c_void;
 
 /// `cudaMalloc`.
@@ -34,7 +38,7 @@ pub extern "C" fn free(pointer: *mut c_void) -> Status {
     if pointer.is_null() {
         return done(gpu().map(drop));
     }
-    done(beside::wait_for(What::All).and_then(|()| gpu()?.free_device(pointer as u64)))
+    done(waiting::wait_for(What::All).and_then(|()| gpu()?.memory.free_device(pointer as u64)))
 }
 
 /// `cudaMemcpy`.
@@ -235,7 +239,7 @@ pub extern "C" fn free_host(pointer: *mut c_void) -> Status {
         return done(Ok(()));
     }
     let free = || gpu()?.memory.free(pointer as u64, &[Purpose::Host]).map(drop);
-    done(beside::wait_for(What::All).and_then(|()| free()))
+    done(waiting::wait_for(What::All).and_then(|()| free()))
 }
 
 /// `cudaHostGetDevicePointer`: host and device share their addresses, but for registered memory.
@@ -287,7 +291,7 @@ pub extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status {
     if pointer.is_null() {
         return done(Err(Status::INVALID_VALUE));
     }
-    done(crate::pool::free_in_order(pointer as u64, stream))
+    done(crate::running::perform::free_in_order(pointer as u64, stream))
 }
 
 /// `cudaMemcpyBatchAsync`: one after the other; what their attributes say of order holds for that.

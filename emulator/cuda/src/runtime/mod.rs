@@ -37,7 +37,7 @@ thread_local! {
 
 /// Ends an API function: notes an error for `cudaGetLastError`.
 fn done(outcome: Outcome) -> Status {
-    crate::context::adopt();
+    crate::current::adopt();
     let status = status(outcome);
     if status != Status::SUCCESS && status != Status::NOT_READY {
         LAST_ERROR.set(status);

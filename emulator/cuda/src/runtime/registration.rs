@@ -1,10 +1,12 @@
 //! What compiled programs call before `main`: their fat binaries, kernels and variables.
 
 use super::done;
-use crate::closed;
 use crate::error::{Outcome, Status};
-use crate::gpu::{Gpu, any_gpu, tell, told};
-use crate::module::{Images, image_at, mapping};
+use crate::gpu::{Gpu, any_gpu};
+use crate::modules::closed;
+use crate::modules::image::{Images, image_at};
+use crate::process::mapping;
+use crate::tell::{tell, told};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, c_char, c_void};
@@ -99,7 +101,7 @@ impl Registered {
             found.state = state;
         }
         if let State::Loaded(module) = state {
-            gpu.make_library(module)?;
+            gpu.modules.make_library(module)?;
             self.place_managed(&gpu, binary, module)?;
         }
         Ok(state)
@@ -109,7 +111,7 @@ impl Registered {
     fn place_managed(&self, gpu: &Gpu, binary: usize, module: u64) -> Outcome {
         for variable in self.variables.values().filter(|v| v.binary == binary) {
             if let Some(pointer) = variable.managed
-                && let Some((address, _)) = gpu.modules.get(module)?.device.variable(&variable.name)
+                && let Some((address, _)) = gpu.modules.all.get(module)?.device.variable(&variable.name)
             {
                 // SAFETY: the program registered the place of its pointer.
                 unsafe { (pointer as *mut u64).write(address) };
@@ -131,7 +133,7 @@ fn read(
     }
     let images = Images::open(&image_at(wrapper as *const u8).unwrap_or_default()).map_err(told)?;
     let Some(arch) = images.machine_code_only() else {
-        return gpu.load_images(images, "the program's PTX").map(State::Loaded);
+        return gpu.modules.load_images(&mut gpu.memory, images, "the program's PTX").map(State::Loaded);
     };
     let refused = State::MachineCode(Some(arch));
     let Some(file) = file else { return Ok(refused) };
@@ -141,7 +143,9 @@ fn read(
             let relocatable = Images::open_relocatable(new.key()).ok();
             let relocatable = relocatable.filter(|images| images.machine_code_only().is_none());
             let file = new.key().clone();
-            let module = relocatable.map(|images| gpu.load_linked(images, &file)).transpose()?;
+            let module = relocatable
+                .map(|images| gpu.modules.load_linked(&mut gpu.memory, images, &file))
+                .transpose()?;
             *new.insert(module)
         }
     };
@@ -185,7 +189,7 @@ pub extern "C" fn unregister_fat_binary(binary: *mut *mut c_void) {
     all.last = None;
     drop(lock);
     // The program ends; what has not been shown by now never would be.
-    let _ = crate::gpu::synchronize();
+    let _ = crate::running::waiting::synchronize();
 }
 
 /// `__cudaRegisterFunction`.
@@ -213,6 +217,7 @@ pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
     let all = lock.as_mut().ok_or(Status::INVALID_DEVICE_FUNCTION)?;
     let Some(function) = all.functions.get(&(host as usize)) else {
         return any_gpu()?
+            .modules
             .kernels
             .get(host as u64)
             .map(|_| host as u64)
@@ -265,7 +270,7 @@ pub(super) fn symbol(host: *const c_void) -> Outcome<(u64, u64)> {
     let variable = all.variables.get(&(host as usize)).ok_or(Status::INVALID_SYMBOL)?;
     let (binary, name) = (variable.binary, variable.name.clone());
     let module = all.module(binary)?;
-    let found = any_gpu()?.modules.get(module)?.device.variable(&name);
+    let found = any_gpu()?.modules.all.get(module)?.device.variable(&name);
     found.ok_or(Status::INVALID_SYMBOL)
 }
 

@@ -1,11 +1,14 @@
 //! Streams and events.
 
 use super::{done, store};
-use crate::beside::{self, What};
 use crate::error::{Outcome, Status};
-use crate::gpu::{gpu, submit, synchronize_with};
-use crate::stream::{EVENT_DISABLE_TIMING, Event};
-use crate::work::{HostCall, HostFunction, Work};
+use crate::gpu::gpu;
+use crate::running::perform::submit;
+use crate::running::waiting;
+use crate::running::waiting::synchronize_with;
+use crate::streams::beside::What;
+use crate::streams::stream::{EVENT_DISABLE_TIMING, Event};
+use crate::streams::work::{HostCall, HostFunction, Work};
 use std::ffi::c_void;
 
 /// `cudaStreamCreate`.
@@ -64,7 +67,7 @@ pub extern "C" fn synchronize(stream: u64) -> Status {
 /// `cudaStreamQuery`.
 #[unsafe(export_name = "warplab_cudaStreamQuery")]
 pub extern "C" fn query(stream: u64) -> Status {
-    done(reached(stream).and_then(|()| beside::query(What::Stream(stream))))
+    done(reached(stream).and_then(|()| waiting::query(What::Stream(stream))))
 }
 
 /// `cudaStreamWaitEvent`.
@@ -137,7 +140,7 @@ pub extern "C" fn event_synchronize(event: u64) -> Status {
 /// `cudaEventQuery`.
 #[unsafe(export_name = "warplab_cudaEventQuery")]
 pub extern "C" fn event_query(event: u64) -> Status {
-    done(event_reached(event).and_then(|()| beside::query(What::Event(event))))
+    done(event_reached(event).and_then(|()| waiting::query(What::Event(event))))
 }
 
 fn event_reached(event: u64) -> Outcome {
@@ -154,7 +157,7 @@ fn event_reached(event: u64) -> Outcome {
 #[unsafe(export_name = "warplab_cudaEventElapsedTime")]
 pub unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start: u64, end: u64) -> Status {
     let elapsed = || {
-        beside::query(What::Event(start)).and_then(|()| beside::query(What::Event(end)))?;
+        waiting::query(What::Event(start)).and_then(|()| waiting::query(What::Event(end)))?;
         let gpu = gpu()?;
         let (start, end) = (gpu.streams.events.get(start)?, gpu.streams.events.get(end)?);
         if (start.flags | end.flags) & EVENT_DISABLE_TIMING != 0 {
@@ -227,7 +230,7 @@ pub unsafe extern "C" fn get_device(stream: u64, device: *mut i32) -> Status {
 #[unsafe(export_name = "warplab_cudaStreamGetId")]
 pub unsafe extern "C" fn get_id(stream: u64, id: *mut u64) -> Status {
     // SAFETY: as the caller promises.
-    unsafe { tell_of(stream, id, |_, _| stream.max(crate::stream::LEGACY)) }
+    unsafe { tell_of(stream, id, |_, _| stream.max(crate::streams::beside::LEGACY)) }
 }
 
 /// `cudaStreamAttachMemAsync`: host and device never access managed memory at once here.

@@ -1,0 +1,146 @@
+//! Makes contexts, destroys them, and makes them current to threads.
+
+use crate::contexts::{Context, MAX_STACK_BYTES, STACK, current};
+use crate::error::{Outcome, Status};
+use crate::gpu::{Gpu, any_gpu, initialised};
+
+/// Makes a context current in place of the one that is; 0 for none.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when there is no such context.
+pub fn set_current(context: u64) -> Outcome {
+    known(context)?;
+    STACK.with_borrow_mut(|stack| {
+        stack.pop();
+        if context != 0 {
+            stack.push(context);
+        }
+    });
+    Ok(())
+}
+
+fn known(context: u64) -> Outcome {
+    if context == 0 {
+        return Ok(());
+    }
+    any_gpu()?.contexts.all.get(context).map(drop).map_err(|_| Status::INVALID_CONTEXT)
+}
+
+/// Makes a context current above the one that is.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when there is no such context.
+pub fn push(context: u64) -> Outcome {
+    if context == 0 {
+        return Err(Status::INVALID_CONTEXT);
+    }
+    known(context)?;
+    STACK.with_borrow_mut(|stack| stack.push(context));
+    Ok(())
+}
+
+/// Takes the current context off.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when there is none.
+pub fn pop() -> Outcome<u64> {
+    STACK.with_borrow_mut(Vec::pop).ok_or(Status::INVALID_CONTEXT)
+}
+
+/// The thread's current context, which exists.
+///
+/// # Errors
+/// `INVALID_CONTEXT` when the thread has none, `CONTEXT_IS_DESTROYED` when it is gone.
+pub fn require() -> Outcome<u64> {
+    let context = current().ok_or(Status::INVALID_CONTEXT)?;
+    any_gpu()?.contexts.all.get(context).map(|_| context).map_err(|_| Status::CONTEXT_IS_DESTROYED)
+}
+
+/// What the runtime API does implicitly: the primary context becomes current to a thread that has none.
+pub fn adopt() {
+    if !initialised() || current().is_some() {
+        return;
+    }
+    if let Ok(mut gpu) = any_gpu() {
+        let first = gpu.contexts.primary.is_none();
+        let primary = gpu.contexts.primary();
+        if first {
+            gpu.contexts.retained += 1;
+        }
+        drop(gpu);
+        STACK.with_borrow_mut(|stack| stack.push(primary));
+    }
+}
+
+impl Gpu {
+    /// Makes room where a program asks for more than there usually is: on the stacks of kernels that are asked for from
+    /// now on, in the heap of modules that are loaded from now on.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a stack that no thread can have, `MEMORY_ALLOCATION` for a heap or a buffer of `printf` that
+    /// is larger than what is free of the GPU's memory.
+    pub fn raise_limit(&mut self, limit: u32, value: usize) -> Outcome {
+        const STACK: u32 = 0;
+        const PRINTF: u32 = 1;
+        const HEAP: u32 = 2;
+        let free = self.memory.info().0;
+        match limit {
+            STACK => {
+                let wanted = u32::try_from(value).ok().filter(|&bytes| bytes <= MAX_STACK_BYTES);
+                let wanted = wanted.ok_or(Status::INVALID_VALUE)?;
+                self.modules.lowering.stack_bytes = self.modules.lowering.stack_bytes.max(wanted);
+            }
+            PRINTF | HEAP if value as u64 > free => return Err(Status::MEMORY_ALLOCATION),
+            HEAP => self.memory.heap_bytes = self.memory.heap_bytes.max(value as u64),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Makes a context and makes it current.
+    pub fn create_context(&mut self, flags: u32) -> u64 {
+        let context = self.contexts.all.insert(Context::new(flags));
+        STACK.with_borrow_mut(|stack| stack.push(context));
+        context
+    }
+
+    /// Destroys a context; with the last one goes all that is on the GPU.
+    ///
+    /// # Errors
+    /// `INVALID_CONTEXT` when there is no such context or it is the primary one.
+    pub fn destroy_context(&mut self, context: u64) -> Outcome {
+        if self.contexts.primary == Some(context) {
+            return Err(Status::INVALID_CONTEXT);
+        }
+        self.contexts.all.remove(context).map_err(|_| Status::INVALID_CONTEXT)?;
+        STACK.with_borrow_mut(|stack| {
+            if stack.last() == Some(&context) {
+                stack.pop();
+            }
+        });
+        self.reset_if_unused();
+        Ok(())
+    }
+
+    /// Releases the primary context once.
+    ///
+    /// # Errors
+    /// `INVALID_CONTEXT` when it is not retained.
+    pub fn release_primary(&mut self) -> Outcome {
+        let contexts = &mut self.contexts;
+        contexts.retained = contexts.retained.checked_sub(1).ok_or(Status::INVALID_CONTEXT)?;
+        if contexts.retained == 0
+            && let Some(primary) = contexts.primary.take()
+        {
+            contexts.all.remove(primary)?;
+            self.reset_if_unused();
+        }
+        Ok(())
+    }
+
+    fn reset_if_unused(&mut self) {
+        if self.contexts.all.iter().next().is_none() {
+            self.reset();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What programs ask about kernels and set of them, and how many of their blocks an SM holds; for both APIs.
+
+use super::kernel::Kernel;
+use super::loaded::Modules;
+use super::occupancy::resident_blocks;
+use crate::error::{Outcome, Status};
+
+/// Attributes by their numbers, which both APIs share.
+pub mod attribute {
+    /// Threads that a block of the kernel can have at most.
+    pub const MAX_THREADS: u32 = 0;
+    /// Bytes of shared memory that every block has.
+    pub const SHARED_BYTES: u32 = 1;
+    /// Bytes of constants.
+    pub const CONST_BYTES: u32 = 2;
+    /// Bytes of local memory of a thread.
+    pub const LOCAL_BYTES: u32 = 3;
+    /// Registers of a thread.
+    pub const REGISTERS: u32 = 4;
+    /// What the PTX was written for, which code that chose its shape by it has to know.
+    pub const PTX_VERSION: u32 = 5;
+    /// Dynamic shared memory that a block may ask for; can be set.
+    pub const MAX_DYNAMIC_SHARED: u32 = 8;
+    /// Per cent of the SM's memory that are to be shared memory; can be set.
+    pub const SHARED_CARVEOUT: u32 = 9;
+}
+
+impl Modules {
+    /// Most threads that a block of the kernel can have: as many as an SM has registers for, in the units in which it
+    /// hands them out.
+    #[must_use]
+    pub fn max_threads(&self, kernel: &Kernel) -> u32 {
+        let limit = kernel.lowered.kernel.max_threads_per_block;
+        let most = limit.map_or(1024, |d| d.iter().product::<u32>().min(1024));
+        let fits = |threads: &u32| resident_blocks(self.device, kernel, *threads, 0).is_ok();
+        (1..=most.div_ceil(32)).rev().map(|warps| (32 * warps).min(most)).find(fits).unwrap_or(most.min(32))
+    }
+
+    /// An attribute of a kernel.
+    ///
+    /// # Errors
+    /// When there is no such kernel or attribute.
+    pub fn kernel_attribute(&self, kernel: u64, number: u32) -> Outcome<i32> {
+        let kernel = self.kernels.get(kernel)?;
+        let machine = &kernel.lowered.kernel;
+        let value = match number {
+            attribute::MAX_THREADS => self.max_threads(kernel),
+            attribute::SHARED_BYTES => machine.static_shared_bytes,
+            attribute::CONST_BYTES => {
+                self.all.get(kernel.module)?.device.source().layout.const_image.len() as u32
+            }
+            attribute::LOCAL_BYTES => machine.local_bytes,
+            attribute::REGISTERS => u32::from(machine.regs_per_thread),
+            attribute::PTX_VERSION => self.all.get(kernel.module)?.device.source().module.target.sm,
+            // What runs.
+            6 => self.device.arch(),
+            // How it is cached and clustered.
+            7 | 10..=17 => 0,
+            attribute::MAX_DYNAMIC_SHARED => {
+                let usual = self.device.resources(false).max_shared_bytes_per_block;
+                usual.saturating_sub(machine.static_shared_bytes).max(kernel.max_dynamic_shared_bytes)
+            }
+            attribute::SHARED_CARVEOUT => return Ok(kernel.preferences[0]),
+            _ => return Err(Status::INVALID_VALUE),
+        };
+        i32::try_from(value).map_err(|_| Status::INVALID_VALUE)
+    }
+
+    /// Sets an attribute of a kernel.
+    ///
+    /// # Errors
+    /// When there is no such kernel, the attribute cannot be set, or not to this value.
+    pub fn set_kernel_attribute(&mut self, kernel: u64, number: u32, value: i32) -> Outcome {
+        let most = self.device.resources(true).max_shared_bytes_per_block;
+        let kernel = self.kernels.get_mut(kernel)?;
+        match number {
+            attribute::MAX_DYNAMIC_SHARED => {
+                let wanted = u32::try_from(value).map_err(|_| Status::INVALID_VALUE)?;
+                if wanted > most.saturating_sub(kernel.lowered.kernel.static_shared_bytes) {
+                    return Err(Status::INVALID_VALUE);
+                }
+                kernel.max_dynamic_shared_bytes = wanted;
+            }
+            attribute::SHARED_CARVEOUT if (-1..=100).contains(&value) => kernel.preferences[0] = value,
+            // Preferences about clusters change nothing where a cluster is one block.
+            14..=16 => {}
+            _ => return Err(Status::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    /// Sets whether a kernel prefers L1 or shared memory.
+    ///
+    /// # Errors
+    /// When there is no such kernel or preference.
+    pub fn set_cache_preference(&mut self, kernel: u64, preference: u32) -> Outcome {
+        if preference > 3 {
+            return Err(Status::INVALID_VALUE);
+        }
+        self.kernels.get_mut(kernel)?.preferences[1] = preference as i32;
+        Ok(())
+    }
+
+    /// Blocks of a kernel that an SM holds.
+    #[must_use]
+    pub fn blocks_per_sm(&self, kernel: &Kernel, threads: u32, dynamic_shared_bytes: usize) -> i32 {
+        let shared = u32::try_from(dynamic_shared_bytes).unwrap_or(u32::MAX);
+        resident_blocks(self.device, kernel, threads, shared).map_or(0, |o| o.blocks as i32)
+    }
+
+    /// The same for a number of threads as programs pass it.
+    ///
+    /// # Errors
+    /// When there is no such kernel, or it is no number of threads.
+    pub fn active_blocks(&self, kernel: u64, threads: i32, dynamic_shared_bytes: usize) -> Outcome<i32> {
+        let kernel = self.kernels.get(kernel)?;
+        let threads = u32::try_from(threads).ok().filter(|&n| n > 0).ok_or(Status::INVALID_VALUE)?;
+        Ok(self.blocks_per_sm(kernel, threads, dynamic_shared_bytes))
+    }
+
+    /// The most dynamic shared memory with which so many blocks fit an SM, as `cuda_occupancy.h` has it: one block may
+    /// have as much as blocks can ask for, several share what an SM has, and what the driver takes of each block is
+    /// not there for programs.
+    ///
+    /// # Errors
+    /// When there is no such kernel, or so many blocks do not fit at all.
+    pub fn available_shared_bytes(&self, kernel: u64, wanted: i32, threads: i32) -> Outcome<usize> {
+        if wanted <= 0 || self.active_blocks(kernel, threads, 0)? < wanted {
+            return Err(Status::INVALID_VALUE);
+        }
+        let most = self.kernel_attribute(kernel, attribute::MAX_DYNAMIC_SHARED)? as u32;
+        let fixed = self.kernels.get(kernel)?.lowered.kernel.static_shared_bytes;
+        let resources = self.device.resources(true);
+        let (unit, reserved) =
+            (resources.shared_unit_bytes.max(1), resources.reserved_shared_bytes_per_block);
+        let largest = resources.max_shared_bytes_per_block + reserved;
+        let all = if wanted == 1 { largest } else { resources.shared_bytes };
+        let per_block = (all / wanted as u32 / unit * unit).min(largest);
+        Ok(per_block.saturating_sub(fixed + reserved).min(most) as usize)
+    }
+}

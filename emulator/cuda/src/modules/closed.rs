@@ -1,0 +1,92 @@
+//! Device code that cannot run here: machine code without PTX, and what is said of it, once for each file it comes from.
+//!
+//! NVIDIA's closed libraries are told by their names; their device code is not looked at.
+
+use crate::process::mapped_file;
+use crate::tell::tell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What the file names of NVIDIA's closed libraries with kernels begin with.
+const LIBRARIES: [&str; 11] = [
+    "libcublas",
+    "libcudnn",
+    "libcufft",
+    "libcufile",
+    "libcurand",
+    "libcusolver",
+    "libcusparse",
+    "libcutensor",
+    "libnpp",
+    "libnvjpeg",
+    "libnvinfer",
+];
+/// What those of PyTorch begin with.
+const PYTORCH: &str = "libtorch";
+
+/// The file name of a path.
+fn name(file: &Path) -> &str {
+    file.file_name().and_then(|n| n.to_str()).unwrap_or_default()
+}
+
+/// The library that an address lies in, if it is one of NVIDIA's closed ones.
+#[must_use]
+pub fn library_at(address: usize) -> Option<PathBuf> {
+    mapped_file(address).filter(|file| is_closed(file))
+}
+
+/// Whether a file is one of NVIDIA's closed libraries, by its name.
+#[must_use]
+pub fn is_closed(file: &Path) -> bool {
+    LIBRARIES.iter().any(|library| name(file).starts_with(library))
+}
+
+/// Why no kernel of a file runs, and what to do about it; `arch` is the newest that it has machine code for, where
+/// that is known.
+#[must_use]
+pub fn reason(file: &Path, arch: Option<u32>) -> String {
+    let shown = file.display();
+    if is_closed(file) {
+        return format!(
+            "{shown} is one of NVIDIA's closed libraries, whose kernels do not run here; use one that comes as source \
+             or PTX instead"
+        );
+    }
+    let arch = arch.unwrap_or(75);
+    let remedy = if name(file).starts_with(PYTORCH) {
+        "build PyTorch from source with TORCH_CUDA_ARCH_LIST=\"7.5+PTX\"".to_owned()
+    } else {
+        format!("compile it with `-gencode arch=compute_{arch},code=compute_{arch}`")
+    };
+    format!(
+        "{shown} has machine code for sm_{arch} but no PTX, which is what runs here, so that none of its kernels does; \
+         {remedy}"
+    )
+}
+
+/// Says something that has not been said before.
+pub fn tell_once(what: &str) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_owned()) {
+        tell(what);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_by_their_names_with_what_to_do() {
+        let told = |file: &str| reason(Path::new(file), Some(86));
+        assert!(told("/opt/libcublasLt.so.13").contains("one of NVIDIA's closed libraries"));
+        assert!(told("/opt/libtorch_cuda.so").contains("TORCH_CUDA_ARCH_LIST"));
+        let own = told("/home/libkernels.so");
+        assert!(
+            own.contains("machine code for sm_86") && own.contains("arch=compute_86,code=compute_86"),
+            "{own}"
+        );
+        assert!(!is_closed(Path::new("/opt/libcublas/libkernels.so")), "only the file's name counts");
+    }
+}

@@ -1,0 +1,39 @@
+//! Kernels that programs hold.
+
+use emulator::exec::Prepared;
+use emulator::lower::Lowered;
+use emulator::ptx::FuncId;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use trace_format::isa::{MachineKernel, Op, SysCall};
+
+/// A kernel that a program holds.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Handle of its module.
+    pub module: u64,
+    /// Its function.
+    pub function: FuncId,
+    /// Its machine code.
+    pub lowered: Arc<Lowered>,
+    /// What all launches of it share.
+    pub prepared: Arc<Prepared>,
+    /// Whether its code launches kernels or asks the device runtime.
+    pub nests: bool,
+    /// Its place in the summary.
+    pub tally: usize,
+    /// Dynamic shared memory that it has been allowed, when that is more than the default.
+    pub max_dynamic_shared_bytes: u32,
+    /// Attributes that programs set and read back (cache preference, carve-out).
+    pub preferences: [i32; 2],
+    /// Threads of its largest launch as long as all launches were quick.
+    pub quick_threads: Arc<AtomicU64>,
+}
+
+/// Whether a kernel launches others or asks the device runtime.
+#[must_use]
+pub fn is_nesting(kernel: &MachineKernel) -> bool {
+    let nests =
+        |op: Op| matches!(op, Op::Syscall { call: SysCall::Launch | SysCall::Transfer | SysCall::Query });
+    kernel.insts.iter().any(|inst| nests(inst.op))
+}

@@ -1,0 +1,17 @@
+//! What programs load: images, the modules in them, and their kernels.
+//!
+//! [`Modules`] owns what is loaded. [`image`] unpacks what programs give, [`module`] places it in memory, [`kernel`] is what is
+//! launched, [`link`] joins texts at run time. [`attributes`] and [`occupancy`] answer questions about kernels; [`closed`] says why
+//! code without PTX does not run.
+
+pub mod attributes;
+pub mod closed;
+pub mod image;
+pub(crate) mod jit;
+pub mod kernel;
+pub mod link;
+mod loaded;
+pub mod module;
+pub mod occupancy;
+
+pub use loaded::{Linker, Modules};

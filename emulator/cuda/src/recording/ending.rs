@@ -1,0 +1,240 @@
+//! The end of the process, whatever way it takes: the trace is completed and the summary shown.
+//!
+//! After `exit` or a return from `main` the library's last function does it, behind the program's own. A signal
+//! that would end the process (an interrupt, a crash, `abort`) is held up meanwhile: its handler wakes a thread
+//! that may do what a handler may not, waits for it, and lets the signal have its way. Signals that the program
+//! handles itself are left to it. A child after `fork` has no part in the recording. What ends a process without
+//! any of this (SIGKILL, `_exit`) leaves the trace's `.part` file, which can be opened as it is. A program that would
+//! end successfully ends with exit code 1 when its trace could not be written.
+
+use crate::process::{is_abandoned, is_auditor};
+use crate::signals::Blocked;
+use crate::summary;
+use crate::tell::tell;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use trace_format::writer::Finisher;
+
+/// Signals that end a process unless it handles them.
+const SIGNALS: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+];
+/// How long a signal is held up at most.
+const PATIENCE_MS: i32 = 20_000;
+/// How often it is seen whether the program's threads have all ended.
+const GLANCE_MS: i32 = 200;
+
+/// A recording under way: what ends it, and the name that the trace has until then, if another than in the end.
+static RECORDING: Mutex<Option<(Finisher, Option<PathBuf>)>> = Mutex::new(None);
+/// Why a recording was given up while the program went on.
+static GAVE_UP: Mutex<Option<String>> = Mutex::new(None);
+/// Whether the program must not end successfully, and the exit code that it wants to end with.
+static FAILED: AtomicBool = AtomicBool::new(false);
+static EXIT_CODE: AtomicI32 = AtomicI32::new(-1);
+/// Launches in the trace.
+static RECORDED: AtomicU64 = AtomicU64::new(0);
+/// Whether this process is a child of the one that loaded the library.
+static FORKED: AtomicBool = AtomicBool::new(false);
+/// Where handlers write signals to, and where they read that all is done; -1 before they are installed.
+static CALL: AtomicI32 = AtomicI32::new(-1);
+static ANSWER: AtomicI32 = AtomicI32::new(-1);
+
+/// What completes the unfinished; set when the GPU is made.
+static FINISH: OnceLock<fn(&str)> = OnceLock::new();
+
+/// Whether this process was forked from the one that uses the GPU.
+#[must_use]
+pub fn is_child() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// Has this function complete what is unfinished when the process ends; it gets the reason why a launch under way is cut
+/// off.
+pub fn on_end(finish: fn(&str)) {
+    FINISH.get_or_init(|| finish);
+}
+
+fn finish(why: &str) {
+    if let Some(finish) = FINISH.get()
+        && !is_child()
+        && !is_auditor()
+    {
+        finish(why);
+    }
+}
+
+/// From now on the end of the process is noticed.
+pub fn watch() {
+    static WATCHING: Once = Once::new();
+    WATCHING.call_once(|| {
+        // SAFETY: the function only stores to an atomic.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+        // SAFETY: likewise.
+        unsafe { on_exit(exiting, std::ptr::null_mut()) };
+        if let Err(error) = install() {
+            tell(&format!("signals cannot be watched, so that they cut the trace off: {error}"));
+        }
+    });
+}
+
+/// A recording has begun, which is ended with the process.
+pub fn recording(finisher: Finisher, part: Option<PathBuf>) {
+    *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some((finisher, part));
+}
+
+/// The recording cannot go on, for this reason.
+pub fn gave_up(why: String) {
+    GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+}
+
+/// The program ends with an error, even if it sees none itself.
+pub fn fail() {
+    FAILED.store(true, Ordering::Relaxed);
+}
+
+/// One more launch is in the trace.
+pub fn recorded() {
+    RECORDED.fetch_add(1, Ordering::Relaxed);
+}
+
+extern "C" fn forked() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+unsafe extern "C" {
+    /// As `atexit`, but the function learns the exit code.
+    fn on_exit(function: extern "C" fn(i32, *mut libc::c_void), argument: *mut libc::c_void) -> i32;
+}
+
+extern "C" fn exiting(code: i32, _: *mut libc::c_void) {
+    EXIT_CODE.store(code, Ordering::Relaxed);
+}
+
+/// Completes the trace, if one is being written; what is wrong with it is told, and `false` returned.
+pub fn complete(why: &str) -> bool {
+    let gave_up = GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let launches = RECORDED.swap(0, Ordering::Relaxed);
+    let (error, part) = match (gave_up, recording) {
+        (None, None) => return true,
+        (Some(error), None) => (error, None),
+        (Some(error), Some((_, part))) => (error, part),
+        (None, Some((finisher, part))) => match finisher.finish(why) {
+            Ok((written, path)) => {
+                summary::traced(path, written, launches);
+                return true;
+            }
+            Err(error) => (error.to_string(), part),
+        },
+    };
+    let left = part.filter(|part| part.metadata().is_ok_and(|found| found.len() > 0));
+    let left = left.map_or_else(String::new, |part| {
+        format!("\nwarplab: what was recorded until then is in {}", part.display())
+    });
+    tell(&format!("the trace is not complete: {error}{left}"));
+    false
+}
+
+extern "C" fn last() {
+    // Nothing may unwind into the C library.
+    drop(std::panic::catch_unwind(|| finish("the program ended while it ran")));
+    let failed = FAILED.load(Ordering::Relaxed) && !is_child() && !is_auditor();
+    if failed && EXIT_CODE.load(Ordering::Relaxed) == 0 {
+        tell("the program ended as if all was well, which it was not: the exit code is 1");
+        // SAFETY: the program has ended and its output is written; nothing is left but to say how it went.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(1);
+        }
+    }
+}
+
+/// The library's last function, which the loader calls after the program's own.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static LAST: extern "C" fn() = last;
+
+fn pipe() -> std::io::Result<[RawFd; 2]> {
+    let mut ends = [-1; 2];
+    // SAFETY: there is room for two descriptors.
+    match unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } {
+        0 => Ok(ends),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+fn install() -> std::io::Result<()> {
+    let ([call_read, call_write], [answer_read, answer_write]) = (pipe()?, pipe()?);
+    let serve = move || {
+        loop {
+            let mut call = libc::pollfd { fd: call_read, events: libc::POLLIN, revents: 0 };
+            // SAFETY: it is one descriptor.
+            match unsafe { libc::poll(&raw mut call, 1, GLANCE_MS) } {
+                // The C library would end it now if this thread and the recorder's were not there.
+                0 if is_abandoned() => {
+                    // SAFETY: any thread may end the process.
+                    unsafe { libc::exit(0) }
+                }
+                1.. => {}
+                _ => continue,
+            }
+            let mut signal = 0u8;
+            // SAFETY: one byte is read into a byte, and one written from it.
+            if unsafe { libc::read(call_read, (&raw mut signal).cast(), 1) } != 1 {
+                return;
+            }
+            let why = format!("signal {signal} ended the program");
+            drop(std::panic::catch_unwind(|| finish(&why)));
+            // SAFETY: as above.
+            unsafe { libc::write(answer_write, (&raw const signal).cast(), 1) };
+        }
+    };
+    let held_back = Blocked::new();
+    std::thread::Builder::new().name("warplab-ending".into()).spawn(serve)?;
+    drop(held_back);
+    CALL.store(call_write, Ordering::SeqCst);
+    ANSWER.store(answer_read, Ordering::SeqCst);
+    for signal in SIGNALS {
+        // SAFETY: the structures are plain data, and the handler calls only what handlers may call.
+        unsafe {
+            let mut old: libc::sigaction = std::mem::zeroed();
+            let known = libc::sigaction(signal, std::ptr::null(), &raw mut old) == 0;
+            if known && old.sa_sigaction == libc::SIG_DFL {
+                let mut new: libc::sigaction = std::mem::zeroed();
+                new.sa_sigaction = handle as *const () as usize;
+                new.sa_flags = libc::SA_RESTART;
+                libc::sigaction(signal, &raw const new, std::ptr::null_mut());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Has the recording ended, then lets the signal do what it does by default.
+extern "C" fn handle(signal: i32) {
+    // SAFETY: only functions that may be called in handlers, on descriptors that stay open.
+    unsafe {
+        let (call, answer) = (CALL.load(Ordering::SeqCst), ANSWER.load(Ordering::SeqCst));
+        if !FORKED.load(Ordering::Relaxed) && answer >= 0 {
+            let mut byte = signal as u8;
+            if libc::write(call, (&raw const byte).cast(), 1) == 1 {
+                let mut wait = libc::pollfd { fd: answer, events: libc::POLLIN, revents: 0 };
+                if libc::poll(&raw mut wait, 1, PATIENCE_MS) == 1 {
+                    libc::read(answer, (&raw mut byte).cast(), 1);
+                }
+            }
+        }
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}

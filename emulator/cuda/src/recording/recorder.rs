@@ -1,0 +1,349 @@
+//! Recording the whole process: one trace of all launches in their order, with the copies and fills between them.
+//!
+//! What is recorded is chosen by environment variables, which `emu record` sets. The trace begins with the first
+//! launch that is recorded, so that processes that launch nothing write nothing, and is completed by
+//! [`crate::recording::ending`]. Only the trace of an earlier run that `emu record` has found makes room for the new one, when that
+//! is complete. Any other that is there, or is being written by another process, is left alone: the number of this
+//! process goes into the name then. When the trace cannot be written that is told and the program goes on; it does not
+//! end successfully then. A launch whose end the program has been told of is in the file system's hands.
+
+use crate::memory::copy::{Copy, Fill, Place};
+use crate::memory::{Memory, Purpose};
+use crate::modules::kernel::Kernel;
+use crate::recording::ending;
+use crate::tell::tell;
+use emulator::exec::{self, LaunchError, Observer, Options, Stats};
+use emulator::lower::Lowered;
+use emulator::memory::GlobalMemory;
+use emulator::record::SinkError;
+use emulator::record::sampled::SampledSink;
+use emulator::record::selection::Selection;
+use emulator::record::trace::TraceSink;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use trace_format::container::{
+    BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord, WaitRecord,
+};
+use trace_format::destination::{Destination, Identity};
+use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
+
+/// Environment variable that names the trace to write.
+pub const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
+/// Environment variable that says which file at that name makes room for the trace.
+pub const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
+/// Environment variables that say what `--kernels`, `--launches`, `--every` and `--blocks` say.
+pub const SELECTION_VARIABLES: [&str; 4] =
+    ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];
+
+/// Copies and fills that are kept before they are written without waiting for a launch.
+const MOST_TRANSFERS: usize = 4096;
+
+/// The process's recording.
+#[derive(Debug)]
+pub struct Recorder {
+    path: PathBuf,
+    /// The file there that makes room.
+    replaces: Option<Identity>,
+    selection: Selection,
+    writer: Option<TraceWriter>,
+    /// Whether the trace cannot be written, or has ended.
+    over: bool,
+    /// Whether launches may not be in the file yet.
+    unsettled: bool,
+    /// Indices of kernels in the trace by the address of their code, which is kept so that it stays theirs.
+    kernels: HashMap<usize, (u32, Arc<Lowered>)>,
+    transfers: Vec<TransferRecord>,
+    waits: Vec<WaitRecord>,
+    /// Allocations as the trace lists them last.
+    buffers: Vec<BufferNote>,
+    /// What device memory said of its allocations then.
+    stamp: u64,
+}
+
+impl Recorder {
+    /// The recording that the environment asks for.
+    #[must_use]
+    pub fn from_environment() -> Option<Recorder> {
+        let path = std::env::var_os(RECORD_VARIABLE).filter(|p| !p.is_empty())?;
+        let [kernels, launches, every, blocks] =
+            SELECTION_VARIABLES.map(|name| std::env::var(name).ok().filter(|text| !text.is_empty()));
+        let parsed =
+            Selection::parse(kernels.as_deref(), launches.as_deref(), every.as_deref(), blocks.as_deref());
+        match parsed {
+            Ok(selection) => {
+                let replaces = std::env::var(REPLACES_VARIABLE).ok().map(|text| Identity::from_text(&text));
+                Some(Recorder { replaces, ..Recorder::new(PathBuf::from(path), selection) })
+            }
+            Err(what) => {
+                tell(&format!("nothing is recorded: {what}"));
+                None
+            }
+        }
+    }
+
+    /// A recording into a file.
+    #[must_use]
+    pub fn new(path: PathBuf, selection: Selection) -> Recorder {
+        // The program may change its folder.
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Recorder {
+            path,
+            replaces: None,
+            selection,
+            writer: None,
+            over: false,
+            unsettled: false,
+            kernels: HashMap::new(),
+            transfers: Vec::new(),
+            waits: Vec::new(),
+            buffers: Vec::new(),
+            stamp: 0,
+        }
+    }
+
+    /// Ends the recording and completes the trace; `false` when it could not be written as it should.
+    #[must_use]
+    pub fn finish(mut self) -> bool {
+        self.flush();
+        ending::complete("the recording ended while it ran") && !self.over
+    }
+
+    /// Takes note of a copy after so many launches.
+    pub fn copied(&mut self, copy: &Copy, memory: &Memory, stream: u64, launches: u64) {
+        let bytes = copy.extent.iter().fold(1, |n: u64, &e| n.saturating_mul(e));
+        let ((to, to_device), (from, from_device)) = (side(&copy.to, memory), side(&copy.from, memory));
+        let kind = match (from_device, to_device) {
+            (false, true) => TransferKind::HostToDevice,
+            (true, false) => TransferKind::DeviceToHost,
+            (true, true) => TransferKind::DeviceToDevice,
+            (false, false) => TransferKind::HostToHost,
+        };
+        self.transferred(TransferRecord { kind, bytes, to, from, stream, after_launches: launches });
+    }
+
+    /// Takes note of a fill after so many launches.
+    pub fn filled(&mut self, fill: &Fill, stream: u64, launches: u64) {
+        let bytes = u64::from(fill.element).saturating_mul(fill.width).saturating_mul(fill.height);
+        let kind = TransferKind::Fill;
+        let (to, from) = (fill.address, u64::from(fill.value));
+        self.transferred(TransferRecord { kind, bytes, to, from, stream, after_launches: launches });
+    }
+
+    /// Takes note that a stream, or the program (stream 0), goes on only when all launches before have ended.
+    pub fn waited(&mut self, stream: u64, launches: u64) {
+        let wait = WaitRecord { stream, after_launches: launches };
+        // Before the first launch, and twice at the same place, it orders nothing.
+        if self.over || launches == 0 || self.waits.iter().rev().take(4).any(|other| *other == wait) {
+            return;
+        }
+        self.waits.push(wait);
+        if self.waits.len() >= MOST_TRANSFERS {
+            self.flush();
+        }
+    }
+
+    fn transferred(&mut self, transfer: TransferRecord) {
+        if self.over || transfer.bytes == 0 {
+            return;
+        }
+        self.transfers.push(transfer);
+        if self.transfers.len() >= MOST_TRANSFERS {
+            self.flush();
+        }
+    }
+
+    /// Writes the copies, fills and waits noted so far, if there is a trace yet.
+    pub fn flush(&mut self) {
+        self.leave_to_parent();
+        let Some(writer) = &mut self.writer else { return };
+        let written = writer.transfers(&self.transfers).and_then(|()| writer.waits(&self.waits));
+        if let Err(error) = written {
+            self.give_up(&error);
+        }
+        self.transfers.clear();
+        self.waits.clear();
+    }
+
+    /// Waits until the launches recorded so far are in the file, where they outlive the process.
+    pub fn settle(&mut self) {
+        self.leave_to_parent();
+        if std::mem::take(&mut self.unsettled)
+            && let Some(writer) = &self.writer
+            && let Err(error) = writer.settle()
+        {
+            self.give_up(&error);
+        }
+    }
+
+    /// The trace of an earlier run that is still there because nothing has been recorded in its place.
+    #[must_use]
+    pub fn earlier(&self) -> Option<&Path> {
+        let unused = self.writer.is_none() && !self.over && self.replaces.is_some();
+        (unused && Identity::of(&self.path) == self.replaces).then_some(&*self.path)
+    }
+
+    fn give_up(&mut self, error: &TraceError) {
+        let what = error.to_string();
+        tell(&format!("nothing more is recorded: {what}"));
+        ending::gave_up(what);
+        self.over = true;
+        self.writer = None;
+    }
+
+    /// A child of the process that records has no part in it.
+    fn leave_to_parent(&mut self) {
+        if ending::is_child() && !self.over {
+            self.over = true;
+            // The writer's thread is the parent's; its file too.
+            std::mem::forget(self.writer.take());
+        }
+    }
+
+    /// Whether a launch is to be recorded.
+    pub fn wants(&mut self, number: u64, kernel: &str) -> bool {
+        self.leave_to_parent();
+        !self.over && self.selection.wants(number, kernel)
+    }
+
+    /// Runs and records a launch. A launch that cannot be begun in the trace runs all the same.
+    ///
+    /// # Errors
+    /// As [`exec::launch_prepared`].
+    pub fn run(
+        &mut self,
+        memory: &mut GlobalMemory,
+        (launch, kernel, stream): (&exec::Launch<'_>, &Kernel, u64),
+        options: &Options,
+        observer: &dyn Observer,
+    ) -> Result<Stats, LaunchError> {
+        let sample = self.selection.sample();
+        let begun = self.begin(memory, launch, kernel, stream);
+        let what = (launch, &*kernel.prepared);
+        let (ended, outcome) = match begun {
+            Err(error) => {
+                self.give_up(&error);
+                let sink = &mut emulator::record::Unrecorded;
+                return exec::launch_prepared(memory, what, options, sink, observer);
+            }
+            Ok(writer) if sample == Sample::All => {
+                let mut sink = TraceSink::lenient(writer);
+                let outcome = exec::launch_prepared(memory, what, options, &mut sink, observer);
+                (end(sink.into_parts(), &outcome), outcome)
+            }
+            Ok(writer) => {
+                let mut sink = SampledSink::lenient(writer);
+                let outcome = exec::launch_prepared(memory, what, options, &mut sink, observer);
+                (end(sink.into_parts(), &outcome), outcome)
+            }
+        };
+        match ended {
+            Ok(()) => {
+                ending::recorded();
+                self.unsettled = true;
+            }
+            Err(error) => self.give_up(&error),
+        }
+        outcome
+    }
+
+    /// Starts a launch in the trace, and with the first one the trace.
+    fn begin(
+        &mut self,
+        memory: &GlobalMemory,
+        launch: &exec::Launch<'_>,
+        kernel: &Kernel,
+        stream: u64,
+    ) -> Result<LaunchWriter<'_>, TraceError> {
+        if self.writer.is_none() {
+            self.writer = Some(start(&self.path, self.replaces.clone())?);
+        }
+        let Some(writer) = &mut self.writer else { return Err(TraceError::refused("there is no trace")) };
+        writer.transfers(&std::mem::take(&mut self.transfers))?;
+        writer.waits(&std::mem::take(&mut self.waits))?;
+        let address = Arc::as_ptr(&kernel.lowered) as usize;
+        let index = match self.kernels.get(&address) {
+            Some((index, _)) => *index,
+            None => {
+                let index = writer.kernel(&kernel.lowered.kernel)?;
+                self.kernels.insert(address, (index, Arc::clone(&kernel.lowered)));
+                index
+            }
+        };
+        let mut buffers = Vec::new();
+        if self.stamp != memory.stamp() {
+            self.stamp = memory.stamp();
+            let note = |a: &emulator::memory::Allocation| BufferNote {
+                name: a.name.clone(),
+                address: a.base,
+                bytes: a.len,
+            };
+            buffers.extend(memory.allocations().filter(|a| !a.alias).map(note));
+            // Allocations may have come and gone.
+            if buffers == self.buffers {
+                buffers.clear();
+            } else {
+                self.buffers.clone_from(&buffers);
+            }
+        }
+        writer.launch(LaunchRecord {
+            kernel: index,
+            geometry: launch.geometry,
+            dynamic_shared_bytes: launch.dynamic_shared_bytes,
+            banks: launch.banks.clone(),
+            buffers,
+            number: launch.index.into(),
+            stream,
+            sample: self.selection.sample(),
+        })
+    }
+}
+
+/// Ends a launch in the trace: whole, or cut off where it failed.
+fn end(
+    (writer, failure): (LaunchWriter<'_>, Option<SinkError>),
+    outcome: &Result<Stats, LaunchError>,
+) -> Result<(), TraceError> {
+    match (failure, outcome) {
+        (Some(SinkError(why)), _) => Err(TraceError::refused(why)),
+        (None, Ok(_)) => writer.finish(),
+        (None, Err(error)) => writer.cut(error.to_string().lines().next().unwrap_or_default()),
+    }
+}
+
+/// Starts the trace under a name that nobody else writes to.
+fn start(wanted: &Path, replaces: Option<Identity>) -> Result<TraceWriter, TraceError> {
+    let mut destination = Destination::of(wanted);
+    if !destination.is_device() {
+        let there = Identity::of(wanted);
+        let taken = there.is_some() && there != replaces;
+        if taken || destination.is_being_written() {
+            destination = destination.aside();
+            let (wanted, path) = (wanted.display(), destination.path().display());
+            let why = if taken { "is there already" } else { "is being written by another process" };
+            tell(&format!("{wanted} {why}; this process records into {path}"));
+        }
+    }
+    let writer = TraceWriter::replacing(&destination, replaces, &WriterOptions::default())?;
+    if let Some(finisher) = writer.finisher() {
+        let part = (!destination.is_device()).then(|| writer.part_path().to_path_buf());
+        ending::recording(finisher, part);
+    }
+    Ok(writer)
+}
+
+/// First address of a side of a copy, and whether it is memory of the GPU. The program's own memory lies elsewhere
+/// in each run; its address counts as 0, so that the same run gives the same trace.
+fn side(place: &Place, memory: &Memory) -> (u64, bool) {
+    match place {
+        Place::Linear { address, .. } => {
+            let on_device =
+                |purpose| !matches!(purpose, Purpose::Host | Purpose::Registered | Purpose::Window);
+            match memory.region(*address).map(|r| (r.device_address(*address), r)) {
+                Some((shown, region)) if memory.is_at_home(shown) => (shown, on_device(region.purpose)),
+                _ => (0, false),
+            }
+        }
+        Place::Array { array, .. } => (*array, true),
+    }
+}

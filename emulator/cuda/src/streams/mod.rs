@@ -1,0 +1,17 @@
+//! Streams, and the work that programs give them: events, captures, graphs.
+//!
+//! [`Streams`] owns all of it. [`work`] is what there is to do, [`graph`] what depends on what; [`node`], [`user_object`] and [`beside`]
+//! are parts of its state. [`nodes`], [`graphs`] and [`objects`] are what programs do with graphs. How work is done is
+//! [`crate::running`]'s.
+
+pub mod beside;
+pub mod graph;
+pub mod graphs;
+pub mod node;
+mod nodes;
+mod objects;
+pub mod stream;
+pub mod user_object;
+pub mod work;
+
+pub use stream::Streams;

@@ -1,0 +1,127 @@
+//! What a stream or a graph has to do: kernels, copies, fills, calls of the host.
+//!
+//! Work is data. A stream that captures keeps it as a node of a graph; otherwise it is done at once
+//! since an order of completion that programs cannot tell from asynchronous execution is that
+//! of submission.
+
+use super::graph;
+use crate::memory::copy::{Copy, Fill};
+use std::ffi::c_void;
+
+/// A graph of work.
+pub type Graph = graph::Graph<Work>;
+/// A node of a graph.
+pub type Node = graph::Node<Work>;
+
+/// A kernel with everything that its launch fixes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Launch {
+    /// Handle of the kernel.
+    pub kernel: u64,
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block in each dimension.
+    pub block: [u32; 3],
+    /// Dynamic shared memory, bytes.
+    pub shared_bytes: u32,
+    /// The parameters, each at its offset.
+    pub params: Vec<u8>,
+    /// Whether all blocks have to be resident at once.
+    pub cooperative: bool,
+}
+
+/// A function of the program that is called in the order of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostCall {
+    /// The function; the kind says how it is called.
+    pub function: HostFunction,
+    /// What it gets.
+    pub user_data: *mut c_void,
+}
+
+// SAFETY: the pointer is the program's; it is handed back to the program, which said that it may be called
+// from any thread, and never followed here.
+unsafe impl Send for HostCall {}
+// SAFETY: see above.
+unsafe impl Sync for HostCall {}
+
+/// The two kinds of host functions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostFunction {
+    /// Of `LaunchHostFunc` and graph nodes: address of a `extern "C" fn(*mut c_void)`.
+    Plain(usize),
+    /// Of `StreamAddCallback`: address of a `extern "C" fn(u64, u32, *mut c_void)`, and the stream.
+    Callback(usize, u64),
+}
+
+/// How a condition's value chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// The first graph when it is not zero, else the second, if there is one.
+    If,
+    /// The first graph as long as it is not zero.
+    While,
+    /// The graph of this number, if there is one.
+    Switch,
+}
+
+/// Graphs, one of which is done, or none; as device code has set the condition.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Conditional {
+    /// Address of the condition's value, 4 bytes, which is its handle too.
+    pub condition: u64,
+    /// How it chooses.
+    pub choice: Choice,
+    /// The graphs.
+    pub bodies: Vec<Graph>,
+}
+
+/// A piece of work.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Work {
+    /// Nothing; a point for dependencies.
+    Empty,
+    /// A kernel.
+    Launch(Launch),
+    /// A copy.
+    Copy(Copy),
+    /// A fill.
+    Fill(Fill),
+    /// A call of the host program.
+    Host(HostCall),
+    /// Marks an event as reached.
+    Record(u64),
+    /// Waits for an event.
+    Wait(u64),
+    /// Backs reserved addresses with memory (a graph's allocation node).
+    Allocate {
+        /// First byte, reserved when the node was made.
+        address: u64,
+        /// Length.
+        bytes: u64,
+    },
+    /// Frees such memory.
+    Free(u64),
+    /// All of another graph.
+    Child(Box<Graph>),
+    /// Graphs that a value in memory chooses from.
+    Conditional(Box<Conditional>),
+}
+
+/// The graphs inside a node by number.
+pub(crate) fn graph_of(work: &Work, which: usize) -> Option<&Graph> {
+    match work {
+        Work::Child(child) => (which == 0).then_some(child),
+        Work::Conditional(conditional) => conditional.bodies.get(which),
+        _ => None,
+    }
+}
+
+/// The same, to change.
+pub(crate) fn graph_of_mut(work: &mut Work, which: usize) -> Option<&mut Graph> {
+    match work {
+        Work::Child(child) => (which == 0).then_some(child),
+        Work::Conditional(conditional) => conditional.bodies.get_mut(which),
+        _ => None,
+    }
+}

@@ -6,6 +6,7 @@
 mod gto;
 mod lrr;
 mod oldest;
+mod swl;
 mod two_level;
 
 use crate::config::GpuConfig;
@@ -14,7 +15,7 @@ use crate::policy::{Policy, policies};
 policies! {
     $ call_policy,
     /// The policy of a scheduler.
-    enum Chosen { lrr::Lrr, gto::Gto, oldest::Oldest, two_level::TwoLevel }
+    enum Chosen { lrr::Lrr, gto::Gto, oldest::Oldest, two_level::TwoLevel, swl::Swl }
 }
 
 /// Warps of an SM that cannot issue for long, by what they wait for.

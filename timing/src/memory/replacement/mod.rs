@@ -4,6 +4,7 @@
 //! [`super::cache`]. To add one is one file and one row of the list below.
 
 mod lru;
+mod srrip;
 
 use crate::config::GpuConfig;
 use crate::policy::{Policy, policies};
@@ -12,7 +13,7 @@ use std::ops::Range;
 policies! {
     $ call_policy,
     /// The policy of a cache.
-    enum Chosen { lru::Lru }
+    enum Chosen { lru::Lru, srrip::Srrip }
 }
 
 /// A replacement policy. Ways are numbered through all sets; `set` is the range of a set's ways.

@@ -3,6 +3,7 @@
 //! A policy keeps what it needs per way, all sets in a row; tags, sectors and locks are the business of
 //! [`super::cache`]. To add one is one file and one row of the list below.
 
+mod fifo;
 mod lru;
 mod srrip;
 
@@ -13,7 +14,7 @@ use std::ops::Range;
 policies! {
     $ call_policy,
     /// The policy of a cache.
-    enum Chosen { lru::Lru, srrip::Srrip }
+    enum Chosen { lru::Lru, fifo::Fifo, srrip::Srrip }
 }
 
 /// A replacement policy. Ways are numbered through all sets; `set` is the range of a set's ways.

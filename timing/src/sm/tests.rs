@@ -2,6 +2,7 @@
 
 use crate::config::load;
 use crate::error::ReplayError;
+use crate::sched::POLICIES;
 use crate::stats::{Stall, Stats};
 use crate::testing::{Builder, Hand, r, stream};
 use trace_format::isa::*;
@@ -222,7 +223,7 @@ fn every_slot_has_one_cause() {
 fn statistics_do_not_depend_on_threads_nor_on_skipping() {
     let hand = mixed(60, 96);
     for gpu in ["gtx480", "titanx-pascal", "gtx285"] {
-        for policy in ["lrr", "gto", "two_level", "oldest"] {
+        for policy in POLICIES.iter().map(|row| row.info.name) {
             let config = load(gpu, &[format!("scheduler.policy={policy}")]).expect("valid").config;
             let run = |threads, every_cycle| {
                 let stats = hand.run_with(&config, &[], threads, every_cycle);

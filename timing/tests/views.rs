@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use timing::config::load;
 use timing::replay::{Replay, ReplayOptions, replay};
-use timing::stats::{COUNTERS, Stall};
+use timing::stats::{COUNTERS, Stall, TechniqueStats};
 use timing::techniques::Catalogue;
 use timing::view::series::Column;
 use timing::view::{ViewOptions, konata, timeline};
@@ -35,10 +35,11 @@ fn whole() -> ViewOptions {
 }
 
 /// Machines that differ in schedulers, dual issue and what techniques do.
-const MACHINES: [(&str, &[&str], &[&str]); 4] = [
+const MACHINES: [(&str, &[&str], &[&str]); 5] = [
     ("gtx480", &["gpu.sms=2", "launch.latency_cycles=100"], &[]),
     ("titanx-pascal", &["gpu.sms=3"], &["bow"]),
     ("qv100", &["gpu.sms=2"], &["corf"]),
+    ("gtx480", &["gpu.sms=2", "technique.bow.entries=1"], &["bow", "corf"]),
     ("gtx285", &["gpu.sms=1", "sm.max_registers_per_thread=255"], &["bow-wr"]),
 ];
 
@@ -88,6 +89,7 @@ fn timelines_nest_have_named_tracks_and_count_what_the_statistics_count() {
         let names = view.names("thread_name");
         let processes = view.names("process_name");
         let mut slots: BTreeMap<String, u64> = BTreeMap::new();
+        let mut held: BTreeMap<String, u64> = BTreeMap::new();
         let (mut blocks, mut warps, mut issues) = (0, 0, 0);
         for (track, spans) in view.tracks() {
             let name = names.get(&track).unwrap_or_else(|| panic!("{gpu}: track {track:?} has no name"));
@@ -113,7 +115,15 @@ fn timelines_nest_have_named_tracks_and_count_what_the_statistics_count() {
                 let stalls: BTreeSet<String> =
                     Stall::ALL.iter().map(|cause| cause.name().replace('_', " ")).collect();
                 for (what, start, end) in spans {
-                    let cause = if stalls.contains(&what) { what } else { "issued".to_owned() };
+                    let own = what.contains(": ");
+                    if own {
+                        *held.entry(what.clone()).or_default() += end - start;
+                    }
+                    let cause = match what {
+                        _ if own => "technique".to_owned(),
+                        what if stalls.contains(&what) => what,
+                        _ => "issued".to_owned(),
+                    };
                     issues += u64::from(cause == "issued");
                     *slots.entry(cause).or_default() += end - start;
                 }
@@ -128,6 +138,14 @@ fn timelines_nest_have_named_tracks_and_count_what_the_statistics_count() {
             let shown = slots.get(&cause.name().replace('_', " ")).copied().unwrap_or(0);
             assert_eq!(shown, stats.stalls.get(*cause), "{gpu}: {}", cause.name());
         }
+        // Slots that a technique took are named after it and its cause.
+        let declared = stats.techniques.iter().flat_map(|one| {
+            let name = one.info.name;
+            one.stalls().map(move |(cause, slots)| (format!("{name}: {}", cause.replace('_', " ")), slots))
+        });
+        let declared: BTreeMap<String, u64> = declared.filter(|(_, slots)| *slots > 0).collect();
+        assert_eq!(held, declared, "{gpu}");
+        assert_eq!(declared.is_empty(), !set.contains(&"technique.bow.entries=1"), "{gpu}");
         assert_eq!(issues, stats.stalls.get(Stall::Issued), "{gpu}");
         assert_eq!((blocks, warps), (stats.counters.blocks, stats.counters.warps), "{gpu}");
         requests_pair_up(&view, stats.counters.request_packets);
@@ -368,6 +386,21 @@ fn rows_of_the_series_sum_to_the_totals_at_any_interval() {
                     let sum: u64 = series.rows.iter().map(|row| row.stalls.get(*cause)).sum();
                     assert_eq!(sum, stats.stalls.get(*cause), "{gpu}: {} every {interval}", cause.name());
                 }
+                // So do the columns of what techniques declare.
+                let infos: Vec<_> = stats.techniques.iter().map(|one| one.info).collect();
+                let mut own = 0;
+                for (name, value) in stats.techniques.iter().flat_map(TechniqueStats::columns) {
+                    let column = Column::find(&name, &infos).expect("a column");
+                    assert!(Column::default_of(&infos).contains(&column), "{name}");
+                    let of_row = |row| column.value(row).as_u64().expect("a count");
+                    assert_eq!(
+                        series.rows.iter().map(of_row).sum::<u64>(),
+                        value,
+                        "{gpu}: {name} every {interval}"
+                    );
+                    own += value;
+                }
+                assert_eq!(own > 0, !techniques.is_empty(), "{gpu}");
                 // Every interval has all of its scheduler slots.
                 let slots = stats.stalls.total() / stats.counters.cycles;
                 let mut before = 0;
@@ -382,10 +415,18 @@ fn rows_of_the_series_sum_to_the_totals_at_any_interval() {
 
 #[test]
 fn columns_are_found_by_name() {
-    assert_eq!(Column::find("ipc"), Ok(Column::Ipc));
-    assert_eq!(Column::find("stall_barrier"), Ok(Column::Cause(Stall::Barrier)));
+    assert_eq!(Column::find("ipc", &[]), Ok(Column::Ipc));
+    assert_eq!(Column::find("stall_barrier", &[]), Ok(Column::Cause(Stall::Barrier)));
     for row in COUNTERS {
-        assert_eq!(Column::find(row.name).expect("a counter").name(), row.name);
+        assert_eq!(Column::find(row.name, &[]).expect("a counter").name(), row.name);
     }
-    assert!(Column::find("ipcc").expect_err("unknown").contains("ipcc"));
+    assert!(Column::find("ipcc", &[]).expect_err("unknown").contains("ipcc"));
+    let catalogue = Catalogue::built_in();
+    let corf = catalogue.info("corf").expect("built in");
+    assert!(Column::find("corf.supplied", &[]).is_err(), "it is not in the run");
+    assert_eq!(
+        Column::find("corf.supplied", &[corf]).map(|column| column.name()),
+        Ok("corf.supplied".to_owned())
+    );
+    assert!(Column::find("corf.suplied", &[corf]).expect_err("unknown").contains("corf.supplied"));
 }

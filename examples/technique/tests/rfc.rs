@@ -71,6 +71,41 @@ fn results_come_from_the_cache_and_every_account_balances() {
 }
 
 #[test]
+fn what_the_crate_counts_is_sampled_and_on_the_timeline() {
+    let folder = recorded();
+    let two_level = ["--set", "scheduler.policy=two_level", "--set", "scheduler.two_level_active_warps=4"];
+    let with = |more: &[&str]| {
+        let base = ["replay", "t.wtrace", "--config", "gtx480", "--tech", "rfc", "--json", "total.json"];
+        let output = timing(&[&base[..], &two_level[..], more].concat(), folder.path());
+        assert!(output.status.success(), "{}", text(&output));
+    };
+    with(&["--interval", "500", "--series", "s.csv", "--timeline", "t.json"]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
+    let total: Value = serde_json::from_str(&read("total.json")).expect("JSON");
+    let series = read("s.csv");
+    let header: Vec<&str> = series.lines().next().expect("a header").split(',').collect();
+    let timeline: Value = serde_json::from_str(&read("t.json")).expect("JSON");
+    let events = timeline["traceEvents"].as_array().expect("events");
+    let counters = total["technique"]["rfc"]["counters"].as_object().expect("counters");
+    assert!(counters["flushed_registers"].as_u64() > Some(0) && counters.len() > 4);
+    for (counter, value) in counters {
+        let name = format!("rfc.{counter}");
+        let column = header.iter().position(|column| *column == name).unwrap_or_else(|| panic!("no {name}"));
+        let cells = series
+            .lines()
+            .skip(1)
+            .map(|row| row.split(',').nth(column).and_then(|cell| cell.parse::<u64>().ok()));
+        let sum: Option<u64> = cells.sum();
+        assert_eq!(sum, value.as_u64(), "{name}");
+        let shown = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name);
+        let shown: Option<u64> = shown.map(|event| event["args"]["value"].as_u64()).sum();
+        assert_eq!(shown, value.as_u64(), "{name} on the timeline");
+    }
+    with(&["--interval", "500", "--series", "s.csv", "--columns", "rfc.lost_evicted,ipc"]);
+    assert_eq!(read("s.csv").lines().next(), Some("launch,kernel,end_cycle,rfc.lost_evicted,ipc"));
+}
+
+#[test]
 fn without_its_mechanism_the_machine_is_the_plain_one() {
     let folder = recorded();
     let value = replay(folder.path(), &["technique.rfc.mechanism=false"]);

@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError>
     let techniques = catalogue.select(&arguments.tech, config)?;
     let threads = arguments.replayed.threads();
     let selection = arguments.replayed.selection()?;
-    let view = arguments.views.check(arguments.traces.len(), config)?;
+    let view = arguments.views.check(arguments.traces.len(), config, &techniques)?;
     output::check(arguments.json.as_deref())?;
     output::check(arguments.csv.as_deref())?;
     let replay_one = |path: &Path| -> Result<(Trace, Outcome), CliError> {

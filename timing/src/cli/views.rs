@@ -3,7 +3,8 @@
 use super::{CliError, output};
 use crate::config::GpuConfig;
 use crate::replay::Replay;
-use crate::view::series::{Column, DEFAULT_COLUMNS};
+use crate::techniques::{Technique, TechniqueInfo};
+use crate::view::series::Column;
 use crate::view::{ViewOptions, konata, record::MOST_RECORDS, timeline};
 use clap::Args;
 use serde_json::Value;
@@ -33,7 +34,8 @@ pub struct ViewArguments {
     /// Writes the samples as CSV, or as JSON where the name ends in .json; `-` for CSV on stdout.
     #[arg(long, value_name = "FILE", requires = "interval")]
     series: Option<PathBuf>,
-    /// Columns of the samples: counters, stall_CAUSE, ipc; `timing list --counters` shows all.
+    /// Columns of the samples: counters, stall_CAUSE, ipc (`timing list --counters` shows all), and what a technique
+    /// declares: NAME.COUNTER, NAME.stall_CAUSE, NAME.lost_CAUSE, NAME.supplied (`timing list NAME`).
     #[arg(long, value_delimiter = ',', value_name = "A,B", requires = "interval")]
     columns: Vec<String>,
 }
@@ -49,14 +51,20 @@ impl ViewArguments {
     }
 
     /// What has to be recorded.
-    pub fn check(&self, traces: usize, config: &GpuConfig) -> Result<ViewOptions, CliError> {
+    pub fn check(
+        &self,
+        traces: usize,
+        config: &GpuConfig,
+        techniques: &[Box<dyn Technique>],
+    ) -> Result<ViewOptions, CliError> {
         if traces > 1 && (self.shows_pipeline() || self.series.is_some()) {
             return Err("--timeline, --konata and --series show one trace at a time".into());
         }
         if !self.shows_pipeline() && (self.window.is_some() || self.sms.is_some()) {
             return Err("--window and --sms say what --timeline or --konata shows; give one of these".into());
         }
-        self.columns()?;
+        let infos: Vec<&TechniqueInfo> = techniques.iter().map(|technique| technique.info()).collect();
+        self.columns(&infos)?;
         self.files().try_for_each(output::check)?;
         let count = config.gpu.sms as usize;
         let sms = self.sms.as_deref().map_or(Ok(0..count), |text| sm_range(text, count))?;
@@ -69,16 +77,23 @@ impl ViewArguments {
         })
     }
 
-    fn columns(&self) -> Result<Vec<Column>, CliError> {
-        let chosen = self.columns.iter().map(String::as_str);
-        let names: Vec<&str> =
-            if self.columns.is_empty() { DEFAULT_COLUMNS.to_vec() } else { chosen.collect() };
-        Ok(names.into_iter().map(Column::find).collect::<Result<Vec<_>, _>>()?)
+    fn columns(&self, techniques: &[&TechniqueInfo]) -> Result<Vec<Column>, CliError> {
+        if self.columns.is_empty() {
+            return Ok(Column::default_of(techniques));
+        }
+        let find = |name: &String| Column::find(name, techniques);
+        Ok(self.columns.iter().map(find).collect::<Result<Vec<_>, _>>()?)
+    }
+
+    /// The columns of a replay.
+    fn columns_of(&self, replay: &Replay) -> Result<Vec<Column>, CliError> {
+        let infos: Vec<&TechniqueInfo> = replay.total.techniques.iter().map(|one| one.info).collect();
+        self.columns(&infos)
     }
 
     /// Writes the files that were asked for.
     pub fn write(&self, trace: &Trace, replay: &Replay) -> Result<(), CliError> {
-        let columns = self.columns()?;
+        let columns = self.columns_of(replay)?;
         if let Some(path) = &self.timeline {
             output::write_with(path, |out| timeline::write(out, trace, replay, &columns))?;
         }
@@ -111,8 +126,8 @@ impl ViewArguments {
         value: &mut Value,
         replays: impl Iterator<Item = &'a Replay>,
     ) -> Result<(), CliError> {
-        let columns = self.columns()?;
         for (index, replay) in replays.enumerate().filter(|(_, replay)| !replay.series.is_empty()) {
+            let columns = self.columns_of(replay)?;
             value["traces"][index]["series"] = replay.series_to_json(&columns);
         }
         Ok(())
@@ -123,7 +138,7 @@ impl ViewArguments {
 fn csv(replay: &Replay, columns: &[Column]) -> Result<String, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let start = ["launch", "kernel", "end_cycle"].map(str::to_owned);
-    writer.write_record(start.into_iter().chain(columns.iter().map(|column| column.name())))?;
+    writer.write_record(start.into_iter().chain(columns.iter().map(Column::name)))?;
     for (launches, series) in &replay.series {
         let launches = &replay.launches[launches.clone()];
         let numbers = launches.iter().map(|launch| launch.launch.to_string()).collect::<Vec<_>>().join("+");

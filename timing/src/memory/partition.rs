@@ -267,7 +267,8 @@ impl Partition {
         }
         while self.now < until {
             if let Some(sampler) = &mut self.sampler {
-                sampler.sample(self.now, &self.stats, None);
+                let stats = &self.stats;
+                sampler.sample(self.now, || Sample { counters: stats.clone(), ..Sample::default() });
             }
             let progressed = self.tick();
             // Without progress, whatever is due but blocked waits for a later event; look again then.

@@ -217,6 +217,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub(super) fn count_held(&mut self, holder: Option<(u8, u8)>, slots: u64) {
         if let Some((by, cause)) = holder {
             self.techniques.stalled(by, cause, slots);
+            self.record(|recorder, _| recorder.held(Some((by, cause))));
         }
     }
 

@@ -48,7 +48,12 @@ impl<S: LaunchSource> Sm<'_, S> {
         if S::OBSERVED
             && let Some(sampler) = &mut self.observer.sampler
         {
-            sampler.sample(self.now, &self.stats.counters, Some(&self.stats.stalls));
+            let (stats, techniques) = (&self.stats, &self.techniques);
+            sampler.sample(self.now, || Sample {
+                counters: stats.counters.clone(),
+                stalls: stats.stalls.clone(),
+                techniques: techniques.columns(),
+            });
         }
     }
 

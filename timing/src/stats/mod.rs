@@ -15,7 +15,7 @@ pub use counters::{COUNTERS, Counters};
 pub use energy::{EnergyTable, Price};
 pub use latency::{LATENCIES, Latencies, Latency, LatencyInfo};
 pub use stalls::{STALLS, Stall, StallCounts};
-pub use technique::{CounterRow, TechniqueStats, counter_rows};
+pub use technique::{CounterRow, TechniqueStats, column_names, counter_rows};
 pub use warplab_technique::CounterInfo;
 
 use serde_json::{Map, Value};

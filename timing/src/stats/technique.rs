@@ -140,19 +140,36 @@ impl TechniqueStats {
         })
     }
 
-    /// CSV columns: accounts, lost by cause, stalls by cause, counters, each with its value.
+    /// CSV columns, each with its value.
     #[must_use]
     pub fn columns(&self) -> Vec<(String, u64)> {
-        let name = self.info.name;
-        let accounts = [
-            ("supplied", self.ledger.supplied),
-            ("checked", self.ledger.checked),
-            ("opportunities", self.ledger.opportunities),
-        ];
-        let accounts = accounts.map(|(what, value)| (format!("{name}.{what}"), value));
-        let lost = self.lost().map(|(cause, value)| (format!("{name}.lost_{cause}"), value));
-        let stalls = self.stalls().map(|(cause, value)| (format!("{name}.stall_{cause}"), value));
-        let counters = self.counters().map(|(row, value)| (format!("{name}.{}", row.name), value));
-        accounts.into_iter().chain(lost).chain(stalls).chain(counters).collect()
+        column_names(self.info).into_iter().zip(self.column_values()).collect()
     }
+
+    /// Values of [`column_names`].
+    #[must_use]
+    pub fn column_values(&self) -> Vec<u64> {
+        let ledger = &self.ledger;
+        let of = |values: &[u64], count: usize| {
+            let mut values = values.to_vec();
+            values.resize(count, 0);
+            values
+        };
+        let mut all = vec![ledger.supplied, ledger.checked, ledger.opportunities];
+        all.extend(of(&ledger.lost, self.info.losses.len()));
+        all.extend(of(&ledger.stalls, self.info.stalls.len()));
+        all.extend(&self.values);
+        all
+    }
+}
+
+/// Names of the columns that a technique has in CSV and in series: accounts, lost by cause, stalls by cause, counters.
+#[must_use]
+pub fn column_names(info: &TechniqueInfo) -> Vec<String> {
+    let name = info.name;
+    let accounts = ["supplied", "checked", "opportunities"].map(|what| format!("{name}.{what}"));
+    let lost = info.losses.iter().map(|cause| format!("{name}.lost_{}", cause.name));
+    let stalls = info.stalls.iter().map(|cause| format!("{name}.stall_{}", cause.name));
+    let counters = counter_rows(info).into_iter().map(|row| format!("{name}.{}", row.name));
+    accounts.into_iter().chain(lost).chain(stalls).chain(counters).collect()
 }

@@ -104,6 +104,12 @@ impl Stack {
         self.members.iter().map(|member| TechniqueStats::of(&*member.technique, &member.ledger)).collect()
     }
 
+    /// Values of the columns of all of them.
+    #[must_use]
+    pub fn columns(&self) -> Vec<u64> {
+        self.stats().iter().flat_map(TechniqueStats::column_values).collect()
+    }
+
     /// Whether the accounts balance: what was supplied and what was lost sum to the opportunities.
     ///
     /// # Errors

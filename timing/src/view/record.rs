@@ -41,6 +41,8 @@ pub struct SlotRun {
     pub slot: u8,
     /// What the slot was used for or lost to.
     pub cause: Stall,
+    /// The technique that held the warp back, by position in the run, and its cause; where it was one.
+    pub held: Option<(u8, u8)>,
     /// First cycle.
     pub start: u64,
     /// One past the last cycle.
@@ -165,6 +167,8 @@ pub struct Recorder {
     out: Recording,
     /// Run in progress by scheduler and slot.
     open_slots: Vec<Option<SlotRun>>,
+    /// Slots that a technique took, until it is known which one.
+    unnamed: Option<Slots>,
     width: usize,
     /// Instructions in I-buffers and on their way there, by warp slot, in order.
     fetched: Vec<VecDeque<Fetched>>,
@@ -179,6 +183,16 @@ pub struct Recorder {
     warps: Vec<Option<Stay>>,
     waiting: Vec<Option<Stay>>,
     at_barrier: u64,
+}
+
+/// Slots of a scheduler, from `first` on, in some cycles.
+#[derive(Clone, Copy, Debug)]
+struct Slots {
+    scheduler: usize,
+    first: usize,
+    count: u64,
+    now: u64,
+    cycles: u64,
 }
 
 /// An instruction before it issues.
@@ -202,6 +216,7 @@ impl Recorder {
             most_records: options.most_records,
             out: Recording { sm, ..Recording::default() },
             open_slots: vec![None; schedulers * width],
+            unnamed: None,
             width,
             fetched: vec![VecDeque::new(); 64],
             flights: Vec::new(),
@@ -229,8 +244,27 @@ impl Recorder {
         (start < end).then_some((start, end))
     }
 
-    /// `count` slots of a scheduler, from `first` on, have a cause for `cycles` cycles from `now` on.
+    /// `count` slots of a scheduler, from `first` on, have a cause for `cycles` cycles from `now` on. Which technique
+    /// it was is said next, by [`Recorder::held`].
     pub fn slots(&mut self, scheduler: usize, first: usize, count: u64, cause: Stall, now: u64, cycles: u64) {
+        self.held(None);
+        let slots = Slots { scheduler, first, count, now, cycles };
+        if cause == Stall::Technique {
+            self.unnamed = Some(slots);
+        } else {
+            self.attribute(slots, cause, None);
+        }
+    }
+
+    /// Names the technique to which the slots of the latest call of [`Recorder::slots`] went, and its cause.
+    pub fn held(&mut self, by: Option<(u8, u8)>) {
+        if let Some(slots) = self.unnamed.take() {
+            self.attribute(slots, Stall::Technique, by);
+        }
+    }
+
+    fn attribute(&mut self, slots: Slots, cause: Stall, held: Option<(u8, u8)>) {
+        let Slots { scheduler, first, count, now, cycles } = slots;
         for slot in first..first + count as usize {
             let index = scheduler * self.width + slot;
             let issued = cause == Stall::Issued;
@@ -238,12 +272,15 @@ impl Recorder {
                 scheduler: scheduler as u8,
                 slot: slot as u8,
                 cause,
+                held,
                 start: now,
                 end: now + cycles,
                 inst: if issued { self.issued } else { NONE },
             };
             match &mut self.open_slots[index] {
-                Some(open) if open.cause == cause && open.end == now && !issued => open.end = now + cycles,
+                Some(open) if (open.cause, open.held, open.end) == (cause, held, now) && !issued => {
+                    open.end = now + cycles;
+                }
                 open => {
                     let ended = open.replace(run);
                     self.close_slot(ended);
@@ -478,6 +515,7 @@ impl Recorder {
     /// beyond it are taken out again, and slots up to it are without a warp.
     #[must_use]
     pub fn finish(mut self, now: u64, end: u64) -> Recording {
+        self.held(None);
         for index in 0..self.open_slots.len() {
             if end > now {
                 self.slots(index / self.width, index % self.width, 1, Stall::NoWarp, now, end - now);

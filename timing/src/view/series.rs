@@ -2,7 +2,8 @@
 //!
 //! Parts sample at the same cycles whatever the number of threads, and the rows of a launch sum to its totals.
 
-use crate::stats::{COUNTERS, Counters, Stall, StallCounts, Stats};
+use crate::stats::{COUNTERS, Counters, Stall, StallCounts, Stats, TechniqueStats, column_names};
+use crate::techniques::TechniqueInfo;
 use serde_json::{Map, Value, json};
 
 /// Sums of one part at a cycle.
@@ -12,6 +13,26 @@ pub struct Sample {
     pub counters: Counters,
     /// Scheduler slots by cause.
     pub stalls: StallCounts,
+    /// Values of the columns of all techniques, in the order in which they act.
+    pub techniques: Vec<u64>,
+}
+
+impl Sample {
+    fn merge(&mut self, other: &Sample) {
+        self.counters.merge(&other.counters);
+        self.stalls.merge(&other.stalls);
+        self.techniques.resize(self.techniques.len().max(other.techniques.len()), 0);
+        self.techniques.iter_mut().zip(&other.techniques).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    fn since(&self, before: &Sample) -> Sample {
+        let earlier = before.techniques.iter().chain(std::iter::repeat(&0));
+        Sample {
+            counters: self.counters.since(&before.counters),
+            stalls: self.stalls.since(&before.stalls),
+            techniques: self.techniques.iter().zip(earlier).map(|(now, before)| now - before).collect(),
+        }
+    }
 }
 
 /// Takes a part's sums at an interval.
@@ -38,10 +59,9 @@ impl Sampler {
 
     /// Takes the samples that are due before cycle `now` runs.
     #[inline]
-    pub fn sample(&mut self, now: u64, counters: &Counters, stalls: Option<&StallCounts>) {
+    pub fn sample(&mut self, now: u64, sums: impl Fn() -> Sample) {
         while now >= self.next {
-            let stalls = stalls.cloned().unwrap_or_default();
-            self.samples.push(Sample { counters: counters.clone(), stalls });
+            self.samples.push(sums());
             self.next += self.interval;
         }
     }
@@ -76,8 +96,7 @@ impl Series {
                 // What a part sampled beyond the launch's end is not of the launch.
                 let sample = if index + 1 == count { None } else { samples.next() };
                 let sample = sample.as_ref().unwrap_or(&last);
-                sum.counters.merge(&sample.counters);
-                sum.stalls.merge(&sample.stalls);
+                sum.merge(sample);
             }
         }
         for (index, sum) in sums.iter_mut().enumerate() {
@@ -87,10 +106,7 @@ impl Series {
         }
         let mut before = Sample::default();
         let rows = sums.into_iter().map(|sum| {
-            let row = Sample {
-                counters: sum.counters.since(&before.counters),
-                stalls: sum.stalls.since(&before.stalls),
-            };
+            let row = sum.since(&before);
             before = sum;
             row
         });
@@ -99,7 +115,7 @@ impl Series {
 }
 
 /// A column of the series.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
     /// Position in [`COUNTERS`].
     Counter(usize),
@@ -107,10 +123,12 @@ pub enum Column {
     Cause(Stall),
     /// Warp instructions per cycle.
     Ipc,
+    /// What a technique declares: position among the columns of all techniques of the run, and name.
+    Technique(usize, String),
 }
 
-/// Columns without any choice.
-pub const DEFAULT_COLUMNS: &[&str] = &[
+/// Columns without any choice, beside those of the run's techniques.
+const DEFAULT_COLUMNS: &[&str] = &[
     "warp_instructions",
     "ipc",
     "resident_warp_cycles",
@@ -125,11 +143,26 @@ pub const DEFAULT_COLUMNS: &[&str] = &[
 ];
 
 impl Column {
-    /// The column of a name: a counter, `stall_` and a cause, or `ipc`.
+    /// The columns of a run with those techniques where none are chosen.
+    #[must_use]
+    pub fn default_of(techniques: &[&TechniqueInfo]) -> Vec<Column> {
+        let plain = DEFAULT_COLUMNS.iter().filter_map(|name| Column::find(name, &[]).ok());
+        plain.chain(Column::of_techniques(techniques)).collect()
+    }
+
+    fn of_techniques(techniques: &[&TechniqueInfo]) -> impl Iterator<Item = Column> {
+        let names: Vec<String> = techniques.iter().flat_map(|info| column_names(info)).collect();
+        names.into_iter().enumerate().map(|(position, name)| Column::Technique(position, name))
+    }
+
+    /// The column of a name: a counter, `stall_` and a cause, `ipc`, or what one of the run's techniques declares.
     ///
     /// # Errors
     /// A sentence that names the column and what there is.
-    pub fn find(name: &str) -> Result<Column, String> {
+    pub fn find(name: &str, techniques: &[&TechniqueInfo]) -> Result<Column, String> {
+        if let Some(found) = Column::of_techniques(techniques).find(|column| column.name() == name) {
+            return Ok(found);
+        }
         if name == "ipc" {
             return Ok(Column::Ipc);
         }
@@ -139,27 +172,34 @@ impl Column {
             return Ok(Column::Cause(*found));
         }
         COUNTERS.iter().position(|row| row.name == name).map(Column::Counter).ok_or_else(|| {
-            format!("unknown column `{name}`; `timing list --counters` shows all (causes as stall_NAME), and there is `ipc`")
+            let own: Vec<String> = techniques.iter().flat_map(|info| column_names(info)).collect();
+            let own = if own.is_empty() { own.join("") } else { format!(", and of the techniques {}", own.join(", ")) };
+            format!(
+                "unknown column `{name}`; `timing list --counters` shows all (causes as stall_NAME), and there is \
+                 `ipc`{own}"
+            )
         })
     }
 
     /// Name of the column.
     #[must_use]
-    pub fn name(self) -> String {
+    pub fn name(&self) -> String {
         match self {
-            Column::Counter(index) => COUNTERS[index].name.to_owned(),
+            Column::Counter(index) => COUNTERS[*index].name.to_owned(),
             Column::Cause(cause) => format!("stall_{}", cause.name()),
             Column::Ipc => "ipc".to_owned(),
+            Column::Technique(_, name) => name.clone(),
         }
     }
 
     /// Value of the column in a row.
     #[must_use]
-    pub fn value(self, row: &Sample) -> Value {
+    pub fn value(&self, row: &Sample) -> Value {
         match self {
-            Column::Counter(index) => row.counters.values()[index].into(),
-            Column::Cause(cause) => row.stalls.get(cause).into(),
+            Column::Counter(index) => row.counters.values()[*index].into(),
+            Column::Cause(cause) => row.stalls.get(*cause).into(),
             Column::Ipc => row.counters.ipc().into(),
+            Column::Technique(position, _) => row.techniques.get(*position).copied().unwrap_or(0).into(),
         }
     }
 }
@@ -186,6 +226,10 @@ impl Series {
 /// The sample that a part ends with.
 impl From<&Stats> for Sample {
     fn from(stats: &Stats) -> Sample {
-        Sample { counters: stats.counters.clone(), stalls: stats.stalls.clone() }
+        Sample {
+            counters: stats.counters.clone(),
+            stalls: stats.stalls.clone(),
+            techniques: stats.techniques.iter().flat_map(TechniqueStats::column_values).collect(),
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
 use super::series::{Column, Series};
 use crate::memory::{RequestKind, Token};
 use crate::replay::{LaunchStats, Replay};
-use crate::stats::Stall;
+use crate::stats::{Stall, TechniqueStats};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ pub fn write(out: impl Write, trace: &Trace, replay: &Replay, columns: &[Column]
                 writer.name(pid, 0, "process_sort_index", json!({ "sort_index": pid }))?;
             }
             tracks(&mut writer, &mut named, pid, recording)?;
-            spans(&mut writer, pid, recording, kernel)?;
+            spans(&mut writer, pid, recording, kernel, &launch.stats.techniques)?;
         }
     }
     writer.out.write_all(b"\n]}\n")?;
@@ -189,19 +189,29 @@ fn tracks<W: Write>(
     Ok(())
 }
 
+/// What a slot was lost to; a technique is named with its cause.
+fn lost_to(run: &SlotRun, techniques: &[TechniqueStats]) -> String {
+    let own = run.held.and_then(|(by, cause)| {
+        let info = techniques.get(usize::from(by))?.info;
+        Some(format!("{}: {}", info.name, info.stalls.get(usize::from(cause))?.name))
+    });
+    own.unwrap_or_else(|| run.cause.name().to_owned()).replace('_', " ")
+}
+
 /// The spans of a recording, track by track in order of time.
 fn spans<W: Write>(
     writer: &mut Writer<W>,
     pid: u32,
     recording: &Recording,
     kernel: &MachineKernel,
+    techniques: &[TechniqueStats],
 ) -> io::Result<()> {
     let mut slots: Vec<&SlotRun> = recording.slots.iter().collect();
     slots.sort_by_key(|run| (slot_track(run), run.start));
     for run in slots {
         let track = (pid, slot_track(run));
         if run.cause != Stall::Issued {
-            writer.span(track, &run.cause.name().replace('_', " "), (run.start, run.end), Value::Null)?;
+            writer.span(track, &lost_to(run, techniques), (run.start, run.end), Value::Null)?;
             continue;
         }
         let Some(record) = recording.insts.get(run.inst as usize) else {

@@ -10,7 +10,7 @@ use crate::program::Program;
 use crate::sm::{Machine, Shape};
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
-use crate::techniques::{Catalogue, Launch, Stack, Techniques};
+use crate::techniques::{Catalogue, Cx, Effects, Launch, Ledger, Stack, Supplied, Techniques, WarpView};
 use crate::view::record::{Fate, InstRecord};
 use crate::view::{Observed, ViewOptions};
 use std::sync::Arc;
@@ -273,22 +273,46 @@ impl Hand {
         techniques: Techniques,
         options: &RunOptions<'_>,
     ) -> Result<GroupOutcome, ReplayError> {
-        let program = Program::new(&self.kernel, config).map_err(ReplayError::Refused)?;
-        let launch = Launch::new(&program, config, self.geometry.grid, self.geometry.block);
-        let (stack, plan) = Stack::prepare(techniques, &launch).map_err(ReplayError::Refused)?;
-        let shape = Shape::of(&launch, &plan, 0).map_err(ReplayError::Refused)?;
-        let blocks = launch.blocks;
-        let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+        let (machine, stack) = self.prepare(config, techniques)?;
+        let blocks = self.geometry.grid.iter().map(|size| u64::from(*size)).product();
         let job = Job { machine: &machine, source, techniques: &stack, blocks, after: Vec::new() };
         gpu.run_group(&[job], options)
     }
 
+    /// The machine of the kernel, under the plan of some techniques.
+    pub fn prepare(
+        &self,
+        config: &GpuConfig,
+        techniques: Techniques,
+    ) -> Result<(Machine, Stack), ReplayError> {
+        let program = Program::new(&self.kernel, config).map_err(ReplayError::Refused)?;
+        let launch = Launch::new(&program, config, self.geometry.grid, self.geometry.block);
+        let (stack, plan) = Stack::prepare(techniques, &launch).map_err(ReplayError::Refused)?;
+        let shape = Shape::of(&launch, &plan, 0).map_err(ReplayError::Refused)?;
+        let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+        Ok((machine, stack))
+    }
+
     /// Runs the launch on a built-in configuration with overrides, on one thread.
     pub fn run(&self, gpu: &str, set: &[&str], techniques: &[&str]) -> Stats {
-        let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
-        let config = load(gpu, &set).expect("a valid configuration").config;
-        self.run_on(&config, techniques, 1).expect("a replay without error")
+        self.run_on(&config(gpu, set), techniques, 1).expect("a replay without error")
     }
+}
+
+/// A built-in configuration with overrides.
+pub fn config(gpu: &str, set: &[&str]) -> GpuConfig {
+    let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+    load(gpu, &set).expect("a valid configuration").config
+}
+
+/// Proof of a comparison that came out equal, for tests of what is done with it.
+pub fn supplied() -> Supplied {
+    let program = Program::new(&Builder::default().exit(), &config("gtx480", &[])).expect("a kernel");
+    let (mut ledger, mut effects) = (Ledger::default(), Effects::default());
+    let mut cx = Cx::new("test", 0, &program, &mut ledger, &mut effects);
+    let rows = [Row::ZERO];
+    let warp = WarpView { slot: 0, block_slot: 0, block: 0, warp: 0, threads: 1, issued: 0, rows: &rows };
+    cx.supply(&warp, 0, 0, 1, &Row::ZERO).expect("zero is zero")
 }
 
 /// Each thread reads 16 words of its own, neighbours side by side.

@@ -33,7 +33,8 @@ impl LineAccesses {
         &self.entries[..usize::from(self.count)]
     }
 
-    fn push(&mut self, access: LineAccess) {
+    /// Adds a line, of which there is not one for every lane yet.
+    pub fn push(&mut self, access: LineAccess) {
         self.entries[usize::from(self.count)] = access;
         self.count += 1;
     }

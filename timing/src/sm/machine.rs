@@ -4,7 +4,6 @@ use super::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::memory::address::PartitionMap;
 use crate::memory::port::ClockRatio;
-use crate::memory::write::WritePolicy;
 use crate::occupancy::Occupancy;
 use crate::program::{Program, TimedInst};
 use crate::techniques::{Edge, Inserted, Launch, MicroId, MicroOp, Plan};
@@ -35,10 +34,6 @@ pub struct Machine {
     pub occupancy_limit: crate::occupancy::Limit,
     /// Ways of L1, which the kernel's shared memory may leave more or fewer of.
     pub l1_ways: u32,
-    /// What stores to global memory do to L1.
-    pub write_policy: WritePolicy,
-    /// What stores to local memory do to L1.
-    pub local_write_policy: WritePolicy,
     /// Register-to-bank mapping.
     pub banks: BankMap,
     /// Spread of lines over partitions.
@@ -115,8 +110,6 @@ impl Machine {
         let code_lines = (0..count).map(line).collect();
         Ok(Machine {
             banks: BankMap::new(config),
-            write_policy: WritePolicy::global(config),
-            local_write_policy: WritePolicy::local(config),
             partitions: PartitionMap::new(config),
             net_clock: ClockRatio::new(config.gpu.core_clock_khz, config.gpu.interconnect_clock_khz),
             warps_per_block: threads_per_block.div_ceil(32),

@@ -5,27 +5,16 @@
 //! cycle costs what happens in it. An SM only exchanges packets with the rest of the machine; [`crate::engine`]
 //! runs SMs in parallel between exchanges.
 
+mod accesses;
 pub mod banks;
-mod barrier;
-mod blocks;
-mod collect;
-mod data_caches;
-mod flight;
-mod front;
-mod global;
-mod issue;
-mod load_store;
 pub mod machine;
-mod observe;
-mod scoreboard;
-mod small_caches;
+mod parts;
+mod stages;
 #[cfg(test)]
 mod tests;
-mod units;
-mod wheel;
-mod write_back;
 
 pub use machine::{Machine, Shape};
+pub use parts::load_store::SmCaches;
 
 use crate::error::ReplayError;
 use crate::memory::{Credit, Reply, Request};
@@ -33,66 +22,21 @@ use crate::sched::WarpScheduler;
 use crate::source::LaunchSource;
 use crate::stats::{Stall, Stats};
 use crate::techniques::{EarlyLoad, Effects, Stack};
-use blocks::{BlockSlot, WarpSlot};
-use collect::Collectors;
-use flight::Flights;
-use front::Front;
-use load_store::AccessFollower;
-use load_store::LoadStore;
-use scoreboard::Scoreboard;
+use parts::barriers::Barriers;
+use parts::collectors::{Collected, Collectors};
+use parts::flight::Flights;
+use parts::front::Front;
+use parts::load_store::LoadStore;
+use parts::memory_port::MemoryPort;
+use parts::scoreboard::Scoreboard;
+use parts::small_caches::CodeCache;
+use parts::units::Units;
+use parts::warps::Residents;
+use parts::wheel::{Event, Wheel};
+use parts::write_back::ResultBus;
+use stages::AccessFollower;
+use stages::observe::Observer;
 use std::collections::VecDeque;
-use units::Units;
-use wheel::{Event, Wheel};
-use write_back::WriteBack;
-
-pub use load_store::SmCaches;
-
-/// Sets of warp slots, one bit each.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WarpMasks {
-    /// A warp occupies the slot.
-    resident: u64,
-    /// The warp has instructions left.
-    live: u64,
-    /// The I-buffer's head holds a decoded instruction.
-    decoded: u64,
-    /// The head waits for a register or predicate.
-    hazard: u64,
-    /// … of which at least one comes from memory.
-    memory_hazard: u64,
-    /// Waiting at a barrier.
-    barrier: u64,
-    /// Waiting at a fence.
-    fence: u64,
-    /// Waiting for a branch.
-    branch: u64,
-    /// Being set up.
-    starting: u64,
-    /// Instructions in flight or requests outstanding.
-    holding: u64,
-    /// May fetch.
-    fetch: u64,
-    /// … but a technique held them back when they were last asked about.
-    fetch_held: u64,
-    /// Ready, but held back by a technique; only under the two-level policy, which puts others in their place.
-    held: u64,
-    /// Set up, but not let begin by a technique.
-    unadmitted: u64,
-    /// Waiting for an I-cache line.
-    icache: u64,
-    /// Heads by collector pool.
-    pool: [u64; 3],
-    /// Heads that need no collector.
-    control: u64,
-}
-
-impl WarpMasks {
-    /// Warps of which nothing but a free collector or unit is missing.
-    #[inline]
-    fn ready(&self) -> u64 {
-        self.decoded & !(self.hazard | self.barrier | self.fence | self.branch | self.starting)
-    }
-}
 
 /// A streaming multiprocessor that replays blocks of one kernel.
 pub struct Sm<'a, S: LaunchSource> {
@@ -105,27 +49,24 @@ pub struct Sm<'a, S: LaunchSource> {
     machine: &'a Machine,
     source: &'a S,
     now: u64,
-    masks: WarpMasks,
+    /// Warp slots of each scheduler.
     of_scheduler: Vec<u64>,
-    warps: Vec<WarpSlot<S::Warp<'a>>>,
-    blocks: Vec<BlockSlot>,
-    /// Streams of warps that have ended, whose memory new ones use.
-    spare: Vec<S::Warp<'a>>,
-    front: Front,
+    residents: Residents<S::Warp<'a>>,
+    front: Front<'a>,
+    code: CodeCache,
     schedulers: Vec<WarpScheduler>,
     scoreboard: Scoreboard,
+    barriers: Barriers,
     flights: Flights,
     collectors: Collectors,
     units: Units,
-    load_store: LoadStore,
-    write_back: WriteBack,
+    load_store: LoadStore<'a>,
+    port: MemoryPort,
+    bus: ResultBus,
     wheel: Wheel,
+    /// Events and collected instructions of a cycle; empty between stages.
     due: Vec<Event>,
-    /// Packets on their way, by arrival, and those that the epoch before has sent.
-    replies: VecDeque<Reply>,
-    credits: VecDeque<Credit>,
-    new_replies: Vec<Reply>,
-    new_credits: Vec<Credit>,
+    collected: Vec<Collected>,
     /// Blocks to set up when the SM runs.
     new_blocks: Vec<u32>,
     /// What [`Sm::next_event`] said when the SM last ran, or what has come since.
@@ -137,13 +78,16 @@ pub struct Sm<'a, S: LaunchSource> {
     early_flights: Vec<(u16, EarlyLoad)>,
     /// Memory instructions that complete after another one.
     access_followers: Vec<AccessFollower>,
+    /// Warps that are ready and held back by a technique; only under the two-level policy, which puts others in their
+    /// place.
+    held: u64,
     /// The technique that held a warp back last, and its cause.
     held_by: [(u8, u8); 64],
     last_issue: u64,
     ended_at: u64,
     every_cycle: bool,
     error: Option<ReplayError>,
-    observer: observe::Observer,
+    observer: Observer,
 }
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
@@ -163,6 +107,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             .map(|s| (s..warps).step_by(schedulers).fold(0u64, |mask, warp| mask | 1 << warp))
             .collect();
         let slices = (config.dram.channels * config.l2.slices_per_channel) as usize;
+        let blocks = machine.blocks_per_sm as usize;
+        let SmCaches { l1, texture, code, constants } = caches;
         Sm {
             id,
             stats: Stats::default(),
@@ -170,25 +116,22 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             machine,
             source,
             now,
-            masks: WarpMasks::default(),
             of_scheduler,
-            warps: (0..warps).map(|_| WarpSlot::default()).collect(),
-            blocks: (0..machine.blocks_per_sm).map(|_| BlockSlot::default()).collect(),
-            spare: Vec::new(),
-            front: Front::new(config),
+            residents: Residents::new(blocks, warps),
+            front: Front::new(machine),
+            code: CodeCache::new(config, code, machine.last_code_line()),
             schedulers: vec![WarpScheduler::new(config); schedulers],
             scoreboard: Scoreboard::new(warps),
-            flights: Flights::new(!techniques.is_empty()),
-            collectors: Collectors::new(machine),
+            barriers: Barriers::new(blocks, warps),
+            flights: Flights::new(warps, !techniques.is_empty()),
+            collectors: Collectors::new(config, machine.plan.collectors, machine.plan.extra_collect_cycles),
             units: Units::new(config),
-            load_store: LoadStore::new(machine, caches),
-            write_back: WriteBack::new(config),
+            load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants),
+            port: MemoryPort::new(id, config, machine.net_clock),
+            bus: ResultBus::new(config),
             wheel: Wheel::new(now),
             due: Vec::new(),
-            replies: VecDeque::new(),
-            credits: VecDeque::new(),
-            new_replies: Vec::new(),
-            new_credits: Vec::new(),
+            collected: Vec::new(),
             new_blocks: Vec::new(),
             wake_at: u64::MAX,
             techniques,
@@ -196,44 +139,39 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             early: VecDeque::new(),
             early_flights: Vec::new(),
             access_followers: Vec::new(),
+            held: 0,
             held_by: [(0, 0); 64],
             last_issue: now,
             ended_at: now,
             every_cycle: false,
             error: None,
-            observer: observe::Observer::default(),
+            observer: Observer::default(),
         }
     }
 
     /// The caches, for the next kernel.
     #[must_use]
     pub fn into_caches(self) -> SmCaches {
-        self.load_store.into_caches()
+        self.load_store.into_caches(self.code.into_tags())
     }
 
     /// One cycle: the stages in order, from writeback to fetch.
     fn tick(&mut self) {
-        // Results and packets that arrive in this cycle come first: later stages may use what they free.
+        // What is due comes first: later stages may use what it frees.
         self.take_events();
+        self.decode();
+        self.receive_operands();
         self.take_replies();
         // Results leave the bus for the register file; their writes precede reads at the banks.
         self.write_back_results();
         // The load/store unit works on the access at its head, and the SM's port sends what missed.
         self.run_load_store();
-        if !self.early.is_empty() {
-            self.run_early_loads();
-        }
         self.send_requests();
         // Collected instructions leave for the units before collectors take new ones and operands.
         self.dispatch();
         self.read_banks();
         // Techniques have a stage of their own, and say which of the warps that have been set up may begin.
-        if self.techniques.hooks().tick {
-            self.ask(|techniques, at, _| techniques.tick(at));
-        }
-        if self.masks.unadmitted != 0 {
-            self.admit_warps();
-        }
+        self.run_techniques();
         // Issue sees what the stages above have freed; fetch refills what issue has taken.
         self.issue();
         self.fetch();
@@ -267,20 +205,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         Ok(())
     }
 
-    /// Takes in what has come between two epochs: packets, by arrival and then by sender, and blocks.
+    /// Takes in what has come between two epochs: packets and blocks.
     fn take_in(&mut self) -> Result<(), ReplayError> {
-        if !self.new_replies.is_empty() {
-            self.replies.extend(self.new_replies.drain(..));
-            self.replies.make_contiguous().sort_by_key(|reply| reply.arrival);
-        }
-        if !self.new_credits.is_empty() {
-            self.credits.extend(self.new_credits.drain(..));
-            self.credits.make_contiguous().sort_by_key(|credit| credit.arrival);
-        }
-        if !self.new_blocks.is_empty() {
-            for block in std::mem::take(&mut self.new_blocks) {
-                self.set_up(block)?;
-            }
+        self.port.take_in();
+        for block in std::mem::take(&mut self.new_blocks) {
+            self.set_up(block)?;
         }
         Ok(())
     }
@@ -311,13 +240,14 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Earliest cycle, from now on, in which something can happen; `u64::MAX` when only packets can wake it.
     #[must_use]
     pub fn next_event(&self) -> u64 {
-        let ready = self.masks.ready();
-        let busy = self.masks.fetch | self.masks.unadmitted != 0
+        let busy = self.front.may_fetch() | self.residents.unadmitted() != 0
             || !self.early.is_empty()
             || self.collectors.is_active()
-            || self.write_back.is_active()
-            || self.load_store.is_active(self.now, !self.credits.is_empty())
-            || ready != 0 && (0..self.schedulers.len()).any(|s| self.candidates(s) != 0)
+            || self.bus.is_active()
+            // The head of the load/store queue that waits for a credit looks again when it comes.
+            || self.load_store.is_active(self.now) && !self.port.awaits_credit()
+            || self.port.is_active(self.now)
+            || self.ready() != 0 && (0..self.schedulers.len()).any(|s| self.candidates(s) != 0)
             || self.schedulers_will_change();
         if busy {
             return self.now;
@@ -325,8 +255,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let mut next = u64::MAX;
         let mut consider = |cycle: Option<u64>| next = next.min(cycle.unwrap_or(u64::MAX));
         consider(self.wheel.next());
-        consider(self.replies.front().map(|reply| reply.arrival.max(self.load_store.reply_port_free_at())));
-        consider(self.credits.front().map(|credit| credit.arrival));
+        consider(self.port.next_event());
         consider(self.front.next_decoded());
         consider(self.collectors.next_arrival());
         consider(self.load_store.next_event());
@@ -345,7 +274,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             let cause = self.stall_cause(scheduler);
             self.count_slots(scheduler, 0, width, cause, cycles);
             if cause == Stall::Technique {
-                let own = self.of_scheduler[scheduler] & self.masks.resident;
+                let own = self.of_scheduler[scheduler] & self.residents.resident();
                 self.count_held(self.holder_among(own), width * cycles);
             }
         }
@@ -380,40 +309,16 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     }
 
     fn count_residency(&mut self, cycles: u64) {
-        let resident = u64::from(self.masks.resident.count_ones());
+        let resident = u64::from(self.residents.resident().count_ones());
         self.stats.counters.resident_warp_cycles += resident * cycles;
         self.stats.counters.active_sm_cycles += u64::from(resident > 0) * cycles;
     }
 
     /// Puts replies and credits on their way to this SM.
     pub fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) {
-        let arrivals =
-            replies.iter().map(|reply| reply.arrival).chain(credits.iter().map(|credit| credit.arrival));
-        self.wake_at = arrivals.min().map_or(self.wake_at, |arrival| arrival.min(self.wake_at));
-        self.new_replies.append(replies);
-        self.new_credits.append(credits);
-    }
-
-    fn take_events(&mut self) {
-        let mut due = std::mem::take(&mut self.due);
-        self.wheel.advance(self.now, &mut due);
-        for event in due.drain(..) {
-            match event {
-                Event::Complete(slot) => self.complete(slot),
-                Event::BranchResolved(warp) => self.masks.branch &= !(1 << warp),
-                Event::BarrierLeft(warp) => self.masks.barrier &= !(1 << warp),
-                Event::WarpReady(warp) if self.techniques.hooks().admission => {
-                    self.masks.unadmitted |= 1 << warp;
-                }
-                Event::WarpReady(warp) => {
-                    self.masks.starting &= !(1 << warp);
-                    self.refresh_fetch(usize::from(warp));
-                }
-            }
+        if let Some(arrival) = self.port.deliver(replies, credits) {
+            self.wake_at = self.wake_at.min(arrival);
         }
-        self.due = due;
-        self.take_decoded();
-        self.take_operands();
     }
 
     /// Records the first error; the run stops at the end of the cycle.
@@ -424,45 +329,41 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Whether no block is resident and no packet of this SM is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.masks.resident == 0
+        self.residents.resident() == 0
             && self.new_blocks.is_empty()
             && self.early.is_empty()
             && self.load_store.is_drained()
-            && self.replies.is_empty()
-            && self.new_replies.is_empty()
+            && self.code.misses() == 0
+            && self.port.is_drained()
     }
 
     /// What every component holds, for the report of a stuck machine.
     #[must_use]
     pub fn describe(&self) -> String {
-        let m = &self.masks;
         let mut text = format!(
             "SM {} at cycle {}: resident {:#x}, live {:#x}, decoded {:#x}, hazard {:#x} (memory {:#x}), barrier {:#x}, \
              fence {:#x}, branch {:#x}, fetch {:#x}, I-cache {:#x}\n",
             self.id,
             self.now,
-            m.resident,
-            m.live,
-            m.decoded,
-            m.hazard,
-            m.memory_hazard,
-            m.barrier,
-            m.fence,
-            m.branch,
-            m.fetch,
-            m.icache
+            self.residents.resident(),
+            self.residents.live(),
+            self.front.decoded(),
+            self.scoreboard.held(),
+            self.scoreboard.held_by_memory(),
+            self.barriers.held(),
+            self.load_store.fenced(),
+            self.front.awaits_branch(),
+            self.front.may_fetch(),
+            self.front.awaits_code()
         );
         text += &format!("  in flight: {} instructions\n", self.flights.len());
-        text += &self.front.describe(m.resident);
+        text += &self.front.describe(self.residents.resident());
+        text += &format!("  I-cache misses: {}\n", self.code.misses());
         text += &self.collectors.describe();
         text += &self.units.describe(self.now);
         text += &self.load_store.describe();
-        text += &self.write_back.describe();
-        text += &format!(
-            "  replies on their way: {}, credits: {}\n",
-            self.replies.len() + self.new_replies.len(),
-            self.credits.len() + self.new_credits.len()
-        );
+        text += &self.port.describe();
+        text += &self.bus.describe();
         text += &format!("  events to come: {}\n", self.wheel.describe());
         text += &self.describe_blocks();
         text += &self.describe_warps();

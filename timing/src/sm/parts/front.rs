@@ -4,13 +4,11 @@
 //! path leaves the sequence, issue redirects it and what was fetched is discarded. Techniques are asked before the
 //! I-cache is touched: a skipped instruction costs no access, and a warp that is held leaves its turn to another.
 
-use super::Sm;
-use super::machine::Machine;
+use super::WarpSet;
 use super::small_caches::CodeFetch;
-use crate::config::GpuConfig;
-use crate::source::{LaunchSource, WarpStream};
+use crate::sm::machine::Machine;
+use crate::stats::{Counters, Stall};
 use crate::techniques::{Decision, FetchVerdict, MicroId};
-use crate::view::record::Origin;
 use std::collections::VecDeque;
 
 /// Entries that an I-buffer holds at most, skipped instructions included.
@@ -21,7 +19,7 @@ const NO_INSTRUCTION: u32 = u32::MAX;
 
 /// An I-buffer entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+pub enum Entry {
     /// An instruction of the program.
     Program(u32),
     /// A micro-operation of a technique.
@@ -66,9 +64,44 @@ struct WarpFront {
     epoch: u32,
 }
 
+/// What a warp's head needs to issue, besides its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadClass {
+    /// A collector of a class.
+    Collector(u8),
+    /// A control unit.
+    Control,
+}
+
+/// An instruction or micro-operation that has been fetched.
+#[derive(Clone, Copy, Debug)]
+pub struct Fetched {
+    /// Warp slot.
+    pub warp: usize,
+    /// Its position, or that of the instruction before which a micro-operation was inserted.
+    pub pc: u32,
+    /// What enters the I-buffer.
+    pub entry: Entry,
+    /// Cycle at which it is decoded.
+    pub ready_at: u64,
+}
+
+/// What fetch asks of its neighbours.
+pub trait FetchNeighbours {
+    /// Reads a line of code for a warp.
+    fn read_code(&mut self, line: u64, warp: usize, counters: &mut Counters) -> CodeFetch;
+
+    /// What techniques say of an instruction that a warp is about to fetch.
+    fn verdict(&self, warp: usize, pc: u32) -> Decision<FetchVerdict>;
+
+    /// Something has been fetched.
+    fn fetched(&mut self, fetched: Fetched);
+}
+
 /// Fetch state of an SM.
 #[derive(Clone, Debug)]
-pub(super) struct Front {
+pub struct Front<'a> {
+    machine: &'a Machine,
     warps: Vec<WarpFront>,
     decoding: VecDeque<(u64, u8, u32, Entry)>,
     /// Micro-operations that issue before what is in the I-buffer, by warp, and which warps have any.
@@ -79,10 +112,26 @@ pub(super) struct Front {
     last: u32,
     capacity: u8,
     latency: u64,
+    /// Warps that have begun and not ended.
+    running: u64,
+    /// Warps that may fetch, and those of them that a technique held back when it was last asked.
+    fetch: u64,
+    held: u64,
+    /// Warps that wait for an I-cache line.
+    awaits_code: u64,
+    /// Warps that wait for a branch.
+    awaits_branch: u64,
+    /// Warps that have a decoded instruction, and what those need.
+    decoded: u64,
+    classes: [u64; 3],
+    control: u64,
 }
 
-impl Front {
-    pub fn new(config: &GpuConfig) -> Front {
+impl<'a> Front<'a> {
+    /// A front end without warps.
+    #[must_use]
+    pub fn new(machine: &'a Machine) -> Front<'a> {
+        let config = &machine.config;
         let empty = WarpFront {
             ring: [Entry::Program(0); RING],
             head: 0,
@@ -97,6 +146,7 @@ impl Front {
         };
         let warps = config.sm.max_warps as usize;
         Front {
+            machine,
             warps: vec![empty; warps],
             decoding: VecDeque::new(),
             injected: vec![VecDeque::new(); warps],
@@ -105,14 +155,130 @@ impl Front {
             last: 63,
             capacity: config.front_end.ibuffer_entries as u8,
             latency: u64::from(config.front_end.icache.hit_latency_cycles + config.front_end.decode_cycles),
+            running: 0,
+            fetch: 0,
+            held: 0,
+            awaits_code: 0,
+            awaits_branch: 0,
+            decoded: 0,
+            classes: [0; 3],
+            control: 0,
         }
     }
 
-    /// A new warp begins in a slot, at an instruction.
-    pub fn begin(&mut self, warp: usize, pc: u32) {
+    /// A new warp is placed in a slot, to begin at an instruction.
+    pub fn place(&mut self, warp: usize, pc: u32) {
         self.injected[warp].clear();
         self.has_injected &= !(1 << warp);
+        self.held &= !(1 << warp);
         self.restart(warp, pc, NO_INSTRUCTION);
+    }
+
+    /// A warp begins to fetch.
+    pub fn begin(&mut self, warp: usize) {
+        self.running |= 1 << warp;
+        self.refresh(warp);
+    }
+
+    /// A warp's path has ended.
+    pub fn end(&mut self, warp: usize) {
+        self.running &= !(1 << warp);
+        self.fetch &= !(1 << warp);
+    }
+
+    /// Warps that may fetch.
+    #[must_use]
+    #[inline]
+    pub fn may_fetch(&self) -> u64 {
+        self.fetch
+    }
+
+    /// Warps whose fetch techniques hold back.
+    #[must_use]
+    #[inline]
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Warps that wait for an I-cache line.
+    #[must_use]
+    pub fn awaits_code(&self) -> u64 {
+        self.awaits_code
+    }
+
+    /// Warps that have a decoded instruction.
+    #[must_use]
+    #[inline]
+    pub fn decoded(&self) -> u64 {
+        self.decoded
+    }
+
+    /// Warps whose head needs a collector, by its class.
+    #[must_use]
+    #[inline]
+    pub fn collector_classes(&self) -> [u64; 3] {
+        self.classes
+    }
+
+    /// Warps whose head needs a control unit.
+    #[must_use]
+    #[inline]
+    pub fn control(&self) -> u64 {
+        self.control
+    }
+
+    /// Warps that wait for a branch.
+    #[must_use]
+    #[inline]
+    pub fn awaits_branch(&self) -> u64 {
+        self.awaits_branch
+    }
+
+    /// A warp waits for a branch.
+    pub fn await_branch(&mut self, warp: usize) {
+        self.awaits_branch |= 1 << warp;
+    }
+
+    /// A warp's branch is resolved.
+    pub fn branch_resolved(&mut self, warp: usize) {
+        self.awaits_branch &= !(1 << warp);
+    }
+
+    /// Why those of some running warps that wait for branches do not issue.
+    #[must_use]
+    pub fn refuses_at_branch(&self, warps: u64) -> Option<Stall> {
+        (self.awaits_branch & warps != 0).then_some(Stall::Branch)
+    }
+
+    /// Why those of some running warps that have nothing decoded do not issue: an empty I-buffer comes before a
+    /// technique that holds back fetch, and that before the I-cache.
+    #[must_use]
+    pub fn refuses(&self, warps: u64) -> Option<Stall> {
+        let empty = warps & !self.decoded & !self.awaits_code;
+        if empty & !self.held != 0 {
+            Some(Stall::IBufferEmpty)
+        } else if empty != 0 {
+            Some(Stall::Technique)
+        } else if warps & self.awaits_code != 0 {
+            Some(Stall::ICacheMiss)
+        } else {
+            None
+        }
+    }
+
+    /// Notes what a warp's new head needs.
+    #[inline]
+    pub fn set_head(&mut self, warp: usize, class: Option<HeadClass>) {
+        let bit = 1u64 << warp;
+        self.decoded &= !bit;
+        self.control &= !bit;
+        self.classes.iter_mut().for_each(|class| *class &= !bit);
+        match class {
+            None => return,
+            Some(HeadClass::Collector(class)) => self.classes[usize::from(class)] |= bit,
+            Some(HeadClass::Control) => self.control |= bit,
+        }
+        self.decoded |= bit;
     }
 
     /// Has a micro-operation issue before what is in a warp's I-buffer.
@@ -201,31 +367,29 @@ impl Front {
     pub fn next_decoded(&self) -> Option<u64> {
         self.decoding.front().map(|(cycle, ..)| *cycle)
     }
-}
 
-impl<S: LaunchSource> Sm<'_, S> {
     /// Whether a warp may fetch, after something about it has changed.
     #[inline]
-    pub(super) fn refresh_fetch(&mut self, warp: usize) {
+    pub fn refresh(&mut self, warp: usize) {
         let bit = 1 << warp;
-        let blocked = self.masks.icache | self.masks.starting;
-        let inside = self.front.warps[warp].pc < self.machine.program_insts;
-        if self.masks.live & !blocked & bit != 0 && inside && self.front.has_room(warp) {
-            self.masks.fetch |= bit;
+        let inside = self.warps[warp].pc < self.machine.program_insts;
+        if self.running & !self.awaits_code & bit != 0 && inside && self.has_room(warp) {
+            self.fetch |= bit;
         } else {
-            self.masks.fetch &= !bit;
+            self.fetch &= !bit;
         }
     }
 
-    /// Fetched instructions whose decoding ends enter their I-buffers.
-    pub(super) fn take_decoded(&mut self) {
-        while let Some((cycle, warp, epoch, entry)) = self.front.decoding.front().copied() {
-            if cycle > self.now {
+    /// Moves what is decoded in this cycle into its I-buffer; stops at, and returns, a warp that has a new head.
+    #[inline]
+    pub fn take_decoded(&mut self, now: u64) -> Option<usize> {
+        while let Some((cycle, warp, epoch, entry)) = self.decoding.front().copied() {
+            if cycle > now {
                 break;
             }
-            self.front.decoding.pop_front();
+            self.decoding.pop_front();
             let index = usize::from(warp);
-            let w = &mut self.front.warps[index];
+            let w = &mut self.warps[index];
             if w.epoch != epoch {
                 continue;
             }
@@ -237,77 +401,104 @@ impl<S: LaunchSource> Sm<'_, S> {
                 w.held += 1;
             }
             if w.len == 1 {
-                self.refresh_head(index);
+                return Some(index);
             }
         }
+        None
     }
 
-    /// Fetch stage.
-    pub(super) fn fetch(&mut self) {
+    /// Fetch stage: warps in turn, as many as the front end fetches for in a cycle. With `ASKED`, techniques are asked
+    /// before the I-cache is touched; a warp that they hold leaves its turn to another.
+    #[inline]
+    pub fn run<const ASKED: bool>(
+        &mut self,
+        now: u64,
+        neighbours: &mut impl FetchNeighbours,
+        counters: &mut Counters,
+    ) {
         let mut left = self.machine.config.front_end.fetch_warps_per_cycle;
-        let mut candidates = self.masks.fetch;
+        let mut candidates = self.fetch;
         while left > 0 && candidates != 0 {
-            let start = (self.front.last + 1) % 64;
+            let start = (self.last + 1) % 64;
             let warp = (candidates.rotate_right(start).trailing_zeros() + start) % 64;
             candidates &= !(1 << warp);
-            if self.techniques.hooks().fetch && self.is_fetch_held(warp as usize) {
+            if ASKED && self.is_held(warp as usize, neighbours) {
                 continue;
             }
-            self.front.last = warp;
+            self.last = warp;
             left -= 1;
-            self.fetch_warp(warp as usize);
+            self.fetch_for::<ASKED>(warp as usize, now, neighbours, counters);
         }
     }
 
     /// Whether a technique holds a warp's fetch back in this cycle; it is remembered which.
-    #[inline(never)]
-    fn is_fetch_held(&mut self, warp: usize) -> bool {
+    fn is_held(&mut self, warp: usize, neighbours: &impl FetchNeighbours) -> bool {
         let bit = 1u64 << warp;
-        self.masks.fetch_held &= !bit;
+        self.held &= !bit;
         if let Some(Fetching::Program(pc)) = self.next_to_fetch(warp)
-            && let Decision { verdict: FetchVerdict::Stall(cause), by } = self.fetch_verdict(warp, pc)
+            && let Decision { verdict: FetchVerdict::Stall(cause), by } = neighbours.verdict(warp, pc)
         {
-            self.front.held_by[warp] = (by, cause);
-            self.masks.fetch_held |= bit;
+            self.held_by[warp] = (by, cause);
+            self.held |= bit;
         }
-        self.masks.fetch_held & bit != 0
+        self.held & bit != 0
     }
 
     /// What a warp fetches next, if anything is left.
     #[inline]
-    fn next_to_fetch(&mut self, warp: usize) -> Option<Fetching> {
-        let machine = self.machine;
-        let w = &mut self.front.warps[warp];
-        if w.pc >= machine.program_insts {
+    fn next_to_fetch(&self, warp: usize) -> Option<Fetching> {
+        let w = &self.warps[warp];
+        if w.pc >= self.machine.program_insts {
             return None;
         }
-        if let Some((position, op, line)) = machine.next_inserted(w.pc, w.via, w.inserted_done) {
+        if let Some((position, op, line)) = self.machine.next_inserted(w.pc, w.via, w.inserted_done) {
             return Some(Fetching::Inserted { position, op, line });
         }
         Some(Fetching::Program(w.pc))
     }
 
-    fn fetch_warp(&mut self, warp: usize) {
-        let machine = self.machine;
-        let mut budget = machine.config.front_end.fetch_instructions;
+    fn fetch_for<const ASKED: bool>(
+        &mut self,
+        warp: usize,
+        now: u64,
+        neighbours: &mut impl FetchNeighbours,
+        counters: &mut Counters,
+    ) {
+        let mut budget = self.machine.config.front_end.fetch_instructions;
+        let ready_at = now + self.latency;
         let mut line = None;
-        while budget > 0 && self.front.has_room(warp) {
+        while budget > 0 && self.has_room(warp) {
             let Some(next) = self.next_to_fetch(warp) else { break };
             let mut skipped_by = None;
-            if let Fetching::Program(pc) = next
-                && self.techniques.hooks().fetch
-            {
-                match self.fetch_verdict(warp, pc) {
+            if ASKED && let Fetching::Program(pc) = next {
+                match neighbours.verdict(warp, pc) {
                     Decision { verdict: FetchVerdict::Fetch, .. } => {}
                     Decision { verdict: FetchVerdict::Skip, by } => skipped_by = Some(by),
                     Decision { verdict: FetchVerdict::Stall(_), .. } => break,
                 }
             }
-            if skipped_by.is_none() && !self.reads_line(warp, next.line(machine), &mut line) {
-                break;
+            // One fetch reads from one line.
+            if skipped_by.is_none() {
+                let wanted = next.line(self.machine);
+                match line {
+                    Some(begun) if begun == wanted => {}
+                    Some(_) => break,
+                    None => {
+                        line = Some(wanted);
+                        counters.icache_accesses += 1;
+                        match neighbours.read_code(wanted, warp, counters) {
+                            CodeFetch::Hit => {}
+                            CodeFetch::Miss => {
+                                self.awaits_code |= 1 << warp;
+                                break;
+                            }
+                            CodeFetch::Busy => break,
+                        }
+                    }
+                }
             }
-            let pc = self.front.warps[warp].pc;
-            let w = &mut self.front.warps[warp];
+            let w = &mut self.warps[warp];
+            let pc = w.pc;
             let entry = match next {
                 Fetching::Inserted { position, op, .. } => {
                     w.inserted_done = position + 1;
@@ -322,95 +513,22 @@ impl<S: LaunchSource> Sm<'_, S> {
             if skipped_by.is_none() {
                 w.decoding_held += 1;
                 budget -= 1;
-                self.stats.counters.fetched_instructions += 1;
+                counters.fetched_instructions += 1;
             }
-            let ready = self.now + self.front.latency;
-            let origin = if matches!(entry, Entry::Micro(_)) { Origin::Inserted } else { Origin::Program };
-            self.record(|recorder, now| recorder.fetch(warp, pc, origin, now, ready));
-            let epoch = self.front.warps[warp].epoch;
-            self.front.decoding.push_back((ready, warp as u8, epoch, entry));
-            if self.techniques.hooks().fetch && matches!(next, Fetching::Program(_)) {
-                let skipped = skipped_by.is_some();
-                self.ask(|techniques, at, warps| {
-                    techniques.fetched(at, &warps[warp].view(warp), pc, skipped);
-                });
-            }
+            self.decoding.push_back((ready_at, warp as u8, w.epoch, entry));
+            neighbours.fetched(Fetched { warp, pc, entry, ready_at });
         }
-        self.refresh_fetch(warp);
-    }
-
-    /// Whether a warp reads a line of code in this cycle: the one that it has begun with, or the first, if it is in
-    /// the I-cache. One fetch reads from one line.
-    #[inline]
-    fn reads_line(&mut self, warp: usize, wanted: u64, begun: &mut Option<u64>) -> bool {
-        if begun.is_some() {
-            return *begun == Some(wanted);
-        }
-        *begun = Some(wanted);
-        self.stats.counters.icache_accesses += 1;
-        let machine = self.machine;
-        match self.load_store.fetch_code(wanted, warp, machine, &mut self.stats.counters, self.id) {
-            CodeFetch::Hit => true,
-            CodeFetch::Miss => {
-                self.masks.icache |= 1 << warp;
-                false
-            }
-            CodeFetch::Busy => false,
-        }
-    }
-
-    fn fetch_verdict(&self, warp: usize, pc: u32) -> Decision<FetchVerdict> {
-        self.techniques.fetch(self.now, &self.warps[warp].view(warp), pc)
-    }
-
-    /// Discards what a warp has fetched and continues where its path goes on, if it does.
-    fn redirect(&mut self, warp: usize, resume: Option<u32>, via: u32) {
-        let discarded = self.front.restart(warp, resume.unwrap_or(0), via);
-        self.stats.counters.flushed_instructions += u64::from(discarded);
-        self.record(|recorder, now| recorder.flush(warp, now));
-        if self.techniques.hooks().fetch {
-            self.ask(|techniques, at, warps| techniques.flushed(at, &warps[warp].view(warp), resume));
-        }
+        self.refresh(warp);
     }
 
     /// An I-cache line has arrived for the warps of a mask.
-    pub(super) fn code_arrived(&mut self, mut warps: u64) {
-        self.masks.icache &= !warps;
-        while warps != 0 {
-            let warp = warps.trailing_zeros() as usize;
-            warps &= warps - 1;
-            self.refresh_fetch(warp);
-        }
-    }
-
-    /// Continues a warp's fetch where its recorded path goes on, if that is not the next instruction in order.
-    pub(super) fn follow_path(&mut self, warp: usize, issued_pc: u32) {
-        let next = self.warps[warp].stream.as_ref().and_then(WarpStream::peek);
-        match next {
-            None => {
-                self.redirect(warp, None, issued_pc);
-                self.masks.live &= !(1 << warp);
-                let slot = &mut self.warps[warp];
-                if let Some(Err(why)) = slot.stream.as_mut().map(WarpStream::finish) {
-                    let (block, index) = (slot.block, slot.warp);
-                    let error = self.recording_error(block, index, why);
-                    self.fail(error);
-                }
-            }
-            Some(next) if next.pc != issued_pc + 1 => {
-                self.redirect(warp, Some(next.pc), issued_pc);
-                if next.pc >= self.machine.program_insts {
-                    let slot = &self.warps[warp];
-                    let error = crate::error::ReplayError::PathLeavesKernel {
-                        kernel: self.machine.program.name.clone(),
-                        block: slot.block,
-                        warp: slot.warp,
-                        pc: next.pc,
-                    };
-                    self.fail(error);
-                }
-            }
-            Some(_) => {}
+    pub fn code_arrived(&mut self, warps: u64) {
+        self.awaits_code &= !warps;
+        for warp in WarpSet(warps) {
+            self.refresh(warp);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,15 +1,17 @@
 //! Issue: each scheduler picks a ready warp, and every slot that stays empty is attributed to its cause.
 
-use super::Sm;
-use super::front::Entry;
-use super::scoreboard::Hazard;
-use super::wheel::Event;
-use crate::program::{MAX_SRC, Path, TimedInst};
+use crate::program::{MAX_SRC, Path};
 use crate::sched::Waits;
+use crate::sm::Sm;
+use crate::sm::parts::WarpSet;
+use crate::sm::parts::collectors::{Collecting, LOAD_STORE_QUEUE};
+use crate::sm::parts::front::{Entry, HeadClass};
+use crate::sm::parts::units::{CONTROL, count};
+use crate::sm::parts::wheel::Event;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
 use crate::techniques::{
-    Answered, At, Decision, InFlightId, InstView, IssueVerdict, Issuing, MicroId, OperandRead, ReadFrom,
+    Answered, Decision, InFlightId, InstView, IssueVerdict, Issuing, MicroId, OperandRead, ReadFrom,
     RegisterWrite, WriteTo,
 };
 use crate::view::record::Recorder;
@@ -28,57 +30,48 @@ enum Attempt {
 }
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
+    /// Warps of which nothing but a free collector or unit is missing.
+    #[inline]
+    pub(in crate::sm) fn ready(&self) -> u64 {
+        self.front.decoded()
+            & !(self.scoreboard.held() | self.front.awaits_branch() | self.waiting_for_others())
+    }
+
+    /// Warps that wait for the other warps of their block, for memory at a fence, or to begin.
+    #[inline]
+    pub(in crate::sm) fn waiting_for_others(&self) -> u64 {
+        self.barriers.held() | self.load_store.fenced() | self.residents.starting()
+    }
+
     /// Takes note of a warp's new head: skipped instructions pass, then hazards and class are looked up.
-    pub(super) fn refresh_head(&mut self, warp: usize) {
-        let bit = 1u64 << warp;
-        let masks = &mut self.masks;
-        masks.decoded &= !bit;
-        masks.hazard &= !bit;
-        masks.memory_hazard &= !bit;
-        masks.control &= !bit;
-        masks.pool.iter_mut().for_each(|pool| *pool &= !bit);
-        loop {
-            match self.front.head(warp) {
-                None => return,
-                Some(Entry::Skipped(pc, by)) => {
-                    self.front.pop(warp);
-                    self.pass_skipped(warp, pc, by);
-                    if self.masks.live & bit == 0 {
-                        return;
-                    }
-                }
-                Some(entry) => {
-                    let inst = &self.machine.program.insts[self.pc_of(entry) as usize];
-                    match inst.path {
-                        Path::Alu | Path::Memory(_) => self.masks.pool[usize::from(inst.pool)] |= bit,
-                        Path::Control | Path::Barrier | Path::Fence => self.masks.control |= bit,
-                    }
-                    break;
-                }
+    pub(in crate::sm) fn refresh_head(&mut self, warp: usize) {
+        while let Some(Entry::Skipped(pc, by)) = self.front.head(warp) {
+            self.front.set_head(warp, None);
+            self.scoreboard.look_at(warp, None);
+            self.front.pop(warp);
+            self.pass_skipped(warp, pc, by);
+            if self.residents.live() >> warp & 1 == 0 {
+                return;
             }
         }
-        self.masks.decoded |= bit;
-        self.refresh_hazard(warp);
+        let machine = self.machine;
+        let inst = self.front.head(warp).map(|entry| &machine.program.insts[self.pc_of(entry) as usize]);
+        let class = inst.map(|inst| match inst.path {
+            Path::Alu | Path::Memory(_) => HeadClass::Collector(inst.pool),
+            Path::Control | Path::Barrier | Path::Fence => HeadClass::Control,
+        });
+        self.front.set_head(warp, class);
+        self.scoreboard.look_at(warp, inst);
     }
 
     /// Looks up the hazards of a warp's head again.
     #[inline]
-    pub(super) fn refresh_hazard(&mut self, warp: usize) {
-        let bit = 1u64 << warp;
-        self.masks.hazard &= !bit;
-        self.masks.memory_hazard &= !bit;
-        if self.masks.decoded & bit == 0 {
-            return;
-        }
-        if let Some(entry) = self.front.head(warp) {
-            match self.scoreboard.hazard(warp, &self.machine.program.insts[self.pc_of(entry) as usize]) {
-                Hazard::Clear => {}
-                Hazard::Alu => self.masks.hazard |= bit,
-                Hazard::Memory => {
-                    self.masks.hazard |= bit;
-                    self.masks.memory_hazard |= bit;
-                }
-            }
+    pub(in crate::sm) fn refresh_hazard(&mut self, warp: usize) {
+        if self.front.decoded() >> warp & 1 != 0
+            && let Some(entry) = self.front.head(warp)
+        {
+            let inst = &self.machine.program.insts[self.pc_of(entry) as usize];
+            self.scoreboard.look_at(warp, Some(inst));
         }
     }
 
@@ -93,26 +86,26 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Warps of a scheduler that could issue now.
     #[inline]
-    pub(super) fn candidates(&self, scheduler: usize) -> u64 {
-        let ready = self.masks.ready() & self.of_scheduler[scheduler] & self.schedulers[scheduler].eligible();
+    pub(in crate::sm) fn candidates(&self, scheduler: usize) -> u64 {
+        let ready = self.ready() & self.of_scheduler[scheduler] & self.schedulers[scheduler].eligible();
         if ready == 0 {
             return 0;
         }
         let mut found = 0;
-        if ready & self.masks.control != 0 && self.units.control_free(scheduler, self.now) {
-            found |= ready & self.masks.control;
+        if ready & self.front.control() != 0 && self.units.control_free(scheduler, self.now) {
+            found |= ready & self.front.control();
         }
-        for (class, pool) in self.masks.pool.iter().enumerate() {
-            if ready & pool != 0 {
-                found |= self.collectors.with_room(ready & pool, scheduler, class);
+        for (class, warps) in self.front.collector_classes().into_iter().enumerate() {
+            if ready & warps != 0 {
+                found |= self.collectors.with_room(ready & warps, scheduler, class);
             }
         }
         found
     }
 
     /// Schedulers of which ready warps wait for a control unit, one bit each.
-    pub(super) fn control_waiters(&self) -> u32 {
-        let waiting = self.masks.ready() & self.masks.control;
+    pub(in crate::sm) fn control_waiters(&self) -> u32 {
+        let waiting = self.ready() & self.front.control();
         (0..self.schedulers.len())
             .filter(|s| waiting & self.of_scheduler[*s] != 0)
             .fold(0, |mask, s| mask | 1 << s)
@@ -120,19 +113,23 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Warps that will not issue for long: policies with an active set may put others in their place.
     fn long_waits(&self) -> Waits {
-        let m = &self.masks;
-        Waits { memory: m.memory_hazard, synchronisation: m.barrier | m.fence, held: m.held, ended: !m.live }
+        Waits {
+            memory: self.scoreboard.held_by_memory(),
+            synchronisation: self.barriers.held() | self.load_store.fenced(),
+            held: self.held,
+            ended: !self.residents.live(),
+        }
     }
 
     /// Whether a scheduler's active set would change in the next cycle.
-    pub(super) fn schedulers_will_change(&self) -> bool {
+    pub(in crate::sm) fn schedulers_will_change(&self) -> bool {
         let long_waits = self.long_waits();
         self.schedulers.iter().any(|scheduler| scheduler.would_rebalance(&long_waits))
     }
 
     /// Issue stage.
-    pub(super) fn issue(&mut self) {
-        if self.masks.held != 0 {
+    pub(in crate::sm) fn issue(&mut self) {
+        if self.held != 0 {
             self.ask_held_again();
         }
         let long_waits = self.long_waits();
@@ -182,42 +179,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             let cause = if held.is_some() { Stall::Technique } else { self.stall_cause(scheduler) };
             self.count_slots(scheduler, first as usize, width - first, cause, 1);
             if cause == Stall::Technique {
-                let own = self.of_scheduler[scheduler] & self.masks.resident;
+                let own = self.of_scheduler[scheduler] & self.residents.resident();
                 self.count_held(held.or_else(|| self.holder_among(own)), width - first);
             }
-        }
-    }
-
-    /// Attributes slots of a scheduler, from `first` on, in each of `cycles` cycles.
-    pub(super) fn count_slots(
-        &mut self,
-        scheduler: usize,
-        first: usize,
-        slots: u64,
-        cause: Stall,
-        cycles: u64,
-    ) {
-        self.stats.stalls.add(cause, slots * cycles);
-        self.record(|recorder, now| recorder.slots(scheduler, first, slots, cause, now, cycles));
-    }
-
-    /// Tells techniques which warps have entered or left the active set.
-    #[inline(never)]
-    fn tell_activity(&mut self, before: u64, after: u64) {
-        let mut changed = (before ^ after) & self.masks.resident;
-        while changed != 0 {
-            let warp = changed.trailing_zeros() as usize;
-            changed &= changed - 1;
-            let active = after >> warp & 1 != 0;
-            self.ask(|techniques, at, warps| techniques.activity(at, &warps[warp].view(warp), active));
-        }
-    }
-
-    /// Attributes slots to the technique that held a warp back, and to its cause.
-    pub(super) fn count_held(&mut self, holder: Option<(u8, u8)>, slots: u64) {
-        if let Some((by, cause)) = holder {
-            self.techniques.stalled(by, cause, slots);
-            self.record(|recorder, _| recorder.held(Some((by, cause))));
         }
     }
 
@@ -225,23 +189,20 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn note_held(&mut self, warp: usize, by: u8, cause: u8) {
         self.held_by[warp] = (by, cause);
         if self.schedulers[0].replaces_held() {
-            self.masks.held |= 1 << warp;
+            self.held |= 1 << warp;
         }
     }
 
     /// Asks for the warps that techniques hold back whether they still do.
     #[inline(never)]
     fn ask_held_again(&mut self) {
-        let mut held = self.masks.held;
-        while held != 0 {
-            let warp = held.trailing_zeros() as usize;
-            held &= held - 1;
-            let decision = (self.masks.ready() >> warp & 1 != 0).then(|| self.issue_verdict(warp)).flatten();
+        for warp in WarpSet(self.held) {
+            let decision = (self.ready() >> warp & 1 != 0).then(|| self.issue_verdict(warp)).flatten();
             match decision {
                 Some(Decision { verdict: IssueVerdict::Stall(cause), by }) => {
                     self.held_by[warp] = (by, cause);
                 }
-                _ => self.masks.held &= !(1 << warp),
+                _ => self.held &= !(1 << warp),
             }
         }
     }
@@ -255,7 +216,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if !self.units.take(usize::from(inst.unit), scheduler, self.now, initiation) {
             return false;
         }
-        super::units::count(&mut self.stats.counters, inst.class);
+        count(&mut self.stats.counters, inst.class);
         self.stats.counters.companion_instructions += 1;
         self.last_issue = self.now;
         let done_at = self.now + u64::from(inst.latency_cycles);
@@ -274,7 +235,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let mut holder = None;
         let cause = if ends_run {
             Stall::DualIssue
-        } else if self.masks.ready() & bit == 0 {
+        } else if self.ready() & bit == 0 {
             self.cause_among(scheduler, bit)
         } else if distinct && same_unit(self) {
             Stall::DualIssue
@@ -296,74 +257,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Why a scheduler issues nothing.
-    pub(super) fn stall_cause(&self, scheduler: usize) -> Stall {
-        let own = self.of_scheduler[scheduler] & self.masks.resident;
-        if own == 0 { Stall::NoWarp } else { self.cause_among(scheduler, own) }
-    }
-
-    /// The technique that holds back one of some warps, and its cause: at issue, else at fetch.
-    pub(super) fn holder_among(&self, warps: u64) -> Option<(u8, u8)> {
-        let at_issue = self.masks.ready() & self.masks.held & warps;
-        if at_issue != 0 {
-            return Some(self.held_by[at_issue.trailing_zeros() as usize]);
-        }
-        let at_fetch = self.masks.fetch_held & warps;
-        (at_fetch != 0).then(|| self.front.held_by(at_fetch.trailing_zeros() as usize))
-    }
-
-    /// Cause of the warp that comes closest to issuing, among some of a scheduler's. The order is a policy: what lies
-    /// later in the pipeline counts first, because it would issue if that alone were mended.
-    fn cause_among(&self, scheduler: usize, warps: u64) -> Stall {
-        let m = &self.masks;
-        let ready = m.ready() & warps;
-        if ready != 0 {
-            let active = ready & self.schedulers[scheduler].eligible();
-            return match active {
-                0 if ready & m.held != 0 => Stall::Technique,
-                0 => Stall::Inactive,
-                active => self.structural_cause(scheduler, active),
-            };
-        }
-        let free = m.live & warps & !(m.barrier | m.fence | m.branch | m.starting);
-        let blocked = free & m.decoded & m.hazard;
-        let empty = free & !m.decoded & !m.icache;
-        if blocked & !m.memory_hazard != 0 {
-            Stall::AluDependency
-        } else if blocked != 0 {
-            Stall::MemoryDependency
-        } else if m.live & warps & m.branch != 0 {
-            Stall::Branch
-        } else if empty & !m.fetch_held != 0 {
-            Stall::IBufferEmpty
-        } else if empty != 0 {
-            Stall::Technique
-        } else if free & m.icache != 0 {
-            Stall::ICacheMiss
-        } else if m.live & warps & m.barrier != 0 {
-            Stall::Barrier
-        } else if m.live & warps & m.fence != 0 {
-            Stall::Fence
-        } else {
-            Stall::Drain
-        }
-    }
-
-    /// What ready warps lack.
-    fn structural_cause(&self, scheduler: usize, ready: u64) -> Stall {
-        for (class, pool) in self.masks.pool.iter().enumerate() {
-            let waiting = ready & pool;
-            if waiting != 0 {
-                return self.collectors.cause(waiting.trailing_zeros() as usize, scheduler, class);
-            }
-        }
-        Stall::UnitBusy
-    }
-
     /// What techniques say of a warp's head, if that is something that issues.
     fn issue_verdict(&self, warp: usize) -> Option<Decision<IssueVerdict>> {
         let machine = self.machine;
-        let view = self.warps[warp].view(warp);
+        let view = self.residents.slots[warp].view(warp);
         match self.front.head(warp)? {
             Entry::Program(pc) => {
                 let what = Issuing::Program(self.upcoming(warp, pc, InFlightId::NONE));
@@ -380,7 +277,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// The instruction that a warp is about to issue, before it has been stepped.
     fn upcoming(&self, warp: usize, pc: u32, id: InFlightId) -> InstView<'a> {
-        let next = self.warps[warp].stream.as_ref().and_then(WarpStream::peek);
+        let next = self.residents.slots[warp].next();
         let active = next.map_or(0, |next| next.active);
         InstView { pc, inst: &self.machine.program.insts[pc as usize], active, exec: active, id }
     }
@@ -425,7 +322,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.follow_path(warp, pc);
         self.hold_waiting_lanes(warp);
         self.refresh_head(warp);
-        self.refresh_fetch(warp);
+        self.front.refresh(warp);
         Attempt::Issued { unit, ends_run }
     }
 
@@ -453,13 +350,13 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
         if inst.path == Path::Control {
             self.record(Recorder::done_at_issue);
-            self.units.take(super::units::CONTROL, warp, self.now, 1);
+            self.units.take(CONTROL, warp, self.now, 1);
         } else {
             self.issue_micro_collected(warp, scheduler, pc);
         }
         self.stats.counters.inserted_instructions += 1;
         self.refresh_head(warp);
-        self.refresh_fetch(warp);
+        self.front.refresh(warp);
         Attempt::Issued { unit: inst.unit, ends_run: true }
     }
 
@@ -471,22 +368,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.record(|recorder, _| recorder.fly(slot));
         let flight = &mut self.flights[slot];
         (flight.active, flight.exec) = (u32::MAX, u32::MAX);
-        self.warps[warp].in_flight += 1;
-        self.masks.holding |= 1 << warp;
+        self.flights.enter(warp);
         self.scoreboard.reserve(warp, inst, false);
-        let operands = self.operands_of(warp, inst);
-        self.enter_collector(warp, scheduler, slot, &operands[..usize::from(inst.src_count)]);
-    }
-
-    /// The sources of an instruction as the plain machine reads them, which counts them.
-    #[inline]
-    fn operands_of(&mut self, warp: usize, inst: &TimedInst) -> [OperandRead; MAX_SRC] {
-        let mut operands = [OperandRead { reg: 0, from: ReadFrom::Bank(0) }; MAX_SRC];
-        for (operand, reg) in operands.iter_mut().zip(inst.sources()) {
-            *operand = OperandRead { reg: *reg, from: ReadFrom::Bank(self.machine.banks.bank(warp, *reg)) };
-        }
-        self.stats.counters.operand_reads += u64::from(inst.src_count);
-        operands
+        self.collect_from_banks(warp, scheduler, slot);
     }
 
     /// An instruction that a technique skips has reached its place in program order.
@@ -499,7 +383,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let inst = &machine.program.insts[pc as usize];
         let view = InstView { pc, inst, active: step.active, exec: step.exec, id: InFlightId::NONE };
         let outcome = self.ask(|techniques, at, warps| {
-            let rows = warps[warp].stream.as_ref().map_or(&[][..], WarpStream::rows);
+            let rows = warps[warp].rows();
             let result = |reg: &u8| RegisterWrite::new(*reg, WriteTo::Nowhere, &rows[usize::from(*reg)]);
             let results: Vec<RegisterWrite<'_>> =
                 inst.destinations().iter().filter(|_| step.exec != 0).map(result).collect();
@@ -510,38 +394,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
         self.follow_path(warp, pc);
         self.hold_waiting_lanes(warp);
-        self.refresh_fetch(warp);
-    }
-
-    /// Has a technique answer for an instruction in flight that does not execute, or not in some lanes.
-    pub(super) fn ask_answer(&mut self, slot: u16, by: u8, how: Answered) {
-        let machine = self.machine;
-        let flight = &self.flights[slot];
-        let (pc, warp, active) = (flight.pc, usize::from(flight.warp), flight.active);
-        let exec = if let Answered::Memory(lanes) = how { flight.exec & lanes } else { flight.exec };
-        let inst = &machine.program.insts[pc as usize];
-        let view = InstView { pc, inst, active, exec, id: self.flights.id(slot) };
-        let Sm { warps, techniques, effects, now, flights, .. } = self;
-        let mut at = At { cycle: *now, program: &machine.program, effects };
-        let rows = flights.rows(slot).iter();
-        let results: Vec<RegisterWrite<'_>> = inst
-            .destinations()
-            .iter()
-            .zip(rows)
-            .filter(|_| exec != 0)
-            .map(|(reg, row)| RegisterWrite::new(*reg, WriteTo::Nowhere, row))
-            .collect();
-        let outcome = techniques.answered(&mut at, by, &warps[warp].view(warp), &view, how, &results);
-        drop(results);
-        self.carry_out_effects();
-        if let Err(error) = outcome {
-            self.fail(error);
-        }
+        self.front.refresh(warp);
     }
 
     /// Steps a warp's stream over the instruction that the pipeline believes to be next.
-    pub(super) fn step(&mut self, warp: usize, pc: u32) -> Option<crate::source::Step> {
-        let slot = &mut self.warps[warp];
+    pub(in crate::sm) fn step(&mut self, warp: usize, pc: u32) -> Option<crate::source::Step> {
+        let slot = &mut self.residents.slots[warp];
         let stream = slot.stream.as_mut()?;
         match stream.step() {
             Ok(step) => {
@@ -555,7 +413,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             Err(why) => {
                 let (block, index) = (slot.block, slot.warp);
                 let error = self.recording_error(block, index, why);
-                self.masks.live &= !(1 << warp);
+                self.end_path(warp);
                 self.fail(error);
                 None
             }
@@ -566,18 +424,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn issue_collected(&mut self, warp: usize, scheduler: usize, pc: u32, decision: Decision<IssueVerdict>) {
         let machine = self.machine;
         let inst = &machine.program.insts[pc as usize];
-        let memory = matches!(inst.path, Path::Memory(_));
         let slot = self.flights.begin(pc, warp as u8, self.now);
         self.record(|recorder, _| recorder.fly(slot));
-        let mut operands = [OperandRead { reg: 0, from: ReadFrom::Bank(0) }; MAX_SRC];
-        let count = usize::from(inst.src_count);
         let reused = matches!(decision.verdict, IssueVerdict::Reuse { .. });
-        if !reused {
-            operands = self.operands_of(warp, inst);
-            if self.techniques.hooks().collect {
-                self.ask_collect(warp, slot, &mut operands[..count]);
-            }
-        }
+        // Techniques supply operands before the step: the rows still hold what the instruction reads.
+        let asked = self.techniques.hooks().collect && !reused;
+        let operands = if asked { Some(self.ask_collect(warp, slot)) } else { None };
         let Some(step) = self.step(warp, pc) else {
             self.flights.end(slot);
             return;
@@ -585,20 +437,19 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let flight = &mut self.flights[slot];
         (flight.active, flight.exec) = (step.active, step.exec);
         self.keep_results(warp, slot);
-        if memory {
-            self.warps[warp].in_memory += 1;
-            if reused {
-                self.flights.mem_mut(slot).clear();
-            } else if self.techniques.hooks().access {
-                let access = self.warps[warp].stream.as_ref().and_then(WarpStream::mem);
+        let memory = if let Path::Memory(kind) = inst.path {
+            self.load_store.begin(slot, kind, warp as u8, inst.has_result());
+            if self.techniques.hooks().access && !reused {
+                let access = self.residents.slots[warp].stream.as_ref().and_then(WarpStream::mem);
                 self.flights.keep_access(slot, access);
-                self.flights.mem_mut(slot).clear();
-            } else {
+            } else if !reused {
                 self.prepare_access(warp, slot);
             }
-        }
-        self.warps[warp].in_flight += 1;
-        self.masks.holding |= 1 << warp;
+            true
+        } else {
+            false
+        };
+        self.flights.enter(warp);
         self.scoreboard.reserve(warp, inst, memory);
         match decision.verdict {
             IssueVerdict::Reuse { after_cycles } => {
@@ -607,41 +458,68 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 self.ask_answer(slot, decision.by, Answered::Reused);
             }
             IssueVerdict::Issue | IssueVerdict::Stall(_) => {
-                self.enter_collector(warp, scheduler, slot, &operands[..count]);
+                let Some(operands) = operands else {
+                    return self.collect_from_banks(warp, scheduler, slot);
+                };
+                let count = usize::from(inst.src_count);
+                let operands = operands[..count].iter().map(|operand| operand.from);
+                self.enter_collector(warp, scheduler, slot, operands);
             }
         }
     }
 
+    /// An instruction collects its sources as the plain machine does: each from its bank.
     #[inline]
-    fn enter_collector(&mut self, warp: usize, scheduler: usize, slot: u16, operands: &[OperandRead]) {
+    fn collect_from_banks(&mut self, warp: usize, scheduler: usize, slot: u16) {
         let machine = self.machine;
         let inst = &machine.program.insts[self.flights[slot].pc as usize];
-        let Sm { collectors, flights, now, .. } = self;
-        let place = (warp, scheduler, usize::from(inst.pool));
-        collectors.collect(flights, slot, place, operands, *now);
-        let operands = flights[slot].missing;
-        flights[slot].collecting = operands;
-        self.scoreboard.begin_reads(warp, inst, operands);
+        self.stats.counters.operand_reads += u64::from(inst.src_count);
+        let banks = inst.sources().iter().map(|reg| ReadFrom::Bank(machine.banks.bank(warp, *reg)));
+        self.enter_collector(warp, scheduler, slot, banks);
     }
 
+    #[inline]
+    fn enter_collector(
+        &mut self,
+        warp: usize,
+        scheduler: usize,
+        slot: u16,
+        operands: impl Iterator<Item = ReadFrom>,
+    ) {
+        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
+        let leaves_for = if matches!(inst.path, Path::Memory(_)) { LOAD_STORE_QUEUE } else { inst.unit };
+        let class = usize::from(inst.pool);
+        let who = Collecting { id: self.flights.id(slot), warp, scheduler, class, leaves_for };
+        let collecting = self.collectors.collect(who, operands, self.now);
+        self.scoreboard.begin_reads(warp, inst, collecting);
+    }
+
+    /// Asks techniques how the operands of an instruction get to its collector.
     #[inline(never)]
-    fn ask_collect(&mut self, warp: usize, slot: u16, operands: &mut [OperandRead]) {
+    fn ask_collect(&mut self, warp: usize, slot: u16) -> [OperandRead; MAX_SRC] {
         let view = self.upcoming(warp, self.flights[slot].pc, self.flights.id(slot));
-        let outcome = self
-            .ask(|techniques, at, warps| techniques.collect(at, &warps[warp].view(warp), &view, operands));
+        let mut operands = [OperandRead { reg: 0, from: ReadFrom::Bank(0) }; MAX_SRC];
+        for (operand, reg) in operands.iter_mut().zip(view.inst.sources()) {
+            *operand = OperandRead { reg: *reg, from: ReadFrom::Bank(self.machine.banks.bank(warp, *reg)) };
+        }
+        let count = usize::from(view.inst.src_count);
+        self.stats.counters.operand_reads += count as u64;
+        let own = &mut operands[..count];
+        let outcome =
+            self.ask(|techniques, at, warps| techniques.collect(at, &warps[warp].view(warp), &view, own));
         if let Err(mismatch) = outcome {
             self.fail(mismatch.into());
         }
+        operands
     }
 
     /// Keeps the rows that an instruction produces, for the techniques that see its writeback.
-    pub(super) fn keep_results(&mut self, warp: usize, slot: u16) {
+    pub(in crate::sm) fn keep_results(&mut self, warp: usize, slot: u16) {
         if !self.flights.keeps_rows() {
             return;
         }
         let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
-        let Some(stream) = &self.warps[warp].stream else { return };
-        let rows = stream.rows();
+        let rows = self.residents.slots[warp].rows();
         for (kept, reg) in self.flights.rows_mut(slot).iter_mut().zip(inst.destinations()) {
             *kept = rows[usize::from(*reg)];
         }
@@ -652,14 +530,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let machine = self.machine;
         let inst = &machine.program.insts[pc as usize];
         self.units.take(usize::from(inst.unit), warp, self.now, u64::from(inst.initiation_cycles));
-        super::units::count(&mut self.stats.counters, super::units::CONTROL as u8);
+        count(&mut self.stats.counters, CONTROL as u8);
         match inst.path {
             Path::Barrier => self.issue_barrier(warp, pc),
             Path::Fence => {
                 self.step(warp, pc);
-                if self.warps[warp].in_memory > 0 {
-                    self.masks.fence |= 1 << warp;
-                }
+                self.load_store.fence(warp);
             }
             _ => {
                 let Some(step) = self.step(warp, pc) else { return };
@@ -668,7 +544,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                     Kind::Branch | Kind::Call | Kind::Return => {
                         let wait = u64::from(machine.config.front_end.branch_resolve_cycles);
                         if wait > 0 {
-                            self.masks.branch |= 1 << warp;
+                            self.front.await_branch(warp);
                             self.wheel.at(self.now + wait, Event::BranchResolved(warp as u8));
                         }
                     }

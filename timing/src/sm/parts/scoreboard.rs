@@ -4,6 +4,7 @@
 //! longer than a short later instruction takes; its result then waits at the bus until the read is done (WAR).
 
 use crate::program::{RegSet, TimedInst};
+use crate::stats::Stall;
 
 /// Outstanding results of one warp.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +33,21 @@ pub struct Scoreboard {
     pending: Vec<Pending>,
     /// By warp and register, instructions that have still to read it.
     readers: Vec<[u8; 256]>,
+    /// Warps whose next instruction waits, and those of which it waits for at least one load.
+    held: u64,
+    held_by_memory: u64,
 }
 
 impl Scoreboard {
     /// An empty scoreboard.
     #[must_use]
     pub fn new(warps: usize) -> Scoreboard {
-        Scoreboard { pending: vec![Pending::default(); warps], readers: vec![[0; 256]; warps] }
+        Scoreboard {
+            pending: vec![Pending::default(); warps],
+            readers: vec![[0; 256]; warps],
+            held: 0,
+            held_by_memory: 0,
+        }
     }
 
     /// Registers and predicates of a warp that are outstanding, for the report of a stuck machine.
@@ -66,6 +75,42 @@ impl Scoreboard {
             Hazard::Alu
         } else {
             Hazard::Clear
+        }
+    }
+
+    /// Looks up what the next instruction of a warp waits for; without one it waits for nothing.
+    #[inline]
+    pub fn look_at(&mut self, warp: usize, next: Option<&TimedInst>) {
+        let hazard = next.map_or(Hazard::Clear, |inst| self.hazard(warp, inst));
+        let bit = 1u64 << warp;
+        self.held = self.held & !bit | u64::from(hazard != Hazard::Clear) << warp;
+        self.held_by_memory = self.held_by_memory & !bit | u64::from(hazard == Hazard::Memory) << warp;
+    }
+
+    /// Warps whose next instruction waits.
+    #[must_use]
+    #[inline]
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// Those of which it waits for at least one load.
+    #[must_use]
+    #[inline]
+    pub fn held_by_memory(&self) -> u64 {
+        self.held_by_memory
+    }
+
+    /// Why the held ones of some warps do not issue: arithmetic results come before loads.
+    #[must_use]
+    pub fn refuses(&self, warps: u64) -> Option<Stall> {
+        let held = self.held & warps;
+        if held & !self.held_by_memory != 0 {
+            Some(Stall::AluDependency)
+        } else if held != 0 {
+            Some(Stall::MemoryDependency)
+        } else {
+            None
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Stages say what happens through [`Sm::record`]; for a source that is not observed the call is empty.
 
-use super::Sm;
+use crate::sm::Sm;
 use crate::source::LaunchSource;
 use crate::stats::Stall;
 use crate::view::record::{Recorder, Recording, ViewOptions};
@@ -10,9 +10,17 @@ use crate::view::series::{Sample, Sampler};
 
 /// What watches an SM.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Observer {
+pub(in crate::sm) struct Observer {
     recorder: Option<Box<Recorder>>,
     sampler: Option<Sampler>,
+}
+
+impl Observer {
+    /// The recorder, where somebody looks.
+    #[inline(always)]
+    pub(in crate::sm) fn recorder<S: LaunchSource>(&mut self) -> Option<&mut Recorder> {
+        if S::OBSERVED { self.recorder.as_deref_mut() } else { None }
+    }
 }
 
 impl<S: LaunchSource> Sm<'_, S> {
@@ -34,7 +42,7 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Tells the recorder what happens in this cycle.
     #[inline(always)]
-    pub(super) fn record(&mut self, what: impl FnOnce(&mut Recorder, u64)) {
+    pub(in crate::sm) fn record(&mut self, what: impl FnOnce(&mut Recorder, u64)) {
         if S::OBSERVED
             && let Some(recorder) = &mut self.observer.recorder
         {
@@ -44,7 +52,7 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Takes the samples that are due.
     #[inline(always)]
-    pub(super) fn take_sample(&mut self) {
+    pub(in crate::sm) fn take_sample(&mut self) {
         if S::OBSERVED
             && let Some(sampler) = &mut self.observer.sampler
         {
@@ -59,7 +67,7 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// A cycle to go on to, or the next one at which a sample is due if that is sooner.
     #[inline(always)]
-    pub(super) fn before_sample(&self, cycle: u64) -> u64 {
+    pub(in crate::sm) fn before_sample(&self, cycle: u64) -> u64 {
         match &self.observer.sampler {
             Some(sampler) if S::OBSERVED => cycle.min(sampler.due()),
             _ => cycle,
@@ -68,8 +76,8 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// Records which warps wait at barriers after this cycle.
     #[inline(always)]
-    pub(super) fn observe_barriers(&mut self) {
-        let waiting = self.masks.barrier;
+    pub(in crate::sm) fn observe_barriers(&mut self) {
+        let waiting = self.barriers.held();
         self.record(|recorder, now| recorder.barriers(waiting, now));
     }
 

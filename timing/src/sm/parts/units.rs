@@ -1,15 +1,10 @@
-//! Execution units: which are free, and when their results are due.
+//! Execution units: which are free.
 
-use super::Sm;
-use super::wheel::Event;
-use crate::config::GpuConfig;
-use crate::config::UNIT_NAMES;
-use crate::source::LaunchSource;
+use crate::config::{GpuConfig, UNIT_NAMES};
 use crate::stats::Counters;
-use crate::techniques::InstView;
 
 /// Position of the control class in the list of unit classes.
-pub(super) const CONTROL: usize = 5;
+pub const CONTROL: usize = 5;
 
 /// One class of units.
 #[derive(Clone, Debug)]
@@ -32,7 +27,7 @@ impl Class {
 
 /// Units of an SM by class.
 #[derive(Clone, Debug)]
-pub(super) struct Units {
+pub struct Units {
     classes: Vec<Class>,
     schedulers: usize,
     /// By warp slot.
@@ -42,6 +37,7 @@ pub(super) struct Units {
 impl Units {
     /// The units of a configuration. Where banks are split among schedulers, so are the classes whose count
     /// allows it; control units always are.
+    #[must_use]
     pub fn new(config: &GpuConfig) -> Units {
         let schedulers = config.scheduler.count as usize;
         let class = |(index, name): (usize, &&str)| {
@@ -106,29 +102,8 @@ impl Units {
     }
 }
 
-impl<S: LaunchSource> Sm<'_, S> {
-    /// Sends a collected instruction to a unit, if one is free.
-    pub(super) fn execute(&mut self, slot: u16, warp: usize) -> bool {
-        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
-        let mut initiation = inst.initiation_cycles;
-        if self.techniques.hooks().execute && self.machine.micro_at(self.flights[slot].pc).is_none() {
-            let flight = &self.flights[slot];
-            let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
-            let view = InstView { pc, inst, active, exec, id: self.flights.id(slot) };
-            initiation =
-                self.techniques.initiation(self.now, &self.warps[warp].view(warp), &view, initiation);
-        }
-        if !self.units.take(usize::from(inst.unit), warp, self.now, u64::from(initiation)) {
-            return false;
-        }
-        count(&mut self.stats.counters, inst.class);
-        self.wheel.at(self.now + u64::from(inst.latency_cycles), Event::Complete(slot));
-        true
-    }
-}
-
 /// Counts an executed instruction under its class.
-pub(super) fn count(counters: &mut Counters, class: u8) {
+pub fn count(counters: &mut Counters, class: u8) {
     match class {
         0 => counters.int_instructions += 1,
         1 => counters.fp32_instructions += 1,
@@ -137,5 +112,44 @@ pub(super) fn count(counters: &mut Counters, class: u8) {
         4 => counters.ldst_instructions += 1,
         6 => counters.tensor_instructions += 1,
         _ => counters.control_instructions += 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::config;
+
+    const FP32: usize = 1;
+
+    #[test]
+    fn a_unit_is_taken_for_its_initiation_cycles() {
+        let mut units = Units::new(&config("gtx480", &["units.fp32.count=1", "scheduler.count=1"]));
+        assert!(units.take(FP32, 0, 10, 2));
+        assert!(!units.take(FP32, 1, 11, 1));
+        assert!(units.take(FP32, 1, 12, 1));
+    }
+
+    #[test]
+    fn units_of_sub_cores_serve_their_own_scheduler() {
+        let set = ["units.fp32.count=2", "scheduler.count=2", "register_file.sub_core=true"];
+        let mut units = Units::new(&config("gtx480", &set));
+        assert!(units.take(FP32, 0, 0, 5));
+        assert!(!units.take(FP32, 2, 0, 5), "warps 0 and 2 are of one scheduler");
+        assert!(units.take(FP32, 1, 0, 5));
+        let shared = ["units.fp32.count=2", "scheduler.count=2", "register_file.sub_core=false"];
+        let mut units = Units::new(&config("gtx480", &shared));
+        assert!(units.take(FP32, 0, 0, 5) && units.take(FP32, 2, 0, 5));
+        assert!(!units.take(FP32, 1, 0, 5));
+    }
+
+    #[test]
+    fn the_next_free_control_unit_is_known() {
+        let mut units = Units::new(&config("gtx480", &["units.control.count=2", "scheduler.count=2"]));
+        assert!(units.control_free(0, 0));
+        assert!(units.take(CONTROL, 0, 0, 4));
+        assert!(!units.control_free(0, 3) && units.control_free(1, 3) && units.control_free(0, 4));
+        assert_eq!(units.next_control_free(0b01, 1), Some(4));
+        assert_eq!(units.next_control_free(0b10, 1), None);
     }
 }

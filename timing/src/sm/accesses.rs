@@ -3,45 +3,26 @@
 //! Done once: at issue, or, where techniques want to be asked about accesses, after they have been. The load/store unit
 //! then only walks the result.
 
-use super::Sm;
-use super::flight::{Flights, MemOp, Route};
 use super::machine::Machine;
+use super::parts::load_store::{MemOp, Route};
 use crate::config::Coalescing;
 use crate::memory::coalesce::{coalesce_into, collisions};
 use crate::memory::shared;
-use crate::program::{MemoryKind, Path};
-use crate::source::{LaunchSource, MemAccess, WarpStream};
+use crate::program::MemoryKind;
+use crate::source::MemAccess;
 use crate::stats::Counters;
 use trace_format::isa::space::Space;
 
-impl<S: LaunchSource> Sm<'_, S> {
-    /// Works out the accesses of the memory instruction that a warp has just stepped over.
-    pub(super) fn prepare_access(&mut self, warp: usize, slot: u16) {
-        let Sm { warps, flights, stats, machine, id, .. } = self;
-        let access = warps[warp].stream.as_ref().and_then(WarpStream::mem);
-        work_out(machine, (*id, warp), (flights, slot), access, &mut stats.counters);
-    }
-
-    /// As [`Sm::prepare_access`], of addresses that were kept.
-    pub(super) fn prepare_kept(&mut self, warp: usize, slot: u16, access: MemAccess<'_>) {
-        let Sm { flights, stats, machine, id, .. } = self;
-        work_out(machine, (*id, warp), (flights, slot), Some(access), &mut stats.counters);
-    }
-}
-
 /// Which lanes go to shared memory, which to which lines; counted as what the instruction does.
 #[inline]
-fn work_out(
+pub(super) fn work_out(
     machine: &Machine,
     (sm, warp): (usize, usize),
-    (flights, slot): (&mut Flights, u16),
+    op: &mut MemOp,
     access: Option<MemAccess<'_>>,
     counters: &mut Counters,
 ) {
-    let inst = &machine.program.insts[flights[slot].pc as usize];
-    let Path::Memory(kind) = inst.path else { return };
-    let op = flights.mem_mut(slot);
-    op.clear();
+    let kind = op.kind;
     if let Some(access) = access {
         match access.space {
             Space::Shared => op.shared_cycles = shared_cycles(machine, &access, kind),

@@ -1,50 +1,19 @@
 //! Writeback: results compete for the result bus, then for their banks; the scoreboard learns of them.
 
-use super::Sm;
-use super::flight::MemOp;
-use super::load_store::EARLY_LOAD;
-use crate::config::GpuConfig;
+use super::EARLY_LOAD;
 use crate::memory::Served;
-use crate::program::{MAX_DST, MemoryKind, Path, TimedInst};
+use crate::program::{MAX_DST, MemoryKind, Path};
+use crate::sm::Sm;
+use crate::sm::parts::load_store::MemOp;
 use crate::source::{LaunchSource, Row};
 use crate::stats::Latencies;
-use crate::techniques::{At, InstView, RegisterWrite, WriteTo};
-use std::collections::VecDeque;
+use crate::techniques::{At, RegisterWrite, WriteTo};
 use trace_format::isa::space::Space;
-
-/// Results that wait for the bus.
-#[derive(Clone, Debug)]
-pub(super) struct WriteBack {
-    waiting: VecDeque<(u64, u16)>,
-    width: usize,
-}
-
-impl WriteBack {
-    pub fn new(config: &GpuConfig) -> WriteBack {
-        WriteBack { waiting: VecDeque::new(), width: config.register_file.result_bus_width as usize }
-    }
-
-    /// A result is there.
-    #[inline]
-    pub fn push(&mut self, slot: u16, now: u64) {
-        self.waiting.push_back((now, slot));
-    }
-
-    #[inline]
-    pub fn is_active(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// What waits, for the report of a stuck machine.
-    pub fn describe(&self) -> String {
-        format!("  result bus: {} results waiting\n", self.waiting.len())
-    }
-}
 
 impl<S: LaunchSource> Sm<'_, S> {
     /// Something in flight is done: an instruction and what completes with it, or an early load.
     #[inline]
-    pub(super) fn complete(&mut self, slot: u16) {
+    pub(in crate::sm) fn complete(&mut self, slot: u16) {
         if self.flights[slot].pc == EARLY_LOAD {
             self.early_load_done(slot);
             return;
@@ -57,33 +26,29 @@ impl<S: LaunchSource> Sm<'_, S> {
 
     /// An instruction is done: with a result it competes for the bus, without one it ends.
     #[inline]
-    pub(super) fn complete_instruction(&mut self, slot: u16) {
+    pub(in crate::sm) fn complete_instruction(&mut self, slot: u16) {
         self.record(|recorder, now| recorder.completed(slot, now));
         if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
-            self.write_back.push(slot, self.now);
+            self.bus.push(slot, self.now);
         } else {
             self.retire(slot);
         }
     }
 
     /// Writeback stage.
-    pub(super) fn write_back_results(&mut self) {
-        let (mut width, mut index) = (self.write_back.width, 0);
-        while width > 0 {
-            let Some((since, slot)) = self.write_back.waiting.get(index).copied() else { break };
-            let flight = &self.flights[slot];
-            let inst = &self.machine.program.insts[flight.pc as usize];
-            if self.scoreboard.is_read(usize::from(flight.warp), inst) {
-                // No later instruction can be that reader: it would wait for this result.
-                index += 1;
-                continue;
-            }
-            width -= 1;
-            if index == 0 {
-                self.write_back.waiting.pop_front();
-            } else {
-                self.write_back.waiting.remove(index);
-            }
+    pub(in crate::sm) fn write_back_results(&mut self) {
+        if !self.bus.is_active() {
+            return;
+        }
+        let mut cycle = self.bus.cycle();
+        loop {
+            let Sm { bus, scoreboard, flights, machine, .. } = self;
+            // No later instruction can be the reader that a result waits for: it would wait for this result.
+            let is_held = |slot| {
+                let flight = &flights[slot];
+                scoreboard.is_read(usize::from(flight.warp), &machine.program.insts[flight.pc as usize])
+            };
+            let Some((since, slot)) = bus.take(&mut cycle, is_held) else { return };
             self.stats.counters.result_bus_wait_cycles += self.now - since;
             self.retire(slot);
         }
@@ -98,7 +63,12 @@ impl<S: LaunchSource> Sm<'_, S> {
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
         if inst.has_result() && machine.micro_at(flight.pc).is_none() {
-            record_latency(&mut self.stats.latency, inst, self.flights.mem(slot), latency);
+            match inst.path {
+                Path::Memory(kind) => {
+                    record_memory_latency(&mut self.stats.latency, kind, self.load_store.op(slot), latency);
+                }
+                _ => self.stats.latency.alu_issue_to_writeback.record(latency),
+            }
         }
         let writes = inst.dst_count > 0 && flight.exec != 0;
         if writes || self.techniques.hooks().write_back {
@@ -107,60 +77,36 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.scoreboard.release(warp, inst);
         self.flights.end(slot);
         self.record(|recorder, now| recorder.retired(slot, now));
-        let state = &mut self.warps[warp];
-        state.in_flight -= 1;
+        self.flights.leave(warp);
         if memory {
-            self.memory_done(warp);
-        } else {
-            self.refresh_holding(warp);
+            self.load_store.end(warp);
         }
         self.refresh_hazard(warp);
-    }
-
-    /// One memory instruction or store of a warp is done.
-    pub(super) fn memory_done(&mut self, warp: usize) {
-        let state = &mut self.warps[warp];
-        state.in_memory -= 1;
-        if state.in_memory == 0 {
-            self.masks.fence &= !(1 << warp);
-        }
-        self.refresh_holding(warp);
-    }
-
-    /// Whether a warp whose path has ended still holds something, after something has ended.
-    #[inline]
-    fn refresh_holding(&mut self, warp: usize) {
-        let state = &self.warps[warp];
-        if state.in_flight == 0 && state.in_memory == 0 {
-            self.masks.holding &= !(1 << warp);
-        }
     }
 
     /// Writes the results of an instruction that takes effect somewhere; techniques are told of every one.
     fn write_registers(&mut self, slot: u16, warp: usize, writes: bool) {
         let machine = self.machine;
-        let flight = &self.flights[slot];
-        let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
-        let inst = &machine.program.insts[pc as usize];
+        let view = self.in_flight(slot);
+        let inst = view.inst;
         let count = if writes { usize::from(inst.dst_count) } else { 0 };
         self.stats.counters.operand_writes += count as u64;
-        if !self.techniques.hooks().write_back || machine.micro_at(pc).is_some() {
+        if !self.techniques.hooks().write_back || machine.micro_at(view.pc).is_some() {
             for reg in inst.destinations() {
                 self.collectors.access(machine.banks.bank(warp, *reg));
             }
             self.stats.counters.rf_writes += count as u64;
             return;
         }
-        let id = self.flights.id(slot);
-        let Sm { warps, techniques, stats, effects, now, flights, collectors, .. } = self;
+        let Sm { residents, techniques, stats, effects, now, flights, collectors, .. } = self;
         let rows: &[Row; MAX_DST] = flights.rows(slot);
         let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| {
             let bank = machine.banks.bank(warp, inst.dsts[i]);
             RegisterWrite::new(inst.dsts[i], WriteTo::Bank(bank), &rows[i])
         });
-        let view = InstView { pc, inst, active, exec, id };
         let mut at = At { cycle: *now, program: &machine.program, effects };
-        let outcome = techniques.write_back(&mut at, &warps[warp].view(warp), &view, &mut writes[..count]);
+        let outcome =
+            techniques.write_back(&mut at, &residents.slots[warp].view(warp), &view, &mut writes[..count]);
         for write in &writes[..count] {
             if let WriteTo::Bank(bank) = write.to {
                 collectors.access(bank);
@@ -176,12 +122,8 @@ impl<S: LaunchSource> Sm<'_, S> {
     }
 }
 
-/// Puts an instruction's latency where it belongs, by what it waited for.
-fn record_latency(of: &mut Latencies, inst: &TimedInst, mem: &MemOp, cycles: u64) {
-    let Path::Memory(kind) = inst.path else {
-        of.alu_issue_to_writeback.record(cycles);
-        return;
-    };
+/// Puts a memory instruction's latency where it belongs, by what it waited for.
+fn record_memory_latency(of: &mut Latencies, kind: MemoryKind, mem: &MemOp, cycles: u64) {
     if mem.shared_cycles > 0 {
         of.alu_issue_to_writeback.record(cycles);
         of.shared_issue_to_writeback.record(cycles);

@@ -1,73 +1,9 @@
 //! Instructions in flight: a slab of records from issue to writeback, named by slot and generation.
 
-use crate::memory::Served;
-use crate::memory::coalesce::LineAccesses;
-use crate::program::{MAX_DST, MAX_SRC};
+use crate::program::MAX_DST;
 use crate::source::{MemAccess, Row};
 use crate::techniques::InFlightId;
 use trace_format::isa::space::Space;
-
-/// Where a load looks first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Route {
-    /// In L1.
-    #[default]
-    Cached,
-    /// In L2.
-    Bypass,
-    /// In the texture cache.
-    Texture,
-}
-
-/// Coalesced memory access of an instruction.
-#[derive(Clone, Debug, Default)]
-pub struct MemOp {
-    /// Lines in global or local memory.
-    pub accesses: LineAccesses,
-    /// Next line to access.
-    pub next: u8,
-    /// Cycles that the access holds shared memory; 0 when it touches none.
-    pub shared_cycles: u32,
-    /// Most lanes on one address of an atomic.
-    pub collisions: u8,
-    /// Which way loads of these lines take.
-    pub route: Route,
-    /// Whether every lane's address is local.
-    pub local: bool,
-    /// The unit has begun with it.
-    pub begun: bool,
-    /// Every line has been accessed.
-    pub all_sent: bool,
-    /// Replies and fills to wait for.
-    pub waiting: u16,
-    /// Where the data that came from furthest away were.
-    pub served: Served,
-    /// Cycle at which the latest hit delivers.
-    pub ready_at: u64,
-}
-
-impl MemOp {
-    /// Begins another access in the same memory.
-    pub fn clear(&mut self) {
-        let MemOp {
-            accesses,
-            next,
-            shared_cycles,
-            collisions,
-            route,
-            local,
-            begun,
-            all_sent,
-            waiting,
-            served,
-            ready_at,
-        } = self;
-        accesses.clear();
-        (*next, *shared_cycles, *collisions, *waiting, *ready_at) = (0, 0, 0, 0, 0);
-        (*route, *served) = (Route::default(), Served::default());
-        (*local, *begun, *all_sent) = (false, false, false);
-    }
-}
 
 /// One instruction in flight.
 #[derive(Clone, Debug)]
@@ -82,16 +18,6 @@ pub struct Flight {
     pub exec: u32,
     /// Cycle of issue.
     pub issued_at: u64,
-    /// Operands that have not arrived, one bit each.
-    pub missing: u16,
-    /// Operands that had to be collected.
-    pub collecting: u16,
-    /// Operands that arrive together with the operand of the index.
-    pub together: [u16; MAX_SRC],
-    /// Collector unit.
-    pub collector: u8,
-    /// Collector pool, for the attribution of stalls.
-    pub pool: u8,
     generation: u16,
 }
 
@@ -117,20 +43,21 @@ impl KeptAccess {
 #[derive(Clone, Debug, Default)]
 pub struct Flights {
     slots: Vec<Flight>,
-    /// Accesses of the slots that hold memory instructions; apart, as most do not and these are large.
-    accesses: Vec<MemOp>,
     rows: Vec<[Row; MAX_DST]>,
     /// Addresses that techniques have still to be asked about, by slot; empty where none wants to be.
     kept: Vec<Option<Box<KeptAccess>>>,
     free: Vec<u16>,
     keep_rows: bool,
+    /// Instructions in flight by warp, and the warps that have any.
+    of_warp: Vec<u16>,
+    busy_warps: u64,
 }
 
 impl Flights {
-    /// An empty slab; with `keep_rows`, destination rows are kept until writeback.
+    /// An empty slab for some warps; with `keep_rows`, destination rows are kept until writeback.
     #[must_use]
-    pub fn new(keep_rows: bool) -> Flights {
-        Flights { keep_rows, ..Flights::default() }
+    pub fn new(warps: usize, keep_rows: bool) -> Flights {
+        Flights { keep_rows, of_warp: vec![0; warps], ..Flights::default() }
     }
 
     /// Whether destination rows are kept.
@@ -144,20 +71,7 @@ impl Flights {
     #[inline]
     pub fn begin(&mut self, pc: u32, warp: u8, now: u64) -> u16 {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Flight {
-                pc: 0,
-                warp: 0,
-                active: 0,
-                exec: 0,
-                issued_at: 0,
-                missing: 0,
-                collecting: 0,
-                together: [0; MAX_SRC],
-                collector: 0,
-                pool: 0,
-                generation: 0,
-            });
-            self.accesses.push(MemOp::default());
+            self.slots.push(Flight { pc: 0, warp: 0, active: 0, exec: 0, issued_at: 0, generation: 0 });
             if self.keep_rows {
                 self.rows.push([Row::ZERO; MAX_DST]);
             }
@@ -167,8 +81,6 @@ impl Flights {
         flight.pc = pc;
         flight.warp = warp;
         flight.issued_at = now;
-        flight.missing = 0;
-        flight.together = [0; MAX_SRC];
         slot
     }
 
@@ -211,30 +123,37 @@ impl Flights {
         self.kept.get_mut(usize::from(slot))?.take()
     }
 
-    /// Whether the named instruction is still in flight and waits for an operand.
-    #[must_use]
-    pub fn awaits(&self, id: InFlightId, operand: u8) -> bool {
-        let flight = &self.slots[usize::from(id.slot())];
-        flight.generation == id.generation() && flight.missing >> operand & 1 != 0
-    }
-
     /// Instructions in flight.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Memory access of a slot that holds a memory instruction.
-    #[must_use]
+    /// An instruction of a warp has entered the pipeline.
     #[inline]
-    pub fn mem(&self, slot: u16) -> &MemOp {
-        &self.accesses[usize::from(slot)]
+    pub fn enter(&mut self, warp: usize) {
+        self.of_warp[warp] += 1;
+        self.busy_warps |= 1 << warp;
     }
 
-    /// The same, to be changed.
+    /// An instruction of a warp has left the pipeline.
     #[inline]
-    pub fn mem_mut(&mut self, slot: u16) -> &mut MemOp {
-        &mut self.accesses[usize::from(slot)]
+    pub fn leave(&mut self, warp: usize) {
+        self.of_warp[warp] -= 1;
+        self.busy_warps &= !(u64::from(self.of_warp[warp] == 0) << warp);
+    }
+
+    /// Warps with instructions in flight.
+    #[must_use]
+    #[inline]
+    pub fn busy_warps(&self) -> u64 {
+        self.busy_warps
+    }
+
+    /// Instructions of a warp in flight.
+    #[must_use]
+    pub fn of_warp(&self, warp: usize) -> u16 {
+        self.of_warp[warp]
     }
 
     /// Destination rows of a slot.

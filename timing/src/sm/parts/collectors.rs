@@ -1,0 +1,721 @@
+//! Operand collectors and the arbitration of register banks.
+//!
+//! An instruction takes a collector at issue and holds it until it leaves for a unit. Its operands queue at
+//! their banks; per cycle a bank serves its ports, writes first, and a collector receives its ports' worth. What has
+//! its operands is offered to its unit, or to the load/store queue, until that takes it.
+
+use super::units::CONTROL;
+use crate::config::GpuConfig;
+use crate::program::MAX_SRC;
+use crate::stats::{Counters, Stall};
+use crate::techniques::{CollectorPlan, InFlightId, ReadFrom};
+use std::collections::VecDeque;
+
+/// A read that waits at a bank.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    ready_at: u64,
+    slot: u16,
+    operand: u8,
+    collector: u8,
+}
+
+/// An operand that arrives when another instruction's operand does.
+#[derive(Clone, Copy, Debug)]
+struct Follower {
+    leader: InFlightId,
+    leader_operand: u8,
+    slot: u16,
+    operand: u8,
+}
+
+/// Who wants to collect operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Collecting {
+    /// The instruction in flight.
+    pub id: InFlightId,
+    /// Its warp slot.
+    pub warp: usize,
+    /// The scheduler that issues it.
+    pub scheduler: usize,
+    /// Its collector class: 0 ALU, 1 SFU, 2 memory.
+    pub class: usize,
+    /// What it leaves for: a class of units, or [`LOAD_STORE_QUEUE`].
+    pub leaves_for: u8,
+}
+
+/// An instruction in a collector.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    id: Option<InFlightId>,
+    /// Operands that have not arrived, one bit each.
+    missing: u16,
+    /// Operands that had to be collected.
+    collecting: u16,
+    /// Operands that arrive together with the operand of the index.
+    together: [u16; MAX_SRC],
+    unit: u8,
+    /// Pool, for the attribution of stalls.
+    pool: u8,
+    share: u8,
+    leaves_for: u8,
+}
+
+/// An instruction has all its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// Its slot.
+    pub slot: u16,
+    /// The operands that had to be collected, one bit each.
+    pub operands: u16,
+}
+
+/// What the instructions that hold a pool's collectors wait for.
+#[derive(Clone, Copy, Debug, Default)]
+struct PoolState {
+    collecting: u16,
+    ready_memory: u16,
+    ready_other: u16,
+}
+
+impl PoolState {
+    /// Collected instructions of a kind that have not left.
+    #[inline]
+    fn ready(&mut self, leaves_for: u8) -> &mut u16 {
+        if leaves_for == LOAD_STORE_QUEUE { &mut self.ready_memory } else { &mut self.ready_other }
+    }
+}
+
+/// How instructions find a collector.
+#[derive(Clone, Debug)]
+enum Organisation {
+    /// Units of a scheduler's share and class: `[share][class]` is a mask of units.
+    Pools(Vec<[u64; 3]>),
+    /// One unit per warp.
+    PerWarp,
+}
+
+/// An instruction that has its operands and waits for a unit of a class, or for the load/store queue.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    slot: u16,
+    leaves_for: u8,
+}
+
+/// What memory instructions leave for, next to the classes of units.
+pub const LOAD_STORE_QUEUE: u8 = 15;
+
+/// One cycle's offers: oldest first within each share, as many as a share may dispatch.
+///
+/// What one instruction finds taken is taken for those behind it in the same cycle too: they are of one scheduler,
+/// or the units are everyone's. Control units are neither.
+#[derive(Clone, Copy, Debug)]
+pub struct Offers {
+    share: usize,
+    index: usize,
+    budget: usize,
+    taken: u16,
+}
+
+/// Collectors, bank queues and collected instructions of an SM.
+#[derive(Clone, Debug)]
+pub struct Collectors {
+    /// By slot of the instruction in flight.
+    waiting: Vec<Waiting>,
+    organisation: Organisation,
+    /// Instructions that each unit can still take.
+    room: Vec<u8>,
+    /// Units with room.
+    free: u64,
+    ports: u8,
+    /// Ports used in the cycle of the second field.
+    ports_used: Vec<(u8, u64)>,
+    bank_ports: u8,
+    banks: Vec<VecDeque<Read>>,
+    /// Banks with reads.
+    reading: u64,
+    writes: Vec<u16>,
+    /// Banks with writes.
+    writing: u64,
+    /// Operands on their way, `MAX_SRC` standing for an instruction without any.
+    arriving: VecDeque<(u64, u16, u8)>,
+    followers: Vec<Follower>,
+    /// Collected instructions by scheduler share, oldest first.
+    ready: Vec<Vec<Ready>>,
+    /// Share of each warp slot, and of each scheduler.
+    share_of: [u8; 64],
+    /// Collected instructions that may leave a share in one cycle.
+    dispatched_per_share: usize,
+    pools: Vec<PoolState>,
+    read_latency: u64,
+    issue_to_read: u64,
+    rotation: u32,
+}
+
+impl Collectors {
+    /// The collectors of a configuration, or one dedicated to each warp, which add cycles before operands are read.
+    #[must_use]
+    pub fn new(config: &GpuConfig, per_warp: Option<CollectorPlan>, extra_cycles: u32) -> Collectors {
+        let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
+        let c = &config.collectors;
+        let (organisation, units, room, ports) = match per_warp {
+            Some(plan) => {
+                (Organisation::PerWarp, config.sm.max_warps, plan.instructions_per_warp as u8, plan.ports)
+            }
+            None => {
+                let of = |scheduler| pool_masks(c, scheduler % shares, shares);
+                let pools = (0..config.scheduler.count).map(of).collect();
+                (Organisation::Pools(pools), c.generic + c.alu + c.sfu + c.mem, 1, c.ports)
+            }
+        };
+        let banks = config.register_file.banks as usize;
+        Collectors {
+            waiting: Vec::new(),
+            organisation,
+            room: vec![room; units as usize],
+            free: if units == 64 { u64::MAX } else { (1 << units) - 1 },
+            ports: ports as u8,
+            ports_used: vec![(0, u64::MAX); units as usize],
+            bank_ports: config.register_file.bank_ports as u8,
+            banks: vec![VecDeque::new(); banks],
+            reading: 0,
+            writes: vec![0; banks],
+            writing: 0,
+            arriving: VecDeque::new(),
+            followers: Vec::new(),
+            ready: vec![Vec::new(); shares as usize],
+            share_of: std::array::from_fn(|slot| (slot as u32 % shares) as u8),
+            dispatched_per_share: c.dispatch_per_scheduler as usize * config.scheduler.count as usize
+                / shares as usize,
+            pools: vec![PoolState::default(); 64.max(shares as usize * 3)],
+            read_latency: u64::from(config.register_file.read_latency_cycles),
+            issue_to_read: u64::from(c.issue_to_read_cycles + extra_cycles),
+            rotation: 0,
+        }
+    }
+
+    /// Warps of `mask` (all of one scheduler) whose heads of a class find a collector.
+    #[inline]
+    pub fn with_room(&self, mask: u64, scheduler: usize, class: usize) -> u64 {
+        match &self.organisation {
+            Organisation::PerWarp => mask & self.free,
+            Organisation::Pools(pools) => {
+                let pool = pools[scheduler][class];
+                if pool & self.free != 0 { mask } else { 0 }
+            }
+        }
+    }
+
+    /// Why the head of a warp finds no collector: what those that hold them wait for.
+    #[must_use]
+    pub fn refuses(&self, warp: usize, scheduler: usize, class: usize) -> Stall {
+        let state = self.pools[self.pool_index(warp, scheduler, class)];
+        if state.collecting > 0 {
+            Stall::CollectorFull
+        } else if state.ready_memory > 0 {
+            Stall::MemoryQueueFull
+        } else {
+            Stall::UnitBusy
+        }
+    }
+
+    fn pool_index(&self, warp: usize, scheduler: usize, class: usize) -> usize {
+        match &self.organisation {
+            Organisation::PerWarp => warp,
+            Organisation::Pools(pools) => {
+                let share = usize::from(self.share_of[scheduler & 63]);
+                // Generic collectors are one pool for all classes.
+                let class = if pools[scheduler][0] == pools[scheduler][1] { 0 } else { class };
+                share * 3 + class
+            }
+        }
+    }
+
+    fn take(&mut self, warp: usize, scheduler: usize, class: usize) -> (u8, u8) {
+        let unit = match &self.organisation {
+            Organisation::PerWarp => warp as u32,
+            Organisation::Pools(pools) => (pools[scheduler][class] & self.free).trailing_zeros(),
+        };
+        let pool = self.pool_index(warp, scheduler, class);
+        self.pools[pool].collecting += 1;
+        self.room[unit as usize] -= 1;
+        if self.room[unit as usize] == 0 {
+            self.free &= !(1 << unit);
+        }
+        (unit as u8, pool as u8)
+    }
+
+    /// Whether banks or collected instructions need attention in the next cycle.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.reading | self.writing != 0 || self.ready.iter().any(|ready| !ready.is_empty())
+    }
+
+    /// Cycle of the next operand's arrival.
+    pub fn next_arrival(&self) -> Option<u64> {
+        self.arriving.front().map(|(cycle, ..)| *cycle)
+    }
+
+    /// Queues a write, or a read that no collector waits for, at a bank.
+    #[inline]
+    pub fn access(&mut self, bank: u8) {
+        self.writes[usize::from(bank)] += 1;
+        self.writing |= 1 << bank;
+    }
+
+    /// Lets an issued instruction, for which there must be room, collect its operands; returns those that have to be
+    /// collected, one bit each.
+    #[inline]
+    pub fn collect(&mut self, who: Collecting, operands: impl Iterator<Item = ReadFrom>, now: u64) -> u16 {
+        let Collecting { id, warp, scheduler, class, leaves_for } = who;
+        let (unit, pool) = self.take(warp, scheduler, class);
+        let slot = id.slot();
+        if usize::from(slot) >= self.waiting.len() {
+            self.waiting.resize_with(usize::from(slot) + 1, Waiting::default);
+        }
+        let ready_at = now + self.issue_to_read;
+        let mut missing = 0u16;
+        let mut together = [0; MAX_SRC];
+        for (index, from) in operands.enumerate() {
+            let index = index as u8;
+            match from {
+                // What is there before banks would be read costs the instruction no time.
+                ReadFrom::Storage(access, _) => {
+                    if access.ready_at() > ready_at {
+                        missing |= 1 << index;
+                        arrive(&mut self.arriving, access.ready_at(), slot, index);
+                    }
+                }
+                ReadFrom::Bank(bank) => {
+                    missing |= 1 << index;
+                    let read = Read { ready_at, slot, operand: index, collector: unit };
+                    self.banks[usize::from(bank)].push_back(read);
+                    self.reading |= 1 << bank;
+                }
+                ReadFrom::BankBehind(bank, access) => {
+                    missing |= 1 << index;
+                    let ready_at = ready_at + access.waited();
+                    let read = Read { ready_at, slot, operand: index, collector: unit };
+                    let queue = &mut self.banks[usize::from(bank)];
+                    let at = queue.partition_point(|other| other.ready_at <= ready_at);
+                    queue.insert(at, read);
+                    self.reading |= 1 << bank;
+                }
+                ReadFrom::With(other, _) => {
+                    missing |= 1 << index;
+                    together[usize::from(other)] |= 1 << index;
+                }
+                ReadFrom::After(leader, leader_operand, _) => {
+                    if self.awaits(leader, leader_operand) {
+                        missing |= 1 << index;
+                        self.followers.push(Follower { leader, leader_operand, slot, operand: index });
+                    }
+                }
+            }
+        }
+        if missing == 0 {
+            arrive(&mut self.arriving, ready_at, slot, MAX_SRC as u8);
+        }
+        self.waiting[usize::from(slot)] = Waiting {
+            id: Some(id),
+            missing,
+            collecting: missing,
+            together,
+            unit,
+            pool,
+            share: self.share_of[warp & 63],
+            leaves_for,
+        };
+        missing
+    }
+
+    /// Whether an instruction waits for an operand.
+    fn awaits(&self, id: InFlightId, operand: u8) -> bool {
+        let waiting = self.waiting.get(usize::from(id.slot()));
+        waiting.is_some_and(|w| w.id == Some(id) && w.missing >> operand & 1 != 0)
+    }
+
+    /// Takes the operands that arrive in this cycle; adds the instructions that have all of theirs.
+    #[inline]
+    pub fn take_operands(&mut self, now: u64, collected: &mut Vec<Collected>) {
+        while let Some((cycle, slot, operand)) = self.arriving.front().copied() {
+            if cycle > now {
+                break;
+            }
+            self.arriving.pop_front();
+            self.operand_arrived(slot, operand, collected);
+        }
+    }
+
+    fn operand_arrived(&mut self, slot: u16, operand: u8, collected: &mut Vec<Collected>) {
+        let waiting = &mut self.waiting[usize::from(slot)];
+        let mut arrived = 0;
+        if usize::from(operand) < MAX_SRC {
+            arrived = 1u16 << operand | waiting.together[usize::from(operand)];
+            waiting.missing &= !arrived;
+        }
+        if waiting.missing == 0 {
+            let Waiting { collecting, pool, share, leaves_for, .. } = *waiting;
+            let pool = &mut self.pools[usize::from(pool)];
+            pool.collecting -= 1;
+            *pool.ready(leaves_for) += 1;
+            self.ready[usize::from(share)].push(Ready { slot, leaves_for });
+            collected.push(Collected { slot, operands: collecting });
+        }
+        if !self.followers.is_empty() {
+            let id = self.waiting[usize::from(slot)].id;
+            let mut index = 0;
+            while index < self.followers.len() {
+                let follower = self.followers[index];
+                if Some(follower.leader) == id && arrived >> follower.leader_operand & 1 != 0 {
+                    self.followers.remove(index);
+                    self.operand_arrived(follower.slot, follower.operand, collected);
+                } else {
+                    index += 1;
+                }
+            }
+        }
+    }
+
+    /// Begins a cycle's offers of collected instructions.
+    #[must_use]
+    #[inline]
+    pub fn offers(&self) -> Offers {
+        Offers { share: 0, index: 0, budget: self.dispatched_per_share, taken: 0 }
+    }
+
+    /// The next collected instruction to be offered; [`Collectors::taken`] or [`Collectors::refused`] answers.
+    #[inline]
+    pub fn offer(&self, offers: &mut Offers) -> Option<u16> {
+        while let Some(ready) = self.ready.get(offers.share) {
+            while offers.budget > 0
+                && let Some(Ready { slot, leaves_for }) = ready.get(offers.index).copied()
+            {
+                if offers.taken >> leaves_for & 1 == 0 {
+                    return Some(slot);
+                }
+                offers.index += 1;
+            }
+            *offers =
+                Offers { share: offers.share + 1, index: 0, budget: self.dispatched_per_share, taken: 0 };
+        }
+        None
+    }
+
+    /// The instruction offered has left; its collector has room again.
+    #[inline]
+    pub fn taken(&mut self, offers: &mut Offers) {
+        let Ready { slot, leaves_for } = self.ready[offers.share].remove(offers.index);
+        offers.budget -= 1;
+        let Waiting { unit, pool, .. } = self.waiting[usize::from(slot)];
+        *self.pools[usize::from(pool)].ready(leaves_for) -= 1;
+        self.room[usize::from(unit)] += 1;
+        self.free |= 1 << unit;
+    }
+
+    /// The unit or queue of the instruction offered has no room in this cycle.
+    #[inline]
+    pub fn refused(&mut self, offers: &mut Offers) {
+        let Ready { leaves_for, .. } = self.ready[offers.share][offers.index];
+        offers.taken |= u16::from(usize::from(leaves_for) != CONTROL) << leaves_for;
+        offers.index += 1;
+    }
+
+    /// Serves the banks for one cycle.
+    #[inline]
+    pub fn serve_banks(&mut self, now: u64, stats: &mut Counters) {
+        if self.reading | self.writing == 0 {
+            return;
+        }
+        let banks = self.banks.len() as u32;
+        self.rotation = if self.rotation + 1 >= banks { 0 } else { self.rotation + 1 };
+        let busy = self.reading | self.writing;
+        // Two passes over the mask start the round at a different bank each cycle.
+        let low = (1u64 << self.rotation) - 1;
+        for part in [busy & !low, busy & low] {
+            let mut part = part;
+            while part != 0 {
+                let bank = part.trailing_zeros() as usize;
+                part &= part - 1;
+                self.serve_bank(bank, now, stats);
+            }
+        }
+    }
+
+    fn serve_bank(&mut self, bank: usize, now: u64, stats: &mut Counters) {
+        let mut ports = self.bank_ports;
+        let waiting = self.writes[bank];
+        if waiting > 0 {
+            let served = waiting.min(u16::from(ports));
+            ports -= served as u8;
+            self.writes[bank] -= served;
+            stats.rf_bank_conflict_cycles += u64::from(waiting - served);
+            if waiting == served {
+                self.writing &= !(1 << bank);
+            }
+        }
+        let queue = &mut self.banks[bank];
+        let mut index = 0;
+        while index < queue.len() {
+            let read = queue[index];
+            if read.ready_at > now {
+                break;
+            }
+            let (used, cycle) = &mut self.ports_used[usize::from(read.collector)];
+            if *cycle != now {
+                (*used, *cycle) = (0, now);
+            }
+            if ports == 0 {
+                stats.rf_bank_conflict_cycles += 1;
+                index += 1;
+            } else if *used == self.ports {
+                stats.collector_port_conflict_cycles += 1;
+                index += 1;
+            } else {
+                *used += 1;
+                ports -= 1;
+                if index == 0 {
+                    queue.pop_front();
+                } else {
+                    queue.remove(index);
+                }
+                stats.rf_reads += 1;
+                arrive(&mut self.arriving, now + self.read_latency, read.slot, read.operand);
+            }
+        }
+        if queue.is_empty() {
+            self.reading &= !(1 << bank);
+        }
+    }
+
+    /// What the collectors hold, for the report of a stuck machine.
+    pub fn describe(&self) -> String {
+        let reads: usize = self.banks.iter().map(VecDeque::len).sum();
+        let ready: usize = self.ready.iter().map(Vec::len).sum();
+        let collecting: u32 = self.pools.iter().map(|pool| u32::from(pool.collecting)).sum();
+        format!(
+            "  collectors: {collecting} collecting, {ready} collected, {reads} reads queued, {} operands on their way\n",
+            self.arriving.len()
+        )
+    }
+}
+
+/// Schedules an operand's arrival, keeping the queue in order of cycles.
+#[inline]
+fn arrive(arriving: &mut VecDeque<(u64, u16, u8)>, cycle: u64, slot: u16, operand: u8) {
+    if arriving.back().is_none_or(|last| last.0 <= cycle) {
+        arriving.push_back((cycle, slot, operand));
+        return;
+    }
+    let at = arriving.partition_point(|other| other.0 <= cycle);
+    arriving.insert(at, (cycle, slot, operand));
+}
+
+/// Units of one share, by class.
+fn pool_masks(c: &crate::config::Collectors, share: u32, shares: u32) -> [u64; 3] {
+    let range = |first: u32, count: u32| {
+        let per = count / shares;
+        let start = first + share * per;
+        (start..start + per).fold(0u64, |mask, unit| mask | 1 << unit)
+    };
+    if c.generic > 0 {
+        [range(0, c.generic); 3]
+    } else {
+        [range(0, c.alu), range(c.alu, c.sfu), range(c.alu + c.sfu, c.mem)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{config, supplied};
+
+    /// Two generic collectors of one port, four banks of one port, operands on their way for two cycles, of which the
+    /// first passes between issue and the banks.
+    const SMALL: [&str; 12] = [
+        "scheduler.count=1",
+        "collectors.generic=2",
+        "collectors.alu=0",
+        "collectors.sfu=0",
+        "collectors.mem=0",
+        "collectors.ports=1",
+        "collectors.issue_to_read_cycles=1",
+        "collectors.dispatch_per_scheduler=1",
+        "register_file.banks=4",
+        "register_file.bank_ports=1",
+        "register_file.sub_core=false",
+        "register_file.read_latency_cycles=2",
+    ];
+
+    /// Stands for what lies around the collectors: issue before, units behind.
+    struct Bench {
+        collectors: Collectors,
+        counters: Counters,
+        now: u64,
+        /// Slots that units refuse.
+        refused: Vec<u16>,
+        /// Cycle and slot of what has been collected, and of what has left.
+        collected: Vec<(u64, u16)>,
+        left: Vec<(u64, u16)>,
+    }
+
+    impl Bench {
+        fn new(set: &[&str], per_warp: Option<CollectorPlan>) -> Bench {
+            let set: Vec<&str> = SMALL.iter().chain(set).copied().collect();
+            Bench {
+                collectors: Collectors::new(&config("gtx480", &set), per_warp, 0),
+                counters: Counters::default(),
+                now: 0,
+                refused: Vec::new(),
+                collected: Vec::new(),
+                left: Vec::new(),
+            }
+        }
+
+        /// Issues an instruction of a warp at the end of the cycle; its sources are in these banks.
+        fn issue(&mut self, slot: u16, warp: usize, banks: &[u8]) {
+            self.issue_from(slot, warp, 0, banks.iter().map(|bank| ReadFrom::Bank(*bank)));
+        }
+
+        fn issue_from(&mut self, slot: u16, warp: usize, unit: u8, from: impl Iterator<Item = ReadFrom>) {
+            let id = InFlightId::new(slot, 0);
+            let who = Collecting { id, warp, scheduler: 0, class: 0, leaves_for: unit };
+            assert_ne!(self.collectors.with_room(1 << warp, 0, 0), 0, "there is room");
+            self.collectors.collect(who, from, self.now);
+        }
+
+        /// The next cycle up to issue, in the order of the SM's stages.
+        fn cycle(&mut self) {
+            self.now += 1;
+            let mut collected = Vec::new();
+            self.collectors.take_operands(self.now, &mut collected);
+            self.collected.extend(collected.iter().map(|collected| (self.now, collected.slot)));
+            let mut offers = self.collectors.offers();
+            while let Some(slot) = self.collectors.offer(&mut offers) {
+                if self.refused.contains(&slot) {
+                    self.collectors.refused(&mut offers);
+                } else {
+                    self.collectors.taken(&mut offers);
+                    self.left.push((self.now, slot));
+                }
+            }
+            self.collectors.serve_banks(self.now, &mut self.counters);
+        }
+
+        fn cycles(&mut self, count: u32) {
+            (0..count).for_each(|_| self.cycle());
+        }
+    }
+
+    #[test]
+    fn operands_of_one_instruction_pass_its_port_one_by_one() {
+        let mut bench = Bench::new(&[], None);
+        bench.issue(7, 0, &[0, 1, 2]);
+        bench.cycles(10);
+        // Read in cycles 1, 2 and 3; the last arrives two cycles later.
+        assert_eq!((bench.collected, bench.left), (vec![(5, 7)], vec![(5, 7)]));
+        assert_eq!(bench.counters.rf_reads, 3);
+        assert_eq!(bench.counters.collector_port_conflict_cycles, 2 + 1);
+        assert_eq!(bench.counters.rf_bank_conflict_cycles, 0);
+    }
+
+    #[test]
+    fn operands_in_one_bank_are_read_one_by_one() {
+        let mut bench = Bench::new(&["collectors.ports=2"], None);
+        bench.issue(7, 0, &[1, 1]);
+        bench.cycles(10);
+        assert_eq!(bench.collected, [(4, 7)]);
+        assert_eq!(bench.counters.rf_bank_conflict_cycles, 1);
+        assert_eq!(bench.counters.collector_port_conflict_cycles, 0);
+    }
+
+    #[test]
+    fn a_write_precedes_a_read_at_its_bank() {
+        let mut bench = Bench::new(&[], None);
+        bench.issue(7, 0, &[1]);
+        bench.collectors.access(1);
+        bench.cycles(10);
+        assert_eq!(bench.collected, [(4, 7)]);
+        assert_eq!(bench.counters.rf_bank_conflict_cycles, 1);
+    }
+
+    #[test]
+    fn an_instruction_without_operands_is_collected_when_banks_would_be_read() {
+        let mut bench = Bench::new(&[], None);
+        bench.issue(7, 0, &[]);
+        bench.cycles(3);
+        assert_eq!(bench.left, [(1, 7)]);
+    }
+
+    #[test]
+    fn a_collector_is_held_until_the_unit_takes_what_is_in_it_and_says_why() {
+        let mut bench = Bench::new(&[], None);
+        bench.refused = vec![7];
+        bench.issue(7, 0, &[0]);
+        bench.cycle();
+        bench.issue(8, 1, &[1]);
+        assert_eq!(bench.collectors.with_room(1 << 2, 0, 0), 0);
+        assert_eq!(bench.collectors.refuses(2, 0, 0), Stall::CollectorFull);
+        bench.cycles(3);
+        // Slot 7 is refused, and with it everything behind it that wants the same unit.
+        assert_eq!((bench.collected.len(), bench.left.len()), (2, 0));
+        assert_eq!(bench.collectors.refuses(2, 0, 0), Stall::UnitBusy);
+        bench.refused.clear();
+        bench.cycles(2);
+        assert_eq!(bench.left, [(5, 7), (6, 8)], "one is dispatched per cycle, oldest first");
+        assert_ne!(bench.collectors.with_room(1 << 2, 0, 0), 0);
+    }
+
+    #[test]
+    fn an_instruction_for_another_unit_passes_one_that_is_refused() {
+        let mut bench = Bench::new(&[], None);
+        bench.refused = vec![7];
+        bench.issue_from(7, 0, LOAD_STORE_QUEUE, std::iter::once(ReadFrom::Bank(0)));
+        bench.issue(8, 1, &[1]);
+        bench.cycles(3);
+        assert_eq!(bench.left, [(3, 8)]);
+        assert_eq!(bench.collectors.refuses(2, 0, 0), Stall::MemoryQueueFull);
+    }
+
+    #[test]
+    fn a_collector_of_a_warp_takes_as_many_instructions_as_it_is_said_to() {
+        let plan = CollectorPlan { instructions_per_warp: 2, ports: 2 };
+        let mut bench = Bench::new(&[], Some(plan));
+        bench.issue(7, 3, &[0]);
+        assert_ne!(bench.collectors.with_room(1 << 3, 0, 0), 0);
+        bench.issue(8, 3, &[1]);
+        assert_eq!(bench.collectors.with_room(1 << 3 | 1 << 4, 0, 0), 1 << 4, "another warp has its own");
+        bench.cycles(3);
+        bench.collected.sort_unstable();
+        assert_eq!(bench.collected, [(3, 7), (3, 8)], "two ports");
+    }
+
+    #[test]
+    fn operands_arrive_together_and_after_those_of_another_instruction() {
+        let same = supplied();
+        let plan = CollectorPlan { instructions_per_warp: 3, ports: 1 };
+        let mut bench = Bench::new(&[], Some(plan));
+        let first = InFlightId::new(7, 0);
+        bench.issue_from(7, 0, 0, [ReadFrom::Bank(0), ReadFrom::With(0, same)].into_iter());
+        bench.issue_from(8, 0, 0, std::iter::once(ReadFrom::After(first, 1, same)));
+        bench.cycles(3);
+        assert_eq!(bench.collected, [(3, 7), (3, 8)]);
+        // What has arrived already costs nothing.
+        bench.issue_from(9, 0, 0, std::iter::once(ReadFrom::After(first, 1, same)));
+        bench.cycle();
+        assert_eq!(bench.collected.last(), Some(&(4, 9)));
+        assert_eq!(bench.counters.rf_reads, 1);
+    }
+
+    #[test]
+    fn an_earlier_arrival_does_not_wait_behind_a_later_one() {
+        // Slot 7 is read in cycle 5 and there in cycle 6; slot 8, which needs no bank, is due in cycle 8 since cycle 3.
+        let set = ["collectors.issue_to_read_cycles=5", "register_file.read_latency_cycles=1"];
+        let mut bench = Bench::new(&set, None);
+        bench.issue(7, 0, &[0]);
+        bench.cycles(3);
+        bench.issue(8, 1, &[]);
+        bench.cycles(10);
+        assert_eq!(bench.collected, [(6, 7), (8, 8)]);
+    }
+}

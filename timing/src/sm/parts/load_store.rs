@@ -1,0 +1,513 @@
+//! The load/store unit: its queue, shared memory, L1 and the texture and constant caches.
+//!
+//! The instruction at the head goes line by line to its cache ([`super::data_caches`], [`super::small_caches`]); what
+//! finds no MSHR or no place in the miss queue is refused, waits, and holds back what is behind it.
+
+use super::memory_port::Requests;
+use super::small_caches::ConstantCache;
+use crate::config::{GpuConfig, SetHash, SmallCache};
+use crate::memory::cache::Tags;
+use crate::memory::coalesce::{LineAccess, LineAccesses};
+use crate::memory::mshr::Mshrs;
+use crate::memory::replacement::Replacement;
+use crate::memory::write::WritePolicy;
+use crate::memory::{LINE_BYTES, Reply, RequestKind, Served, Token};
+use crate::program::MemoryKind;
+use crate::stats::{Counters, Stall};
+use std::collections::VecDeque;
+use trace_format::isa::space::Space;
+
+/// Caches of an SM that outlive a kernel.
+#[derive(Clone, Debug)]
+pub struct SmCaches {
+    pub(in crate::sm) l1: Tags,
+    pub(in crate::sm) texture: Tags,
+    pub(in crate::sm) code: Tags,
+    pub(in crate::sm) constants: Tags,
+}
+
+impl SmCaches {
+    /// Empty caches of a configuration.
+    #[must_use]
+    pub fn new(config: &GpuConfig) -> SmCaches {
+        let tags = |sets, ways, hash, replacement: &str| {
+            Tags::new(sets, ways, hash, Replacement::new(config, replacement))
+        };
+        let small = |cache: &SmallCache| tags(cache.sets, cache.ways, SetHash::Linear, &cache.replacement);
+        let (l1, texture) = (&config.l1, &config.texture_cache);
+        SmCaches {
+            l1: tags(l1.sets, l1.ways, l1.set_hash, &l1.replacement),
+            texture: tags(texture.sets, texture.ways, texture.set_hash, &texture.replacement),
+            code: small(&config.front_end.icache),
+            constants: small(&config.constant_cache),
+        }
+    }
+
+    /// Empties L1 and the texture cache, as between kernels. What L1 has not written back is local memory, which
+    /// ends with its kernel.
+    pub fn flush_l1(&mut self) {
+        self.l1.clear();
+        self.texture.clear();
+    }
+}
+
+/// Where a load looks first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Route {
+    /// In L1.
+    #[default]
+    Cached,
+    /// In L2.
+    Bypass,
+    /// In the texture cache.
+    Texture,
+}
+
+/// A memory instruction, from its addresses to its last reply.
+#[derive(Clone, Debug)]
+pub struct MemOp {
+    /// What it does.
+    pub kind: MemoryKind,
+    /// Its warp slot.
+    pub warp: u8,
+    /// Whether an atomic returns the old values.
+    pub returns: bool,
+    /// Lines in global or local memory.
+    pub accesses: LineAccesses,
+    /// Next line to access.
+    pub next: u8,
+    /// Cycles that the access holds shared memory; 0 when it touches none.
+    pub shared_cycles: u32,
+    /// Most lanes on one address of an atomic.
+    pub collisions: u8,
+    /// Which way loads of these lines take.
+    pub route: Route,
+    /// Whether every lane's address is local.
+    pub local: bool,
+    /// The unit has begun with it.
+    pub begun: bool,
+    /// Every line has been accessed.
+    pub all_sent: bool,
+    /// Replies and fills to wait for.
+    pub waiting: u16,
+    /// Where the data that came from furthest away were.
+    pub served: Served,
+    /// Cycle at which the latest hit delivers.
+    pub ready_at: u64,
+}
+
+impl Default for MemOp {
+    fn default() -> MemOp {
+        MemOp {
+            kind: MemoryKind::Load(Space::Global),
+            warp: 0,
+            returns: false,
+            accesses: LineAccesses::default(),
+            next: 0,
+            shared_cycles: 0,
+            collisions: 0,
+            route: Route::default(),
+            local: false,
+            begun: false,
+            all_sent: false,
+            waiting: 0,
+            served: Served::default(),
+            ready_at: 0,
+        }
+    }
+}
+
+impl MemOp {
+    /// Begins with an instruction of a warp that has no addresses yet.
+    pub fn begin(&mut self, kind: MemoryKind, warp: u8, returns: bool) {
+        let MemOp {
+            kind: own_kind,
+            warp: own_warp,
+            returns: own_returns,
+            accesses,
+            next,
+            shared_cycles,
+            collisions,
+            route,
+            local,
+            begun,
+            all_sent,
+            waiting,
+            served,
+            ready_at,
+        } = self;
+        accesses.clear();
+        (*own_kind, *own_warp, *own_returns) = (kind, warp, returns);
+        (*next, *shared_cycles, *collisions, *waiting, *ready_at) = (0, 0, 0, 0, 0);
+        (*route, *served) = (Route::default(), Served::default());
+        (*local, *begun, *all_sent) = (false, false, false);
+    }
+}
+
+/// Who is told when an instruction has its data.
+pub trait Completions {
+    /// The instruction in a slot completes at a cycle.
+    fn complete_at(&mut self, slot: u16, cycle: u64);
+}
+
+/// What lies around the unit in a cycle.
+pub struct Neighbours<'n, R, C> {
+    /// The cycle.
+    pub now: u64,
+    /// The way to L2.
+    pub requests: &'n mut R,
+    /// Who is told of data.
+    pub completions: &'n mut C,
+    /// What is counted.
+    pub counters: &'n mut Counters,
+}
+
+/// Answer of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The data are there; they are delivered at a cycle.
+    Hit(u64),
+    /// A reply brings them.
+    Miss,
+    /// There is no MSHR or no place in the miss queue.
+    Refused,
+}
+
+/// The load/store unit of an SM.
+#[derive(Clone, Debug)]
+pub struct LoadStore<'a> {
+    pub(super) config: &'a GpuConfig,
+    /// What stores to global and to local memory do to L1.
+    pub(super) write_policy: WritePolicy,
+    pub(super) local_write_policy: WritePolicy,
+    queue: VecDeque<u16>,
+    busy_until: u64,
+    /// By slot of the instruction in flight.
+    pub(super) ops: Vec<MemOp>,
+    pub(super) l1: Tags,
+    pub(super) mshrs: Mshrs<u16>,
+    pub(super) texture: Tags,
+    pub(super) texture_mshrs: Mshrs<u16>,
+    constants: ConstantCache,
+    /// Stores and lines written back that L2 has not acknowledged.
+    unacknowledged: u32,
+    /// By warp: memory instructions in flight and stores that have not been acknowledged.
+    outstanding: Vec<u32>,
+    /// Warps of which there are any.
+    busy_warps: u64,
+    /// Warps that wait for theirs at a fence.
+    fenced: u64,
+}
+
+impl<'a> LoadStore<'a> {
+    /// The unit with what earlier kernels left in its caches; `l1_ways` is what the kernel's shared memory leaves.
+    #[must_use]
+    pub fn new(
+        config: &'a GpuConfig,
+        l1_ways: u32,
+        l1: Tags,
+        texture: Tags,
+        constants: Tags,
+    ) -> LoadStore<'a> {
+        // Another split of the array empties it.
+        let l1 = if l1.ways() == l1_ways as usize { l1 } else { l1.with_ways(l1_ways) };
+        LoadStore {
+            config,
+            write_policy: WritePolicy::global(config),
+            local_write_policy: WritePolicy::local(config),
+            queue: VecDeque::new(),
+            busy_until: 0,
+            ops: Vec::new(),
+            l1,
+            mshrs: Mshrs::new(config.l1.mshrs, config.l1.mshr_merges),
+            texture,
+            texture_mshrs: Mshrs::new(config.texture_cache.mshrs, config.texture_cache.mshr_merges),
+            constants: ConstantCache::new(config, constants),
+            unacknowledged: 0,
+            outstanding: vec![0; config.sm.max_warps as usize],
+            busy_warps: 0,
+            fenced: 0,
+        }
+    }
+
+    /// What the caches hold, for the next kernel; the I-cache is not the unit's.
+    #[must_use]
+    pub fn into_caches(self, code: Tags) -> SmCaches {
+        SmCaches { l1: self.l1, texture: self.texture, code, constants: self.constants.into_tags() }
+    }
+
+    /// A memory instruction of a warp has issued. Its addresses are put into the operation that is returned.
+    #[inline]
+    pub fn begin(&mut self, slot: u16, kind: MemoryKind, warp: u8, returns: bool) -> &mut MemOp {
+        self.outstanding[usize::from(warp)] += 1;
+        self.busy_warps |= 1 << warp;
+        let op = self.slot_mut(slot);
+        op.begin(kind, warp, returns);
+        op
+    }
+
+    /// The operation of a slot, which need not have held one before.
+    pub(super) fn slot_mut(&mut self, slot: u16) -> &mut MemOp {
+        let index = usize::from(slot);
+        if index >= self.ops.len() {
+            self.ops.resize_with(index + 1, MemOp::default);
+        }
+        &mut self.ops[index]
+    }
+
+    /// The operation of a slot that holds a memory instruction.
+    #[must_use]
+    #[inline]
+    pub fn op(&self, slot: u16) -> &MemOp {
+        &self.ops[usize::from(slot)]
+    }
+
+    /// The same, to be changed.
+    #[must_use]
+    #[inline]
+    pub fn op_mut(&mut self, slot: u16) -> &mut MemOp {
+        &mut self.ops[usize::from(slot)]
+    }
+
+    /// A memory instruction, or the store of a line, of a warp has ended. A fence lets the warp go with its last one.
+    #[inline]
+    pub fn end(&mut self, warp: usize) {
+        self.outstanding[warp] -= 1;
+        if self.outstanding[warp] == 0 {
+            self.busy_warps &= !(1 << warp);
+            self.fenced &= !(1 << warp);
+        }
+    }
+
+    /// A warp waits at a fence for what it has outstanding.
+    pub fn fence(&mut self, warp: usize) {
+        self.fenced |= self.busy_warps & 1 << warp;
+    }
+
+    /// Warps that wait at fences.
+    #[must_use]
+    #[inline]
+    pub fn fenced(&self) -> u64 {
+        self.fenced
+    }
+
+    /// Why warps that wait at fences do not issue.
+    #[must_use]
+    pub fn refuses(&self, warps: u64) -> Option<Stall> {
+        (self.fenced & warps != 0).then_some(Stall::Fence)
+    }
+
+    /// Warps with memory instructions or stores outstanding.
+    #[must_use]
+    #[inline]
+    pub fn busy_warps(&self) -> u64 {
+        self.busy_warps
+    }
+
+    /// What a warp has outstanding.
+    #[must_use]
+    pub fn outstanding(&self, warp: usize) -> u32 {
+        self.outstanding[warp]
+    }
+
+    /// Whether the queue has room.
+    #[must_use]
+    #[inline]
+    pub fn has_queue_room(&self) -> bool {
+        self.queue.len() < self.config.load_store.queue_entries as usize
+    }
+
+    /// Takes a collected memory instruction, for which there is room.
+    #[inline]
+    pub fn push(&mut self, slot: u16) {
+        self.queue.push_back(slot);
+    }
+
+    /// Whether the unit works on what waits in this cycle.
+    #[must_use]
+    #[inline]
+    pub fn is_active(&self, now: u64) -> bool {
+        !self.queue.is_empty() && self.busy_until <= now
+    }
+
+    /// Next cycle at which the unit is free for what waits.
+    #[must_use]
+    pub fn next_event(&self) -> Option<u64> {
+        (!self.queue.is_empty()).then_some(self.busy_until)
+    }
+
+    /// One cycle's work on the instruction at the head.
+    pub fn run<R: Requests, C: Completions>(&mut self, around: &mut Neighbours<'_, R, C>) {
+        if self.busy_until > around.now {
+            return;
+        }
+        let Some(slot) = self.queue.front().copied() else { return };
+        self.begin_access(slot, around.now);
+        for _ in 0..self.config.load_store.accesses_per_cycle {
+            let next = usize::from(self.op(slot).next);
+            let Some(access) = self.op(slot).accesses.as_slice().get(next).copied() else { break };
+            if !self.access(slot, access, around) {
+                around.counters.l1_stall_cycles += 1;
+                return;
+            }
+            self.op_mut(slot).next += 1;
+        }
+        let op = self.op_mut(slot);
+        if usize::from(op.next) == op.accesses.as_slice().len() {
+            op.all_sent = true;
+            let done = (op.waiting == 0).then_some(op.ready_at);
+            self.queue.pop_front();
+            around.counters.ldst_instructions += 1;
+            // What awaits no reply completes now, the rest when its last reply comes.
+            if let Some(ready_at) = done {
+                around.completions.complete_at(slot, ready_at.max(around.now + 1));
+            }
+        }
+    }
+
+    /// Takes the unit's time for an access, once: one that is refused is looked at again.
+    fn begin_access(&mut self, slot: u16, now: u64) {
+        let config = self.config;
+        let op = self.op_mut(slot);
+        if std::mem::replace(&mut op.begun, true) {
+            return;
+        }
+        let (shared_cycles, texture) = (op.shared_cycles, op.route == Route::Texture);
+        if shared_cycles > 0 {
+            let latency = config.shared_memory.latency_cycles + shared_cycles - 1;
+            op.ready_at = now + u64::from(latency);
+            self.busy_until = now + u64::from(shared_cycles);
+        }
+        if texture {
+            self.busy_until = now + u64::from(32 / config.texture_cache.lanes_per_cycle);
+        }
+    }
+
+    /// Accesses a line; false when it is refused.
+    fn access<R: Requests, C: Completions>(
+        &mut self,
+        slot: u16,
+        access: LineAccess,
+        around: &mut Neighbours<'_, R, C>,
+    ) -> bool {
+        let op = self.op(slot);
+        let lookup = match op.kind {
+            MemoryKind::Load(Space::Const) => {
+                let Neighbours { now, requests, counters, .. } = around;
+                self.constants.load(slot, access, *now, *requests, counters)
+            }
+            MemoryKind::Load(_) => self.load(slot, access, around),
+            MemoryKind::Store(_) => {
+                return self.store(slot, access, RequestKind::Write { full: access.full }, around);
+            }
+            MemoryKind::Atomic(_) => {
+                let kind = RequestKind::Atomic { collisions: op.collisions };
+                if !op.returns {
+                    return self.store(slot, access, kind, around);
+                }
+                if around.requests.has_room() {
+                    self.l1.remove(access.line / LINE_BYTES);
+                    around.requests.send(access.line, access.sectors, kind, Token::Instruction(slot));
+                    Lookup::Miss
+                } else {
+                    Lookup::Refused
+                }
+            }
+        };
+        let op = self.op_mut(slot);
+        match lookup {
+            Lookup::Hit(at) => op.ready_at = op.ready_at.max(at),
+            Lookup::Miss => op.waiting += 1,
+            Lookup::Refused => return false,
+        }
+        true
+    }
+
+    /// Takes a reply of the memory system, other than one for the I-cache.
+    pub fn take_reply<R: Requests, C: Completions>(
+        &mut self,
+        reply: &Reply,
+        around: &mut Neighbours<'_, R, C>,
+    ) {
+        match reply.token {
+            Token::L1Fill => self.fill_l1(reply, around),
+            Token::TextureFill => self.fill_texture(reply, around),
+            Token::Instruction(slot) => answer(&mut self.ops, slot, reply.served, around),
+            Token::StoreDone(warp) => {
+                self.unacknowledged -= 1;
+                self.end(usize::from(warp));
+            }
+            Token::WriteBack => self.unacknowledged -= 1,
+            Token::ConstantCache => {
+                let LoadStore { constants, ops, .. } = self;
+                constants.fill(reply, |slot| answer(ops, slot, reply.served, around));
+            }
+            Token::InstructionCache => {}
+        }
+    }
+
+    /// Sends a line of a store to L2, for which there must be room.
+    pub(super) fn write_through(
+        &mut self,
+        slot: u16,
+        access: LineAccess,
+        kind: RequestKind,
+        requests: &mut impl Requests,
+    ) {
+        let warp = self.op(slot).warp;
+        self.unacknowledged += 1;
+        self.outstanding[usize::from(warp)] += 1;
+        self.busy_warps |= 1 << warp;
+        requests.send(access.line, access.sectors, kind, Token::StoreDone(warp));
+    }
+
+    /// Sends a line that leaves L1 to L2, for which there must be room.
+    pub(super) fn write_back(&mut self, line: u64, sectors: u8, requests: &mut impl Requests) {
+        self.unacknowledged += 1;
+        requests.send(line, sectors, RequestKind::Write { full: sectors }, Token::WriteBack);
+    }
+
+    /// Whether nothing waits, and nothing is outstanding in the memory system.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty()
+            && self.unacknowledged == 0
+            && self.mshrs.is_empty()
+            && self.texture_mshrs.is_empty()
+            && self.constants.misses() == 0
+    }
+
+    /// What the unit holds, for the report of a stuck machine.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!(
+            "  load/store: {} queued (busy until {}), {} L1 misses, {} texture misses, {} constant misses, {} stores \
+             outstanding\n",
+            self.queue.len(),
+            self.busy_until,
+            self.mshrs.len(),
+            self.texture_mshrs.len(),
+            self.constants.misses(),
+            self.unacknowledged
+        )
+    }
+}
+
+/// One of the replies that an instruction waits for has come.
+pub(super) fn answer<R, C: Completions>(
+    ops: &mut [MemOp],
+    slot: u16,
+    served: Served,
+    around: &mut Neighbours<'_, R, C>,
+) {
+    let op = &mut ops[usize::from(slot)];
+    op.served = op.served.max(served);
+    op.waiting -= 1;
+    op.ready_at = op.ready_at.max(around.now);
+    if op.waiting == 0 && op.all_sent {
+        around.completions.complete_at(slot, op.ready_at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

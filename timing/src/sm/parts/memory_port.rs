@@ -1,0 +1,263 @@
+//! The SM's port to the crossbar: requests wait in the miss queue for a credit and for the port, replies for their
+//! turn.
+
+use crate::config::GpuConfig;
+use crate::memory::port::{ClockRatio, Port};
+use crate::memory::{Credit, Reply, Request, RequestKind, Served, Token, flits, sector_bytes};
+use std::collections::VecDeque;
+
+/// Where the caches of an SM send their requests.
+pub trait Requests {
+    /// Whether one more request is taken.
+    fn has_room(&self) -> bool;
+
+    /// Whether two more requests are taken at once.
+    fn has_room_for_two(&self) -> bool;
+
+    /// Takes a request for sectors of a line, for which there must be room.
+    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token);
+}
+
+/// Miss queue, credits and both directions of an SM's port.
+#[derive(Clone, Debug)]
+pub struct MemoryPort {
+    sm: u16,
+    header_bytes: u32,
+    flit_bytes: u32,
+    request_latency: u64,
+    queue: VecDeque<Request>,
+    capacity: usize,
+    out: Port,
+    back: Port,
+    credits: u32,
+    all_credits: u32,
+    /// Packets on their way, by arrival, and those that have been delivered since the SM last ran.
+    replies: VecDeque<Reply>,
+    returning: VecDeque<Credit>,
+    new_replies: Vec<Reply>,
+    new_credits: Vec<Credit>,
+}
+
+impl MemoryPort {
+    /// The port of an SM, with all of its credits.
+    #[must_use]
+    pub fn new(sm: usize, config: &GpuConfig, clock: ClockRatio) -> MemoryPort {
+        let net = &config.interconnect;
+        MemoryPort {
+            sm: sm as u16,
+            header_bytes: net.header_bytes,
+            flit_bytes: net.flit_bytes,
+            request_latency: u64::from(net.request_latency_cycles),
+            queue: VecDeque::new(),
+            capacity: config.load_store.miss_queue_entries as usize,
+            out: Port::new(clock),
+            back: Port::new(clock),
+            credits: net.sm_credits,
+            all_credits: net.sm_credits,
+            replies: VecDeque::new(),
+            returning: VecDeque::new(),
+            new_replies: Vec::new(),
+            new_credits: Vec::new(),
+        }
+    }
+
+    /// Puts replies and credits on their way; returns the earliest arrival.
+    pub fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) -> Option<u64> {
+        let arrivals =
+            replies.iter().map(|reply| reply.arrival).chain(credits.iter().map(|credit| credit.arrival));
+        let earliest = arrivals.min();
+        self.new_replies.append(replies);
+        self.new_credits.append(credits);
+        earliest
+    }
+
+    /// Sorts what has been delivered between two epochs among what is on its way: by arrival, and then by sender.
+    pub fn take_in(&mut self) {
+        if !self.new_replies.is_empty() {
+            self.replies.extend(self.new_replies.drain(..));
+            self.replies.make_contiguous().sort_by_key(|reply| reply.arrival);
+        }
+        if !self.new_credits.is_empty() {
+            self.returning.extend(self.new_credits.drain(..));
+            self.returning.make_contiguous().sort_by_key(|credit| credit.arrival);
+        }
+    }
+
+    /// The oldest request, if a credit and the port are there for it; the packet says when it arrives.
+    #[inline]
+    pub fn transmit(&mut self, now: u64) -> Option<Request> {
+        while self.returning.front().is_some_and(|credit| credit.arrival <= now) {
+            self.returning.pop_front();
+            self.credits += 1;
+        }
+        if self.queue.is_empty() || self.credits == 0 || !self.out.is_free(now) {
+            return None;
+        }
+        let mut request = self.queue.pop_front()?;
+        self.credits -= 1;
+        request.sent_at = now;
+        request.arrival = self.out.send(now, request.flits) + self.request_latency;
+        Some(request)
+    }
+
+    /// The next reply that passes the port in this cycle, if the SM has room for what it brings.
+    #[inline]
+    pub fn receive(&mut self, now: u64, has_room: impl FnOnce(&Reply, &MemoryPort) -> bool) -> Option<Reply> {
+        let reply = self.replies.front().copied()?;
+        if reply.arrival > now || !self.back.is_free(now) || !has_room(&reply, self) {
+            return None;
+        }
+        self.replies.pop_front();
+        self.back.send(now, reply.flits);
+        Some(reply)
+    }
+
+    /// Whether a request leaves in this cycle.
+    #[must_use]
+    pub fn is_active(&self, now: u64) -> bool {
+        !self.queue.is_empty() && self.out.is_free(now) && self.credits > 0
+    }
+
+    /// Whether nothing can be sent before a credit comes that is on its way.
+    #[must_use]
+    pub fn awaits_credit(&self) -> bool {
+        !self.has_room() && self.credits == 0 && !self.returning.is_empty()
+    }
+
+    /// Earliest cycle in which a packet can pass in either direction, or a credit comes.
+    #[must_use]
+    pub fn next_event(&self) -> Option<u64> {
+        let reply = self.replies.front().map(|reply| reply.arrival.max(self.back.free_at_core()));
+        let credit = self.returning.front().map(|credit| credit.arrival);
+        let request = (!self.queue.is_empty() && self.credits > 0).then(|| self.out.free_at_core());
+        [reply, credit, request].into_iter().flatten().min()
+    }
+
+    /// Whether nothing waits, nothing is on its way, and every credit is back.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty()
+            && self.credits == self.all_credits
+            && self.replies.is_empty()
+            && self.new_replies.is_empty()
+    }
+
+    /// What the port holds, for the report of a stuck machine.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        format!(
+            "  port: {} in the miss queue, {} of {} credits; on their way: {} replies, {} credits\n",
+            self.queue.len(),
+            self.credits,
+            self.all_credits,
+            self.replies.len() + self.new_replies.len(),
+            self.returning.len() + self.new_credits.len()
+        )
+    }
+}
+
+impl Requests for MemoryPort {
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.queue.len() < self.capacity
+    }
+
+    /// A queue of capacity 1 takes two when it is empty.
+    fn has_room_for_two(&self) -> bool {
+        self.queue.is_empty() || self.queue.len() + 2 <= self.capacity
+    }
+
+    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token) {
+        let data = if kind == RequestKind::Read { 0 } else { sector_bytes(sectors) };
+        self.queue.push_back(Request {
+            arrival: 0,
+            sm: self.sm,
+            line,
+            sectors,
+            flits: flits(data, self.header_bytes, self.flit_bytes),
+            kind,
+            token,
+            served: Served::L2,
+            sent_at: 0,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::config;
+
+    /// Core and crossbar at one clock, packets of 32-byte flits with 8 bytes of header.
+    fn port(set: &[&str]) -> MemoryPort {
+        let mut all = vec![
+            "interconnect.header_bytes=8",
+            "interconnect.flit_bytes=32",
+            "interconnect.request_latency_cycles=5",
+            "interconnect.sm_credits=2",
+            "load_store.miss_queue_entries=3",
+        ];
+        all.extend(set);
+        MemoryPort::new(3, &config("titanx-pascal", &all), ClockRatio::new(1, 1))
+    }
+
+    fn reply(arrival: u64, line: u64, flits: u8) -> Reply {
+        Reply {
+            arrival,
+            sm: 3,
+            line,
+            sectors: 1,
+            flits,
+            token: Token::L1Fill,
+            served: Served::L2,
+            sent_at: 0,
+        }
+    }
+
+    #[test]
+    fn requests_leave_in_order_at_the_rate_of_the_port_and_as_credits_allow() {
+        let mut port = port(&[]);
+        // 128 bytes and a header are 5 flits, a read is one.
+        port.send(0, 0b1111, RequestKind::Write { full: 0b1111 }, Token::StoreDone(0));
+        port.send(128, 1, RequestKind::Read, Token::L1Fill);
+        port.send(256, 1, RequestKind::Read, Token::L1Fill);
+        assert!(!port.has_room());
+        let first = port.transmit(10).unwrap();
+        assert_eq!((first.line, first.flits, first.sent_at, first.arrival), (0, 5, 10, 10 + 5 + 5));
+        assert_eq!(port.next_event(), Some(15));
+        assert!((11..15).all(|now| port.transmit(now).is_none()), "the port is taken by five flits");
+        let second = port.transmit(15).unwrap();
+        assert_eq!((second.line, second.flits, second.arrival), (128, 1, 15 + 1 + 5));
+        assert!(port.transmit(30).is_none(), "both credits are used");
+        assert_eq!(port.next_event(), None);
+        port.deliver(&mut Vec::new(), &mut vec![Credit { arrival: 40, sm: 3 }]);
+        port.take_in();
+        assert_eq!(port.next_event(), Some(40));
+        assert!(port.transmit(39).is_none());
+        assert_eq!(port.transmit(40).map(|request| request.line), Some(256));
+    }
+
+    #[test]
+    fn replies_pass_by_arrival_at_the_rate_of_the_port_and_wait_for_room() {
+        let mut port = port(&[]);
+        let earliest = port.deliver(&mut vec![reply(9, 2, 1), reply(7, 1, 2)], &mut Vec::new());
+        assert_eq!(earliest, Some(7));
+        port.take_in();
+        assert_eq!(port.next_event(), Some(7));
+        assert!(port.receive(6, |_, _| true).is_none());
+        assert!(port.receive(7, |_, _| false).is_none(), "no room");
+        assert_eq!(port.receive(8, |_, _| true).map(|reply| reply.line), Some(1));
+        assert!(port.receive(9, |_, _| true).is_none(), "two flits take two cycles");
+        assert_eq!(port.next_event(), Some(10));
+        assert_eq!(port.receive(10, |_, _| true).map(|reply| reply.line), Some(2));
+        assert!(port.is_drained());
+    }
+
+    #[test]
+    fn a_queue_of_one_takes_two_requests_when_it_is_empty() {
+        let mut port = port(&["load_store.miss_queue_entries=1"]);
+        assert!(port.has_room_for_two());
+        port.send(0, 1, RequestKind::Read, Token::L1Fill);
+        assert!(!port.has_room_for_two() && !port.has_room());
+    }
+}

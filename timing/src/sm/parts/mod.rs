@@ -1,0 +1,37 @@
+//! The components of an SM. Each owns its state, knows none of the others and nothing of [`super::Sm`].
+//!
+//! What a component wants from a neighbour is a trait of its own file or an answer of the caller: instructions are
+//! offered and taken or refused, requests are sent where there is room, results are due at a cycle. The stages
+//! ([`super::stages`]) connect them, and each component's tests stand in for its neighbours.
+
+pub mod barriers;
+pub mod collectors;
+mod data_caches;
+pub mod flight;
+pub mod front;
+pub mod load_store;
+pub mod memory_port;
+pub mod scoreboard;
+pub mod small_caches;
+pub mod units;
+pub mod warps;
+pub mod wheel;
+pub mod write_back;
+
+/// The positions of the bits that are set in a set of warp slots, in ascending order.
+#[derive(Clone, Copy, Debug)]
+pub struct WarpSet(pub u64);
+
+impl Iterator for WarpSet {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let warp = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(warp)
+    }
+}

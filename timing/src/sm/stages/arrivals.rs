@@ -1,0 +1,81 @@
+//! What is due in a cycle: events, replies, decoded instructions and operands.
+
+use crate::memory::Token;
+use crate::program::Path;
+use crate::sm::Sm;
+use crate::sm::parts::wheel::Event;
+use crate::source::LaunchSource;
+
+impl<S: LaunchSource> Sm<'_, S> {
+    /// Events whose cycle has come.
+    pub(in crate::sm) fn take_events(&mut self) {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.advance(self.now, &mut due);
+        for event in due.drain(..) {
+            match event {
+                Event::Complete(slot) => self.complete(slot),
+                Event::BranchResolved(warp) => self.front.branch_resolved(usize::from(warp)),
+                Event::BarrierLeft(warp) => self.barriers.leave(usize::from(warp)),
+                Event::WarpReady(warp) if self.techniques.hooks().admission => {
+                    self.residents.await_admission(usize::from(warp));
+                }
+                Event::WarpReady(warp) => self.begin_warp(usize::from(warp)),
+            }
+        }
+        self.due = due;
+    }
+
+    /// Decode stage: instructions whose decoding ends enter their I-buffers.
+    #[inline]
+    pub(in crate::sm) fn decode(&mut self) {
+        while let Some(warp) = self.front.take_decoded(self.now) {
+            self.refresh_head(warp);
+        }
+    }
+
+    /// Operands that arrive in their collectors; instructions that have all of theirs are collected.
+    #[inline]
+    pub(in crate::sm) fn receive_operands(&mut self) {
+        let mut collected = std::mem::take(&mut self.collected);
+        self.collectors.take_operands(self.now, &mut collected);
+        for collected in collected.drain(..) {
+            let flight = &self.flights[collected.slot];
+            let waited = self.now - flight.issued_at;
+            self.stats.counters.collected_instructions += 1;
+            self.stats.counters.operand_collection_cycles += waited;
+            self.stats.latency.operand_collection.record(waited);
+            if collected.operands != 0 {
+                let inst = &self.machine.program.insts[flight.pc as usize];
+                self.scoreboard.end_reads(usize::from(flight.warp), inst, collected.operands);
+            }
+            self.record(|recorder, now| recorder.collected(collected.slot, now));
+        }
+        self.collected = collected;
+    }
+
+    /// Replies that pass the SM's port in this cycle.
+    #[inline]
+    pub(in crate::sm) fn take_replies(&mut self) {
+        loop {
+            let Sm { port, load_store, now, .. } = self;
+            let has_room = |reply: &_, port: &_| load_store.has_room_for_fill(reply, port);
+            let Some(reply) = port.receive(*now, has_room) else { return };
+            self.stats.latency.memory_round_trip.record(self.now - reply.sent_at);
+            self.record(|recorder, now| recorder.answered(&reply, now));
+            if reply.token == Token::InstructionCache {
+                if let Some(warps) = self.code.fill(&reply) {
+                    self.front.code_arrived(warps);
+                }
+            } else {
+                let (load_store, mut around) = self.load_store_and_neighbours();
+                load_store.take_reply(&reply, &mut around);
+            }
+        }
+    }
+
+    /// Whether an instruction goes to the load/store unit.
+    #[inline]
+    pub(in crate::sm) fn is_memory(&self, pc: u32) -> bool {
+        matches!(self.machine.program.insts[pc as usize].path, Path::Memory(_))
+    }
+}

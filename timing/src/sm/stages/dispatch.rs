@@ -1,0 +1,78 @@
+//! Dispatch and operand read: collected instructions leave for units and for the load/store queue, banks are read.
+
+use crate::sm::Sm;
+use crate::sm::parts::units::count;
+use crate::sm::parts::wheel::Event;
+use crate::source::LaunchSource;
+use crate::techniques::InstView;
+
+impl<'a, S: LaunchSource> Sm<'a, S> {
+    /// Dispatch stage.
+    pub(in crate::sm) fn dispatch(&mut self) {
+        let mut offers = self.collectors.offers();
+        while let Some(slot) = self.collectors.offer(&mut offers) {
+            if self.start(slot) {
+                self.collectors.taken(&mut offers);
+            } else {
+                self.collectors.refused(&mut offers);
+            }
+        }
+    }
+
+    /// Operand-read stage.
+    #[inline]
+    pub(in crate::sm) fn read_banks(&mut self) {
+        self.collectors.serve_banks(self.now, &mut self.stats.counters);
+    }
+
+    /// Starts a collected instruction if its unit or queue takes it.
+    fn start(&mut self, slot: u16) -> bool {
+        let flight = &self.flights[slot];
+        let (pc, warp) = (flight.pc, usize::from(flight.warp));
+        // An instruction that is done at once is still in flight here: it completes in a later cycle.
+        let asked = self.techniques.hooks().execute && self.machine.micro_at(pc).is_none();
+        let started =
+            if self.is_memory(pc) { self.start_access(slot, warp) } else { self.execute(slot, warp, asked) };
+        if !started {
+            return false;
+        }
+        self.record(|recorder, now| recorder.started(slot, now));
+        if asked {
+            let view = self.in_flight(slot);
+            self.ask(|techniques, at, warps| techniques.dispatched(at, &warps[warp].view(warp), &view));
+        }
+        true
+    }
+
+    /// Sends a collected instruction to a unit, if one is free.
+    #[inline]
+    fn execute(&mut self, slot: u16, warp: usize, asked: bool) -> bool {
+        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
+        let mut initiation = inst.initiation_cycles;
+        if asked {
+            let view = self.in_flight(slot);
+            let warp_view = self.residents.slots[warp].view(warp);
+            initiation = self.techniques.initiation(self.now, &warp_view, &view, initiation);
+        }
+        if !self.units.take(usize::from(inst.unit), warp, self.now, u64::from(initiation)) {
+            return false;
+        }
+        count(&mut self.stats.counters, inst.class);
+        self.wheel.at(self.now + u64::from(inst.latency_cycles), Event::Complete(slot));
+        true
+    }
+
+    /// What techniques see of an instruction in flight.
+    #[inline]
+    pub(in crate::sm) fn in_flight(&self, slot: u16) -> InstView<'a> {
+        let flight = &self.flights[slot];
+        let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
+        InstView {
+            pc,
+            inst: &self.machine.program.insts[pc as usize],
+            active,
+            exec,
+            id: self.flights.id(slot),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Fetch: the front end, the I-cache and the techniques that decide what is fetched.
+
+use crate::sm::Sm;
+use crate::sm::parts::front::{Entry, FetchNeighbours, Fetched};
+use crate::sm::parts::memory_port::MemoryPort;
+use crate::sm::parts::small_caches::{CodeCache, CodeFetch};
+use crate::sm::parts::warps::WarpSlot;
+use crate::source::{LaunchSource, WarpStream};
+use crate::stats::Counters;
+use crate::techniques::{At, Decision, FetchVerdict, Stack};
+use crate::view::record::{Origin, Recorder};
+
+/// What lies around the front end. With `ASKED`, techniques decide and are told.
+struct Neighbours<'n, W, const ASKED: bool> {
+    now: u64,
+    code: &'n mut CodeCache,
+    port: &'n mut MemoryPort,
+    slots: &'n [WarpSlot<W>],
+    techniques: &'n mut Stack,
+    at: At<'n>,
+    recorder: Option<&'n mut Recorder>,
+}
+
+impl<W: WarpStream, const ASKED: bool> FetchNeighbours for Neighbours<'_, W, ASKED> {
+    #[inline]
+    fn read_code(&mut self, line: u64, warp: usize, counters: &mut Counters) -> CodeFetch {
+        self.code.fetch(line, warp, self.port, counters)
+    }
+
+    fn verdict(&self, warp: usize, pc: u32) -> Decision<FetchVerdict> {
+        self.techniques.fetch(self.now, &self.slots[warp].view(warp), pc)
+    }
+
+    #[inline]
+    fn fetched(&mut self, fetched: Fetched) {
+        let Fetched { warp, pc, entry, ready_at } = fetched;
+        if let Some(recorder) = &mut self.recorder {
+            let origin = if matches!(entry, Entry::Micro(_)) { Origin::Inserted } else { Origin::Program };
+            recorder.fetch(warp, pc, origin, self.now, ready_at);
+        }
+        if ASKED && !matches!(entry, Entry::Micro(_)) {
+            let skipped = matches!(entry, Entry::Skipped(..));
+            self.techniques.fetched(&mut self.at, &self.slots[warp].view(warp), pc, skipped);
+        }
+    }
+}
+
+impl<S: LaunchSource> Sm<'_, S> {
+    /// Fetch stage.
+    #[inline]
+    pub(in crate::sm) fn fetch(&mut self) {
+        if self.front.may_fetch() == 0 {
+            return;
+        }
+        if self.techniques.hooks().fetch {
+            self.fetch_asking::<true>();
+            if !self.effects.is_empty() {
+                self.carry_out_effects();
+            }
+        } else {
+            self.fetch_asking::<false>();
+        }
+    }
+
+    fn fetch_asking<const ASKED: bool>(&mut self) {
+        let Sm { front, code, port, residents, techniques, effects, machine, observer, stats, now, .. } =
+            self;
+        let mut neighbours = Neighbours::<_, ASKED> {
+            now: *now,
+            code,
+            port,
+            slots: &residents.slots,
+            techniques,
+            at: At { cycle: *now, program: &machine.program, effects },
+            recorder: observer.recorder::<S>(),
+        };
+        front.run::<ASKED>(*now, &mut neighbours, &mut stats.counters);
+    }
+
+    /// Discards what a warp has fetched and continues where its path goes on, if it does.
+    fn redirect(&mut self, warp: usize, resume: Option<u32>, via: u32) {
+        let discarded = self.front.restart(warp, resume.unwrap_or(0), via);
+        self.stats.counters.flushed_instructions += u64::from(discarded);
+        self.record(|recorder, now| recorder.flush(warp, now));
+        if self.techniques.hooks().fetch {
+            self.ask(|techniques, at, warps| techniques.flushed(at, &warps[warp].view(warp), resume));
+        }
+    }
+
+    /// Continues a warp's fetch where its recorded path goes on, if that is not the next instruction in order.
+    pub(in crate::sm) fn follow_path(&mut self, warp: usize, issued_pc: u32) {
+        match self.residents.slots[warp].next() {
+            None => {
+                self.redirect(warp, None, issued_pc);
+                self.end_path(warp);
+                let slot = &mut self.residents.slots[warp];
+                if let Some(Err(why)) = slot.stream.as_mut().map(WarpStream::finish) {
+                    let (block, index) = (slot.block, slot.warp);
+                    let error = self.recording_error(block, index, why);
+                    self.fail(error);
+                }
+            }
+            Some(next) if next.pc != issued_pc + 1 => {
+                self.redirect(warp, Some(next.pc), issued_pc);
+                if next.pc >= self.machine.program_insts {
+                    let slot = &self.residents.slots[warp];
+                    let error = crate::error::ReplayError::PathLeavesKernel {
+                        kernel: self.machine.program.name.clone(),
+                        block: slot.block,
+                        warp: slot.warp,
+                        pc: next.pc,
+                    };
+                    self.fail(error);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Memory: instructions enter the load/store unit, their accesses run, requests leave through the SM's port.
+
+use crate::memory::LINE_BYTES;
+use crate::sm::Sm;
+use crate::sm::accesses::work_out;
+use crate::sm::parts::load_store::{Completions, LoadStore, Neighbours};
+use crate::sm::parts::memory_port::MemoryPort;
+use crate::sm::parts::wheel::{Event, Wheel};
+use crate::source::{LaunchSource, MemAccess, WarpStream};
+use crate::techniques::{AccessVerdict, Answered, Decision, InFlightId};
+
+/// What stands for the instruction of an early load's flight.
+pub(in crate::sm) const EARLY_LOAD: u32 = u32::MAX;
+
+/// A memory instruction that completes some cycles after another one.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sm) struct AccessFollower {
+    leader: InFlightId,
+    slot: u16,
+    cycles: u32,
+}
+
+impl Completions for Wheel {
+    #[inline]
+    fn complete_at(&mut self, slot: u16, cycle: u64) {
+        self.at(cycle, Event::Complete(slot));
+    }
+}
+
+impl<'a, S: LaunchSource> Sm<'a, S> {
+    /// The load/store unit and what lies around it.
+    #[inline]
+    pub(in crate::sm) fn load_store_and_neighbours(
+        &mut self,
+    ) -> (&mut LoadStore<'a>, Neighbours<'_, MemoryPort, Wheel>) {
+        let Sm { load_store, port, wheel, stats, now, .. } = self;
+        let around =
+            Neighbours { now: *now, requests: port, completions: wheel, counters: &mut stats.counters };
+        (load_store, around)
+    }
+
+    /// Load/store stage.
+    #[inline]
+    pub(in crate::sm) fn run_load_store(&mut self) {
+        if self.load_store.is_active(self.now) {
+            let (load_store, mut around) = self.load_store_and_neighbours();
+            load_store.run(&mut around);
+        }
+        if !self.early.is_empty() {
+            self.run_early_loads();
+        }
+    }
+
+    /// The SM's port sends the oldest request, as far as credits allow.
+    #[inline]
+    pub(in crate::sm) fn send_requests(&mut self) {
+        let Some(request) = self.port.transmit(self.now) else { return };
+        self.stats.counters.request_packets += 1;
+        self.stats.counters.interconnect_flits += u64::from(request.flits);
+        let home = self.machine.partitions.home(request.line);
+        let slice = home.channel * self.machine.config.l2.slices_per_channel + home.slice;
+        self.record(|recorder, now| recorder.sent(&request, now));
+        self.outbox[slice as usize].push(request);
+    }
+
+    /// Works out the accesses of the memory instruction that a warp has just stepped over.
+    #[inline]
+    pub(in crate::sm) fn prepare_access(&mut self, warp: usize, slot: u16) {
+        let Sm { residents, load_store, stats, machine, id, .. } = self;
+        let access = residents.slots[warp].stream.as_ref().and_then(WarpStream::mem);
+        work_out(machine, (*id, warp), load_store.op_mut(slot), access, &mut stats.counters);
+    }
+
+    /// As [`Sm::prepare_access`], of addresses that were kept.
+    fn prepare_kept(&mut self, warp: usize, slot: u16, access: MemAccess<'_>) {
+        let Sm { load_store, stats, machine, id, .. } = self;
+        work_out(machine, (*id, warp), load_store.op_mut(slot), Some(access), &mut stats.counters);
+    }
+
+    /// A collected memory instruction leaves for the load/store queue, or a technique answers for it. False when
+    /// the queue has no room.
+    pub(in crate::sm) fn start_access(&mut self, slot: u16, warp: usize) -> bool {
+        if !self.load_store.has_queue_room() {
+            return false;
+        }
+        let Some(kept) = self.flights.take_access(slot) else {
+            self.load_store.push(slot);
+            return true;
+        };
+        let view = self.in_flight(slot);
+        let access = kept.view(u32::MAX);
+        let Decision { verdict, by } =
+            self.ask(|techniques, at, warps| techniques.access(at, &warps[warp].view(warp), &view, &access));
+        match verdict {
+            AccessVerdict::Access => self.prepare_kept(warp, slot, access),
+            AccessVerdict::Lanes(lanes) => {
+                self.ask_answer(slot, by, Answered::Memory(!lanes));
+                self.prepare_kept(warp, slot, kept.view(lanes));
+            }
+            AccessVerdict::Satisfied(done) => {
+                self.satisfy(slot, by);
+                self.wheel.at(done.ready_at().max(self.now + 1), Event::Complete(slot));
+                return true;
+            }
+            AccessVerdict::After(leader, cycles) => {
+                self.satisfy(slot, by);
+                if self.flights.is_in_flight(leader) {
+                    self.access_followers.push(AccessFollower { leader, slot, cycles });
+                } else {
+                    self.wheel.at(self.now + 1 + u64::from(cycles), Event::Complete(slot));
+                }
+                return true;
+            }
+        }
+        self.load_store.push(slot);
+        true
+    }
+
+    /// A technique answers for a memory instruction.
+    fn satisfy(&mut self, slot: u16, by: u8) {
+        self.stats.counters.satisfied_accesses += 1;
+        self.ask_answer(slot, by, Answered::Memory(u32::MAX));
+    }
+
+    /// Lets the memory instructions complete that waited for one that does, and those that waited for them.
+    #[cold]
+    pub(in crate::sm) fn complete_followers(&mut self, slot: u16) {
+        let mut done = vec![self.flights.id(slot)];
+        while let Some(leader) = done.pop() {
+            let mut index = 0;
+            while let Some(follower) = self.access_followers.get(index).copied() {
+                if follower.leader != leader {
+                    index += 1;
+                    continue;
+                }
+                self.access_followers.remove(index);
+                match u64::from(follower.cycles) {
+                    0 => {
+                        done.push(self.flights.id(follower.slot));
+                        self.complete_instruction(follower.slot);
+                    }
+                    cycles => self.wheel.at(self.now + cycles, Event::Complete(follower.slot)),
+                }
+            }
+        }
+    }
+
+    /// Looks up one early load of a technique per cycle: a hit is locked at once, a miss is asked for.
+    #[inline(never)]
+    fn run_early_loads(&mut self) {
+        let Some(load) = self.early.front().copied() else { return };
+        let slot = self.flights.begin(EARLY_LOAD, 0, self.now);
+        let (load_store, mut around) = self.load_store_and_neighbours();
+        if load_store.load_early(slot, load.line / LINE_BYTES * LINE_BYTES, load.sectors, &mut around) {
+            self.early.pop_front();
+            self.early_flights.push((slot, load));
+        } else {
+            self.flights.end(slot);
+        }
+    }
+
+    /// The sectors of an early load are there: the line is locked if that was wanted and a way stays free.
+    #[cold]
+    pub(in crate::sm) fn early_load_done(&mut self, slot: u16) {
+        self.flights.end(slot);
+        let Some(at) = self.early_flights.iter().position(|(held, _)| *held == slot) else { return };
+        let (_, load) = self.early_flights.swap_remove(at);
+        let locked = load.lock && self.load_store.lock(load.line);
+        self.ask(|techniques, at, _| techniques.loaded(at, load.tag, locked));
+    }
+}

@@ -1,0 +1,93 @@
+//! How stages ask techniques, and how what techniques want of the SM is carried out.
+
+use crate::sm::Sm;
+use crate::sm::parts::warps::WarpSlot;
+use crate::source::LaunchSource;
+use crate::techniques::{Answered, At, RegisterWrite, Stack, WriteTo};
+
+impl<'a, S: LaunchSource> Sm<'a, S> {
+    /// Calls the techniques with the SM's clock and warps, and carries out what they want of the SM.
+    #[inline]
+    pub(in crate::sm) fn ask<R>(
+        &mut self,
+        call: impl FnOnce(&mut Stack, &mut At<'_>, &[WarpSlot<S::Warp<'a>>]) -> R,
+    ) -> R {
+        let Sm { techniques, effects, machine, now, residents, .. } = self;
+        let at = &mut At { cycle: *now, program: &machine.program, effects };
+        let result = call(techniques, at, &residents.slots);
+        if !self.effects.is_empty() {
+            self.carry_out_effects();
+        }
+        result
+    }
+
+    /// Carries out what hooks wanted of the SM.
+    #[inline(never)]
+    pub(in crate::sm) fn carry_out_effects(&mut self) {
+        for (bank, write) in self.effects.bank_accesses.drain(..) {
+            self.collectors.access(bank);
+            let counters = &mut self.stats.counters;
+            *(if write { &mut counters.rf_writes } else { &mut counters.rf_reads }) += 1;
+        }
+        self.early.extend(self.effects.early_loads.drain(..));
+        for address in self.effects.unlocked.drain(..) {
+            self.load_store.unlock(address);
+        }
+        for (warp, op) in std::mem::take(&mut self.effects.micro_ops) {
+            let index = usize::from(warp);
+            if self.residents.live() >> warp & 1 != 0 {
+                let pc = self.residents.slots[index].next().map_or(0, |next| next.pc);
+                self.front.inject(index, op);
+                self.record(|recorder, now| recorder.inject(index, pc, now));
+                self.refresh_head(index);
+            }
+        }
+    }
+
+    /// Has a technique answer for an instruction in flight that does not execute, or not in some lanes.
+    pub(in crate::sm) fn ask_answer(&mut self, slot: u16, by: u8, how: Answered) {
+        let warp = usize::from(self.flights[slot].warp);
+        let mut view = self.in_flight(slot);
+        if let Answered::Memory(lanes) = how {
+            view.exec &= lanes;
+        }
+        let Sm { residents, techniques, effects, now, flights, machine, .. } = self;
+        let mut at = At { cycle: *now, program: &machine.program, effects };
+        let rows = flights.rows(slot).iter();
+        let results: Vec<RegisterWrite<'_>> = view
+            .inst
+            .destinations()
+            .iter()
+            .zip(rows)
+            .filter(|_| view.exec != 0)
+            .map(|(reg, row)| RegisterWrite::new(*reg, WriteTo::Nowhere, row))
+            .collect();
+        let warp_view = residents.slots[warp].view(warp);
+        let outcome = techniques.answered(&mut at, by, &warp_view, &view, how, &results);
+        drop(results);
+        self.carry_out_effects();
+        if let Err(error) = outcome {
+            self.fail(error);
+        }
+    }
+
+    /// The techniques' own stage, and which of the warps that have been set up they let begin.
+    #[inline]
+    pub(in crate::sm) fn run_techniques(&mut self) {
+        if self.techniques.hooks().tick {
+            self.ask(|techniques, at, _| techniques.tick(at));
+        }
+        if self.residents.unadmitted() != 0 {
+            self.admit_warps();
+        }
+    }
+
+    /// Tells techniques which warps have entered or left the active set.
+    #[inline(never)]
+    pub(in crate::sm) fn tell_activity(&mut self, before: u64, after: u64) {
+        for warp in crate::sm::parts::WarpSet((before ^ after) & self.residents.resident()) {
+            let active = after >> warp & 1 != 0;
+            self.ask(|techniques, at, warps| techniques.activity(at, &warps[warp].view(warp), active));
+        }
+    }
+}

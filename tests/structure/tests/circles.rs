@@ -162,17 +162,6 @@ const KNOWN_FILES: &[&[&str]] = &[
         "timing/src/sched/oldest.rs",
         "timing/src/sched/two_level.rs",
     ],
-    &[
-        "timing/src/sm/blocks.rs",
-        "timing/src/sm/collect.rs",
-        "timing/src/sm/front.rs",
-        "timing/src/sm/load_store.rs",
-        "timing/src/sm/mod.rs",
-        "timing/src/sm/observe.rs",
-        "timing/src/sm/small_caches.rs",
-        "timing/src/sm/units.rs",
-        "timing/src/sm/write_back.rs",
-    ],
     &["timing/src/stats/energy.rs", "timing/src/stats/mod.rs"],
     &[
         "timing/src/studies/driver.rs",

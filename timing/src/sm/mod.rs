@@ -21,22 +21,22 @@ use crate::memory::{Credit, Reply, Request};
 use crate::sched::WarpScheduler;
 use crate::source::LaunchSource;
 use crate::stats::{Stall, Stats};
-use crate::techniques::{EarlyLoad, Effects, Stack};
+use crate::techniques::{Effects, Stack};
 use parts::barriers::Barriers;
 use parts::collectors::{Collected, Collectors};
+use parts::early::EarlyLoads;
 use parts::flight::Flights;
+use parts::followers::Followers;
 use parts::front::Front;
 use parts::load_store::LoadStore;
 use parts::memory_port::MemoryPort;
+use parts::observer::Observer;
 use parts::scoreboard::Scoreboard;
 use parts::small_caches::CodeCache;
 use parts::units::Units;
 use parts::warps::Residents;
 use parts::wheel::{Event, Wheel};
 use parts::write_back::ResultBus;
-use stages::AccessFollower;
-use stages::observe::Observer;
-use std::collections::VecDeque;
 
 /// A streaming multiprocessor that replays blocks of one kernel.
 pub struct Sm<'a, S: LaunchSource> {
@@ -73,11 +73,8 @@ pub struct Sm<'a, S: LaunchSource> {
     wake_at: u64,
     techniques: Stack,
     effects: Effects,
-    /// Early loads of techniques that have not been looked up, and those in flight by slot.
-    early: VecDeque<EarlyLoad>,
-    early_flights: Vec<(u16, EarlyLoad)>,
-    /// Memory instructions that complete after another one.
-    access_followers: Vec<AccessFollower>,
+    early: EarlyLoads,
+    followers: Followers,
     /// Warps that are ready and held back by a technique; only under the two-level policy, which puts others in their
     /// place.
     held: u64,
@@ -136,9 +133,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             wake_at: u64::MAX,
             techniques,
             effects: Effects::default(),
-            early: VecDeque::new(),
-            early_flights: Vec::new(),
-            access_followers: Vec::new(),
+            early: EarlyLoads::default(),
+            followers: Followers::default(),
             held: 0,
             held_by: [(0, 0); 64],
             last_issue: now,

@@ -3,7 +3,8 @@
 //! Global stores always reach L2 (L1s are not coherent); only local memory, which is a thread's own, may be kept
 //! back and written when its line leaves.
 
-use super::load_store::{Completions, LoadStore, Lookup, Neighbours, Route, answer};
+use super::load_store::{Completions, LoadStore, Neighbours, Route, answer};
+use super::lookup::Lookup;
 use super::memory_port::Requests;
 use crate::memory::coalesce::LineAccess;
 use crate::memory::write::LineStore;

@@ -3,6 +3,7 @@
 //! The instruction at the head goes line by line to its cache ([`super::data_caches`], [`super::small_caches`]); what
 //! finds no MSHR or no place in the miss queue is refused, waits, and holds back what is behind it.
 
+use super::lookup::Lookup;
 use super::memory_port::Requests;
 use super::small_caches::ConstantCache;
 use crate::config::{GpuConfig, SetHash, SmallCache};
@@ -20,10 +21,10 @@ use trace_format::isa::space::Space;
 /// Caches of an SM that outlive a kernel.
 #[derive(Clone, Debug)]
 pub struct SmCaches {
-    pub(in crate::sm) l1: Tags,
-    pub(in crate::sm) texture: Tags,
-    pub(in crate::sm) code: Tags,
-    pub(in crate::sm) constants: Tags,
+    pub(crate) l1: Tags,
+    pub(crate) texture: Tags,
+    pub(crate) code: Tags,
+    pub(crate) constants: Tags,
 }
 
 impl SmCaches {
@@ -160,17 +161,6 @@ pub struct Neighbours<'n, R, C> {
     pub completions: &'n mut C,
     /// What is counted.
     pub counters: &'n mut Counters,
-}
-
-/// Answer of a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
-    /// The data are there; they are delivered at a cycle.
-    Hit(u64),
-    /// A reply brings them.
-    Miss,
-    /// There is no MSHR or no place in the miss queue.
-    Refused,
 }
 
 /// The load/store unit of an SM.

@@ -7,10 +7,14 @@
 pub mod barriers;
 pub mod collectors;
 mod data_caches;
+pub mod early;
 pub mod flight;
+pub mod followers;
 pub mod front;
 pub mod load_store;
+pub mod lookup;
 pub mod memory_port;
+pub mod observer;
 pub mod scoreboard;
 pub mod small_caches;
 pub mod units;

@@ -2,7 +2,7 @@
 //!
 //! A line may be part of a 128-byte line of L2 or span several; a miss is complete when all its parts are there.
 
-use super::load_store::Lookup;
+use super::lookup::Lookup;
 use super::memory_port::Requests;
 use crate::config::GpuConfig;
 use crate::memory::cache::Tags;

@@ -3,22 +3,12 @@
 use crate::memory::LINE_BYTES;
 use crate::sm::Sm;
 use crate::sm::accesses::work_out;
+use crate::sm::parts::early::EarlyLoads;
 use crate::sm::parts::load_store::{Completions, LoadStore, Neighbours};
 use crate::sm::parts::memory_port::MemoryPort;
 use crate::sm::parts::wheel::{Event, Wheel};
 use crate::source::{LaunchSource, MemAccess, WarpStream};
-use crate::techniques::{AccessVerdict, Answered, Decision, InFlightId};
-
-/// What stands for the instruction of an early load's flight.
-pub(in crate::sm) const EARLY_LOAD: u32 = u32::MAX;
-
-/// A memory instruction that completes some cycles after another one.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::sm) struct AccessFollower {
-    leader: InFlightId,
-    slot: u16,
-    cycles: u32,
-}
+use crate::techniques::{AccessVerdict, Answered, Decision};
 
 impl Completions for Wheel {
     #[inline]
@@ -105,7 +95,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             AccessVerdict::After(leader, cycles) => {
                 self.satisfy(slot, by);
                 if self.flights.is_in_flight(leader) {
-                    self.access_followers.push(AccessFollower { leader, slot, cycles });
+                    self.followers.add(leader, slot, cycles);
                 } else {
                     self.wheel.at(self.now + 1 + u64::from(cycles), Event::Complete(slot));
                 }
@@ -127,19 +117,13 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub(in crate::sm) fn complete_followers(&mut self, slot: u16) {
         let mut done = vec![self.flights.id(slot)];
         while let Some(leader) = done.pop() {
-            let mut index = 0;
-            while let Some(follower) = self.access_followers.get(index).copied() {
-                if follower.leader != leader {
-                    index += 1;
-                    continue;
-                }
-                self.access_followers.remove(index);
-                match u64::from(follower.cycles) {
+            while let Some((slot, cycles)) = self.followers.take(leader) {
+                match u64::from(cycles) {
                     0 => {
-                        done.push(self.flights.id(follower.slot));
-                        self.complete_instruction(follower.slot);
+                        done.push(self.flights.id(slot));
+                        self.complete_instruction(slot);
                     }
-                    cycles => self.wheel.at(self.now + cycles, Event::Complete(follower.slot)),
+                    cycles => self.wheel.at(self.now + cycles, Event::Complete(slot)),
                 }
             }
         }
@@ -148,12 +132,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Looks up one early load of a technique per cycle: a hit is locked at once, a miss is asked for.
     #[inline(never)]
     fn run_early_loads(&mut self) {
-        let Some(load) = self.early.front().copied() else { return };
-        let slot = self.flights.begin(EARLY_LOAD, 0, self.now);
+        let Some(load) = self.early.next() else { return };
+        let slot = self.flights.begin(EarlyLoads::PC, 0, self.now);
         let (load_store, mut around) = self.load_store_and_neighbours();
         if load_store.load_early(slot, load.line / LINE_BYTES * LINE_BYTES, load.sectors, &mut around) {
-            self.early.pop_front();
-            self.early_flights.push((slot, load));
+            self.early.begin(slot);
         } else {
             self.flights.end(slot);
         }
@@ -163,8 +146,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     #[cold]
     pub(in crate::sm) fn early_load_done(&mut self, slot: u16) {
         self.flights.end(slot);
-        let Some(at) = self.early_flights.iter().position(|(held, _)| *held == slot) else { return };
-        let (_, load) = self.early_flights.swap_remove(at);
+        let Some(load) = self.early.end(slot) else { return };
         let locked = load.lock && self.load_store.lock(load.line);
         self.ask(|techniques, at, _| techniques.loaded(at, load.tag, locked));
     }

@@ -9,9 +9,7 @@ mod dispatch;
 mod fetch;
 mod issue;
 mod memory;
-pub(super) mod observe;
+mod observe;
 mod stalls;
 mod techniques;
 mod write_back;
-
-pub(super) use memory::{AccessFollower, EARLY_LOAD};

@@ -8,21 +8,6 @@ use crate::stats::Stall;
 use crate::view::record::{Recorder, Recording, ViewOptions};
 use crate::view::series::{Sample, Sampler};
 
-/// What watches an SM.
-#[derive(Clone, Debug, Default)]
-pub(in crate::sm) struct Observer {
-    recorder: Option<Box<Recorder>>,
-    sampler: Option<Sampler>,
-}
-
-impl Observer {
-    /// The recorder, where somebody looks.
-    #[inline(always)]
-    pub(in crate::sm) fn recorder<S: LaunchSource>(&mut self) -> Option<&mut Recorder> {
-        if S::OBSERVED { self.recorder.as_deref_mut() } else { None }
-    }
-}
-
 impl<S: LaunchSource> Sm<'_, S> {
     /// Begins to watch: the launch latency that passes with this SM began at `launched_at`, and samples are taken
     /// in intervals from `samples_from` on.

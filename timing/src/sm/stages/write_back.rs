@@ -1,9 +1,9 @@
 //! Writeback: results compete for the result bus, then for their banks; the scoreboard learns of them.
 
-use super::EARLY_LOAD;
 use crate::memory::Served;
 use crate::program::{MAX_DST, MemoryKind, Path};
 use crate::sm::Sm;
+use crate::sm::parts::early::EarlyLoads;
 use crate::sm::parts::load_store::MemOp;
 use crate::source::{LaunchSource, Row};
 use crate::stats::Latencies;
@@ -14,11 +14,11 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Something in flight is done: an instruction and what completes with it, or an early load.
     #[inline]
     pub(in crate::sm) fn complete(&mut self, slot: u16) {
-        if self.flights[slot].pc == EARLY_LOAD {
+        if self.flights[slot].pc == EarlyLoads::PC {
             self.early_load_done(slot);
             return;
         }
-        if !self.access_followers.is_empty() {
+        if !self.followers.is_empty() {
             self.complete_followers(slot);
         }
         self.complete_instruction(slot);

@@ -1,0 +1,36 @@
+//! Memory instructions that make no access: their values come with those of an access in flight.
+
+use crate::techniques::InFlightId;
+
+/// A memory instruction that completes some cycles after another one.
+#[derive(Clone, Copy, Debug)]
+struct Follower {
+    leader: InFlightId,
+    slot: u16,
+    cycles: u32,
+}
+
+/// The memory instructions of an SM that follow others.
+#[derive(Clone, Debug, Default)]
+pub struct Followers(Vec<Follower>);
+
+impl Followers {
+    /// The instruction in a slot completes some cycles after another one, which is in flight.
+    pub fn add(&mut self, leader: InFlightId, slot: u16, cycles: u32) {
+        self.0.push(Follower { leader, slot, cycles });
+    }
+
+    /// Whether no instruction follows another.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the oldest follower of an instruction that completes: its slot, and the cycles after which it does.
+    pub fn take(&mut self, leader: InFlightId) -> Option<(u16, u32)> {
+        let at = self.0.iter().position(|follower| follower.leader == leader)?;
+        let Follower { slot, cycles, .. } = self.0.remove(at);
+        Some((slot, cycles))
+    }
+}

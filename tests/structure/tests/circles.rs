@@ -137,13 +137,6 @@ const KNOWN_FILES: &[&[&str]] = &[
     ],
     &["timing/src/config/import/map.rs", "timing/src/config/import/mod.rs"],
     &["timing/src/engine/crew.rs", "timing/src/engine/group.rs", "timing/src/engine/mod.rs"],
-    &["timing/src/memory/replacement/lru.rs", "timing/src/memory/replacement/mod.rs"],
-    &[
-        "timing/src/memory/write/mod.rs",
-        "timing/src/memory/write/write_back.rs",
-        "timing/src/memory/write/write_evict.rs",
-        "timing/src/memory/write/write_through.rs",
-    ],
     &[
         "timing/src/reports/cycles.rs",
         "timing/src/reports/energy.rs",
@@ -154,13 +147,6 @@ const KNOWN_FILES: &[&[&str]] = &[
         "timing/src/reports/source.rs",
         "timing/src/reports/studies.rs",
         "timing/src/reports/techniques.rs",
-    ],
-    &[
-        "timing/src/sched/gto.rs",
-        "timing/src/sched/lrr.rs",
-        "timing/src/sched/mod.rs",
-        "timing/src/sched/oldest.rs",
-        "timing/src/sched/two_level.rs",
     ],
     &["timing/src/stats/energy.rs", "timing/src/stats/mod.rs"],
     &[

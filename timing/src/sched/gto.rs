@@ -1,6 +1,6 @@
 //! Greedy, then oldest: stays with a warp until it stalls, then takes the oldest that is ready.
 
-use super::{WarpPolicy, Warps};
+use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;

@@ -1,6 +1,6 @@
 //! Loose round robin: the next ready warp after the one that issued last.
 
-use super::{WarpPolicy, Warps};
+use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;

@@ -6,99 +6,20 @@
 mod gto;
 mod lrr;
 mod oldest;
+mod policy;
 mod swl;
 mod two_level;
 
 use crate::config::GpuConfig;
-use crate::policy::{Policy, policies};
+use crate::policy::policies;
+use policy::{WarpPolicy, Warps};
+
+pub use policy::Waits;
 
 policies! {
     $ call_policy,
     /// The policy of a scheduler.
     enum Chosen { lrr::Lrr, gto::Gto, oldest::Oldest, two_level::TwoLevel, swl::Swl }
-}
-
-/// Warps of an SM that cannot issue for long, by what they wait for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// For a result from memory.
-    pub memory: u64,
-    /// At a barrier or a fence.
-    pub synchronisation: u64,
-    /// For a technique; only where the policy [`replaces`](WarpScheduler::replaces_held) such warps.
-    pub held: u64,
-    /// Warps that have ended, and slots without a warp.
-    pub ended: u64,
-}
-
-impl Waits {
-    /// Warps that wait for anything.
-    #[must_use]
-    #[inline]
-    pub fn any(&self) -> u64 {
-        self.memory | self.synchronisation | self.held | self.ended
-    }
-}
-
-/// What every policy may look at: the warps of its scheduler.
-#[derive(Clone, Debug, Default)]
-pub struct Warps {
-    /// In the order in which they were placed.
-    pub by_age: Vec<u8>,
-    /// The warp that issued last.
-    pub last: Option<u8>,
-}
-
-impl Warps {
-    /// The first of some warps after the one that issued last, by number.
-    #[inline]
-    fn next_after_last(&self, ready: u64) -> Option<u8> {
-        let start = self.last.map_or(0, |last| (u32::from(last) + 1) % 64);
-        (ready != 0).then(|| ((ready.rotate_right(start).trailing_zeros() + start) % 64) as u8)
-    }
-
-    /// The one of some warps that was placed first.
-    #[inline]
-    fn oldest(&self, ready: u64) -> Option<u8> {
-        self.by_age.iter().copied().find(|warp| ready >> warp & 1 != 0)
-    }
-
-    /// The warp that issued last if it is among some, else the oldest of these.
-    #[inline]
-    fn same_or_oldest(&self, ready: u64) -> Option<u8> {
-        self.last.filter(|last| ready >> last & 1 != 0).or_else(|| self.oldest(ready))
-    }
-}
-
-/// A warp scheduling policy.
-trait WarpPolicy: Policy {
-    /// Whether warps that a technique holds back give their place in the active set to others.
-    const REPLACES_HELD: bool = false;
-
-    /// A warp has been placed.
-    fn added(&mut self, _warp: u8) {}
-
-    /// A warp has ended.
-    fn removed(&mut self, _warp: u8) {}
-
-    /// Once per cycle: adjusts the active set; true when it changed.
-    fn rebalance(&mut self, _warps: &Warps, _waits: &Waits) -> bool {
-        false
-    }
-
-    /// Whether [`WarpPolicy::rebalance`] would change anything.
-    fn would_rebalance(&self, _warps: &Warps, _waits: &Waits) -> bool {
-        false
-    }
-
-    /// The warps that may issue; none if all may.
-    #[inline]
-    fn active(&self) -> Option<u64> {
-        None
-    }
-
-    /// Chooses among ready warps, of which there is at least one.
-    fn pick(&self, warps: &Warps, ready: u64) -> Option<u8>;
 }
 
 /// One warp scheduler's state.

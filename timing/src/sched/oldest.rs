@@ -1,6 +1,6 @@
 //! Oldest first: the warp that was placed first, of those that are ready.
 
-use super::{WarpPolicy, Warps};
+use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;

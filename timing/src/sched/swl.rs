@@ -3,7 +3,7 @@
 //! A warp that waits at a barrier or a fence, or for a technique, does not count: the warps that it waits for may be
 //! younger.
 
-use super::{Waits, WarpPolicy, Warps};
+use super::policy::{Waits, WarpPolicy, Warps};
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::params;

@@ -1,6 +1,6 @@
 //! Two-level scheduling: round robin over a small active set; warps that wait for long leave it and queue.
 
-use super::{Waits, WarpPolicy, Warps};
+use super::policy::{Waits, WarpPolicy, Warps};
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;

@@ -1,6 +1,6 @@
 //! First in, first out: the line that came first leaves, however often it is used.
 
-use super::Replace;
+use super::policy::Replace;
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Least recently used: the line that was touched longest ago leaves.
 
-use super::Replace;
+use super::policy::Replace;
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use std::ops::Range;

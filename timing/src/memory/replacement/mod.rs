@@ -5,37 +5,18 @@
 
 mod fifo;
 mod lru;
+mod policy;
 mod srrip;
 
 use crate::config::GpuConfig;
-use crate::policy::{Policy, policies};
+use crate::policy::policies;
+use policy::Replace;
 use std::ops::Range;
 
 policies! {
     $ call_policy,
     /// The policy of a cache.
     enum Chosen { lru::Lru, fifo::Fifo, srrip::Srrip }
-}
-
-/// A replacement policy. Ways are numbered through all sets; `set` is the range of a set's ways.
-trait Replace: Policy {
-    /// The cache has that many ways in all its sets, and every one is empty.
-    fn reset(&mut self, ways: usize);
-
-    /// A load has hit a line, or a store has written one that was there.
-    fn used(&mut self, way: usize);
-
-    /// A line has been given a way.
-    fn placed(&mut self, set: Range<usize>, way: usize);
-
-    /// Data of a line have come.
-    fn filled(&mut self, _way: usize) {}
-
-    /// The line that leaves a full set, of those that may.
-    fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize>;
-
-    /// The line of a way leaves for another.
-    fn evicted(&mut self, _set: Range<usize>, _way: usize) {}
 }
 
 /// Replacement in one cache.

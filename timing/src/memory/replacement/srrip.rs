@@ -1,6 +1,6 @@
 //! Static re-reference interval prediction: a line is expected to be used again soon only once it has been.
 
-use super::Replace;
+use super::policy::Replace;
 use crate::config::GpuConfig;
 use crate::policy::{Policy, PolicyInfo};
 use std::ops::Range;

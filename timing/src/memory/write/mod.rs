@@ -3,13 +3,17 @@
 //! A policy decides what becomes of the line and which sectors go on to L2; L2 itself always keeps stores and writes
 //! them back. To add one is one file and one row of the list below.
 
+mod policy;
 mod write_back;
 mod write_evict;
 mod write_through;
 
 use super::cache::Tags;
 use crate::config::GpuConfig;
-use crate::policy::{Policy, policies};
+use crate::policy::policies;
+use policy::Write;
+
+pub use policy::{Kept, LineStore, Stored};
 
 policies! {
     $ call_policy,
@@ -19,50 +23,6 @@ policies! {
 
 /// Value of `l1.local_write_policy` that stands for the policy of stores to global memory.
 pub const AS_GLOBAL: &str = "as_global";
-
-/// A store of a warp to one line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineStore {
-    /// The line's number.
-    pub line: u64,
-    /// Sectors that are written.
-    pub sectors: u8,
-    /// Sectors that are written completely.
-    pub full: u8,
-    /// Whether a store that goes on to L2 may bring its line in.
-    pub allocate: bool,
-}
-
-/// Sectors of a store that L1 keeps; the line is brought in where it is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Sectors that can be read afterwards.
-    pub valid: u8,
-    /// Those of them that L1 alone has.
-    pub dirty: u8,
-}
-
-/// What becomes of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored {
-    /// What L1 keeps of it.
-    pub kept: Option<Kept>,
-    /// Sectors that are sent to L2.
-    pub through: u8,
-}
-
-/// A write policy of L1.
-trait Write: Policy {
-    /// Whether L1 may hold what L2 does not have. Only stores to local memory, which is a thread's own, may be kept
-    /// back: L1s are not coherent.
-    const KEEPS: bool = false;
-
-    /// Whether a store may bring its line in.
-    fn inserts(allocate: bool) -> bool;
-
-    /// What becomes of a store; may look into L1 and drop the line.
-    fn store(l1: &mut Tags, store: &LineStore) -> Stored;
-}
 
 /// The write policy of one kind of stores.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! L1 keeps what it can, whole sectors and sectors that are there, and writes it to L2 when the line leaves.
 
-use super::{Kept, LineStore, Stored, Write};
+use super::policy::{Kept, LineStore, Stored, Write};
 use crate::config::GpuConfig;
 use crate::memory::cache::Tags;
 use crate::policy::{Policy, PolicyInfo};

@@ -1,6 +1,6 @@
 //! Every store goes on to L2; a line that is there is dropped.
 
-use super::{LineStore, Stored, Write};
+use super::policy::{LineStore, Stored, Write};
 use crate::config::GpuConfig;
 use crate::memory::cache::Tags;
 use crate::policy::{Policy, PolicyInfo};

@@ -134,7 +134,7 @@ impl Layers {
     ) -> Result<(), ConfigError> {
         let refuse = |offset: Option<usize>, message: String| ConfigError {
             key: String::new(),
-            place: Some(offset.map_or(origin.to_owned(), |o| format!("{origin}:{}", line_of(text, o)))),
+            place: Some(offset.map_or(origin.to_owned(), |o| format!("{origin}:{}", Lines::of(text).at(o)))),
             message,
         };
         if depth == MAX_BASES {
@@ -153,21 +153,21 @@ impl Layers {
             let (base_text, base_origin, base_folder) = read(base, folder)?;
             self.add_chain(&base_text, &base_origin, base_folder.as_deref(), depth + 1)?;
         }
-        self.record("", spanned.get_ref(), text, origin);
+        self.record("", spanned.get_ref(), &Lines::of(text), origin);
         merge(&mut self.table, table);
         Ok(())
     }
 
     /// Notes the place of every key of a table, and what stands there about its source.
-    fn record(&mut self, prefix: &str, table: &DeTable<'_>, text: &str, origin: &str) {
+    fn record(&mut self, prefix: &str, table: &DeTable<'_>, lines: &Lines<'_>, origin: &str) {
         for (key, value) in table {
             let name = key.get_ref();
             let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
-            let line = line_of(text, key.span().start);
+            let line = lines.at(key.span().start);
             self.places.insert(path.clone(), format!("{origin}:{line}"));
-            self.sources.insert(path.clone(), source_of(text, line));
+            self.sources.insert(path.clone(), lines.source(line));
             if let DeValue::Table(inner) = value.get_ref() {
-                self.record(&path, inner, text, origin);
+                self.record(&path, inner, lines, origin);
             }
         }
     }
@@ -216,29 +216,44 @@ fn merge(into: &mut toml::Table, from: toml::Table) {
     }
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
-    text[..offset.min(text.len())].matches('\n').count() + 1
+/// A text by lines, which are numbered from 1.
+struct Lines<'t> {
+    lines: Vec<&'t str>,
+    /// Offset at which each line begins.
+    starts: Vec<usize>,
 }
 
-/// What a file says about the source of the value on a line: the comment on it, else the one right above it, else
-/// the nearest one above it in the section, which speaks for what follows.
-fn source_of(text: &str, line: usize) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    let own = |index: usize| comment(lines.get(index)?);
-    if let Some(found) = own(line.wrapping_sub(1)) {
-        return found.to_owned();
+impl<'t> Lines<'t> {
+    fn of(text: &'t str) -> Lines<'t> {
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Lines { lines: text.lines().collect(), starts }
     }
-    // What stands above the first section is about the file.
-    let in_section = lines.iter().take(line).any(|line| line.trim_start().starts_with('['));
-    for index in (0..line.saturating_sub(1)).rev().take_while(|_| in_section) {
-        if let Some(found) = own(index) {
+
+    /// The line that holds an offset.
+    fn at(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start <= offset)
+    }
+
+    /// What a file says about the source of the value on a line: the comment on it, else the one right above it, else
+    /// the nearest one above it in the section, which speaks for what follows.
+    fn source(&self, line: usize) -> String {
+        let lines = &self.lines;
+        let own = |index: usize| comment(lines.get(index)?);
+        if let Some(found) = own(line.wrapping_sub(1)) {
             return found.to_owned();
         }
-        if lines[index].trim_start().starts_with('[') || lines[index].trim().is_empty() {
-            break;
+        // What stands above the first section is about the file.
+        let in_section = lines.iter().take(line).any(|line| line.trim_start().starts_with('['));
+        for index in (0..line.saturating_sub(1)).rev().take_while(|_| in_section) {
+            if let Some(found) = own(index) {
+                return found.to_owned();
+            }
+            if lines[index].trim_start().starts_with('[') || lines[index].trim().is_empty() {
+                break;
+            }
         }
+        String::new()
     }
-    String::new()
 }
 
 /// The comment of a line, if it has one.

@@ -92,6 +92,12 @@ impl WarpScheduler {
         call_policy!(&self.policy, policy => policy.active()).unwrap_or(u64::MAX)
     }
 
+    /// Whether the policy lets only some of the warps issue.
+    #[must_use]
+    pub fn has_active_set(&self) -> bool {
+        call_policy!(&self.policy, policy => policy.active()).is_some()
+    }
+
     /// The active set; empty under policies without one.
     #[must_use]
     pub fn active(&self) -> u64 {

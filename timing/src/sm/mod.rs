@@ -55,6 +55,8 @@ pub struct Sm<'a, S: LaunchSource> {
     front: Front<'a>,
     code: CodeCache,
     schedulers: Vec<WarpScheduler>,
+    /// Whether their policy lets only some of the warps issue.
+    has_active_sets: bool,
     scoreboard: Scoreboard,
     barriers: Barriers,
     flights: Flights,
@@ -106,6 +108,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let slices = (config.dram.channels * config.l2.slices_per_channel) as usize;
         let blocks = machine.blocks_per_sm as usize;
         let SmCaches { l1, texture, code, constants } = caches;
+        let scheduler = WarpScheduler::new(config);
         Sm {
             id,
             stats: Stats::default(),
@@ -117,7 +120,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             residents: Residents::new(blocks, warps),
             front: Front::new(machine),
             code: CodeCache::new(config, code, machine.last_code_line()),
-            schedulers: vec![WarpScheduler::new(config); schedulers],
+            has_active_sets: scheduler.has_active_set(),
+            schedulers: vec![scheduler; schedulers],
             scoreboard: Scoreboard::new(warps),
             barriers: Barriers::new(blocks, warps),
             flights: Flights::new(warps, !techniques.is_empty()),

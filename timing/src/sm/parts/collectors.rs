@@ -142,6 +142,8 @@ pub struct Collectors {
     followers: Vec<Follower>,
     /// Collected instructions by scheduler share, oldest first.
     ready: Vec<Vec<Ready>>,
+    /// How many those are.
+    ready_count: u32,
     /// Share of each warp slot, and of each scheduler.
     share_of: [u8; 64],
     /// Collected instructions that may leave a share in one cycle.
@@ -184,6 +186,7 @@ impl Collectors {
             arriving: VecDeque::new(),
             followers: Vec::new(),
             ready: vec![Vec::new(); shares as usize],
+            ready_count: 0,
             share_of: std::array::from_fn(|slot| (slot as u32 % shares) as u8),
             dispatched_per_share: c.dispatch_per_scheduler as usize * config.scheduler.count as usize
                 / shares as usize,
@@ -248,10 +251,11 @@ impl Collectors {
     /// Whether banks or collected instructions need attention in the next cycle.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.reading | self.writing != 0 || self.ready.iter().any(|ready| !ready.is_empty())
+        self.reading | self.writing != 0 || self.ready_count > 0
     }
 
     /// Cycle of the next operand's arrival.
+    #[inline]
     pub fn next_arrival(&self) -> Option<u64> {
         self.arriving.front().map(|(cycle, ..)| *cycle)
     }
@@ -360,6 +364,7 @@ impl Collectors {
             pool.collecting -= 1;
             *pool.ready(leaves_for) += 1;
             self.ready[usize::from(share)].push(Ready { slot, leaves_for });
+            self.ready_count += 1;
             collected.push(Collected { slot, operands: collecting });
         }
         if !self.followers.is_empty() {
@@ -375,6 +380,13 @@ impl Collectors {
                 }
             }
         }
+    }
+
+    /// Whether collected instructions wait to leave.
+    #[must_use]
+    #[inline]
+    pub fn has_ready(&self) -> bool {
+        self.ready_count > 0
     }
 
     /// Begins a cycle's offers of collected instructions.
@@ -407,6 +419,7 @@ impl Collectors {
     pub fn taken(&mut self, offers: &mut Offers) {
         let Ready { slot, leaves_for } = self.ready[offers.share].remove(offers.index);
         offers.budget -= 1;
+        self.ready_count -= 1;
         let Waiting { unit, pool, .. } = self.waiting[usize::from(slot)];
         *self.pools[usize::from(pool)].ready(leaves_for) -= 1;
         self.room[usize::from(unit)] += 1;
@@ -456,8 +469,7 @@ impl Collectors {
         }
         let queue = &mut self.banks[bank];
         let mut index = 0;
-        while index < queue.len() {
-            let read = queue[index];
+        while let Some(read) = queue.get(index).copied() {
             if read.ready_at > now {
                 break;
             }

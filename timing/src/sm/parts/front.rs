@@ -445,7 +445,7 @@ impl<'a> Front<'a> {
     }
 
     /// What a warp fetches next, if anything is left.
-    #[inline]
+    #[inline(always)]
     fn next_to_fetch(&self, warp: usize) -> Option<Fetching> {
         let w = &self.warps[warp];
         if w.pc >= self.machine.program_insts {

@@ -36,6 +36,9 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Operands that arrive in their collectors; instructions that have all of theirs are collected.
     #[inline]
     pub(in crate::sm) fn receive_operands(&mut self) {
+        if self.collectors.next_arrival().is_none_or(|cycle| cycle > self.now) {
+            return;
+        }
         let mut collected = std::mem::take(&mut self.collected);
         self.collectors.take_operands(self.now, &mut collected);
         for collected in collected.drain(..) {

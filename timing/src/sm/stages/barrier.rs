@@ -24,12 +24,14 @@ impl<S: LaunchSource> Sm<'_, S> {
     pub(in crate::sm) fn issue_barrier(&mut self, warp: usize, pc: u32) {
         let machine = self.machine;
         let inst = &machine.program.insts[pc as usize];
-        let named: [(u32, u32); 32] = std::array::from_fn(|lane| {
-            (
-                self.barrier_operand(warp, &inst.inst, 0, lane) % BARRIERS as u32,
-                self.barrier_operand(warp, &inst.inst, 1, lane),
-            )
-        });
+        // Before the step: it may change what the operands name.
+        let of_lane = |lane| {
+            let barrier = self.barrier_operand(warp, &inst.inst, 0, lane) % BARRIERS as u32;
+            (barrier, self.barrier_operand(warp, &inst.inst, 1, lane))
+        };
+        let same =
+            inst.inst.src[..2].iter().all(|src| !matches!(src.operand, Operand::Reg(r) if !r.is_zero()));
+        let named = if same { [of_lane(0); 32] } else { std::array::from_fn(of_lane) };
         let Some(step) = self.step(warp, pc) else { return };
         self.stats.counters.barrier_arrivals += 1;
         if step.exec == 0 {
@@ -42,6 +44,9 @@ impl<S: LaunchSource> Sm<'_, S> {
         let block = usize::from(self.residents.slots[warp].block_slot);
         let first = named[step.exec.trailing_zeros() as usize & 31];
         let of = |what| {
+            if same {
+                return step.exec;
+            }
             (0..32).filter(|&l| step.exec >> l & 1 != 0 && named[l] == what).fold(0, |m, l| m | 1 << l)
         };
         let whole = step.exec == self.barriers.live(warp) && of(first) == step.exec;

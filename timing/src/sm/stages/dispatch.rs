@@ -8,7 +8,11 @@ use crate::techniques::InstView;
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Dispatch stage.
+    #[inline]
     pub(in crate::sm) fn dispatch(&mut self) {
+        if !self.collectors.has_ready() {
+            return;
+        }
         let mut offers = self.collectors.offers();
         while let Some(slot) = self.collectors.offer(&mut offers) {
             if self.start(slot) {

@@ -45,7 +45,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Takes note of a warp's new head: skipped instructions pass, then hazards and class are looked up.
     pub(in crate::sm) fn refresh_head(&mut self, warp: usize) {
-        while let Some(Entry::Skipped(pc, by)) = self.front.head(warp) {
+        let mut head = self.front.head(warp);
+        while let Some(Entry::Skipped(pc, by)) = head {
             self.front.set_head(warp, None);
             self.scoreboard.look_at(warp, None);
             self.front.pop(warp);
@@ -53,9 +54,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             if self.residents.live() >> warp & 1 == 0 {
                 return;
             }
+            head = self.front.head(warp);
         }
         let machine = self.machine;
-        let inst = self.front.head(warp).map(|entry| &machine.program.insts[self.pc_of(entry) as usize]);
+        let inst = head.map(|entry| &machine.program.insts[self.pc_of(entry) as usize]);
         let class = inst.map(|inst| match inst.path {
             Path::Alu | Path::Memory(_) => HeadClass::Collector(inst.pool),
             Path::Control | Path::Barrier | Path::Fence => HeadClass::Control,
@@ -123,6 +125,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Whether a scheduler's active set would change in the next cycle.
     pub(in crate::sm) fn schedulers_will_change(&self) -> bool {
+        if !self.has_active_sets {
+            return false;
+        }
         let long_waits = self.long_waits();
         self.schedulers.iter().any(|scheduler| scheduler.would_rebalance(&long_waits))
     }
@@ -132,17 +137,25 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if self.held != 0 {
             self.ask_held_again();
         }
-        let long_waits = self.long_waits();
-        let told = self.techniques.hooks().order;
+        // What one scheduler issues changes nothing in this cycle for the active sets of the others.
+        let long_waits = self.has_active_sets.then(|| self.long_waits());
         for scheduler in 0..self.schedulers.len() {
-            let before = self.schedulers[scheduler].active();
-            if self.schedulers[scheduler].rebalance(&long_waits) && told {
-                self.tell_activity(before, self.schedulers[scheduler].active());
+            if let Some(long_waits) = &long_waits {
+                self.rebalance(scheduler, long_waits);
             }
             self.issue_from(scheduler);
         }
     }
 
+    /// Adjusts the active set of a scheduler, and tells techniques that order warps.
+    fn rebalance(&mut self, scheduler: usize, long_waits: &Waits) {
+        let before = self.schedulers[scheduler].active();
+        if self.schedulers[scheduler].rebalance(long_waits) && self.techniques.hooks().order {
+            self.tell_activity(before, self.schedulers[scheduler].active());
+        }
+    }
+
+    /// Fills a scheduler's slots of a cycle, or says why they stay empty.
     fn issue_from(&mut self, scheduler: usize) {
         let width = u64::from(self.machine.config.scheduler.issue_width);
         let mut candidates = self.candidates(scheduler);

@@ -52,7 +52,7 @@ struct Crew<'c, L: LaunchSink> {
     next: AtomicU64,
     /// Next chunk to commit.
     turn: AtomicU64,
-    /// Chunks behind this one are pointless.
+    /// The last chunk that counts: a block of it failed, and later chunks are cancelled.
     last: AtomicU64,
     /// Instructions of the committed blocks.
     executed: AtomicU64,

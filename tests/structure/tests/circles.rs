@@ -167,7 +167,7 @@ const KNOWN_FILES: &[&[&str]] = &[
         "timing/report/src/chart/line.rs",
         "timing/report/src/chart/mod.rs",
         "timing/report/src/chart/stacked.rs",
-        "timing/report/src/plan.rs",
+        "timing/report/src/outline.rs",
         "timing/report/src/section.rs",
         "timing/report/src/source.rs",
         "timing/report/src/table.rs",
@@ -249,7 +249,7 @@ const KNOWN_ROOMS: &[&[&str]] = &[
     &["timing/technique/src/plan", "timing/technique/src/program"],
     &[
         "timing/report/src/chart",
-        "timing/report/src/plan",
+        "timing/report/src/outline",
         "timing/report/src/section",
         "timing/report/src/source",
         "timing/report/src/table",

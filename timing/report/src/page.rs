@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use crate::chart::Chart;
 use crate::highlight::Highlighter;
+use crate::outline::{Item, Outline, Placed};
 use crate::page_table;
 use crate::palette;
-use crate::plan::{Item, Placed, Plan};
 use crate::report::Report;
 use crate::section::{Block, Callout, CalloutKind, Code, Kpi, Tone};
 use crate::text::{data_uri, escape, inline, json_for_script};
@@ -36,13 +36,13 @@ pub(crate) fn figure_width(columns: usize) -> f64 {
 
 /// The whole page; the report was checked.
 pub(crate) fn render(report: &Report) -> String {
-    let plan = Plan::new(&report.sections);
-    let mut page = Page { out: String::with_capacity(1 << 18), items: plan.items.iter() };
+    let outline = Outline::new(&report.sections);
+    let mut page = Page { out: String::with_capacity(1 << 18), items: outline.items.iter() };
     page.head(report);
-    page.navigation(report, &plan.sections);
+    page.navigation(report, &outline.sections);
     page.out.push_str("<main id=\"main\">\n");
     page.title(report);
-    for (section, id) in report.sections.iter().zip(&plan.sections) {
+    for (section, id) in report.sections.iter().zip(&outline.sections) {
         let _ = writeln!(
             page.out,
             "<section id=\"{id}\" aria-labelledby=\"{id}--h\"><h2 id=\"{id}--h\">{}\

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
+use crate::outline::{Item, Outline};
 use crate::page;
-use crate::plan::{Item, Plan};
 use crate::section::{Block, Section};
 use crate::table::Table;
 
@@ -76,7 +76,7 @@ impl Report {
     /// # Errors
     /// [`crate::Error::Length`] or [`crate::Error::Edges`] naming the first item that contradicts itself.
     pub fn check(&self) -> Result<()> {
-        Plan::new(&self.sections).items.iter().try_for_each(|placed| match placed.item {
+        Outline::new(&self.sections).items.iter().try_for_each(|placed| match placed.item {
             Item::Chart(chart) => chart.check(),
             Item::Table(table) => table.check(),
             Item::Source(source) => source.check(),
@@ -95,8 +95,8 @@ impl Report {
     /// Everything with numbers, in reading order.
     #[must_use]
     pub fn data_sets(&self) -> Vec<DataSet> {
-        let plan = Plan::new(&self.sections);
-        let data_set = |placed: &crate::plan::Placed<'_>| DataSet {
+        let outline = Outline::new(&self.sections);
+        let data_set = |placed: &crate::outline::Placed<'_>| DataSet {
             id: placed.id.clone(),
             label: placed.label.clone(),
             kind: match placed.item {
@@ -111,7 +111,7 @@ impl Report {
                 Item::Source(source) => source.data(),
             },
         };
-        plan.items.iter().map(data_set).collect()
+        outline.items.iter().map(data_set).collect()
     }
 
     /// The report's data as one JSON document.

@@ -293,7 +293,7 @@ impl Table {
     /// Keys of the columns as CSV and JSON name them, made unique by a number where they repeat.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        let mut names = crate::plan::Names::new('_');
+        let mut names = crate::outline::Names::new('_');
         self.columns.iter().map(|column| names.claim(&column.key, "column")).collect()
     }
 

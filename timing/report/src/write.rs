@@ -9,8 +9,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::outline::{Item, Outline};
 use crate::page::figure_width;
-use crate::plan::{Item, Plan};
 use crate::report::Report;
 
 /// Paths of everything a report wrote.
@@ -52,7 +52,7 @@ impl Report {
             parquets.push(replace(path, &bytes)?);
         }
         let (mut svgs, mut pngs) = (Vec::new(), Vec::new());
-        for placed in &Plan::new(&self.sections).items {
+        for placed in &Outline::new(&self.sections).items {
             if let Item::Chart(chart) = placed.item {
                 let svg = chart.to_svg(figure_width(placed.columns));
                 svgs.push(replace(figures.join(format!("{}.svg", placed.id)), svg.as_bytes())?);

@@ -1,13 +1,13 @@
-//! The threads that run an epoch: they take units one by one, and the epoch ends when every unit has run.
+//! The threads that run an epoch: they take domains one by one, and the epoch ends when every domain has run.
 //!
-//! A thread begins with units of its own, the same in every epoch, whose state its core's caches hold, and then helps
-//! with what others have left. The leader waits for units, not for threads: a thread that the host's scheduler keeps
-//! from running holds nobody up unless it has taken a unit. Threads that wait spin for a moment, because epochs are
+//! A thread begins with domains of its own, the same in every epoch, whose state its core's caches hold, and then helps
+//! with what others have left. The leader waits for domains, not for threads: a thread that the host's scheduler keeps
+//! from running holds nobody up unless it has taken a domain. Threads that wait spin for a moment, because epochs are
 //! short, and then sleep, so that they take no time from whoever has work. A sleeper that finds nothing to do when it
 //! is woken is woken more rarely. Threads are started when a launch turns out to be long enough to pay for them.
 
 use super::RunOptions;
-use super::unit::Unit;
+use super::domain::Domain;
 use crate::error::ReplayError;
 use crate::source::LaunchSource;
 use crossbeam::utils::CachePadded;
@@ -18,7 +18,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// How long a thread spins before it sleeps: longer than most units run, shorter than a time slice.
+/// How long a thread spins before it sleeps: longer than most domains run, shorter than a time slice.
 const SPIN: Duration = Duration::from_micros(50);
 /// The crew doubles each time that a launch has run so long.
 const GROWTH: Duration = Duration::from_micros(500);
@@ -29,12 +29,12 @@ const OVER: u64 = u64::MAX;
 
 /// State that the threads share.
 pub(super) struct Crew {
-    /// By thread: how many of its units have been taken in this epoch.
+    /// By thread: how many of its domains have been taken in this epoch.
     taken: Vec<CachePadded<AtomicUsize>>,
     /// Units that have run in this epoch, of how many.
     done: CachePadded<AtomicUsize>,
-    units: usize,
-    /// Cycle at which the epoch ends. Whoever has taken a unit may read it: the epoch cannot end meanwhile.
+    domains: usize,
+    /// Cycle at which the epoch ends. Whoever has taken a domain may read it: the epoch cannot end meanwhile.
     end: AtomicU64,
     /// Number of the epoch, from 1.
     epoch: CachePadded<AtomicU64>,
@@ -70,19 +70,19 @@ impl Drop for Dismissal<'_> {
 impl Crew {
     /// Runs epochs until `between` says that all is done, and returns the cycle reached.
     ///
-    /// `between` is called by one thread while no unit runs, with the cycle that every unit has reached.
+    /// `between` is called by one thread while no domain runs, with the cycle that every domain has reached.
     pub fn run<'a, S: LaunchSource + 'a>(
-        units: &[Mutex<Unit<'a, S>>],
+        domains: &[Mutex<Domain<'a, S>>],
         options: &RunOptions<'_>,
         most_threads: usize,
         start: u64,
-        mut between: impl FnMut(&[Mutex<Unit<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
+        mut between: impl FnMut(&[Mutex<Domain<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
     ) -> Result<u64, ReplayError> {
-        let threads = options.threads.min(most_threads).clamp(1, units.len().max(1));
+        let threads = options.threads.min(most_threads).clamp(1, domains.len().max(1));
         let crew = Crew {
             taken: (0..threads).map(|_| AtomicUsize::new(0).into()).collect(),
             done: AtomicUsize::new(0).into(),
-            units: units.len(),
+            domains: domains.len(),
             end: AtomicU64::new(start),
             epoch: AtomicU64::new(0).into(),
             leader: std::thread::current(),
@@ -99,14 +99,14 @@ impl Crew {
             let started = Instant::now();
             let mut now = start;
             loop {
-                let Some(end) = between(units, now)? else { return Ok(now) };
+                let Some(end) = between(domains, now)? else { return Ok(now) };
                 let wanted = crew.wanted(hired, started);
                 for thread in hired..wanted {
-                    scope.spawn(move || crew.follow(thread, units));
+                    scope.spawn(move || crew.follow(thread, domains));
                 }
                 hired = wanted;
                 crew.begin(end, hired);
-                crew.work(0, units);
+                crew.work(0, domains);
                 crew.wait_for_units();
                 if let Some(payload) = crew.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
                     resume_unwind(payload);
@@ -135,7 +135,7 @@ impl Crew {
     fn begin(&self, end: u64, hired: usize) {
         self.done.store(0, Ordering::Relaxed);
         self.end.store(end, Ordering::Relaxed);
-        // Whoever takes a unit sees the two above; all units of the epoch before are taken.
+        // Whoever takes a domain sees the two above; all domains of the epoch before are taken.
         self.taken.iter().for_each(|taken| taken.store(0, Ordering::Release));
         let epoch = self.epoch.fetch_add(1, Ordering::SeqCst) + 1;
         for seat in &self.seats[1..hired] {
@@ -146,7 +146,7 @@ impl Crew {
     }
 
     fn wait_for_units(&self) {
-        let all = || self.done.load(Ordering::SeqCst) == self.units;
+        let all = || self.done.load(Ordering::SeqCst) == self.domains;
         if !spin_until(all) {
             self.leader_sleeps.store(true, Ordering::SeqCst);
             while !all() {
@@ -156,7 +156,7 @@ impl Crew {
         }
     }
 
-    fn follow<S: LaunchSource>(&self, thread: usize, units: &[Mutex<Unit<'_, S>>]) {
+    fn follow<S: LaunchSource>(&self, thread: usize, domains: &[Mutex<Domain<'_, S>>]) {
         let seat = &self.seats[thread];
         seat.thread.get_or_init(std::thread::current);
         let (mut seen, mut rest) = (0, 1);
@@ -167,7 +167,7 @@ impl Crew {
             }
             #[cfg(test)]
             std::thread::sleep(self.disorder.late);
-            rest = if self.work(thread, units) > 0 { 1 } else { (2 * rest).min(MOST_REST) };
+            rest = if self.work(thread, domains) > 0 { 1 } else { (2 * rest).min(MOST_REST) };
         }
     }
 
@@ -184,27 +184,27 @@ impl Crew {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// Runs units as long as there are any, and returns how many.
-    fn work<S: LaunchSource>(&self, thread: usize, units: &[Mutex<Unit<'_, S>>]) -> usize {
+    /// Runs domains as long as there are any, and returns how many.
+    fn work<S: LaunchSource>(&self, thread: usize, domains: &[Mutex<Domain<'_, S>>]) -> usize {
         let threads = self.taken.len();
         let mut ran = 0;
         for owner in (thread..threads).chain(0..thread) {
             loop {
                 let turn = self.taken[owner].fetch_add(1, Ordering::Acquire);
                 let index = owner + turn * threads;
-                if index >= units.len() {
+                if index >= domains.len() {
                     break;
                 }
                 let end = self.end.load(Ordering::Relaxed);
                 #[cfg(test)]
-                let index = self.disorder.shuffled(index, units.len(), end);
-                let run = || units[index].lock().unwrap_or_else(PoisonError::into_inner).run(end);
+                let index = self.disorder.shuffled(index, domains.len(), end);
+                let run = || domains[index].lock().unwrap_or_else(PoisonError::into_inner).run(end);
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
                     self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
                 }
                 ran += 1;
                 let done = self.done.fetch_add(1, Ordering::SeqCst) + 1;
-                if done == self.units && self.leader_sleeps.load(Ordering::SeqCst) {
+                if done == self.domains && self.leader_sleeps.load(Ordering::SeqCst) {
                     self.leader.unpark();
                 }
             }
@@ -244,7 +244,7 @@ fn spin_until(ready: impl Fn() -> bool) -> bool {
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
-    /// Seed of the order in which threads take units.
+    /// Seed of the order in which threads take domains.
     pub shuffle: Option<u64>,
     /// How long every thread but the leader is kept from running in each epoch.
     pub late: Duration,
@@ -252,8 +252,8 @@ pub struct Disorder {
 
 #[cfg(test)]
 impl Disorder {
-    /// The unit that is taken in a turn: a permutation that differs from epoch to epoch, with pauses here and there.
-    fn shuffled(&self, turn: usize, units: usize, end: u64) -> usize {
+    /// The domain that is taken in a turn: a permutation that differs from epoch to epoch, with pauses here and there.
+    fn shuffled(&self, turn: usize, domains: usize, end: u64) -> usize {
         let Some(seed) = self.shuffle else { return turn };
         let mix = |value: u64| {
             let z = (value ^ value >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -269,7 +269,7 @@ impl Disorder {
             }
             a
         };
-        let count = units as u64;
+        let count = domains as u64;
         let step = (1..).map(|n| (noise >> 20) % count + n).find(|step| gcd(*step, count) == 1).unwrap_or(1);
         ((turn as u64 * step + noise) % count) as usize
     }

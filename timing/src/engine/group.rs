@@ -1,8 +1,8 @@
 //! A group of kernels on the GPU, between epochs: packets are delivered, kernels launched, blocks placed, and
 //! SMs turned from one kernel to the next.
 
+use super::domain::{Domain, Exchange};
 use super::outcome::{GroupOutcome, JobOutcome};
-use super::unit::{Exchange, Unit};
 use super::{Job, Progress, RunOptions, STUCK_CYCLES};
 use crate::config::GpuConfig;
 use crate::error::ReplayError;
@@ -40,7 +40,7 @@ pub(super) struct Group<'a, S: LaunchSource> {
     samples: Vec<(Sampler, Sample)>,
 }
 
-type Guards<'g, 'a, S> = Vec<MutexGuard<'g, Unit<'a, S>>>;
+type Guards<'g, 'a, S> = Vec<MutexGuard<'g, Domain<'a, S>>>;
 
 impl<'a, S: LaunchSource> Group<'a, S> {
     pub fn new(jobs: &'a [Job<'a, S>], options: &'a RunOptions<'a>, launched_at: u64, start: u64) -> Self {
@@ -73,21 +73,21 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// The parts of the GPU, all SMs with the first kernel.
-    pub fn units(
+    pub fn domains(
         &self,
         caches: impl Iterator<Item = SmCaches>,
         partitions: impl Iterator<Item = Partition>,
-    ) -> Vec<Mutex<Unit<'a, S>>> {
-        let sm = |(id, caches)| Mutex::new(Unit::Sm(Box::new(self.sm(id, 0, caches, self.start))));
-        let mut units: Vec<_> = caches.enumerate().map(sm).collect();
+    ) -> Vec<Mutex<Domain<'a, S>>> {
+        let sm = |(id, caches)| Mutex::new(Domain::Sm(Box::new(self.sm(id, 0, caches, self.start))));
+        let mut domains: Vec<_> = caches.enumerate().map(sm).collect();
         for mut partition in partitions {
             if self.config.launch.flush_l2 {
                 partition.flush();
             }
             partition.sample(self.options.view.interval.filter(|_| S::OBSERVED), self.launched_at);
-            units.push(Mutex::new(Unit::Partition(Box::new(partition))));
+            domains.push(Mutex::new(Domain::Partition(Box::new(partition))));
         }
-        units
+        domains
     }
 
     /// An SM that holds a kernel from a cycle on.
@@ -109,21 +109,21 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     /// Delivers packets, places blocks, and returns the end of the next epoch, or `None` when all is done.
     pub fn between_epochs(
         &mut self,
-        units: &[Mutex<Unit<'a, S>>],
+        domains: &[Mutex<Domain<'a, S>>],
         now: u64,
     ) -> Result<Option<u64>, ReplayError> {
-        let mut units: Guards<'_, 'a, S> =
-            units.iter().map(|unit| unit.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        for unit in &mut units {
-            if let Some(error) = unit.take_error() {
+        let mut domains: Guards<'_, 'a, S> =
+            domains.iter().map(|domain| domain.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+        for domain in &mut domains {
+            if let Some(error) = domain.take_error() {
                 return Err(error);
             }
         }
-        self.exchange.deliver(&mut units);
+        self.exchange.deliver(&mut domains);
         // A kernel may start in the very cycle in which the one that it waited for ends.
         loop {
-            self.place_blocks(&mut units, now)?;
-            if !self.end_jobs(&units, now) {
+            self.place_blocks(&mut domains, now)?;
+            if !self.end_jobs(&domains, now) {
                 break;
             }
         }
@@ -141,12 +141,12 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         }
         // A kernel that waits out its launch latency is an event too, and an epoch ends there.
         let launch = self.states.iter().filter_map(|state| state.ready_at.filter(|at| *at > now)).min();
-        let next = units.iter().map(|unit| unit.wake_at()).min().unwrap_or(u64::MAX);
+        let next = domains.iter().map(|domain| domain.wake_at()).min().unwrap_or(u64::MAX);
         let next = next.min(launch.unwrap_or(u64::MAX));
-        let last_issue = units.iter().filter_map(|unit| unit.last_issue()).max().unwrap_or(now);
+        let last_issue = domains.iter().filter_map(|domain| domain.last_issue()).max().unwrap_or(now);
         let quiet = now.saturating_sub(last_issue.max(self.placed_at));
         if next == u64::MAX || (quiet > STUCK_CYCLES && launch.is_none()) {
-            let state = units.iter().map(|unit| unit.describe()).collect();
+            let state = domains.iter().map(|domain| domain.describe()).collect();
             return Err(ReplayError::Stuck { kernel: self.running(), cycles: quiet, state });
         }
         let end = next.max(now) + self.exchange.epoch_cycles();
@@ -163,7 +163,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// Gives each SM one block after the other, in turn, as long as one has room; earlier kernels first.
-    fn place_blocks(&mut self, units: &mut Guards<'_, 'a, S>, now: u64) -> Result<(), ReplayError> {
+    fn place_blocks(&mut self, domains: &mut Guards<'_, 'a, S>, now: u64) -> Result<(), ReplayError> {
         for job in 0..self.jobs.len() {
             if self.states[job].ready_at.is_none_or(|at| at > now) {
                 continue;
@@ -171,13 +171,13 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             let mut placed = true;
             while placed && self.states[job].next_block < self.jobs[job].blocks {
                 placed = false;
-                for (id, unit) in units.iter_mut().enumerate().take(self.bound.len()) {
+                for (id, domain) in domains.iter_mut().enumerate().take(self.bound.len()) {
                     if self.states[job].next_block == self.jobs[job].blocks {
                         break;
                     }
-                    self.turn_to(job, id, unit, now)?;
+                    self.turn_to(job, id, domain, now)?;
                     if self.bound[id] == job
-                        && let Unit::Sm(sm) = &mut **unit
+                        && let Domain::Sm(sm) = &mut **domain
                         && sm.free_blocks() > 0
                         && sm.admits(self.states[job].next_block as u32)
                     {
@@ -197,19 +197,19 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         &mut self,
         job: usize,
         id: usize,
-        unit: &mut Unit<'a, S>,
+        domain: &mut Domain<'a, S>,
         now: u64,
     ) -> Result<(), ReplayError> {
         let held = self.bound[id];
         let left =
             self.states[held].next_block < self.jobs[held].blocks && self.states[held].ready_at.is_some();
-        let Unit::Sm(sm) = unit else { return Ok(()) };
+        let Domain::Sm(sm) = domain else { return Ok(()) };
         if held == job || left || !sm.is_idle() {
             return Ok(());
         }
-        let Unit::Sm(sm) = std::mem::replace(unit, Unit::Failed(None)) else { return Ok(()) };
+        let Domain::Sm(sm) = std::mem::replace(domain, Domain::Failed(None)) else { return Ok(()) };
         let caches = self.take_apart(held, *sm, now)?;
-        *unit = Unit::Sm(Box::new(self.sm(id, job, caches, now)));
+        *domain = Domain::Sm(Box::new(self.sm(id, job, caches, now)));
         self.bound[id] = job;
         self.states[held].sms -= 1;
         self.states[job].sms += 1;
@@ -218,10 +218,10 @@ impl<'a, S: LaunchSource> Group<'a, S> {
 
     /// Notes which kernels have ended, and launches those that have waited for them. Returns whether blocks of one of
     /// these may be placed at once.
-    fn end_jobs(&mut self, units: &Guards<'_, 'a, S>, now: u64) -> bool {
+    fn end_jobs(&mut self, domains: &Guards<'_, 'a, S>, now: u64) -> bool {
         let mut busy = vec![false; self.jobs.len()];
-        for (unit, job) in units.iter().zip(&self.bound) {
-            busy[*job] |= !unit.is_idle();
+        for (domain, job) in domains.iter().zip(&self.bound) {
+            busy[*job] |= !domain.is_idle();
         }
         for (job, state) in self.states.iter_mut().enumerate() {
             let placed =
@@ -261,31 +261,33 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     /// Takes the machine apart again and sums what its parts have counted, SMs before partitions.
     pub fn close(
         mut self,
-        units: Vec<Mutex<Unit<'a, S>>>,
+        domains: Vec<Mutex<Domain<'a, S>>>,
         now: u64,
     ) -> Result<(GroupOutcome, Vec<SmCaches>, Vec<Partition>), ReplayError> {
-        let units: Vec<_> =
-            units.into_iter().map(|unit| unit.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
-        let ends = units.iter().filter_map(|unit| match unit {
-            Unit::Sm(sm) => Some(sm.ended_at()),
+        let domains: Vec<_> = domains
+            .into_iter()
+            .map(|domain| domain.into_inner().unwrap_or_else(PoisonError::into_inner))
+            .collect();
+        let ends = domains.iter().filter_map(|domain| match domain {
+            Domain::Sm(sm) => Some(sm.ended_at()),
             _ => None,
         });
         let end = ends.chain(self.states.iter().map(|state| state.outcome.ended_at)).max().unwrap_or(now);
         let (mut caches, mut partitions) = (Vec::new(), Vec::new());
         let mut shared = Stats::default();
-        for unit in units {
-            match unit {
-                Unit::Sm(mut sm) => {
+        for domain in domains {
+            match domain {
+                Domain::Sm(mut sm) => {
                     sm.finish(end);
                     caches.push(self.take_apart(self.bound[sm.id], *sm, end)?);
                 }
-                Unit::Partition(mut partition) => {
+                Domain::Partition(mut partition) => {
                     self.samples.extend(partition.take_samples());
                     shared.counters.merge(&std::mem::take(&mut partition.stats));
                     partitions.push(*partition);
                 }
                 // Its error has ended the run before.
-                Unit::Failed(_) => {}
+                Domain::Failed(_) => {}
             }
         }
         Ok((self.outcome(&shared, end), caches, partitions))

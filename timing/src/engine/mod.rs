@@ -5,11 +5,11 @@
 //! do not depend on the number of threads, nor on which thread runs what.
 
 mod crew;
+mod domain;
 mod group;
 mod outcome;
 #[cfg(test)]
 mod tests;
-mod unit;
 
 #[cfg(test)]
 pub use crew::Disorder;
@@ -167,13 +167,14 @@ impl Gpu {
         let launched_at = self.now;
         let start = launched_at + first.machine.config.launch.latency_cycles;
         let mut group = Group::new(jobs, options, launched_at, start);
-        let units = group.units(self.caches.drain(..), self.partitions.drain(..));
+        let domains = group.domains(self.caches.drain(..), self.partitions.drain(..));
         // Threads beyond the SMs that get blocks would only wait.
         let blocks: u64 = jobs.iter().map(|job| job.blocks).sum();
         let busy = usize::try_from(blocks).unwrap_or(usize::MAX).min(first.machine.config.gpu.sms as usize);
-        let outcome = Crew::run(&units, options, busy, start, |units, now| group.between_epochs(units, now));
+        let outcome =
+            Crew::run(&domains, options, busy, start, |domains, now| group.between_epochs(domains, now));
         self.now = outcome?;
-        let (outcome, caches, partitions) = group.close(units, self.now)?;
+        let (outcome, caches, partitions) = group.close(domains, self.now)?;
         self.caches = caches;
         self.partitions = partitions;
         Ok(outcome)

@@ -23,7 +23,7 @@ pub struct Instance<T> {
 ///
 /// Program counter and index in one word: as two they would be stored apart and loaded together, which waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Place(u64);
+pub struct InstanceRef(u64);
 
 #[derive(Clone, Debug)]
 struct Queue<T> {
@@ -79,7 +79,7 @@ impl<T: Copy + Default> Instances<T> {
 
     /// A warp executes an instruction: its next instance, or `None` if that has been given up.
     #[inline]
-    pub fn arrive(&mut self, pc: u32, warp: usize) -> Option<(Place, &mut Instance<T>)> {
+    pub fn arrive(&mut self, pc: u32, warp: usize) -> Option<(InstanceRef, &mut Instance<T>)> {
         let executed = &mut self.executed[pc as usize * self.warps + warp];
         let number = *executed;
         *executed = number.wrapping_add(1);
@@ -95,12 +95,12 @@ impl<T: Copy + Default> Instances<T> {
         }
         let instance = &mut queue.open[index as usize];
         instance.warps += 1;
-        Some((Place(u64::from(pc) << 32 | u64::from(index)), instance))
+        Some((InstanceRef(u64::from(pc) << 32 | u64::from(index)), instance))
     }
 
     /// The instance at a place of this turn.
     #[inline]
-    pub fn at(&mut self, place: Place) -> &mut T {
+    pub fn at(&mut self, place: InstanceRef) -> &mut T {
         &mut self.queues[(place.0 >> 32) as usize].open[place.0 as u32 as usize].note
     }
 

@@ -10,7 +10,7 @@ mod instruction;
 
 use super::StudyError;
 use super::driver::{Fold, Folded, Outcome, add_counts, fold_launch, setting};
-use super::instances::{Instances, MAX_OPEN, Place};
+use super::instances::{InstanceRef, Instances, MAX_OPEN};
 use super::sample::Seen;
 use super::setting::{At, Setting, Span};
 use super::source::LaunchPaths;
@@ -135,7 +135,7 @@ struct Confirmed {
 /// An instruction between its step's beginning and end.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    place: Option<Place>,
+    place: Option<InstanceRef>,
     /// Whether the instance may still be redundant.
     open: bool,
     shape: Shape,

@@ -22,7 +22,7 @@ enum Line {
 }
 
 /// An instruction with the place it was in.
-struct Row<'a> {
+struct Shown<'a> {
     record: &'a InstRecord,
     kernel: &'a MachineKernel,
     sm: usize,
@@ -37,7 +37,7 @@ pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay) -> io::Result<
     for launch in &replay.launches {
         let kernel = trace.kernel(launch.kernel_index);
         for recording in &launch.recordings {
-            rows.extend(recording.insts.iter().map(|record| Row { record, kernel, sm: recording.sm }));
+            rows.extend(recording.insts.iter().map(|record| Shown { record, kernel, sm: recording.sm }));
         }
     }
     rows.sort_by_key(|row| (row.record.fetched, row.sm));
@@ -69,7 +69,7 @@ pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay) -> io::Result<
     out.flush()
 }
 
-fn begin(out: &mut impl Write, id: u32, row: &Row<'_>) -> io::Result<()> {
+fn begin(out: &mut impl Write, id: u32, row: &Shown<'_>) -> io::Result<()> {
     let record = row.record;
     let thread = row.sm * 64 + usize::from(record.warp_slot);
     writeln!(out, "I\t{id}\t{id}\t{thread}")?;
@@ -80,7 +80,7 @@ fn begin(out: &mut impl Write, id: u32, row: &Row<'_>) -> io::Result<()> {
 }
 
 /// The stages of an instruction, and its end.
-fn row_lines(row: &Row<'_>, id: u32, lines: &mut Vec<(u64, u32, Line)>) {
+fn row_lines(row: &Shown<'_>, id: u32, lines: &mut Vec<(u64, u32, Line)>) {
     let r = row.record;
     lines.push((r.fetched, id, Line::Begin));
     let last = match r.fate {
@@ -113,7 +113,7 @@ fn row_lines(row: &Row<'_>, id: u32, lines: &mut Vec<(u64, u32, Line)>) {
 }
 
 /// Whether an instruction ends with its results in registers.
-fn has_writeback(row: &Row<'_>) -> bool {
+fn has_writeback(row: &Shown<'_>) -> bool {
     let r = row.record;
     let writes = |pc: u32| {
         let inst = row.kernel.insts.get(pc as usize);
@@ -123,7 +123,7 @@ fn has_writeback(row: &Row<'_>) -> bool {
 }
 
 /// Arrows from an instruction to those that had to wait for its results.
-fn wake_ups(rows: &[Row<'_>], lines: &mut Vec<(u64, u32, Line)>) {
+fn wake_ups(rows: &[Shown<'_>], lines: &mut Vec<(u64, u32, Line)>) {
     let mut order: Vec<usize> = (0..rows.len()).filter(|id| rows[*id].record.issued != NEVER).collect();
     order.sort_by_key(|id| (rows[*id].record.issued, *id));
     // Latest writer of each register by warp.

@@ -57,7 +57,8 @@ pub struct WarpCursor {
     /// Values of the frame that the current part is in.
     data: Arc<FrameValues>,
     sum: Option<Checksum>,
-    /// Whose results are regenerated, when it is not all.
+    /// The instructions whose results are regenerated: the backward slice of addresses, barriers and guards; none for all
+    /// instructions.
     places: Option<Arc<PlaceSlice>>,
     pc: Pc,
     /// One past the last instruction of the current basic block.

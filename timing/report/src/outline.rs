@@ -56,12 +56,12 @@ pub(crate) struct Placed<'a> {
 }
 
 /// Section anchors and placed items, both in reading order.
-pub(crate) struct Plan<'a> {
+pub(crate) struct Outline<'a> {
     pub(crate) sections: Vec<String>,
     pub(crate) items: Vec<Placed<'a>>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> Outline<'a> {
     pub(crate) fn new(sections: &'a [Section]) -> Self {
         let mut walk =
             Walk { names: Names::new('-'), counts: [0; 3], items: Vec::new(), section: "", columns: 1 };

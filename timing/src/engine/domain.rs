@@ -8,71 +8,71 @@ use crate::sm::Sm;
 use crate::source::LaunchSource;
 use std::sync::MutexGuard;
 
-/// An SM or a memory partition.
-pub(super) enum Unit<'a, S: LaunchSource> {
+/// What runs on its own within an epoch: an SM or a memory partition.
+pub(super) enum Domain<'a, S: LaunchSource> {
     Sm(Box<Sm<'a, S>>),
     Partition(Box<Partition>),
     /// An SM that has failed, with its error.
     Failed(Option<ReplayError>),
 }
 
-impl<S: LaunchSource> Unit<'_, S> {
+impl<S: LaunchSource> Domain<'_, S> {
     /// Runs up to the end of an epoch.
     pub fn run(&mut self, end: u64) {
         match self {
-            Unit::Sm(sm) => {
+            Domain::Sm(sm) => {
                 if let Err(error) = sm.run(end) {
-                    *self = Unit::Failed(Some(error));
+                    *self = Domain::Failed(Some(error));
                 }
             }
-            Unit::Partition(partition) => partition.run(end),
-            Unit::Failed(_) => {}
+            Domain::Partition(partition) => partition.run(end),
+            Domain::Failed(_) => {}
         }
     }
 
     pub fn take_error(&mut self) -> Option<ReplayError> {
         match self {
-            Unit::Failed(error) => error.take(),
+            Domain::Failed(error) => error.take(),
             _ => None,
         }
     }
 
-    /// Whether the unit no longer matters for the kernel's end.
+    /// Whether the domain no longer matters for the kernel's end.
     pub fn is_idle(&self) -> bool {
         match self {
-            Unit::Sm(sm) => sm.is_idle(),
-            Unit::Partition(_) | Unit::Failed(_) => true,
+            Domain::Sm(sm) => sm.is_idle(),
+            Domain::Partition(_) | Domain::Failed(_) => true,
         }
     }
 
     /// Earliest cycle in which something can happen; known without looking for it.
     pub fn wake_at(&self) -> u64 {
         match self {
-            Unit::Sm(sm) => sm.wake_at(),
-            Unit::Partition(partition) => partition.wake_at(),
-            Unit::Failed(_) => u64::MAX,
+            Domain::Sm(sm) => sm.wake_at(),
+            Domain::Partition(partition) => partition.wake_at(),
+            Domain::Failed(_) => u64::MAX,
         }
     }
 
     pub fn last_issue(&self) -> Option<u64> {
         match self {
-            Unit::Sm(sm) => Some(sm.last_issue()),
+            Domain::Sm(sm) => Some(sm.last_issue()),
             _ => None,
         }
     }
 
     pub fn describe(&self) -> String {
         match self {
-            Unit::Sm(sm) if sm.is_idle() => String::new(),
-            Unit::Sm(sm) => sm.describe(),
-            Unit::Partition(partition) if partition.is_idle() => String::new(),
-            Unit::Partition(partition) => partition.describe(),
-            Unit::Failed(_) => String::new(),
+            Domain::Sm(sm) if sm.is_idle() => String::new(),
+            Domain::Sm(sm) => sm.describe(),
+            Domain::Partition(partition) if partition.is_idle() => String::new(),
+            Domain::Partition(partition) => partition.describe(),
+            Domain::Failed(_) => String::new(),
         }
     }
 }
 
-/// Moves packets between units; its buffers are kept between epochs.
+/// Moves packets between domains; its buffers are kept between epochs.
 pub(super) struct Exchange {
     sms: usize,
     slices_per_channel: usize,
@@ -110,21 +110,21 @@ impl Exchange {
     }
 
     /// Delivers everything that was sent, senders in order of their numbers.
-    pub fn deliver<S: LaunchSource>(&mut self, units: &mut [MutexGuard<'_, Unit<'_, S>>]) {
-        let (sms, partitions) = units.split_at_mut(self.sms);
+    pub fn deliver<S: LaunchSource>(&mut self, domains: &mut [MutexGuard<'_, Domain<'_, S>>]) {
+        let (sms, partitions) = domains.split_at_mut(self.sms);
         for sender in sms.iter_mut() {
-            let Unit::Sm(sm) = &mut **sender else { continue };
+            let Domain::Sm(sm) = &mut **sender else { continue };
             for (slice, packets) in sm.outbox.iter_mut().enumerate() {
                 if packets.is_empty() {
                     continue;
                 }
-                if let Unit::Partition(partition) = &mut *partitions[slice / self.slices_per_channel] {
+                if let Domain::Partition(partition) = &mut *partitions[slice / self.slices_per_channel] {
                     partition.deliver(slice % self.slices_per_channel, packets);
                 }
             }
         }
         for sender in partitions.iter_mut() {
-            let Unit::Partition(partition) = &mut **sender else { continue };
+            let Domain::Partition(partition) = &mut **sender else { continue };
             #[cfg(test)]
             if let Some(from) = self.lose_replies_from {
                 partition.replies.retain(|reply| reply.arrival < from);
@@ -137,7 +137,7 @@ impl Exchange {
             }
         }
         for (index, receiver) in sms.iter_mut().enumerate() {
-            if let Unit::Sm(sm) = &mut **receiver {
+            if let Domain::Sm(sm) = &mut **receiver {
                 sm.deliver(&mut self.replies[index], &mut self.credits[index]);
             }
         }

@@ -1,5 +1,5 @@
-//! Several traces of which some cannot be used: what can be done with the others is done, the reasons are told, and the
-//! command fails in the end.
+//! Commands that take several traces: those that cannot be used are left out and the reasons are printed, the others are
+//! processed, and the command fails at its end.
 
 use super::CliError;
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
-//! The threads that run an epoch: they take domains one by one, and the epoch ends when every domain has run.
+//! The worker pool that runs an epoch: threads take domains one by one, and the epoch ends when every domain has run.
 //!
-//! A thread begins with domains of its own, the same in every epoch, whose state its core's caches hold, and then helps
-//! with what others have left. The leader waits for domains, not for threads: a thread that the host's scheduler keeps
-//! from running holds nobody up unless it has taken a domain. Threads that wait spin for a moment, because epochs are
-//! short, and then sleep, so that they take no time from whoever has work. A sleeper that finds nothing to do when it
-//! is woken is woken more rarely. Threads are started when a launch turns out to be long enough to pay for them.
+//! A thread begins with domains of its own, the same in every epoch, because their state is in its core's caches, and then
+//! takes those that other threads have left. The leader waits for domains, not for threads: a thread that the host does
+//! not schedule delays nobody unless it has taken a domain. Waiting threads spin for a moment, because epochs are short,
+//! and then sleep, to leave the processor to others. A thread that was woken and found no domain is woken more rarely.
+//! Threads are started once a launch has run long enough to pay for them.
 
 use super::RunOptions;
 use super::domain::Domain;

@@ -1,8 +1,8 @@
 //! Tags of a set-associative cache with four sectors per line.
 //!
-//! A line is allocated when data arrive or a store writes it (L1), or reserved when it is missed, so that what must
-//! leave for it leaves then and its data always find their place (L2). Who waits is known to [`super::mshr`], which line leaves to
-//! [`super::replacement`].
+//! L1 allocates a line when its data arrive or a store writes it. L2 reserves it at the miss: the victim is evicted then,
+//! so that a fill always finds its way. [`super::mshr`] knows who waits for a line, [`super::replacement`] which line is
+//! evicted.
 
 use super::hash::SetIndex;
 use super::replacement::Replacement;

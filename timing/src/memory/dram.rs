@@ -1,7 +1,8 @@
 //! One DRAM channel: banks with row buffers, command timing, and the FIFO or FR-FCFS choice among its queue.
 //!
-//! At most one command per command-clock cycle, or a row and a column command where the bus is double. The channel says when it can next do something, so that it
-//! costs nothing in between. Refresh is not modelled. Queueing before and fills after are the partition's.
+//! The command bus takes one command per command-clock cycle, or a row and a column command where it is double. The
+//! channel knows the next cycle in which it can issue one, so idle cycles cost nothing. Refresh is not modelled. The
+//! partition queues requests before the channel and fills L2 after it.
 
 use super::address::DramMap;
 use crate::config::{Dram, DramScheduler};

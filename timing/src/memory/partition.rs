@@ -1,8 +1,8 @@
 //! A memory partition: the L2 slices that share one DRAM channel, between the crossbar's two directions.
 //!
 //! A slice takes requests from its port into a bounded queue, looks them up after its latency, and answers
-//! through a bounded reply queue. Misses wait in MSHRs for the channel. Whatever is full holds back what is
-//! before it, down to the credits of the SMs. Cycles are core cycles; the DRAM runs in its own clock.
+//! through a bounded reply queue. Misses wait in MSHRs for the channel. A full queue stalls the stage before it, back
+//! to the credits of the SMs. Cycles are core cycles; the DRAM runs in its own clock.
 
 mod slice;
 

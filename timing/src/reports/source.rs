@@ -2,8 +2,8 @@
 //!
 //! While the baseline is replayed, SM 0 writes down when each instruction of each warp issued. The cycles from one
 //! issue of a warp to its next are those that the warp stood before the later instruction, whatever it waited for:
-//! what a hardware profiler estimates by sampling the program counters of warps. Memory for this is bounded; what was
-//! beyond the bound is said.
+//! what a hardware profiler estimates by sampling the program counters of warps. The number of instructions that are
+//! kept is bounded; the section says how many were not.
 
 use super::Workload;
 use crate::replay::Replay;

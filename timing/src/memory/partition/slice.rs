@@ -1,5 +1,5 @@
-//! A slice's stages, from its port to the SMs back to the port from them: replies leave, who waited for DRAM is
-//! answered, requests are looked up, packets are accepted.
+//! The stages of an L2 slice, from its reply port back to its request port: replies leave, requests that waited for DRAM
+//! are answered, requests are looked up, packets are accepted.
 
 use super::{Partition, Transfer};
 use crate::memory::cache::Way;

@@ -3,7 +3,7 @@
 //! While the baseline is replayed, SM 0 writes down when each instruction of each warp issued. The cycles from one
 //! issue of a warp to its next are those that the warp stood before the later instruction, whatever it waited for:
 //! what a hardware profiler estimates by sampling the program counters of warps. The number of instructions that are
-//! kept is bounded; the section says how many were not.
+//! kept is bounded; the section says where that bound was reached.
 
 use super::Workload;
 use crate::replay::Replay;

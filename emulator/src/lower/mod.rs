@@ -146,25 +146,38 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
     errors
 }
 
-/// The passes between building and register allocation.
+/// The passes between building and register allocation, in an order that has reasons.
 fn optimise(f: &mut Func, frame: &mut Frame) {
+    // Blocks and values that nothing reaches are removed first: every later pass counts uses or weighs sizes.
     cfg::clean(f);
     cfg::remove_dead(f);
+    // Contraction follows the runs of statements of the source, which the passes below merge and reorder. Products that
+    // it has used up have to go before they are numbered.
     contract::run(f);
     cfg::remove_dead(f);
+    // Value numbering gives one definition to equal values, so that combination sees all of a value's uses; what
+    // combination has rewritten makes further values equal.
     gvn::run(f);
     combine::run(f);
     gvn::run(f);
+    // If-conversion needs the sizes of combined code to judge a branch. Its predicates and selections combine with what
+    // is around them.
     ifconv::run(f);
     combine::run(f);
+    // Only now is a loop body one block, which is what is unrolled. Copies repeat address arithmetic that combination
+    // and numbering fold.
     unroll::run(f);
     combine::run(f);
     gvn::run(f);
     cfg::clean(f);
     cfg::remove_dead(f);
+    // Neighbouring loads stand side by side after unrolling, with addresses that differ by a constant.
     vectorize::run(f);
+    // Carry chains and register tuples come last: no pass above knows them.
     legalize::run(f, frame);
     cfg::remove_dead(f);
+    // Scheduling orders what will be issued, so only register allocation adds to it: spills, and copies on edges, for
+    // which splitting makes room.
     schedule::run(f);
     cfg::split_critical_edges(f);
 }

@@ -5,6 +5,22 @@
 //! had moved and in which shape; a row that continues the same way costs the token alone. Otherwise the row
 //! is tried as uniform or affine, looked up in the pool, and at last added to it. [`super::decoder`] mirrors
 //! every update of the slot.
+//!
+//! # A worked example
+//! One warp reads an array `a` of words without a pattern, 32 at a time. Load A reads three rows, then load B reads
+//! the same three. A and B have a slot each; both begin at position 0 with distance 0.
+//!
+//! | row | the slot expects | what is found | token, parameters | the slot then |
+//! |---|---|---|---|---|
+//! | A: `a[0..32]` | position 0, no words yet | nothing in the pool | `FRESH`, 32 words to positions 0..32 | at 0, distance 0 |
+//! | A: `a[32..64]` | position 0: other words | nothing | `FRESH`, 32 words to 32..64 | at 32, distance 32 |
+//! | A: `a[64..96]` | position 64, no words yet | nothing | `FRESH`, 32 words to 64..96 | at 64, distance 32 |
+//! | B: `a[0..32]` | position 0: the row | | `NEXT` | at 0, distance 0 |
+//! | B: `a[32..64]` | position 0: other words | its first word at 32, and the row there | `MOVE` by 32 | at 32, distance 32 |
+//! | B: `a[64..96]` | position 64: the row | | `NEXT` | at 64, distance 32 |
+//!
+//! Six rows of 128 bytes became 96 words, six tokens and one parameter byte. The test at the end of this file encodes
+//! them.
 
 use super::dict::WordDict;
 use super::pool::{self, MAX_WORDS_PER_WARP, Shape, Words};
@@ -509,4 +525,27 @@ fn nth_lane(mask: u32, n: u32) -> u32 {
         left &= left.wrapping_sub(1);
     }
     left.trailing_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worked_example_is_what_the_encoder_writes() {
+        let a: Vec<u32> = (0..96u32).map(|i| (i * i + 7).wrapping_mul(0x9E37_79B1)).collect();
+        let mut encoder = ValueEncoder::default();
+        encoder.begin(1, 2);
+        let mut warps = [ValueStreams::default()];
+        for slot in [0, 1] {
+            for row in a.chunks_exact(32) {
+                let row = row.try_into().expect("32 words");
+                encoder.encode(&mut warps, 0, slot, row, u32::MAX);
+            }
+        }
+        let [ValueStreams { tokens, params, words }] = warps;
+        assert_eq!(tokens, [FRESH, FRESH, FRESH, NEXT, MOVE, NEXT]);
+        assert_eq!(params, [zigzag(32) as u8]);
+        assert_eq!(words, a);
+    }
 }

@@ -4,9 +4,9 @@
 mod cli_kit;
 
 use cli_kit::Folder;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use test_kit::{Tool, skipped};
 
 fn folder() -> Folder {
     Folder::new().file("libcuda.so.1", "")
@@ -60,8 +60,7 @@ fn the_program_lies_at_the_same_addresses_in_every_run() {
     let folder = folder();
     let allowed = Command::new("setarch").args(["-R", "true"]).status().is_ok_and(|status| status.success());
     if !allowed {
-        let _ = writeln!(std::io::stderr(), "skipped: addresses cannot be fixed here");
-        return;
+        return skipped(Tool::System, "addresses cannot be fixed here");
     }
     let place = "grep -F -e '[stack]' -e '[heap]' /proc/self/maps; cat /proc/self/personality";
     for command in ["run", "record"] {
@@ -158,8 +157,7 @@ fn nvcc() -> Option<PathBuf> {
 #[test]
 fn executables_with_no_more_device_code_than_nvcc_links_in_are_started() {
     let Some(nvcc) = nvcc() else {
-        let _ = writeln!(std::io::stderr(), "skipped: no nvcc; tools/scripts/cuda-toolkit.sh installs it");
-        return;
+        return skipped(Tool::Nvcc, "no nvcc; tools/scripts/cuda-toolkit.sh installs it");
     };
     let folder = folder().file("app.cpp", "int main() { return 7; }\n");
     // Ours are not there, so that the program takes NVIDIA's runtime library.
@@ -184,10 +182,10 @@ fn executables_with_no_more_device_code_than_nvcc_links_in_are_started() {
 #[test]
 fn executables_that_cannot_work_are_told_what_to_compile_with() {
     let Some(nvcc) = nvcc() else {
-        let why = "skipped: no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is";
-        // Past the test harness, which shows nothing of tests that end well.
-        let _ = writeln!(std::io::stderr(), "{why}");
-        return;
+        return skipped(
+            Tool::Nvcc,
+            "no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is",
+        );
     };
     let folder = folder().file("app.cu", "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return 0; }\n");
     let compile = |out: &str, flags: &[&str]| {

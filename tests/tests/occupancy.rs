@@ -5,6 +5,7 @@ use emulator::session::{Session, Setup};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use test_kit::{Tool, skipped};
 use tests::workloads;
 use timing::config::{builtin, load};
 use timing::occupancy::{Demand, occupancy};
@@ -193,9 +194,7 @@ fn occupancy_is_that_of_cudas_calculator() {
     let calculator = match calculator(folder.path()) {
         Ok(calculator) => calculator,
         Err(why) => {
-            // Past the test harness, which shows nothing of tests that end well.
-            let _ = writeln!(std::io::stderr(), "skipped: {why}");
-            return;
+            return skipped(Tool::Nvcc, &why);
         }
     };
     let mut questions = bundled();

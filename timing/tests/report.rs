@@ -7,9 +7,9 @@ mod common;
 
 use common::{Item, Launch};
 use serde_json::Value;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use test_kit::{Tool, skipped};
 use trace_format::isa::{MachineKernel, SourceLine};
 
 /// A kernel whose instructions come from lines 10, 11, … of a PTX file.
@@ -193,9 +193,7 @@ fn ten_lines_of_python_redraw_a_figure() {
     if python(folder.path(), &["-c", "import polars, matplotlib"]).is_none() {
         let why =
             "Python was not asked, because it has no polars and matplotlib (tools/scripts/python-clients.sh)";
-        // Past the test harness, which shows nothing of tests that end well.
-        let _ = writeln!(std::io::stderr(), "skipped: {why}");
-        return;
+        return skipped(Tool::Python, why);
     }
     record(&folder.path().join("a.wtrace"));
     ok(&timing(folder.path(), &["report", "a.wtrace", "--studies", "none", "-o", "r"]));

@@ -4,7 +4,7 @@
 
 mod kit;
 
-use kit::{libraries, skipped, toolkit};
+use kit::{Tool, libraries, skipped, toolkit};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use trace_format::reader::Trace;
@@ -32,7 +32,10 @@ fn run_compiled(
     (variables, loaded): (&[(&str, &str)], &[&str]),
 ) -> Option<String> {
     let Some(include) = toolkit().map(|t| t.join("include")) else {
-        skipped("no cuda.h; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
+        skipped(
+            Tool::Nvcc,
+            "no cuda.h; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is",
+        );
         return None;
     };
     let libraries = libraries("cuda");
@@ -44,7 +47,7 @@ fn run_compiled(
     let compiled = match compile.output() {
         Ok(compiled) => compiled,
         Err(error) => {
-            skipped(&format!("no C compiler: {error}"));
+            skipped(Tool::Compiler, &format!("no C compiler: {error}"));
             return None;
         }
     };
@@ -171,7 +174,7 @@ fn machine_code_from_the_run_time_compiler_is_ptx() {
     let Some(folder_of_library) =
         toolkit().map(|t| t.join("lib")).filter(|l| l.join("libnvrtc.so.13").is_file())
     else {
-        return skipped("no libnvrtc; tools/scripts/cuda-toolkit.sh installs it");
+        return skipped(Tool::Nvcc, "no libnvrtc; tools/scripts/cuda-toolkit.sh installs it");
     };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/compiler.c");
     let library = folder_of_library.join("libnvrtc.so.13");
@@ -199,7 +202,7 @@ fn machine_code_from_the_run_time_compiler_is_ptx() {
 #[test]
 fn linking_with_nvidias_device_runtime() {
     let Some(library) = toolkit().map(|t| t.join("lib/libcudadevrt.a")).filter(|l| l.is_file()) else {
-        return skipped("no libcudadevrt.a; tools/scripts/cuda-toolkit.sh installs it");
+        return skipped(Tool::Nvcc, "no libcudadevrt.a; tools/scripts/cuda-toolkit.sh installs it");
     };
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/linking.c");
     if let Some(said) =

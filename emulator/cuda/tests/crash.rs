@@ -23,7 +23,7 @@ fn scratch() -> &'static Path {
 fn program() -> Option<&'static Path> {
     static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(|| guest(scratch(), scratch()));
     if PROGRAM.is_none() {
-        kit::skipped("no C compiler");
+        kit::skipped(kit::Tool::Compiler, "no C compiler");
     }
     PROGRAM.as_deref()
 }
@@ -141,7 +141,7 @@ fn a_full_disk_leaves_what_fits() {
         (true, _) => &namespace[..],
         (false, true) => &["--mount"][..],
         (false, false) => {
-            kit::skipped("no file system can be mounted here");
+            kit::skipped(kit::Tool::System, "no file system can be mounted here");
             return;
         }
     };

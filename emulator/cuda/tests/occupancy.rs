@@ -6,7 +6,7 @@
 mod kit;
 
 use cuda::device::Device;
-use kit::{libraries, skipped, toolkit};
+use kit::{Tool, libraries, skipped, toolkit};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn list(values: impl IntoIterator<Item = u32>) -> String {
 fn occupancy_is_that_of_cuda_occupancy_h() {
     let program = match calculator() {
         Ok(program) => program,
-        Err(why) => return skipped(&why),
+        Err(why) => return skipped(Tool::Nvcc, &why),
     };
     for device in Device::all() {
         let (major, minor) = device.compute_capability;
@@ -123,7 +123,7 @@ fn kernels(count: usize) -> String {
 fn the_api_answers_as_nvidias_calculator() {
     let program = match calculator() {
         Ok(program) => program,
-        Err(why) => return skipped(&why),
+        Err(why) => return skipped(Tool::Nvcc, &why),
     };
     let (count, module) = (10, program.with_file_name("kernels.ptx"));
     std::fs::write(&module, kernels(count)).expect("the module can be written");

@@ -8,7 +8,7 @@ mod kit;
 
 use cuda::runtime::absent::{Generation, implementation};
 use emulator::fatbin::runtime::{Runtime, runtime};
-use kit::{nvcc, skipped};
+use kit::{Tool, nvcc, skipped};
 use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -104,7 +104,7 @@ fn start(program: &Path, arch: &str, loaded: &[&str]) -> Output {
 
 fn run(name: &str) {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let [shared, linked_in] = compile(&nvcc, name);
     let text = fs::read_to_string(sources().join(format!("{name}.cu"))).expect("the program is there");
@@ -160,7 +160,7 @@ programs! {
 #[test]
 fn lenient_programs_read_zeros() {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let [program, _] = compile(&nvcc, "lenient");
     let run = |lenient: &str| {
@@ -185,7 +185,7 @@ fn lenient_programs_read_zeros() {
 #[test]
 fn ignored_faults_are_told_at_the_end() {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let [program, _] = compile(&nvcc, "careless");
     for (summary, code) in [(Some("text"), 1), (None, 0)] {
@@ -203,7 +203,7 @@ fn ignored_faults_are_told_at_the_end() {
 #[test]
 fn programs_end_whose_first_thread_has_left() {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let [program, _] = compile(&nvcc, "leaving");
     let trace = scratch().join("leaving.wtrace");
@@ -225,7 +225,7 @@ fn programs_end_whose_first_thread_has_left() {
 #[test]
 fn runtimes_that_cannot_be_replaced_fail_in_words() {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let [_, program] = compile(&nvcc, "vector_add");
     let stripped = program.with_extension("stripped");
@@ -249,7 +249,7 @@ fn runtimes_that_cannot_be_replaced_fail_in_words() {
 #[test]
 fn kernels_without_ptx_fail_with_their_code() {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let folder = scratch().join("cuda-machine-code");
     fs::create_dir_all(&folder).expect("the folder for tests can be written");
@@ -298,7 +298,7 @@ fn declared(include: &Path) -> BTreeSet<String> {
 #[test]
 fn every_driver_function_is_there_or_not_found() {
     let Some((nvcc, include)) = nvcc().zip(kit::toolkit().map(|t| t.join("include"))) else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let mut names = declared(&include);
     assert!(names.len() > 500, "{}", names.len());
@@ -327,7 +327,7 @@ fn nvidias_library(nvcc: &Path) -> Option<PathBuf> {
 #[test]
 fn the_whole_runtime_api_is_known() {
     let Some(library) = nvcc().and_then(|nvcc| nvidias_library(&nvcc)) else {
-        return skipped("no libcudart.so.13");
+        return skipped(Tool::Nvcc, "no libcudart.so.13");
     };
     let bytes = fs::read(&library).expect("it can be read");
     let Runtime::Linked(found) = runtime(&library, &bytes) else { panic!("{} is none", library.display()) };
@@ -345,7 +345,7 @@ fn the_whole_runtime_api_is_known() {
 #[test]
 fn nvidias_library_is_replaced() {
     let Some((nvcc, library)) = nvcc().and_then(|nvcc| Some((nvcc.clone(), nvidias_library(&nvcc)?))) else {
-        return skipped("no libcudart.so.13");
+        return skipped(Tool::Nvcc, "no libcudart.so.13");
     };
     let [program, _] = compile(&nvcc, "symbols");
     let mut command = Command::new(program);
@@ -362,7 +362,7 @@ fn nvidias_library_is_replaced() {
 #[test]
 fn libraries_bring_their_runtimes() {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let folder = scratch().join("cuda-library");
     fs::create_dir_all(&folder).expect("the folder for tests can be written");
@@ -406,7 +406,7 @@ fn libraries_bring_their_runtimes() {
 #[test]
 fn structures_lie_as_in_the_headers() {
     let Some(nvcc) = nvcc() else {
-        return skipped(NO_NVCC);
+        return skipped(Tool::Nvcc, NO_NVCC);
     };
     let [program, _] = compile(&nvcc, "layouts");
     let output = start(&program, ARCHITECTURES[0], &[]);

@@ -5,7 +5,7 @@
 
 mod kit;
 
-use kit::{libraries, python, skipped};
+use kit::{Tool, libraries, python, skipped};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,11 +19,13 @@ fn ask(code: &str) -> Option<String> {
 fn run(package: &str, script: &str, variables: &[(&str, &str)]) {
     let python = python();
     if ask(&format!("import importlib.util as u; u.find_spec('{package}').loader")).is_none() {
-        let how = match package {
-            "pycuda" => "pip builds it from source, with cuda.h and any libcuda.so to link with",
-            _ => "tools/scripts/python-clients.sh installs it",
+        let (tool, how) = match package {
+            "pycuda" => {
+                (Tool::PyCuda, "pip builds it from source, with cuda.h and any libcuda.so to link with")
+            }
+            _ => (Tool::Python, "tools/scripts/python-clients.sh installs it"),
         };
-        return skipped(&format!("{} has no {package}; {how}", python.display()));
+        return skipped(tool, &format!("{} has no {package}; {how}", python.display()));
     }
     let name = script.split('.').next().unwrap_or(script);
     let folder = libraries(&format!("python-{name}{}", variables.len()));
@@ -50,7 +52,7 @@ fn run(package: &str, script: &str, variables: &[(&str, &str)]) {
     let ran = command.output().expect("the interpreter has started before");
     let (said, told) = (String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
     if let Some(why) = said.lines().find_map(|l| l.strip_prefix("skipped: ")) {
-        return skipped(why);
+        return skipped(Tool::Python, why);
     }
     assert!(ran.status.success() && said.ends_with("passed\n"), "{}\n{said}\n{told}", ran.status);
 }
@@ -72,7 +74,7 @@ fn tinygrad_trains_a_convolutional_network() {
 #[test]
 fn tinygrad_trains_with_kernels_from_nvrtc() {
     let Some(nvrtc) = nvrtc() else {
-        return skipped("no libnvrtc; tools/scripts/python-clients.sh installs it");
+        return skipped(Tool::Python, "no libnvrtc; tools/scripts/python-clients.sh installs it");
     };
     let nvrtc = nvrtc.to_str().expect("the path is text");
     run("tinygrad", "train_tinygrad.py", &[("DEV", "CUDA:CUDA"), ("NVRTC_PATH", nvrtc)]);
@@ -98,7 +100,10 @@ fn cupy_kernels_run_for_two_generations() {
 #[test]
 fn pycuda_kernels_run() {
     if kit::toolkit().is_none_or(|t| !t.join("bin/nvcc").is_file()) {
-        return skipped("no nvcc, which PyCUDA compiles with; tools/scripts/cuda-toolkit.sh installs it");
+        return skipped(
+            Tool::Nvcc,
+            "no nvcc, which PyCUDA compiles with; tools/scripts/cuda-toolkit.sh installs it",
+        );
     }
     run("pycuda", "pycuda_kernels.py", &[]);
 }

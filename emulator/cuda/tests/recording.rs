@@ -9,7 +9,6 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 use trace_format::container::TransferKind::{DeviceToHost, Fill, HostToDevice};
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
@@ -36,7 +35,10 @@ fn program() -> Option<&'static Path> {
         Some(out)
     });
     if PROGRAM.is_none() {
-        kit::skipped("no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is");
+        kit::skipped(
+            kit::Tool::Nvcc,
+            "no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is",
+        );
     }
     PROGRAM.as_deref()
 }
@@ -157,7 +159,7 @@ fn host_addresses_are_recorded_the_same_where_they_are_the_same() {
             })
             .collect();
         if traces.is_empty() {
-            kit::skipped("addresses cannot be fixed here");
+            kit::skipped(kit::Tool::System, "addresses cannot be fixed here");
         }
         assert!(traces.windows(2).all(|pair| pair[0] == pair[1]), "{variables:?}");
     }
@@ -258,21 +260,10 @@ fn an_interrupted_launch_is_cut_off() {
         let mut said = std::io::BufReader::new(child.stderr.take().expect("it is piped"));
         let mut line = String::new();
         std::io::BufRead::read_line(&mut said, &mut line).expect("the program says where it is");
-        assert_eq!(line, "looping\n");
-        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(line, "looping\n", "the kernel says that it runs");
         // SAFETY: the child has not been waited for, so that the number is still its own.
         unsafe { libc::kill(child.id() as i32, signal) };
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let status = loop {
-            if let Some(status) = child.try_wait().expect("the child can be waited for") {
-                break status;
-            }
-            if Instant::now() > deadline {
-                child.kill().expect("the child can be ended");
-                panic!("signal {signal} did not end the program");
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        };
+        let status = test_kit::end_of(&mut child, &format!("a program with signal {signal}"));
         assert_eq!(status.signal(), Some(signal));
         let trace = open(&path);
         assert_eq!(trace.launches().len(), 5);

@@ -166,7 +166,12 @@ impl Crew {
                 return;
             }
             #[cfg(test)]
-            std::thread::sleep(self.disorder.late);
+            if self.disorder.kept_off {
+                while self.epoch.load(Ordering::SeqCst) != OVER {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                return;
+            }
             rest = if self.work(thread, domains) > 0 { 1 } else { (2 * rest).min(MOST_REST) };
         }
     }
@@ -246,8 +251,8 @@ fn spin_until(ready: impl Fn() -> bool) -> bool {
 pub struct Disorder {
     /// Seed of the order in which threads take domains.
     pub shuffle: Option<u64>,
-    /// How long every thread but the leader is kept from running in each epoch.
-    pub late: Duration,
+    /// Whether every thread but the leader is kept from running until the launch is over.
+    pub kept_off: bool,
 }
 
 #[cfg(test)]

@@ -6,15 +6,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Says why a test does not run, past the harness, which shows nothing of tests that end well.
-pub fn skipped(why: &str) {
-    let thread = std::thread::current();
-    let _ = writeln!(std::io::stderr(), "{}: skipped: {why}", thread.name().unwrap_or("a test"));
-}
+pub use test_kit::{Tool, skipped};
 
 /// Where the project's scripts install what tests need.
 fn cache() -> Option<PathBuf> {

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -27,7 +28,8 @@ __global__ void add(int *to, const int *from, int n) {
     if (i < n) to[i] += from[i];
 }
 
-__global__ void loop(volatile int *data) {
+__global__ void loop(volatile int *data, volatile int *runs) {
+    *runs = 1;
     while (data[blockIdx.x] != -1) data[blockIdx.x + 64] = data[blockIdx.x + 64] + 1;
 }
 
@@ -83,8 +85,15 @@ int main(int argc, char **argv) {
         if (r == 1 && !strcmp(end, "crash")) *(volatile int *)0 = 1;
     }
     if (!strcmp(end, "loop")) {
-        fprintf(stderr, "looping\n");
-        loop<<<4, 32>>>(da);
+        // Said when the kernel runs: the thread that launches may wait for it.
+        int *runs;
+        CHECK(cudaHostAlloc(&runs, sizeof(int), cudaHostAllocMapped));
+        *runs = 0;
+        std::thread([runs] {
+            while (!*(volatile int *)runs) usleep(1000);
+            fprintf(stderr, "looping\n");
+        }).detach();
+        loop<<<4, 32>>>(da, runs);
     }
     if (!strcmp(end, "fault")) fault<<<4, 32>>>(da);
     CHECK(cudaMemcpy(back.data(), db, n * sizeof(int), cudaMemcpyDeviceToHost));

@@ -1,8 +1,9 @@
 //! Chromium, for tests that look at a page as its readers do.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
+use test_kit::{Tool, skipped};
 
 /// Names under which Chromium is installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -27,9 +28,9 @@ pub fn title(page: &Path, profile: &Path, width: u32) -> Option<String> {
         let title = dom.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next());
         return Some(title.unwrap_or("no title").to_owned());
     }
-    let why =
-        "skipped: the page was not looked at, because there is no Chromium (Debian: apt install chromium)";
-    // Written past the test harness, which keeps what a test that passes has printed to itself.
-    let _ = writeln!(std::io::stderr(), "{why}");
+    skipped(
+        Tool::Chromium,
+        "the page was not looked at, because there is no Chromium (Debian: apt install chromium)",
+    );
     None
 }

@@ -426,22 +426,3 @@ fn inputs_without_end_are_refused() {
     let output = timing(&path, &["replay", "/dev/zero"]);
     assert!(stderr(&output).contains("not a Warplab trace"), "{}", stderr(&output));
 }
-
-#[test]
-fn damaged_traces_never_panic() {
-    let (_keep, path) = folder();
-    let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");
-    for step in 0..40 {
-        let mut damaged = whole.clone();
-        let at = step * whole.len() / 40;
-        damaged[at] ^= 0x10;
-        std::fs::write(path.join("damaged.wtrace"), &damaged).expect("a file");
-        std::fs::write(path.join("short.wtrace"), &whole[..at]).expect("a file");
-        for name in ["damaged.wtrace", "short.wtrace"] {
-            let output = timing(&path, &["replay", name, "--checked", "--threads", "1"]);
-            let message = stderr(&output);
-            assert!(matches!(output.status.code(), Some(0 | 1)), "{name} at {at}: {message}");
-            assert!(!message.contains("panicked"), "{name} at {at}: {message}");
-        }
-    }
-}

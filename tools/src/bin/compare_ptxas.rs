@@ -26,6 +26,9 @@ struct Args {
     /// Prints our machine code (and NVIDIA's, if found) instead of the table.
     #[arg(long)]
     disasm: bool,
+    /// Prints the table as CSV, as `tests/tables/ptxas.csv` is kept.
+    #[arg(long, conflicts_with = "disasm")]
+    csv: bool,
 }
 
 /// What one compiler made of a kernel.
@@ -69,7 +72,9 @@ fn run(args: &Args) -> Result<ExitCode, String> {
         };
         failed |= !ours(args, file, theirs.as_ref(), &mut rows)?;
     }
-    if !args.disasm {
+    if args.csv {
+        print_csv(&rows);
+    } else if !args.disasm {
         print_table(&rows);
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -124,6 +129,23 @@ fn ours(args: &Args, file: &Path, theirs: Option<&Theirs>, rows: &mut Vec<Row>) 
         rows.push((name, kernel.name.clone(), size, theirs));
     }
     Ok(complete)
+}
+
+/// Columns without ptxas are empty.
+fn print_csv(rows: &[Row]) {
+    println!(
+        "file,kernel,registers,ptxas_registers,instructions,ptxas_instructions,spill_bytes,ptxas_spill_bytes"
+    );
+    for (file, kernel, ours, theirs) in rows {
+        let of =
+            |value: fn(&Size) -> usize| theirs.as_ref().map(|t| value(t).to_string()).unwrap_or_default();
+        let (registers, instructions) = (of(|t| t.registers as usize), of(|t| t.instructions));
+        let spills = of(|t| t.spill_bytes as usize);
+        println!(
+            "{file},{kernel},{},{registers},{},{instructions},{},{spills}",
+            ours.registers, ours.instructions, ours.spill_bytes
+        );
+    }
 }
 
 fn print_table(rows: &[Row]) {

@@ -8,12 +8,14 @@
 use crate::lower::calls::function_address;
 use crate::lower::{LowerOptions, Lowered};
 use crate::memory::GlobalMemory;
+use crate::memory::heap::DEFAULT_HEAP_BYTES;
+use crate::memory::zeroed;
+use crate::module::{LoadedModule, ModuleError};
 use crate::ptx::Linkage;
 use crate::ptx::{
     Diagnostic, Diagnostics, FuncId, Function, Module, Operand, Relocation, RelocationTarget,
     SpecialRegister, Statement, VarId, VarSpace, Variable,
 };
-use crate::session::{DEFAULT_HEAP_BYTES, LoadedModule, SessionError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace_format::isa::space::{GRID_WORKSPACE_BYTES, PARAM_BASE, PARAM_DYNAMIC_SHARED, PARAM_WORKSPACE};
@@ -42,14 +44,6 @@ fn uses_workspace(module: &Module) -> bool {
     let asks = |operand: &Operand| matches!(operand, Operand::Special(SpecialRegister::Envreg(1 | 2)));
     let bodies = module.functions.iter().filter_map(|f| f.body.as_ref());
     bodies.flat_map(|b| &b.statements).any(|s| matches!(s, Statement::Inst(i) if i.srcs().iter().any(asks)))
-}
-
-/// Zeros that cost no memory before they are written; `None` when there is no room.
-pub(crate) fn zeroed(length: u64) -> Option<Vec<u8>> {
-    let length = usize::try_from(length).ok()?;
-    // Asking for memory that there is not would end the process.
-    Vec::<u8>::new().try_reserve_exact(length).ok()?;
-    Some(vec![0; length])
 }
 
 /// Device memory that knows where allocations go.
@@ -292,7 +286,7 @@ impl DeviceModule {
     ///
     /// # Errors
     /// When it does not fit the registers.
-    pub fn kernel(&mut self, id: FuncId, options: &LowerOptions) -> Result<Arc<Lowered>, SessionError> {
+    pub fn kernel(&mut self, id: FuncId, options: &LowerOptions) -> Result<Arc<Lowered>, ModuleError> {
         if let Some(kernel) = self.kernels.get(&id) {
             return Ok(Arc::clone(kernel));
         }

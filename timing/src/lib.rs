@@ -7,6 +7,7 @@
 pub mod analysis;
 #[cfg(test)]
 mod believable;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod compare;
 pub mod config;

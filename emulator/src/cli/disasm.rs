@@ -3,8 +3,8 @@
 //! A line gives the program counter, the number of live registers before the instruction, a mark where
 //! diverged lanes meet (`>`) or a branch only goes (`:`), and the instruction.
 
-use super::CliError;
 use super::args::Disasm;
+use super::error::CliError;
 use crate::lower::LowerOptions;
 use crate::session::LoadedModule;
 use std::collections::BTreeSet;

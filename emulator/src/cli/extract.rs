@@ -4,8 +4,8 @@
 //! `compression` (`none`, `lz4`, `zstd`), `origin` (`registered`, `unreferenced`, `relocatable`, `file`),
 //! `stored_bytes`, `bytes`, `name`, `options`, `kernels`, and `file` when it was written.
 
-use super::CliError;
 use super::args::Extract;
+use super::error::CliError;
 use crate::fatbin::{self, Compression, Image, ImageKind, Origin};
 use crate::session::SessionError;
 use comfy_table::{CellAlignment, Table, presets};

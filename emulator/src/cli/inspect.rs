@@ -3,8 +3,8 @@
 //! Kernels with their resources, functions, variables, the opcode forms in use with their counts, and the
 //! instructions that have no lowering: a thread that reaches one of those faults there.
 
-use super::CliError;
 use super::args::Inspect;
+use super::error::CliError;
 use crate::lower::LowerOptions;
 use crate::ptx::{Diagnostic, Function, Module, Span, Statement, VarSpace};
 use crate::session::LoadedModule;

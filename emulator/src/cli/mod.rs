@@ -9,6 +9,7 @@
 pub mod args;
 mod compilers;
 pub mod disasm;
+mod error;
 pub mod extract;
 pub mod inspect;
 pub mod program;
@@ -16,27 +17,13 @@ pub mod progress;
 pub mod run;
 pub mod summary;
 
-use crate::session::SessionError;
+pub use error::CliError;
+
 use args::{Arguments, Command};
 use clap::Parser;
-use std::io::IsTerminal;
+use error::{colours, report};
 use std::process::ExitCode;
-use trace_format::destination::Destination;
 use trace_format::limits;
-
-/// Why a command failed.
-#[derive(Debug, thiserror::Error)]
-pub enum CliError {
-    /// A session could not be opened or run.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// Something on the command line does not fit the program.
-    #[error("{0}")]
-    Usage(String),
-    /// Output could not be written.
-    #[error("cannot write the output: {0}")]
-    Output(#[from] std::io::Error),
-}
 
 /// Runs the command of the process's arguments.
 #[must_use]
@@ -59,51 +46,4 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Whether a stream shows colours.
-fn colours(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-}
-
-/// An error as text, with a line break at the end.
-fn report(error: &CliError, colour: bool) -> String {
-    if let CliError::Session(SessionError::Ptx(errors)) = error {
-        let shown = if colour { errors.render(true) } else { format!("{errors}\n") };
-        let count = errors.iter().filter(|e| e.severity == crate::ptx::Severity::Error).count();
-        return format!(
-            "{shown}{} {count} error{} in {}\n",
-            title(colour),
-            plural(count),
-            errors.source().name()
-        );
-    }
-    format!("{} {error}\n", title(colour))
-}
-
-/// Tells where recordings are that were interrupted, before another one of the same name takes their place.
-fn tell_interrupted(destination: &Destination) {
-    for part in destination.abandoned() {
-        let part = part.display();
-        eprintln!("note: {part} holds a recording that was interrupted; it stays until this one is complete");
-    }
-}
-
-/// Tells what is worth knowing about a module that was loaded all the same, on standard error.
-fn warn(module: &crate::session::LoadedModule) {
-    let warnings = &module.module.warnings;
-    if warnings.iter().next().is_some() {
-        let colour = colours(&std::io::stderr());
-        let shown = if colour { warnings.render(true) } else { format!("{warnings}\n") };
-        eprint!("{shown}");
-    }
-}
-
-fn title(colour: bool) -> String {
-    let style = anstyle::Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
-    if colour { format!("{style}error:{style:#}") } else { "error:".into() }
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
 }

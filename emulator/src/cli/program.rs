@@ -5,9 +5,9 @@
 //! libraries learn from environment variables what the flags say. What cannot work is told before the start, as
 //! far as the executable shows it: a stripped CUDA runtime that is linked in, or no PTX.
 
-use super::CliError;
 use super::args::{Record, Run};
 use super::compilers;
+use super::error::CliError;
 use crate::exec::{DEFAULT_INTERLEAVE, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use crate::fatbin::{self, Image, ImageKind, Origin};
@@ -56,7 +56,7 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
         return Err(CliError::Usage(format!("-o {shown}: the program prints there; name another file")));
     }
     destination.check().map_err(|e| CliError::Usage(format!("cannot write {shown}: {e}")))?;
-    super::tell_interrupted(&destination);
+    super::error::tell_interrupted(&destination);
     command.env("WARPLAB_RECORD", &output);
     // The trace of an earlier run makes room when this one is complete.
     set(&mut command, "WARPLAB_RECORD_REPLACES", Identity::of(&output).map(|earlier| earlier.to_string()));

@@ -1,7 +1,7 @@
 //! `emu run` and `emu record`.
 
-use super::CliError;
 use super::args::{Record, Run};
+use super::error::CliError;
 use super::progress::Bar;
 use super::summary::{self, Dump, Summary};
 use crate::check::{Checker, Checks};
@@ -18,7 +18,7 @@ const DUMP_ELEMENTS: u64 = 16;
 pub fn run(args: &Run) -> Result<bool, CliError> {
     let Some(ptx) = &args.ptx else { return super::program::run(args) };
     let mut session = Session::open(ptx, &args.setup())?;
-    super::warn(session.module());
+    super::error::warn(session.module());
     let dumps = wanted(&session, &args.dump)?;
     if let Some(list) = &args.check {
         return check(args, &mut session, &dumps, list);
@@ -62,10 +62,10 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
         return Err(CliError::Usage("--check goes with `emu run`: a checked run is not recorded".into()));
     }
     let mut session = Session::open(ptx, &args.run.setup())?;
-    super::warn(session.module());
+    super::error::warn(session.module());
     let dumps = wanted(&session, &args.run.dump)?;
     let output = args.output.clone().unwrap_or_else(|| ptx.with_extension("wtrace"));
-    super::tell_interrupted(&Destination::of(&output));
+    super::error::tell_interrupted(&Destination::of(&output));
     let bar = Bar::new(session.work(), args.run.json);
     // The trace may go to standard output, where nothing else may stand then.
     let to_stdout = Destination::of(&output).is_stdout();

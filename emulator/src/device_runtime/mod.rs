@@ -12,9 +12,6 @@ use std::borrow::Cow;
 const TEXT: &str = include_str!("runtime.ptx");
 /// What all their names begin with.
 const PREFIXES: [&str; 3] = ["__cudaCDP2", "cudaCG", "cudaGraphSetConditional"];
-/// What only NVIDIA's runtime calls: the driver.
-const DRIVER: &str = "__cuda_syscall_cnpv2LaunchDevice";
-
 /// A text with the definitions of what it declares of the device runtime behind it, so that its lines stay where they
 /// are.
 #[must_use]
@@ -24,12 +21,6 @@ pub fn complete(text: &str) -> Cow<'_, str> {
     }
     let missing = ptx::missing_from(text, TEXT);
     if missing.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n{missing}")) }
-}
-
-/// Whether a text is NVIDIA's device runtime.
-#[must_use]
-pub fn is_nvidias(text: &str) -> bool {
-    text.contains(DRIVER)
 }
 
 #[cfg(test)]

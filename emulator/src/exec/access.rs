@@ -1,32 +1,26 @@
 //! Memory instructions of a warp: addresses, the space they fall into, data to and from registers.
 
-use super::block::{BlockShared, WarpState};
 use super::fault::{Access, FaultKind, Place};
+use super::lenient;
 use super::matrix;
 use super::program::Unit;
+use super::request::{Request, blame, width_of};
 use super::spin::Poll;
+use super::state::{BlockShared, WarpState};
 use super::texture;
-use super::tolerated;
-use super::warp::Trouble;
+use super::trouble::Trouble;
 use crate::check::Accessed;
 use crate::memory::atomic;
+use crate::memory::lanes::lanes_of;
 use crate::memory::lanes::{self, Addresses, Rows, fill_idle};
-use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of, modify_bytes, put_words};
 use crate::record::BlockSink;
+use crate::view::access::{Modify, Refusal, modify_bytes, put_words};
+use crate::view::global::GlobalView;
 use trace_format::isa::space::{
     BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, SHARED_WINDOW_HI, Space,
 };
 use trace_format::isa::{BarrierUpdate, Kind, MemWidth, Op, Pc, barrier_state};
 use trace_format::semantics::{ExecInst, Row, addresses};
-
-/// One memory instruction with the lanes that it takes effect in.
-#[derive(Clone, Copy)]
-pub(super) struct Request<'i> {
-    pub inst: &'i ExecInst,
-    pub warp: u32,
-    pub pc: u32,
-    pub exec: u32,
-}
 
 /// Executes a memory instruction in the lanes of `exec`, which is not empty, and reports what it loaded.
 #[inline(always)]
@@ -220,23 +214,6 @@ fn perform<V: GlobalView, S: BlockSink>(
     outcome.map_err(|refusal| trouble(unit, block, warp, request, space, refusal))
 }
 
-/// Width of a load or store.
-#[inline(always)]
-pub(super) fn width_of(op: Op) -> MemWidth {
-    match op {
-        Op::Ldg { width, .. }
-        | Op::Stg { width, .. }
-        | Op::Lds { width, .. }
-        | Op::Sts { width, .. }
-        | Op::Ldl { width }
-        | Op::Stl { width }
-        | Op::Ld { width, .. }
-        | Op::St { width, .. }
-        | Op::Ldc { width, .. } => width,
-        _ => MemWidth::B32,
-    }
-}
-
 /// Loads from plain bytes that start at address 0.
 #[inline(always)]
 fn load_plain(
@@ -253,21 +230,6 @@ fn load_plain(
     }
     lanes::load(bytes, 0, at, width, survey, out);
     Ok(())
-}
-
-/// The first lane that is askew or outside of plain bytes.
-#[cold]
-pub(super) fn blame(bytes: &[u8], at: &Addresses, exec: u32, width: u64) -> Refusal {
-    for l in lanes_of(exec) {
-        let (lane, address) = (l as u8, at[l]);
-        if address & (width - 1) != 0 {
-            return Refusal::Misaligned { lane, address };
-        }
-        if address.checked_add(width).is_none_or(|end| end > bytes.len() as u64) {
-            return Refusal::OutOfBounds { lane, address };
-        }
-    }
-    Refusal::OutOfBounds { lane: 0, address: at[0] }
 }
 
 #[inline(always)]
@@ -291,7 +253,7 @@ fn load<V: GlobalView, S: BlockSink>(
         }
         _ => {
             if let Err(refusal) = unit.memory.load(request.pc as usize, at, exec, width, out) {
-                tolerated::load(unit, block, request, at, refusal)?;
+                lenient::load(unit, block, request, at, refusal)?;
             }
         }
     }

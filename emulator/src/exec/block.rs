@@ -9,14 +9,13 @@ use super::fault::{FaultKind, Place, Waiting};
 use super::paths::{NEVER, Paths, Wait};
 use super::program::{Program, Unit};
 use super::spin::{self, Spin};
-use super::tolerated::Site;
-use super::warp::{self, Stop, Trouble};
-use crate::check::Actor;
+use super::state::{BlockShared, WarpState};
+use super::trouble::{Stop, Trouble};
+use super::warp;
 use crate::memory::GlobalMemory;
-use crate::memory::lanes::Rows;
-use crate::memory::local::LocalMemory;
-use crate::memory::view::GlobalView;
 use crate::record::BlockSink;
+use crate::view::global::GlobalView;
+use crate::view::local::LocalMemory;
 use std::collections::BTreeMap;
 use trace_format::isa::{BarMode, Op, Pc};
 use trace_format::semantics::{FULL_MASK, Row, Warp};
@@ -25,56 +24,6 @@ use trace_format::semantics::{FULL_MASK, Row, Warp};
 const LANES_SHARE: u64 = 8 << 10;
 /// Called between the turns of warps, with the instructions that the block has executed.
 pub(crate) type Pause<'f, 'p, V, S> = &'f mut dyn FnMut(&mut Unit<'p, V, S>, u64) -> Result<(), Trouble>;
-
-/// One warp of a running block.
-#[derive(Debug)]
-pub(crate) struct WarpState {
-    pub regs: Warp,
-    pub paths: Paths,
-    pub local: LocalMemory,
-    /// Warp instructions executed so far; what the clock shows.
-    pub instructions: u64,
-    /// Instruction at which an interrupted basic block goes on, else [`NEVER`].
-    pub resume: u32,
-    /// Instructions at the start of the warp's turn.
-    turn_start: u64,
-    /// Instructions when the lanes that run now began to: lanes have longer turns than warps.
-    lanes_start: u64,
-    /// Instructions executed while other lanes could have run instead.
-    stale: u64,
-    /// Whether these lanes have read memory since.
-    pub has_read: bool,
-    /// Whether the atomic at work has changed memory.
-    pub has_changed: bool,
-    /// Instructions at which the turn ends.
-    pub turn_end: u64,
-    pub spin: Spin,
-}
-
-/// What the warps of a block share.
-#[derive(Debug)]
-pub(crate) struct BlockShared {
-    pub memory: Vec<u8>,
-    pub barriers: Barriers,
-    pub linear: u64,
-    pub index: [u32; 3],
-    /// Room for the rows of one access.
-    pub rows: Rows,
-    pub thread_instructions: u64,
-    /// What the block's threads have printed and nobody has seen yet.
-    pub printed: Vec<u8>,
-    /// The last error of the device runtime by thread, of those that had one.
-    pub errors: BTreeMap<u32, u32>,
-    /// Loads out of bounds that were tolerated.
-    pub tolerated: Vec<Site>,
-}
-
-impl BlockShared {
-    /// A warp at an instruction, for the checker.
-    pub fn actor<'p>(&self, program: &'p Program<'_>, warp: u32, pc: u32) -> Actor<'p> {
-        Actor { kernel: program.kernel, geometry: &program.geometry, block: self.linear, warp, pc }
-    }
-}
 
 /// A block and its state.
 #[derive(Debug)]

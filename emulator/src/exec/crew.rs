@@ -4,18 +4,19 @@
 //! A chunk commits when its turn has come, that is after all before it; then its log of writes is applied and
 //! its blocks are handed to the recorder. What happens in a block whose turn has come is real: all that it has
 //! read is what running in order would have shown it. A block that cannot go on here (see
-//! [`crate::memory::view::Refusal`]) or has faulted therefore waits for its turn, stops those behind it, and
+//! [`crate::view::access::Refusal`]) or has faulted therefore waits for its turn, stops those behind it, and
 //! is handed back.
 
 use super::block::{Block, Pause, Progress};
-use super::grid::{BlockTrouble, Run};
+use super::interface::{Observer, Stats};
 use super::program::Unit;
-use super::warp::Trouble;
-use super::{Observer, Stats};
+use super::run::{BlockTrouble, Run};
+use super::trouble::Trouble;
 use crate::memory::GlobalMemory;
-use crate::memory::effects::Effects;
-use crate::memory::view::{Deferred, Refusal};
 use crate::record::{BlockSink, LaunchSink};
+use crate::view::access::Refusal;
+use crate::view::effects::Effects;
+use crate::view::global::Deferred;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

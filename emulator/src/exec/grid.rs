@@ -7,30 +7,19 @@
 
 use super::block::{Block, Progress};
 use super::crew::{self, Ending};
-use super::fault::{Fault, FaultKind, Place};
+use super::fault::{FaultKind, Place};
+use super::interface::{InOrder, Launch, LaunchError, Observer, Options, Stats};
 use super::program::{Prepared, Program, Unit};
-use super::tolerated::{Site, Sites};
-use super::warp::Trouble;
-use super::{InOrder, Launch, LaunchError, Observer, Options, Stats};
+use super::run::{BlockTrouble, Done, Pending, Run};
+use super::tolerated::Sites;
+use super::trouble::Trouble;
 use crate::check::Checker;
 use crate::memory::GlobalMemory;
-use crate::memory::view::{Direct, Refusal, Touches};
 use crate::record::sampled::SampledSink;
 use crate::record::trace::TraceSink;
 use crate::record::{BlockSink, LaunchSink, Unrecorded};
-
-/// What running a launch needs throughout.
-pub(super) struct Run<'r, L> {
-    pub program: &'r Program<'r>,
-    pub options: Options,
-    pub sink: &'r mut L,
-    pub observer: &'r dyn Observer,
-    pub stats: Stats,
-    /// Hears of all that is accessed, if the run is checked.
-    pub checker: Option<&'r mut Checker>,
-    /// Loads out of bounds that were tolerated.
-    pub tolerated: Sites,
-}
+use crate::view::access::Refusal;
+use crate::view::global::{Direct, Touches};
 
 /// Checks that a kernel and its launch are well formed, as [`launch`] does first.
 ///
@@ -146,70 +135,12 @@ fn run_launch<L: LaunchSink>(
     let mut run = Run { program: &program, options: *options, sink, observer, stats, checker, tolerated };
     let outcome = run.all(memory);
     let stats = run.stats;
-    let told = run.tolerated.told(&program, memory);
+    let told = run.tolerated.told((program.kernel, &program.geometry), memory);
     if !told.is_empty() {
         observer.tolerated(&told);
     }
     outcome.map_err(|trouble| trouble.complete(&program, memory))?;
     Ok(stats)
-}
-
-/// A block that has begun, with what follows it.
-pub(super) type Pending<L> = (Box<Block>, <L as LaunchSink>::Block);
-
-/// What a finished block has executed.
-pub(super) struct Done {
-    pub instructions: u64,
-    thread_instructions: u64,
-    printed: Vec<u8>,
-    tolerated: Vec<Site>,
-}
-
-impl Done {
-    pub fn of(block: &mut Block) -> Done {
-        let printed = std::mem::take(&mut block.shared.printed);
-        let (instructions, thread_instructions) = (block.instructions, block.shared.thread_instructions);
-        let tolerated = std::mem::take(&mut block.shared.tolerated);
-        Done { instructions, thread_instructions, printed, tolerated }
-    }
-}
-
-/// Trouble with the block that it happened in.
-pub(super) struct BlockTrouble {
-    pub trouble: Trouble,
-    pub block: u64,
-}
-
-impl BlockTrouble {
-    /// The error for the caller: a fault gets its place in words and the nearest allocation.
-    fn complete(self, program: &Program<'_>, memory: &GlobalMemory) -> LaunchError {
-        match self.trouble {
-            Trouble::Fault(fault) => {
-                let (mut kind, place) = *fault;
-                if let FaultKind::OutOfBounds { size: None, address, nearest, .. } = &mut kind {
-                    *nearest = memory.nearest(*address);
-                }
-                let index = program.geometry.block_index(self.block);
-                let fault = Fault::new(kind, program.kernel, place, index, program.geometry.block);
-                LaunchError::Fault(Box::new(fault))
-            }
-            Trouble::Sink(error) => LaunchError::Sink(error),
-            Trouble::Order(refusal) => {
-                let what = format!("block order matters to an access that runs in order ({refusal:?})");
-                let kind = FaultKind::Unsupported(what);
-                let place = Place { pc: 0, warp: 0, lane: None };
-                let index = program.geometry.block_index(self.block);
-                LaunchError::Fault(Box::new(Fault::new(
-                    kind,
-                    program.kernel,
-                    place,
-                    index,
-                    program.geometry.block,
-                )))
-            }
-            Trouble::Cancelled => LaunchError::Malformed("the launch was cancelled".into()),
-        }
-    }
 }
 
 impl<L: LaunchSink> Run<'_, L> {

@@ -3,9 +3,9 @@
 //! Lane 8j + r addresses row r of matrix j, 16 bytes. In registers, lane l holds elements 2 (l % 4) and the next of
 //! row l / 4 (of column l / 4 when transposed) of each matrix, one matrix per register.
 
-use crate::exec::access::blame;
+use super::request::blame;
 use crate::memory::lanes::{Addresses, Rows};
-use crate::memory::view::Refusal;
+use crate::view::access::Refusal;
 use trace_format::isa::{MatrixCount, Transposed};
 use trace_format::semantics::{Row, transpose};
 

@@ -1,8 +1,9 @@
 //! A kernel with everything that one launch of it fixes: prepared code, geometry, constant banks, sizes. What all
 //! launches of a kernel share is derived once, as [`Prepared`].
 
+use super::interface::{Launch, LaunchError, Options};
 use super::nested::DeviceHost;
-use super::{Launch, LaunchError, Options, spin};
+use super::polls;
 use crate::record::BlockSink;
 use crate::texture::ObjectTable;
 use std::sync::Arc;
@@ -129,7 +130,7 @@ impl Prepared {
         let calls_system = kernel.insts.iter().any(|i| matches!(i.op, Op::Syscall { .. }));
         let strong = || kernel.insts.iter().map(|i| i.op).filter(is_strong);
         let in_block = Kind::Atomic(Space::Shared);
-        let mut polls = spin::sites(kernel, &flow);
+        let mut polls = polls::sites(kernel, &flow);
         if !polls.contains(&true) {
             polls.clear();
         }
@@ -194,7 +195,7 @@ impl<'k> Program<'k> {
             print_left: AtomicU64::new(u64::MAX),
             polls: Arc::clone(&prepared.polls),
             reads_clock: prepared.reads_clock,
-            interleave: super::DEFAULT_INTERLEAVE,
+            interleave: super::interface::DEFAULT_INTERLEAVE,
             lenient: false,
             kernel,
             geometry,

@@ -4,15 +4,16 @@
 //! Calls happen lane by lane in ascending order, arguments lie in the lane's local memory. Kernels with such
 //! calls run their blocks in order, so that texts and heap addresses are the same at any number of threads.
 
-use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
 use super::nested::{DeviceHost, Query, REQUEST_HEAD_BYTES, Request, Transfer};
 use super::printf::{self, Arguments};
 use super::program::Unit;
-use super::warp::Trouble;
-use crate::memory::lanes::Rows;
-use crate::memory::view::{GlobalView, Refusal, lanes_of};
+use super::state::{BlockShared, WarpState};
+use super::trouble::Trouble;
+use crate::memory::lanes::{Rows, lanes_of};
 use crate::record::BlockSink;
+use crate::view::access::Refusal;
+use crate::view::global::GlobalView;
 use std::sync::atomic::Ordering;
 use trace_format::isa::space::{
     BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, Space,

@@ -4,17 +4,20 @@
 //! Lanes may name different objects; each object is served in turn. Surface accesses that change memory are one
 //! access of the whole warp, so that a refused one has changed nothing.
 
-use super::access::Request;
-use super::block::WarpState;
 use super::fault::{FaultKind, Place};
 use super::program::Unit;
-use super::warp::Trouble;
+use super::request::Request;
+use super::state::WarpState;
+use super::trouble::Trouble;
+use crate::memory::lanes::lanes_of;
 use crate::memory::lanes::{Addresses, Rows, fill_idle};
-use crate::memory::view::{GlobalView, Modify, Refusal, lanes_of};
 use crate::record::BlockSink;
-use crate::texture::sample::{self, Fetch};
-use crate::texture::surface::{self, SurfaceAccess};
-use crate::texture::{ChannelKind, Object, ObjectTable, Resource, Sampler, Texture, query};
+use crate::sampling::query;
+use crate::sampling::sample::{self, Fetch};
+use crate::sampling::surface::{self, SurfaceAccess};
+use crate::texture::{ChannelKind, Object, ObjectTable, Resource, Sampler, Texture};
+use crate::view::access::{Modify, Refusal};
+use crate::view::global::GlobalView;
 use trace_format::isa::space::NO_ADDRESS;
 use trace_format::isa::{
     Op, SurfFormat, TexGeometry, TexOffset, TexQuery, TexSampler, tex_word_place, tex_words,

@@ -3,17 +3,13 @@
 //! Hardware checks addresses page by page, so that a read beside a buffer mostly goes unnoticed. Reads are tolerated
 //! here no further from an allocation than a page is long. Bytes that belong to no allocation are zeros, every time.
 
-use super::access::{Request, width_of};
-use super::block::BlockShared;
 use super::fault::{Access, Fault, FaultKind, Place};
-use super::program::{Program, Unit};
 use crate::memory::GlobalMemory;
-use crate::memory::lanes::Addresses;
-use crate::memory::view::{GlobalView, Refusal, lanes_of};
-use crate::record::BlockSink;
 use std::collections::BTreeMap;
 use std::fmt;
+use trace_format::isa::MachineKernel;
 use trace_format::isa::space::Space;
+use trace_format::semantics::Geometry;
 
 /// Loads out of bounds of one instruction that yielded zeros.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,11 +48,11 @@ impl fmt::Display for Tolerated {
 /// The same while the launch runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {
-    place: Place,
-    block: u64,
-    address: u64,
-    width: u8,
-    loads: u64,
+    pub place: Place,
+    pub block: u64,
+    pub address: u64,
+    pub width: u8,
+    pub loads: u64,
 }
 
 /// The places of a launch by program counter.
@@ -72,47 +68,19 @@ impl Sites {
     }
 
     /// What to tell of them.
-    pub fn told(&self, program: &Program<'_>, memory: &GlobalMemory) -> Vec<Tolerated> {
+    pub fn told(
+        &self,
+        (kernel, geometry): (&MachineKernel, &Geometry),
+        memory: &GlobalMemory,
+    ) -> Vec<Tolerated> {
         let fault = |site: &Site| {
             let nearest = memory.nearest(site.address);
             let (access, space, width) = (Access::Load, Space::Global, site.width);
             let kind =
                 FaultKind::OutOfBounds { access, space, address: site.address, width, size: None, nearest };
-            let index = program.geometry.block_index(site.block);
-            Fault::new(kind, program.kernel, site.place, index, program.geometry.block)
+            let index = geometry.block_index(site.block);
+            Fault::new(kind, kernel, site.place, index, geometry.block)
         };
         self.0.values().map(|site| Tolerated { first: fault(site), loads: site.loads }).collect()
     }
-}
-
-/// Does a load of global memory that was refused again, with zeros where nothing is allocated.
-///
-/// # Errors
-/// When that is not wanted, or the access is none that hardware would tolerate.
-#[cold]
-#[inline(never)]
-pub(super) fn load<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
-    block: &mut BlockShared,
-    request: &Request<'_>,
-    at: &Addresses,
-    refusal: Refusal,
-) -> Result<(), Refusal> {
-    let Refusal::OutOfBounds { .. } = refusal else { return Err(refusal) };
-    if !unit.program.lenient {
-        return Err(refusal);
-    }
-    let width = width_of(request.inst.op);
-    let outside = unit.memory.load_leniently(at, request.exec, width, &mut block.rows)?;
-    let Some(lane) = lanes_of(outside).next() else { return Ok(()) };
-    let place = Place { pc: request.pc, warp: request.warp, lane: Some(lane as u8) };
-    let loads = u64::from(outside.count_ones());
-    match block.tolerated.iter_mut().find(|site| site.place.pc == request.pc) {
-        Some(site) => site.loads += loads,
-        None => {
-            let (address, width) = (at[lane], width.bytes());
-            block.tolerated.push(Site { place, block: block.linear, address, width, loads });
-        }
-    }
-    Ok(())
 }

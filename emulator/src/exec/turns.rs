@@ -5,15 +5,15 @@
 //! therefore wait for one another, whatever their number and order. When every one of them is proven to wait for a
 //! change of memory that nobody is left to make, that is a deadlock.
 
-use super::Stuck;
 use super::block::{Block, Progress, first_place};
 use super::fault::{FaultKind, Waiting};
-use super::grid::{BlockTrouble, Done, Pending, Run};
+use super::interface::Stuck;
 use super::program::{Program, Unit};
-use super::warp::Trouble;
+use super::run::{BlockTrouble, Done, Pending, Run};
+use super::trouble::Trouble;
 use crate::memory::GlobalMemory;
-use crate::memory::view::{Direct, GlobalView};
 use crate::record::{BlockSink, LaunchSink};
+use crate::view::global::{Direct, GlobalView};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Warp instructions of a block after which others have their turn though it does not seem to wait for them.

@@ -5,47 +5,20 @@
 
 use super::access;
 use super::barrier::{Arrival, BARRIERS};
-use super::block::{BlockShared, WarpState};
 use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Path, Wait};
 use super::program::{Run, Unit};
+use super::state::{BlockShared, WarpState};
+use super::trouble::{Stop, Trouble};
 use super::{system, texture};
-use crate::memory::view::{GlobalView, Refusal, lanes_of};
-use crate::record::{BlockSink, SinkError};
+use crate::memory::lanes::lanes_of;
+use crate::record::BlockSink;
+use crate::view::global::GlobalView;
 use trace_format::isa::{BarMode, Kind, Op, Pc, SpecialReg};
 use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
 
 /// SMs that `%nsmid` tells of and over which `%smid` spreads blocks; the number of the TITAN X (Pascal).
 pub const SM_COUNT: u32 = 28;
-
-/// Why a warp stopped running.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stop {
-    /// Nothing can run: all lanes have exited or wait.
-    Idle,
-    /// It has had its share.
-    Share,
-}
-
-/// Why a block cannot go on.
-#[derive(Debug)]
-pub(crate) enum Trouble {
-    /// The guest is at fault.
-    Fault(Box<(FaultKind, Place)>),
-    /// The block has to run again, alone (see [`crate::memory::view`]).
-    Order(Refusal),
-    /// Another block's trouble makes going on pointless.
-    Cancelled,
-    /// The trace cannot be written.
-    Sink(SinkError),
-}
-
-impl Trouble {
-    #[cold]
-    pub fn fault(kind: FaultKind, place: Place) -> Trouble {
-        Trouble::Fault(Box::new((kind, place)))
-    }
-}
 
 /// Runs the warp until nothing of it can run or it has executed about `limit` instructions in all.
 pub(crate) fn run<V: GlobalView, S: BlockSink>(

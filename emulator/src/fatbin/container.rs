@@ -3,8 +3,10 @@
 //! All numbers are little-endian. Offsets within an entry count from the entry's start; its payload begins
 //! where its header says, never at a fixed place.
 
+use super::image::{
+    Compression, FatbinError, Image, ImageKind, MAX_IMAGE_BYTES, Origin, check_contents, contents_bytes,
+};
 use super::payload::{self, Stored};
-use super::{Compression, FatbinError, Image, ImageKind, MAX_IMAGE_BYTES, Origin};
 
 /// First word of a container.
 pub const CONTAINER_MAGIC: u32 = 0xBA55_ED50;
@@ -185,4 +187,30 @@ fn options(
     let at = entry + u64::from(block);
     let (offset, length) = (all.u32(at)?, all.u32(at + 4)?);
     Ok(text(all, entry, header, offset, length)?.filter(|options| !options.trim().is_empty()))
+}
+
+/// The images of consecutive containers (with zero padding between them) that start at `base` in the file;
+/// `first` numbers the first of them.
+pub(super) fn containers(
+    bytes: &[u8],
+    base: u64,
+    origin: Origin,
+    mut first: usize,
+) -> Result<Vec<Image>, FatbinError> {
+    let mut images = Vec::new();
+    let mut at = 0;
+    let mut held = 0;
+    while let Some(skipped) = bytes.get(at..).and_then(|rest| rest.iter().position(|&b| b != 0)) {
+        at = (at + skipped) & !7;
+        let (mut found, length) = entries(&bytes[at..], base + at as u64)?;
+        for image in &mut found {
+            (image.origin, image.container) = (origin, first);
+        }
+        held += contents_bytes(&found);
+        check_contents(held, bytes, base + at as u64)?;
+        images.append(&mut found);
+        first += 1;
+        at += length;
+    }
+    Ok(images)
 }

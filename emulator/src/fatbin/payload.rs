@@ -1,6 +1,6 @@
 //! Decompression of fat binary entries.
 
-use super::{Compression, MAX_IMAGE_BYTES};
+use super::image::{Compression, MAX_IMAGE_BYTES};
 use std::io::Read as _;
 
 /// An entry's contents as they are in the file.

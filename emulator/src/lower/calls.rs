@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
 
-use super::LowerOptions;
+use super::options::LowerOptions;
 use crate::ptx::{
     AddressBase, CallShape, Callee, Formal, FuncId, Inst, Module, Op, Operand, Prototype, RelocationTarget,
     ScalarType, Statement, VarId,

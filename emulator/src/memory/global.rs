@@ -7,7 +7,6 @@
 use super::heap::Heap;
 use super::lanes::{Addresses, Survey, survey};
 use super::storage::Storage;
-use crate::device::zeroed;
 use crate::texture::ObjectTable;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -380,6 +379,14 @@ impl GlobalMemory {
             }
         }
     }
+}
+
+/// Zeros that cost no memory before they are written; `None` when there is no room.
+pub(crate) fn zeroed(length: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(length).ok()?;
+    // Asking for memory that there is not would end the process.
+    Vec::<u8>::new().try_reserve_exact(length).ok()?;
+    Some(vec![0; length])
 }
 
 #[cfg(test)]

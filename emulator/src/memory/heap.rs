@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+/// Bytes of the heap unless told otherwise, as CUDA has it.
+pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
+
 /// Every block begins at a multiple of this, as CUDA's do.
 const ALIGNMENT: u64 = 16;
 

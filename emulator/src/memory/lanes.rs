@@ -207,3 +207,12 @@ pub fn store<B: BytesMut + ?Sized>(
         }
     }
 }
+
+/// Active lanes, ascending.
+pub fn lanes_of(mut exec: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = exec.trailing_zeros();
+        exec &= exec.wrapping_sub(1);
+        (lane < 32).then_some(lane as usize)
+    })
+}

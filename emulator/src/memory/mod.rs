@@ -2,18 +2,15 @@
 //!
 //! [`global`] holds the allocations and finds the one that an address falls into; [`lanes`] moves the data of
 //! a warp between rows and bytes, all lanes at once where addresses allow; [`atomic`] is the arithmetic of
-//! read-modify-write operations. [`view`] is what a running block sees: memory itself, or memory beside other
-//! running blocks, whose writes [`effects`] keeps until their turn comes.
+//! read-modify-write operations. What running blocks see of it is [`crate::view`]'s.
 //! Bytes are our own or mapped where the host program sees them ([`storage`], the only unsafe code here), which may
 //! access them at any time; threads that run blocks share memory only while no block writes it.
 
 pub mod atomic;
-pub mod effects;
 pub mod global;
 pub mod heap;
 pub mod lanes;
-pub mod local;
 pub mod storage;
-pub mod view;
 
+pub(crate) use global::zeroed;
 pub use global::{Allocation, AllocationId, GLOBAL_BASE, GlobalMemory, Nearest, PAGE_BYTES};

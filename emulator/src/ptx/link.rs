@@ -9,10 +9,18 @@ use super::diagnostic::Diagnostics;
 use super::lexer::{Punct, Token, TokenKind, lex};
 use super::module::Linkage;
 use super::source::SourceFile;
-use crate::device_runtime;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
+
+/// What only NVIDIA's device runtime calls: the driver.
+const DRIVER: &str = "__cuda_syscall_cnpv2LaunchDevice";
+
+/// Whether a text is NVIDIA's device runtime.
+#[must_use]
+pub fn is_nvidias_runtime(text: &str) -> bool {
+    text.contains(DRIVER)
+}
 
 /// Why texts cannot be linked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -94,7 +102,7 @@ struct Unit<'t> {
 /// When two texts define the same symbol.
 pub fn link(texts: &[(&str, &str)]) -> Result<String, LinkError> {
     let texts: Vec<(&str, &str)> =
-        texts.iter().copied().filter(|(_, text)| !device_runtime::is_nvidias(text)).collect();
+        texts.iter().copied().filter(|(_, text)| !is_nvidias_runtime(text)).collect();
     if let [(_, text)] = texts[..] {
         return Ok(text.to_owned());
     }

@@ -41,7 +41,7 @@ use std::sync::Arc;
 pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
 pub use ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, PrototypeId, RegId, VarId};
 pub use inst::{Address, AddressBase, Guard, Inst, Operand};
-pub use link::{LinkError, link, missing_from};
+pub use link::{LinkError, is_nvidias_runtime, link, missing_from};
 pub use module::*;
 pub use op::{CallShape, Callee, Op};
 pub use op_data::*;

@@ -3,6 +3,7 @@
 use crate::device::LoadError;
 use crate::exec::LaunchError;
 use crate::manifest::ManifestError;
+use crate::module::ModuleError;
 use crate::ptx::Diagnostics;
 
 /// Why a session could not be opened or run.
@@ -58,5 +59,14 @@ impl From<LoadError> for SessionError {
 impl From<Diagnostics> for SessionError {
     fn from(errors: Diagnostics) -> Self {
         SessionError::Ptx(Box::new(errors))
+    }
+}
+
+impl From<ModuleError> for SessionError {
+    fn from(error: ModuleError) -> Self {
+        match error {
+            ModuleError::Read { path, what } => SessionError::Read { path, what },
+            ModuleError::Ptx(errors) => SessionError::Ptx(errors),
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! Loading: buffers of the manifest into device memory before the module's variables, arguments into parameters.
 
 use super::SessionError;
-use super::module::LoadedModule;
 use crate::device::{DEVICE_HEAP, DeviceModule, LoadError};
 use crate::lower::Lowered;
 use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError, Role};
 use crate::memory::{AllocationId, GlobalMemory};
+use crate::module::LoadedModule;
 use crate::texture::ObjectError;
 use std::sync::Arc;
 use trace_format::isa::{MachineKernel, Param};

@@ -16,10 +16,10 @@
 
 mod error;
 mod load;
-mod module;
 
+pub use crate::memory::heap::DEFAULT_HEAP_BYTES;
+pub use crate::module::{LoadedModule, ModuleError};
 pub use error::SessionError;
-pub use module::LoadedModule;
 pub use trace_format::writer::WriteSummary;
 
 use crate::check::Checker;
@@ -49,9 +49,6 @@ pub struct Setup {
     /// Bytes of the heap of device `malloc`; by default [`DEFAULT_HEAP_BYTES`].
     pub heap_bytes: Option<u64>,
 }
-
-/// Size of the heap of device `malloc` unless told otherwise, as CUDA has it.
-pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
 
 /// A program ready to run.
 #[derive(Debug)]

@@ -112,7 +112,7 @@ impl ChannelFormat {
 
     /// What a fetch returns for channel `c`: the bits of a binary32, or an extended integer. Channels that the
     /// format does not have are 0, the fourth 1.
-    pub(super) fn decode(self, texel: &[u32; 4], c: usize, sampler: &Sampler) -> u32 {
+    pub(crate) fn decode(self, texel: &[u32; 4], c: usize, sampler: &Sampler) -> u32 {
         let real = self.kind == ChannelKind::Float || sampler.read_mode == ReadMode::NormalizedFloat;
         if c >= usize::from(self.channels) {
             return match (c, real) {
@@ -144,7 +144,7 @@ impl ChannelFormat {
     }
 
     /// What a fetch returns for channel `c` of the border colour.
-    pub(super) fn border(self, c: usize, sampler: &Sampler) -> u32 {
+    pub(crate) fn border(self, c: usize, sampler: &Sampler) -> u32 {
         let real = self.kind == ChannelKind::Float || sampler.read_mode == ReadMode::NormalizedFloat;
         if c >= usize::from(self.channels) {
             return self.decode(&[0; 4], c, sampler);

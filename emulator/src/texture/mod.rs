@@ -1,18 +1,13 @@
 //! Texture and surface objects: what a handle in a kernel stands for.
 //!
 //! [`format`] describes texels and decodes them, [`resource`] places arrays, mipmaps and plain memory in device
-//! memory, [`sampler`] holds filter and address modes, [`table`] hands out handles. [`sample`] works out which
-//! texels a fetch reads and how they are weighted, [`surface`] where a surface access goes, [`query`] what a
-//! query is told; memory itself is left to the running block's view of it.
+//! memory, [`sampler`] holds filter and address modes, [`table`] hands out handles. What fetches read is
+//! [`crate::sampling`]'s.
 
-mod footprint;
 pub mod format;
-pub mod query;
 pub mod resource;
-pub mod sample;
 pub mod sampler;
 mod srgb;
-pub mod surface;
 pub mod table;
 
 pub use format::{ChannelFormat, ChannelKind};

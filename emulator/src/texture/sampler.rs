@@ -110,7 +110,7 @@ impl Sampler {
     }
 
     /// The address mode of dimension `d` in effect for coordinates that are normalised or not.
-    pub(super) fn mode(&self, d: usize, normalized: bool) -> AddressMode {
+    pub(crate) fn mode(&self, d: usize, normalized: bool) -> AddressMode {
         match self.address[d] {
             AddressMode::Wrap | AddressMode::Mirror if !normalized => AddressMode::Clamp,
             mode => mode,

@@ -16,7 +16,7 @@ use emulator::lower::{LowerOptions, Lowered};
 use emulator::memory::GlobalMemory;
 use emulator::ptx::{self, FuncId, Module};
 use emulator::record::Unrecorded;
-use emulator::session::{LoadedModule, SessionError};
+use emulator::module::{LoadedModule, ModuleError};
 use std::path::Path;
 use std::sync::Arc;
 use trace_format::semantics::Geometry;
@@ -137,7 +137,7 @@ pub fn fuzz_unpack(bytes: &[u8]) -> Reached {
 }
 
 /// Whether an error is no one's fault but lowering's.
-fn is_ours(error: &SessionError) -> bool {
+fn is_ours(error: &ModuleError) -> bool {
     let text = error.to_string();
     text.contains("malformed code") || text.contains("register allocation is wrong")
 }

@@ -4,6 +4,8 @@
 //! mean. A page needs no network, follows the reader's light or dark preference, prints, sorts its
 //! tables, and carries its whole data. Equal input gives equal bytes.
 //!
+//! The features `parquet` and `png` add Parquet files of all data and PNG files of all charts.
+//!
 //! ```
 //! use report::{Axis, BarChart, Column, Format, Kpi, Report, Section, Series, Table, cells};
 //!
@@ -44,8 +46,10 @@ mod outline;
 mod page;
 mod page_table;
 mod palette;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod plain;
+#[cfg(feature = "png")]
 mod png;
 mod report;
 mod section;

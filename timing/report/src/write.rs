@@ -22,11 +22,11 @@ pub struct WrittenReport {
     pub json: PathBuf,
     /// One file per chart, table and listing: `csv/ID.csv`.
     pub csvs: Vec<PathBuf>,
-    /// One file per chart, table and listing: `parquet/ID.parquet`.
+    /// One file per chart, table and listing: `parquet/ID.parquet`. None without the feature `parquet`.
     pub parquets: Vec<PathBuf>,
     /// One file per chart: `figures/ID.svg`.
     pub svgs: Vec<PathBuf>,
-    /// One file per chart, in the light colours: `figures/ID.png`.
+    /// One file per chart, in the light colours: `figures/ID.png`. None without the feature `png`.
     pub pngs: Vec<PathBuf>,
 }
 
@@ -40,31 +40,63 @@ impl Report {
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<WrittenReport> {
         let dir = dir.as_ref();
         let html = self.to_html()?;
-        let (csv_dir, parquet_dir, figures) = (dir.join("csv"), dir.join("parquet"), dir.join("figures"));
-        for folder in [dir, &csv_dir, &parquet_dir, &figures] {
+        let (csv_dir, figures) = (dir.join("csv"), dir.join("figures"));
+        for folder in [dir, &csv_dir, &figures] {
             fs::create_dir_all(folder).map_err(io("create the folder", folder))?;
         }
-        let (mut csvs, mut parquets) = (Vec::new(), Vec::new());
+        let mut csvs = Vec::new();
         for data in self.data_sets() {
             csvs.push(replace(csv_dir.join(format!("{}.csv", data.id)), data.table.to_csv().as_bytes())?);
-            let path = parquet_dir.join(format!("{}.parquet", data.id));
-            let bytes = data.table.to_parquet().map_err(encode("encode", &path))?;
-            parquets.push(replace(path, &bytes)?);
         }
-        let (mut svgs, mut pngs) = (Vec::new(), Vec::new());
+        let parquets = self.write_parquets(dir)?;
+        let mut svgs = Vec::new();
         for placed in &Outline::new(&self.sections).items {
             if let Item::Chart(chart) = placed.item {
                 let svg = chart.to_svg(figure_width(placed.columns));
                 svgs.push(replace(figures.join(format!("{}.svg", placed.id)), svg.as_bytes())?);
-                let path = figures.join(format!("{}.png", placed.id));
-                let pixels = chart.to_png(figure_width(placed.columns)).map_err(encode("render", &path))?;
-                pngs.push(replace(path, &pixels)?);
             }
         }
+        let pngs = self.write_pngs(&figures)?;
         let json = replace(dir.join("data.json"), format!("{}\n", self.to_json()).as_bytes())?;
         // The page comes last: once it is there, so is everything else.
         let html = replace(dir.join("index.html"), html.as_bytes())?;
         Ok(WrittenReport { html, json, csvs, parquets, svgs, pngs })
+    }
+
+    #[cfg(feature = "parquet")]
+    fn write_parquets(&self, dir: &Path) -> Result<Vec<PathBuf>> {
+        let folder = dir.join("parquet");
+        fs::create_dir_all(&folder).map_err(io("create the folder", &folder))?;
+        let mut written = Vec::new();
+        for data in self.data_sets() {
+            let path = folder.join(format!("{}.parquet", data.id));
+            let bytes = data.table.to_parquet().map_err(encode("encode", &path))?;
+            written.push(replace(path, &bytes)?);
+        }
+        Ok(written)
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn write_parquets(&self, _: &Path) -> Result<Vec<PathBuf>> {
+        Ok(Vec::new())
+    }
+
+    #[cfg(feature = "png")]
+    fn write_pngs(&self, figures: &Path) -> Result<Vec<PathBuf>> {
+        let mut written = Vec::new();
+        for placed in &Outline::new(&self.sections).items {
+            if let Item::Chart(chart) = placed.item {
+                let path = figures.join(format!("{}.png", placed.id));
+                let pixels = chart.to_png(figure_width(placed.columns)).map_err(encode("render", &path))?;
+                written.push(replace(path, &pixels)?);
+            }
+        }
+        Ok(written)
+    }
+
+    #[cfg(not(feature = "png"))]
+    fn write_pngs(&self, _: &Path) -> Result<Vec<PathBuf>> {
+        Ok(Vec::new())
     }
 }
 
@@ -95,6 +127,7 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error
     move |source| Error::Io { action, path, source }
 }
 
+#[cfg(any(feature = "parquet", feature = "png"))]
 fn encode(action: &'static str, path: &Path) -> impl FnOnce(String) -> Error {
     let path = path.to_owned();
     move |why| Error::Io { action, path, source: std::io::Error::other(why) }

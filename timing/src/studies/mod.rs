@@ -58,7 +58,8 @@ pub struct Input<'a> {
 }
 
 /// What counts are broken down by, besides kernels and traces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum By {
     /// Kernels.
     Kernel,

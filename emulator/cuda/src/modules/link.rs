@@ -5,8 +5,7 @@
 use super::image::Images;
 use crate::device::Device;
 use crate::error::Status;
-use emulator::device_runtime;
-use emulator::ptx::link;
+use emulator::ptx::{is_nvidias_runtime, link};
 use emulator::session::LoadedModule;
 
 /// A linker's state.
@@ -29,7 +28,7 @@ impl Link {
         for ptx in chosen {
             let text = String::from_utf8_lossy(&ptx.contents).trim_end_matches('\0').to_owned();
             // Ours takes its place.
-            if !device_runtime::is_nvidias(&text) {
+            if !is_nvidias_runtime(&text) {
                 LoadedModule::parse(&text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
             }
             self.texts.push((name.to_owned(), text));

@@ -1,9 +1,9 @@
 //! Choice of registers for groups: first fit over live ranges with holes, in several orders, keeping the
 //! outcome that needs the fewest registers.
 
-use super::Limits;
 use super::coalesce::{Group, GroupId, Webs};
 use super::code::{Code, Node};
+use super::limits::Limits;
 use super::live::Segment;
 use crate::lower::vir::{Func, VPred, VReg};
 

@@ -11,21 +11,15 @@ pub mod check;
 pub mod coalesce;
 pub mod code;
 pub mod emit;
+mod limits;
 pub mod live;
 pub mod spill;
+
+pub use limits::Limits;
 
 use super::vir::Func;
 use assign::Assignment;
 use code::Code;
-
-/// Registers and predicates that may be used.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// General registers, at most 255.
-    pub registers: u16,
-    /// Predicates, at most 7.
-    pub predicates: u16,
-}
 
 /// Rounds of spilling before every value goes to memory. Each relieves every crowded place; what brings values back
 /// takes registers again, which the next round sees.

@@ -10,8 +10,8 @@
 
 use std::collections::HashMap;
 
-use super::Limits;
 use super::assign::{Pressure, available};
+use super::limits::Limits;
 use super::live::Live;
 use crate::lower::vir::{Blk, Func, InstId, VPred, VReg};
 

@@ -147,6 +147,7 @@ impl Chart {
     ///
     /// # Errors
     /// A sentence on what cannot be rendered.
+    #[cfg(feature = "png")]
     pub fn to_png(&self, width: f64) -> std::result::Result<Vec<u8>, String> {
         crate::png::render(&self.draw(width).light("chart", &self.meta().title, &self.description()))
     }

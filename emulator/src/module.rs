@@ -1,6 +1,5 @@
 //! A PTX file on its way to machine kernels: reading, parsing, lowering, finding kernels by name.
 
-use super::SessionError;
 use crate::device_runtime;
 use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
 use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
@@ -12,6 +11,28 @@ use std::sync::Arc;
 const MAX_FILE_BYTES: u64 = 512 << 20;
 
 const NO_TEXT: &str = "it is not text; a PTX file is expected";
+
+/// Why a module cannot be read, parsed or lowered.
+#[derive(Debug, thiserror::Error)]
+pub enum ModuleError {
+    /// The file could not be read.
+    #[error("cannot read {path}: {what}")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why.
+        what: String,
+    },
+    /// The PTX has errors.
+    #[error("{0}")]
+    Ptx(Box<Diagnostics>),
+}
+
+impl From<Diagnostics> for ModuleError {
+    fn from(errors: Diagnostics) -> Self {
+        ModuleError::Ptx(Box::new(errors))
+    }
+}
 
 /// A parsed module with the layout of its variables.
 #[derive(Clone, Debug)]
@@ -27,9 +48,9 @@ impl LoadedModule {
     ///
     /// # Errors
     /// When the file cannot be read or has errors.
-    pub fn read(path: &Path) -> Result<LoadedModule, SessionError> {
+    pub fn read(path: &Path) -> Result<LoadedModule, ModuleError> {
         let name = path.display().to_string();
-        let refused = |what: String| SessionError::Read { path: name.clone(), what };
+        let refused = |what: String| ModuleError::Read { path: name.clone(), what };
         // No more than the limit, since some files, such as devices, have no end.
         let mut bytes = Vec::new();
         let read =
@@ -51,7 +72,7 @@ impl LoadedModule {
     ///
     /// # Errors
     /// When the text has errors.
-    pub fn parse(text: &str, name: &str) -> Result<LoadedModule, SessionError> {
+    pub fn parse(text: &str, name: &str) -> Result<LoadedModule, ModuleError> {
         let module = ptx::parse(&device_runtime::complete(text), name)?;
         let layout = ModuleLayout::of(&module).map_err(|error| one(&module, error))?;
         Ok(LoadedModule { module, layout })
@@ -73,7 +94,7 @@ impl LoadedModule {
     ///
     /// # Errors
     /// When it has instructions that have no lowering, or does not fit the registers.
-    pub fn lower(&self, kernel: FuncId, options: &LowerOptions) -> Result<Lowered, SessionError> {
+    pub fn lower(&self, kernel: FuncId, options: &LowerOptions) -> Result<Lowered, ModuleError> {
         let mut lowered = lower::lower_kernel(&self.module, &self.layout, kernel, options)?;
         // The trace holds this name: the same program gives the same trace wherever it lies.
         if let Some(name) = Path::new(&lowered.kernel.ptx_file).file_name() {
@@ -84,7 +105,7 @@ impl LoadedModule {
 }
 
 /// A list of one error.
-pub(super) fn one(module: &Module, error: Diagnostic) -> Diagnostics {
+pub(crate) fn one(module: &Module, error: Diagnostic) -> Diagnostics {
     let mut list = Diagnostics::new(Arc::clone(&module.source));
     list.push(error);
     list

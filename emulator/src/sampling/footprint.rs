@@ -5,8 +5,8 @@
 //! there. Filter weights have 8 fractional bits. Everything is computed in binary64, where it is exact for
 //! coordinates of binary32 and extents up to 2^27, by operations that every host performs alike.
 
-use super::resource::Level;
-use super::sampler::{AddressMode, Filter, Sampler};
+use crate::texture::resource::Level;
+use crate::texture::sampler::{AddressMode, Filter, Sampler};
 
 /// Offset of a texel beyond the border.
 pub(super) const OUTSIDE: u64 = u64::MAX;

@@ -4,13 +4,15 @@
 //! Weighted sums are formed in binary64 from exact weights and rounded once to binary32. Taps of weight zero
 //! are neither loaded nor counted.
 
-use super::ChannelFormat;
 use super::footprint::{Footprint, ONE, Point, Rules, detail, face, footprint, levels};
-use super::resource::{ArrayKind, Resource, ResourceKind};
-use super::sampler::{Filter, Sampler};
-use super::table::Texture;
+use crate::memory::lanes::lanes_of;
 use crate::memory::lanes::{Addresses, Rows, fill_idle};
-use crate::memory::view::{GlobalView, Refusal, lanes_of};
+use crate::texture::ChannelFormat;
+use crate::texture::resource::{ArrayKind, Resource, ResourceKind};
+use crate::texture::sampler::{Filter, Sampler};
+use crate::texture::table::Texture;
+use crate::view::access::Refusal;
+use crate::view::global::GlobalView;
 use half::f16;
 use trace_format::isa::space::NO_ADDRESS;
 use trace_format::isa::{TexCoord, TexGeometry, TexLod, TexResult};

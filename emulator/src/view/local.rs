@@ -2,8 +2,8 @@
 //! offset of its stack, is one copy. Rows are kept from the highest address downwards and made when they are
 //! first written, so that a large stack costs only what is used of it.
 
-use super::lanes::{Addresses, Rows};
-use super::view::{Modify, Refusal, lanes_of, modify_bytes, put_words};
+use super::access::{Modify, Refusal, modify_bytes, put_words};
+use crate::memory::lanes::{Addresses, Rows, lanes_of};
 use trace_format::isa::MemWidth;
 use trace_format::semantics::Row;
 

@@ -1,10 +1,10 @@
 //! Answers to `txq` and `suq`. Channel types and orders are the numbers that the PTX ISA takes over from
 //! OpenCL, address modes count in the order in which the PTX ISA lists them.
 
-use super::resource::{Level, Resource, ResourceKind};
-use super::sampler::{AddressMode, Filter, ReadMode, Sampler};
-use super::table::Object;
-use super::{ChannelFormat, ChannelKind};
+use crate::texture::resource::{Level, Resource, ResourceKind};
+use crate::texture::sampler::{AddressMode, Filter, ReadMode, Sampler};
+use crate::texture::table::Object;
+use crate::texture::{ChannelFormat, ChannelKind};
 use trace_format::isa::TexQuery as Q;
 
 /// The answer of an object at a mipmap level; `None` when the object has none.

@@ -3,9 +3,9 @@
 //! A block that runs beside earlier ones logs here what it does to memory; the log is applied when all earlier
 //! blocks have applied theirs, so that memory ends up as if blocks had run one after the other.
 
-use super::global::{AllocationId, GlobalMemory};
-use super::lanes::{self, Addresses};
-use super::view::{Modify, lanes_of, modify_in_place};
+use super::access::{Modify, modify_in_place};
+use crate::memory::lanes::{self, Addresses, lanes_of};
+use crate::memory::{AllocationId, GlobalMemory};
 use trace_format::isa::{AtomOp, AtomTy, MemWidth};
 use trace_format::semantics::{FULL_MASK, Row, WARP_SIZE};
 

@@ -3,8 +3,8 @@
 //! Unformatted accesses count bytes along x and texels along the other dimensions; formatted ones count texels
 //! everywhere.
 
-use super::resource::Resource;
 use super::sample::geometry_suits;
+use crate::texture::resource::Resource;
 use trace_format::isa::{SurfClamp, TexGeometry};
 
 /// A surface access of a lane.

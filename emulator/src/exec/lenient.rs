@@ -1,0 +1,43 @@
+//! Does loads out of bounds again that a launch goes on after, as [`super::Options::lenient`] asks.
+
+use super::fault::Place;
+use super::program::Unit;
+use super::request::{Request, width_of};
+use super::state::BlockShared;
+use super::tolerated::Site;
+use crate::memory::lanes::{Addresses, lanes_of};
+use crate::record::BlockSink;
+use crate::view::access::Refusal;
+use crate::view::global::GlobalView;
+
+/// Does a load of global memory that was refused again, with zeros where nothing is allocated.
+///
+/// # Errors
+/// When that is not wanted, or the access is none that hardware would tolerate.
+#[cold]
+#[inline(never)]
+pub(super) fn load<V: GlobalView, S: BlockSink>(
+    unit: &mut Unit<'_, V, S>,
+    block: &mut BlockShared,
+    request: &Request<'_>,
+    at: &Addresses,
+    refusal: Refusal,
+) -> Result<(), Refusal> {
+    let Refusal::OutOfBounds { .. } = refusal else { return Err(refusal) };
+    if !unit.program.lenient {
+        return Err(refusal);
+    }
+    let width = width_of(request.inst.op);
+    let outside = unit.memory.load_leniently(at, request.exec, width, &mut block.rows)?;
+    let Some(lane) = lanes_of(outside).next() else { return Ok(()) };
+    let place = Place { pc: request.pc, warp: request.warp, lane: Some(lane as u8) };
+    let loads = u64::from(outside.count_ones());
+    match block.tolerated.iter_mut().find(|site| site.place.pc == request.pc) {
+        Some(site) => site.loads += loads,
+        None => {
+            let (address, width) = (at[lane], width.bytes());
+            block.tolerated.push(Site { place, block: block.linear, address, width, loads });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! What the run of a launch has in common, however its blocks take turns.
+
+use super::block::Block;
+use super::fault::{Fault, FaultKind, Place};
+use super::interface::{LaunchError, Observer, Options, Stats};
+use super::program::Program;
+use super::tolerated::{Site, Sites};
+use super::trouble::Trouble;
+use crate::check::Checker;
+use crate::memory::GlobalMemory;
+use crate::record::LaunchSink;
+
+/// What running a launch needs throughout.
+pub(super) struct Run<'r, L> {
+    pub program: &'r Program<'r>,
+    pub options: Options,
+    pub sink: &'r mut L,
+    pub observer: &'r dyn Observer,
+    pub stats: Stats,
+    /// Hears of all that is accessed, if the run is checked.
+    pub checker: Option<&'r mut Checker>,
+    /// Loads out of bounds that were tolerated.
+    pub tolerated: Sites,
+}
+
+/// A block that has begun, with what follows it.
+pub(super) type Pending<L> = (Box<Block>, <L as LaunchSink>::Block);
+
+/// What a finished block has executed.
+pub(super) struct Done {
+    pub instructions: u64,
+    pub thread_instructions: u64,
+    pub printed: Vec<u8>,
+    pub tolerated: Vec<Site>,
+}
+
+impl Done {
+    pub fn of(block: &mut Block) -> Done {
+        let printed = std::mem::take(&mut block.shared.printed);
+        let (instructions, thread_instructions) = (block.instructions, block.shared.thread_instructions);
+        let tolerated = std::mem::take(&mut block.shared.tolerated);
+        Done { instructions, thread_instructions, printed, tolerated }
+    }
+}
+
+/// Trouble with the block that it happened in.
+pub(super) struct BlockTrouble {
+    pub trouble: Trouble,
+    pub block: u64,
+}
+
+impl BlockTrouble {
+    /// The error for the caller: a fault gets its place in words and the nearest allocation.
+    pub fn complete(self, program: &Program<'_>, memory: &GlobalMemory) -> LaunchError {
+        match self.trouble {
+            Trouble::Fault(fault) => {
+                let (mut kind, place) = *fault;
+                if let FaultKind::OutOfBounds { size: None, address, nearest, .. } = &mut kind {
+                    *nearest = memory.nearest(*address);
+                }
+                let index = program.geometry.block_index(self.block);
+                let fault = Fault::new(kind, program.kernel, place, index, program.geometry.block);
+                LaunchError::Fault(Box::new(fault))
+            }
+            Trouble::Sink(error) => LaunchError::Sink(error),
+            Trouble::Order(refusal) => {
+                let what = format!("block order matters to an access that runs in order ({refusal:?})");
+                let kind = FaultKind::Unsupported(what);
+                let place = Place { pc: 0, warp: 0, lane: None };
+                let index = program.geometry.block_index(self.block);
+                LaunchError::Fault(Box::new(Fault::new(
+                    kind,
+                    program.kernel,
+                    place,
+                    index,
+                    program.geometry.block,
+                )))
+            }
+            Trouble::Cancelled => LaunchError::Malformed("the launch was cancelled".into()),
+        }
+    }
+}

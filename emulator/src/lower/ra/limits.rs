@@ -1,0 +1,10 @@
+//! How many registers there are.
+
+/// Registers and predicates that may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// General registers, at most 255.
+    pub registers: u16,
+    /// Predicates, at most 7.
+    pub predicates: u16,
+}

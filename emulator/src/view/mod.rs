@@ -1,0 +1,9 @@
+//! Memory as running blocks see it.
+//!
+//! [`global`] is device memory itself, or device memory beside other running blocks, whose writes [`effects`] keeps until
+//! their turn comes; [`local`] is the memory of one thread. [`access`] is what both have in common.
+
+pub mod access;
+pub mod effects;
+pub mod global;
+pub mod local;

@@ -1,7 +1,7 @@
 //! Speed of emulating, recording and checking on one thread (recording has the writer's beside it), and of emulating
 //! and recording on all threads of the machine.
 //!
-//! Items are warp instructions. `cargo bench -p emulator --bench executor`
+//! Items are warp instructions. `cargo bench -p warplab-emulator --bench executor`
 
 use divan::Bencher;
 use divan::counter::ItemsCount;

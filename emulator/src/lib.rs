@@ -5,6 +5,18 @@
 //! ([`sampling`]), [`record`] writes down what every warp did, [`check`] looks for what goes wrong. [`device_runtime`] is what device code
 //! calls to launch kernels. [`session`] puts them together for programs; [`cli`] is the `emu` command; [`fatbin`] takes the PTX out
 //! of executables.
+//!
+//! ```
+//! use emulator::lower::LowerOptions;
+//! use emulator::module::LoadedModule;
+//!
+//! let text = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry empty() { ret; }";
+//! let module = LoadedModule::parse(text, "empty.ptx")?;
+//! let kernel = module.kernel("empty").expect("it is there");
+//! let lowered = module.lower(kernel, &LowerOptions::default())?;
+//! assert_eq!(lowered.kernel.insts.len(), 1);
+//! # Ok::<(), emulator::module::ModuleError>(())
+//! ```
 
 pub mod check;
 pub mod lower;

@@ -14,6 +14,7 @@ const NO_TEXT: &str = "it is not text; a PTX file is expected";
 
 /// Why a module cannot be read, parsed or lowered.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModuleError {
     /// The file could not be read.
     #[error("cannot read {path}: {what}")]

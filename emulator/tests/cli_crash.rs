@@ -8,7 +8,7 @@ use crash_kit::{Moment, Random, ended, finished, kill, left, short_of_space};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use trace_format::destination::{Destination, Identity};
+use warplab_host::destination::{Destination, Identity};
 
 const PTX: &str = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 to) {\n\
     .reg .b32 %r<8>; .reg .b64 %a<4>; .reg .pred %p;\n\

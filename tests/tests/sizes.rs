@@ -4,7 +4,7 @@
 use emulator::device::{DeviceModule, LoadError};
 use emulator::lower::{LowerOptions, Lowered};
 use emulator::memory::GlobalMemory;
-use emulator::session::{LoadedModule, SessionError};
+use emulator::module::{LoadedModule, ModuleError};
 use std::fmt::Write;
 use std::sync::Arc;
 use test_kit::Watchdog;
@@ -27,15 +27,15 @@ fn lines(count: usize, mut line: impl FnMut(&mut String, usize)) -> String {
     text
 }
 
-fn loaded(text: &str) -> Result<LoadedModule, SessionError> {
+fn loaded(text: &str) -> Result<LoadedModule, ModuleError> {
     LoadedModule::parse(text, "sizes.ptx")
 }
 
-fn lower(text: &str) -> Result<Lowered, SessionError> {
+fn lower(text: &str) -> Result<Lowered, ModuleError> {
     lower_into(text, LowerOptions::default().max_registers)
 }
 
-fn lower_into(text: &str, max_registers: u16) -> Result<Lowered, SessionError> {
+fn lower_into(text: &str, max_registers: u16) -> Result<Lowered, ModuleError> {
     let _watchdog = Watchdog::over("lowering");
     let module = loaded(text)?;
     let id = module.kernel("k").expect("the kernel is there");

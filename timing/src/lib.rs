@@ -3,6 +3,16 @@
 //!
 //! A replay never executes a program: the trace's cursor regenerates every value, and this crate decides when
 //! each instruction happens. It leaves recording to the emulator and charts to the report crate.
+//!
+//! As a library without default features it links neither a command line (`cli`) nor what writes Parquet (`parquet`) and PNG
+//! (`png`).
+//!
+//! ```
+//! let loaded = timing::config::load("titanx-pascal", &["gpu.sms=4".to_owned()])?;
+//! assert_eq!(loaded.config.gpu.sms, 4);
+//! assert_eq!(loaded.config.sm.max_warps, 64);
+//! # Ok::<(), timing::config::ConfigError>(())
+//! ```
 
 pub mod analysis;
 #[cfg(test)]

@@ -9,8 +9,8 @@
 # EMU and TIMING name programs that are built already; else they are built and run through cargo.
 set -eu
 cd "$(dirname "$0")/../.."
-emu=${EMU:-cargo run --release --quiet -p emulator --bin emu --}
-timing=${TIMING:-cargo run --release --quiet -p timing --bin timing --}
+emu=${EMU:-cargo run --release --quiet -p warplab-emulator --bin emu --}
+timing=${TIMING:-cargo run --release --quiet -p warplab-timing --bin timing --}
 folder=${1:-}
 if [ -z "$folder" ]; then
     folder=$(mktemp -d)

@@ -3,4 +3,4 @@
 # Needs ptxas and cuobjdump in $CUDA_HOME/bin or $PATH. Arguments are passed on (see --help).
 set -eu
 cd "$(dirname "$0")/../.."
-exec cargo run --release --quiet -p tools --bin compare_ptxas -- "$@"
+exec cargo run --release --quiet -p warplab-tools --bin compare_ptxas -- "$@"

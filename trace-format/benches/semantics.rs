@@ -1,5 +1,5 @@
 //! Throughput of the semantics, in warp instructions per second, at the host's vector level.
-//! `cargo bench -p trace-format --bench semantics`
+//! `cargo bench -p warplab-trace-format --bench semantics`
 
 use divan::{Bencher, black_box, counter::ItemsCount};
 use trace_format::isa::*;

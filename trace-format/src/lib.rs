@@ -6,13 +6,8 @@
 //! by the emulator's memory while recording and by the trace while replaying.
 
 pub mod container;
-pub mod destination;
 pub mod encode;
-pub mod input;
 pub mod isa;
-pub mod limits;
-pub mod numbers;
-pub mod occupancy;
 pub mod reader;
 pub mod semantics;
 pub mod validate;

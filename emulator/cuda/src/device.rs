@@ -1,47 +1,24 @@
-//! The GPU that programs see: its data sheet, what its compute capability implies, and its attributes.
+//! The GPU that programs see: what its compute capability implies, and its attributes.
 //!
-//! `data/devices.toml` lists the boards. Driver and runtime API number attributes alike; [`Device::attribute`] is
+//! The boards are those of [`warplab_gpus`]. Driver and runtime API number attributes alike; [`Attributes::attribute`] is
 //! the one place that answers them, and `cudaDeviceProp` is filled from it.
 
-use serde::Deserialize;
-use std::sync::LazyLock;
-use trace_format::occupancy::{RegisterAllocation, Resources};
+use warplab_gpus::occupancy::{RegisterAllocation, Resources};
 
-/// A board.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Device {
-    /// Word for the command line.
-    pub name: String,
-    /// What programs are told.
-    pub title: String,
-    /// Major and minor.
-    pub compute_capability: (u32, u32),
-    /// Streaming multiprocessors.
-    pub sms: u32,
-    /// Device memory.
-    pub memory_bytes: u64,
-    /// Boost clock of the SMs.
-    pub clock_khz: u32,
-    /// Clock of the memory.
-    pub memory_clock_khz: u32,
-    /// Width of its bus.
-    pub memory_bus_bits: u32,
-    /// Second-level cache.
-    pub l2_bytes: u32,
-    /// Single-precision operations per double-precision one.
-    pub single_to_double_ratio: u32,
+pub use warplab_gpus::Device;
+
+/// What programs ask about a board.
+pub trait Attributes {
+    /// A number that names the board: always the same for one of this kind.
+    fn uuid(&self) -> [u8; 16];
+
+    /// What occupancy is computed with; a kernel may have asked for more shared memory than the default.
+    fn resources(&self, opted_in: bool) -> Resources;
+
+    /// An attribute by its number in `CUdevice_attribute`, which is that in `cudaDeviceAttr` too; `None` when
+    /// there is none of this number.
+    fn attribute(&self, number: u32) -> Option<i32>;
 }
-
-#[derive(Deserialize)]
-struct List {
-    device: Vec<Device>,
-}
-
-static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    let list: Result<List, _> = toml::from_str(include_str!("../data/devices.toml"));
-    list.map(|l| l.device).unwrap_or_else(|e| panic!("data/devices.toml: {e}"))
-});
 
 /// What a compute capability implies for an SM and its blocks.
 struct Generation {
@@ -60,29 +37,30 @@ const REGISTERS: u32 = 65_536;
 /// Largest pitch of a copy, bytes.
 const MAX_PITCH: u32 = i32::MAX as u32;
 
-impl Device {
-    /// All boards; the first is the default.
-    #[must_use]
-    pub fn all() -> &'static [Device] {
-        &DEVICES
+fn generation(device: &Device) -> Generation {
+    let (threads, blocks, shared, opt_in) = match device.arch() {
+        60..70 => (2048, 32, 96 << 10, SHARED_PER_BLOCK),
+        70..75 => (2048, 32, 96 << 10, 96 << 10),
+        75..80 => (1024, 16, 64 << 10, 64 << 10),
+        80 => (2048, 32, 164 << 10, 163 << 10),
+        81..89 => (1536, 16, 100 << 10, 99 << 10),
+        89 => (1536, 24, 100 << 10, 99 << 10),
+        _ => (2048, 32, 228 << 10, 227 << 10),
+    };
+    let ampere = device.arch() >= 80;
+    Generation {
+        max_threads_per_sm: threads,
+        max_blocks_per_sm: blocks,
+        shared_bytes_per_sm: shared,
+        shared_bytes_opt_in: opt_in,
+        reserved_shared_bytes: if ampere { 1024 } else { 0 },
+        shared_unit_bytes: if ampere { 128 } else { 256 },
+        sub_partitions: if device.arch() == 60 { 2 } else { 4 },
     }
+}
 
-    /// The board of a name, or of a compute capability written `sm_75` or `75`.
-    #[must_use]
-    pub fn find(name: &str) -> Option<&'static Device> {
-        let capability = name.trim_start_matches("sm_").parse::<u32>().ok();
-        DEVICES.iter().find(|d| d.name == name || capability == Some(d.arch()))
-    }
-
-    /// Ten times the major version plus the minor one.
-    #[must_use]
-    pub fn arch(&self) -> u32 {
-        self.compute_capability.0 * 10 + self.compute_capability.1
-    }
-
-    /// A number that names the board: always the same for one of this kind.
-    #[must_use]
-    pub fn uuid(&self) -> [u8; 16] {
+impl Attributes for Device {
+    fn uuid(&self) -> [u8; 16] {
         let mut uuid = *b"warplab\0\0\0\0\0\0\0\0\0";
         for (to, from) in uuid[8..].iter_mut().zip(self.name.bytes()) {
             *to = from;
@@ -90,32 +68,8 @@ impl Device {
         uuid
     }
 
-    fn generation(&self) -> Generation {
-        let (threads, blocks, shared, opt_in) = match self.arch() {
-            60..70 => (2048, 32, 96 << 10, SHARED_PER_BLOCK),
-            70..75 => (2048, 32, 96 << 10, 96 << 10),
-            75..80 => (1024, 16, 64 << 10, 64 << 10),
-            80 => (2048, 32, 164 << 10, 163 << 10),
-            81..89 => (1536, 16, 100 << 10, 99 << 10),
-            89 => (1536, 24, 100 << 10, 99 << 10),
-            _ => (2048, 32, 228 << 10, 227 << 10),
-        };
-        let ampere = self.arch() >= 80;
-        Generation {
-            max_threads_per_sm: threads,
-            max_blocks_per_sm: blocks,
-            shared_bytes_per_sm: shared,
-            shared_bytes_opt_in: opt_in,
-            reserved_shared_bytes: if ampere { 1024 } else { 0 },
-            shared_unit_bytes: if ampere { 128 } else { 256 },
-            sub_partitions: if self.arch() == 60 { 2 } else { 4 },
-        }
-    }
-
-    /// What occupancy is computed with; a kernel may have asked for more shared memory than the default.
-    #[must_use]
-    pub fn resources(&self, opted_in: bool) -> Resources {
-        let g = self.generation();
+    fn resources(&self, opted_in: bool) -> Resources {
+        let g = generation(self);
         Resources {
             max_threads_per_block: 1024,
             max_warps: g.max_threads_per_sm / 32,
@@ -132,11 +86,8 @@ impl Device {
         }
     }
 
-    /// An attribute by its number in `CUdevice_attribute`, which is that in `cudaDeviceAttr` too; `None` when
-    /// there is none of this number.
-    #[must_use]
-    pub fn attribute(&self, number: u32) -> Option<i32> {
-        let g = self.generation();
+    fn attribute(&self, number: u32) -> Option<i32> {
+        let g = generation(self);
         let value = match number {
             1 => 1024,            // threads per block
             2 | 3 => 1024,        // block x, y

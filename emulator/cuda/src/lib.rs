@@ -8,6 +8,13 @@
 //! - [`gpu`]: all of the state behind one lock;
 //! - [`running`]: does the work of streams; [`current`] makes contexts current to threads;
 //! - [`driver`], [`runtime`], [`embed`]: the APIs; [`redirect`] puts them in the place of runtimes that are linked in.
+//!
+//! ```
+//! use cuda::device::{Attributes, Device};
+//!
+//! // What `cuDeviceGetAttribute` answers of the default board: its streaming multiprocessors.
+//! assert_eq!(Device::all()[0].attribute(16), Some(30));
+//! ```
 
 pub mod contexts;
 pub mod current;

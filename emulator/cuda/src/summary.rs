@@ -12,8 +12,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use trace_format::destination::Destination;
 use trace_format::writer::WriteSummary;
+use warplab_host::destination::Destination;
 
 /// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
 const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
-use trace_format::destination::{Destination, Identity};
+use warplab_host::destination::{Destination, Identity};
 
 fn scratch() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {

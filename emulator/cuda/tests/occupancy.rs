@@ -5,14 +5,14 @@
 
 mod kit;
 
-use cuda::device::Device;
+use cuda::device::{Attributes, Device};
 use kit::{Tool, libraries, skipped, toolkit};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use trace_format::occupancy::{Demand, occupancy};
+use warplab_gpus::occupancy::{Demand, occupancy};
 
 /// The compiled calculator; why there is none.
 fn calculator() -> Result<PathBuf, String> {

@@ -231,7 +231,7 @@ impl Run {
     #[must_use]
     pub fn options(&self) -> Options {
         let threads = self.threads.map_or_else(|| Options::default().threads, NonZeroUsize::get);
-        let threads = trace_format::limits::threads(threads);
+        let threads = warplab_host::limits::threads(threads);
         let Run { max_instructions, trap_zero_division, max_print_bytes, interleave, lenient, .. } = *self;
         Options { threads, max_instructions, trap_zero_division, max_print_bytes, interleave, lenient }
     }

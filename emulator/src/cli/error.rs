@@ -3,7 +3,7 @@
 use crate::module::{LoadedModule, ModuleError};
 use crate::session::SessionError;
 use std::io::IsTerminal;
-use trace_format::destination::Destination;
+use warplab_host::destination::Destination;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]

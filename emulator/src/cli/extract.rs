@@ -12,8 +12,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use trace_format::destination::Destination;
-use trace_format::input;
+use warplab_host::destination::Destination;
+use warplab_host::input;
 
 /// Kernel names that a line of the list shows.
 const SHOWN_KERNELS: usize = 3;

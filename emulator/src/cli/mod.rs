@@ -23,7 +23,7 @@ use args::{Arguments, Command};
 use clap::Parser;
 use error::{colours, report};
 use std::process::ExitCode;
-use trace_format::limits;
+use warplab_host::limits;
 
 /// Runs the command of the process's arguments.
 #[must_use]

@@ -17,8 +17,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use trace_format::destination::{Destination, Identity};
-use trace_format::input;
+use warplab_host::destination::{Destination, Identity};
+use warplab_host::input;
 
 /// Environment variable that names the folder with the CUDA libraries.
 const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
@@ -165,7 +165,7 @@ fn libraries() -> Result<PathBuf, CliError> {
         return Ok(folder);
     }
     Err(CliError::Usage(format!(
-        "the CUDA libraries are not in {}\n  help: build them with `cargo build -p cuda` in emu's profile, or name \
+        "the CUDA libraries are not in {}\n  help: build them with `cargo build -p warplab-cuda` in emu's profile, or name \
          their folder in {LIBRARIES_VARIABLE}",
         folder.display()
     )))

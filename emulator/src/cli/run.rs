@@ -6,7 +6,7 @@ use super::progress::Bar;
 use super::summary::{self, Dump, Summary};
 use crate::check::{Checker, Checks};
 use crate::session::Session;
-use trace_format::destination::Destination;
+use warplab_host::destination::Destination;
 
 /// Elements that a dump shows unless told otherwise.
 const DUMP_ELEMENTS: u64 = 16;

@@ -95,6 +95,7 @@ pub struct Stats {
 
 /// Why a launch did not complete.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LaunchError {
     /// The machine kernel is not well formed.
     #[error("{0}")]

@@ -86,6 +86,7 @@ impl Image {
 
 /// Why a file's fat binaries cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FatbinError {
     /// The file is of no kind that holds device code.
     #[error("{0}")]

@@ -6,7 +6,7 @@
 
 use super::element::ElementType;
 use std::path::{Path, PathBuf};
-use trace_format::input;
+use warplab_host::input;
 
 /// A number in a manifest.
 #[derive(Clone, Copy, PartialEq, Debug)]

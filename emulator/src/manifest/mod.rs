@@ -21,7 +21,7 @@ pub use error::{ManifestError, Place};
 pub use objects::{ObjectSpec, Role, SamplerSpec};
 
 use std::path::{Path, PathBuf};
-use trace_format::input;
+use warplab_host::input;
 
 /// Bytes that a buffer may have.
 pub const MAX_BUFFER_BYTES: u64 = 1 << 35;

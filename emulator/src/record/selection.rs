@@ -3,7 +3,7 @@
 
 use regex::Regex;
 use trace_format::container::Sample;
-use trace_format::numbers::range;
+use warplab_host::numbers::range;
 
 /// A choice among the launches of a run.
 #[derive(Clone, Debug, Default)]

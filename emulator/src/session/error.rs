@@ -8,6 +8,7 @@ use crate::ptx::Diagnostics;
 
 /// Why a session could not be opened or run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SessionError {
     /// A file could not be read.
     #[error("cannot read {path}: {what}")]

@@ -7,9 +7,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
-use trace_format::destination::{Destination, Identity};
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
+use warplab_host::destination::{Destination, Identity};
 
 /// A program that says after each launch that it has waited for it.
 const GUEST: &str = include_str!("guest.c");

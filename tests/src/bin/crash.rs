@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use tests::trying::{Span, options};
-use trace_format::destination::{Destination, Identity};
+use warplab_host::destination::{Destination, Identity};
 
 /// Has `emu` record a program that launches and waits, kills it at a random moment, and checks that its trace can be read
 /// and holds every launch that the program had waited for; now and then lets recordings end, alone and several into one

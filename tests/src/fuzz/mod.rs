@@ -14,9 +14,9 @@ use emulator::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use emulator::fatbin::{self, ImageKind};
 use emulator::lower::{LowerOptions, Lowered};
 use emulator::memory::GlobalMemory;
+use emulator::module::{LoadedModule, ModuleError};
 use emulator::ptx::{self, FuncId, Module};
 use emulator::record::Unrecorded;
-use emulator::module::{LoadedModule, ModuleError};
 use std::path::Path;
 use std::sync::Arc;
 use trace_format::semantics::Geometry;
@@ -187,7 +187,7 @@ fn run(module: &Arc<LoadedModule>, lowered: &Lowered) -> Option<Reached> {
             Some(Reached::Stopped)
         }
         Err(LaunchError::Malformed(what)) => panic!("malformed: {what}"),
-        Err(LaunchError::Geometry { .. } | LaunchError::Sink(_)) => None,
+        Err(_) => None,
     }
 }
 

@@ -173,7 +173,6 @@ const KNOWN_FILES: &[&[&str]] = &[
 const KNOWN_ROOMS: &[&[&str]] = &[
     &["trace-format/src/container", "trace-format/src/writer"],
     &[
-        "timing/src/config",
         "timing/src/engine",
         "timing/src/memory",
         "timing/src/replay",

@@ -1,6 +1,6 @@
 //! Renders every kind of chart, table and block with synthetic data, to look at and to compare.
 //!
-//! `cargo run -p report --example gallery -- DIR`; the default directory is `target/gallery`.
+//! `cargo run -p warplab-report --example gallery -- DIR`; the default directory is `target/gallery`.
 //! None of the numbers was measured: they come from formulas and a small generator.
 
 use report::{
@@ -51,7 +51,7 @@ fn main() -> Result<(), report::Error> {
         .section(tables())
         .section(source())
         .section(edge_cases())
-        .footer("Synthetic data throughout. Made by `cargo run -p report --example gallery`.");
+        .footer("Synthetic data throughout. Made by `cargo run -p warplab-report --example gallery`.");
     let written = report.write(dir)?;
     println!("{}", written.html.display());
     Ok(())

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 /// Why a report could not be rendered or written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A list inside a chart, table or listing has another length than the description requires.
     #[error("{item} \"{title}\": {part} has {got} {what}, but {expected} are needed")]

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trace_format::input;
+use warplab_host::input;
 
 /// Arguments of `timing compare`.
 #[derive(Args, Debug)]

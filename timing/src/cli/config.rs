@@ -4,7 +4,7 @@ use super::{CliError, output};
 use crate::config::{self, load};
 use clap::Args;
 use std::path::PathBuf;
-use trace_format::input;
+use warplab_host::input;
 
 /// `timing config …`
 #[derive(Debug, clap::Subcommand)]

@@ -89,7 +89,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         }
     };
     let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
-    let outcome = trace_format::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
+    let outcome = warplab_host::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
         Command::Replay(arguments) => done(replay::run(arguments, &catalogue)),
         Command::Why(arguments) => done(why::run(arguments, &catalogue)),
         Command::Study(arguments) => done(study::run(arguments)),

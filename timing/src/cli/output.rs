@@ -3,7 +3,7 @@
 use super::CliError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
-use trace_format::destination::Destination;
+use warplab_host::destination::Destination;
 
 /// Prints to stdout; whoever reads may stop reading.
 pub fn print(text: &str) -> Result<(), CliError> {

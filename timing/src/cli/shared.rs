@@ -52,6 +52,6 @@ impl Threads {
     /// As many as were asked for, or one per processor; fewer where the address space is limited.
     pub fn count(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        trace_format::limits::threads(self.threads.map_or_else(processors, usize::from))
+        warplab_host::limits::threads(self.threads.map_or_else(processors, usize::from))
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
-use trace_format::input;
+use warplab_gpus::device;
+use warplab_host::input;
 
 /// Files that may inherit from one another in one chain.
 const MAX_BASES: usize = 8;
@@ -153,6 +154,10 @@ impl Layers {
             let (base_text, base_origin, base_folder) = read(base, folder)?;
             self.add_chain(&base_text, &base_origin, base_folder.as_deref(), depth + 1)?;
         }
+        // What programs are shown of the board is not the model's.
+        if let Some(device) = table.remove("device") {
+            device::check(device).map_err(|e| refuse(None, format!("`device`: {}", e.message())))?;
+        }
         self.record("", spanned.get_ref(), &Lines::of(text), origin);
         merge(&mut self.table, table);
         Ok(())
@@ -162,6 +167,9 @@ impl Layers {
     fn record(&mut self, prefix: &str, table: &DeTable<'_>, lines: &Lines<'_>, origin: &str) {
         for (key, value) in table {
             let name = key.get_ref();
+            if prefix.is_empty() && name == "device" {
+                continue;
+            }
             let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
             let line = lines.at(key.span().start);
             self.places.insert(path.clone(), format!("{origin}:{line}"));

@@ -3,7 +3,6 @@
 //! [`load`] reads, inherits and overrides; [`rules`] refuses contradictions. What keys exist, in which unit, and what
 //! they mean is in the interface crate, because techniques read them: [`GpuConfig`].
 
-pub mod builtin;
 pub mod import;
 pub mod load;
 #[cfg(test)]
@@ -15,6 +14,7 @@ pub mod rules;
 mod tests;
 
 pub use load::{ConfigError, Loaded, load, load_text};
+pub use warplab_gpus::builtin;
 pub use warplab_technique::config::*;
 
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Which launches of a trace are replayed, by kernel name and by position.
 
 use regex::Regex;
-use trace_format::numbers::range;
 use trace_format::reader::Trace;
+use warplab_host::numbers::range;
 
 /// A choice among the launches of a trace; the default is all of them.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use crate::techniques::Catalogue;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use trace_format::input;
+use warplab_host::input;
 
 /// Prices of events.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -202,7 +202,7 @@ macro_rules! params {
                 }),+]
             }
 
-            fn read(section: &toml::Table) -> Result<Self, String> {
+            fn read(section: &$crate::toml::Table) -> Result<Self, String> {
                 const KEYS: &[&str] = &[$(stringify!($field)),+];
                 if let Some(key) = section.keys().find(|key| !KEYS.contains(&key.as_str())) {
                     return Err($crate::declare::unknown_key(key, KEYS));

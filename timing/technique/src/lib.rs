@@ -32,6 +32,9 @@ pub use lanes::merge;
 pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, MicroId, MicroOp, Plan};
 pub use storage::{Access, Shape, Storage, StorageInfo};
 pub use technique::{Fork, Registration, Technique, TechniqueInfo};
+/// What the macros of [`declare`] name.
+#[doc(hidden)]
+pub use toml;
 pub use trace_format::semantics::Row;
 pub use verdict::{
     AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom, RegisterWrite, WriteTo,

@@ -1,7 +1,7 @@
-//! Occupancy of a configured SM: CUDA's rules ([`trace_format::occupancy`]) on the configuration's resources.
+//! Occupancy of a configured SM: CUDA's rules ([`warplab_gpus::occupancy`]) on the configuration's resources.
 
 use crate::config::{RegisterAllocation, SmLimits};
-use trace_format::occupancy::{self as rules, Resources};
+use warplab_gpus::occupancy::{self as rules, Resources};
 
 pub use rules::{Demand, Limit, Occupancy};
 

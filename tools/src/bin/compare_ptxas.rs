@@ -88,7 +88,7 @@ type Row = (String, String, Size, Option<Size>);
 
 /// Lowers all kernels of a file; tells whether all could be.
 fn ours(args: &Args, file: &Path, theirs: Option<&Theirs>, rows: &mut Vec<Row>) -> Result<bool, String> {
-    let text = trace_format::input::read_text(file, trace_format::input::TEXT_BYTES)
+    let text = warplab_host::input::read_text(file, warplab_host::input::TEXT_BYTES)
         .map_err(|e| format!("{}: {e}", file.display()))?;
     let module = emulator::ptx::parse(&text, &file.display().to_string()).map_err(|e| e.to_string())?;
     let layout = ModuleLayout::of(&module).map_err(|e| e.plain(&module.source))?;

@@ -7,11 +7,11 @@ use crate::container::TraceError;
 use crate::container::error::ErrorKind;
 use crate::container::format::{MAX_SECTION_BYTES, PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef, word64};
 use crate::container::frame::SECTIONS;
-use crate::destination::Destination;
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use warplab_host::destination::Destination;
 
 /// Largest record that is believed: a frame with full sections, and some room for its head and table.
 const MAX_RECORD_BYTES: u64 = (SECTIONS * MAX_SECTION_BYTES) as u64 + (1 << 20);

@@ -3,7 +3,7 @@
 //!
 //! Emulator threads hand finished blocks over in any order; a thread of the writer's own (`sequencer`) puts
 //! them in block order, packs them and writes. Who runs ahead of the oldest unfinished block waits, so that
-//! memory stays bounded. The file grows under a name of its own (`X.part`, see [`crate::destination`]) and takes its
+//! memory stays bounded. The file grows under a name of its own (`X.part`, see [`warplab_host::destination`]) and takes its
 //! final name when it is complete; what a broken-off recording leaves can be opened under the first name up to its last
 //! whole frame. Every record goes to the file system when it is complete, so that a process that is killed loses none
 //! that it has waited for ([`TraceWriter::settle`]).
@@ -36,7 +36,6 @@ pub use recorder::BlockRecorder;
 
 use crate::container::format::Tag;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
-use crate::destination::{Destination, Identity};
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
@@ -46,6 +45,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use warplab_host::destination::{Destination, Identity};
 
 /// How to write.
 #[derive(Clone, PartialEq, Eq, Debug)]

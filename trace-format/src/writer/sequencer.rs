@@ -5,12 +5,12 @@ use crate::container::TraceError;
 use crate::container::format::{self, Packer, Tag};
 use crate::container::frame::FrameBuilder;
 use crate::container::records::{self, FrameEntry, Index};
-use crate::destination::{Draft, Identity};
 use crossbeam::channel::{Receiver, Sender};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use warplab_host::destination::{Draft, Identity};
 
 /// What the emulator's threads send.
 #[derive(Debug)]

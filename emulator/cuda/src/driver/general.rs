@@ -1,6 +1,7 @@
 //! Initialisation, errors, devices.
 
 use super::{Out, Text, device, functions};
+use crate::device::Attributes;
 use crate::error::{Outcome, Status};
 use crate::gpu::{any_gpu, gpu};
 use crate::host::write_text;

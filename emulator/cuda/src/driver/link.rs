@@ -6,7 +6,7 @@ use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::modules::Linker;
 use crate::modules::link::Link;
-use trace_format::input;
+use warplab_host::input;
 
 /// Kinds of input that may hold PTX: machine code, PTX, fat binaries, objects, libraries; NVVM code does not.
 const MOST_INPUT_KIND: u32 = 4;

@@ -7,7 +7,7 @@ use crate::gpu::gpu;
 use crate::modules::closed;
 use crate::modules::image::image_at;
 use crate::modules::jit::Options;
-use trace_format::input;
+use warplab_host::input;
 
 fn load_image(to: Out<u64>, image: *const u8, options: &Options) -> Outcome {
     if let Some(library) = closed::library_at(image as usize) {

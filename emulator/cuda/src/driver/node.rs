@@ -12,7 +12,7 @@ use crate::streams::work::{Choice, Conditional, Graph, Work};
 use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use trace_format::destination::Destination;
+use warplab_host::destination::Destination;
 
 /// CUDA's `CUDA_MEM_ALLOC_NODE_PARAMS`.
 #[repr(C)]

@@ -3,6 +3,7 @@
 use super::kernel::Kernel;
 use super::loaded::Modules;
 use super::occupancy::resident_blocks;
+use crate::device::Attributes;
 use crate::error::{Outcome, Status};
 
 /// Attributes by their numbers, which both APIs share.

@@ -1,10 +1,10 @@
 //! Which launches the hardware would refuse, and how many blocks of a kernel an SM holds.
 
 use super::kernel::Kernel;
-use crate::device::Device;
+use crate::device::{Attributes, Device};
 use crate::error::{Outcome, Status};
 use crate::streams::work::Launch;
-use trace_format::occupancy::{Demand, Occupancy, Resources, occupancy};
+use warplab_gpus::occupancy::{Demand, Occupancy, Resources, occupancy};
 
 /// Blocks of a launch in y and z.
 const MAX_GRID_YZ: u32 = 65_535;

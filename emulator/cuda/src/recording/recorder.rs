@@ -25,8 +25,8 @@ use std::sync::Arc;
 use trace_format::container::{
     BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord, WaitRecord,
 };
-use trace_format::destination::{Destination, Identity};
 use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
+use warplab_host::destination::{Destination, Identity};
 
 /// Environment variable that names the trace to write.
 pub const RECORD_VARIABLE: &str = "WARPLAB_RECORD";

@@ -5,7 +5,7 @@
 //! summed up and recorded. See [`emulator::exec::nested`] for their order.
 
 use crate::contexts;
-use crate::device::Device;
+use crate::device::{Attributes, Device};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, Held, any_gpu};
 use crate::memory::copy::{Copy, Fill, Place};

@@ -10,6 +10,7 @@ use super::layout::Location;
 use super::memory::memcpy_batch;
 use super::properties::{self, properties};
 use super::{done, store};
+use crate::device::Attributes;
 use crate::driver::node::NodeParams;
 use crate::driver::{In, Out, Stream, capture, graph};
 use crate::error::Status;
@@ -201,7 +202,7 @@ pub extern "C" fn thread_get_cache_config(preference: Out<u32>) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
+    use crate::device::{Attributes, Device};
 
     #[test]
     fn fields_lie_where_the_header_has_them() {

@@ -2,6 +2,7 @@
 
 use super::layout::Location;
 use super::{done, store};
+use crate::device::Attributes;
 use crate::driver::{Text, memory};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;

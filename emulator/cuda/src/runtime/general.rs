@@ -1,6 +1,7 @@
 //! Errors, devices, synchronisation.
 
 use super::{LAST_ERROR, done, store};
+use crate::device::Attributes;
 use crate::error::Status;
 use crate::gpu::{any_gpu, gpu};
 use crate::running::waiting::synchronize;

@@ -1,7 +1,7 @@
 //! `cudaDeviceProp`, filled from the device's attributes.
 
 use super::{done, store};
-use crate::device::Device;
+use crate::device::{Attributes, Device};
 use crate::error::Status;
 use crate::gpu::gpu;
 

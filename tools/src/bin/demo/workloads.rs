@@ -6,7 +6,7 @@
 use crate::Failure;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use trace_format::destination::Destination;
+use warplab_host::destination::Destination;
 
 /// One bundled workload.
 #[derive(Clone, Copy, Debug)]

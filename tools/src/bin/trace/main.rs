@@ -13,8 +13,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trace_format::container::TraceError;
-use trace_format::limits;
 use trace_format::reader::Trace;
+use warplab_host::limits;
 
 #[derive(Parser)]
 #[command(

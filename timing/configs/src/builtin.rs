@@ -16,15 +16,19 @@ macro_rules! builtin {
         &[$(Builtin {
             name: $name,
             path: concat!("timing/configs/", $dir, $name, ".toml"),
-            text: include_str!(concat!("../../configs/", $dir, $name, ".toml")),
+            text: include_str!(concat!("../", $dir, $name, ".toml")),
         }),+]
     };
 }
 
-/// Every GPU.
+/// Every GPU that is modelled.
 pub const GPUS: &[Builtin] = builtin!(
     "": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285", "bow-titanx", "corf-fermi",
 );
+
+/// Every board that programs can be shown; the first is the default.
+pub const BOARDS: &[Builtin] =
+    builtin!("": "rtx2060", "titanx-pascal", "gtx1080ti", "qv100", "rtx3070", "a100", "h100");
 
 /// Every energy table.
 pub const ENERGY_TABLES: &[Builtin] =

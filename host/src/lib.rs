@@ -1,0 +1,21 @@
+//! What Warplab's programs need of the host, whatever they do.
+//!
+//! [`input`] reads files that users name, up to a bound. [`destination`] writes files that are whole or not there. [`limits`] says
+//! how many threads the process has room for, [`numbers`] reads ranges of numbers.
+//!
+//! ```
+//! use std::io::Write as _;
+//! use warplab_host::destination::Destination;
+//! use warplab_host::input;
+//!
+//! let path = std::env::temp_dir().join(format!("warplab-host-{}", std::process::id()));
+//! Destination::of(&path).write(|out| out.write_all(b"all of it"))?;
+//! assert_eq!(input::read(&path, input::TEXT_BYTES)?, b"all of it");
+//! # std::fs::remove_file(path)?;
+//! # std::io::Result::Ok(())
+//! ```
+
+pub mod destination;
+pub mod input;
+pub mod limits;
+pub mod numbers;

@@ -14,7 +14,7 @@
 //! let module = LoadedModule::parse(text, "empty.ptx")?;
 //! let kernel = module.kernel("empty").expect("it is there");
 //! let lowered = module.lower(kernel, &LowerOptions::default())?;
-//! assert_eq!(lowered.kernel.insts.len(), 1);
+//! assert_eq!(lowered.kernel.name, "empty");
 //! # Ok::<(), emulator::module::ModuleError>(())
 //! ```
 

@@ -98,8 +98,10 @@ impl LoadedModule {
     pub fn lower(&self, kernel: FuncId, options: &LowerOptions) -> Result<Lowered, ModuleError> {
         let mut lowered = lower::lower_kernel(&self.module, &self.layout, kernel, options)?;
         // The trace holds this name: the same program gives the same trace wherever it lies.
-        if let Some(name) = Path::new(&lowered.kernel.ptx_file).file_name() {
-            lowered.kernel.ptx_file = name.to_string_lossy().into_owned();
+        if let Some(file) = lowered.kernel.files.first_mut()
+            && let Some(name) = Path::new(&file.name).file_name()
+        {
+            file.name = name.to_string_lossy().into_owned();
         }
         Ok(lowered)
     }

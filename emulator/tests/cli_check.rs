@@ -71,3 +71,22 @@ fn a_clean_run_succeeds() {
     run.succeeds();
     assert!(run.out.contains("nothing found"), "{}", run.out);
 }
+
+#[test]
+fn lanes_that_address_no_matrix_row_are_not_checked() {
+    // One matrix has 8 rows of 16 bytes, all of the 128; lanes 8 and up would address what lies behind.
+    let folder = folder(
+        "mov.u32 %r6, tile;\nmad.lo.u32 %r6, %r1, 16, %r6;\n\
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r6];\nst.global.u32 [%rd3], %r7;\n",
+    );
+    let run = folder.emu(&["run", "app.ptx", "--check=memcheck"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
+    // Lane 7's row ends with the memory; one row further it does not.
+    let folder = self::folder(
+        "mov.u32 %r6, tile;\nmad.lo.u32 %r6, %r1, 16, %r6;\nadd.u32 %r6, %r6, 16;\n\
+         ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r6];\nst.global.u32 [%rd3], %r7;\n",
+    );
+    let run = folder.emu(&["run", "app.ptx", "--check=memcheck"]);
+    assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
+    assert!(run.out.contains("thread (7,0,0)") && run.out.contains("1 found"), "{}", run.out);
+}

@@ -5,20 +5,21 @@ use trace_format::container::TraceError;
 use trace_format::isa::Kind;
 use trace_format::reader::{MemAccess, Trace, WarpCursor};
 
-/// Steps the warps of a launch's first blocks in both ways; the number of steps.
+/// Steps the warps of a launch's first blocks in both ways, `of` being the same recording with or without values; the
+/// number of steps.
 ///
 /// # Errors
 /// The step that differs, or what is wrong with the trace.
-pub fn compare(trace: &Trace, launch: u32, blocks: u64) -> Result<u64, String> {
+pub fn compare(trace: &Trace, of: &Trace, launch: u32, blocks: u64) -> Result<u64, String> {
     let what = |e: TraceError| e.to_string();
     let recorded = &trace.launches()[launch as usize];
     let blocks = blocks.min(recorded.blocks_recorded());
     if blocks == 0 {
         return Ok(0);
     }
-    let open = || trace.warp_cursor(launch, 0, 0).map_err(what);
     // The same cursors for all warps: nothing of one may be left for the next.
-    let (mut all, mut places) = (open()?, open()?.places_only());
+    let mut all = trace.warp_cursor(launch, 0, 0).map_err(what)?;
+    let mut places = of.place_cursor(launch, 0, 0).map_err(what)?;
     let mut steps = 0;
     for block in 0..blocks {
         for warp in 0..recorded.geometry.warps_per_block() {

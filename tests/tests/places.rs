@@ -18,7 +18,7 @@ fn addresses_and_lanes_are_those_of_the_whole_regeneration() {
     for manifest in manifests {
         let trace = record(&manifest, dir.path());
         for number in 0..trace.launches().len().min(LAUNCHES) {
-            let compared = places::compare(&trace, number as u32, BLOCKS);
+            let compared = places::compare(&trace, &trace, number as u32, BLOCKS);
             steps += compared.unwrap_or_else(|why| panic!("{} launch {number}: {why}", manifest.display()));
             let kernel = trace.kernel(trace.launches()[number].kernel);
             let slice = PlaceSlice::of(kernel);

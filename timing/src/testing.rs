@@ -384,7 +384,7 @@ impl WarpStream for HandWarp {
                     } else {
                         addresses(&inst, &self.warp, &mut self.addresses);
                     }
-                    self.mem = Some((space, inst.mem_bytes, exec));
+                    self.mem = Some((space, inst.mem_bytes(), exec));
                 }
                 let row = Row::from_fn(|lane| (self.addresses[lane] as u32).wrapping_mul(0x9E37_79B1) >> 20);
                 for i in 0..inst.dst_rows {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use trace_format::container::{Header, LaunchRecord};
+use trace_format::container::{Contents, Header, LaunchRecord};
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
 use trace_format::writer::{TraceWriter, WriterOptions};
@@ -257,7 +257,7 @@ fn what_is_wrong_is_named_with_exit_code_1() {
     std::fs::write(path.join("text.wtrace"), "not a trace").expect("a file");
     std::fs::create_dir(path.join("folder")).expect("a folder");
     std::fs::write(path.join("mine.toml"), "base = \"gtx480\"\n[l1]\nwayz = 1\n").expect("a file");
-    let without_values = Header { values: false, ..Header::default() };
+    let without_values = Header { contents: Contents::Addresses, ..Header::default() };
     record_as(
         &path.join("paths.wtrace"),
         &WriterOptions { header: without_values, ..WriterOptions::default() },

@@ -10,14 +10,16 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use test_kit::{Tool, skipped};
-use trace_format::isa::{MachineKernel, SourceLine};
+use trace_format::isa::{Language, MachineKernel, Position, SourceFile, SourceLine};
 
 /// A kernel whose instructions come from lines 10, 11, … of a PTX file.
 fn kernel() -> MachineKernel {
     let mut kernel = common::mixed("increment");
     let lines = 10..10 + kernel.insts.len() as u32;
-    kernel.lines = lines.clone().map(|ptx_line| SourceLine { ptx_line, ..SourceLine::default() }).collect();
-    kernel.ptx_lines = lines.map(|line| (line, format!("    ptx text of line {line};"))).collect();
+    let at = |line| SourceLine { code: Position { file: 1, line }, ..SourceLine::default() };
+    kernel.lines = lines.clone().map(at).collect();
+    let lines = lines.map(|line| (line, format!("    ptx text of line {line};"))).collect();
+    kernel.files = vec![SourceFile { language: Language::Ptx, name: "increment.ptx".into(), lines }];
     kernel
 }
 
@@ -87,11 +89,11 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
     // SM 0 has a block of two warps in either launch; every line issues once per warp, the load's user waits longest.
     let lines = data(&report, "hot-lines");
     assert_eq!(lines["rows"].as_array().expect("rows").len(), kernel().insts.len());
-    assert_eq!(lines["rows"][0][3], "ptx text of line 16;");
-    let shares: f64 = lines["rows"].as_array().expect("rows").iter().filter_map(|row| row[4].as_f64()).sum();
+    assert_eq!((&lines["rows"][0][3], &lines["rows"][0][4]), (&"PTX".into(), &"ptx text of line 16;".into()));
+    let shares: f64 = lines["rows"].as_array().expect("rows").iter().filter_map(|row| row[5].as_f64()).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
     assert!(
-        lines["rows"].as_array().expect("rows").iter().all(|row| row[6] == 4 && row[7] == 32.0),
+        lines["rows"].as_array().expect("rows").iter().all(|row| row[7] == 4 && row[8] == 32.0),
         "{lines}"
     );
 }

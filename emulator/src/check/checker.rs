@@ -7,7 +7,7 @@ use crate::memory::GlobalMemory;
 use crate::memory::lanes::{Addresses, lanes_of};
 use std::collections::HashMap;
 use trace_format::isa::space::Space;
-use trace_format::isa::{AtomOp, Kind, MachineKernel, Op, Pc};
+use trace_format::isa::{AtomOp, Kind, MachineKernel, MemData, MemOp, Pc};
 use trace_format::semantics::{ExecInst, Geometry, Warp};
 
 /// Who does something.
@@ -89,7 +89,7 @@ impl Checker {
     }
 
     pub(crate) fn start_launch(&mut self, kernel: &MachineKernel) {
-        let texts = || (0..kernel.insts.len()).map(|pc| kernel.ptx_text(Pc(pc as u32)).unwrap_or(""));
+        let texts = || (0..kernel.insts.len()).map(|pc| kernel.code_text(Pc(pc as u32)).unwrap_or(""));
         let orders = [".volatile", ".relaxed", ".acquire", ".release", ".mmio"];
         self.strong = texts().map(|t| orders.iter().any(|o| t.contains(o))).collect();
         self.unaligned = texts().map(|t| t.contains("barrier.") && !t.contains(".aligned")).collect();
@@ -113,12 +113,8 @@ impl Checker {
 
     /// Lanes of an access that may go on; what is wrong with it is noted.
     pub(crate) fn access(&mut self, actor: Actor<'_>, a: &Accessed<'_>, memory: &GlobalMemory) -> u32 {
-        let lanes = match a.inst.op {
-            Op::Ldsm { count, .. } | Op::Stsm { count, .. } => {
-                1u32.checked_shl(count.address_lanes()).map_or(u32::MAX, |m| m - 1)
-            }
-            _ => a.exec,
-        };
+        let matrices = matches!(a.inst.memory, Some(MemOp { data: MemData::Matrices(..), .. }));
+        let lanes = if matrices { a.inst.address_lanes() } else { a.exec };
         let mut good = a.exec;
         if self.wants(|c| c.memory) {
             for l in lanes_of(lanes) {
@@ -154,7 +150,7 @@ impl Checker {
         if !self.wants(|c| c.init) || self.global.is_empty() {
             return;
         }
-        let bytes = u64::from(a.inst.mem_bytes);
+        let bytes = u64::from(a.inst.mem_bytes());
         let Some(id) = memory.find(a.at[l], bytes) else { return };
         let Some(written) = self.global.get_mut(&id.0) else { return };
         let allocation = memory.allocation(id);
@@ -180,7 +176,7 @@ impl Checker {
         // Spilled registers are the compiler's business, and stack frames of functions come and go.
         let own =
             u64::from(actor.kernel.local_bytes - actor.kernel.spill_bytes.min(actor.kernel.local_bytes));
-        let (first, bytes) = (a.at[l], u64::from(a.inst.mem_bytes));
+        let (first, bytes) = (a.at[l], u64::from(a.inst.mem_bytes()));
         if !self.wants(|c| c.init) || actor.kernel.stack_bytes > 0 || first + bytes > own {
             return;
         }
@@ -202,7 +198,7 @@ impl Checker {
         let (init, race) = (self.wants(|c| c.init), self.wants(|c| c.race));
         let shadow = Self::shadow(&mut self.blocks, &actor, a.shared.len());
         let first = a.at[l] as usize;
-        let range = first..first + usize::from(a.inst.mem_bytes);
+        let range = first..first + usize::from(a.inst.mem_bytes());
         let (is_read, is_write) = (reads(a.inst), writes(a.inst));
         let missing = init && is_read && range.clone().any(|b| shadow.is_unwritten(b));
         if is_write {
@@ -303,8 +299,7 @@ impl Checker {
 }
 
 fn reads(inst: &ExecInst) -> bool {
-    let exchanges =
-        matches!(inst.op, Op::Atomg { op: AtomOp::Exch, .. } | Op::Atoms { op: AtomOp::Exch, .. });
+    let exchanges = matches!(inst.memory, Some(MemOp { data: MemData::Modify(AtomOp::Exch, _), .. }));
     !matches!(inst.kind, Kind::Store(_)) && !exchanges
 }
 
@@ -322,7 +317,7 @@ fn verb(inst: &ExecInst) -> &'static str {
 
 /// What is wrong with where a lane's access goes.
 fn misplaced(a: &Accessed<'_>, l: usize, memory: &GlobalMemory) -> Option<String> {
-    let (address, width) = (a.at[l], u64::from(a.inst.mem_bytes.max(1)));
+    let (address, width) = (a.at[l], u64::from(a.inst.mem_bytes().max(1)));
     let (what, space) = (
         verb(a.inst),
         match a.space {
@@ -371,7 +366,7 @@ fn misplaced_globally(what: &str, address: u64, width: u64, memory: &GlobalMemor
 
 /// Whether a store puts there what another lane of the same instruction, or whoever wrote before, has put there.
 fn is_same_value(a: &Accessed<'_>, l: usize, byte: usize, lane: Option<u32>) -> bool {
-    if !matches!(a.inst.kind, Kind::Store(_)) || matches!(a.inst.op, Op::Stsm { .. }) {
+    if !matches!(a.inst.kind, Kind::Store(_)) || a.inst.memory.is_none_or(|memory| memory.width().is_none()) {
         return false;
     }
     let put = |l: usize| (a.regs.row(a.inst.src[1].row + (byte / 4) as u16).0[l] >> (8 * (byte % 4))) as u8;

@@ -66,16 +66,16 @@ impl Site {
         lane: u32,
     ) -> Site {
         let line = kernel.lines.get(pc as usize).copied().unwrap_or_default();
-        let cuda = line.file.checked_sub(1).and_then(|f| kernel.files.get(f as usize));
+        let cuda = kernel.file(line.source).map(|file| (file.name.clone(), line.source.line));
         let [x, y, _] = threads.map(|n| n.max(1));
         let t = warp * 32 + lane;
         Site {
             pc,
             instruction: kernel.insts.get(pc as usize).map_or_else(String::new, ToString::to_string),
-            ptx_file: kernel.ptx_file.clone(),
-            ptx_line: line.ptx_line,
-            ptx_text: kernel.ptx_text(Pc(pc)).map(|t| t.trim().to_string()),
-            cuda: cuda.map(|file| (file.clone(), line.line)),
+            ptx_file: kernel.code_file().map_or_else(String::new, |file| file.name.clone()),
+            ptx_line: line.code.line,
+            ptx_text: kernel.code_text(Pc(pc)).map(|t| t.trim().to_string()),
+            cuda,
             block,
             thread: [t % x, t / x % y, t / x / y],
         }
@@ -166,7 +166,7 @@ impl Findings {
         describe: impl FnOnce() -> (String, Site, Option<Site>),
     ) {
         let line = |pc: u32| match kernel.lines.get(pc as usize) {
-            Some(line) if line.ptx_line > 0 => line.ptx_line,
+            Some(line) if line.code.line > 0 => line.code.line,
             _ => u32::MAX - pc,
         };
         let key = (check, kernel.name.clone(), line(pc), other.map_or(0, line));

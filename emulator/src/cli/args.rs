@@ -146,6 +146,10 @@ pub struct Record {
     /// The trace file [default: APP.wtrace beside the PTX, of a program in this folder].
     #[arg(short, long, value_name = "APP.wtrace")]
     pub output: Option<PathBuf>,
+    /// Record what the plain machine needs, addresses, barriers and the lanes that take part, and no other values. The
+    /// trace is much smaller; techniques that check values, and studies, refuse it.
+    #[arg(long)]
+    pub addresses_only: bool,
     /// (program) Record only launches of kernels whose name, as in the PTX, has a match of this regular expression.
     /// Whatever is recorded, everything is executed.
     #[arg(long, value_name = "REGEX", conflicts_with = "ptx")]

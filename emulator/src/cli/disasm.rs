@@ -60,13 +60,13 @@ pub fn listing(kernel: &MachineKernel, ptx_lines: bool) -> String {
         if let Some((_, name)) = kernel.functions.iter().find(|(start, _)| *start == pc) {
             let _ = writeln!(text, "{name}:");
         }
-        let line = kernel.lines[i].ptx_line;
+        let line = kernel.lines[i].code.line;
         if ptx_lines && line != last_line && line > 0 {
             let _ = writeln!(
                 text,
                 "            // {}:{line}: {}",
-                kernel.ptx_file,
-                kernel.ptx_text(pc).unwrap_or("")
+                kernel.code_file().map_or("", |file| file.name.as_str()),
+                kernel.code_text(pc).unwrap_or("")
             );
             last_line = line;
         }

@@ -60,6 +60,7 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     command.env("WARPLAB_RECORD", &output);
     // The trace of an earlier run makes room when this one is complete.
     set(&mut command, "WARPLAB_RECORD_REPLACES", Identity::of(&output).map(|earlier| earlier.to_string()));
+    set(&mut command, "WARPLAB_RECORD_ADDRESSES_ONLY", args.addresses_only.then_some("1"));
     let names = ["KERNELS", "LAUNCHES", "EVERY", "BLOCKS"];
     for (name, value) in names.into_iter().zip(flags) {
         set(&mut command, &format!("WARPLAB_RECORD_{name}"), value);

@@ -6,6 +6,8 @@ use super::progress::Bar;
 use super::summary::{self, Dump, Summary};
 use crate::check::{Checker, Checks};
 use crate::session::Session;
+use trace_format::container::{Contents, Header};
+use trace_format::writer::WriterOptions;
 use warplab_host::destination::Destination;
 
 /// Elements that a dump shows unless told otherwise.
@@ -69,7 +71,10 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     let bar = Bar::new(session.work(), args.run.json);
     // The trace may go to standard output, where nothing else may stand then.
     let to_stdout = Destination::of(&output).is_stdout();
-    let outcome = session.record(&output, &args.run.options(), &bar);
+    let contents = if args.addresses_only { Contents::Addresses } else { Contents::Values };
+    let header = Header { contents, ..Header::default() };
+    let writing = WriterOptions { header, ..WriterOptions::default() };
+    let outcome = session.record_as(&output, &args.run.options(), &bar, &writing);
     bar.clear();
     let (report, written, path) = outcome?;
     if !to_stdout && path != Destination::of(&output).path() {

@@ -4,7 +4,7 @@ use super::fault::{Access, FaultKind, Place};
 use super::lenient;
 use super::matrix;
 use super::program::Unit;
-use super::request::{Request, blame, width_of};
+use super::request::{Request, blame};
 use super::spin::Poll;
 use super::state::{BlockShared, WarpState};
 use super::texture;
@@ -19,7 +19,7 @@ use crate::view::global::GlobalView;
 use trace_format::isa::space::{
     BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, SHARED_WINDOW_HI, Space,
 };
-use trace_format::isa::{BarrierUpdate, Kind, MemWidth, Op, Pc, barrier_state};
+use trace_format::isa::{Address, BarrierUpdate, Kind, MemData, MemOp, MemWidth, Pc, barrier_state};
 use trace_format::semantics::{ExecInst, Row, addresses};
 
 /// Executes a memory instruction in the lanes of `exec`, which is not empty, and reports what it loaded.
@@ -158,7 +158,7 @@ fn constant<V: GlobalView, S: BlockSink>(
     let Request { inst, exec, .. } = *request;
     let bytes = unit.program.banks.bank(bank);
     let outcome = match inst.kind {
-        Kind::Load(_) => load_plain(bytes, at, exec, width_of(inst.op), &mut block.rows),
+        Kind::Load(_) => load_plain(bytes, at, exec, inst.width(), &mut block.rows),
         _ => {
             let lane = exec.trailing_zeros() & 31;
             Err(Refusal::OutOfBounds { lane: lane as u8, address: at[lane as usize] })
@@ -242,13 +242,14 @@ fn load<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Refusal> {
     let Request { inst, exec, .. } = *request;
-    let width = width_of(inst.op);
+    let width = inst.width();
     let out = &mut block.rows;
-    match (space, inst.op) {
-        (_, Op::Ldsm { count, trans }) => matrix::load(&block.memory, at, count, trans, out)?,
-        (Space::Shared, _) => load_plain(&block.memory, at, exec, width, out)?,
-        (Space::Local, _) => warp.local.load(at, exec, width, out)?,
-        (Space::Const, Op::Ldc { bank, .. }) => {
+    let Some(MemOp { data, address, .. }) = inst.memory else { return Ok(()) };
+    match (space, data, address) {
+        (_, MemData::Matrices(count, trans), _) => matrix::load(&block.memory, at, count, trans, out)?,
+        (Space::Shared, ..) => load_plain(&block.memory, at, exec, width, out)?,
+        (Space::Local, ..) => warp.local.load(at, exec, width, out)?,
+        (_, _, Address::Bank(bank)) => {
             load_plain(unit.program.banks.bank(bank.0), at, exec, width, out)?;
         }
         _ => {
@@ -274,13 +275,13 @@ fn store<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Refusal> {
     let Request { inst, exec, .. } = *request;
-    if let Op::Stsm { count, trans } = inst.op {
+    if let Some(MemOp { data: MemData::Matrices(count, trans), .. }) = inst.memory {
         let source = inst.src[1].row;
         let data: [&Row; 4] =
             std::array::from_fn(|i| warp.regs.row(source + u16::from(count.get() - 1).min(i as u16)));
         return matrix::store(&mut block.memory, at, count, trans, &data);
     }
-    let width = width_of(inst.op);
+    let width = inst.width();
     let (row, last) = (inst.src[1].row, u16::from(width.regs()) - 1);
     let data: [&Row; 4] = std::array::from_fn(|i| warp.regs.row(row + last.min(i as u16)));
     match space {
@@ -307,7 +308,8 @@ fn modify<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Refusal> {
     let Request { inst, exec, .. } = *request;
-    if let Op::Syncs { update } = inst.op {
+    let Some(MemOp { data, .. }) = inst.memory else { return Ok(()) };
+    if let MemData::BarrierObject(update) = data {
         update_barriers(block, warp, request, update, at)?;
         warp.has_changed = true;
         for i in 0..inst.dst_rows {
@@ -315,10 +317,7 @@ fn modify<V: GlobalView, S: BlockSink>(
         }
         return Ok(());
     }
-    let (op, ty) = match inst.op {
-        Op::Atomg { op, ty, .. } | Op::Atoms { op, ty } | Op::Red { op, ty, .. } => (op, ty),
-        _ => return Ok(()),
-    };
+    let MemData::Modify(op, ty) = data else { return Ok(()) };
     let last = u16::from(ty.regs() - 1);
     let words = |s: usize| [0, 1, 2, 3].map(|i| warp.regs.row(inst.src[s].row + last.min(i)));
     let modify = Modify { op, ty, b: words(1), c: words(2) };
@@ -401,7 +400,7 @@ fn trouble<V, S: BlockSink>(
         Kind::Store(_) => Access::Store,
         _ => Access::Atomic,
     };
-    let width = inst.mem_bytes;
+    let width = inst.mem_bytes();
     let place = |lane| Place { pc: request.pc, warp: request.warp, lane: Some(lane) };
     match refusal {
         Refusal::OutOfBounds { lane, address }
@@ -413,10 +412,12 @@ fn trouble<V, S: BlockSink>(
             Trouble::fault(FaultKind::StackOverflow(unit.program.kernel.stack_bytes), place(lane))
         }
         Refusal::OutOfBounds { lane, address } => {
-            let size = match (space, inst.op) {
+            let size = match (space, inst.memory.map(|memory| memory.address)) {
                 (Space::Shared, _) => Some(block.memory.len() as u64),
                 (Space::Local, _) => Some(warp.local.bytes()),
-                (Space::Const, Op::Ldc { bank, .. }) => Some(unit.program.banks.bank(bank.0).len() as u64),
+                (Space::Const, Some(Address::Bank(bank))) => {
+                    Some(unit.program.banks.bank(bank.0).len() as u64)
+                }
                 _ => None,
             };
             let kind = FaultKind::OutOfBounds { access, space, address, width, size, nearest: None };

@@ -269,7 +269,7 @@ impl Block {
                 waiting.extend(warp.spin.waiting(program, memory, block, w as u32));
             }
             let mut note = |lanes, pc: u32, for_what| {
-                let ptx_line = program.kernel.lines.get(pc as usize).map_or(0, |l| l.ptx_line);
+                let ptx_line = program.kernel.lines.get(pc as usize).map_or(0, |l| l.code.line);
                 waiting.push(Waiting { block, warp: w as u32, lanes, pc: Pc(pc), ptx_line, for_what });
             };
             for path in warp.paths.waiting() {

@@ -150,7 +150,7 @@ impl Fault {
     ) -> Fault {
         let pc = Pc(place.pc);
         let line = kernel.lines.get(pc.index()).copied().unwrap_or_default();
-        let cuda = line.file.checked_sub(1).and_then(|f| kernel.files.get(f as usize));
+        let cuda = kernel.file(line.source).map(|file| (file.name.clone(), line.source.line));
         let [x, y, _] = threads.map(|n| n.max(1));
         let thread = place.lane.map(|lane| {
             let t = place.warp * 32 + u32::from(lane);
@@ -161,10 +161,10 @@ impl Fault {
             kernel: kernel.name.clone(),
             pc,
             instruction: kernel.insts.get(pc.index()).map_or_else(String::new, ToString::to_string),
-            ptx_file: kernel.ptx_file.clone(),
-            ptx_line: line.ptx_line,
-            ptx_text: kernel.ptx_text(pc).map(|t| t.trim().to_string()),
-            cuda: cuda.map(|file| (file.clone(), line.line)),
+            ptx_file: kernel.code_file().map_or_else(String::new, |file| file.name.clone()),
+            ptx_line: line.code.line,
+            ptx_text: kernel.code_text(pc).map(|t| t.trim().to_string()),
+            cuda,
             block,
             warp: place.warp,
             lane: place.lane,

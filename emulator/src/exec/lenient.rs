@@ -2,7 +2,7 @@
 
 use super::fault::Place;
 use super::program::Unit;
-use super::request::{Request, width_of};
+use super::request::Request;
 use super::state::BlockShared;
 use super::tolerated::Site;
 use crate::memory::lanes::{Addresses, lanes_of};
@@ -27,7 +27,7 @@ pub(super) fn load<V: GlobalView, S: BlockSink>(
     if !unit.program.lenient {
         return Err(refusal);
     }
-    let width = width_of(request.inst.op);
+    let width = request.inst.width();
     let outside = unit.memory.load_leniently(at, request.exec, width, &mut block.rows)?;
     let Some(lane) = lanes_of(outside).next() else { return Ok(()) };
     let place = Place { pc: request.pc, warp: request.warp, lane: Some(lane as u8) };

@@ -1,7 +1,7 @@
 //! Finds the instructions of a kernel that may wait for what others do.
 
 use trace_format::isa::flow::{BlockId, Flow};
-use trace_format::isa::{Inst, Kind, MachineKernel, MemOrder, Op};
+use trace_format::isa::{Inst, Kind, MachineKernel, Op};
 
 /// Instructions from the head to the end of the longest loop that may be one which waits.
 const LONGEST_LOOP: u32 = 256;
@@ -9,11 +9,7 @@ const LONGEST_LOOP: u32 = 256;
 /// Marks the instructions that may wait for what others do: atomics with results, strong loads, and loads in
 /// loops that nothing but the loaded values can end.
 pub(crate) fn sites(kernel: &MachineKernel, flow: &Flow) -> Vec<bool> {
-    let strong = |op: &Op| match op {
-        Op::Ldg { order, .. } | Op::Ld { order, .. } => *order != MemOrder::Weak,
-        _ => matches!(op.info().kind, Kind::Atomic(_)),
-    };
-    let mut sites: Vec<bool> = kernel.insts.iter().map(|i| strong(&i.op)).collect();
+    let mut sites: Vec<bool> = kernel.insts.iter().map(|i| i.op.reads_others()).collect();
     let size = flow.blocks().len();
     let mut predecessors = vec![Vec::new(); size];
     for b in (0..size).map(|b| BlockId(b as u32)) {
@@ -61,7 +57,7 @@ fn only_memory_ends(kernel: &MachineKernel, flow: &Flow, body: &[BlockId]) -> bo
     let loads = insts().any(|i| matches!(i.kind(), Kind::Load(_)));
     let acts = insts().any(|i| match i.kind() {
         Kind::Pure | Kind::Load(_) | Kind::Branch | Kind::Fence | Kind::Sync => false,
-        Kind::External => !matches!(i.op, Op::S2r { .. } | Op::Nanosleep { .. }),
+        Kind::External => !matches!(i.op, Op::S2r { .. }),
         _ => true,
     });
     if !loads || acts {

@@ -9,7 +9,7 @@ use crate::texture::ObjectTable;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use trace_format::isa::space::Space;
-use trace_format::isa::{BlockId, Kind, MachineKernel, MemOrder, Op, Operand, Pc, SpecialReg as Sr};
+use trace_format::isa::{BlockId, Kind, MachineKernel, Op, Operand, Pc, SpecialReg as Sr};
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, Template, VectorLevel, Warp};
 
 /// Threads that a block may have, as on every GPU since compute capability 2.0.
@@ -123,12 +123,8 @@ impl Prepared {
                 }
             })
             .collect();
-        let is_strong = |op: &Op| match op {
-            Op::Ldg { order, .. } | Op::Ld { order, .. } => *order != MemOrder::Weak,
-            _ => matches!(op.info().kind, Kind::Atomic(_)),
-        };
         let calls_system = kernel.insts.iter().any(|i| matches!(i.op, Op::Syscall { .. }));
-        let strong = || kernel.insts.iter().map(|i| i.op).filter(is_strong);
+        let strong = || kernel.insts.iter().map(|i| i.op).filter(Op::reads_others);
         let in_block = Kind::Atomic(Space::Shared);
         let mut polls = polls::sites(kernel, &flow);
         if !polls.contains(&true) {
@@ -229,7 +225,7 @@ fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
     // 64-bit divisions share subroutines, whose instructions may have no single origin.
     let shared = |name: &str| ["div_u64", "div_s64", "rem_u64", "rem_s64"].contains(&name);
     let pc = Pc(pc as u32);
-    selects && (kernel.ptx_text(pc).is_some_and(divides) || shared(kernel.function_at(pc)))
+    selects && (kernel.code_text(pc).is_some_and(divides) || shared(kernel.function_at(pc)))
 }
 
 /// What a thread needs besides the block's state to run it.

@@ -2,7 +2,6 @@
 
 use crate::memory::lanes::{Addresses, lanes_of};
 use crate::view::access::Refusal;
-use trace_format::isa::{MemWidth, Op};
 use trace_format::semantics::ExecInst;
 
 /// One memory instruction with the lanes that it takes effect in.
@@ -12,23 +11,6 @@ pub(super) struct Request<'i> {
     pub warp: u32,
     pub pc: u32,
     pub exec: u32,
-}
-
-/// Width of a load or store.
-#[inline(always)]
-pub(super) fn width_of(op: Op) -> MemWidth {
-    match op {
-        Op::Ldg { width, .. }
-        | Op::Stg { width, .. }
-        | Op::Lds { width, .. }
-        | Op::Sts { width, .. }
-        | Op::Ldl { width }
-        | Op::Stl { width }
-        | Op::Ld { width, .. }
-        | Op::St { width, .. }
-        | Op::Ldc { width, .. } => width,
-        _ => MemWidth::B32,
-    }
 }
 
 /// The first lane that is askew or outside of plain bytes.

@@ -58,7 +58,7 @@ impl Poll {
             _ => Space::Global,
         };
         let (address, value) = (at[first], pair(0, first));
-        (Poll { pc, lanes, space, address, value, bytes: inst.mem_bytes.min(8) }, digest)
+        (Poll { pc, lanes, space, address, value, bytes: inst.mem_bytes().min(8) }, digest)
     }
 
     /// Whether global memory holds something else now for the first of the lanes.
@@ -91,7 +91,7 @@ impl Poll {
             None => format!("memory at {:#x}", self.address),
         };
         let for_what = format!("{place} to change, which holds {:#x}", self.value);
-        let ptx_line = program.kernel.lines.get(self.pc as usize).map_or(0, |l| l.ptx_line);
+        let ptx_line = program.kernel.lines.get(self.pc as usize).map_or(0, |l| l.code.line);
         Waiting { block, warp, lanes: self.lanes, pc: Pc(self.pc), ptx_line, for_what }
     }
 }

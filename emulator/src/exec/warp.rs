@@ -14,7 +14,7 @@ use super::{system, texture};
 use crate::memory::lanes::lanes_of;
 use crate::record::BlockSink;
 use crate::view::global::GlobalView;
-use trace_format::isa::{BarMode, Kind, Op, Pc, SpecialReg};
+use trace_format::isa::{BarMode, Kind, Lanes, Op, Pc, SpecialReg};
 use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
 
 /// SMs that `%nsmid` tells of and over which `%smid` spreads blocks; the number of the TITAN X (Pascal).
@@ -107,7 +107,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
                             check_divisor(unit, block, at, inst, &warp.regs, w, exec)?;
                         }
                         if let Some((checker, _)) = unit.memory.watch()
-                            && matches!(inst.op, Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. })
+                            && inst.op.info().lanes == Lanes::Members
                         {
                             checker.sync_warp(block.linear, w);
                         }
@@ -262,9 +262,16 @@ fn control<V: GlobalView, S: BlockSink>(
             let kind = why.map_or(FaultKind::Trap, |what| FaultKind::Unsupported(what.to_owned()));
             return Err(Trouble::fault(kind, place));
         }
-        _ => {
+        Kind::Pure
+        | Kind::External
+        | Kind::Load(_)
+        | Kind::Store(_)
+        | Kind::Atomic(_)
+        | Kind::Reduction(_)
+        | Kind::Fence => {}
+        Kind::Sync => {
             if let Some((checker, _)) = unit.memory.watch()
-                && matches!(inst.op, Op::Warpsync {})
+                && inst.op.info().lanes == Lanes::Members
             {
                 checker.sync_warp(block.linear, w);
             }

@@ -505,12 +505,13 @@ fn needs(inst: &super::vir::Inst, work: &mut Vec<Need>) {
 /// Whether an instruction that is not free may still be dropped when nobody reads its results: plain loads,
 /// shuffles and votes, external registers.
 fn removable(inst: &super::vir::Inst) -> bool {
-    use trace_format::isa::{Kind, MemOrder, Op};
-    match inst.machine() {
-        Some(_) if inst.strong => false,
-        Some(Op::Ldg { order, .. } | Op::Ld { order, .. }) => order == MemOrder::Weak,
-        Some(op) => op.info().kind == Kind::Pure || matches!(op, Op::Lds { .. } | Op::Ldl { .. }),
-        None => false,
+    use trace_format::isa::Kind;
+    let Some(op) = inst.machine().filter(|_| !inst.strong) else { return false };
+    let info = op.info();
+    match info.kind {
+        Kind::Pure => true,
+        Kind::Load(_) => !op.reads_others() && info.memory.is_some_and(|memory| memory.width().is_some()),
+        _ => false,
     }
 }
 

@@ -78,8 +78,7 @@ impl Pass<'_> {
     fn literals(&mut self, inst: &mut Inst) {
         let kind = inst.op.kind();
         let shape = inst.op.shape();
-        let free = matches!(kind, Kind::Barrier | Kind::Sync)
-            || matches!(inst.op, VOp::M(Op::Shfl { .. } | Op::Vote { .. }));
+        let free = matches!(kind, Kind::Barrier | Kind::Sync) || matches!(inst.op, VOp::M(Op::Shfl { .. }));
         let mut room = match kind {
             // Handles (and single coordinates) of texture and surface accesses may be constants.
             _ if kind.space().is_some_and(Space::is_remote) => 1,

@@ -31,7 +31,7 @@ pub use options::{DEFAULT_INLINE_LIMIT, DEFAULT_STACK_BYTES, LowerOptions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use trace_format::isa::{MachineKernel, Param, Pc};
+use trace_format::isa::{Language, MachineKernel, Param, Pc, SourceFile};
 
 use crate::ptx::{Diagnostic, Diagnostics, Formal, FuncId, Module};
 use calls::Plan;
@@ -270,10 +270,17 @@ fn link(
 /// Parameters, file names and source text.
 fn describe(module: &Module, kernel: FuncId, machine: &mut MachineKernel) {
     let function = module.function(kernel);
-    machine.ptx_file = module.source.name().to_owned();
-    machine.files = module.files.iter().map(|(_, path)| path.clone()).collect();
-    let lines: BTreeSet<u32> = machine.lines.iter().map(|l| l.ptx_line).filter(|&l| l > 0).collect();
-    machine.ptx_lines = lines.into_iter().map(|l| (l, module.source.line(l).trim().to_owned())).collect();
+    let lines: BTreeSet<u32> = machine.lines.iter().map(|l| l.code.line).filter(|&l| l > 0).collect();
+    machine.files = vec![SourceFile {
+        language: Language::Ptx,
+        name: module.source.name().to_owned(),
+        lines: lines.into_iter().map(|l| (l, module.source.line(l).trim().to_owned())).collect(),
+    }];
+    machine.files.extend(module.files.iter().map(|(_, path)| SourceFile {
+        language: Language::of_source(path),
+        name: path.clone(),
+        lines: Vec::new(),
+    }));
     for formal in &function.params {
         let Formal::Var(id) = formal else { continue };
         let var = module.var(*id);

@@ -140,15 +140,14 @@ fn each_use(f: &Func, id: InstId, mut visit: impl FnMut(Item)) {
 /// Cycles until a dependent instruction can issue.
 fn latency(inst: &Inst) -> u32 {
     let VOp::M(op) = inst.op else { return 8 };
-    match op {
-        Op::Lds { .. } | Op::Ldsm { .. } | Op::Atoms { .. } | Op::Syncs { .. } => return 24,
-        Op::Ldc { .. } => return 30,
-        Op::S2r { .. } => return 20,
-        _ => {}
+    if let Op::S2r { .. } = op {
+        return 20;
     }
     let info = op.info();
     match info.latency {
         LatencyClass::Memory => match info.kind {
+            Kind::Load(Space::Shared) | Kind::Atomic(Space::Shared) => 24,
+            Kind::Load(Space::Const) => 30,
             Kind::Load(_) | Kind::Atomic(_) => 200,
             _ => 1,
         },
@@ -502,17 +501,8 @@ fn is_strong(inst: &Inst) -> bool {
     if inst.strong {
         return true;
     }
-    let order = match inst.op {
-        VOp::M(
-            Op::Ldg { order, .. }
-            | Op::Stg { order, .. }
-            | Op::Ld { order, .. }
-            | Op::St { order, .. }
-            | Op::Atomg { order, .. }
-            | Op::Red { order, .. },
-        ) => order,
-        _ => return false,
-    };
+    let Some(memory) = inst.machine().and_then(|op| op.info().memory) else { return false };
+    let order = memory.order;
     matches!(order, MemOrder::Acquire | MemOrder::Release | MemOrder::AcqRel)
         || (order == MemOrder::Strong && !matches!(inst.op.kind(), Kind::Atomic(_) | Kind::Reduction(_)))
 }
@@ -581,17 +571,14 @@ fn access(inst: &Inst) -> Option<Access> {
         Kind::Store(space) | Kind::Atomic(space) | Kind::Reduction(space) => (space, true),
         _ => return None,
     };
-    let scale = match op {
-        Op::Lds { scale, .. } | Op::Sts { scale, .. } => scale.shift(),
-        _ => 0,
-    };
+    let memory = op.info().memory?;
     Some(Access {
         space,
         writes,
-        read_only: matches!(op, Op::Ldg { ro, .. } if ro.0),
+        read_only: memory.read_only,
         base: [inst.src[0].v[0], if op.info().src_regs[0] > 1 { inst.src[0].v[1] } else { Val::ZERO }],
-        scale,
+        scale: memory.scale().shift(),
         offset: i64::from(inst.offset),
-        bytes: op.info().mem_bytes,
+        bytes: memory.bytes(),
     })
 }

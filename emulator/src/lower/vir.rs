@@ -239,17 +239,11 @@ impl VOp {
     /// its place in the control flow.
     pub const fn crosses_lanes(&self) -> bool {
         use trace_format::isa::SpecialReg;
-        matches!(
-            self,
-            VOp::M(
-                Op::Shfl { .. }
-                    | Op::Vote { .. }
-                    | Op::Match { .. }
-                    | Op::Redux { .. }
-                    | Op::Movm {}
-                    | Op::S2r { sr: SpecialReg::ActiveMask }
-            )
-        ) || self.is_matrix_product()
+        match self {
+            VOp::M(Op::S2r { sr }) => matches!(sr, SpecialReg::ActiveMask),
+            VOp::M(op) => op.crosses_lanes(),
+            _ => false,
+        }
     }
 
     /// Whether the instruction is a matrix product of the whole warp.

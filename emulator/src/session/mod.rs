@@ -221,8 +221,22 @@ impl Session {
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<(RunReport, WriteSummary, PathBuf), SessionError> {
+        self.record_as(path, options, observer, &WriterOptions::default())
+    }
+
+    /// As [`Session::record`], with a choice of what the trace holds and how it is packed.
+    ///
+    /// # Errors
+    /// As [`Session::record`].
+    pub fn record_as(
+        &mut self,
+        path: &Path,
+        options: &Options,
+        observer: &dyn Observer,
+        writing: &WriterOptions,
+    ) -> Result<(RunReport, WriteSummary, PathBuf), SessionError> {
         let trace = |e: trace_format::container::TraceError| SessionError::Trace(e.to_string());
-        let mut writer = TraceWriter::create(path, &WriterOptions::default()).map_err(trace)?;
+        let mut writer = TraceWriter::create(path, writing).map_err(trace)?;
         let part = writer.part_path().to_path_buf();
         let copied = writer.transfers(&self.copies()).map_err(trace);
         let report = copied.and_then(|()| self.all(options, observer, Follower::Writer(&mut writer)));

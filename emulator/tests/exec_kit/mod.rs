@@ -180,17 +180,21 @@ impl Asm {
         for &(i, label) in &self.fixups {
             insts[i].target = at(label);
         }
-        let lines =
-            (0..insts.len()).map(|i| SourceLine { ptx_line: 10 + i as u32, file: 0, line: 0 }).collect();
-        let ptx_lines =
-            (0..insts.len()).map(|i| (10 + i as u32, format!("\tptx line of {};", insts[i]))).collect();
+        let lines = (0..insts.len())
+            .map(|i| SourceLine { code: Position { file: 1, line: 10 + i as u32 }, ..SourceLine::default() })
+            .collect();
+        let text = |i: usize| (10 + i as u32, format!("\tptx line of {};", insts[i]));
+        let file = SourceFile {
+            language: Language::Ptx,
+            name: "hand.ptx".into(),
+            lines: (0..insts.len()).map(text).collect(),
+        };
         let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>());
         let regs_per_thread = highest.map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
         let mut kernel = MachineKernel {
             name: "hand_built".into(),
             lines,
-            ptx_lines,
-            ptx_file: "hand.ptx".into(),
+            files: vec![file],
             regs_per_thread,
             static_shared_bytes: self.shared,
             local_bytes: self.local,

@@ -138,7 +138,7 @@ fn study_all(
     threads: usize,
 ) -> Result<Studied, (Option<usize>, StudyError)> {
     let all = workloads.iter().map(|(_, workload)| workload).enumerate();
-    let has_values = |(_, workload): &(usize, &Workload)| workload.trace.header().values;
+    let has_values = |(_, workload): &(usize, &Workload)| workload.trace.header().has_values();
     let (positions, without): (Vec<_>, Vec<_>) = all.partition(has_values);
     let (positions, with): (Vec<usize>, Vec<&Workload>) = positions.into_iter().unzip();
     let inputs: Vec<Input<'_>> =

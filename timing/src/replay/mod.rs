@@ -200,19 +200,20 @@ fn prepare<S: LaunchSource>(
     asked.blocks = blocks;
     asked.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     asked.parameters = launch.banks.param.get(trace_format::isa::space::PARAM_BASE as usize..).unwrap_or(&[]);
-    if let Some(technique) = techniques.iter().find(|t| t.info().needs_values && !trace.header().values) {
+    let has_values = trace.header().has_values();
+    if let Some(technique) = techniques.iter().find(|t| t.info().needs_values && !has_values) {
         return Err(ReplayError::Refused(format!(
-            "technique {} checks values, and this trace was recorded without them",
-            technique.info().name
+            "technique {} checks register values, and {} was recorded with --addresses-only; record it without that",
+            technique.info().name,
+            trace.path().display()
         )));
     }
     let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;
     let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
     let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
-    let detail = match checked {
-        true => Detail::Checked,
-        false if stack.is_empty() => Detail::Places,
-        false => Detail::Values,
+    let detail = match has_values && (checked || !stack.is_empty()) {
+        true => Detail::Values { checked },
+        false => Detail::Places { checked },
     };
     let source = wrap(TraceLaunch::new(trace, index as u32, detail));
     Ok(Prepared { launch: index, machine, source, stack, blocks })

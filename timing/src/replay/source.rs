@@ -7,11 +7,15 @@ use trace_format::reader::{Trace, WarpCursor};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detail {
     /// Where memory is accessed and which lanes take part: all that the plain machine looks at.
-    Places,
+    Places {
+        /// Whether what a trace of addresses holds is compared with its checksum.
+        checked: bool,
+    },
     /// Every value, for techniques.
-    Values,
-    /// Every value, and each warp's are compared with their recorded checksum.
-    Checked,
+    Values {
+        /// Whether each warp's values are compared with their checksum.
+        checked: bool,
+    },
 }
 
 /// A launch of a trace.
@@ -41,12 +45,15 @@ impl LaunchSource for TraceLaunch {
                 cursor
             }
             None => {
-                let cursor = self.trace.warp_cursor(self.launch, u64::from(block), warp).map_err(fail)?;
-                match self.detail {
-                    Detail::Places => cursor.places_only(),
-                    Detail::Values => cursor.unchecked(),
-                    Detail::Checked => cursor,
-                }
+                let of_values = || self.trace.warp_cursor(self.launch, u64::from(block), warp);
+                let of_places = || self.trace.place_cursor(self.launch, u64::from(block), warp);
+                let cursor = match self.detail {
+                    Detail::Places { checked: false } => of_places().map(WarpCursor::unchecked),
+                    Detail::Places { checked: true } => of_places(),
+                    Detail::Values { checked: false } => of_values().map(WarpCursor::unchecked),
+                    Detail::Values { checked: true } => of_values(),
+                };
+                cursor.map_err(fail)?
             }
         };
         Ok(TraceWarp(cursor))

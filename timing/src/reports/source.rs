@@ -10,7 +10,7 @@ use crate::replay::Replay;
 use crate::view::record::{Fate, InstRecord, NEVER, Origin};
 use report::{Callout, Column, Format, Section, SourceListing, Table};
 use std::collections::HashMap;
-use trace_format::isa::MachineKernel;
+use trace_format::isa::{MachineKernel, Position};
 use trace_format::reader::Trace;
 
 /// Lines of the table of the worst.
@@ -67,11 +67,11 @@ impl Waits {
         all
     }
 
-    /// The same by PTX line, ascending; line 0 is what has no line.
-    fn by_line(&self, kernel: &MachineKernel) -> Vec<(u32, Spot)> {
-        let mut lines: std::collections::BTreeMap<u32, Spot> = std::collections::BTreeMap::new();
+    /// The same by line of translated code, ascending; line 0 is what has no line.
+    fn by_line(&self, kernel: &MachineKernel) -> Vec<(Position, Spot)> {
+        let mut lines: std::collections::BTreeMap<Position, Spot> = std::collections::BTreeMap::new();
         for (spot, line) in self.spots.iter().zip(&kernel.lines) {
-            lines.entry(line.ptx_line).or_default().add(*spot);
+            lines.entry(line.code).or_default().add(*spot);
         }
         lines.into_iter().filter(|(_, spot)| spot.issued > 0).collect()
     }
@@ -105,7 +105,7 @@ fn add_records(spots: &mut [Spot], records: &[InstRecord]) {
 struct Hot<'a> {
     workload: &'a Workload,
     kernel: &'a MachineKernel,
-    line: u32,
+    line: Position,
     spot: Spot,
     share: f64,
 }
@@ -120,9 +120,9 @@ pub fn section(workloads: &[Workload]) -> Section {
     if hot.is_empty() {
         return section.callout(Callout::note("No instruction was issued on SM 0."));
     }
-    if hot.iter().all(|one| one.line == 0) {
+    if !hot.iter().any(|one| one.line.is_known()) {
         return section.callout(Callout::note(
-            "The traces do not say from which PTX lines their instructions come, so there is no source to annotate.",
+            "The traces do not say from which lines their instructions come, so there is no source to annotate.",
         ));
     }
     hot.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -180,8 +180,9 @@ fn worst(hot: &[Hot<'_>]) -> Table {
     let columns = [
         Column::text("Trace"),
         Column::text("Kernel"),
-        Column::integer("PTX line"),
-        Column::text("PTX"),
+        Column::integer("Line").help("Line of the code that was translated into machine instructions"),
+        Column::text("Language"),
+        Column::text("Source"),
         Column::percent("Waiting", 1)
             .bar()
             .help("Part of the trace's warp cycles that warps stood before this line"),
@@ -199,7 +200,8 @@ fn worst(hot: &[Hot<'_>]) -> Table {
         table.push(report::cells![
             &one.workload.label,
             &one.kernel.name,
-            (one.line > 0).then_some(one.line),
+            one.line.is_known().then_some(one.line.line),
+            one.kernel.file(one.line).map(|file| file.language.to_string()),
             text_of(one.kernel, one.line),
             one.share,
             super::ratio(one.spot.cycles, one.spot.issued),
@@ -210,25 +212,26 @@ fn worst(hot: &[Hot<'_>]) -> Table {
     table
 }
 
-fn text_of(kernel: &MachineKernel, line: u32) -> String {
-    let found = kernel.ptx_lines.binary_search_by_key(&line, |(number, _)| *number).ok();
-    found.map_or_else(|| "(no line)".into(), |at| kernel.ptx_lines[at].1.trim().to_owned())
+fn text_of(kernel: &MachineKernel, at: Position) -> String {
+    kernel.text(at).map_or_else(|| "(no line)".into(), |text| text.trim().to_owned())
 }
 
 fn listing(workload: &Workload, kernel: &MachineKernel, waits: &Waits) -> SourceListing {
     let total = waits.total();
-    let spots: HashMap<u32, Spot> = waits.by_line(kernel).into_iter().collect();
-    let file = kernel.ptx_file.rsplit('/').next().unwrap_or_default();
+    let spots: HashMap<Position, Spot> = waits.by_line(kernel).into_iter().collect();
+    let (file, language) = kernel.code_file().map_or((String::new(), String::new()), |file| {
+        (file.name.rsplit('/').next().unwrap_or_default().to_owned(), file.language.to_string())
+    });
     let mut listing = SourceListing::new(format!("{} ({})", kernel.name, workload.label))
         .id(format!("source-{}-{}", workload.label, kernel.name))
         .caption(format!(
-            "`{file}`: the lines that machine code came from. Shares are of this kernel's warp cycles."
+            "`{file}` ({language}): the lines that machine instructions came from. Shares are of this kernel's warp cycles."
         ))
         .column("Waiting", Format::Percent(1))
         .column("Cycles per issue", Format::Float(1))
         .column("Issued", Format::Integer);
-    for (number, text) in &kernel.ptx_lines {
-        let values = spots.get(number).map(|spot| {
+    for (number, text) in kernel.code_file().iter().flat_map(|file| &file.lines) {
+        let values = spots.get(&Position { file: 1, line: *number }).map(|spot| {
             let share = super::ratio(spot.cycles, total.cycles);
             [share, super::ratio(spot.cycles, spot.issued), spot.issued as f64]
         });

@@ -10,7 +10,7 @@ pub fn section(results: &[StudyResult], traces: usize, without_values: &[String]
     );
     if !without_values.is_empty() {
         section = section.callout(Callout::warning(format!(
-            "Recorded without values, which every study needs, and therefore left out here: {}.",
+            "Recorded with --addresses-only, without the values that every study needs, and therefore left out here: {}.",
             without_values.join(", ")
         )));
     }

@@ -4,6 +4,7 @@
 //! under `timing/configs/energy/`. What a technique counts is declared in its own file ([`super::TechniqueStats`]).
 
 use serde_json::{Map, Value};
+use trace_format::isa::Unit;
 use warplab_technique::CounterInfo;
 
 macro_rules! counters {
@@ -211,4 +212,33 @@ impl Counters {
         let position = COUNTERS.iter().position(|row| row.name == name)?;
         self.values().get(position).copied()
     }
+}
+
+/// Gives every unit the counter of its instructions.
+macro_rules! of_units {
+    ($($unit:ident => $counter:ident),+ $(,)?) => {
+        impl Counters {
+            /// Warp instructions that a class of units executed.
+            #[must_use]
+            pub const fn of_unit(&self, unit: Unit) -> u64 {
+                match unit { $(Unit::$unit => self.$counter),+ }
+            }
+
+            /// Counts the warp instructions that a class of units executes.
+            #[inline]
+            pub(crate) const fn of_unit_mut(&mut self, unit: Unit) -> &mut u64 {
+                match unit { $(Unit::$unit => &mut self.$counter),+ }
+            }
+        }
+    };
+}
+
+of_units! {
+    Int => int_instructions,
+    Fp32 => fp32_instructions,
+    Fp64 => fp64_instructions,
+    Sfu => sfu_instructions,
+    LdSt => ldst_instructions,
+    Control => control_instructions,
+    Tensor => tensor_instructions,
 }

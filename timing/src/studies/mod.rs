@@ -125,7 +125,8 @@ pub enum StudyError {
     NoTraces,
     /// A trace has no register values.
     #[error(
-        "{label}: the trace holds no values, which these studies need: {studies}; record it with `emu record`"
+        "{label}: the trace holds no values, which these studies need: {studies}; record it with `emu record`, without \
+         --addresses-only"
     )]
     NoValues {
         /// Name of the trace.
@@ -213,7 +214,7 @@ pub fn run(
     if inputs.is_empty() {
         return Err(StudyError::NoTraces);
     }
-    if let Some(input) = inputs.iter().find(|input| !input.trace.header().values) {
+    if let Some(input) = inputs.iter().find(|input| !input.trace.header().has_values()) {
         return Err(StudyError::NoValues { label: input.label.to_owned(), studies: names.join(", ") });
     }
     let launches = options.select.launches(inputs)?;

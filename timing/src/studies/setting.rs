@@ -7,7 +7,7 @@ use super::runs::Runs;
 use super::values::{Digest, Level, Shape};
 use crate::program::RegSet;
 use crate::source::MemAccess;
-use trace_format::isa::{BarMode, Inst, Kind, LatencyClass, MachineKernel, Op, PredSrc, RegSpan};
+use trace_format::isa::{BarMode, Inst, Kind, MachineKernel, Op, PredSrc, RegSpan};
 use trace_format::semantics::{Banks, Geometry, Row, Warp};
 
 /// Consecutive registers.
@@ -124,8 +124,7 @@ impl Decoded {
 /// Whether an instruction's results in one lane depend on other lanes.
 #[must_use]
 pub fn across_lanes(inst: &Inst) -> bool {
-    matches!(inst.info().latency, LatencyClass::Shuffle | LatencyClass::Tensor)
-        || matches!(inst.op, Op::Vote { .. })
+    inst.op.crosses_lanes()
 }
 
 /// A launch.

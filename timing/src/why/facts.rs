@@ -5,6 +5,7 @@ use crate::occupancy::Limit;
 use crate::replay::LaunchStats;
 use crate::stats::{Stall, Stats, TechniqueStats};
 use serde_json::{Map, Value};
+use trace_format::isa::Unit;
 
 macro_rules! facts {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ty;)+) => {
@@ -164,15 +165,9 @@ impl Facts {
         ];
         let loads = from.iter().sum();
         let warps = u64::from(first.threads_per_block.div_ceil(32));
-        let units = [
-            ("int", c.int_instructions),
-            ("fp32", c.fp32_instructions),
-            ("fp64", c.fp64_instructions),
-            ("sfu", c.sfu_instructions),
-            ("ldst", c.ldst_instructions),
-            ("tensor", c.tensor_instructions),
-        ];
-        let busiest = units.into_iter().max_by_key(|(_, n)| *n).unwrap_or(("int", 0));
+        let units = Unit::ALL.into_iter().filter(|unit| *unit != Unit::Control);
+        let units = units.map(|unit| (unit.name(), c.of_unit(unit)));
+        let busiest = units.max_by_key(|(_, n)| *n).unwrap_or((Unit::Int.name(), 0));
         Facts {
             launches: count,
             cycles: c.cycles,

@@ -6,7 +6,7 @@
 use crate::config::{GpuConfig, UNIT_NAMES, latency_name};
 use crate::plan::MicroOp;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Unit};
+use trace_format::isa::{Collector, Inst, Kind, LatencyClass, MachineKernel, Unit};
 
 /// Most source registers that one instruction reads (a matrix product: 4 + 2 + 4).
 pub const MAX_SRC: usize = 10;
@@ -223,22 +223,22 @@ impl TimedInst {
     /// A sentence that names the operation and what cannot be timed.
     pub fn micro(op: &MicroOp, config: &GpuConfig) -> Result<TimedInst, String> {
         let refuse = |why: String| format!("micro-operation {}: {why}", op.name);
-        let class = UNIT_NAMES.iter().position(|name| *name == op.unit).ok_or_else(|| {
+        let own = Unit::named(op.unit).ok_or_else(|| {
             refuse(format!("unknown unit class `{}`; known are {}", op.unit, UNIT_NAMES.join(", ")))
         })?;
         if op.sources.len() > MAX_SRC || op.destinations.len() > MAX_DST {
             return Err(refuse(format!("more than {MAX_SRC} sources or {MAX_DST} destinations")));
         }
-        let marker = op.unit == "control";
+        let (class, marker) = (own as usize, own == Unit::Control);
         if marker && !(op.sources.is_empty() && op.destinations.is_empty()) {
             return Err(refuse("a control operation has no registers".to_owned()));
         }
-        if op.unit == "ldst" {
+        if own == Unit::LdSt {
             return Err(refuse("memory is accessed by instructions and early loads only".to_owned()));
         }
         let unit = match config.units[UNIT_NAMES[class]].runs_on.as_str() {
             "" => class,
-            host => UNIT_NAMES.iter().position(|name| *name == host).unwrap_or(class),
+            host => Unit::named(host).map_or(class, |unit| unit as usize),
         };
         let (mut srcs, mut dsts) = ([0; MAX_SRC], [0; MAX_DST]);
         srcs[..op.sources.len()].copy_from_slice(&op.sources);
@@ -251,7 +251,7 @@ impl TimedInst {
             path: if marker { Path::Control } else { Path::Alu },
             unit: unit as u8,
             class: class as u8,
-            pool: u8::from(op.unit == "sfu"),
+            pool: pool(if own == Unit::Sfu { Collector::Sfu } else { Collector::Alu }),
             latency_cycles: op.latency_cycles.max(1),
             initiation_cycles: op.initiation_cycles.max(1),
             srcs,
@@ -268,11 +268,11 @@ impl TimedInst {
 
 fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
     let info = inst.info();
-    let class = Unit::ALL.iter().position(|u| *u == inst.op.unit()).unwrap_or(0);
+    let class = info.unit as usize;
     let described = &config.units[UNIT_NAMES[class]];
     let unit = match described.runs_on.as_str() {
         "" => class,
-        host => UNIT_NAMES.iter().position(|name| *name == host).unwrap_or(class),
+        host => Unit::named(host).map_or(class, |unit| unit as usize),
     };
     let lanes = config.units[UNIT_NAMES[unit]].lanes;
     let (latency_cycles, initiation_cycles) = match latency_name(info.latency) {
@@ -310,11 +310,7 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         path: path(inst, info.latency)?,
         unit: unit as u8,
         class: class as u8,
-        pool: match Unit::ALL[class] {
-            Unit::Sfu => 1,
-            Unit::LdSt => 2,
-            _ => 0,
-        },
+        pool: pool(info.collector),
         latency_cycles,
         initiation_cycles,
         srcs,
@@ -326,6 +322,15 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         pred_hazards,
         pred_writes,
     })
+}
+
+/// Number of a collector pool; what collects nothing takes none, so that its number does not matter.
+const fn pool(collector: Collector) -> u8 {
+    match collector {
+        Collector::Alu | Collector::NoCollector => 0,
+        Collector::Sfu => 1,
+        Collector::Memory => 2,
+    }
 }
 
 fn path(inst: &Inst, latency: LatencyClass) -> Result<Path, String> {

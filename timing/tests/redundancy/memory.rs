@@ -76,7 +76,7 @@ impl WarpPath for MemoryWarp {
         let (pc, active) = (recorded.pc, recorded.active);
         let inst = *self.code.inst(Pc(pc));
         let exec = self.code.exec_mask(Pc(pc), &self.state, active);
-        self.mem = inst.kind.space().map(|space| (space, inst.mem_bytes, exec & inst.op.address_lanes()));
+        self.mem = inst.kind.space().map(|space| (space, inst.mem_bytes(), exec & inst.address_lanes()));
         if self.mem.is_some() {
             addresses(&inst, &self.state, &mut self.addresses);
         }

@@ -53,6 +53,24 @@ pub enum ErrorKind {
         /// Version of this build.
         supported: u32,
     },
+    /// The kernels of the file are written in another opcode table.
+    #[error(
+        "{}: header at byte {offset}: recorded by {tool} with opcode table {found:016x}, but this build has table \
+         {supported:016x} and would misread its instructions; record it again, or read it with the build that wrote it",
+        path.display()
+    )]
+    OpcodeTable {
+        /// The file.
+        path: PathBuf,
+        /// Where the header is.
+        offset: u64,
+        /// What wrote the file.
+        tool: String,
+        /// Hash of the table in the file.
+        found: u64,
+        /// Hash of this build's table.
+        supported: u64,
+    },
     /// A section of the file is damaged.
     #[error("{}: damaged {section} at byte {offset}: {what}; record it again", path.display())]
     Damaged {

@@ -11,5 +11,7 @@ pub mod sample;
 pub mod sanity;
 
 pub use error::{ErrorKind, Place, TraceError};
-pub use records::{BufferNote, CutRecord, Header, LaunchRecord, TransferKind, TransferRecord, WaitRecord};
+pub use records::{
+    BufferNote, Contents, CutRecord, Header, LaunchRecord, TransferKind, TransferRecord, WaitRecord,
+};
 pub use sample::Sample;

@@ -4,6 +4,8 @@
 use super::format::{MAX_SECTION_BYTES, Packer, Tag, unpack, word32};
 use super::frame::FrameHead;
 use super::sample::Sample;
+use crate::encode::plan::KernelPlan;
+use crate::isa::MachineKernel;
 use crate::semantics::{Banks, Geometry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,13 +20,46 @@ pub const MAX_BLOCKS: u64 = 1 << 40;
 pub struct Header {
     /// Program and version that recorded or imported the trace.
     pub tool: String,
-    /// Whether every register value and address can be regenerated.
-    pub values: bool,
+    /// Hash of the opcode table that kernels are written in ([`crate::isa::table_hash`]).
+    pub isa: u64,
+    /// What readers can regenerate.
+    pub contents: Contents,
+}
+
+/// What of a recorded program can be regenerated from its trace.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Contents {
+    /// Every register value and every address.
+    Values,
+    /// Paths, addresses, barriers and the lanes that take part; no other values.
+    Addresses,
+}
+
+impl Contents {
+    /// What recorder and reader agree on about a kernel.
+    pub(crate) fn plan(self, kernel: &MachineKernel) -> KernelPlan {
+        match self {
+            Contents::Values => KernelPlan::of(kernel),
+            Contents::Addresses => KernelPlan::of_addresses(kernel),
+        }
+    }
+}
+
+impl Header {
+    /// Whether every register value can be regenerated.
+    #[must_use]
+    pub fn has_values(&self) -> bool {
+        self.contents == Contents::Values
+    }
 }
 
 impl Default for Header {
     fn default() -> Self {
-        Header { tool: concat!("warplab ", env!("CARGO_PKG_VERSION")).to_string(), values: true }
+        Header {
+            tool: concat!("warplab ", env!("CARGO_PKG_VERSION")).to_string(),
+            isa: crate::isa::table_hash(),
+            contents: Contents::Values,
+        }
     }
 }
 

@@ -50,6 +50,24 @@ impl Checksum {
         }
     }
 
+    /// As [`Checksum::retire`], but only the lanes of `exec` count: what readers of traces of addresses hold in the
+    /// others is not what was there.
+    pub fn retire_lanes(&mut self, pc: Pc, inst: &ExecInst, warp: &Warp, exec: u32) {
+        if exec == 0 {
+            return;
+        }
+        self.mix_word(u64::from(pc.0) << 32 | u64::from(exec));
+        for i in 0..u16::from(inst.dst_rows) {
+            let row = warp.row(inst.dst + i);
+            self.mix_row(&Row::from_fn(|l| if exec >> l & 1 != 0 { row.0[l] } else { 0 }));
+        }
+        for p in inst.pdst {
+            if p != 7 {
+                self.mix_word(u64::from(warp.pred(p) & exec));
+            }
+        }
+    }
+
     #[inline]
     fn mix_word(&mut self, word: u64) {
         self.control = (self.control.rotate_left(23) ^ word).wrapping_mul(MULTIPLIER);

@@ -3,7 +3,8 @@
 //! memory of it.
 
 use crate::isa::space::Space;
-use crate::isa::{BlockId, Inst, Kind, MachineKernel, Pc};
+use crate::isa::{BlockId, Inst, Kind, MachineKernel, Need, Pc, PlaceSlice};
+use std::sync::Arc;
 
 /// Rows from outside of one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -12,8 +13,8 @@ pub struct External {
     pub slot: u32,
     /// Destination registers whose rows are recorded, in order.
     pub registers: u8,
-    /// Whether the first destination predicate is recorded too, as one more (uniform) row: its lane mask.
-    pub predicate: bool,
+    /// Destination predicates, the first ones, that are recorded too, each as one more (uniform) row: its lane mask.
+    pub predicates: u8,
     /// Whether the byte addresses of a texture or surface access are recorded, after all others: two rows.
     pub address: bool,
 }
@@ -22,7 +23,7 @@ impl External {
     /// Number of rows recorded per execution.
     #[must_use]
     pub const fn rows(self) -> u8 {
-        self.registers + self.predicate as u8 + 2 * self.address as u8
+        self.registers + self.predicates + 2 * self.address as u8
     }
 }
 
@@ -46,12 +47,24 @@ pub struct KernelPlan {
     pub externals: Vec<External>,
     /// Number of slots.
     pub slots: usize,
+    /// In traces of addresses, what is needed of each instruction's results.
+    pub slice: Option<Arc<PlaceSlice>>,
 }
 
 impl KernelPlan {
     /// The facts of a checked kernel.
     #[must_use]
     pub fn of(kernel: &MachineKernel) -> KernelPlan {
+        KernelPlan::with(kernel, None)
+    }
+
+    /// The facts of a checked kernel in a trace of addresses.
+    #[must_use]
+    pub fn of_addresses(kernel: &MachineKernel) -> KernelPlan {
+        KernelPlan::with(kernel, Some(Arc::new(PlaceSlice::recorded(kernel))))
+    }
+
+    fn with(kernel: &MachineKernel, slice: Option<Arc<PlaceSlice>>) -> KernelPlan {
         let flow = kernel.flow();
         let blocks = flow
             .blocks()
@@ -66,13 +79,15 @@ impl KernelPlan {
         let externals = kernel
             .insts
             .iter()
-            .map(|inst| {
-                let external = External { slot: slots, ..external_rows(inst) };
+            .enumerate()
+            .map(|(pc, inst)| {
+                let need = slice.as_ref().map_or(Need::Results, |slice| slice.need(Pc(pc as u32)));
+                let external = External { slot: slots, ..external_rows(inst, need) };
                 slots += u32::from(external.rows());
                 external
             })
             .collect();
-        KernelPlan { blocks, externals, slots: slots as usize }
+        KernelPlan { blocks, externals, slots: slots as usize, slice }
     }
 
     /// The block with an index.
@@ -83,18 +98,18 @@ impl KernelPlan {
     }
 }
 
-/// Rows from outside of an instruction, without their slot.
-fn external_rows(inst: &Inst) -> External {
+/// Rows that are recorded of an instruction, without their slot.
+fn external_rows(inst: &Inst, need: Need) -> External {
     let address = inst.kind().space().is_some_and(Space::is_remote);
     let outside = matches!(inst.kind(), Kind::Load(_) | Kind::Atomic(_) | Kind::External | Kind::Barrier);
-    if outside {
-        External {
-            slot: 0,
+    let none = External { address, ..External::default() };
+    match need {
+        Need::Results if outside => External {
             registers: inst.dst_span().map_or(0, |span| span.count),
-            predicate: inst.info().pred_dsts > 0 && !inst.pdst[0].is_true(),
-            address,
-        }
-    } else {
-        External { address, ..External::default() }
+            predicates: u8::from(inst.info().pred_dsts > 0 && !inst.pdst[0].is_true()),
+            ..none
+        },
+        Need::Recorded => External { predicates: inst.info().pred_dsts, ..none },
+        Need::Results | Need::Nothing => none,
     }
 }

@@ -4,10 +4,10 @@
 //! Calls are edges to the instruction behind them for post-dominance, and edges through the callee for
 //! liveness, so that what a callee overwrites or keeps is seen.
 
+use super::facts::Kind;
 use super::inst::{Inst, RegSpan};
 use super::kernel::MachineKernel;
 use super::regs::{Pc, Pred, Reg};
-use super::table::Kind;
 use std::collections::BTreeMap;
 
 /// Index of a basic block, in program order.
@@ -107,6 +107,23 @@ impl LiveSet {
     pub(super) fn use_sources(&mut self, inst: &Inst) {
         inst.src_regs().for_each(|r| self.insert(r));
         inst.src_preds().for_each(|p| self.preds |= 1 << p.0);
+    }
+
+    /// Adds every register and predicate that an instruction reads, its guard left out.
+    pub(super) fn use_operands(&mut self, inst: &Inst) {
+        inst.src_regs().for_each(|r| self.insert(r));
+        inst.src_preds().skip(usize::from(!inst.guard.pred.is_true())).for_each(|p| self.preds |= 1 << p.0);
+    }
+
+    /// Adds every register and predicate that an instruction writes.
+    pub(super) fn add_results(&mut self, inst: &Inst) {
+        inst.dst_regs().for_each(|r| self.insert(r));
+        inst.dst_preds().for_each(|p| self.preds |= 1 << p.0);
+    }
+
+    /// Whether the two sets have something in common.
+    pub(super) fn meets(&self, other: &LiveSet) -> bool {
+        self.regs.iter().zip(other.regs).any(|(a, b)| a & b != 0) || self.preds & other.preds != 0
     }
 
     /// Adds an instruction's guard.
@@ -355,6 +372,26 @@ impl Flow {
                     step(Pc(pc as u32), &kernel.insts[pc], &mut live);
                 }
                 changed |= live_in[b].union(&live);
+            }
+        }
+    }
+
+    /// Steps sets forwards over all instructions until they change no more; the last time that `step` sees an
+    /// instruction, it is with the set before it that holds.
+    pub(super) fn forwards(&self, kernel: &MachineKernel, mut step: impl FnMut(Pc, &Inst, &mut LiveSet)) {
+        let succs = self.call_graph_successors(kernel);
+        let mut before = vec![LiveSet::default(); self.blocks.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (b, block) in self.blocks.iter().enumerate() {
+                let mut set = before[b];
+                for pc in block.first.index()..block.end.index() {
+                    step(Pc(pc as u32), &kernel.insts[pc], &mut set);
+                }
+                for s in &succs[b] {
+                    changed |= before[s.0 as usize].union(&set);
+                }
             }
         }
     }

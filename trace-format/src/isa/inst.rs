@@ -1,9 +1,9 @@
 //! A machine instruction: an opcode with the registers, predicates, constants and immediates it works on,
 //! and the queries that static analyses and the timing model ask of it.
 
-use super::modifiers::Sign;
+use super::facts::{Kind, OpInfo};
 use super::regs::{Pc, Pred, Reg};
-use super::table::{Kind, Op, OpInfo};
+use super::table::Op;
 use serde::{Deserialize, Serialize};
 
 /// A predicate read, possibly complemented.
@@ -302,54 +302,5 @@ impl Inst {
             return Err(format!("{} takes no address, so it has no offset", info.mnemonic));
         }
         Ok(())
-    }
-}
-
-impl Op {
-    /// The words of a literal that is read as a register pair: doubles give their upper word, integers are extended.
-    #[must_use]
-    pub const fn literal_pair(&self, v: u32) -> [u32; 2] {
-        match self {
-            Op::Dadd { .. }
-            | Op::Dmul { .. }
-            | Op::Dfma { .. }
-            | Op::Dsetp { .. }
-            | Op::F2f { .. }
-            | Op::F2i { .. }
-            | Op::Frnd { .. } => [0, v],
-            Op::ImadWide { sign: Sign::S32 } => [v, ((v as i32) >> 31) as u32],
-            _ => [v, 0],
-        }
-    }
-
-    /// The literal that is read as a register pair with these words, if there is one.
-    #[must_use]
-    pub fn literal_of_pair(&self, words: [u32; 2]) -> Option<u32> {
-        words.into_iter().find(|&v| self.literal_pair(v) == words)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Op, Sign};
-    use crate::isa::Rnd;
-
-    #[test]
-    fn literals_stand_for_the_pairs_that_they_are_read_as() {
-        let double = Op::Dadd { rnd: Rnd::Rn };
-        let (signed, unsigned) = (Op::ImadWide { sign: Sign::S32 }, Op::ImadWide { sign: Sign::U32 });
-        // One and a half as a double, -2 and 2^32 - 2.
-        assert_eq!(double.literal_pair(0x3FF8_0000), [0, 0x3FF8_0000]);
-        assert_eq!(signed.literal_pair(-2_i32 as u32), [0xFFFF_FFFE, 0xFFFF_FFFF]);
-        assert_eq!(unsigned.literal_pair(0xFFFF_FFFE), [0xFFFF_FFFE, 0]);
-        for op in [double, signed, unsigned] {
-            for v in [0, 1, 0x7FFF_FFFF, 0x8000_0000, u32::MAX] {
-                assert_eq!(op.literal_of_pair(op.literal_pair(v)), Some(v));
-            }
-            assert_eq!(op.literal_of_pair([1, 2]), None);
-        }
-        assert_eq!(double.literal_of_pair([1, 0]), None);
-        assert_eq!(signed.literal_of_pair([0xFFFF_FFFE, 0]), None);
-        assert_eq!(unsigned.literal_of_pair([0xFFFF_FFFE, 0xFFFF_FFFF]), None);
     }
 }

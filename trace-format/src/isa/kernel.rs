@@ -1,51 +1,114 @@
 //! The register-allocated machine kernel: the one form that is executed, recorded, listed, analysed and timed.
 
+use super::facts::Kind;
 use super::flow::Flow;
 use super::inst::Inst;
 use super::regs::Pc;
 use super::space;
-use super::table::Kind;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Language of a source file.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum Language {
+    /// NVIDIA's virtual instruction set.
+    Ptx,
+    /// CUDA C++.
+    Cuda,
+    /// Native machine code.
+    MachineCode,
+    /// Another one, by its name.
+    Other(String),
+}
+
+impl Language {
+    /// The language that a file of device code is written in, by its extension: CUDA unless that says otherwise.
+    #[must_use]
+    pub fn of_source(name: &str) -> Language {
+        let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+        match extension {
+            Some("ptx") => Language::Ptx,
+            Some("sass" | "cubin") => Language::MachineCode,
+            Some("py") => Language::Other("Python".into()),
+            Some("jl") => Language::Other("Julia".into()),
+            Some("rs") => Language::Other("Rust".into()),
+            _ => Language::Cuda,
+        }
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Language::Ptx => "PTX",
+            Language::Cuda => "CUDA",
+            Language::MachineCode => "machine code",
+            Language::Other(name) => name,
+        })
+    }
+}
+
+/// A file that instructions come from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// What it is written in.
+    pub language: Language,
+    /// Its name.
+    pub name: String,
+    /// Text of the lines that instructions come from, as far as it is known: (line, text), sorted by line.
+    pub lines: Vec<(u32, String)>,
+}
+
+/// A line of a source file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Position {
+    /// Index into [`MachineKernel::files`] plus one; 0 when unknown.
+    pub file: u32,
+    /// Line, counted from 1; 0 when unknown.
+    pub line: u32,
+}
+
+impl Position {
+    /// Whether a file and a line are known.
+    #[must_use]
+    pub const fn is_known(self) -> bool {
+        self.file > 0 && self.line > 0
+    }
+}
 
 /// Where a machine instruction comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct SourceLine {
-    /// Line of the PTX file, counted from 1; 0 when the instruction has no single origin.
-    pub ptx_line: u32,
-    /// Index into [`MachineKernel::files`] plus one of the CUDA source, 0 when unknown (no `-lineinfo`).
-    pub file: u32,
-    /// Line of the CUDA source file, 0 when unknown.
-    pub line: u32,
+    /// In the code that was translated into machine instructions: PTX, or machine code.
+    pub code: Position,
+    /// In the source that this code was compiled from, where that is known (CUDA with `-lineinfo`).
+    pub source: Position,
 }
 
 /// A kernel parameter in constant bank 0.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Param {
-    /// Name in the PTX.
+    /// Name in the source.
     pub name: String,
     /// Byte offset from the start of the parameters ([`super::space::PARAM_BASE`]).
     pub offset: u32,
     /// Size in bytes.
     pub size: u32,
-    /// PTX type, e.g. `u64`, `f32` or `b8[24]`.
+    /// Type in the notation of PTX, e.g. `u64`, `f32` or `b8[24]`.
     pub ty: String,
 }
 
 /// A register-allocated kernel with everything that running, listing, analysing and timing it needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct MachineKernel {
-    /// Entry name as in the PTX (mangled).
+    /// Entry name (mangled).
     pub name: String,
     /// Instructions; a [`Pc`] indexes this list.
     pub insts: Vec<Inst>,
     /// Origin of each instruction, parallel to `insts`.
     pub lines: Vec<SourceLine>,
-    /// Name of the PTX file.
-    pub ptx_file: String,
-    /// Text of the PTX lines that instructions come from: (line, text), sorted by line.
-    pub ptx_lines: Vec<(u32, String)>,
-    /// CUDA source files that `lines` refers to.
-    pub files: Vec<String>,
+    /// Files that `lines` refers to; the first is the one that was translated into machine instructions.
+    pub files: Vec<SourceFile>,
     /// 32-bit registers per thread (highest used register + 1).
     pub regs_per_thread: u16,
     /// Statically declared shared memory, bytes per block.
@@ -108,12 +171,37 @@ impl MachineKernel {
         Some(&self.traps[at].1)
     }
 
-    /// Text of the PTX line that an instruction comes from.
+    /// The file that was translated into machine instructions.
     #[must_use]
-    pub fn ptx_text(&self, pc: Pc) -> Option<&str> {
-        let line = self.lines.get(pc.index())?.ptx_line;
-        let i = self.ptx_lines.binary_search_by_key(&line, |(l, _)| *l).ok()?;
-        Some(&self.ptx_lines[i].1)
+    pub fn code_file(&self) -> Option<&SourceFile> {
+        self.files.first()
+    }
+
+    /// The file that a position is in.
+    #[must_use]
+    pub fn file(&self, at: Position) -> Option<&SourceFile> {
+        self.files.get(at.file.checked_sub(1)? as usize)
+    }
+
+    /// Text of a line.
+    #[must_use]
+    pub fn text(&self, at: Position) -> Option<&str> {
+        let lines = &self.file(at)?.lines;
+        let found = lines.binary_search_by_key(&at.line, |(line, _)| *line).ok()?;
+        Some(&lines[found].1)
+    }
+
+    /// Text of the line of translated code that an instruction comes from.
+    #[must_use]
+    pub fn code_text(&self, pc: Pc) -> Option<&str> {
+        self.text(self.lines.get(pc.index())?.code)
+    }
+
+    /// File, line and language of a position, e.g. `saxpy.cu:12 (CUDA)`.
+    #[must_use]
+    pub fn place(&self, at: Position) -> Option<String> {
+        let file = self.file(at).filter(|_| at.is_known())?;
+        Some(format!("{}:{} ({})", file.name, at.line, file.language))
     }
 
     /// Checks that every instruction is well formed, targets exist and the code cannot run off its end.
@@ -153,6 +241,10 @@ impl MachineKernel {
                     self.regs_per_thread
                 ));
             }
+        }
+        let known = |at: Position| at.file as usize <= self.files.len();
+        if let Some(pc) = self.lines.iter().position(|line| !known(line.code) || !known(line.source)) {
+            return Err(format!("kernel {}, PC {}: its source file is not listed", self.name, Pc(pc as u32)));
         }
         let listed = self.entries.iter().map(|(_, pc)| pc).chain(self.traps.iter().map(|(pc, _)| pc));
         if let Some(pc) = listed.copied().find(|pc| pc.index() >= self.insts.len()) {

@@ -6,8 +6,11 @@
 //! lanes, and [`barrier_state`] that of barrier objects. What instructions *do* is in [`crate::semantics`].
 
 pub mod barrier_state;
+mod define;
+mod facts;
 pub mod flow;
 pub mod fragment;
+mod hash;
 pub mod inst;
 pub mod kernel;
 pub mod modifiers;
@@ -17,10 +20,12 @@ pub mod regs;
 pub mod space;
 pub mod table;
 
+pub use facts::{Address, Collector, Kind, Lanes, LatencyClass, MemData, MemOp, OpInfo, SourceFormat, Unit};
 pub use flow::{BasicBlock, BlockId, Flow, Liveness};
+pub use hash::TableHash;
 pub use inst::{Guard, Inst, Operand, PredSrc, RegSpan, Src};
-pub use kernel::{MachineKernel, Param, SourceLine};
+pub use kernel::{Language, MachineKernel, Param, Position, SourceFile, SourceLine};
 pub use modifiers::*;
-pub use place::PlaceSlice;
+pub use place::{Need, PlaceSlice};
 pub use regs::{Pc, Pred, Reg};
-pub use table::{Kind, LatencyClass, Op, OpInfo, Unit};
+pub use table::{Op, table_hash};

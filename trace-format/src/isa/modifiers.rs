@@ -5,9 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a modifier contributes to the mnemonic, e.g. `.FTZ`; empty when it is the default.
-pub trait Suffix {
-    /// The dotted suffix, or an empty string.
+/// A modifier of an opcode.
+pub trait Modifier: Copy + PartialEq + std::any::Any {
+    /// Name of the type.
+    const NAME: &'static str;
+    /// Every value, in the order in which they are numbered; of a number, one that stands for all.
+    const VALUES: &'static [Self];
+
+    /// What it contributes to the mnemonic, e.g. `.FTZ`; empty when it is the default.
     fn suffix(&self) -> &'static str;
 }
 
@@ -20,7 +25,10 @@ macro_rules! modifier {
             /// Every variant, in declaration order.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
         }
-        impl Suffix for $name {
+        impl Modifier for $name {
+            const NAME: &'static str = stringify!($name);
+            const VALUES: &'static [$name] = $name::ALL;
+
             fn suffix(&self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }
@@ -33,7 +41,10 @@ macro_rules! flag {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
         pub struct $name(pub bool);
-        impl Suffix for $name {
+        impl Modifier for $name {
+            const NAME: &'static str = stringify!($name);
+            const VALUES: &'static [$name] = &[$name(false), $name(true)];
+
             fn suffix(&self) -> &'static str {
                 if self.0 { $text } else { "" }
             }
@@ -632,7 +643,10 @@ impl Lut {
     pub const C: u8 = 0xAA;
 }
 
-impl Suffix for Lut {
+impl Modifier for Lut {
+    const NAME: &'static str = "Lut";
+    const VALUES: &'static [Lut] = &[Lut(0)];
+
     fn suffix(&self) -> &'static str {
         ".LUT"
     }
@@ -642,7 +656,10 @@ impl Suffix for Lut {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct ShiftBy(pub u8);
 
-impl Suffix for ShiftBy {
+impl Modifier for ShiftBy {
+    const NAME: &'static str = "ShiftBy";
+    const VALUES: &'static [ShiftBy] = &[ShiftBy(0)];
+
     fn suffix(&self) -> &'static str {
         ""
     }
@@ -652,7 +669,10 @@ impl Suffix for ShiftBy {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Bank(pub u8);
 
-impl Suffix for Bank {
+impl Modifier for Bank {
+    const NAME: &'static str = "Bank";
+    const VALUES: &'static [Bank] = &[Bank(0)];
+
     fn suffix(&self) -> &'static str {
         ""
     }

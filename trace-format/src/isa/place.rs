@@ -1,14 +1,30 @@
 //! Which results decide where a kernel accesses memory, at which barrier it waits for how many threads, and in which
 //! lanes its instructions take effect. Everything else it computes is data, which a timing model without techniques
 //! does not look at.
+//!
+//! A trace with values holds all that comes from outside, and a reader computes the slice from it
+//! ([`PlaceSlice::of`]). A trace of addresses holds only what the slice needs ([`PlaceSlice::recorded`]): loaded values
+//! on which an address depends, and, where only a guard depends on loaded values, the lanes of the predicate in their
+//! place, one bit for 32.
 
 use super::flow::{Flow, LiveSet};
-use super::{Kind, MachineKernel, Pc};
+use super::{Inst, Kind, MachineKernel, Pc};
+
+/// What becomes of an instruction's results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// Nothing depends on them.
+    Nothing,
+    /// They are computed, or recorded when they come from outside.
+    Results,
+    /// They are predicates and recorded, though the instruction computes them.
+    Recorded,
+}
 
 /// Instructions whose results an address, a barrier or a guard depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlaceSlice {
-    needed: Vec<bool>,
+    needs: Vec<Need>,
 }
 
 impl PlaceSlice {
@@ -16,39 +32,71 @@ impl PlaceSlice {
     /// instructions whose results are live.
     #[must_use]
     pub fn of(kernel: &MachineKernel) -> PlaceSlice {
+        PlaceSlice::with(kernel, &kernel.flow(), |_| false)
+    }
+
+    /// The slice of a trace of addresses: as [`PlaceSlice::of`], but a predicate that is computed from loaded values on
+    /// which no address depends is recorded, and these values are not.
+    #[must_use]
+    pub fn recorded(kernel: &MachineKernel) -> PlaceSlice {
         let flow = kernel.flow();
-        let mut slice = PlaceSlice { needed: vec![false; kernel.insts.len()] };
-        // What an instruction across lanes reads counts wherever it is written: lanes that are elsewhere are read too.
-        let mut everywhere = LiveSet::default();
-        loop {
-            let before = everywhere;
-            slice.look(kernel, &flow, &mut everywhere);
-            if everywhere == before {
-                return slice;
-            }
-        }
+        // What is needed when every predicate is recorded: the values that addresses depend on.
+        let least = PlaceSlice::with(kernel, &flow, |pc| writes_predicates_only(&kernel.insts[pc.index()]));
+        let unknown = least.unknown_predicates(kernel, &flow);
+        PlaceSlice::with(kernel, &flow, |pc| unknown[pc.index()])
+    }
+
+    /// What becomes of the results of an instruction.
+    #[must_use]
+    #[inline]
+    pub fn need(&self, pc: Pc) -> Need {
+        self.needs[pc.index()]
     }
 
     /// Whether the results of an instruction are in the slice.
     #[must_use]
     #[inline]
     pub fn needs(&self, pc: Pc) -> bool {
-        self.needed[pc.index()]
+        self.need(pc) != Need::Nothing
     }
 
-    fn look(&mut self, kernel: &MachineKernel, flow: &Flow, everywhere: &mut LiveSet) {
+    /// The slice in which the predicates of some instructions are recorded.
+    fn with(kernel: &MachineKernel, flow: &Flow, is_recorded: impl Fn(Pc) -> bool) -> PlaceSlice {
+        let mut slice = PlaceSlice { needs: vec![Need::Nothing; kernel.insts.len()] };
+        // What an instruction across lanes reads counts wherever it is written: lanes that are elsewhere are read too.
+        let mut everywhere = LiveSet::default();
+        loop {
+            let before = everywhere;
+            slice.look(kernel, flow, &mut everywhere, &is_recorded);
+            if everywhere == before {
+                return slice;
+            }
+        }
+    }
+
+    fn look(
+        &mut self,
+        kernel: &MachineKernel,
+        flow: &Flow,
+        everywhere: &mut LiveSet,
+        is_recorded: &impl Fn(Pc) -> bool,
+    ) {
         flow.backwards(kernel, |pc, inst, live| {
             let wanted = |set: &LiveSet| {
                 inst.dst_regs().any(|r| set.has(r)) || inst.dst_preds().any(|p| set.has_pred(p))
             };
-            let needed = wanted(live) || wanted(everywhere);
-            self.needed[pc.index()] = needed;
-            if needed && inst.is_unguarded() {
+            let need = match wanted(live) || wanted(everywhere) {
+                false => Need::Nothing,
+                true if is_recorded(pc) => Need::Recorded,
+                true => Need::Results,
+            };
+            self.needs[pc.index()] = need;
+            if need != Need::Nothing && inst.is_unguarded() {
                 live.kill(inst);
             }
             live.use_guard(inst);
             // What comes from outside is recorded, so nothing that the kernel computes is needed for it.
-            if needed && inst.kind() == Kind::Pure {
+            if need == Need::Results && inst.kind() == Kind::Pure {
                 live.use_sources(inst);
                 if inst.op.crosses_lanes() {
                     everywhere.use_sources(inst);
@@ -61,6 +109,42 @@ impl PlaceSlice {
             }
         });
     }
+
+    /// Instructions that write predicates from values that a trace with this slice does not hold.
+    fn unknown_predicates(&self, kernel: &MachineKernel, flow: &Flow) -> Vec<bool> {
+        let mut unknown = vec![false; kernel.insts.len()];
+        let mut anywhere = LiveSet::default();
+        loop {
+            let before = anywhere;
+            flow.forwards(kernel, |pc, inst, tainted| {
+                // The guard is always known: it is part of every slice.
+                let mut operands = LiveSet::default();
+                operands.use_operands(inst);
+                let reads_unknown =
+                    operands.meets(tainted) || inst.op.crosses_lanes() && operands.meets(&anywhere);
+                let results_unknown = match (inst.kind(), self.need(pc)) {
+                    (_, Need::Recorded) => false,
+                    (Kind::Pure, _) => reads_unknown,
+                    (_, need) => need == Need::Nothing,
+                };
+                unknown[pc.index()] = writes_predicates_only(inst) && reads_unknown;
+                if results_unknown {
+                    tainted.add_results(inst);
+                    anywhere.add_results(inst);
+                } else if inst.is_unguarded() {
+                    tainted.kill(inst);
+                }
+            });
+            if anywhere == before {
+                return unknown;
+            }
+        }
+    }
+}
+
+/// Whether a pure instruction has no results but predicates.
+fn writes_predicates_only(inst: &Inst) -> bool {
+    inst.kind() == Kind::Pure && inst.dst_span().is_none() && inst.dst_preds().next().is_some()
 }
 
 #[cfg(test)]
@@ -68,11 +152,28 @@ mod tests {
     use super::*;
     use crate::isa::*;
 
-    fn slice(insts: Vec<Inst>) -> Vec<bool> {
+    fn kernel(insts: Vec<Inst>) -> MachineKernel {
         let lines = vec![Default::default(); insts.len()];
-        let kernel = MachineKernel { insts, lines, regs_per_thread: 32, ..MachineKernel::default() };
+        MachineKernel { insts, lines, regs_per_thread: 32, ..MachineKernel::default() }
+    }
+
+    fn slice(insts: Vec<Inst>) -> Vec<bool> {
+        let kernel = kernel(insts);
         let slice = PlaceSlice::of(&kernel);
         (0..kernel.insts.len()).map(|pc| slice.needs(Pc(pc as u32))).collect()
+    }
+
+    fn recorded(insts: Vec<Inst>) -> Vec<Need> {
+        let kernel = kernel(insts);
+        let slice = PlaceSlice::recorded(&kernel);
+        (0..kernel.insts.len()).map(|pc| slice.need(Pc(pc as u32))).collect()
+    }
+
+    fn compare(p: u8, a: u8) -> Inst {
+        let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
+        let mut inst = Inst::new(op).srcs([Src::reg(Reg(a)), Src::RZ]);
+        inst.pdst[0] = Pred(p);
+        inst
     }
 
     fn add(dst: u8, a: u8, b: u8) -> Inst {
@@ -155,5 +256,36 @@ mod tests {
             Inst::new(Op::Exit {}),
         ];
         assert_eq!(slice(insts), [true, true, false, true, false]);
+    }
+
+    #[test]
+    fn a_guard_that_depends_on_a_loaded_value_is_recorded_in_its_place() {
+        let on = |p| PredSrc::of(Pred(p));
+        let insts = vec![
+            lds(1, 0),                   // pointer
+            lds(4, 1),                   // compared only
+            compare(0, 4),               // of what is not recorded
+            compare(1, 1),               // of what is
+            add(5, 4, 4).guarded(on(0)), // data
+            sts(1, 5).guarded(on(1)),
+            Inst::new(Op::Exit {}),
+        ];
+        let want =
+            [Need::Results, Need::Nothing, Need::Recorded, Need::Results, Need::Nothing, Need::Nothing];
+        assert_eq!(recorded(insts)[..6], want);
+    }
+
+    #[test]
+    fn what_a_loop_brings_from_a_load_is_not_known_before_the_load_either() {
+        let mut back = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(0)));
+        back.target = Pc(0);
+        let insts = vec![
+            compare(0, 4), // in the second round the loaded value
+            add(5, 4, 4),
+            lds(4, 1),
+            back,
+            Inst::new(Op::Exit {}),
+        ];
+        assert_eq!(recorded(insts)[..3], [Need::Recorded, Need::Nothing, Need::Nothing]);
     }
 }

@@ -1,9 +1,10 @@
 //! Listing of instructions in SASS's notation, e.g. `@!P0 IMAD.WIDE R4, R0, R3, c[0x0][0x168]`.
 
+use super::facts::{Address, Kind};
 use super::inst::{Inst, Operand, PredSrc, Src};
 use super::modifiers::Scale;
 use super::regs::Pred;
-use super::table::{Kind, Op};
+use super::table::Op;
 use std::fmt;
 
 impl fmt::Display for PredSrc {
@@ -35,11 +36,10 @@ impl fmt::Display for Src {
 
 impl Inst {
     fn address(&self) -> String {
-        let scale = match self.op {
-            Op::Lds { scale, .. } | Op::Sts { scale, .. } if scale != Scale::X1 => {
-                format!(".X{}", 1u32 << scale.shift())
-            }
-            _ => String::new(),
+        let memory = self.info().memory;
+        let scale = match memory.map_or(Scale::X1, |memory| memory.scale()) {
+            Scale::X1 => String::new(),
+            scale => format!(".X{}", 1u32 << scale.shift()),
         };
         let base = match self.src[0].as_reg() {
             Some(r) => format!("{r}{scale}"),
@@ -54,8 +54,8 @@ impl Inst {
             (b, o) if o < 0 => format!("{b}+-{:#x}", o.unsigned_abs()),
             (b, o) => format!("{b}+{o:#x}"),
         };
-        match self.op {
-            Op::Ldc { bank, .. } => format!("c[{:#x}][{body}]", bank.0),
+        match memory.map(|memory| memory.address) {
+            Some(Address::Bank(bank)) => format!("c[{:#x}][{body}]", bank.0),
             _ => format!("[{body}]"),
         }
     }
@@ -74,7 +74,7 @@ impl Inst {
         }
         list.extend(self.pdst[..preds_shown].iter().map(ToString::to_string));
         if let Op::S2r { sr } = self.op {
-            list.push(super::modifiers::Suffix::suffix(&sr).trim().to_string());
+            list.push(super::modifiers::Modifier::suffix(&sr).trim().to_string());
         }
         let first_src = if info.kind.is_memory() {
             list.push(self.address());

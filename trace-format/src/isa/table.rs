@@ -1,255 +1,22 @@
 //! The opcode table: one row per machine instruction.
 //!
-//! A row gives the opcode's modifiers, mnemonic, execution unit, latency class, kind (what it does besides
-//! computing registers) and operand shape. The enum [`Op`] and every query on it are generated from the rows;
-//! a row without semantics in [`crate::semantics`] does not compile, because that match has no wildcard.
+//! A row gives the opcode's number, modifiers, mnemonic, execution unit, collectors, latency class, operand shape, the
+//! lanes that it depends on, what it does (the function in [`crate::semantics`] that computes its results, or what happens
+//! outside of registers) and how it accesses memory. The enum [`Op`] and every query on it are made from the rows; a row
+//! without semantics does not compile. A number stands for its row in traces and never changes: rows are added at the
+//! end.
 //!
 //! Shapes count 32-bit registers: `dst 2` is an aligned pair, `src [1, 1, 2]` three sources of which the third
 //! is a pair (or a 64-bit constant). At most one source of an instruction is an immediate or a constant.
 
+use super::facts::{Address, Kind, Lanes, MemData, MemOp, SourceFormat};
 use super::modifiers::*;
 use super::space::Space;
 use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
-/// Execution unit that an instruction issues to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Unit {
-    /// 32-bit integer and logic pipeline.
-    Int,
-    /// Single-precision pipeline.
-    Fp32,
-    /// Double-precision pipeline.
-    Fp64,
-    /// Multi-function (special function) unit; also conversions.
-    Sfu,
-    /// Load/store unit; also shuffles.
-    LdSt,
-    /// Branches, barriers and what else needs no data path.
-    Control,
-    /// Matrix multiply-accumulate (tensor core).
-    Tensor,
-}
-
-impl Unit {
-    /// Every unit, in declaration order.
-    pub const ALL: [Unit; 7] =
-        [Unit::Int, Unit::Fp32, Unit::Fp64, Unit::Sfu, Unit::LdSt, Unit::Control, Unit::Tensor];
-}
-
-/// Class of instructions that share a latency and an initiation interval in a configuration.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum LatencyClass {
-    /// Integer add, logic, shift, select, move, compare.
-    IntAdd,
-    /// Integer minimum and maximum.
-    IntMax,
-    /// Integer multiply and multiply-add.
-    IntMul,
-    /// Bit counting, permutes and other narrow-throughput integer operations.
-    IntMisc,
-    /// Single-precision add.
-    FpAdd,
-    /// Single-precision minimum, maximum, compare.
-    FpMax,
-    /// Single-precision multiply.
-    FpMul,
-    /// Single-precision fused multiply-add.
-    FpFma,
-    /// Double-precision add.
-    DpAdd,
-    /// Double-precision compare.
-    DpMax,
-    /// Double-precision multiply.
-    DpMul,
-    /// Double-precision fused multiply-add.
-    DpFma,
-    /// Multi-function unit.
-    Sfu,
-    /// Format conversion.
-    Convert,
-    /// Cross-lane shuffle.
-    Shuffle,
-    /// Matrix multiply-accumulate.
-    Tensor,
-    /// Memory access: the latency comes from the memory system.
-    Memory,
-    /// Control transfer, barrier, no data result.
-    Control,
-}
-
-impl LatencyClass {
-    /// Every class, in declaration order.
-    pub const ALL: [LatencyClass; 18] = [
-        LatencyClass::IntAdd,
-        LatencyClass::IntMax,
-        LatencyClass::IntMul,
-        LatencyClass::IntMisc,
-        LatencyClass::FpAdd,
-        LatencyClass::FpMax,
-        LatencyClass::FpMul,
-        LatencyClass::FpFma,
-        LatencyClass::DpAdd,
-        LatencyClass::DpMax,
-        LatencyClass::DpMul,
-        LatencyClass::DpFma,
-        LatencyClass::Sfu,
-        LatencyClass::Convert,
-        LatencyClass::Shuffle,
-        LatencyClass::Tensor,
-        LatencyClass::Memory,
-        LatencyClass::Control,
-    ];
-}
-
-/// What an instruction does besides computing its destinations from its sources.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Kind {
-    /// Nothing: destinations are a pure function of sources, lane ids and launch geometry.
-    Pure,
-    /// The destination comes from outside the warp (clock, SM id).
-    External,
-    /// Reads memory.
-    Load(Space),
-    /// Writes memory.
-    Store(Space),
-    /// Reads, modifies and writes memory, and returns the old value.
-    Atomic(Space),
-    /// Reads, modifies and writes memory without a result.
-    Reduction(Space),
-    /// May change the program counter of its active lanes to its target.
-    Branch,
-    /// Calls a function.
-    Call,
-    /// Returns from a function.
-    Return,
-    /// Ends its lanes.
-    Exit,
-    /// Waits for (or signals) other warps of the block; reductions return a value from outside.
-    Barrier,
-    /// Orders memory accesses.
-    Fence,
-    /// Converges or delays a warp without other effect.
-    Sync,
-    /// Stops the kernel with a fault.
-    Trap,
-}
-
-impl Kind {
-    /// The space that a memory instruction accesses.
-    #[must_use]
-    pub const fn space(self) -> Option<Space> {
-        match self {
-            Kind::Load(s) | Kind::Store(s) | Kind::Atomic(s) | Kind::Reduction(s) => Some(s),
-            _ => None,
-        }
-    }
-
-    /// Whether the instruction accesses memory through an address.
-    #[must_use]
-    pub const fn is_memory(self) -> bool {
-        self.space().is_some()
-    }
-
-    /// Whether the instruction ends a basic block: what follows may have another mask or program counter, or
-    /// may have to wait while other lanes of the warp go on (barriers and warp synchronisation).
-    #[must_use]
-    pub const fn ends_block(self) -> bool {
-        matches!(
-            self,
-            Kind::Branch | Kind::Call | Kind::Return | Kind::Exit | Kind::Trap | Kind::Barrier | Kind::Sync
-        )
-    }
-}
-
-/// Static facts of an opcode with its modifiers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OpInfo {
-    /// Mnemonic without suffixes.
-    pub mnemonic: &'static str,
-    /// Unit that it issues to.
-    pub unit: Unit,
-    /// Latency class.
-    pub latency: LatencyClass,
-    /// Side effects.
-    pub kind: Kind,
-    /// 32-bit registers written (0, 1, 2 or 4).
-    pub dst_regs: u8,
-    /// 32-bit registers that each source spans (0 = the source is absent).
-    pub src_regs: [u8; 3],
-    /// Predicates written.
-    pub pred_dsts: u8,
-    /// Predicates read besides the guard.
-    pub pred_srcs: u8,
-    /// Bytes accessed per lane, 0 for other than memory instructions.
-    pub mem_bytes: u8,
-}
-
-macro_rules! ops {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident { $($field:ident : $ty:ty),* } = $mnemonic:literal,
-        $unit:ident, $latency:ident, $kind:expr,
-        dst $dst:expr, src $src:expr, pred $pdst:literal <- $psrc:literal, mem $mem:expr;
-    )+) => {
-        /// An opcode with its modifiers: what an instruction does, without what it does it to.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-        pub enum Op {
-            $(
-                $(#[$doc])*
-                #[allow(missing_docs, reason = "fields are modifiers, documented by their types")]
-                $name { $($field: $ty),* },
-            )+
-        }
-
-        impl Op {
-            /// Mnemonics of all rows, in table order.
-            pub const MNEMONICS: &'static [&'static str] = &[$($mnemonic),+];
-
-            /// The row of this opcode.
-            #[allow(unused_variables, reason = "most rows do not depend on their modifiers")]
-            #[must_use]
-            #[inline]
-            pub const fn info(&self) -> OpInfo {
-                match *self {
-                    $(Op::$name { $($field),* } => OpInfo {
-                        mnemonic: $mnemonic,
-                        unit: Unit::$unit,
-                        latency: LatencyClass::$latency,
-                        kind: $kind,
-                        dst_regs: $dst,
-                        src_regs: $src,
-                        pred_dsts: $pdst,
-                        pred_srcs: $psrc,
-                        mem_bytes: $mem,
-                    },)+
-                }
-            }
-
-            /// Position of the row in the table, independent of modifiers.
-            #[allow(unused_variables, reason = "only the variant counts")]
-            #[must_use]
-            pub fn row(&self) -> usize {
-                #[derive(Clone, Copy)]
-                enum Row { $($name),+ }
-                match self { $(Op::$name { .. } => Row::$name as usize),+ }
-            }
-
-            /// Mnemonic with the suffixes of its modifiers, as the listing shows it.
-            #[must_use]
-            pub fn mnemonic(&self) -> String {
-                #[allow(unused_mut, reason = "rows without modifiers add nothing")]
-                let mut text = String::from(self.info().mnemonic);
-                match self {
-                    $(Op::$name { $($field),* } => { $(text.push_str($field.suffix());)* })+
-                }
-                text
-            }
-        }
-    };
-}
-
-const fn cvt_unit(a: FloatTy, b: FloatTy) -> Unit {
-    if matches!(a, FloatTy::F64) || matches!(b, FloatTy::F64) { Unit::Fp64 } else { Unit::Sfu }
+const fn is_wide(ty: FloatTy) -> bool {
+    matches!(ty, FloatTy::F64)
 }
 
 const fn atomic_space(mode: AddrMode) -> Space {
@@ -259,196 +26,212 @@ const fn atomic_space(mode: AddrMode) -> Space {
     }
 }
 
-ops! {
+/// Hands the rows to a macro: to [`isa_table!`](crate::isa_table), which makes [`Op`], and in the module of semantics to
+/// [`isa_semantics!`](crate::isa_semantics), which makes what executes them.
+macro_rules! opcode_rows {
+    ($then:ident) => {
+        $crate::$then! {
     // ---- single precision -------------------------------------------------------------------------------
     /// d = a + b.
-    Fadd { rnd: Rnd, ftz: Ftz, sat: Sat } = "FADD", Fp32, FpAdd, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    0 Fadd { rnd: Rnd, ftz: Ftz, sat: Sat } = "FADD", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Single { abs: true }, pred 0 <- 0, Own => pure(single::fadd);
     /// d = a * b.
-    Fmul { rnd: Rnd, ftz: Ftz, sat: Sat } = "FMUL", Fp32, FpMul, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    1 Fmul { rnd: Rnd, ftz: Ftz, sat: Sat } = "FMUL", Fp32, Alu, FpMul, dst 1, src [1, 1, 0], Single { abs: false }, pred 0 <- 0, Own => pure(single::fmul);
     /// d = a * b + c, rounded once.
-    Ffma { rnd: Rnd, ftz: Ftz, sat: Sat } = "FFMA", Fp32, FpFma, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    2 Ffma { rnd: Rnd, ftz: Ftz, sat: Sat } = "FFMA", Fp32, Alu, FpFma, dst 1, src [1, 1, 1], Single { abs: false }, pred 0 <- 0, Own => pure(single::ffma);
     /// d = min(a, b) or max(a, b); a NaN operand yields the other unless `nan`.
-    Fmnmx { max: Max, ftz: Ftz, nan: NanProp } = "FMNMX", Fp32, FpMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    3 Fmnmx { max: Max, ftz: Ftz, nan: NanProp } = "FMNMX", Fp32, Alu, FpMax, dst 1, src [1, 1, 0], Single { abs: true }, pred 0 <- 0, Own => pure(single::fmnmx);
     /// p = (a cmp b) bop ps; q = !(a cmp b) bop ps.
-    Fsetp { cmp: FCmp, ftz: Ftz, bop: BoolOp } = "FSETP", Fp32, FpMax, Kind::Pure, dst 0, src [1, 1, 0], pred 2 <- 1, mem 0;
+    4 Fsetp { cmp: FCmp, ftz: Ftz, bop: BoolOp } = "FSETP", Fp32, Alu, FpMax, dst 0, src [1, 1, 0], Single { abs: true }, pred 2 <- 1, Own => pure(single::fsetp);
     /// d = ((a cmp b) bop ps) as mask or float.
-    Fset { cmp: FCmp, ftz: Ftz, bop: BoolOp, bf: BoolFloat } = "FSET", Fp32, FpMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 1, mem 0;
+    5 Fset { cmp: FCmp, ftz: Ftz, bop: BoolOp, bf: BoolFloat } = "FSET", Fp32, Alu, FpMax, dst 1, src [1, 1, 0], Single { abs: true }, pred 0 <- 1, Own => pure(single::fset);
     /// p = whether a / b needs the slow path of division (operand exponents outside the safe range).
-    Fchk { } = "FCHK", Fp32, FpMax, Kind::Pure, dst 0, src [1, 1, 0], pred 1 <- 0, mem 0;
+    6 Fchk {} = "FCHK", Fp32, Alu, FpMax, dst 0, src [1, 1, 0], Bits, pred 1 <- 0, Own => pure(single::fchk);
     /// d = f(a) on the multi-function unit, single precision unless the function names a 64-bit upper word.
-    Mufu { func: MufuFn, ftz: Ftz } = "MUFU", Sfu, Sfu, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    7 Mufu { func: MufuFn, ftz: Ftz } = "MUFU", Sfu, Sfu, Sfu, dst 1, src [1, 0, 0], Single { abs: true }, pred 0 <- 0, Own => pure(single::mufu);
     // ---- half precision: both halves of a register at once; a scalar uses the low half ------------------------
     /// d = a + b in both halves.
-    Hadd2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HADD2", Fp32, FpAdd, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    8 Hadd2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HADD2", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd2);
     /// d = a * b in both halves.
-    Hmul2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HMUL2", Fp32, FpMul, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    9 Hmul2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HMUL2", Fp32, Alu, FpMul, dst 1, src [1, 1, 0], Half { abs: false }, pred 0 <- 0, Own => pure(half::hmul2);
     /// d = a * b + c in both halves, rounded once.
-    Hfma2 { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu } = "HFMA2", Fp32, FpFma, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    10 Hfma2 { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu } = "HFMA2", Fp32, Alu, FpFma, dst 1, src [1, 1, 1], Half { abs: false }, pred 0 <- 0, Own => pure(half::hfma2);
     /// d = min(a, b) or max(a, b) in both halves; a NaN operand yields the other unless `nan`.
-    Hmnmx2 { ty: HalfTy, max: Max, ftz: Ftz, nan: NanProp } = "HMNMX2", Fp32, FpMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    11 Hmnmx2 { ty: HalfTy, max: Max, ftz: Ftz, nan: NanProp } = "HMNMX2", Fp32, Alu, FpMax, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hmnmx2);
     /// p = (a cmp b) bop ps of the low halves; q = the same of the high halves.
-    Hsetp2 { ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: BoolOp } = "HSETP2", Fp32, FpMax, Kind::Pure, dst 0, src [1, 1, 0], pred 2 <- 1, mem 0;
+    12 Hsetp2 { ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: BoolOp } = "HSETP2", Fp32, Alu, FpMax, dst 0, src [1, 1, 0], Half { abs: true }, pred 2 <- 1, Own => pure(half::hsetp2);
     /// d = ((a cmp b) bop ps) in both halves, as mask or float.
-    Hset2 { ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: BoolOp, bf: BoolFloat } = "HSET2", Fp32, FpMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 1, mem 0;
+    13 Hset2 { ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: BoolOp, bf: BoolFloat } = "HSET2", Fp32, Alu, FpMax, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 1, Own => pure(half::hset2);
     // ---- double precision -------------------------------------------------------------------------------
     /// d = a + b, pairs.
-    Dadd { rnd: Rnd } = "DADD", Fp64, DpAdd, Kind::Pure, dst 2, src [2, 2, 0], pred 0 <- 0, mem 0;
+    14 Dadd { rnd: Rnd } = "DADD", Fp64, Alu, DpAdd, dst 2, src [2, 2, 0], Double { abs: true }, pred 0 <- 0, Own => pure(double::dadd);
     /// d = a * b, pairs.
-    Dmul { rnd: Rnd } = "DMUL", Fp64, DpMul, Kind::Pure, dst 2, src [2, 2, 0], pred 0 <- 0, mem 0;
+    15 Dmul { rnd: Rnd } = "DMUL", Fp64, Alu, DpMul, dst 2, src [2, 2, 0], Double { abs: false }, pred 0 <- 0, Own => pure(double::dmul);
     /// d = a * b + c, pairs, rounded once.
-    Dfma { rnd: Rnd } = "DFMA", Fp64, DpFma, Kind::Pure, dst 2, src [2, 2, 2], pred 0 <- 0, mem 0;
+    16 Dfma { rnd: Rnd } = "DFMA", Fp64, Alu, DpFma, dst 2, src [2, 2, 2], Double { abs: false }, pred 0 <- 0, Own => pure(double::dfma);
     /// p = (a cmp b) bop ps; q = !(a cmp b) bop ps.
-    Dsetp { cmp: FCmp, bop: BoolOp } = "DSETP", Fp64, DpMax, Kind::Pure, dst 0, src [2, 2, 0], pred 2 <- 1, mem 0;
+    17 Dsetp { cmp: FCmp, bop: BoolOp } = "DSETP", Fp64, Alu, DpMax, dst 0, src [2, 2, 0], Double { abs: true }, pred 2 <- 1, Own => pure(double::dsetp);
     // ---- integer and logic ------------------------------------------------------------------------------
     /// d = a + b + c (+ carry in ps when extended); p = carry out of a + b + c with at most two non-zero terms.
-    Iadd3 { x: Extended } = "IADD3", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 1], pred 1 <- 1, mem 0;
+    18 Iadd3 { x: Extended } = "IADD3", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 1 <- 1, Own => pure(integer::iadd3);
     /// d = a * b + c, low word.
-    Imad { } = "IMAD", Int, IntMul, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    19 Imad {} = "IMAD", Int, Alu, IntMul, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::imad);
     /// d = upper word of (a * b) + c.
-    ImadHi { sign: Sign } = "IMAD.HI", Int, IntMul, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    20 ImadHi { sign: Sign } = "IMAD.HI", Int, Alu, IntMul, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::imad_hi);
     /// d = a * b + c, 64-bit product and addend.
-    ImadWide { sign: Sign } = "IMAD.WIDE", Int, IntMul, Kind::Pure, dst 2, src [1, 1, 2], pred 0 <- 0, mem 0;
+    21 ImadWide { sign: Sign } = "IMAD.WIDE", Int, Alu, IntMul, dst 2, src [1, 1, 2], if matches!(sign, Sign::S32) { Signed } else { Bits }, pred 0 <- 0, Own => pure(integer::imad_wide);
     /// d = sum of the products of the parts of a and b, + c; the signs are those of a's and b's parts.
-    Idp { dot: Dot, a: Sign, b: Sign } = "IDP", Int, IntMul, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    22 Idp { dot: Dot, a: Sign, b: Sign } = "IDP", Int, Alu, IntMul, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::idp);
     /// d = min(a, b) or max(a, b).
-    Imnmx { sign: Sign, max: Max } = "IMNMX", Int, IntMax, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    23 Imnmx { sign: Sign, max: Max } = "IMNMX", Int, Alu, IntMax, dst 1, src [1, 1, 0], Bits, pred 0 <- 0, Own => pure(integer::imnmx);
     /// d = |a|.
-    Iabs { } = "IABS", Int, IntAdd, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    24 Iabs {} = "IABS", Int, Alu, IntAdd, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Own => pure(integer::iabs);
     /// d = |a - b| + c.
-    Vabsdiff { sign: Sign } = "VABSDIFF", Int, IntMisc, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    25 Vabsdiff { sign: Sign } = "VABSDIFF", Int, Alu, IntMisc, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::vabsdiff);
     /// p = (a cmp b) bop ps0; q = !(a cmp b) bop ps0; extended: equal upper words defer to ps1, the low words' result.
-    Isetp { cmp: ICmp, sign: Sign, bop: BoolOp, ex: Extended } = "ISETP", Int, IntAdd, Kind::Pure, dst 0, src [1, 1, 0], pred 2 <- 2, mem 0;
+    26 Isetp { cmp: ICmp, sign: Sign, bop: BoolOp, ex: Extended } = "ISETP", Int, Alu, IntAdd, dst 0, src [1, 1, 0], Bits, pred 2 <- 2, Own => pure(integer::isetp);
     /// d = (a << shift) + b; p = carry out.
-    Lea { shift: ShiftBy } = "LEA", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 0], pred 1 <- 0, mem 0;
+    27 Lea { shift: ShiftBy } = "LEA", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Bits, pred 1 <- 0, Own => pure(integer::lea);
     /// d = upper word of ({c:a} << shift) + b (+ carry in ps when extended).
-    LeaHi { shift: ShiftBy, x: Extended } = "LEA.HI", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 1, mem 0;
+    28 LeaHi { shift: ShiftBy, x: Extended } = "LEA.HI", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 0 <- 1, Own => pure(integer::lea_hi);
     /// d = bitwise function of a, b, c; p = whether d is non-zero.
-    Lop3 { lut: Lut } = "LOP3", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 1], pred 1 <- 0, mem 0;
+    29 Lop3 { lut: Lut } = "LOP3", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 1 <- 0, Own => pure(logic::lop3);
     /// d = word of ({c:a} << b).
-    ShfL { wide: Wide, wrap: Wrap, high: High } = "SHF.L", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    30 ShfL { wide: Wide, wrap: Wrap, high: High } = "SHF.L", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(logic::shf_l);
     /// d = word of ({c:a} >> b), arithmetic when signed.
-    ShfR { sign: Sign, wide: Wide, wrap: Wrap, high: High } = "SHF.R", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    31 ShfR { sign: Sign, wide: Wide, wrap: Wrap, high: High } = "SHF.R", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(logic::shf_r);
     /// d = low b bits of a, zero- or sign-extended; b of 32 or more keeps a.
-    Sgxt { sign: Sign } = "SGXT", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    32 Sgxt { sign: Sign } = "SGXT", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Bits, pred 0 <- 0, Own => pure(logic::sgxt);
     /// d = b ones starting at bit a (clamped, or modulo 32 when wrapping).
-    Bmsk { wrap: Wrap } = "BMSK", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    33 Bmsk { wrap: Wrap } = "BMSK", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Bits, pred 0 <- 0, Own => pure(logic::bmsk);
     /// d = bytes of {c:a} picked by selector b.
-    Prmt { mode: PrmtMode } = "PRMT", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 1], pred 0 <- 0, mem 0;
+    34 Prmt { mode: PrmtMode } = "PRMT", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(logic::prmt);
     /// d = number of ones in a.
-    Popc { } = "POPC", Sfu, IntMisc, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    35 Popc {} = "POPC", Sfu, Sfu, IntMisc, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Own => pure(logic::popc);
     /// d = position of the leading one (or leading non-sign bit) of a, all ones when there is none.
-    Flo { sign: Sign, sh: ShiftAmount } = "FLO", Sfu, IntMisc, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    36 Flo { sign: Sign, sh: ShiftAmount } = "FLO", Sfu, Sfu, IntMisc, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Own => pure(logic::flo);
     /// d = bits of a in reverse order.
-    Brev { } = "BREV", Sfu, IntMisc, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    37 Brev {} = "BREV", Sfu, Sfu, IntMisc, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Own => pure(logic::brev);
     /// d = ps ? a : b.
-    Sel { } = "SEL", Int, IntAdd, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 1, mem 0;
+    38 Sel {} = "SEL", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Bits, pred 0 <- 1, Own => pure(logic::sel);
     /// d = a.
-    Mov { } = "MOV", Int, IntAdd, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    39 Mov {} = "MOV", Int, Alu, IntAdd, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Own => pure(logic::mov);
     /// p = boolean function of ps0, ps1, ps2; q = its complement.
-    Plop3 { lut: Lut } = "PLOP3", Int, IntAdd, Kind::Pure, dst 0, src [0, 0, 0], pred 2 <- 3, mem 0;
+    40 Plop3 { lut: Lut } = "PLOP3", Int, Alu, IntAdd, dst 0, src [0, 0, 0], Bits, pred 2 <- 3, Own => pure(logic::plop3);
     /// d = special register.
-    S2r { sr: SpecialReg } = "S2R", Sfu, IntMisc, if sr.is_external() { Kind::External } else { Kind::Pure }, dst 1, src [0, 0, 0], pred 0 <- 0, mem 0;
+    41 S2r { sr: SpecialReg } = "S2R", Sfu, Sfu, IntMisc, dst 1, src [0, 0, 0], Bits, pred 0 <- 0, Own => pure(logic::s2r) unless(sr.is_external(), Kind::External);
     // ---- conversions ------------------------------------------------------------------------------------
     /// d = a in another float format.
-    F2f { dst: FloatTy, src: FloatTy, rnd: Rnd, ftz: Ftz, sat: Sat } = "F2F", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;
+    42 F2f { dst: FloatTy, src: FloatTy, rnd: Rnd, ftz: Ftz, sat: Sat } = "F2F", if is_wide(dst) || is_wide(src) { Fp64 } else { Sfu }, if is_wide(dst) || is_wide(src) { Alu } else { Sfu }, Convert, dst dst.regs(), src [src.regs(), 0, 0], Float, pred 0 <- 0, Own => pure(convert::f2f);
     /// d = a and b, two single-precision numbers, in a narrower format, packed: b lowest, each format in its container.
-    F2fp { dst: FloatTy, rnd: PackRnd, relu: Relu, fin: SatFinite } = "F2FP", Sfu, Convert, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    43 F2fp { dst: FloatTy, rnd: PackRnd, relu: Relu, fin: SatFinite } = "F2FP", Sfu, Sfu, Convert, dst 1, src [1, 1, 0], Bits, pred 0 <- 0, Own => pure(convert::f2fp);
     /// d = a rounded to an integer, saturating; NaN yields 0, or the most significant bit when either side has 64 bits.
-    F2i { dst: IntTy, src: FloatTy, rnd: IntRnd, ftz: Ftz } = "F2I", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;
+    44 F2i { dst: IntTy, src: FloatTy, rnd: IntRnd, ftz: Ftz } = "F2I", if is_wide(src) { Fp64 } else { Sfu }, if is_wide(src) { Alu } else { Sfu }, Convert, dst dst.regs(), src [src.regs(), 0, 0], Float, pred 0 <- 0, Own => pure(convert::f2i);
     /// d = integer a as a float.
-    I2f { dst: FloatTy, src: IntTy, rnd: Rnd } = "I2F", Sfu, Convert, Kind::Pure, dst dst.regs(), src [src.regs(), 0, 0], pred 0 <- 0, mem 0;
+    45 I2f { dst: FloatTy, src: IntTy, rnd: Rnd } = "I2F", if is_wide(dst) { Fp64 } else { Sfu }, if is_wide(dst) { Alu } else { Sfu }, Convert, dst dst.regs(), src [src.regs(), 0, 0], Bits, pred 0 <- 0, Own => pure(convert::i2f);
     /// d = a rounded to an integral value in the same format.
-    Frnd { ty: FloatTy, rnd: IntRnd, ftz: Ftz, sat: Sat } = "FRND", Sfu, Convert, Kind::Pure, dst ty.regs(), src [ty.regs(), 0, 0], pred 0 <- 0, mem 0;
+    46 Frnd { ty: FloatTy, rnd: IntRnd, ftz: Ftz, sat: Sat } = "FRND", if is_wide(ty) { Fp64 } else { Sfu }, if is_wide(ty) { Alu } else { Sfu }, Convert, dst ty.regs(), src [ty.regs(), 0, 0], Float, pred 0 <- 0, Own => pure(convert::frnd);
     /// d = a saturated to the range of a narrower integer format, then extended to 32 bits.
-    I2i { dst: IntTy, src: Sign } = "I2I", Sfu, Convert, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    47 I2i { dst: IntTy, src: Sign } = "I2I", Sfu, Sfu, Convert, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Own => pure(convert::i2i);
     // ---- across lanes -----------------------------------------------------------------------------------
     /// d = a of the lane that mode, b and the clamp/segment word c pick; p = whether that lane was in range.
-    Shfl { mode: ShflMode } = "SHFL", LdSt, Shuffle, Kind::Pure, dst 1, src [1, 1, 1], pred 1 <- 0, mem 0;
+    48 Shfl { mode: ShflMode } = "SHFL", LdSt, Memory, Shuffle, dst 1, src [1, 1, 1], Bits, pred 1 <- 0, Members => pure(across::shfl);
     /// d = ballot; p = vote over ps in the active lanes of member mask a.
-    Vote { mode: VoteMode } = "VOTE", Int, IntAdd, Kind::Pure, dst 1, src [1, 0, 0], pred 1 <- 1, mem 0;
+    49 Vote { mode: VoteMode } = "VOTE", Int, Alu, IntAdd, dst 1, src [1, 0, 0], Bits, pred 1 <- 1, Members => pure(across::vote);
     /// d = mask of the active lanes of member mask b whose a equals this lane's; p = whether all do.
-    Match { mode: MatchMode, wide: Wide } = "MATCH", LdSt, Shuffle, Kind::Pure, dst 1, src [if wide.0 { 2 } else { 1 }, 1, 0], pred 1 <- 0, mem 0;
+    50 Match { mode: MatchMode, wide: Wide } = "MATCH", LdSt, Memory, Shuffle, dst 1, src [if wide.0 { 2 } else { 1 }, 1, 0], Bits, pred 1 <- 0, Members => pure(across::find_equal);
     /// d = the 8x8 matrix of halves a, transposed; register fragments as [`fragment`](super::fragment) says.
-    Movm { } = "MOVM.16.MT88", LdSt, Shuffle, Kind::Pure, dst 1, src [1, 0, 0], pred 0 <- 0, mem 0;
+    51 Movm {} = "MOVM.16.MT88", LdSt, Memory, Shuffle, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Warp => pure(matrix::movm);
     // ---- matrices: fragments are laid out as `fragment` says --------------------------------------------
     /// D = A * B + C on 16x8 accumulators; products and their sum exact as far as doubles are, rounded once.
-    Hmma { shape: HmmaShape, ty: HmmaTy, acc: AccTy, sat: HmmaSat } = "HMMA", Tensor, Tensor, Kind::Pure, dst acc.regs(), src [shape.a_regs(ty), shape.a_regs(ty) / 2, acc.regs()], pred 0 <- 0, mem 0;
+    52 Hmma { shape: HmmaShape, ty: HmmaTy, acc: AccTy, sat: HmmaSat } = "HMMA", Tensor, Alu, Tensor, dst acc.regs(), src [shape.a_regs(ty), shape.a_regs(ty) / 2, acc.regs()], Bits, pred 0 <- 0, Warp => pure(matrix::hmma);
     /// Four 8x8x4 products of halves, one per quad pair of lanes (Volta's fragments); singles: half of the columns.
-    Hmma884 { a: MatrixOrder, b: MatrixOrder, acc: AccTy, half: ColumnHalf, sat: HmmaSat } = "HMMA.884", Tensor, Tensor, Kind::Pure, dst 4, src [2, 2, 4], pred 0 <- 0, mem 0;
+    53 Hmma884 { a: MatrixOrder, b: MatrixOrder, acc: AccTy, half: ColumnHalf, sat: HmmaSat } = "HMMA.884", Tensor, Alu, Tensor, dst 4, src [2, 2, 4], Bits, pred 0 <- 0, Warp => pure(matrix::hmma884);
     /// D = A * B + C on integers; the sum wraps, or saturates.
-    Imma { shape: ImmaShape, a: IntElement, b: IntElement, sat: SatInt } = "IMMA", Tensor, Tensor, Kind::Pure, dst shape.acc_regs(), src [shape.a_regs(a), shape.b_regs(a), shape.acc_regs()], pred 0 <- 0, mem 0;
+    54 Imma { shape: ImmaShape, a: IntElement, b: IntElement, sat: SatInt } = "IMMA", Tensor, Alu, Tensor, dst shape.acc_regs(), src [shape.a_regs(a), shape.b_regs(a), shape.acc_regs()], Bits, pred 0 <- 0, Warp => pure(matrix::imma);
     /// D = population counts of A op B, summed over k, + C.
-    Bmma { shape: ImmaShape, op: BitMultiply } = "BMMA", Tensor, Tensor, Kind::Pure, dst shape.acc_regs(), src [shape.a_regs(IntElement::U4), shape.b_regs(IntElement::U4), shape.acc_regs()], pred 0 <- 0, mem 0;
+    55 Bmma { shape: ImmaShape, op: BitMultiply } = "BMMA", Tensor, Alu, Tensor, dst shape.acc_regs(), src [shape.a_regs(IntElement::U4), shape.b_regs(IntElement::U4), shape.acc_regs()], Bits, pred 0 <- 0, Warp => pure(matrix::bmma);
     /// D = A * B + C on an 8x8 accumulator of doubles: fused multiply-adds in the order of k.
-    Dmma { rnd: Rnd } = "DMMA.884", Tensor, Tensor, Kind::Pure, dst 4, src [2, 2, 4], pred 0 <- 0, mem 0;
+    56 Dmma { rnd: Rnd } = "DMMA.884", Tensor, Alu, Tensor, dst 4, src [2, 2, 4], Bits, pred 0 <- 0, Warp => pure(matrix::dmma);
     /// d = reduction of a over the active lanes of member mask b; NaN operands are left out unless `nan`.
-    Redux { op: ReduxOp, ty: ReduxTy, nan: NanProp } = "REDUX", LdSt, Shuffle, Kind::Pure, dst 1, src [1, 1, 0], pred 0 <- 0, mem 0;
+    57 Redux { op: ReduxOp, ty: ReduxTy, nan: NanProp } = "REDUX", LdSt, Memory, Shuffle, dst 1, src [1, 1, 0], Bits, pred 0 <- 0, Members => pure(across::redux);
     // ---- memory -----------------------------------------------------------------------------------------
     /// d = global memory at a (a pair) + offset.
-    Ldg { width: MemWidth, order: MemOrder, ro: ReadOnly } = "LDG", LdSt, Memory, Kind::Load(Space::Global), dst width.regs(), src [2, 0, 0], pred 0 <- 0, mem width.bytes();
+    58 Ldg { width: MemWidth, order: MemOrder, ro: ReadOnly } = "LDG", LdSt, Memory, Memory, dst width.regs(), src [2, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Global)), memory MemOp { read_only: ro.0, ..MemOp::plain(width, Address::Wide).ordered(order) };
     /// Global memory at a (a pair) + offset = b.
-    Stg { width: MemWidth, order: MemOrder } = "STG", LdSt, Memory, Kind::Store(Space::Global), dst 0, src [2, width.regs(), 0], pred 0 <- 0, mem width.bytes();
+    59 Stg { width: MemWidth, order: MemOrder } = "STG", LdSt, Memory, Memory, dst 0, src [2, width.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Global)), memory MemOp::plain(width, Address::Wide).ordered(order);
     /// d = shared memory at a * scale + offset.
-    Lds { width: MemWidth, scale: Scale } = "LDS", LdSt, Memory, Kind::Load(Space::Shared), dst width.regs(), src [1, 0, 0], pred 0 <- 0, mem width.bytes();
+    60 Lds { width: MemWidth, scale: Scale } = "LDS", LdSt, Memory, Memory, dst width.regs(), src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Shared)), memory MemOp::plain(width, Address::Narrow(scale));
     /// Shared memory at a * scale + offset = b.
-    Sts { width: MemWidth, scale: Scale } = "STS", LdSt, Memory, Kind::Store(Space::Shared), dst 0, src [1, width.regs(), 0], pred 0 <- 0, mem width.bytes();
+    61 Sts { width: MemWidth, scale: Scale } = "STS", LdSt, Memory, Memory, dst 0, src [1, width.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Shared)), memory MemOp::plain(width, Address::Narrow(scale));
     /// d = fragments of 8x8 matrices of halves in shared memory, whose rows (16 bytes) lanes' a + offset address.
-    Ldsm { count: MatrixCount, trans: Transposed } = "LDSM.16.M88", LdSt, Memory, Kind::Load(Space::Shared), dst count.get(), src [1, 0, 0], pred 0 <- 0, mem 16;
+    62 Ldsm { count: MatrixCount, trans: Transposed } = "LDSM.16.M88", LdSt, Memory, Memory, dst count.get(), src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Shared)), memory MemOp::of(MemData::Matrices(count, trans), Address::Narrow(Scale::X1));
     /// 8x8 matrices of halves in shared memory, whose rows lanes' a + offset address, = fragments b.
-    Stsm { count: MatrixCount, trans: Transposed } = "STSM.16.M88", LdSt, Memory, Kind::Store(Space::Shared), dst 0, src [1, count.get(), 0], pred 0 <- 0, mem 16;
+    63 Stsm { count: MatrixCount, trans: Transposed } = "STSM.16.M88", LdSt, Memory, Memory, dst 0, src [1, count.get(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Shared)), memory MemOp::of(MemData::Matrices(count, trans), Address::Narrow(Scale::X1));
     /// d = local memory at a + offset.
-    Ldl { width: MemWidth } = "LDL", LdSt, Memory, Kind::Load(Space::Local), dst width.regs(), src [1, 0, 0], pred 0 <- 0, mem width.bytes();
+    64 Ldl { width: MemWidth } = "LDL", LdSt, Memory, Memory, dst width.regs(), src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Local)), memory MemOp::plain(width, Address::Narrow(Scale::X1));
     /// Local memory at a + offset = b.
-    Stl { width: MemWidth } = "STL", LdSt, Memory, Kind::Store(Space::Local), dst 0, src [1, width.regs(), 0], pred 0 <- 0, mem width.bytes();
+    65 Stl { width: MemWidth } = "STL", LdSt, Memory, Memory, dst 0, src [1, width.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Local)), memory MemOp::plain(width, Address::Narrow(Scale::X1));
     /// d = memory at generic address a (a pair) + offset.
-    Ld { width: MemWidth, order: MemOrder } = "LD", LdSt, Memory, Kind::Load(Space::Generic), dst width.regs(), src [2, 0, 0], pred 0 <- 0, mem width.bytes();
+    66 Ld { width: MemWidth, order: MemOrder } = "LD", LdSt, Memory, Memory, dst width.regs(), src [2, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Generic)), memory MemOp::plain(width, Address::Wide).ordered(order);
     /// Memory at generic address a (a pair) + offset = b.
-    St { width: MemWidth, order: MemOrder } = "ST", LdSt, Memory, Kind::Store(Space::Generic), dst 0, src [2, width.regs(), 0], pred 0 <- 0, mem width.bytes();
+    67 St { width: MemWidth, order: MemOrder } = "ST", LdSt, Memory, Memory, dst 0, src [2, width.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Generic)), memory MemOp::plain(width, Address::Wide).ordered(order);
     /// d = constant bank at a + offset.
-    Ldc { width: MemWidth, bank: Bank } = "LDC", LdSt, Memory, Kind::Load(Space::Const), dst width.regs(), src [1, 0, 0], pred 0 <- 0, mem width.bytes();
+    68 Ldc { width: MemWidth, bank: Bank } = "LDC", LdSt, Memory, Memory, dst width.regs(), src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Const)), memory MemOp::plain(width, Address::Bank(bank));
     /// d = old value at a (a pair) + offset, which becomes op(old, b) (compare b, new value c for CAS).
-    Atomg { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "ATOMG", LdSt, Memory, Kind::Atomic(atomic_space(mode)), dst ty.regs(), src [2, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], pred 0 <- 0, mem ty.bytes();
+    69 Atomg { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "ATOMG", LdSt, Memory, Memory, dst ty.regs(), src [2, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(atomic_space(mode))), memory MemOp::of(MemData::Modify(op, ty), Address::Wide).ordered(order);
     /// The same in shared memory, 32-bit address.
-    Atoms { op: AtomOp, ty: AtomTy } = "ATOMS", LdSt, Memory, Kind::Atomic(Space::Shared), dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], pred 0 <- 0, mem ty.bytes();
+    70 Atoms { op: AtomOp, ty: AtomTy } = "ATOMS", LdSt, Memory, Memory, dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::Modify(op, ty), Address::Narrow(Scale::X1));
     /// d = texels of object b at coordinates a and further arguments (`tex_words`).
-    Tex { geometry: TexGeometry, coord: TexCoord, lod: TexLod, result: TexResult, offset: TexOffset, sampler: TexSampler } = "TEX", LdSt, Memory, Kind::Load(Space::Texture), dst result.regs(), src tex_sources(tex_words(geometry, lod, offset, sampler)), pred 0 <- 0, mem 4;
+    71 Tex { geometry: TexGeometry, coord: TexCoord, lod: TexLod, result: TexResult, offset: TexOffset, sampler: TexSampler } = "TEX", LdSt, Memory, Memory, dst result.regs(), src tex_sources(tex_words(geometry, lod, offset, sampler)), Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Texture)), memory MemOp::of(MemData::Object { bytes: 4 }, Address::Object);
     /// d = a fact about texture, sampler or surface object a (at mipmap level b).
-    Txq { query: TexQuery, level: TexAtLevel } = "TXQ", Sfu, IntMisc, Kind::External, dst 1, src [1, if level.0 { 1 } else { 0 }, 0], pred 0 <- 0, mem 0;
+    72 Txq { query: TexQuery, level: TexAtLevel } = "TXQ", Sfu, Sfu, IntMisc, dst 1, src [1, if level.0 { 1 } else { 0 }, 0], Bits, pred 0 <- 0, Own => outside(Kind::External);
     /// d = bytes of surface object b at coordinates a.
-    Suld { geometry: TexGeometry, width: MemWidth, clamp: SurfClamp } = "SULD", LdSt, Memory, Kind::Load(Space::Surface), dst width.regs(), src [geometry.span(), 1, 0], pred 0 <- 0, mem width.bytes();
+    73 Suld { geometry: TexGeometry, width: MemWidth, clamp: SurfClamp } = "SULD", LdSt, Memory, Memory, dst width.regs(), src [geometry.span(), 1, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Surface)), memory MemOp::of(MemData::Object { bytes: width.bytes() }, Address::Object);
     /// Surface object b at coordinates a = c.
-    Sust { geometry: TexGeometry, width: MemWidth, clamp: SurfClamp, format: SurfFormat } = "SUST", LdSt, Memory, Kind::Store(Space::Surface), dst 0, src [geometry.span(), 1, width.regs()], pred 0 <- 0, mem width.bytes();
+    74 Sust { geometry: TexGeometry, width: MemWidth, clamp: SurfClamp, format: SurfFormat } = "SUST", LdSt, Memory, Memory, dst 0, src [geometry.span(), 1, width.regs()], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Surface)), memory MemOp::of(MemData::Object { bytes: width.bytes() }, Address::Object);
     /// Surface object b at coordinates a becomes op(old, c), without a result; formatted: x counts texels.
-    Sured { geometry: TexGeometry, op: AtomOp, ty: AtomTy, clamp: SurfClamp, format: SurfFormat } = "SURED", LdSt, Memory, Kind::Reduction(Space::Surface), dst 0, src [geometry.span(), 1, ty.regs()], pred 0 <- 0, mem ty.bytes();
+    75 Sured { geometry: TexGeometry, op: AtomOp, ty: AtomTy, clamp: SurfClamp, format: SurfFormat } = "SURED", LdSt, Memory, Memory, dst 0, src [geometry.span(), 1, ty.regs()], Bits, pred 0 <- 0, Own => outside(Kind::Reduction(Space::Surface)), memory MemOp::of(MemData::Object { bytes: ty.bytes() }, Address::Object);
     /// d = the barrier object in shared memory at a + offset, which b changes.
-    Syncs { update: BarrierUpdate } = "SYNCS", LdSt, Memory, Kind::Atomic(Space::Shared), dst 2, src [1, 1, 0], pred 0 <- 0, mem 8;
+    76 Syncs { update: BarrierUpdate } = "SYNCS", LdSt, Memory, Memory, dst 2, src [1, 1, 0], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::BarrierObject(update), Address::Narrow(Scale::X1));
     /// Memory at a (a pair) + offset becomes op(old, b), without a result.
-    Red { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "RED", LdSt, Memory, Kind::Reduction(atomic_space(mode)), dst 0, src [2, ty.regs(), 0], pred 0 <- 0, mem ty.bytes();
+    77 Red { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "RED", LdSt, Memory, Memory, dst 0, src [2, ty.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Reduction(atomic_space(mode))), memory MemOp::of(MemData::Modify(op, ty), Address::Wide).ordered(order);
     /// Orders earlier memory accesses before later ones.
-    Membar { scope: Scope } = "MEMBAR", LdSt, Control, Kind::Fence, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    78 Membar { scope: Scope } = "MEMBAR", LdSt, Memory, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Fence);
     // ---- control ----------------------------------------------------------------------------------------
     /// Lanes whose guard is true continue at the target.
-    Bra { } = "BRA", Control, Control, Kind::Branch, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    79 Bra {} = "BRA", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Branch);
     /// Active lanes continue at the target and return behind this instruction.
-    Call { } = "CALL", Control, Control, Kind::Call, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    80 Call {} = "CALL", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Call);
     /// Active lanes continue at the function whose address is a (a pair) and return behind this instruction.
-    CallInd { } = "CALL.IND", Control, Control, Kind::Call, dst 0, src [2, 0, 0], pred 0 <- 0, mem 0;
+    81 CallInd {} = "CALL.IND", Control, NoCollector, Control, dst 0, src [2, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Call);
     /// Active lanes return to their caller.
-    Ret { } = "RET", Control, Control, Kind::Return, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    82 Ret {} = "RET", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Return);
     /// Active lanes end.
-    Exit { } = "EXIT", Control, Control, Kind::Exit, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    83 Exit {} = "EXIT", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Exit);
     /// Barrier a with b threads (0: all of the block); p, d = reduction over ps.
-    Bar { mode: BarMode } = "BAR", Control, Control, Kind::Barrier, dst 1, src [1, 1, 0], pred 1 <- 1, mem 0;
+    84 Bar { mode: BarMode } = "BAR", Control, NoCollector, Control, dst 1, src [1, 1, 0], Bits, pred 1 <- 1, Own => outside(Kind::Barrier);
     /// The lanes of mask a converge.
-    Warpsync { } = "WARPSYNC", Control, Control, Kind::Sync, dst 0, src [1, 0, 0], pred 0 <- 0, mem 0;
+    85 Warpsync {} = "WARPSYNC", Control, NoCollector, Control, dst 0, src [1, 0, 0], Bits, pred 0 <- 0, Members => outside(Kind::Sync);
     /// The warp waits for about a nanoseconds.
-    Nanosleep { } = "NANOSLEEP", Control, Control, Kind::Sync, dst 0, src [1, 0, 0], pred 0 <- 0, mem 0;
+    86 Nanosleep {} = "NANOSLEEP", Control, NoCollector, Control, dst 0, src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
     /// d (a pair) = what the system answers; the arguments lie in local memory from a on.
-    Syscall { call: SysCall } = "SYSCALL", Sfu, IntMisc, Kind::External, dst 2, src [1, 0, 0], pred 0 <- 0, mem 0;
+    87 Syscall { call: SysCall } = "SYSCALL", Sfu, Sfu, IntMisc, dst 2, src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::External);
     /// Nothing.
-    Nop { } = "NOP", Control, Control, Kind::Sync, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    88 Nop {} = "NOP", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
     /// The kernel stops with a fault.
-    Bpt { } = "BPT.TRAP", Control, Control, Kind::Trap, dst 0, src [0, 0, 0], pred 0 <- 0, mem 0;
+    89 Bpt {} = "BPT.TRAP", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Trap);
+        }
+    };
+}
+pub(crate) use opcode_rows;
+
+opcode_rows!(isa_table);
+
+/// Hash of the opcode table of this build, which traces carry: see [`Op::table_hash`].
+#[must_use]
+pub fn table_hash() -> u64 {
+    static HASH: OnceLock<u64> = OnceLock::new();
+    *HASH.get_or_init(Op::table_hash)
 }
 
 impl Op {
@@ -463,10 +246,8 @@ impl Op {
     #[must_use]
     #[inline]
     pub const fn crosses_lanes(&self) -> bool {
-        matches!(
-            self,
-            Op::Shfl { .. } | Op::Vote { .. } | Op::Match { .. } | Op::Movm { .. } | Op::Redux { .. }
-        ) || matches!(self.unit(), Unit::Tensor)
+        let info = self.info();
+        matches!(info.kind, Kind::Pure) && !matches!(info.lanes, Lanes::Own)
     }
 
     /// Whether source `a` is an address in memory, which the instruction's offset is added to. Texture and surface
@@ -474,29 +255,58 @@ impl Op {
     #[must_use]
     #[inline]
     pub const fn takes_address(&self) -> bool {
-        matches!(self.info().kind.space(), Some(space) if !space.is_remote())
+        matches!(self.info().memory, Some(memory) if !matches!(memory.address, Address::Object))
     }
 
-    /// Lanes whose addresses a memory instruction uses; matrix loads and stores let some lanes address rows for all.
+    /// Whether the opcode may see what other threads have just written: atomics with a result and loads that are
+    /// more than weak.
     #[must_use]
-    #[inline]
-    pub const fn address_lanes(&self) -> u32 {
-        match self {
-            Op::Ldsm { count, .. } | Op::Stsm { count, .. } => count.address_lanes(),
-            _ => u32::MAX,
+    pub const fn reads_others(&self) -> bool {
+        let info = self.info();
+        match (info.kind, info.memory) {
+            (Kind::Atomic(_), _) => true,
+            (Kind::Load(_), Some(memory)) => !matches!(memory.order, MemOrder::Weak),
+            _ => false,
         }
     }
 
-    /// Unit that the opcode issues to, conversions from and to doubles included.
+    /// The words of a literal that is read as a register pair: doubles give their upper word, integers are extended.
     #[must_use]
-    #[inline]
-    pub const fn unit(&self) -> Unit {
-        match self {
-            Op::F2f { dst, src, .. } => cvt_unit(*dst, *src),
-            Op::F2i { src, .. } => cvt_unit(*src, *src),
-            Op::I2f { dst, .. } => cvt_unit(*dst, *dst),
-            Op::Frnd { ty, .. } => cvt_unit(*ty, *ty),
-            _ => self.info().unit,
+    pub const fn literal_pair(&self, v: u32) -> [u32; 2] {
+        match self.info().format {
+            SourceFormat::Double { .. } | SourceFormat::Float => [0, v],
+            SourceFormat::Signed => [v, ((v as i32) >> 31) as u32],
+            SourceFormat::Bits | SourceFormat::Half { .. } | SourceFormat::Single { .. } => [v, 0],
         }
+    }
+
+    /// The literal that is read as a register pair with these words, if there is one.
+    #[must_use]
+    pub fn literal_of_pair(&self, words: [u32; 2]) -> Option<u32> {
+        words.into_iter().find(|&v| self.literal_pair(v) == words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_stand_for_the_pairs_that_they_are_read_as() {
+        let double = Op::Dadd { rnd: Rnd::Rn };
+        let (signed, unsigned) = (Op::ImadWide { sign: Sign::S32 }, Op::ImadWide { sign: Sign::U32 });
+        // One and a half as a double, -2 and 2^32 - 2.
+        assert_eq!(double.literal_pair(0x3FF8_0000), [0, 0x3FF8_0000]);
+        assert_eq!(signed.literal_pair(-2_i32 as u32), [0xFFFF_FFFE, 0xFFFF_FFFF]);
+        assert_eq!(unsigned.literal_pair(0xFFFF_FFFE), [0xFFFF_FFFE, 0]);
+        for op in [double, signed, unsigned] {
+            for v in [0, 1, 0x7FFF_FFFF, 0x8000_0000, u32::MAX] {
+                assert_eq!(op.literal_of_pair(op.literal_pair(v)), Some(v));
+            }
+            assert_eq!(op.literal_of_pair([1, 2]), None);
+        }
+        assert_eq!(double.literal_of_pair([1, 0]), None);
+        assert_eq!(signed.literal_of_pair([0xFFFF_FFFE, 0]), None);
+        assert_eq!(unsigned.literal_of_pair([0xFFFF_FFFE, 0xFFFF_FFFF]), None);
     }
 }

@@ -10,7 +10,7 @@ use crate::encode::decoder::ValueDecoder;
 use crate::encode::pool::Words;
 use crate::encode::{CodingError, plan::External};
 use crate::isa::space::{NO_ADDRESS, Space};
-use crate::isa::{Kind, Pc, PlaceSlice};
+use crate::isa::{Kind, Need, Pc, PlaceSlice};
 use crate::semantics::{Code, FULL_MASK, Row, WARP_SIZE, Warp, execute};
 use std::sync::Arc;
 
@@ -92,6 +92,34 @@ impl WarpCursor {
         block: u64,
         warp: u32,
     ) -> Result<WarpCursor, TraceError> {
+        if file.header.has_values() {
+            WarpCursor::start(file, launch, block, warp, None)
+        } else {
+            let what =
+                "it was recorded with --addresses-only and holds no register values; record it without that";
+            Err(file.missing(what.into()))
+        }
+    }
+
+    pub(super) fn of_places(
+        file: Arc<TraceFile>,
+        launch: u32,
+        block: u64,
+        warp: u32,
+    ) -> Result<WarpCursor, TraceError> {
+        file.check_warp(launch, block, warp)?;
+        let (places, has_values) = (file.places(launch), file.header.has_values());
+        let cursor = WarpCursor::start(file, launch, block, warp, Some(places))?;
+        Ok(if has_values { cursor.unchecked() } else { cursor })
+    }
+
+    fn start(
+        file: Arc<TraceFile>,
+        launch: u32,
+        block: u64,
+        warp: u32,
+        places: Option<Arc<PlaceSlice>>,
+    ) -> Result<WarpCursor, TraceError> {
         let walk = PathWalk::start(file, launch, block, warp)?;
         let data = values_of(&walk)?;
         let code = walk.file.code(launch);
@@ -104,7 +132,7 @@ impl WarpCursor {
             values: ValueDecoder::default(),
             data,
             sum: Some(Checksum::default()),
-            places: None,
+            places,
             pc: Pc(0),
             end: Pc(0),
             active: 0,
@@ -140,15 +168,6 @@ impl WarpCursor {
     pub fn unchecked(mut self) -> WarpCursor {
         self.sum = None;
         self
-    }
-
-    /// Regenerates only what decides where memory is accessed, at which barrier warps wait and which lanes take part:
-    /// [`WarpCursor::mem`] and the steps are the same, other registers and predicates mean nothing. Values are not
-    /// checked, as not all are known.
-    #[must_use]
-    pub fn places_only(self) -> WarpCursor {
-        let places = Some(self.walk.file.places(self.walk.launch));
-        WarpCursor { places, ..self.unchecked() }
     }
 
     /// Begins at the walk's warp; `same_indices` when the last one was the same of another block of its launch.
@@ -204,15 +223,22 @@ impl WarpCursor {
         let (pc, active) = (self.pc, self.active);
         let inst = &self.code.insts[pc.index()];
         let exec = self.code.exec_mask(pc, &self.warp, active);
-        let needed = self.places.as_ref().is_none_or(|places| places.needs(pc));
+        let need = self.places.as_ref().map_or(Need::Results, |places| places.need(pc));
         self.mem_valid = false;
         if inst.kind != Kind::Pure {
-            self.outside(exec, needed)?;
-        } else if needed {
+            self.outside(exec, need != Need::Nothing)?;
+        } else if need == Need::Results {
             execute(&self.code, inst, &mut self.warp, exec);
+        } else if need == Need::Recorded && exec != 0 {
+            self.read_predicates(exec)?;
         }
         if let Some(sum) = &mut self.sum {
-            sum.retire(pc, &self.code.insts[pc.index()], &self.warp, exec);
+            let inst = &self.code.insts[pc.index()];
+            if self.places.is_none() {
+                sum.retire(pc, inst, &self.warp, exec);
+            } else if need != Need::Nothing {
+                sum.retire_lanes(pc, inst, &self.warp, exec);
+            }
         }
         self.steps += 1;
         self.pc = pc.next();
@@ -229,8 +255,8 @@ impl WarpCursor {
         if let Some(space) = inst.kind.space() {
             self.mem_valid = true;
             self.mem.space = space;
-            self.mem.bytes_per_lane = inst.mem_bytes;
-            self.mem.mask = exec & inst.op.address_lanes();
+            self.mem.bytes_per_lane = inst.mem_bytes();
+            self.mem.mask = exec & inst.address_lanes();
             self.code.addresses(inst, &self.warp, &mut self.mem.addresses);
         }
         let external = self.walk.plan.externals[self.pc.index()];
@@ -241,7 +267,7 @@ impl WarpCursor {
             let (dst, pdst) = (inst.dst, inst.pdst[0]);
             self.read_results(external, dst, pdst, exec)?;
         } else {
-            let rows = u32::from(external.registers) + u32::from(external.predicate);
+            let rows = u32::from(external.registers) + u32::from(external.predicates);
             (0..rows).try_for_each(|i| self.skip_row((external.slot + i) as usize, exec))?;
         }
         if external.address { self.read_addresses(external, exec) } else { Ok(()) }
@@ -252,10 +278,25 @@ impl WarpCursor {
         for i in 0..external.registers {
             self.read_register(external.slot as usize + usize::from(i), dst + u16::from(i), exec)?;
         }
-        if external.predicate {
+        if external.predicates > 0 {
             let mut row = Row::ZERO;
             self.read_row(external.slot as usize + usize::from(external.registers), exec, &mut row)?;
             self.warp.write_pred(pdst, row.0[exec.trailing_zeros() as usize], exec);
+        }
+        Ok(())
+    }
+
+    /// Predicates of the current instruction that are recorded though it computes them.
+    #[inline(never)]
+    fn read_predicates(&mut self, exec: u32) -> Result<(), TraceError> {
+        let inst = &self.code.insts[self.pc.index()];
+        let (pdst, external) = (inst.pdst, self.walk.plan.externals[self.pc.index()]);
+        for (i, pred) in pdst.into_iter().enumerate().take(usize::from(external.predicates)) {
+            if pred != 7 {
+                let mut row = Row::ZERO;
+                self.read_row(external.slot as usize + i, exec, &mut row)?;
+                self.warp.write_pred(pred, row.0[exec.trailing_zeros() as usize], exec);
+            }
         }
         Ok(())
     }
@@ -381,6 +422,12 @@ impl WarpCursor {
         &self.warp
     }
 
+    /// Whether every register and predicate holds its value, and not only those that addresses depend on.
+    #[must_use]
+    pub fn regenerates_values(&self) -> bool {
+        self.places.is_none()
+    }
+
     /// The prepared kernel.
     #[must_use]
     #[inline]
@@ -411,9 +458,6 @@ impl WarpCursor {
 
 /// Values of the frame that a walk is in.
 fn values_of(walk: &PathWalk) -> Result<Arc<FrameValues>, TraceError> {
-    if !walk.file.header.values {
-        return Err(walk.file.missing("the trace holds no values; only its paths can be read".into()));
-    }
     walk.slot.values(&walk.file)
 }
 

@@ -237,6 +237,17 @@ impl Trace {
         WarpCursor::new(self.file.clone(), launch, block, warp)
     }
 
+    /// A cursor before the first instruction of a warp that regenerates only what decides where memory is accessed, at
+    /// which barrier warps wait and which lanes take part: [`WarpCursor::mem`] and the steps are those of
+    /// [`Trace::warp_cursor`], other registers and predicates mean nothing. Of traces of addresses it checks the
+    /// checksum over these values; of others, whose checksum is over all values, none.
+    ///
+    /// # Errors
+    /// When the trace has no such warp, or the warp's frame is damaged.
+    pub fn place_cursor(&self, launch: u32, block: u64, warp: u32) -> Result<WarpCursor, TraceError> {
+        WarpCursor::of_places(self.file.clone(), launch, block, warp)
+    }
+
     /// A cursor over the basic blocks that a warp enters.
     ///
     /// # Errors
@@ -298,7 +309,10 @@ impl TraceFile {
 
     fn places(&self, launch: u32) -> Arc<PlaceSlice> {
         let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
-        entry.places.get_or_init(|| Arc::new(PlaceSlice::of(&entry.kernel))).clone()
+        match &entry.plan.slice {
+            Some(slice) => slice.clone(),
+            None => entry.places.get_or_init(|| Arc::new(PlaceSlice::of(&entry.kernel))).clone(),
+        }
     }
 
     fn missing(&self, what: String) -> TraceError {

@@ -11,8 +11,7 @@ use crate::container::frame::FrameHead;
 use crate::container::records::{self, FrameEntry, Index};
 use crate::container::sanity::check_kernel;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
-use crate::encode::plan::KernelPlan;
-use crate::isa::MachineKernel;
+use crate::isa::{MachineKernel, table_hash};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -57,13 +56,17 @@ impl TraceFile {
             match tag {
                 format::META => {
                     let meta = records::decode::<Header>(&payload).map_err(|e| damaged("header", e))?;
+                    self.check_table(&meta, offset)?;
                     header = Some(meta);
                 }
                 format::KERNEL => {
+                    let Some(Header { contents, .. }) = header else {
+                        return Err(damaged("kernel", "it stands before the header".into()));
+                    };
                     let kernel: MachineKernel =
                         records::decode(&payload).map_err(|e| damaged("kernel", e))?;
                     check_kernel(&kernel).map_err(|e| damaged("kernel", e))?;
-                    let plan = Arc::new(KernelPlan::of(&kernel));
+                    let plan = Arc::new(contents.plan(&kernel));
                     self.kernels.push(KernelEntry {
                         kernel,
                         plan,
@@ -112,6 +115,16 @@ impl TraceFile {
         self.header =
             header.ok_or_else(|| self.damaged("header", PREAMBLE_BYTES as u64, "it is not there"))?;
         Ok(())
+    }
+
+    /// Kernels can only be decoded with the opcode table that they were encoded with.
+    fn check_table(&self, header: &Header, offset: u64) -> Result<(), TraceError> {
+        let (found, supported) = (header.isa, table_hash());
+        if found == supported {
+            return Ok(());
+        }
+        let (path, tool) = (self.path.clone(), header.tool.clone());
+        Err(ErrorKind::OpcodeTable { path, offset, tool, found, supported }.into())
     }
 
     /// Gives every launch its frames and checks that they follow one another.

@@ -4,8 +4,8 @@
 //! four that swallow writes to RZ; one row per distinct immediate or constant-bank word; at last two for the
 //! addresses of texture and surface accesses.
 
-use super::warp::{Geometry, Row};
-use crate::isa::{Inst, Kind, MachineKernel, Op, Operand, Pc, PredSrc, Reg, space};
+use super::row::{Geometry, Row};
+use crate::isa::{Inst, Kind, MachineKernel, MemData, MemOp, MemWidth, Op, Operand, Pc, PredSrc, Reg, space};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -95,8 +95,8 @@ pub struct ExecInst {
     pub dst: u16,
     /// Number of destination rows.
     pub dst_rows: u8,
-    /// Bytes per lane of a memory instruction.
-    pub mem_bytes: u8,
+    /// How memory is accessed, if it is, from the table.
+    pub memory: Option<MemOp>,
     /// Destination predicates, 7 for none.
     pub pdst: [u8; 2],
     /// Sources.
@@ -109,6 +109,38 @@ pub struct ExecInst {
     pub target: Pc,
     /// Reconvergence point of a branch.
     pub reconv: Option<Pc>,
+}
+
+impl ExecInst {
+    /// Bytes accessed per lane, 0 for other than memory instructions.
+    #[must_use]
+    #[inline]
+    pub const fn mem_bytes(&self) -> u8 {
+        match &self.memory {
+            Some(memory) => memory.bytes(),
+            None => 0,
+        }
+    }
+
+    /// Width of a load or store of one value per lane; 32 bits for other instructions.
+    #[must_use]
+    #[inline(always)]
+    pub const fn width(&self) -> MemWidth {
+        match self.memory {
+            Some(MemOp { data: MemData::Plain(width), .. }) => width,
+            _ => MemWidth::B32,
+        }
+    }
+
+    /// Lanes whose addresses a memory instruction uses; matrix loads and stores let some lanes address rows for all.
+    #[must_use]
+    #[inline]
+    pub const fn address_lanes(&self) -> u32 {
+        match &self.memory {
+            Some(memory) => memory.address_lanes(),
+            None => u32::MAX,
+        }
+    }
 }
 
 /// A kernel prepared for all of its launches: operands are rows, and only the constants' values are still open.
@@ -130,7 +162,7 @@ pub struct Code {
     rows: Vec<Row>,
     register_rows: usize,
     /// Vector level that [`super::execute`] runs at.
-    pub(super) level: super::exec::VectorLevel,
+    pub(super) level: super::level::VectorLevel,
 }
 
 /// What a row that no instruction writes holds: one word, or with the next row two.
@@ -193,7 +225,7 @@ impl Template {
             rows[usize::from(row)] = Row::splat(banks.word(bank, offset as usize));
         }
         let (insts, register_rows) = (Arc::clone(&self.insts), self.register_rows);
-        Code { insts, rows, register_rows, level: super::exec::VectorLevel::detect() }
+        Code { insts, rows, register_rows, level: super::level::VectorLevel::detect() }
     }
 }
 
@@ -206,7 +238,7 @@ impl Code {
 
     /// Like [`Code::prepare`], at a vector level not above the host's; results are the same at every level.
     #[must_use]
-    pub fn prepare_at(kernel: &MachineKernel, banks: &Banks, level: super::exec::VectorLevel) -> Code {
+    pub fn prepare_at(kernel: &MachineKernel, banks: &Banks, level: super::level::VectorLevel) -> Code {
         let code = Code::prepare(kernel, banks);
         Code { level: level.min(code.level), ..code }
     }
@@ -261,7 +293,7 @@ fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
         guard: PredRef::of(inst.guard),
         dst: if inst.dst == Reg::RZ { zero + 4 } else { u16::from(inst.dst.0) },
         dst_rows: if inst.dst == Reg::RZ { 0 } else { info.dst_regs },
-        mem_bytes: info.mem_bytes,
+        memory: info.memory,
         pdst: inst.pdst.map(|p| p.0),
         src,
         psrc: inst.psrc.map(PredRef::of),

@@ -6,7 +6,7 @@ use super::double::{Doubles, join, split};
 use super::float::{CANONICAL_NAN, f, flush, saturate};
 use super::int::{extend, map1};
 use super::narrow::{Format, encode_half, pack_rnd, to_odd};
-use super::warp::Row;
+use super::row::Row;
 use crate::isa::{FloatTy, HalfTy, IntRnd, IntTy, PackRnd, Rnd};
 
 /// A lane's value on its way between formats: one or two words.

@@ -2,7 +2,7 @@
 //! matters and speed does not.
 
 use super::double::{Doubles, INVALID};
-use super::warp::Row;
+use super::row::Row;
 use super::{WARP_SIZE, float};
 use crate::isa::Rnd;
 use rustc_apfloat::ieee::{Double, Single};

@@ -3,7 +3,7 @@
 //! NaN operands propagate (the first NaN source, quieted); an invalid operation returns 0xfff8000000000000.
 
 use super::WARP_SIZE;
-use super::warp::Row;
+use super::row::Row;
 
 /// A row of 32 doubles.
 pub(super) type Doubles = [f64; WARP_SIZE];

@@ -4,7 +4,7 @@
 //! unless `.FTZ`, and round to nearest here; directed roundings are in `directed`.
 
 use super::WARP_SIZE;
-use super::warp::Row;
+use super::row::Row;
 use crate::isa::FCmp;
 
 /// The NaN that single-precision instructions return.

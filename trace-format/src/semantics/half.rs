@@ -6,77 +6,26 @@
 //! half; what the high half then holds means nothing.
 
 use super::WARP_SIZE;
-use super::code::{ExecInst, SrcRow};
-use super::exec::{combine, put, read_pred};
+use super::code::SrcRow;
 use super::float;
 use super::narrow::{encode_half, to_odd};
-use super::warp::{Row, Warp};
-use crate::isa::{FCmp, HalfTy, Op};
+use super::row::Row;
+use super::warp::Warp;
+use crate::isa::{FCmp, HalfTy};
 
 /// The NaN that half-precision instructions return.
 const NAN: u32 = 0x7FFF;
 
 /// How results are finished.
 #[derive(Clone, Copy)]
-struct Finish {
-    ftz: bool,
-    sat: bool,
-    relu: bool,
-}
-
-/// Executes a half-precision instruction; others change nothing.
-#[inline(always)]
-pub(super) fn execute(inst: &ExecInst, warp: &mut Warp, exec: u32) {
-    let [s0, s1, s2] = inst.src;
-    match inst.op {
-        Op::Hadd2 { ty, ftz, sat } => {
-            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
-            let end = Finish { ftz: ftz.0, sat: sat.0, relu: false };
-            put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], |x, y, _| x + y), exec);
-        }
-        Op::Hmul2 { ty, ftz, sat } => {
-            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
-            let end = Finish { ftz: ftz.0, sat: sat.0, relu: false };
-            put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], product), exec);
-        }
-        Op::Hfma2 { ty, ftz, sat, relu } => {
-            let [a, b, c] = [s0, s1, s2].map(|s| source(warp, s, ty, ftz.0));
-            let end = Finish { ftz: ftz.0, sat: sat.0, relu: relu.0 };
-            put(warp, inst, &arithmetic(ty, end, [&a, &b, &c], fused), exec);
-        }
-        Op::Hmnmx2 { ty, max, ftz, nan } => {
-            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
-            let infinity = infinity(ty);
-            let r = by_halves(|l, shift| {
-                min_max(a.0[l] >> shift & 0xFFFF, b.0[l] >> shift & 0xFFFF, infinity, max.0, nan.0)
-            });
-            put(warp, inst, &r, exec);
-        }
-        Op::Hsetp2 { ty, cmp, ftz, bop } => {
-            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
-            let with = read_pred(warp, inst.psrc[0]);
-            let [low, high] = [0, 16].map(|shift| combine(bop, compare(ty, cmp, &a, &b, shift), with));
-            warp.write_pred(inst.pdst[0], low, exec);
-            warp.write_pred(inst.pdst[1], high, exec);
-        }
-        Op::Hset2 { ty, cmp, ftz, bop, bf } => {
-            let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
-            let with = read_pred(warp, inst.psrc[0]);
-            let [low, high] = [0, 16].map(|shift| combine(bop, compare(ty, cmp, &a, &b, shift), with));
-            let on = match (bf.0, ty) {
-                (false, _) => 0xFFFF,
-                (true, HalfTy::F16) => 0x3C00,
-                (true, HalfTy::Bf16) => 0x3F80,
-            };
-            let r = Row::from_fn(|l| ((low >> l & 1) * on) | (((high >> l & 1) * on) << 16));
-            put(warp, inst, &r, exec);
-        }
-        _ => {}
-    }
+pub(super) struct Finish {
+    pub(super) ftz: bool,
+    pub(super) sat: bool,
+    pub(super) relu: bool,
 }
 
 /// The encoding of infinity, above which NaNs are.
-const fn infinity(ty: HalfTy) -> u32 {
+pub(super) const fn infinity(ty: HalfTy) -> u32 {
     match ty {
         HalfTy::F16 => 0x7C00,
         HalfTy::Bf16 => 0x7F80,
@@ -85,7 +34,7 @@ const fn infinity(ty: HalfTy) -> u32 {
 
 /// A row from a function of the lane and the half's lowest bit.
 #[inline(always)]
-fn by_halves(f: impl Fn(usize, u32) -> u32) -> Row {
+pub(super) fn by_halves(f: impl Fn(usize, u32) -> u32) -> Row {
     let mut out = Row::ZERO;
     for l in 0..WARP_SIZE {
         out.0[l] = f(l, 0) | f(l, 16) << 16;
@@ -103,7 +52,7 @@ fn flush(x: u32, infinity: u32) -> u32 {
 
 /// A source row with its modifiers, which act on both halves.
 #[inline(always)]
-fn source(warp: &Warp, s: SrcRow, ty: HalfTy, ftz: bool) -> Row {
+pub(super) fn source(warp: &Warp, s: SrcRow, ty: HalfTy, ftz: bool) -> Row {
     let row = warp.row(s.row);
     let keep = if s.abs { 0x7FFF_7FFF } else { u32::MAX };
     let flip = if s.neg { 0x8000_8000 } else { 0 };
@@ -133,7 +82,7 @@ fn single(ty: HalfTy, bits: u32) -> f32 {
 
 /// One loop per format and half.
 #[inline(always)]
-fn arithmetic(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32, f32, f32) -> f32) -> Row {
+pub(super) fn arithmetic(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32, f32, f32) -> f32) -> Row {
     match ty {
         HalfTy::F16 => arithmetic_as(HalfTy::F16, end, s, op),
         HalfTy::Bf16 => arithmetic_as(HalfTy::Bf16, end, s, op),
@@ -188,13 +137,13 @@ fn finish(ty: HalfTy, end: Finish, out: &mut Row) {
 
 /// a * b rounded to odd; exact but for products of bfloat16 numbers below single precision's range.
 #[inline(always)]
-fn product(a: f32, b: f32, _: f32) -> f32 {
+pub(super) fn product(a: f32, b: f32, _: f32) -> f32 {
     to_odd(f64::from(a) * f64::from(b))
 }
 
 /// a * b + c rounded to odd.
 #[inline(always)]
-fn fused(a: f32, b: f32, c: f32) -> f32 {
+pub(super) fn fused(a: f32, b: f32, c: f32) -> f32 {
     to_odd(fma_to_odd(f64::from(a), f64::from(b), f64::from(c)))
 }
 
@@ -214,7 +163,7 @@ fn fma_to_odd(a: f64, b: f64, c: f64) -> f64 {
 
 /// Minimum or maximum of two halves with -0 below +0.
 #[inline(always)]
-fn min_max(x: u32, y: u32, infinity: u32, max: bool, nan: bool) -> u32 {
+pub(super) fn min_max(x: u32, y: u32, infinity: u32, max: bool, nan: bool) -> u32 {
     let key = |v: u32| (v ^ if v & 0x8000 != 0 { 0x7FFF } else { 0 }) as i16;
     let x_wins = if max { key(x) > key(y) } else { key(x) < key(y) };
     let (x_nan, y_nan) = (x & 0x7FFF > infinity, y & 0x7FFF > infinity);
@@ -226,7 +175,7 @@ fn min_max(x: u32, y: u32, infinity: u32, max: bool, nan: bool) -> u32 {
 
 /// Lanes in which the comparison of one half holds.
 #[inline(always)]
-fn compare(ty: HalfTy, cmp: FCmp, a: &Row, b: &Row, shift: u32) -> u32 {
+pub(super) fn compare(ty: HalfTy, cmp: FCmp, a: &Row, b: &Row, shift: u32) -> u32 {
     let mut values = [[0.0f32; WARP_SIZE]; 2];
     for (out, row) in values.iter_mut().zip([a, b]) {
         for l in 0..WARP_SIZE {

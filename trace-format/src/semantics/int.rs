@@ -1,7 +1,7 @@
 //! 32-bit integer and logic operations, and the helpers that turn lane-wise tests into masks.
 
 use super::WARP_SIZE;
-use super::warp::Row;
+use super::row::Row;
 use crate::isa::{Dot, ICmp, Lut, PrmtMode, Sign};
 
 /// Mask of the lanes in which a test holds.

@@ -1,7 +1,7 @@
 //! Operations across the lanes of a warp: shuffles, votes, matches, reductions.
 
 use super::int::mask_of;
-use super::warp::Row;
+use super::row::Row;
 use super::{WARP_SIZE, float};
 use crate::isa::{MatchMode, ReduxOp, ReduxTy, ShflMode, VoteMode};
 

@@ -5,14 +5,15 @@
 //! order of k, and the sum is rounded once to the accumulator's format (NaN results are canonical). Every
 //! lane's registers count, whether or not the lane executes the instruction; PTX demands that all do.
 
-use super::code::{ExecInst, SrcRow};
+use super::code::SrcRow;
 use super::double::{self, Double};
 use super::narrow::Format;
-use super::warp::{Row, Warp};
+use super::row::Row;
+use super::warp::Warp;
 use super::{WARP_SIZE, directed, float};
 use crate::isa::fragment::{Role, place};
 use crate::isa::{
-    AccTy, BitMultiply, ColumnHalf, HmmaShape, HmmaTy, ImmaShape, IntElement, MatrixOrder, Op, PackRnd, Rnd,
+    AccTy, BitMultiply, ColumnHalf, HmmaShape, HmmaTy, ImmaShape, IntElement, MatrixOrder, PackRnd, Rnd,
 };
 
 /// Rows of A and D at most.
@@ -54,24 +55,6 @@ fn to_half(v: f64, finite: bool) -> u32 {
     if finite && v.is_nan() { 0 } else { Format::F16.encode(v, PackRnd::Nearest, finite) }
 }
 
-/// Executes a matrix instruction in the lanes of `exec`.
-#[inline(never)]
-pub(super) fn execute(inst: &ExecInst, warp: &mut Warp, exec: u32) {
-    let src = inst.src;
-    let out = match inst.op {
-        Op::Hmma { shape, ty, acc, sat } => hmma(shape, ty, acc, sat.0, warp, src),
-        Op::Hmma884 { a, b, acc, half, sat } => hmma884([a, b], acc, half, sat.0, warp, src),
-        Op::Imma { shape, a, b, sat } => imma(shape, a, b, sat.0, warp, src),
-        Op::Bmma { shape, op } => bmma(shape, op, warp, src),
-        Op::Dmma { rnd } => dmma(rnd, warp, src),
-        Op::Movm {} => [transpose(warp.row(src[0].row)), Row::ZERO, Row::ZERO, Row::ZERO],
-        _ => return,
-    };
-    for i in 0..inst.dst_rows.min(4) {
-        warp.write_row(inst.dst + u16::from(i), &out[usize::from(i)], exec);
-    }
-}
-
 /// Calls `visit` with lane, register, element within the register, row and column of every element of a factor.
 fn visit_factor(
     role: Role,
@@ -88,7 +71,14 @@ fn visit_factor(
     }
 }
 
-fn hmma(shape: HmmaShape, ty: HmmaTy, acc: AccTy, finite: bool, warp: &Warp, src: [SrcRow; 3]) -> [Row; 4] {
+pub(super) fn hmma(
+    shape: HmmaShape,
+    ty: HmmaTy,
+    acc: AccTy,
+    finite: bool,
+    warp: &Warp,
+    src: [SrcRow; 3],
+) -> [Row; 4] {
     let (packed, a_regs) = (ty.per_register(), usize::from(shape.a_regs(ty)));
     let depth = (2 * packed * a_regs).min(16);
     let word = |s: usize, r: usize, l: usize| warp.row(src[s].row + r as u16).0[l];
@@ -130,7 +120,7 @@ fn hmma(shape: HmmaShape, ty: HmmaTy, acc: AccTy, finite: bool, warp: &Warp, src
 }
 
 /// Volta's 8x8x4 product, once per quad pair: lanes 4q to 4q + 3 and those 16 above.
-fn hmma884(
+pub(super) fn hmma884(
     [a_order, b_order]: [MatrixOrder; 2],
     acc: AccTy,
     columns: ColumnHalf,
@@ -202,7 +192,7 @@ fn accumulate(
     out
 }
 
-fn imma(
+pub(super) fn imma(
     shape: ImmaShape,
     a_ty: IntElement,
     b_ty: IntElement,
@@ -227,7 +217,7 @@ fn imma(
     })
 }
 
-fn bmma(shape: ImmaShape, op: BitMultiply, warp: &Warp, src: [SrcRow; 3]) -> [Row; 4] {
+pub(super) fn bmma(shape: ImmaShape, op: BitMultiply, warp: &Warp, src: [SrcRow; 3]) -> [Row; 4] {
     let tall = shape.is_tall();
     let word = |s: usize, r: usize, l: usize| warp.row(src[s].row + r as u16).0[l];
     let words = 4 * usize::from(shape.b_regs(IntElement::U4));
@@ -248,7 +238,7 @@ fn bmma(shape: ImmaShape, op: BitMultiply, warp: &Warp, src: [SrcRow; 3]) -> [Ro
     })
 }
 
-fn dmma(rnd: Rnd, warp: &Warp, src: [SrcRow; 3]) -> [Row; 4] {
+pub(super) fn dmma(rnd: Rnd, warp: &Warp, src: [SrcRow; 3]) -> [Row; 4] {
     let gather = |s: usize, word: u16, from: &dyn Fn(usize) -> usize| {
         let row = warp.row(src[s].row + word);
         Row::from_fn(|l| row.0[from(l) & 31])

@@ -6,7 +6,7 @@
 
 use super::float::{CANONICAL_NAN, f, flush};
 use super::int::map1;
-use super::warp::Row;
+use super::row::Row;
 use crate::isa::MufuFn;
 
 /// Applies a function of the unit to every lane.

@@ -89,9 +89,7 @@ pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Repo
     }
     let total: u64 = trace.launches().iter().map(crate::reader::Launch::warp_instructions).sum();
     progress.total.store(total, Ordering::Relaxed);
-    if trace.header().values {
-        replay_all(&trace, threads, progress, &mut report);
-    }
+    replay_all(&trace, threads, progress, &mut report);
     Ok(report)
 }
 

@@ -35,7 +35,9 @@ pub(crate) use recorder::BlockPart;
 pub use recorder::BlockRecorder;
 
 use crate::container::format::Tag;
-use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
+use crate::container::{
+    Contents, CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord, format,
+};
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
@@ -83,6 +85,7 @@ pub struct WriteSummary {
 #[derive(Debug)]
 pub struct TraceWriter {
     part_path: PathBuf,
+    contents: Contents,
     kernels: Vec<(MachineKernel, Arc<KernelPlan>)>,
     launches: u32,
     messages: Option<Sender<Message>>,
@@ -149,6 +152,7 @@ impl TraceWriter {
             .map_err(|e| TraceError::io(&part_path, "start a thread for", e))?;
         let mut writer = TraceWriter {
             part_path,
+            contents: options.header.contents,
             kernels: Vec::new(),
             launches: 0,
             messages: Some(messages),
@@ -170,7 +174,7 @@ impl TraceWriter {
         }
         crate::container::sanity::check_kernel(kernel).map_err(TraceError::refused)?;
         self.record(format::KERNEL, kernel)?;
-        self.kernels.push((kernel.clone(), Arc::new(KernelPlan::of(kernel))));
+        self.kernels.push((kernel.clone(), Arc::new(self.contents.plan(kernel))));
         Ok(self.kernels.len() as u32 - 1)
     }
 

@@ -8,7 +8,7 @@ use crate::encode::checksum::Checksum;
 use crate::encode::encoder::{HoldsStreams, ValueEncoder, ValueStreams};
 use crate::encode::path::PathState;
 use crate::encode::plan::KernelPlan;
-use crate::isa::{BlockId, Pc};
+use crate::isa::{BlockId, Kind, Need, Pc};
 use crate::semantics::{ExecInst, Geometry, Row, Warp};
 use std::sync::Arc;
 
@@ -129,8 +129,10 @@ impl BlockRecorder {
     #[inline]
     pub fn external(&mut self, warp: u32, pc: Pc, i: usize, row: &Row, exec: u32) {
         if exec != 0 {
-            let slot = self.plan.externals[pc.index()].slot as usize + i;
-            self.row(warp, slot, row, exec);
+            let external = self.plan.externals[pc.index()];
+            if i < usize::from(external.registers) {
+                self.row(warp, external.slot as usize + i, row, exec);
+            }
         }
     }
 
@@ -139,7 +141,7 @@ impl BlockRecorder {
     #[inline]
     pub fn external_pred(&mut self, warp: u32, pc: Pc, pred: u32, exec: u32) {
         let external = self.plan.externals[pc.index()];
-        if exec != 0 && external.predicate {
+        if exec != 0 && external.predicates > 0 {
             let slot = external.slot as usize + usize::from(external.registers);
             self.row(warp, slot, &Row::splat(pred), exec);
         }
@@ -151,14 +153,15 @@ impl BlockRecorder {
     #[inline]
     pub fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
         let external = self.plan.externals[pc.index()];
-        if exec == 0 || external.rows() == 0 {
+        // Predicates that a pure instruction has computed are recorded when it retires.
+        if exec == 0 || external.rows() == 0 || inst.kind == Kind::Pure {
             return;
         }
         for i in 0..external.registers {
             let slot = external.slot as usize + usize::from(i);
             self.row(warp, slot, warp_state.row(inst.dst + u16::from(i)), exec);
         }
-        if external.predicate {
+        if external.predicates > 0 {
             let slot = external.slot as usize + usize::from(external.registers);
             self.row(warp, slot, &Row::splat(warp_state.pred(inst.pdst[0])), exec);
         }
@@ -180,7 +183,27 @@ impl BlockRecorder {
     /// called for every executed instruction, of any kind, with the lanes that it took effect in.
     #[inline]
     pub fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
-        self.sums[warp as usize].retire(pc, inst, warp_state, exec);
+        match self.plan.slice.as_ref().map(|slice| slice.need(pc)) {
+            None => self.sums[warp as usize].retire(pc, inst, warp_state, exec),
+            Some(Need::Nothing) => {}
+            Some(need) => {
+                if need == Need::Recorded && exec != 0 {
+                    self.predicates(warp, pc, inst, warp_state, exec);
+                }
+                self.sums[warp as usize].retire_lanes(pc, inst, warp_state, exec);
+            }
+        }
+    }
+
+    /// Records the predicates that an instruction has computed from values that are not recorded.
+    fn predicates(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
+        let external = self.plan.externals[pc.index()];
+        for i in 0..usize::from(external.predicates) {
+            if inst.pdst[i] != 7 {
+                let lanes = Row::splat(warp_state.pred(inst.pdst[i]) & exec);
+                self.row(warp, external.slot as usize + i, &lanes, exec);
+            }
+        }
     }
 
     /// Whether the block has grown so large that [`super::LaunchWriter::submit_part`] should take what there

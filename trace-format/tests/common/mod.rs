@@ -69,10 +69,16 @@ impl Builder {
             .max();
         let kernel = MachineKernel {
             name: name.into(),
-            lines: vec![SourceLine { ptx_line: 1, ..SourceLine::default() }; self.insts.len()],
+            lines: vec![
+                SourceLine { code: Position { file: 1, line: 1 }, ..SourceLine::default() };
+                self.insts.len()
+            ],
             insts: self.insts,
-            ptx_file: "test.ptx".into(),
-            ptx_lines: vec![(1, ".entry".into())],
+            files: vec![SourceFile {
+                language: Language::Ptx,
+                name: "test.ptx".into(),
+                lines: vec![(1, ".entry".into())],
+            }],
             regs_per_thread: regs.unwrap_or(0),
             ..MachineKernel::default()
         };

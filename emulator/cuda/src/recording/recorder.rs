@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::container::{
-    BufferNote, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord, WaitRecord,
+    BufferNote, Contents, Header, LaunchRecord, Sample, TraceError, TransferKind, TransferRecord, WaitRecord,
 };
 use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
 use warplab_host::destination::{Destination, Identity};
@@ -35,6 +35,9 @@ pub const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
 /// Environment variables that say what `--kernels`, `--launches`, `--every` and `--blocks` say.
 pub const SELECTION_VARIABLES: [&str; 4] =
     ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];
+
+/// Environment variable that, when it is set, has only addresses recorded, as `--addresses-only` does.
+pub const ADDRESSES_VARIABLE: &str = "WARPLAB_RECORD_ADDRESSES_ONLY";
 
 /// Copies and fills that are kept before they are written without waiting for a launch.
 const MOST_TRANSFERS: usize = 4096;
@@ -324,7 +327,11 @@ fn start(wanted: &Path, replaces: Option<Identity>) -> Result<TraceWriter, Trace
             tell(&format!("{wanted} {why}; this process records into {path}"));
         }
     }
-    let writer = TraceWriter::replacing(&destination, replaces, &WriterOptions::default())?;
+    let addresses_only = std::env::var_os(ADDRESSES_VARIABLE).is_some_and(|text| !text.is_empty());
+    let contents = if addresses_only { Contents::Addresses } else { Contents::Values };
+    let header = Header { contents, ..Header::default() };
+    let options = WriterOptions { header, ..WriterOptions::default() };
+    let writer = TraceWriter::replacing(&destination, replaces, &options)?;
     if let Some(finisher) = writer.finisher() {
         let part = (!destination.is_device()).then(|| writer.part_path().to_path_buf());
         ending::recording(finisher, part);

@@ -3,7 +3,7 @@
 
 use trace_format::isa::{ICmp, MemWidth, Op, Sign};
 
-use super::{Builder, Lowered};
+use super::{Builder, Lowered, code_line};
 use crate::lower::calls::{Abi, Slot, moves_stack};
 use crate::lower::frame::INCOMING;
 use crate::lower::vir::{Inst as VInst, PSrc, Src, Term, VOp, Val};
@@ -121,7 +121,7 @@ impl Builder<'_> {
         self.asm.cur = Some(entry);
         let (module, abi) = (self.module, Abi::of_function(self.module, func));
         let function = module.function(func);
-        self.asm.line.ptx_line = module.line(function.span);
+        self.asm.line.code = code_line(module.line(function.span));
         let mut outgoing: Vec<(u32, Slot)> = Vec::new();
         for (formal, slot) in function.params.iter().zip(&abi.params) {
             match formal {

@@ -3,7 +3,9 @@
 //! Predicate logic works on operands that may be complemented for free; comparisons of 64-bit integers are
 //! a low and an extended high part.
 
-use trace_format::isa::{BoolFloat, BoolOp as MBoolOp, FCmp, Ftz, ICmp, Lut, Op, PrmtMode as MPrmt, Sign};
+use trace_format::isa::{
+    BoolFloat, BoolOp as MBoolOp, FCmp, Ftz, ICmp, Kind, Lut, MemWidth, Op, PrmtMode as MPrmt, Sign,
+};
 
 use super::float::half_ty;
 use super::int::sign_of;
@@ -28,21 +30,17 @@ pub fn known_bits(f: &Func, v: Val, depth: u32) -> (u32, bool) {
     let source = |i: usize| {
         if depth == 0 { (32, true) } else { known_bits(f, f.resolve(inst.src[i].v[0]), depth - 1) }
     };
+    let info = op.info();
+    if let (Kind::Load(_), Some(width)) = (info.kind, info.memory.and_then(|memory| memory.width())) {
+        return match width {
+            MemWidth::U8 => (8, true),
+            MemWidth::U16 => (16, true),
+            MemWidth::S8 => (8, false),
+            MemWidth::S16 => (16, false),
+            MemWidth::B32 | MemWidth::B64 | MemWidth::B128 => unknown,
+        };
+    }
     match op {
-        Op::Ldg { width, .. }
-        | Op::Ld { width, .. }
-        | Op::Lds { width, .. }
-        | Op::Ldl { width }
-        | Op::Ldc { width, .. } => {
-            use trace_format::isa::MemWidth as W;
-            match width {
-                W::U8 => (8, true),
-                W::U16 => (16, true),
-                W::S8 => (8, false),
-                W::S16 => (16, false),
-                _ => unknown,
-            }
-        }
         Op::S2r { sr } => {
             use trace_format::isa::SpecialReg as S;
             match sr {

@@ -31,7 +31,7 @@ mod wmma;
 
 use std::collections::HashMap;
 
-use trace_format::isa::{Dot, SourceLine};
+use trace_format::isa::{Dot, Position, SourceLine};
 
 use super::calls::{Plan, Slot};
 use super::layout::{Frame, ModuleLayout};
@@ -292,7 +292,7 @@ impl<'m> Builder<'m> {
         if self.asm.cur.is_none() {
             return;
         }
-        self.asm.line = SourceLine { ptx_line: self.module.line(diagnostic.span), file: 0, line: 0 };
+        self.asm.line = source_line(self.module.line(diagnostic.span), Position::default());
         self.asm.f.traps.push(diagnostic.message.clone());
         self.asm.end(Term::Trap(self.asm.f.traps.len() as u32));
         self.asm.cur = None;
@@ -302,16 +302,18 @@ impl<'m> Builder<'m> {
     }
 
     fn source_line(&self, inst: &Inst) -> SourceLine {
-        let ptx_line = self.module.line(inst.span);
+        let line = self.module.line(inst.span);
         let scope = &self.scopes[self.scopes.len() - 1];
         let body = self.module.function(scope.func).body.as_ref();
         match (inst.loc, body) {
             (Some(loc), Some(body)) => {
                 let loc = body.loc(loc);
                 let at = self.module.files.iter().position(|(number, _)| *number == loc.file);
-                SourceLine { ptx_line, file: at.map_or(0, |i| i as u32 + 1), line: loc.line }
+                // The PTX itself is the first file.
+                let file = at.map_or(0, |at| at as u32 + PTX_FILE + 1);
+                source_line(line, Position { file, line: loc.line })
             }
-            _ => SourceLine { ptx_line, file: 0, line: 0 },
+            _ => source_line(line, Position::default()),
         }
     }
 
@@ -550,4 +552,17 @@ impl<'m> Builder<'m> {
             _ => Err(self.unsupported(inst, "this instruction")),
         }
     }
+}
+
+/// Number of the PTX among a kernel's source files.
+const PTX_FILE: u32 = 1;
+
+/// A line of the PTX; 0 when there is none.
+fn code_line(line: u32) -> Position {
+    Position { file: if line > 0 { PTX_FILE } else { 0 }, line }
+}
+
+/// A line of the PTX, and the line of source that it was compiled from.
+fn source_line(line: u32, source: Position) -> SourceLine {
+    SourceLine { code: code_line(line), source }
 }

@@ -140,11 +140,18 @@ impl Combiner<'_> {
         true
     }
 
+    /// The factor on the address of an instruction whose opcode has one.
+    fn scale(inst: &Inst) -> Option<Scale> {
+        let op = inst.machine()?;
+        op.with(Scale::X1)?;
+        op.info().memory.map(|memory| memory.scale())
+    }
+
     /// The same for 32-bit addresses.
     fn narrow_offset(&mut self, id: InstId) -> bool {
         let inst = self.f.inst(id);
         // A scaled base cannot take an offset in before scaling.
-        if matches!(inst.op, VOp::M(Op::Lds { scale, .. } | Op::Sts { scale, .. }) if scale != Scale::X1) {
+        if Self::scale(inst).is_some_and(|scale| scale != Scale::X1) {
             return self.scaled_offset(id);
         }
         let base = inst.src[0].v[0];
@@ -180,7 +187,7 @@ impl Combiner<'_> {
     /// [(x + k) * s + o] becomes [x * s + (k * s + o)].
     fn scaled_offset(&mut self, id: InstId) -> bool {
         let inst = self.f.inst(id);
-        let (VOp::M(Op::Lds { scale, .. }) | VOp::M(Op::Sts { scale, .. })) = inst.op else { return false };
+        let Some(scale) = Self::scale(inst) else { return false };
         let Some((def, op)) = self.definition(inst.src[0].v[0]) else { return false };
         if op != (Op::Iadd3 { x: Extended(false) }) || self.single(inst.src[0].v[0]).is_none() {
             return false;
@@ -195,7 +202,7 @@ impl Combiner<'_> {
     /// A shared-memory address that is a shifted value becomes a scaled one, where the shift then dies.
     fn scaled(&mut self, id: InstId) -> bool {
         let inst = self.f.inst(id);
-        if !matches!(inst.op, VOp::M(Op::Lds { scale: Scale::X1, .. } | Op::Sts { scale: Scale::X1, .. })) {
+        if Self::scale(inst) != Some(Scale::X1) {
             return false;
         }
         let base = inst.src[0].v[0];
@@ -212,17 +219,15 @@ impl Combiner<'_> {
         let only = users.others == 0
             && users.insts.iter().all(|&u| {
                 let user = self.f.inst(u);
-                matches!(user.op, VOp::M(Op::Lds { .. } | Op::Sts { .. })) && user.src[1].v[0] != base
+                Self::scale(user).is_some() && user.src[1].v[0] != base
             });
         let x = shift.src[0].v[0];
         if !only || x.reg().is_none() {
             return false;
         }
         let inst = &mut self.f.insts[id.index()];
-        match &mut inst.op {
-            VOp::M(Op::Lds { scale: s, .. } | Op::Sts { scale: s, .. }) => *s = scale,
-            _ => return false,
-        }
+        let Some(scaled) = inst.machine().and_then(|op| op.with(scale)) else { return false };
+        inst.op = VOp::M(scaled);
         inst.src[0].v[0] = x;
         true
     }

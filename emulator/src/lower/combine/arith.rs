@@ -4,7 +4,7 @@ use super::{Combiner, literals};
 use crate::lower::fold::SHL;
 use crate::lower::truth;
 use crate::lower::vir::{InstId, Src, VOp, Val};
-use trace_format::isa::{Extended, Lut, Op, ShiftBy};
+use trace_format::isa::{Address, Extended, Lut, MemData, Op, ShiftBy};
 
 const ADD: Op = Op::Iadd3 { x: Extended(false) };
 
@@ -181,13 +181,12 @@ impl Combiner<'_> {
         users.others == 0
             && users.insts.iter().all(|&u| {
                 let inst = self.f.inst(u);
-                let space = matches!(
-                    inst.op,
-                    VOp::M(
-                        Op::Lds { .. } | Op::Sts { .. } | Op::Ldl { .. } | Op::Stl { .. } | Op::Atoms { .. }
-                    )
-                );
-                space && inst.src[0].v[0] == Val::Reg(r) && inst.src[1].v[0] != Val::Reg(r)
+                let memory = inst.machine().and_then(|op| op.info().memory);
+                let narrow = memory.is_some_and(|memory| {
+                    let by_lane = matches!(memory.data, MemData::Plain(_) | MemData::Modify(..));
+                    by_lane && matches!(memory.address, Address::Narrow(_))
+                });
+                narrow && inst.src[0].v[0] == Val::Reg(r) && inst.src[1].v[0] != Val::Reg(r)
             })
     }
 

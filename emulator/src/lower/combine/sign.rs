@@ -3,7 +3,7 @@
 use super::Combiner;
 use crate::lower::truth;
 use crate::lower::vir::{InstId, Src, VOp, Val};
-use trace_format::isa::{Lut, Op};
+use trace_format::isa::{Lut, Op, SourceFormat};
 
 /// What a logic operation does to the sign bit.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,27 +16,12 @@ impl Combiner<'_> {
     /// Tries the rules on one instruction.
     pub(super) fn sign_rules(&mut self, id: InstId) -> bool {
         let Some(op) = self.f.inst(id).machine() else { return false };
-        let (words, takes_abs) = match op {
-            Op::Hadd2 { .. } | Op::Hmnmx2 { .. } | Op::Hsetp2 { .. } | Op::Hset2 { .. } => (1, true),
-            Op::Hmul2 { .. } | Op::Hfma2 { .. } => (1, false),
-            Op::Fadd { .. } | Op::Fmnmx { .. } | Op::Fsetp { .. } | Op::Fset { .. } | Op::Mufu { .. } => {
-                (1, true)
-            }
-            Op::Fmul { .. } | Op::Ffma { .. } => (1, false),
-            Op::Dadd { .. } | Op::Dsetp { .. } => (2, true),
-            Op::Dmul { .. } | Op::Dfma { .. } => (2, false),
-            _ => return false,
+        let (words, sign, takes_abs) = match op.info().format {
+            SourceFormat::Half { abs } => (1, 0x8000_8000, abs),
+            SourceFormat::Single { abs } => (1, 0x8000_0000, abs),
+            SourceFormat::Double { abs } => (2, 0x8000_0000, abs),
+            SourceFormat::Bits | SourceFormat::Signed | SourceFormat::Float => return false,
         };
-        let half = matches!(
-            op,
-            Op::Hadd2 { .. }
-                | Op::Hmul2 { .. }
-                | Op::Hfma2 { .. }
-                | Op::Hmnmx2 { .. }
-                | Op::Hsetp2 { .. }
-                | Op::Hset2 { .. }
-        );
-        let sign = if half { 0x8000_8000 } else { 0x8000_0000 };
         let mut any = false;
         for i in 0..3 {
             let shape = op.info().src_regs[i] as usize;

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use trace_format::isa::{self, Lut, Op, Operand, PredSrc};
+use trace_format::isa::{self, Kind, Lut, Op, Operand, PredSrc};
 
 use super::emit::{Emitted, Origin};
 use crate::lower::frame::Addressing;
@@ -340,7 +340,7 @@ impl Checker<'_> {
     /// Whether a local access at a known address was made relative to the stack pointer, which holds the size
     /// of local memory.
     fn is_stack_access(&self, before: &Inst, inst: &isa::Inst, state: &State) -> bool {
-        let known = before.src[0].v[0] == Val::ZERO && matches!(inst.op, Op::Ldl { .. } | Op::Stl { .. });
+        let known = before.src[0].v[0] == Val::ZERO && inst.kind().space() == Some(isa::space::Space::Local);
         let size = Sym::Const(isa::space::BANK_PARAM, isa::space::PARAM_STACK);
         match self.addressing {
             Addressing::Fixed { local_bytes } => {
@@ -614,7 +614,7 @@ impl Checker<'_> {
 }
 
 fn is_control(inst: &isa::Inst) -> bool {
-    matches!(inst.op, Op::Bra {} | Op::Exit {} | Op::Ret {} | Op::Bpt {})
+    matches!(inst.kind(), Kind::Branch | Kind::Exit | Kind::Return | Kind::Trap)
 }
 
 #[cfg(test)]

@@ -360,7 +360,7 @@ impl Emitter<'_> {
             m.psrc[i] = self.psrc(inst.psrc[i]);
         }
         m.offset = inst.offset;
-        if matches!(op, Op::Ldl { .. } | Op::Stl { .. }) && inst.src[0].v[0] == Val::ZERO {
+        if op.info().kind.space() == Some(isa::space::Space::Local) && inst.src[0].v[0] == Val::ZERO {
             (m.src[0], m.offset) = self.addressing.operand(m.offset);
         }
         self.push(m, Origin::Inst(id));

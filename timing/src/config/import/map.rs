@@ -10,6 +10,7 @@ use crate::sched;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
+use trace_format::isa::Unit;
 
 /// What sources say of options that a file does not have.
 pub const DEFAULT: &str = "by default";
@@ -404,11 +405,12 @@ impl Mapper<'_> {
             self.timing(name, 0, latency.as_ref(), initiation.as_ref());
         }
         for (option, class, kind, host) in [
-            ("gpgpu_num_sp_units", "fp32", "fp", ""),
-            ("gpgpu_num_int_units", "int", "int", "fp32"),
-            ("gpgpu_num_dp_units", "fp64", "dp", "sfu"),
-            ("gpgpu_num_sfu_units", "sfu", "sfu", ""),
+            ("gpgpu_num_sp_units", Unit::Fp32, "fp", None),
+            ("gpgpu_num_int_units", Unit::Int, "int", Some(Unit::Fp32)),
+            ("gpgpu_num_dp_units", Unit::Fp64, "dp", Some(Unit::Sfu)),
+            ("gpgpu_num_sfu_units", Unit::Sfu, "sfu", None),
         ] {
+            let (class, host) = (class.name(), host.map_or("", Unit::name));
             let Some((count, source)) = self.number(option)? else { continue };
             let interval = intervals.get(kind).copied().unwrap_or(1.0).clamp(1.0, 32.0) as u32;
             let lanes = if count == 0 { 32 } else { (32 / interval.next_power_of_two()).max(1) };

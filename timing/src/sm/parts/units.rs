@@ -2,9 +2,10 @@
 
 use crate::config::{GpuConfig, UNIT_NAMES};
 use crate::stats::Counters;
+use trace_format::isa::Unit;
 
 /// Position of the control class in the list of unit classes.
-pub const CONTROL: usize = 5;
+pub const CONTROL: usize = Unit::Control as usize;
 
 /// One class of units.
 #[derive(Clone, Debug)]
@@ -104,15 +105,7 @@ impl Units {
 
 /// Counts an executed instruction under its class.
 pub fn count(counters: &mut Counters, class: u8) {
-    match class {
-        0 => counters.int_instructions += 1,
-        1 => counters.fp32_instructions += 1,
-        2 => counters.fp64_instructions += 1,
-        3 => counters.sfu_instructions += 1,
-        4 => counters.ldst_instructions += 1,
-        6 => counters.tensor_instructions += 1,
-        _ => counters.control_instructions += 1,
-    }
+    *counters.of_unit_mut(Unit::ALL[usize::from(class)]) += 1;
 }
 
 #[cfg(test)]

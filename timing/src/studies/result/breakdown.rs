@@ -5,7 +5,7 @@ use crate::studies::By;
 use crate::studies::define::{Shown, Study};
 use crate::studies::rows::{KernelRow, class, grouped};
 use report::{Format, Language, SourceListing};
-use trace_format::isa::{MachineKernel, Pc};
+use trace_format::isa::{MachineKernel, Pc, Position};
 
 /// One row of a breakdown.
 struct Part<'a> {
@@ -36,9 +36,10 @@ pub fn breakdown(
         parts.sort_by_key(|part| std::cmp::Reverse(weight(part)));
         parts.truncate(top);
     }
+    let language = language(rows.iter().map(|row| &row.kernel));
     let (key, place, text) = match by {
         By::Kernel => ("by_kernel", "Block", None),
-        By::Line => ("lines", "Line", Some("PTX")),
+        By::Line => ("lines", "Line", Some(language.as_str())),
         By::Class => ("classes", "Class", None),
         By::Pc => ("pcs", "PC", Some("Instruction")),
     };
@@ -57,9 +58,9 @@ fn parts<'a>(study: &Study, number: usize, row: &'a KernelRow, by: By) -> Vec<Pa
     };
     match by {
         By::Kernel => vec![part(row.block_text(), String::new(), study.sum(counts))],
-        By::Line => grouped(study, counts, |pc| kernel.lines[pc].ptx_line)
+        By::Line => grouped(study, counts, |pc| kernel.lines[pc].code)
             .into_iter()
-            .map(|(line, counts)| part(line.to_string(), line_text(kernel, line), counts))
+            .map(|(at, counts)| part(line_place(kernel, at), line_text(kernel, at), counts))
             .collect(),
         By::Class => grouped(study, counts, |pc| class(&kernel.insts[pc]))
             .into_iter()
@@ -72,10 +73,26 @@ fn parts<'a>(study: &Study, number: usize, row: &'a KernelRow, by: By) -> Vec<Pa
     }
 }
 
-/// Text of a PTX line.
-fn line_text(kernel: &MachineKernel, line: u32) -> String {
-    let found = kernel.ptx_lines.binary_search_by_key(&line, |(line, _)| *line);
-    found.map_or_else(|_| "(no single line)".into(), |i| kernel.ptx_lines[i].1.trim().to_owned())
+/// Number of a line of translated code, with its file where that is not the kernel's first.
+fn line_place(kernel: &MachineKernel, at: Position) -> String {
+    match kernel.file(at) {
+        Some(file) if at.file > 1 => format!("{}:{}", file.name, at.line),
+        _ => at.line.to_string(),
+    }
+}
+
+/// Text of a line of translated code.
+fn line_text(kernel: &MachineKernel, at: Position) -> String {
+    kernel.text(at).map_or_else(|| "(no single line)".into(), |text| text.trim().to_owned())
+}
+
+/// Language of the code that kernels were translated from, when it is one.
+fn language<'a>(kernels: impl Iterator<Item = &'a MachineKernel>) -> String {
+    let mut languages = kernels.filter_map(MachineKernel::code_file).map(|file| &file.language);
+    match languages.next() {
+        Some(first) if languages.all(|other| other == first) => first.to_string(),
+        _ => "Source".into(),
+    }
 }
 
 /// Classes of all kernels as one.
@@ -137,7 +154,7 @@ fn data(study: &Study, parts: &[Part<'_>], place: &str, text: Option<&str>) -> T
     table
 }
 
-/// Annotated PTX, a listing per kernel.
+/// Annotated code, a listing per kernel.
 pub fn listings(study: &Study, number: usize, rows: &[KernelRow]) -> Vec<SourceListing> {
     let listing = |row: &KernelRow| {
         let mut listing = SourceListing::new(format!("{}: {}", row.trace, row.kernel.name))
@@ -152,9 +169,9 @@ pub fn listings(study: &Study, number: usize, rows: &[KernelRow]) -> Vec<SourceL
         }
         let counts = row.counts(number);
         let all = study.sum(counts)[0].max(1) as f64;
-        let lines = grouped(study, counts, |pc| row.kernel.lines[pc].ptx_line);
-        for (line, text) in &row.kernel.ptx_lines {
-            let counts = lines.get(line);
+        let lines = grouped(study, counts, |pc| row.kernel.lines[pc].code);
+        for (line, text) in row.kernel.code_file().iter().flat_map(|file| &file.lines) {
+            let counts = lines.get(&Position { file: 1, line: *line });
             let of_all = counts.map_or(f64::NAN, |counts| counts[0] as f64 / all);
             let shares = shown(study).map(|share| counts.map_or(f64::NAN, |counts| share.value(counts)));
             listing.push(*line, text.as_str(), std::iter::once(of_all).chain(shares));

@@ -2,6 +2,7 @@
 
 use super::{Failure, summary};
 use std::io::Write;
+use trace_format::container::Contents;
 use trace_format::isa::{Pred, Reg, Unit};
 use trace_format::reader::{Step, Trace, WarpCursor};
 
@@ -16,10 +17,10 @@ pub fn run(
     // Blocks are asked for by their number in the grid; the trace may hold a sample of them.
     let recorded = |l: &trace_format::reader::Launch| l.recorded_block(block);
     let position = trace.launches().get(launch as usize).and_then(recorded).unwrap_or(block);
-    if !trace.header().values {
-        return paths(trace, (launch, position, warp), limit, out);
-    }
-    let mut cursor = trace.warp_cursor(launch, position, warp)?;
+    let mut cursor = match trace.header().contents {
+        Contents::Values => trace.warp_cursor(launch, position, warp)?,
+        Contents::Addresses => trace.place_cursor(launch, position, warp)?,
+    };
     let kernel = trace.kernel_of(launch);
     let geometry = trace.launches()[launch as usize].geometry;
     let [x, y, z] = geometry.block_index(block);
@@ -29,7 +30,14 @@ pub fn run(
         trace.path().display(),
         kernel.name
     )?;
+    if !trace.header().has_values() {
+        writeln!(
+            out,
+            "recorded with --addresses-only: no register values; record it without that to see them"
+        )?;
+    }
     writeln!(out, "{:>8}  {:<7} {:<10} {:<52} results", "step", "PC", "active", "instruction")?;
+    let mut shown = None;
     let mut listed = 0;
     while listed < limit {
         let number = cursor.steps();
@@ -39,6 +47,15 @@ pub fn run(
         };
         if number >= skip {
             let inst = &kernel.insts[step.pc.index()];
+            let line = kernel.lines[step.pc.index()];
+            let places = [line.source, line.code].into_iter().filter_map(|at| kernel.place(at));
+            let from = places.collect::<Vec<_>>().join(", ");
+            if !from.is_empty() && shown != Some(line) {
+                let text =
+                    kernel.code_text(step.pc).map_or_else(String::new, |text| format!(": {}", text.trim()));
+                writeln!(out, "          // {from}{text}")?;
+                shown = Some(line);
+            }
             let text = inst.to_string();
             let results = results(&cursor, trace, launch, step);
             writeln!(
@@ -64,7 +81,10 @@ fn results(cursor: &WarpCursor, trace: &Trace, launch: u32, step: Step) -> Strin
         parts.push(format!("lanes {:#010x}", step.exec));
     }
     parts.extend(cursor.mem().map(summary::access));
-    let float = matches!(inst.op.unit(), Unit::Fp32);
+    if !trace.header().has_values() {
+        return parts.join(", ");
+    }
+    let float = matches!(inst.info().unit, Unit::Fp32);
     for Reg(n) in inst.dst_regs() {
         let row = cursor.warp().row(u16::from(n));
         parts.push(format!("R{n}={}", summary::row(row, step.exec, float)));
@@ -73,21 +93,4 @@ fn results(cursor: &WarpCursor, trace: &Trace, launch: u32, step: Step) -> Strin
         parts.push(format!("P{n}={:#010x}", cursor.warp().pred(n)));
     }
     parts.join(", ")
-}
-
-/// The basic blocks that a warp entered, of a trace without values.
-fn paths(
-    trace: &Trace,
-    (launch, block, warp): (u32, u64, u32),
-    limit: u64,
-    out: &mut impl Write,
-) -> Result<(), Failure> {
-    let mut cursor = trace.path_cursor(launch, block, warp)?;
-    let mut listed = 0;
-    while listed < limit {
-        let Some(step) = cursor.step()? else { break };
-        writeln!(out, "{} to {}  {:#010x}", step.first, step.end, step.active)?;
-        listed += 1;
-    }
-    Ok(())
 }

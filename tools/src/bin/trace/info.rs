@@ -1,8 +1,8 @@
 //! `trace info`: header, kernels, launches, and where the bytes are.
 //!
-//! JSON keys: `file_bytes`, `tool`, `values`, `complete`, `warp_instructions`, `thread_instructions`,
+//! JSON keys: `file_bytes`, `tool`, `opcode_table` (its hash), `values` (whether all can be regenerated), `complete`, `warp_instructions`, `thread_instructions`,
 //! `bytes_per_warp_instruction`, `frames`, `kernels` (a list: `name`, `instructions`, `registers_per_thread`,
-//! `static_shared_bytes`, `local_bytes_per_thread`), `launches` (a list: `kernel`, `grid`, `block`,
+//! `static_shared_bytes`, `local_bytes_per_thread`, `sources`: a list of `language` and `name`), `launches` (a list: `kernel`, `grid`, `block`,
 //! `dynamic_shared_bytes`, `number` within the run, `stream`, `blocks`, `blocks_recorded`, `sample` (`all`, `first` or
 //! `even`), `cut` (why it ended early), `warp_instructions`, `thread_instructions`), `transfers` (copies, fills and waits
 //! between launches, a list: `kind`, `count`, `bytes`) and `sections` (an object: `stored_bytes`, `raw_bytes` by
@@ -14,12 +14,14 @@ use serde::Serialize;
 use std::io::Write;
 use trace_format::container::frame::{SECTIONS, section_bytes};
 use trace_format::container::{Sample, TransferKind, format};
+use trace_format::isa::SourceFile;
 use trace_format::reader::Trace;
 
 #[derive(Serialize)]
 struct Info {
     file_bytes: u64,
     tool: String,
+    opcode_table: String,
     values: bool,
     complete: bool,
     warp_instructions: u64,
@@ -39,6 +41,14 @@ struct KernelInfo {
     registers_per_thread: u16,
     static_shared_bytes: u32,
     local_bytes_per_thread: u32,
+    sources: Vec<SourceInfo>,
+}
+
+/// A file that a kernel's instructions come from.
+#[derive(Serialize)]
+struct SourceInfo {
+    language: String,
+    name: String,
 }
 
 #[derive(Serialize)]
@@ -91,7 +101,11 @@ pub fn run(trace: &Trace, json: bool, out: &mut impl Write) -> Result<(), Failur
         return Ok(());
     }
     writeln!(out, "{}: {}, {}", trace.path().display(), bytes(info.file_bytes), info.tool)?;
-    let answers = if info.values { "every register value and address" } else { "paths only" };
+    let answers = if info.values {
+        "every register value and address"
+    } else {
+        "paths, addresses and lanes, no other values"
+    };
     writeln!(out, "answers for {answers}; {}", trace.incomplete().unwrap_or("complete"))?;
     writeln!(
         out,
@@ -127,6 +141,7 @@ fn gather(trace: &Trace, sections: &[Section]) -> Info {
             registers_per_thread: k.regs_per_thread,
             static_shared_bytes: k.static_shared_bytes,
             local_bytes_per_thread: k.local_bytes,
+            sources: k.files.iter().map(source).collect(),
         }
     });
     let launches = trace.launches().iter().map(|l| LaunchInfo {
@@ -150,7 +165,8 @@ fn gather(trace: &Trace, sections: &[Section]) -> Info {
     Info {
         file_bytes: trace.file_bytes(),
         tool: trace.header().tool.clone(),
-        values: trace.header().values,
+        opcode_table: format!("{:016x}", trace.header().isa),
+        values: trace.header().has_values(),
         complete: trace.incomplete().is_none(),
         warp_instructions,
         thread_instructions: sum(trace_format::reader::Launch::thread_instructions),
@@ -164,6 +180,10 @@ fn gather(trace: &Trace, sections: &[Section]) -> Info {
             .map(|s| (s.name.into(), serde_json::json!({ "stored_bytes": s.stored, "raw_bytes": s.raw })))
             .collect(),
     }
+}
+
+fn source(file: &SourceFile) -> SourceInfo {
+    SourceInfo { language: file.language.to_string(), name: file.name.clone() }
 }
 
 /// Copies, fills and waits by kind.
@@ -229,8 +249,14 @@ fn align_right(table: &mut Table, from: usize) {
     table.column_iter_mut().skip(from).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
 }
 
+/// Files with their languages, e.g. `saxpy.ptx (PTX), saxpy.cu (CUDA)`.
+fn sources_text(sources: &[SourceInfo]) -> String {
+    let named = sources.iter().map(|source| format!("{} ({})", source.name, source.language));
+    named.collect::<Vec<_>>().join(", ")
+}
+
 fn kernel_table(info: &Info) -> Table {
-    let mut t = table(&["", "kernel", "instructions", "registers", "shared bytes", "local bytes"]);
+    let mut t = table(&["", "kernel", "instructions", "registers", "shared bytes", "local bytes", "source"]);
     for (i, k) in info.kernels.iter().enumerate() {
         t.add_row([
             i.to_string(),
@@ -239,6 +265,7 @@ fn kernel_table(info: &Info) -> Table {
             k.registers_per_thread.to_string(),
             k.static_shared_bytes.to_string(),
             k.local_bytes_per_thread.to_string(),
+            sources_text(&k.sources),
         ]);
     }
     align_right(&mut t, 2);

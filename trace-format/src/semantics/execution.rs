@@ -1,0 +1,15 @@
+//! One execution of an instruction, as the rows of the opcode table see it.
+
+use super::code::ExecInst;
+use super::warp::Warp;
+
+/// One execution of an instruction by a warp, as the functions see it that rows of the opcode table name.
+#[derive(Debug)]
+pub struct Execution<'a> {
+    /// The instruction.
+    pub inst: &'a ExecInst,
+    /// The warp's registers.
+    pub warp: &'a mut Warp,
+    /// Lanes that take part.
+    pub exec: u32,
+}

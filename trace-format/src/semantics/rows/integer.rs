@@ -1,0 +1,149 @@
+//! Rows of the opcode table for integer arithmetic and comparison.
+
+use super::super::execution::Execution;
+use super::super::operands::{int_src, logic_src, put, put_compare, put_pair, read_pred};
+use super::super::{Row, WARP_SIZE, int};
+use crate::isa::{BoolOp, Dot, Extended, ICmp, Max, ShiftBy, Sign};
+
+#[inline(always)]
+fn wide_product(a: &Row, b: &Row, c: &[Row; 2], signed: bool) -> (Row, Row) {
+    let (mut low, mut high) = (Row::ZERO, Row::ZERO);
+    for l in 0..WARP_SIZE {
+        let product = if signed {
+            (i64::from(a.0[l] as i32) * i64::from(b.0[l] as i32)) as u64
+        } else {
+            u64::from(a.0[l]) * u64::from(b.0[l])
+        };
+        let sum = product.wrapping_add(u64::from(c[0].0[l]) | u64::from(c[1].0[l]) << 32);
+        low.0[l] = sum as u32;
+        high.0[l] = (sum >> 32) as u32;
+    }
+    (low, high)
+}
+
+#[inline(always)]
+pub(super) fn iadd3(e: Execution<'_>, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    if !x.0 && inst.pdst[0] == 7 {
+        let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
+        put(warp, inst, &int::map3(&a, &b, &c, |x, y, z| x.wrapping_add(y).wrapping_add(z)), exec);
+    } else {
+        let (a, b, c) = (logic_src(warp, s0), logic_src(warp, s1), logic_src(warp, s2));
+        let negated = u64::from(s0.neg) + u64::from(s1.neg) + u64::from(s2.neg);
+        let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
+        let (r, out) = int::add3_carry(&a, &b, &c, if x.0 { 0 } else { negated }, carry);
+        put(warp, inst, &r, exec);
+        warp.write_pred(inst.pdst[0], out, exec);
+    }
+}
+
+#[inline(always)]
+pub(super) fn imad(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
+    put(warp, inst, &int::map3(&a, &b, &c, |x, y, z| x.wrapping_mul(y).wrapping_add(z)), exec);
+}
+
+#[inline(always)]
+pub(super) fn imad_hi(e: Execution<'_>, sign: Sign) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
+    let (_, high) = wide_product(&a, &b, &[Row::ZERO, Row::ZERO], sign == Sign::S32);
+    put(warp, inst, &int::map2(&high, &c, u32::wrapping_add), exec);
+}
+
+#[inline(always)]
+pub(super) fn imad_wide(e: Execution<'_>, sign: Sign) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let c = [*warp.row(s2.row), *warp.row(s2.row + 1)];
+    let (low, high) = wide_product(&a, &b, &c, sign == Sign::S32);
+    put_pair(warp, inst, &low, &high, exec);
+}
+
+#[inline(always)]
+pub(super) fn idp(e: Execution<'_>, dot: Dot, a: Sign, b: Sign) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let rows = (*warp.row(s0.row), *warp.row(s1.row), *warp.row(s2.row));
+    put(warp, inst, &int::dot(dot, a, b, &rows.0, &rows.1, &rows.2), exec);
+}
+
+#[inline(always)]
+pub(super) fn imnmx(e: Execution<'_>, sign: Sign, max: Max) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let r = match (sign, max.0) {
+        (Sign::S32, false) => int::map2(&a, &b, |x, y| (x as i32).min(y as i32) as u32),
+        (Sign::S32, true) => int::map2(&a, &b, |x, y| (x as i32).max(y as i32) as u32),
+        (Sign::U32, false) => int::map2(&a, &b, u32::min),
+        (Sign::U32, true) => int::map2(&a, &b, u32::max),
+    };
+    put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn iabs(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, ..] = inst.src;
+    let a = int_src(warp, s0);
+    put(warp, inst, &int::map1(&a, |x| (x as i32).unsigned_abs()), exec);
+}
+
+#[inline(always)]
+pub(super) fn vabsdiff(e: Execution<'_>, sign: Sign) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
+    let r = int::map3(&a, &b, &c, |x, y, z| {
+        let d = if sign == Sign::S32 { (x as i32).abs_diff(y as i32) } else { x.abs_diff(y) };
+        d.wrapping_add(z)
+    });
+    put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn isetp(e: Execution<'_>, cmp: ICmp, sign: Sign, bop: BoolOp, ex: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let mut m = if sign == Sign::S32 {
+        int::compare(cmp, |l| a.0[l] as i32, |l| b.0[l] as i32)
+    } else {
+        int::compare(cmp, |l| a.0[l], |l| b.0[l])
+    };
+    if ex.0 {
+        let equal = int::mask_of(|l| a.0[l] == b.0[l]);
+        m = int::extend_compare(cmp, m, equal, read_pred(warp, inst.psrc[1]));
+    }
+    put_compare(warp, inst, bop, m, exec);
+}
+
+#[inline(always)]
+pub(super) fn lea(e: Execution<'_>, shift: ShiftBy) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let n = u32::from(shift.0 & 31);
+    let shifted = int::map1(&a, |x| x << n);
+    let (r, carry) = int::add3_carry(&shifted, &b, &Row::ZERO, 0, 0);
+    put(warp, inst, &r, exec);
+    warp.write_pred(inst.pdst[0], carry, exec);
+}
+
+#[inline(always)]
+pub(super) fn lea_hi(e: Execution<'_>, shift: ShiftBy, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
+    let n = u32::from(shift.0 & 31);
+    let upper = int::map2(&a, &c, |lo, hi| (((u64::from(hi) << 32 | u64::from(lo)) << n) >> 32) as u32);
+    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
+    let (r, _) = int::add3_carry(&upper, &b, &Row::ZERO, 0, carry);
+    put(warp, inst, &r, exec);
+}

@@ -171,6 +171,7 @@ pub(crate) fn standalone_css() -> String {
 }
 
 /// Chart rules with the light colours put in.
+#[cfg(feature = "png")]
 pub(crate) fn light_css() -> String {
     variables()
         .iter()

@@ -194,6 +194,7 @@ impl Svg {
     }
 
     /// The same in the light colours only, for renderers that know no media queries.
+    #[cfg(feature = "png")]
     pub(crate) fn light(&self, id: &str, title: &str, description: &str) -> String {
         self.file(id, title, description, &palette::light_css())
     }

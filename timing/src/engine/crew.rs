@@ -1,10 +1,11 @@
 //! The worker pool that runs an epoch: threads take domains one by one, and the epoch ends when every domain has run.
 //!
-//! A thread begins with domains of its own, the same in every epoch, because their state is in its core's caches, and then
-//! takes those that other threads have left. The leader waits for domains, not for threads: a thread that the host does
-//! not schedule delays nobody unless it has taken a domain. Waiting threads spin for a moment, because epochs are short,
-//! and then sleep, to leave the processor to others. A thread that was woken and found no domain is woken more rarely.
-//! Threads are started once a launch has run long enough to pay for them.
+//! Each thread first runs its own domains, the same in every epoch, because their state is in its core's
+//! caches. It then takes domains that other threads have not started. The leader waits for domains, not for
+//! threads: a thread that the host does not schedule delays the epoch only if it has taken a domain. Waiting
+//! threads spin briefly, because epochs are short, and then sleep, to free the processor. A thread that woke
+//! up and found no domain is woken less often. Threads are started once a launch has run long enough to pay
+//! for them.
 
 use super::RunOptions;
 use super::domain::Domain;
@@ -20,44 +21,45 @@ use std::time::{Duration, Instant};
 
 /// How long a thread spins before it sleeps: longer than most domains run, shorter than a time slice.
 const SPIN: Duration = Duration::from_micros(50);
-/// The crew doubles each time that a launch has run so long.
+/// The pool doubles its threads each time that a launch has run for this long.
 const GROWTH: Duration = Duration::from_micros(500);
-/// Most epochs for which a thread sleeps that found nothing to do.
+/// Maximum number of epochs that a thread without work sleeps.
 const MOST_REST: u64 = 256;
-/// Number of the epoch after the last.
+/// Epoch number that tells threads to exit.
 const OVER: u64 = u64::MAX;
 
 /// State that the threads share.
 pub(super) struct Crew {
-    /// By thread: how many of its domains have been taken in this epoch.
+    /// Number of its domains taken in this epoch, by thread.
     taken: Vec<CachePadded<AtomicUsize>>,
-    /// Units that have run in this epoch, of how many.
+    /// Domains that have run in this epoch.
     done: CachePadded<AtomicUsize>,
     domains: usize,
-    /// Cycle at which the epoch ends. Whoever has taken a domain may read it: the epoch cannot end meanwhile.
+    /// Cycle at which the epoch ends. A thread that has taken a domain may read it: the epoch cannot end
+    /// before that domain has run.
     end: AtomicU64,
     /// Number of the epoch, from 1.
     epoch: CachePadded<AtomicU64>,
     leader: Thread,
     leader_sleeps: AtomicBool,
-    /// By thread; that of the leader is not used.
+    /// Sleep state, by thread; the leader's is not used.
     seats: Vec<CachePadded<Seat>>,
-    /// What happens in tests of what must not matter.
+    /// Disorder that tests inject; it must not change results.
     #[cfg(test)]
     disorder: Disorder,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// Where a thread sleeps.
+/// Sleep state of a thread.
 #[derive(Default)]
 struct Seat {
     thread: OnceLock<Thread>,
     sleeps: AtomicBool,
-    /// Epoch from which on it is to be woken.
+    /// First epoch for which it is to be woken.
     until: AtomicU64,
 }
 
-/// Lets all threads go when the leader is done, in whatever way.
+/// Ends all threads when the leader returns or panics.
 struct Dismissal<'c>(&'c Crew);
 
 impl Drop for Dismissal<'_> {
@@ -68,7 +70,7 @@ impl Drop for Dismissal<'_> {
 }
 
 impl Crew {
-    /// Runs epochs until `between` says that all is done, and returns the cycle reached.
+    /// Runs epochs until `between` returns `None`, and returns the cycle reached.
     ///
     /// `between` is called by one thread while no domain runs, with the cycle that every domain has reached.
     pub fn run<'a, S: LaunchSource + 'a>(
@@ -116,7 +118,7 @@ impl Crew {
         })
     }
 
-    /// How many threads there should be by now.
+    /// Number of threads that the run time so far justifies.
     fn wanted(&self, hired: usize, started: Instant) -> usize {
         let most = self.taken.len();
         #[cfg(test)]
@@ -131,11 +133,12 @@ impl Crew {
         wanted.clamp(hired, most)
     }
 
-    /// Opens an epoch.
+    /// Starts an epoch.
     fn begin(&self, end: u64, hired: usize) {
         self.done.store(0, Ordering::Relaxed);
         self.end.store(end, Ordering::Relaxed);
-        // Whoever takes a domain sees the two above; all domains of the epoch before are taken.
+        // A thread that takes a domain sees the two stores above; all domains of the previous epoch are
+        // taken.
         self.taken.iter().for_each(|taken| taken.store(0, Ordering::Release));
         let epoch = self.epoch.fetch_add(1, Ordering::SeqCst) + 1;
         for seat in &self.seats[1..hired] {
@@ -176,7 +179,7 @@ impl Crew {
         }
     }
 
-    /// Waits for an epoch after the one that was seen, and from when on it sleeps for at least `rest` epochs.
+    /// Waits for an epoch after `seen`; once the thread sleeps, it sleeps for at least `rest` epochs.
     fn next_epoch(&self, seat: &Seat, seen: u64, rest: u64) -> u64 {
         if !spin_until(|| self.epoch.load(Ordering::Acquire) != seen) {
             seat.until.store(seen + rest, Ordering::Relaxed);
@@ -189,7 +192,7 @@ impl Crew {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// Runs domains as long as there are any, and returns how many.
+    /// Runs domains until none is left, and returns how many it ran.
     fn work<S: LaunchSource>(&self, thread: usize, domains: &[Mutex<Domain<'_, S>>]) -> usize {
         let threads = self.taken.len();
         let mut ran = 0;
@@ -228,7 +231,7 @@ impl Seat {
     }
 }
 
-/// Spins for a moment, and says whether it has come true.
+/// Spins for at most [`SPIN`]; returns whether the condition became true.
 fn spin_until(ready: impl Fn() -> bool) -> bool {
     const ROUNDS: usize = 32;
     let started = Instant::now();
@@ -245,19 +248,19 @@ fn spin_until(ready: impl Fn() -> bool) -> bool {
     }
 }
 
-/// What tests do to the threads.
+/// Disturbances of the threads in tests.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
     /// Seed of the order in which threads take domains.
     pub shuffle: Option<u64>,
-    /// Whether every thread but the leader is kept from running until the launch is over.
+    /// Whether only the leader runs until the launch is over.
     pub kept_off: bool,
 }
 
 #[cfg(test)]
 impl Disorder {
-    /// The domain that is taken in a turn: a permutation that differs from epoch to epoch, with pauses here and there.
+    /// The domain taken at a turn: a permutation that differs from epoch to epoch, with occasional pauses.
     fn shuffled(&self, turn: usize, domains: usize, end: u64) -> usize {
         let Some(seed) = self.shuffle else { return turn };
         let mix = |value: u64| {

@@ -1,4 +1,4 @@
-//! What the engine runs in parallel, and the exchange of packets between two epochs.
+//! Domains, which the engine runs in parallel, and the exchange of packets between two epochs.
 
 use crate::config::GpuConfig;
 use crate::error::ReplayError;
@@ -8,7 +8,7 @@ use crate::sm::Sm;
 use crate::source::LaunchSource;
 use std::sync::MutexGuard;
 
-/// What runs on its own within an epoch: an SM or a memory partition.
+/// Part of the GPU that runs independently within an epoch: an SM or a memory partition.
 pub(super) enum Domain<'a, S: LaunchSource> {
     Sm(Box<Sm<'a, S>>),
     Partition(Box<Partition>),
@@ -37,7 +37,7 @@ impl<S: LaunchSource> Domain<'_, S> {
         }
     }
 
-    /// Whether the domain no longer matters for the kernel's end.
+    /// Whether the domain has nothing left to do for the kernel.
     pub fn is_idle(&self) -> bool {
         match self {
             Domain::Sm(sm) => sm.is_idle(),
@@ -45,7 +45,7 @@ impl<S: LaunchSource> Domain<'_, S> {
         }
     }
 
-    /// Earliest cycle in which something can happen; known without looking for it.
+    /// Earliest cycle in which something can happen, from a stored value.
     pub fn wake_at(&self) -> u64 {
         match self {
             Domain::Sm(sm) => sm.wake_at(),
@@ -72,7 +72,7 @@ impl<S: LaunchSource> Domain<'_, S> {
     }
 }
 
-/// Moves packets between domains; its buffers are kept between epochs.
+/// Moves packets between domains; buffers are reused across epochs.
 pub(super) struct Exchange {
     sms: usize,
     slices_per_channel: usize,
@@ -98,18 +98,18 @@ impl Exchange {
         }
     }
 
-    /// Whether replies get lost, for tests of what the engine says then.
+    /// Loses replies from this cycle on, for tests of the watchdog.
     #[cfg(test)]
     pub fn losing_from(self, lose_replies_from: Option<u64>) -> Exchange {
         Exchange { lose_replies_from, ..self }
     }
 
-    /// Length of an epoch: what is sent in it arrives after it.
+    /// Length of an epoch: a packet sent in an epoch arrives after its end.
     pub fn epoch_cycles(&self) -> u64 {
         self.epoch
     }
 
-    /// Delivers everything that was sent, senders in order of their numbers.
+    /// Delivers all packets, in order of the senders' numbers.
     pub fn deliver<S: LaunchSource>(&mut self, domains: &mut [MutexGuard<'_, Domain<'_, S>>]) {
         let (sms, partitions) = domains.split_at_mut(self.sms);
         for sender in sms.iter_mut() {

@@ -1,5 +1,5 @@
 //! A group of kernels on the GPU, between epochs: packets are delivered, kernels launched, blocks placed, and
-//! SMs turned from one kernel to the next.
+//! SMs switched from one kernel to the next.
 
 use super::domain::{Domain, Exchange};
 use super::outcome::{GroupOutcome, JobOutcome};
@@ -14,7 +14,7 @@ use crate::view::Series;
 use crate::view::series::{Sample, Sampler};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How far a kernel has come.
+/// Progress of a kernel.
 struct State {
     /// Cycle from which blocks may be placed; none while it waits for other kernels.
     ready_at: Option<u64>,
@@ -25,11 +25,11 @@ struct State {
     outcome: JobOutcome,
 }
 
-/// One group's run.
+/// Run of one group.
 pub(super) struct Group<'a, S: LaunchSource> {
     jobs: &'a [Job<'a, S>],
     states: Vec<State>,
-    /// Kernel of each SM.
+    /// Kernel that each SM holds.
     bound: Vec<usize>,
     exchange: Exchange,
     options: &'a RunOptions<'a>,
@@ -72,7 +72,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         }
     }
 
-    /// The parts of the GPU, all SMs with the first kernel.
+    /// The domains of the GPU; all SMs hold the first kernel.
     pub fn domains(
         &self,
         caches: impl Iterator<Item = SmCaches>,
@@ -90,7 +90,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         domains
     }
 
-    /// An SM that holds a kernel from a cycle on.
+    /// A new SM for a kernel, starting at cycle `now`.
     fn sm(&self, id: usize, job: usize, mut caches: SmCaches, now: u64) -> Sm<'a, S> {
         if self.config.launch.flush_l1 {
             caches.flush_l1();
@@ -99,14 +99,15 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         let mut sm = Sm::new(id, machine, *source, (*techniques).clone(), caches, now);
         sm.look_at_every_cycle(self.options.every_cycle);
         if S::OBSERVED {
-            // Only the first kernel's launch latency passes with the SMs in its hands.
+            // Only the first kernel holds SMs during its launch latency.
             let latency_from = if now == self.start { self.launched_at } else { now };
             sm.observe(&self.options.view, latency_from, self.launched_at);
         }
         sm
     }
 
-    /// Delivers packets, places blocks, and returns the end of the next epoch, or `None` when all is done.
+    /// Delivers packets, places blocks, and returns the end of the next epoch, or `None` when every kernel
+    /// has ended.
     pub fn between_epochs(
         &mut self,
         domains: &[Mutex<Domain<'a, S>>],
@@ -120,7 +121,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             }
         }
         self.exchange.deliver(&mut domains);
-        // A kernel may start in the very cycle in which the one that it waited for ends.
+        // A kernel may start in the cycle in which the kernel that it waited for ends.
         loop {
             self.place_blocks(&mut domains, now)?;
             if !self.end_jobs(&domains, now) {
@@ -139,7 +140,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         if let Some(limit) = self.options.max_cycles.filter(|limit| cycles > *limit) {
             return Err(ReplayError::TooManyCycles { kernel: self.running(), cycles: limit });
         }
-        // A kernel that waits out its launch latency is an event too, and an epoch ends there.
+        // The end of a launch latency is an event too, so an epoch ends there.
         let launch = self.states.iter().filter_map(|state| state.ready_at.filter(|at| *at > now)).min();
         let next = domains.iter().map(|domain| domain.wake_at()).min().unwrap_or(u64::MAX);
         let next = next.min(launch.unwrap_or(u64::MAX));
@@ -162,7 +163,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         names.join(" and ")
     }
 
-    /// Gives each SM one block after the other, in turn, as long as one has room; earlier kernels first.
+    /// Places blocks on SMs, round robin, while any SM has room; earlier kernels first.
     fn place_blocks(&mut self, domains: &mut Guards<'_, 'a, S>, now: u64) -> Result<(), ReplayError> {
         for job in 0..self.jobs.len() {
             if self.states[job].ready_at.is_none_or(|at| at > now) {
@@ -192,7 +193,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         Ok(())
     }
 
-    /// Turns an SM to a kernel if it is empty and the kernel that it holds has no blocks left.
+    /// Switches an SM to another kernel if it is empty and its own kernel has no blocks left.
     fn turn_to(
         &mut self,
         job: usize,
@@ -216,8 +217,8 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         Ok(())
     }
 
-    /// Notes which kernels have ended, and launches those that have waited for them. Returns whether blocks of one of
-    /// these may be placed at once.
+    /// Marks kernels that have ended, and launches the kernels that waited for them. Returns whether blocks
+    /// of a launched kernel may be placed at once.
     fn end_jobs(&mut self, domains: &Guards<'_, 'a, S>, now: u64) -> bool {
         let mut busy = vec![false; self.jobs.len()];
         for (domain, job) in domains.iter().zip(&self.bound) {
@@ -240,10 +241,10 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         starts
     }
 
-    /// Keeps what an SM has counted for its kernel, and returns its caches.
+    /// Stores an SM's statistics with its kernel, and returns its caches.
     ///
     /// # Errors
-    /// The technique whose accounts do not balance.
+    /// A technique's accounts do not balance.
     fn take_apart(&mut self, job: usize, mut sm: Sm<'a, S>, end: u64) -> Result<SmCaches, ReplayError> {
         sm.close_accounts()?;
         let outcome = &mut self.states[job].outcome;
@@ -258,7 +259,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         Ok(sm.into_caches())
     }
 
-    /// Takes the machine apart again and sums what its parts have counted, SMs before partitions.
+    /// Ends the run: sums the statistics of all domains, SMs before partitions.
     pub fn close(
         mut self,
         domains: Vec<Mutex<Domain<'a, S>>>,
@@ -286,7 +287,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                     shared.counters.merge(&std::mem::take(&mut partition.stats));
                     partitions.push(*partition);
                 }
-                // Its error has ended the run before.
+                // Its error has already ended the run.
                 Domain::Failed(_) => {}
             }
         }

@@ -1,8 +1,9 @@
-//! The parallel engine: SMs and memory partitions run side by side in epochs and exchange packets between them.
+//! The parallel engine: SMs and memory partitions run in parallel for an epoch and exchange packets between
+//! them.
 //!
-//! An epoch is no longer than the shortest way from an SM to a partition or back, so that nothing sent in an
-//! epoch can arrive in it. Packets are exchanged, and blocks placed, by one thread in a fixed order: statistics
-//! do not depend on the number of threads, nor on which thread runs what.
+//! An epoch is no longer than the shortest latency between an SM and a partition, so that no packet arrives
+//! in the epoch in which it was sent. Packets are exchanged, and blocks placed, by one thread in a fixed
+//! order: statistics do not depend on the number of threads, nor on which thread runs which domain.
 
 mod crew;
 mod domain;
@@ -31,19 +32,19 @@ use group::Group;
 /// Cycles without an issue or a placed block after which the machine counts as stuck.
 pub const STUCK_CYCLES: u64 = 1_000_000;
 
-/// State of the GPU that outlives a kernel.
+/// State of the GPU that persists between kernels.
 pub struct Gpu {
     caches: Vec<SmCaches>,
     partitions: Vec<Partition>,
     now: u64,
 }
 
-/// How far a group of kernels has come.
+/// Progress of a group of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Blocks that have been placed.
+    /// Blocks placed so far.
     pub blocks_placed: u64,
-    /// Blocks of the grids.
+    /// Blocks of all grids.
     pub blocks: u64,
     /// Cycles since the launch.
     pub cycles: u64,
@@ -51,22 +52,22 @@ pub struct Progress {
 
 /// How to run a kernel.
 pub struct RunOptions<'a> {
-    /// Most threads of the host, at least 1; no more than there are SMs with blocks are used.
+    /// Maximum number of host threads, at least 1; no more are used than SMs get blocks.
     pub threads: usize,
-    /// Most cycles that the kernel may take.
+    /// Maximum number of cycles; a longer run is an error.
     pub max_cycles: Option<u64>,
-    /// Looks at every cycle instead of skipping those in which nothing can happen: slower, same result.
+    /// Simulates every cycle instead of skipping idle ones: slower, same result.
     pub every_cycle: bool,
-    /// Called now and then.
+    /// Called periodically.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// What observed sources record.
+    /// Views to record for observed sources.
     pub view: ViewOptions,
-    /// Whether the statistics of each SM are kept besides their sum.
+    /// Whether to keep the statistics of each SM besides their sum.
     pub per_sm: bool,
-    /// Cycle from which on the crossbar loses replies.
+    /// First cycle at which the crossbar loses replies, for tests.
     #[cfg(test)]
     pub lose_replies_from: Option<u64>,
-    /// What happens to the threads.
+    /// Disturbances of the threads, for tests.
     #[cfg(test)]
     pub disorder: Disorder,
 }
@@ -119,7 +120,8 @@ impl Gpu {
         &self.partitions
     }
 
-    /// Leaves a range of device memory in L2, as a copy or fill between kernels does, if the configuration says so.
+    /// Puts a range of device memory into L2, as a copy or fill between kernels does, if the configuration
+    /// enables it.
     pub fn copied(&mut self, config: &GpuConfig, address: u64, bytes: u64) {
         if !config.launch.copies_fill_l2 || bytes == 0 {
             return;
@@ -153,8 +155,8 @@ impl Gpu {
         self.run_group(&[job], options).map(|outcome| outcome.total)
     }
 
-    /// Runs kernels, each as soon as those that it waits for have ended. An SM holds blocks of one kernel at a
-    /// time and turns to the next when it is empty and its kernel has no blocks left.
+    /// Runs kernels; each starts when the kernels that it waits for have ended. An SM holds blocks of one
+    /// kernel at a time and switches to the next when it is empty and its kernel has no blocks left.
     ///
     /// # Errors
     /// A damaged recording, a technique's mismatch, a stuck machine, too many cycles.

@@ -1,16 +1,16 @@
-//! What a group of kernels has counted: kernel by kernel, and together.
+//! Statistics of a group of kernels: of each kernel, and of all together.
 
 use crate::stats::Stats;
 use crate::view::{Recording, Series};
 
-/// What one kernel has counted.
+/// Statistics of one kernel.
 #[derive(Clone, Debug, Default)]
 pub struct JobOutcome {
     /// Statistics; without those of L2 and DRAM where kernels ran together, because these serve all of them.
     pub stats: Stats,
-    /// By SM, where asked for.
+    /// Statistics of each SM, if requested.
     pub per_sm: Vec<Stats>,
-    /// What observed SMs have recorded, by SM.
+    /// Recordings of observed SMs, by SM.
     pub recordings: Vec<Recording>,
     /// Cycle of the launch, since the beginning of the replay.
     pub launched_at: u64,
@@ -18,14 +18,14 @@ pub struct JobOutcome {
     pub ended_at: u64,
 }
 
-/// What a group of kernels has counted.
+/// Statistics of a group of kernels.
 #[derive(Clone, Debug, Default)]
 pub struct GroupOutcome {
     /// The kernels in order.
     pub jobs: Vec<JobOutcome>,
-    /// All together; cycles are those from the first launch to the last end.
+    /// Sum over the kernels; cycles run from the first launch to the last end.
     pub total: Stats,
-    /// Samples of the counters, where asked for.
+    /// Samples of the counters, if requested.
     pub series: Option<Series>,
     /// Cycle of the first launch, since the beginning of the replay.
     pub launched_at: u64,

@@ -1,4 +1,5 @@
-//! The engine with a part that does not answer, and what it counts on random machines with random kernels.
+//! Tests of the engine: a component that never replies, and invariants of the statistics for random kernels
+//! on random configurations.
 
 use super::{RunOptions, STUCK_CYCLES};
 use crate::config::{GpuConfig, load};
@@ -36,7 +37,7 @@ fn stuck(hand: &Hand, set: &[&str]) -> (u64, String) {
     }
 }
 
-/// A crossbar that loses replies: nothing can happen any more, which is seen at once.
+/// A crossbar that loses replies: no event is left, and the engine detects that at once.
 #[test]
 fn memory_that_never_answers_is_reported_with_what_every_component_holds() {
     // The code lies in no cache either: the first fetch waits for good.
@@ -53,12 +54,12 @@ fn memory_that_never_answers_is_reported_with_what_every_component_holds() {
     assert!(state.contains("I-cache misses") && state.contains("events to come: none"), "{state}");
 }
 
-/// A machine that goes on trying: the head of the load/store unit finds no miss register, cycle after cycle.
+/// A livelock: the head of the load/store queue finds no MSHR in any cycle.
 #[test]
 fn a_machine_that_is_busy_without_progress_is_stopped_within_the_bound() {
     let hand = loads(3);
     let config = config("gtx480", &["gpu.sms=1", "l1.mshrs=1"]);
-    // Replies get lost only once the code is there.
+    // Replies are lost only after the code has been fetched.
     let options = RunOptions { lose_replies_from: Some(900), ..RunOptions::default() };
     let error = hand.run_as(&hand, &config, &[], &options).expect_err("nothing comes back");
     let ReplayError::Stuck { cycles, state, .. } = &error else { panic!("unexpected {error}") };
@@ -80,7 +81,7 @@ fn a_barrier_that_is_never_full_names_who_is_there() {
     assert!(error.to_string().contains("block slot 0, barrier 3: 64 of 96 threads"), "{error}");
 }
 
-/// Overrides that give every kind of machine, each with the GPUs that it fits.
+/// Overrides that select each variant of a component, each with the GPUs to which it applies.
 const MACHINES: &[(&str, &[&str])] = &[
     ("gtx480", &["gpu.sms=2"]),
     ("gtx480", &["gpu.sms=3", "scheduler.policy=two_level", "launch.latency_cycles=70"]),
@@ -118,7 +119,7 @@ fn kernel(steps: &[(u8, u8, u8)], trips: u32) -> MachineKernel {
     b.exit()
 }
 
-/// What must hold between the figures of any replay.
+/// Invariants of the statistics of any replay.
 fn figures_agree(stats: &Stats, config: &GpuConfig) {
     let (c, l) = (&stats.counters, &stats.latency);
     let slots = u64::from(config.gpu.sms * config.scheduler.count * config.scheduler.issue_width);
@@ -167,7 +168,7 @@ proptest! {
         let options = RunOptions { per_sm: true, ..RunOptions::default() };
         let outcome = hand.run_as(&hand, &config, techniques, &options).unwrap_or_else(|why| panic!("{why}"));
         figures_agree(&outcome.total, &config);
-        // SMs sum to the whole, but for what L2, DRAM and the launch count.
+        // The SMs' statistics sum to the total, except counters of L2, DRAM and the launch.
         let mut sum = Stats::default();
         for sm in &outcome.jobs[0].per_sm {
             sum.merge(sm);
@@ -183,8 +184,8 @@ proptest! {
     }
 }
 
-/// Every number of a configuration, set to what people mistype and to the edges of types: refused with its key, or
-/// a machine that runs or says why it cannot.
+/// Sets every number of a configuration to typical mistakes and to the limits of its type: it is refused with
+/// its key, or the replay runs or ends with an error that names the reason.
 #[test]
 fn every_value_is_refused_or_makes_a_machine_that_runs() {
     let hand =
@@ -212,12 +213,12 @@ fn every_value_is_refused_or_makes_a_machine_that_runs() {
     assert!(accepted > 200 && refused > 200, "{accepted} accepted, {refused} refused");
 }
 
-/// Loads of one line after another's use: from DRAM, from L1, after a store that drops the line from L1 from L2.
+/// Dependent loads of one line: from DRAM, from L1, and, after a store that evicts the line from L1, from L2.
 #[test]
 fn loads_are_counted_by_the_level_that_served_them() {
     let mut b = Builder::default();
     b.special(0, SpecialReg::LaneId).shl(2, 0, 2).mov(3, 0).ldg(10, 2, 0);
-    // Each waits for the one before: its result is added to the address, times zero.
+    // Each load depends on the previous one: zero times its result is added to the address.
     let again = |b: &mut Builder, from: u8, to: u8| {
         b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(from), Src::imm(0), r(2)])).ldg(to, 2, 0);
     };

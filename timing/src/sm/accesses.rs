@@ -1,7 +1,8 @@
-//! From a stepped memory instruction to its accesses: which lanes go to shared memory, which to which lines.
+//! Splits a stepped memory instruction into its accesses: lanes to shared memory, and lanes to each cache
+//! line.
 //!
-//! Done once: at issue, or, where techniques want to be asked about accesses, after they have been. The load/store unit
-//! then only walks the result.
+//! This is done once per instruction: at issue, or after the `access` hooks if a technique has one. The
+//! load/store unit then only walks the result.
 
 use super::machine::Machine;
 use super::parts::load_store::{MemOp, Route};
@@ -13,7 +14,7 @@ use crate::source::MemAccess;
 use crate::stats::Counters;
 use trace_format::isa::space::Space;
 
-/// Which lanes go to shared memory, which to which lines; counted as what the instruction does.
+/// Determines the lanes that access shared memory and the lines of the others, and counts the accesses.
 #[inline]
 pub(super) fn work_out(
     machine: &Machine,
@@ -38,7 +39,7 @@ pub(super) fn work_out(
             Space::Local => {
                 let addresses =
                     std::array::from_fn(|lane| machine.local_address(sm, warp, lane, access.addresses[lane]));
-                // A wide local access is one word per lane and pass.
+                // A wide local access takes one pass per word.
                 let access = MemAccess { space: Space::Global, addresses: &addresses, ..access };
                 global_access(machine, &access, kind, op);
                 op.route = if machine.config.l1.caches_local { Route::Cached } else { Route::Bypass };
@@ -90,7 +91,7 @@ fn global_access(machine: &Machine, access: &MemAccess<'_>, kind: MemoryKind, op
     }
 }
 
-/// Generic addresses: each lane goes where its address points.
+/// Generic addresses: the address decides the memory of each lane.
 fn generic_access(
     machine: &Machine,
     (sm, warp): (usize, usize),

@@ -1,18 +1,19 @@
-//! Which bank an architectural register of a warp lies in.
+//! The mapping of a warp's architectural registers to banks.
 
 use crate::config::{BankMapping, GpuConfig};
 
-/// Registers that an instruction can name, and more banks than a share has.
+/// Size of the table: an instruction can name 256 registers, and a share has fewer than 64 banks.
 const SUMS: usize = 256 + 64;
 
-/// The register-to-bank mapping of a configuration, as tables: it is asked for every operand.
+/// The register-to-bank mapping of a configuration, as tables, because every operand looks its bank up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BankMap {
-    /// By warp slot: the first bank of its scheduler's share, and what its place in the share adds to a register.
+    /// By warp slot: the first bank of its scheduler's share, and the offset that its position in the share
+    /// adds to a register number.
     warps: [(u8, u8); 64],
-    /// By that sum: the bank within the share.
+    /// Bank within the share, by register number plus offset.
     within: [u8; SUMS],
-    /// Bits of the register that count.
+    /// Bits of the register number that select the bank.
     register_mask: u8,
     /// Banks of one scheduler's share, or of the whole register file.
     share: u8,
@@ -49,7 +50,7 @@ impl BankMap {
         first + self.within[usize::from(reg & self.register_mask) + usize::from(place & 63)]
     }
 
-    /// Banks that the warp's registers may lie in: first and number.
+    /// Banks that can hold the warp's registers: first bank and number of banks.
     #[must_use]
     pub fn share_of(&self, warp: usize) -> (u8, u8) {
         (self.warps[warp & 63].0, self.share)

@@ -1,4 +1,5 @@
-//! What all SMs share while a kernel runs: configuration, decoded program, plan of the techniques, geometry.
+//! State that all SMs share while a kernel runs: configuration, decoded program, plan of the techniques,
+//! geometry.
 
 use super::banks::BankMap;
 use crate::config::GpuConfig;
@@ -10,7 +11,7 @@ use crate::techniques::{Edge, Inserted, Launch, MicroId, MicroOp, Plan};
 
 /// Base address of kernels' code; each kernel has its own 16 MiB.
 const CODE_BASE: u64 = 0xFFFE_0000_0000_0000;
-/// Base address of local memory, beyond what a kernel's pointers can hold.
+/// Base address of local memory, above every address that a kernel's pointers hold.
 const LOCAL_BASE: u64 = 0xFFFD_0000_0000_0000;
 
 /// Read-only state of a running kernel.
@@ -18,11 +19,11 @@ const LOCAL_BASE: u64 = 0xFFFD_0000_0000_0000;
 pub struct Machine {
     /// The GPU.
     pub config: GpuConfig,
-    /// The kernel, and behind its instructions the micro-operations of techniques.
+    /// The kernel's instructions, followed by the micro-operations of techniques.
     pub program: Program,
     /// Instructions of the kernel.
     pub program_insts: u32,
-    /// What techniques asked for.
+    /// Requests of the techniques.
     pub plan: Plan,
     /// Warps per block.
     pub warps_per_block: u32,
@@ -30,17 +31,17 @@ pub struct Machine {
     pub threads_per_block: u32,
     /// Blocks that an SM holds at once.
     pub blocks_per_sm: u32,
-    /// What keeps an SM from holding more.
+    /// The resource that limits the blocks per SM.
     pub occupancy_limit: crate::occupancy::Limit,
-    /// Ways of L1, which the kernel's shared memory may leave more or fewer of.
+    /// Ways of L1 that the carve-out for the kernel's shared memory leaves.
     pub l1_ways: u32,
     /// Register-to-bank mapping.
     pub banks: BankMap,
     /// Spread of lines over partitions.
     pub partitions: PartitionMap,
-    /// Interconnect clock against core clock.
+    /// Ratio of interconnect clock to core clock.
     pub net_clock: ClockRatio,
-    /// Position of the kernel in the trace, which tells its code from others'.
+    /// Position of the kernel in the trace; each kernel has its own code addresses.
     pub kernel_index: u32,
     /// Index of the first inserted instruction before each instruction; empty without any.
     inserted_from: Vec<u32>,
@@ -48,7 +49,7 @@ pub struct Machine {
     code_lines: Vec<u64>,
 }
 
-/// What a launch asks for besides its kernel, under the plan of its techniques.
+/// Resources of a launch under the plan of its techniques.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     threads_per_block: u32,
@@ -59,10 +60,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// What a launch of the kernel at a position of the trace asks for.
+    /// The shape of a launch of the kernel with index `kernel_index`.
     ///
     /// # Errors
-    /// When a block of the kernel fits no SM: the resource, what the block needs and what there is.
+    /// A block of the kernel does not fit an SM; the error names the resource, the need of the block and the
+    /// size.
     pub fn of(launch: &Launch<'_>, plan: &Plan, kernel_index: u32) -> Result<Shape, String> {
         let occupancy = launch.occupancy(plan).map_err(|why| {
             format!("kernel {} fits no SM of {}: {why}", launch.program.name, launch.config.name)
@@ -76,16 +78,16 @@ impl Shape {
     }
 }
 
-/// Address of the code word at a position, micro-operations that were inserted before it included.
+/// Address of the code word at a position, counting the micro-operations inserted before it.
 fn code_address(kernel_index: u32, position: u64) -> u64 {
     CODE_BASE + (u64::from(kernel_index) << 24) + position * 8
 }
 
 impl Machine {
-    /// Puts a machine together.
+    /// Builds a machine.
     ///
     /// # Errors
-    /// A micro-operation that cannot be timed, with its name.
+    /// A micro-operation cannot be timed; the error names it.
     pub fn new(
         config: &GpuConfig,
         mut program: Program,
@@ -143,8 +145,8 @@ impl Machine {
         Some((*owner, MicroId(index as u16), op))
     }
 
-    /// The first micro-operation, from position `from` on among those before an instruction, that lies on the way
-    /// from `via`; with its position, and the line of code that holds it.
+    /// The first micro-operation on the edge from `via` among those inserted before an instruction, starting
+    /// at position `from`; with its position and its line of code.
     #[must_use]
     #[inline]
     pub fn next_inserted(&self, pc: u32, via: u32, from: usize) -> Option<(usize, MicroId, u64)> {
@@ -163,21 +165,21 @@ impl Machine {
         Some((position, all[position].op, code_address(self.kernel_index, at) / line_bytes))
     }
 
-    /// Line that holds an instruction of the kernel, of the I-cache's length.
+    /// I-cache line of an instruction of the kernel.
     #[must_use]
     #[inline]
     pub fn code_line(&self, pc: u32) -> u64 {
         self.code_lines[pc as usize]
     }
 
-    /// Line that holds the kernel's last instruction.
+    /// I-cache line of the kernel's last instruction.
     #[must_use]
     #[inline]
     pub fn last_code_line(&self) -> u64 {
         self.code_lines.last().copied().unwrap_or(0)
     }
 
-    /// Address in memory of a lane's local byte: words of the lanes of a warp lie side by side.
+    /// Memory address of a lane's local byte: a word's copies for the lanes of a warp are adjacent.
     #[must_use]
     #[inline]
     pub fn local_address(&self, sm: usize, warp: usize, lane: usize, offset: u64) -> u64 {
@@ -186,7 +188,7 @@ impl Machine {
         LOCAL_BASE + warp * per_warp + (offset / 4 * 32 + lane as u64) * 4 + offset % 4
     }
 
-    /// Launched lanes of a warp of a block.
+    /// Lanes of a warp that hold threads.
     #[must_use]
     pub fn launched_lanes(&self, warp: u32) -> u32 {
         let left = self.threads_per_block.saturating_sub(warp * 32);
@@ -194,7 +196,7 @@ impl Machine {
     }
 }
 
-/// Ways that L1 has beside the smallest carve-out that holds the shared memory of all resident blocks.
+/// Ways of L1 beside the smallest shared-memory carve-out that fits all resident blocks.
 fn l1_ways(config: &GpuConfig, shared_per_block: u32, blocks: u32) -> u32 {
     let (l1, sm) = (&config.l1, &config.sm);
     let per_block = match shared_per_block + sm.shared_reserved_per_block_bytes {

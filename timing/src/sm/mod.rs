@@ -1,9 +1,9 @@
 //! One streaming multiprocessor: [`Sm::tick`] is the list of its stages, each in a file of its own.
 //!
 //! Stages run from the back of the pipeline to its front, so that an instruction moves by at most one stage
-//! per cycle. Warp sets are 64-bit masks over warp slots, kept up to date where something changes, so that a
-//! cycle costs what happens in it. An SM only exchanges packets with the rest of the machine; [`crate::engine`]
-//! runs SMs in parallel between exchanges.
+//! per cycle. Warp sets are 64-bit masks over warp slots, updated at each change, so that the cost of a cycle
+//! depends on what happens in it. An SM only exchanges packets with the rest of the machine;
+//! [`crate::engine`] runs SMs in parallel between exchanges.
 
 mod accesses;
 pub mod banks;
@@ -40,11 +40,11 @@ use parts::write_back::ResultBus;
 
 /// A streaming multiprocessor that replays blocks of one kernel.
 pub struct Sm<'a, S: LaunchSource> {
-    /// Its number.
+    /// Index of the SM.
     pub id: usize,
-    /// What it has counted.
+    /// Statistics so far.
     pub stats: Stats,
-    /// Packets for each slice of the machine.
+    /// Outgoing packets, by L2 slice.
     pub outbox: Vec<Vec<Request>>,
     machine: &'a Machine,
     source: &'a S,
@@ -55,7 +55,7 @@ pub struct Sm<'a, S: LaunchSource> {
     front: Front<'a>,
     code: CodeCache,
     schedulers: Vec<WarpScheduler>,
-    /// Whether their policy lets only some of the warps issue.
+    /// Whether the scheduling policy has an active set.
     has_active_sets: bool,
     scoreboard: Scoreboard,
     barriers: Barriers,
@@ -71,16 +71,16 @@ pub struct Sm<'a, S: LaunchSource> {
     collected: Vec<Collected>,
     /// Blocks to set up when the SM runs.
     new_blocks: Vec<u32>,
-    /// What [`Sm::next_event`] said when the SM last ran, or what has come since.
+    /// Result of [`Sm::next_event`] after the last run, or the arrival of an earlier packet or block.
     wake_at: u64,
     techniques: Stack,
     effects: Effects,
     early: EarlyLoads,
     followers: Followers,
-    /// Warps that are ready and held back by a technique; only under the two-level policy, which puts others in their
-    /// place.
+    /// Ready warps that a technique stalls; only under the two-level policy, which replaces them in the
+    /// active set.
     held: u64,
-    /// The technique that held a warp back last, and its cause.
+    /// The last technique that stalled each warp, and its cause.
     held_by: [(u8, u8); 64],
     last_issue: u64,
     ended_at: u64,
@@ -90,7 +90,7 @@ pub struct Sm<'a, S: LaunchSource> {
 }
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
-    /// An empty SM at a cycle, with the caches that an earlier kernel left behind.
+    /// An empty SM at a cycle, with the cache contents that an earlier kernel left.
     pub fn new(
         id: usize,
         machine: &'a Machine,
@@ -157,7 +157,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// One cycle: the stages in order, from writeback to fetch.
     fn tick(&mut self) {
-        // What is due comes first: later stages may use what it frees.
+        // Due events come first: later stages may use the resources that they free.
         self.take_events();
         self.decode();
         self.receive_operands();
@@ -170,9 +170,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         // Collected instructions leave for the units before collectors take new ones and operands.
         self.dispatch();
         self.read_banks();
-        // Techniques have a stage of their own, and say which of the warps that have been set up may begin.
+        // Techniques have their own stage, and decide which new warps may begin.
         self.run_techniques();
-        // Issue sees what the stages above have freed; fetch refills what issue has taken.
+        // Issue uses resources that the stages above have freed; fetch refills the I-buffers.
         self.issue();
         self.fetch();
         self.retire_blocks();
@@ -182,7 +182,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Runs every cycle below `until`, skipping those in which nothing can happen.
     ///
     /// # Errors
-    /// A technique's mismatch or a damaged recording; the SM is of no further use.
+    /// A technique's mismatch or a damaged recording; the SM must not be used afterwards.
     pub fn run(&mut self, until: u64) -> Result<(), ReplayError> {
         self.take_in()?;
         while self.now < until {
@@ -205,7 +205,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         Ok(())
     }
 
-    /// Takes in what has come between two epochs: packets and blocks.
+    /// Accepts the packets and blocks that arrived between two epochs.
     fn take_in(&mut self) -> Result<(), ReplayError> {
         self.port.take_in();
         for block in std::mem::take(&mut self.new_blocks) {
@@ -214,18 +214,18 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         Ok(())
     }
 
-    /// Earliest cycle in which something can happen, as far as is known between two epochs.
+    /// Earliest cycle in which something can happen, as known between two epochs.
     #[must_use]
     pub fn wake_at(&self) -> u64 {
         self.wake_at
     }
 
-    /// Whether cycles in which nothing can happen are run through all the same; the result is the same.
+    /// Sets whether idle cycles are simulated too; the result is the same.
     pub fn look_at_every_cycle(&mut self, every_cycle: bool) {
         self.every_cycle = every_cycle;
     }
 
-    /// Cycle that the SM will look at next.
+    /// Next cycle to simulate.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.now
@@ -244,7 +244,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             || !self.early.is_empty()
             || self.collectors.is_active()
             || self.bus.is_active()
-            // The head of the load/store queue that waits for a credit looks again when it comes.
+            // A head of the load/store queue that waits for a credit retries when one arrives.
             || self.load_store.is_active(self.now) && !self.port.awaits_credit()
             || self.port.is_active(self.now)
             || self.ready() != 0 && (0..self.schedulers.len()).any(|s| self.candidates(s) != 0)
@@ -286,8 +286,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.ended_at
     }
 
-    /// Closes the books at the kernel's end, which lies behind the SM's last block: cycles beyond it are taken
-    /// out again, cycles up to it are attributed.
+    /// Completes the statistics at the kernel's end, `end`: counts of cycles after it are removed, and cycles
+    /// up to it are attributed.
     pub fn finish(&mut self, end: u64) {
         let slots = self.schedulers.len() as u64 * u64::from(self.machine.config.scheduler.issue_width);
         if end > self.now {
@@ -297,10 +297,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Closes the books of the techniques.
+    /// Checks the accounts of the techniques.
     ///
     /// # Errors
-    /// The technique whose accounts do not balance.
+    /// A technique's accounts do not balance.
     pub fn close_accounts(&mut self) -> Result<(), ReplayError> {
         self.stats.techniques = self.techniques.stats();
         self.stats.counters.checked_values =
@@ -314,7 +314,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.stats.counters.active_sm_cycles += u64::from(resident > 0) * cycles;
     }
 
-    /// Puts replies and credits on their way to this SM.
+    /// Delivers replies and credits to this SM.
     pub fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) {
         if let Some(arrival) = self.port.deliver(replies, credits) {
             self.wake_at = self.wake_at.min(arrival);
@@ -337,7 +337,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             && self.port.is_drained()
     }
 
-    /// What every component holds, for the report of a stuck machine.
+    /// State of every component, for the watchdog's report.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = format!(

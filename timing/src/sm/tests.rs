@@ -1,4 +1,4 @@
-//! The pipeline as a whole, on kernels made by hand whose cycles can be worked out on paper.
+//! Tests of the whole pipeline, on hand-written kernels whose cycles can be computed on paper.
 
 use crate::config::load;
 use crate::error::ReplayError;
@@ -22,7 +22,7 @@ fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SMALL.iter().chain(more).copied().collect()
 }
 
-/// Cycles that `long` takes beyond `short`.
+/// Cycles of `long` minus cycles of `short`.
 fn difference(gpu: &str, set: &[&str], short: &Hand, long: &Hand) -> u64 {
     long.run(gpu, set, &[]).counters.cycles - short.run(gpu, set, &[]).counters.cycles
 }
@@ -40,12 +40,12 @@ fn chain(length: usize, dependent: bool) -> Hand {
     Hand::new(b.exit(), 1, 32)
 }
 
-/// Everything that a replay counts, comparable.
+/// All statistics of a replay as comparable text.
 fn fingerprint(stats: &Stats) -> String {
     format!("{:?} {:?} {}", stats.counters, stats.stalls, stats.latency.to_json())
 }
 
-/// A kernel with arithmetic, divergent-free loops, shared and global memory and barriers.
+/// A kernel with arithmetic, loops without divergence, shared and global memory and barriers.
 fn mixed(blocks: u32, threads: u32) -> Hand {
     let mut b = Builder::default();
     b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX).shl(2, 0, 2).mov(3, 0).mov(20, 0);
@@ -135,7 +135,7 @@ fn chase(length: usize) -> Hand {
     Hand::new(b.exit(), 1, 32)
 }
 
-/// What surrounds a load: two address registers through one port and the queue, then the multiply-add.
+/// Cycles around a load: two address registers through one port and the queue, then the multiply-add.
 const AROUND_LOAD: u64 = (1 + 2 + 1) + (1 + 1 + 5);
 
 #[test]
@@ -319,7 +319,7 @@ fn streaming_comes_close_to_the_dram_bandwidth_and_never_exceeds_it() {
     assert!((data..data + 4096).contains(&(c.dram_reads * 32)), "{} bursts, beside the code", c.dram_reads);
 }
 
-/// Back-pressure all the way, from DRAM to the scheduler, and no deadlock.
+/// Back-pressure from DRAM to the scheduler does not deadlock.
 #[test]
 fn every_queue_at_its_smallest_still_ends() {
     let tiny = [

@@ -1,7 +1,7 @@
 //! Barriers of thread blocks: lanes arrive, wait and leave together.
 //!
-//! Arrivals are counted in threads. A warp whose other lanes run on is only held where its next instruction
-//! belongs to lanes that wait.
+//! Arrivals are counted in threads. If only some lanes of a warp wait, the warp is held only while its next
+//! instruction belongs to waiting lanes.
 
 use super::WarpSet;
 use crate::stats::Stall;
@@ -12,13 +12,13 @@ pub const BARRIERS: usize = 16;
 /// One of a block's named barriers.
 #[derive(Clone, Debug, Default)]
 struct Barrier {
-    /// Threads that have arrived; where a count is given, only those of whole warps.
+    /// Arrived threads; if the barrier has a thread count, only those of complete warps.
     arrived: u32,
-    /// Where a count is given: lanes that have arrived of warps that are not whole yet, by warp slot.
+    /// For a barrier with a thread count: arrived lanes of incomplete warps, by warp slot.
     parts: Vec<(u8, u32)>,
-    /// Threads that the barrier waits for; 0 means all that live.
+    /// Threads that the barrier waits for; 0 means all live threads.
     expected: u32,
-    /// Warps of which lanes wait.
+    /// Warps with waiting lanes.
     warps: u64,
     /// Instructions in flight that await the barrier's result.
     results: Vec<u16>,
@@ -40,7 +40,7 @@ pub struct Arrival {
     pub warp: usize,
     /// Number of the barrier.
     pub barrier: usize,
-    /// Threads that it waits for; 0 means all that live.
+    /// Threads that it waits for; 0 means all live threads.
     pub expected: u32,
     /// The lanes.
     pub lanes: u32,
@@ -48,12 +48,12 @@ pub struct Arrival {
     pub waits: bool,
 }
 
-/// Who goes on.
+/// Warps and instructions that a barrier releases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Released {
-    /// Warps that were held.
+    /// Released warps.
     pub warps: u64,
-    /// Instructions in flight whose results are there.
+    /// Instructions in flight that get their results.
     pub results: Vec<u16>,
 }
 
@@ -66,12 +66,12 @@ pub struct Barriers {
     at_barrier: Vec<u32>,
     /// Warps whose next instruction belongs to lanes that wait.
     held: u64,
-    /// Who has been released since that was last asked.
+    /// Releases since the last [`Barriers::take_released`].
     released: Released,
 }
 
 impl Barriers {
-    /// The barriers of some block slots and warp slots.
+    /// Barriers for a number of block slots and warp slots.
     #[must_use]
     pub fn new(blocks: usize, warps: usize) -> Barriers {
         Barriers {
@@ -83,12 +83,12 @@ impl Barriers {
         }
     }
 
-    /// A block of some threads has been placed.
+    /// Starts a block with a number of threads.
     pub fn start_block(&mut self, block: usize, threads: u32) {
         self.blocks[block] = Block { live_threads: threads, ..Block::default() };
     }
 
-    /// A warp has been placed.
+    /// Starts a warp.
     pub fn start_warp(&mut self, warp: usize, lanes: u32) {
         self.live[warp] = lanes;
         self.at_barrier[warp] = 0;
@@ -113,13 +113,13 @@ impl Barriers {
         self.held
     }
 
-    /// Why held warps do not issue.
+    /// Stall cause of held warps.
     #[must_use]
     pub fn refuses(&self, warps: u64) -> Option<Stall> {
         (self.held & warps != 0).then_some(Stall::Barrier)
     }
 
-    /// Lanes of a warp are about to wait: it is held until its next instruction is known.
+    /// Holds a warp whose lanes are about to wait, until its next instruction is known.
     pub fn hold(&mut self, warp: usize, lanes: u32) {
         self.at_barrier[warp] |= lanes;
         self.held |= 1 << warp;
@@ -140,17 +140,17 @@ impl Barriers {
         }
     }
 
-    /// A warp that was released goes on.
+    /// Lets a released warp continue.
     pub fn leave(&mut self, warp: usize) {
         self.held &= !(1 << warp);
     }
 
-    /// An instruction in flight awaits the result of a barrier.
+    /// Registers an instruction in flight that awaits the result of a barrier.
     pub fn await_result(&mut self, block: usize, barrier: usize, slot: u16) {
         self.blocks[block].barriers[barrier].results.push(slot);
     }
 
-    /// Lanes arrive; [`Barriers::take_released`] says who goes on.
+    /// Lanes arrive; [`Barriers::take_released`] returns what this releases.
     pub fn arrive(&mut self, arrival: Arrival) {
         let Arrival { block, warp, barrier, expected, lanes, waits } = arrival;
         let state = &mut self.blocks[block].barriers[barrier];
@@ -161,7 +161,8 @@ impl Barriers {
         if expected == 0 {
             state.arrived += lanes.count_ones();
         } else {
-            // Counts are multiples of the warp size: a warp of which all living lanes are there counts as whole.
+            // Counts are multiples of the warp size: a warp counts as complete when all its live lanes have
+            // arrived.
             let part = match state.parts.iter().position(|(w, _)| usize::from(*w) == warp) {
                 Some(at) => at,
                 None => {
@@ -191,7 +192,7 @@ impl Barriers {
         }
     }
 
-    /// Lets everyone go if the last thread has arrived.
+    /// Releases the waiting lanes if the last thread has arrived.
     fn release(&mut self, block: usize, barrier: usize) {
         let Barriers { blocks, live, at_barrier, held, released } = self;
         let Block { live_threads, barriers } = &mut blocks[block];
@@ -215,13 +216,13 @@ impl Barriers {
         released.results.append(&mut state.results);
     }
 
-    /// Who has been released since this was last asked, if anyone was.
+    /// Releases since the last call, if any.
     #[inline]
     pub fn take_released(&mut self) -> Option<Released> {
         (self.released != Released::default()).then(|| std::mem::take(&mut self.released))
     }
 
-    /// One line per barrier at which threads of a block wait, for the report of a stuck machine.
+    /// One line per barrier at which threads of a block wait, for the watchdog's report.
     #[must_use]
     pub fn describe(&self, slot: usize) -> String {
         let block = &self.blocks[slot];
@@ -316,7 +317,7 @@ mod tests {
         let mut barriers = two_warps();
         wait(&mut barriers, 2, 0xFFFF, 32);
         assert_eq!(barriers.take_released(), None, "half a warp");
-        // The other half has exited: what is left of the warp counts as a whole one.
+        // The other half has exited: the remaining lanes count as a complete warp.
         barriers.exit(0, 2, 0xFFFF_0000);
         assert_eq!(barriers.take_released().map(|released| released.warps), Some(1 << 2));
     }

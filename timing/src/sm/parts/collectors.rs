@@ -1,8 +1,9 @@
 //! Operand collectors and the arbitration of register banks.
 //!
 //! An instruction takes a collector at issue and holds it until it leaves for a unit. Its operands queue at
-//! their banks; per cycle a bank serves its ports, writes first, and a collector receives its ports' worth. What has
-//! its operands is offered to its unit, or to the load/store queue, until that takes it.
+//! their banks; per cycle a bank serves as many accesses as it has ports, writes first, and a collector
+//! receives as many operands as it has ports. A collected instruction is offered to its unit, or to the
+//! load/store queue, until that accepts it.
 
 use super::units::CONTROL;
 use crate::config::GpuConfig;
@@ -29,7 +30,7 @@ struct Follower {
     operand: u8,
 }
 
-/// Who wants to collect operands.
+/// An instruction that collects operands.
 #[derive(Clone, Copy, Debug)]
 pub struct Collecting {
     /// The instruction in flight.
@@ -40,7 +41,7 @@ pub struct Collecting {
     pub scheduler: usize,
     /// Its collector class: 0 ALU, 1 SFU, 2 memory.
     pub class: usize,
-    /// What it leaves for: a class of units, or [`LOAD_STORE_QUEUE`].
+    /// Its destination: a unit class, or [`LOAD_STORE_QUEUE`].
     pub leaves_for: u8,
 }
 
@@ -52,7 +53,7 @@ struct Waiting {
     missing: u16,
     /// Operands that had to be collected.
     collecting: u16,
-    /// Operands that arrive together with the operand of the index.
+    /// Operands that arrive together with the operand at this index.
     together: [u16; MAX_SRC],
     unit: u8,
     /// Pool, for the attribution of stalls.
@@ -64,13 +65,13 @@ struct Waiting {
 /// An instruction has all its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collected {
-    /// Its slot.
+    /// Slot of the instruction.
     pub slot: u16,
     /// The operands that had to be collected, one bit each.
     pub operands: u16,
 }
 
-/// What the instructions that hold a pool's collectors wait for.
+/// Number of instructions in a pool's collectors, by what they wait for.
 #[derive(Clone, Copy, Debug, Default)]
 struct PoolState {
     collecting: u16,
@@ -79,7 +80,7 @@ struct PoolState {
 }
 
 impl PoolState {
-    /// Collected instructions of a kind that have not left.
+    /// Number of collected instructions for a destination.
     #[inline]
     fn ready(&mut self, leaves_for: u8) -> &mut u16 {
         if leaves_for == LOAD_STORE_QUEUE { &mut self.ready_memory } else { &mut self.ready_other }
@@ -102,13 +103,14 @@ struct Ready {
     leaves_for: u8,
 }
 
-/// What memory instructions leave for, next to the classes of units.
+/// Destination of memory instructions; the other destinations are unit classes.
 pub const LOAD_STORE_QUEUE: u8 = 15;
 
-/// One cycle's offers: oldest first within each share, as many as a share may dispatch.
+/// The offers of one cycle: oldest first within each share, up to the dispatch width of a share.
 ///
-/// What one instruction finds taken is taken for those behind it in the same cycle too: they are of one scheduler,
-/// or the units are everyone's. Control units are neither.
+/// A unit class that refuses one instruction is busy for younger instructions of the share in the same cycle
+/// too, because they have the same scheduler or because the units are shared by all schedulers. Control units
+/// are the exception.
 #[derive(Clone, Copy, Debug)]
 pub struct Offers {
     share: usize,
@@ -123,12 +125,12 @@ pub struct Collectors {
     /// By slot of the instruction in flight.
     waiting: Vec<Waiting>,
     organisation: Organisation,
-    /// Instructions that each unit can still take.
+    /// Free entries of each collector.
     room: Vec<u8>,
-    /// Units with room.
+    /// Collectors with free entries.
     free: u64,
     ports: u8,
-    /// Ports used in the cycle of the second field.
+    /// Ports used, with the cycle to which the count belongs.
     ports_used: Vec<(u8, u64)>,
     bank_ports: u8,
     banks: Vec<VecDeque<Read>>,
@@ -137,12 +139,12 @@ pub struct Collectors {
     writes: Vec<u16>,
     /// Banks with writes.
     writing: u64,
-    /// Operands on their way, `MAX_SRC` standing for an instruction without any.
+    /// Operands in flight; `MAX_SRC` stands for an instruction without operands.
     arriving: VecDeque<(u64, u16, u8)>,
     followers: Vec<Follower>,
     /// Collected instructions by scheduler share, oldest first.
     ready: Vec<Vec<Ready>>,
-    /// How many those are.
+    /// Number of collected instructions.
     ready_count: u32,
     /// Share of each warp slot, and of each scheduler.
     share_of: [u8; 64],
@@ -155,7 +157,7 @@ pub struct Collectors {
 }
 
 impl Collectors {
-    /// The collectors of a configuration, or one dedicated to each warp, which add cycles before operands are read.
+    /// The collectors of a configuration, or one collector per warp, which delays reads by some cycles.
     #[must_use]
     pub fn new(config: &GpuConfig, per_warp: Option<CollectorPlan>, extra_cycles: u32) -> Collectors {
         let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
@@ -197,7 +199,7 @@ impl Collectors {
         }
     }
 
-    /// Warps of `mask` (all of one scheduler) whose heads of a class find a collector.
+    /// Warps of `mask` (all of one scheduler) for which a collector of the class is free.
     #[inline]
     pub fn with_room(&self, mask: u64, scheduler: usize, class: usize) -> u64 {
         match &self.organisation {
@@ -209,7 +211,7 @@ impl Collectors {
         }
     }
 
-    /// Why the head of a warp finds no collector: what those that hold them wait for.
+    /// Stall cause of a warp without a free collector: what the instructions in the collectors wait for.
     #[must_use]
     pub fn refuses(&self, warp: usize, scheduler: usize, class: usize) -> Stall {
         let state = self.pools[self.pool_index(warp, scheduler, class)];
@@ -260,15 +262,15 @@ impl Collectors {
         self.arriving.front().map(|(cycle, ..)| *cycle)
     }
 
-    /// Queues a write, or a read that no collector waits for, at a bank.
+    /// Queues an access at a bank that no collector waits for: a write, or an additional read.
     #[inline]
     pub fn access(&mut self, bank: u8) {
         self.writes[usize::from(bank)] += 1;
         self.writing |= 1 << bank;
     }
 
-    /// Lets an issued instruction, for which there must be room, collect its operands; returns those that have to be
-    /// collected, one bit each.
+    /// Puts an issued instruction, for which there must be room, into a collector; returns the operands to
+    /// collect, one bit each.
     #[inline]
     pub fn collect(&mut self, who: Collecting, operands: impl Iterator<Item = ReadFrom>, now: u64) -> u16 {
         let Collecting { id, warp, scheduler, class, leaves_for } = who;
@@ -283,7 +285,7 @@ impl Collectors {
         for (index, from) in operands.enumerate() {
             let index = index as u8;
             match from {
-                // What is there before banks would be read costs the instruction no time.
+                // An operand that is available before the bank read costs no time.
                 ReadFrom::Storage(access, _) => {
                     if access.ready_at() > ready_at {
                         missing |= 1 << index;
@@ -339,7 +341,7 @@ impl Collectors {
         waiting.is_some_and(|w| w.id == Some(id) && w.missing >> operand & 1 != 0)
     }
 
-    /// Takes the operands that arrive in this cycle; adds the instructions that have all of theirs.
+    /// Takes the operands that arrive in this cycle; appends the instructions whose operands are complete.
     #[inline]
     pub fn take_operands(&mut self, now: u64, collected: &mut Vec<Collected>) {
         while let Some((cycle, slot, operand)) = self.arriving.front().copied() {
@@ -396,7 +398,8 @@ impl Collectors {
         Offers { share: 0, index: 0, budget: self.dispatched_per_share, taken: 0 }
     }
 
-    /// The next collected instruction to be offered; [`Collectors::taken`] or [`Collectors::refused`] answers.
+    /// The next collected instruction to be offered; the caller answers with [`Collectors::taken`] or
+    /// [`Collectors::refused`].
     #[inline]
     pub fn offer(&self, offers: &mut Offers) -> Option<u16> {
         while let Some(ready) = self.ready.get(offers.share) {
@@ -414,7 +417,7 @@ impl Collectors {
         None
     }
 
-    /// The instruction offered has left; its collector has room again.
+    /// The offered instruction has left; its collector entry is free.
     #[inline]
     pub fn taken(&mut self, offers: &mut Offers) {
         let Ready { slot, leaves_for } = self.ready[offers.share].remove(offers.index);
@@ -426,7 +429,7 @@ impl Collectors {
         self.free |= 1 << unit;
     }
 
-    /// The unit or queue of the instruction offered has no room in this cycle.
+    /// The destination of the offered instruction has no room in this cycle.
     #[inline]
     pub fn refused(&mut self, offers: &mut Offers) {
         let Ready { leaves_for, .. } = self.ready[offers.share][offers.index];
@@ -443,7 +446,7 @@ impl Collectors {
         let banks = self.banks.len() as u32;
         self.rotation = if self.rotation + 1 >= banks { 0 } else { self.rotation + 1 };
         let busy = self.reading | self.writing;
-        // Two passes over the mask start the round at a different bank each cycle.
+        // Two passes over the mask start at a different bank each cycle.
         let low = (1u64 << self.rotation) - 1;
         for part in [busy & !low, busy & low] {
             let mut part = part;
@@ -500,7 +503,7 @@ impl Collectors {
         }
     }
 
-    /// What the collectors hold, for the report of a stuck machine.
+    /// State of the collectors, for the watchdog's report.
     pub fn describe(&self) -> String {
         let reads: usize = self.banks.iter().map(VecDeque::len).sum();
         let ready: usize = self.ready.iter().map(Vec::len).sum();
@@ -523,7 +526,7 @@ fn arrive(arriving: &mut VecDeque<(u64, u16, u8)>, cycle: u64, slot: u16, operan
     arriving.insert(at, (cycle, slot, operand));
 }
 
-/// Units of one share, by class.
+/// Collectors of one share, by class.
 fn pool_masks(c: &crate::config::Collectors, share: u32, shares: u32) -> [u64; 3] {
     let range = |first: u32, count: u32| {
         let per = count / shares;
@@ -542,8 +545,8 @@ mod tests {
     use super::*;
     use crate::testing::{config, supplied};
 
-    /// Two generic collectors of one port, four banks of one port, operands on their way for two cycles, of which the
-    /// first passes between issue and the banks.
+    /// Two generic collectors of one port, four banks of one port, two cycles from a bank to a collector, the
+    /// first of which passes between issue and the banks.
     const SMALL: [&str; 12] = [
         "scheduler.count=1",
         "collectors.generic=2",
@@ -559,14 +562,14 @@ mod tests {
         "register_file.read_latency_cycles=2",
     ];
 
-    /// Stands for what lies around the collectors: issue before, units behind.
+    /// Stand-in for the collectors' neighbours: issue before them, units after them.
     struct Bench {
         collectors: Collectors,
         counters: Counters,
         now: u64,
         /// Slots that units refuse.
         refused: Vec<u16>,
-        /// Cycle and slot of what has been collected, and of what has left.
+        /// Cycle and slot of collected instructions, and of those that have left.
         collected: Vec<(u64, u16)>,
         left: Vec<(u64, u16)>,
     }
@@ -669,7 +672,7 @@ mod tests {
         assert_eq!(bench.collectors.with_room(1 << 2, 0, 0), 0);
         assert_eq!(bench.collectors.refuses(2, 0, 0), Stall::CollectorFull);
         bench.cycles(3);
-        // Slot 7 is refused, and with it everything behind it that wants the same unit.
+        // Slot 7 is refused, and so are the younger instructions for the same unit.
         assert_eq!((bench.collected.len(), bench.left.len()), (2, 0));
         assert_eq!(bench.collectors.refuses(2, 0, 0), Stall::UnitBusy);
         bench.refused.clear();
@@ -712,7 +715,7 @@ mod tests {
         bench.issue_from(8, 0, 0, std::iter::once(ReadFrom::After(first, 1, same)));
         bench.cycles(3);
         assert_eq!(bench.collected, [(3, 7), (3, 8)]);
-        // What has arrived already costs nothing.
+        // An operand that has already arrived costs nothing.
         bench.issue_from(9, 0, 0, std::iter::once(ReadFrom::After(first, 1, same)));
         bench.cycle();
         assert_eq!(bench.collected.last(), Some(&(4, 9)));
@@ -721,7 +724,8 @@ mod tests {
 
     #[test]
     fn an_earlier_arrival_does_not_wait_behind_a_later_one() {
-        // Slot 7 is read in cycle 5 and there in cycle 6; slot 8, which needs no bank, is due in cycle 8 since cycle 3.
+        // Slot 7 is read in cycle 5 and arrives in cycle 6; the arrival of slot 8, which needs no bank, was
+        // scheduled in cycle 3 for cycle 8.
         let set = ["collectors.issue_to_read_cycles=5", "register_file.read_latency_cycles=1"];
         let mut bench = Bench::new(&set, None);
         bench.issue(7, 0, &[0]);

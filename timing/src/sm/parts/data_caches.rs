@@ -1,7 +1,8 @@
-//! L1 and the texture cache: loads that look up, stores by policy, fills that wake who waits.
+//! L1 and the texture cache: lookups of loads, stores by write policy, and fills that complete waiting
+//! instructions.
 //!
-//! Global stores always reach L2 (L1s are not coherent); only local memory, which is a thread's own, may be kept
-//! back and written when its line leaves.
+//! Global stores always reach L2 (L1s are not coherent); only local memory, which is private to a thread, may
+//! be kept in L1 and written back at eviction.
 
 use super::load_store::{Completions, LoadStore, Neighbours, Route, answer};
 use super::lookup::Lookup;
@@ -11,7 +12,7 @@ use crate::memory::write::LineStore;
 use crate::memory::{ALL_SECTORS, LINE_BYTES, Reply, RequestKind, Token};
 
 impl LoadStore<'_> {
-    /// A line of a load, by its way.
+    /// Loads a line, by its route.
     pub(super) fn load<R: Requests, C: Completions>(
         &mut self,
         slot: u16,
@@ -37,7 +38,7 @@ impl LoadStore<'_> {
         }
     }
 
-    /// A line of a store, or of an atomic without result; false when it is refused.
+    /// Stores a line, or performs an atomic without result; false when it is refused.
     pub(super) fn store<R: Requests, C: Completions>(
         &mut self,
         slot: u16,
@@ -69,7 +70,7 @@ impl LoadStore<'_> {
         true
     }
 
-    /// A line of an atomic without result: L2 has the value, L1 has it no longer. False when it is refused.
+    /// An atomic without result on a line: L2 performs it, and L1 drops the line. False when it is refused.
     fn reduction<R: Requests, C: Completions>(
         &mut self,
         slot: u16,
@@ -89,7 +90,7 @@ impl LoadStore<'_> {
         true
     }
 
-    /// Puts sectors into L1; a dirty line that must leave is written to L2, for which there must be room.
+    /// Puts sectors into L1; an evicted dirty line is written to L2, for which there must be room.
     fn bring_in<R: Requests, C: Completions>(
         &mut self,
         line: u64,
@@ -112,7 +113,7 @@ impl LoadStore<'_> {
     ) -> Lookup {
         let lookup = self.look_up_l1(slot, access.line, access.sectors, around);
         if lookup == Lookup::Miss {
-            // A miss is known after the lookup; its data never come sooner than a hit's would.
+            // A miss is known after the lookup; its data never arrive earlier than those of a hit.
             let hit_at = around.now + u64::from(self.config.l1.hit_latency_cycles);
             let op = self.op_mut(slot);
             op.ready_at = op.ready_at.max(hit_at);
@@ -120,7 +121,7 @@ impl LoadStore<'_> {
         lookup
     }
 
-    /// Looks sectors of a line up in L1; what is missing is asked for, and the slot waits for it.
+    /// Looks sectors of a line up in L1; missing sectors are requested, and the slot waits for them.
     fn look_up_l1<R: Requests, C>(
         &mut self,
         slot: u16,
@@ -182,7 +183,8 @@ impl LoadStore<'_> {
         Lookup::Miss
     }
 
-    /// Whether a reply can be taken: a fill of L1 that drives a dirty line out needs a place in the miss queue.
+    /// Whether a reply can be accepted: a fill of L1 that evicts a dirty line needs an entry of the miss
+    /// queue.
     #[must_use]
     pub fn has_room_for_fill(&self, reply: &Reply, requests: &impl Requests) -> bool {
         !self.local_write_policy.keeps()
@@ -191,7 +193,7 @@ impl LoadStore<'_> {
             || self.l1.victim(reply.line / LINE_BYTES).is_none_or(|line| line.dirty == 0)
     }
 
-    /// Sectors have come for L1.
+    /// Fills sectors of L1.
     pub(super) fn fill_l1<R: Requests, C: Completions>(
         &mut self,
         reply: &Reply,
@@ -203,7 +205,7 @@ impl LoadStore<'_> {
         mshrs.fill(line, reply.sectors, |slot| answer(ops, slot, reply.served, around));
     }
 
-    /// Sectors have come for the texture cache; what is left of address calculation and filtering follows.
+    /// Fills sectors of the texture cache; the rest of the texture latency follows.
     pub(super) fn fill_texture<R: Requests, C: Completions>(
         &mut self,
         reply: &Reply,
@@ -215,8 +217,8 @@ impl LoadStore<'_> {
         texture_mshrs.fill(line, reply.sectors, |slot| answer(ops, slot, reply.served, around));
     }
 
-    /// Looks up an early load, which no instruction waits for: its slot completes when the sectors are in L1. False
-    /// when it is refused.
+    /// Looks up an early load, for which no instruction waits: its slot completes when the sectors are in L1.
+    /// False when it is refused.
     pub fn load_early<R: Requests, C: Completions>(
         &mut self,
         slot: u16,
@@ -238,18 +240,18 @@ impl LoadStore<'_> {
         true
     }
 
-    /// Keeps a line in L1; false when that would leave its set without a free way.
+    /// Locks a line in L1; false when its set would have no unlocked way left.
     pub fn lock(&mut self, address: u64) -> bool {
         self.l1.lock(address / LINE_BYTES)
     }
 
-    /// Lets a line of L1 be replaced again.
+    /// Unlocks a line of L1.
     pub fn unlock(&mut self, address: u64) {
         self.l1.unlock(address / LINE_BYTES);
     }
 }
 
-/// Whether a store finds room on its way to L2; one that brings its line in may drive a dirty one out.
+/// Whether the miss queue has room for a store; a store that allocates its line may evict a dirty one.
 fn has_room_for_store(requests: &impl Requests, inserts: bool) -> bool {
     if inserts { requests.has_room_for_two() } else { requests.has_room() }
 }

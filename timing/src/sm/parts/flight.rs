@@ -31,7 +31,7 @@ pub struct KeptAccess {
 }
 
 impl KeptAccess {
-    /// The access in some of its lanes.
+    /// The access restricted to some lanes.
     #[must_use]
     pub fn view(&self, lanes: u32) -> MemAccess<'_> {
         let KeptAccess { space, bytes, addresses, mask } = self;
@@ -44,17 +44,17 @@ impl KeptAccess {
 pub struct Flights {
     slots: Vec<Flight>,
     rows: Vec<[Row; MAX_DST]>,
-    /// Addresses that techniques have still to be asked about, by slot; empty where none wants to be.
+    /// Addresses kept for the `access` hooks of techniques, by slot; empty without such hooks.
     kept: Vec<Option<Box<KeptAccess>>>,
     free: Vec<u16>,
     keep_rows: bool,
-    /// Instructions in flight by warp, and the warps that have any.
+    /// Number of instructions in flight by warp, and the warps that have any.
     of_warp: Vec<u16>,
     busy_warps: u64,
 }
 
 impl Flights {
-    /// An empty slab for some warps; with `keep_rows`, destination rows are kept until writeback.
+    /// An empty slab for a number of warps; with `keep_rows`, destination rows are kept until writeback.
     #[must_use]
     pub fn new(warps: usize, keep_rows: bool) -> Flights {
         Flights { keep_rows, of_warp: vec![0; warps], ..Flights::default() }
@@ -84,7 +84,7 @@ impl Flights {
         slot
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     #[inline]
     pub fn end(&mut self, slot: u16) {
         let flight = &mut self.slots[usize::from(slot)];
@@ -118,7 +118,7 @@ impl Flights {
         });
     }
 
-    /// The addresses that techniques have still to be asked about.
+    /// Takes the addresses kept for the `access` hooks.
     pub fn take_access(&mut self, slot: u16) -> Option<Box<KeptAccess>> {
         self.kept.get_mut(usize::from(slot))?.take()
     }
@@ -129,14 +129,14 @@ impl Flights {
         self.slots.len() - self.free.len()
     }
 
-    /// An instruction of a warp has entered the pipeline.
+    /// Counts an instruction of a warp that enters the pipeline.
     #[inline]
     pub fn enter(&mut self, warp: usize) {
         self.of_warp[warp] += 1;
         self.busy_warps |= 1 << warp;
     }
 
-    /// An instruction of a warp has left the pipeline.
+    /// Counts an instruction of a warp that leaves the pipeline.
     #[inline]
     pub fn leave(&mut self, warp: usize) {
         self.of_warp[warp] -= 1;

@@ -1,4 +1,4 @@
-//! Memory instructions that make no access: their values come with those of an access in flight.
+//! Memory instructions that make no access of their own: they complete with another access in flight.
 
 use crate::techniques::InFlightId;
 
@@ -15,7 +15,7 @@ struct Follower {
 pub struct Followers(Vec<Follower>);
 
 impl Followers {
-    /// The instruction in a slot completes some cycles after another one, which is in flight.
+    /// Makes the instruction in a slot complete some cycles after `leader`, which is in flight.
     pub fn add(&mut self, leader: InFlightId, slot: u16, cycles: u32) {
         self.0.push(Follower { leader, slot, cycles });
     }
@@ -27,7 +27,7 @@ impl Followers {
         self.0.is_empty()
     }
 
-    /// Takes the oldest follower of an instruction that completes: its slot, and the cycles after which it does.
+    /// Takes the oldest follower of a completing instruction: its slot, and its delay in cycles.
     pub fn take(&mut self, leader: InFlightId) -> Option<(u16, u32)> {
         let at = self.0.iter().position(|follower| follower.leader == leader)?;
         let Follower { slot, cycles, .. } = self.0.remove(at);

@@ -1,8 +1,9 @@
 //! Fetch and decode: the I-cache, the fetch scheduler and the I-buffers.
 //!
-//! Fetch is loose round robin over warps whose I-buffer has room. It runs ahead sequentially; when the recorded
-//! path leaves the sequence, issue redirects it and what was fetched is discarded. Techniques are asked before the
-//! I-cache is touched: a skipped instruction costs no access, and a warp that is held leaves its turn to another.
+//! Fetch is loose round robin over warps whose I-buffer has room. Fetch runs ahead sequentially; when the
+//! recorded path branches, issue redirects fetch and discards the fetched instructions. Techniques decide
+//! before the I-cache access: a skipped instruction costs no access, and a stalled warp gives its turn to
+//! another.
 
 use super::WarpSet;
 use super::small_caches::CodeFetch;
@@ -14,7 +15,7 @@ use std::collections::VecDeque;
 /// Entries that an I-buffer holds at most, skipped instructions included.
 const RING: usize = 16;
 
-/// Where a warp comes from that begins.
+/// Predecessor of a warp's first instruction.
 const NO_INSTRUCTION: u32 = u32::MAX;
 
 /// An I-buffer entry.
@@ -24,7 +25,8 @@ pub enum Entry {
     Program(u32),
     /// A micro-operation of a technique.
     Micro(MicroId),
-    /// An instruction that a technique skips, by its position: it takes no place and no slot.
+    /// An instruction that a technique skips, with the technique's position: it takes no I-buffer entry and
+    /// no issue slot.
     Skipped(u32, u8),
 }
 
@@ -50,17 +52,17 @@ struct WarpFront {
     ring: [Entry; RING],
     head: u8,
     len: u8,
-    /// Entries in the ring that take up a place.
+    /// Entries of the ring that occupy the I-buffer.
     held: u8,
-    /// Entries on their way through decode, and how many of them take up a place.
+    /// Entries in decode, and how many of them occupy the I-buffer.
     decoding: u8,
     decoding_held: u8,
-    /// Next instruction to fetch, the one from which the warp comes to it, and how many of the operations inserted
-    /// before it have been fetched or lie on another way.
+    /// Next instruction to fetch, its predecessor on the path, and how many of the operations inserted before
+    /// it have been fetched or belong to another edge.
     pc: u32,
     via: u32,
     inserted_done: usize,
-    /// Distinguishes fetches from before a redirection.
+    /// Number of redirections; fetches of an earlier number are dropped.
     epoch: u32,
 }
 
@@ -86,15 +88,15 @@ pub struct Fetched {
     pub ready_at: u64,
 }
 
-/// What fetch asks of its neighbours.
+/// Interface of fetch to its neighbours.
 pub trait FetchNeighbours {
     /// Reads a line of code for a warp.
     fn read_code(&mut self, line: u64, warp: usize, counters: &mut Counters) -> CodeFetch;
 
-    /// What techniques say of an instruction that a warp is about to fetch.
+    /// The techniques' verdict on an instruction that a warp is about to fetch.
     fn verdict(&self, warp: usize, pc: u32) -> Decision<FetchVerdict>;
 
-    /// Something has been fetched.
+    /// An instruction or micro-operation has been fetched.
     fn fetched(&mut self, fetched: Fetched);
 }
 
@@ -104,24 +106,24 @@ pub struct Front<'a> {
     machine: &'a Machine,
     warps: Vec<WarpFront>,
     decoding: VecDeque<(u64, u8, u32, Entry)>,
-    /// Micro-operations that issue before what is in the I-buffer, by warp, and which warps have any.
+    /// Micro-operations that issue before the I-buffer's entries, by warp, and the warps that have any.
     injected: Vec<VecDeque<MicroId>>,
     has_injected: u64,
-    /// The technique that holds a warp's fetch back, and its cause.
+    /// The technique that stalls each warp's fetch, and its cause.
     held_by: Vec<(u8, u8)>,
     last: u32,
     capacity: u8,
     latency: u64,
     /// Warps that have begun and not ended.
     running: u64,
-    /// Warps that may fetch, and those of them that a technique held back when it was last asked.
+    /// Warps that may fetch, and those of them that a technique stalled in its last verdict.
     fetch: u64,
     held: u64,
     /// Warps that wait for an I-cache line.
     awaits_code: u64,
     /// Warps that wait for a branch.
     awaits_branch: u64,
-    /// Warps that have a decoded instruction, and what those need.
+    /// Warps that have a decoded instruction, and what these heads need.
     decoded: u64,
     classes: [u64; 3],
     control: u64,
@@ -166,7 +168,7 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// A new warp is placed in a slot, to begin at an instruction.
+    /// Places a new warp in a slot; it begins at an instruction.
     pub fn place(&mut self, warp: usize, pc: u32) {
         self.injected[warp].clear();
         self.has_injected &= !(1 << warp);
@@ -174,13 +176,13 @@ impl<'a> Front<'a> {
         self.restart(warp, pc, NO_INSTRUCTION);
     }
 
-    /// A warp begins to fetch.
+    /// Lets a warp begin to fetch.
     pub fn begin(&mut self, warp: usize) {
         self.running |= 1 << warp;
         self.refresh(warp);
     }
 
-    /// A warp's path has ended.
+    /// Ends the fetch of a warp whose path has ended.
     pub fn end(&mut self, warp: usize) {
         self.running &= !(1 << warp);
         self.fetch &= !(1 << warp);
@@ -193,7 +195,7 @@ impl<'a> Front<'a> {
         self.fetch
     }
 
-    /// Warps whose fetch techniques hold back.
+    /// Warps whose fetch techniques stall.
     #[must_use]
     #[inline]
     pub fn held(&self) -> u64 {
@@ -234,24 +236,24 @@ impl<'a> Front<'a> {
         self.awaits_branch
     }
 
-    /// A warp waits for a branch.
+    /// Makes a warp wait for a branch.
     pub fn await_branch(&mut self, warp: usize) {
         self.awaits_branch |= 1 << warp;
     }
 
-    /// A warp's branch is resolved.
+    /// Resolves a warp's branch.
     pub fn branch_resolved(&mut self, warp: usize) {
         self.awaits_branch &= !(1 << warp);
     }
 
-    /// Why those of some running warps that wait for branches do not issue.
+    /// Stall cause of those of `warps`, all running, that wait for branches.
     #[must_use]
     pub fn refuses_at_branch(&self, warps: u64) -> Option<Stall> {
         (self.awaits_branch & warps != 0).then_some(Stall::Branch)
     }
 
-    /// Why those of some running warps that have nothing decoded do not issue: an empty I-buffer comes before a
-    /// technique that holds back fetch, and that before the I-cache.
+    /// Stall cause of those of `warps`, all running, that have no decoded instruction: an empty I-buffer
+    /// takes precedence over a technique that stalls fetch, and that over the I-cache.
     #[must_use]
     pub fn refuses(&self, warps: u64) -> Option<Stall> {
         let empty = warps & !self.decoded & !self.awaits_code;
@@ -266,7 +268,7 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Notes what a warp's new head needs.
+    /// Sets what a warp's new head needs.
     #[inline]
     pub fn set_head(&mut self, warp: usize, class: Option<HeadClass>) {
         let bit = 1u64 << warp;
@@ -281,19 +283,19 @@ impl<'a> Front<'a> {
         self.decoded |= bit;
     }
 
-    /// Has a micro-operation issue before what is in a warp's I-buffer.
+    /// Adds a micro-operation that issues before the entries of a warp's I-buffer.
     pub fn inject(&mut self, warp: usize, op: MicroId) {
         self.injected[warp].push_back(op);
         self.has_injected |= 1 << warp;
     }
 
-    /// The technique that holds a warp's fetch back, and its cause.
+    /// The technique that stalls a warp's fetch, and its cause.
     pub fn held_by(&self, warp: usize) -> (u8, u8) {
         self.held_by[warp]
     }
 
-    /// Discards what a warp has fetched and continues at an instruction, coming from another; returns how much was
-    /// discarded.
+    /// Discards a warp's fetched entries and continues at `pc`, coming from `via`; returns the number of
+    /// discarded entries.
     pub fn restart(&mut self, warp: usize, pc: u32, via: u32) -> u32 {
         let w = &mut self.warps[warp];
         let discarded = u32::from(w.held) + u32::from(w.decoding_held);
@@ -338,7 +340,7 @@ impl<'a> Front<'a> {
         w.len -= 1;
     }
 
-    /// Removes the oldest entry of the I-buffer, whatever issues before it.
+    /// Removes the oldest entry of the I-buffer, even if injected micro-operations issue before it.
     #[inline]
     pub fn pop_entry(&mut self, warp: usize) {
         let injected = std::mem::take(&mut self.has_injected);
@@ -351,7 +353,7 @@ impl<'a> Front<'a> {
         w.held + w.decoding_held < self.capacity && usize::from(w.len + w.decoding) < RING
     }
 
-    /// What the I-buffers of some warps hold, for the report of a stuck machine.
+    /// Contents of some warps' I-buffers, for the watchdog's report.
     pub fn describe(&self, mut warps: u64) -> String {
         let mut text = "  I-buffers (held + in decode):".to_owned();
         while warps != 0 {
@@ -368,7 +370,7 @@ impl<'a> Front<'a> {
         self.decoding.front().map(|(cycle, ..)| *cycle)
     }
 
-    /// Whether a warp may fetch, after something about it has changed.
+    /// Updates whether a warp may fetch.
     #[inline]
     pub fn refresh(&mut self, warp: usize) {
         let bit = 1 << warp;
@@ -380,7 +382,8 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Moves what is decoded in this cycle into its I-buffer; stops at, and returns, a warp that has a new head.
+    /// Moves entries that are decoded in this cycle into their I-buffers; returns early with a warp that has
+    /// a new head.
     #[inline]
     pub fn take_decoded(&mut self, now: u64) -> Option<usize> {
         while let Some((cycle, warp, epoch, entry)) = self.decoding.front().copied() {
@@ -407,8 +410,8 @@ impl<'a> Front<'a> {
         None
     }
 
-    /// Fetch stage: warps in turn, as many as the front end fetches for in a cycle. With `ASKED`, techniques are asked
-    /// before the I-cache is touched; a warp that they hold leaves its turn to another.
+    /// Fetch stage: round robin over warps, up to the fetch width. With `ASKED`, techniques decide before the
+    /// I-cache access; a stalled warp gives its turn to another.
     #[inline]
     pub fn run<const ASKED: bool>(
         &mut self,
@@ -431,7 +434,7 @@ impl<'a> Front<'a> {
         }
     }
 
-    /// Whether a technique holds a warp's fetch back in this cycle; it is remembered which.
+    /// Whether a technique stalls a warp's fetch in this cycle; remembers which one.
     fn is_held(&mut self, warp: usize, neighbours: &impl FetchNeighbours) -> bool {
         let bit = 1u64 << warp;
         self.held &= !bit;
@@ -444,7 +447,7 @@ impl<'a> Front<'a> {
         self.held & bit != 0
     }
 
-    /// What a warp fetches next, if anything is left.
+    /// The next instruction or micro-operation that a warp fetches, if any is left.
     #[inline(always)]
     fn next_to_fetch(&self, warp: usize) -> Option<Fetching> {
         let w = &self.warps[warp];
@@ -521,7 +524,7 @@ impl<'a> Front<'a> {
         self.refresh(warp);
     }
 
-    /// An I-cache line has arrived for the warps of a mask.
+    /// Wakes the warps of a mask, whose I-cache line has arrived.
     pub fn code_arrived(&mut self, warps: u64) {
         self.awaits_code &= !warps;
         for warp in WarpSet(warps) {

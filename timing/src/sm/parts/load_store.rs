@@ -1,7 +1,8 @@
 //! The load/store unit: its queue, shared memory, L1 and the texture and constant caches.
 //!
-//! The instruction at the head goes line by line to its cache ([`super::data_caches`], [`super::small_caches`]); what
-//! finds no MSHR or no place in the miss queue is refused, waits, and holds back what is behind it.
+//! The instruction at the head goes line by line to its cache ([`super::data_caches`],
+//! [`super::small_caches`]); an access that finds no MSHR or no entry of the miss queue is refused and
+//! retried, and blocks the instructions behind it.
 
 use super::lookup::Lookup;
 use super::memory_port::Requests;
@@ -18,7 +19,7 @@ use crate::stats::{Counters, Stall};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
 
-/// Caches of an SM that outlive a kernel.
+/// Caches of an SM that persist between kernels.
 #[derive(Clone, Debug)]
 pub struct SmCaches {
     pub(crate) l1: Tags,
@@ -28,7 +29,7 @@ pub struct SmCaches {
 }
 
 impl SmCaches {
-    /// Empty caches of a configuration.
+    /// Empty caches for a configuration.
     #[must_use]
     pub fn new(config: &GpuConfig) -> SmCaches {
         let tags = |sets, ways, hash, replacement: &str| {
@@ -44,15 +45,15 @@ impl SmCaches {
         }
     }
 
-    /// Empties L1 and the texture cache, as between kernels. What L1 has not written back is local memory, which
-    /// ends with its kernel.
+    /// Empties L1 and the texture cache, as between kernels. Dirty lines are dropped: they hold local memory,
+    /// which ends with its kernel.
     pub fn flush_l1(&mut self) {
         self.l1.clear();
         self.texture.clear();
     }
 }
 
-/// Where a load looks first.
+/// The cache in which a load is looked up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Route {
     /// In L1.
@@ -67,7 +68,7 @@ pub enum Route {
 /// A memory instruction, from its addresses to its last reply.
 #[derive(Clone, Debug)]
 pub struct MemOp {
-    /// What it does.
+    /// Kind of access.
     pub kind: MemoryKind,
     /// Its warp slot.
     pub warp: u8,
@@ -77,23 +78,23 @@ pub struct MemOp {
     pub accesses: LineAccesses,
     /// Next line to access.
     pub next: u8,
-    /// Cycles that the access holds shared memory; 0 when it touches none.
+    /// Cycles that the access occupies shared memory; 0 without shared accesses.
     pub shared_cycles: u32,
-    /// Most lanes on one address of an atomic.
+    /// Maximum number of lanes of an atomic with the same address.
     pub collisions: u8,
-    /// Which way loads of these lines take.
+    /// Route of loads of these lines.
     pub route: Route,
-    /// Whether every lane's address is local.
+    /// Whether all addresses are local.
     pub local: bool,
-    /// The unit has begun with it.
+    /// Whether the unit has begun the instruction.
     pub begun: bool,
-    /// Every line has been accessed.
+    /// Whether every line has been accessed.
     pub all_sent: bool,
     /// Replies and fills to wait for.
     pub waiting: u16,
-    /// Where the data that came from furthest away were.
+    /// The most distant level that served data.
     pub served: Served,
-    /// Cycle at which the latest hit delivers.
+    /// Cycle at which the last hit delivers its data.
     pub ready_at: u64,
 }
 
@@ -119,7 +120,7 @@ impl Default for MemOp {
 }
 
 impl MemOp {
-    /// Begins with an instruction of a warp that has no addresses yet.
+    /// Resets the operation for a warp's instruction, still without addresses.
     pub fn begin(&mut self, kind: MemoryKind, warp: u8, returns: bool) {
         let MemOp {
             kind: own_kind,
@@ -145,21 +146,21 @@ impl MemOp {
     }
 }
 
-/// Who is told when an instruction has its data.
+/// Receiver of completions.
 pub trait Completions {
     /// The instruction in a slot completes at a cycle.
     fn complete_at(&mut self, slot: u16, cycle: u64);
 }
 
-/// What lies around the unit in a cycle.
+/// The unit's neighbours in a cycle.
 pub struct Neighbours<'n, R, C> {
     /// The cycle.
     pub now: u64,
-    /// The way to L2.
+    /// Port towards L2.
     pub requests: &'n mut R,
-    /// Who is told of data.
+    /// Receiver of completions.
     pub completions: &'n mut C,
-    /// What is counted.
+    /// Counters to update.
     pub counters: &'n mut Counters,
 }
 
@@ -167,7 +168,7 @@ pub struct Neighbours<'n, R, C> {
 #[derive(Clone, Debug)]
 pub struct LoadStore<'a> {
     pub(super) config: &'a GpuConfig,
-    /// What stores to global and to local memory do to L1.
+    /// Write policy of L1, for global and for local memory.
     pub(super) write_policy: WritePolicy,
     pub(super) local_write_policy: WritePolicy,
     queue: VecDeque<u16>,
@@ -179,18 +180,19 @@ pub struct LoadStore<'a> {
     pub(super) texture: Tags,
     pub(super) texture_mshrs: Mshrs<u16>,
     constants: ConstantCache,
-    /// Stores and lines written back that L2 has not acknowledged.
+    /// Stores and write-backs that L2 has not acknowledged.
     unacknowledged: u32,
     /// By warp: memory instructions in flight and stores that have not been acknowledged.
     outstanding: Vec<u32>,
-    /// Warps of which there are any.
+    /// Warps with an outstanding instruction or store.
     busy_warps: u64,
-    /// Warps that wait for theirs at a fence.
+    /// Warps that wait at a fence for their outstanding accesses.
     fenced: u64,
 }
 
 impl<'a> LoadStore<'a> {
-    /// The unit with what earlier kernels left in its caches; `l1_ways` is what the kernel's shared memory leaves.
+    /// The unit, with the cache contents that earlier kernels left; `l1_ways` is the number of ways beside
+    /// the kernel's shared memory.
     #[must_use]
     pub fn new(
         config: &'a GpuConfig,
@@ -199,7 +201,7 @@ impl<'a> LoadStore<'a> {
         texture: Tags,
         constants: Tags,
     ) -> LoadStore<'a> {
-        // Another split of the array empties it.
+        // A different split between L1 and shared memory empties L1.
         let l1 = if l1.ways() == l1_ways as usize { l1 } else { l1.with_ways(l1_ways) };
         LoadStore {
             config,
@@ -220,13 +222,14 @@ impl<'a> LoadStore<'a> {
         }
     }
 
-    /// What the caches hold, for the next kernel; the I-cache is not the unit's.
+    /// The caches, for the next kernel, together with `code`, the I-cache, which the unit does not own.
     #[must_use]
     pub fn into_caches(self, code: Tags) -> SmCaches {
         SmCaches { l1: self.l1, texture: self.texture, code, constants: self.constants.into_tags() }
     }
 
-    /// A memory instruction of a warp has issued. Its addresses are put into the operation that is returned.
+    /// Begins a memory instruction that a warp has issued. The caller stores its addresses in the returned
+    /// operation.
     #[inline]
     pub fn begin(&mut self, slot: u16, kind: MemoryKind, warp: u8, returns: bool) -> &mut MemOp {
         self.outstanding[usize::from(warp)] += 1;
@@ -236,7 +239,7 @@ impl<'a> LoadStore<'a> {
         op
     }
 
-    /// The operation of a slot, which need not have held one before.
+    /// The operation of a slot, created if the slot has none.
     pub(super) fn slot_mut(&mut self, slot: u16) -> &mut MemOp {
         let index = usize::from(slot);
         if index >= self.ops.len() {
@@ -252,14 +255,15 @@ impl<'a> LoadStore<'a> {
         &self.ops[usize::from(slot)]
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     #[must_use]
     #[inline]
     pub fn op_mut(&mut self, slot: u16) -> &mut MemOp {
         &mut self.ops[usize::from(slot)]
     }
 
-    /// A memory instruction, or the store of a line, of a warp has ended. A fence lets the warp go with its last one.
+    /// Ends a warp's memory instruction, or its store of a line. A fence releases the warp after its last
+    /// one.
     #[inline]
     pub fn end(&mut self, warp: usize) {
         self.outstanding[warp] -= 1;
@@ -269,7 +273,7 @@ impl<'a> LoadStore<'a> {
         }
     }
 
-    /// A warp waits at a fence for what it has outstanding.
+    /// Makes a warp wait at a fence for its outstanding accesses.
     pub fn fence(&mut self, warp: usize) {
         self.fenced |= self.busy_warps & 1 << warp;
     }
@@ -281,7 +285,7 @@ impl<'a> LoadStore<'a> {
         self.fenced
     }
 
-    /// Why warps that wait at fences do not issue.
+    /// Stall cause of warps that wait at fences.
     #[must_use]
     pub fn refuses(&self, warps: u64) -> Option<Stall> {
         (self.fenced & warps != 0).then_some(Stall::Fence)
@@ -294,7 +298,7 @@ impl<'a> LoadStore<'a> {
         self.busy_warps
     }
 
-    /// What a warp has outstanding.
+    /// Outstanding instructions and stores of a warp.
     #[must_use]
     pub fn outstanding(&self, warp: usize) -> u32 {
         self.outstanding[warp]
@@ -313,20 +317,20 @@ impl<'a> LoadStore<'a> {
         self.queue.push_back(slot);
     }
 
-    /// Whether the unit works on what waits in this cycle.
+    /// Whether an instruction waits and the unit is free in this cycle.
     #[must_use]
     #[inline]
     pub fn is_active(&self, now: u64) -> bool {
         !self.queue.is_empty() && self.busy_until <= now
     }
 
-    /// Next cycle at which the unit is free for what waits.
+    /// Next cycle at which the unit is free, if an instruction waits.
     #[must_use]
     pub fn next_event(&self) -> Option<u64> {
         (!self.queue.is_empty()).then_some(self.busy_until)
     }
 
-    /// One cycle's work on the instruction at the head.
+    /// One cycle of the unit, on the instruction at the head.
     pub fn run<R: Requests, C: Completions>(&mut self, around: &mut Neighbours<'_, R, C>) {
         if self.busy_until > around.now {
             return;
@@ -348,14 +352,14 @@ impl<'a> LoadStore<'a> {
             let done = (op.waiting == 0).then_some(op.ready_at);
             self.queue.pop_front();
             around.counters.ldst_instructions += 1;
-            // What awaits no reply completes now, the rest when its last reply comes.
+            // An instruction without outstanding replies completes now, any other with its last reply.
             if let Some(ready_at) = done {
                 around.completions.complete_at(slot, ready_at.max(around.now + 1));
             }
         }
     }
 
-    /// Takes the unit's time for an access, once: one that is refused is looked at again.
+    /// Occupies the unit for an access, once: a refused access is only retried.
     fn begin_access(&mut self, slot: u16, now: u64) {
         let config = self.config;
         let op = self.op_mut(slot);
@@ -451,13 +455,13 @@ impl<'a> LoadStore<'a> {
         requests.send(access.line, access.sectors, kind, Token::StoreDone(warp));
     }
 
-    /// Sends a line that leaves L1 to L2, for which there must be room.
+    /// Sends an evicted line from L1 to L2, for which there must be room.
     pub(super) fn write_back(&mut self, line: u64, sectors: u8, requests: &mut impl Requests) {
         self.unacknowledged += 1;
         requests.send(line, sectors, RequestKind::Write { full: sectors }, Token::WriteBack);
     }
 
-    /// Whether nothing waits, and nothing is outstanding in the memory system.
+    /// Whether no instruction waits and no access is outstanding in the memory system.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.queue.is_empty()
@@ -467,7 +471,7 @@ impl<'a> LoadStore<'a> {
             && self.constants.misses() == 0
     }
 
-    /// What the unit holds, for the report of a stuck machine.
+    /// State of the unit, for the watchdog's report.
     #[must_use]
     pub fn describe(&self) -> String {
         format!(
@@ -483,7 +487,7 @@ impl<'a> LoadStore<'a> {
     }
 }
 
-/// One of the replies that an instruction waits for has come.
+/// Handles one of the replies that an instruction waits for.
 pub(super) fn answer<R, C: Completions>(
     ops: &mut [MemOp],
     slot: u16,

@@ -1,12 +1,12 @@
-//! What a cache answers to a load.
+//! Result of a cache lookup for a load.
 
-/// Answer of a cache.
+/// Result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// The data are there; they are delivered at a cycle.
+    /// The data are in the cache; they are delivered at this cycle.
     Hit(u64),
-    /// A reply brings them.
+    /// The data arrive with a reply.
     Miss,
-    /// There is no MSHR or no place in the miss queue.
+    /// No MSHR or no entry of the miss queue is free.
     Refused,
 }

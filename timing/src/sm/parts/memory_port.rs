@@ -31,7 +31,7 @@ pub struct MemoryPort {
     back: Port,
     credits: u32,
     all_credits: u32,
-    /// Packets on their way, by arrival, and those that have been delivered since the SM last ran.
+    /// Replies in flight, by arrival, and those delivered since the SM last ran.
     replies: VecDeque<Reply>,
     returning: VecDeque<Credit>,
     new_replies: Vec<Reply>,
@@ -61,7 +61,7 @@ impl MemoryPort {
         }
     }
 
-    /// Puts replies and credits on their way; returns the earliest arrival.
+    /// Accepts replies and credits in flight to this SM; returns the earliest arrival.
     pub fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) -> Option<u64> {
         let arrivals =
             replies.iter().map(|reply| reply.arrival).chain(credits.iter().map(|credit| credit.arrival));
@@ -71,7 +71,7 @@ impl MemoryPort {
         earliest
     }
 
-    /// Sorts what has been delivered between two epochs among what is on its way: by arrival, and then by sender.
+    /// Merges packets delivered between two epochs into those in flight, by arrival and then by sender.
     pub fn take_in(&mut self) {
         if !self.new_replies.is_empty() {
             self.replies.extend(self.new_replies.drain(..));
@@ -83,7 +83,7 @@ impl MemoryPort {
         }
     }
 
-    /// The oldest request, if a credit and the port are there for it; the packet says when it arrives.
+    /// Sends the oldest request, if a credit and the port are free; the packet carries its arrival cycle.
     #[inline]
     pub fn transmit(&mut self, now: u64) -> Option<Request> {
         while self.returning.front().is_some_and(|credit| credit.arrival <= now) {
@@ -100,7 +100,7 @@ impl MemoryPort {
         Some(request)
     }
 
-    /// The next reply that passes the port in this cycle, if the SM has room for what it brings.
+    /// The next reply that passes the port in this cycle, if the SM has room for its data.
     #[inline]
     pub fn receive(&mut self, now: u64, has_room: impl FnOnce(&Reply, &MemoryPort) -> bool) -> Option<Reply> {
         let reply = self.replies.front().copied()?;
@@ -118,7 +118,7 @@ impl MemoryPort {
         !self.queue.is_empty() && self.out.is_free(now) && self.credits > 0
     }
 
-    /// Whether nothing can be sent before a credit comes that is on its way.
+    /// Whether sending is blocked until a credit in flight arrives.
     #[must_use]
     pub fn awaits_credit(&self) -> bool {
         !self.has_room() && self.credits == 0 && !self.returning.is_empty()
@@ -133,7 +133,7 @@ impl MemoryPort {
         [reply, credit, request].into_iter().flatten().min()
     }
 
-    /// Whether nothing waits, nothing is on its way, and every credit is back.
+    /// Whether no request waits, nothing is in flight, and all credits have returned.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.queue.is_empty()
@@ -142,7 +142,7 @@ impl MemoryPort {
             && self.new_replies.is_empty()
     }
 
-    /// What the port holds, for the report of a stuck machine.
+    /// State of the port, for the watchdog's report.
     #[must_use]
     pub fn describe(&self) -> String {
         format!(

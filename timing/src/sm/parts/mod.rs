@@ -1,8 +1,8 @@
 //! The components of an SM. Each owns its state, knows none of the others and nothing of [`super::Sm`].
 //!
-//! What a component wants from a neighbour is a trait of its own file or an answer of the caller: instructions are
-//! offered and taken or refused, requests are sent where there is room, results are due at a cycle. The stages
-//! ([`super::stages`]) connect them, and each component's tests stand in for its neighbours.
+//! A component reaches a neighbour through a trait in its own file or through its caller: instructions are
+//! offered and accepted or refused, requests are sent if there is room, results are due at a cycle. The
+//! stages ([`super::stages`]) connect them, and each component's tests use stand-ins for its neighbours.
 
 pub mod barriers;
 pub mod collectors;
@@ -22,7 +22,7 @@ pub mod warps;
 pub mod wheel;
 pub mod write_back;
 
-/// The positions of the bits that are set in a set of warp slots, in ascending order.
+/// Iterator over a set of warp slots, in ascending order.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpSet(pub u64);
 

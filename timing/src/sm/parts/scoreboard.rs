@@ -1,7 +1,8 @@
 //! The scoreboard: per warp, the registers and predicates whose results are outstanding.
 //!
-//! It holds back reads and writes of pending registers at issue (RAW and WAW). A bank conflict may delay a read for
-//! longer than a short later instruction takes; its result then waits at the bus until the read is done (WAR).
+//! It stalls issue for reads and writes of pending registers (RAW and WAW). A bank conflict may delay a read
+//! until a later, short instruction has its result; that result then waits at the bus until the read is done
+//! (WAR).
 
 use crate::program::{RegSet, TimedInst};
 use crate::stats::Stall;
@@ -12,14 +13,14 @@ struct Pending {
     registers: RegSet,
     memory: RegSet,
     predicates: u8,
-    /// Registers that instructions in collectors have still to read.
+    /// Registers that instructions in collectors have not read yet.
     reading: RegSet,
 }
 
 /// Whether a warp's next instruction may issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hazard {
-    /// It may.
+    /// It may issue.
     Clear,
     /// It waits for an arithmetic result.
     Alu,
@@ -31,9 +32,9 @@ pub enum Hazard {
 #[derive(Clone, Debug)]
 pub struct Scoreboard {
     pending: Vec<Pending>,
-    /// By warp and register, instructions that have still to read it.
+    /// By warp and register: number of instructions that have not read it yet.
     readers: Vec<[u8; 256]>,
-    /// Warps whose next instruction waits, and those of which it waits for at least one load.
+    /// Warps whose next instruction waits, and those of them that wait for at least one load.
     held: u64,
     held_by_memory: u64,
 }
@@ -94,14 +95,14 @@ impl Scoreboard {
         self.held
     }
 
-    /// Those of which it waits for at least one load.
+    /// Warps whose next instruction waits for at least one load.
     #[must_use]
     #[inline]
     pub fn held_by_memory(&self) -> u64 {
         self.held_by_memory
     }
 
-    /// Why the held ones of some warps do not issue: arithmetic results come before loads.
+    /// Stall cause of the held warps among `warps`: arithmetic results take precedence over loads.
     #[must_use]
     pub fn refuses(&self, warps: u64) -> Option<Stall> {
         let held = self.held & warps;
@@ -136,14 +137,14 @@ impl Scoreboard {
         }
     }
 
-    /// Whether an earlier instruction has still to read what one writes.
+    /// Whether an earlier instruction has not yet read a register that this one writes.
     #[must_use]
     #[inline]
     pub fn is_read(&self, warp: usize, inst: &TimedInst) -> bool {
         self.pending[warp].reading.meets(&inst.writes)
     }
 
-    /// It has collected them.
+    /// The instruction has collected these sources.
     #[inline]
     pub fn end_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
         for (index, reg) in inst.sources().iter().enumerate() {
@@ -157,7 +158,7 @@ impl Scoreboard {
         }
     }
 
-    /// An instruction's results are there.
+    /// Clears an instruction's destinations: its results are available.
     #[inline]
     pub fn release(&mut self, warp: usize, inst: &TimedInst) {
         let pending = &mut self.pending[warp];

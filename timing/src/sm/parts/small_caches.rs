@@ -1,6 +1,7 @@
 //! The instruction and constant caches: small, read-only, and filled from L2 line by line.
 //!
-//! A line may be part of a 128-byte line of L2 or span several; a miss is complete when all its parts are there.
+//! A line may be part of a 128-byte line of L2 or span several; a miss is complete when all its parts have
+//! arrived.
 
 use super::lookup::Lookup;
 use super::memory_port::Requests;
@@ -14,21 +15,21 @@ use crate::stats::Counters;
 /// Base address of constant banks in memory.
 const CONSTANT_BASE: u64 = 0xFFFC_0000_0000_0000;
 
-/// Loads that may wait for one line of constants.
+/// Maximum number of loads that wait for one line of constants.
 const CONSTANT_MERGES: u32 = 64;
 
 /// Answer of the I-cache to a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodeFetch {
-    /// The line is there.
+    /// The line is in the cache.
     Hit,
     /// The warp waits for the line.
     Miss,
-    /// No miss register is free.
+    /// No MSHR is free.
     Busy,
 }
 
-/// A line on its way.
+/// An outstanding line.
 #[derive(Clone, Copy, Debug)]
 struct Miss {
     line: u64,
@@ -72,14 +73,15 @@ pub struct CodeCache {
     line_bytes: u64,
     mshrs: usize,
     prefetched_lines: u64,
-    /// The line that was fetched from last.
+    /// The last line fetched from.
     last_line: u64,
     /// The line that holds the kernel's last instruction.
     end: u64,
 }
 
 impl CodeCache {
-    /// The cache with what earlier kernels left in it, for a kernel whose last instruction lies in line `end`.
+    /// The cache with the contents that earlier kernels left, for a kernel whose last instruction is in line
+    /// `end`.
     #[must_use]
     pub fn new(config: &GpuConfig, tags: Tags, end: u64) -> CodeCache {
         let cache = &config.front_end.icache;
@@ -94,14 +96,14 @@ impl CodeCache {
         }
     }
 
-    /// What the cache holds, for the next kernel.
+    /// The contents, for the next kernel.
     #[must_use]
     pub fn into_tags(self) -> Tags {
         self.tags
     }
 
-    /// Looks up the line that a warp fetches from. A miss asks L2, and another line than before is followed by
-    /// prefetches of the next ones.
+    /// Looks up the line that a warp fetches from. A miss is requested from L2, and a fetch from a new line
+    /// triggers prefetches of the next lines.
     pub fn fetch(
         &mut self,
         line: u64,
@@ -145,14 +147,14 @@ impl CodeCache {
         CodeFetch::Miss
     }
 
-    /// Part of a line has come; returns the warps that waited for the line when it is complete.
+    /// Accepts part of a line; returns the warps that waited for the line if it is complete.
     pub fn fill(&mut self, reply: &Reply) -> Option<u64> {
         let miss = arrived(&mut self.misses, reply, self.line_bytes, 0)?;
         self.tags.insert(miss.line, 1, 0);
         Some(miss.warps)
     }
 
-    /// Lines on their way.
+    /// Outstanding lines.
     #[must_use]
     pub fn misses(&self) -> usize {
         self.misses.len()
@@ -170,7 +172,7 @@ pub struct ConstantCache {
 }
 
 impl ConstantCache {
-    /// The cache with what earlier kernels left in it.
+    /// The cache with the contents that earlier kernels left.
     #[must_use]
     pub fn new(config: &GpuConfig, tags: Tags) -> ConstantCache {
         let cache = &config.constant_cache;
@@ -183,13 +185,13 @@ impl ConstantCache {
         }
     }
 
-    /// What the cache holds, for the next kernel.
+    /// The contents, for the next kernel.
     #[must_use]
     pub fn into_tags(self) -> Tags {
         self.tags
     }
 
-    /// Looks up the line of a load. The sectors that are used lie in the first small line that holds one of them.
+    /// Looks up the line of a load. Only the first line of this cache that holds a used sector is looked up.
     pub fn load(
         &mut self,
         slot: u16,
@@ -216,7 +218,7 @@ impl ConstantCache {
         Lookup::Miss
     }
 
-    /// Part of a line has come; loads that waited for it go on when it is complete.
+    /// Accepts part of a line; loads that waited for the line continue when it is complete.
     pub fn fill(&mut self, reply: &Reply, wake: impl FnMut(u16)) {
         if let Some(miss) = arrived(&mut self.misses, reply, self.line_bytes, CONSTANT_BASE) {
             self.tags.insert(miss.line, 1, 0);
@@ -224,7 +226,7 @@ impl ConstantCache {
         }
     }
 
-    /// Lines on their way.
+    /// Outstanding lines.
     #[must_use]
     pub fn misses(&self) -> usize {
         self.misses.len()

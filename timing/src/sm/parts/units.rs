@@ -1,4 +1,4 @@
-//! Execution units: which are free.
+//! Availability of execution units.
 
 use crate::config::{GpuConfig, UNIT_NAMES};
 use crate::stats::Counters;
@@ -11,7 +11,7 @@ pub const CONTROL: usize = Unit::Control as usize;
 #[derive(Clone, Debug)]
 struct Class {
     free_at: Vec<u64>,
-    /// Units that one scheduler may use; all of them where the class is not split.
+    /// Units that one scheduler may use; all units if the class is not split.
     per_scheduler: usize,
     split: bool,
 }
@@ -31,13 +31,13 @@ impl Class {
 pub struct Units {
     classes: Vec<Class>,
     schedulers: usize,
-    /// By warp slot.
+    /// Scheduler of each warp slot.
     scheduler_of: [u8; 64],
 }
 
 impl Units {
-    /// The units of a configuration. Where banks are split among schedulers, so are the classes whose count
-    /// allows it; control units always are.
+    /// The units of a configuration. If banks are split among schedulers, classes are split too if their
+    /// count allows it; control units are always split.
     #[must_use]
     pub fn new(config: &GpuConfig) -> Units {
         let schedulers = config.scheduler.count as usize;
@@ -59,7 +59,7 @@ impl Units {
         }
     }
 
-    /// Which units are taken and until when, for the report of a stuck machine.
+    /// Busy units and their end cycles, for the watchdog's report.
     pub fn describe(&self, now: u64) -> String {
         let busy = |(name, class): (&&str, &Class)| {
             let taken: Vec<String> =

@@ -1,4 +1,4 @@
-//! Resident blocks and warps: which slots are taken, and how far the warps in them are.
+//! Resident blocks and warps: the slots in use, and the progress of their warps.
 
 use crate::source::WarpStream;
 use crate::techniques::WarpView;
@@ -27,7 +27,7 @@ impl<W> Default for WarpSlot<W> {
 }
 
 impl<W: WarpStream> WarpSlot<W> {
-    /// What techniques see of the warp.
+    /// The view of the warp that techniques get.
     #[must_use]
     pub fn view(&self, index: usize) -> WarpView<'_> {
         WarpView {
@@ -41,7 +41,7 @@ impl<W: WarpStream> WarpSlot<W> {
         }
     }
 
-    /// Registers after the warp's latest step; none where no warp is.
+    /// Registers after the warp's latest step; none in an empty slot.
     #[must_use]
     #[inline]
     pub fn rows(&self) -> &[crate::source::Row] {
@@ -70,15 +70,15 @@ pub struct Residents<W> {
     /// By warp slot.
     pub slots: Vec<WarpSlot<W>>,
     blocks: Vec<BlockSlot>,
-    /// Streams of warps that have ended, whose memory new ones use.
+    /// Streams of ended warps; new warps reuse their memory.
     spare: Vec<W>,
-    /// A warp occupies the slot.
+    /// Slots with a warp.
     resident: u64,
-    /// The warp has instructions left.
+    /// Warps with instructions left.
     live: u64,
-    /// Being set up.
+    /// Warps that are being set up.
     starting: u64,
-    /// Set up, but not let begin by a technique.
+    /// Warps that are set up but not yet admitted by techniques.
     unadmitted: u64,
 }
 
@@ -97,7 +97,7 @@ impl<W: WarpStream> Residents<W> {
         }
     }
 
-    /// Blocks of some warps each that could be placed now.
+    /// Number of blocks of `warps_per_block` warps that could be placed now.
     #[must_use]
     pub fn free_blocks(&self, warps_per_block: u32) -> u32 {
         let free_warps = self.slots.len() as u32 - self.resident.count_ones();
@@ -123,7 +123,7 @@ impl<W: WarpStream> Residents<W> {
         (!self.resident).trailing_zeros() as usize
     }
 
-    /// Places a warp; one that has instructions is being set up from now on.
+    /// Places a warp; a warp with instructions starts its setup.
     pub fn place(&mut self, index: usize, slot: WarpSlot<W>) {
         let has_instructions = slot.next().is_some();
         self.blocks[usize::from(slot.block_slot)].warps |= 1 << index;
@@ -135,23 +135,23 @@ impl<W: WarpStream> Residents<W> {
         }
     }
 
-    /// A warp has been set up; techniques are asked whether it may begin.
+    /// Ends a warp's setup; techniques decide whether it may begin.
     pub fn await_admission(&mut self, warp: usize) {
         self.unadmitted |= 1 << warp;
     }
 
-    /// A warp begins.
+    /// Lets a warp begin.
     pub fn begin(&mut self, warp: usize) {
         self.unadmitted &= !(1 << warp);
         self.starting &= !(1 << warp);
     }
 
-    /// A warp's path has ended.
+    /// Ends a warp's path.
     pub fn end_path(&mut self, warp: usize) {
         self.live &= !(1 << warp);
     }
 
-    /// Gives a warp's slot back; returns its block slot, and whether the block has ended with it.
+    /// Frees a warp's slot; returns its block slot, and whether the block has ended with it.
     pub fn remove(&mut self, warp: usize) -> (usize, bool) {
         let slot = &mut self.slots[warp];
         self.spare.extend(slot.stream.take());
@@ -163,7 +163,7 @@ impl<W: WarpStream> Residents<W> {
         (index, !block.occupied)
     }
 
-    /// Warps in slots.
+    /// Warps that occupy slots.
     #[must_use]
     #[inline]
     pub fn resident(&self) -> u64 {
@@ -177,14 +177,14 @@ impl<W: WarpStream> Residents<W> {
         self.live
     }
 
-    /// Warps that are being set up or not let begin.
+    /// Warps that are being set up or not yet admitted.
     #[must_use]
     #[inline]
     pub fn starting(&self) -> u64 {
         self.starting
     }
 
-    /// Warps that have been set up and not been let begin.
+    /// Warps that are set up and not yet admitted.
     #[must_use]
     #[inline]
     pub fn unadmitted(&self) -> u64 {

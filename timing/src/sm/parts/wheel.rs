@@ -1,6 +1,6 @@
-//! A timing wheel: what will happen at a known cycle, found without looking at the cycles in between.
+//! A timing wheel: events at known cycles, found without visiting the cycles in between.
 
-/// Slots of the wheel, a power of two; later events wait outside.
+/// Slots of the wheel, a power of two; later events are kept in a separate list.
 const SLOTS: usize = 512;
 
 /// Something that happens at a known cycle.
@@ -22,7 +22,7 @@ pub struct Wheel {
     slots: Vec<Vec<Event>>,
     occupied: [u64; SLOTS / 64],
     far: Vec<(u64, Event)>,
-    /// Earliest of those; `u64::MAX` without any.
+    /// Earliest event of that list; `u64::MAX` without any.
     far_next: u64,
     now: u64,
     len: usize,
@@ -42,7 +42,7 @@ impl Wheel {
         }
     }
 
-    /// How many events are to come and when the next one does, for the report of a stuck machine.
+    /// Number of pending events and the cycle of the next, for the watchdog's report.
     #[must_use]
     pub fn describe(&self) -> String {
         self.next().map_or("none".to_owned(), |next| format!("{}, the next at cycle {next}", self.len))
@@ -63,7 +63,7 @@ impl Wheel {
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Moves to a cycle that is not behind the next event, and hands its events over in order of insertion.
+    /// Moves to a cycle not after the next event, and returns its events in order of insertion.
     #[inline]
     pub fn advance(&mut self, cycle: u64, out: &mut Vec<Event>) {
         self.now = cycle;

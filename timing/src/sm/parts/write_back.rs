@@ -1,4 +1,5 @@
-//! The result bus: results wait for it in order, except those whose register an earlier instruction has still to read.
+//! The result bus: results wait for it in order, except results that must wait for an earlier instruction's
+//! read of the same register.
 
 use crate::config::GpuConfig;
 use std::collections::VecDeque;
@@ -6,12 +7,12 @@ use std::collections::VecDeque;
 /// Results that wait for the bus of an SM.
 #[derive(Clone, Debug)]
 pub struct ResultBus {
-    /// Since when, and the slot of the instruction.
+    /// Waiting results: cycle of arrival, and slot of the instruction.
     waiting: VecDeque<(u64, u16)>,
     width: usize,
 }
 
-/// One cycle of the bus: how many more results it takes, and how many have been passed over.
+/// State of the bus within a cycle: how many more results it takes, and how many were skipped.
 #[derive(Clone, Copy, Debug)]
 pub struct BusCycle {
     left: usize,
@@ -25,7 +26,7 @@ impl ResultBus {
         ResultBus { waiting: VecDeque::new(), width: config.register_file.result_bus_width as usize }
     }
 
-    /// A result is there.
+    /// Adds a result.
     #[inline]
     pub fn push(&mut self, slot: u16, now: u64) {
         self.waiting.push_back((now, slot));
@@ -45,7 +46,8 @@ impl ResultBus {
         BusCycle { left: self.width, index: 0 }
     }
 
-    /// The oldest result that nothing holds back, with the cycle since which it has waited; as many as the bus is wide.
+    /// Takes the oldest result that is not held, with its cycle of arrival; at most as many per cycle as the
+    /// bus is wide.
     #[inline]
     pub fn take(&mut self, cycle: &mut BusCycle, is_held: impl Fn(u16) -> bool) -> Option<(u64, u16)> {
         while cycle.left > 0 {
@@ -65,7 +67,7 @@ impl ResultBus {
         None
     }
 
-    /// What waits, for the report of a stuck machine.
+    /// Number of waiting results, for the watchdog's report.
     #[must_use]
     pub fn describe(&self) -> String {
         format!("  result bus: {} results waiting\n", self.waiting.len())
@@ -80,7 +82,7 @@ mod tests {
         ResultBus { waiting: VecDeque::new(), width }
     }
 
-    /// What leaves in one cycle while some slots are held.
+    /// Results that leave in one cycle while some slots are held.
     fn leave(bus: &mut ResultBus, held: &[u16]) -> Vec<(u64, u16)> {
         let mut cycle = bus.cycle();
         std::iter::from_fn(|| bus.take(&mut cycle, |slot| held.contains(&slot))).collect()

@@ -1,4 +1,4 @@
-//! What is due in a cycle: events, replies, decoded instructions and operands.
+//! Stages that handle arrivals of a cycle: events, replies, decoded instructions and operands.
 
 use crate::memory::Token;
 use crate::program::Path;
@@ -7,7 +7,7 @@ use crate::sm::parts::wheel::Event;
 use crate::source::LaunchSource;
 
 impl<S: LaunchSource> Sm<'_, S> {
-    /// Events whose cycle has come.
+    /// Handles the events of this cycle.
     pub(in crate::sm) fn take_events(&mut self) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.advance(self.now, &mut due);
@@ -33,7 +33,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
     }
 
-    /// Operands that arrive in their collectors; instructions that have all of theirs are collected.
+    /// Operands arrive in their collectors; an instruction with all its operands is collected.
     #[inline]
     pub(in crate::sm) fn receive_operands(&mut self) {
         if self.collectors.next_arrival().is_none_or(|cycle| cycle > self.now) {

@@ -1,4 +1,4 @@
-//! Barriers and exits: which lanes of a warp arrive at which barrier, and what happens when they are released.
+//! Barriers and exits: lanes of a warp arrive at barriers and are released.
 
 use crate::sm::Sm;
 use crate::sm::parts::WarpSet;
@@ -20,11 +20,12 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
     }
 
-    /// Issues BAR: the active lanes arrive, each at the barrier that it names, and wait unless they only signal.
+    /// Issues BAR: the active lanes arrive, each at the barrier that it names, and wait unless they only
+    /// signal.
     pub(in crate::sm) fn issue_barrier(&mut self, warp: usize, pc: u32) {
         let machine = self.machine;
         let inst = &machine.program.insts[pc as usize];
-        // Before the step: it may change what the operands name.
+        // Read the operands before the step, which may change their registers.
         let of_lane = |lane| {
             let barrier = self.barrier_operand(warp, &inst.inst, 0, lane) % BARRIERS as u32;
             (barrier, self.barrier_operand(warp, &inst.inst, 1, lane))
@@ -60,7 +61,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             if whole {
                 self.barriers.await_result(block, first.0 as usize, flight);
             } else {
-                // Other lanes of the warp may write the same register at the same barrier: they must be able to come.
+                // Other lanes of the warp may still arrive and write the same register at the same barrier.
                 self.wheel.at(self.now + u64::from(inst.latency_cycles), Event::Complete(flight));
             }
         }
@@ -77,21 +78,21 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.barriers.let_others_run(warp, next);
     }
 
-    /// Holds a warp again when its path comes back to lanes that wait.
+    /// Holds a warp again when its path returns to waiting lanes.
     #[inline]
     pub(in crate::sm) fn hold_waiting_lanes(&mut self, warp: usize) {
         let next = self.residents.slots[warp].next().map(|next| next.active);
         self.barriers.hold_waiting(warp, next);
     }
 
-    /// Threads have exited: barriers no longer wait for them.
+    /// Removes exited threads from the barriers' counts.
     pub(in crate::sm) fn threads_exit(&mut self, warp: usize, lanes: u32) {
         let block = usize::from(self.residents.slots[warp].block_slot);
         self.barriers.exit(block, warp, lanes);
         self.release();
     }
 
-    /// Released warps go on in the next cycle, and the results of their barriers come.
+    /// Released warps continue in the next cycle and get the results of their barriers.
     fn release(&mut self) {
         let Some(released) = self.barriers.take_released() else { return };
         for warp in WarpSet(released.warps) {

@@ -1,6 +1,6 @@
-//! Resident blocks and warps: placing a block, ending warps, and giving slots back.
+//! Resident blocks and warps: placing a block, ending warps, and freeing slots.
 //!
-//! Which block comes next is the engine's decision; this file only places it and says when there is room.
+//! The engine chooses the next block; this file places it and reports free slots.
 
 use crate::error::ReplayError;
 use crate::sm::Sm;
@@ -22,7 +22,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         !self.techniques.hooks().admission || self.techniques.admits_block(self.now, block)
     }
 
-    /// Lets the warps begin that have been set up and that techniques have not let begin yet.
+    /// Asks techniques which of the warps that are set up may begin.
     pub(in crate::sm) fn admit_warps(&mut self) {
         for warp in WarpSet(self.residents.unadmitted()) {
             if self.techniques.admits_warp(self.now, &self.residents.slots[warp].view(warp)) {
@@ -31,19 +31,19 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// A warp that has been set up begins.
+    /// Begins a warp that is set up.
     pub(in crate::sm) fn begin_warp(&mut self, warp: usize) {
         self.residents.begin(warp);
         self.front.begin(warp);
     }
 
-    /// A warp's path has ended.
+    /// Ends a warp's path.
     pub(in crate::sm) fn end_path(&mut self, warp: usize) {
         self.residents.end_path(warp);
         self.front.end(warp);
     }
 
-    /// Gives the SM a block, for which there must be room. It is set up when the SM runs on, beside the others.
+    /// Gives the SM a block, for which there must be room. The SM sets it up when it runs next.
     pub fn place(&mut self, block: u32) {
         self.new_blocks.push(block);
         self.wake_at = self.now;
@@ -52,7 +52,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Sets a block up.
     ///
     /// # Errors
-    /// When the recording does not hold one of its warps.
+    /// The recording does not hold one of its warps.
     pub(in crate::sm) fn set_up(&mut self, block: u32) -> Result<(), ReplayError> {
         let slot = self.residents.take_block().expect("the engine asked for room");
         let machine = self.machine;
@@ -98,7 +98,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         ReplayError::Recording { kernel: self.machine.program.name.clone(), block, warp, why }
     }
 
-    /// Gives back the slots of warps that have ended and hold nothing any more, and of blocks without warps.
+    /// Frees the slots of ended warps with nothing outstanding, and of blocks without warps.
     pub(in crate::sm) fn retire_blocks(&mut self) {
         let holding = self.flights.busy_warps() | self.load_store.busy_warps();
         let ended = self.residents.resident() & !self.residents.live() & !holding;
@@ -122,12 +122,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// One line per barrier at which threads of a resident block wait, for the report of a stuck machine.
+    /// One line per barrier at which threads of a resident block wait, for the watchdog's report.
     pub(in crate::sm) fn describe_blocks(&self) -> String {
         self.residents.block_slots().map(|slot| self.barriers.describe(slot)).collect()
     }
 
-    /// One line per resident warp, for the report of a stuck machine.
+    /// One line per resident warp, for the watchdog's report.
     pub(in crate::sm) fn describe_warps(&self) -> String {
         let mut text = String::new();
         for (index, warp) in self.residents.slots.iter().enumerate() {

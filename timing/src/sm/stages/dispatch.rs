@@ -33,7 +33,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn start(&mut self, slot: u16) -> bool {
         let flight = &self.flights[slot];
         let (pc, warp) = (flight.pc, usize::from(flight.warp));
-        // An instruction that is done at once is still in flight here: it completes in a later cycle.
+        // An instruction without latency is still in flight here: it completes in a later cycle.
         let asked = self.techniques.hooks().execute && self.machine.micro_at(pc).is_none();
         let started =
             if self.is_memory(pc) { self.start_access(slot, warp) } else { self.execute(slot, warp, asked) };
@@ -66,7 +66,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         true
     }
 
-    /// What techniques see of an instruction in flight.
+    /// The view of an instruction in flight that techniques get.
     #[inline]
     pub(in crate::sm) fn in_flight(&self, slot: u16) -> InstView<'a> {
         let flight = &self.flights[slot];

@@ -10,7 +10,7 @@ use crate::stats::Counters;
 use crate::techniques::{At, Decision, FetchVerdict, Stack};
 use crate::view::record::{Origin, Recorder};
 
-/// What lies around the front end. With `ASKED`, techniques decide and are told.
+/// The neighbours of the front end. With `ASKED`, techniques are called.
 struct Neighbours<'n, W, const ASKED: bool> {
     now: u64,
     code: &'n mut CodeCache,
@@ -77,7 +77,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         front.run::<ASKED>(*now, &mut neighbours, &mut stats.counters);
     }
 
-    /// Discards what a warp has fetched and continues where its path goes on, if it does.
+    /// Discards a warp's fetched entries and continues at `resume`, if its path continues.
     fn redirect(&mut self, warp: usize, resume: Option<u32>, via: u32) {
         let discarded = self.front.restart(warp, resume.unwrap_or(0), via);
         self.stats.counters.flushed_instructions += u64::from(discarded);
@@ -87,7 +87,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
     }
 
-    /// Continues a warp's fetch where its recorded path goes on, if that is not the next instruction in order.
+    /// Redirects a warp's fetch if its recorded path does not continue at the next instruction in order.
     pub(in crate::sm) fn follow_path(&mut self, warp: usize, issued_pc: u32) {
         match self.residents.slots[warp].next() {
             None => {

@@ -1,4 +1,4 @@
-//! Issue: each scheduler picks a ready warp, and every slot that stays empty is attributed to its cause.
+//! Issue: each scheduler picks a ready warp, and every empty slot is attributed to its cause.
 
 use crate::program::{MAX_SRC, Path};
 use crate::sched::Waits;
@@ -17,20 +17,20 @@ use crate::techniques::{
 use crate::view::record::Recorder;
 use trace_format::isa::Kind;
 
-/// What came of an attempt to issue a warp's head.
+/// Result of an attempt to issue a warp's head.
 enum Attempt {
     Issued {
         unit: u8,
         ends_run: bool,
     },
-    /// A technique holds the warp back: its position, and its cause.
+    /// A technique stalls the warp: its position, and its cause.
     Held(u8, u8),
-    /// The head was none that issues.
+    /// The head needs no issue slot.
     Nothing,
 }
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
-    /// Warps of which nothing but a free collector or unit is missing.
+    /// Warps that need only a free collector or unit to issue.
     #[inline]
     pub(in crate::sm) fn ready(&self) -> u64 {
         self.front.decoded()
@@ -43,7 +43,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.barriers.held() | self.load_store.fenced() | self.residents.starting()
     }
 
-    /// Takes note of a warp's new head: skipped instructions pass, then hazards and class are looked up.
+    /// Updates the state of a warp's new head: passes skipped instructions, then looks up hazards and class.
     pub(in crate::sm) fn refresh_head(&mut self, warp: usize) {
         let mut head = self.front.head(warp);
         while let Some(Entry::Skipped(pc, by)) = head {
@@ -105,7 +105,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         found
     }
 
-    /// Schedulers of which ready warps wait for a control unit, one bit each.
+    /// Schedulers with ready warps that wait for a control unit, one bit each.
     pub(in crate::sm) fn control_waiters(&self) -> u32 {
         let waiting = self.ready() & self.front.control();
         (0..self.schedulers.len())
@@ -113,7 +113,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             .fold(0, |mask, s| mask | 1 << s)
     }
 
-    /// Warps that will not issue for long: policies with an active set may put others in their place.
+    /// Warps that will not issue for long: policies with an active set may replace them.
     fn long_waits(&self) -> Waits {
         Waits {
             memory: self.scoreboard.held_by_memory(),
@@ -137,7 +137,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if self.held != 0 {
             self.ask_held_again();
         }
-        // What one scheduler issues changes nothing in this cycle for the active sets of the others.
+        // An issue of one scheduler does not change the active sets of the others in this cycle.
         let long_waits = self.has_active_sets.then(|| self.long_waits());
         for scheduler in 0..self.schedulers.len() {
             if let Some(long_waits) = &long_waits {
@@ -147,7 +147,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Adjusts the active set of a scheduler, and tells techniques that order warps.
+    /// Updates the active set of a scheduler, and notifies techniques that order warps.
     fn rebalance(&mut self, scheduler: usize, long_waits: &Waits) {
         let before = self.schedulers[scheduler].active();
         if self.schedulers[scheduler].rebalance(long_waits) && self.techniques.hooks().order {
@@ -155,7 +155,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Fills a scheduler's slots of a cycle, or says why they stay empty.
+    /// Fills a scheduler's slots of a cycle, and attributes the empty ones.
     fn issue_from(&mut self, scheduler: usize) {
         let width = u64::from(self.machine.config.scheduler.issue_width);
         let mut candidates = self.candidates(scheduler);
@@ -198,7 +198,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// A technique has held a warp back. Policies may put another one in its place in the active set.
+    /// Notes that a technique stalled a warp. Policies may replace the warp in the active set.
     fn note_held(&mut self, warp: usize, by: u8, cause: u8) {
         self.held_by[warp] = (by, cause);
         if self.schedulers[0].replaces_held() {
@@ -206,7 +206,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Asks for the warps that techniques hold back whether they still do.
+    /// Asks techniques again about the warps that they stall.
     #[inline(never)]
     fn ask_held_again(&mut self) {
         for warp in WarpSet(self.held) {
@@ -270,7 +270,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// What techniques say of a warp's head, if that is something that issues.
+    /// The techniques' verdict on a warp's head, if the head needs an issue slot.
     fn issue_verdict(&self, warp: usize) -> Option<Decision<IssueVerdict>> {
         let machine = self.machine;
         let view = self.residents.slots[warp].view(warp);
@@ -330,7 +330,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 self.issue_control(warp, pc);
             }
         }
-        // What a technique has just put before the next instruction stays behind this one.
+        // A micro-operation that a technique has just injected issues after this instruction.
         self.front.pop_entry(warp);
         self.follow_path(warp, pc);
         self.hold_waiting_lanes(warp);
@@ -339,7 +339,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         Attempt::Issued { unit, ends_run }
     }
 
-    /// Issues a micro-operation of a technique: it passes this stage alone, or goes through collector and unit.
+    /// Issues a micro-operation of a technique: it only takes an issue slot, or also goes through collector
+    /// and unit.
     #[inline(never)]
     fn issue_micro(
         &mut self,
@@ -386,7 +387,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.collect_from_banks(warp, scheduler, slot);
     }
 
-    /// An instruction that a technique skips has reached its place in program order.
+    /// Steps over an instruction that a technique skips, at its position in program order.
     #[inline(never)]
     fn pass_skipped(&mut self, warp: usize, pc: u32, by: u8) {
         let machine = self.machine;
@@ -440,7 +441,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let slot = self.flights.begin(pc, warp as u8, self.now);
         self.record(|recorder, _| recorder.fly(slot));
         let reused = matches!(decision.verdict, IssueVerdict::Reuse { .. });
-        // Techniques supply operands before the step: the rows still hold what the instruction reads.
+        // Techniques supply operands before the step, while the rows still hold the instruction's sources.
         let asked = self.techniques.hooks().collect && !reused;
         let operands = if asked { Some(self.ask_collect(warp, slot)) } else { None };
         let Some(step) = self.step(warp, pc) else {
@@ -481,7 +482,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// An instruction collects its sources as the plain machine does: each from its bank.
+    /// Collects an instruction's sources without techniques: each from its bank.
     #[inline]
     fn collect_from_banks(&mut self, warp: usize, scheduler: usize, slot: u16) {
         let machine = self.machine;
@@ -507,7 +508,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.scoreboard.begin_reads(warp, inst, collecting);
     }
 
-    /// Asks techniques how the operands of an instruction get to its collector.
+    /// Asks techniques for the source of each operand of an instruction.
     #[inline(never)]
     fn ask_collect(&mut self, warp: usize, slot: u16) -> [OperandRead; MAX_SRC] {
         let view = self.upcoming(warp, self.flights[slot].pc, self.flights.id(slot));

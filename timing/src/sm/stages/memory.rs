@@ -61,7 +61,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         work_out(machine, (*id, warp), load_store.op_mut(slot), access, &mut stats.counters);
     }
 
-    /// As [`Sm::prepare_access`], of addresses that were kept.
+    /// As [`Sm::prepare_access`], with kept addresses.
     fn prepare_kept(&mut self, warp: usize, slot: u16, access: MemAccess<'_>) {
         let Sm { load_store, stats, machine, id, .. } = self;
         work_out(machine, (*id, warp), load_store.op_mut(slot), Some(access), &mut stats.counters);
@@ -106,13 +106,13 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         true
     }
 
-    /// A technique answers for a memory instruction.
+    /// Completes a memory instruction for which a technique answers.
     fn satisfy(&mut self, slot: u16, by: u8) {
         self.stats.counters.satisfied_accesses += 1;
         self.ask_answer(slot, by, Answered::Memory(u32::MAX));
     }
 
-    /// Lets the memory instructions complete that waited for one that does, and those that waited for them.
+    /// Completes the followers of a completed memory instruction, and their followers.
     #[cold]
     pub(in crate::sm) fn complete_followers(&mut self, slot: u16) {
         let mut done = vec![self.flights.id(slot)];
@@ -129,7 +129,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Looks up one early load of a technique per cycle: a hit is locked at once, a miss is asked for.
+    /// Looks up one early load of a technique per cycle: a hit is locked at once, a miss is requested.
     #[inline(never)]
     fn run_early_loads(&mut self) {
         let Some(load) = self.early.next() else { return };
@@ -142,7 +142,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// The sectors of an early load are there: the line is locked if that was wanted and a way stays free.
+    /// Ends an early load: the line is locked if requested and if a way stays unlocked.
     #[cold]
     pub(in crate::sm) fn early_load_done(&mut self, slot: u16) {
         self.flights.end(slot);

@@ -1,6 +1,6 @@
-//! The stages of an SM: they take what one component gives and hand it to the next, count it, and ask techniques.
+//! The stages of an SM: they move instructions and data between components, count them, and call techniques.
 //!
-//! Each file is one line of [`super::Sm::tick`], or what several of them share.
+//! Each file is one line of [`super::Sm::tick`], or code that several lines share.
 
 mod arrivals;
 mod barrier;

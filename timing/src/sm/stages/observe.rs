@@ -1,6 +1,6 @@
-//! The SM's side of views: recording and sampling, compiled out where nobody looks.
+//! Recording and sampling for views, compiled out for sources that are not observed.
 //!
-//! Stages say what happens through [`Sm::record`]; for a source that is not observed the call is empty.
+//! Stages report events through [`Sm::record`]; for a source that is not observed the call is empty.
 
 use crate::sm::Sm;
 use crate::source::LaunchSource;
@@ -9,8 +9,8 @@ use crate::view::record::{Recorder, Recording, ViewOptions};
 use crate::view::series::{Sample, Sampler};
 
 impl<S: LaunchSource> Sm<'_, S> {
-    /// Begins to watch: the launch latency that passes with this SM began at `launched_at`, and samples are taken
-    /// in intervals from `samples_from` on.
+    /// Starts recording: this SM's launch latency began at `launched_at`, and sampling intervals begin at
+    /// `samples_from`.
     pub fn observe(&mut self, options: &ViewOptions, launched_at: u64, samples_from: u64) {
         let width = self.machine.config.scheduler.issue_width;
         self.observer.sampler = options.interval.map(|interval| Sampler::new(samples_from, interval));
@@ -25,7 +25,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
     }
 
-    /// Tells the recorder what happens in this cycle.
+    /// Passes an event of this cycle to the recorder.
     #[inline(always)]
     pub(in crate::sm) fn record(&mut self, what: impl FnOnce(&mut Recorder, u64)) {
         if S::OBSERVED
@@ -50,7 +50,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
     }
 
-    /// A cycle to go on to, or the next one at which a sample is due if that is sooner.
+    /// The earlier of `cycle` and the cycle of the next sample.
     #[inline(always)]
     pub(in crate::sm) fn before_sample(&self, cycle: u64) -> u64 {
         match &self.observer.sampler {
@@ -66,7 +66,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.record(|recorder, now| recorder.barriers(waiting, now));
     }
 
-    /// What has been recorded, once the books are closed at the kernel's end.
+    /// The recording, after the statistics have been completed at the kernel's end.
     pub fn take_recording(&mut self, end: u64) -> Option<Recording> {
         let now = self.now;
         self.observer.recorder.take().map(|recorder| recorder.finish(now, end))

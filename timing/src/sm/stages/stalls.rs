@@ -1,20 +1,20 @@
-//! Why a scheduler issues nothing: each component says why it refuses warps, and the order in which they are asked is
-//! the policy of attribution.
+//! Attribution of empty issue slots: each component names the cause for which it refuses warps, and the order
+//! in which components are asked is the policy.
 
 use crate::sm::Sm;
 use crate::source::LaunchSource;
 use crate::stats::Stall;
 
 impl<S: LaunchSource> Sm<'_, S> {
-    /// Why a scheduler issues nothing.
+    /// Cause of a scheduler's empty slot.
     pub(in crate::sm) fn stall_cause(&self, scheduler: usize) -> Stall {
         let own = self.of_scheduler[scheduler] & self.residents.resident();
         if own == 0 { Stall::NoWarp } else { self.cause_among(scheduler, own) }
     }
 
-    /// The policy: the cause of the warp that comes closest to issuing counts, because it would issue if that alone
-    /// were mended. So the stages are asked from the back of the pipeline to its front, and what waits for the other
-    /// warps of its block or for memory comes last.
+    /// The policy: the cause of the warp that is closest to issue counts, because that warp would issue if
+    /// this cause alone were removed. So the stages are asked from the back of the pipeline to its front;
+    /// warps that wait for other warps of their block or for memory come last.
     pub(in crate::sm) fn cause_among(&self, scheduler: usize, warps: u64) -> Stall {
         let ready = self.ready() & warps;
         if ready != 0 {
@@ -31,7 +31,8 @@ impl<S: LaunchSource> Sm<'_, S> {
             .unwrap_or(Stall::Drain)
     }
 
-    /// What ready warps lack: a place in the active set, a technique's consent, a collector, or a control unit.
+    /// Cause of ready warps that do not issue: outside the active set, stalled by a technique, no collector,
+    /// or no control unit.
     fn cause_of_ready(&self, scheduler: usize, ready: u64) -> Stall {
         let active = ready & self.schedulers[scheduler].eligible();
         if active == 0 {
@@ -46,7 +47,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         Stall::UnitBusy
     }
 
-    /// The technique that holds back one of some warps, and its cause: at issue, else at fetch.
+    /// The technique that stalls one of `warps`, and its cause: at issue, else at fetch.
     pub(in crate::sm) fn holder_among(&self, warps: u64) -> Option<(u8, u8)> {
         let at_issue = self.ready() & self.held & warps;
         if at_issue != 0 {
@@ -69,7 +70,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.record(|recorder, now| recorder.slots(scheduler, first, slots, cause, now, cycles));
     }
 
-    /// Attributes slots to the technique that held a warp back, and to its cause.
+    /// Attributes slots to the technique that stalled a warp, and to its cause.
     pub(in crate::sm) fn count_held(&mut self, holder: Option<(u8, u8)>, slots: u64) {
         if let Some((by, cause)) = holder {
             self.techniques.stalled(by, cause, slots);

@@ -1,4 +1,4 @@
-//! How stages ask techniques, and how what techniques want of the SM is carried out.
+//! Calls of technique hooks from stages, and the effects that hooks request.
 
 use crate::sm::Sm;
 use crate::sm::parts::warps::WarpSlot;
@@ -6,7 +6,7 @@ use crate::source::LaunchSource;
 use crate::techniques::{Answered, At, RegisterWrite, Stack, WriteTo};
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
-    /// Calls the techniques with the SM's clock and warps, and carries out what they want of the SM.
+    /// Calls techniques with the SM's clock and warps, and carries out the requested effects.
     #[inline]
     pub(in crate::sm) fn ask<R>(
         &mut self,
@@ -21,7 +21,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         result
     }
 
-    /// Carries out what hooks wanted of the SM.
+    /// Carries out the effects that hooks requested.
     #[inline(never)]
     pub(in crate::sm) fn carry_out_effects(&mut self) {
         for (bank, write) in self.effects.bank_accesses.drain(..) {
@@ -44,7 +44,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Has a technique answer for an instruction in flight that does not execute, or not in some lanes.
+    /// Gets a technique's results for an instruction in flight that does not execute, at least in some lanes.
     pub(in crate::sm) fn ask_answer(&mut self, slot: u16, by: u8, how: Answered) {
         let warp = usize::from(self.flights[slot].warp);
         let mut view = self.in_flight(slot);
@@ -71,7 +71,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// The techniques' own stage, and which of the warps that have been set up they let begin.
+    /// The techniques' own stage, and the admission of warps that are set up.
     #[inline]
     pub(in crate::sm) fn run_techniques(&mut self) {
         if self.techniques.hooks().tick {
@@ -82,7 +82,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Tells techniques which warps have entered or left the active set.
+    /// Notifies techniques of warps that have entered or left the active set.
     #[inline(never)]
     pub(in crate::sm) fn tell_activity(&mut self, before: u64, after: u64) {
         for warp in crate::sm::parts::WarpSet((before ^ after) & self.residents.resident()) {

@@ -1,4 +1,5 @@
-//! Writeback: results compete for the result bus, then for their banks; the scoreboard learns of them.
+//! Writeback: results compete for the result bus, then for their banks; the scoreboard releases their
+//! registers.
 
 use crate::memory::Served;
 use crate::program::{MAX_DST, MemoryKind, Path};
@@ -11,7 +12,7 @@ use crate::techniques::{At, RegisterWrite, WriteTo};
 use trace_format::isa::space::Space;
 
 impl<S: LaunchSource> Sm<'_, S> {
-    /// Something in flight is done: an instruction and what completes with it, or an early load.
+    /// Completes a flight: an instruction with its followers, or an early load.
     #[inline]
     pub(in crate::sm) fn complete(&mut self, slot: u16) {
         if self.flights[slot].pc == EarlyLoads::PC {
@@ -24,7 +25,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.complete_instruction(slot);
     }
 
-    /// An instruction is done: with a result it competes for the bus, without one it ends.
+    /// Completes an instruction: with a result it waits for the bus, without one it ends.
     #[inline]
     pub(in crate::sm) fn complete_instruction(&mut self, slot: u16) {
         self.record(|recorder, now| recorder.completed(slot, now));
@@ -43,7 +44,8 @@ impl<S: LaunchSource> Sm<'_, S> {
         let mut cycle = self.bus.cycle();
         loop {
             let Sm { bus, scoreboard, flights, machine, .. } = self;
-            // No later instruction can be the reader that a result waits for: it would wait for this result.
+            // The reader that holds a result is always an earlier instruction: a later one would itself wait
+            // for this result.
             let is_held = |slot| {
                 let flight = &flights[slot];
                 scoreboard.is_read(usize::from(flight.warp), &machine.program.insts[flight.pc as usize])
@@ -84,7 +86,8 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.refresh_hazard(warp);
     }
 
-    /// Writes the results of an instruction that takes effect somewhere; techniques are told of every one.
+    /// Writes the results of an instruction that is active in at least one lane; techniques are notified of
+    /// every instruction.
     fn write_registers(&mut self, slot: u16, warp: usize, writes: bool) {
         let machine = self.machine;
         let view = self.in_flight(slot);
@@ -122,7 +125,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     }
 }
 
-/// Puts a memory instruction's latency where it belongs, by what it waited for.
+/// Records a memory instruction's latency in the distribution of its kind and serving level.
 fn record_memory_latency(of: &mut Latencies, kind: MemoryKind, mem: &MemOp, cycles: u64) {
     if mem.shared_cycles > 0 {
         of.alu_issue_to_writeback.record(cycles);

@@ -1,10 +1,11 @@
-//! The front end between the I-cache and issue: both are stood in for.
+//! Tests of the front end between stand-ins for the I-cache and issue.
 
 use super::*;
 use crate::config::GpuConfig;
 use crate::testing::{Builder, Hand, config};
 
-/// An I-cache in which all but some lines are, and techniques with a verdict per instruction.
+/// Stand-in for the I-cache, which misses only on chosen lines, and for techniques, with a verdict per
+/// instruction.
 #[derive(Default)]
 struct Around {
     missing: Vec<u64>,
@@ -175,7 +176,7 @@ fn a_skipped_instruction_takes_no_place_and_no_access() {
     assert_eq!(bench.fetches(), expected.map(|entry| (entry, 1)));
     assert_eq!((bench.counters.fetched_instructions, bench.counters.icache_accesses), (1, 1));
     (0..3).for_each(|_| drop(bench.cycle::<true>()));
-    // Two skipped ones and one of three places: two more may come beside them.
+    // Two skipped entries, and one of three places taken: two more fit.
     assert_eq!(bench.front.head(0), Some(Entry::Skipped(0, 2)));
 }
 
@@ -189,7 +190,7 @@ fn a_warp_that_a_technique_holds_leaves_its_turn_and_says_who_holds_it() {
     assert_eq!(bench.around.fetched[0].0, 1);
     assert_eq!((bench.front.held(), bench.front.held_by(0)), (1, (2, 3)));
     assert_eq!(bench.front.refuses(0b01), Some(Stall::Technique));
-    // Without techniques nobody is asked.
+    // Without techniques no verdict is asked for.
     let mut plain = Bench::new(&machine, &[0]);
     plain.around.verdicts = vec![(0, FetchVerdict::Stall(3))];
     plain.cycle::<false>();

@@ -1,9 +1,9 @@
-//! The unit between issue and the crossbar: both are stood in for by lists.
+//! Tests of the unit between stand-ins (lists) for issue and the crossbar.
 
 use super::*;
 use crate::testing::config;
 
-/// A way to L2 that takes so many requests and remembers them.
+/// Stand-in for the port to L2: accepts a number of requests and records them.
 #[derive(Default)]
 struct Sent {
     room: usize,
@@ -26,7 +26,7 @@ impl Requests for Sent {
     }
 }
 
-/// What completes, in the order in which that was said: slot and cycle.
+/// Completions in the order of their calls: slot and cycle.
 #[derive(Default)]
 struct Done(Vec<(u16, u64)>);
 
@@ -70,7 +70,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Puts an instruction of warp 5 into the queue that accesses sectors of lines.
+    /// Queues an instruction of warp 5 that accesses sectors of lines.
     fn push(&mut self, slot: u16, kind: MemoryKind, lines: &[(u64, u8)]) {
         let op = self.unit.begin(slot, kind, 5, false);
         for (line, sectors) in lines {
@@ -234,7 +234,7 @@ fn a_head_that_is_refused_takes_the_units_time_once() {
     bench.sent.room = 1;
     bench.cycle();
     assert_eq!(bench.sent.requests.len(), 1, "looked at again in cycle 5");
-    // Before, each look charged three cycles again: the next one began in cycle 8.
+    // Regression: each retry charged the three cycles again, so that the next instruction began in cycle 8.
     bench.cycle();
     assert_eq!(bench.done.0, [(1, 6 + 10)]);
     assert_eq!(bench.counters.l1_stall_cycles, 2, "refused in cycles 1 and 4");

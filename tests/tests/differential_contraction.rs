@@ -168,3 +168,36 @@ fn lowering_and_the_oracle_fuse_the_same() {
     }
     assert!(differ > 300, "only {differ} kernels show that anything was fused");
 }
+
+/// A function that returns a product and its sum; the kernel takes both results, or the sum alone.
+fn calls(take_product: bool) -> String {
+    let product = if take_product { "%d4" } else { "_" };
+    format!(
+        ".version 8.6\n.target sm_90\n.address_size 64\n\
+         .func (.reg .f64 %s, .reg .f64 %m) both(.reg .f64 %a, .reg .f64 %b, .reg .f64 %c)\n\
+         {{ mul.f64 %m, %a, %b; sub.f64 %s, %m, %c; ret; }}\n\
+         .visible .entry kernel(.param .u64 in, .param .u64 out)\n{{\n\
+         .reg .b64 %i, %o; .reg .b32 %t; .reg .f64 %d<5>;\n\
+         ld.param.u64 %i, [in]; ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mov.f64 %d4, 0d0000000000000000;\n\
+         mad.wide.u32 %i, %t, 64, %i; mad.wide.u32 %o, %t, 128, %o;\n\
+         ld.global.f64 %d0, [%i]; ld.global.f64 %d1, [%i+8]; ld.global.f64 %d2, [%i+16];\n\
+         call (%d3, {product}), both, (%d0, %d1, %d2);\n\
+         st.global.f64 [%o], %d3; st.global.f64 [%o+8], %d4; ret;\n}}\n"
+    )
+}
+
+/// Whether a product is fused depends on whether the caller reads it.
+#[test]
+fn a_result_that_the_caller_discards_is_no_use_of_a_product() {
+    let input = input(&mut Dice::new(7), "f64");
+    for take_product in [false, true] {
+        let module =
+            ptx::parse(&calls(take_product), "calls.ptx").unwrap_or_else(|e| panic!("{}", words(&e)));
+        let [fused, plain] = [true, false].map(|fmad| {
+            let (wanted, got) = (on_oracle(&module, &input, fmad), on_machine(&module, &input, fmad));
+            assert_eq!(wanted, got, "product taken: {take_product}, contraction: {fmad}");
+            got
+        });
+        assert_eq!(fused == plain, take_product, "fused exactly where nobody reads the product");
+    }
+}

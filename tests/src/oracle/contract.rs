@@ -3,7 +3,7 @@
 //!
 //! A `mul` and an `add` or `sub` are fused when neither names a rounding, they have one type and agree on `.ftz`, the
 //! `mul` neither saturates nor has a guard, and the sum reads its product, copied or negated at most, in the same run
-//! of statements. All uses of the product must be such sums. Sums choose in the order of the text; of two products
+//! of statements. All uses of the product must be such sums; a result that the caller does not read is no use. Sums choose in the order of the text; of two products
 //! they take the one with fewer sums, else the first. A product with several sums is left where one of them could take
 //! a product with fewer, and a product that is added to a fused one is no product to later sums.
 //!
@@ -34,6 +34,8 @@ pub struct Contraction {
     pub sums: HashMap<usize, Fused>,
     /// Products whose factors sums want.
     pub products: BTreeSet<usize>,
+    /// Which results of the function that it calls are wanted afterwards, for every call.
+    pub calls: HashMap<usize, Vec<bool>>,
 }
 
 /// What a register holds within a run: the product of a statement, negated or not.
@@ -57,9 +59,9 @@ struct Walk {
 }
 
 impl Contraction {
-    /// Of a function's code.
-    pub fn of(function: &Function, body: &Body) -> Self {
-        let live = Liveness::of(function, body);
+    /// Of a function's code, when its caller wants some of its results.
+    pub fn of(function: &Function, body: &Body, wanted: &[bool]) -> Self {
+        let live = Liveness::of(function, body, wanted);
         let jumped_to = jumped_to(body);
         let mut walk = Walk::default();
         for (at, statement) in body.statements.iter().enumerate() {
@@ -78,7 +80,7 @@ impl Contraction {
                 _ => {}
             }
         }
-        choose(walk.products)
+        Self { calls: live.calls(body), ..choose(walk.products) }
     }
 }
 
@@ -323,14 +325,15 @@ struct Liveness {
 }
 
 impl Liveness {
-    fn of(function: &Function, body: &Body) -> Self {
+    fn of(function: &Function, body: &Body, wanted: &[bool]) -> Self {
         let count = body.statements.len();
         let returned: BTreeSet<RegId> = function
             .returns
             .iter()
-            .filter_map(|formal| match formal {
-                Formal::Reg(reg) => Some(*reg),
-                Formal::Var(_) => None,
+            .zip(wanted)
+            .filter_map(|(formal, wanted)| match formal {
+                Formal::Reg(reg) if *wanted => Some(*reg),
+                _ => None,
             })
             .collect();
         let none = || vec![BTreeSet::new(); count];
@@ -355,6 +358,21 @@ impl Liveness {
                 return live;
             }
         }
+    }
+
+    /// Which results of each call are wanted: those in memory, and those in registers that are read later.
+    fn calls(&self, body: &Body) -> HashMap<usize, Vec<bool>> {
+        let mut calls = HashMap::new();
+        for (at, statement) in body.statements.iter().enumerate() {
+            if let Statement::Inst(inst @ Inst { op: Op::Call { .. }, .. }) = statement {
+                let wanted = |dst: &Operand| match dst {
+                    Operand::Var(..) => true,
+                    dst => dst.reg().is_some_and(|reg| self.after[at].contains(&reg)),
+                };
+                calls.insert(at, inst.dsts().iter().map(wanted).collect());
+            }
+        }
+        calls
     }
 
     /// One statement backwards; whether anything is new.

@@ -1,10 +1,9 @@
 //! Where variables lie: global ones in buffers, the others at offsets of their space.
 
-use super::contract::Contraction;
+use super::inlined::Contractions;
 use super::memory::{GlobalMemory, window_of};
 use super::{Fault, atomic::put};
 use emulator::ptx::{Formal, FuncId, Module, Relocation, RelocationTarget, VarId, VarSpace, Variable};
-use std::collections::HashMap;
 
 /// Address of every variable in its own space, and what the module's own spaces hold.
 #[derive(Debug)]
@@ -17,21 +16,17 @@ pub struct Layout {
     /// Size of all local variables, those of every function beside one another.
     pub local_bytes: usize,
     /// What is fused in each function; empty without contraction.
-    pub contractions: HashMap<FuncId, Contraction>,
+    pub contractions: Contractions,
 }
 
 impl Layout {
     pub(super) fn new(module: &Module, global: &mut GlobalMemory) -> Result<Self, Fault> {
-        let contractions = module.functions.iter().enumerate().filter_map(|(at, function)| {
-            let body = function.body.as_ref()?;
-            Some((FuncId::new(at), Contraction::of(function, body)))
-        });
         let mut layout = Self {
             addresses: Vec::new(),
             constant: Vec::new(),
             static_shared_bytes: 0,
             local_bytes: 0,
-            contractions: contractions.collect(),
+            contractions: Contractions::of(module),
         };
         let (mut shared_end, mut local_end, mut const_end) = (0, 0, 0);
         for var in &module.vars {

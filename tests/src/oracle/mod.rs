@@ -15,6 +15,7 @@ pub mod float;
 pub mod forms;
 pub mod generate;
 mod half;
+mod inlined;
 mod integer;
 pub mod launch;
 mod layout;
@@ -84,7 +85,7 @@ impl<'m> Device<'m> {
     /// The same device without contraction: every product and every sum is rounded.
     #[must_use]
     pub fn unfused(mut self) -> Self {
-        self.layout.contractions.clear();
+        self.layout.contractions = inlined::Contractions::default();
         self
     }
 

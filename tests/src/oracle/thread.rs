@@ -1,5 +1,6 @@
 //! One thread of the oracle: registers, program counter, call stack, and the step over one statement.
 
+use super::inlined::CopyId;
 use super::layout::Layout;
 use super::memory::{View, generic, window_of};
 use super::pure::{Undefined, evaluate};
@@ -67,6 +68,8 @@ pub enum State {
 /// A function being executed.
 struct Frame {
     function: FuncId,
+    /// The copy of the function; none without contraction.
+    copy: Option<CopyId>,
     next: usize,
     registers: Vec<u64>,
     /// The upper halves of registers of 128 bits.
@@ -97,7 +100,7 @@ pub struct Thread<'m> {
 impl<'m> Thread<'m> {
     pub(super) fn new(module: &'m Module, layout: &'m Layout, kernel: FuncId, place: Place) -> Self {
         let local = vec![0; layout.local_bytes];
-        let frame = Frame::new(module, kernel);
+        let frame = Frame::new(module, kernel, layout.contractions.kernel(kernel));
         Self {
             module,
             layout,
@@ -218,7 +221,8 @@ impl<'m> Thread<'m> {
         let mut sources: Vec<u64> = inst.srcs().iter().map(|s| self.source(s)).collect::<Result<_, _>>()?;
         let fused;
         let mut op = op;
-        if let Some(contraction) = self.layout.contractions.get(&self.frame().function) {
+        if let Some(copy) = self.frame().copy {
+            let contraction = self.layout.contractions.copy(copy);
             if contraction.products.contains(&at) {
                 let factors = [sources[0], sources[1]];
                 self.frame().factors.insert(at, factors);
@@ -540,7 +544,9 @@ impl<'m> Thread<'m> {
         if function.body.is_none() || self.frames.len() > 100 {
             return Err(Fault::new(format!("cannot call `{}`", function.name)));
         }
-        let mut frame = Frame::new(self.module, callee);
+        let Frame { copy, next, .. } = *self.frame();
+        let copy = self.layout.contractions.called(copy, next - 1, callee);
+        let mut frame = Frame::new(self.module, callee, copy);
         for (formal, arg) in function.params.iter().zip(inst.srcs()) {
             match (formal, arg) {
                 (Formal::Var(param), Operand::Var(arg, 0)) => {
@@ -639,10 +645,11 @@ impl<'m> Thread<'m> {
 }
 
 impl Frame {
-    fn new(module: &Module, function: FuncId) -> Self {
+    fn new(module: &Module, function: FuncId, copy: Option<CopyId>) -> Self {
         let registers = vec![0; module.function(function).registers.len()];
         Self {
             function,
+            copy,
             next: 0,
             registers,
             upper: HashMap::new(),

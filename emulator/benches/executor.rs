@@ -6,7 +6,7 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use emulator::check::{Checker, Checks};
-use emulator::exec::{DEFAULT_INTERLEAVE, Options, Unobserved};
+use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};
 use std::path::PathBuf;
 
@@ -14,17 +14,12 @@ fn main() {
     divan::main();
 }
 
-const ONE_THREAD: Options = Options {
-    threads: 1,
-    max_instructions: u64::MAX,
-    trap_zero_division: false,
-    max_print_bytes: 0,
-    interleave: DEFAULT_INTERLEAVE,
-    lenient: false,
-};
+fn one_thread() -> Options {
+    Options { threads: 1, ..all_threads() }
+}
 
 fn all_threads() -> Options {
-    Options { threads: Options::default().threads, ..ONE_THREAD }
+    Options { max_instructions: u64::MAX, max_print_bytes: 0, ..Options::default() }
 }
 
 /// Name, PTX file under the bundled workloads, and size.
@@ -41,7 +36,7 @@ fn open(program: &str) -> Session {
 }
 
 fn warp_instructions(program: &str) -> ItemsCount {
-    let report = open(program).run(&ONE_THREAD, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+    let report = open(program).run(&one_thread(), &Unobserved).unwrap_or_else(|e| panic!("{e}"));
     ItemsCount::new(report.warp_instructions())
 }
 
@@ -65,7 +60,7 @@ fn record_with(bencher: Bencher<'_, '_>, program: &str, options: &Options) {
 
 #[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
 fn emulate(bencher: Bencher<'_, '_>, program: &str) {
-    emulate_with(bencher, program, &ONE_THREAD);
+    emulate_with(bencher, program, &one_thread());
 }
 
 #[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
@@ -75,7 +70,7 @@ fn emulate_all_threads(bencher: Bencher<'_, '_>, program: &str) {
 
 #[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
 fn record(bencher: Bencher<'_, '_>, program: &str) {
-    record_with(bencher, program, &ONE_THREAD);
+    record_with(bencher, program, &one_thread());
 }
 
 #[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
@@ -89,6 +84,6 @@ fn check(bencher: Bencher<'_, '_>, program: &str) {
     let mut session = open(program);
     bencher.counter(items).bench_local(|| {
         let mut checker = Checker::new(Checks::ALL, 20);
-        session.run_checked(&ONE_THREAD, &mut checker, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+        session.run_checked(&one_thread(), &mut checker, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
     });
 }

@@ -59,6 +59,18 @@ fn special_registers_that_depend_on_the_launch_alone() {
 }
 
 #[test]
+fn blocks_are_spread_over_the_sms_that_options_name() {
+    let text = module(
+        "",
+        ".reg .u32 %m, %n; mov.u32 %m, %smid; mov.u32 %n, %nsmid; mad.lo.u32 %o, %n, 100, %m;",
+    );
+    let mut program = Program::new(&text, &manifest(192, 6, 32));
+    program.options.sms = 4;
+    let expect: Vec<u32> = (0..192).map(|t| 400 + t / 32 % 4).collect();
+    assert_eq!(words(&program.run(), "out"), expect);
+}
+
+#[test]
 fn shared_memory_that_is_declared_with_a_size_has_room_of_its_own() {
     // As ptxas has it: `.extern` means the launch's dynamic shared memory only where no size is given.
     let text = module(

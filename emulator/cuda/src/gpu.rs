@@ -183,7 +183,7 @@ impl Gpu {
             modules: Modules::new(device),
             streams: Streams::default(),
             recording: Recording::default(),
-            options,
+            options: Options { sms: device.sms, ..options },
             fault: None,
             printed: Vec::new(),
         })
@@ -262,5 +262,17 @@ fn finish(why: &str) {
     }
     if initialised() {
         summary::show();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_see_the_sms_of_the_board() {
+        let device = Device::find("a100").expect("it is known");
+        let gpu = Gpu::new(device, Options::default()).expect("there are addresses");
+        assert_eq!(gpu.options.sms, 108);
     }
 }

@@ -234,9 +234,17 @@ impl Run {
     /// How to execute.
     #[must_use]
     pub fn options(&self) -> Options {
-        let threads = self.threads.map_or_else(|| Options::default().threads, NonZeroUsize::get);
-        let threads = warplab_host::limits::threads(threads);
+        let default = Options::default();
+        let threads = warplab_host::limits::threads(self.threads.map_or(default.threads, NonZeroUsize::get));
         let Run { max_instructions, trap_zero_division, max_print_bytes, interleave, lenient, .. } = *self;
-        Options { threads, max_instructions, trap_zero_division, max_print_bytes, interleave, lenient }
+        Options {
+            threads,
+            max_instructions,
+            trap_zero_division,
+            max_print_bytes,
+            interleave,
+            lenient,
+            ..default
+        }
     }
 }

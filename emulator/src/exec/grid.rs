@@ -130,6 +130,7 @@ fn run_launch<L: LaunchSink>(
     program.print_left = options.max_print_bytes.into();
     program.interleave = options.interleave.max(1);
     program.lenient = options.lenient;
+    program.sms = options.sms.max(1);
     let stats = Stats::default();
     let tolerated = Sites::default();
     let mut run = Run { program: &program, options: *options, sink, observer, stats, checker, tolerated };

@@ -50,6 +50,9 @@ pub struct Options {
     /// Whether loads outside of everything allocated, but no further from it than a page of 2 MiB is long, yield zeros
     /// instead of being a fault. Hardware mostly does not notice them either.
     pub lenient: bool,
+    /// SMs that `%nsmid` tells of and over which `%smid` spreads blocks, at least 1. By default those of
+    /// [`warplab_gpus::Device::modelled`].
+    pub sms: u32,
 }
 
 impl Default for Options {
@@ -63,6 +66,7 @@ impl Default for Options {
             max_print_bytes: DEFAULT_MAX_PRINT_BYTES,
             interleave: DEFAULT_INTERLEAVE,
             lenient: false,
+            sms: warplab_gpus::Device::modelled().sms,
         }
     }
 }

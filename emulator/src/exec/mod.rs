@@ -39,4 +39,3 @@ pub use interface::{
 };
 pub use program::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES, Prepared};
 pub use tolerated::Tolerated;
-pub use warp::SM_COUNT;

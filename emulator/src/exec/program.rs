@@ -70,6 +70,8 @@ pub(crate) struct Program<'k> {
     pub interleave: u64,
     /// Whether loads out of bounds may yield zeros.
     pub lenient: bool,
+    /// What `%nsmid` tells; `%smid` is the block's number modulo this.
+    pub sms: u32,
 }
 
 /// What all launches of a kernel share, derived from it once: who launches a kernel often keeps this beside it.
@@ -193,6 +195,7 @@ impl<'k> Program<'k> {
             reads_clock: prepared.reads_clock,
             interleave: super::interface::DEFAULT_INTERLEAVE,
             lenient: false,
+            sms: 1,
             kernel,
             geometry,
             blocks: Arc::clone(&prepared.blocks),

@@ -7,7 +7,7 @@ use super::access;
 use super::barrier::{Arrival, BARRIERS};
 use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Path, Wait};
-use super::program::{Run, Unit};
+use super::program::{Program, Run, Unit};
 use super::state::{BlockShared, WarpState};
 use super::trouble::{Stop, Trouble};
 use super::{system, texture};
@@ -16,9 +16,6 @@ use crate::record::BlockSink;
 use crate::view::global::GlobalView;
 use trace_format::isa::{BarMode, Kind, Lanes, Op, Pc, SpecialReg};
 use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
-
-/// SMs that `%nsmid` tells of and over which `%smid` spreads blocks; the number of the TITAN X (Pascal).
-pub const SM_COUNT: u32 = 28;
 
 /// Runs the warp until nothing of it can run or it has executed about `limit` instructions in all.
 pub(crate) fn run<V: GlobalView, S: BlockSink>(
@@ -152,7 +149,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
                                 },
                             )?
                         }
-                        op => Row::splat(external(op, clock, block.linear, program.launch_index)),
+                        op => Row::splat(external(op, clock, block.linear, program)),
                     };
                     warp.regs.write_row(inst.dst, &value, exec);
                     unit.sink.externals(w, Pc(at), inst, &warp.regs, exec);
@@ -206,14 +203,14 @@ fn check_divisor<V: GlobalView, S: BlockSink>(
 }
 
 /// Value of a special register that comes from outside the warp. Time is the warp's own progress.
-fn external(op: Op, clock: u64, block: u64, launch: u32) -> u32 {
+fn external(op: Op, clock: u64, block: u64, program: &Program<'_>) -> u32 {
     let Op::S2r { sr } = op else { return 0 };
     match sr {
-        SpecialReg::SmId => (block % u64::from(SM_COUNT)) as u32,
-        SpecialReg::NSmId => SM_COUNT,
+        SpecialReg::SmId => (block % u64::from(program.sms)) as u32,
+        SpecialReg::NSmId => program.sms,
         SpecialReg::ClockLo | SpecialReg::GlobalTimerLo => clock as u32,
         SpecialReg::ClockHi | SpecialReg::GlobalTimerHi => (clock >> 32) as u32,
-        SpecialReg::GridId => launch,
+        SpecialReg::GridId => program.launch_index,
         _ => 0,
     }
 }

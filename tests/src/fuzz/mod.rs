@@ -48,14 +48,15 @@ const HEAP_BYTES: u64 = 64 << 10;
 const STACK_BYTES: u32 = 8 << 10;
 
 /// How kernels of inputs run: every resource that a guest can ask for is short.
-const LIMITS: Options = Options {
-    threads: 1,
-    max_instructions: 100_000,
-    trap_zero_division: false,
-    max_print_bytes: 64 << 10,
-    interleave: 16,
-    lenient: false,
-};
+fn limits() -> Options {
+    Options {
+        threads: 1,
+        max_instructions: 100_000,
+        max_print_bytes: 64 << 10,
+        interleave: 16,
+        ..Options::default()
+    }
+}
 
 /// Parses any bytes, and renders what is wrong with them.
 ///
@@ -180,7 +181,7 @@ fn run(module: &Arc<LoadedModule>, lowered: &Lowered) -> Option<Reached> {
     let geometry = Geometry { grid: [2, 1, 1], block: [most.clamp(1, 33) as u32, 1, 1] };
     let banks = device.banks(&memory, lowered, &geometry, 256, &params).ok()?;
     let run = Launch { kernel, geometry, dynamic_shared_bytes: 256, banks, index: 0 };
-    match launch(&mut memory, &run, &LIMITS, &mut Unrecorded, &Unobserved) {
+    match launch(&mut memory, &run, &limits(), &mut Unrecorded, &Unobserved) {
         Ok(_) => Some(Reached::Finished),
         Err(LaunchError::Fault(fault)) => {
             assert!(!fault.to_string().is_empty());

@@ -21,6 +21,9 @@ macro_rules! builtin {
     };
 }
 
+/// The GPU that is modelled unless told otherwise.
+pub const MODELLED: &str = "titanx-pascal";
+
 /// Every GPU that is modelled.
 pub const GPUS: &[Builtin] = builtin!(
     "": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285", "bow-titanx", "corf-fermi",
@@ -33,6 +36,29 @@ pub const BOARDS: &[Builtin] =
 /// Every energy table.
 pub const ENERGY_TABLES: &[Builtin] =
     builtin!("energy/": "corf-40nm", "bow-28nm", "darsie-pascal", "uv-gt200");
+
+impl Builtin {
+    /// Contents as a table, on top of those of the file that it names as its `base`.
+    pub(crate) fn inherited(&self) -> toml::Table {
+        let mut own: toml::Table = toml::from_str(self.text).unwrap_or_else(|e| panic!("{}: {e}", self.path));
+        let base = own.remove("base").and_then(|base| find(GPUS, base.as_str()?));
+        let mut table = base.map(Builtin::inherited).unwrap_or_default();
+        merge(&mut table, own);
+        table
+    }
+}
+
+/// Puts the values of `from` in the place of those of `into` that have the same path.
+pub fn merge(into: &mut toml::Table, from: toml::Table) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => merge(old, new),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
 
 /// The file of that name in `list`.
 #[must_use]

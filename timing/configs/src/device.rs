@@ -1,7 +1,8 @@
 //! The boards that programs can be shown.
 
-use crate::builtin::BOARDS;
+use crate::builtin::{BOARDS, Builtin, MODELLED};
 use serde::Deserialize;
+use std::fmt::Display;
 use std::sync::LazyLock;
 
 /// A board.
@@ -24,7 +25,7 @@ pub struct Device {
     pub memory_clock_khz: u32,
     /// Width of its bus.
     pub memory_bus_bits: u32,
-    /// Second-level cache.
+    /// Second-level cache, all of its slices.
     pub l2_bytes: u32,
     /// Single-precision operations per double-precision one.
     pub single_to_double_ratio: u32,
@@ -40,27 +41,55 @@ struct Board {
     clock_khz: u32,
     memory_clock_khz: u32,
     memory_bus_bits: u32,
-    l2_bytes: u32,
+    /// Only of a board that is not modelled: of the others it is what the model's slices add up to.
+    l2_bytes: Option<u32>,
     single_to_double_ratio: u32,
 }
 
-#[derive(Deserialize)]
-struct Size {
-    sms: u32,
-}
-
-/// What is read of a data file; the rest is the timing model's.
+/// What is read of a data file and those that it inherits from; the rest is the timing model's.
 #[derive(Deserialize)]
 struct File {
     name: String,
     device: Board,
-    gpu: Size,
+    gpu: Gpu,
+    l2: Option<L2>,
+    dram: Option<Dram>,
+}
+
+#[derive(Deserialize)]
+struct Gpu {
+    sms: u32,
+}
+
+#[derive(Deserialize)]
+struct L2 {
+    size_bytes: u32,
+    slices_per_channel: u32,
+}
+
+#[derive(Deserialize)]
+struct Dram {
+    channels: u32,
+}
+
+impl File {
+    /// The second-level cache: what the model's slices add up to, or what a board that is not modelled states.
+    fn l2_bytes(&self) -> Result<u32, &'static str> {
+        match (&self.l2, &self.dram, self.device.l2_bytes) {
+            (Some(l2), Some(dram), None) => Ok(l2.size_bytes * l2.slices_per_channel * dram.channels),
+            (None, None, Some(bytes)) => Ok(bytes),
+            (None, None, None) => Err("neither `[device]` nor a model states the size of L2"),
+            _ => Err("the size of L2 stands in `[device]` and in the model"),
+        }
+    }
 }
 
 static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    let device = |file: &crate::builtin::Builtin| {
-        let File { name, device, gpu } =
-            toml::from_str(file.text).unwrap_or_else(|e| panic!("{}: {e}", file.path));
+    let device = |builtin: &Builtin| {
+        let refuse = |why: &dyn Display| -> ! { panic!("{}: {why}", builtin.path) };
+        let file: File = builtin.inherited().try_into().unwrap_or_else(|e| refuse(&e));
+        let l2_bytes = file.l2_bytes().unwrap_or_else(|e| refuse(&e));
+        let File { name, device, gpu, .. } = file;
         Device {
             name,
             title: device.title,
@@ -70,7 +99,7 @@ static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
             clock_khz: device.clock_khz,
             memory_clock_khz: device.memory_clock_khz,
             memory_bus_bits: device.memory_bus_bits,
-            l2_bytes: device.l2_bytes,
+            l2_bytes,
             single_to_double_ratio: device.single_to_double_ratio,
         }
     };
@@ -78,10 +107,19 @@ static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
 });
 
 impl Device {
-    /// All boards; the first is the default.
+    /// All boards; the first is what programs are shown unless told otherwise.
     #[must_use]
     pub fn all() -> &'static [Device] {
         &DEVICES
+    }
+
+    /// The board that is modelled unless told otherwise, and that kernels see which no program starts.
+    ///
+    /// # Panics
+    /// Never: a test asks for it.
+    #[must_use]
+    pub fn modelled() -> &'static Device {
+        Device::find(MODELLED).expect("it is one of the boards")
     }
 
     /// The board of a name, or of a compute capability written `sm_75` or `75`.
@@ -104,4 +142,26 @@ impl Device {
 /// What is wrong with it.
 pub fn check(table: toml::Value) -> Result<(), toml::de::Error> {
     table.try_into::<Board>().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_board_is_read() {
+        let l2_kib: Vec<(&str, u32)> =
+            Device::all().iter().map(|d| (d.name.as_str(), d.l2_bytes >> 10)).collect();
+        let published = [
+            ("rtx2060", 3072),
+            ("titanx-pascal", 3072),
+            ("gtx1080ti", 2816),
+            ("qv100", 6144),
+            ("rtx3070", 4096),
+            ("a100", 40_960),
+            ("h100", 51_200),
+        ];
+        assert_eq!(l2_kib, published);
+        assert_eq!(Device::modelled().sms, 28);
+    }
 }

@@ -1,7 +1,7 @@
 //! The GPUs that Warplab knows, one data file each.
 //!
 //! A file has a table `[device]` with what programs are shown of the board ([`device`]), and the tables of the timing model, which reads
-//! the text itself ([`builtin`]). A number that both need, such as that of the SMs, stands there once. [`occupancy`] has CUDA's rules
+//! the text itself ([`builtin`]). A number that both need, such as that of the SMs or the size of L2, stands there once. [`occupancy`] has CUDA's rules
 //! for how many blocks an SM holds.
 //!
 //! ```

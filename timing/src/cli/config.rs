@@ -1,7 +1,7 @@
 //! `timing config`: what a configuration says after inheritance and overrides, and where each value is from.
 
 use super::{CliError, output};
-use crate::config::{self, load};
+use crate::config::{self, builtin, load};
 use clap::Args;
 use std::path::PathBuf;
 use warplab_host::input;
@@ -38,7 +38,7 @@ pub struct ImportArguments {
 #[command(after_help = "Example: timing config show titanx-pascal --set l2.ways=8 --set l2.size_bytes=65536")]
 pub struct ShowArguments {
     /// A built-in configuration, or a file ending in .toml.
-    #[arg(default_value = "titanx-pascal")]
+    #[arg(default_value = builtin::MODELLED)]
     config: String,
     /// Overrides one value; may be repeated.
     #[arg(long, value_name = "PATH.TO.KEY=VALUE")]

@@ -1,6 +1,6 @@
 //! The arguments that several commands share: the GPU model, the choice of launches, threads.
 
-use crate::config::{ConfigError, Loaded, load};
+use crate::config::{ConfigError, Loaded, builtin, load};
 use crate::replay::Selection;
 use clap::Args;
 
@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Args, Debug)]
 pub struct ReplayArguments {
     /// A built-in configuration, or a file ending in .toml.
-    #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
+    #[arg(long, default_value = builtin::MODELLED, value_name = "NAME|FILE.toml")]
     pub config: String,
     /// Overrides one value of the configuration; may be repeated.
     #[arg(long, value_name = "PATH.TO.KEY=VALUE")]

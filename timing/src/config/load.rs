@@ -159,7 +159,7 @@ impl Layers {
             device::check(device).map_err(|e| refuse(None, format!("`device`: {}", e.message())))?;
         }
         self.record("", spanned.get_ref(), &Lines::of(text), origin);
-        merge(&mut self.table, table);
+        builtin::merge(&mut self.table, table);
         Ok(())
     }
 
@@ -210,17 +210,6 @@ impl Layers {
         self.places.insert(path.to_owned(), format!("--set {item}"));
         self.sources.insert(path.to_owned(), String::new());
         Ok(())
-    }
-}
-
-fn merge(into: &mut toml::Table, from: toml::Table) {
-    for (key, value) in from {
-        match (into.get_mut(&key), value) {
-            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => merge(old, new),
-            (_, value) => {
-                into.insert(key, value);
-            }
-        }
     }
 }
 

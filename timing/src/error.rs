@@ -1,12 +1,12 @@
-//! Why a replay stopped.
+//! Errors that end a replay.
 
 use crate::source::SourceError;
 use crate::techniques::ValueMismatch;
 
-/// Why a replay stopped before its end.
+/// Error that ended a replay early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// The recording cannot tell what a warp did.
+    /// The recording of a warp is damaged or incomplete.
     #[error("kernel {kernel}, block {block}, warp {warp}: {why}; run `trace verify` on the file")]
     Recording {
         /// Kernel name.
@@ -15,7 +15,7 @@ pub enum ReplayError {
         block: u32,
         /// Warp within the block.
         warp: u32,
-        /// What the reader said.
+        /// Error of the reader.
         why: SourceError,
     },
     /// A recorded path names an instruction that the kernel does not have.
@@ -35,7 +35,7 @@ pub enum ReplayError {
     /// A technique supplied a value that the program did not produce.
     #[error(transparent)]
     Mismatch(#[from] Box<ValueMismatch>),
-    /// A technique took an instruction out of execution and did not supply its results.
+    /// A technique replaced an instruction's execution and did not supply all results.
     #[error(
         "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}: it answered for the instruction and \
          supplied {supplied} of {results} results; every value has to be compared with the recording",
@@ -54,10 +54,10 @@ pub enum ReplayError {
         warp: u32,
         /// Results of the instruction.
         results: u64,
-        /// Those of them that were supplied.
+        /// Results that were supplied.
         supplied: u64,
     },
-    /// What a technique supplied and lost does not sum to its opportunities.
+    /// The supplied and lost counts of a technique do not sum to its opportunities.
     #[error(
         "technique {technique}, kernel {kernel}: {opportunities} opportunities, but {supplied} supplied and {lost} lost; its \
          accounts must balance"
@@ -81,10 +81,10 @@ pub enum ReplayError {
         kernel: String,
         /// Cycles without an issue.
         cycles: u64,
-        /// What every component holds.
+        /// State of every component.
         state: String,
     },
-    /// The replay reached the number of cycles that it was allowed.
+    /// The replay reached its limit of cycles.
     #[error("kernel {kernel} had not ended after {cycles} cycles (--max-cycles)")]
     TooManyCycles {
         /// Kernel name.

@@ -2,10 +2,10 @@
 //! studies, energy and statistics.
 //!
 //! A replay never executes a program: the trace's cursor regenerates every value, and this crate decides when
-//! each instruction happens. It leaves recording to the emulator and charts to the report crate.
+//! each instruction happens. Recording is done by the emulator, charts by the report crate.
 //!
-//! As a library without default features it links neither a command line (`cli`) nor what writes Parquet (`parquet`) and PNG
-//! (`png`).
+//! As a library without default features it links neither a command line (`cli`) nor writers of Parquet
+//! (`parquet`) and PNG (`png`).
 //!
 //! ```
 //! let loaded = timing::config::load("titanx-pascal", &["gpu.sms=4".to_owned()])?;

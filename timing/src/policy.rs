@@ -1,25 +1,26 @@
 //! Policies that a configuration names: warp scheduling, cache replacement, writes to L1.
 //!
-//! A policy is one file with one type, which says its name and what it does, and one row of the list of its kind.
-//! Configurations, `timing list`, refusals and the import of GPGPU-Sim's files take names and texts from there.
+//! A policy is one file with one type, which declares its name and a description, and one entry of the list
+//! of its kind. Configurations, `timing list`, error messages and the import of GPGPU-Sim's files take names
+//! and texts from these declarations.
 
 use crate::config::GpuConfig;
 use warplab_technique::{ParamInfo, Params};
 
-/// What a policy says about itself.
+/// Description of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyInfo {
-    /// Its name in configurations; no two policies share one.
+    /// Name in configurations, unique among all policies.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// One-line summary.
     pub summary: &'static str,
-    /// Where it is published.
+    /// Publication.
     pub paper: &'static str,
-    /// What GPGPU-Sim's option files call it.
+    /// Names in GPGPU-Sim's option files.
     pub gpgpusim: &'static [&'static str],
 }
 
-/// What policies of every kind have.
+/// Interface common to all kinds of policies.
 pub trait Policy: Sized {
     /// Name and texts.
     const INFO: PolicyInfo;
@@ -29,19 +30,19 @@ pub trait Policy: Sized {
     fn new(config: &GpuConfig, params: Self::Params) -> Self;
 }
 
-/// A row of a list of policies.
+/// Entry of a list of policies.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyRow {
     /// Name and texts.
     pub info: PolicyInfo,
-    /// Its parameters.
+    /// Parameters.
     pub params: fn() -> Vec<ParamInfo>,
-    /// Checks the values of its parameters.
+    /// Checks the values of the parameters.
     pub check: fn(&toml::Table) -> Result<(), String>,
 }
 
 impl PolicyRow {
-    /// The row of a policy.
+    /// The entry of a policy.
     #[must_use]
     pub const fn of<P: Policy>() -> PolicyRow {
         PolicyRow {
@@ -52,7 +53,7 @@ impl PolicyRow {
     }
 }
 
-/// The rows of every kind, with the keys of a configuration that take their names.
+/// All lists of policies, each with the configuration keys that take its names.
 pub const KINDS: &[(&str, &str, &[PolicyRow])] = &[
     ("Warp schedulers", "scheduler.policy", crate::sched::POLICIES),
     ("Cache replacement", "l1.replacement, l2.replacement, …", crate::memory::replacement::POLICIES),
@@ -65,7 +66,7 @@ pub fn names(rows: &[PolicyRow]) -> String {
     rows.iter().map(|row| row.info.name).collect::<Vec<_>>().join(", ")
 }
 
-/// What GPGPU-Sim's word for a policy is called here.
+/// Our name of the policy that GPGPU-Sim calls `word`.
 #[must_use]
 pub fn from_gpgpusim(rows: &[PolicyRow], word: &str) -> Option<&'static str> {
     rows.iter().find(|row| row.info.gpgpusim.contains(&word)).map(|row| row.info.name)
@@ -78,7 +79,8 @@ pub fn build<P: Policy>(config: &GpuConfig) -> P {
     P::new(config, params.unwrap_or_default())
 }
 
-/// Makes a list of policies: an enum over their types, the rows, and a macro that calls the policy of a value.
+/// Makes a list of policies: an enum over their types, the entries, and a macro that calls the policy of a
+/// value.
 ///
 /// `$call!(policy, one => expression)` is a match over the enum: no call is dynamic.
 macro_rules! policies {
@@ -94,7 +96,7 @@ macro_rules! policies {
             &[$($crate::policy::PolicyRow::of::<$module::$Policy>()),+];
 
         impl $Name {
-            /// The policy of that name, which a checked configuration has.
+            /// The policy with a name; every name in a checked configuration is known.
             fn named(config: &$crate::config::GpuConfig, name: &str) -> Option<$Name> {
                 $(if name == <$module::$Policy as $crate::policy::Policy>::INFO.name {
                     return Some($Name::$Policy($crate::policy::build(config)));

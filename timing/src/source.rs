@@ -1,4 +1,4 @@
-//! What the pipeline replays: per warp, a stream of steps with register values and addresses.
+//! The input of the pipeline: per warp, a stream of steps with register values and addresses.
 //!
 //! The trace reader is one implementation; tests build others by hand. A stream is stepped when its warp
 //! issues, in program order, so that before the step its rows are the values that the instruction reads.
@@ -28,7 +28,7 @@ pub struct Step {
     pub exec: u32,
 }
 
-/// A stream that could not go on: a damaged or incomplete recording.
+/// Error of a stream that cannot continue: a damaged or incomplete recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError(pub String);
 
@@ -48,13 +48,13 @@ pub trait WarpStream: Send {
     /// Steps over the next instruction: rows and memory access then describe its effect.
     ///
     /// # Errors
-    /// When the recording cannot tell what the instruction did.
+    /// The recording does not hold the values of the instruction.
     fn step(&mut self) -> Result<Step, SourceError>;
 
-    /// Called once where [`WarpStream::peek`] says that the warp has ended.
+    /// Called once when [`WarpStream::peek`] returns `None`.
     ///
     /// # Errors
-    /// When the recording ends there because it is damaged.
+    /// The recording ends here because it is damaged.
     fn finish(&mut self) -> Result<(), SourceError>;
 
     /// Architectural registers, indexed by register number.
@@ -66,7 +66,7 @@ pub trait WarpStream: Send {
 
 /// The warps of one kernel launch.
 pub trait LaunchSource: Sync {
-    /// Whether what happens is recorded for a view of the pipeline; where it is not, recording is compiled out.
+    /// Whether events are recorded for a view of the pipeline; otherwise recording is compiled out.
     const OBSERVED: bool = false;
 
     /// A warp's stream; it may borrow from the source.
@@ -77,7 +77,7 @@ pub trait LaunchSource: Sync {
     /// Opens a warp of a block at its beginning, using the memory of a stream that is no longer needed.
     ///
     /// # Errors
-    /// When the recording does not hold that warp.
+    /// The recording does not hold that warp.
     fn open<'a>(
         &'a self,
         block: u32,

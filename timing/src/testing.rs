@@ -1,4 +1,4 @@
-//! Kernels and launches made by hand, for tests of the pipeline without a trace file.
+//! Hand-written kernels and launches, for tests of the pipeline without a trace file.
 //!
 //! [`Hand`] runs a small kernel with the shared semantics: branches are uniform, a load returns a mix of its
 //! address, so every value is real and deterministic.
@@ -83,7 +83,7 @@ impl Builder {
         self.push(Inst::new(op).dst(Reg(d)).srcs([r(a)]))
     }
 
-    /// `d = value` after `a` is there.
+    /// `d = value` when `a` is available.
     pub fn value_after(&mut self, d: u8, a: u8, value: u32) -> &mut Builder {
         self.push(Inst::new(Op::Imad {}).dst(Reg(d)).srcs([r(a), Src::RZ, Src::imm(value)]))
     }
@@ -197,7 +197,7 @@ impl Hand {
         self.run_with(config, techniques, threads, false)
     }
 
-    /// As [`Hand::run_on`], looking at every cycle if wanted.
+    /// As [`Hand::run_on`], optionally simulating every cycle.
     pub fn run_with(
         &self,
         config: &GpuConfig,
@@ -210,7 +210,7 @@ impl Hand {
         self.run_as(self, config, techniques, &options).map(|outcome| outcome.total)
     }
 
-    /// Runs the launch and returns what SM 0 did, instruction by instruction in order of issue.
+    /// Runs the launch and returns the records of SM 0's instructions in order of issue.
     pub fn observe(&self, config: &GpuConfig) -> Vec<InstRecord> {
         let view = ViewOptions { window: Some(0..u64::MAX), sms: 0..1, ..ViewOptions::default() };
         let options = RunOptions { max_cycles: Some(20_000_000), view, ..RunOptions::default() };
@@ -223,7 +223,7 @@ impl Hand {
         insts
     }
 
-    /// Runs the launch twice on one GPU and returns what the second one counted.
+    /// Runs the launch twice on one GPU and returns the statistics of the second run.
     pub fn run_twice(&self, config: &GpuConfig) -> Stats {
         let mut gpu = Gpu::new(config);
         let options = RunOptions { max_cycles: Some(20_000_000), ..RunOptions::default() };
@@ -305,7 +305,7 @@ pub fn config(gpu: &str, set: &[&str]) -> GpuConfig {
     load(gpu, &set).expect("a valid configuration").config
 }
 
-/// Proof of a comparison that came out equal, for tests of what is done with it.
+/// A `Supplied` token of a successful comparison, for tests of its users.
 pub fn supplied() -> Supplied {
     let program = Program::new(&Builder::default().exit(), &config("gtx480", &[])).expect("a kernel");
     let (mut ledger, mut effects) = (Ledger::default(), Effects::default());
@@ -315,7 +315,7 @@ pub fn supplied() -> Supplied {
     cx.supply(&warp, 0, 0, 1, &Row::ZERO).expect("zero is zero")
 }
 
-/// Each thread reads 16 words of its own, neighbours side by side.
+/// Each thread reads 16 words of its own; neighbouring threads read adjacent words.
 pub fn stream(blocks: u32) -> Hand {
     let mut b = Builder::default();
     b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX);
@@ -379,7 +379,7 @@ impl WarpStream for HandWarp {
             kind => {
                 if let Some(space) = kind.space() {
                     if space == Space::Texture {
-                        // No texture is there: the coordinate is the texel's address.
+                        // There is no texture object: the coordinate is the texel's address.
                         self.addresses = self.warp.row(inst.src[0].row).0.map(u64::from);
                     } else {
                         addresses(&inst, &self.warp, &mut self.addresses);

@@ -189,7 +189,7 @@ fn empty_and_wrong_choices_list_what_there_is() {
         (&["--launches", "1-,9"], &["launch 9", "1-2: chain"]),
         (&["--launches", "5-2"], &["--launches 5-2", "3-10,12"]),
         (&["--kernels", "("], &["--kernels (", "unclosed"]),
-        (&["--kernels", "mixed", "--launches", "1"], &["no launch is chosen", "0: mixed"]),
+        (&["--kernels", "mixed", "--launches", "1"], &["no launch is selected", "0: mixed"]),
         (&["--max-cycles", "10"], &["mixed", "--max-cycles"]),
         (&["--window", "3-9"], &["--timeline"]),
         (&["--timeline", "t.json", "--window", "9-3"], &["--window 9-3"]),

@@ -33,7 +33,7 @@ impl Selection {
             kernels.map(|text| Regex::new(text).map_err(|e| format!("--kernels {text}: {e}"))).transpose()?;
         let launches = launches.map_or(Ok(Vec::new()), |text| {
             text.split(',').map(range).collect::<Option<Vec<_>>>().ok_or_else(|| {
-                format!("--launches {text}: numbers and ranges are wanted, such as 10-20 or 0,5,100-")
+                format!("--launches {text}: expected numbers and ranges, such as 10-20 or 0,5,100-")
             })
         })?;
         let every = every.map_or(Ok(0), |text| {

@@ -1,4 +1,4 @@
-//! Register affinity: which registers instructions read together, how often that is expected to happen, and
+//! Register affinity: the registers that instructions read together, the expected number of such reads, and
 //! the exclusive pairs that CORF packs (CORF, section 2.4.2).
 //!
 //! An edge joins registers of *different* source operands of one instruction; the halves of one 64-bit operand
@@ -8,7 +8,7 @@ use super::loops::Loops;
 use std::collections::BTreeMap;
 use trace_format::isa::{Flow, Inst, MachineKernel, Pc};
 
-/// Two registers that are to share a physical register, the lower number first.
+/// Two registers to be packed into one physical register, the lower number first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pair {
     /// The lower register.
@@ -53,9 +53,9 @@ impl Affinity {
         self.edges.get(&pair).copied().unwrap_or(0)
     }
 
-    /// The exclusive common pairs, ascending: while a register has several edges, the lightest edge among such
-    /// registers goes; edges between registers that lost all of theirs come back, the heaviest first. Among
-    /// equal weights, pairs of higher registers go first.
+    /// The exclusive common pairs, ascending: while registers have several edges, the lightest of these edges
+    /// is removed; afterwards, edges between registers without edges are restored, heaviest first. Among
+    /// equal weights, pairs of higher registers are removed first.
     #[must_use]
     pub fn exclusive_pairs(&self) -> Vec<Pair> {
         let mut degree = [0u32; 256];
@@ -66,7 +66,7 @@ impl Affinity {
         let mut by_weight: Vec<(u64, Pair)> =
             self.edges.iter().map(|(pair, weight)| (*weight, *pair)).collect();
         by_weight.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
-        // Degrees only fall, so an edge that is kept once is never looked at again: one pass is the repetition.
+        // Degrees only decrease, so an edge that is kept once stays kept: one pass suffices.
         let (mut kept, mut removed) = (Vec::new(), Vec::new());
         for (_, pair) in by_weight {
             let (low, high) = (usize::from(pair.low), usize::from(pair.high));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     proptest! {
-        /// Exclusive, made of edges, and nothing that could still be added.
+        /// The result is a matching of edges, and no edge can be added.
         #[test]
         fn pairs_are_a_maximal_matching(edges in prop::collection::vec((0u8..20, 0u8..20, 1u64..100), 0..60)) {
             let edges: Vec<_> = edges.into_iter().filter(|(a, b, _)| a != b).collect();

@@ -1,10 +1,10 @@
 //! Where each result should go in BOW-WR: to the operand collector, to the register file, or to both
 //! (BOW, section 3.4.2).
 //!
-//! A result that no instruction within the window reads goes to the register file alone. One whose every reader
-//! lies within the window of the access before it, and that is dead after the last, is transient and goes to
-//! the collector alone. The compiler must be sure of that whatever lanes do, so it looks no further than the
-//! basic block and no further than an instruction at which other lanes of the warp may take their turn.
+//! A result that no instruction within the window reads goes to the register file alone. One whose every
+//! reader lies within the window of the access before it, and that is dead after the last, is transient and
+//! goes to the collector alone. This must hold for any divergence, so the analysis stops at the end of the
+//! basic block, and at an instruction at which other lanes of the warp may run.
 
 use trace_format::isa::flow::Liveness;
 use trace_format::isa::{Flow, Inst, Kind, MachineKernel, Pc, Reg};
@@ -14,12 +14,12 @@ use trace_format::isa::{Flow, Inst, Kind, MachineKernel, Pc, Reg};
 pub struct Destination {
     /// The result is written to the operand collector.
     pub collector: bool,
-    /// The result is, at once or when it leaves the collector, written to the register file.
+    /// The result is written to the register file, immediately or when it leaves the collector.
     pub register_file: bool,
 }
 
 impl Destination {
-    /// What happens without hints.
+    /// Destination without hints.
     pub const BOTH: Destination = Destination { collector: true, register_file: true };
     const REGISTER_FILE: Destination = Destination { collector: false, register_file: true };
     const COLLECTOR: Destination = Destination { collector: true, register_file: false };
@@ -124,7 +124,7 @@ fn transient(
     kernel.insts.get(end).is_none_or(|_| !live_at_end(kernel, flow, liveness, end, reg))
 }
 
-/// Whether a register is live where the block that ends before `end` is left.
+/// Whether a register is live at the end of the block that ends before `end`.
 fn live_at_end(kernel: &MachineKernel, flow: &Flow, liveness: &Liveness, end: usize, reg: Reg) -> bool {
     let last = end - 1;
     match kernel.insts[last].kind() {
@@ -137,7 +137,8 @@ fn live_at_end(kernel: &MachineKernel, flow: &Flow, liveness: &Liveness, end: us
     }
 }
 
-/// Whether the instruction reads its operands through a collector, and no other lanes run before the next.
+/// Whether the instruction reads its operands through a collector, and no other lanes run before the next
+/// instruction.
 fn collects(inst: &Inst) -> bool {
     matches!(inst.kind(), Kind::Pure | Kind::External) || inst.kind().is_memory()
 }

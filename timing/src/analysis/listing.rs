@@ -1,8 +1,8 @@
 //! A tiny assembler for tests: one instruction per line, branch targets as instruction numbers.
 //!
 //! Registers are `r0`, `rz`; predicates `p0`; a leading `@p0` or `@!p0` guards; plain numbers are immediates
-//! and `c` is a word of the parameter bank. `#` begins a comment line. An exit is added where the last line is
-//! none; reconvergence points are those of the flow graph.
+//! and `c` is a word of the parameter bank. `#` begins a comment line. An exit is added unless the last line
+//! is one; reconvergence points are those of the flow graph.
 
 use trace_format::isa::{
     BoolOp, Extended, FCmp, Ftz, ICmp, Inst, MachineKernel, MemOrder, MemWidth, Op, Operand, Pc, Pred,

@@ -1,8 +1,8 @@
-//! Natural loops of a machine kernel, their trip counts where the code states them, and from both how often
-//! each block is expected to run.
+//! Natural loops of a machine kernel, their constant trip counts, and the expected number of executions of
+//! each block.
 //!
 //! A loop is found by its back edge to a dominating header; edges into the middle of a cycle (irreducible
-//! flow) make no loop. What counts as a stated trip count is in `trips`.
+//! flow) form no loop. `trips` finds constant trip counts.
 
 mod trips;
 
@@ -15,7 +15,7 @@ pub struct Loop {
     pub header: BlockId,
     /// Its blocks, ascending.
     pub blocks: Vec<BlockId>,
-    /// How often the header runs per entry of the loop, where that is a constant of the code.
+    /// Executions of the header per entry of the loop, if constant.
     pub trips: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ impl Loops {
     }
 
     /// Expected executions of a block per run of its function: the product of the trip counts of the loops
-    /// around it, `unknown_trips` where the code states none.
+    /// around it, `unknown_trips` for loops without constant trip count.
     #[must_use]
     pub fn weight(&self, block: BlockId, unknown_trips: u64) -> u64 {
         let trips = |index: &u32| self.loops[*index as usize].trips.unwrap_or(unknown_trips).max(1);
@@ -162,7 +162,7 @@ impl Graph {
         order
     }
 
-    /// Whether every way to `block` passes `above`; never for blocks that nothing reaches.
+    /// Whether every path to `block` passes `above`; false for unreachable blocks.
     fn dominates(&self, above: usize, mut block: usize) -> bool {
         while self.depth[block] > self.depth[above] {
             match self.idom[block] {

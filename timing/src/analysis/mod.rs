@@ -1,7 +1,7 @@
-//! Static analyses over machine kernels: what a technique's compiler pass knows before the kernel runs.
+//! Static analyses over machine kernels, for the compiler passes of techniques.
 //!
-//! Each file is one analysis from a [`MachineKernel`](trace_format::isa::MachineKernel) to plain data. They
-//! decide nothing; techniques turn their results into hints.
+//! Each file is one analysis from a [`MachineKernel`](trace_format::isa::MachineKernel) to plain data.
+//! Techniques turn their results into hints.
 
 pub mod affinity;
 pub mod destinations;

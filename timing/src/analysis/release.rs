@@ -1,10 +1,10 @@
-//! Where a warp may give up the storage of a register: what is live after every instruction, and what a
-//! compiler marks as kept (register virtualization as CORF takes it over, section 2.4.3).
+//! Where a warp may release the storage of a register: the registers live after every instruction, and the
+//! registers that a compiler marks as kept (register virtualization in CORF, section 2.4.3).
 //!
-//! The compiler's marks take a reconvergence stack for granted: while one side of a branch runs, the other lanes
-//! wait at the other target or where the sides meet, and what they may read there is kept. Inside called
-//! functions everything is kept. Whoever applies the marks at run time, where lanes may also wait in the middle
-//! of a side (at a barrier, or spinning), adds what is live there.
+//! The compiler's marks assume a reconvergence stack: while one side of a branch runs, the other lanes wait
+//! at the other target or at the reconvergence point, and registers that they may read there are kept. Inside
+//! called functions all registers are kept. At run time lanes may also wait in the middle of a side (at a
+//! barrier, or in a spin loop); the user of the marks adds the registers live there.
 
 use crate::program::RegSet;
 use trace_format::isa::flow::LiveSet;
@@ -15,9 +15,9 @@ use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, Pc};
 pub struct Release {
     /// Registers that lanes which have executed the instruction may still read.
     pub live_after: Vec<RegSet>,
-    /// Those whose present value they may still read when the instruction has read its operands and not yet
-    /// written its results, and the ones that lanes set aside by branches around the instruction may read;
-    /// every register where the instruction leaves its block (branches, exits) or belongs to a called function.
+    /// Registers whose current value is still needed after the instruction has read its operands and before
+    /// it writes its results, and registers that lanes waiting at surrounding branches may read; all
+    /// registers if the instruction leaves its block (branches, exits) or belongs to a called function.
     pub kept_after: Vec<RegSet>,
 }
 
@@ -34,7 +34,7 @@ impl Release {
             let live = if leaves { all_registers() } else { set(liveness.before(pc.next())) };
             let mut kept = live;
             if inst.is_unguarded() {
-                // Between the instruction's reads and its writes, what it overwrites is dead.
+                // Between the instruction's reads and its writes, the registers that it overwrites are dead.
                 inst.dst_regs().for_each(|reg| kept.remove(reg.0));
             }
             kept.insert_all(&aside[flow.block_of(pc).0 as usize]);
@@ -45,7 +45,7 @@ impl Release {
     }
 }
 
-/// Per block, the registers that lanes set aside by a branch may read while the warp executes the block.
+/// Per block, the registers that lanes waiting at a branch may read later, while the warp executes the block.
 fn held_by_lanes_aside(kernel: &MachineKernel, flow: &Flow) -> Vec<RegSet> {
     let liveness = flow.liveness(kernel);
     let live_into = |block: BlockId| set(liveness.before(flow.block(block).first));
@@ -74,7 +74,7 @@ fn held_by_lanes_aside(kernel: &MachineKernel, flow: &Flow) -> Vec<RegSet> {
     held
 }
 
-/// Whether the block that ends before `end` ends in a branch at which lanes may part.
+/// Whether the block that ends before `end` ends in a branch at which lanes may diverge.
 fn diverges(kernel: &MachineKernel, end: Pc) -> bool {
     let last = &kernel.insts[end.index() - 1];
     last.kind() == Kind::Branch && !last.is_unguarded()
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn what_the_other_side_of_a_branch_reads_is_kept() {
-        // Lanes part at 2: one side reads r0 last at 3, the other at 5.
+        // Lanes diverge at 2: one side reads r0 last at 3, the other at 5.
         let kept = kept(
             "
             mov r0 1

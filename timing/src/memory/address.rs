@@ -13,14 +13,14 @@ pub struct PartitionMap {
     ipoly: Option<Ipoly>,
 }
 
-/// Where a line lives.
+/// Location of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     /// DRAM channel, which is the memory partition.
     pub channel: u32,
     /// Slice within the partition.
     pub slice: u32,
-    /// Address within the slice, without the bits that chose it.
+    /// Address within the slice, without the bits that select the slice.
     pub slice_address: u64,
     /// Address within the channel.
     pub channel_address: u64,
@@ -51,7 +51,7 @@ impl PartitionMap {
         let slice = match self.hash {
             PartitionHash::Linear => column,
             PartitionHash::Ipoly => self.ipoly.as_ref().map_or(0, |ipoly| ipoly.of(chunk)),
-            // Rotating each row by its higher digits keeps the map one-to-one for any number of slices.
+            // Rotating each row by its upper bits keeps the map one-to-one for any number of slices.
             PartitionHash::Xor => (column + (row ^ row >> 5 ^ row >> 11)) % self.slices,
         };
         let slice_in_channel = slice % self.slices_per_channel;
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Rows of one bank under the plain map: hashes send them to all banks, one row each.
+    /// Rows of one bank under the plain map: hashes spread them over all banks, one row each.
     #[test]
     fn bank_hashes_spread_the_rows_of_a_bank() {
         let mut dram = crate::config::load("qv100", &[]).expect("built-in configuration").config.dram;

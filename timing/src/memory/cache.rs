@@ -1,14 +1,14 @@
 //! Tags of a set-associative cache with four sectors per line.
 //!
-//! L1 allocates a line when its data arrive or a store writes it. L2 reserves it at the miss: the victim is evicted then,
-//! so that a fill always finds its way. [`super::mshr`] knows who waits for a line, [`super::replacement`] which line is
-//! evicted.
+//! L1 allocates a line when its data arrive or a store writes it. L2 reserves it at the miss: the victim is
+//! evicted then, so that a fill always has a way. [`super::mshr`] holds the accesses that wait for a line,
+//! [`super::replacement`] chooses the evicted line.
 
 use super::hash::SetIndex;
 use super::replacement::Replacement;
 use crate::config::SetHash;
 
-/// Among the sectors that a line waits for: it is locked. A line has four sectors.
+/// Bit of [`Line::reserved`] that marks a locked line; the lower four bits are its sectors.
 const LOCKED: u8 = 0x80;
 
 /// State of a resident line.
@@ -19,11 +19,11 @@ struct Line {
     valid: u8,
     /// Sectors that have to be written back.
     dirty: u8,
-    /// Sectors on their way.
+    /// Sectors in flight.
     reserved: u8,
 }
 
-/// A line that had to leave.
+/// An evicted line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evicted {
     /// Line key, as it was inserted.
@@ -32,14 +32,14 @@ pub struct Evicted {
     pub dirty: u8,
 }
 
-/// A place for a line.
+/// A way for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The line is there.
+    /// The line is resident.
     Resident(usize),
-    /// A way that is empty, or that the line given must leave.
+    /// An empty way, or a way whose line must be evicted.
     Free(usize, Option<Evicted>),
-    /// Every way awaits sectors.
+    /// Every way waits for sectors.
     None,
 }
 
@@ -78,7 +78,7 @@ impl Tags {
         self.ways
     }
 
-    /// Forgets every line; dirty data are lost with it.
+    /// Invalidates every line; dirty data are lost.
     pub fn clear(&mut self) {
         for line in &mut self.lines {
             *line = Line { tag: u64::MAX, ..Line::default() };
@@ -111,7 +111,7 @@ impl Tags {
         }
     }
 
-    /// Whether the line is resident, without touching its age.
+    /// Whether the line is resident, without marking it as used.
     #[must_use]
     pub fn contains(&self, line: u64) -> bool {
         self.find(line).is_some()
@@ -128,7 +128,7 @@ impl Tags {
         (entry.tag != u64::MAX).then_some(Evicted { line: entry.tag, dirty: entry.dirty })
     }
 
-    /// Where a line is, or what must leave for it.
+    /// The way of a resident line, or the line to evict for it.
     #[must_use]
     pub fn way(&self, line: u64) -> Way {
         if let Some(index) = self.find(line) {
@@ -138,7 +138,7 @@ impl Tags {
         if self.lines[index].reserved != 0 { Way::None } else { Way::Free(index, self.evicted(index)) }
     }
 
-    /// Puts a line, of which nothing is there yet, into a way that [`Tags::way`] has found.
+    /// Puts a line without valid sectors into a way that [`Tags::way`] has found.
     pub fn occupy(&mut self, index: usize, line: u64) {
         let set = self.set(line);
         if self.lines[index].tag != u64::MAX {
@@ -151,7 +151,7 @@ impl Tags {
     /// Makes sectors of the line in a way readable and dirty.
     pub fn put(&mut self, index: usize, valid: u8, dirty: u8) {
         let entry = &mut self.lines[index];
-        // The store that brings a line in is no further use of it.
+        // The store that allocates a line does not count as a use of it.
         if dirty != 0 && entry.valid | entry.dirty != 0 {
             self.replacement.used(index);
         } else {
@@ -162,13 +162,13 @@ impl Tags {
         entry.reserved &= !valid;
     }
 
-    /// Marks sectors of the line in a way as being on their way: it stays until they have come.
+    /// Marks sectors of the line in a way as in flight: the line stays until they have arrived.
     pub fn reserve(&mut self, index: usize, sectors: u8) {
         self.lines[index].reserved |= sectors;
     }
 
-    /// A way for a line that is not there: an empty one, else that of a line that may leave. One that awaits sectors
-    /// only where all do.
+    /// A way for a line that is not resident: an empty one, else that of a line that may be evicted; a line
+    /// that waits for sectors only if all lines do.
     fn place(&self, line: u64) -> usize {
         let set = self.set(line);
         let empty = self.lines[set.clone()].iter().position(|entry| entry.tag == u64::MAX);
@@ -192,8 +192,7 @@ impl Tags {
         evicted
     }
 
-    /// Keeps a resident line until it is unlocked; false where it is not there, or no other way of its set is free
-    /// to be replaced.
+    /// Locks a resident line; false if it is not resident, or if its set would have no replaceable way left.
     pub fn lock(&mut self, line: u64) -> bool {
         let Some(index) = self.find(line) else { return false };
         let others = self.lines[self.set(line)].iter();
@@ -205,7 +204,7 @@ impl Tags {
         true
     }
 
-    /// Lets a line go that was locked.
+    /// Unlocks a line.
     pub fn unlock(&mut self, line: u64) {
         if let Some(index) = self.find(line) {
             self.lines[index].reserved &= !LOCKED;
@@ -262,7 +261,7 @@ mod tests {
         };
         reserve(&mut tags, 1, 0b11, None);
         tags.insert(2, 0b1, 0);
-        // The reserved line is older, and yet the other one leaves.
+        // The reserved line is older, but the other one is evicted.
         reserve(&mut tags, 3, 0b1, Some(Evicted { line: 2, dirty: 0 }));
         assert_eq!(tags.way(4), Way::None);
         assert!(matches!(tags.way(1), Way::Resident(_)));

@@ -1,4 +1,4 @@
-//! Coalescing: from 32 lane addresses to the lines and sectors that a warp access touches.
+//! Coalescing: turns 32 lane addresses into the lines and sectors that a warp access touches.
 //!
 //! The rules differ by generation ([`Coalescing`]); the result is always a list of 128-byte lines with sector
 //! masks, in order of the first lane that touches each.
@@ -33,13 +33,13 @@ impl LineAccesses {
         &self.entries[..usize::from(self.count)]
     }
 
-    /// Adds a line, of which there is not one for every lane yet.
+    /// Adds a line; the list holds at most one per lane.
     pub fn push(&mut self, access: LineAccess) {
         self.entries[usize::from(self.count)] = access;
         self.count += 1;
     }
 
-    /// Leaves no line.
+    /// Removes all lines.
     #[inline]
     pub fn clear(&mut self) {
         self.count = 0;
@@ -54,7 +54,7 @@ pub fn coalesce(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool) ->
     out
 }
 
-/// Coalesces a warp access into a list that held another's lines.
+/// As [`coalesce`], into an existing list, whose lines are dropped.
 pub fn coalesce_into(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool, out: &mut LineAccesses) {
     out.clear();
     match rules {
@@ -109,10 +109,10 @@ fn merge_lanes(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
     }
 }
 
-/// The bytes of an access in which every lane's follow those of the lane before: what most accesses are.
+/// The byte range of an access whose lanes access consecutive words, the most common case.
 fn row(access: &MemAccess<'_>, mask: u32) -> Option<std::ops::Range<u64>> {
     let (first, width) = (access.addresses[0], u64::from(access.bytes.max(1)));
-    // Lanes are aligned, so that none reaches over the end of a line.
+    // Lanes are aligned, so that none crosses the end of a line.
     if mask != u32::MAX || !width.is_power_of_two() || first & (width - 1) != 0 {
         return None;
     }
@@ -138,7 +138,8 @@ fn lines_of_row(bytes: std::ops::Range<u64>, out: &mut LineAccesses) {
     }
 }
 
-/// Compute capability 1.2/1.3: a half warp takes the segment of its lowest lane, shrunk to the half that is used.
+/// Compute capability 1.2/1.3: a half warp accesses the segment of its lowest lane, reduced to one half if
+/// the other is unused.
 fn segments(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
     let largest: u64 = match access.bytes {
         0 | 1 => 32,
@@ -172,7 +173,7 @@ fn segments(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
     }
 }
 
-/// Most lanes that meet on one address, which a read-modify-write serves one after another.
+/// Maximum number of lanes with the same address; a read-modify-write serves them one after another.
 #[must_use]
 pub fn collisions(access: &MemAccess<'_>) -> u8 {
     let mut most = 0;

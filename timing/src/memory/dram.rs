@@ -1,8 +1,8 @@
-//! One DRAM channel: banks with row buffers, command timing, and the FIFO or FR-FCFS choice among its queue.
+//! One DRAM channel: banks with row buffers, command timing, and FIFO or FR-FCFS scheduling of its queue.
 //!
-//! The command bus takes one command per command-clock cycle, or a row and a column command where it is double. The
-//! channel knows the next cycle in which it can issue one, so idle cycles cost nothing. Refresh is not modelled. The
-//! partition queues requests before the channel and fills L2 after it.
+//! The command bus takes one command per command-clock cycle, or a row and a column command if it is double.
+//! The channel stores the next cycle in which it can issue a command, so idle cycles cost nothing. Refresh is
+//! not modelled. The partition queues requests before the channel and fills L2 after it.
 
 use super::address::DramMap;
 use crate::config::{Dram, DramScheduler};
@@ -16,7 +16,7 @@ pub struct Burst {
     pub write: bool,
     /// Address within the channel.
     pub address: u64,
-    /// The caller's name for it, returned with its completion.
+    /// Tag of the caller, returned with the completion.
     pub tag: u32,
 }
 
@@ -41,10 +41,10 @@ struct Queued {
 #[derive(Clone, Debug, Default)]
 struct Bank {
     open: Option<u64>,
-    /// Requests in order of arrival, and how many of them want the open row.
+    /// Requests in order of arrival, and the number of row hits among them.
     queue: VecDeque<Queued>,
     hits: u32,
-    /// Position of the oldest of those, where there is one.
+    /// Position of the oldest row hit, if there is one.
     first_hit: usize,
     /// Bank group.
     group: u32,
@@ -61,7 +61,7 @@ impl Bank {
         (self.hits > 0).then_some(self.first_hit)
     }
 
-    /// Looks for the oldest request for the open row from a position on.
+    /// Searches the oldest request for the open row from a position on.
     fn find_hit(&mut self, from: usize) {
         let mut later = self.queue.iter().skip(from);
         self.first_hit = later.position(|request| self.open == Some(request.row)).map_or(0, |at| from + at);
@@ -163,7 +163,7 @@ impl Channel {
         self.done.pop_front()
     }
 
-    /// Whether completed reads leave no place for another.
+    /// Whether the return queue is full of completed reads.
     fn is_return_full(&self) -> bool {
         self.done.len() >= self.config.return_queue_entries as usize
     }
@@ -176,13 +176,13 @@ impl Channel {
         }
     }
 
-    /// Issues what the command bus carries in a cycle and returns the next cycle worth looking at.
+    /// Issues the commands of a cycle and returns the next cycle in which one may be possible.
     fn command(&mut self, now: u64, stats: &mut Counters) -> u64 {
         let mut banks = self.waiting;
         if self.config.scheduler == DramScheduler::Fifo {
             banks = self.oldest_bank();
         }
-        // The oldest row hit that may go now, else the oldest row command that may.
+        // The oldest row hit that is allowed now, else the oldest allowed row command.
         let mut column: Option<(u64, usize, usize)> = None;
         let mut row: Option<(u64, usize, usize)> = None;
         let mut next = u64::MAX;
@@ -258,7 +258,7 @@ impl Channel {
         let Some(request) = bank.queue.remove(position) else { return };
         bank.hits -= 1;
         if bank.hits > 0 {
-            // The one that goes is the oldest.
+            // The issued request is the oldest row hit.
             bank.find_hit(position);
         }
         self.queued -= 1;
@@ -275,7 +275,8 @@ impl Channel {
             bank.precharge_at = bank.precharge_at.max(end + u64::from(c.wr_cycles));
             stats.dram_writes += 1;
         } else {
-            // A write must not put its data on the bus before the read's have passed, plus one cycle to turn.
+            // A write must not put its data on the bus before the read's have passed, plus one cycle of
+            // turnaround.
             let gap = u64::from(c.cl_cycles) + self.burst_cycles + 1;
             self.write_at = self.write_at.max((now + gap).saturating_sub(u64::from(c.wl_cycles)));
             bank.precharge_at = bank.precharge_at.max(now + u64::from(c.rtp_cycles));
@@ -287,7 +288,7 @@ impl Channel {
         stats.dram_busy_cycles += self.burst_cycles;
     }
 
-    /// Closes a bank's row, or opens the one that its oldest request wants.
+    /// Closes a bank's row, or opens the row of its oldest request.
     fn row_command(&mut self, now: u64, index: usize, stats: &mut Counters) {
         let c = &self.config;
         let bank = &mut self.banks[index];
@@ -309,7 +310,7 @@ impl Channel {
         stats.dram_activations += 1;
     }
 
-    /// What the channel holds, for the report of a stuck machine.
+    /// State of the channel, for the watchdog's report.
     #[must_use]
     pub fn describe(&self) -> String {
         let open = self.banks.iter().filter(|bank| bank.open.is_some()).count();
@@ -395,7 +396,7 @@ mod tests {
         assert_eq!(last(false), 13 + 12 + 12 + 2);
     }
 
-    /// Nobody takes completions: reads stop, writes go on, and reads resume when one is taken.
+    /// If completions are not taken, reads stop and writes continue; reads resume when one is taken.
     #[test]
     fn a_full_return_queue_stops_reads() {
         let mut channel = channel();
@@ -421,7 +422,7 @@ mod tests {
     const READ: bool = false;
     const WRITE: bool = true;
 
-    /// When the last of some accesses has its data, on a machine of which some timing is changed.
+    /// Cycle at which the last of some accesses has its data, with changed timing parameters.
     fn last_of(change: impl Fn(&mut Dram), accesses: &[(u64, bool, u64)]) -> u64 {
         let mut config = channel().config;
         change(&mut config);
@@ -433,20 +434,20 @@ mod tests {
         drain(&mut channel, &mut stats).last().expect("a read").cycle
     }
 
-    /// Each timing parameter where it alone decides, worked out from gtx480's: RCD 12, CL 12, WL 4, burst 2, CCD 2, CCDL
-    /// 3, RRD 6, RAS 28, RP 12, RC 40, CDLR 5, WR 12, RTP 2. Bit 8 of an address is bit 0 of the bank, bit 14 bit 2 of it;
-    /// rows begin at bit 16.
+    /// Tests each timing parameter where it is the only limit, computed from gtx480's parameters: RCD 12, CL
+    /// 12, WL 4, burst 2, CCD 2, CCDL 3, RRD 6, RAS 28, RP 12, RC 40, CDLR 5, WR 12, RTP 2. Bit 8 of an
+    /// address is bit 0 of the bank, bit 14 bit 2 of it; rows begin at bit 16.
     #[test]
     fn every_timing_parameter_binds_where_it_should() {
         let as_is = |_: &mut Dram| {};
-        // Two activations: RRD apart, then each its own way.
+        // Two activations, RRD apart.
         assert_eq!(last_of(as_is, &[(0, READ, 0), (0, READ, 256)]), 6 + 12 + 12 + 2);
         // Rows of banks 0 and 1 (other group) and of 0 and 4 (same group) are open: columns CCD and CCDL apart.
         let open = |other| [(0, READ, 0), (0, READ, other), (100, READ, 64), (100, READ, other + 64)];
         assert_eq!(last_of(as_is, &open(1 << 8)), 100 + 2 + 12 + 2);
         assert_eq!(last_of(as_is, &open(1 << 14)), 100 + 3 + 12 + 2);
         assert_eq!(last_of(|d| d.ccd_cycles = 7, &open(1 << 8)), 100 + 7 + 12 + 2);
-        // A bus that is taken for longer than CCD: columns follow as their data do.
+        // A burst longer than CCD: the data bus limits the column commands.
         assert_eq!(last_of(|d| d.burst_length = 32, &open(1 << 8)), 100 + 8 + 12 + 8);
         // The same bank, another row: RC, or RAS and RP where these are longer.
         let conflict = [(0, READ, 0), (0, READ, 1 << 16)];
@@ -454,7 +455,7 @@ mod tests {
         assert_eq!(last_of(|d| d.rc_cycles = 47, &conflict), 47 + 12 + 12 + 2);
         assert_eq!(last_of(|d| d.ras_cycles = 35, &conflict), 35 + 12 + 12 + 12 + 2);
         assert_eq!(last_of(|d| d.rp_cycles = 20, &conflict), 28 + 20 + 12 + 12 + 2);
-        // Without these the precharge waits RTP after the read's column command.
+        // With short RAS and RC the precharge waits RTP after the read's column command.
         let short = |d: &mut Dram| (d.ras_cycles, d.rc_cycles) = (1, 1);
         assert_eq!(last_of(short, &conflict), 12 + 2 + 12 + 12 + 12 + 2);
         let long_rtp = |d: &mut Dram| (d.ras_cycles, d.rc_cycles, d.rtp_cycles) = (1, 1, 9);
@@ -463,7 +464,8 @@ mod tests {
         assert_eq!(last_of(as_is, &[(0, WRITE, 0), (0, READ, 64)]), 18 + 5 + 12 + 2);
         assert_eq!(last_of(as_is, &[(0, WRITE, 0), (0, READ, 1 << 16)]), 18 + 12 + 12 + 12 + 12 + 2);
         assert_eq!(last_of(|d| d.wl_cycles = 9, &[(0, WRITE, 0), (0, READ, 64)]), 23 + 5 + 12 + 2);
-        // A write after a read waits for the bus to turn: its column command comes 12 + 12 + 2 + 1 - 4 after the start.
+        // A write after a read waits for the bus turnaround: its column command comes 12 + 12 + 2 + 1 - 4
+        // after the start.
         let turned = [(0, READ, 0), (0, WRITE, 64), (23, READ, 128)];
         assert_eq!(last_of(as_is, &turned), (23 + 4 + 2) + 5 + 12 + 2);
     }

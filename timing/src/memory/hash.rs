@@ -68,7 +68,7 @@ impl Ipoly {
     }
 }
 
-/// How a cache's lines find their sets.
+/// The set index function of a cache.
 #[derive(Clone, Debug)]
 pub struct SetIndex {
     sets: u64,
@@ -77,17 +77,17 @@ pub struct SetIndex {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Low bits, for a power of two of sets.
+    /// Low bits; the number of sets is a power of two.
     Mask(u64),
     Modulo,
-    /// Low bits xor what is above them; the shift where there is one.
+    /// Low bits xor the bits above them, with an optional shift.
     Xor,
     Fermi,
     Ipoly(Ipoly),
 }
 
 impl SetIndex {
-    /// The index of a checked configuration: Fermi's hash has 32 or 64 sets, IPOLY a power of two.
+    /// The index function of a checked configuration: Fermi's hash needs 32 or 64 sets, IPOLY a power of two.
     #[must_use]
     pub fn new(sets: u32, hash: SetHash) -> SetIndex {
         let kind = match hash {
@@ -101,7 +101,7 @@ impl SetIndex {
         SetIndex { sets: u64::from(sets), kind }
     }
 
-    /// Set of a line, which is given by its number.
+    /// Set of a line number.
     #[must_use]
     #[inline]
     pub fn of(&self, line: u64) -> usize {
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Values worked out from the published bit numbers.
+    /// Values computed by hand from the published bit numbers.
     #[test]
     fn fermis_hash_picks_the_published_bits() {
         let set = |address: u64, sets| SetIndex::new(sets, SetHash::Fermi).of(address / 128);

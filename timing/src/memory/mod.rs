@@ -25,7 +25,7 @@ pub const SECTOR_BYTES: u64 = 32;
 /// Mask of all sectors of a line.
 pub const ALL_SECTORS: u8 = 0b1111;
 
-/// What a request asks of L2.
+/// Kind of a request to L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestKind {
     /// Return the sectors.
@@ -37,12 +37,12 @@ pub enum RequestKind {
     },
     /// Read-modify-write; the old values return.
     Atomic {
-        /// Most lanes that meet on one address, which are served one after another.
+        /// Maximum number of lanes with the same address, served one after another.
         collisions: u8,
     },
 }
 
-/// How far away the data of an answer were.
+/// Level of the hierarchy that served a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Served {
     /// In the SM.
@@ -54,16 +54,16 @@ pub enum Served {
     Dram,
 }
 
-/// Whom a reply is for, within the SM.
+/// Receiver of a reply within the SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// Fill of L1; the line tells which miss.
+    /// Fill of L1; the line identifies the miss.
     L1Fill,
     /// Fill of the texture cache, likewise.
     TextureFill,
     /// Acknowledgement of a line that L1 has written back.
     WriteBack,
-    /// A load that went past L1, or an atomic: the instruction in flight.
+    /// A load that bypassed L1, or an atomic: the instruction in flight.
     Instruction(u16),
     /// Fill of the instruction cache.
     InstructionCache,
@@ -88,9 +88,9 @@ pub struct Request {
     pub flits: u8,
     /// What to do.
     pub kind: RequestKind,
-    /// Whom to answer.
+    /// Receiver of the reply.
     pub token: Token,
-    /// Where the data were found.
+    /// Level that served the request.
     pub served: Served,
     /// Core cycle at which it left the SM.
     pub sent_at: u64,
@@ -101,7 +101,7 @@ pub struct Request {
 pub struct Reply {
     /// Core cycle at which its last flit is at the SM's port.
     pub arrival: u64,
-    /// Receiver.
+    /// Receiving SM.
     pub sm: u16,
     /// Line address.
     pub line: u64,
@@ -109,9 +109,9 @@ pub struct Reply {
     pub sectors: u8,
     /// Flits.
     pub flits: u8,
-    /// Whom it is for.
+    /// Receiver within the SM.
     pub token: Token,
-    /// Where the data were found.
+    /// Level that served the request.
     pub served: Served,
     /// Core cycle at which the request left the SM.
     pub sent_at: u64,
@@ -122,7 +122,7 @@ pub struct Reply {
 pub struct Credit {
     /// Core cycle from which the SM may use it.
     pub arrival: u64,
-    /// Receiver.
+    /// Receiving SM.
     pub sm: u16,
 }
 

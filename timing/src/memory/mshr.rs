@@ -1,4 +1,5 @@
-//! Miss status holding registers: outstanding lines, the sectors on their way, and who waits for them.
+//! Miss status holding registers: outstanding lines, their sectors in flight, and the accesses that wait for
+//! them.
 //!
 //! Waiters live in one slab of linked nodes, so that a steady state allocates nothing.
 
@@ -12,12 +13,12 @@ struct Entry {
     last: u32,
 }
 
-/// Why an access could not be recorded.
+/// Reason for which an access could not be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
     /// No register is free.
     Registers,
-    /// The line's register has no place for another waiter.
+    /// The line's register has no entry for another waiter.
     Merges,
 }
 
@@ -63,7 +64,7 @@ impl<W: Copy> Mshrs<W> {
         self.lines.iter().position(|held| *held == line)
     }
 
-    /// Sectors of a line that are already on their way.
+    /// Sectors of a line already in flight.
     #[must_use]
     pub fn pending(&self, line: u64) -> u8 {
         self.find(line).map_or(0, |index| self.entries[index].pending)
@@ -72,7 +73,7 @@ impl<W: Copy> Mshrs<W> {
     /// Whether a waiter for these sectors would be accepted, and which of them have to be requested.
     ///
     /// # Errors
-    /// What is full.
+    /// The full resource.
     pub fn check(&self, line: u64, sectors: u8) -> Result<u8, Full> {
         match self.find(line) {
             None if self.lines.len() == self.capacity => Err(Full::Registers),
@@ -82,7 +83,7 @@ impl<W: Copy> Mshrs<W> {
         }
     }
 
-    /// Records a waiter that [`Mshrs::check`] has accepted; its sectors are on their way from now on.
+    /// Records a waiter that [`Mshrs::check`] has accepted, and marks its sectors as in flight.
     pub fn add(&mut self, line: u64, sectors: u8, waiter: W) {
         let node = match self.free.pop() {
             Some(node) => {
@@ -109,8 +110,8 @@ impl<W: Copy> Mshrs<W> {
         }
     }
 
-    /// Sectors have arrived. When none of the line's is pending any more, its waiters are handed over in the
-    /// order in which they came, and the register is free.
+    /// Accepts arrived sectors. When no sector of the line is pending, its waiters are passed to `wake` in
+    /// order of arrival, and the register is free.
     pub fn fill(&mut self, line: u64, sectors: u8, mut wake: impl FnMut(W)) {
         let Some(index) = self.find(line) else { return };
         self.entries[index].pending &= !sectors;

@@ -1,8 +1,8 @@
-//! A memory partition: the L2 slices that share one DRAM channel, between the crossbar's two directions.
+//! A memory partition: the L2 slices that share one DRAM channel, behind the crossbar.
 //!
 //! A slice takes requests from its port into a bounded queue, looks them up after its latency, and answers
-//! through a bounded reply queue. Misses wait in MSHRs for the channel. A full queue stalls the stage before it, back
-//! to the credits of the SMs. Cycles are core cycles; the DRAM runs in its own clock.
+//! through a bounded reply queue. Misses wait in MSHRs for the channel. A full queue stalls the stage before
+//! it, back to the credits of the SMs. Cycles are core cycles; the DRAM has its own clock.
 
 mod slice;
 
@@ -18,7 +18,7 @@ use crate::stats::Counters;
 use crate::view::series::{Sample, Sampler};
 use std::collections::VecDeque;
 
-/// Tag of a burst that nobody waits for.
+/// Tag of a burst that no request waits for.
 const NO_FILL: u32 = u32::MAX;
 
 /// Sectors of a line on the way to the channel's queue.
@@ -28,17 +28,17 @@ struct Transfer {
     channel_address: u64,
     sectors: u8,
     write: bool,
-    /// Whether what is read stays in L2.
+    /// Whether L2 keeps the sectors.
     kept: bool,
 }
 
-/// What a DRAM read's tag stands for.
+/// A DRAM read, by its tag.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fill {
     slice: u32,
     line: u64,
     sectors: u8,
-    /// Whether the sectors stay in L2.
+    /// Whether L2 keeps the sectors.
     kept: bool,
 }
 
@@ -54,7 +54,7 @@ struct Slice {
     to_dram: VecDeque<Transfer>,
     /// Requests whose data have arrived and that wait for room in the reply queue.
     woken: VecDeque<Request>,
-    /// Answers with the cycle from which they may leave.
+    /// Replies with the first cycle in which they may leave.
     replies: VecDeque<(u64, Request)>,
     out_port: Port,
     busy_until: u64,
@@ -78,7 +78,7 @@ struct Params {
 }
 
 impl Params {
-    /// Whether L2 keeps what a request reads or writes. Atomics are done in L2 in any case.
+    /// Whether L2 keeps the sectors that a request reads or writes. L2 always keeps those of atomics.
     fn keeps(&self, request: &Request) -> bool {
         let read_only =
             matches!(request.token, Token::TextureFill | Token::InstructionCache | Token::ConstantCache);
@@ -100,15 +100,15 @@ pub struct Partition {
     params: Params,
     next_slice: usize,
     now: u64,
-    /// What [`Partition::next_event`] said when the partition last ran, or what has come since.
+    /// Result of [`Partition::next_event`] after the last run, or the arrival of an earlier packet.
     wake_at: u64,
-    /// Whether packets have come that are not in order of arrival.
+    /// Whether delivered packets are not yet sorted by arrival.
     unsorted: bool,
     /// Replies to deliver, in order of departure.
     pub replies: Vec<Reply>,
     /// Credits to return.
     pub credits: Vec<Credit>,
-    /// What this partition has counted.
+    /// Counters of this partition.
     pub stats: Counters,
     sampler: Option<Sampler>,
 }
@@ -170,7 +170,7 @@ impl Partition {
         }
     }
 
-    /// Samples the counters at an interval from a cycle on, or no longer.
+    /// Samples the counters at an interval from a cycle on; `None` stops sampling.
     pub fn sample(&mut self, interval: Option<u64>, start: u64) {
         self.sampler = interval.map(|interval| Sampler::new(start, interval));
     }
@@ -189,14 +189,14 @@ impl Partition {
         self.unsorted = true;
     }
 
-    /// Earliest core cycle in which something may happen, as far as is known between two epochs.
+    /// Earliest core cycle in which something may happen, as known between two epochs.
     #[must_use]
     pub fn wake_at(&self) -> u64 {
         self.wake_at
     }
 
-    /// Leaves a line in L2, clean, as a copy to the device does; what it drives out is clean too, or is written at no
-    /// cost while no kernel runs.
+    /// Puts a clean line into L2, as a copy to the device does; an evicted dirty line is written at no cost,
+    /// because no kernel runs.
     pub fn preload(&mut self, slice: usize, line: u64) {
         self.slices[slice].tags.insert(line, ALL_SECTORS, 0);
     }
@@ -214,7 +214,7 @@ impl Partition {
         }
     }
 
-    /// Whether no request is anywhere in the partition.
+    /// Whether the partition holds no request.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let slices = self.slices.iter().all(|s| {
@@ -271,7 +271,7 @@ impl Partition {
                 sampler.sample(self.now, || Sample { counters: stats.clone(), ..Sample::default() });
             }
             let progressed = self.tick();
-            // Without progress, whatever is due but blocked waits for a later event; look again then.
+            // Without progress, due but blocked work waits for a later event.
             let next = if progressed { self.now + 1 } else { self.next_event().max(self.now + 1) };
             self.now = next.min(until);
         }
@@ -306,7 +306,7 @@ impl Partition {
         progressed
     }
 
-    /// Data from DRAM enter the way that the miss has reserved and wake who waits.
+    /// Data from DRAM fill the way that the miss has reserved and wake the waiting requests.
     fn fill(&mut self) -> bool {
         let mut progressed = false;
         while let Some((at, tag)) = self.arriving.front().copied() {
@@ -330,7 +330,7 @@ impl Partition {
         progressed
     }
 
-    /// Moves one burst per cycle from the slices to the channel's queue, in turn.
+    /// Moves one burst per cycle from the slices to the channel's queue, round robin.
     fn feed_dram(&mut self, dram_now: u64) -> bool {
         let mut progressed = false;
         for offset in 0..self.slices.len() {
@@ -347,7 +347,7 @@ impl Partition {
         progressed
     }
 
-    /// Sends the lowest atom of a transfer, and drops the transfer when that was its last.
+    /// Sends the lowest atom of a transfer, and drops the transfer after its last atom.
     fn push_atom(&mut self, index: usize, transfer: &Transfer, dram_now: u64) {
         let first = u64::from(transfer.sectors.trailing_zeros());
         let span = (self.params.atom_bytes / SECTOR_BYTES).max(1);
@@ -369,7 +369,7 @@ impl Partition {
                 }
             }
         };
-        // Bursts shorter than a sector: the last one completes it.
+        // If bursts are shorter than a sector, the last one completes it.
         let bursts = (SECTOR_BYTES / self.params.atom_bytes).max(1);
         for burst in 1..=bursts {
             let tag = if burst == bursts { tag } else { NO_FILL };
@@ -385,7 +385,7 @@ impl Partition {
         }
     }
 
-    /// What the partition holds, for the report of a stuck machine.
+    /// State of the partition, for the watchdog's report.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = format!("{}; {} fills on their way\n", self.channel.describe(), self.arriving.len());

@@ -1,4 +1,4 @@
-//! A partition between two mocks: requests go in with their arrival, replies and credits come out.
+//! Tests of a partition between two mocks: requests enter with their arrival, replies and credits leave.
 
 use super::partition::Partition;
 use super::{Reply, Request, RequestKind, Served, Token};
@@ -93,7 +93,7 @@ fn atomics_on_one_address_are_served_one_after_another() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the queues hold, every request is answered once and every credit comes back.
+    /// For any sizes of the queues, every request is answered once and every credit returns.
     #[test]
     fn every_request_is_answered_once(
         packets in prop::collection::vec((0u64..400, 0u64..12, 0u8..3), 1..120),

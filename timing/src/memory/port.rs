@@ -1,4 +1,4 @@
-//! A port in another clock domain: it moves one flit per cycle of its clock, and the core asks when it is free.
+//! A port in another clock domain: it moves one flit per cycle of its own clock.
 
 /// Ratio between a clock and the core clock, as exact integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ const fn gcd(a: u64, b: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Port {
     clock: ClockRatio,
-    /// In cycles of its clock.
+    /// First free cycle of the port's clock.
     free_at: u64,
     /// First core cycle in which that cycle has begun.
     free_at_core: u64,

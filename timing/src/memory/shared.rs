@@ -1,12 +1,12 @@
 //! Shared-memory bank conflicts with broadcast, and the serialisation of shared atomics.
 //!
-//! A bank serves one 4-byte word per cycle; lanes that want the same word share it. Wide accesses are served in
-//! as many passes as their width needs, as the hardware splits them by half and quarter warps.
+//! A bank serves one 4-byte word per cycle; lanes that access the same word share it. Wide accesses take
+//! several passes, as hardware splits them by half and quarter warps.
 
 use crate::config::SharedMemory;
 use crate::source::MemAccess;
 
-/// Cycles that a warp access holds the shared memory.
+/// Cycles that a warp access occupies shared memory.
 #[must_use]
 pub fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
     let words = u32::from(access.bytes).div_ceil(4).max(1);
@@ -30,7 +30,7 @@ pub fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
 fn is_served_at_once(addresses: &[u64], active: u32, words: u32, banks: u32) -> bool {
     let first = addresses[active.trailing_zeros() as usize];
     let all = u32::MAX >> (32 - addresses.len());
-    // What most accesses are: one address for all, or words side by side.
+    // The most common accesses: one address for all lanes, or consecutive words.
     let is_run = |stride: u64| {
         let differ = |lane: usize| addresses[lane] ^ first.wrapping_add(stride * lane as u64);
         (0..addresses.len()).fold(0, |all, lane| all | differ(lane)) == 0
@@ -41,7 +41,7 @@ fn is_served_at_once(addresses: &[u64], active: u32, words: u32, banks: u32) -> 
     }
     let is_active = |lane: &usize| active >> lane & 1 != 0;
     let bank = |word: u64| (word & u64::from(banks - 1)) as usize & 63;
-    // Every word goes to its bank, the last one stays; then none may find another than itself.
+    // Each word is written to its bank's entry; without conflict each word then finds itself there.
     let mut served = [0u64; 64];
     for lane in (0..addresses.len()).filter(is_active) {
         let word = addresses[lane] / 4;
@@ -53,8 +53,9 @@ fn is_served_at_once(addresses: &[u64], active: u32, words: u32, banks: u32) -> 
     })
 }
 
-/// Cycles of a load that would take `cycles`: half where its width makes several passes of which the results of two
-/// fit one return, as every lane pair n and n^1, or every pair n and n^2, has one address.
+/// Cycles of a load that takes `cycles` without merging: half of them if the load takes several passes and
+/// two passes' results fit one return, because every lane pair n and n^1, or every pair n and n^2, has one
+/// address.
 #[must_use]
 pub fn merged_cycles(cycles: u32, access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
     let paired = |distance: usize| {
@@ -70,7 +71,7 @@ pub fn merged_cycles(cycles: u32, access: &MemAccess<'_>, config: &SharedMemory)
     }
 }
 
-/// Cycles of one part: the most distinct words that fall into one bank.
+/// Cycles of one pass: the maximum number of distinct words in one bank.
 #[inline(never)]
 fn pass_cycles(access: &MemAccess<'_>, mask: u32, words: u32, banks: u32) -> u32 {
     let mut seen = [0u64; 128];
@@ -83,7 +84,7 @@ fn pass_cycles(access: &MemAccess<'_>, mask: u32, words: u32, banks: u32) -> u32
         lanes &= lanes - 1;
         for word in address..address + u64::from(words) {
             let bank = (word & u64::from(banks - 1)) as usize;
-            // A bank without words yet cannot have this one; otherwise compare with what was seen.
+            // A bank without words cannot hold this one; otherwise compare with the words seen.
             if per_bank[bank] > 0 && seen[..count].contains(&word) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! From an open trace and a configuration to statistics: its launches one after the other, or together where
-//! streams allow it.
+//! Replays an open trace on a configuration: launches run one after the other, or together where streams
+//! allow it.
 
 mod select;
 mod source;
@@ -26,23 +26,23 @@ use trace_format::reader::Trace;
 
 /// How to replay.
 pub struct ReplayOptions<'a> {
-    /// Threads of the host, at least 1.
+    /// Number of host threads, at least 1.
     pub threads: usize,
-    /// Most cycles that one kernel, or all that run together, may take.
+    /// Maximum number of cycles of one kernel, or of all kernels that run together.
     pub max_cycles: Option<u64>,
     /// Whether each warp's values are compared with their recorded checksum.
     pub checked: bool,
-    /// Looks at every cycle instead of skipping those in which nothing can happen: slower, same result.
+    /// Simulates every cycle instead of skipping idle ones: slower, same result.
     pub every_cycle: bool,
-    /// Called now and then with the launch, the number of launches, and its progress.
+    /// Called periodically with the launch, the number of launches, and its progress.
     pub progress: &'a (dyn Fn(usize, usize, Progress) + Sync),
     /// Launches to replay.
     pub selection: Selection,
     /// Whether kernels of different streams run together.
     pub concurrent: bool,
-    /// Whether the statistics of each SM are kept besides their sum.
+    /// Whether to keep the statistics of each SM besides their sum.
     pub per_sm: bool,
-    /// What is recorded for views; nothing costs nothing.
+    /// Views to record; without views, recording is compiled out.
     pub view: ViewOptions,
 }
 
@@ -81,28 +81,28 @@ pub struct LaunchStats {
     pub threads_per_block: u32,
     /// Blocks that an SM held at once.
     pub blocks_per_sm: u32,
-    /// What kept an SM from holding more.
+    /// The resource that limited the blocks per SM.
     pub occupancy_limit: crate::occupancy::Limit,
-    /// Registers per thread that occupancy was computed with.
+    /// Registers per thread with which occupancy was computed.
     pub registers_per_thread: u32,
-    /// What was counted; without L2 and DRAM where kernels ran together, because these serve all of them.
+    /// Statistics; without L2 and DRAM if kernels ran together, because these serve all of them.
     pub stats: Stats,
-    /// The same by SM, where asked for.
+    /// Statistics of each SM, if requested.
     pub per_sm: Vec<Stats>,
     /// Cycle of the launch since the beginning of the replay.
     pub launched_at: u64,
     /// Cycle after the end of its last block.
     pub ended_at: u64,
-    /// What observed SMs have recorded.
+    /// Recordings of observed SMs.
     pub recordings: Vec<Recording>,
 }
 
 /// Statistics of a whole trace.
 #[derive(Clone, Debug, Default)]
 pub struct Replay {
-    /// Launch by launch.
+    /// Statistics of each launch.
     pub launches: Vec<LaunchStats>,
-    /// All launches together; cycles are summed where they ran one after the other.
+    /// All launches together; cycles of launches that ran one after the other are summed.
     pub total: Stats,
     /// Samples of the counters, each with the positions in `launches` of the kernels that ran together.
     pub series: Vec<(Range<usize>, Series)>,
@@ -120,8 +120,8 @@ struct Prepared<S> {
 /// Replays the chosen launches of a trace.
 ///
 /// # Errors
-/// An empty choice, a kernel or technique that the configuration refuses, a damaged recording, a mismatch, a
-/// stuck machine.
+/// An empty selection, a kernel or technique that the configuration refuses, a damaged recording, a mismatch,
+/// or a deadlock.
 pub fn replay(
     trace: &Trace,
     config: &GpuConfig,
@@ -238,7 +238,7 @@ fn jobs<'a, S: LaunchSource>(trace: &Trace, prepared: &'a [Prepared<S>]) -> Vec<
 }
 
 impl Replay {
-    /// Adds what a group of launches has counted.
+    /// Adds the statistics of a group of launches.
     fn add<S>(&mut self, trace: &Trace, prepared: Vec<Prepared<S>>, outcome: GroupOutcome) {
         let first = self.launches.len();
         self.total.merge(&outcome.total);
@@ -315,7 +315,7 @@ impl LaunchStats {
     }
 }
 
-/// Statistics by SM, summed over launches; none where they were not kept.
+/// Statistics by SM, summed over launches; none if they were not kept.
 fn sms_to_json<'a>(launches: impl Iterator<Item = &'a [Stats]>, energy: &EnergyTable) -> Option<Value> {
     let mut sums: Vec<Stats> = Vec::new();
     for per_sm in launches {

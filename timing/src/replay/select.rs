@@ -1,4 +1,4 @@
-//! Which launches of a trace are replayed, by kernel name and by position.
+//! Selection of the launches to replay, by kernel name and by position.
 
 use regex::Regex;
 use trace_format::reader::Trace;
@@ -10,7 +10,7 @@ pub struct Selection {
     kernels: Option<Regex>,
     /// Ranges of positions, both ends included; none means all.
     launches: Vec<(u64, u64)>,
-    /// As the flags were written, for messages.
+    /// The flags as written, for messages.
     told: String,
 }
 
@@ -18,12 +18,12 @@ impl Selection {
     /// Reads `--kernels` (a regular expression) and `--launches` (such as `3-10,12,20-`).
     ///
     /// # Errors
-    /// The flag that cannot be understood, and why.
+    /// A flag is invalid; the error names it and the reason.
     pub fn parse(kernels: Option<&str>, launches: Option<&str>) -> Result<Selection, String> {
         let regex = |text| Regex::new(text).map_err(|e| format!("--kernels {text}: {e}"));
         let ranges = |text: &str| {
             text.split(',').map(|item| range(item.trim())).collect::<Option<Vec<_>>>().ok_or_else(|| {
-                format!("--launches {text}: numbers and ranges are wanted, such as 3-10,12 or 20-")
+                format!("--launches {text}: expected numbers and ranges, such as 3-10,12 or 20-")
             })
         };
         let told = [kernels.map(|k| format!("--kernels {k}")), launches.map(|l| format!("--launches {l}"))];
@@ -37,7 +37,7 @@ impl Selection {
     /// Positions of the chosen launches in a trace.
     ///
     /// # Errors
-    /// When there is none, or a number names none: what the trace holds.
+    /// No launch is selected, or a number names no launch; the error lists the trace's launches.
     pub fn of(&self, trace: &Trace) -> Result<Vec<usize>, String> {
         let launches = trace.launches();
         let names: Vec<&str> = launches.iter().map(|l| trace.kernel(l.kernel).name.as_str()).collect();
@@ -54,13 +54,13 @@ impl Selection {
         let positions: Vec<usize> =
             names.iter().enumerate().filter(chosen).map(|(position, _)| position).collect();
         if positions.is_empty() && !self.told.is_empty() {
-            return Err(format!("{}: no launch is chosen; {}", self.told, listing(&names)));
+            return Err(format!("{}: no launch is selected; {}", self.told, listing(&names)));
         }
         Ok(positions)
     }
 }
 
-/// What a trace holds, launches of one kernel behind one another together.
+/// Lists the launches of a trace, consecutive launches of one kernel together.
 fn listing(names: &[&str]) -> String {
     if names.is_empty() {
         return "the trace holds no launches".into();

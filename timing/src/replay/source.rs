@@ -3,12 +3,12 @@
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
 use trace_format::reader::{Trace, WarpCursor};
 
-/// What of a recording is brought back.
+/// Detail in which a recording is regenerated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detail {
-    /// Where memory is accessed and which lanes take part: all that the plain machine looks at.
+    /// Addresses and active lanes: sufficient for a replay without techniques.
     Places {
-        /// Whether what a trace of addresses holds is compared with its checksum.
+        /// Whether a trace of addresses is compared with its checksum.
         checked: bool,
     },
     /// Every value, for techniques.
@@ -27,7 +27,7 @@ pub struct TraceLaunch {
 }
 
 impl TraceLaunch {
-    /// The launch of that number.
+    /// The launch with a number.
     #[must_use]
     pub fn new(trace: &Trace, launch: u32, detail: Detail) -> TraceLaunch {
         TraceLaunch { trace: trace.clone(), launch, detail }

@@ -1,9 +1,10 @@
-//! Which launches wait for which where kernels run together: the order that streams keep.
+//! Dependencies between launches when kernels run together, as given by stream order.
 //!
-//! A stream's launches run one after the other. The legacy default stream waits for all others and these for it.
-//! Where the program waited, or copied or filled on the default stream, everything after waits for everything
-//! before; where a stream waited for an event, its next launch waits for everything before, which is at least what
-//! the event stood for. A copy or fill on another stream orders nothing beyond its stream.
+//! A stream's launches run one after the other. The legacy default stream waits for all others, and they wait
+//! for it. After a synchronisation of the program, or a copy or fill on the default stream, all later
+//! launches wait for all earlier ones. If a stream waited for an event, its next launch waits for all earlier
+//! launches, which include those that the event covers. A copy or fill on another stream affects only that
+//! stream.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +13,25 @@ fn is_default(stream: u64) -> bool {
     stream < 2
 }
 
-/// A place between launches at which order is made: a stream, and how many launches came before.
+/// A synchronisation point between launches: a stream, and the number of earlier launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// Stream; 0 and 1 are the default stream, and stand for everything.
+    /// Stream; 0 and 1 are the default stream, which synchronises all streams.
     pub stream: u64,
     /// Launches of the run before it.
     pub before: u64,
 }
 
-/// For each launch (its stream and its number in the run) the positions of those that it waits for directly;
-/// `transfers` and `waits` are those between launches, in order.
+/// For each launch (its stream and its number in the run) the positions of the launches that it waits for
+/// directly; `transfers` and `waits` are the synchronisation points between launches, in order.
 #[must_use]
 pub fn dependencies(launches: &[(u64, u64)], transfers: &[Point], waits: &[Point]) -> Vec<Vec<usize>> {
     let fences = transfers.iter().filter(|point| is_default(point.stream));
     let mut points: Vec<Point> = fences.chain(waits).copied().collect();
     points.sort_by_key(|point| point.before);
     let mut points = points.into_iter().peekable();
-    // What every stream waits for, the last launch of each stream since, and streams that wait for all of these.
+    // Launches that every stream waits for, the last launch of each stream since then, and streams that wait
+    // for all of these.
     let mut base: Vec<usize> = Vec::new();
     let mut tails: BTreeMap<u64, usize> = BTreeMap::new();
     let mut waiting: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
@@ -82,9 +84,9 @@ mod tests {
     #[test]
     fn waits_of_the_program_order_all_and_those_of_a_stream_its_own() {
         assert_eq!(with(&[7, 8, 9, 7], &[], &[(0, 2)]), [vec![], vec![], vec![0, 1], vec![0, 1]]);
-        // Stream 9 waited for an event after two launches; stream 8 goes on beside it.
+        // Stream 9 waited for an event after two launches; stream 8 runs in parallel.
         assert_eq!(with(&[7, 8, 9, 8, 9], &[], &[(9, 2)]), [vec![], vec![], vec![0, 1], vec![1], vec![2]]);
-        // A stream that waits keeps its own order too.
+        // A waiting stream keeps its own order too.
         assert_eq!(with(&[7, 8, 7], &[], &[(7, 2)]), [vec![], vec![], vec![0, 1]]);
         assert_eq!(with(&[7, 8], &[], &[(0, 0), (8, 0)]), [Vec::<usize>::new(), vec![]]);
     }

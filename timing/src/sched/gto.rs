@@ -1,4 +1,4 @@
-//! Greedy, then oldest: stays with a warp until it stalls, then takes the oldest that is ready.
+//! Greedy then oldest: issues from one warp until it stalls, then from the oldest ready warp.
 
 use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;

@@ -1,7 +1,7 @@
 //! Warp scheduling policies: which of a scheduler's ready warps issues.
 //!
-//! A policy sees masks of warp slots and the order in which warps were placed; it knows nothing of why a warp
-//! is ready. To add one is one file and one row of the list below.
+//! A policy sees masks of warp slots and the order in which warps were placed; it does not see why a warp is
+//! ready. A new policy is one file and one entry of the list below.
 
 mod gto;
 mod lrr;
@@ -33,20 +33,20 @@ impl WarpScheduler {
     /// A scheduler without warps, of a checked configuration.
     ///
     /// # Panics
-    /// If `scheduler.policy` is no policy.
+    /// If `scheduler.policy` names no policy.
     #[must_use]
     pub fn new(config: &GpuConfig) -> WarpScheduler {
         let policy = Chosen::named(config, &config.scheduler.policy).expect("the configuration was checked");
         WarpScheduler { warps: Warps::default(), policy }
     }
 
-    /// A warp has been placed.
+    /// Adds a placed warp.
     pub fn add(&mut self, warp: u8) {
         self.warps.by_age.push(warp);
         call_policy!(&mut self.policy, policy => policy.added(warp));
     }
 
-    /// A warp has ended.
+    /// Removes an ended warp.
     pub fn remove(&mut self, warp: u8) {
         self.warps.by_age.retain(|w| *w != warp);
         if self.warps.last == Some(warp) {
@@ -55,7 +55,7 @@ impl WarpScheduler {
         call_policy!(&mut self.policy, policy => policy.removed(warp));
     }
 
-    /// Adjusts the active set of a policy that has one, once per cycle. True when it changed.
+    /// Updates the active set of a policy that has one, once per cycle. True when it changed.
     pub fn rebalance(&mut self, waits: &Waits) -> bool {
         call_policy!(&mut self.policy, policy => policy.rebalance(&self.warps, waits))
     }
@@ -66,7 +66,7 @@ impl WarpScheduler {
         call_policy!(&self.policy, policy => policy.would_rebalance(&self.warps, waits))
     }
 
-    /// Whether warps that a technique holds back give their place in the active set to others.
+    /// Whether warps that a technique stalls are replaced in the active set.
     #[must_use]
     pub fn replaces_held(&self) -> bool {
         fn of<P: WarpPolicy>(_: &P) -> bool {
@@ -85,14 +85,14 @@ impl WarpScheduler {
         call_policy!(&self.policy, policy => policy.pick(&self.warps, ready))
     }
 
-    /// Warps that the policy lets issue at all.
+    /// Warps that the policy allows to issue.
     #[must_use]
     #[inline]
     pub fn eligible(&self) -> u64 {
         call_policy!(&self.policy, policy => policy.active()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the policy lets only some of the warps issue.
+    /// Whether the policy has an active set.
     #[must_use]
     pub fn has_active_set(&self) -> bool {
         call_policy!(&self.policy, policy => policy.active()).is_some()
@@ -104,7 +104,7 @@ impl WarpScheduler {
         call_policy!(&self.policy, policy => policy.active()).unwrap_or(0)
     }
 
-    /// A warp has issued.
+    /// Notes that a warp has issued.
     #[inline]
     pub fn issued(&mut self, warp: u8) {
         self.warps.last = Some(warp);
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::config::load;
 
-    /// A scheduler of a policy with some warps, placed in that order, and an active set of two.
+    /// A scheduler with a policy, some warps placed in that order, and an active set of two.
     pub fn with(policy: &str, warps: &[u8]) -> WarpScheduler {
         let set = [format!("scheduler.policy={policy}"), "scheduler.two_level_active_warps=2".to_owned()];
         let mut scheduler = WarpScheduler::new(&load("gtx480", &set).expect("a configuration").config);
@@ -126,7 +126,7 @@ mod tests {
         scheduler
     }
 
-    /// What is picked, and then issues, in each of some cycles with their ready warps.
+    /// Runs some cycles with given ready warps; returns the warp that issues in each.
     pub fn run(scheduler: &mut WarpScheduler, ready: &[u64]) -> Vec<Option<u8>> {
         ready
             .iter()

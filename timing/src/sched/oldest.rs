@@ -1,4 +1,4 @@
-//! Oldest first: the warp that was placed first, of those that are ready.
+//! Oldest first: the ready warp that was placed first.
 
 use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;

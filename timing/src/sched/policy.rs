@@ -1,4 +1,4 @@
-//! What every warp scheduling policy is, and what it may look at.
+//! The interface of warp scheduling policies, and the state that they see.
 
 use crate::policy::Policy;
 
@@ -9,14 +9,14 @@ pub struct Waits {
     pub memory: u64,
     /// At a barrier or a fence.
     pub synchronisation: u64,
-    /// For a technique; only where the policy [`replaces`](WarpPolicy::REPLACES_HELD) such warps.
+    /// For a technique; only if the policy [`replaces`](WarpPolicy::REPLACES_HELD) such warps.
     pub held: u64,
     /// Warps that have ended, and slots without a warp.
     pub ended: u64,
 }
 
 impl Waits {
-    /// Warps that wait for anything.
+    /// Warps that wait for any reason.
     #[must_use]
     #[inline]
     pub fn any(&self) -> u64 {
@@ -24,30 +24,30 @@ impl Waits {
     }
 }
 
-/// What every policy may look at: the warps of its scheduler.
+/// The state that every policy sees: the warps of its scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Warps {
-    /// In the order in which they were placed.
+    /// Warps in order of placement.
     pub by_age: Vec<u8>,
     /// The warp that issued last.
     pub last: Option<u8>,
 }
 
 impl Warps {
-    /// The first of some warps after the one that issued last, by number.
+    /// The first ready warp after the one that issued last, by slot number.
     #[inline]
     pub fn next_after_last(&self, ready: u64) -> Option<u8> {
         let start = self.last.map_or(0, |last| (u32::from(last) + 1) % 64);
         (ready != 0).then(|| ((ready.rotate_right(start).trailing_zeros() + start) % 64) as u8)
     }
 
-    /// The one of some warps that was placed first.
+    /// The ready warp that was placed first.
     #[inline]
     pub fn oldest(&self, ready: u64) -> Option<u8> {
         self.by_age.iter().copied().find(|warp| ready >> warp & 1 != 0)
     }
 
-    /// The warp that issued last if it is among some, else the oldest of these.
+    /// The warp that issued last if it is ready, else the oldest ready warp.
     #[inline]
     pub fn same_or_oldest(&self, ready: u64) -> Option<u8> {
         self.last.filter(|last| ready >> last & 1 != 0).or_else(|| self.oldest(ready))
@@ -56,16 +56,16 @@ impl Warps {
 
 /// A warp scheduling policy.
 pub trait WarpPolicy: Policy {
-    /// Whether warps that a technique holds back give their place in the active set to others.
+    /// Whether warps that a technique stalls are replaced in the active set.
     const REPLACES_HELD: bool = false;
 
-    /// A warp has been placed.
+    /// Called when a warp has been placed.
     fn added(&mut self, _warp: u8) {}
 
-    /// A warp has ended.
+    /// Called when a warp has ended.
     fn removed(&mut self, _warp: u8) {}
 
-    /// Once per cycle: adjusts the active set; true when it changed.
+    /// Called once per cycle: updates the active set; true when it changed.
     fn rebalance(&mut self, _warps: &Warps, _waits: &Waits) -> bool {
         false
     }

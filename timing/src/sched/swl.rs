@@ -1,7 +1,8 @@
-//! Static wavefront limiting: greedy-then-oldest over the oldest warps alone, so that fewer share the L1.
+//! Static wavefront limiting: greedy-then-oldest over the oldest warps alone, so that fewer warps share the
+//! L1.
 //!
-//! A warp that waits at a barrier or a fence, or for a technique, does not count: the warps that it waits for may be
-//! younger.
+//! Warps that wait at a barrier or a fence, or for a technique, do not count towards the limit: the warps
+//! that they wait for may be younger.
 
 use super::policy::{Waits, WarpPolicy, Warps};
 use crate::config::GpuConfig;
@@ -89,7 +90,7 @@ mod tests {
             run(&mut s, &[0b1111, 0b1111, 0b0111, 0b1001, 0b0110]),
             [Some(3), Some(3), Some(0), Some(0), None]
         );
-        // Waiting for memory keeps a place, waiting at a barrier does not.
+        // A warp that waits for memory stays in the set, one that waits at a barrier does not.
         assert!(!s.rebalance(&Waits { memory: 0b1001, ..Waits::default() }));
         assert!(s.rebalance(&Waits { synchronisation: 0b1000, ..Waits::default() }));
         assert_eq!(run(&mut s, &[0b0111, 0b0110]), [Some(0), Some(1)]);

@@ -1,7 +1,9 @@
-//! The one list of counters: struct, merge, JSON and CSV keys, documentation and energy join come from it.
+//! The list of counters, from which struct, merge, JSON and CSV keys, documentation and energy join are
+//! generated.
 //!
-//! A counter that costs energy names the component it belongs to; the price in pJ is in the energy tables
-//! under `timing/configs/energy/`. What a technique counts is declared in its own file ([`super::TechniqueStats`]).
+//! A counter that costs energy names its component; the price in pJ is in the energy tables under
+//! `timing/configs/energy/`. Counters of a technique are declared in its own file
+//! ([`super::TechniqueStats`]).
 
 use serde_json::{Map, Value};
 use trace_format::isa::Unit;
@@ -15,7 +17,7 @@ macro_rules! counters {
             $($(#[doc = $doc])+ pub $name: u64,)+
         }
 
-        /// The rows, in the order of the struct.
+        /// The counters, in the order of the struct.
         pub const COUNTERS: &[CounterInfo] = &[$(CounterInfo {
             name: stringify!($name),
             doc: concat!($($doc),+),
@@ -29,7 +31,7 @@ macro_rules! counters {
                 $(self.$name += other.$name;)+
             }
 
-            /// What has been counted since an earlier state of the same counters.
+            /// Counts since an earlier state of the same counters.
             #[must_use]
             pub fn since(&self, earlier: &Counters) -> Counters {
                 Counters { $($name: self.$name - earlier.$name,)+ }
@@ -153,9 +155,9 @@ counters! {
     l1_misses;
     /// L1 load accesses that joined an outstanding miss.
     l1_merges;
-    /// Cycles in which the L1 front could not proceed for want of an MSHR or a queue entry.
+    /// Cycles in which the access at L1's head waited for an MSHR or a queue entry.
     l1_stall_cycles;
-    /// Global loads' accesses that went past L1.
+    /// Accesses of global loads that bypassed L1.
     l1_bypasses;
     /// L1 accesses by stores.
     l1_writes in "l1";
@@ -171,7 +173,7 @@ counters! {
     reply_packets;
     /// Flits moved by the crossbar, both ways.
     interconnect_flits in "interconnect";
-    /// Those of them that went from L2 to SMs.
+    /// Flits moved from L2 to SMs.
     reply_flits;
     /// L2 accesses.
     l2_accesses in "l2";

@@ -1,8 +1,8 @@
 //! Energy: a table of pJ per counted event, applied to the counters after the run.
 //!
-//! Tables are data files under `timing/configs/energy/`. An event of a technique that the table does not price has the
-//! price that the technique declares, if it declares one; any other event without a price is not in the sum, so a
-//! total says what its table covers and no more.
+//! Tables are data files under `timing/configs/energy/`. An event of a technique that the table does not
+//! price has the price that the technique declares, if it declares one; any other event without a price is
+//! not in the sum: a total covers only the priced events.
 
 use super::{COUNTERS, Stats, TechniqueStats};
 use crate::config::builtin;
@@ -18,7 +18,7 @@ use warplab_host::input;
 pub struct EnergyTable {
     /// Name of the table.
     pub name: String,
-    /// What it describes.
+    /// Description.
     pub description: String,
     /// Price by counter name.
     pub event: BTreeMap<String, Price>,
@@ -38,7 +38,7 @@ impl EnergyTable {
     /// Loads a built-in table by name, or a file by path.
     ///
     /// # Errors
-    /// A sentence that names the table, and the event or value at fault.
+    /// The error names the table, and the invalid event or value.
     pub fn load(name: &str) -> Result<EnergyTable, String> {
         let (origin, text) = match builtin::find(builtin::ENERGY_TABLES, name) {
             Some(found) => (found.path.to_owned(), found.text.to_owned()),
@@ -60,7 +60,7 @@ impl EnergyTable {
     /// Parses and checks a table.
     ///
     /// # Errors
-    /// A sentence that names the event or value at fault.
+    /// The error names the invalid event or value.
     pub fn parse(text: &str) -> Result<EnergyTable, String> {
         let table: EnergyTable = toml::from_str(text).map_err(|e| e.to_string())?;
         for (event, price) in &table.event {
@@ -71,7 +71,7 @@ impl EnergyTable {
             }
             if !(price.pj.is_finite() && price.pj >= 0.0) {
                 return Err(format!(
-                    "`event.{event}.pj`: {} is refused: it must be a number of at least 0",
+                    "`event.{event}.pj`: {} is invalid: it must be a number of at least 0",
                     price.pj
                 ));
             }
@@ -79,10 +79,10 @@ impl EnergyTable {
         Ok(table)
     }
 
-    /// Refuses prices of events that neither the machine nor a technique of the catalogue has.
+    /// Refuses prices of events that neither the model nor a technique of the catalogue counts.
     ///
     /// # Errors
-    /// A sentence that names the event.
+    /// The error names the event.
     pub fn check(&self, catalogue: &Catalogue) -> Result<(), String> {
         let of_techniques: Vec<String> = catalogue
             .rows()

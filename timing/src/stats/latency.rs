@@ -5,10 +5,11 @@
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-/// Highest latency that is told apart, in cycles; longer ones count as this.
+/// Highest latency of the histogram, in cycles; longer ones count as this.
 const HIGHEST_CYCLES: u64 = 1 << 24;
 
-/// Latencies below this many cycles, nearly all, are counted one by one; the histogram sees them at the end.
+/// Latencies below this number of cycles, nearly all, are counted in an array and added to the histogram at
+/// the end.
 const SHORT_CYCLES: usize = 1024;
 
 /// A distribution of latencies in cycles, with two significant digits.
@@ -88,7 +89,7 @@ impl Latency {
         })
     }
 
-    /// What is written of a distribution, with its histogram put together once.
+    /// Figures of a distribution, computed from one combined histogram.
     fn summary(&self) -> Summary {
         let all = self.histogram();
         if all.is_empty() {
@@ -121,7 +122,7 @@ struct Summary {
 pub struct LatencyInfo {
     /// Key in the JSON's `latency`, and after `latency_` in CSV columns.
     pub name: &'static str,
-    /// What is measured.
+    /// Description of the measured latency.
     pub doc: &'static str,
 }
 
@@ -133,7 +134,7 @@ macro_rules! latencies {
             $($(#[doc = $doc])+ pub $name: Latency,)+
         }
 
-        /// The rows, in the order of the struct.
+        /// The distributions, in the order of the struct.
         pub const LATENCIES: &[LatencyInfo] =
             &[$(LatencyInfo { name: stringify!($name), doc: concat!($($doc),+) }),+];
 
@@ -157,7 +158,7 @@ latencies! {
     load_issue_to_writeback;
     /// Loads of which L1 held every line.
     l1_load_issue_to_writeback;
-    /// Loads of which at least one line came from L2, and none from further away.
+    /// Loads of which at least one line came from L2, and none from DRAM.
     l2_load_issue_to_writeback;
     /// Loads of which at least one line came from DRAM.
     dram_load_issue_to_writeback;

@@ -20,7 +20,7 @@ pub use warplab_technique::CounterInfo;
 
 use serde_json::{Map, Value};
 
-/// Everything that one part of the machine, or the whole of it, has counted.
+/// Statistics of one part of the GPU, or of the whole GPU.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// Event counts.
@@ -29,7 +29,7 @@ pub struct Stats {
     pub stalls: StallCounts,
     /// Latency distributions.
     pub latency: Latencies,
-    /// What each technique has counted.
+    /// Counts of each technique.
     pub techniques: Vec<TechniqueStats>,
 }
 
@@ -47,13 +47,13 @@ impl Stats {
         }
     }
 
-    /// What the technique of that name has counted.
+    /// Counts of the technique with a name.
     #[must_use]
     pub fn technique(&self, name: &str) -> Option<&TechniqueStats> {
         self.techniques.iter().find(|technique| technique.info.name == name)
     }
 
-    /// A counter of any technique, summed over those that have it.
+    /// A counter summed over all techniques that declare it.
     #[must_use]
     pub fn of_techniques(&self, counter: &str) -> u64 {
         self.techniques.iter().filter_map(|technique| technique.get(counter)).sum()

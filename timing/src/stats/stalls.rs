@@ -1,13 +1,13 @@
 //! The causes to which every scheduler slot of every cycle is attributed, exactly one each.
 //!
-//! A scheduler has `issue_width` slots per cycle. When nothing issues, the cause is that of the warp that came
-//! closest to issuing; the order of closeness is the order of the list, from top to bottom.
+//! A scheduler has `issue_width` slots per cycle. When nothing issues, the cause is that of the warp closest
+//! to issue; the list is in this order, closest first.
 
 use serde_json::{Map, Value};
 
 macro_rules! stalls {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)+) => {
-        /// Why a scheduler slot issued or did not.
+        /// Use of a scheduler slot: an issue, or the cause of its absence.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Stall {
@@ -38,7 +38,7 @@ stalls! {
     Issued = "issued";
     /// The second slot of a dual issue found no second instruction that may pair with the first.
     DualIssue = "dual_issue_restriction";
-    /// A technique held the warp back.
+    /// A technique stalled the warp.
     Technique = "technique";
     /// Warps were ready, but none in the active set of the two-level policy.
     Inactive = "not_in_active_set";
@@ -84,7 +84,7 @@ impl StallCounts {
         self.0[cause as usize] += slots;
     }
 
-    /// Takes slots back that were attributed to a cause.
+    /// Removes slots that were attributed to a cause.
     pub fn remove(&mut self, cause: Stall, slots: u64) {
         self.0[cause as usize] -= slots;
     }

@@ -1,6 +1,7 @@
-//! What the techniques of a run have counted: their own counters and structures, and their accounts.
+//! Counts of the techniques of a run: their counters and structures, and their accounts.
 //!
-//! The rows come from what each technique declares ([`TechniqueInfo`]); nothing here knows one by name.
+//! The rows are generated from each technique's declarations ([`TechniqueInfo`]); this file names no
+//! technique.
 
 use serde_json::{Map, Value, json};
 use warplab_technique::{Ledger, ParamValue, Price, Technique, TechniqueInfo};
@@ -10,11 +11,11 @@ use warplab_technique::{Ledger, ParamValue, Price, Technique, TechniqueInfo};
 pub struct CounterRow {
     /// JSON key.
     pub name: String,
-    /// What is counted.
+    /// Description.
     pub doc: String,
     /// Energy component of an event, if it costs energy.
     pub component: Option<&'static str>,
-    /// Price where the energy table has none.
+    /// Price if the energy table has none.
     pub price: Option<Price>,
 }
 
@@ -45,10 +46,10 @@ pub fn counter_rows(info: &TechniqueInfo) -> Vec<CounterRow> {
     own.chain(structures).collect()
 }
 
-/// What one technique has counted in one SM, or in several.
+/// Counts of one technique in one SM, or in several.
 #[derive(Clone, Debug)]
 pub struct TechniqueStats {
-    /// What it says about itself.
+    /// Declarations of the technique.
     pub info: &'static TechniqueInfo,
     /// The values of its parameters.
     pub parameters: Vec<(&'static str, ParamValue)>,
@@ -60,7 +61,7 @@ pub struct TechniqueStats {
 }
 
 impl TechniqueStats {
-    /// What a technique has counted in its SM.
+    /// Counts of a technique in its SM.
     #[must_use]
     pub fn of(technique: &dyn Technique, ledger: &Ledger) -> TechniqueStats {
         let storage = technique.storage();
@@ -76,7 +77,7 @@ impl TechniqueStats {
         }
     }
 
-    /// Adds what the same technique has counted elsewhere.
+    /// Adds counts of the same technique in another SM.
     pub fn merge(&mut self, other: &TechniqueStats) {
         self.ledger.merge(&other.ledger);
         self.values.resize(self.values.len().max(other.values.len()), 0);
@@ -99,7 +100,7 @@ impl TechniqueStats {
         self.info.losses.iter().zip(&self.ledger.lost).map(|(cause, count)| (cause.name, *count))
     }
 
-    /// Causes for which opportunities were lost, largest first, each with its part of all opportunities.
+    /// Causes for which opportunities were lost, largest first, each with its share of all opportunities.
     #[must_use]
     pub fn losses(&self) -> Vec<(String, f64)> {
         let mut lost: Vec<(&str, u64)> = self.lost().filter(|(_, count)| *count > 0).collect();
@@ -108,7 +109,7 @@ impl TechniqueStats {
         lost.into_iter().map(|(cause, count)| (cause.replace('_', " "), count as f64 / all)).collect()
     }
 
-    /// Scheduler slots in which it held a warp back, by cause.
+    /// Scheduler slots in which it stalled a warp, by cause.
     pub fn stalls(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.info.stalls.iter().zip(&self.ledger.stalls).map(|(cause, count)| (cause.name, *count))
     }

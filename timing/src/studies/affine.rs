@@ -127,35 +127,35 @@ pub const STUDY: Study = Study {
     note: |_| None,
 };
 
-/// What an affine unit could do with an instruction.
+/// Classes of instructions for an affine unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     /// Computes registers.
     Computes,
-    /// Compares integers, the outcome in this predicate.
+    /// Compares integers; the result is in this predicate.
     Compares(Pred),
-    /// Computes predicates alone in another way.
+    /// Computes only predicates, but not by an integer comparison.
     Decides,
     /// Loads from global or local memory.
     Loads,
-    /// Nothing of this.
+    /// Any other instruction.
     Other,
 }
 
-/// What is asked of each instruction.
+/// Static facts of each instruction.
 #[derive(Debug)]
 pub struct Plan {
     classes: Vec<Class>,
     potential: Vec<bool>,
-    /// Of each warp that spans several lines of its block.
+    /// Index steps of each warp that spans several lines of its block.
     steps: Vec<Option<Steps>>,
 }
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Affine {
     counts: Vec<Row>,
-    /// Of an instruction between its step's beginning and end: the form of its operands, if all are affine.
+    /// Form of the current instruction's operands, if all are affine; set before its step, used after it.
     pending: Option<Form>,
 }
 
@@ -176,7 +176,7 @@ fn class(inst: &trace_format::isa::Inst) -> Class {
     }
 }
 
-/// How the lanes of affine registers relate.
+/// Form of affine registers across lanes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Form {
     Uniform,
@@ -289,7 +289,7 @@ impl Fold for Affine {
     fn finish(mut self, setting: &Setting<'_>, plan: &Plan, totals: &[Total], _: &mut Seen) -> Outcome {
         for ((counts, potential), total) in self.counts.iter_mut().zip(&plan.potential).zip(totals) {
             counts[WARP_INSTRUCTIONS] = total.executed();
-            // Instructions of a kernel are counted once, however often it is launched.
+            // Instructions of a kernel are counted once for all its launches.
             counts[STATIC] = u64::from(setting.first);
             counts[STATIC_POTENTIAL] = u64::from(*potential && setting.first);
             counts[POTENTIAL] = if *potential { counts[WARP_INSTRUCTIONS] } else { 0 };

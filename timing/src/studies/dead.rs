@@ -1,7 +1,7 @@
 //! Study `dead`: values that are written to registers and never read, and bytes that are stored and overwritten
 //! before anything reads them.
 //!
-//! `dead/memory.rs` keeps what is known of every byte.
+//! `dead/memory.rs` tracks every byte.
 
 mod memory;
 
@@ -73,12 +73,12 @@ pub const STUDY: Study = Study {
 struct Register {
     /// Lanes whose value has not been read.
     unread: u32,
-    /// Instruction that wrote it in all lanes; lanes may have others where it is mixed.
+    /// Instruction that wrote it in all lanes; if the register is mixed, lanes have different writers.
     pc: u32,
     mixed: bool,
 }
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Dead {
     counts: Vec<Row>,
@@ -193,7 +193,7 @@ impl Fold for Dead {
         if let Some(runs) = runs {
             let memory = if access.space == Space::Shared { &mut *shared } else { &mut *global };
             if !store {
-                // An atomic reads what it changes, and what it leaves counts as needed.
+                // An atomic reads the bytes that it changes, and its result counts as needed.
                 return runs.each(access).for_each(|run| memory.read(run.from, run.to));
             }
             if runs.each(access).all(|run| run.once) {
@@ -208,7 +208,7 @@ impl Fold for Dead {
             };
             let (memory, from) = match space {
                 Space::Shared => (&mut *shared, address),
-                // Each thread has its own.
+                // Local memory is private to a thread.
                 Space::Local => (&mut *local, (at.warp as u64 * 32 + lane as u64) << 32 | address),
                 _ => (&mut *global, address),
             };

@@ -1,30 +1,30 @@
-//! How a study says what it counts: counters kept per instruction, shares made of their sums, and figures made of
-//! the shares. Tables, charts, breakdowns, explanations and files follow from these lists alone.
+//! The declarations of a study: counters per instruction, shares (quotients of their sums), and figures of
+//! the shares. Tables, charts, breakdowns, explanations and files are generated from these lists.
 
 /// The definition of one study.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
-    /// The word that `timing study` takes.
+    /// Name for `timing study`.
     pub name: &'static str,
-    /// What it answers, in a phrase.
+    /// Summary in a phrase.
     pub summary: &'static str,
     /// Paper and figures that it reproduces.
     pub paper: &'static str,
-    /// What is counted and how, in paragraphs.
+    /// Definition in paragraphs.
     pub text: &'static [&'static str],
-    /// What is counted, in the order of the counts; the first counts warp instructions.
+    /// Counters in the order of the counts; the first counts warp instructions.
     pub counters: &'static [Counter],
-    /// What is made of the counts.
+    /// Quotients of the counts.
     pub shares: &'static [Share],
     /// Charts, each of some shares.
     pub figures: &'static [Figure],
-    /// The chart of a curve over the course of one warp, where there is one.
+    /// Chart of a curve over the course of one warp, if the study has one.
     pub course: Option<Course>,
-    /// How traces are averaged.
+    /// Kind of mean over traces.
     pub mean: Mean,
     /// Position of the share that `--top` sorts by.
     pub worst_by: usize,
-    /// What readers must know about a trace's sums: estimates, limits that were reached.
+    /// Note on a trace's sums for readers: estimates, limits that were reached.
     pub note: fn(&[u64]) -> Option<String>,
 }
 
@@ -33,15 +33,15 @@ pub struct Study {
 pub struct Counter {
     /// Its name in files.
     pub key: &'static str,
-    /// What is counted.
+    /// The counted unit.
     pub unit: &'static str,
     /// When it is counted.
     pub meaning: &'static str,
-    /// How counts of several instructions, launches and traces make one.
+    /// How counts of several instructions, launches and traces are combined.
     pub join: Join,
 }
 
-/// How two counts make one.
+/// Combination of two counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Join {
     /// Their sum.
@@ -53,7 +53,7 @@ pub enum Join {
 }
 
 impl Join {
-    /// The count of nothing.
+    /// The neutral count.
     #[must_use]
     pub const fn nothing(self) -> u64 {
         match self {
@@ -79,19 +79,19 @@ pub struct Share {
     pub key: &'static str,
     /// Its heading in tables and its name in charts.
     pub name: &'static str,
-    /// What it says.
+    /// Meaning.
     pub meaning: &'static str,
-    /// The figure of a paper that shows it, or nothing.
+    /// The figure of a paper that shows it, or empty.
     pub figure: &'static str,
-    /// Counters whose sum is divided.
+    /// Counters whose sum is the numerator.
     pub over: &'static [usize],
-    /// Counters by whose sum it is divided; none: it is not divided.
+    /// Counters whose sum is the denominator; empty for no division.
     pub under: &'static [usize],
-    /// What the sum above is multiplied by.
+    /// Factor of the numerator.
     pub times: f64,
-    /// How it is shown.
+    /// Format.
     pub shown: Shown,
-    /// Whether it is a column of the table for readers; files hold all.
+    /// Whether it is a column of the printed table; files hold all.
     pub in_table: bool,
 }
 
@@ -104,12 +104,12 @@ pub enum Shown {
     Number(&'static str),
 }
 
-/// Which mean over traces stands under a table.
+/// The mean over traces in the last row of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mean {
-    /// Of their shares.
+    /// Arithmetic mean of their shares.
     Arithmetic,
-    /// Of their shares; a trace without any counts as the smallest share that can be told from nothing, 0.01 %.
+    /// Geometric mean of their shares; a share of zero counts as 0.01 %.
     Geometric,
 }
 
@@ -135,7 +135,7 @@ pub struct Figure {
     pub title: &'static str,
     /// The figure of a paper that it is made after, and what it shows.
     pub caption: &'static str,
-    /// What its marks are.
+    /// Form of its marks.
     pub marks: Marks,
     /// Positions of the shares that it shows.
     pub shares: &'static [usize],
@@ -150,7 +150,7 @@ pub enum Marks {
     Stack,
     /// A stack per trace, in groups of traces by the dimensions of their blocks.
     StackByDimensions,
-    /// A line per trace, whose points are the shares; with the name of the horizontal axis and its values.
+    /// A line per trace with a point per share; holds the name of the horizontal axis and its values.
     Lines(&'static str, &'static [f64]),
 }
 
@@ -175,7 +175,7 @@ impl Share {
         }
     }
 
-    /// A quotient that is a number of something.
+    /// A quotient that is a number with a unit.
     pub const fn number(
         key: &'static str,
         name: &'static str,
@@ -191,22 +191,22 @@ impl Share {
         Share { figure, ..self }
     }
 
-    /// What it says, where its formula does not.
+    /// Sets a meaning that the formula does not show.
     pub const fn meaning(self, meaning: &'static str) -> Share {
         Share { meaning, ..self }
     }
 
-    /// Its sum multiplied.
+    /// Sets the factor of the numerator.
     pub const fn times(self, times: f64) -> Share {
         Share { times, ..self }
     }
 
-    /// Only in files and charts.
+    /// Hides it from the printed table.
     pub const fn hidden(self) -> Share {
         Share { in_table: false, ..self }
     }
 
-    /// Its value; not a number where nothing is divided by.
+    /// Its value; NaN if the denominator is zero.
     #[must_use]
     pub fn value(&self, counts: &[u64]) -> f64 {
         let sum = |which: &[usize]| -> f64 {
@@ -217,7 +217,7 @@ impl Share {
         if below == 0.0 { f64::NAN } else { sum(self.over) * self.times / below }
     }
 
-    /// The formula in the names of counters.
+    /// The formula, with the names of counters.
     #[must_use]
     pub fn formula(&self, counters: &[Counter]) -> String {
         let sum = |which: &[usize]| {
@@ -233,7 +233,7 @@ impl Share {
 }
 
 impl Study {
-    /// Counts of nothing, one for each counter.
+    /// The neutral count of each counter.
     #[must_use]
     pub fn nothing(&self) -> Vec<u64> {
         self.counters.iter().map(|counter| counter.join.nothing()).collect()
@@ -265,7 +265,7 @@ macro_rules! counters {
             #[doc = $meaning]
             pub const $name: usize = Position::$name as usize;
         )+
-        /// What the study counts.
+        /// Counters of the study.
         pub const COUNTERS: &[$crate::studies::Counter] = &[$($crate::studies::Counter {
             key: $key,
             unit: $unit,

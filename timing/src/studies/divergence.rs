@@ -1,5 +1,5 @@
-//! Study `divergence`: how many lanes work, which branches separate them, and how much redundancy hides in
-//! instructions that only some lanes execute.
+//! Study `divergence`: active lanes, divergent branches, and redundancy in instructions that only some lanes
+//! execute.
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
@@ -91,7 +91,7 @@ pub const STUDY: Study = Study {
     note: |_| None,
 };
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Divergence {
     counts: Vec<Row>,

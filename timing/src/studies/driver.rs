@@ -1,10 +1,10 @@
-//! The pass that all studies share: over the blocks of a launch on several threads, and within a block over its
-//! warps in turns of a bounded number of instructions.
+//! The pass that all studies share: several threads process the blocks of a launch, and within a block warps
+//! alternate in turns of a bounded number of instructions.
 //!
-//! Taking turns keeps what a study has to remember about a block small however long its warps run. A turn ends at
-//! a barrier, and a warp has no turn while it waits there for the others, so that what warps of a block do to
-//! memory comes in an order that could have been. Threads take blocks as they come, so a fold's sums must not
-//! depend on which blocks it saw; then the result is the same at any number of threads.
+//! Turns bound the state that a study keeps for a block, however long its warps run. A turn ends at a
+//! barrier, and a warp that waits there gets no turn, so that the memory accesses of a block come in a
+//! possible order. Threads take the next free block, so a fold's sums must not depend on the choice of its
+//! blocks; then the result is the same for any number of threads.
 
 use super::StudyError;
 use super::sample::Seen;
@@ -18,59 +18,61 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Instructions that a warp runs before the block's next warp has its turn.
 pub const TURN: u32 = 1024;
 
-/// What a study gathers over the warps of one launch; each thread has one of its own.
+/// Counting state of a study over the warps of one launch; each thread has its own.
 pub trait Fold: Send + Sized {
-    /// Static facts of the launch that this study alone needs, shared by all threads.
+    /// Static facts of the launch for this study, shared by all threads.
     type Plan: Send + Sync;
 
     /// The static facts of a launch.
     fn plan(setting: &Setting<'_>) -> Self::Plan;
 
-    /// A fold that has seen nothing.
+    /// An empty fold.
     fn new(setting: &Setting<'_>, plan: &Self::Plan) -> Self;
 
-    /// A block begins, by its number among those recorded; its warps stand at the kernel's entry.
+    /// Called when a block begins, with its number among the recorded blocks; its warps are at the kernel's
+    /// entry.
     fn begin_block(&mut self, setting: &Setting<'_>, plan: &Self::Plan, block: u64) {
         let _ = (setting, plan, block);
     }
 
-    /// A warp is about to execute an instruction: `at.state` is what it reads.
+    /// Called before a warp executes an instruction: `at.state` holds the values that it reads.
     #[inline(always)]
     fn before(&mut self, plan: &Self::Plan, at: &mut At<'_>) {
         let _ = (plan, at);
     }
 
-    /// The warp has executed it: `at.state` is what it left.
+    /// Called after the warp has executed it: `at.state` holds the results.
     #[inline(always)]
     fn after(&mut self, plan: &Self::Plan, at: &mut At<'_>) {
         let _ = (plan, at);
     }
 
-    /// A warp has ended.
+    /// Called when a warp has ended.
     fn end_warp(&mut self, setting: &Setting<'_>, plan: &Self::Plan, warp: usize) {
         let _ = (setting, plan, warp);
     }
 
-    /// Every warp of the block has had its turn; the block is over once all have ended.
+    /// Called when every warp of the block has had its turn.
     fn end_turn(&mut self, setting: &Setting<'_>, plan: &Self::Plan) {
         let _ = (setting, plan);
     }
 
-    /// Every warp of the block has ended.
+    /// Called when every warp of the block has ended.
     fn end_block(&mut self, setting: &Setting<'_>, plan: &Self::Plan) {
         let _ = (setting, plan);
     }
 
-    /// The first block has been folded, alone: what later blocks are compared with may move into the plan.
+    /// Called after the first block, which runs alone: data for comparison with later blocks may move into
+    /// the plan.
     fn settle(&mut self, plan: &mut Self::Plan) {
         let _ = plan;
     }
 
-    /// Takes in what another thread has gathered. Must commute.
+    /// Adds another thread's fold. Must be commutative.
     fn merge(&mut self, other: Self);
 
-    /// The counts of every instruction, one after another, and what there is besides. `totals` is what the pass has
-    /// counted for all, `earlier` what earlier launches of the same kernel left there.
+    /// The result: the counts of every instruction in order, and optionally a curve. `totals` holds the
+    /// pass's common counts, `earlier` the digests of earlier launches of the same kernel.
     fn finish(
         self,
         setting: &Setting<'_>,
@@ -80,7 +82,7 @@ pub trait Fold: Send + Sized {
     ) -> Outcome;
 }
 
-/// What a fold found in a launch.
+/// Result of a fold for a launch.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outcome {
     /// Counts, instruction by instruction.
@@ -104,7 +106,7 @@ pub fn add_counts<const N: usize>(to: &mut [[u64; N]], counts: &[[u64; N]]) {
     }
 }
 
-/// What is known of a launch before anything is read.
+/// The static facts of a launch, before any warp is read.
 #[must_use]
 pub fn setting<S: LaunchPaths>(source: &S, first: bool, chosen: u32) -> Setting<'_> {
     let (kernel, geometry) = (source.kernel(), source.geometry());
@@ -123,10 +125,10 @@ pub fn setting<S: LaunchPaths>(source: &S, first: bool, chosen: u32) -> Setting<
     }
 }
 
-/// What a pass over a launch leaves behind.
+/// Result of a pass over a launch.
 #[derive(Debug)]
 pub struct Folded<F: Fold> {
-    /// What was gathered.
+    /// The merged fold.
     pub fold: F,
     /// Static facts.
     pub plan: F::Plan,
@@ -135,16 +137,17 @@ pub struct Folded<F: Fold> {
 }
 
 impl<F: Fold> Folded<F> {
-    /// What was found.
+    /// The result.
     pub fn outcome(self, setting: &Setting<'_>, earlier: &mut Seen) -> Outcome {
         self.fold.finish(setting, &self.plan, &self.totals, earlier)
     }
 }
 
-/// Folds every warp of a launch; `on_block` hears of every finished block and the instructions it had.
+/// Folds every warp of a launch; `on_block` is called for every finished block with its number of
+/// instructions.
 ///
 /// # Errors
-/// When the recording is damaged: kernel, block and warp of the first place found.
+/// The recording is damaged; the error names kernel, block and warp.
 pub fn fold_launch<S: LaunchPaths, F: Fold>(
     source: &S,
     setting: &Setting<'_>,
@@ -203,7 +206,7 @@ enum Ended {
     Warp,
 }
 
-/// One thread's pass over blocks, in the memory of earlier ones.
+/// One thread's pass over blocks; its buffers are reused.
 struct BlockPass<'a, S: LaunchPaths> {
     source: &'a S,
     setting: &'a Setting<'a>,
@@ -230,7 +233,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
         }
     }
 
-    /// Stands every warp at the beginning of a block.
+    /// Opens every warp of a block at its beginning.
     fn open(&mut self, block: u64) -> Result<(), StudyError> {
         for warp in 0..self.setting.warps() {
             let opened = match self.paths.get_mut(warp) {
@@ -284,7 +287,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
         Ok(instructions)
     }
 
-    /// Gives one warp its turn; returns its steps and how it ended.
+    /// Runs one turn of a warp; returns its steps and how the turn ended.
     #[inline]
     fn turn<F: Fold>(
         &mut self,
@@ -299,7 +302,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
         let before = self.clocks[warp];
         for step in 0..TURN {
             let Some(next) = path.peek() else {
-                // The step tells an end from a failure.
+                // The step distinguishes the end from an error.
                 path.step()?;
                 return Ok((u64::from(step), Ended::Warp));
             };
@@ -333,7 +336,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
                 inst.writes.iter().for_each(|reg| facts[reg].forget());
             }
             let state = path.state();
-            // Behind a reference, so that studies of other things do not copy it.
+            // Passed by reference, so that studies that do not use it need no copy.
             let access = path.mem();
             let mem = access.as_ref();
             fold.after(

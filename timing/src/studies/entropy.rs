@@ -1,5 +1,5 @@
-//! Study `entropy`: how many bits of information the values of an instruction's results carry, against the 32 bits
-//! per lane that a register stores, and how far simple encodings come.
+//! Study `entropy`: bits of information in an instruction's results, compared with the 32 bits per lane that
+//! a register stores and with simple encodings.
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
@@ -65,16 +65,16 @@ pub const STUDY: Study = Study {
     },
 };
 
-/// Results that are measured in a launch, about.
+/// Approximate number of results measured in a launch.
 const MEASURED: u64 = 1 << 12;
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Entropy {
     counts: Vec<Row>,
-    /// Times that a value was seen, with instruction and register of its result in the upper half of the key.
+    /// Number of times that each value was seen; the upper half of the key is instruction and register.
     values: OpenMap<u64>,
-    /// Of each warp of the block, what its instruction numbers are hashed with.
+    /// Seed of the hash of instruction numbers, for each warp of the block.
     seeds: Vec<u64>,
     /// Bits of the hash that must be zero.
     mask: u64,
@@ -91,7 +91,7 @@ impl Entropy {
                 see(row[0], u64::from(at.exec.count_ones()));
                 continue;
             }
-            // Neighbours often hold the same.
+            // Neighbouring lanes often hold the same value.
             let mut lanes = at.exec;
             let mut run = (row[lanes.trailing_zeros() as usize], 0);
             while lanes != 0 {
@@ -179,9 +179,9 @@ impl Fold for Entropy {
     }
 }
 
-/// Bits of information in values that were seen so many times each.
+/// Bits of information in values that were seen `times` times each.
 fn information(times: &mut [u64]) -> f64 {
-    // Sums of floating-point numbers depend on their order; that of a map is no order.
+    // Floating-point sums depend on the order, and a map has no fixed order.
     times.sort_unstable();
     let all: u64 = times.iter().sum();
     let bits = |n: u64| if n > 1 { n as f64 * (n as f64).log2() } else { 0.0 };

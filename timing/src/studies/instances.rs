@@ -1,13 +1,13 @@
 //! Matching the dynamic instances of an instruction across the warps of a block: the k-th execution of a program
 //! counter in one warp corresponds to the k-th execution of that program counter in every other warp.
 //!
-//! Instances are kept only until every warp has passed them (or has ended without), so that memory follows the
-//! distance between the block's fastest and slowest warp and not the length of the program. What an instance
-//! holds besides the number of its warps is the study's.
+//! Instances are kept only until every warp has passed them or has ended, so that memory depends on the
+//! distance between the block's fastest and slowest warp and not on the length of the program. Each study
+//! defines the data that an instance holds.
 
 use std::collections::VecDeque;
 
-/// Instances that a block may have open; beyond that the oldest are given up, and counted.
+/// Maximum number of open instances of a block; beyond it the oldest are dropped and counted.
 pub const MAX_OPEN: usize = 1 << 20;
 
 /// One dynamic instance of an instruction in a block.
@@ -15,13 +15,14 @@ pub const MAX_OPEN: usize = 1 << 20;
 pub struct Instance<T> {
     /// Warps that have executed it.
     pub warps: u32,
-    /// What the study notes about it; its default when the first warp arrives.
+    /// Data of the study; the default when the first warp arrives.
     pub note: T,
 }
 
-/// Where an instance is, until the turn ends.
+/// Position of an instance, valid until the turn ends.
 ///
-/// Program counter and index in one word: as two they would be stored apart and loaded together, which waits.
+/// Program counter and index in one word: as two words they would be stored separately and loaded together,
+/// which stalls store forwarding.
 #[derive(Clone, Copy, Debug)]
 pub struct InstanceRef(u64);
 
@@ -50,7 +51,8 @@ pub struct Instances<T> {
 }
 
 impl<T: Copy + Default> Instances<T> {
-    /// Room for a kernel of so many instructions and blocks of so many warps (at most 64).
+    /// Empty instances for a kernel with `instructions` instructions and blocks of `warps` warps (at most
+    /// 64).
     #[must_use]
     pub fn new(instructions: usize, warps: usize, max_open: usize) -> Instances<T> {
         let queue = Queue { first: 0, open: VecDeque::new(), listed: false };
@@ -65,7 +67,7 @@ impl<T: Copy + Default> Instances<T> {
         }
     }
 
-    /// A new block, all of its warps at the beginning.
+    /// Starts a new block.
     pub fn begin(&mut self) {
         self.executed.fill(0);
         for pc in self.in_use.drain(..) {
@@ -77,7 +79,7 @@ impl<T: Copy + Default> Instances<T> {
         self.open = 0;
     }
 
-    /// A warp executes an instruction: its next instance, or `None` if that has been given up.
+    /// Returns the instance of an instruction that a warp executes, or `None` if it has been dropped.
     #[inline]
     pub fn arrive(&mut self, pc: u32, warp: usize) -> Option<(InstanceRef, &mut Instance<T>)> {
         let executed = &mut self.executed[pc as usize * self.warps + warp];
@@ -98,21 +100,21 @@ impl<T: Copy + Default> Instances<T> {
         Some((InstanceRef(u64::from(pc) << 32 | u64::from(index)), instance))
     }
 
-    /// The instance at a place of this turn.
+    /// The instance at a position of this turn.
     #[inline]
     pub fn at(&mut self, place: InstanceRef) -> &mut T {
         &mut self.queues[(place.0 >> 32) as usize].open[place.0 as u32 as usize].note
     }
 
-    /// A warp has ended: nothing waits for it any more.
+    /// Ends a warp: instances no longer wait for it.
     pub fn end_warp(&mut self, warp: usize) {
         self.running &= !(1 << warp);
     }
 
-    /// Closes the instances that no running warp can reach any more. Those that every warp of the block has
-    /// executed go to `complete` with program counter and number, ascending within each program counter.
-    /// What is given up because too many instances would have stayed open goes to `given_up`, as program counter
-    /// and number of executions.
+    /// Closes the instances that no running warp can reach any more. Instances that every warp of the block
+    /// has executed are passed to `complete` with program counter and number, ascending within each program
+    /// counter. Instances dropped because too many would stay open are passed to `given_up`, as program
+    /// counter and number of executions.
     pub fn end_turn(&mut self, mut complete: impl FnMut(u32, u32, &T), given_up: impl FnMut(u32, u64)) {
         let all = self.warps as u32;
         for &pc in &self.in_use {

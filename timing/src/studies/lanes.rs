@@ -3,8 +3,8 @@
 use super::setting::{At, Span};
 use super::values::Shape;
 
-/// Shape of an operand's registers over the lanes of a mask: of each two as one number, of an odd one by itself.
-/// Affine means base + lane · stride with a whole stride.
+/// Shape of an operand's registers over the lanes of a mask: register pairs count as one number, an odd
+/// register by itself. Affine means base + lane · stride with a whole stride.
 #[must_use]
 pub fn shape_in(at: &At<'_>, span: Span, lanes: u32) -> Shape {
     let mut all = Shape::Uniform;

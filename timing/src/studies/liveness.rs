@@ -64,7 +64,7 @@ pub const STUDY: Study = Study {
     note: |_| None,
 };
 
-/// Points that a course keeps at most.
+/// Maximum number of points of a course.
 const MOST_POINTS: usize = 512;
 
 /// A register of a warp.
@@ -77,7 +77,7 @@ struct Register {
     pc: u32,
 }
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Liveness {
     counts: Vec<Row>,

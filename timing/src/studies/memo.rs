@@ -1,5 +1,5 @@
-//! Study `memo`: instructions that have been executed before on the same operands, in the same block, the same
-//! launch or an earlier launch of the kernel: what a table of results could supply.
+//! Study `memo`: instructions that have been executed before on the same operands, in the same block, the
+//! same launch or an earlier launch of the kernel; a table of results could supply them.
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
@@ -74,10 +74,10 @@ pub const STUDY: Study = Study {
     },
 };
 
-/// What every execution of an instruction in this launch has in common, for candidates.
+/// Digest of the parts that all executions of a candidate instruction in this launch share.
 pub type Plan = Vec<Option<Digest>>;
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Memo {
     counts: Vec<Row>,
@@ -115,7 +115,7 @@ impl Fold for Memo {
 
     fn new(setting: &Setting<'_>, plan: &Plan) -> Memo {
         let mut seen = Seen::for_launch(setting.warp_instructions);
-        // Following fewer from the beginning is what following too many would come to.
+        // A full set would be reduced to this level later; starting at it saves the work.
         let level = (setting.warp_instructions / (2 * MAX_KEPT as u64)).checked_ilog2().map_or(0, |n| n + 1);
         seen.begin_at(level, setting.warp_instructions);
         Memo { counts: vec![Row::default(); plan.len()], seen, block: 0 }

@@ -1,5 +1,4 @@
-//! Study `memory`: how many sectors a request of a warp touches, how soon lines are touched again, and how much
-//! memory a launch touches.
+//! Study `memory`: sectors per request of a warp, reuse distances of lines, and the footprint of a launch.
 //!
 //! `memory/distance.rs` measures the distances, `memory/touched.rs` finds the lines of a request.
 
@@ -110,10 +109,10 @@ pub const STUDY: Study = Study {
     },
 };
 
-/// Warp instructions of a launch from which on lines are sampled.
+/// Launches with more warp instructions sample lines.
 const SAMPLED_FROM: u64 = 1 << 21;
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Memory {
     counts: Vec<Row>,

@@ -1,10 +1,10 @@
 //! Limit studies: how much of each opportunity exists in a program, from a trace alone and without timing.
 //!
-//! A study is one file, with a list of what it counts for every instruction ([`define`]) and a [`driver::Fold`] that
-//! counts it, and one row of [`registry`]. [`driver`] brings the pass over the trace, which all chosen studies share,
-//! with its threads and its bounded memory; [`setting`], [`values`], [`instances`], [`sample`] and [`turns`] are what
-//! they count with. What comes out is a [`StudyResult`]: tables with typed columns, charts, annotated source, and
-//! machine-readable data, all made from the lists by [`result`](StudyResult).
+//! A study is one file, with a list of its counters per instruction ([`define`]) and a [`driver::Fold`] that
+//! counts, and one entry of [`registry`]. [`driver`] runs the pass over the trace, which all chosen studies
+//! share, with threads and bounded memory; [`setting`], [`values`], [`instances`], [`sample`] and [`turns`]
+//! provide the data that they count with. The result is a [`StudyResult`]: tables with typed columns, charts,
+//! annotated source, and machine-readable data, all generated from the lists by [`result`](StudyResult).
 
 pub mod affine;
 pub mod dead;
@@ -48,7 +48,7 @@ use source::{LaunchPaths, TraceLaunch};
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::reader::Trace;
 
-/// A trace under the name that tables and charts call it by.
+/// A trace with its label for tables and charts.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// Name in tables and charts.
@@ -57,7 +57,7 @@ pub struct Input<'a> {
     pub trace: &'a Trace,
 }
 
-/// What counts are broken down by, besides kernels and traces.
+/// Breakdown of counts, besides kernels and traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum By {
@@ -76,11 +76,11 @@ pub enum By {
 pub struct Options<'a> {
     /// Threads; the result does not depend on it.
     pub threads: usize,
-    /// Called now and then from any thread.
+    /// Called periodically from any thread.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// What counts are broken down by.
+    /// Breakdown of counts.
     pub by: Option<By>,
-    /// How many rows of the breakdown are shown, the worst first; without, all in their own order.
+    /// Number of rows of the breakdown to show, worst first; `None` shows all in their own order.
     pub top: Option<usize>,
     /// Launches to study.
     pub select: &'a Selection,
@@ -88,7 +88,7 @@ pub struct Options<'a> {
     pub checked: bool,
 }
 
-/// Bytes of unpacked frames that a pass, which reads blocks in order, keeps of each trace.
+/// Bytes of decompressed frames that a pass, which reads blocks in order, caches of each trace.
 const KEPT_BYTES: usize = 16 << 20;
 
 /// Every launch.
@@ -100,7 +100,7 @@ impl Default for Options<'_> {
     }
 }
 
-/// How far a pass over the traces has come.
+/// Progress of a pass over the traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Warp instructions read so far.
@@ -109,18 +109,18 @@ pub struct Progress {
     pub of: u64,
 }
 
-/// Why a study could not be made.
+/// Errors of studies.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StudyError {
     /// No study has that name.
-    #[error("unknown study `{name}`; there are: {known}")]
+    #[error("unknown study `{name}`; known are: {known}")]
     Unknown {
         /// The name asked for.
         name: String,
         /// Names that exist.
         known: String,
     },
-    /// There is nothing to study.
+    /// No trace was given.
     #[error("no traces were given to study")]
     NoTraces,
     /// A trace has no register values.
@@ -134,20 +134,20 @@ pub enum StudyError {
         /// Names of the studies.
         studies: String,
     },
-    /// No launch is left to study.
+    /// No launch is selected.
     #[error("{0}")]
     NothingSelected(String),
-    /// A trace does not hold what it should.
+    /// An error in one of the traces.
     #[error("{label}: {why}")]
     Trace {
-        /// Position among the traces that were given.
+        /// Position among the given traces.
         input: usize,
         /// Name of the trace.
         label: String,
-        /// What went wrong where.
+        /// The error.
         why: Box<StudyError>,
     },
-    /// A recording does not hold what it should.
+    /// A damaged or incomplete recording.
     #[error("kernel {kernel}, block {block}, warp {warp}: {why}")]
     Recording {
         /// Name of the kernel.
@@ -156,7 +156,7 @@ pub enum StudyError {
         block: u64,
         /// Warp in the block.
         warp: u32,
-        /// What went wrong.
+        /// The error.
         why: String,
     },
 }
@@ -166,7 +166,7 @@ pub fn registry() -> impl Iterator<Item = &'static Study> {
     STUDIES.iter().map(|(study, _)| study)
 }
 
-/// The study of that name.
+/// The study with a name.
 ///
 /// # Errors
 /// [`StudyError::Unknown`] with the names that exist.
@@ -181,7 +181,7 @@ fn row(name: &str) -> Result<&'static (Study, usize), StudyError> {
     })
 }
 
-/// The studies that a list of names means, `all` being every one; each once, in the order of the names.
+/// The studies in a list of names (`all` means every study); each once, in the order of the names.
 ///
 /// # Errors
 /// [`StudyError::Unknown`] with the names that exist.
@@ -250,7 +250,7 @@ pub fn run(
     Ok(studies.iter().map(result).collect())
 }
 
-/// What the named studies count in one launch, in the order of the names.
+/// Counts of the named studies in one launch, in the order of the names.
 ///
 /// # Errors
 /// An unknown name, a damaged recording.
@@ -266,7 +266,7 @@ pub fn of_launch<S: LaunchPaths>(
     Ok(rows.iter().map(|(_, row)| outcomes[*row].clone().unwrap_or_default()).collect())
 }
 
-/// What is counted in a launch.
+/// The studies to count in a launch.
 #[derive(Clone, Copy)]
 struct Which {
     /// Rows of the registry, one bit each.
@@ -286,7 +286,7 @@ fn count<S: LaunchPaths>(
     registry::outcomes(source, &setting, threads, on_block, earlier)
 }
 
-/// Remarks on traces that were cut off: their studies cover what was recorded.
+/// Notes on incomplete traces: their studies cover the recorded part.
 fn incomplete_notes(inputs: &[Input<'_>]) -> Vec<String> {
     let note = |input: &Input<'_>| {
         let why = input.trace.incomplete()?;

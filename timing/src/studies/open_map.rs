@@ -1,11 +1,11 @@
-//! A map from numbers to small values in one open-addressed table: what the studies look up for every access to
-//! memory. It keeps its room from block to block, but not that of one unusually large block.
+//! A map from numbers to small values in one open-addressed table, for lookups at every memory access.
+//! Clearing keeps its capacity, except after an unusually large block.
 
 /// No key.
 const EMPTY: u64 = u64::MAX;
-/// Places of an empty map.
+/// Capacity of an empty map.
 const LEAST: usize = 64;
-/// Places that clearing keeps at most.
+/// Maximum capacity kept by clearing.
 const KEPT: usize = 1 << 12;
 
 /// A map from numbers below 2^64 - 1.
@@ -22,13 +22,13 @@ impl<V: Copy + Default> Default for OpenMap<V> {
 }
 
 impl<V: Copy + Default> OpenMap<V> {
-    /// How many keys there are.
+    /// Number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Forgets everything.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         if self.len > 0 {
             self.places.truncate(KEPT);
@@ -37,14 +37,14 @@ impl<V: Copy + Default> OpenMap<V> {
         }
     }
 
-    /// Where a key belongs: the upper bits of a product depend on all bits of the key.
+    /// Home position of a key: the upper bits of a product depend on all bits of the key.
     #[inline(always)]
     fn home(&self, key: u64) -> usize {
         let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (hash >> 32) as usize & (self.places.len() - 1)
     }
 
-    /// Where a key is, or the free place where it would be.
+    /// Position of a key, or the free position where it would be inserted.
     #[inline(always)]
     fn place(&self, key: u64) -> usize {
         let mut at = self.home(key);
@@ -62,7 +62,7 @@ impl<V: Copy + Default> OpenMap<V> {
         (found == key).then_some(value)
     }
 
-    /// Gives a key a value and returns the one before.
+    /// Sets the value of a key and returns the previous one.
     #[inline]
     pub fn insert(&mut self, key: u64, value: V) -> Option<V> {
         let at = self.place(key);
@@ -83,7 +83,7 @@ impl<V: Copy + Default> OpenMap<V> {
         if self.places[hole].0 != key {
             return;
         }
-        // What follows moves up unless that were before its home.
+        // Following entries move up unless that would put them before their home.
         let last = self.places.len() - 1;
         let mut at = hole;
         loop {
@@ -102,12 +102,12 @@ impl<V: Copy + Default> OpenMap<V> {
         self.len -= 1;
     }
 
-    /// Keeps what a condition holds for.
+    /// Keeps the entries for which a condition is true.
     pub fn retain(&mut self, keep: impl FnMut(u64, V) -> bool) {
         self.rebuild(self.places.len(), keep);
     }
 
-    /// Keys and values in no order.
+    /// Keys and values in unspecified order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, V)> {
         self.places.iter().copied().filter(|(key, _)| *key != EMPTY)
     }
@@ -127,7 +127,7 @@ impl<V: Copy + Default> OpenMap<V> {
 }
 
 impl OpenMap<u64> {
-    /// Adds to the number of a key, from 0 on.
+    /// Adds to the count of a key; an absent key counts 0.
     #[inline]
     pub fn add(&mut self, key: u64, count: u64) {
         let at = self.place(key);

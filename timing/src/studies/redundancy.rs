@@ -1,9 +1,10 @@
-//! Study `redundancy`: which dynamic warp instructions need not have been executed more than once per warp, per
-//! thread block or per grid, and what the operands of the block-redundant ones look like (DARSIE, ASPLOS '20,
-//! Figures 1 and 2).
+//! Study `redundancy`: dynamic warp instructions that need to be executed only once per warp, per thread
+//! block or per grid, and the shape of the block-redundant ones' operands (DARSIE, ASPLOS '20, Figures 1 and
+//! 2).
 //!
-//! This file decides what is redundant; [`super::instances`] matches instructions across warps, [`super::values`]
-//! compares rows, `redundancy/define.rs` has the definitions in the words that `--explain` prints.
+//! This file decides which instructions are redundant; [`super::instances`] matches instructions across
+//! warps, [`super::values`] compares rows, `redundancy/define.rs` has the definitions that `--explain`
+//! prints.
 
 mod define;
 mod instruction;
@@ -24,26 +25,26 @@ pub use define::{
     STUDY, UNIFORM, UNSTRUCTURED, WARP_INSTRUCTIONS, WARP_REDUNDANT,
 };
 
-/// Most instances that are compared across the blocks of a launch; later ones are given up, and counted.
+/// Maximum number of instances compared across the blocks of a launch; later ones are dropped and counted.
 const MAX_GRID_INSTANCES: usize = 1 << 22;
 
 /// Counts of dynamic warp instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// All of them.
+    /// All warp instructions.
     pub warp_instructions: u64,
-    /// Those that did not take effect in every launched lane of their warp.
+    /// Instructions that did not take effect in every launched lane of their warp.
     pub diverged: u64,
-    /// Those that operate on no value, and atomics; without the diverged ones.
+    /// Instructions without operands, and atomics; diverged ones excluded.
     pub not_counted: u64,
-    /// Those whose operands are uniform in their warp.
+    /// Instructions with operands that are uniform in their warp.
     pub warp_redundant: u64,
-    /// Those whose instance has the same operands in every warp of its block, by the operands' shape: uniform,
+    /// Instructions with the same operands in every warp of the block, by the operands' shape: uniform,
     /// affine, unstructured.
     pub block_redundant: [u64; 3],
-    /// Those whose instance has the same operands in every warp of the grid.
+    /// Instructions with the same operands in every warp of the grid.
     pub grid_redundant: u64,
-    /// Those whose instance was given up because too many would have been open at once: perhaps redundant in
+    /// Instructions whose instance was dropped because too many would have been open: perhaps redundant in
     /// their block.
     pub given_up: u64,
     /// Block-redundant ones that were not compared across blocks because there were too many: perhaps redundant
@@ -62,7 +63,7 @@ impl Tally {
 /// Counts the redundant instructions of one launch.
 ///
 /// # Errors
-/// When the recording is damaged.
+/// The recording is damaged.
 pub fn of_launch<S: LaunchPaths>(
     source: &S,
     threads: usize,
@@ -88,9 +89,9 @@ pub fn of_launch<S: LaunchPaths>(
 #[derive(Debug)]
 pub struct Plan {
     reads: Vec<Reads>,
-    /// Lanes of the last warp where it is partial and has full warps to be compared with.
+    /// Number of lanes of the last warp, if it is partial and the block also has full warps.
     common: Option<usize>,
-    /// What the first block's redundant instances were, by program counter, numbers ascending.
+    /// Redundant instances of the first block, by program counter, numbers ascending.
     grid: Vec<Vec<GridInstance>>,
     settled: bool,
 }
@@ -105,13 +106,13 @@ pub struct GridInstance {
 /// Digests of an instance's operands in one warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Operands {
-    /// In the lanes that all warps have.
+    /// Digest over the lanes that all warps have.
     common: Digest,
-    /// In the lanes that a partial last warp does not have; the default where all warps have the same lanes.
+    /// Digest over the lanes that a partial last warp lacks; the default if all warps have the same lanes.
     rest: Digest,
 }
 
-/// What is known of an open instance.
+/// State of an open instance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Note {
     operands: Operands,
@@ -124,15 +125,15 @@ struct Note {
     differs: bool,
 }
 
-/// How often an instance of the first block was found again.
+/// Number of blocks that confirmed an instance of the first block.
 #[derive(Clone, Debug, Default)]
 struct Confirmed {
-    /// Position of the instance that the current block comes to next.
+    /// Position of the next instance in the current block.
     next: usize,
     blocks: Vec<u64>,
 }
 
-/// An instruction between its step's beginning and end.
+/// State of an instruction between the calls before and after its step.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     place: Option<InstanceRef>,
@@ -142,7 +143,7 @@ struct Pending {
     operands: Operands,
 }
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Redundancy {
     counts: Vec<Row>,
@@ -303,7 +304,7 @@ impl Fold for Redundancy {
 }
 
 impl Redundancy {
-    /// Enters an instruction whose operands are known.
+    /// Adds an instruction with known operands.
     #[inline]
     fn arrived(&mut self, plan: &Plan, at: &At<'_>, pending: Pending, shape_in_warp: Shape) {
         if shape_in_warp == Shape::Uniform && at.launched & (at.launched - 1) != 0 {
@@ -350,7 +351,7 @@ fn shape_of_sources(reads: &Reads, at: &mut At<'_>) -> Shape {
     all
 }
 
-/// Shape of an operand: of its words, or of a pair as one integer of 64 bits.
+/// Shape of an operand: of its word, or of a pair as one 64-bit integer.
 #[inline(always)]
 pub(super) fn shape_of_span(span: Span, at: &mut At<'_>) -> Shape {
     match span.count {
@@ -368,7 +369,7 @@ fn shape_of_pairs(span: Span, at: &mut At<'_>) -> Shape {
         let mut shape = at.shape(low);
         if let Some(high) = words.next() {
             let high_shape = at.shape(high);
-            // A carry into the upper word makes it irregular although the pair is not.
+            // A carry into the upper word makes that word irregular although the pair is affine.
             let carries = shape == Shape::Affine && high_shape == Shape::Unstructured;
             shape = if carries && pair_is_affine(&at.row(low).0, &at.row(high).0, at.lanes()) {
                 Shape::Affine

@@ -1,7 +1,7 @@
-//! The list of studies, and the pass that runs any choice of them at once.
+//! The list of studies, and the pass that runs any selection of them together.
 //!
-//! A row names the module that counts, its fold, and the studies that are made of its counts: usually one. To add
-//! a study is one file and one row.
+//! An entry names the counting module, its fold, and the studies based on its counts: usually one. A new
+//! study is one file and one entry.
 
 use super::StudyError;
 use super::define::Study;
@@ -13,25 +13,25 @@ use super::total::Total;
 
 macro_rules! studies {
     ($($module:ident $fold:ident: $($study:ident)+;)+) => {
-        /// Every study with the number of the row that counts for it, in the order in which they are listed.
+        /// Every study with the number of its counting entry, in the order in which they are listed.
         pub static STUDIES: &[(Study, usize)] = &[$($((super::$study::STUDY, Number::$fold as usize)),+),+];
 
-        /// Numbers of the rows.
+        /// Numbers of the entries.
         #[derive(Clone, Copy, Debug)]
         enum Number { $($fold),+ }
 
-        /// How many rows count.
+        /// Number of counting entries.
         pub const ROWS: usize = [$(stringify!($fold)),+].len();
 
-        /// One thread's folds of the chosen rows.
+        /// One thread's folds of the chosen entries.
         #[derive(Debug)]
         pub struct Pass { $($module: Option<super::$module::$fold>),+ }
 
-        /// The plans of the chosen rows.
+        /// The plans of the chosen entries.
         #[derive(Debug)]
         pub struct Plans {
             $($module: Option<<super::$module::$fold as Fold>::Plan>,)+
-            /// The only row chosen, for which no other is asked.
+            /// The entry, if only one is chosen; then no other is called.
             alone: Option<Number>,
         }
 
@@ -123,7 +123,7 @@ macro_rules! studies {
             }
         }
 
-        /// What each chosen row finds in a launch, in the order of the rows; nothing for the others.
+        /// Results of each chosen entry for a launch, in the order of the entries; `None` for the others.
         ///
         /// # Errors
         /// A damaged recording.

@@ -1,9 +1,9 @@
-//! What a study hands back, made from its definition and the counts, and how it is written: text for the terminal,
-//! JSON, CSV, charts, annotated source.
+//! The result of a study, generated from its definition and the counts, and its output formats: text for the
+//! terminal, JSON, CSV, charts, annotated source.
 //!
-//! JSON is `{"schema": "warplab-study/1", "study", "paper", "definitions", "notes", DATA...}`, where each data table
-//! is an array of objects with the columns' keys; shares are fractions. CSV holds the breakdown that was asked for,
-//! otherwise kernels.
+//! JSON is `{"schema": "warplab-study/1", "study", "paper", "definitions", "notes", DATA...}`, where each
+//! data table is an array of objects with the columns' keys; shares are fractions. CSV holds the requested
+//! breakdown, by default kernels.
 
 mod breakdown;
 mod charts;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 pub struct StudyResult {
     /// Name of the study.
     pub study: &'static str,
-    /// What it answers, in a phrase.
+    /// Summary in a phrase.
     pub summary: &'static str,
     /// Paper and figure.
     pub paper: &'static str,
@@ -29,14 +29,14 @@ pub struct StudyResult {
     pub charts: Vec<Chart>,
     /// Annotated source, a listing per kernel, when the breakdown is by line.
     pub listings: Vec<SourceListing>,
-    /// What readers should know about these numbers.
+    /// Notes for readers.
     pub notes: Vec<String>,
     /// Machine-readable tables with their JSON keys; the first is the CSV.
     pub data: Vec<(&'static str, Table)>,
     definitions: Value,
 }
 
-/// Counts of a trace under its name.
+/// Counts of a trace with its name.
 type Sum<'a> = (&'a str, Vec<u64>);
 
 /// The result of a study from the counts of its row of the registry.

@@ -1,5 +1,5 @@
-//! Study `reuse`: how soon register values are accessed again within a warp, and which reads and writes of the
-//! register file a window of instructions could bypass (BOW, Figures 3.3, 3.7 and 3.8).
+//! Study `reuse`: distances between accesses to a register within a warp, and the register file's reads and
+//! writes that a window of instructions could bypass (BOW, Figures 3.3, 3.7 and 3.8).
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
@@ -218,20 +218,20 @@ const WINDOW: u8 = 3;
 struct Register {
     /// Number of the instruction that accessed it last, from 1; 0 for none.
     accessed: u32,
-    /// Which instruction wrote the value that it holds.
+    /// Instruction that wrote its value.
     pc: u32,
-    /// Whether one did.
+    /// Whether it has been written.
     written: bool,
     read: bool,
-    /// Gap to the first read, [`FAR`] at most, and the longest of all.
+    /// Gap to the first read, and the longest gap; [`FAR`] at most.
     first_gap: u8,
     longest_gap: u8,
 }
 
-/// Gaps from here on are not told apart.
+/// Longer gaps count as this.
 const FAR: u32 = 16;
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Reuse {
     counts: Vec<Row>,
@@ -252,7 +252,7 @@ impl Reuse {
         gap
     }
 
-    /// A value is replaced `gap` instructions after its last access, or for `u32::MAX` never.
+    /// Ends a value that is replaced `gap` instructions after its last access; `u32::MAX` means never.
     #[inline(always)]
     fn end(&mut self, register: Register, gap: u32) {
         if !register.written {

@@ -1,4 +1,4 @@
-//! What was counted, by trace, kernel and shape of the block, and its sums over lines, classes and traces.
+//! Counts by trace, kernel and block shape, and their sums over lines, classes and traces.
 
 use super::define::Study;
 use super::driver::Outcome;
@@ -8,7 +8,7 @@ use super::source::LaunchPaths;
 use trace_format::isa::space::Space;
 use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel};
 
-/// What all studies counted in the launches of one kernel with one shape of blocks.
+/// Counts of all studies in the launches of one kernel with one block shape.
 #[derive(Clone, Debug)]
 pub struct KernelRow {
     /// Name of the trace.
@@ -25,11 +25,11 @@ pub struct KernelRow {
     pub launches: u64,
     /// Blocks of those launches.
     pub blocks: u64,
-    /// Counts of every counting row of the registry, instruction by instruction.
+    /// Counts of every counting entry of the registry, instruction by instruction.
     counts: Vec<Vec<u64>>,
-    /// A curve over the course of one warp of the first launch, by counting row.
+    /// A curve over the course of one warp of the first launch, by counting entry.
     pub course: Vec<Vec<(f64, f64)>>,
-    /// What launches so far left behind.
+    /// Digests of earlier launches.
     pub(super) earlier: Seen,
 }
 
@@ -84,7 +84,7 @@ impl KernelRow {
         self.blocks += blocks;
     }
 
-    /// Counts of a counting row of the registry, instruction by instruction.
+    /// Counts of a counting entry of the registry, instruction by instruction.
     #[must_use]
     pub fn counts(&self, number: usize) -> &[u64] {
         &self.counts[number]
@@ -129,7 +129,7 @@ pub fn traces<'a>(
     sums.into_iter().map(|(_, trace, sum)| (trace, sum)).collect()
 }
 
-/// Sums of a kernel's counts under what `key` makes of each instruction, in ascending order of it.
+/// Sums of a kernel's counts, grouped by `key` of each instruction, in ascending order of the key.
 pub fn grouped<K: Ord>(
     study: &Study,
     counts: &[u64],

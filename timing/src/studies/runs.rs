@@ -1,19 +1,19 @@
-//! How the addresses of neighbouring lanes of an access follow one another, found once for all studies of memory:
-//! most accesses are a few runs of neighbours, and a run is one stretch of bytes.
+//! Runs of neighbouring lanes with consecutive addresses, computed once for all memory studies: most accesses
+//! consist of a few runs, and a run is one contiguous range of bytes.
 
 use super::values::Level;
 use crate::source::MemAccess;
 
-/// How each lane's address compares with that of the lane before.
+/// Comparison of each lane's address with that of the previous lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runs {
     /// Lanes with the same address.
     pub same: u32,
-    /// Lanes with the address behind it.
+    /// Lanes with the next consecutive address.
     pub next: u32,
 }
 
-/// Lanes of an access one after another whose bytes form one stretch.
+/// Consecutive lanes of an access whose bytes are contiguous.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     /// First byte.
@@ -25,21 +25,21 @@ pub struct Run {
 }
 
 impl Runs {
-    /// The comparison for all lanes, whether they take part or not.
+    /// The comparison for all lanes, active or not.
     #[must_use]
     pub fn of(level: Level, access: &MemAccess<'_>) -> Runs {
         let (same, next) = level.steps(access.addresses, u64::from(access.bytes));
         Runs { same, next }
     }
 
-    /// The stretches of an access, in the order of lanes.
+    /// The runs of an access, in the order of lanes.
     pub fn each<'a>(self, access: &'a MemAccess<'_>) -> impl Iterator<Item = Run> + use<'a> {
         let goes_on = (self.same | self.next) & access.mask & access.mask << 1;
         let mut first = access.mask & !goes_on;
         std::iter::from_fn(move || {
             let lane = (first != 0).then(|| first.trailing_zeros())?;
             first &= first - 1;
-            // Lanes behind this one up to the first that does not go on.
+            // Following lanes, up to the first that does not continue the run.
             let lanes = (u64::from(goes_on) >> 1 >> lane).trailing_ones();
             let (from, last) = (access.addresses[lane as usize], access.addresses[(lane + lanes) as usize]);
             let inside = ((1u64 << lanes) - 1) << lane << 1;

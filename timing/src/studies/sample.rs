@@ -1,18 +1,18 @@
-//! Sets of digests in bounded memory, by which executions that repeat are told from new ones.
+//! Sets of digests in bounded memory, to distinguish repeated executions from new ones.
 //!
-//! A set that would grow too large keeps only the digests whose low bits are zero, one bit more each time
-//! (adaptive sampling). Which digests are kept depends on nothing but which were seen, not on their order, so that
-//! sets of several threads join to the same set in any order; a sum over the kept ones times 2^level estimates the
-//! sum over all, and is exact at level 0.
+//! A set that would grow too large keeps only the digests whose low bits are zero, one more bit each time
+//! (adaptive sampling). The kept digests depend only on the digests seen, not on their order, so that sets of
+//! several threads can be merged in any order; a sum over the kept ones times 2^level estimates the sum over
+//! all, and is exact at level 0.
 
 use super::values::Digest;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Digests that a set keeps.
+/// Maximum number of digests in a set.
 pub const MAX_KEPT: usize = 1 << 15;
 
-/// Digests are as good as random already.
+/// Hasher for digests, which are uniformly distributed already.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Words(u64);
 
@@ -35,10 +35,10 @@ impl Hasher for Words {
 /// A map by digests.
 pub type Map<T> = HashMap<Digest, T, BuildHasherDefault<Words>>;
 
-/// What is known of a digest.
+/// Counts of a digest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Kept {
-    /// The first instruction of the kernel that it was seen with.
+    /// The first instruction of the kernel with this digest.
     pub pc: u32,
     /// Times that it was seen.
     pub times: u32,
@@ -62,7 +62,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// An empty set that keeps so many digests.
+    /// An empty set that keeps at most `most` digests.
     #[must_use]
     pub fn new(most: usize) -> Seen {
         Seen { level: 0, most, kept: Map::default() }
@@ -74,19 +74,20 @@ impl Seen {
         self.level
     }
 
-    /// An empty set for a launch of so many warp instructions; where that is not known (0), it keeps everything.
+    /// An empty set for a launch with a number of warp instructions; if that is unknown (0), it keeps all
+    /// digests.
     #[must_use]
     pub fn for_launch(warp_instructions: u64) -> Seen {
         Seen::new(if warp_instructions == 0 { usize::MAX } else { MAX_KEPT })
     }
 
-    /// Keeps one in 2^level from the beginning, which `executions` will fill at most so far.
+    /// Keeps one in 2^level digests from the beginning; `executions` bounds the number of digests to come.
     pub fn begin_at(&mut self, level: u32, executions: u64) {
         self.rise(level);
         self.kept.reserve((executions >> level).min(self.most as u64) as usize);
     }
 
-    /// The kept digests, in no order.
+    /// The kept digests, in unspecified order.
     pub fn iter(&self) -> impl Iterator<Item = (Digest, &Kept)> {
         self.kept.iter().map(|(digest, kept)| (*digest, kept))
     }
@@ -104,7 +105,7 @@ impl Seen {
         digest.words()[1] & ((1 << level) - 1) == 0
     }
 
-    /// Sees the digest of an instruction's operands in a block.
+    /// Adds the digest of an instruction's operands in a block.
     #[inline]
     pub fn see(&mut self, digest: Digest, pc: u32, block: u64) {
         if !Seen::keeps(digest, self.level) {
@@ -134,7 +135,7 @@ impl Seen {
         }
     }
 
-    /// Joins another set, of other blocks.
+    /// Merges a set of other blocks.
     pub fn merge(&mut self, other: Seen) {
         if self.kept.is_empty() && self.level <= other.level {
             *self = other;

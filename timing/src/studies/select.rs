@@ -1,13 +1,13 @@
-//! Which launches of the traces are studied: the choice that replays make, of each trace.
+//! Selection of the launches to study: the selection of replays, applied to each trace.
 
 use super::{Input, StudyError};
 use crate::replay;
 
-/// A choice of launches; the default is all of them.
+/// A selection of launches; the default is all.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     chosen: Option<replay::Selection>,
-    /// Instead: positions of inputs and numbers of launches.
+    /// Alternatively: positions of inputs and numbers of launches.
     exact: Option<Vec<(usize, u32)>>,
 }
 
@@ -18,17 +18,17 @@ impl Selection {
         Selection { chosen: None, exact: None }
     }
 
-    /// Launches of the kernels that a regular expression finds, with the numbers that a list such as `3-10,12,20-`
-    /// means; of several traces, those that have none are left out.
+    /// Selects launches of kernels that match a regular expression, with numbers in a list such as
+    /// `3-10,12,20-`; of several traces, those without a selected launch are left out.
     ///
     /// # Errors
-    /// What cannot be understood.
+    /// A flag is invalid.
     pub fn parse(kernels: Option<&str>, launches: Option<&str>) -> Result<Selection, StudyError> {
         let chosen = replay::Selection::parse(kernels, launches).map_err(StudyError::NothingSelected)?;
         Ok(Selection { chosen: Some(chosen), exact: None })
     }
 
-    /// These launches: positions of inputs and numbers of launches, which exist.
+    /// Selects launches by position of input and number of launch, which must exist.
     #[must_use]
     pub fn exactly(launches: Vec<(usize, u32)>) -> Selection {
         Selection { chosen: None, exact: Some(launches) }

@@ -1,5 +1,5 @@
-//! What every study knows: of a launch its decoded instructions, of an instruction being executed its lanes and
-//! values, of a register what it holds until it is written again.
+//! Data for every study: the decoded instructions of a launch, lanes and values of the current instruction,
+//! and properties of each register's current value.
 //!
 //! Shapes, widths and digests of registers are found at most once per value and shared by all studies of a pass.
 
@@ -40,25 +40,25 @@ impl Span {
     }
 }
 
-/// Most distinct registers that an instruction reads.
+/// Maximum number of distinct registers that an instruction reads.
 const MAX_READS: usize = 12;
 
-/// An instruction as studies look at it.
+/// An instruction decoded for studies.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoded {
-    /// What it does besides computing registers.
+    /// Effect besides computing registers.
     pub kind: Kind,
-    /// A transfer of control: its guard is an operand, not a condition of its taking effect.
+    /// Whether it transfers control: its guard is then an operand and does not mask lanes.
     pub control: bool,
-    /// Whether warps wait at it for one another.
+    /// Whether warps wait for each other at it.
     pub waits: bool,
     /// Whether it reads a special register.
     pub special: bool,
-    /// In which lanes it takes effect.
+    /// Guard that masks its lanes.
     pub guard: PredSrc,
     /// Register operands.
     pub sources: [Span; 3],
-    /// Predicates read, the guard of other than transfers of control left out; bit n is Pn.
+    /// Predicates read, without the guard except for control transfers; bit n is Pn.
     pub preds: u8,
     /// Registers written.
     pub writes: Span,
@@ -138,19 +138,19 @@ pub struct Setting<'a> {
     pub banks: &'a Banks,
     /// Blocks recorded.
     pub blocks: u64,
-    /// Warp instructions recorded, 0 where that is not known.
+    /// Warp instructions recorded, 0 if unknown.
     pub warp_instructions: u64,
     /// Instructions by index.
     pub insts: Vec<Decoded>,
     /// Registers of a thread.
     pub registers: usize,
-    /// How rows are looked at.
+    /// Vector level for row operations.
     pub level: Level,
     /// Launched lanes of each warp, a prefix of its lanes.
     pub launched: Vec<u32>,
-    /// Whether it is the first launch of its kernel with this shape of blocks that is studied.
+    /// Whether it is the first studied launch of its kernel with this block shape.
     pub first: bool,
-    /// Which studies count; bit n is the n-th of the registry's counting rows.
+    /// Active studies; bit n is the n-th counting entry of the registry.
     pub chosen: u32,
 }
 
@@ -163,18 +163,18 @@ impl Setting<'_> {
     }
 }
 
-/// What is known of a register of a warp until it is written.
+/// Cached properties of a warp's register, valid until it is written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fact {
     shape: Option<Shape>,
-    /// 0 while it is not known.
+    /// 0 while unknown.
     width_bytes: u8,
     hashed: bool,
     digest: Digest,
 }
 
 impl Fact {
-    /// The register is written.
+    /// Invalidates the properties when the register is written.
     #[inline(always)]
     pub fn forget(&mut self) {
         (self.shape, self.width_bytes, self.hashed) = (None, 0, false);
@@ -192,8 +192,8 @@ pub struct At<'a> {
     pub pc: u32,
     /// Warp in the block.
     pub warp: usize,
-    /// Instructions that the warp has executed in its turn: with the warp, the place in the order in which warps
-    /// execute one instruction each in turn.
+    /// Number of instructions that the warp has executed in its turn; together with the warp it gives the
+    /// order of a round robin by instruction.
     pub step: u32,
     /// Number of the instruction in its warp and block, from 1.
     pub clock: u32,
@@ -201,34 +201,34 @@ pub struct At<'a> {
     pub launched: u32,
     /// Lanes on the path.
     pub active: u32,
-    /// Those of them in which the guard holds.
+    /// Active lanes in which the guard is true.
     pub exec: u32,
-    /// Registers and predicates: before the step those that it reads.
+    /// Registers and predicates, before or after the step.
     pub state: &'a Warp,
     /// The memory access of the step, after it.
     pub mem: Option<&'a MemAccess<'a>>,
-    /// See [`At::runs`], which finds them when they are asked for.
+    /// Cache of [`At::runs`].
     pub runs: Option<Runs>,
-    /// What is known of the warp's registers.
+    /// Cached properties of the warp's registers.
     pub facts: &'a mut [Fact],
 }
 
 impl<'a> At<'a> {
-    /// Lanes in which it takes effect: for transfers of control those on the path.
+    /// Lanes in which it takes effect; for control transfers the active lanes.
     #[must_use]
     #[inline]
     pub fn effective(&self) -> u32 {
         if self.inst.control { self.active } else { self.exec }
     }
 
-    /// How the lanes of the step's access follow one another.
+    /// Runs of the step's access.
     #[inline]
     pub fn runs(&mut self, access: &MemAccess<'_>) -> Runs {
         let level = self.setting.level;
         *self.runs.get_or_insert_with(|| Runs::of(level, access))
     }
 
-    /// How many lanes the guard holds in.
+    /// Number of lanes in which the guard is true.
     #[must_use]
     #[inline(always)]
     pub fn exec_lanes(&self) -> u64 {
@@ -242,7 +242,7 @@ impl<'a> At<'a> {
         self.launched.count_ones() as usize
     }
 
-    /// What a register holds.
+    /// Value of a register.
     #[must_use]
     #[inline(always)]
     pub fn row(&self, reg: usize) -> &'a Row {

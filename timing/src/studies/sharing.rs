@@ -1,4 +1,4 @@
-//! Study `sharing`: loads whose vector of values some warp has loaded before, so that its register could be shared
+//! Study `sharing`: loads of a vector that some warp has loaded before, so that its register could be shared
 //! (LARF, chapter 5), by size of the address mapping table and order of warps.
 //!
 //! `sharing/table.rs` is the table.
@@ -99,7 +99,7 @@ pub const STUDY: Study = Study {
     note: |_| None,
 };
 
-/// Something that changes or asks the table.
+/// A change or lookup of the table.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Load(u32, Vector),
@@ -107,7 +107,7 @@ enum Event {
     Change(u64),
 }
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Sharing {
     counts: Vec<Row>,
@@ -190,7 +190,8 @@ impl Fold for Sharing {
     }
 }
 
-/// Enters an event in an order, and counts what was found from the first perfect and partial counter on.
+/// Applies an event to the tables of one order, and counts hits in the counters that start at the given
+/// perfect and partial ones.
 fn go(order: &mut Order, counts: &mut [Row], event: &Event, (perfect, partial): (usize, usize)) {
     match event {
         Event::Change(line) => order.change(*line),

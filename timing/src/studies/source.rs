@@ -1,7 +1,8 @@
-//! What a study reads: per warp, its recorded path with the whole register state before and after each step.
+//! The input of a study: per warp, its recorded path with the complete register state before and after each
+//! step.
 //!
-//! The trace reader is one implementation; tests build others in memory. Unlike the pipeline's source, a study
-//! also sees predicates, and it never asks for timing.
+//! The trace reader is one implementation; tests build others in memory. Unlike the pipeline's source, a
+//! study also sees predicates, and there is no timing.
 
 use crate::source::{MemAccess, SourceError, Step, Upcoming};
 use trace_format::isa::MachineKernel;
@@ -10,24 +11,23 @@ use trace_format::semantics::{Banks, Geometry, Warp};
 
 /// One warp's recorded path.
 pub trait WarpPath: Send {
-    /// The next instruction; `None` at the end of the warp, or when the next step will fail.
+    /// The next instruction; `None` at the end of the warp, or if the next step will fail.
     fn peek(&self) -> Option<Upcoming>;
 
     /// Steps over the next instruction; `None` at the end of the warp.
     ///
     /// # Errors
-    /// When the recording is damaged or cannot tell what the instruction did.
+    /// The recording is damaged or lacks the values of the instruction.
     fn step(&mut self) -> Result<Option<Step>, SourceError>;
 
-    /// Registers and predicates: what the next instruction reads, and what the last one left behind. Row n is
-    /// register Rn.
+    /// Registers and predicates after the last instruction, before the next one. Row n is register Rn.
     fn state(&self) -> &Warp;
 
     /// Memory access of the last step, if it was one; generic addresses are not resolved.
     fn mem(&self) -> Option<MemAccess<'_>>;
 }
 
-/// Constants of a launch that has none.
+/// Empty constants.
 static NO_BANKS: Banks = Banks { param: Vec::new(), user: Vec::new(), literal: Vec::new() };
 
 /// The warps of one kernel launch.
@@ -41,7 +41,7 @@ pub trait LaunchPaths: Sync {
     /// Grid and block.
     fn geometry(&self) -> Geometry;
 
-    /// Blocks that were recorded whole, from the first.
+    /// Number of completely recorded blocks, from the first.
     fn blocks(&self) -> u64 {
         self.geometry().blocks()
     }
@@ -51,7 +51,8 @@ pub trait LaunchPaths: Sync {
         &NO_BANKS
     }
 
-    /// Warp instructions in the recorded blocks, which decides how densely estimates sample; 0: they do not sample.
+    /// Warp instructions in the recorded blocks, which sets the sampling rate of estimates; 0 means no
+    /// sampling.
     fn warp_instructions(&self) -> u64 {
         0
     }
@@ -59,13 +60,13 @@ pub trait LaunchPaths: Sync {
     /// Opens a warp of a block at its beginning.
     ///
     /// # Errors
-    /// When the recording does not hold that warp.
+    /// The recording does not hold that warp.
     fn open(&self, block: u64, warp: u32) -> Result<Self::Warp, SourceError>;
 
-    /// Takes a path of this launch to the beginning of another warp, in its memory.
+    /// Moves a path of this launch to the beginning of another warp, reusing its memory.
     ///
     /// # Errors
-    /// When the recording does not hold that warp; the path is then of no further use.
+    /// The recording does not hold that warp; the path must then not be used.
     fn reopen(&self, path: &mut Self::Warp, block: u64, warp: u32) -> Result<(), SourceError> {
         *path = self.open(block, warp)?;
         Ok(())
@@ -81,10 +82,10 @@ pub struct TraceLaunch<'a> {
 }
 
 impl<'a> TraceLaunch<'a> {
-    /// The launch of that number.
+    /// The launch with a number.
     ///
     /// # Panics
-    /// When the trace has no such launch.
+    /// If the trace has no such launch.
     #[must_use]
     pub fn new(trace: &'a Trace, launch: u32) -> TraceLaunch<'a> {
         assert!((launch as usize) < trace.launches().len(), "launch {launch} exists");

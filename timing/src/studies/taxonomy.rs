@@ -1,4 +1,4 @@
-//! Study `taxonomy`: what the operands of block-redundant instructions look like, in blocks of one and of more
+//! Study `taxonomy`: shapes of the operands of block-redundant instructions, in blocks of one and of more
 //! dimensions (DARSIE, ASPLOS '20, Figure 2). The counts are those of [`super::redundancy`].
 
 use super::define::{Figure, Marks, Mean, Share, Study};

@@ -1,4 +1,4 @@
-//! What the pass counts of every instruction once for all studies: how often it was executed, and by how many lanes.
+//! Counts of every instruction that the pass keeps for all studies: executions and lanes.
 
 use super::setting::Decoded;
 
@@ -9,7 +9,7 @@ pub struct Total {
     full: u64,
     /// All other executions.
     other: u64,
-    /// Of those: lanes that hold threads.
+    /// Lanes that hold threads, in these other executions.
     launched: u64,
     /// Lanes on the path.
     active: u64,
@@ -42,7 +42,7 @@ impl Total {
         self.idle += u64::from(exec == 0);
     }
 
-    /// Adds what another thread has counted.
+    /// Adds another thread's counts.
     pub fn add(&mut self, other: &Total) {
         self.full += other.full;
         self.other += other.other;
@@ -59,19 +59,19 @@ impl Total {
         self.full + self.other
     }
 
-    /// Those that all 32 lanes executed.
+    /// Instructions that all 32 lanes executed.
     #[must_use]
     pub const fn full(&self) -> u64 {
         self.full
     }
 
-    /// Those in which the guard held in some lane.
+    /// Instructions whose guard was true in at least one lane.
     #[must_use]
     pub const fn in_effect(&self) -> u64 {
         self.executed() - self.idle
     }
 
-    /// Those that did not take effect in every launched lane.
+    /// Instructions that did not take effect in every launched lane.
     #[must_use]
     pub const fn diverged(&self) -> u64 {
         self.diverged

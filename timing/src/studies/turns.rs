@@ -1,5 +1,4 @@
-//! What happened in a turn of a block's warps, to be gone through in the order in which a scheduler would have
-//! had it happen.
+//! Log of the events in a turn of a block's warps, to be visited in the order of a scheduler.
 
 /// Events of one turn, each at a step of a warp.
 #[derive(Clone, Debug)]
@@ -9,7 +8,7 @@ pub struct Turns<E> {
 }
 
 impl<E> Turns<E> {
-    /// Nothing, for so many warps.
+    /// An empty log for a number of warps.
     #[must_use]
     pub fn new(warps: usize) -> Turns<E> {
         Turns { warps: (0..warps).map(|_| Vec::new()).collect(), next: vec![0; warps] }
@@ -21,7 +20,7 @@ impl<E> Turns<E> {
         self.warps[warp].push((step, event));
     }
 
-    /// Goes through the events as if warps executed one instruction each in turn (loose round robin).
+    /// Visits the events as if warps executed one instruction each in turn (loose round robin).
     pub fn round_robin(&mut self, mut each: impl FnMut(usize, &E)) {
         self.next.fill(0);
         loop {
@@ -36,14 +35,14 @@ impl<E> Turns<E> {
         }
     }
 
-    /// Goes through the events as if a warp went on as long as it can (greedy, then oldest).
+    /// Visits the events as if each warp ran as long as it can (greedy then oldest).
     pub fn greedy(&self, mut each: impl FnMut(usize, &E)) {
         for (warp, events) in self.warps.iter().enumerate() {
             events.iter().for_each(|(_, event)| each(warp, event));
         }
     }
 
-    /// Forgets everything.
+    /// Removes all events.
     pub fn clear(&mut self) {
         self.warps.iter_mut().for_each(Vec::clear);
     }

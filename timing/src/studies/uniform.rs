@@ -1,4 +1,4 @@
-//! Study `uniform`: scalar operations that need not be done because every lane of a warp does the same, or because
+//! Study `uniform`: redundant scalar operations, because every lane of a warp does the same, or because
 //! another warp has just done the same for all of its lanes (UV, Figure 2).
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
@@ -89,7 +89,7 @@ pub const STUDY: Study = Study {
     note: |_| None,
 };
 
-/// Values that a block remembers at most.
+/// Maximum number of values kept for a block.
 const MOST_REMEMBERED: usize = 1 << 20;
 
 /// A uniform instruction.
@@ -100,7 +100,7 @@ struct Event {
     key: Digest,
 }
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Uniform {
     counts: Vec<Row>,

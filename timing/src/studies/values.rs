@@ -1,9 +1,9 @@
-//! What a register row looks like across the lanes of a warp, and digests by which rows are compared.
+//! Shapes of register rows across the lanes of a warp, and digests to compare rows.
 //!
-//! A digest has 128 bits. Uniform and affine rows have digests that spell out base and stride, so those never
-//! collide with one another; a row without pattern is hashed with XXH3-128. Two different lists of operands have
-//! the same digest with a probability of about 2^-128 per comparison: 10^15 comparisons leave less than 10^-23.
-//! What goes over whole rows is compiled once per vector level of the host ([`Level`]).
+//! A digest has 128 bits. Digests of uniform and affine rows contain base and stride, so those never collide
+//! with each other; a row without pattern is hashed with XXH3-128. Two different lists of operands have the
+//! same digest with a probability of about 2^-128 per comparison: 10^15 comparisons leave less than 10^-23.
+//! Functions over whole rows are compiled once per vector level of the host ([`Level`]).
 
 use trace_format::semantics::{VectorLevel, WARP_SIZE};
 use xxhash_rust::xxh3::xxh3_128;
@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// One 32-bit register of all lanes.
 pub type Words = [u32; WARP_SIZE];
 
-/// How the lanes of a row, or of all operands of an instruction, relate.
+/// Shape of a row, or of all operands of an instruction, across lanes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u8)]
 pub enum Shape {
@@ -24,7 +24,7 @@ pub enum Shape {
     Unstructured,
 }
 
-/// The vector instructions of this host, by which rows are looked at; results are the same at every level.
+/// Vector instructions of this host for row functions; results are the same at every level.
 #[derive(Clone, Copy, Debug)]
 pub struct Level(VectorLevel);
 
@@ -35,7 +35,7 @@ impl Level {
         Level(VectorLevel::detect())
     }
 
-    /// What the target guarantees.
+    /// The level that the target guarantees.
     #[must_use]
     pub const fn portable() -> Level {
         Level(VectorLevel::Portable)
@@ -45,7 +45,7 @@ impl Level {
     #[must_use]
     #[inline]
     pub fn shape(self, row: &Words, lanes: usize) -> Shape {
-        // Most rows without pattern show it in their first and last lanes.
+        // Most rows without pattern are recognised by their first and last lanes.
         if lanes < 2 {
             return Shape::Uniform;
         }
@@ -81,7 +81,7 @@ impl Level {
 }
 
 impl Level {
-    /// Lanes whose number is that of the lane before, and lanes whose number is `bytes` more.
+    /// Lanes whose number equals that of the previous lane, and lanes whose number is `bytes` more.
     #[must_use]
     #[inline]
     pub fn steps(self, numbers: &[u64; WARP_SIZE], bytes: u64) -> (u32, u32) {
@@ -204,7 +204,7 @@ pub fn pair_is_affine(low: &Words, high: &Words, lanes: usize) -> bool {
     }
 }
 
-/// What rows and lists of rows are compared by.
+/// Digest of a row or a list of rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Digest([u64; 2]);
 
@@ -239,14 +239,14 @@ impl Digest {
         Digest([hash as u64, (hash >> 64) as u64])
     }
 
-    /// Digest of a number that stands for itself.
+    /// Digest that contains a number itself.
     #[must_use]
     #[inline]
     pub fn of_word(word: u64) -> Digest {
         Digest([word, 1 << 62])
     }
 
-    /// Its two words; of the digest of a list that [`Digest::then`] made, every bit is as good as random.
+    /// Its two words; every bit of a digest made by [`Digest::then`] is uniformly distributed.
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {

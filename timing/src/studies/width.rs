@@ -1,5 +1,5 @@
-//! Study `width`: how many bytes of a register its values need, and how often operands of one instruction would fit
-//! into one physical register (CORF, Figures 2.2, 2.3, 2.4 and 2.6).
+//! Study `width`: bytes that register values need, and how often operands of one instruction would fit into
+//! one physical register (CORF, Figures 2.2, 2.3, 2.4 and 2.6).
 
 use super::define::{Figure, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
@@ -104,13 +104,13 @@ pub const STUDY: Study = Study {
     note: |_| None,
 };
 
-/// Loops of unknown length count so often, as in the technique `corf`.
+/// Trip count assumed for loops of unknown length, as in the technique `corf`.
 const UNKNOWN_TRIPS: u64 = 10;
 
 /// Pairs of registers that an instruction reads as different operands, each with whether the compiler pairs them.
 pub type Pairs = Vec<Vec<(u8, u8, bool)>>;
 
-/// What one thread gathers.
+/// Counts and state of one thread.
 #[derive(Debug)]
 pub struct Width {
     counts: Vec<Row>,

@@ -1,4 +1,4 @@
-//! The techniques that there are, and from `--tech a,b` to a checked selection.
+//! The catalogue of techniques, and the selection from `--tech a,b`.
 //!
 //! Selection refuses unknown words, duplicates and techniques that claim the same part of the machine.
 
@@ -6,7 +6,7 @@ use super::{BUILT_IN, Claim, Registration, TechniqueInfo, Techniques};
 use crate::config::GpuConfig;
 use std::fmt;
 
-/// Why a selection of techniques was refused.
+/// Error of a refused selection of techniques.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectError(pub String);
 
@@ -31,10 +31,10 @@ impl Catalogue {
         Catalogue { rows: BUILT_IN.to_vec() }
     }
 
-    /// The same with further techniques, which act after the built-in ones.
+    /// Adds techniques, which act after the built-in ones.
     ///
     /// # Errors
-    /// A name that there is already, or that is no word of small letters, digits and hyphens.
+    /// A name is taken, or is not a word of lower-case letters, digits and hyphens.
     pub fn with(mut self, further: &[Registration]) -> Result<Catalogue, SelectError> {
         for row in further {
             let name = row.info.name;
@@ -57,7 +57,7 @@ impl Catalogue {
         self.rows.iter()
     }
 
-    /// What the technique of that name says about itself.
+    /// Description of the technique with that name.
     #[must_use]
     pub fn info(&self, name: &str) -> Option<&'static TechniqueInfo> {
         self.rows.iter().map(|row| row.info).find(|info| info.name == name)
@@ -67,7 +67,7 @@ impl Catalogue {
         self.rows.iter().map(|row| row.info.name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Builds the named techniques, in the order of the catalogue whatever the order of the words.
+    /// Builds the named techniques, in the order of the catalogue.
     ///
     /// # Errors
     /// An unknown or repeated word, two techniques that claim the same part, a bad section of the configuration.

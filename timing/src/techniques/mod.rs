@@ -1,9 +1,9 @@
-//! The techniques that come with Warplab, and how the pipeline asks techniques of any origin.
+//! The built-in techniques, and the calls from the pipeline to all techniques.
 //!
-//! The interface is the crate [`warplab_technique`]: a built-in technique uses no more of the model than one in a
-//! crate of its own. Each is one file with one type that implements [`Technique`], and one row of [`BUILT_IN`],
-//! whose order is the order in which techniques act when several are composed; others follow in the order in which
-//! they are added to the [`Catalogue`].
+//! The interface is the crate [`warplab_technique`]: a built-in technique uses the same interface as a
+//! technique in another crate. Each is one file with one type that implements [`Technique`], and one entry of
+//! [`BUILT_IN`], in the order in which composed techniques act; techniques added to the [`Catalogue`] follow
+//! in the order of their addition.
 
 pub mod bow;
 pub mod bow_wr;
@@ -22,9 +22,9 @@ pub use catalogue::{Catalogue, SelectError};
 pub use stack::{At, Decision, Stack};
 pub use warplab_technique::*;
 
-/// The techniques that come with Warplab, in the order in which they act.
+/// The built-in techniques, in the order in which they act.
 pub const BUILT_IN: &[Registration] =
     &[null::REGISTRATION, bow::REGISTRATION, bow_wr::REGISTRATION, corf::REGISTRATION];
 
-/// Techniques in the order in which they act, before they are prepared for a kernel.
+/// Techniques in the order in which they act, not yet prepared for a kernel.
 pub type Techniques = Vec<Box<dyn Technique>>;

@@ -1,12 +1,12 @@
-//! The technique that asks for every hook and changes nothing: it shows that the hook machinery costs no cycle.
+//! A technique that requests every hook and changes nothing: it shows that calling hooks costs no cycle.
 //!
-//! A replay with it must equal the plain replay in every statistic; a test holds it to that. It is also the
-//! smallest example of a technique.
+//! A test asserts that a replay with it equals the plain replay in every statistic. It is also the smallest
+//! example of a technique.
 
 use super::{Hooks, Launch, Params, Plan, Registration, Technique, TechniqueInfo};
 use warplab_technique::declare::NoParams;
 
-/// Its row in the list of techniques.
+/// Entry in the list of techniques.
 pub const REGISTRATION: Registration = Registration {
     info: &INFO,
     build: |_, section| NoParams::read(section).map(|_| Box::new(Null) as Box<dyn Technique>),

@@ -1,5 +1,5 @@
-//! BOW and CORF in the pipeline: cycles of hand-made kernels that can be worked out on paper, and accounts that
-//! have to balance.
+//! Tests of BOW and CORF in the pipeline: cycles of hand-written kernels, computed on paper, and accounts
+//! that must balance.
 
 use crate::stats::{EnergyTable, Stats};
 use crate::testing::{Builder, Hand, r};
@@ -68,7 +68,7 @@ fn coalescing_takes_one_read_out_of_the_chain() {
     let cycles =
         |length, techniques: &[&str]| chain(length).run("gtx480", &SMALL, techniques).counters.cycles;
     let difference = |techniques: &[&str]| cycles(24, techniques) - cycles(8, techniques);
-    // The sum stays below 128 for the whole chain: one byte beside one byte.
+    // The sum stays below 128 for the whole chain: two one-byte values share an entry.
     assert_eq!(difference(&[]) - difference(&["corf"]), 16, "one read less through the collector's port");
     let stats = chain(40).run("gtx480", &SMALL, &["corf"]);
     assert_eq!(stats.of_techniques("coalesced_register_reads"), 40);
@@ -113,7 +113,7 @@ fn every_operand_comes_from_a_bank_a_collector_or_a_shared_access() {
                 (plain.warp_instructions, plain.operand_reads)
             );
             assert!(c.rf_reads < plain.rf_reads, "{gpu} {techniques:?}");
-            // Write-through, and no growth under divergence: as many writes as results.
+            // With write-through there are as many writes as results, also under divergence.
             assert_eq!(c.rf_writes, plain.rf_writes);
             assert!(c.checked_values > 0);
         }
@@ -187,7 +187,8 @@ fn collectors_that_forward_nothing_read_every_operand_from_its_bank() {
 
 #[test]
 fn a_register_keeps_its_bank_where_that_is_wanted() {
-    // With wide values every register has an entry of its own: at home there are the plain machine's conflicts.
+    // With wide values every register has its own entry: `home_bank` gives the same conflicts as without
+    // CORF.
     let wide = |set: &[&str], techniques: &[&str]| {
         let mut b = Builder::default();
         for reg in 1..9 {

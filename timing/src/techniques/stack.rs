@@ -1,7 +1,7 @@
-//! The techniques of one SM, asked in order.
+//! The techniques of one SM, called in order.
 //!
-//! Whether anybody wants to be asked is one flag per hook, so that a replay without techniques pays one predictable
-//! branch. Questions go to techniques that are only read; what was decided is told to all of them afterwards.
+//! One flag per hook records whether any technique requests it, so that a replay without techniques pays one
+//! predictable branch. Deciding hooks take `&self`; the decision is then reported to all techniques.
 
 use super::{
     AccessVerdict, Answered, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing, Launch,
@@ -18,20 +18,20 @@ pub struct At<'a> {
     pub cycle: u64,
     /// The kernel.
     pub program: &'a Program,
-    /// What hooks want of the SM.
+    /// Effects that hooks request of the SM.
     pub effects: &'a mut Effects,
 }
 
 /// A verdict and the position of the technique that gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision<V> {
-    /// What happens.
+    /// The verdict.
     pub verdict: V,
-    /// Position among the techniques that run; 0 where none of them decided.
+    /// Position among the techniques that run; 0 if none of them decided.
     pub by: u8,
 }
 
-/// A technique with its accounts and what it wants to be asked.
+/// A technique with its accounts and requested hooks.
 #[derive(Clone)]
 struct Member {
     technique: Box<dyn Technique>,
@@ -66,10 +66,10 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Prepares the techniques for a kernel and returns them with the plan that they agree on.
+    /// Prepares the techniques for a kernel and returns them with their common plan.
     ///
     /// # Errors
-    /// A technique's refusal, with its name.
+    /// A technique refuses; the error names it.
     pub fn prepare(techniques: Techniques, launch: &Launch<'_>) -> Result<(Stack, Plan), String> {
         let mut plan = Plan::of(launch.program);
         let mut members = Vec::new();
@@ -85,35 +85,35 @@ impl Stack {
         Ok((Stack { members, hooks: plan.hooks }, plan))
     }
 
-    /// Whether there is none.
+    /// Whether there are no techniques.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The hooks that any of them asked for.
+    /// The hooks that at least one technique requests.
     #[must_use]
     #[inline]
     pub fn hooks(&self) -> Hooks {
         self.hooks
     }
 
-    /// What each of them has counted.
+    /// Counts of each technique.
     #[must_use]
     pub fn stats(&self) -> Vec<TechniqueStats> {
         self.members.iter().map(|member| TechniqueStats::of(&*member.technique, &member.ledger)).collect()
     }
 
-    /// Values of the columns of all of them.
+    /// Values of the columns of all techniques.
     #[must_use]
     pub fn columns(&self) -> Vec<u64> {
         self.stats().iter().flat_map(TechniqueStats::column_values).collect()
     }
 
-    /// Whether the accounts balance: what was supplied and what was lost sum to the opportunities.
+    /// Checks that the accounts balance: supplied and lost must sum to the opportunities.
     ///
     /// # Errors
-    /// The technique whose accounts do not, with the sums.
+    /// The accounts of a technique do not balance; the error holds the sums.
     pub fn check_accounts(&self, kernel: &str) -> Result<(), ReplayError> {
         for member in &self.members {
             let Ledger { supplied, opportunities, .. } = member.ledger;
@@ -132,7 +132,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Slots in which a technique held a warp back.
+    /// Counts slots in which a technique stalled a warp.
     pub fn stalled(&mut self, by: u8, cause: u8, slots: u64) {
         if let Some(count) = self.members[usize::from(by)].ledger.stalls.get_mut(usize::from(cause)) {
             *count += slots;
@@ -145,34 +145,34 @@ impl Stack {
         }
     }
 
-    /// Whether every technique lets a block be placed.
+    /// Whether every technique admits a block.
     #[must_use]
     pub fn admits_block(&self, now: u64, block: u32) -> bool {
         self.members.iter().all(|m| !m.hooks.admission || m.technique.admits_block(now, block))
     }
 
-    /// Whether every technique lets a warp begin.
+    /// Whether every technique admits a warp.
     #[must_use]
     pub fn admits_warp(&self, now: u64, warp: &WarpView<'_>) -> bool {
         self.members.iter().all(|m| !m.hooks.admission || m.technique.admits_warp(now, warp))
     }
 
-    /// A block has been placed.
+    /// Notifies techniques of a placed block.
     pub fn start_block(&mut self, at: &mut At<'_>, block_slot: usize, block: u32) {
         self.tell(at, |technique, cx| technique.start_block(cx, block_slot, block));
     }
 
-    /// A warp has been placed.
+    /// Notifies techniques of a placed warp.
     pub fn start_warp(&mut self, at: &mut At<'_>, warp: &WarpView<'_>) {
         self.tell(at, |technique, cx| technique.start_warp(cx, warp));
     }
 
-    /// A warp has ended.
+    /// Notifies techniques of an ended warp.
     pub fn end_warp(&mut self, at: &mut At<'_>, warp_slot: usize) {
         self.tell(at, |technique, cx| technique.end_warp(cx, warp_slot));
     }
 
-    /// A block has ended.
+    /// Notifies techniques of an ended block.
     pub fn end_block(&mut self, at: &mut At<'_>, block_slot: usize) {
         self.tell(at, |technique, cx| technique.end_block(cx, block_slot));
     }
@@ -189,21 +189,21 @@ impl Stack {
         Decision { verdict: FetchVerdict::Fetch, by: 0 }
     }
 
-    /// An instruction has been fetched or skipped.
+    /// Notifies techniques of a fetched or skipped instruction.
     pub fn fetched(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, pc: u32, skipped: bool) {
         for member in self.members.iter_mut().filter(|member| member.hooks.fetch) {
             member.with(at, |technique, cx| technique.fetched(cx, warp, pc, skipped));
         }
     }
 
-    /// What a warp had fetched is discarded.
+    /// Notifies techniques that a warp's fetched entries are discarded.
     pub fn flushed(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, resume: Option<u32>) {
         for member in self.members.iter_mut().filter(|member| member.hooks.fetch) {
             member.with(at, |technique, cx| technique.flushed(cx, warp, resume));
         }
     }
 
-    /// The warp that issues, when the scheduler has chosen one; always one of those in `ready`.
+    /// The warp that issues instead of the scheduler's choice; always one of `ready`.
     #[must_use]
     pub fn order(&self, now: u64, scheduler: usize, ready: u64, chosen: u8) -> u8 {
         let of = |chosen: u8, member: &Member| {
@@ -213,14 +213,14 @@ impl Stack {
         self.members.iter().filter(|member| member.hooks.order).fold(chosen, of)
     }
 
-    /// A warp has entered or left the active set of its scheduler.
+    /// Notifies techniques that a warp has entered or left its scheduler's active set.
     pub fn activity(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, active: bool) {
         for member in self.members.iter_mut().filter(|member| member.hooks.order) {
             member.with(at, |technique, cx| technique.activity(cx, warp, active));
         }
     }
 
-    /// A stall by any technique, else a reuse by any; micro-operations are shown to their owner alone.
+    /// A stall by any technique, else a reuse by any; only its owner is asked about a micro-operation.
     #[must_use]
     pub fn issue(
         &self,
@@ -247,7 +247,7 @@ impl Stack {
         decision
     }
 
-    /// An instruction issues; micro-operations are shown to their owner alone.
+    /// Notifies techniques of an issued instruction; only its owner is notified of a micro-operation.
     pub fn issued(
         &mut self,
         at: &mut At<'_>,
@@ -263,10 +263,10 @@ impl Stack {
         }
     }
 
-    /// Each technique decides over what the earlier ones left to the banks.
+    /// Each technique decides about the operands that earlier ones left to the banks.
     ///
     /// # Errors
-    /// The value that differs.
+    /// A supplied value differs.
     pub fn collect(
         &mut self,
         at: &mut At<'_>,
@@ -285,7 +285,7 @@ impl Stack {
         asked.fold(cycles, |cycles, m| m.technique.initiation(now, warp, inst, cycles)).max(1)
     }
 
-    /// An instruction has left its collector.
+    /// Notifies techniques of an instruction that has left its collector.
     pub fn dispatched(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, inst: &InstView<'_>) {
         for member in self.members.iter_mut().filter(|member| member.hooks.execute) {
             member.with(at, |technique, cx| technique.dispatched(cx, warp, inst));
@@ -309,10 +309,10 @@ impl Stack {
         Decision { verdict: AccessVerdict::Access, by: 0 }
     }
 
-    /// The technique answers for an instruction that it did not let execute.
+    /// Gets the results of an instruction that a technique did not let execute.
     ///
     /// # Errors
-    /// A value that differs; the technique, when it did not supply every result.
+    /// A supplied value differs, or the technique did not supply every result.
     pub fn answered(
         &mut self,
         at: &mut At<'_>,
@@ -340,10 +340,10 @@ impl Stack {
         })
     }
 
-    /// Each technique decides over what the earlier ones left to the banks.
+    /// Each technique decides about the results that earlier ones left to the banks.
     ///
     /// # Errors
-    /// The value that differs.
+    /// A supplied value differs.
     pub fn write_back(
         &mut self,
         at: &mut At<'_>,
@@ -355,21 +355,21 @@ impl Stack {
         asked.try_for_each(|m| m.with(at, |technique, cx| technique.write_back(cx, warp, inst, writes)))
     }
 
-    /// Every technique's own stage.
+    /// Runs every technique's own stage.
     pub fn tick(&mut self, at: &mut At<'_>) {
         for member in self.members.iter_mut().filter(|member| member.hooks.tick) {
             member.with(at, |technique, cx| technique.tick(cx));
         }
     }
 
-    /// Earliest cycle in which a technique's own stage would do something.
+    /// Earliest cycle in which a technique's own stage has work.
     #[must_use]
     pub fn next_event(&self, now: u64) -> Option<u64> {
         let asked = self.members.iter().filter(|member| member.hooks.tick || member.hooks.companion);
         asked.filter_map(|member| member.technique.next_event(now)).min()
     }
 
-    /// The first micro-operation that a technique has for a slot without a warp.
+    /// The first micro-operation that a technique offers for an empty slot.
     #[must_use]
     pub fn companion(&self, now: u64, scheduler: usize) -> Option<Decision<MicroId>> {
         let mut asked = self.members.iter().enumerate().filter(|(_, member)| member.hooks.companion);
@@ -379,7 +379,7 @@ impl Stack {
         })
     }
 
-    /// A micro-operation beside the warps has issued.
+    /// Notifies its technique of an issued companion micro-operation.
     pub fn companion_issued(
         &mut self,
         at: &mut At<'_>,
@@ -391,12 +391,12 @@ impl Stack {
         member.with(at, |technique, cx| technique.companion_issued(cx, scheduler, op.verdict, done_at));
     }
 
-    /// The sectors of an early load are in L1. Each technique knows its own by the tag.
+    /// Notifies techniques that an early load is in L1. Each technique recognises its own loads by the tag.
     pub fn loaded(&mut self, at: &mut At<'_>, tag: u32, locked: bool) {
         self.tell(at, |technique, cx| technique.loaded(cx, tag, locked));
     }
 
-    /// What each technique holds.
+    /// State of each technique.
     #[must_use]
     pub fn describe(&self) -> String {
         self.members.iter().map(|m| format!("  technique {}: {}\n", m.name, m.technique.describe())).collect()

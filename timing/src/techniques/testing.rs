@@ -1,8 +1,8 @@
 //! A warp without a pipeline, for tests of techniques: it issues and writes back instructions by hand or at
-//! random, keeps the recorded registers, and hands techniques what the SM would.
+//! random, keeps the recorded registers, and calls techniques as the SM does.
 //!
-//! Results are made up: any value in any executed lane. [`Walk`] follows a kernel's branches,
-//! lanes parting, meeting and taking turns at random.
+//! Results are random: any value in any executed lane. [`Walk`] follows a kernel's branches; lanes diverge,
+//! reconverge and alternate at random.
 
 use super::{
     At, Catalogue, Cx, Effects, InFlightId, InstView, Launch, Ledger, OperandRead, Plan, ReadFrom,
@@ -33,7 +33,7 @@ pub(crate) trait Hooked {
     fn end(&mut self, at: &mut Surroundings<'_>, slot: usize);
 }
 
-/// What hooks are called with.
+/// Arguments of hook calls.
 pub(crate) struct Surroundings<'a> {
     cycle: u64,
     program: &'a Program,
@@ -147,12 +147,12 @@ pub(crate) fn config(set: &[&str]) -> GpuConfig {
     load("gtx480", &set).expect("valid overrides").config
 }
 
-/// A program of a listing.
+/// The program of a listing.
 pub(crate) fn program(text: &str, config: &GpuConfig) -> Program {
     Program::new(&crate::analysis::listing::kernel(text), config).expect("a kernel that can be timed")
 }
 
-/// A launch of a program, of one block of a warp.
+/// A launch of a program with one block of one warp.
 pub(crate) fn launch<'a>(program: &'a Program, config: &'a GpuConfig) -> Launch<'a> {
     Launch::new(program, config, [1, 1, 1], [32, 1, 1])
 }
@@ -203,7 +203,7 @@ pub(crate) struct Bench<'a> {
     pub rows: Vec<Row>,
     pub ledger: Ledger,
     effects: Effects,
-    /// Results written back, and how many of them went to a bank at once.
+    /// Results written back, and how many of them were written to a bank immediately.
     pub results: u64,
     pub bank_writes: u64,
     next_id: u16,
@@ -276,7 +276,7 @@ impl<'a> Bench<'a> {
         let mut operands: Vec<OperandRead> = inst.sources().iter().map(plain).collect();
         let collected = !matches!(inst.inst.kind(), Kind::Branch | Kind::Exit | Kind::Sync);
         if collected {
-            // Before it has been stepped, the lanes of the guard are not known.
+            // The lanes of the guard are unknown before the step.
             let view = InstView { pc, inst, active, exec: active, id };
             self.with(|cx, warp| technique.collected(cx, warp, &view, &mut operands))?;
         }
@@ -339,7 +339,7 @@ impl<'a> Bench<'a> {
         let mut in_flight: Vec<Flight> = Vec::new();
         while let Some((pc, active)) = walk.at(random) {
             let inst = &self.program.insts[pc as usize];
-            // As the scoreboard would: registers of results in flight are not touched.
+            // Like the scoreboard: an instruction waits for the registers of results in flight.
             let blocks = |flight: &Flight| flight.results.iter().any(|(reg, _)| inst.hazards.contains(*reg));
             while in_flight.iter().any(blocks) || (!in_flight.is_empty() && random.below(3) == 0) {
                 let flight = in_flight.swap_remove(random.below(in_flight.len() as u32) as usize);
@@ -356,8 +356,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The diverged paths of a warp over a kernel: the youngest runs, as from a reconvergence stack, unless another
-/// is given its turn.
+/// The diverged paths of a warp over a kernel: the youngest runs, as with a reconvergence stack, unless
+/// another path gets a turn.
 struct Walk<'a> {
     kernel: &'a MachineKernel,
     flow: Flow,
@@ -367,7 +367,7 @@ struct Walk<'a> {
     steps: u32,
 }
 
-/// Lanes that run together, and where and in which join they wait for others.
+/// Lanes that run together, the position at which they wait for others, and the join.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     pc: u32,
@@ -376,7 +376,7 @@ struct Path {
     join: Option<usize>,
 }
 
-/// Where the sides of a branch meet: the path that goes on, and the lanes that have yet to come.
+/// Reconvergence point of a branch: the path that continues, and the lanes that have not arrived.
 #[derive(Clone, Copy, Debug)]
 struct Join {
     on: Path,
@@ -389,7 +389,7 @@ impl Walk<'_> {
         Walk { kernel, flow: kernel.flow(), paths: vec![start], joins: Vec::new(), steps: 0 }
     }
 
-    /// The next instruction and its lanes, after the turn has perhaps been given to another path.
+    /// The next instruction and its lanes; the turn may have passed to another path.
     fn at(&mut self, random: &mut Random) -> Option<(u32, u32)> {
         while let Some(at) = self.paths.iter().position(|path| path.lanes == 0 || Some(path.pc) == path.meet)
         {
@@ -409,13 +409,14 @@ impl Walk<'_> {
         self.paths.last().map(|path| (path.pc, path.lanes))
     }
 
-    /// Whether other lanes may run before an instruction: where a block begins, and behind a place to wait.
+    /// Whether other lanes may run before an instruction: at the start of a block, and after an instruction
+    /// that waits.
     fn may_turn(&self, pc: u32) -> bool {
         let begins = self.flow.block(self.flow.block_of(Pc(pc))).first == Pc(pc);
         begins || self.kernel.insts[pc as usize - 1].kind() == Kind::Sync
     }
 
-    /// Lets lanes go on from joins to which nobody comes any more.
+    /// Continues lanes at joins for which no other lanes remain.
     fn settle(&mut self) {
         for join in &mut self.joins {
             if join.pending == 0 && join.on.lanes != 0 {
@@ -425,7 +426,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Steps over the instruction, which took effect in `exec`; of two sides either may go first.
+    /// Steps over the instruction, which took effect in `exec`; either side of a branch may run first.
     fn step(&mut self, exec: u32, fall_through_first: bool) {
         self.steps += 1;
         let path = self.paths.last_mut().expect("a path runs");
@@ -439,7 +440,7 @@ impl Walk<'_> {
                 self.settle();
             }
             Kind::Branch => {
-                // Long walks go straight on, so that every loop ends.
+                // Long walks leave loops, so that every walk ends.
                 let taken = if self.steps > 400 && inst.target.0 <= at { 0 } else { exec };
                 let p = *path;
                 if taken == p.lanes {
@@ -467,8 +468,8 @@ impl Walk<'_> {
     }
 }
 
-/// A small generator of pseudo-random numbers (splitmix64), seeded by the property tests; the second number is
-/// how many registers its kernels use.
+/// A small generator of pseudo-random numbers (splitmix64), seeded by the property tests; the second number
+/// is the number of registers of its kernels.
 pub(crate) struct Random(pub u64, pub u32);
 
 impl Random {

@@ -1,8 +1,9 @@
 //! Kanata log, version 0004, which the Konata viewer opens: a row per warp instruction with its stages.
 //!
 //! Stages: `F` fetch and decode, `D` in the I-buffer until issue, `Oc` operand collection, `Du` collected and
-//! waiting for a unit, `X` executing or `M` in the load/store unit and memory, `Wb` writeback. Control instructions
-//! have `X` in the cycle of their issue. What was fetched and discarded is flushed. A thread is a warp slot.
+//! waiting for a unit, `X` executing or `M` in the load/store unit and memory, `Wb` writeback. Control
+//! instructions have `X` in the cycle of their issue. Fetched and discarded instructions are flushed. A
+//! thread of the log is a warp slot.
 
 use super::record::{Fate, InstRecord, NEVER, Origin};
 use crate::replay::Replay;
@@ -11,27 +12,27 @@ use std::io::{self, Write};
 use trace_format::isa::{MachineKernel, Pc};
 use trace_format::reader::Trace;
 
-/// What a line of the log says, in the order in which lines of a cycle and an instruction follow each other.
+/// Content of a log line, in the order of the lines of one cycle and instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Line {
     Begin,
     Stage(&'static str),
-    /// The instruction waited for another one's result.
+    /// The instruction waited for another instruction's result.
     Woken(u32),
     End(bool),
 }
 
-/// An instruction with the place it was in.
+/// An instruction with its kernel and SM.
 struct Shown<'a> {
     record: &'a InstRecord,
     kernel: &'a MachineKernel,
     sm: usize,
 }
 
-/// Writes the instructions that observed SMs have recorded.
+/// Writes the instructions recorded by observed SMs.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// The output cannot be written.
 pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay) -> io::Result<()> {
     let mut rows = Vec::new();
     for launch in &replay.launches {
@@ -102,7 +103,7 @@ fn row_lines(row: &Shown<'_>, id: u32, lines: &mut Vec<(u64, u32, Line)>) {
         (r.started, if memory { "M" } else { "X" }),
         (if has_writeback(row) { r.completed } else { NEVER }, "Wb"),
     ];
-    // A stage that ends in the cycle in which it begins is not shown.
+    // A stage of zero cycles is not shown.
     for (index, (start, name)) in stages.iter().enumerate() {
         let next = stages[index + 1..].iter().map(|(cycle, _)| *cycle).filter(|cycle| *cycle != NEVER).min();
         if *start < last && next.is_none_or(|next| next > *start) {
@@ -140,7 +141,7 @@ fn wake_ups(rows: &[Shown<'_>], lines: &mut Vec<(u64, u32, Line)>) {
         producers.sort_unstable();
         producers.dedup();
         for producer in producers {
-            // It had to wait if it was decoded before the result was there.
+            // It had to wait if it was decoded before the result was available.
             if rows[producer as usize].record.ended > r.decoded {
                 lines.push((r.issued, id as u32, Line::Woken(producer)));
             }

@@ -1,7 +1,7 @@
-//! Views of a replay: what the pipeline did cycle by cycle, as files that viewers open and as time series.
+//! Views of a replay: the pipeline's events cycle by cycle, as files for viewers and as time series.
 //!
-//! [`record`] is what an SM writes down while it runs, [`timeline`] and [`konata`] turn that into files,
-//! [`series`] samples counters at an interval. A replay that nobody views is compiled without any of it.
+//! [`record`] records events while an SM runs, [`timeline`] and [`konata`] turn them into files, [`series`]
+//! samples counters at an interval. A replay without views is compiled without all of this.
 
 pub mod konata;
 pub mod record;
@@ -16,7 +16,7 @@ pub use source::Observed;
 use record::{InstRecord, Origin};
 use trace_format::isa::MachineKernel;
 
-/// An instruction as it is listed.
+/// Listing text of an instruction.
 fn text(kernel: &MachineKernel, record: &InstRecord) -> String {
     match (record.origin, kernel.insts.get(record.pc as usize)) {
         (Origin::Inserted, _) => "(inserted)".to_owned(),

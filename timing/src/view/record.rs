@@ -1,26 +1,28 @@
-//! What an SM writes down while it is observed: scheduler slots, instructions, requests, blocks and barriers.
+//! Records of an observed SM: scheduler slots, instructions, requests, blocks and barriers.
 //!
-//! Cycles are the GPU's, counted from the beginning of the replay. Only what touches the window is kept, and no
-//! more than a limit, so that a long kernel costs bounded memory; what was left out is said.
+//! Cycles are the GPU's, counted from the beginning of the replay. Only events within the window are kept, up
+//! to a limit, so that a long kernel needs bounded memory; the recording states from which cycle events are
+//! missing.
 
 use crate::memory::{Reply, Request, RequestKind, Token};
 use crate::stats::Stall;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A cycle that has not come.
+/// Cycle of an event that has not happened.
 pub const NEVER: u64 = u64::MAX;
-/// Instructions and slot runs that all SMs together keep of a launch, as many as a viewer can open.
+/// Maximum number of instructions and slot runs that all SMs together keep of a launch: as many as a viewer
+/// can open.
 pub const MOST_RECORDS: usize = 2_000_000;
 
-/// What to observe.
+/// Views to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewOptions {
     /// Whether SMs record events, and in which cycles.
     pub window: Option<Range<u64>>,
     /// SMs whose events are recorded.
     pub sms: Range<usize>,
-    /// Instructions and slot runs that each of them keeps of a launch.
+    /// Maximum number of instructions and slot runs that each SM keeps of a launch.
     pub most_records: usize,
     /// Cycles between two samples of the counters.
     pub interval: Option<u64>,
@@ -39,19 +41,19 @@ pub struct SlotRun {
     pub scheduler: u8,
     /// Slot within the scheduler's cycle: 1 is the second of a dual issue.
     pub slot: u8,
-    /// What the slot was used for or lost to.
+    /// Use of the slot, or the cause for which it stayed empty.
     pub cause: Stall,
-    /// The technique that held the warp back, by position in the run, and its cause; where it was one.
+    /// The technique that stalled the warp, if any: its position in the run, and its cause.
     pub held: Option<(u8, u8)>,
     /// First cycle.
     pub start: u64,
     /// One past the last cycle.
     pub end: u64,
-    /// Position in [`Recording::insts`] of the instruction, where one issued.
+    /// Position in [`Recording::insts`] of the issued instruction, if any.
     pub inst: u32,
 }
 
-/// What became of a fetched instruction.
+/// Fate of a fetched instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// In the pipeline.
@@ -64,7 +66,7 @@ pub enum Fate {
     Skipped,
 }
 
-/// What kind of entry of the I-buffer an instruction was.
+/// Origin of an entry of the I-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Of the program.
@@ -73,10 +75,10 @@ pub enum Origin {
     Inserted,
 }
 
-/// One instruction of one warp on its way through the pipeline; [`NEVER`] where it has not come to a stage.
+/// One instruction of one warp in the pipeline; [`NEVER`] for a stage that it has not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstRecord {
-    /// Instruction index; of an inserted one, of the instruction that it precedes.
+    /// Instruction index; for an inserted one, the index of the instruction that it precedes.
     pub pc: u32,
     /// Of the program or inserted.
     pub origin: Origin,
@@ -98,32 +100,32 @@ pub struct InstRecord {
     pub collected: u64,
     /// Taken by its unit or by the load/store queue.
     pub started: u64,
-    /// Result there, or access answered.
+    /// Result available, or access answered.
     pub completed: u64,
-    /// Results written; or discarded, or skipped.
+    /// Results written, or discarded, or skipped.
     pub ended: u64,
     /// How it ended.
     pub fate: Fate,
 }
 
-/// A request on its way to L2 and back.
+/// A request to L2, until its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestRecord {
     /// Line address.
     pub line: u64,
     /// Sectors.
     pub sectors: u8,
-    /// What was asked.
+    /// Kind of request.
     pub kind: RequestKind,
-    /// Whom the answer is for.
+    /// Receiver of the reply.
     pub token: Token,
-    /// Left the SM.
+    /// Cycle at which it left the SM.
     pub sent: u64,
-    /// Came back.
+    /// Cycle of the reply.
     pub answered: u64,
 }
 
-/// Something that occupied a place for some time.
+/// Occupation of a block slot, warp slot or barrier for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     /// Block slot or warp slot.
@@ -138,7 +140,7 @@ pub struct Stay {
     pub end: u64,
 }
 
-/// What one SM did during one launch.
+/// Recording of one SM during one launch.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// Number of the SM.
@@ -167,14 +169,14 @@ pub struct Recorder {
     out: Recording,
     /// Run in progress by scheduler and slot.
     open_slots: Vec<Option<SlotRun>>,
-    /// Slots that a technique took, until it is known which one.
+    /// Slots lost to a technique that has not been named yet.
     unnamed: Option<Slots>,
     width: usize,
-    /// Instructions in I-buffers and on their way there, by warp slot, in order.
+    /// Fetched and decoded instructions that have not issued, by warp slot, in order.
     fetched: Vec<VecDeque<Fetched>>,
     /// Instruction by slot of the slab of flights.
     flights: Vec<u32>,
-    /// Instruction that issued last, and the one that was stepped over last.
+    /// The last issued instruction, and the last one stepped over.
     issued: u32,
     stepping: u32,
     /// Positions of requests that have not been answered.
@@ -204,11 +206,11 @@ struct Fetched {
     decoded: u64,
 }
 
-/// No record is kept.
+/// Marks an instruction without record.
 const NONE: u32 = u32::MAX;
 
 impl Recorder {
-    /// A recorder for an SM with that many schedulers, slots per scheduler and warp slots.
+    /// A recorder for an SM with a number of schedulers, slots per scheduler and warp slots.
     #[must_use]
     pub fn new(sm: usize, options: &ViewOptions, schedulers: usize, width: usize) -> Recorder {
         Recorder {
@@ -244,8 +246,8 @@ impl Recorder {
         (start < end).then_some((start, end))
     }
 
-    /// `count` slots of a scheduler, from `first` on, have a cause for `cycles` cycles from `now` on. Which technique
-    /// it was is said next, by [`Recorder::held`].
+    /// `count` slots of a scheduler, from `first` on, have a cause for `cycles` cycles from `now` on. For a
+    /// technique's stall, [`Recorder::held`] names the technique next.
     pub fn slots(&mut self, scheduler: usize, first: usize, count: u64, cause: Stall, now: u64, cycles: u64) {
         self.held(None);
         let slots = Slots { scheduler, first, count, now, cycles };
@@ -256,7 +258,7 @@ impl Recorder {
         }
     }
 
-    /// Names the technique to which the slots of the latest call of [`Recorder::slots`] went, and its cause.
+    /// Names the technique, and its cause, for the slots of the last call of [`Recorder::slots`].
     pub fn held(&mut self, by: Option<(u8, u8)>) {
         if let Some(slots) = self.unnamed.take() {
             self.attribute(slots, Stall::Technique, by);
@@ -298,18 +300,18 @@ impl Recorder {
         }
     }
 
-    /// A warp has fetched an instruction that will be decoded at a cycle.
+    /// Records that a warp has fetched an instruction, which is decoded at a later cycle.
     pub fn fetch(&mut self, warp_slot: usize, pc: u32, origin: Origin, now: u64, decoded: u64) {
         self.fetched[warp_slot].push_back(Fetched { pc, origin, at: now, decoded });
     }
 
-    /// A technique has put a micro-operation before the next instruction of a warp.
+    /// Records that a technique has injected a micro-operation before a warp's next instruction.
     pub fn inject(&mut self, warp_slot: usize, pc: u32, now: u64) {
         let fetched = Fetched { pc, origin: Origin::Inserted, at: now, decoded: now };
         self.fetched[warp_slot].push_front(fetched);
     }
 
-    /// Keeps what leaves an I-buffer in this cycle, if that lies in the window.
+    /// Keeps an instruction that leaves an I-buffer in this cycle, if the cycle is in the window.
     fn leave_buffer(&mut self, warp_slot: usize, fetched: Fetched, now: u64) -> u32 {
         if !self.window.contains(&now) || self.full(now) {
             return NONE;
@@ -334,13 +336,13 @@ impl Recorder {
         self.out.insts.len() as u32 - 1
     }
 
-    /// The oldest instruction of a warp leaves its I-buffer.
+    /// Removes the oldest instruction of a warp from its I-buffer.
     fn pop(&mut self, warp_slot: usize, now: u64) -> u32 {
         let head = self.fetched[warp_slot].pop_front();
         head.map_or(NONE, |fetched| self.leave_buffer(warp_slot, fetched, now))
     }
 
-    /// What a warp has fetched and not issued is discarded.
+    /// Records that a warp's fetched entries are discarded.
     pub fn flush(&mut self, warp_slot: usize, now: u64) {
         while !self.fetched[warp_slot].is_empty() {
             let position = self.pop(warp_slot, now);
@@ -348,13 +350,13 @@ impl Recorder {
         }
     }
 
-    /// A technique has removed a warp's next instruction.
+    /// Records that a technique has skipped a warp's next instruction.
     pub fn skip(&mut self, warp_slot: usize, now: u64) {
         self.stepping = self.pop(warp_slot, now);
         self.end(self.stepping, now, Fate::Skipped);
     }
 
-    /// A warp's next instruction issues.
+    /// Records the issue of a warp's next instruction.
     pub fn issue(&mut self, warp_slot: usize, now: u64) {
         self.issued = self.pop(warp_slot, now);
         self.stepping = self.issued;
@@ -363,12 +365,12 @@ impl Recorder {
         }
     }
 
-    /// The instruction that issues in this cycle does not go through the pipeline: it is done at once.
+    /// Records that the instruction issued in this cycle completes at issue.
     pub fn done_at_issue(&mut self, now: u64) {
         self.end(self.issued, now + 1, Fate::Retired);
     }
 
-    /// The instruction that issues in this cycle, or is skipped in it, takes effect in some lanes.
+    /// Records the lanes in which the instruction issued or skipped in this cycle takes effect.
     pub fn stepped(&mut self, exec: u32) {
         let stepping = self.stepping;
         if let Some(record) = self.record(stepping) {
@@ -376,7 +378,7 @@ impl Recorder {
         }
     }
 
-    /// The instruction that issues in this cycle goes on as a flight.
+    /// Records the flight of the instruction issued in this cycle.
     pub fn fly(&mut self, flight: u16) {
         let index = usize::from(flight);
         if self.flights.len() <= index {
@@ -385,28 +387,28 @@ impl Recorder {
         self.flights[index] = self.issued;
     }
 
-    /// A flight's operands are there.
+    /// Records that a flight's operands are collected.
     pub fn collected(&mut self, flight: u16, now: u64) {
         if let Some(record) = self.flight(flight) {
             record.collected = now;
         }
     }
 
-    /// A unit has taken a flight.
+    /// Records that a unit has accepted a flight.
     pub fn started(&mut self, flight: u16, now: u64) {
         if let Some(record) = self.flight(flight) {
             record.started = now;
         }
     }
 
-    /// A flight's result is there.
+    /// Records that a flight's result is available.
     pub fn completed(&mut self, flight: u16, now: u64) {
         if let Some(record) = self.flight(flight) {
             record.completed = now;
         }
     }
 
-    /// A flight's results have been written.
+    /// Records that a flight's results have been written.
     pub fn retired(&mut self, flight: u16, now: u64) {
         let position = self.flights.get(usize::from(flight)).copied().unwrap_or(NONE);
         self.end(position, now, Fate::Retired);
@@ -428,7 +430,7 @@ impl Recorder {
         }
     }
 
-    /// A request leaves the SM.
+    /// Records a request that leaves the SM.
     pub fn sent(&mut self, request: &Request, now: u64) {
         if !self.window.contains(&now) || self.full(now) {
             return;
@@ -444,7 +446,7 @@ impl Recorder {
         });
     }
 
-    /// A reply has come.
+    /// Records a reply.
     pub fn answered(&mut self, reply: &Reply, now: u64) {
         let requests = &self.out.requests;
         let matches = |position: &u32| {
@@ -457,12 +459,12 @@ impl Recorder {
         }
     }
 
-    /// A block has come into a block slot.
+    /// Records the start of a block in a block slot.
     pub fn block_begins(&mut self, place: usize, block: u32, now: u64) {
         self.blocks[place] = Some(Stay { place: place as u8, block, warp: 0, start: now, end: NEVER });
     }
 
-    /// A block has left its slot.
+    /// Records the end of a block.
     pub fn block_ends(&mut self, place: usize, now: u64) {
         if let Some(stay) = self.blocks[place].take()
             && let Some((start, end)) = self.clip(stay.start, now)
@@ -471,12 +473,12 @@ impl Recorder {
         }
     }
 
-    /// A warp has come into a warp slot.
+    /// Records the start of a warp in a warp slot.
     pub fn warp_begins(&mut self, place: usize, block: u32, warp: u32, now: u64) {
         self.warps[place] = Some(Stay { place: place as u8, block, warp, start: now, end: NEVER });
     }
 
-    /// A warp has left its slot.
+    /// Records the end of a warp.
     pub fn warp_ends(&mut self, place: usize, now: u64) {
         if let Some(stay) = self.warps[place].take()
             && let Some((start, end)) = self.clip(stay.start, now)
@@ -485,7 +487,7 @@ impl Recorder {
         }
     }
 
-    /// A warp has left its slot, and its block with it if it was the last.
+    /// Records the end of a warp, and of its block if it was the last warp.
     pub fn leave(&mut self, warp_slot: usize, block_slot: Option<usize>, now: u64) {
         self.warp_ends(warp_slot, now);
         if let Some(place) = block_slot {
@@ -493,7 +495,7 @@ impl Recorder {
         }
     }
 
-    /// Takes note of the warps that wait at barriers after a cycle.
+    /// Records the warps that wait at barriers after a cycle.
     #[inline]
     pub fn barriers(&mut self, waiting: u64, now: u64) {
         let mut changed = waiting ^ self.at_barrier;
@@ -511,8 +513,8 @@ impl Recorder {
         }
     }
 
-    /// Ends what is still going on at the launch's end and hands everything over; slots that were attributed
-    /// beyond it are taken out again, and slots up to it are without a warp.
+    /// Ends open records at the launch's end and returns the recording; slots attributed after the end are
+    /// removed, and missing slots before it have no warp.
     #[must_use]
     pub fn finish(mut self, now: u64, end: u64) -> Recording {
         self.held(None);

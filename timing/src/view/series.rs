@@ -1,4 +1,4 @@
-//! Counters and stall causes at an interval: every part samples its sums, the rows are the differences.
+//! Counters and stall causes at an interval: every part samples its sums, and the rows are their differences.
 //!
 //! Parts sample at the same cycles whatever the number of threads, and the rows of a launch sum to its totals.
 
@@ -67,19 +67,19 @@ impl Sampler {
     }
 }
 
-/// The samples of a launch, all parts together.
+/// The samples of a launch, summed over all parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
     /// Cycles of a row; the last one may be shorter.
     pub interval: u64,
     /// Cycles of the launch.
     pub cycles: u64,
-    /// What was counted in each interval.
+    /// Counts of each interval.
     pub rows: Vec<Sample>,
 }
 
 impl Series {
-    /// Adds up what the parts of the machine have sampled, each with the sums that it ended with.
+    /// Sums the samples of all parts of the GPU; each part comes with its final sums.
     #[must_use]
     pub fn of(
         interval: u64,
@@ -93,7 +93,7 @@ impl Series {
         for (sampler, last) in parts {
             let mut samples = sampler.samples.into_iter();
             for (index, sum) in sums.iter_mut().enumerate() {
-                // What a part sampled beyond the launch's end is not of the launch.
+                // Samples after the launch's end do not belong to the launch.
                 let sample = if index + 1 == count { None } else { samples.next() };
                 let sample = sample.as_ref().unwrap_or(&last);
                 sum.merge(sample);
@@ -123,11 +123,11 @@ pub enum Column {
     Cause(Stall),
     /// Warp instructions per cycle.
     Ipc,
-    /// What a technique declares: position among the columns of all techniques of the run, and name.
+    /// A column that a technique declares: position among the columns of all techniques of the run, and name.
     Technique(usize, String),
 }
 
-/// Columns without any choice, beside those of the run's techniques.
+/// Default columns, in addition to those of the run's techniques.
 const DEFAULT_COLUMNS: &[&str] = &[
     "warp_instructions",
     "ipc",
@@ -143,7 +143,7 @@ const DEFAULT_COLUMNS: &[&str] = &[
 ];
 
 impl Column {
-    /// The columns of a run with those techniques where none are chosen.
+    /// Default columns of a run with techniques.
     #[must_use]
     pub fn default_of(techniques: &[&TechniqueInfo]) -> Vec<Column> {
         let plain = DEFAULT_COLUMNS.iter().filter_map(|name| Column::find(name, &[]).ok());
@@ -155,10 +155,11 @@ impl Column {
         names.into_iter().enumerate().map(|(position, name)| Column::Technique(position, name))
     }
 
-    /// The column of a name: a counter, `stall_` and a cause, `ipc`, or what one of the run's techniques declares.
+    /// The column with a name: a counter, `stall_` and a cause, `ipc`, or a column that one of the run's
+    /// techniques declares.
     ///
     /// # Errors
-    /// A sentence that names the column and what there is.
+    /// The error names the unknown column and lists the known ones.
     pub fn find(name: &str, techniques: &[&TechniqueInfo]) -> Result<Column, String> {
         if let Some(found) = Column::of_techniques(techniques).find(|column| column.name() == name) {
             return Ok(found);
@@ -223,7 +224,7 @@ impl Series {
     }
 }
 
-/// The sample that a part ends with.
+/// The final sample of a part.
 impl From<&Stats> for Sample {
     fn from(stats: &Stats) -> Sample {
         Sample {

@@ -1,8 +1,8 @@
-//! A source whose replay is observed: the same warps, with recording compiled in.
+//! A wrapper that turns recording on at compile time for a source.
 
 use crate::source::{LaunchSource, SourceError};
 
-/// Wraps a source so that the SMs that replay it record what happens.
+/// Wraps a source so that SMs record their events while they replay it.
 #[derive(Clone, Debug)]
 pub struct Observed<S>(pub S);
 

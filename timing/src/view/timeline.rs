@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use trace_format::isa::MachineKernel;
 use trace_format::reader::Trace;
 
-/// Tracks of block slots and warp slots, behind those of scheduler slots.
+/// First tracks of block slots and of warp slots, after those of scheduler slots.
 const BLOCK_TRACKS: u32 = 100;
 const WARP_TRACKS: u32 = 200;
 
@@ -67,10 +67,10 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes what observed SMs have recorded, and the series if there is one.
+/// Writes the recordings of observed SMs, and the series if there is one.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// The output cannot be written.
 pub fn write(out: impl Write, trace: &Trace, replay: &Replay, columns: &[Column]) -> io::Result<()> {
     let mut writer = Writer { out, first: true, requests: 0 };
     writer.out.write_all(
@@ -98,7 +98,7 @@ pub fn write(out: impl Write, trace: &Trace, replay: &Replay, columns: &[Column]
     writer.out.flush()
 }
 
-/// The launches by stream, as a process of their own.
+/// The launches by stream, as a separate process.
 fn launches<W: Write>(writer: &mut Writer<W>, replay: &Replay) -> io::Result<()> {
     writer.name(0, 0, "process_name", json!({ "name": "GPU" }))?;
     let streams: BTreeSet<u64> = replay.launches.iter().map(|launch| launch.stream).collect();
@@ -189,7 +189,7 @@ fn tracks<W: Write>(
     Ok(())
 }
 
-/// What a slot was lost to; a technique is named with its cause.
+/// Cause for which a slot stayed empty; a technique is named with its cause.
 fn lost_to(run: &SlotRun, techniques: &[TechniqueStats]) -> String {
     let own = run.held.and_then(|(by, cause)| {
         let info = techniques.get(usize::from(by))?.info;
@@ -215,7 +215,7 @@ fn spans<W: Write>(
             continue;
         }
         let Some(record) = recording.insts.get(run.inst as usize) else {
-            // Beyond the limit of what is kept.
+            // The instruction is beyond the limit of kept records.
             writer.span(track, "issue", (run.start, run.end), Value::Null)?;
             continue;
         };
@@ -275,7 +275,7 @@ fn requests<W: Write>(writer: &mut Writer<W>, pid: u32, requests: &[RequestRecor
             args,
         };
         let begin = event("b", request.sent, args);
-        // An answer that never came ends with the request's own cycle.
+        // A request without reply ends in its own cycle.
         let end =
             event("e", if request.answered == NEVER { request.sent } else { request.answered }, Value::Null);
         writer.event(&begin)?;

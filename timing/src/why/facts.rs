@@ -1,4 +1,4 @@
-//! Figures of a kernel on a configuration: rates, utilisations and means that counters alone do not say.
+//! Figures of a kernel on a configuration: rates, utilisations and means derived from counters.
 
 use crate::config::GpuConfig;
 use crate::occupancy::Limit;
@@ -13,9 +13,9 @@ macro_rules! facts {
         #[derive(Clone, Debug)]
         pub struct Facts {
             $($(#[doc = $doc])+ pub $name: $type,)+
-            /// What keeps an SM from holding more blocks.
+            /// The resource that limits the blocks per SM.
             pub occupancy_limit: Limit,
-            /// What techniques have counted.
+            /// Counts of techniques.
             pub techniques: Vec<TechniqueStats>,
         }
 
@@ -89,7 +89,7 @@ facts! {
     l1_accesses: u64;
     /// Part of them that hit.
     l1_hits: f64;
-    /// Cycles in which the access at the head of a load/store unit could not go on, per active SM cycle.
+    /// Cycles in which the access at the head of a load/store unit was blocked, per active SM cycle.
     l1_stalls: f64;
     /// Line accesses of a warp's load, store or atomic on global memory, mean.
     lines_per_access: f64;
@@ -121,11 +121,11 @@ facts! {
     port_conflict_cycles: f64;
     /// Median cycles of everything but loads from issue to writeback.
     alu_median_cycles: u64;
-    /// Part of the slots without a fetched instruction in which an I-cache line was on its way.
+    /// Part of the slots without a fetched instruction in which an I-cache line was outstanding.
     icache_miss_slots: f64;
     /// Instructions of the largest class by unit, part of all.
     busiest_unit_share: f64;
-    /// That class.
+    /// Name of that class.
     busiest_unit: &'static str;
     /// Instructions of the load/store unit, part of all.
     memory_instructions: f64;

@@ -1,4 +1,4 @@
-//! The causes that can limit a kernel: which scheduler slots belong to each, what the figures say, what to try.
+//! The causes that can limit a kernel, each with its scheduler slots, its evidence and advice.
 //!
 //! A cause is one row of [`LIMITS`]; every cause of the accounting belongs to exactly one row.
 
@@ -12,22 +12,22 @@ use crate::stats::{Stall, TechniqueStats};
 pub struct Limit {
     /// Name as in JSON.
     pub name: &'static str,
-    /// What the kernel is limited by, as it follows "limited by".
+    /// Text after "limited by".
     pub title: &'static str,
-    /// What the slots went to, as a row of the table.
+    /// Label of the slots in the table.
     pub label: &'static str,
     /// Causes of the accounting.
     pub causes: &'static [Stall],
-    /// What speaks for it, and what to try.
+    /// Evidence and advice.
     pub explain: fn(&Facts) -> Finding,
 }
 
 /// A sentence or two with figures, and advice where there is any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was found.
+    /// The evidence.
     pub why: String,
-    /// What to try.
+    /// Advice.
     pub advice: Vec<String>,
 }
 
@@ -142,13 +142,13 @@ pub const LIMITS: &[Limit] = &[
     Limit {
         name: "technique",
         title: "the technique",
-        label: "held back by the technique",
+        label: "stalled by the technique",
         causes: &[Stall::Technique],
         explain: technique,
     },
 ];
 
-/// Part of a bandwidth from which on it counts as the bottleneck.
+/// Utilisation above which a bandwidth counts as the bottleneck.
 const BANDWIDTH_BOUND: f64 = 0.6;
 
 fn percent(part: f64) -> String {
@@ -215,7 +215,7 @@ fn memory(f: &Facts) -> Finding {
         );
     }
     let finding = Finding::new(format!(
-        "Memory latency, not bandwidth: {from}. {dram}, L2 is busy in {} of its cycles, and {:.1} warps per SM are there \
+        "Memory latency, not bandwidth: {from}. {dram}, L2 is busy in {} of its cycles, and {:.1} warps per SM are resident \
          to hide the time.",
         percent(f.l2_utilisation),
         f.resident_warps
@@ -236,11 +236,11 @@ fn memory(f: &Facts) -> Finding {
     );
     finding.advise_if(
         f.loads_from_l1 == 0.0 && f.l1_accesses == 0,
-        "Data that are used again through shared memory or read-only loads: global loads go past L1 on this GPU.",
+        "Data that are used again through shared memory or read-only loads: global loads bypass L1 on this GPU.",
     )
 }
 
-/// Where loads found their data.
+/// Levels of the hierarchy that served loads.
 fn sources(f: &Facts) -> String {
     let levels = [("L1", f.loads_from_l1), ("L2", f.loads_from_l2), ("DRAM", f.loads_from_dram)];
     if let Some((level, _)) = levels.iter().find(|(_, part)| *part == 1.0) {
@@ -271,14 +271,14 @@ fn load_store(f: &Facts) -> Finding {
     }
     if f.l1_stalls >= 0.01 {
         parts.push(format!(
-            "the access at the head waits for a place in L1's miss registers or queue in {} of the cycles",
+            "the access at the head waits for an MSHR or a miss queue entry of L1 in {} of the cycles",
             percent(f.l1_stalls)
         ));
     }
     parts
         .push(format!("{} of the instructions are loads, stores or atomics", percent(f.memory_instructions)));
     Finding::new(format!(
-        "Memory instructions come faster than the unit works them off: {}.",
+        "Memory instructions arrive faster than the unit serves them: {}.",
         parts.join("; ")
     ))
     .advise_if(
@@ -299,7 +299,7 @@ fn dependencies(f: &Facts) -> Finding {
          collect operands, and {:.1} warps per SM are there to fill them.",
         f.alu_median_cycles, f.collection_cycles, f.resident_warps
     ))
-    .advise("More independent work per warp: several results computed side by side, loops unrolled.");
+    .advise("More independent work per warp: several independent results, loops unrolled.");
     if few && f.possible_warps < f.max_warps {
         finding.advise(occupancy_advice(f))
     } else {
@@ -360,18 +360,18 @@ fn barriers(f: &Facts) -> Finding {
 
 fn drain(f: &Facts) -> Finding {
     Finding::new(format!(
-        "Schedulers hold only warps that have just come or that have ended and wait for their last accesses; a warp runs \
+        "Schedulers hold only warps that have just started or that have ended and wait for their last accesses; a warp runs \
          {:.0} instructions.",
         f.warp_instructions as f64 / (f.blocks_per_launch * f.launches as f64).max(1.0)
             / (f.threads_per_block as f64 / 32.0).ceil().max(1.0)
     ))
-    .advise("More work per thread, so that starting and ending weigh less; stores earlier in the kernel.")
+    .advise("More work per thread, so that start and end cost less; stores earlier in the kernel.")
 }
 
 fn idle(f: &Facts) -> Finding {
     let sms = f.sms as f64;
     let finding = Finding::new(format!(
-        "{:.1} of {} SMs have warps in the mean; a launch has {:.0} block{}, an SM holds up to {}.",
+        "{:.1} of {} SMs have warps on average; a launch has {:.0} block{}, an SM holds up to {}.",
         f.active_sms,
         f.sms,
         f.blocks_per_launch,
@@ -395,7 +395,7 @@ fn launch(f: &Facts) -> Finding {
         format!("{each} cycles pass before the first block; the kernel itself takes {run}.")
     } else {
         let launches = number(f.launches);
-        format!("{launches} times {each} cycles pass before the first block; the kernel itself takes {run} in the mean.")
+        format!("{launches} times {each} cycles pass before the first block; the kernel itself takes {run} on average.")
     })
     .advise_if(
         f.launches > 1,
@@ -404,7 +404,7 @@ fn launch(f: &Facts) -> Finding {
     .advise_if(f.launches == 1, "More work per launch; --set launch.latency_cycles=0 shows the kernel alone.")
 }
 
-/// What a technique supplied, and for what it lost the rest of its opportunities.
+/// Share of opportunities that a technique supplied, and the causes of the lost ones.
 fn lost_opportunities(technique: &TechniqueStats) -> Option<Finding> {
     let ledger = &technique.ledger;
     let all = (ledger.opportunities > 0).then_some(ledger.opportunities as f64)?;
@@ -437,7 +437,7 @@ fn technique(f: &Facts) -> Finding {
         )
     };
     let causes: Vec<String> = causes.iter().map(part).collect();
-    Finding::new(format!("Techniques held ready warps back, or their fetch: {}.", causes.join(", ")))
+    Finding::new(format!("Techniques stalled ready warps, or their fetch: {}.", causes.join(", ")))
 }
 
 fn occupancy_advice(f: &Facts) -> String {
@@ -450,7 +450,7 @@ fn occupancy_advice(f: &Facts) -> String {
     format!("Higher occupancy ({} of {} warps are possible now): {more}.", f.possible_warps, f.max_warps)
 }
 
-/// What stands out whatever limits the kernel.
+/// Observations independent of the main limit.
 #[must_use]
 pub fn notes(f: &Facts) -> Vec<Finding> {
     let mut notes: Vec<Finding> = f.techniques.iter().filter_map(lost_opportunities).collect();

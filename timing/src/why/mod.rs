@@ -1,8 +1,8 @@
-//! What limits a kernel, in words: the CPI stack grouped into causes that a programmer or an architect can act on,
-//! with the figures that support each.
+//! Explains what limits a kernel: the CPI stack is grouped into causes that a programmer or an architect can
+//! act on, with supporting figures.
 //!
-//! [`facts`] works figures out of statistics and configuration, [`limits`] holds the list of causes with what
-//! speaks for each and what to try, [`text`] prints. Nothing is replayed here.
+//! [`facts`] computes figures from statistics and configuration, [`limits`] lists the causes with evidence
+//! and advice, [`text`] prints. Nothing is replayed here.
 
 pub mod facts;
 pub mod limits;
@@ -15,7 +15,7 @@ use facts::Facts;
 use limits::{Finding, LIMITS, Limit};
 use serde_json::{Map, Value, json};
 
-/// What was found out about one kernel, all of its launches together.
+/// Diagnosis of one kernel over all of its launches.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// Name of the kernel.
@@ -26,7 +26,7 @@ pub struct Diagnosis {
     pub facts: Facts,
     /// Causes by their share of all scheduler slots, largest first; those without a slot are left out.
     pub limits: Vec<Found>,
-    /// What else stands out.
+    /// Other observations.
     pub notes: Vec<Finding>,
 }
 
@@ -35,18 +35,18 @@ pub struct Diagnosis {
 pub struct Found {
     /// The cause.
     pub limit: &'static Limit,
-    /// Its part of all scheduler slots, 0 to 1.
+    /// Its share of all scheduler slots, 0 to 1.
     pub share: f64,
-    /// Its part of the slots after the launch latency, 0 to 1; 0 for the latency itself.
+    /// Its share of the slots after the launch latency, 0 to 1; 0 for the latency itself.
     pub share_of_run: f64,
-    /// What speaks for it, and what to try.
+    /// Evidence and advice.
     pub finding: Finding,
 }
 
-/// Part of the slots after the launch latency above which a kernel counts as limited by issue alone.
+/// Share of the slots after the launch latency above which a kernel counts as limited by issue alone.
 const ISSUE_BOUND: f64 = 0.6;
 
-/// Finds out what limits each kernel of a replay, kernels in the order of their first launch.
+/// Diagnoses each kernel of a replay, in the order of their first launch.
 #[must_use]
 pub fn diagnose(replay: &Replay, config: &GpuConfig) -> Vec<Diagnosis> {
     let mut kernels: Vec<u32> = Vec::new();
@@ -92,8 +92,7 @@ fn diagnose_kernel(launches: &[&LaunchStats], config: &GpuConfig) -> Diagnosis {
 }
 
 impl Diagnosis {
-    /// What limits the kernel once it has started: issue when most slots issue, else the largest cause of empty
-    /// slots.
+    /// The main limit after the launch: issue when most slots issue, else the largest cause of empty slots.
     #[must_use]
     pub fn main_limit(&self) -> Option<&Found> {
         let issue = self.limits.iter().find(|found| found.limit.name == "issue");
@@ -104,8 +103,8 @@ impl Diagnosis {
         self.limits.iter().find(lost).or(issue)
     }
 
-    /// The cause behind the main one, where it counts too: it takes half as many slots, or the main one is that
-    /// there are no warps.
+    /// The second cause, if it is relevant: it takes at least half as many slots as the main one, or the main
+    /// one is the absence of warps.
     #[must_use]
     pub fn next_limit(&self) -> Option<&Found> {
         let main = self.main_limit()?;
@@ -118,7 +117,7 @@ impl Diagnosis {
         counts.then_some(next)
     }
 
-    /// The latency of the launch, if the kernel spends most of its time waiting for it.
+    /// The launch latency, if it takes most of the kernel's time.
     #[must_use]
     pub fn launch_bound(&self) -> Option<&Found> {
         self.limits.iter().find(|found| found.limit.name == "launch" && found.share >= 0.5)
@@ -149,7 +148,7 @@ impl Diagnosis {
     }
 }
 
-/// Text without the spaces that only matter where lines are broken.
+/// Text without non-breaking spaces.
 fn plain(text: &str) -> String {
     text.replace(text::NO_BREAK, " ")
 }

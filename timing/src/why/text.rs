@@ -4,7 +4,7 @@ use super::{Diagnosis, Found};
 
 /// Columns.
 const WIDTH: usize = 100;
-/// Causes with a smaller part of the run are summed up.
+/// Causes with a smaller share of the run are summed.
 const SHOWN: f64 = 0.02;
 
 /// A space at which no line is broken; shown as an ordinary one.
@@ -23,7 +23,7 @@ pub(super) fn number(value: u64) -> String {
     text
 }
 
-/// Words of a text on lines, the first after `first`, the others indented alike.
+/// Wraps a text: the first line follows `first`, the others are indented to match.
 fn fill(first: &str, text: &str) -> String {
     let indent = first.chars().count();
     let mut out = first.to_owned();

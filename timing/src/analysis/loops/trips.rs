@@ -1,25 +1,25 @@
-//! Trip counts that the code states: a loop with one exit, whose test compares one counter with an immediate;
-//! the counter starts at an immediate and is stepped once per iteration by an immediate.
+//! Constant trip counts: a loop with one exit whose test compares a counter with an immediate; the counter
+//! starts at an immediate and is stepped once per iteration by an immediate.
 //!
-//! Anything else has no count here; the caller decides what an unknown count weighs.
+//! Other loops have no count; the caller chooses the weight of an unknown count.
 
 use super::{Graph, Loop};
 use trace_format::isa::{Flow, ICmp, Inst, Kind, MachineKernel, Op, Operand, Pc, Pred, Reg, Sign, Src};
 
-/// Longer loops are as good as unknown, and are not counted out.
+/// Loops with more trips count as unknown.
 const MOST_TRIPS: u64 = 1 << 20;
 
-/// The test that a loop's exit branch depends on: `counter cmp bound`, the branch leaving or staying.
+/// The test of a loop's exit branch: `counter cmp bound`.
 struct Test {
     cmp: ICmp,
     signed: bool,
     counter: Reg,
     bound: u32,
-    /// Whether the loop goes on where the comparison holds.
+    /// Whether the loop continues if the comparison is true.
     stays_if: bool,
 }
 
-/// How often the header of a loop runs, if the code says.
+/// Executions of a loop's header, if constant.
 pub(super) fn trips(kernel: &MachineKernel, flow: &Flow, graph: &Graph, found: &Loop) -> Option<u64> {
     let inside = |block: usize| found.blocks.binary_search_by_key(&block, |b| b.0 as usize).is_ok();
     let leaves = |b: &usize| graph.succs[*b].iter().any(|s| !inside(*s)) || graph.succs[*b].is_empty();
@@ -110,7 +110,7 @@ fn immediate(src: &Src) -> Option<u32> {
     }
 }
 
-/// What an addition adds to its own destination.
+/// Immediate that an addition adds to its own destination.
 fn step(inst: &Inst, counter: Reg) -> Option<u32> {
     let Op::Iadd3 { x } = inst.op else { return None };
     if x.0 || !inst.is_unguarded() || inst.dst != counter {
@@ -127,7 +127,7 @@ fn step(inst: &Inst, counter: Reg) -> Option<u32> {
     (found && sum != 0).then_some(sum)
 }
 
-/// The immediate that the counter holds when the loop is entered: the last write on the only way in.
+/// The immediate that the counter holds when the loop is entered: the last write on the only entry edge.
 fn initial(
     kernel: &MachineKernel,
     flow: &Flow,

@@ -6,8 +6,8 @@ use crate::memory::cache::Way;
 use crate::memory::{Credit, LINE_BYTES, Reply, Request, RequestKind, flits, sector_bytes};
 
 impl Partition {
-    /// The way of a line, after what must leave for it has left; none when every way awaits data, or when dirty data
-    /// find no room on the way to DRAM beside `others`.
+    /// Finds a way for a line, evicting another if needed; none if every way waits for data, or if dirty data
+    /// find no room in the queue to DRAM beside `others`.
     fn make_room(&mut self, index: usize, line: u64, others: usize) -> Option<usize> {
         let slice = &mut self.slices[index];
         let (way, victim) = match slice.tags.way(line) {
@@ -16,7 +16,7 @@ impl Partition {
             Way::None => return None,
         };
         if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
-            // A queue of one place takes both when it is empty.
+            // A queue of capacity 1 takes both when it is empty.
             let places = slice.to_dram.len() + 1 + others;
             if places > self.params.to_dram && !slice.to_dram.is_empty() {
                 return None;
@@ -70,7 +70,7 @@ impl Partition {
         let Some(request) = slice.woken.front().copied() else { return false };
         let line = self.map.home(request.line).slice_address / LINE_BYTES;
         let atomic = matches!(request.kind, RequestKind::Atomic { .. });
-        // The line of an atomic may have left again.
+        // The line of an atomic may have been evicted again.
         if atomic && self.make_room(index, line, 0).is_none() {
             return false;
         }

@@ -1,4 +1,4 @@
-//! First in, first out: the line that came first leaves, however often it is used.
+//! First in, first out: evicts the line that was placed first, however often it is used.
 
 use super::policy::Replace;
 use crate::config::GpuConfig;
@@ -16,7 +16,7 @@ pub struct Fifo {
 impl Policy for Fifo {
     const INFO: PolicyInfo = PolicyInfo {
         name: "fifo",
-        summary: "the line that was brought in first leaves",
+        summary: "evicts the line that was placed first",
         paper: "Mattson et al., IBM Systems Journal 1970",
         gpgpusim: &["F"],
     };

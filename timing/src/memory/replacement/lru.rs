@@ -1,4 +1,4 @@
-//! Least recently used: the line that was touched longest ago leaves.
+//! Least recently used: evicts the line whose last use is longest ago.
 
 use super::policy::Replace;
 use crate::config::GpuConfig;
@@ -8,7 +8,7 @@ use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
 pub struct Lru {
-    /// When each way was last touched.
+    /// Time of each way's last use.
     touched: Vec<u64>,
     clock: u64,
 }
@@ -16,7 +16,7 @@ pub struct Lru {
 impl Policy for Lru {
     const INFO: PolicyInfo = PolicyInfo {
         name: "lru",
-        summary: "the least recently used line leaves",
+        summary: "evicts the least recently used line",
         paper: "Mattson et al., IBM Systems Journal 1970",
         gpgpusim: &["L"],
     };

@@ -1,7 +1,7 @@
-//! Cache replacement: which line of a full set leaves.
+//! Cache replacement: chooses the evicted line of a full set.
 //!
-//! A policy keeps what it needs per way, all sets in a row; tags, sectors and locks are the business of
-//! [`super::cache`]. To add one is one file and one row of the list below.
+//! A policy keeps what it needs per way, all sets in a row; tags, sectors and locks are handled by
+//! [`super::cache`]. A new policy is one file and one entry of the list below.
 
 mod fifo;
 mod lru;
@@ -24,7 +24,7 @@ policies! {
 pub struct Replacement(Chosen);
 
 impl Replacement {
-    /// The policy of that name, for a checked configuration.
+    /// The policy with a name, for a checked configuration.
     ///
     /// # Panics
     /// If no policy has that name.
@@ -75,7 +75,7 @@ mod tests {
         Tags::new(1, ways, SetHash::Linear, Replacement::new(&config, policy))
     }
 
-    /// Loads lines one after the other; the lines that each drives out.
+    /// Loads lines one after the other; returns the line that each evicts.
     pub fn load_lines(tags: &mut Tags, lines: &[u64]) -> Vec<Option<u64>> {
         let load = |line: &u64| match tags.probe(*line) {
             0 => tags.insert(*line, 1, 0).map(|evicted| evicted.line),

@@ -1,25 +1,25 @@
-//! What every replacement policy is.
+//! The interface of replacement policies.
 
 use crate::policy::Policy;
 use std::ops::Range;
 
-/// A replacement policy. Ways are numbered through all sets; `set` is the range of a set's ways.
+/// A replacement policy. Ways are numbered across all sets; `set` is the range of a set's ways.
 pub trait Replace: Policy {
-    /// The cache has that many ways in all its sets, and every one is empty.
+    /// Resets the policy for an empty cache with `ways` ways in all sets.
     fn reset(&mut self, ways: usize);
 
-    /// A load has hit a line, or a store has written one that was there.
+    /// Called when a load has hit a line, or a store has written a resident line.
     fn used(&mut self, way: usize);
 
-    /// A line has been given a way.
+    /// Called when a line has been placed in a way.
     fn placed(&mut self, set: Range<usize>, way: usize);
 
-    /// Data of a line have come.
+    /// Called when data of a line have arrived.
     fn filled(&mut self, _way: usize) {}
 
-    /// The line that leaves a full set, of those that may.
+    /// The way to evict in a full set, among those allowed by `may_leave`.
     fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize>;
 
-    /// The line of a way leaves for another.
+    /// Called when the line of a way is evicted.
     fn evicted(&mut self, _set: Range<usize>, _way: usize) {}
 }

@@ -1,4 +1,4 @@
-//! Static re-reference interval prediction: a line is expected to be used again soon only once it has been.
+//! Static re-reference interval prediction: a line is predicted to be reused soon only after its first reuse.
 
 use super::policy::Replace;
 use crate::config::GpuConfig;
@@ -16,7 +16,7 @@ params! {
 
 #[derive(Clone, Debug)]
 pub struct Srrip {
-    /// Prediction of each way: 0 is at once, `distant` never.
+    /// Predicted reuse of each way: 0 is immediate, `distant` is never.
     predicted: Vec<u8>,
     distant: u8,
 }
@@ -24,7 +24,7 @@ pub struct Srrip {
 impl Policy for Srrip {
     const INFO: PolicyInfo = PolicyInfo {
         name: "srrip",
-        summary: "re-reference interval prediction: new lines leave before lines that were used again",
+        summary: "re-reference interval prediction: evicts new lines before lines that were used again",
         paper: "Jaleel et al., ISCA 2010 (SRRIP with hit priority)",
         gpgpusim: &[],
     };
@@ -52,7 +52,8 @@ impl Replace for Srrip {
 
     #[inline]
     fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
-        // The first of those that are predicted farthest: the first to reach `distant` when all age.
+        // The first of the lines with the most distant prediction: it would reach `distant` first if all
+        // aged.
         let farthest = set.clone().filter(|way| may_leave(*way)).map(|way| self.predicted[way]).max()?;
         set.into_iter().find(|way| may_leave(*way) && self.predicted[*way] == farthest)
     }
@@ -75,7 +76,7 @@ mod tests {
         load_lines(&mut tags, &[1, 2, 2, 1, 10, 11, 12, 13]);
         assert!(tags.contains(1) && tags.contains(2));
         assert_eq!(load_lines(&mut tags, &[1, 2]), [None, None]);
-        // A longer scan ages them until they leave too.
+        // A longer scan ages them until they are evicted too.
         load_lines(&mut tags, &[20, 21, 22, 23, 24, 25, 26]);
         assert!(!tags.contains(1) && !tags.contains(2));
     }

@@ -1,7 +1,7 @@
-//! What a store does to L1.
+//! Write policies of L1.
 //!
-//! A policy decides what becomes of the line and which sectors go on to L2; L2 itself always keeps stores and writes
-//! them back. To add one is one file and one row of the list below.
+//! A policy decides whether L1 keeps the line and which sectors are sent to L2; L2 itself always keeps stores
+//! and writes them back. A new policy is one file and one entry of the list below.
 
 mod policy;
 mod write_back;
@@ -21,7 +21,7 @@ policies! {
     enum Chosen { write_through::Through, write_evict::Evict, write_back::Back }
 }
 
-/// Value of `l1.local_write_policy` that stands for the policy of stores to global memory.
+/// Value of `l1.local_write_policy` that means: as for stores to global memory.
 pub const AS_GLOBAL: &str = "as_global";
 
 /// The write policy of one kind of stores.
@@ -29,7 +29,7 @@ pub const AS_GLOBAL: &str = "as_global";
 pub struct WritePolicy(Chosen);
 
 impl WritePolicy {
-    /// The policy of that name, for a checked configuration.
+    /// The policy with a name, for a checked configuration.
     fn new(config: &GpuConfig, name: &str) -> WritePolicy {
         WritePolicy(Chosen::named(config, name).expect("the configuration was checked"))
     }
@@ -37,7 +37,7 @@ impl WritePolicy {
     /// The policy of stores to global memory.
     ///
     /// # Panics
-    /// If `l1.write_policy` is no policy.
+    /// If `l1.write_policy` names no policy.
     #[must_use]
     pub fn global(config: &GpuConfig) -> WritePolicy {
         WritePolicy::new(config, &config.l1.write_policy)
@@ -46,7 +46,7 @@ impl WritePolicy {
     /// The policy of stores to local memory.
     ///
     /// # Panics
-    /// If `l1.local_write_policy` is no policy.
+    /// If `l1.local_write_policy` names no policy.
     #[must_use]
     pub fn local(config: &GpuConfig) -> WritePolicy {
         match config.l1.local_write_policy.as_str() {
@@ -55,7 +55,7 @@ impl WritePolicy {
         }
     }
 
-    /// Whether L1 may hold what L2 does not have.
+    /// Whether L1 may hold data that L2 does not have.
     #[must_use]
     pub fn keeps(&self) -> bool {
         fn of<P: Write>(_: &P) -> bool {
@@ -64,7 +64,7 @@ impl WritePolicy {
         call_policy!(&self.0, policy => of(policy))
     }
 
-    /// Whether a store may bring its line in, which drives another one out.
+    /// Whether a store may allocate its line, which evicts another one.
     #[must_use]
     #[inline]
     pub fn inserts(&self, allocate: bool) -> bool {
@@ -74,7 +74,7 @@ impl WritePolicy {
         call_policy!(&self.0, policy => of(policy, allocate))
     }
 
-    /// What becomes of a store.
+    /// Applies a store to L1.
     #[inline]
     pub fn store(&self, l1: &mut Tags, store: &LineStore) -> Stored {
         fn of<P: Write>(_: &P, l1: &mut Tags, store: &LineStore) -> Stored {
@@ -84,7 +84,8 @@ impl WritePolicy {
     }
 }
 
-/// Whether the policy of that name may hold what L2 does not have; none if there is no such policy.
+/// Whether L1 under the policy with a name may hold data that L2 does not have; none if there is no such
+/// policy.
 #[must_use]
 pub fn keeps(config: &GpuConfig, name: &str) -> Option<bool> {
     Chosen::named(config, name).map(|chosen| WritePolicy(chosen).keeps())
@@ -96,7 +97,8 @@ mod tests {
     use crate::config::{SetHash, load};
     use crate::memory::replacement::Replacement;
 
-    /// What becomes of a store under a policy when L1 has `resident` sectors of the line, and what it has of it then.
+    /// Result of a store under a policy when L1 has `resident` sectors of the line, and L1's sectors
+    /// afterwards.
     pub fn after(policy: &str, resident: u8, store: &LineStore) -> (Stored, u8) {
         let config = load("gtx480", &[]).expect("built-in").config;
         let mut l1 = Tags::new(1, 2, SetHash::Linear, Replacement::new(&config, "lru"));

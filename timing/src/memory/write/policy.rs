@@ -1,4 +1,4 @@
-//! What every write policy of L1 is, and what it is asked about.
+//! The interface of L1's write policies.
 
 use crate::memory::cache::Tags;
 use crate::policy::Policy;
@@ -12,23 +12,23 @@ pub struct LineStore {
     pub sectors: u8,
     /// Sectors that are written completely.
     pub full: u8,
-    /// Whether a store that goes on to L2 may bring its line in.
+    /// Whether a store that is sent to L2 may allocate its line.
     pub allocate: bool,
 }
 
-/// Sectors of a store that L1 keeps; the line is brought in where it is not there.
+/// Sectors of a store that L1 keeps; the line is allocated if it is not resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// Sectors that can be read afterwards.
     pub valid: u8,
-    /// Those of them that L1 alone has.
+    /// Sectors of `valid` that only L1 has.
     pub dirty: u8,
 }
 
-/// What becomes of a store.
+/// Result of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// What L1 keeps of it.
+    /// The part that L1 keeps.
     pub kept: Option<Kept>,
     /// Sectors that are sent to L2.
     pub through: u8,
@@ -36,13 +36,13 @@ pub struct Stored {
 
 /// A write policy of L1.
 pub trait Write: Policy {
-    /// Whether L1 may hold what L2 does not have. Only stores to local memory, which is a thread's own, may be kept
-    /// back: L1s are not coherent.
+    /// Whether L1 may hold data that L2 does not have. Only stores to local memory, which is private to a
+    /// thread, may be kept in L1: L1s are not coherent.
     const KEEPS: bool = false;
 
-    /// Whether a store may bring its line in.
+    /// Whether a store may allocate its line.
     fn inserts(allocate: bool) -> bool;
 
-    /// What becomes of a store; may look into L1 and drop the line.
+    /// Decides about a store; may look into L1 and drop the line.
     fn store(l1: &mut Tags, store: &LineStore) -> Stored;
 }

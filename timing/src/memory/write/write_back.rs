@@ -1,4 +1,4 @@
-//! L1 keeps what it can, whole sectors and sectors that are there, and writes it to L2 when the line leaves.
+//! L1 keeps complete sectors and resident sectors, and writes them to L2 when the line is evicted.
 
 use super::policy::{Kept, LineStore, Stored, Write};
 use crate::config::GpuConfig;
@@ -12,7 +12,7 @@ pub struct Back;
 impl Policy for Back {
     const INFO: PolicyInfo = PolicyInfo {
         name: "write_back",
-        summary: "stores stay in L1 until their line leaves; for local memory only",
+        summary: "stores stay in L1 until their line is evicted; for local memory only",
         paper: "Jouppi, ISCA 1993",
         gpgpusim: &["B"],
     };

@@ -1,4 +1,4 @@
-//! Every store goes on to L2; a line that is there is dropped.
+//! Every store is sent to L2; a resident line is dropped.
 
 use super::policy::{LineStore, Stored, Write};
 use crate::config::GpuConfig;
@@ -12,7 +12,7 @@ pub struct Evict;
 impl Policy for Evict {
     const INFO: PolicyInfo = PolicyInfo {
         name: "write_evict",
-        summary: "stores go to L2; a line that is there is dropped",
+        summary: "stores go to L2; a resident line is dropped",
         paper: "Jouppi, ISCA 1993 (write-invalidate)",
         gpgpusim: &["E", "L"],
     };

@@ -1,4 +1,4 @@
-//! Every store goes on to L2; a line that is there is updated.
+//! Every store is sent to L2; a resident line is updated.
 
 use super::policy::{Kept, LineStore, Stored, Write};
 use crate::config::GpuConfig;
@@ -12,7 +12,7 @@ pub struct Through;
 impl Policy for Through {
     const INFO: PolicyInfo = PolicyInfo {
         name: "write_through",
-        summary: "stores go to L2; a line that is there is updated, and `l1.write_allocate` brings others in",
+        summary: "stores go to L2; a resident line is updated, and `l1.write_allocate` allocates others",
         paper: "Jouppi, ISCA 1993",
         gpgpusim: &["T"],
     };

@@ -1,13 +1,14 @@
 //! Values that are affine in the thread indices: base + x · a + y · b + z · c with an offset for each index, as DAC's
 //! tuples have them (DAC, section 4.4).
 //!
-//! From one lane to the next the x index goes up, or it begins anew and y goes up, or both begin anew and z goes up.
-//! Three offsets are free, and these are three kinds of steps: a row is affine when steps of a kind are equal.
+//! From one lane to the next, x increases, or x restarts and y increases, or both restart and z increases.
+//! These are three kinds of steps with three free offsets: a row is affine when all steps of a kind are
+//! equal.
 
 use crate::studies::setting::{At, Span};
 use trace_format::semantics::{Geometry, WARP_SIZE};
 
-/// Which index goes up from the lane before to each lane of a warp.
+/// The index that increases from the previous lane, for each lane of a warp.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     kinds: [u8; WARP_SIZE],
@@ -15,7 +16,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// The steps of a warp; `None` when x alone goes up, which one stride describes.
+    /// The steps of a warp; `None` when only x increases, so that one stride suffices.
     pub fn of(geometry: &Geometry, warp: usize) -> Option<Steps> {
         let [x, y, _] = geometry.block.map(|n| n.max(1));
         let first = (warp * WARP_SIZE) as u32;
@@ -29,8 +30,8 @@ impl Steps {
         kinds[..lanes].iter().any(|kind| *kind != 0).then_some(Steps { kinds, lanes })
     }
 
-    /// Whether an operand is affine in the thread indices: its registers two by two as one number, an odd one by
-    /// itself.
+    /// Whether an operand is affine in the thread indices: register pairs count as one number, an odd
+    /// register by itself.
     pub fn describe(&self, at: &At<'_>, span: Span) -> bool {
         let mut words = span.iter();
         while let Some(low) = words.next() {
@@ -49,7 +50,7 @@ impl Steps {
         true
     }
 
-    /// Whether steps of a kind are equal, in as many bits as `cut` leaves of them.
+    /// Whether steps of a kind are equal, after both are reduced by `cut`.
     fn hold<T: PartialEq + Copy>(&self, value: impl Fn(usize) -> u64, cut: impl Fn(u64) -> T) -> bool {
         let mut steps: [Option<T>; 3] = [None; 3];
         (1..self.lanes).all(|lane| {

@@ -1,5 +1,5 @@
-//! Which instructions compute on scalar data and thread indices alone: a forward analysis of the registers and
-//! predicates that may hold anything else (DAC, section 3).
+//! Finds instructions that compute only on scalar data and thread indices: a forward analysis of the
+//! registers and predicates that may hold anything else (DAC, section 3).
 
 use crate::program::RegSet;
 use crate::studies::setting::across_lanes;
@@ -20,7 +20,7 @@ impl Other {
             || inst.src_preds().any(|pred| self.preds >> pred.0 & 1 != 0)
     }
 
-    /// What holds after an instruction.
+    /// The state after an instruction.
     fn after(mut self, inst: &Inst) -> Other {
         let spoils = self.reads(inst, 3) || brings_other_data(inst);
         for reg in inst.dst_regs() {
@@ -40,7 +40,7 @@ impl Other {
         self
     }
 
-    /// Joins what holds on another path; whether that is news.
+    /// Joins the state of another path; returns whether this changed.
     fn join(&mut self, other: &Other) -> bool {
         let before = *self;
         self.regs.insert_all(&other.regs);
@@ -74,7 +74,7 @@ pub fn potentially_affine(kernel: &MachineKernel) -> Vec<bool> {
     kernel.insts.iter().zip(&before).map(of).collect()
 }
 
-/// What may hold other data before each instruction; `None` where control never comes.
+/// Registers that may hold other data before each instruction; `None` for unreachable ones.
 fn other_data(kernel: &MachineKernel) -> Vec<Option<Other>> {
     let count = kernel.insts.len();
     let is = |kind: Kind| move |&pc: &usize| kernel.insts[pc].kind() == kind;

@@ -1,14 +1,14 @@
-//! Who stored each byte of a block's memory last, and whether anybody has read it since.
+//! The last writer of each byte of a block's memory, and whether the byte has been read since.
 //!
-//! Bytes are kept by words of four: nearly always all four have one writer, which is one word of knowledge; words
-//! that were written in parts have their bytes listed beside. Of more pages than [`MOST_PAGES`] the oldest is given
-//! up, with a report of what in it had not been read.
+//! Bytes are tracked in words of four: nearly always all four have one writer, which takes one entry; the
+//! bytes of words written in parts are in a separate list. Beyond [`MOST_PAGES`] pages the oldest page is
+//! dropped, and its unread bytes are reported.
 
 use crate::studies::open_map::OpenMap;
 
 /// Words of a page.
 const PAGE: u64 = 64;
-/// Pages with stored bytes that are known at a time: 8 MiB of memory.
+/// Maximum number of tracked pages: 8 MiB of memory.
 const MOST_PAGES: usize = 1 << 15;
 
 /// A word of memory: the instruction that stored it, and a bit per byte that has not been read.
@@ -16,7 +16,7 @@ const MOST_PAGES: usize = 1 << 15;
 struct Word {
     pc: u32,
     unread: u8,
-    /// Bytes may have other writers: they are in the list.
+    /// The bytes have different writers, which are in the list.
     split: bool,
 }
 
@@ -26,26 +26,26 @@ struct Page {
     words: [Word; PAGE as usize],
 }
 
-/// What happens to stored bytes, each time with the instruction that stored them and how many.
+/// Fate of stored bytes; reported with the instruction that stored them and their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// Overwritten before being read.
     Overwritten,
-    /// Not known, because their page was given up.
+    /// Unknown, because their page was dropped.
     GivenUp,
 }
 
 /// Memory of a block.
 #[derive(Clone, Debug)]
 pub struct Bytes {
-    /// Where each page is in the list.
+    /// Position of each page in the list.
     places: OpenMap<u32>,
     pages: Vec<Page>,
     most_pages: usize,
-    /// The page that is given up next, once there are too many.
+    /// The page to drop next.
     oldest: usize,
     split: OpenMap<[u32; 4]>,
-    /// The page used last, with its place.
+    /// The page used last, with its position.
     last: (u64, u32),
 }
 
@@ -64,7 +64,7 @@ impl Bytes {
         Bytes { places, pages: Vec::new(), most_pages, oldest: 0, split, last: NONE }
     }
 
-    /// Forgets everything.
+    /// Drops all pages.
     pub fn clear(&mut self) {
         self.places.clear();
         self.pages.clear();
@@ -86,7 +86,7 @@ impl Bytes {
         Some(&mut self.pages[self.last.1 as usize])
     }
 
-    /// The place of a page, a new one if need be.
+    /// The position of a page, which is created if needed.
     #[inline]
     fn place_or_new(&mut self, number: u64, fate: &mut impl FnMut(Fate, u32, u32)) -> usize {
         if self.last.0 != number {
@@ -117,7 +117,7 @@ impl Bytes {
         place as u32
     }
 
-    /// Bytes are read, from the first to one before the last.
+    /// Marks bytes `from..to` as read.
     #[inline]
     pub fn read(&mut self, from: u64, to: u64) {
         let (mut word, end) = (from / 4, to / 4);
@@ -143,8 +143,7 @@ impl Bytes {
         }
     }
 
-    /// An instruction stores bytes, from the first to one before the last; `fate` hears of unread ones that it
-    /// overwrites.
+    /// Stores bytes `from..to`; unread bytes that are overwritten are reported to `fate`.
     #[inline]
     pub fn write(&mut self, from: u64, to: u64, pc: u32, mut fate: impl FnMut(Fate, u32, u32)) {
         for (at, mask) in words_of(from, to) {
@@ -172,7 +171,7 @@ impl Bytes {
         }
     }
 
-    /// Every byte that has been stored and not read since, by the instruction that stored it.
+    /// Calls `each` with the writer of every byte that has not been read since it was stored.
     pub fn unread(&self, mut each: impl FnMut(u32)) {
         self.pages.iter().for_each(|page| self.unread_of(page, &mut each));
     }

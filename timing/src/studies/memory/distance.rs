@@ -1,14 +1,14 @@
 //! LRU stack distances: how many different lines were accessed since the last access to a line.
 //!
-//! Every line has the time of its last access; a Fenwick tree over times counts the lines whose last access is
-//! later. Lines whose hash is not zero in its last bits are left out, and what is found multiplied (SHARDS): more of
-//! them when there would be too many.
+//! Every line has the time of its last access; a Fenwick tree over times counts the lines whose last access
+//! is later. Only lines whose hash ends in zero bits are followed, and counts are multiplied accordingly
+//! (SHARDS); the number of bits grows when there would be too many lines.
 
 use crate::studies::open_map::OpenMap;
 use crate::studies::sample::Seen;
 use crate::studies::values::Digest;
 
-/// Lines that are followed at most.
+/// Maximum number of lines followed.
 const MOST_LINES: usize = 1 << 17;
 
 /// Distances of the accesses of one block.
@@ -17,14 +17,14 @@ pub struct Distances {
     level: u32,
     /// Time of the last access by line.
     last: OpenMap<u32>,
-    /// Fenwick tree: 1 at every time that is a line's last.
+    /// Fenwick tree: 1 at every time that is the last access of a line.
     tree: Vec<u32>,
     /// The next access's time, from 1.
     now: u32,
 }
 
 impl Distances {
-    /// Forgets everything; one of 2^level lines is followed.
+    /// Clears all lines; one of 2^level lines is followed from now on.
     pub fn clear(&mut self, level: u32) {
         self.level = level;
         self.last.clear();
@@ -33,8 +33,8 @@ impl Distances {
         self.now = 1;
     }
 
-    /// An access to a line: its distance, none for the first, and for how many accesses it stands; `None` for a
-    /// line that is not followed.
+    /// Records an access to a line: returns its distance (none for a first access) and the number of accesses
+    /// that it represents; `None` for a line that is not followed.
     pub fn access(&mut self, line: u64) -> Option<(Option<u64>, u64)> {
         if !is_followed(line, self.level) {
             return None;
@@ -79,7 +79,7 @@ impl Distances {
         }
     }
 
-    /// Gives the lines the times 1, 2, … in the order of their last accesses, and room for as many more.
+    /// Renumbers the last accesses to 1, 2, … in their order, and makes room for as many more.
     fn compact(&mut self) {
         let mut order: Vec<(u32, u64)> = self.last.iter().map(|(line, time)| (time, line)).collect();
         order.sort_unstable();

@@ -1,4 +1,4 @@
-//! The lines and sectors that a request touches, in the order in which its lanes come to them.
+//! The lines and sectors that a request touches, in order of its lanes.
 
 use crate::config::Coalescing;
 use crate::memory::coalesce::coalesce;
@@ -8,7 +8,7 @@ use crate::studies::runs::Runs;
 const LINE_BYTES: u64 = 128;
 const SECTOR_BYTES: u64 = 32;
 
-/// The lines of one request with their sectors; its room is used again.
+/// The lines of one request with their sectors; the buffer is reused.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
     lines: Vec<(u64, u8)>,
@@ -48,7 +48,7 @@ impl Touched {
         }
     }
 
-    /// Accesses that are not aligned, which no GPU makes.
+    /// Handles misaligned accesses, which GPUs do not perform.
     #[inline(never)]
     fn lane_by_lane(&mut self, access: &MemAccess<'_>) {
         self.lines.clear();

@@ -93,7 +93,7 @@ pub const STUDY: Study = Study {
     note: given_up,
 };
 
-/// What was given up to bound memory.
+/// Instances that were dropped to bound memory.
 pub(in crate::studies) fn given_up(counts: &[u64]) -> Option<String> {
     let (block, grid) = (counts[GIVEN_UP], counts[GRID_GIVEN_UP]);
     (block + grid > 0).then(|| {

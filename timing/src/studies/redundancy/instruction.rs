@@ -1,23 +1,23 @@
-//! What one machine instruction operates on, as the study `redundancy` counts it; decided once per instruction.
+//! Operands of a machine instruction as the study `redundancy` counts them; computed once per instruction.
 
 use crate::studies::setting::{Decoded, Span};
 use trace_format::isa::{Inst, Kind, Op};
 
-/// What an instruction operates on.
+/// Operands of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Reads {
-    /// Whether it can be redundant at all: it operates on a value, and executing it once would do.
+    /// Whether it can be redundant: it has operands, and executing it once would suffice.
     pub counts: bool,
     sources: [Span; 3],
     preds: u8,
-    /// Destination registers that have to agree as well, because sources do not determine them.
+    /// Destination registers that must be equal too, because sources do not determine them.
     pub result: Span,
-    /// Whether the result stands for the operand (special registers).
+    /// Whether the result counts as the operand (special registers).
     pub result_is_operand: bool,
 }
 
 impl Reads {
-    /// What `inst` operates on.
+    /// Operands of `inst`.
     pub fn of(inst: &Inst) -> Reads {
         let decoded = Decoded::of(inst);
         let counts = match decoded.kind {
@@ -43,8 +43,8 @@ impl Reads {
         &self.sources
     }
 
-    /// Predicate operands; an instruction that takes effect in every lane had a true guard in every lane, which
-    /// leaves nothing to compare.
+    /// Predicate operands; the guard is not among them, because it is true in every lane of an instruction
+    /// that takes effect in every lane.
     #[inline(always)]
     pub fn preds(&self) -> impl Iterator<Item = u8> + use<> {
         let mut left = self.preds;

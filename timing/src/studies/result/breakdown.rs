@@ -16,7 +16,7 @@ struct Part<'a> {
     counts: Vec<u64>,
 }
 
-/// The breakdown under its key: as readers see it, and with all columns.
+/// The breakdown with its key: as printed, and with all columns.
 pub fn breakdown(
     study: &Study,
     number: usize,
@@ -73,7 +73,7 @@ fn parts<'a>(study: &Study, number: usize, row: &'a KernelRow, by: By) -> Vec<Pa
     }
 }
 
-/// Number of a line of translated code, with its file where that is not the kernel's first.
+/// Number of a line of translated code, with its file if that is not the kernel's first.
 fn line_place(kernel: &MachineKernel, at: Position) -> String {
     match kernel.file(at) {
         Some(file) if at.file > 1 => format!("{}:{}", file.name, at.line),
@@ -86,7 +86,7 @@ fn line_text(kernel: &MachineKernel, at: Position) -> String {
     kernel.text(at).map_or_else(|| "(no single line)".into(), |text| text.trim().to_owned())
 }
 
-/// Language of the code that kernels were translated from, when it is one.
+/// Language from which all kernels were translated, if it is the same.
 fn language<'a>(kernels: impl Iterator<Item = &'a MachineKernel>) -> String {
     let mut languages = kernels.filter_map(MachineKernel::code_file).map(|file| &file.language);
     match languages.next() {
@@ -95,7 +95,7 @@ fn language<'a>(kernels: impl Iterator<Item = &'a MachineKernel>) -> String {
     }
 }
 
-/// Classes of all kernels as one.
+/// Classes summed over all kernels.
 fn over_kernels<'a>(study: &Study, parts: Vec<Part<'a>>) -> Vec<Part<'a>> {
     let mut all: Vec<Part<'a>> = Vec::new();
     for part in parts {
@@ -107,7 +107,7 @@ fn over_kernels<'a>(study: &Study, parts: Vec<Part<'a>>) -> Vec<Part<'a>> {
     all
 }
 
-/// Characters of source that a terminal has room for.
+/// Maximum number of characters of a source line in a terminal.
 const TEXT_WIDTH: usize = 56;
 
 fn readable(study: &Study, parts: &[Part<'_>], all: u64, place: &str, text: Option<&str>, by: By) -> Table {

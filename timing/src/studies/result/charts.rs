@@ -86,7 +86,7 @@ fn lines(
     let points = |value: &dyn Fn(&Share) -> f64| -> Vec<(f64, f64)> {
         values.iter().zip(shares).map(|(x, share)| (*x, value(share))).collect()
     };
-    // Many traces are lines too many to tell apart; their mean is what papers quote.
+    // Lines of many traces are indistinguishable; the chart shows their mean, as papers do.
     if sums.len() > 8 {
         return chart.line(Line::new("mean", points(&|share| mean(study, share, sums))));
     }
@@ -96,7 +96,7 @@ fn lines(
     sums.iter().fold(chart, with)
 }
 
-/// Most kernels that a course shows.
+/// Maximum number of kernels in a course.
 const MOST_LINES: usize = 8;
 
 fn course(study: &Study, number: usize, rows: &[KernelRow]) -> Option<Chart> {

@@ -1,21 +1,21 @@
-//! The address mapping table: which vectors of memory are in registers (LARF, section 5.5.2).
+//! The address mapping table: the memory vectors that registers hold (LARF, section 5.5.2).
 //!
-//! An entry lies in a ring, first in, first out, and in two chained hash tables: by its vector, and by the stretch
-//! of its grid, where vectors are that may cover another one in part. Nothing is allocated per load.
+//! An entry is in a FIFO ring and in two chained hash tables: by its vector, and by the section of its grid,
+//! to find vectors that may partly cover another one. Loads allocate no memory.
 
 use crate::studies::open_map::OpenMap;
 use crate::studies::runs::Runs;
 
 /// Entries of the tables.
 const SIZES: [usize; 3] = [200, 400, 1 << 18];
-/// Changed lines that are remembered at most.
+/// Maximum number of changed lines tracked.
 const MOST_CHANGED: usize = 1 << 17;
-/// Places of a stretch of a grid.
+/// Positions in a section of a grid.
 const STRETCH: u64 = 32;
 /// The end of a chain.
 const END: u32 = u32::MAX;
 
-/// What a regular load loads.
+/// The vector of a regular load.
 #[derive(Clone, Copy, Debug)]
 pub struct Vector {
     /// Address that lane 0 has or would have.
@@ -23,7 +23,7 @@ pub struct Vector {
     stride: i64,
     lanes: u32,
     bytes: u8,
-    /// Its place on the grid of its stride, and where that grid lies; zeros for a stride of 0.
+    /// Its position on the grid of its stride, and the offset of that grid; zeros for a stride of 0.
     place: u64,
     shift: u64,
 }
@@ -73,7 +73,7 @@ impl Vector {
         Vector { base, stride, lanes, bytes, place, shift }
     }
 
-    /// Lanes of this vector whose values another one on its grid, with such lanes at such a place, holds.
+    /// Lanes of this vector that another vector on the same grid, with these lanes at this position, holds.
     fn covered(&self, lanes: u32, place: u64) -> u32 {
         let ahead =
             if self.stride > 0 { place.wrapping_sub(self.place) } else { self.place.wrapping_sub(place) };
@@ -85,7 +85,7 @@ impl Vector {
         shifted & self.lanes
     }
 
-    /// Whether another one lies on the same grid, beside which it can.
+    /// Whether another vector is on the same grid.
     fn on_grid_of(&self, other: &Vector) -> bool {
         self.stride != 0 && (self.stride, self.bytes, self.shift) == (other.stride, other.bytes, other.shift)
     }
@@ -94,12 +94,12 @@ impl Vector {
         mix(mix(self.base, self.stride as u64), u64::from(self.lanes) << 8 | u64::from(self.bytes))
     }
 
-    /// Hash of a stretch of the grid.
+    /// Hash of a section of the grid.
     fn hash_of_stretch(&self, stretch: u64) -> u64 {
         mix(mix(self.shift, self.stride as u64), stretch << 8 | u64::from(self.bytes))
     }
 
-    /// Lines that its lanes touch; one may come twice.
+    /// Lines that its lanes touch; a line may occur twice.
     fn lines(&self) -> impl Iterator<Item = u64> + '_ {
         let mut last = u64::MAX;
         let lanes = (0..32i64).filter(|lane| self.lanes >> lane & 1 != 0);
@@ -119,33 +119,33 @@ fn mix(hash: u64, word: u64) -> u64 {
     product ^ product >> 32
 }
 
-/// Whether and how a load is shared.
+/// Result of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
     /// The table holds its vector.
     Perfect,
     /// The table holds vectors that cover its own.
     Partial,
-    /// It has to load.
+    /// No entry covers the load.
     Nothing,
 }
 
-/// Tables of all sizes under one order of the warps.
+/// Tables of all sizes for one order of the warps.
 ///
-/// As long as a table has not been full it holds what the largest holds, and is not kept by itself.
+/// Until a table has been full it has the same entries as the largest, and is not stored separately.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     changes: Changes,
     tables: [Table; 3],
 }
 
-/// When lines were changed last.
+/// Times of the last changes of lines.
 #[derive(Clone, Debug, Default)]
 struct Changes {
     now: u64,
     at: OpenMap<u64>,
     last: u64,
-    /// Everything may have been changed up to here.
+    /// All lines count as changed up to this time.
     all: u64,
 }
 
@@ -168,20 +168,20 @@ impl Changes {
 }
 
 impl Order {
-    /// A block begins.
+    /// Clears the tables at the start of a block.
     pub fn clear(&mut self) {
         (self.changes.now, self.changes.last, self.changes.all) = (0, 0, 0);
         self.changes.at.clear();
         self.tables.iter_mut().for_each(Table::clear);
     }
 
-    /// A line is changed.
+    /// Records a change of a line.
     pub fn change(&mut self, line: u64) {
         self.changes.now += 1;
         self.changes.note(line, MOST_CHANGED);
     }
 
-    /// A load looks its vector up in every table, and enters it where it is not found.
+    /// Looks a load's vector up in every table, and inserts it where it is not found.
     pub fn load(&mut self, vector: &Vector) -> [Found; 3] {
         let Order { changes, tables: [small, medium, large] } = self;
         changes.now += 1;
@@ -211,19 +211,19 @@ impl Order {
 struct Entry {
     vector: Vector,
     since: u64,
-    /// Whether it is in the chains; its place in the ring is taken either way.
+    /// Whether it is in the chains; it occupies its position in the ring in either case.
     holds: bool,
-    /// The next in the chain of its vector, and in that of its stretch.
+    /// The next entry in the chain of its vector, and in that of its section.
     next: u32,
     next_in_stretch: u32,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// How many were entered.
+    /// Number of insertions.
     entered: usize,
     ring: Vec<Entry>,
-    /// First entries of the chains, as many as a power of two.
+    /// First entries of the chains; a power of two of them.
     by_vector: Vec<u32>,
     by_stretch: Vec<u32>,
     covers: Vec<u32>,
@@ -244,7 +244,7 @@ impl Clone for Table {
     }
 }
 
-/// Chains of a table that is nearly empty.
+/// Minimum number of chains.
 const LEAST_CHAINS: usize = 256;
 
 impl Table {
@@ -280,7 +280,7 @@ impl Table {
         if vector.stride == 0 {
             return Found::Nothing;
         }
-        // Lanes of the wanted vector that each useful entry covers.
+        // Lanes of the requested vector that each useful entry covers.
         self.covers.clear();
         let near = vector.place.saturating_sub(31) / STRETCH..=vector.place.saturating_add(31) / STRETCH;
         for stretch in near {
@@ -302,7 +302,7 @@ impl Table {
     }
 
     fn enter(&mut self, vector: &Vector, now: u64, size: usize) {
-        // An entry of no use gives way to the new one, but keeps its place in the queue.
+        // The new entry replaces a useless one of the same vector, which keeps its position in the queue.
         let mut at = self.by_vector[self.chain(vector.hash())];
         while at != END && self.ring[at as usize].vector != *vector {
             at = self.ring[at as usize].next;
@@ -353,7 +353,7 @@ impl Table {
         }
     }
 
-    /// Takes an entry out of the chains.
+    /// Removes an entry from the chains.
     fn unchain(&mut self, place: u32) {
         let vector = self.ring[place as usize].vector;
         self.ring[place as usize].holds = false;
@@ -366,7 +366,7 @@ impl Table {
     }
 }
 
-/// Takes an entry out of a chain that holds it; `link` is the field that leads to the next.
+/// Removes an entry from a chain; `link` is the index of the next-field.
 fn unlink(ring: &mut [Entry], head: &mut u32, place: u32, link: impl Fn(&mut Entry) -> &mut u32) {
     let next = *link(&mut ring[place as usize]);
     let mut at = head;
@@ -396,7 +396,7 @@ mod tests {
                 assert_eq!(order.load(&vector(4096 * i)), [Found::Nothing; 3], "block {block}, vector {i}");
             }
             for (i, held) in [(999, 3), (800, 3), (799, 2), (600, 2)] {
-                // Found vectors are not entered; those that are not found are, and push another one out.
+                // Only vectors that are not found are inserted, and each evicts another one.
                 let found = order.load(&vector(4096 * i));
                 assert_eq!(found.iter().filter(|found| **found == Found::Perfect).count(), held, "{i}");
             }

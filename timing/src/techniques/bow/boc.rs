@@ -1,9 +1,9 @@
 //! The bypassing operand collector of one warp: a handful of whole registers that the last instructions of the
 //! warp read or wrote (BOW, sections 3.4.1 and 3.4.3).
 //!
-//! Every entry says in which lanes its value is the register's: all after a fetch, the executed ones after a
-//! result of a diverged instruction. It decides nothing about banks; [`super::Bow`] and
-//! [`BowWr`](crate::techniques::bow_wr::BowWr) do.
+//! Every entry has a mask of the lanes for which it holds the register's value: all lanes after a fetch, the
+//! executed lanes after a result of a diverged instruction. Bank accesses are decided by [`super::Bow`] and
+//! [`BowWr`](crate::techniques::bow_wr::BowWr).
 
 use crate::program::RegSet;
 use crate::source::Row;
@@ -17,11 +17,11 @@ pub(crate) struct Entry {
     pub reg: u8,
     /// Lanes whose value is held.
     pub held: u32,
-    /// Lanes of `held` whose value the register file does not have; none with write-through.
+    /// Lanes of `held` not yet written to the register file; none with write-through.
     pub dirty: u32,
-    /// Whether dirty lanes go to the register file when the window leaves the entry behind.
+    /// Whether dirty lanes are written to the register file when the entry leaves the window.
     pub keep: bool,
-    /// Bank of the register, where there are dirty lanes.
+    /// Bank of the register, if lanes are dirty.
     pub bank: u8,
     /// Position in the warp's instructions of the latest access.
     pub accessed: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub row: Row,
 }
 
-/// What happens to a value that leaves: its entry, already out of the collector.
+/// An evicted entry.
 pub(crate) type Left = Entry;
 
 /// A collector's registers in no particular order.
@@ -48,7 +48,8 @@ pub(crate) struct Boc {
     allocations: u64,
     /// Registers that have an entry.
     present: RegSet,
-    /// Operands of instructions that have not been dispatched, and of how many.
+    /// Operands of instructions that have not been dispatched, and the number of those instructions per
+    /// register.
     pinned: RegSet,
     pins: Box<[u8; 256]>,
 }
@@ -68,7 +69,7 @@ impl Boc {
         }
     }
 
-    /// Empties the collector for a new warp; what it still held goes to `left`.
+    /// Empties the collector for a new warp; its entries are passed to `left`.
     pub fn start(&mut self, left: impl FnMut(Left)) {
         self.entries.drain(..).for_each(left);
         self.present = RegSet::default();
@@ -77,8 +78,8 @@ impl Boc {
         }
     }
 
-    /// Slides the window so that it ends with the instruction at `position`; what it leaves behind goes to
-    /// `left`.
+    /// Slides the window so that it ends with the instruction at `position`; entries that leave it are passed
+    /// to `left`.
     #[inline]
     pub fn slide(&mut self, position: u64, mut left: impl FnMut(Left)) {
         let mut at = 0;
@@ -100,9 +101,9 @@ impl Boc {
         self.entries.iter_mut().find(|entry| entry.reg == reg)
     }
 
-    /// Position of a register's entry, a new and empty one if need be; the oldest that is not pinned makes room and
-    /// goes to `left`. Only where all are pinned, which is so for an instruction with more operands than there are
-    /// entries, a collector holds more for a while.
+    /// Position of a register's entry, which is created empty if it does not exist; the oldest entry that is
+    /// not pinned is evicted and passed to `left`. If all entries are pinned (an instruction has more
+    /// operands than the collector has entries), the collector temporarily exceeds its capacity.
     #[inline]
     pub fn entry(&mut self, reg: u8, position: u64, left: impl FnOnce(Left)) -> usize {
         if let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) {
@@ -138,14 +139,14 @@ impl Boc {
         &mut self.entries[position]
     }
 
-    /// Keeps the place of an operand until its instruction is dispatched, whether or not the window has left it.
+    /// Pins an operand's entry until its instruction is dispatched, even if it leaves the window.
     #[inline]
     pub fn pin(&mut self, reg: u8) {
         self.pinned.insert(reg);
         self.pins[usize::from(reg)] += 1;
     }
 
-    /// The instruction of an operand has been dispatched.
+    /// Unpins an operand whose instruction has been dispatched.
     #[inline]
     pub fn unpin(&mut self, reg: u8) {
         let pins = &mut self.pins[usize::from(reg)];
@@ -167,7 +168,7 @@ impl Boc {
         self.pinned.len()
     }
 
-    /// Entries in use: registers in the window, and operands that it has left and that wait for dispatch.
+    /// Entries in use: registers in the window, and operands outside it that wait for dispatch.
     #[inline]
     pub fn used(&self) -> usize {
         let mut all = self.pinned;
@@ -175,15 +176,15 @@ impl Boc {
         all.len()
     }
 
-    /// Takes the entry at a position out.
+    /// Removes the entry at a position.
     fn take(&mut self, at: usize) -> Entry {
         let entry = self.entries.swap_remove(at);
         self.present.remove(entry.reg);
         entry
     }
 
-    /// Takes lanes away from a register whose results went elsewhere, and the entry with the last of them;
-    /// returns whether its last dirty lanes went.
+    /// Removes lanes of a register whose results were written elsewhere, and the entry with its last lane;
+    /// returns whether the last dirty lanes were removed.
     pub fn forget(&mut self, reg: u8, lanes: u32) -> bool {
         let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) else { return false };
         let entry = &mut self.entries[at];
@@ -209,7 +210,7 @@ impl Boc {
 }
 
 impl Entry {
-    /// Takes the register file's row in the lanes that are not held.
+    /// Fills the lanes that are not held from the register file's row.
     #[inline]
     pub fn fill(&mut self, from: &Row, fetch: (InFlightId, u8)) {
         merge(&mut self.row, from, !self.held);
@@ -218,7 +219,7 @@ impl Entry {
         self.fetch = Some(fetch);
     }
 
-    /// Takes a result in the lanes that the instruction executed.
+    /// Writes a result in the lanes that the instruction executed.
     #[inline]
     pub fn write(&mut self, result: &Row, exec: u32) {
         merge(&mut self.row, result, exec);

@@ -1,12 +1,13 @@
-//! BOW, breathing operand windows with write-through: each warp has an operand collector of its own that keeps
-//! the registers of the warp's last instructions, so that the next ones need not read them from the banks
-//! (BOW, sections 3.4.1 and 3.4.3).
+//! BOW, breathing operand windows with write-through: each warp has an operand collector of its own that
+//! keeps the registers of the warp's last instructions, so that the next instructions need not read them from
+//! the banks (BOW, sections 3.4.1 and 3.4.3).
 //!
 //! The window counts every instruction of the warp, branches included, and slides when one issues; an access
 //! keeps a register for `window - 1` further instructions. Results go to the collector and to the register
-//! file; a result whose instruction has slid out of the window goes to the register file alone. The entries hold
-//! the operands of instructions that have not been dispatched: an instruction whose operands find no place waits,
-//! unless the collector holds no other. [`window`] is what BOW shares with BOW-WR.
+//! file; a result whose instruction has slid out of the window goes to the register file alone. Operands of
+//! instructions that have not been dispatched keep their entries: an instruction whose operands find no free
+//! entry waits, unless the collector holds no other instruction's operands. BOW shares [`window`] with
+//! BOW-WR.
 
 pub(crate) mod boc;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use super::{
 };
 use window::{INFO as WINDOW, Params, Window};
 
-/// Its row in the list of techniques.
+/// Entry in the list of techniques.
 pub const REGISTRATION: Registration =
     Registration { info: &INFO, build: |_, section| Ok(Box::new(Bow::new(section)?)) };
 

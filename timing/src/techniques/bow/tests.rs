@@ -1,4 +1,4 @@
-//! BOW against windows worked out by hand, against random divergent code, and against a corrupted collector.
+//! Tests of BOW: windows computed by hand, random divergent code, and a corrupted collector.
 
 use super::*;
 use crate::analysis::listing::FIGURE_3_6;
@@ -7,8 +7,8 @@ use crate::techniques::testing::{Bench, From, Random, Read, config, count, prepa
 use proptest::prelude::*;
 use warplab_technique::context::Found;
 
-/// Which operands each instruction of a straight listing gets from the collector, in the order of its distinct
-/// source registers.
+/// The operands that each instruction of a straight-line listing gets from the collector, in the order of its
+/// distinct source registers.
 fn forwarded(text: &str, set: &[&str]) -> (Vec<Vec<u8>>, Bow) {
     let config = config(set);
     let program = program(text, &config);
@@ -61,7 +61,7 @@ fn a_window_of_two_sees_one_instruction_back_and_reuse_extends_it() {
         iadd r4 r2 3
         iadd r5 r1 4";
     let (two, _) = forwarded(text, &["technique.bow.window=2"]);
-    // r1 lives on from use to use; r2 is two instructions old at the fourth, r1 two at the fifth.
+    // Each use keeps r1 in the window; r2 is two instructions old at the fourth, r1 two at the fifth.
     assert_eq!(two, [&[][..], &[1], &[1], &[], &[]]);
     let (three, _) = forwarded(text, &["technique.bow.window=3"]);
     assert_eq!(three, [&[][..], &[1], &[1], &[2], &[1]]);
@@ -79,7 +79,7 @@ fn branches_take_a_place_in_the_window() {
 
 #[test]
 fn a_small_collector_evicts_the_oldest_entry_first() {
-    // Three entries: r1, r2, r3 fill it; r4 throws out r1 though it was read last.
+    // Three entries: r1, r2, r3 fill it; r4 evicts r1, although r1 was read last.
     let text = "
         ffma r4 r1 r2 r3
         iadd r5 r1 1
@@ -110,7 +110,7 @@ fn a_second_reader_waits_for_the_outstanding_fetch() {
     assert_eq!(first[0].from, From::Bank(1));
     let (second, _) = bench.issue(&mut bow, 1, full, || Row::splat(9)).expect("agrees");
     assert_eq!(second[0].from, From::After(flight.id, 0));
-    // The third overwrites r1 in a few lanes: the others still come with the fetch.
+    // The third overwrites r1 in a few lanes: the other lanes still come from the fetch.
     let (_, third) = bench.issue(&mut bow, 2, full, || Row::splat(77)).expect("agrees");
     let partial = crate::techniques::testing::Flight { exec: 0xFF, ..third };
     bench.write_back(&mut bow, &partial).expect("agrees");
@@ -180,7 +180,7 @@ fn a_corrupted_collector_stops_the_run_and_names_the_place() {
         bench.start(&mut bow);
         bench.step(&mut bow, 0, 300);
         bow.window.collectors[2].find(1).expect("held").row.0[lane] ^= 1;
-        // Even a lane that the reader does not use counts.
+        // Inactive lanes of the reader are compared too.
         let why = bench.issue(&mut bow, 1, (1, 1), || Row::ZERO).expect_err("the value is wrong");
         let place = (why.technique, why.pc, why.block, why.warp, why.register, why.lane);
         assert_eq!(place, ("bow", 1, 7, 3, 1, lane as u32));
@@ -204,7 +204,7 @@ fn bad_sections_are_refused_with_the_key() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever lanes do and in whatever order results return, the collector's values are the recorded ones.
+    /// For any divergence and any order of results, the collector's values equal the recorded ones.
     #[test]
     fn random_divergent_code_is_forwarded_rightly(seed: u64, window in 1u32..6, entries in 1u32..16) {
         let mut random = Random(seed, 8);

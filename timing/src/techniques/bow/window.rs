@@ -1,7 +1,9 @@
-//! The sliding window and the collectors that BOW and BOW-WR share: what is held, forwarded, pinned and evicted.
+//! The sliding window and the collectors that BOW and BOW-WR share: holding, forwarding, pinning and
+//! eviction.
 //!
-//! Each warp has a collector ([`Boc`]); as a structure of the machine they are one bank per warp. Entries with
-//! operands of instructions that have not been dispatched are pinned: nothing takes their place.
+//! Each warp has a collector ([`Boc`]); all collectors together are one storage structure with a bank per
+//! warp. Entries with operands of instructions that have not been dispatched are pinned: they are not
+//! evicted.
 
 use super::boc::{Boc, Entry, Left};
 use crate::techniques::{
@@ -14,19 +16,19 @@ use warplab_technique::{causes, counts, params};
 params! {
     /// `[technique.bow]`.
     pub(crate) struct Params {
-        /// Instructions of the window, the one that is inserted included.
+        /// Instructions of the window, the inserted one included.
         window: u32 = 3, 1..=16;
         /// Registers that a collector holds; 0 means three sources and a destination per instruction of the window.
         entries: u32 = 0, 0..=64;
         /// Accesses that a collector serves per cycle: operands that are forwarded, and values that are stored.
         ports: u32 = 4, 1..=64;
-        /// Whether operands are forwarded; without it the collectors are there and forward nothing.
+        /// Whether operands are forwarded; if false, the collectors exist but forward nothing.
         mechanism: bool = true;
     }
 }
 
 counts! {
-    /// What the window counts.
+    /// Counters of the window.
     pub(crate) struct Counts {
         /// Operands that were forwarded instead of read from a bank.
         forwarded_operands;
@@ -38,28 +40,29 @@ counts! {
 }
 
 causes! {
-    /// Why a warp waits.
+    /// Stall causes.
     pub(crate) enum Stall {
-        /// The operands find no place in the collector beside those of instructions that have not been dispatched.
+        /// The collector has no free entry for the operands beside those of instructions that have not been
+        /// dispatched.
         Full = "collector_entries_full";
     }
 }
 
 causes! {
-    /// Why an operand is read from its bank.
+    /// Reasons for which an operand is read from its bank.
     pub(crate) enum Lost {
         /// The register was not accessed within the window.
         OutsideWindow = "outside_window";
-        /// It was, and its entry had to make room.
+        /// It was accessed within the window, but its entry was evicted.
         Evicted = "evicted";
-        /// The entry holds it in some lanes of the path only.
+        /// The entry holds the value for only some active lanes.
         Lanes = "lanes_not_held";
         /// Forwarding is switched off.
         Off = "mechanism_off";
     }
 }
 
-/// What BOW and BOW-WR have in common.
+/// Declarations that BOW and BOW-WR share.
 pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
     counters: Counts::DECLARED,
     stalls: Stall::DECLARED,
@@ -74,15 +77,15 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
     ..TechniqueInfo::EMPTY
 };
 
-/// Bits of an entry: a warp register, its number, and that it is valid.
+/// Bits of an entry: a warp register, its number, and a valid bit.
 const ENTRY_BITS: u32 = 32 * 32 + 8 + 1;
 
-/// What a warp's collector holds in place, and what it had to give up.
+/// Pinned and evicted entries of a warp's collector.
 #[derive(Clone, Debug)]
 struct Warp {
     /// Instructions that have not been dispatched.
     pinned: Vec<InFlightId>,
-    /// By register: position in the warp's instructions up to which an evicted entry would have stayed.
+    /// By register: position in the warp's instructions until which an evicted entry would have stayed.
     evicted_until: Box<[u64; 256]>,
     accounted: u64,
 }
@@ -99,7 +102,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// A window before it is prepared for a kernel.
+    /// A window that is not yet prepared for a kernel.
     pub fn new(params: Params) -> Window {
         let entries = if params.entries == 0 { 4 * params.window } else { params.entries };
         let shape = Shape {
@@ -120,7 +123,7 @@ impl Window {
         self.params.window
     }
 
-    /// One collector per warp, and the hooks that a window needs.
+    /// Creates one collector per warp, and requests the hooks that a window needs.
     pub fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) {
         let warps = launch.config.sm.max_warps;
         self.collectors = vec![Boc::new(self.params.window, self.entries); warps as usize];
@@ -138,7 +141,7 @@ impl Window {
         plan.hooks.write_back = true;
     }
 
-    /// Empties a collector for a new warp, or behind one that has ended; what it still held goes to `left`.
+    /// Empties a collector for a new warp, or after one has ended; its entries are passed to `left`.
     pub fn start(&mut self, cycle: u64, slot: usize, left: impl FnMut(Left)) {
         self.account(cycle, slot);
         self.collectors[slot].start(left);
@@ -156,7 +159,8 @@ impl Window {
         }
     }
 
-    /// Slides a window so that it ends with the instruction at `position`; what it leaves behind goes to `left`.
+    /// Slides a window so that it ends with the instruction at `position`; entries that leave it are passed
+    /// to `left`.
     #[inline]
     pub fn slide(&mut self, cycle: u64, slot: usize, position: u64, left: impl FnMut(Left)) {
         self.account(cycle, slot);
@@ -168,7 +172,7 @@ impl Window {
         }
     }
 
-    /// Whether an instruction's operands find a place.
+    /// Whether the collector has entries for an instruction's operands.
     pub fn verdict(&self, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
         let Issuing::Program(inst) = what else { return IssueVerdict::Issue };
         let (boc, pinned) = (&self.collectors[warp.slot], &self.warps[warp.slot].pinned);
@@ -183,8 +187,9 @@ impl Window {
         IssueVerdict::Issue
     }
 
-    /// Supplies operands from the collector where it holds the value in every lane on the path, after comparing it
-    /// with the recording in the lanes that `checked` gives. All operands are looked at before anything makes room.
+    /// Supplies operands from the collector where it holds the value in every lane on the path, after
+    /// comparing it with the recording in the lanes that `checked` gives. All operands are looked up before
+    /// any entry is evicted.
     pub fn forward(
         &mut self,
         cx: &mut Cx<'_>,
@@ -224,8 +229,8 @@ impl Window {
         Ok(())
     }
 
-    /// The entry of a register, a new and empty one if need be; the oldest that is not pinned makes room and goes to
-    /// `left`.
+    /// The entry of a register, which is created empty if it does not exist; the oldest entry that is not
+    /// pinned is evicted and passed to `left`.
     pub fn hold(&mut self, warp: &WarpView<'_>, reg: u8, left: impl FnOnce(&Left)) -> &mut Entry {
         let boc = &mut self.collectors[warp.slot];
         let (window, counts) = (u64::from(self.params.window), &mut self.counts);
@@ -238,8 +243,8 @@ impl Window {
         boc.at(at)
     }
 
-    /// Pins the operands of an instruction until it is dispatched; the last of what its entry into the collector
-    /// changes.
+    /// Pins the operands of an instruction until it is dispatched; the last step of its entry into the
+    /// collector.
     pub fn pin(&mut self, cycle: u64, warp: &WarpView<'_>, inst: &InstView<'_>) {
         let boc = &mut self.collectors[warp.slot];
         inst.inst.sources().iter().for_each(|reg| boc.pin(*reg));
@@ -247,7 +252,7 @@ impl Window {
         self.storage.set_used(cycle, warp.slot, boc.used() as u32);
     }
 
-    /// An instruction has been dispatched: its operands may leave.
+    /// Unpins the operands of a dispatched instruction.
     pub fn unpin(&mut self, cycle: u64, slot: usize, inst: &InstView<'_>) {
         let pinned = &mut self.warps[slot].pinned;
         let Some(at) = pinned.iter().position(|id| *id == inst.id) else { return };
@@ -258,7 +263,7 @@ impl Window {
         self.storage.set_used(cycle, slot, boc.used() as u32);
     }
 
-    /// What the collectors hold, warp by warp.
+    /// Contents of the collectors, warp by warp.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for (slot, boc) in self.collectors.iter().enumerate().filter(|(_, boc)| boc.len() > 0) {

@@ -1,11 +1,11 @@
-//! BOW-WR, operand bypassing with write-back: results stay in the warp's collector and reach the register file
-//! when the window leaves them behind, unless they have been overwritten or are dead by then (BOW, sections
-//! 3.4.2 and 3.4.3).
+//! BOW-WR, operand bypassing with write-back: results stay in the warp's collector and are written to the
+//! register file when they leave the window, unless they have been overwritten or are dead by then (BOW,
+//! sections 3.4.2 and 3.4.3).
 //!
-//! Windows and forwarding are those of [`super::bow::window`]. Compiler hints (`analysis::destinations`) say per result
-//! whether it goes to the collector, to the register file, or to both. A register file without the bypassed
-//! values is kept beside the recorded one, and every read from a bank is compared as well: what a wrong hint
-//! lost would be found missing there.
+//! Windows and forwarding are those of [`super::bow::window`]. Compiler hints (`analysis::destinations`) send
+//! each result to the collector, to the register file, or to both. A copy of the register file without the
+//! bypassed values is kept beside the recorded one, and every read from a bank is compared with it: a value
+//! that a wrong hint has lost is detected there.
 
 #[cfg(test)]
 mod tests;
@@ -24,24 +24,26 @@ use warplab_technique::{CounterInfo, params};
 params! {
     /// `[technique.bow-wr]`.
     struct Params {
-        /// Instructions of the window, the one that is inserted included.
+        /// Instructions of the window, the inserted one included.
         window: u32 = 3, 1..=16;
         /// Registers that a collector holds; 0 means three sources and a destination per instruction of the window.
         entries: u32 = 0, 0..=64;
         /// Accesses that a collector serves per cycle: operands that are forwarded, and values that are stored.
         ports: u32 = 4, 1..=64;
-        /// Whether the compiler says where results go; false is the write-back of table 3.1 without its help.
+        /// Whether compiler hints decide where results go; false is the write-back of table 3.1 without
+        /// hints.
         hints: bool = true;
-        /// Whether operands are forwarded and results held back; without it the collectors are there and do neither.
+        /// Whether operands are forwarded and results held back; if false, the collectors exist but do
+        /// neither.
         mechanism: bool = true;
     }
 }
 
-/// Its row in the list of techniques.
+/// Entry in the list of techniques.
 pub const REGISTRATION: Registration =
     Registration { info: &INFO, build: |_, section| Ok(Box::new(BowWr::new(section)?)) };
 
-/// What the window counts, and what write-back adds.
+/// Counters of the window and of write-back.
 const COUNTERS: [CounterInfo; 4] = [
     WINDOW.counters[0],
     WINDOW.counters[1],
@@ -74,7 +76,7 @@ pub struct BowWr {
     bypassed_register_writes: u64,
 }
 
-/// What the banks hold, which is not always what the program last wrote.
+/// Contents of the banks, which may be older than the program's last write.
 #[derive(Clone, Debug, Default)]
 struct RegisterFile {
     registers: usize,
@@ -94,13 +96,13 @@ impl RegisterFile {
         &mut self.rows[slot * self.registers + usize::from(reg)]
     }
 
-    /// Takes in what left a collector: its dirty lanes, unless the compiler knows them dead. Returns the bank that
-    /// is written.
+    /// Writes the dirty lanes of an evicted entry, unless the compiler marks them dead. Returns the written
+    /// bank.
     fn take(&mut self, slot: usize, entry: &Left, evicted: bool, bypassed: &mut u64) -> Option<u8> {
         if entry.dirty == 0 {
             return None;
         }
-        // A transient value that has to leave early may still be wanted.
+        // A transient value that is evicted early may still be read.
         if entry.keep || evicted {
             merge(self.row(slot, entry.reg), &entry.row, entry.dirty);
             return Some(entry.bank);
@@ -125,7 +127,7 @@ impl BowWr {
         })
     }
 
-    /// Slides the window; what it leaves behind goes to the register file or is dead.
+    /// Slides the window; entries that leave it are written to the register file or are dead.
     fn slide(&mut self, cx: &mut Cx<'_>, slot: usize, position: u64) {
         let BowWr { window, file, bypassed_register_writes, .. } = self;
         window.slide(cx.cycle, slot, position, |left| {
@@ -190,10 +192,10 @@ impl Technique for BowWr {
     ) -> Result<(), Box<ValueMismatch>> {
         let slot = warp.slot;
         self.slide(cx, slot, warp.issued);
-        // What other lanes hold may be dead and bypassed.
+        // Values of inactive lanes may be dead and bypassed.
         self.window.forward(cx, warp, inst, operands, |_| inst.active)?;
         let BowWr { window, file, bypassed_register_writes, .. } = self;
-        // A value that has to leave early is written whatever the compiler says.
+        // A value that is evicted early is written whatever its hint.
         let mut written = Vec::new();
         let mut evict = |file: &mut RegisterFile, left: &Left| {
             written.extend(file.take(slot, left, true, bypassed_register_writes));
@@ -238,7 +240,8 @@ impl Technique for BowWr {
                 Some(entry) => {
                     write.to = WriteTo::Nowhere;
                     self.window.storage.write(cx.cycle, warp.slot);
-                    // An earlier result in the same lanes never reaches a bank; the rest of it leaves with this.
+                    // An earlier result in the same lanes is never written; its other lanes are written
+                    // together with this result.
                     let older = entry.dirty & !inst.exec;
                     self.bypassed_register_writes += u64::from(entry.dirty != 0);
                     entry.keep = hint.register_file || (entry.keep && older != 0);
@@ -247,7 +250,7 @@ impl Technique for BowWr {
                     entry.write(write.row(), inst.exec);
                 }
                 None => {
-                    // Slid out, evicted, or meant for the register file alone.
+                    // Left the window, evicted, or written to the register file alone.
                     self.bypassed_register_writes += u64::from(boc.forget(write.reg, inst.exec));
                     merge(self.file.row(warp.slot, write.reg), write.row(), inst.exec);
                 }
@@ -258,7 +261,7 @@ impl Technique for BowWr {
 
     fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
         let BowWr { window, bypassed_register_writes, .. } = self;
-        // Nobody reads the registers of a warp that has ended.
+        // The registers of an ended warp are not read again.
         window.start(cx.cycle, warp_slot, |left| *bypassed_register_writes += u64::from(left.dirty != 0));
     }
 

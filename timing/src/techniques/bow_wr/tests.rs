@@ -1,4 +1,4 @@
-//! BOW-WR against the write counts of table 3.1, against random divergent code, and against wrong hints.
+//! Tests of BOW-WR: the write counts of table 3.1, random divergent code, and wrong hints.
 
 use super::*;
 use crate::analysis::listing::FIGURE_3_6;
@@ -8,8 +8,8 @@ use crate::techniques::testing::{Bench, From, Hooked, Random, config, count, pre
 use proptest::prelude::*;
 use warplab_technique::context::Found;
 
-/// Bank writes of r0 to r3 while the snippet runs, register by register; what is still in the window at its end
-/// is not written yet.
+/// Bank writes of r0 to r3 while the snippet runs, register by register; values still in the window at its
+/// end are not written yet.
 fn writes(technique: &mut impl Hooked, program: &Program) -> [usize; 4] {
     let mut bench = Bench::new(program, 0);
     bench.start(technique);
@@ -28,7 +28,7 @@ fn writes(technique: &mut impl Hooked, program: &Program) -> [usize; 4] {
                 counts[usize::from(*reg)] += 1;
             }
         }
-        // The bench's bank of a register is its number.
+        // In the bench, a register's bank is its number.
         let evicted = bench.bank_accesses().into_iter().filter(|(bank, write)| *write && *bank < 4);
         evicted.for_each(|(bank, _)| counts[usize::from(bank)] += 1);
     }
@@ -108,8 +108,8 @@ fn a_wrong_hint_stops_the_run_and_names_the_place() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever lanes do, no hint loses a value that is read, evictions included; every result is written once,
-    /// bypassed, or consolidated.
+    /// For any divergence and any evictions, no hint loses a value that is read; every result is written
+    /// once, bypassed, or consolidated.
     #[test]
     fn random_divergent_code_is_bypassed_rightly(seed: u64, window in 1u32..6, entries in 1u32..16, hints: bool) {
         let mut random = Random(seed, 8);

@@ -1,20 +1,20 @@
-//! Which registers of a warp are dead for all of its lanes, wherever those are (CORF, section 2.4.3).
+//! Finds registers of a warp that are dead in all lanes, even if lanes have diverged (CORF, section 2.4.3).
 //!
-//! The compiler's marks suffice where diverged lanes run as from a reconvergence stack. Lanes of one warp may
-//! also take turns, at barriers or spinning; so the place of every lane that is not on the path is remembered,
-//! and what is live there stays.
+//! The compiler's marks suffice if diverged lanes run in the order of a reconvergence stack. Lanes of a warp
+//! may also alternate, at barriers or in spin loops; so the position of every inactive lane is kept, and
+//! registers live there are kept too.
 
 use crate::analysis::release::Release;
 use crate::program::RegSet;
 
-/// Lanes that executed the same instruction last.
+/// Lanes with the same last instruction.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     lanes: u32,
     pc: u32,
 }
 
-/// The last instruction of every lane, for each warp slot, with what the analysis says about it.
+/// The last instruction of every lane, for each warp slot, with the result of the analysis.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Deaths {
     release: Release,
@@ -22,12 +22,12 @@ pub(super) struct Deaths {
 }
 
 impl Deaths {
-    /// No lane has executed anything.
+    /// Initial state: no lane has executed an instruction.
     pub fn new(warps: usize, release: Release) -> Deaths {
         Deaths { release, warps: vec![Vec::new(); warps] }
     }
 
-    /// A new warp begins in a slot.
+    /// Starts a new warp in a slot.
     pub fn start(&mut self, slot: usize) {
         self.warps[slot].clear();
     }

@@ -2,10 +2,10 @@
 //! two operands of an instruction that lie in one physical register take one bank access (CORF, sections 2.4
 //! and 2.6).
 //!
-//! The compiler pass chooses exclusive pairs of registers (`analysis::affinity`) and, for virtualization, where
-//! registers die (`analysis::release`); `rename` allocates, `physical` holds the packed bytes. Every operand looks its
-//! place up in the renaming table, whose bank follows from the architectural register's; the lookup is hidden behind
-//! the move to the collector, waiting for a port of the table is not (section 2.6).
+//! The compiler pass chooses exclusive pairs of registers (`analysis::affinity`) and, for virtualization,
+//! where registers die (`analysis::release`); `rename` allocates, `physical` holds the packed bytes. Every
+//! operand is looked up in the renaming table, in the bank of the architectural register; the lookup overlaps
+//! with the move to the collector, but waiting for a port of the table does not (section 2.6).
 
 mod death;
 mod packing;
@@ -33,12 +33,13 @@ params! {
     struct Params {
         /// Whether compiler-chosen pairs are allocated together; false is packing with first fit alone.
         pairs: bool = true;
-        /// Whether registers are given up when they are no longer live, which section 2.6 counts as part of CORF.
+        /// Whether registers are released when they are no longer live, which section 2.6 counts as part of
+        /// CORF.
         virtualization: bool = true;
-        /// Where a register is allocated: the first entry of the whole file, or of the bank that it would have on the
-        /// plain machine.
+        /// Where a register is allocated: the first entry of the whole file, or of the bank that it has
+        /// without CORF.
         allocation: &'static str = "first_fit", &["first_fit", "home_bank"];
-        /// Whether a value that needs fewer bytes gives its upper slices up; keeping them is section 2.6.
+        /// Whether a value that needs fewer bytes frees its upper slices; section 2.6 keeps them.
         shrink: bool = false;
         /// Cycles that the table lookup adds before the first register read; 0 because it overlaps with the cycle in
         /// which the instruction moves to its collector (section 2.6, "Impact on pipeline").
@@ -49,13 +50,14 @@ params! {
         unknown_trips: u32 = 10, 1..=1_000_000;
         /// Pairs that one metadata instruction carries (section 2.4.2).
         pairs_per_instruction: u32 = 4, 1..=64;
-        /// Whether two operands of one physical register share an access; without it registers are packed only.
+        /// Whether two operands of one physical register share an access; if false, registers are only
+        /// packed.
         mechanism: bool = true;
     }
 }
 
 counts! {
-    /// What CORF counts.
+    /// Counters of CORF.
     pub(crate) struct Counts {
         /// Instructions with at least one coalesced register read.
         coalesced_read_instructions;
@@ -65,15 +67,16 @@ counts! {
         size_change_reallocations;
         /// Allocations of a register while the other of its compiler-chosen pair had a physical register.
         pair_allocations;
-        /// Those of them that were packed into the other's physical register.
+        /// Pair allocations that were packed into the other register's physical register.
         packed_pair_allocations;
-        /// Registers given up because they were no longer live.
+        /// Registers released because they were no longer live.
         released_registers;
         /// Instructions with two or more source registers.
         multi_source_instructions;
         /// Sum over cycles of physical registers that held at least one register.
         physical_register_cycles;
-        /// Sum over cycles of architectural registers of resident warps, the plain machine's physical registers.
+        /// Sum over cycles of architectural registers of resident warps, which is the number of physical
+        /// registers without CORF.
         architectural_register_cycles;
         /// Width detections at writeback.
         width_detections in "technique_logic";
@@ -81,9 +84,9 @@ counts! {
 }
 
 causes! {
-    /// Why an operand has a bank access of its own beside others of its instruction.
+    /// Reasons for which an operand does not share a bank access with another operand of its instruction.
     enum Lost {
-        /// No other operand of the instruction shares its physical register, or was meant to.
+        /// No other operand of the instruction shares its physical register or is paired with it.
         NoPartner = "no_partner";
         /// The compiler paired it with another operand, and the two do not fit into one physical register.
         DoesNotFit = "pair_does_not_fit";
@@ -92,7 +95,7 @@ causes! {
     }
 }
 
-/// Its row in the list of techniques.
+/// Entry in the list of techniques.
 pub const REGISTRATION: Registration =
     Registration { info: &INFO, build: |_, section| Ok(Box::new(Corf::new(section)?)) };
 
@@ -114,23 +117,23 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
     ..TechniqueInfo::EMPTY
 };
 
-/// Bits of an entry of the renaming table: a physical register, four slices, and that it is valid.
+/// Bits of an entry of the renaming table: a physical register, four slices, and a valid bit.
 const TABLE_BITS: u32 = 10 + 4 + 1;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Corf {
     params: Params,
-    /// Where registers die, with virtualization.
+    /// Death points of registers, if virtualization is on.
     deaths: Option<Deaths>,
     renaming: Option<Renaming>,
     registers_per_warp: u64,
     resident_warps: u64,
     /// Cycle up to which occupied registers have been accounted.
     accounted: u64,
-    /// Banks of the plain machine, which the table's are as many as.
+    /// Bank mapping without CORF; the table has as many banks.
     banks: Option<BankMap>,
-    /// The renaming table as a structure of the machine.
+    /// Storage model of the renaming table.
     table: Storage,
     counts: Counts,
 }
@@ -153,7 +156,7 @@ impl Technique for Corf {
     }
 
     fn further_bits(&self) -> u64 {
-        // The free map, a bit per slice.
+        // The free map has one bit per slice.
         self.renaming.as_ref().map_or(0, |renaming| renaming.file.rows.len() as u64 * 4)
     }
 
@@ -225,7 +228,7 @@ impl Technique for Corf {
         if let Some(deaths) = &mut self.deaths {
             let kept = deaths.kept(warp.slot, inst.pc, inst.active);
             self.account(cx);
-            // Entries are marked free in a vector of bits beside the table.
+            // Entries are marked free in a bit vector beside the table.
             let Corf { renaming, counts, .. } = self;
             renaming.as_mut().expect("prepared").release_all_but(warp.slot, &kept, counts);
         }
@@ -306,8 +309,8 @@ impl Corf {
         }
     }
 
-    /// Finds each operand's physical register, compares its value, and joins reads of one physical register
-    /// two by two, as a collector has two unpackers (section 2.6).
+    /// Finds each operand's physical register, compares its value, and combines reads of one physical
+    /// register in pairs, because a collector has two unpackers (section 2.6).
     fn read(
         &mut self,
         cx: &mut Cx<'_>,
@@ -315,7 +318,7 @@ impl Corf {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        // Physical register that each operand reads alone so far.
+        // Physical register of each operand whose read is not combined yet.
         let mut alone: [Option<u16>; MAX_SRC] = [None; MAX_SRC];
         let (mut banked, mut coalesced) = (0u64, 0);
         for (position, operand) in operands.iter_mut().enumerate() {
@@ -330,7 +333,7 @@ impl Corf {
             if lost != 0 {
                 return Err(cx.missing(warp, inst.pc, operand.reg, lost));
             }
-            // A register that was never written has no place; its read stays as it is.
+            // A register that was never written is not mapped; its read is unchanged.
             let Some(found) = renaming.read(warp.slot, operand.reg) else { continue };
             let shared =
                 alone.iter_mut().enumerate().find(|(_, physical)| **physical == Some(found.physical));
@@ -356,7 +359,7 @@ impl Corf {
         Ok(())
     }
 
-    /// Says why operands that could have shared an access did not.
+    /// Counts the reasons for which operands did not share an access.
     fn account_for_losses(&self, cx: &mut Cx<'_>, operands: &[OperandRead], lost: u64) {
         if !self.params.mechanism {
             cx.lost(Lost::Off, lost);

@@ -1,5 +1,5 @@
-//! Narrow values in byte slices: how many bytes a warp register needs, and how it is aligned into slices of a
-//! physical register and recovered by shift and sign extension (CORF, section 2.6).
+//! Narrow values in byte slices: the number of bytes that a warp register needs, its alignment in the slices
+//! of a physical register, and its recovery by shift and sign extension (CORF, section 2.6).
 //!
 //! A physical register is 32 words, one per lane, each of four byte slices; a value has the same contiguous
 //! run of slices in every lane.
@@ -51,7 +51,7 @@ impl Slices {
     }
 }
 
-/// Bytes, 1 to 4, from which every lane is recovered by sign extension.
+/// Bytes (1 to 4) from which sign extension recovers every lane.
 ///
 /// All 32 lanes count, active or not. As in section 2.6, a byte is needed when a bit of it, or the top bit of
 /// the byte below, differs from the sign.
@@ -73,7 +73,7 @@ pub(super) fn pack(into: &mut Row, slices: Slices, value: &Row, lanes: u32) {
     }
 }
 
-/// Reads a value back: down by the shift, up by sign extension.
+/// Reads a value back by shift and sign extension.
 #[inline]
 pub(super) fn unpack(stored: &Row, slices: Slices) -> Row {
     let up = 32 - (slices.first() + slices.count()) * 8;
@@ -143,7 +143,7 @@ mod tests {
             prop_assert_eq!(width_bytes(&row), row.0.iter().map(|v| reference_width(*v)).max().expect("lanes"));
         }
 
-        /// Every position that is wide enough gives the value back and leaves the other slices alone.
+        /// Every sufficiently wide position returns the value and does not change the other slices.
         #[test]
         fn pack_and_unpack_are_inverse(row in rows(), noise in prop::array::uniform32(any::<u32>())) {
             let width = width_bytes(&row);

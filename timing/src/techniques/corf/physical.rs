@@ -2,19 +2,19 @@
 //! keep the rest of an entry for a compiler-chosen buddy (CORF, sections 2.4.3 and 2.6).
 //!
 //! Registers are numbered pool by pool; a pool is the part of the register file that one scheduler's warps
-//! use, the whole of it where the register file is not split. The bank follows from the number.
+//! use, or the whole file if it is not split. The bank is a function of the number.
 
 use super::packing::{SLICES, Slices};
 use crate::config::GpuConfig;
 use crate::sm::banks::BankMap;
 use crate::source::Row;
 
-/// Which of the entries with room is taken.
+/// Choice among the entries with room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Allocation {
-    /// The lowest of the pool.
+    /// The lowest entry of the pool.
     FirstFit,
-    /// The lowest of the bank that the register would have on the plain machine.
+    /// The lowest entry of the bank that the register has without CORF.
     HomeBank,
 }
 
@@ -43,7 +43,7 @@ impl PhysicalFile {
     /// The empty register file of a configuration.
     ///
     /// # Errors
-    /// When the configuration has less than one warp register per pool.
+    /// The configuration has less than one warp register per pool.
     pub fn new(config: &GpuConfig, allocation: Allocation) -> Result<PhysicalFile, String> {
         let pools = if config.register_file.sub_core { config.scheduler.count as usize } else { 1 };
         let per_pool = config.sm.registers as usize / 32 / pools;
@@ -97,7 +97,7 @@ impl PhysicalFile {
         Some((physical, run))
     }
 
-    /// A wholly free entry, of which the lowest `width` slices are taken and the rest is reserved.
+    /// Takes the lowest `width` slices of an empty entry and reserves the rest.
     pub fn take_reserving(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
         let physical = self.first(slot, reg, SLICES)?;
         let run = Slices::new(0, width);
@@ -106,14 +106,14 @@ impl PhysicalFile {
         Some((physical, run))
     }
 
-    /// A run in a given entry, reserved or not.
+    /// Takes a run in a given entry, reserved or not.
     pub fn take_in(&mut self, physical: u16, width: u32) -> Option<Slices> {
         let run = Slices::free_run(self.used[usize::from(physical)], width)?;
         self.take(physical, run);
         Some(run)
     }
 
-    /// Gives back all slices of a register.
+    /// Frees all slices of a register.
     pub fn release(&mut self, physical: u16, slices: Slices) {
         let at = usize::from(physical);
         debug_assert_eq!(self.used[at] & slices.mask(), slices.mask());
@@ -126,13 +126,13 @@ impl PhysicalFile {
         self.refresh(physical);
     }
 
-    /// Gives back the upper slices of a register that has become narrower.
+    /// Frees the upper slices of a register that has become narrower.
     pub fn narrow(&mut self, physical: u16, from: Slices, to: Slices) {
         self.used[usize::from(physical)] &= !(from.mask() & !to.mask());
         self.refresh(physical);
     }
 
-    /// Keeps the free slices of an entry from first fit, or gives them up to it.
+    /// Reserves the free slices of an entry against first fit, or ends the reservation.
     pub fn set_reserved(&mut self, physical: u16, reserved: bool) {
         self.reserved[usize::from(physical)] = reserved;
         self.refresh(physical);
@@ -146,8 +146,8 @@ impl PhysicalFile {
         self.refresh(physical);
     }
 
-    /// First entry with an unreserved run of `width` slices: the home bank first where that is wanted, then the warp's
-    /// own pool, then any.
+    /// First entry with an unreserved run of `width` slices: in the home bank first if the policy says so,
+    /// then in the warp's own pool, then in any.
     fn first(&self, slot: usize, reg: u8, width: u32) -> Option<u16> {
         if self.allocation == Allocation::HomeBank
             && let Some(found) = self.first_in_bank(self.plain.bank(slot, reg), width)
@@ -171,7 +171,7 @@ impl PhysicalFile {
         of_bank.into_iter().find(has_room).map(|at| at as u16)
     }
 
-    /// Brings the first-fit index of an entry up to date.
+    /// Updates the first-fit index of an entry.
     fn refresh(&mut self, physical: u16) {
         let at = usize::from(physical);
         let (word, bit) = (at / 64, 1u64 << (at % 64));
@@ -189,7 +189,7 @@ impl PhysicalFile {
     }
 }
 
-/// Lowest bit set at a position from `from` up to, not including, `to`.
+/// Lowest set bit in positions `from..to`.
 fn first_bit(words: &[u64], from: usize, to: usize) -> Option<u16> {
     let mut at = from;
     while at < to {

@@ -1,11 +1,11 @@
-//! The renaming table and the allocation policy: which physical register and slices an architectural register
-//! of a warp has, when it is allocated, moved and released (CORF, sections 2.4.3 and 2.6).
+//! The renaming table and the allocation policy: the physical register and slices of each architectural
+//! register of a warp, and their allocation, moves and release (CORF, sections 2.4.3 and 2.6).
 //!
 //! A register is allocated by its first result. A compiler-chosen pair shares an entry: the first of the two
-//! takes a free entry and reserves the rest, the second goes beside it if it fits and to the default, first
-//! fit, if not. A result that needs more bytes moves its register by the same process; one that needs fewer
-//! keeps its place, and gives up the upper slices where that is wanted. Registers given up by virtualization leave a mark, so that
-//! a later read of the value is found out.
+//! takes a free entry and reserves the rest, the second is packed beside it if it fits, and is placed by the
+//! default, first fit, if not. A result that needs more bytes moves its register by the same process; one
+//! that needs fewer bytes keeps its slices, or frees the upper ones with `shrink`. Registers released by
+//! virtualization are marked, so that a later read of the lost value is detected.
 
 use super::Counts;
 use super::packing::{Slices, pack, unpack, width_bytes};
@@ -17,14 +17,14 @@ use crate::techniques::merge;
 /// The other register of a register's compiler-chosen pair, by register number.
 pub(super) type Buddies = [Option<u8>; 256];
 
-/// Where an architectural register of a warp is.
+/// Mapping of an architectural register of a warp.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     /// Physical register and slices; none before the first result and after a release.
     place: Option<(u16, Slices)>,
     /// Lanes that have been written since the register was allocated.
     defined: u32,
-    /// Lanes whose value was given up and has not been written since.
+    /// Lanes whose value was released and has not been written since.
     lost: u32,
 }
 
@@ -41,12 +41,12 @@ pub(super) struct Lookup {
     pub row: Row,
 }
 
-/// What a write did.
+/// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written {
     /// Bank that takes the value.
     pub bank: u8,
-    /// Bank from which lanes that the instruction left alone had to be fetched, when the register moved.
+    /// Bank from which unwritten lanes had to be fetched, if the register moved.
     pub fetched_from: Option<u8>,
 }
 
@@ -55,10 +55,10 @@ pub(super) struct Written {
 pub(super) struct Renaming {
     registers: usize,
     table: Vec<Entry>,
-    /// Registers of each warp slot that have a place.
+    /// Mapped registers of each warp slot.
     mapped: Vec<RegSet>,
     buddies: Box<Buddies>,
-    /// Whether a value that needs fewer bytes gives slices up.
+    /// Whether a value that needs fewer bytes frees slices.
     shrinks: bool,
     /// The packed contents.
     pub file: PhysicalFile,
@@ -82,7 +82,7 @@ impl Renaming {
         }
     }
 
-    /// Reads a register, if it has a place.
+    /// Reads a register, if it is mapped.
     #[inline]
     pub fn read(&self, slot: usize, reg: u8) -> Option<Lookup> {
         let entry = self.table[self.index(slot, reg)];
@@ -100,12 +100,12 @@ impl Renaming {
         self.buddies[usize::from(reg)]
     }
 
-    /// Lanes of a register whose value was given up.
+    /// Lanes of a register whose value was released.
     pub fn lost(&self, slot: usize, reg: u8) -> u32 {
         self.table[self.index(slot, reg)].lost
     }
 
-    /// Stores a result in the lanes of `exec`, allocating or moving the register if need be.
+    /// Stores a result in the lanes of `exec`, allocating or moving the register if needed.
     pub fn write(&mut self, slot: usize, reg: u8, result: &Row, exec: u32, stats: &mut Counts) -> Written {
         let at = self.index(slot, reg);
         let mut entry = self.table[at];
@@ -146,7 +146,7 @@ impl Renaming {
         Written { bank: self.file.bank(physical), fetched_from }
     }
 
-    /// Gives up the registers of a warp that are not in `kept`; their values are lost.
+    /// Releases the registers of a warp that are not in `kept`; their values are lost.
     #[inline]
     pub fn release_all_but(&mut self, slot: usize, kept: &RegSet, stats: &mut Counts) {
         let dead = self.mapped[slot].without(kept);
@@ -172,7 +172,7 @@ impl Renaming {
         self.table[first..first + self.registers].fill(Entry::default());
     }
 
-    /// Takes a register's place away; a buddy that stays behind alone reserves its entry again.
+    /// Unmaps a register; a buddy that remains alone in the entry reserves its free slices again.
     fn vacate(&mut self, slot: usize, reg: u8) {
         let at = self.index(slot, reg);
         let Some((physical, slices)) = self.table[at].place.take() else { return };
@@ -191,7 +191,7 @@ impl Renaming {
         self.table[self.index(slot, buddy)].place.map(|(physical, _)| physical)
     }
 
-    /// Finds room for a register that has none.
+    /// Allocates slices for an unmapped register.
     fn allocate(&mut self, slot: usize, reg: u8, width: u32, stats: &mut Counts) -> (u16, Slices) {
         let found = match (self.buddies[usize::from(reg)], self.buddy_place(slot, reg)) {
             (Some(_), Some(home)) => {

@@ -1,5 +1,5 @@
-//! CORF against placements worked out by hand, against random divergent code with a verified free map, against
-//! a corrupted register file, and together with BOW.
+//! Tests of CORF: placements computed by hand, random divergent code with a verified free map, a corrupted
+//! register file, and CORF together with BOW.
 
 use super::*;
 use crate::program::RegSet;
@@ -125,7 +125,7 @@ fn dead_registers_are_given_up_and_a_read_of_one_would_be_found_out() {
     assert!(corf.renaming().read(0, 1).is_none(), "its last reader has collected it");
     assert!(corf.renaming().read(0, 2).is_some());
     assert_eq!(count(&corf, "released_registers"), 1);
-    // A compiler pass that gave r1 up too early would be caught here.
+    // A compiler pass that released r1 too early would be caught here.
     let why = bench.issue(&mut corf, 1, (2, 2), || Row::ZERO).expect_err("r1 is gone");
     assert_eq!(
         (why.technique, why.pc, why.register, why.lane, why.actual),
@@ -194,8 +194,8 @@ fn bad_sections_are_refused_with_the_key() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Whatever lanes do, unpacked values are the recorded ones, no value that is still wanted is given up, and
-    /// table and free map agree; with all warp slots full of registers there is always room.
+    /// For any divergence, unpacked values equal the recorded ones, no live value is released, and table and
+    /// free map agree; even with all warp slots full of registers there is always room.
     #[test]
     fn random_divergent_code_is_renamed_rightly(
         seed: u64,

@@ -1,4 +1,4 @@
-//! Fetch, issue and the order of warps: what is skipped, held and chosen, and what is reported of it.
+//! Tests of hooks of fetch, issue and warp order: skips, stalls, choices, and their reports.
 
 use super::toy::*;
 use crate::stats::Stall;
@@ -55,7 +55,8 @@ fn held_fetch_leaves_its_turn_to_others_and_its_slots_have_its_cause() {
         ..toy(|hooks| hooks.fetch = true)
     };
     let stats = run(&hand, &toy);
-    // The plain machine fetches when the block has been set up, and the first access to the I-cache misses.
+    // Without techniques, fetch begins when the block has been set up, and the first access to the I-cache
+    // misses.
     let start = u64::from(machine(&[]).sm.block_launch_cycles);
     assert_eq!(cycles(&stats) - cycles(&plain), until - start);
     assert_eq!(
@@ -86,7 +87,8 @@ fn discarded_fetches_are_reported_with_where_the_path_goes_on() {
 fn a_stall_at_issue_costs_its_cycles_and_names_its_cause() {
     let hand = chain(4);
     let plain = plain(&hand);
-    // r1 = 5 issues when it is there; the next one is held for thirty cycles from when it is first asked about.
+    // `r1 = 5` issues once decoded; the next instruction is stalled for thirty cycles after its first
+    // verdict.
     let first = Arc::new(AtomicU64::new(u64::MAX));
     let toy = Toy {
         issue: Some(Arc::new(move |now, _: &WarpView<'_>, what: &Issuing<'_>| match what {
@@ -216,7 +218,7 @@ fn two_level_scheduling_turns_to_others_when_a_technique_holds_the_active_set() 
         noted.contains(&"warp 0 inactive".into()) && noted.contains(&"warp 3 active".into()),
         "{noted:?}"
     );
-    // A wait that nobody ends is a deadlock, and the report says who holds what.
+    // A wait that never ends is a deadlock; the report names the holder.
     let stuck = holding(Arc::default(), 3);
     let why = run_on(&hand, &stuck, &set).expect_err("a deadlock").to_string();
     assert!(

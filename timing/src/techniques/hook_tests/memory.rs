@@ -1,4 +1,4 @@
-//! Memory accesses: reused, satisfied, behind another one, in some lanes, and early.
+//! Tests of hooks of memory accesses: reuse, satisfied accesses, followers, partial lanes, and early loads.
 
 use super::toy::*;
 use crate::program::Path;
@@ -84,7 +84,7 @@ fn an_access_behind_another_completes_with_it() {
     let (with, later) = (of(0), of(50));
     assert_eq!(later.counters.cycles - with.counters.cycles, 50);
     assert_eq!((with.counters.satisfied_accesses, with.counters.global_loads), (1, 1));
-    // Alone, the first load ends the program as soon.
+    // The first load alone takes as long.
     let mut b = Builder::default();
     b.mov(4, 0).mov(5, 0).ldg(6, 4, 0).mov(8, 1).iadd(9, r(6), r(8), r(8)).stg(4, 9, 8192);
     let alone = plain(&Hand::new(b.exit(), 1, 32));

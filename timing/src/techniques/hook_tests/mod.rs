@@ -1,6 +1,6 @@
-//! A toy technique for every hook and every answer, each with the cycles that it must cost.
+//! A toy technique for every hook and every answer, with the cycles that each must cost.
 //!
-//! Kernels are short, the SM is small, and the plain machine's cycles are measured in the same test: what is asserted is
+//! Kernels are short, the SM is small, and each test also measures the cycles without techniques: it asserts
 //! the difference.
 
 mod front;

@@ -1,4 +1,5 @@
-//! Operands, results and micro-operations: structures, tables before banks, completion, units.
+//! Tests of hooks of operands, results and micro-operations: structures, tables before banks, completion,
+//! units.
 
 use super::toy::*;
 use crate::techniques::*;
@@ -33,7 +34,7 @@ fn stored(latency_cycles: u32, ports: u32) -> Toy {
 fn operands_from_storage_take_its_latency_and_queue_at_its_ports() {
     let per_link = |toy: &Toy| (cycles(&run(&chain(24), toy)) - cycles(&run(&chain(8), toy))) as f64 / 16.0;
     let config = machine(&[]);
-    // Issue to read, one cycle; then the addition.
+    // One cycle from issue to read, then the addition.
     let addition =
         f64::from(config.collectors.issue_to_read_cycles + config.latency["int_add"].latency_cycles);
     assert_eq!(per_link(&stored(0, 3)), addition, "all three are there before banks would be read");
@@ -68,7 +69,7 @@ fn a_bank_behind_a_structure_is_read_later_by_what_the_structure_waited() {
         )),
         ..toy(|hooks| hooks.collect = true)
     };
-    // Enough collector ports that the banks alone decide.
+    // Enough collector ports, so that only banks limit the reads.
     let set = ["collectors.ports=3"];
     let of = |toy: Option<&Toy>, length| {
         let hand = chain(length);
@@ -111,7 +112,7 @@ fn completion_is_told_of_predicates_false_guards_and_stores() {
 
 #[test]
 fn inserted_operations_take_their_registers_unit_and_place_on_their_edge() {
-    // A loop of three trips; the operation lies on the way back alone, or on every way.
+    // A loop of three trips; the operation is on the back edge alone, or on every edge.
     let mut b = Builder::default();
     b.mov(1, 0).mov(2, 7);
     let head = b.here();
@@ -210,7 +211,7 @@ fn the_initiation_interval_is_the_technique_s() {
     let slow = run_on(&hand, &toy, &set).expect("runs");
     let plain = plain_on(&hand, &set);
     let late = cycles(&slow) - cycles(&plain);
-    // Twelve moves in one unit; the last one's interval is nobody's.
+    // Twelve moves in one unit; the interval after the last move delays nothing.
     assert!((11 * 10 - 12..=11 * 10).contains(&late), "{late}");
     assert_eq!(toy.noted().iter().filter(|line| line.starts_with("dispatched")).count(), 12);
 }

@@ -55,7 +55,7 @@ type OnAdmitsWarp = dyn Fn(u64, u32) -> bool + Send + Sync;
 type OnTick = dyn Fn(&mut Cx<'_>) + Send + Sync;
 type OnCompanion = dyn Fn(u64) -> Option<MicroId> + Send + Sync;
 
-/// What a toy does at the hooks that it wants to be asked.
+/// Behaviour of a toy at the hooks that it requests.
 #[derive(Clone)]
 pub(super) struct Toy {
     pub hooks: Hooks,

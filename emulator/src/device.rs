@@ -1,9 +1,9 @@
-//! A module in device memory: its variables placed and initialised, its kernels lowered when they are first
-//! wanted, and the constant banks of a launch.
+//! A module in device memory: its variables placed and initialised, its kernels lowered at first use, and the
+//! constant banks of a launch.
 //!
-//! Who loads a module says where its variables go, since the CUDA libraries place them where the host program
-//! sees them. The `.const` bank lies in device memory like any variable, so that programs can write to it between
-//! launches; each launch gets a copy.
+//! The loader of a module places its variables, because the CUDA libraries put them where the host program
+//! can access them. The `.const` bank is in device memory like any variable, so that programs can write to it
+//! between launches; each launch gets a copy.
 
 use crate::lower::calls::function_address;
 use crate::lower::{LowerOptions, Lowered};
@@ -33,20 +33,20 @@ pub const GRID_WORKSPACE: &str = "grid workspace";
 /// Bytes that the `.global` variables of a module may take.
 const MAX_MODULE_BYTES: u64 = 8 << 30;
 
-/// Takes the bytes of a variable from the room that there is; `None` when there is not enough.
+/// Subtracts the bytes of a variable from the remaining room; `None` if there is not enough.
 fn take_room(var: &Variable, room: &mut u64) -> Option<u64> {
     *room = room.checked_sub(var.size_bytes)?;
     Some(var.size_bytes)
 }
 
-/// Whether code of the module asks for the workspace of its grid.
+/// Whether code of the module uses the workspace of its grid.
 fn uses_workspace(module: &Module) -> bool {
     let asks = |operand: &Operand| matches!(operand, Operand::Special(SpecialRegister::Envreg(1 | 2)));
     let bodies = module.functions.iter().filter_map(|f| f.body.as_ref());
     bodies.flat_map(|b| &b.statements).any(|s| matches!(s, Statement::Inst(i) if i.srcs().iter().any(asks)))
 }
 
-/// Device memory that knows where allocations go.
+/// Device memory that chooses addresses of allocations.
 pub trait Placement {
     /// Makes an allocation that begins with these contents, the rest of which is zero and costs no memory before it is
     /// written, and returns its address; `None` when there is no room.
@@ -61,7 +61,7 @@ pub trait Placement {
     }
 }
 
-/// Allocations follow one another.
+/// Allocations are consecutive.
 impl Placement for GlobalMemory {
     fn place(&mut self, name: &str, contents: &[u8], length: u64) -> Option<u64> {
         let id = self.allocate(name, zeroed(length)?);
@@ -74,24 +74,24 @@ impl Placement for GlobalMemory {
     }
 }
 
-/// Why a module cannot be loaded.
+/// Error of loading a module.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// An initialiser or literal holds an address that does not exist.
     #[error(transparent)]
     Module(#[from] Diagnostics),
-    /// The variables of a module are too large altogether.
+    /// The variables of a module are too large in total.
     #[error(
         "the {bytes} bytes of `{name}` are too many: the variables of a module may take {} GiB, and what this machine has",
         MAX_MODULE_BYTES >> 30
     )]
     TooLarge {
-        /// The variable with which they are.
+        /// The variable that exceeds the limit.
         name: String,
         /// Its size.
         bytes: u64,
     },
-    /// There is no room.
+    /// There is not enough device memory.
     #[error("there is no device memory left for the {bytes} bytes of `{name}`")]
     OutOfMemory {
         /// The variable.
@@ -109,17 +109,17 @@ pub struct DeviceModule {
     /// Address of the `.const` bank and its length.
     constants: Option<(u64, usize)>,
     objects: Vec<(String, u64)>,
-    /// Address of the workspace through which the blocks of a grid synchronise, 0 where no code asks for it.
+    /// Address of the workspace through which the blocks of a grid synchronise, 0 if no code uses it.
     workspace: u64,
     kernels: HashMap<FuncId, Arc<Lowered>>,
 }
 
 impl DeviceModule {
-    /// Places a module's variables and writes their initial contents; `objects` are the handles of the textures,
-    /// surfaces and samplers that stand for variables of the module, by name.
+    /// Places a module's variables and writes their initial contents; `objects` are the handles of the
+    /// textures, surfaces and samplers that variables of the module refer to, by name.
     ///
     /// # Errors
-    /// When there is no room, or an initialiser holds an address that does not exist.
+    /// There is not enough memory, or an initialiser holds an address that does not exist.
     pub fn load(
         source: Arc<LoadedModule>,
         memory: &mut dyn Placement,
@@ -188,7 +188,7 @@ impl DeviceModule {
 
     fn patch(&self, memory: &mut GlobalMemory, base: u64, r: &Relocation) -> Result<(), Diagnostics> {
         let address = match r.target {
-            // In its own space a constant's address is its place in the bank.
+            // In its own space a constant's address is its offset in the bank.
             RelocationTarget::Var(id) if !r.generic && self.source.layout.const_offset(id).is_some() => {
                 self.source.layout.const_offset(id).map_or(0, u64::from)
             }
@@ -196,12 +196,12 @@ impl DeviceModule {
         };
         let address = address.wrapping_add_signed(r.addend) >> (r.shift & 63);
         let size = u64::from(r.size_bytes).min(8);
-        // The front end has checked that the place lies in the variable.
+        // The front end has checked that the offset is within the variable.
         let _ = memory.write(base + r.offset, &address.to_le_bytes()[..size as usize]);
         Ok(())
     }
 
-    /// Address that stands for a symbol in the generic space.
+    /// Address of a symbol in the generic space.
     fn address(&self, target: RelocationTarget) -> Result<u64, Diagnostics> {
         let module = &self.source.module;
         let refuse = |span, what: String| {
@@ -267,13 +267,13 @@ impl DeviceModule {
             .iter()
             .enumerate()
             .filter(|(_, v)| v.name == name && matches!(v.space, VarSpace::Global | VarSpace::Const))
-            // In linked modules declarations lie beside the definition.
+            // Linked modules contain declarations beside the definition.
             .min_by_key(|(_, v)| v.linkage == Linkage::Extern)?;
         let address = self.address(RelocationTarget::Var(VarId::new(id))).ok()?;
         Some((address, var.size_bytes))
     }
 
-    /// Addresses of everything that was placed.
+    /// Addresses of all placed variables.
     pub fn addresses(&self) -> impl Iterator<Item = u64> {
         self.variables
             .values()
@@ -282,10 +282,10 @@ impl DeviceModule {
             .chain((self.workspace != 0).then_some(self.workspace))
     }
 
-    /// A kernel's machine code, lowered when it is first asked for.
+    /// A kernel's machine code, lowered at first use.
     ///
     /// # Errors
-    /// When it does not fit the registers.
+    /// It does not fit the registers.
     pub fn kernel(&mut self, id: FuncId, options: &LowerOptions) -> Result<Arc<Lowered>, ModuleError> {
         if let Some(kernel) = self.kernels.get(&id) {
             return Ok(Arc::clone(kernel));
@@ -298,7 +298,7 @@ impl DeviceModule {
     /// Constant banks of a launch; `params` are the bytes of all parameters, each at its offset.
     ///
     /// # Errors
-    /// When the kernel uses an address that does not exist.
+    /// The kernel uses an address that does not exist.
     pub fn banks(
         &self,
         memory: &GlobalMemory,

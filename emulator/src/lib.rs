@@ -1,10 +1,11 @@
 //! Warplab's functional PTX emulator: from a PTX file and a launch manifest to results and a trace.
 //!
-//! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`module`] is both for a file, [`manifest`] says what to launch on
-//! which data, [`device`] loads it, [`exec`] runs it on [`memory`] as blocks see it ([`view`]) and on [`texture`] objects
-//! ([`sampling`]), [`record`] writes down what every warp did, [`check`] looks for what goes wrong. [`device_runtime`] is what device code
-//! calls to launch kernels. [`session`] puts them together for programs; [`cli`] is the `emu` command; [`fatbin`] takes the PTX out
-//! of executables.
+//! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`module`] is both for a file,
+//! [`manifest`] describes launches and their data, [`device`] loads a module, [`exec`] runs it on [`memory`]
+//! through a block's [`view`] and on [`texture`] objects ([`sampling`]), [`record`] records the execution of
+//! every warp, [`check`] finds errors. [`device_runtime`] provides the functions with which device code
+//! launches kernels. [`session`] combines them for programs; [`cli`] is the `emu` command; [`fatbin`]
+//! extracts PTX from executables.
 //!
 //! ```
 //! use emulator::lower::LowerOptions;

@@ -1,4 +1,4 @@
-//! A PTX file on its way to machine kernels: reading, parsing, lowering, finding kernels by name.
+//! Loading a PTX file: reading, parsing, lowering, finding kernels by name.
 
 use crate::device_runtime;
 use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
@@ -12,7 +12,7 @@ const MAX_FILE_BYTES: u64 = 512 << 20;
 
 const NO_TEXT: &str = "it is not text; a PTX file is expected";
 
-/// Why a module cannot be read, parsed or lowered.
+/// Error of reading, parsing or lowering a module.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {
@@ -40,7 +40,7 @@ impl From<Diagnostics> for ModuleError {
 pub struct LoadedModule {
     /// The module.
     pub module: Module,
-    /// Where its variables live.
+    /// Layout of its variables.
     pub layout: ModuleLayout,
 }
 

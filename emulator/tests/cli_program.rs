@@ -102,7 +102,7 @@ fn recording_says_where_and_what() {
     let ran = emu(&folder, &args);
     let names = "libcuda.so.1\nold.wtrace\nold.wtrace.part\n";
     assert_eq!(text(&ran.stdout), format!("old.wtrace a|b 1-2 3 4/even\n{names}"));
-    let told = "note: old.wtrace.part holds a recording that was interrupted";
+    let told = "note: old.wtrace.part holds an interrupted recording";
     assert!(text(&ran.stderr).starts_with(told), "{}", text(&ran.stderr));
     assert!(text(&emu(&folder, &["record", "--", "sh", "-c", script]).stdout).starts_with("sh.wtrace\n"));
 }
@@ -200,7 +200,7 @@ fn executables_that_cannot_work_are_told_what_to_compile_with() {
     for (program, told) in [
         ("./stripped", "-cudart shared"),
         ("./stripped", "do not strip it"),
-        ("./alone", "is linked without any libraries"),
+        ("./alone", "is statically linked"),
         ("./sass", "machine code for sm_75 but no PTX"),
         ("./sass", "-gencode arch=compute_75,code=compute_75"),
     ] {

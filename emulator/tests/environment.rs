@@ -60,10 +60,8 @@ fn special_registers_that_depend_on_the_launch_alone() {
 
 #[test]
 fn blocks_are_spread_over_the_sms_that_options_name() {
-    let text = module(
-        "",
-        ".reg .u32 %m, %n; mov.u32 %m, %smid; mov.u32 %n, %nsmid; mad.lo.u32 %o, %n, 100, %m;",
-    );
+    let text =
+        module("", ".reg .u32 %m, %n; mov.u32 %m, %smid; mov.u32 %n, %nsmid; mad.lo.u32 %o, %n, 100, %m;");
     let mut program = Program::new(&text, &manifest(192, 6, 32));
     program.options.sms = 4;
     let expect: Vec<u32> = (0..192).map(|t| 400 + t / 32 % 4).collect();

@@ -1,11 +1,12 @@
-//! Files that appear whole or not at all: they are written beside where they are wanted and get their name last.
+//! Output files that appear complete or not at all: a file is written beside its destination and renamed at
+//! the end.
 //!
-//! A writer owns the file that it writes: `X.part`, or `X.part-2` and so on when that name is taken. It is locked as
-//! long as its writer lives, so that a file that nobody has locked was left by a writer that was interrupted. Such a
-//! file, and an older file of the wanted name, stay until another writer has written the wanted file whole.
+//! A writer owns the file that it writes: `X.part`, or `X.part-2` and so on when that name is taken. It is
+//! locked as long as its writer runs, so that an unlocked file was left by an interrupted writer. Such a
+//! file, and an older file at the destination, are kept until another writer has completed the file.
 //!
-//! What is there already and is no regular file (`/dev/null`, a pipe) is written to as it is: giving a finished file its
-//! name would put a file in the device's place.
+//! An existing destination that is no regular file (`/dev/null`, a pipe) is written directly: renaming would
+//! replace the device by a file.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,12 +15,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long another writer may keep the folder to itself; it does so only to rename a file.
+/// Maximum wait for another writer's lock on the folder, which it holds only to rename a file.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Writers of one file at a time, and files that they have left.
+/// Maximum number of unfinished files of one destination.
 const MOST_DRAFTS: u32 = 10_000;
 
-/// Where a file is wanted.
+/// Destination of a file.
 #[derive(Clone, Debug)]
 pub struct Destination {
     path: PathBuf,
@@ -34,12 +35,13 @@ pub struct Draft {
     file: File,
 }
 
-/// Which file stood at a path at one time: another file there, or the same with other contents, has another identity.
+/// Identity of the file at a path: another file there, or the same file with other contents, has another
+/// identity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity(String);
 
 impl Destination {
-    /// A file wanted at `path`, which follows links.
+    /// The destination `path`, with links resolved.
     #[must_use]
     pub fn of(path: &Path) -> Destination {
         let path = if path.is_symlink() { path.canonicalize().ok() } else { None }.unwrap_or(path.into());
@@ -47,37 +49,37 @@ impl Destination {
         Destination { path, is_device }
     }
 
-    /// Where the file is wanted.
+    /// Path of the destination.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Refuses a file that could not be written in the end, before the work begins that makes its contents.
+    /// Checks that the file can be written, before the work that computes its contents.
     ///
     /// # Errors
-    /// When it is a folder, or its own folder is not there or takes no files.
+    /// The path is a folder, or its folder is missing or not writable.
     pub fn check(&self) -> io::Result<()> {
-        // A pipe is not opened twice: whoever reads it would see the first end.
+        // A pipe is not opened twice: its reader would see the end of the first.
         if self.is_device { Ok(()) } else { self.create().map(Draft::discard) }
     }
 
-    /// Whether this is where standard output goes, so that nothing else is to be printed there.
+    /// Whether this is the process's standard output, so that nothing else may be printed there.
     #[must_use]
     pub fn is_stdout(&self) -> bool {
         is_stdout(&self.path)
     }
 
-    /// Whether what is written goes straight to where it is wanted, a device or a pipe.
+    /// Whether the destination is a device or a pipe, which is written directly.
     #[must_use]
     pub fn is_device(&self) -> bool {
         self.is_device
     }
 
-    /// Starts the file under a name that nobody else uses.
+    /// Creates the file under a name that no other writer uses.
     ///
     /// # Errors
-    /// When it is a folder, or its own folder is not there or takes no files.
+    /// The path is a folder, or its folder is missing or not writable.
     pub fn create(&self) -> io::Result<Draft> {
         let draft = |part, file| Draft { destination: self.clone(), part, file };
         if self.is_device {
@@ -89,7 +91,7 @@ impl Destination {
         for number in 1..=MOST_DRAFTS {
             let part = self.part(number);
             match OpenOptions::new().write(true).create_new(true).open(&part) {
-                // Whoever tidies up may have seen the file before it was locked, and removes it or has done so.
+                // Another writer's cleanup may have seen the file before it was locked, and may remove it.
                 Ok(file) => {
                     let locked = !matches!(file.try_lock(), Err(TryLockError::WouldBlock));
                     if locked && is_same(&file, &part) {
@@ -100,19 +102,19 @@ impl Destination {
                 Err(error) => return Err(error),
             }
         }
-        let what = format!("too many files named {}.part-N are there", self.path.display());
+        let what = format!("there are too many files named {}.part-N", self.path.display());
         Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
     }
 
-    /// Writes a whole file, which takes the place of an older one when it is complete.
+    /// Writes a complete file, which replaces an older one at the end.
     ///
     /// # Errors
-    /// When it cannot be written; nothing is left of it then.
+    /// The file cannot be written; no part of it remains.
     pub fn write(&self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
         let draft = self.create()?;
         let mut out = BufWriter::new(&draft.file);
         let written = write(&mut out).and_then(|()| out.flush());
-        // What the buffer still holds must not be tried again.
+        // The rest of the buffer must not be written again.
         drop(out.into_parts());
         match written {
             Ok(()) => draft.keep(),
@@ -151,13 +153,13 @@ impl Destination {
         found.into_iter().map(|(_, path)| path).collect()
     }
 
-    /// Unfinished files of this destination whose writers are gone.
+    /// Unfinished files of this destination whose writers have ended.
     #[must_use]
     pub fn abandoned(&self) -> Vec<PathBuf> {
         self.unfinished().into_iter().filter(|path| lock_abandoned(path).is_some()).collect()
     }
 
-    /// Whether another writer is at work on this destination.
+    /// Whether another writer is writing this destination.
     #[must_use]
     pub fn is_being_written(&self) -> bool {
         self.unfinished().into_iter().any(|path| lock_abandoned(&path).is_none())
@@ -166,9 +168,9 @@ impl Destination {
     /// Removes the files of writers that were interrupted.
     fn tidy(&self) {
         for path in self.unfinished() {
-            // The lock is held meanwhile, so that no writer takes the file to be its own.
+            // The lock is held meanwhile, so that no writer reuses the file.
             if let Some(_file) = lock_abandoned(&path) {
-                // That it stays disturbs nobody.
+                // A remaining file does no harm.
                 let _ = std::fs::remove_file(&path);
             }
         }
@@ -178,7 +180,7 @@ impl Destination {
         self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
     }
 
-    /// The path with a number in front of its extension that is not taken yet.
+    /// The path with an unused number before its extension.
     fn numbered(&self) -> PathBuf {
         let id = std::process::id();
         let extension = self.path.extension();
@@ -195,7 +197,7 @@ impl Destination {
         all.find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| self.path.clone())
     }
 
-    /// Where a file would be wanted instead that must not take the place of another.
+    /// An alternative destination that does not replace an existing file.
     #[must_use]
     pub fn aside(&self) -> Destination {
         Destination { path: self.numbered(), is_device: false }
@@ -203,13 +205,13 @@ impl Destination {
 }
 
 impl Draft {
-    /// Where the file is wanted.
+    /// Destination of the file.
     #[must_use]
     pub fn destination(&self) -> &Destination {
         &self.destination
     }
 
-    /// Where it is while it is written.
+    /// Path of the unfinished file.
     #[must_use]
     pub fn part(&self) -> &Path {
         &self.part
@@ -221,10 +223,10 @@ impl Draft {
         &self.file
     }
 
-    /// Gives the finished file its name, in the place of an older one.
+    /// Renames the finished file to its destination; it replaces an older one.
     ///
     /// # Errors
-    /// When the file cannot be renamed.
+    /// The file cannot be renamed.
     pub fn keep(self) -> io::Result<()> {
         if !self.destination.is_device {
             std::fs::rename(&self.part, &self.destination.path)?;
@@ -233,17 +235,17 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives the finished file its name in the place of the file with this identity. A file that somebody else has put
-    /// there stays; the finished one gets a number then. Returns the name that it got.
+    /// Renames the finished file to its destination if the file there has this identity. If another writer
+    /// has put a file there, it is kept, and the finished one gets a number. Returns the final path.
     ///
     /// # Errors
-    /// When the file cannot be renamed.
+    /// The file cannot be renamed.
     pub fn keep_beside_others(&self, replaces: Option<&Identity>) -> io::Result<PathBuf> {
         let wanted = &self.destination;
         if wanted.is_device {
             return Ok(wanted.path.clone());
         }
-        // Between looking and renaming nobody else renames.
+        // The lock prevents renames by others between check and rename.
         let _folder = lock_folder(wanted.folder());
         let there = Identity::of(&wanted.path);
         if there.is_none() || there.as_ref() == replaces {
@@ -256,17 +258,17 @@ impl Draft {
         Ok(path)
     }
 
-    /// Removes what has been written.
+    /// Removes the unfinished file.
     pub fn discard(self) {
         if !self.destination.is_device {
-            // Whoever discards has an error of its own to tell.
+            // The caller has its own error to report.
             let _ = std::fs::remove_file(&self.part);
         }
     }
 }
 
 impl Identity {
-    /// Of the file at a path, if there is one.
+    /// Identity of the file at a path, if there is one.
     #[must_use]
     pub fn of(path: &Path) -> Option<Identity> {
         let found = path.metadata().ok()?;
@@ -275,7 +277,7 @@ impl Identity {
         Some(Identity(format!("{device}:{inode}:{}:{}", found.len(), written.unwrap_or_default().as_nanos())))
     }
 
-    /// What [`Identity`] shows.
+    /// The identity with this text, as [`Identity`] displays it.
     #[must_use]
     pub fn from_text(text: &str) -> Identity {
         Identity(text.into())
@@ -288,16 +290,17 @@ impl fmt::Display for Identity {
     }
 }
 
-/// An unfinished file whose writer is gone, locked; where files cannot be locked, writers count as alive.
+/// Opens and locks an unfinished file whose writer has ended; if files cannot be locked, writers count as
+/// alive.
 fn lock_abandoned(path: &Path) -> Option<File> {
-    // Opening a pipe would wait for somebody to write to it.
+    // Opening a pipe would wait for a writer.
     path.symlink_metadata().ok().filter(Metadata::is_file)?;
     let file = File::open(path).ok()?;
     file.try_lock().ok()?;
     Some(file)
 }
 
-/// Keeps other writers from renaming files in a folder, as far as folders can be locked.
+/// Locks a folder against renames by other writers, if folders can be locked.
 fn lock_folder(folder: &Path) -> Option<File> {
     let folder = File::open(folder).ok()?;
     let since = Instant::now();
@@ -316,7 +319,7 @@ fn is_same(file: &File, path: &Path) -> bool {
     of(file.metadata()).is_some_and(|own| of(path.symlink_metadata()) == Some(own))
 }
 
-/// Device and inode, where there are such.
+/// Device and inode, if the system has them.
 #[cfg(unix)]
 fn place(found: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
@@ -335,7 +338,7 @@ fn is_stdout(path: &Path) -> bool {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let Ok(stdout) = stdout.and_then(|file| file.metadata()) else { return false };
-    // What goes to /dev/null is not mixed up there.
+    // Outputs to /dev/null cannot mix.
     let mixes = !stdout.file_type().is_char_device() || io::stdout().is_terminal();
     mixes && path.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (stdout.dev(), stdout.ino()))
 }
@@ -392,7 +395,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["x.wtrace", "x.wtrace.part", "x.wtrace.part-2", "x.wtrace.part-3"]);
         let kept: Vec<_> =
             drafts.iter().map(|d| d.keep_beside_others(old.as_ref()).expect("renamed")).collect();
-        // The first takes the old one's place; nobody takes the first one's.
+        // The first replaces the old file; the others do not replace the first.
         assert_eq!(kept[0], path);
         for (path, text) in kept.iter().zip(["first", "second", "third"]) {
             assert_eq!(fs::read(path).expect("readable"), text.as_bytes());

@@ -1,27 +1,27 @@
-//! Reading files that users name: whole, but never without bound, since devices and pipes need not end.
+//! Reading files that users name: completely, but up to a bound, since devices and pipes may be endless.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Most bytes of a text that people write: a manifest, a configuration, an energy table.
+/// Maximum size of a text that people write: a manifest, a configuration, an energy table.
 pub const TEXT_BYTES: u64 = 64 << 20;
-/// Most bytes of a result that programs write as text.
+/// Maximum size of a result that programs write as text.
 pub const RESULT_BYTES: u64 = 2 << 30;
-/// Most bytes of an executable or a library.
+/// Maximum size of an executable or a library.
 pub const IMAGE_BYTES: u64 = 32 << 30;
-/// Most bytes of what is no regular file and does not say how long it is.
+/// Maximum size of a file that is no regular file and has no known length.
 const STREAM_BYTES: u64 = 256 << 20;
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most `most_bytes` bytes.
 ///
 /// # Errors
-/// When it cannot be read or is longer.
+/// The file cannot be read or is longer.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let found = file.metadata()?;
     let most = if found.is_file() { most_bytes } else { most_bytes.min(STREAM_BYTES) };
-    // Files that are made up when they are read say that they have no bytes.
+    // Files that are generated when read (in /proc) report a length of 0.
     let said = if found.is_file() { found.len() } else { 0 };
     if said > most {
         return Err(too_large(most));
@@ -33,12 +33,12 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(too_large(most)) } else { Ok(bytes) }
 }
 
-/// Reads a text of at most so many bytes.
+/// Reads a text of at most `most_bytes` bytes.
 ///
 /// # Errors
-/// When it cannot be read, is longer, or is no text in UTF-8.
+/// The file cannot be read, is longer, or is not UTF-8.
 pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
-    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text in UTF-8");
     String::from_utf8(read(path, most_bytes)?).map_err(no_text)
 }
 

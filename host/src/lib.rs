@@ -1,7 +1,7 @@
-//! What Warplab's programs need of the host, whatever they do.
+//! Functions on the host system that all of Warplab's programs use.
 //!
-//! [`input`] reads files that users name, up to a bound. [`destination`] writes files that are whole or not there. [`limits`] says
-//! how many threads the process has room for, [`numbers`] reads ranges of numbers.
+//! [`input`] reads files up to a bound. [`destination`] writes files that are complete or absent. [`limits`]
+//! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers.
 //!
 //! ```
 //! use std::io::Write as _;

@@ -1,10 +1,10 @@
-//! Limits that the shell sets: a process that may have too few addresses is told so before an allocation fails, which
-//! would end it without a word.
+//! Limits on the process's address space: too small a limit is reported at the start, because a failed
+//! allocation would abort without a useful message.
 
-/// Addresses that threads, traces and kernels' memory need at least.
+/// Minimum address space for threads, traces and kernels' memory.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// Bytes of address space that the process may still take; `None` without a limit.
+/// Bytes of address space that the process may still allocate; `None` without a limit.
 fn room() -> Option<u64> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -15,11 +15,12 @@ fn room() -> Option<u64> {
     Some(limit.saturating_sub(used_kib << 10))
 }
 
-/// Addresses that a thread needs: for its stack, what it works with, and the arena that the C library's allocator sets
-/// aside for it, which is aligned to its 64 MiB.
+/// Address space of a thread: its stack, its working memory, and the arena that the C library's allocator
+/// reserves for it, aligned to its size of 64 MiB.
 const THREAD_BYTES: u64 = 160 << 20;
 
-/// As many of these threads as there is room for, and one at least. Results do not depend on their number.
+/// As many of the wanted threads as the address space allows, at least one. Results do not depend on their
+/// number.
 #[must_use]
 pub fn threads(wanted: usize) -> usize {
     room().map_or(wanted, |room| threads_in(room, wanted))
@@ -30,10 +31,10 @@ fn threads_in(room: u64, wanted: usize) -> usize {
     wanted.min(usize::try_from(most).unwrap_or(usize::MAX))
 }
 
-/// Checks that there is room to work in.
+/// Checks that the address space suffices.
 ///
 /// # Errors
-/// When there is not, with what to do about it.
+/// The address space is too small; the error names the remedy.
 pub fn check() -> Result<(), String> {
     match room() {
         Some(room) if room < LEAST_BYTES => Err(format!(

@@ -1,7 +1,7 @@
-//! Ranges of launch numbers as people write them, when they choose what to record and what to replay.
+//! Ranges of launch numbers on the command line, to select launches to record or replay.
 
-/// First and last number of `7`, `3-10` or `20-`, which has no end; nothing where the text is none of these or the
-/// range holds no number.
+/// First and last number of `7`, `3-10` or `20-` (no end); `None` if the text has another form or the range
+/// is empty.
 #[must_use]
 pub fn range(text: &str) -> Option<(u64, u64)> {
     match text.split_once('-') {

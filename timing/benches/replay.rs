@@ -1,7 +1,7 @@
 //! Speed of replaying, in warp instructions per second, at one and two threads on `titanx-pascal`.
 //!
-//! Two kernels in the form that a compiler gives them, recorded by a plain loop with contents of memory made
-//! from addresses: addition of vectors of 1 Mi elements, and a tiled product of 256 x 256 matrices.
+//! Two kernels in compiler form, recorded by a simple loop with memory contents derived from addresses:
+//! addition of vectors of 1 Mi elements, and a tiled product of 256 x 256 matrices.
 
 mod recorded;
 

@@ -1,6 +1,6 @@
-//! Speed of the studies, in warp instructions per second of one thread, beside the cursor alone: a kernel in the
-//! manner of tiled matrix multiplication, whose warps run long on shared memory, and one that adds vectors, whose warps
-//! have 14 instructions and values that nothing repeats.
+//! Speed of the studies, in warp instructions per second of one thread, compared with the cursor alone: a
+//! kernel like tiled matrix multiplication, with long warps on shared memory, and a vector addition, with
+//! warps of 14 instructions and values that do not repeat.
 
 mod recorded;
 

@@ -1,4 +1,4 @@
-//! The `timing` command from outside: its tables and files, and how it refuses what is wrong.
+//! Tests of the `timing` command: its tables and files, and its errors for invalid input.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,8 @@ fn record_as(path: &Path, options: &WriterOptions) {
     writer.finish().expect("a finished trace");
 }
 
-/// A limit on the address space (`ulimit -v`) is named with what to do; nothing crashes for want of memory.
+/// A limit on the address space (`ulimit -v`) is reported with a remedy; no command crashes for lack of
+/// memory.
 #[test]
 fn a_small_address_space_is_an_error_in_words() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -95,7 +96,7 @@ fn a_small_address_space_is_an_error_in_words() {
             assert!(told.contains("ulimit -v unlimited") && told.contains("MiB"), "{kib} {command}: {told}");
         }
     }
-    // With more room, no more threads work than have some.
+    // With more memory, only as many threads run as fit.
     for kib in [120_000, 160_000, 250_000, 400_000] {
         let study = "study redundancy --threads 200 a.wtrace";
         for command in ["replay --config gtx480 --threads 200 a.wtrace", study] {
@@ -346,7 +347,7 @@ fn results_go_into_pipes_that_stay_pipes() {
         assert!(done.status.success(), "{}", stderr(&done));
         assert!(reader.join().expect("it reads") == wanted, "the pipe gave something else");
         assert!(pipe.symlink_metadata().expect("it is there").file_type().is_fifo());
-        // Nothing else is printed where the result goes to standard output, under either name.
+        // If the result is written to standard output, under either name, nothing else is printed there.
         for stdout in ["-", "/dev/stdout"] {
             let done = timing(&path, &["replay", "increment.wtrace", format, stdout]);
             assert!(done.status.success() && done.stdout == wanted, "{format} {stdout}");
@@ -358,14 +359,15 @@ fn results_go_into_pipes_that_stay_pipes() {
     assert!(timing(&path, &[&series[..], &["-"]].concat()).stdout == wanted);
 }
 
-/// One trace is damaged, one is none, one does not fit; the results of the others are there, and the exit code says so.
+/// One trace is damaged, one is not a trace, one does not fit; the results of the others are written, and the
+/// exit code reports the failure.
 #[test]
 fn traces_that_cannot_be_used_do_not_take_the_others_with_them() {
     let (_keep, path) = folder();
     let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");
     std::fs::copy(path.join("increment.wtrace"), path.join("second.wtrace")).expect("a copy");
     std::fs::write(path.join("text.wtrace"), "not a trace").expect("a file");
-    // A byte of the frame: found when the block is read.
+    // Damages a byte of the frame, which is detected when the block is read.
     let frame =
         trace_format::reader::Trace::open(path.join("increment.wtrace")).expect("a trace").frames()[0];
     let mut damaged = whole;
@@ -403,7 +405,7 @@ fn traces_that_cannot_be_used_do_not_take_the_others_with_them() {
     assert!(page.contains("second"), "the others are there");
 }
 
-/// Nothing ends these files; each is refused with a sentence.
+/// Endless inputs are refused with an error.
 #[cfg(unix)]
 #[test]
 fn inputs_without_end_are_refused() {

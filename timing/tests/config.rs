@@ -1,4 +1,4 @@
-//! `timing config`: what is shown, and what becomes of a GPGPU-Sim option file.
+//! Tests of `timing config`: its output, and the import of GPGPU-Sim option files.
 
 use std::path::Path;
 use std::process::Command;
@@ -50,14 +50,14 @@ fn an_option_file_becomes_a_configuration_that_can_be_used() {
     let arguments = ["import", "gpgpusim.config", "-o", "mine.toml", "--compare", "qv100"];
     let (success, shown, told) = timing(folder.path(), &arguments);
     assert!(success && shown.is_empty(), "{told}");
-    assert!(told.contains("based on qv100") && told.contains("could not be honoured"), "{told}");
+    assert!(told.contains("based on qv100") && told.contains("options have no effect"), "{told}");
     assert!(told.contains("latency.sfu.latency_cycles = 100, there 20"), "{told}");
     let (success, shown, told) = timing(folder.path(), &["show", "mine.toml"]);
     assert!(success, "{told}");
     let line = shown.lines().find(|line| line.starts_with("l1.ways = 64")).expect("the key");
     assert!(line.contains("-gpgpu_cache:dl1 S:4:128:64") && line.contains("mine.toml:"), "{line}");
     assert!(shown.contains("name = \"mine\""), "{shown}");
-    // To standard output the configuration goes alone.
+    // Standard output holds only the configuration.
     let (success, shown, _) = timing(folder.path(), &["import", "gpgpusim.config", "--name", "other"]);
     assert!(success && shown.starts_with("# Imported from gpgpusim.config"), "{shown}");
     assert!(shown.contains("name = \"other\""));

@@ -1,5 +1,5 @@
-//! Traces with a byte changed, or cut off: replaying one either is refused with an error that says where, or gives the
-//! results of the undamaged trace; of launches that are not whole it says so.
+//! Traces with a byte changed, or cut off: a replay either fails with an error that names the position, or
+//! gives the results of the undamaged trace; incomplete launches are reported.
 
 mod common;
 
@@ -21,14 +21,14 @@ fn launches(output: &Output) -> Vec<Value> {
     value["traces"][0]["launches"].as_array().expect("launches").clone()
 }
 
-/// What came of a damaged file.
+/// Outcome for a damaged file.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// An error that says where.
+    /// An error that names the position.
     Refused,
     /// The results of the undamaged file.
     Equal,
-    /// Those of its first launches, and a warning.
+    /// Results of its first launches, and a warning.
     Part,
 }
 
@@ -53,7 +53,7 @@ fn outcome(folder: &Path, name: &str, whole: &[Value]) -> Outcome {
         return Outcome::Equal;
     }
     assert!(
-        said.contains("cut off or damaged") && said.contains("only what was recorded is used"),
+        said.contains("cut off or damaged") && said.contains("only the recorded part is used"),
         "{name}: {said}"
     );
     Outcome::Part
@@ -82,7 +82,7 @@ fn damaged_traces_are_refused_or_give_the_same_results() {
             outcomes.push(outcome(folder.path(), name, &whole));
         }
     }
-    // The damage was of every kind.
+    // Every kind of outcome occurred.
     for kind in [Outcome::Refused, Outcome::Equal, Outcome::Part] {
         assert!(outcomes.contains(&kind), "{kind:?} never happened");
     }

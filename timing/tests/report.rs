@@ -1,5 +1,4 @@
-//! `timing report` and `timing compare` from outside: the files that they promise, equal bytes, and refusals that say
-//! what there is.
+//! Tests of `timing report` and `timing compare`: their files, equal bytes, and error messages.
 
 #[path = "../report/tests/browse/mod.rs"]
 mod browse;
@@ -126,7 +125,7 @@ fn a_kernel_that_fits_no_sm_is_left_out_of_the_report() {
     }
 }
 
-/// Looks at a report and leaves in the title what is wrong with it.
+/// Checks a report and writes problems into its title.
 const PROBE: &str = r##"<script>
 window.failures = [];
 addEventListener("error", (e) => failures.push(e.message));
@@ -193,8 +192,7 @@ fn ten_lines_of_python_redraw_a_figure() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     if python(folder.path(), &["-c", "import polars, matplotlib"]).is_none() {
-        let why =
-            "Python was not asked, because it has no polars and matplotlib (tools/scripts/python-clients.sh)";
+        let why = "Python checks skipped: polars and matplotlib are not installed (tools/scripts/python-clients.sh)";
         return skipped(Tool::Python, why);
     }
     record(&folder.path().join("a.wtrace"));
@@ -203,7 +201,7 @@ fn ten_lines_of_python_redraw_a_figure() {
     python(folder.path(), &[example, "r", "redrawn.png"]).expect("the example runs");
     let picture = std::fs::read(folder.path().join("redrawn.png")).expect("the figure");
     assert!(picture.starts_with(b"\x89PNG") && picture.len() > 2000);
-    // Every file reads as the CSV beside it, whichever reader one takes.
+    // Every Parquet file has the contents of the CSV beside it, in every reader.
     let check = "import polars as pl, pathlib\n\
         for file in sorted(pathlib.Path('r/parquet').iterdir()):\n\
         \x20   table = pl.read_parquet(file)\n\

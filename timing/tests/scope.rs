@@ -1,4 +1,4 @@
-//! Which launches are replayed, and which of them together.
+//! Tests of the selection of launches, and of concurrent launches.
 
 mod common;
 
@@ -152,7 +152,8 @@ fn launches_are_chosen_by_name_and_number() {
     assert_eq!(chosen(Some("^ch"), None), [1, 2, 4]);
     assert_eq!(chosen(Some("^ch"), Some("2-")), [2, 4]);
     assert_eq!(chosen(None, Some("0,3-4")), [0, 3, 4]);
-    // What is not chosen is not there: the same numbers as alone in a trace, caches being empty.
+    // Launches that are not selected have no effect: with empty caches, the numbers are those of a trace with
+    // only this launch.
     let alone = run(&trace, false, 1, Selection::parse(None, Some("3")).expect("a selection"));
     let first = run(&trace, false, 1, Selection::parse(None, Some("0")).expect("a selection"));
     assert_eq!(alone.total.counters, first.total.counters);

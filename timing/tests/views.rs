@@ -1,4 +1,4 @@
-//! Timelines, the Konata log and time series of a small trace, read again and held against the statistics.
+//! Tests of timelines, the Konata log and time series: read back and compared with the statistics.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn whole() -> ViewOptions {
     ViewOptions { window: Some(0..u64::MAX), ..ViewOptions::default() }
 }
 
-/// Machines that differ in schedulers, dual issue and what techniques do.
+/// Configurations that differ in schedulers, dual issue and techniques.
 const MACHINES: [(&str, &[&str], &[&str]); 5] = [
     ("gtx480", &["gpu.sms=2", "launch.latency_cycles=100"], &[]),
     ("titanx-pascal", &["gpu.sms=3"], &["bow"]),
@@ -227,7 +227,7 @@ fn looking_changes_no_statistics_and_a_full_record_says_so() {
     }
 }
 
-/// What a Kanata log says of an instruction.
+/// Content of a Kanata log for an instruction.
 #[derive(Default, Debug)]
 struct Row {
     stages: Vec<(u64, String)>,

@@ -1,4 +1,4 @@
-//! What `timing why` says of kernels whose bottleneck is known because the machine was built to have it.
+//! Tests of `timing why` on kernels with a known bottleneck, created by the configuration.
 
 mod common;
 
@@ -53,12 +53,12 @@ fn machines_built_for_one_bottleneck_have_it() {
     // Many warps, one bank with one port.
     let of = why(chain(), 4, 256, &["gpu.sms=1", "register_file.banks=1", wide]);
     assert_eq!(main_limit(&of), "operand_collection");
-    // Many warps and nothing in the way.
+    // Many warps without any bottleneck.
     let free = ["register_file.bank_ports=8", "collectors.ports=8", "collectors.alu=32", "scheduler.count=1"];
     let fetch = ["front_end.fetch_warps_per_cycle=4", "register_file.result_bus_width=8", wide, "gpu.sms=1"];
     let of = why(chain(), 6, 256, &[&free[..], &fetch[..]].concat());
     assert_eq!(main_limit(&of), "issue", "{:?}", of.limits);
-    // A launch that takes longer than the kernel is said, and does not hide what comes behind it.
+    // A launch latency longer than the kernel is reported, and does not hide the kernel's limit.
     let of = why(chain(), 1, 32, &["gpu.sms=1", "scheduler.count=1", wide, "launch.latency_cycles=100000"]);
     assert_eq!(main_limit(&of), "dependencies");
     assert!(of.launch_bound().is_some_and(|launch| launch.share > 0.9));

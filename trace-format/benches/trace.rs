@@ -1,4 +1,4 @@
-//! Speed of the trace: coding rows on the recording thread, decoding them, checksums, and a cursor that
+//! Speed of the trace: encoding rows on the recording thread, decoding them, checksums, and a cursor that
 //! regenerates an ALU-heavy and a load-heavy warp. Items are rows or warp instructions.
 
 use divan::counter::ItemsCount;
@@ -115,7 +115,7 @@ fn kernel(loads: bool) -> MachineKernel {
     MachineKernel { name: "bench".into(), insts, lines, regs_per_thread: 16, ..MachineKernel::default() }
 }
 
-/// Executes one warp with a plain loop and, when asked, records it.
+/// Executes one warp with a simple loop and optionally records it.
 fn run(kernel: &MachineKernel, path: Option<&std::path::Path>) -> u64 {
     let geometry = Geometry { grid: [1, 1, 1], block: [32, 1, 1] };
     let banks = Banks::default();

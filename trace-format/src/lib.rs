@@ -2,8 +2,8 @@
 //! semantics of every instruction on whole warp registers, and the trace container with its writer, its
 //! reader and the cursor that regenerates every value.
 //!
-//! Nothing here knows PTX, memory contents, scheduling or timing: loads are handed their values from outside,
-//! by the emulator's memory while recording and by the trace while replaying.
+//! This crate is independent of PTX, memory contents, scheduling and timing: loads get their values from
+//! outside, from the emulator's memory while recording and from the trace while replaying.
 
 pub mod container;
 pub mod encode;

@@ -16,7 +16,7 @@ fn options(contents: Contents) -> WriterOptions {
     WriterOptions { header, frame_bytes: 2000, ..WriterOptions::default() }
 }
 
-/// What lies in lanes that access memory; addresses of others mean nothing.
+/// Addresses of lanes that access memory; those of others are undefined.
 fn visible(access: Option<&MemAccess>) -> Option<MemAccess> {
     access.cloned().map(|mut access| {
         for (lane, address) in access.addresses.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! What a trace holds between launches: copies, fills and waits, in order, in whole files and in files cut off.
+//! Tests of the records between launches: copies, fills and waits, in order, in whole files and in files cut
+//! off.
 
 use trace_format::container::format::{self, RecordRef};
 use trace_format::container::{TransferKind, TransferRecord, WaitRecord};

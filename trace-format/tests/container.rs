@@ -1,5 +1,5 @@
-//! Whole traces: what is recorded is what cursors regenerate, byte for byte the same whatever the order in
-//! which blocks were finished; the writer refuses what would not be a trace.
+//! Tests of whole traces: cursors regenerate the recorded values; the bytes do not depend on the order in
+//! which blocks finish; the writer refuses invalid input.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn in_dir(dir: &tempfile::TempDir) -> PathBuf {
     dir.path().join("t.wtrace")
 }
 
-/// Holds every warp of a trace against what the recording machine saw.
+/// Compares every warp of a trace with the recording machine's log.
 fn check_log(trace: &Trace, log: &Log) {
     for (launch, blocks) in log.iter().enumerate() {
         for (block, warps) in blocks.iter().enumerate() {

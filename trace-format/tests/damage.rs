@@ -1,5 +1,5 @@
-//! Damaged files: cut off anywhere, any byte changed. What can still be read is what was recorded; everything
-//! else is a clear error, never a panic or a hang.
+//! Tests of damaged files: truncated anywhere, or with any byte changed. Readable data equal the recorded
+//! ones; everything else is a clear error, never a panic or a hang.
 
 mod common;
 
@@ -40,7 +40,7 @@ fn small_trace(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// Puts bytes into a file without emptying it first, which some file systems answer with a wait for the disk.
+/// Overwrites a file without truncating it first, because truncation waits for the disk in some file systems.
 fn overwrite(path: &Path, bytes: &[u8]) {
     let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
     file.write_all(bytes).unwrap();
@@ -138,7 +138,7 @@ fn a_broken_off_recording_keeps_what_is_whole() {
     assert!(trace.incomplete().is_some());
     assert_eq!(trace.launches()[0].blocks_recorded(), 4);
     let error = trace.warp_cursor(0, 4, 0).unwrap_err().to_string();
-    assert!(error.contains("cut off after 4 blocks"), "{error}");
+    assert!(error.contains("ended after 4 blocks"), "{error}");
     assert!(trace.warp_cursor(0, 3, 1).is_ok());
 }
 
@@ -155,7 +155,7 @@ fn a_trace_that_changes_while_it_is_open_gives_errors() {
     let changes: [(&[u8], &str); 5] = [
         (&[], "cut short"),
         (&whole[..whole.len() / 3], "cut short"),
-        (&zeros, "do not fit its hash"),
+        (&zeros, "do not match its hash"),
         (&other, ""),
         (&other[..100], "cut short"),
     ];
@@ -209,7 +209,7 @@ fn where_an_unfinished_trace_is_stands_in_the_error() {
     assert!(error.contains("an unfinished recording is in") && error.contains("x.wtrace.part"), "{error}");
 }
 
-/// What has been waited for is in the file, whatever becomes of the writer.
+/// Settled data are in the file, even if the writer is not finished.
 #[test]
 fn settled_launches_are_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -292,7 +292,10 @@ fn a_wrong_value_is_found_and_placed() {
     assert_eq!(report.problem_count, 1, "{:?}", report.problems);
     let problem = &report.problems[0];
     assert_eq!(problem.place, "frame 0, launch 0, block 0, warp 0");
-    assert!(problem.what.contains("step 3") && problem.what.contains("not the recorded ones"), "{problem:?}");
+    assert!(
+        problem.what.contains("step 3") && problem.what.contains("differ from the recorded ones"),
+        "{problem:?}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rows and paths survive coding, whatever they hold; what is regular costs little; damaged streams are
+//! Tests of encodings: any rows and paths can be decoded again; regular rows cost little; damaged streams are
 //! refused.
 
 mod common;

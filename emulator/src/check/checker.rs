@@ -1,4 +1,4 @@
-//! Hears of accesses, barriers and divisions and says what is wrong with them.
+//! Checks accesses, barriers and divisions, and records findings.
 
 use super::Checks;
 use super::finding::{CheckKind, Findings, Site};
@@ -10,7 +10,7 @@ use trace_format::isa::space::Space;
 use trace_format::isa::{AtomOp, Kind, MachineKernel, MemData, MemOp, Pc};
 use trace_format::semantics::{ExecInst, Geometry, Warp};
 
-/// Who does something.
+/// The warp and instruction of an access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Actor<'k> {
     pub kernel: &'k MachineKernel,
@@ -45,12 +45,12 @@ pub(crate) struct Accessed<'a> {
 pub struct Checker {
     checks: Option<Checks>,
     findings: Findings,
-    /// By allocation: one bit per byte that is written, for those that began without contents.
+    /// By allocation: one bit per written byte, for allocations without initial contents.
     global: HashMap<usize, Vec<u64>>,
     blocks: HashMap<u64, Box<BlockShadow>>,
-    /// By program counter: whether the PTX calls the access volatile or gives it an order.
+    /// By program counter: whether the PTX access is volatile or has a memory order.
     strong: Vec<bool>,
-    /// By program counter: whether a barrier may be reached by lanes one after the other.
+    /// By program counter: whether lanes may arrive at a barrier one after the other.
     unaligned: Vec<bool>,
 }
 
@@ -61,19 +61,19 @@ impl std::fmt::Debug for Checker {
 }
 
 impl Checker {
-    /// Makes these checks and keeps so many different findings.
+    /// A checker that makes these checks and keeps at most `limit` different findings.
     #[must_use]
     pub fn new(checks: Checks, limit: usize) -> Checker {
         Checker { checks: Some(checks), findings: Findings::new(limit), ..Checker::default() }
     }
 
-    /// What was found.
+    /// The findings.
     #[must_use]
     pub fn findings(&self) -> &Findings {
         &self.findings
     }
 
-    /// The bytes of an allocation count as never written.
+    /// Marks the bytes of an allocation as never written.
     pub fn forget(&mut self, allocation: crate::memory::AllocationId, bytes: u64) {
         self.global.insert(allocation.0, vec![0; usize::try_from(bytes.div_ceil(64)).unwrap_or(0)]);
     }
@@ -111,7 +111,7 @@ impl Checker {
         })
     }
 
-    /// Lanes of an access that may go on; what is wrong with it is noted.
+    /// Checks an access; returns the lanes in which it is valid.
     pub(crate) fn access(&mut self, actor: Actor<'_>, a: &Accessed<'_>, memory: &GlobalMemory) -> u32 {
         let matrices = matches!(a.inst.memory, Some(MemOp { data: MemData::Matrices(..), .. }));
         let lanes = if matrices { a.inst.address_lanes() } else { a.exec };
@@ -163,7 +163,7 @@ impl Checker {
         if let (true, Some(byte)) = (is_read, missing) {
             self.unwritten(actor, l, || {
                 format!(
-                    "{} of `{}` + {byte} ({:#x}), which nobody has written",
+                    "{} of `{}` + {byte} ({:#x}), which has never been written",
                     verb(a.inst),
                     allocation.name,
                     a.at[l]
@@ -173,7 +173,7 @@ impl Checker {
     }
 
     fn local(&mut self, actor: Actor<'_>, a: &Accessed<'_>, l: usize) {
-        // Spilled registers are the compiler's business, and stack frames of functions come and go.
+        // Spilled registers and stack frames of functions are not checked.
         let own =
             u64::from(actor.kernel.local_bytes - actor.kernel.spill_bytes.min(actor.kernel.local_bytes));
         let (first, bytes) = (a.at[l], u64::from(a.inst.mem_bytes()));
@@ -226,7 +226,7 @@ impl Checker {
         }
         if missing {
             self.unwritten(actor, l, || {
-                format!("{} of shared memory at {first:#x}, which nobody has written", verb(a.inst))
+                format!("{} of shared memory at {first:#x}, which has never been written", verb(a.inst))
             });
         }
         if let Some((entry, byte)) = hazard {
@@ -241,7 +241,8 @@ impl Checker {
         }
     }
 
-    /// Lanes `exec` of a warp arrive at a barrier of all threads while others, `missing`, are elsewhere.
+    /// Lanes `exec` of a warp arrive at a barrier of all threads while others, `missing`, are at other
+    /// instructions.
     pub(crate) fn arrive(
         &mut self,
         actor: Actor<'_>,
@@ -315,7 +316,7 @@ fn verb(inst: &ExecInst) -> &'static str {
     }
 }
 
-/// What is wrong with where a lane's access goes.
+/// Describes an error of a lane's address.
 fn misplaced(a: &Accessed<'_>, l: usize, memory: &GlobalMemory) -> Option<String> {
     let (address, width) = (a.at[l], u64::from(a.inst.mem_bytes().max(1)));
     let (what, space) = (
@@ -364,7 +365,7 @@ fn misplaced_globally(what: &str, address: u64, width: u64, memory: &GlobalMemor
     Some(format!("{what} of {width} bytes out of bounds: {address:#x} lies {nearest}"))
 }
 
-/// Whether a store puts there what another lane of the same instruction, or whoever wrote before, has put there.
+/// Whether a store writes the same value as another lane of the same instruction, or as the previous writer.
 fn is_same_value(a: &Accessed<'_>, l: usize, byte: usize, lane: Option<u32>) -> bool {
     if !matches!(a.inst.kind, Kind::Store(_)) || a.inst.memory.is_none_or(|memory| memory.width().is_none()) {
         return false;

@@ -1,4 +1,4 @@
-//! What the checker has found: one entry per kind of finding and pair of instructions, with counts.
+//! Findings of the checker: one entry per kind of finding and pair of instructions, with counts.
 
 use serde::Serialize;
 use std::collections::HashMap;
@@ -99,18 +99,18 @@ impl Site {
     }
 }
 
-/// Something found, as it happened first.
+/// A finding, with its first occurrence.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
     /// The check.
     pub check: CheckKind,
-    /// What is wrong.
+    /// Description.
     pub what: String,
     /// Name of the kernel.
     pub kernel: String,
-    /// How often it happened, counted by thread.
+    /// Number of occurrences, counted by thread.
     pub count: u64,
-    /// Where.
+    /// Place of the first occurrence.
     pub site: Site,
     /// The other side of a race, or the other barrier.
     pub other: Option<Site>,
@@ -138,25 +138,25 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Room for so many different ones.
+    /// Empty findings that keep at most `limit` different ones.
     #[must_use]
     pub fn new(limit: usize) -> Findings {
         Findings { limit, ..Findings::default() }
     }
 
-    /// Those that were kept, in the order in which they happened first.
+    /// The kept findings, in order of first occurrence.
     #[must_use]
     pub fn list(&self) -> &[Finding] {
         &self.list
     }
 
-    /// How many different ones were left out because of the limit.
+    /// Number of different findings beyond the limit.
     #[must_use]
     pub fn omitted(&self) -> u64 {
         self.omitted
     }
 
-    /// Adds one, or counts it with an earlier one of the same kind and lines.
+    /// Adds a finding, or counts it with an earlier one of the same kind and lines.
     pub(super) fn add(
         &mut self,
         check: CheckKind,

@@ -1,9 +1,9 @@
-//! The checker: finds what goes wrong in a kernel without stopping it at the first place.
+//! The checker: finds errors in a kernel without stopping at the first one.
 //!
-//! [`Checker`] hears of every access and barrier of a run that is checked and collects [`Finding`]s: accesses outside
-//! of everything allocated, reads of memory that nobody wrote, races of a block's threads on shared memory, barriers
-//! that only some of the threads reach, divisions by zero. `race` knows what the threads of one block did to shared
-//! memory and how barriers order them. A run that is not checked is compiled without any of this.
+//! [`Checker`] gets every access and barrier of a checked run and collects [`Finding`]s: accesses outside of
+//! all allocations, reads of unwritten memory, races of a block's threads on shared memory, barriers that
+//! only some threads reach, divisions by zero. `race` tracks the shared-memory accesses of one block and
+//! their order. Unchecked runs are compiled without it.
 
 mod checker;
 mod finding;
@@ -13,7 +13,7 @@ pub use checker::Checker;
 pub(crate) use checker::{Accessed, Actor};
 pub use finding::{CheckKind, Finding, Findings, Site};
 
-/// Which checks are made.
+/// The enabled checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Checks {
     /// Accesses out of bounds, misaligned, or to heap memory that is not allocated.
@@ -36,7 +36,7 @@ impl Checks {
     /// or `all`.
     ///
     /// # Errors
-    /// A sentence, when a name is unknown.
+    /// A name is unknown.
     pub fn parse(list: &str) -> Result<Checks, String> {
         let mut checks = Checks { memory: false, init: false, race: false, sync: false, division: false };
         for name in list.split(',') {

@@ -1,8 +1,8 @@
-//! What the threads of a block did to its shared memory, and what orders them.
+//! Race detection on a block's shared memory.
 //!
-//! Happens-before by vector clocks, one per warp: barriers, and atomics and volatile accesses to the same place, pass
-//! on what a warp knows of the others. Lanes of a warp are ordered by warp-wide `.sync` instructions and barriers.
-//! Each byte remembers its last write and two reads.
+//! Happens-before with vector clocks, one per warp: barriers, and atomics and volatile accesses to the same
+//! address, transfer a warp's clocks to others. Lanes of a warp are ordered by warp-wide `.sync` instructions
+//! and barriers. Each byte remembers its last write and two reads.
 
 use std::collections::HashMap;
 
@@ -50,13 +50,13 @@ struct Cell {
     reads: [Entry; 2],
 }
 
-/// What one access is.
+/// One access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Touch {
     pub warp: u32,
     pub lane: u32,
     pub pc: u32,
-    /// Atomic or volatile: such accesses do not race with one another.
+    /// Atomic or volatile: such accesses do not race with each other.
     pub strong: bool,
 }
 
@@ -68,14 +68,14 @@ pub(super) struct BlockShadow {
     /// Per warp: a mask of lanes per byte of local memory.
     pub local: Vec<Vec<u32>>,
     known: Vec<Clocks>,
-    /// What arrivals at each barrier know, and the instruction of the first.
+    /// The joined clocks of arrivals at each barrier, and the instruction of the first.
     barriers: [Option<(Box<Clocks>, u32)>; 16],
-    /// What is passed on through places that atomics and volatile stores have written.
+    /// Clocks released at addresses by atomics and volatile stores.
     places: HashMap<u64, Box<Clocks>>,
 }
 
 impl BlockShadow {
-    /// A block that has done nothing.
+    /// The state of a new block.
     pub fn new(shared_bytes: usize, warps: usize, local_bytes: usize) -> BlockShadow {
         let known = (0..WARPS).map(|w| std::array::from_fn(|v| u32::from(v == w))).collect();
         BlockShadow {
@@ -88,12 +88,12 @@ impl BlockShadow {
         }
     }
 
-    /// Whether nobody has written a byte.
+    /// Whether a byte has not been written.
     pub fn is_unwritten(&self, byte: usize) -> bool {
         self.written.get(byte / 64).is_some_and(|w| w >> (byte % 64) & 1 == 0)
     }
 
-    /// A byte is written.
+    /// Marks a byte as written.
     pub fn note_written(&mut self, byte: usize) {
         if let Some(w) = self.written.get_mut(byte / 64) {
             *w |= 1 << (byte % 64);
@@ -120,13 +120,14 @@ impl BlockShadow {
         Entry::new(self.known[w][w], t.pc, t.warp, t.lane, t.strong)
     }
 
-    /// A byte is read; the write that this races with.
+    /// Records a read of a byte; returns the write with which it races.
     pub fn read(&mut self, byte: usize, t: Touch) -> Option<Entry> {
         let now = self.entry(t);
         let cell = *self.cells.get(byte)?;
         let race = self.races(cell.write, now).then_some(cell.write);
         let free = |e: Entry| e == Entry(0) || e.is_same_thread(now) || self.is_ordered(e, t.warp);
-        // Two reads of different warps are worth most: whichever warp writes, one of them is another's.
+        // Two reads of different warps are most useful: for any writing warp, one of them is from another
+        // warp.
         let at = match cell.reads {
             [a, _] if free(a) => 0,
             [_, b] if free(b) => 1,
@@ -137,8 +138,8 @@ impl BlockShadow {
         race
     }
 
-    /// A byte is written; what this races with. `is_same` tells whether an earlier write, also by a lane of the same
-    /// instruction, has left the same value: such races are harmless.
+    /// Records a write of a byte; returns the access with which it races. `is_same` tells whether an earlier
+    /// write, also by a lane of the same instruction, wrote the same value: such races are harmless.
     pub fn write(&mut self, byte: usize, t: Touch, is_same: impl Fn(Option<u32>) -> bool) -> Option<Entry> {
         let now = self.entry(t);
         let cell = *self.cells.get(byte)?;
@@ -155,14 +156,14 @@ impl BlockShadow {
         race
     }
 
-    /// A strong access takes over what is known at a place.
+    /// A strong access acquires the clocks of an address.
     pub fn acquire(&mut self, place: u64, warp: u32) {
         if let Some(known) = self.places.get(&place) {
             join(&mut self.known[warp as usize & 31], known);
         }
     }
 
-    /// A strong access passes on what its warp knows.
+    /// A strong access releases its warp's clocks.
     pub fn release(&mut self, place: u64, warp: u32) {
         self.tick(warp);
         let known = self.known[warp as usize & 31];
@@ -174,7 +175,7 @@ impl BlockShadow {
         self.tick(warp);
     }
 
-    /// A warp arrives at a barrier; the instruction of an earlier arrival if that is another one.
+    /// A warp arrives at a barrier; returns the instruction of an earlier arrival if it differs.
     pub fn arrive(&mut self, id: u8, warp: u32, pc: u32) -> Option<u32> {
         self.tick(warp);
         let known = self.known[warp as usize & 31];

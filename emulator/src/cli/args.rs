@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Runs CUDA kernels without a GPU: executes the PTX that nvcc makes of them, checks the results and records
-/// what every warp did.
+/// Runs CUDA kernels without a GPU: executes their PTX, checks the results and records the execution of every
+/// warp.
 #[derive(Debug, Parser)]
 #[command(
     name = "emu",
@@ -26,12 +26,12 @@ use std::path::PathBuf;
   emu extract ./app -o out                       the PTX and machine code inside a program or library"
 )]
 pub struct Arguments {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the launches of a manifest and check their results, or run a CUDA program with its kernels emulated.
@@ -60,14 +60,14 @@ pub enum Command {
   emu extract libkernels.so -o out      writes every PTX and cubin into the folder out
   emu extract ./app --ptx -o .          only the PTX, which emu runs")]
     Extract(Extract),
-    /// Show what a PTX file holds and uses, and what of it is not supported.
+    /// Show the contents of a PTX file, and unsupported instructions.
     #[command(after_help = "Examples:
   emu inspect app.ptx
   emu inspect app.ptx --json")]
     Inspect(Inspect),
 }
 
-/// What running and recording share.
+/// Flags shared by `emu run` and `emu record`.
 #[derive(Debug, Args)]
 pub struct Run {
     /// The PTX file.
@@ -92,7 +92,7 @@ pub struct Run {
     /// Print the first N elements of a buffer afterwards [default N: 16]. May be repeated.
     #[arg(long, value_name = "BUFFER[:N]", conflicts_with = "program")]
     pub dump: Vec<String>,
-    /// Warp instructions after which a launch is taken to loop for ever.
+    /// Warp instructions after which a launch counts as an endless loop.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_INSTRUCTIONS)]
     pub max_instructions: u64,
     /// Bytes that the threads of one launch may print.
@@ -111,12 +111,12 @@ pub struct Run {
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
-    /// Warp instructions after which the next warp of a block has its turn. What programs with data races compute
-    /// depends on it; warps of hardware progress roughly together.
+    /// Warp instructions of a warp's turn. The results of programs with data races depend on it; on hardware,
+    /// warps progress at about the same rate.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_INTERLEAVE, value_parser = clap::value_parser!(u64).range(1..))]
     pub interleave: u64,
-    /// Go on after loads out of bounds that hardware mostly does not notice either, no further than a page of 2 MiB
-    /// from some allocation: they give 0, with a warning for each place in the code.
+    /// Continue after loads out of bounds that hardware usually does not detect, at most a page of 2 MiB from
+    /// an allocation: they return 0, with a warning for each place in the code.
     #[arg(long)]
     pub lenient: bool,
     /// Stop at an integer division by zero, which otherwise yields all ones, as on hardware.
@@ -125,14 +125,14 @@ pub struct Run {
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
-    /// (emu run) Look for errors that a run may hide, on one thread and some forty times slower (measured on tiled
-    /// matmul): memcheck (accesses out of bounds,
-    /// misaligned or to freed memory), initcheck (reads of memory never written; buffers without `init` count as
-    /// such), racecheck (races of a block's threads on shared memory), synccheck (divergent barriers), divcheck
-    /// (integer division by zero), or all, the default. The exit code is 1 when something is found.
+    /// (emu run) Check for hidden errors, on one thread and about forty times slower (measured on tiled
+    /// matmul): memcheck (accesses out of bounds, misaligned or to freed memory), initcheck (reads of memory
+    /// never written; buffers without `init` count as such), racecheck (races of a block's threads on shared
+    /// memory), synccheck (divergent barriers), divcheck (integer division by zero), or all, the default. The
+    /// exit code is 1 when there are findings.
     #[arg(long, value_name = "CHECKS", conflicts_with = "program", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub check: Option<String>,
-    /// Different findings to print with --check.
+    /// Maximum number of different findings to print with --check.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub check_limit: usize,
 }
@@ -146,21 +146,21 @@ pub struct Record {
     /// The trace file [default: APP.wtrace beside the PTX, of a program in this folder].
     #[arg(short, long, value_name = "APP.wtrace")]
     pub output: Option<PathBuf>,
-    /// Record what the plain machine needs, addresses, barriers and the lanes that take part, and no other values. The
-    /// trace is much smaller; techniques that check values, and studies, refuse it.
+    /// Record only what a replay without techniques needs (addresses, barriers and active lanes), and no
+    /// other values. The trace is much smaller; techniques that check values, and studies, refuse it.
     #[arg(long)]
     pub addresses_only: bool,
-    /// (program) Record only launches of kernels whose name, as in the PTX, has a match of this regular expression.
-    /// Whatever is recorded, everything is executed.
+    /// (program) Record only launches of kernels whose name, as in the PTX, has a match of this regular
+    /// expression. All kernels are executed in any case.
     #[arg(long, value_name = "REGEX", conflicts_with = "ptx")]
     pub kernels: Option<String>,
     /// (program) Record only these launches, numbered from 0 in the order of the run: 10-20, or 0,5,100-.
     #[arg(long, value_name = "RANGES", conflicts_with = "ptx")]
     pub launches: Option<String>,
-    /// (program) Of the launches that are chosen otherwise, record the first and then each N-th.
+    /// (program) Of the selected launches, record the first and then every N-th.
     #[arg(long, value_name = "N", conflicts_with = "ptx")]
     pub every: Option<String>,
-    /// (program) Record only the first N blocks of each launch, or with N/even N at even distances.
+    /// (program) Record only the first N blocks of each launch, or with N/even N evenly spaced blocks.
     #[arg(long, value_name = "N[/even]", conflicts_with = "ptx")]
     pub blocks: Option<String>,
 }
@@ -189,7 +189,7 @@ pub struct Extract {
     /// An executable, library, object file, fat binary, cubin or PTX.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Write the contents into this folder, which is made if need be; without it they are only listed.
+    /// Write the contents into this folder, which is created if needed; without it they are only listed.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Only PTX; an error when there is none.
@@ -216,7 +216,7 @@ pub struct Inspect {
 }
 
 impl Run {
-    /// How to open the session.
+    /// Setup of the session.
     #[must_use]
     pub fn setup(&self) -> Setup {
         Setup {
@@ -231,7 +231,7 @@ impl Run {
         }
     }
 
-    /// How to execute.
+    /// Options of the execution.
     #[must_use]
     pub fn options(&self) -> Options {
         let default = Options::default();

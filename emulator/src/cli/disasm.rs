@@ -1,7 +1,7 @@
 //! `emu disasm`: machine kernels as text.
 //!
-//! A line gives the program counter, the number of live registers before the instruction, a mark where
-//! diverged lanes meet (`>`) or a branch only goes (`:`), and the instruction.
+//! A line gives the program counter, the number of live registers before the instruction, a mark at
+//! reconvergence points (`>`) and other branch targets (`:`), and the instruction.
 
 use super::args::Disasm;
 use super::error::CliError;
@@ -15,7 +15,7 @@ use trace_format::isa::{Kind, MachineKernel, Pc};
 /// Lists the kernels of a file.
 ///
 /// # Errors
-/// When the file cannot be read or lowered, or has no such kernel.
+/// The file cannot be read or lowered, or has no such kernel.
 pub fn disasm(args: &Disasm) -> Result<(), CliError> {
     let module = LoadedModule::read(&args.ptx)?;
     let names: Vec<&str> = match &args.kernel {
@@ -43,7 +43,7 @@ pub fn disasm(args: &Disasm) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The listing of a kernel, with the PTX lines that instructions come from if wanted.
+/// The listing of a kernel, optionally with the PTX lines that instructions come from.
 #[must_use]
 pub fn listing(kernel: &MachineKernel, ptx_lines: bool) -> String {
     let flow = kernel.flow();

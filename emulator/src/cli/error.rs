@@ -1,17 +1,17 @@
-//! Why a command failed, and what is told on standard error.
+//! Errors of commands, and messages on standard error.
 
 use crate::module::{LoadedModule, ModuleError};
 use crate::session::SessionError;
 use std::io::IsTerminal;
 use warplab_host::destination::Destination;
 
-/// Why a command failed.
+/// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// A session could not be opened or run.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// Something on the command line does not fit the program.
+    /// An argument on the command line is invalid for the program.
     #[error("{0}")]
     Usage(String),
     /// Output could not be written.
@@ -45,15 +45,15 @@ pub(super) fn report(error: &CliError, colour: bool) -> String {
     format!("{} {error}\n", title(colour))
 }
 
-/// Tells where recordings are that were interrupted, before another one of the same name takes their place.
+/// Prints the paths of interrupted recordings, before another one of the same name replaces them.
 pub(super) fn tell_interrupted(destination: &Destination) {
     for part in destination.abandoned() {
         let part = part.display();
-        eprintln!("note: {part} holds a recording that was interrupted; it stays until this one is complete");
+        eprintln!("note: {part} holds an interrupted recording; it is kept until this one is complete");
     }
 }
 
-/// Tells what is worth knowing about a module that was loaded all the same, on standard error.
+/// Prints warnings about a loaded module on standard error.
 pub(super) fn warn(module: &LoadedModule) {
     let warnings = &module.module.warnings;
     if warnings.iter().next().is_some() {

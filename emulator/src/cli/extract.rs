@@ -1,4 +1,4 @@
-//! `emu extract`: what device code a file holds, as a list and as files.
+//! `emu extract`: lists the device code of a file and writes it to files.
 //!
 //! JSON: a list of objects with `container`, `kind` (`ptx`, `cubin`), `arch`, `version`, `flags`,
 //! `compression` (`none`, `lz4`, `zstd`), `origin` (`registered`, `unreferenced`, `relocatable`, `file`),
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use warplab_host::destination::Destination;
 use warplab_host::input;
 
-/// Kernel names that a line of the list shows.
+/// Maximum number of kernel names in a line of the list.
 const SHOWN_KERNELS: usize = 3;
 
 /// Lists the device code of a file and writes it out.
 ///
 /// # Errors
-/// When the file cannot be read or is damaged, holds no device code (or no PTX where that is wanted), or the
+/// The file cannot be read or is damaged, holds no device code (or no PTX if that is requested), or the
 /// folder cannot be written.
 pub fn extract(args: &Extract) -> Result<(), CliError> {
     let shown = args.file.display().to_string();
@@ -56,7 +56,7 @@ pub fn extract(args: &Extract) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Why there is nothing to extract, and what to do about it.
+/// The reason for which there is nothing to extract, and the remedy.
 fn nothing_inside(file: &str, images: &[Image]) -> String {
     if images.is_empty() {
         return format!(
@@ -67,7 +67,7 @@ fn nothing_inside(file: &str, images: &[Image]) -> String {
     format!("{file}: {}", no_ptx(images))
 }
 
-/// What to say of a file with machine code only.
+/// The message for a file with only machine code.
 fn no_ptx(images: &[Image]) -> String {
     let arch = images.iter().map(|i| i.arch).max().unwrap_or(75);
     format!(
@@ -76,7 +76,7 @@ fn no_ptx(images: &[Image]) -> String {
     )
 }
 
-/// Writes the images under names that tell what they are; each appears when it is complete.
+/// Writes the images under descriptive names; each appears when it is complete.
 fn write_all(folder: &Path, source: &Path, images: &[&Image]) -> Result<Vec<PathBuf>, CliError> {
     let cannot =
         |path: &Path, e: std::io::Error| CliError::Usage(format!("cannot write {}: {e}", path.display()));

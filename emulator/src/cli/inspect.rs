@@ -1,7 +1,7 @@
-//! `emu inspect`: what a PTX file holds and asks for, before anything runs.
+//! `emu inspect`: shows the contents and requirements of a PTX file, without running it.
 //!
 //! Kernels with their resources, functions, variables, the opcode forms in use with their counts, and the
-//! instructions that have no lowering: a thread that reaches one of those faults there.
+//! instructions that have no lowering: a thread that reaches one of those faults.
 
 use super::args::Inspect;
 use super::error::CliError;
@@ -16,7 +16,7 @@ use std::io::Write as _;
 /// Shows a file's contents.
 ///
 /// # Errors
-/// When the file cannot be read or parsed, or a kernel cannot be lowered at all.
+/// The file cannot be read or parsed, or a kernel cannot be lowered.
 pub fn inspect(args: &Inspect) -> Result<(), CliError> {
     let module = LoadedModule::read(&args.ptx)?;
     let options = LowerOptions { fmad: args.fmad, ..LowerOptions::default() };
@@ -31,7 +31,7 @@ pub fn inspect(args: &Inspect) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The first word of an instruction behind its guard: opcode with modifiers.
+/// The first word of an instruction after its guard: opcode with modifiers.
 fn form(text: &str) -> &str {
     let text = text.trim_start();
     let text = match text.strip_prefix('@') {
@@ -41,7 +41,7 @@ fn form(text: &str) -> &str {
     text.split(|c: char| c.is_whitespace() || c == ';').next().unwrap_or("")
 }
 
-/// The statement that a place lies in.
+/// The statement that contains a position.
 fn statement(module: &Module, span: Span) -> &str {
     let text = module.source.text();
     let at = (span.start as usize).min(text.len());
@@ -97,7 +97,7 @@ fn contents(module: &LoadedModule, options: &LowerOptions) -> Result<Value, CliE
         }));
         refused.extend(lowered.unsupported);
     }
-    // Functions that no kernel reaches are not lowered; what the decoder refuses in them is known all the same.
+    // Functions that no kernel reaches are not lowered; the decoder's errors in them are reported too.
     refused.extend(m.unsupported().map(|(_, diagnostic)| diagnostic.clone()));
     refused.sort_by_key(|d| (d.span.start, d.message.clone()));
     refused.dedup_by_key(|d| (d.span.start, d.message.clone()));
@@ -158,7 +158,7 @@ fn shown(contents: &Value, file: &str) -> String {
         out.push_str("everything in it is supported\n");
         return out;
     }
-    out.push_str("not supported (a thread that gets there faults):\n");
+    out.push_str("not supported (a thread that reaches it faults):\n");
     for entry in refused {
         let _ = writeln!(out, "  line {}: {}: {}", entry["line"], text(&entry["form"]), text(&entry["why"]));
     }

@@ -2,9 +2,10 @@
 //!
 //! Results go to standard output, errors and progress to standard error; the exit code is 1 when anything
 //! went wrong, a failed check included, and 2 for a wrong command line. Colours and progress appear on
-//! terminals only, colours not when `NO_COLOR` is set. [`args`] declares the flags, [`run`] runs and records,
-//! [`program`] does so with whole CUDA programs, [`disasm`] lists, [`extract`] takes device code out of executables, [`inspect`] shows what a file holds and
-//! uses, [`summary`] prints results, [`progress`] draws the bar.
+//! terminals only, colours not when `NO_COLOR` is set. [`args`] declares the flags, [`run`] runs and records
+//! manifests, [`program`] whole CUDA programs, [`disasm`] lists kernels, [`extract`] extracts device code
+//! from executables, [`inspect`] shows the contents of PTX files, [`summary`] prints results, [`progress`]
+//! draws the bar.
 
 pub mod args;
 mod compilers;
@@ -39,7 +40,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        // Who reads our output has seen enough.
+        // The reader has closed the pipe.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprint!("{}", report(&error, colours(&std::io::stderr())));

@@ -1,9 +1,9 @@
-//! `emu run -- PROGRAM` and `emu record -- PROGRAM`: a CUDA program as it is, with our libraries in the place of
-//! CUDA's.
+//! `emu run -- PROGRAM` and `emu record -- PROGRAM`: runs an unmodified CUDA program with our libraries
+//! instead of CUDA's.
 //!
-//! The program takes this process's place, so that its exit code, its signals and its terminal are its own; the
-//! libraries learn from environment variables what the flags say. What cannot work is told before the start, as
-//! far as the executable shows it: a stripped CUDA runtime that is linked in, or no PTX.
+//! The program replaces this process (exec), so that exit code, signals and terminal are its own; environment
+//! variables pass the flags to the libraries. Problems that the executable shows are reported before the
+//! start: a statically linked, stripped CUDA runtime, or no PTX.
 
 use super::args::{Record, Run};
 use super::compilers;
@@ -22,26 +22,26 @@ use warplab_host::input;
 
 /// Environment variable that names the folder with the CUDA libraries.
 const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
-/// The folder beside `emu` that holds them otherwise.
+/// The default folder of the libraries, beside `emu`.
 const LIBRARIES_FOLDER: &str = "cuda";
-/// One of them.
+/// One of the libraries, to check the folder.
 const A_LIBRARY: &str = "libcuda.so.1";
-/// Environment variables that have it loaded whatever the program asks for: it takes the place of CUDA runtimes that
-/// are linked in, of those at the start and of those that the program loads later.
+/// Environment variables that load it into every program: it replaces statically linked CUDA runtimes, those
+/// present at the start and those that the program loads later.
 const LOADED: [&str; 2] = ["LD_PRELOAD", "LD_AUDIT"];
 
-/// Runs a program in this process's place; returns only when that does not work.
+/// Replaces this process by a program; returns only on failure.
 ///
 /// # Errors
-/// When the libraries or the program are not there, or the program cannot work with them.
+/// The libraries or the program are missing, or the program cannot use the libraries.
 pub fn run(args: &Run) -> Result<bool, CliError> {
     Err(start(command(args)?))
 }
 
-/// Runs a program likewise, and has it recorded.
+/// Runs a program likewise, and records it.
 ///
 /// # Errors
-/// As [`run`], and when the flags that choose what is recorded cannot be understood.
+/// As [`run`]; or the flags that select launches are invalid.
 pub fn record(args: &Record) -> Result<bool, CliError> {
     let flags = [&args.kernels, &args.launches, &args.every, &args.blocks].map(Option::as_deref);
     let [kernels, launches, every, blocks] = flags;
@@ -58,7 +58,7 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     destination.check().map_err(|e| CliError::Usage(format!("cannot write {shown}: {e}")))?;
     super::error::tell_interrupted(&destination);
     command.env("WARPLAB_RECORD", &output);
-    // The trace of an earlier run makes room when this one is complete.
+    // This trace replaces that of an earlier run when it is complete.
     set(&mut command, "WARPLAB_RECORD_REPLACES", Identity::of(&output).map(|earlier| earlier.to_string()));
     set(&mut command, "WARPLAB_RECORD_ADDRESSES_ONLY", args.addresses_only.then_some("1"));
     let names = ["KERNELS", "LAUNCHES", "EVERY", "BLOCKS"];
@@ -68,10 +68,11 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     Err(start(command))
 }
 
-/// Has this process, and the program that takes its place, get the same addresses in every run, so that traces with
-/// addresses of the program's own memory are the same too. Some sandboxes forbid it; the libraries tell where it matters.
+/// Disables address-space randomisation for this process and the program that replaces it, so that traces
+/// with addresses of the program's own memory are the same in every run. Some sandboxes forbid it; the
+/// libraries print a message if it matters.
 fn fix_addresses() {
-    // SAFETY: the call changes nothing but how later programs of this process are laid out.
+    // SAFETY: the call only changes the address layout of programs that this process executes later.
     unsafe {
         let now = libc::personality(libc::c_ulong::from(u32::MAX));
         if let Ok(now) = libc::c_ulong::try_from(now) {
@@ -100,7 +101,7 @@ fn set(command: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {
 /// The command with its environment.
 fn command(args: &Run) -> Result<Command, CliError> {
     let Some((program, arguments)) = args.program.split_first() else {
-        return Err(CliError::Usage("no program is named behind `--`".into()));
+        return Err(CliError::Usage("no program is named after `--`".into()));
     };
     let libraries = libraries()?;
     if let Some(path) = find(program).filter(|path| path.is_file())
@@ -122,7 +123,7 @@ fn command(args: &Run) -> Result<Command, CliError> {
         before_others(name, libraries.join(A_LIBRARY).into_os_string());
     }
     before_others("LD_LIBRARY_PATH", libraries.into_os_string());
-    // What only the environment says stays as it is.
+    // Values that only the environment sets are kept.
     let mut pass = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             command.env(format!("WARPLAB_{name}"), value);
@@ -172,7 +173,7 @@ fn libraries() -> Result<PathBuf, CliError> {
     )))
 }
 
-/// The file that a program's name stands for, as the shell finds it.
+/// The file of a program's name, as the shell finds it.
 fn find(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.components().count() > 1 {
@@ -182,8 +183,8 @@ fn find(program: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(path)).find(|p| p.is_file())
 }
 
-/// Says why a program cannot work with the libraries, as far as its file shows it. Scripts and programs without
-/// device code are no concern of ours: what they start may be.
+/// Reports the reason for which a program cannot use the libraries, as far as its file shows it. Scripts and
+/// programs without device code are accepted: they may start others.
 fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
     if !bytes.starts_with(b"\x7fELF") {
         return Ok(());
@@ -194,13 +195,13 @@ fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let shown = path.display();
     if runtime(path, bytes) == Runtime::Stripped {
         return Err(format!(
-            "{shown} has the CUDA runtime linked in, stripped of its names, so that nothing can take its place\n  \
+            "{shown} has a statically linked CUDA runtime without symbols, which cannot be replaced\n  \
              help: link it with `nvcc -cudart shared`, or do not strip it; nothing else has to change"
         ));
     }
     if is_without_loader(bytes) {
         return Err(format!(
-            "{shown} is linked without any libraries, so that none can be put into it\n  help: link it without `-static`"
+            "{shown} is statically linked, so that no library can be loaded into it\n  help: link it without `-static`"
         ));
     }
     if !images.iter().filter(own).any(|i| i.kind == ImageKind::Ptx) {

@@ -19,15 +19,15 @@ pub struct Bar {
     /// Blocks and warp instructions of finished launches.
     blocks: AtomicU64,
     instructions: AtomicU64,
-    /// Whether standard output is for results alone, so that what device code prints goes to standard error.
+    /// Whether standard output holds only results, so that output of device code goes to standard error.
     results_are_data: bool,
     /// Loads out of bounds that were tolerated.
     tolerated: Mutex<Vec<Tolerated>>,
 }
 
 impl Bar {
-    /// A bar for so many launches and blocks. What device code prints goes to standard output, or to standard
-    /// error where that is for data.
+    /// A bar for a number of launches and blocks. Output of device code goes to standard output, or to
+    /// standard error if standard output holds data.
     #[must_use]
     pub fn new((launches, blocks): (u64, u64), results_are_data: bool) -> Bar {
         let bar = ProgressBar::with_draw_target(Some(blocks), ProgressDrawTarget::hidden());
@@ -49,7 +49,7 @@ impl Bar {
         }
     }
 
-    /// Takes the bar off the screen, and warns of the loads out of bounds that were tolerated.
+    /// Removes the bar from the screen, and warns of tolerated loads out of bounds.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
         for loads in self.tolerated.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
@@ -65,7 +65,7 @@ impl Observer for Bar {
     }
 
     fn printed(&self, text: &[u8]) {
-        // Who reads our output may have seen enough.
+        // The reader may have closed the pipe.
         let _ = self.bar.suspend(|| {
             if self.results_are_data {
                 std::io::stderr().write_all(text)

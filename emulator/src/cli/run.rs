@@ -10,7 +10,7 @@ use trace_format::container::{Contents, Header};
 use trace_format::writer::WriterOptions;
 use warplab_host::destination::Destination;
 
-/// Elements that a dump shows unless told otherwise.
+/// Default number of elements of a dump.
 const DUMP_ELEMENTS: u64 = 16;
 
 /// Runs a program; true when all checks passed.
@@ -34,7 +34,7 @@ pub fn run(args: &Run) -> Result<bool, CliError> {
     Ok(report.passed())
 }
 
-/// Runs a program while the checker looks on; true when nothing is wrong.
+/// Runs a program with the checker; true when there are no findings.
 fn check(args: &Run, session: &mut Session, dumps: &[(String, u64)], list: &str) -> Result<bool, CliError> {
     let checks = Checks::parse(list).map_err(|what| CliError::Usage(format!("--check={list}: {what}")))?;
     let mut checker = Checker::new(checks, args.check_limit);
@@ -69,7 +69,7 @@ pub fn record(args: &Record) -> Result<bool, CliError> {
     let output = args.output.clone().unwrap_or_else(|| ptx.with_extension("wtrace"));
     super::error::tell_interrupted(&Destination::of(&output));
     let bar = Bar::new(session.work(), args.run.json);
-    // The trace may go to standard output, where nothing else may stand then.
+    // The trace may go to standard output, which must then hold nothing else.
     let to_stdout = Destination::of(&output).is_stdout();
     let contents = if args.addresses_only { Contents::Addresses } else { Contents::Values };
     let header = Header { contents, ..Header::default() };

@@ -1,4 +1,4 @@
-//! What a run did, as a table or as JSON.
+//! Summary of a run, as a table or as JSON.
 //!
 //! JSON keys: `launches` (each with `kernel`, `grid`, `block`, `blocks`, `warp_instructions`,
 //! `thread_instructions`, `time_s`, `in_order`), `warp_instructions`, `thread_instructions`, `time_s`,
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Launches that the table lists one by one; more are summed up by kernel.
+/// Maximum number of launches listed one by one; more are summed by kernel.
 const LISTED_LAUNCHES: usize = 12;
 
 /// Elements of a buffer to show.
@@ -32,14 +32,14 @@ pub struct Dump {
     pub values: Vec<String>,
 }
 
-/// All that there is to tell.
+/// The parts of a summary.
 #[derive(Clone, Debug)]
 pub struct Summary<'r> {
     /// What was run.
     pub report: &'r RunReport,
-    /// The trace and what was written of it.
+    /// The trace's path and write summary.
     pub trace: Option<(&'r Path, WriteSummary)>,
-    /// What a checked run found.
+    /// Findings of a checked run.
     pub findings: Option<&'r Findings>,
     /// Buffers to show.
     pub dumps: Vec<Dump>,
@@ -53,7 +53,7 @@ pub fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
     write(&mut io::stdout().lock(), summary, as_json)
 }
 
-/// Prints to standard error, where standard output holds the trace.
+/// Prints to standard error, for runs whose standard output holds the trace.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -192,13 +192,13 @@ fn to_text(summary: &Summary<'_>) -> String {
     text
 }
 
-/// Kernels whose blocks could not run side by side though threads were there.
+/// Notes about kernels whose blocks could not run in parallel although threads were available.
 fn notes(launches: &[LaunchReport]) -> String {
     let mut notes: Vec<String> = Vec::new();
     for l in launches {
         let why = match l.stats.in_order {
             Some(InOrder::Communicates) => "it has atomics with results or strong loads on global memory",
-            Some(InOrder::SharedMemory) => "blocks read what blocks write",
+            Some(InOrder::SharedMemory) => "blocks read memory that other blocks write",
             Some(InOrder::Waits) => "a block waits for others",
             Some(InOrder::Single) | None => continue,
         };
@@ -219,7 +219,7 @@ fn in_order(why: Option<InOrder>) -> Value {
         None => Value::Null,
         Some(InOrder::Single) => "one thread or one block".into(),
         Some(InOrder::Communicates) => "atomics with results or strong loads".into(),
-        Some(InOrder::SharedMemory) => "blocks read what blocks write".into(),
+        Some(InOrder::SharedMemory) => "blocks read memory that other blocks write".into(),
         Some(InOrder::Waits) => "a block waits for others".into(),
     }
 }

@@ -1,19 +1,19 @@
-//! CUDA's device runtime: what kernels call to launch kernels, to copy and to ask, to synchronise a grid.
+//! CUDA's device runtime: functions with which kernels launch kernels, copy, query, and synchronise a grid.
 //!
-//! NVIDIA's is linked from `libcudadevrt`, and asks NVIDIA's driver for everything. Ours takes its place: modules that
-//! declare functions of it get their definitions from [`runtime.ptx`](runtime.ptx), made of
-//! [`runtime.cu`](runtime.cu), which asks the executor ([`crate::exec::nested`]). What NVIDIA's brings along is left
-//! out when modules are linked.
+//! NVIDIA's is linked from `libcudadevrt` and calls NVIDIA's driver. Ours replaces it: modules that declare
+//! its functions get their definitions from [`runtime.ptx`](runtime.ptx), compiled from
+//! [`runtime.cu`](runtime.cu), which makes system calls to the executor ([`crate::exec::nested`]). NVIDIA's
+//! definitions are omitted when modules are linked.
 
 use crate::ptx;
 use std::borrow::Cow;
 
 /// The functions, as PTX.
 const TEXT: &str = include_str!("runtime.ptx");
-/// What all their names begin with.
+/// Prefixes of their names.
 const PREFIXES: [&str; 3] = ["__cudaCDP2", "cudaCG", "cudaGraphSetConditional"];
-/// A text with the definitions of what it declares of the device runtime behind it, so that its lines stay where they
-/// are.
+/// A text followed by definitions of the device runtime functions that it declares, so that its own line
+/// numbers do not change.
 #[must_use]
 pub fn complete(text: &str) -> Cow<'_, str> {
     if !PREFIXES.iter().any(|prefix| text.contains(prefix)) {
@@ -42,7 +42,7 @@ mod tests {
         let defined: Vec<&str> =
             module.functions.iter().filter(|f| f.body.is_some()).map(|f| f.name.as_str()).collect();
         assert_eq!(defined, ["__cudaCDP2GetDevice", "k"]);
-        // What it calls itself comes along.
+        // Functions that it calls are included.
         assert!(module.functions.iter().any(|f| f.name == "__warplab_error"));
         assert!(!module.functions.iter().any(|f| f.name == "__warplab_launch"));
     }

@@ -79,7 +79,7 @@ fn remote<V: GlobalView, S: BlockSink>(
     Ok(())
 }
 
-/// A warp that has read what others may change gives up its turn when it keeps finding the same.
+/// A warp that polls memory gives up its turn when the values do not change.
 #[cold]
 #[inline(never)]
 fn poll<V: GlobalView, S: BlockSink>(
@@ -374,7 +374,7 @@ fn update_barriers(
     Ok(())
 }
 
-/// Whether an operation on this old value has made it another.
+/// Whether the operation changes the old value.
 fn changes(modify: &Modify<'_>, old: &Rows, l: usize) -> bool {
     let words = usize::from(modify.ty.regs());
     let wide =
@@ -384,7 +384,7 @@ fn changes(modify: &Modify<'_>, old: &Rows, l: usize) -> bool {
     atomic::apply(modify.op, modify.ty, false, before, b, c) != before
 }
 
-/// Turns a refused access into a fault with its place, or passes on that the order of blocks matters.
+/// Converts a refused access to a fault with its place, or reports that the order of blocks matters.
 #[cold]
 fn trouble<V, S: BlockSink>(
     unit: &Unit<'_, V, S>,

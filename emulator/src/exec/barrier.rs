@@ -1,4 +1,4 @@
-//! The sixteen barriers of a block: who has arrived, when a barrier completes, what its reduction yields.
+//! The sixteen barriers of a block: arrivals, completion, and results of reductions.
 //!
 //! As PTX has it, a barrier with a thread count counts whole warps; one without completes when every thread
 //! that has not exited has arrived (PTX ISA, `barrier`).
@@ -13,13 +13,13 @@ pub const BARRIERS: usize = 16;
 struct Barrier {
     /// Threads that it was declared with; 0 for all of the block.
     expected: u32,
-    /// Threads that have arrived; where a count is declared, only those of whole warps.
+    /// Threads that have arrived; if a count is declared, only those of complete warps.
     arrived: u32,
     /// Threads whose predicate was true.
     true_count: u32,
-    /// Threads that gave a predicate.
+    /// Threads that supplied a predicate.
     reduced: u32,
-    /// Where a count is declared: lanes that have arrived of each warp that is not whole yet.
+    /// If a count is declared: arrived lanes of each incomplete warp.
     lanes: [u32; 32],
 }
 
@@ -34,13 +34,13 @@ pub struct Arrival {
     pub live: u32,
     /// Threads that the instruction names, 0 for all.
     pub expected: u32,
-    /// What the instruction does.
+    /// Mode of the instruction.
     pub mode: BarMode,
     /// Lanes whose predicate is true, for reductions.
     pub predicate: u32,
 }
 
-/// What the threads of a completed barrier get.
+/// Result for the threads of a completed barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Barrier number.
@@ -71,7 +71,7 @@ impl Barrier {
         }
         let part = |(w, &here): (usize, &u32)| match here {
             0 => 0,
-            // Lanes that were missing have exited since.
+            // Missing lanes have exited since.
             _ if is_whole(here, live_of(w)) => 32,
             _ => here.count_ones(),
         };
@@ -79,7 +79,7 @@ impl Barrier {
     }
 }
 
-/// Whether all lanes of a warp are here that have not exited: it then counts with 32, others included.
+/// Whether all live lanes of a warp have arrived: it then counts as 32 threads, exited lanes included.
 const fn is_whole(here: u32, live: u32) -> bool {
     live & !here == 0
 }
@@ -91,7 +91,7 @@ impl Barriers {
         Barriers { list: vec![NO_ARRIVALS; BARRIERS], active: 0 }
     }
 
-    /// Forgets all arrivals.
+    /// Removes all arrivals.
     pub fn reset(&mut self) {
         if self.active != 0 {
             self.list.fill(NO_ARRIVALS);
@@ -99,10 +99,10 @@ impl Barriers {
         }
     }
 
-    /// Takes note of lanes that arrive at barrier `id` (below [`BARRIERS`]).
+    /// Records lanes that arrive at barrier `id` (below [`BARRIERS`]).
     ///
     /// # Errors
-    /// A sentence, when the thread count differs from that of earlier arrivals.
+    /// The thread count differs from that of earlier arrivals.
     pub fn arrive(&mut self, id: u8, a: &Arrival) -> Result<(), String> {
         let b = &mut self.list[usize::from(id)];
         if self.active >> id & 1 != 0 && b.expected != a.expected {
@@ -130,8 +130,8 @@ impl Barriers {
         Ok(())
     }
 
-    /// A barrier that is complete, with `live` threads left in the block and, by warp, the lanes `live_of`; it is
-    /// ready for new arrivals then.
+    /// A completed barrier, given the block's `live` threads and the live lanes of each warp, `live_of`; the
+    /// barrier is then reset.
     pub fn complete(&mut self, live: u32, live_of: impl Fn(usize) -> u32) -> Option<Outcome> {
         let mut active = self.active;
         while active != 0 {
@@ -153,7 +153,7 @@ impl Barriers {
         None
     }
 
-    /// Threads that have arrived at a barrier, and how many it waits for with `live` threads left.
+    /// Threads that have arrived at a barrier, and the number that it waits for with `live` threads left.
     #[must_use]
     pub fn state(&self, id: u8, live: u32, live_of: impl Fn(usize) -> u32) -> (u32, u32) {
         let b = &self.list[usize::from(id)];

@@ -1,8 +1,8 @@
-//! A thread block while it runs: its warps, shared memory and barriers, and the round in which warps take
-//! turns.
+//! A running thread block: its warps, shared memory and barriers, and the round robin of its warps.
 //!
-//! A warp runs until it waits at a barrier, ends, or has had its turn of [`super::Options::interleave`] instructions;
-//! the order is fixed, so that a block always does the same. When no lane can go on, [`super::fault::FaultKind::Deadlock`] says who waits for whom.
+//! A warp runs until it waits at a barrier, ends, or has executed its turn of [`super::Options::interleave`]
+//! instructions; the order is fixed, so that a block is deterministic. When no lane can continue,
+//! [`super::fault::FaultKind::Deadlock`] lists the waiting lanes.
 
 use super::barrier::{Barriers, Outcome};
 use super::fault::{FaultKind, Place, Waiting};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use trace_format::isa::{BarMode, Op, Pc};
 use trace_format::semantics::{FULL_MASK, Row, Warp};
 
-/// Warp instructions after which diverged lanes of a warp have their turn.
+/// Warp instructions after which diverged lanes of a warp get a turn.
 const LANES_SHARE: u64 = 8 << 10;
 /// Called between the turns of warps, with the instructions that the block has executed.
 pub(crate) type Pause<'f, 'p, V, S> = &'f mut dyn FnMut(&mut Unit<'p, V, S>, u64) -> Result<(), Trouble>;
@@ -37,25 +37,25 @@ pub(crate) struct Block {
     turn: usize,
     /// Whether a warp has run in this round.
     progress: bool,
-    /// Whether one of them did something else than spinning.
+    /// Whether one of them did more than spin.
     fruitful: bool,
 }
 
-/// How far a block has come.
+/// Progress of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Progress {
     /// All threads have exited.
     Finished,
-    /// It has had its share.
+    /// It has executed its share of instructions.
     Share,
-    /// Every warp waits; those that could run read memory until others change it.
+    /// Every warp waits; runnable warps poll memory until others change it.
     Spinning,
-    /// The same, and it has been proven that the block comes to nothing unless another block changes memory.
+    /// As `Spinning`, and it is proven that the block makes no progress unless another block changes memory.
     Stuck,
 }
 
 impl Block {
-    /// Room for a block of this program.
+    /// Empty state for a block of this program.
     pub fn new(program: &Program<'_>) -> Block {
         let warp = |w: u32| {
             let mut regs = Warp::new(&program.code);
@@ -97,7 +97,7 @@ impl Block {
         }
     }
 
-    /// Makes this the block with a linear index, at its first instruction.
+    /// Resets the state to the block with a linear index, at its first instruction.
     pub fn start(&mut self, program: &Program<'_>, linear: u64) {
         let geometry = &program.geometry;
         self.shared.linear = linear;
@@ -122,8 +122,8 @@ impl Block {
     }
 
     /// Runs until the block is finished or about `share` more warp instructions are executed. `pause` is
-    /// called between the turns of warps. After trouble of the kind [`Trouble::Order`] the block can be run
-    /// on, and does then as if it had not been interrupted.
+    /// called between the turns of warps. After [`Trouble::Order`] the block can continue as if it had not
+    /// been interrupted.
     pub fn run<'p, V: GlobalView, S: BlockSink>(
         &mut self,
         unit: &mut Unit<'p, V, S>,
@@ -162,7 +162,7 @@ impl Block {
         }
     }
 
-    /// Gives the warp its turn that is next.
+    /// Runs the turn of the next warp.
     fn turn_of_warp<V: GlobalView, S: BlockSink>(
         &mut self,
         unit: &mut Unit<'_, V, S>,
@@ -198,7 +198,7 @@ impl Block {
         Ok(())
     }
 
-    /// A place that stands for where the block is, for faults that no instruction is to blame for.
+    /// A representative place of the block, for faults without a causing instruction.
     pub fn place(&self) -> Place {
         let running = self.warps.iter().position(|w| w.paths.current().mask != 0).unwrap_or(0);
         let path = self.warps.get(running).map(|w| *w.paths.current());
@@ -206,7 +206,7 @@ impl Block {
         Place { pc: path.map_or(0, |p| p.pc), warp: running as u32, lane }
     }
 
-    /// Lets everyone go on who waits at a completed barrier, with the result of its reduction.
+    /// Releases the lanes at a completed barrier, with the result of its reduction.
     fn release<V: GlobalView, S: BlockSink>(&mut self, unit: &mut Unit<'_, V, S>, outcome: Outcome) {
         if let Some((checker, _)) = unit.memory.watch() {
             let waits = |w: &WarpState| {
@@ -232,8 +232,8 @@ impl Block {
         }
     }
 
-    /// Before the block is given up: lets lanes of one of the warps that cannot run go on that wait for others to
-    /// reconverge. False when there are none.
+    /// Before the block counts as deadlocked: continues lanes of a blocked warp that wait for reconvergence.
+    /// False when there are none.
     fn break_up(&mut self) -> bool {
         self.warps.iter_mut().any(|w| w.paths.current().mask == 0 && w.paths.break_up())
     }
@@ -243,8 +243,8 @@ impl Block {
         self.warps.iter().all(|w| w.paths.current().mask == 0 || w.spin.is_proven(changes))
     }
 
-    /// Whether it is worth giving a stuck block a turn: something that it has read is different now. What its lanes
-    /// read is not compared in full, so that it should have a turn now and then all the same.
+    /// Whether a stuck block may make progress: a value that it has read has changed. The values of its lanes
+    /// are not compared in full, so that it should get a turn periodically in any case.
     pub fn may_go_on(&self, memory: &GlobalMemory) -> bool {
         self.warps.iter().any(|w| w.paths.current().mask != 0 && w.spin.is_over(memory))
     }
@@ -260,7 +260,7 @@ impl Block {
         Trouble::fault(FaultKind::Deadlock { waiting, blocks: None }, place)
     }
 
-    /// Who waits for what.
+    /// The waiting lanes and what they wait for.
     pub fn waiting(&self, program: &Program<'_>, memory: Option<&GlobalMemory>) -> Vec<Waiting> {
         let mut waiting = Vec::new();
         let block = self.shared.index;
@@ -295,7 +295,7 @@ impl Block {
     }
 }
 
-/// Where the first of those stands who wait.
+/// Place of the first waiting lanes.
 pub(crate) fn first_place(waiting: &[Waiting]) -> Place {
     waiting.first().map_or(Place { pc: 0, warp: 0, lane: None }, |w| Place {
         pc: w.pc.0,
@@ -305,8 +305,8 @@ pub(crate) fn first_place(waiting: &[Waiting]) -> Place {
 }
 
 impl WarpState {
-    /// Ends a turn of reading the same memory over and over: other lanes have their turn, and if that has been in
-    /// vain for some time, those that wait for the spinning ones to reconverge.
+    /// Ends a turn of polling: other lanes get a turn, and after some turns without progress the lanes that
+    /// wait for the spinning ones at a reconvergence point.
     fn spin_on(&mut self, program: &Program<'_>, changes: u64) {
         let WarpState { regs, paths, spin, instructions, .. } = self;
         (self.lanes_start, self.has_read) = (*instructions, false);
@@ -319,8 +319,9 @@ impl WarpState {
         }
     }
 
-    /// Lets diverged lanes take turns after the running ones have had their share. Those that have kept reading
-    /// memory for `spin_limit` instructions may wait for what lanes do that wait for them to reconverge.
+    /// Switches to other diverged lanes after the running ones have executed their share. Lanes that have
+    /// polled memory for `spin_limit` instructions may wait for lanes that wait for them at a reconvergence
+    /// point.
     fn take_turns(&mut self, spin_limit: u64) {
         self.stale = if self.has_read { self.stale + self.instructions - self.lanes_start } else { 0 };
         if self.stale > spin_limit && self.paths.overtake() {
@@ -331,7 +332,7 @@ impl WarpState {
     }
 }
 
-/// Lets lanes execute a barrier reduction whose result is there.
+/// Executes a completed barrier reduction for its lanes.
 fn deliver<V, S: BlockSink>(
     unit: &mut Unit<'_, V, S>,
     regs: &mut Warp,

@@ -1,11 +1,10 @@
-//! Blocks side by side: threads take chunks of consecutive blocks in ascending order, run them against memory
-//! that no block writes, and commit what they did in that order.
+//! The worker pool: threads take chunks of consecutive blocks in ascending order, run them on a read-only
+//! view of memory, and commit their effects in that order.
 //!
-//! A chunk commits when its turn has come, that is after all before it; then its log of writes is applied and
-//! its blocks are handed to the recorder. What happens in a block whose turn has come is real: all that it has
-//! read is what running in order would have shown it. A block that cannot go on here (see
-//! [`crate::view::access::Refusal`]) or has faulted therefore waits for its turn, stops those behind it, and
-//! is handed back.
+//! A chunk commits after all earlier chunks; then its log of writes is applied and its blocks are passed to
+//! the recorder. Once all earlier blocks have committed, a block's reads equal those of an in-order run. A
+//! block that cannot continue here (see [`crate::view::access::Refusal`]) or has faulted therefore waits for
+//! its turn, cancels later blocks, and is returned.
 
 use super::block::{Block, Pause, Progress};
 use super::interface::{Observer, Stats};
@@ -20,16 +19,16 @@ use crate::view::global::Deferred;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Most blocks in a chunk.
+/// Maximum number of blocks in a chunk.
 const MAX_CHUNK: u64 = 16;
-/// Rounds of looking for one's turn before going to sleep.
+/// Rounds of spinning for its turn before a thread sleeps.
 const SPINS: u32 = 4000;
 
-/// How a crew ended.
+/// Result of a run of the worker pool.
 pub(super) enum Ending<S> {
     /// All blocks are finished.
     Finished,
-    /// The next block has to go on alone, after these effects have been applied.
+    /// The next block must continue alone, after these effects have been applied.
     Alone { block: Box<Block>, sink: S, effects: Effects, refusal: Refusal },
     /// The next block is in trouble.
     Trouble(BlockTrouble),
@@ -37,7 +36,7 @@ pub(super) enum Ending<S> {
     Exhausted,
 }
 
-/// What is changed by the thread whose turn it is.
+/// State that only the committing thread changes.
 struct Commit<'c, L: LaunchSink> {
     lent: GlobalMemory,
     sink: &'c mut L,
@@ -63,7 +62,7 @@ struct Crew<'c, L: LaunchSink> {
     max_instructions: u64,
 }
 
-/// What one thread holds.
+/// State of one thread.
 struct Hand<S> {
     chunk: u64,
     /// One per block of a chunk.
@@ -208,7 +207,8 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
         }
     }
 
-    /// A block cannot go on here: stops the chunks behind, commits what comes before it, and hands it back.
+    /// Handles a block that cannot continue here: cancels later chunks, commits earlier blocks, and returns
+    /// the block.
     fn stop(
         &self,
         unit: &mut CrewUnit<'_, L>,
@@ -273,7 +273,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
         chunk > self.last.load(Ordering::Relaxed)
     }
 
-    /// To be called while the commit is locked, so that nobody misses it who is about to wait.
+    /// Must be called while the commit is locked, so that no thread that is about to wait misses it.
     fn give_up_behind(&self, chunk: u64) {
         self.last.fetch_min(chunk, Ordering::Relaxed);
         self.changed.notify_all();
@@ -304,9 +304,9 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
     }
 }
 
-/// Why a block stopped before its end.
+/// Reason for which a block stopped before its end.
 enum Halt {
-    /// A block before it has stopped everything.
+    /// An earlier block aborted the launch.
     Pointless,
     /// It exceeds the limit of instructions.
     Exhausted,

@@ -1,11 +1,11 @@
-//! Guest faults: what went wrong, and where: kernel, PTX line with its text, machine PC, block, warp, lane.
+//! Guest faults: the error and its place: kernel, PTX line with its text, machine PC, block, warp, lane.
 
 use crate::memory::{Nearest, PAGE_BYTES};
 use std::fmt;
 use trace_format::isa::space::Space;
 use trace_format::isa::{MachineKernel, Pc};
 
-/// What a faulting memory instruction wanted to do.
+/// Kind of access of a faulting memory instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Read.
@@ -16,7 +16,7 @@ pub enum Access {
     Atomic,
 }
 
-/// Lanes of a warp that cannot go on.
+/// Lanes of a warp that cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Waiting {
     /// Block index.
@@ -25,20 +25,20 @@ pub struct Waiting {
     pub warp: u32,
     /// The lanes.
     pub lanes: u32,
-    /// Where they are.
+    /// Their program counter.
     pub pc: Pc,
     /// PTX line of the instruction there, 0 when unknown.
     pub ptx_line: u32,
-    /// What they wait for.
+    /// Description of what they wait for.
     pub for_what: String,
 }
 
-/// What went wrong.
+/// Kinds of faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// An access outside of everything allocated.
+    /// An access outside of all allocations.
     OutOfBounds {
-        /// What was wanted.
+        /// Kind of access.
         access: Access,
         /// The space; a generic address is resolved.
         space: Space,
@@ -46,14 +46,14 @@ pub enum FaultKind {
         address: u64,
         /// Bytes accessed by the lane.
         width: u8,
-        /// Size of the space in bytes, for others than global memory.
+        /// Size of the space in bytes, for spaces other than global memory.
         size: Option<u64>,
         /// The nearest allocation, for global memory.
         nearest: Option<Nearest>,
     },
     /// An address that is no multiple of the access's width.
     Misaligned {
-        /// What was wanted.
+        /// Kind of access.
         access: Access,
         /// The space; a generic address is resolved.
         space: Space,
@@ -62,12 +62,12 @@ pub enum FaultKind {
         /// Bytes accessed by the lane.
         width: u8,
     },
-    /// Nobody can go on.
+    /// No lane can continue.
     Deadlock {
-        /// Who waits for what.
+        /// The waiting lanes.
         waiting: Vec<Waiting>,
-        /// Blocks that wait for one another, and those that have not started for want of room. None when a block
-        /// waits for itself.
+        /// Number of blocks that wait for each other, and of blocks that have not started for lack of room.
+        /// None when a block waits for itself.
         blocks: Option<(u64, u64)>,
     },
     /// A barrier used against its rules.
@@ -80,7 +80,7 @@ pub enum FaultKind {
     InstructionLimit(u64),
     /// Failed assertions of a warp, one line each, in CUDA's words.
     Assert(String),
-    /// A `free` of what is no block of the device heap (any more).
+    /// A `free` of an address that is not (or no longer) a block of the device heap.
     BadFree(u64),
     /// The launch printed more than allowed.
     PrintLimit,
@@ -94,14 +94,14 @@ pub enum FaultKind {
     CallDepth(u32),
     /// A texture or surface access to no such object, or out of its range.
     Texture(String),
-    /// Something that this emulator does not do.
+    /// An operation that this emulator does not support.
     Unsupported(String),
 }
 
-/// A fault and where it happened.
+/// A fault and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// What.
+    /// Kind.
     pub kind: FaultKind,
     /// Name of the kernel.
     pub kernel: String,
@@ -121,25 +121,25 @@ pub struct Fault {
     pub block: [u32; 3],
     /// Warp within the block.
     pub warp: u32,
-    /// Lane, where one is to blame.
+    /// Lane, if one caused the fault.
     pub lane: Option<u8>,
     /// Thread index of that lane.
     pub thread: Option<[u32; 3]>,
 }
 
-/// Where in a launch something happened.
+/// Place of an event within a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Program counter.
     pub pc: u32,
     /// Warp within the block.
     pub warp: u32,
-    /// Lane, where one is to blame.
+    /// Lane, if one caused the event.
     pub lane: Option<u8>,
 }
 
 impl Fault {
-    /// Completes a fault with what the kernel knows about its place.
+    /// Completes a fault with the kernel's information on its place.
     #[must_use]
     pub fn new(
         kind: FaultKind,
@@ -172,7 +172,7 @@ impl Fault {
         }
     }
 
-    /// What to do about it.
+    /// Remedy.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         Some(match &self.kind {

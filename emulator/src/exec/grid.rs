@@ -1,9 +1,9 @@
-//! Running all blocks of a launch: in order, or side by side with the same outcome.
+//! Runs all blocks of a launch: in order, or in parallel with the same results.
 //!
 //! The first block runs alone and shows which allocations are written. From then on `super::crew` runs blocks
-//! on several threads, until one of them does something whose outcome could depend on the order; that block
-//! is finished here, alone, and the crew goes on behind it, unless blocks turn out to read what blocks write or
-//! to wait for one another: then the rest is `super::turns`' business.
+//! on several threads, until one of them performs an operation that could depend on their order; that block
+//! is finished here, alone, and the worker pool continues after it. If blocks read memory that other blocks
+//! write, or wait for each other, `super::turns` runs the rest.
 
 use super::block::{Block, Progress};
 use super::crew::{self, Ending};
@@ -29,7 +29,7 @@ pub fn check(launch: &Launch<'_>) -> Result<(), LaunchError> {
     Program::new(launch, &Prepared::of(launch.kernel, false)?).map(drop)
 }
 
-/// Runs a kernel on device memory. Blocks are handed to `sink` in ascending order.
+/// Runs a kernel on device memory. Blocks are passed to `sink` in ascending order.
 ///
 /// # Errors
 /// When the kernel or the launch is malformed, the kernel faults, or the sink fails. Memory then holds what
@@ -45,8 +45,8 @@ pub fn launch<L: Execute>(
     L::execute(memory, (launch, &prepared), options, sink, observer)
 }
 
-/// Runs a kernel like [`launch`], with what was prepared of it beforehand. `prepared` was made of the same kernel
-/// with the same options.
+/// Runs a kernel like [`launch`], with the result of an earlier preparation. `prepared` must be made from the
+/// same kernel with the same options.
 ///
 /// # Errors
 /// As [`launch`].
@@ -64,8 +64,8 @@ pub fn launch_prepared<L: Execute>(
     L::execute(memory, (launch, prepared), options, sink, observer)
 }
 
-/// Runs a kernel like [`launch`], block after block, while a checker hears of all that happens. What it finds does
-/// not stop the kernel: accesses that cannot take place are left out.
+/// Runs a kernel like [`launch`], block after block, with a checker. Findings do not stop the kernel: invalid
+/// accesses are skipped.
 ///
 /// # Errors
 /// When the kernel or the launch is malformed or the kernel faults.
@@ -178,8 +178,8 @@ impl<L: LaunchSink> Run<'_, L> {
         Ok(())
     }
 
-    /// Runs the next block in place, from its start or from where the crew left it. The block is handed back when
-    /// it waits for other blocks.
+    /// Runs the next block in place, from its start or from its state in the worker pool. The block is
+    /// returned when it waits for other blocks.
     fn alone(
         &mut self,
         memory: &mut GlobalMemory,
@@ -260,7 +260,7 @@ impl<L: LaunchSink> Run<'_, L> {
         outcome
     }
 
-    /// Hands on what a block has printed, which comes after all that the blocks before it have.
+    /// Passes on a block's output, after that of all earlier blocks.
     fn show(&self, printed: &mut Vec<u8>) {
         if !printed.is_empty() {
             self.observer.printed(printed);
@@ -268,7 +268,7 @@ impl<L: LaunchSink> Run<'_, L> {
         }
     }
 
-    /// Takes note of the next block being finished.
+    /// Records that the next block is finished.
     pub(super) fn finish(
         &mut self,
         mut done: Done,
@@ -288,7 +288,7 @@ impl<L: LaunchSink> Run<'_, L> {
         Ok(())
     }
 
-    /// Runs blocks on several threads until all are finished or one has to go on alone.
+    /// Runs blocks on several threads until all are finished or one must continue alone.
     fn side_by_side(
         &mut self,
         memory: &mut GlobalMemory,

@@ -1,4 +1,4 @@
-//! What a launch is given, what it says while it runs, and what comes of it.
+//! Interface of launches: inputs, callbacks during the run, and results.
 
 use super::fault::Fault;
 use super::nested;
@@ -8,14 +8,14 @@ use crate::record::SinkError;
 use trace_format::isa::MachineKernel;
 use trace_format::semantics::{Banks, Geometry};
 
-/// Warp instructions that a launch may execute unless told otherwise: 2^34, some ten minutes of one core.
+/// Default limit of warp instructions of a launch: 2^34, about ten minutes of one core.
 pub const DEFAULT_MAX_INSTRUCTIONS: u64 = 1 << 34;
 
-/// Warp instructions of a warp's turn unless told otherwise. Small, since warps of hardware progress together, but
-/// large enough that taking turns costs little.
+/// Default number of warp instructions in a warp's turn. Small, because warps of hardware progress together,
+/// but large enough that switching costs little.
 pub const DEFAULT_INTERLEAVE: u64 = 32;
 
-/// Bytes that the threads of a launch may print unless told otherwise.
+/// Default limit of bytes that the threads of a launch print.
 pub const DEFAULT_MAX_PRINT_BYTES: u64 = 64 << 20;
 
 /// A kernel to run.
@@ -33,22 +33,22 @@ pub struct Launch<'k> {
     pub index: u32,
 }
 
-/// How to run.
+/// Options of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Threads to run blocks on, at least 1.
     pub threads: usize,
-    /// Warp instructions after which a launch is taken to loop for ever.
+    /// Warp instructions after which a launch counts as an endless loop.
     pub max_instructions: u64,
     /// Whether integer division by zero, whose result PTX leaves undefined, is a fault. By default quotient and
     /// remainder are all ones, as the code that `ptxas` emits has it.
     pub trap_zero_division: bool,
-    /// Bytes that the threads of one launch may print.
+    /// Maximum number of bytes that the threads of one launch print.
     pub max_print_bytes: u64,
-    /// Warp instructions after which, at the end of a basic block, the next warp of the block has its turn.
+    /// Warp instructions after which, at the end of a basic block, the next warp of the block runs.
     pub interleave: u64,
-    /// Whether loads outside of everything allocated, but no further from it than a page of 2 MiB is long, yield zeros
-    /// instead of being a fault. Hardware mostly does not notice them either.
+    /// Whether loads outside of all allocations, but at most a page of 2 MiB away, yield zeros instead of a
+    /// fault. Hardware usually does not detect them either.
     pub lenient: bool,
     /// SMs that `%nsmid` tells of and over which `%smid` spreads blocks, at least 1. By default those of
     /// [`warplab_gpus::Device::modelled`].
@@ -71,33 +71,33 @@ impl Default for Options {
     }
 }
 
-/// Why blocks ran one after the other.
+/// Reason for which blocks ran one after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InOrder {
-    /// One thread was asked for, or there is one block.
+    /// One thread was requested, or there is one block.
     Single,
     /// The kernel has atomics with results or strong loads on global memory.
     Communicates,
     /// Blocks read memory that blocks write.
     SharedMemory,
-    /// A block waited for what others do to memory.
+    /// A block waited for others to change memory.
     Waits,
 }
 
-/// What a launch did.
+/// Statistics of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Blocks run.
     pub blocks: u64,
-    /// Warp instructions executed, those without active lanes included.
+    /// Warp instructions executed, including those without active lanes.
     pub warp_instructions: u64,
     /// Thread instructions: warp instructions times active lanes, guards not counted.
     pub thread_instructions: u64,
-    /// Why (the rest of) the blocks ran in order, if they did.
+    /// Reason for which (the rest of) the blocks ran in order, if they did.
     pub in_order: Option<InOrder>,
 }
 
-/// Why a launch did not complete.
+/// Error of a launch.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
@@ -109,10 +109,10 @@ pub enum LaunchError {
     Geometry {
         /// Name of the kernel.
         kernel: String,
-        /// What is wrong.
+        /// Description.
         what: String,
     },
-    /// The kernel misbehaved.
+    /// The kernel faulted.
     #[error("{0}")]
     Fault(Box<Fault>),
     /// The trace could not be written.
@@ -120,44 +120,45 @@ pub enum LaunchError {
     Sink(#[from] SinkError),
 }
 
-/// Hears of a launch's progress, from any thread, every few blocks.
+/// Callbacks of a launch; progress is reported from any thread, every few blocks.
 pub trait Observer: Sync {
-    /// So much of the launch is done.
+    /// Called with the progress of the launch.
     fn progress(&self, stats: &Stats);
 
-    /// No block can go on unless memory changes, which may happen from outside of the launch. Called on the thread that
-    /// launches; blocks have another try when it returns true. The addresses of allocations must not change, but
-    /// there may be more or fewer of them then.
+    /// Called when no block can continue unless memory changes, which may happen from outside of the launch.
+    /// It runs on the launching thread; blocks retry when it returns true. Addresses of allocations must not
+    /// change, but allocations may be added or removed.
     fn waits(&self, _memory: &mut GlobalMemory, _stuck: &Stuck<'_>) -> bool {
         false
     }
 
-    /// These loads out of bounds were tolerated, as [`Options::lenient`] asks: one entry per place in the code.
+    /// Called with the tolerated loads out of bounds (see [`Options::lenient`]): one entry per place in the
+    /// code.
     fn tolerated(&self, _loads: &[Tolerated]) {}
 
-    /// Device code has printed this; calls come in the order of blocks, whatever the number of threads.
+    /// Called with output of device code, in the order of blocks for any number of threads.
     fn printed(&self, _text: &[u8]) {}
 
-    /// Who launches the kernels that device code launches, and answers its questions.
+    /// The host that runs launches of device code and answers its queries.
     fn host(&self) -> Option<&dyn nested::DeviceHost> {
         None
     }
 
-    /// The launch is done.
+    /// Called when the launch is complete.
     fn finished(&self, stats: &Stats) {
         self.progress(stats);
     }
 }
 
-/// A launch whose blocks all read the same memory over and over.
+/// A launch in which all blocks poll memory.
 pub struct Stuck<'b> {
-    /// Whether it has been proven that they will for ever, as long as memory stays the same.
+    /// Whether it is proven that they will poll forever unless memory changes.
     pub proven: bool,
-    /// Whether what a block waits for has plainly come true in this memory.
+    /// Whether a polled value has changed in this memory.
     pub is_over: &'b dyn Fn(&GlobalMemory) -> bool,
 }
 
-/// Hears and does nothing.
+/// An observer without effect.
 #[derive(Clone, Copy, Debug)]
 pub struct Unobserved;
 

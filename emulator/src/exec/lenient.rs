@@ -1,4 +1,4 @@
-//! Does loads out of bounds again that a launch goes on after, as [`super::Options::lenient`] asks.
+//! Repeats loads out of bounds that a launch tolerates (see [`super::Options::lenient`]).
 
 use super::fault::Place;
 use super::program::Unit;
@@ -10,10 +10,10 @@ use crate::record::BlockSink;
 use crate::view::access::Refusal;
 use crate::view::global::GlobalView;
 
-/// Does a load of global memory that was refused again, with zeros where nothing is allocated.
+/// Repeats a refused load of global memory, with zeros for bytes that are not allocated.
 ///
 /// # Errors
-/// When that is not wanted, or the access is none that hardware would tolerate.
+/// Tolerance is off, or hardware would not tolerate the access.
 #[cold]
 #[inline(never)]
 pub(super) fn load<V: GlobalView, S: BlockSink>(

@@ -26,7 +26,7 @@ fn place(bytes: &[u8], at: &Addresses, j: usize, r: usize) -> Result<usize, Refu
 /// Loads matrices into the first rows of `out`.
 ///
 /// # Errors
-/// The first lane whose address is askew or outside of `bytes`.
+/// The first lane whose address is misaligned or outside of `bytes`.
 pub(super) fn load(
     bytes: &[u8],
     at: &Addresses,
@@ -51,7 +51,7 @@ pub(super) fn load(
 /// Stores matrices; nothing is written when an address is refused.
 ///
 /// # Errors
-/// The first lane whose address is askew or outside of `bytes`.
+/// The first lane whose address is misaligned or outside of `bytes`.
 pub(super) fn store(
     bytes: &mut [u8],
     at: &Addresses,

@@ -1,10 +1,10 @@
 //! SIMT execution of machine kernels: one launch on device memory, faults with their place, statistics.
 //!
-//! [`launch`] runs all blocks of a grid. What it computes, and what a recorder hears, is the same for every
-//! number of threads, namely what running block after block gives: `grid` runs blocks side by side only as
-//! far as they cannot notice ([`crate::view::global`]), and kernels with atomics that return values or with
-//! volatile loads, which can, run in order. A block is `block`'s, a warp `warp`'s, diverged lanes [`paths`]',
-//! barriers [`barrier`]'s, memory instructions `access`'s business.
+//! [`launch`] runs all blocks of a grid. Its results, and the recording, are the same for any number of
+//! threads: those of running block after block. `grid` runs blocks in parallel only if this has no visible
+//! effect ([`crate::view::global`]); kernels with atomics that return values or with volatile loads run in
+//! order. `block` runs a block, `warp` a warp, [`paths`] handles diverged lanes, [`barrier`] barriers, and
+//! `access` memory instructions.
 
 mod access;
 pub mod barrier;

@@ -1,21 +1,21 @@
 //! Work that device code submits: launches, copies and fills, and the order in which it is done.
 //!
-//! The device runtime of CUDA 12 and later ("CDP 2") lets no kernel wait for what it has launched, and says that a
-//! grid is complete when everything that it has launched is. Doing a grid's work when its last block has ended, in the
-//! order in which it was submitted, is therefore an order that programs have to expect; it is the same in every run.
-//! Who launches kernels is a [`DeviceHost`], which keeps what is submitted and hands it to [`drain`] afterwards.
+//! The device runtime of CUDA 12 and later ("CDP 2") does not let a kernel wait for its own launches, and
+//! defines that a grid is complete when all its launches are. Running a grid's work after its last block has
+//! ended, in the order of submission, is therefore a valid order; it is the same in every run. A
+//! [`DeviceHost`] stores submitted work and passes it to [`drain`] afterwards.
 
 use std::collections::VecDeque;
 
 /// Bytes from a launch request to its parameters.
 pub const REQUEST_HEAD_BYTES: u64 = 64;
-/// Kernels that may have launched one another, counted from the one that the program launched.
+/// Maximum nesting depth of launches, counted from the kernel that the program launched.
 pub const MAX_DEPTH: u32 = 24;
-/// Pieces of work that a grid may have submitted and nobody has done yet.
+/// Maximum number of pending pieces of work of a grid.
 pub const MAX_PENDING: usize = 1 << 20;
-/// The stream of a grid whose work is done when all its other work has been done (`cudaStreamTailLaunch`).
+/// The stream of a grid for work that runs after all its other work (`cudaStreamTailLaunch`).
 pub const TAIL_STREAM: u64 = 3;
-/// The stream of a grid whose work waits for nothing (`cudaStreamFireAndForget`).
+/// The stream of a grid for work that waits for nothing (`cudaStreamFireAndForget`).
 pub const FIRE_AND_FORGET_STREAM: u64 = 4;
 
 /// A kernel that device code launches.
@@ -44,13 +44,13 @@ pub struct Transfer {
     pub from: [u64; 3],
     /// Bytes, rows, slices.
     pub extent: [u64; 3],
-    /// What to fill with.
+    /// Fill value.
     pub value: u8,
     /// The stream.
     pub stream: u64,
 }
 
-/// A question of device code.
+/// A query of device code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Query {
     /// An attribute of a kernel, by its number in the driver API, or [`PARAMETER_BYTES`].
@@ -84,24 +84,24 @@ pub enum Query {
 /// The attribute of a kernel that is the size of its parameters.
 pub const PARAMETER_BYTES: u32 = 1000;
 
-/// What device code turns to; calls come in the same order in every run.
+/// Services for device code; calls come in the same order in every run.
 pub trait DeviceHost: Sync + std::fmt::Debug {
-    /// Takes a launch, or refuses it with an error code of CUDA's runtime API.
+    /// Accepts a launch, or refuses it with an error code of CUDA's runtime API.
     fn launch(&self, request: Request) -> u32;
 
-    /// Takes a copy or a fill likewise.
+    /// Accepts a copy or a fill likewise.
     fn transfer(&self, transfer: Transfer) -> u32;
 
-    /// Answers a question, if it has an answer.
+    /// Answers a query, if it has an answer.
     fn query(&self, query: Query) -> Option<u64>;
 }
 
-/// What the blocks of one grid have submitted.
+/// Work that the blocks of one grid have submitted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Submitted<W> {
     /// In the order of submission.
     work: VecDeque<W>,
-    /// What is to be done after all of it.
+    /// Work to run after all of it.
     tail: VecDeque<W>,
 }
 
@@ -112,7 +112,7 @@ impl<W> Default for Submitted<W> {
 }
 
 impl<W> Submitted<W> {
-    /// Takes a piece of work for a stream, or gives it back when there is too much already.
+    /// Adds a piece of work for a stream, or returns it if the limit is reached.
     ///
     /// # Errors
     /// When [`MAX_PENDING`] pieces are waiting.
@@ -131,18 +131,19 @@ impl<W> Submitted<W> {
     }
 }
 
-/// Does what a grid has submitted, and all that comes of it: each piece with all its own work before the next one, and
-/// the work of a grid's tail stream when everything else is done. `perform` gets a piece of work and its depth and
-/// returns what it has submitted in turn; a grid in the tail stream is as deep as the one that it follows.
+/// Runs a grid's submitted work and all work that it submits in turn: each piece with all its own work before
+/// the next one, and the work of a grid's tail stream at the end. `perform` gets a piece of work and its
+/// depth and returns the work that it has submitted; a grid in the tail stream has the depth of the one that
+/// it follows.
 ///
 /// # Errors
-/// The first error of `perform`; what is left is not done.
+/// The first error of `perform`; the remaining work is not run.
 pub fn drain<W, E>(
     submitted: Submitted<W>,
     mut perform: impl FnMut(W, u32) -> Result<Submitted<W>, E>,
 ) -> Result<(), E> {
-    // The grids that are not complete, with their depth. One that has handed out its last piece is taken off before
-    // that runs, so that a kernel can launch itself for ever in its tail stream.
+    // The incomplete grids, with their depth. A grid is removed before its last piece runs, so that a kernel
+    // can launch itself in its tail stream without limit.
     let mut grids = vec![(submitted, 0)];
     while let Some((grid, depth)) = grids.last_mut() {
         let next = match grid.work.pop_front() {
@@ -165,7 +166,7 @@ pub fn drain<W, E>(
 mod tests {
     use super::*;
 
-    /// What the kernel of a name submits: names in the default stream, names in the tail stream.
+    /// Work that the kernel with a name submits: names in the default stream, names in the tail stream.
     fn submits(name: &str) -> Submitted<&'static str> {
         let (work, tail): (&[&'static str], &[&'static str]) = match name {
             "root" => (&["a", "b"], &["t", "u"]),

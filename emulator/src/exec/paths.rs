@@ -1,18 +1,18 @@
-//! Control flow of one warp: which of its lanes are where, and where they meet again.
+//! Control flow of one warp: positions of its lanes, and their reconvergence.
 //!
-//! A warp is a set of [`Path`]s (lanes that run together) and of joins (places at which lanes wait for the
-//! others that a divergent branch or a call sent elsewhere). Taking the youngest path first gives the classic
-//! reconvergence stack; keeping paths as a set instead of a stack lets lanes that wait at a barrier, or spin,
-//! make room for the others of their warp. What instructions do is `super::warp`'s business.
+//! A warp is a set of [`Path`]s (lanes that run together) and of joins (positions at which lanes wait for
+//! others after a divergent branch or a call). Running the youngest path first is equivalent to the classic
+//! reconvergence stack; a set instead of a stack lets other lanes of the warp run while some wait at a
+//! barrier or spin. `super::warp` executes instructions.
 
 /// "No reconvergence point": a program counter that no instruction has.
 pub const NEVER: u32 = u32::MAX;
 const NO_JOIN: u32 = u32::MAX;
 
-/// Calls that one warp may have open at a time, over all its paths.
+/// Maximum number of open calls of a warp, over all its paths.
 pub const MAX_CALL_DEPTH: u32 = 1 << 16;
 
-/// What a path waits for.
+/// State of a path: ready, or waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Wait {
     /// Nothing: it can run.
@@ -26,7 +26,7 @@ pub enum Wait {
     },
     /// The other lanes of a `WARPSYNC` mask; `at` is the instruction.
     WarpSync {
-        /// Lanes that have to come.
+        /// Lanes that must arrive.
         members: u32,
         /// Program counter of the instruction that waits.
         at: u32,
@@ -38,9 +38,9 @@ pub enum Wait {
 pub struct Path {
     /// Next instruction.
     pub pc: u32,
-    /// The lanes; none in a path that stands for "nothing to run".
+    /// The lanes; empty in a path that means "nothing to run".
     pub mask: u32,
-    /// Where the lanes wait for others; [`NEVER`] within a function that they only leave by returning.
+    /// Reconvergence point; [`NEVER`] within a function that lanes leave only by returning.
     pub reconv: u32,
     join: u32,
     /// Whether the path can run.
@@ -49,26 +49,26 @@ pub struct Path {
 
 const IDLE: Path = Path { pc: 0, mask: 0, reconv: NEVER, join: NO_JOIN, wait: Wait::Ready };
 
-/// A place where lanes meet: the reconvergence point of a divergent branch, or the return from a call.
+/// A join: the reconvergence point of a divergent branch, or the return from a call.
 #[derive(Clone, Copy, Hash, Debug)]
 struct Join {
-    /// Where the lanes go on together.
+    /// Position at which the lanes continue together.
     pc: u32,
-    /// Reconvergence point and join of the path that goes on.
+    /// Reconvergence point and join of the path that continues.
     reconv: u32,
     join: u32,
-    /// Lanes that have yet to come.
+    /// Lanes that have not arrived.
     pending: u32,
     /// Lanes that wait here.
     arrived: u32,
-    /// Whether it is a call's return: lanes come here by `RET` alone.
+    /// Whether it is a call's return: lanes arrive here only by `RET`.
     frame: bool,
 }
 
 /// Lanes that wait at a join, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Meeting {
-    /// Where they go on once all have come.
+    /// Position at which they continue once all have arrived.
     pub pc: u32,
     /// Lanes that wait.
     pub arrived: u32,
@@ -80,7 +80,7 @@ pub struct Meeting {
 #[derive(Clone, Hash, Debug)]
 pub struct Paths {
     current: Path,
-    /// Paths that do not run now, the youngest last.
+    /// Paths that are not running, the youngest last.
     parked: Vec<Path>,
     joins: Vec<Join>,
     free: Vec<u32>,
@@ -95,7 +95,7 @@ impl Paths {
         Paths { current: IDLE, parked: Vec::new(), joins: Vec::new(), free: Vec::new(), live: 0, depth: 0 }
     }
 
-    /// All lanes of a mask at the first instruction.
+    /// Resets to all lanes of a mask at the first instruction.
     pub fn reset(&mut self, lanes: u32) {
         self.parked.clear();
         self.joins.clear();
@@ -104,7 +104,7 @@ impl Paths {
         self.current = Path { mask: lanes, ..IDLE };
     }
 
-    /// The path that runs; its mask is empty when none can.
+    /// The running path; its mask is empty when none can run.
     #[inline]
     #[must_use]
     pub fn current(&self) -> &Path {
@@ -125,20 +125,20 @@ impl Paths {
         self.live == 0
     }
 
-    /// The running path goes on at `pc`. Unless [`Self::meets`] holds then, it is ready to run.
+    /// Continues the running path at `pc`. It is then ready to run unless [`Self::meets`] is true.
     #[inline]
     pub fn goto(&mut self, pc: u32) {
         self.current.pc = pc;
     }
 
-    /// Whether the running path stands where its lanes wait for others.
+    /// Whether the running path is at its reconvergence point.
     #[inline]
     #[must_use]
     pub fn meets(&self) -> bool {
         self.current.pc == self.current.reconv
     }
 
-    /// The running path waits for others at its reconvergence point; another path runs, or all go on.
+    /// The running path waits at its reconvergence point; another path runs, or all lanes continue.
     #[cold]
     pub fn meet(&mut self) {
         while self.current.mask != 0 && self.meets() {
@@ -149,7 +149,8 @@ impl Paths {
         }
     }
 
-    /// Some lanes of the running path, but not all, go to `target`, the rest to `next`; they meet at `reconv`.
+    /// Some lanes of the running path, but not all, go to `target`, the rest to `next`; they reconverge at
+    /// `reconv`.
     pub fn diverge(&mut self, taken: u32, target: u32, next: u32, reconv: Option<u32>) {
         let p = self.current;
         let (reconv, join) = match reconv {
@@ -172,7 +173,7 @@ impl Paths {
             if pc == reconv {
                 self.arrive(join, lanes);
                 if self.current.mask == 0 {
-                    // Keeps the place in the chain, should both sides meet at once.
+                    // Keeps the position in the chain, in case both sides reconverge immediately.
                     self.current = Path { mask: 0, ..path };
                 }
             } else {
@@ -263,8 +264,8 @@ impl Paths {
         }
     }
 
-    /// Some lanes of the running path wait and go on at `next` when they are released; the others, or another
-    /// path, run.
+    /// Some lanes of the running path wait and continue at `next` when released; the others, or another path,
+    /// run.
     pub fn park(&mut self, lanes: u32, next: u32, wait: Wait) {
         self.parked.push(Path { wait, pc: next, mask: lanes, ..self.current });
         self.current.pc = next;
@@ -275,7 +276,7 @@ impl Paths {
         }
     }
 
-    /// Releases lanes that wait for a mask of lanes, when all of these wait likewise or have exited.
+    /// Releases lanes that wait for a mask of lanes, when all of these wait too or have exited.
     pub fn gather(&mut self) {
         let gathers = |p: &&Path| matches!(p.wait, Wait::WarpSync { .. });
         let here = self.parked.iter().filter(gathers).fold(0, |lanes, p| lanes | p.mask);
@@ -290,13 +291,13 @@ impl Paths {
         self.parked.iter().filter(|p| p.wait != Wait::Ready)
     }
 
-    /// Makes the waiting paths that `of` picks ready to run, and one of them run if none does. Those that stand at
-    /// the same place go on together.
+    /// Makes the waiting paths that `of` picks ready to run, and one of them run if none does. Paths at the
+    /// same position continue together.
     pub fn release(&mut self, of: impl Fn(&Wait) -> bool) {
         for path in &mut self.parked {
             if path.wait != Wait::Ready && of(&path.wait) {
                 if let Wait::Barrier { at, .. } = path.wait {
-                    // Lanes with the result of a reduction have waited at it, others behind it.
+                    // Lanes with the result of a reduction wait at the instruction, others after it.
                     path.pc = at + 1;
                 }
                 path.wait = Wait::Ready;
@@ -311,7 +312,7 @@ impl Paths {
         }
     }
 
-    /// Makes one path of ready ones that lanes have come to in different ways: some have overtaken others.
+    /// Merges ready paths at the same position: some lanes have overtaken others.
     fn unite(&mut self) {
         let mut at = 0;
         while at < self.parked.len() {
@@ -332,8 +333,8 @@ impl Paths {
         self.parked.iter().filter(|p| p.wait == Wait::Ready).count()
     }
 
-    /// Lets the path run that has waited longest for its turn; the running one goes to the end of the queue.
-    /// False when no other is ready.
+    /// Switches to the path that has waited longest; the running one moves to the end of the queue. False
+    /// when no other is ready.
     pub fn rotate(&mut self) -> bool {
         let Some(at) = self.parked.iter().position(|p| p.wait == Wait::Ready) else { return false };
         let path = self.parked.remove(at);
@@ -345,8 +346,8 @@ impl Paths {
         true
     }
 
-    /// Lets the lanes that wait innermost for others go on without them, so that those who spin until these
-    /// act come free. The late ones pass the same place later. False when no lanes wait at a join.
+    /// Continues the lanes at the innermost join without the missing ones, which may spin until these lanes
+    /// act. The missing lanes pass the join later. False when no lanes wait at a join.
     pub fn overtake(&mut self) -> bool {
         let mut at = self.current.join;
         while at != NO_JOIN {
@@ -364,8 +365,8 @@ impl Paths {
         true
     }
 
-    /// When no path can run: lets lanes go on that wait for others to reconverge. PTX has no reconvergence, so that
-    /// nobody may wait for ever because of it. True when a path can run then.
+    /// When no path can run: continues lanes that wait at a join. PTX does not define reconvergence, so it
+    /// must not cause a deadlock. True if a path can then run.
     pub fn break_up(&mut self) -> bool {
         while self.current.mask == 0 {
             let Some(at) = self.held_up() else { return false };
@@ -379,7 +380,7 @@ impl Paths {
         self.joins.iter().rposition(|j| j.arrived != 0 && j.pending != 0).map(|at| at as u32)
     }
 
-    /// The lanes that wait at a join go on without the others.
+    /// Continues the lanes at a join without the others.
     fn go_on(&mut self, at: u32) {
         let j = &mut self.joins[at as usize];
         let lanes = std::mem::take(&mut j.arrived);
@@ -425,7 +426,7 @@ impl Paths {
         }
     }
 
-    /// After the running path has lost its last lane: closes the joins that nobody will come to any more, and
+    /// After the running path has lost its last lane: closes joins at which no more lanes will arrive, and
     /// runs the lanes that waited there, or else another path.
     fn settle(&mut self) {
         let mut at = self.current.join;

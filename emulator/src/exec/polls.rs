@@ -1,13 +1,13 @@
-//! Finds the instructions of a kernel that may wait for what others do.
+//! Finds the instructions of a kernel that may poll memory for changes by others.
 
 use trace_format::isa::flow::{BlockId, Flow};
 use trace_format::isa::{Inst, Kind, MachineKernel, Op};
 
-/// Instructions from the head to the end of the longest loop that may be one which waits.
+/// Maximum length of a polling loop in instructions.
 const LONGEST_LOOP: u32 = 256;
 
-/// Marks the instructions that may wait for what others do: atomics with results, strong loads, and loads in
-/// loops that nothing but the loaded values can end.
+/// Marks the instructions that may poll: atomics with results, strong loads, and loads in loops that only the
+/// loaded values can end.
 pub(crate) fn sites(kernel: &MachineKernel, flow: &Flow) -> Vec<bool> {
     let mut sites: Vec<bool> = kernel.insts.iter().map(|i| i.op.reads_others()).collect();
     let size = flow.blocks().len();
@@ -47,8 +47,8 @@ fn natural_loop(predecessors: &[Vec<BlockId>], head: BlockId, end: BlockId) -> V
     body
 }
 
-/// Whether a loop loads, writes no memory, and carries no register from one iteration to the next: it ends when
-/// the loaded values say so, or at once.
+/// Whether a loop loads, writes no memory, and carries no register from one iteration to the next: only the
+/// loaded values can end it.
 fn only_memory_ends(kernel: &MachineKernel, flow: &Flow, body: &[BlockId]) -> bool {
     let insts = || {
         let pcs = body.iter().flat_map(|&b| flow.block(b).first.0..flow.block(b).end.0);

@@ -1,9 +1,9 @@
-//! The formatting of C's `printf`, as device code uses it: flags, width, precision, length modifiers and every
-//! conversion, with results as glibc gives them. Where arguments come from is the caller's business.
+//! The formatting of C's `printf`, as device code uses it: flags, width, precision, length modifiers and
+//! every conversion, with results as glibc gives them. The caller supplies the arguments.
 
-/// Where the arguments of a format come from; each call takes the next one.
+/// Source of the arguments of a format; each call returns the next one.
 pub(crate) trait Arguments {
-    /// Why an argument could not be had.
+    /// Error of reading an argument.
     type Error;
     /// A 32-bit word.
     fn word(&mut self) -> Result<u32, Self::Error>;
@@ -13,7 +13,7 @@ pub(crate) trait Arguments {
     fn text(&mut self, address: u64) -> Result<Option<Vec<u8>>, Self::Error>;
 }
 
-/// Widest field and highest precision that are honoured, so that no text is larger than its buffer deserves.
+/// Maximum field width and precision, to bound the size of texts.
 const MAX_WIDTH: usize = 4096;
 
 /// One conversion: flags, width, precision.
@@ -30,7 +30,7 @@ struct Spec {
     bits: u32,
 }
 
-/// Formats and returns how many arguments were taken.
+/// Formats a text and returns the number of arguments used.
 pub(crate) fn format<A: Arguments>(format: &[u8], args: &mut A, out: &mut Vec<u8>) -> Result<u32, A::Error> {
     let mut taken = 0;
     let mut at = 0;
@@ -58,14 +58,14 @@ pub(crate) fn format<A: Arguments>(format: &[u8], args: &mut A, out: &mut Vec<u8
             taken += 1;
             convert(conversion, spec, args, out)?;
         } else {
-            // Not a conversion: as it stands.
+            // Not a conversion: copied unchanged.
             out.extend_from_slice(&format[start..at]);
         }
     }
     Ok(taken)
 }
 
-/// Flags, width, precision and length; where the conversion's letter stands.
+/// Flags, width, precision and length; and the position of the conversion's letter.
 fn spec<A: Arguments>(
     format: &[u8],
     mut at: usize,
@@ -271,7 +271,7 @@ fn scientific(value: f64, precision: usize, spec: Spec) -> String {
     with_point(significand, spec) + &exponent(e)
 }
 
-/// `%g`: so many significant digits, in the shorter notation, without trailing zeros unless `#` is given.
+/// `%g`: a number of significant digits, in the shorter notation, without trailing zeros unless `#` is given.
 fn general(value: f64, digits: usize, spec: Spec) -> String {
     let (significand, e) = parts(value, digits - 1);
     let scientific = e < -4 || e >= digits as i32;

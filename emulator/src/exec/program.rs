@@ -1,5 +1,5 @@
-//! A kernel with everything that one launch of it fixes: prepared code, geometry, constant banks, sizes. What all
-//! launches of a kernel share is derived once, as [`Prepared`].
+//! A kernel bound to one launch: prepared code, geometry, constant banks, sizes. Data that all launches of a
+//! kernel share are computed once, as [`Prepared`].
 
 use super::interface::{Launch, LaunchError, Options};
 use super::nested::DeviceHost;
@@ -12,28 +12,28 @@ use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Kind, MachineKernel, Op, Operand, Pc, SpecialReg as Sr};
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, Template, VectorLevel, Warp};
 
-/// Threads that a block may have, as on every GPU since compute capability 2.0.
+/// Maximum number of threads in a block, as on every GPU since compute capability 2.0.
 pub const MAX_BLOCK_THREADS: u64 = 1024;
-/// Shared memory that a block may have, bytes: 227 KiB, the most that any GPU offers (compute capability 9.0).
+/// Maximum shared memory of a block in bytes: 227 KiB, the most that any GPU offers (compute capability 9.0).
 pub const MAX_SHARED_BYTES: u64 = 227 << 10;
-/// Local memory that a thread may have, bytes (CUDA's limit is 512 KiB).
+/// Maximum local memory of a thread in bytes (CUDA's limit is 512 KiB).
 pub const MAX_LOCAL_BYTES: u32 = 512 << 10;
 
-/// Warp instructions after which lanes that keep reading memory, in a way that `super::spin` does not see
-/// through, are taken to wait for others of their warp, in kernels that have atomics or strong loads.
+/// Warp instructions after which lanes that poll memory in a way that `super::spin` does not detect count as
+/// waiting for others of their warp, in kernels with atomics or strong loads.
 const SPIN_LIMIT: u64 = 32 << 10;
-/// The same in other kernels, which hardly wait for anything.
+/// The same for other kernels, which rarely wait.
 const LONG_SPIN_LIMIT: u64 = 1 << 20;
 
-/// A basic block from some instruction on.
+/// The rest of a basic block from an instruction on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub id: BlockId,
     /// One past the last instruction.
     pub end: u32,
-    /// Whether it holds selections for a division by zero that shall fault.
+    /// Whether it holds selections for divisions by zero, which must fault.
     pub guards: bool,
-    /// Whether it is a barrier with a reduction, which lanes enter when its result is there.
+    /// Whether it is a barrier with a reduction, which lanes enter when its result is available.
     pub reduces: bool,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct Program<'k> {
     pub print_left: AtomicU64,
     /// Texture and surface objects that handles stand for.
     pub objects: Arc<ObjectTable>,
-    /// By program counter: whether it may wait for what others do to memory. Empty when nothing does.
+    /// By program counter: whether it may poll memory. Empty if no instruction does.
     pub polls: Arc<[bool]>,
     /// Whether it reads a clock.
     pub reads_clock: bool,
-    /// What the device runtime turns to.
+    /// Services for the device runtime.
     pub host: Option<&'k dyn DeviceHost>,
     /// Warp instructions of a warp's turn.
     pub interleave: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Program<'k> {
     pub sms: u32,
 }
 
-/// What all launches of a kernel share, derived from it once: who launches a kernel often keeps this beside it.
+/// Data that all launches of a kernel share, computed once; keep it beside a kernel that is launched often.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     template: Template,
@@ -97,13 +97,13 @@ impl Prepared {
         Prepared::of(kernel, options.trap_zero_division)
     }
 
-    /// Whether a launch may wait for what others do to memory.
+    /// Whether a launch may poll memory.
     #[must_use]
     pub fn may_wait(&self) -> bool {
         !self.polls.is_empty()
     }
 
-    /// Whether it can be of this kernel, and for these options.
+    /// Whether it matches this kernel and these options.
     pub(super) fn fits(&self, kernel: &MachineKernel, options: &Options) -> bool {
         self.blocks.len() == kernel.insts.len() && self.finds_zero_division == options.trap_zero_division
     }
@@ -205,7 +205,7 @@ impl<'k> Program<'k> {
         })
     }
 
-    /// Lanes of `exec` in which the selection at `pc` is one for a division by zero and takes its result.
+    /// Lanes of `exec` in which the selection at `pc` selects the result of a division by zero.
     #[inline]
     pub fn zero_divisors(&self, pc: u32, inst: &ExecInst, regs: &Warp, exec: u32) -> u32 {
         if !self.zero_guards[pc as usize] {
@@ -218,8 +218,8 @@ impl<'k> Program<'k> {
     }
 }
 
-/// Whether an instruction is the selection of all ones where a divisor is zero, as lowering ends every integer
-/// division with: the result that hardware gives.
+/// Whether an instruction is the selection of all ones where a divisor is zero, with which lowering ends
+/// every integer division: the result of hardware.
 fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
     let inst = &kernel.insts[pc];
     let all_ones = |i: usize| inst.src[i].operand == Operand::Imm(u32::MAX);
@@ -231,12 +231,12 @@ fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
     selects && (kernel.code_text(pc).is_some_and(divides) || shared(kernel.function_at(pc)))
 }
 
-/// What a thread needs besides the block's state to run it.
+/// State of a thread, besides the block's state, to run a block.
 pub(crate) struct Unit<'p, V, S: BlockSink> {
     pub program: &'p Program<'p>,
     pub memory: V,
     pub sink: S,
-    /// Counts changes of memory, so that who waits for one knows whether there was any.
+    /// Counts changes of memory, so that polling warps know whether there was one.
     pub changes: u64,
 }
 

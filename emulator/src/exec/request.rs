@@ -1,4 +1,4 @@
-//! A memory instruction of a warp, and what is wrong with its addresses.
+//! A memory instruction of a warp, and errors in its addresses.
 
 use crate::memory::lanes::{Addresses, lanes_of};
 use crate::view::access::Refusal;
@@ -13,7 +13,7 @@ pub(super) struct Request<'i> {
     pub exec: u32,
 }
 
-/// The first lane that is askew or outside of plain bytes.
+/// The first lane that is misaligned or outside of the bytes.
 #[cold]
 pub(super) fn blame(bytes: &[u8], at: &Addresses, exec: u32, width: u64) -> Refusal {
     for l in lanes_of(exec) {

@@ -1,4 +1,4 @@
-//! What the run of a launch has in common, however its blocks take turns.
+//! State of a launch's run, for all ways of running its blocks.
 
 use super::block::Block;
 use super::fault::{Fault, FaultKind, Place};
@@ -10,23 +10,23 @@ use crate::check::Checker;
 use crate::memory::GlobalMemory;
 use crate::record::LaunchSink;
 
-/// What running a launch needs throughout.
+/// State of a running launch.
 pub(super) struct Run<'r, L> {
     pub program: &'r Program<'r>,
     pub options: Options,
     pub sink: &'r mut L,
     pub observer: &'r dyn Observer,
     pub stats: Stats,
-    /// Hears of all that is accessed, if the run is checked.
+    /// The checker, if the run is checked.
     pub checker: Option<&'r mut Checker>,
     /// Loads out of bounds that were tolerated.
     pub tolerated: Sites,
 }
 
-/// A block that has begun, with what follows it.
+/// A started block with its sink.
 pub(super) type Pending<L> = (Box<Block>, <L as LaunchSink>::Block);
 
-/// What a finished block has executed.
+/// Counts of a finished block.
 pub(super) struct Done {
     pub instructions: u64,
     pub thread_instructions: u64,
@@ -43,7 +43,7 @@ impl Done {
     }
 }
 
-/// Trouble with the block that it happened in.
+/// Trouble, with its block.
 pub(super) struct BlockTrouble {
     pub trouble: Trouble,
     pub block: u64,

@@ -1,9 +1,9 @@
-//! Spinning: lanes that read the same memory over and over until somebody else changes it.
+//! Spinning: lanes that poll memory until other lanes change it.
 //!
-//! Which instructions may poll is found once per kernel ([`super::polls`]). A warp that polls the same places and keeps
-//! finding the same values gives up its turn early; one that has come back to a state that it has been in, while
-//! no memory has changed, is *proven* to spin for ever unless somebody else acts. When nobody else can, that is
-//! the deadlock which `super::grid` reports. Letting others run is the business of `super::block` and `super::grid`.
+//! The instructions that may poll are found once per kernel ([`super::polls`]). A warp that polls the same
+//! addresses and reads the same values gives up its turn early; a warp that returns to an earlier state while
+//! memory has not changed is *proven* to spin forever unless others act. If no others can run, that is a
+//! deadlock, which `super::grid` reports. `super::block` and `super::grid` switch to others.
 
 use super::fault::Waiting;
 use super::program::Program;
@@ -16,13 +16,13 @@ use trace_format::isa::{Kind, Pc};
 use trace_format::semantics::{ExecInst, Warp};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Polls that have told nothing new after which a warp gives up its turn.
+/// Polls without change after which a warp gives up its turn.
 const FRUITLESS_POLLS: u32 = 16;
-/// Polls that it makes when its turn comes again and nothing has changed.
+/// Polls in its next turn if nothing has changed.
 const POLLS_PER_TURN: u32 = 2;
-/// Different polls that are remembered: what the lanes of a loop look at in one iteration.
+/// Maximum number of different polls kept: those of one loop iteration.
 const REMEMBERED: usize = 32;
-/// Fruitless turns after which a warp's state is looked at for a repetition.
+/// Turns without change after which a warp's state is checked for repetition.
 const PROOF_AFTER: u32 = 8;
 
 /// An access that may wait for others.
@@ -37,8 +37,8 @@ pub(crate) struct Poll {
 }
 
 impl Poll {
-    /// The access of an instruction at these addresses, which has found what its registers hold now, with a
-    /// digest of all that its lanes have found.
+    /// The poll of an instruction at these addresses, with the values now in its registers; also returns a
+    /// digest of its lanes' values.
     pub fn new(pc: u32, inst: &ExecInst, at: &Addresses, regs: &Warp, lanes: u32) -> (Poll, u64) {
         let mut digest = (u64::from(pc) << 32 | u64::from(lanes)) ^ 0x9E37_79B9_7F4A_7C15;
         let mut add =
@@ -61,7 +61,7 @@ impl Poll {
         (Poll { pc, lanes, space, address, value, bytes: inst.mem_bytes().min(8) }, digest)
     }
 
-    /// Whether global memory holds something else now for the first of the lanes.
+    /// Whether global memory has changed for the first lane.
     fn is_over(&self, memory: &GlobalMemory) -> bool {
         let Some(id) = memory.find(self.address, u64::from(self.bytes)) else { return false };
         let a = memory.allocation(id);
@@ -76,7 +76,7 @@ impl Poll {
         self.space == Space::Shared || (self.address >> 32) as u32 == SHARED_WINDOW_HI
     }
 
-    /// What to tell of lanes that wait for this to change.
+    /// Description of lanes that wait for this value to change.
     fn waiting(
         &self,
         program: &Program<'_>,
@@ -96,18 +96,18 @@ impl Poll {
     }
 }
 
-/// What a warp knows about its own spinning.
+/// Spin state of a warp.
 #[derive(Clone, Debug)]
 pub(crate) struct Spin {
     seen: [u64; REMEMBERED],
     next: usize,
     repeats: u32,
-    /// Changes of memory when the polls were remembered.
+    /// Number of memory changes when the polls were stored.
     changes: u64,
     last: Option<Poll>,
-    /// Turns in a row that have ended spinning.
+    /// Consecutive turns that ended spinning.
     turns: u32,
-    /// Those of them since memory changed last.
+    /// Such turns since the last change of memory.
     quiet: u32,
     quiet_since: u64,
     state: u64,
@@ -115,7 +115,7 @@ pub(crate) struct Spin {
 }
 
 impl Spin {
-    /// Nothing known.
+    /// The initial state.
     pub const NEW: Spin = Spin {
         seen: [0; REMEMBERED],
         next: 0,
@@ -129,7 +129,7 @@ impl Spin {
         proven: false,
     };
 
-    /// Takes note of a poll; true when the warp should let others run. `changes` counts changes of memory.
+    /// Records a poll; true when the warp should let others run. `changes` counts changes of memory.
     #[cold]
     pub fn poll(&mut self, poll: Poll, digest: u64, changes: u64) -> bool {
         if self.changes != changes {
@@ -148,7 +148,7 @@ impl Spin {
         self.is_spinning()
     }
 
-    /// Whether the polls have told nothing new for a while.
+    /// Whether the polls have not changed for a while.
     pub fn is_spinning(&self) -> bool {
         self.repeats >= FRUITLESS_POLLS
     }
@@ -163,8 +163,8 @@ impl Spin {
         (self.repeats, self.turns, self.quiet, self.proven) = (0, 0, 0, false);
     }
 
-    /// The turn has ended spinning, with the warp in a state of this digest. A state that comes again while
-    /// memory stays the same proves that the warp spins for ever.
+    /// Ends a spinning turn, with a digest of the warp's state. A repeated state without change of memory
+    /// proves that the warp spins forever.
     pub fn end_turn(&mut self, changes: u64, state: impl FnOnce() -> u64) {
         self.repeats = FRUITLESS_POLLS - POLLS_PER_TURN;
         self.turns = self.turns.saturating_add(1);
@@ -175,19 +175,21 @@ impl Spin {
         if self.quiet >= PROOF_AFTER && !self.proven {
             let state = state();
             self.proven = self.quiet > PROOF_AFTER && state == self.state;
-            // States may repeat with any period: what they are compared with moves on ever more slowly.
+            // States may repeat with any period: the reference state is replaced at exponentially growing
+            // intervals.
             if self.quiet.is_power_of_two() {
                 self.state = state;
             }
         }
     }
 
-    /// Whether so many turns were in vain that lanes which wait for the spinning ones to reconverge should act.
+    /// Whether there were so many turns without progress that lanes which wait at a join for the spinning
+    /// ones should run.
     pub fn is_hopeless(&self) -> bool {
         (self.quiet >= 4 || self.turns >= 4096) && !self.proven
     }
 
-    /// Lanes that waited act: everything may change.
+    /// Resets after waiting lanes have run, which may change anything.
     pub fn start_over(&mut self) {
         (self.turns, self.quiet, self.proven) = (0, 0, false);
     }
@@ -197,12 +199,12 @@ impl Spin {
         self.last.is_some_and(|poll| !poll.is_shared())
     }
 
-    /// Whether what the warp waits for has plainly come true.
+    /// Whether a polled value has changed.
     pub fn is_over(&self, memory: &GlobalMemory) -> bool {
         self.last.is_none_or(|poll| poll.is_over(memory))
     }
 
-    /// What the warp waits for.
+    /// Description of what the warp waits for.
     pub fn waiting(
         &self,
         program: &Program<'_>,
@@ -214,7 +216,7 @@ impl Spin {
     }
 }
 
-/// Digest of all that decides what a warp does next, memory apart.
+/// Digest of the state that determines a warp's next steps, except memory.
 pub(crate) fn state(program: &Program<'_>, regs: &Warp, paths: &impl Hash, clock: u64) -> u64 {
     let mut hash = Xxh3::new();
     if program.reads_clock {

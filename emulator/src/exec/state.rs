@@ -1,4 +1,4 @@
-//! The state of a running block: of its warps, and what they share.
+//! The state of a running block: its warps and their shared state.
 
 use super::barrier::Barriers;
 use super::paths::Paths;
@@ -17,36 +17,36 @@ pub(crate) struct WarpState {
     pub regs: Warp,
     pub paths: Paths,
     pub local: LocalMemory,
-    /// Warp instructions executed so far; what the clock shows.
+    /// Warp instructions executed so far; also the value of the clock.
     pub instructions: u64,
-    /// Instruction at which an interrupted basic block goes on, else [`NEVER`].
+    /// Instruction at which an interrupted basic block continues, else [`NEVER`].
     pub resume: u32,
     /// Instructions at the start of the warp's turn.
     pub turn_start: u64,
-    /// Instructions when the lanes that run now began to: lanes have longer turns than warps.
+    /// Instructions when the running lanes began: lanes have longer turns than warps.
     pub lanes_start: u64,
     /// Instructions executed while other lanes could have run instead.
     pub stale: u64,
     /// Whether these lanes have read memory since.
     pub has_read: bool,
-    /// Whether the atomic at work has changed memory.
+    /// Whether the current atomic has changed memory.
     pub has_changed: bool,
     /// Instructions at which the turn ends.
     pub turn_end: u64,
     pub spin: Spin,
 }
 
-/// What the warps of a block share.
+/// State that the warps of a block share.
 #[derive(Debug)]
 pub(crate) struct BlockShared {
     pub memory: Vec<u8>,
     pub barriers: Barriers,
     pub linear: u64,
     pub index: [u32; 3],
-    /// Room for the rows of one access.
+    /// Buffer for the rows of one access.
     pub rows: Rows,
     pub thread_instructions: u64,
-    /// What the block's threads have printed and nobody has seen yet.
+    /// Output of the block's threads that has not been passed on.
     pub printed: Vec<u8>,
     /// The last error of the device runtime by thread, of those that had one.
     pub errors: BTreeMap<u32, u32>,

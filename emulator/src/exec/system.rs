@@ -1,5 +1,5 @@
-//! What device code asks the system for: `printf`, `malloc`, `free`, a failed `assert`, and what the device runtime
-//! needs ([`super::nested`]).
+//! System calls of device code: `printf`, `malloc`, `free`, a failed `assert`, and those of the device
+//! runtime ([`super::nested`]).
 //!
 //! Calls happen lane by lane in ascending order, arguments lie in the lane's local memory. Kernels with such
 //! calls run their blocks in order, so that texts and heap addresses are the same at any number of threads.
@@ -21,7 +21,7 @@ use trace_format::isa::space::{
 use trace_format::isa::{MemWidth, Op, SysCall};
 use trace_format::semantics::{ExecInst, Row};
 
-/// Longest string that is read.
+/// Maximum length of a string.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Executes a system call and returns its result, low and high word.
@@ -167,7 +167,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
         Err(Trouble::fault(FaultKind::BadFree(address), self.place))
     }
 
-    /// Who launched the kernel.
+    /// Services for the device runtime.
     fn host(&self) -> Result<&'p dyn DeviceHost, Trouble> {
         self.unit.program.host.ok_or_else(|| {
             let what = "device code that launches kernels or asks the device runtime runs in CUDA programs only \
@@ -263,7 +263,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
     }
 }
 
-/// The arguments of a `vprintf`, one behind the other at their alignment.
+/// The arguments of a `vprintf`, consecutive at their alignment.
 struct Listed<'l, 't, 'p, V, S: BlockSink> {
     thread: &'l mut Thread<'t, 'p, V, S>,
     at: u64,

@@ -1,8 +1,8 @@
 //! Texture fetches, surface accesses and queries of a warp: handles to objects, arguments from registers,
-//! results and addresses back. What a fetch reads is [`crate::texture`]'s business.
+//! results and addresses back. [`crate::texture`] reads texels.
 //!
-//! Lanes may name different objects; each object is served in turn. Surface accesses that change memory are one
-//! access of the whole warp, so that a refused one has changed nothing.
+//! Lanes may name different objects; each object is handled in turn. Surface accesses that change memory are
+//! one access of the whole warp, so that a refused one has changed nothing.
 
 use super::fault::{FaultKind, Place};
 use super::program::Unit;
@@ -24,7 +24,7 @@ use trace_format::isa::{
 };
 use trace_format::semantics::{ExecInst, Row, Warp};
 
-/// What goes wrong within an access, before it has a place.
+/// Error within an access, still without place.
 enum Problem {
     Refused(Refusal),
     Fault(u8, String),
@@ -36,7 +36,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// Executes a texture or surface access; what memory refuses is left to the caller.
+/// Executes a texture or surface access; the caller handles refusals of memory.
 pub(super) fn access<V: GlobalView, S: BlockSink>(
     unit: &mut Unit<'_, V, S>,
     rows: &mut Rows,
@@ -122,7 +122,7 @@ fn fetch<V: GlobalView>(
         let (source, within) = tex_word_place(i.min(count - 1));
         regs.row(src[source].row + u16::from(within))
     };
-    // The sampler stands between the level and the offsets.
+    // The sampler comes between the level and the offsets.
     let before = tex_words(geometry, lod, TexOffset(false), TexSampler(false));
     let words = std::array::from_fn(|i| {
         let i = i as u8;
@@ -168,7 +168,7 @@ fn misfit(geometry: TexGeometry, object: &str, handle: u32, resource: &Resource)
     format!("a .{geometry} access does not suit {object} {handle:#x}, which is {}", resource.describe())
 }
 
-/// What kind of access a surface instruction makes.
+/// Kind of a surface instruction's access.
 fn surface_access(op: Op) -> Option<SurfaceAccess> {
     Some(match op {
         Op::Suld { geometry, width, clamp } => {

@@ -1,7 +1,7 @@
-//! Loads out of bounds that a launch goes on after, as [`super::Options::lenient`] asks.
+//! Loads out of bounds that a launch tolerates (see [`super::Options::lenient`]).
 //!
-//! Hardware checks addresses page by page, so that a read beside a buffer mostly goes unnoticed. Reads are tolerated
-//! here no further from an allocation than a page is long. Bytes that belong to no allocation are zeros, every time.
+//! Hardware checks addresses by page, so that a read beside a buffer usually goes undetected. Reads are
+//! tolerated here up to a page from an allocation. Bytes that belong to no allocation read as zero.
 
 use super::fault::{Access, Fault, FaultKind, Place};
 use crate::memory::GlobalMemory;
@@ -14,14 +14,14 @@ use trace_format::semantics::Geometry;
 /// Loads out of bounds of one instruction that yielded zeros.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tolerated {
-    /// The first of them, as the fault that it would have been.
+    /// The first of them, as a fault.
     pub first: Fault,
-    /// How many there were, lanes counted.
+    /// Number of loads, counted by lane.
     pub loads: u64,
 }
 
 impl Tolerated {
-    /// Adds what was tolerated in a launch to what was before; true when places are among them that are new.
+    /// Merges tolerated loads of a launch into a list; true if there are new places.
     pub fn merge(all: &mut Vec<Tolerated>, loads: &[Tolerated]) -> bool {
         let before = all.len();
         for new in loads {
@@ -45,7 +45,7 @@ impl fmt::Display for Tolerated {
     }
 }
 
-/// The same while the launch runs.
+/// Tolerated loads of one instruction while the launch runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {
     pub place: Place,
@@ -55,19 +55,19 @@ pub(super) struct Site {
     pub loads: u64,
 }
 
-/// The places of a launch by program counter.
+/// Tolerated loads of a launch by program counter.
 #[derive(Debug, Default)]
 pub(super) struct Sites(BTreeMap<u32, Site>);
 
 impl Sites {
-    /// Adds those of a finished block.
+    /// Adds the loads of a finished block.
     pub fn add(&mut self, sites: &mut Vec<Site>) {
         for site in sites.drain(..) {
             self.0.entry(site.place.pc).and_modify(|s| s.loads += site.loads).or_insert(site);
         }
     }
 
-    /// What to tell of them.
+    /// The loads for the caller's report.
     pub fn told(
         &self,
         (kernel, geometry): (&MachineKernel, &Geometry),

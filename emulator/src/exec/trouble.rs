@@ -1,26 +1,26 @@
-//! Why warps stop, and why blocks cannot go on.
+//! Reasons for which warps stop and blocks cannot continue.
 
 use super::fault::{FaultKind, Place};
 use crate::record::SinkError;
 use crate::view::access::Refusal;
 
-/// Why a warp stopped running.
+/// Reason for which a warp stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
     /// Nothing can run: all lanes have exited or wait.
     Idle,
-    /// It has had its share.
+    /// It has executed its share of instructions.
     Share,
 }
 
-/// Why a block cannot go on.
+/// Reason for which a block cannot continue.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The guest is at fault.
+    /// A guest fault.
     Fault(Box<(FaultKind, Place)>),
-    /// The block has to run again, alone (see [`crate::view::global`]).
+    /// The block must run again, alone (see [`crate::view::global`]).
     Order(Refusal),
-    /// Another block's trouble makes going on pointless.
+    /// The block is cancelled because of another block's trouble.
     Cancelled,
     /// The trace cannot be written.
     Sink(SinkError),

@@ -1,9 +1,9 @@
-//! Blocks one after the other, and in turns where they wait for one another.
+//! Runs blocks one after the other, and in turns if they wait for each other.
 //!
-//! A block runs until it is finished or reads the same memory over and over; then the next one starts, or, when all
-//! have started, those that wait have their turns round and round. All blocks that fit a device at once can
-//! therefore wait for one another, whatever their number and order. When every one of them is proven to wait for a
-//! change of memory that nobody is left to make, that is a deadlock.
+//! A block runs until it is finished or polls memory; then the next one starts, or, when all have started,
+//! the waiting ones run round robin. All blocks that fit a device at once can therefore wait for each other,
+//! in any number and order. If all of them are proven to wait for a change of memory that no block can make,
+//! that is a deadlock.
 
 use super::block::{Block, Progress, first_place};
 use super::fault::{FaultKind, Waiting};
@@ -16,30 +16,30 @@ use crate::record::{BlockSink, LaunchSink};
 use crate::view::global::{Direct, GlobalView};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Warp instructions of a block after which others have their turn though it does not seem to wait for them.
+/// Warp instructions of a block after which others get a turn even if it does not seem to wait for them.
 const BLOCK_SHARE: u64 = 4 << 20;
-/// Blocks that may wait for one another at a time: more than the largest device holds (some 5000).
+/// Maximum number of blocks that wait for each other: more than the largest device holds (about 5000).
 pub const MAX_RESIDENT: usize = 8192;
-/// Memory that their registers and shared memory may take, bytes, beyond the first [`MIN_RESIDENT`].
+/// Maximum memory for their registers and shared memory in bytes, beyond the first [`MIN_RESIDENT`].
 const RESIDENT_BYTES: u64 = 8 << 30;
-/// Blocks that may wait for one another whatever memory they take.
+/// Number of blocks that may wait for each other regardless of their memory.
 const MIN_RESIDENT: usize = 256;
-/// Warp instructions that blocks behind the oldest unfinished one may be ahead, for their recordings are kept until
-/// it is finished. They go on all the same when it waits for them.
+/// Maximum number of warp instructions of blocks after the oldest unfinished one, because their recordings
+/// are kept until it is finished. They continue anyway if it waits for them.
 const MAX_AHEAD: u64 = 256 << 20;
-/// Most turns that a waiting block passes as long as what it waits for does not seem to have come true.
+/// Maximum number of turns that a waiting block skips while its polled value has not changed.
 const MAX_PASSES: u32 = 64;
-/// Turns in a row, of any block, that are in vain before somebody outside of the launch is asked to act.
+/// Consecutive turns without progress, of any block, before code outside of the launch is called.
 const VAIN_TURNS: usize = 4096;
-/// Lanes that the report of a deadlock lists at most.
+/// Maximum number of lanes in the report of a deadlock.
 const MAX_WAITING: usize = 64;
 
 /// A block that has had a turn.
 struct Waiter<L: LaunchSink> {
     pending: Pending<L>,
-    /// Turns in a row that were in vain.
+    /// Consecutive turns without progress.
     vain: u32,
-    /// Turns that it passes unless its time has come.
+    /// Turns that it skips unless its polled value changes.
     passes: u32,
 }
 
@@ -51,27 +51,28 @@ struct Turns<L: LaunchSink> {
     spare_blocks: Vec<Block>,
     spare_sinks: Vec<L::Block>,
     started: u64,
-    /// Most blocks at a time.
+    /// Maximum number of blocks at a time.
     room: usize,
-    /// Turns in a row that have proven their block to be stuck, and changes of memory at the first of them.
+    /// Consecutive turns with a block proven to be stuck, and the number of memory changes at the first of
+    /// them.
     stuck: (usize, u64),
     /// Warp instructions of blocks that are not committed.
     ahead: u64,
-    /// Turns in a row that were fruitless or not taken.
+    /// Consecutive turns without progress or skipped.
     idle: usize,
     /// Whether the last turn has finished its block.
     finished: bool,
 }
 
 impl<L: LaunchSink> Turns<L> {
-    /// Whether another block should start before those that have started have their turns again.
+    /// Whether another block should start before the started ones get further turns.
     fn may_start(&self) -> bool {
         self.waiting.len() < self.room && (self.ahead <= MAX_AHEAD || self.idle > self.waiting.len())
     }
 
-    /// The block whose turn it is; none when it passes.
+    /// The block that runs next; none if it skips its turn.
     fn next(&mut self, memory: &GlobalMemory) -> Option<Waiter<L>> {
-        // Whoever waited last often waits for who has just finished.
+        // The block that waited last often waits for the one that has just finished.
         let finished = std::mem::take(&mut self.finished);
         if finished && self.waiting.back().is_some_and(|w| w.pending.0.may_go_on(memory)) {
             return self.waiting.pop_back();
@@ -85,7 +86,7 @@ impl<L: LaunchSink> Turns<L> {
         Some(next)
     }
 
-    /// Takes note of how a turn went during which changes of memory were counted up to `changes`.
+    /// Records the result of a turn; `changes` is the number of memory changes after it.
     fn take_note(&mut self, progress: Progress, changes: u64) {
         self.finished = progress == Progress::Finished;
         match progress {
@@ -102,7 +103,7 @@ impl<L: LaunchSink> Turns<L> {
     }
 }
 
-/// Blocks of this program that may wait for one another at a time.
+/// Number of blocks of this program that may wait for each other at a time.
 fn room(program: &Program<'_>) -> usize {
     let warps = u64::from(program.geometry.warps_per_block());
     let rows = program.code.initial_rows().len() as u64 + 24;
@@ -114,7 +115,7 @@ fn room(program: &Program<'_>) -> usize {
 }
 
 impl<L: LaunchSink> Run<'_, L> {
-    /// Runs all remaining blocks in place, the first from where it was left.
+    /// Runs all remaining blocks in place, the first from its interrupted state.
     pub(super) fn in_order<const CHECKED: bool>(
         &mut self,
         memory: &mut GlobalMemory,
@@ -190,8 +191,8 @@ impl<L: LaunchSink> Run<'_, L> {
             std::mem::swap(&mut unit.sink, &mut sink);
             let progress = self.turn(&mut block, unit, share, oldest, turns.ahead - before);
             std::mem::swap(&mut unit.sink, &mut sink);
-            // Blocks that nothing says will wait for others are not left before that is proven, as when they run
-            // side by side.
+            // Blocks of kernels without communication are only interrupted when waiting is proven, as in
+            // parallel runs.
             if self.program.may_communicate || !matches!(progress, Ok(Progress::Spinning)) {
                 break progress;
             }
@@ -217,7 +218,7 @@ impl<L: LaunchSink> Run<'_, L> {
         Ok(())
     }
 
-    /// Blocks that wait for memory have another try when it may have changed from outside of the launch.
+    /// Lets blocks retry if memory may have changed from outside of the launch.
     fn asks_outside<const CHECKED: bool>(
         &self,
         turns: &mut Turns<L>,
@@ -240,7 +241,7 @@ impl<L: LaunchSink> Run<'_, L> {
         true
     }
 
-    /// All blocks wait for a change of memory, which nobody is left to make.
+    /// All blocks wait for a change of memory that no block can make.
     fn deadlock<const CHECKED: bool>(
         &self,
         turns: &Turns<L>,

@@ -1,7 +1,8 @@
 //! Execution of one warp: basic block by basic block, instruction by instruction.
 //!
-//! Within a basic block the active mask is fixed; guards narrow it per instruction. Arithmetic is
-//! [`trace_format::semantics`]' business, memory `super::access`'s, control flow [`super::paths`]'.
+//! Within a basic block the active mask is fixed; guards narrow it per instruction.
+//! [`trace_format::semantics`] does the arithmetic, `super::access` memory accesses, [`super::paths`] control
+//! flow.
 
 use super::access;
 use super::barrier::{Arrival, BARRIERS};
@@ -17,7 +18,7 @@ use crate::view::global::GlobalView;
 use trace_format::isa::{BarMode, Kind, Lanes, Op, Pc, SpecialReg};
 use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
 
-/// Runs the warp until nothing of it can run or it has executed about `limit` instructions in all.
+/// Runs the warp until no path can run or it has executed about `limit` instructions in total.
 pub(crate) fn run<V: GlobalView, S: BlockSink>(
     unit: &mut Unit<'_, V, S>,
     block: &mut BlockShared,
@@ -202,7 +203,7 @@ fn check_divisor<V: GlobalView, S: BlockSink>(
     Err(Trouble::fault(FaultKind::ZeroDivision, place))
 }
 
-/// Value of a special register that comes from outside the warp. Time is the warp's own progress.
+/// Value of a special register that comes from outside the warp. Clocks count the warp's own instructions.
 fn external(op: Op, clock: u64, block: u64, program: &Program<'_>) -> u32 {
     let Op::S2r { sr } = op else { return 0 };
     match sr {
@@ -394,7 +395,8 @@ fn reduce<V: GlobalView, S: BlockSink>(
     Ok(())
 }
 
-/// `WARPSYNC`: lanes wait until all members that have not exited are here. Other kinds of `Sync` do nothing.
+/// `WARPSYNC`: lanes wait until all members that have not exited have arrived. Other kinds of `Sync` do
+/// nothing.
 fn warp_sync(warp: &mut WarpState, at: u32, inst: &ExecInst, exec: u32) {
     let paths = &mut warp.paths;
     let first = exec.trailing_zeros() as usize & 31;

@@ -1,4 +1,4 @@
-//! What a cubin, which is an ELF file, says of its machine code.
+//! Properties of a cubin's machine code, read from its ELF file.
 
 use goblin::elf::{
     Elf,

@@ -1,9 +1,9 @@
-//! The images that fat binaries hold, and why they cannot be read.
+//! The images in fat binaries, and errors of reading them.
 
 use super::cubin;
 use serde::Serialize;
 
-/// What an entry of a fat binary holds.
+/// Kind of an entry of a fat binary.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageKind {
@@ -13,7 +13,7 @@ pub enum ImageKind {
     Cubin,
 }
 
-/// How an entry is stored.
+/// Compression of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
@@ -25,7 +25,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// Where in a file a fat binary lies.
+/// Origin of a fat binary within a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -84,7 +84,7 @@ impl Image {
     }
 }
 
-/// Why a file's fat binaries cannot be read.
+/// Error of reading a file's fat binaries.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FatbinError {
@@ -113,16 +113,16 @@ pub enum FatbinError {
 /// file can make us allocate.
 pub const MAX_IMAGE_BYTES: u64 = 1 << 30;
 
-/// Contents that all entries of a file may have together, in file lengths, where that is more than [`MAX_IMAGE_BYTES`]:
-/// what compilers write is a tenth as dense.
+/// Maximum total contents of a file's entries per byte of the file, if that is more than [`MAX_IMAGE_BYTES`];
+/// compilers' output has a tenth of this density.
 const MOST_PER_FILE_BYTE: u64 = 64;
 
-/// What images hold.
+/// Total size of the images' contents.
 pub(super) fn contents_bytes(images: &[Image]) -> u64 {
     images.iter().map(|image| image.contents.len() as u64).sum()
 }
 
-/// Whether the images of a file hold no more than its length lets expect.
+/// Checks that the images of a file are not larger than its length allows.
 pub(super) fn check_contents(held: u64, file: &[u8], at: u64) -> Result<(), FatbinError> {
     let limit = (file.len() as u64).saturating_mul(MOST_PER_FILE_BYTE).max(MAX_IMAGE_BYTES);
     if held <= limit {

@@ -1,10 +1,11 @@
-//! What CUDA compilers put into executables: fat binaries with PTX and machine code for several GPUs.
+//! Fat binaries, which CUDA compilers put into executables: PTX and machine code for several GPUs.
 //!
-//! [`open`] takes any file that may hold some (an executable, a library, an object file, a `.fatbin`, a cubin,
-//! a PTX text) and returns its [`Image`]s. `container` decodes the fat binary format, `payload` decompresses,
-//! `elf` finds containers and kernel names in ELF files, [`runtime`] how they come by CUDA's runtime. NVIDIA does not document the format; the layout is
-//! what decoding several hundred binaries of nvcc 13 showed, and everything read is checked against the file's
-//! bounds, so that damaged files give errors. Linking relocatable PTX is not this module's business.
+//! [`open`] takes any file that may hold some (an executable, a library, an object file, a `.fatbin`, a
+//! cubin, a PTX text) and returns its [`Image`]s. `container` decodes the fat binary format, `payload`
+//! decompresses, `elf` finds containers and kernel names in ELF files, [`runtime`] finds how they link CUDA's
+//! runtime. NVIDIA does not document the format; the layout was derived from several hundred binaries of nvcc
+//! 13, and everything read is checked against the file's bounds, so that damaged files give errors. This
+//! module does not link relocatable PTX.
 
 mod container;
 mod cubin;

@@ -11,15 +11,15 @@ pub(super) struct Stored<'b> {
     pub uncompressed_bytes: u64,
 }
 
-/// A byte of an LZ4 block stands for fewer than so many bytes.
+/// Upper bound of the decompressed size per byte of an LZ4 block.
 const MOST_PER_LZ4_BYTE: usize = 256;
 
-/// The contents, or what is wrong with them.
+/// The contents, or the error.
 pub(super) fn unpack(stored: &Stored<'_>) -> Result<Vec<u8>, String> {
     let expected = stored.uncompressed_bytes as usize;
     let contents = match stored.compression {
         Compression::None => return Ok(stored.bytes.to_vec()),
-        // Room is made for what the entry says, which no block of this size may hold.
+        // The declared size is allocated, so refuse sizes that no block of this length can have.
         Compression::Lz4 if expected > stored.bytes.len().saturating_mul(MOST_PER_LZ4_BYTE) => {
             return Err(format!("an entry of {} bytes that claims to hold {expected}", stored.bytes.len()));
         }

@@ -1,8 +1,8 @@
-//! How an executable or library comes by the CUDA runtime: from a library, or linked in.
+//! Linkage of the CUDA runtime in an executable or library: shared or static.
 //!
-//! nvcc links the runtime in unless told otherwise. Its functions keep their names in the symbol table, and that is
-//! how they are found again, here only as places: what is done with them is the CUDA libraries' business. In a
-//! stripped file the names are gone, and nothing tells one function from another.
+//! nvcc links the runtime statically by default. Its functions keep their names in the symbol table; this
+//! module finds their addresses by name, and the CUDA libraries use them. A stripped file has no names, so
+//! its functions cannot be identified.
 
 use goblin::container::Ctx;
 use goblin::elf::section_header::SHF_EXECINSTR;
@@ -11,21 +11,21 @@ use goblin::elf::{Elf, SectionHeader, header};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What every compiled program calls first.
+/// The first function that every compiled program calls.
 const REGISTER: &str = "__cudaRegisterFatBinary";
-/// Where the code that nvcc generates keeps what [`REGISTER`] has returned.
+/// Variable in which nvcc's generated code stores the result of [`REGISTER`].
 const REGISTERED: &str = "__cudaFatCubinHandle";
-/// What only the runtime asks the driver for.
+/// Driver function that only the runtime requests.
 const TABLES: &[u8] = b"cuGetExportTable\0";
 /// Sections that compiled programs have, whatever they are linked with.
 const DEVICE_CODE: [&str; 2] = [".nv_fatbin", ".nvFatBinSegment"];
 /// Section with the names of all symbols, which stripped files lack.
 const SYMBOL_NAMES: &str = ".strtab";
 
-/// How a file comes by the CUDA runtime.
+/// Linkage of the CUDA runtime in a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Runtime {
-    /// It has nothing to do with it.
+    /// The file does not use the runtime.
     None,
     /// From a library.
     Shared,
@@ -55,7 +55,8 @@ pub struct Place {
     pub room_bytes: u64,
 }
 
-/// How a file comes by the CUDA runtime; files that cannot be read have none. Its name tells NVIDIA's library.
+/// Linkage of the CUDA runtime in a file; unreadable files have none. NVIDIA's library is recognised by its
+/// file name.
 #[must_use]
 pub fn runtime(path: &Path, bytes: &[u8]) -> Runtime {
     let is_library = path.file_name().is_some_and(|n| n.as_bytes().starts_with(b"libcudart.so"));
@@ -63,7 +64,7 @@ pub fn runtime(path: &Path, bytes: &[u8]) -> Runtime {
         return Runtime::None;
     }
     let Ok(elf) = Elf::parse(bytes) else { return Runtime::None };
-    // Our library only forwards to the driver's, which NVIDIA's opens when it wants it.
+    // Our library only forwards to the driver library; NVIDIA's opens that on demand.
     let is_ours = is_library && elf.libraries.iter().any(|l| l.starts_with("libcuda.so"));
     if is_ours || !matches!(elf.header.e_type, header::ET_EXEC | header::ET_DYN) {
         return Runtime::None;

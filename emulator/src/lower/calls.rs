@@ -1,10 +1,10 @@
-//! Which functions become machine functions of their own, and how arguments and results travel to them.
+//! Decides which functions become separate machine functions, and defines the calling convention.
 //!
 //! A function is inlined where it is called unless it calls itself, is called through a register, takes the
 //! address of a parameter, moves the stack, or is so large and so often called that copies would explode. The
-//! calling convention is simple: R1 is the stack pointer and stacks grow downwards; arguments and then results
-//! lie in the caller's frame from its stack pointer on; a callee keeps every register but R1, which it puts
-//! back.
+//! calling convention is simple: R1 is the stack pointer and stacks grow downwards; arguments and then
+//! results lie in the caller's frame from its stack pointer on; a callee preserves every register; it
+//! restores R1.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,14 +17,14 @@ use crate::ptx::{
     ScalarType, Statement, VarId,
 };
 
-/// Levels of functions inlined into one another from which on the outer one gets machine code of its own; building
+/// Levels of nested inlining above which the outer function becomes a separate machine function; building
 /// such code takes stack for each level.
 const MAX_NESTING: u32 = 64;
 
-/// The largest space that the arguments and results of one call may take; beyond it no launch comes to anything.
+/// Maximum space of the arguments and results of one call; with more, no launch could run.
 const MAX_CALL_BYTES: u32 = 1 << 26;
 
-/// The address that stands for a function, the same in every kernel of its module.
+/// The address of a function, the same in every kernel of its module.
 #[must_use]
 pub fn function_address(func: FuncId) -> u64 {
     u64::from(CODE_WINDOW_HI) << 32 | u64::from(code_offset(func))
@@ -35,20 +35,20 @@ pub fn code_offset(func: FuncId) -> u32 {
     (func.index() as u32 + 1) * CODE_STRIDE
 }
 
-/// What a kernel's functions become.
+/// Decisions about a kernel's functions.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Functions with machine code of their own, in the order of the file.
     pub own: Vec<FuncId>,
-    /// Those of them that calls through registers may reach.
+    /// Functions among `own` that calls through registers may reach.
     pub addressed: Vec<FuncId>,
     /// Every function that may run.
     pub reached: BTreeSet<FuncId>,
-    /// Bytes at the end of local memory for `alloca`; 0 where nothing uses it.
+    /// Bytes at the end of local memory for `alloca`; 0 if nothing uses it.
     pub dynamic_bytes: u32,
 }
 
-/// What one function does that matters to callers.
+/// Facts about a function that matter to callers.
 #[derive(Default)]
 struct Facts {
     /// Callees, once per call.
@@ -186,19 +186,19 @@ impl Plan {
         most
     }
 
-    /// Whether stack frames can be told apart only at run time.
+    /// Whether the positions of stack frames are known only at run time.
     #[must_use]
     pub fn has_frames(&self) -> bool {
         !self.own.is_empty() || self.dynamic_bytes > 0
     }
 
-    /// The deepest chain of calls among the machine functions, as (function, frame bytes) sums; `None` when calls
-    /// may go round in circles.
+    /// The deepest chain of calls among the machine functions, as (function, frame bytes) sums; `None` if
+    /// calls may be recursive.
     #[must_use]
     pub fn deepest(&self, module: &Module, kernel: FuncId, frames: &BTreeMap<FuncId, u32>) -> Option<u64> {
         let mut known: BTreeMap<FuncId, u64> = BTreeMap::new();
-        // Functions whose callees are being followed, with those still to come and the most that was found; a list
-        // of our own, since chains may be longer than the stack of this thread is deep.
+        // Functions whose callees are being visited, with the remaining callees and the maximum so far; an
+        // explicit stack, because chains may be deeper than this thread's stack.
         let mut open = vec![(kernel, self.own_callees(module, kernel), 0)];
         let mut is_open = BTreeSet::from([kernel]);
         while let Some((func, callees, most)) = open.last_mut() {
@@ -272,7 +272,7 @@ fn with_address(module: &Module) -> BTreeSet<FuncId> {
 }
 
 /// The functions from which direct calls lead back to themselves: strongly connected components after Tarjan,
-/// "Depth-First Search and Linear Graph Algorithms" (1972), without recursion of our own.
+/// "Depth-First Search and Linear Graph Algorithms" (1972), without recursion in this code.
 fn recursive(facts: &BTreeMap<FuncId, Facts>) -> BTreeSet<FuncId> {
     let mut found = BTreeSet::new();
     // Number of a function in the order of visits, and the least that it leads back to.
@@ -327,7 +327,7 @@ fn recursive(facts: &BTreeMap<FuncId, Facts>) -> BTreeSet<FuncId> {
     found
 }
 
-/// Adds the functions of which inlining would make too much code.
+/// Adds functions whose inlining would make too much code.
 fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, limit: u64, own: &mut BTreeSet<FuncId>) {
     let mut sites: BTreeMap<FuncId, u64> = BTreeMap::new();
     for callee in facts.values().flat_map(|f| &f.calls) {
@@ -372,7 +372,7 @@ pub struct Slot {
     pub predicate: bool,
 }
 
-/// Where the arguments and results of a call lie.
+/// Layout of the arguments and results of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Abi {
     /// Arguments.

@@ -174,7 +174,7 @@ impl DepthFirst {
     }
 }
 
-/// The part of the walk that has been looked at, as trees whose paths are shortened.
+/// The processed part of the walk, as trees with compressed paths.
 struct Forest {
     above: Vec<Option<usize>>,
     /// Number of each block's semidominator.
@@ -243,7 +243,7 @@ fn fold_branches(f: &mut Func) {
     }
 }
 
-/// Whether the phis of `to` see the same on both edges from `from`.
+/// Whether the phis of `to` have the same arguments on both edges from `from`.
 fn same_phi_inputs(f: &Func, to: Blk, from: Blk) -> bool {
     let block = f.block(to);
     let edges: Vec<usize> = (0..block.preds.len()).filter(|&i| block.preds[i] == from).collect();
@@ -344,7 +344,7 @@ fn join_chains(f: &mut Func) {
     f.resolve_all();
 }
 
-/// Lets branches to an empty block that only goes on go there directly, where no phi would notice.
+/// Redirects branches to an empty block to its successor, unless a phi depends on the block.
 fn skip_empty(f: &mut Func) {
     let entries = roots(f);
     for i in 0..f.order.len() {
@@ -393,8 +393,8 @@ fn skip_empty(f: &mut Func) {
     fold_branches(f);
 }
 
-/// Gives edges from a choice to a block with phis a block of their own for the phis' copies, where the copies
-/// would disturb the other way out (a phi that is alive there).
+/// Splits critical edges to blocks with phis, if the phis' copies would disturb the other successor (a phi is
+/// live there).
 pub fn split_critical_edges(f: &mut Func) {
     let live = super::schedule::Liveness::of(f);
     let mut order = Vec::with_capacity(f.order.len());
@@ -431,7 +431,7 @@ pub fn split_critical_edges(f: &mut Func) {
     f.order = order;
 }
 
-/// Removes instructions whose results nobody uses, and phis that only feed each other.
+/// Removes instructions without used results, and phis that only feed each other.
 pub fn remove_dead(f: &mut Func) {
     f.resolve_all();
     let mut live = vec![false; f.defs.len()];
@@ -502,8 +502,8 @@ fn needs(inst: &super::vir::Inst, work: &mut Vec<Need>) {
     inst.for_each_psrc(|p| work.extend(p.pred.map(Need::Pred)));
 }
 
-/// Whether an instruction that is not free may still be dropped when nobody reads its results: plain loads,
-/// shuffles and votes, external registers.
+/// Whether an instruction with side effects may be removed if its results are unused: plain loads, shuffles
+/// and votes, external registers.
 fn removable(inst: &super::vir::Inst) -> bool {
     use trace_format::isa::Kind;
     let Some(op) = inst.machine().filter(|_| !inst.strong) else { return false };

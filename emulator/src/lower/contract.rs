@@ -1,15 +1,15 @@
-//! Contraction: an unrounded product and the sum that takes it become one fused multiply-add, as ptxas does it by
-//! default (`-fmad true`). Which ones was found by compiling small texts with it:
+//! Contraction: a product without rounding and the sum that uses it become one fused multiply-add, as ptxas
+//! does by default (`-fmad true`). The rules were found by compiling small texts with ptxas:
 //!
 //! - Neither the `mul` nor the `add` or `sub` names a rounding; they have one type and agree on `.ftz`, and only the
 //!   sum may saturate. The product may be copied and negated in between.
 //! - Both are in one *run*: statements that follow each other without a label that is jumped to, a branch, a call, a
 //!   guarded access to memory, or a division or root with a slow path.
-//! - The `mul` executes without a guard, and all uses of its product are such sums: otherwise it has to be computed
-//!   anyway. A sum of a product with itself is none.
-//! - Sums choose in the order of the program. Of two products the one with fewer sums is taken, else the first. A
-//!   product of several sums is left alone where one of them could take a product with fewer. What has been added to a
-//!   fused product is no longer a product to others.
+//! - The `mul` executes without a guard, and all uses of its product are such sums: otherwise it must be
+//!   computed anyway. A sum of a product with itself is not fused.
+//! - Sums choose in the order of the program. Of two products the one with fewer sums is taken, else the
+//!   first. A product of several sums is not fused if one of them could use a product with fewer sums. The
+//!   other operand of a fused sum is no longer a product for other sums.
 
 use std::collections::HashMap;
 
@@ -21,15 +21,15 @@ use trace_format::isa::{Ftz, Lut, Op, Relu, Rnd, Sat};
 /// A product and the sums that take it.
 #[derive(Default)]
 struct Product {
-    /// Those that have not been fused, in program order.
+    /// Sums that are not fused yet, in program order.
     sums: Vec<InstId>,
-    /// How many there were.
+    /// Initial number of sums.
     count: usize,
-    /// It has to be computed, since not only sums use it.
+    /// It must be computed, because not only sums use it.
     kept: bool,
 }
 
-/// The product that an operand of a sum is.
+/// A product as an operand of a sum.
 #[derive(Clone, Copy)]
 struct Factor {
     product: InstId,
@@ -86,7 +86,7 @@ fn flushes(inst: &Inst) -> bool {
     )
 }
 
-/// Whether a product may become part of a sum, as far as their opcodes say.
+/// Whether a product may become part of a sum, according to their opcodes.
 fn fits(product: &Inst, sum: &Inst) -> bool {
     is_product(product) && product.fuse == sum.fuse && flushes(product) == flushes(sum)
 }
@@ -111,7 +111,7 @@ fn factor(f: &Func, sum: InstId, i: usize) -> Option<Factor> {
         .then_some(Factor { product, negated: negated != src.neg })
 }
 
-/// What is under the negations of a number's last word, and whether their number is odd.
+/// The value under the negations of a number's last word, and whether their number is odd.
 fn under_signs(f: &Func, mut v: Val, sum: &Inst) -> (Val, bool) {
     let Some(fuse) = sum.fuse else { return (v, false) };
     let mut negated = false;
@@ -177,7 +177,7 @@ fn products(
     products
 }
 
-/// Who uses a value.
+/// Uses of values.
 struct Uses {
     insts: Vec<Vec<InstId>>,
     /// Values that phis and results of subroutines use.
@@ -208,7 +208,7 @@ impl Uses {
         uses
     }
 
-    /// Whether all users of a value are accepted, negations in between left out.
+    /// Whether all users of a value are accepted, looking through negations.
     fn all(&self, f: &Func, r: VReg, accepted: &dyn Fn(InstId) -> bool) -> bool {
         !self.elsewhere[r.index()]
             && self.insts[r.index()].iter().all(|&user| {

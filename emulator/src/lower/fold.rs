@@ -1,14 +1,14 @@
-//! Algebraic simplification of one instruction: constants are computed, identities removed, operands put
-//! into a canonical order.
+//! Algebraic simplification of one instruction: folds constants, removes identities, puts operands into
+//! canonical order.
 //!
-//! The builder applies it to every instruction it is about to make, the combiner again when operands have
-//! become better known. Nothing here looks at uses or other instructions than the one given.
+//! The builder applies it to every instruction it is about to make, and the combiner again when more is known
+//! about operands. It considers only the given instruction, not uses or other instructions.
 
 use super::truth;
 use super::vir::{Inst, PSrc, Src, VOp, Val};
 use trace_format::isa::{BoolOp, Extended, ICmp, Lut, Max, Op, PrmtMode, Sign, Wrap};
 
-/// What an instruction turned out to compute: operands in place of its destinations.
+/// Known results of an instruction: operands that replace its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// In place of the destination registers.
@@ -38,8 +38,8 @@ impl Known {
     }
 }
 
-/// Simplifies an unguarded instruction in place; tells its results when they are known. `wants_pred` says
-/// whether anybody reads the first destination predicate.
+/// Simplifies an unguarded instruction in place; returns its results if they are known. `wants_pred` tells
+/// whether the first destination predicate is used.
 pub fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
     if inst.guard != PSrc::TRUE {
         return None;
@@ -101,7 +101,7 @@ pub fn extend(x: u32, n: u32, signed: bool) -> u32 {
     }
 }
 
-/// The literal that an integer source amounts to, negation applied.
+/// The literal value of an integer source, negation applied.
 fn int_imm(s: &Src) -> Option<u32> {
     let x = s.v[0].imm()?;
     Some(if s.neg { x.wrapping_neg() } else { x })

@@ -1,4 +1,4 @@
-//! Where things lie in the stack frame of a machine function, and how its code reaches them.
+//! Layout and addressing of the stack frame of a machine function.
 //!
 //! Until registers are allocated, local memory accesses at known places name offsets: from the start of the
 //! frame, or, marked by [`INCOMING`], from the start of the function's arguments. Emission makes them relative
@@ -16,7 +16,7 @@ pub const INCOMING: i32 = 1 << 28;
 pub enum Addressing {
     /// A kernel without calls: known places are addresses, and the stack pointer holds the size of local memory.
     Fixed {
-        /// That size.
+        /// Size of local memory.
         local_bytes: u32,
     },
     /// The stack pointer is the start of the frame.

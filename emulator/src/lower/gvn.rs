@@ -6,7 +6,7 @@ use super::cfg::Dominance;
 use super::vir::{Blk, Func, Inst, InstId, PSrc, Src, VOp, Val};
 use trace_format::isa::Op;
 
-/// What makes two instructions compute the same.
+/// Key of a computation: instructions with equal keys have the same results.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     op: VOp,
@@ -15,8 +15,8 @@ struct Key {
     offset: i32,
 }
 
-/// Where one thing is computed: the instructions, none of which dominates another, by the places of their blocks in the
-/// tree of dominators.
+/// The instructions that compute one value, none of which dominates another, by the positions of their blocks
+/// in the dominator tree.
 #[derive(Default)]
 struct Places(Vec<(u32, InstId, Blk)>);
 
@@ -68,7 +68,7 @@ pub fn run(f: &mut Func) {
     f.resolve_all();
 }
 
-/// Lets everybody use the earlier instruction's results.
+/// Replaces all uses by the earlier instruction's results.
 fn merge(f: &mut Func, earlier: InstId, later: InstId) {
     let inst = f.inst(later);
     let (dst, pdst) = (inst.dst, inst.pdst);

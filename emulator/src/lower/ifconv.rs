@@ -1,9 +1,8 @@
 //! If-conversion: short branches become predicated code.
 //!
-//! What only computes values runs unconditionally; memory accesses run under the branch's predicate. Where
-//! the two ways meet again, a value becomes the predicated result of its last instruction, tied to the value
-//! it has otherwise, or a selection. Branches that lead to the end of the thread stay: they cost one
-//! predicated EXIT.
+//! Computations run unconditionally; memory accesses run under the branch's predicate. At the reconvergence
+//! point, a value becomes the predicated result of its last instruction, tied to its other value, or a
+//! selection. Branches to the end of the thread are kept: they cost one predicated EXIT.
 
 use std::collections::HashMap;
 
@@ -11,9 +10,9 @@ use super::cfg;
 use super::vir::{Blk, Func, Inst, InstId, PSrc, Term, VOp, Val};
 use trace_format::isa::{Kind, Lut, Op};
 
-/// Instructions of the conditional part (both sides together) up to which a branch is converted.
+/// Maximum number of instructions of the conditional part (both sides together).
 const MAX_INSTRUCTIONS: usize = 8;
-/// Memory accesses among them.
+/// Maximum number of memory accesses among them.
 const MAX_ACCESSES: usize = 4;
 
 /// Converts branches from the inside out.
@@ -34,7 +33,7 @@ pub fn run(f: &mut Func) {
     }
 }
 
-/// A branch whose sides meet at once.
+/// A branch whose sides reconverge immediately.
 struct Hammock {
     p: PSrc,
     /// Side taken where `p` holds, if it has a block of its own.
@@ -117,7 +116,7 @@ fn convert(f: &mut Func, b: Blk, uses: &mut Vec<u32>) -> bool {
         if f.block(h.join).preds.contains(&side) {
             cfg::remove_edge(f, side, h.join);
         }
-        // What nothing leads to any more is taken out of the order afterwards.
+        // Unreachable blocks are removed from the order afterwards.
         f.block_mut(side).preds.clear();
         f.block_mut(side).term = Term::Exit;
     }

@@ -1,11 +1,11 @@
-//! Comparing buffers with what the manifest expects of them.
+//! Compares buffers with the contents that the manifest expects.
 
 use super::contents::file_contents;
 use super::element::ElementType;
 use super::{Buffer, Expect};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// How a check came out.
+/// Result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// As expected.
@@ -21,17 +21,17 @@ pub enum Verdict {
 pub struct Check {
     /// The buffer.
     pub buffer: String,
-    /// How it came out.
+    /// The result.
     pub verdict: Verdict,
 }
 
-/// Text of a checksum, as manifests have it.
+/// Text of a checksum in the form of manifests.
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> String {
     format!("xxh3:{:016x}", xxh3_64(bytes))
 }
 
-/// Compares a buffer's contents with what is expected, if anything is.
+/// Compares a buffer's contents with the expected ones, if there are any.
 #[must_use]
 pub fn check(buffer: &Buffer, bytes: &[u8]) -> Option<Check> {
     let verdict = match buffer.expect.as_ref()? {

@@ -1,9 +1,9 @@
-//! Launch manifests: which kernel to launch how often, on which buffers, with what inside before and after.
+//! Launch manifests: kernels to launch, with buffers, their initial contents and expected results.
 //!
-//! [`Manifest::load`] reads `APP.toml`, applies overrides and evaluates every expression; what comes out has
-//! no names left but those of kernels. [`contents`] fills buffers, [`check`] compares them afterwards,
-//! [`expression`] evaluates, [`element`] knows the element types. Whether a kernel takes such arguments is
-//! [`crate::session`]'s business.
+//! [`Manifest::load`] reads `APP.toml`, applies overrides and evaluates every expression; the result contains
+//! no names except those of kernels. [`contents`] fills buffers, [`check`] compares them afterwards,
+//! [`expression`] evaluates, [`element`] knows the element types. [`crate::session`] checks arguments against
+//! the kernel.
 
 pub mod check;
 pub mod contents;
@@ -43,7 +43,7 @@ pub struct Manifest {
     pub samplers: Vec<SamplerSpec>,
     /// Launches in order.
     pub launches: Vec<LaunchSpec>,
-    /// Whether overrides have been applied, so that expected contents no longer say anything.
+    /// Whether overrides have been applied, so that expected contents do not apply.
     pub overridden: bool,
 }
 
@@ -66,7 +66,7 @@ pub struct Buffer {
     pub place: Place,
 }
 
-/// What a buffer has to contain in the end.
+/// Expected final contents of a buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Expect {
     /// The contents of a file, floats to within so many units in the last place.
@@ -140,7 +140,7 @@ impl Manifest {
     /// Reads a manifest, applies overrides (`PATH=VALUE`) and evaluates it.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place.
+    /// The first error, with its place.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Manifest, ManifestError> {
         let file = path.display().to_string();
         let text = input::read_text(path, input::TEXT_BYTES).map_err(|error| {
@@ -158,7 +158,7 @@ impl Manifest {
     /// Like [`Manifest::load`] for a text; relative paths in it are relative to the folder of `path`.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its place.
+    /// The first error, with its place.
     pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Manifest, ManifestError> {
         let file = path.display().to_string();
         let mut root = node::parse(&file, text)?;

@@ -1,5 +1,5 @@
-//! `[[texture]]`, `[[surface]]` and `[[sampler]]` of a manifest: which buffer holds the texels, in which shape
-//! and format, and how they are sampled.
+//! `[[texture]]`, `[[surface]]` and `[[sampler]]` of a manifest: the buffer that holds the texels, their
+//! shape and format, and the sampler state.
 
 use super::error::ManifestError;
 use super::node::{Node, Value};
@@ -9,7 +9,7 @@ use crate::texture::{
     AddressMode, ArrayKind, ArrayShape, ChannelFormat, Filter, ObjectError, ReadMode, Resource, Sampler,
 };
 
-/// What the texels of a texture or surface lie in.
+/// Layout of the texels of a texture or surface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Layout {
     /// One row of so many texels.
@@ -30,7 +30,7 @@ pub enum Layout {
     Array(ArrayShape),
 }
 
-/// What an object is used for.
+/// Use of an object.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Role {
     /// Fetched from with sampler state.

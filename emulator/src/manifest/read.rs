@@ -1,5 +1,5 @@
-//! From the tree of values to a [`Manifest`]: every key is known, every expression evaluated, every error
-//! has the place of its value.
+//! Converts the tree of values to a [`Manifest`]: unknown keys are refused, expressions evaluated, and errors
+//! have the place of their value.
 
 use super::element::ElementType;
 use super::error::ManifestError;

@@ -1,10 +1,10 @@
-//! The arithmetic of atomics and reductions: what a memory location becomes.
+//! The arithmetic of atomics and reductions on a memory location.
 
 use trace_format::isa::{AtomOp, AtomTy};
 
-/// What `old` becomes under `op` with operand `b` (and `c`, the new value of a compare-and-swap). Values are
-/// the bits of the type, in the low part of the word. `flush` replaces single-precision subnormals by zero,
-/// as atomics on global memory do (PTX ISA, `atom`).
+/// The new value of `old` under `op` with operand `b` (and `c`, the new value of a compare-and-swap). Values
+/// are the bits of the type, in the low part of the word. `flush` replaces single-precision subnormals by
+/// zero, as atomics on global memory do (PTX ISA, `atom`).
 #[must_use]
 pub fn apply(op: AtomOp, ty: AtomTy, flush: bool, old: u128, b: u128, c: u128) -> u128 {
     let words = (old as u32, b as u32, c as u32);

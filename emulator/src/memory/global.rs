@@ -1,8 +1,8 @@
 //! Device memory: named allocations at fixed guest addresses.
 //!
-//! Addresses are handed out in order with gaps between the allocations, so that an access past an end falls
-//! into no allocation and is reported with the nearest one. An allocation keeps its number as long as it lives; which
-//! one an address falls into is found in an index, so that a hundred thousand allocations cost hardly more than ten.
+//! Addresses are assigned in order with gaps between the allocations, so that an access past an end is in no
+//! allocation and is reported with the nearest one. An allocation keeps its number as long as it exists; an
+//! index maps addresses to allocations, so that a hundred thousand allocations cost hardly more than ten.
 
 use super::heap::Heap;
 use super::lanes::{Addresses, Survey, survey};
@@ -29,7 +29,7 @@ pub struct AllocationId(pub usize);
 /// A piece of device memory.
 #[derive(Clone, Debug)]
 pub struct Allocation {
-    /// What it is called in reports: a buffer of the manifest or a variable of the module.
+    /// Name in reports: a buffer of the manifest or a variable of the module.
     pub name: String,
     /// Guest address of the first byte.
     pub base: u64,
@@ -37,9 +37,9 @@ pub struct Allocation {
     pub len: u64,
     /// Contents; empty while they are lent out.
     pub bytes: Storage,
-    /// The same for all allocations that show the same bytes at several addresses; 0 for bytes with one address.
+    /// Equal for all allocations that map the same bytes at several addresses; 0 for bytes with one address.
     pub twins: u64,
-    /// Whether listings leave it out, since it shows the bytes of an allocation that they name.
+    /// Whether listings omit it, because it maps the bytes of a listed allocation.
     pub alias: bool,
 }
 
@@ -235,7 +235,7 @@ impl GlobalMemory {
         self.stamp = STAMPS.fetch_add(1, Ordering::Relaxed) + 1;
     }
 
-    /// A number that is another one whenever there are other allocations.
+    /// A number that changes whenever the allocations change.
     #[must_use]
     pub fn stamp(&self) -> u64 {
         self.stamp
@@ -357,8 +357,8 @@ impl GlobalMemory {
         }
     }
 
-    /// Takes the contents of these allocations; the rest can then be shared by threads. Those that are taken have other
-    /// numbers where they are now.
+    /// Moves the contents of these allocations out; threads can then share the rest. The moved allocations
+    /// get other numbers.
     pub(crate) fn lend(&mut self, written: impl Iterator<Item = AllocationId>) -> GlobalMemory {
         let mut lent = GlobalMemory::new();
         for id in written {
@@ -384,7 +384,7 @@ impl GlobalMemory {
 /// Zeros that cost no memory before they are written; `None` when there is no room.
 pub(crate) fn zeroed(length: u64) -> Option<Vec<u8>> {
     let length = usize::try_from(length).ok()?;
-    // Asking for memory that there is not would end the process.
+    // A failed allocation would abort the process.
     Vec::<u8>::new().try_reserve_exact(length).ok()?;
     Some(vec![0; length])
 }

@@ -1,5 +1,5 @@
-//! The heap of device `malloc` and `free`: first fit by address, so that addresses depend on nothing but the
-//! order of calls.
+//! The heap of device `malloc` and `free`: first fit by address, so that addresses depend only on the order
+//! of calls.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub const DEFAULT_HEAP_BYTES: u64 = 8 << 20;
 /// Every block begins at a multiple of this, as CUDA's do.
 const ALIGNMENT: u64 = 16;
 
-/// The book of one heap; its bytes are an allocation of device memory.
+/// The free and used ranges of one heap; its bytes are an allocation of device memory.
 #[derive(Clone, Debug)]
 pub struct Heap {
     base: u64,

@@ -1,7 +1,7 @@
 //! Moving a warp's data between rows and bytes.
 //!
-//! A [`Survey`] looks at all lane addresses at once: do they stay inside, are they aligned, are they all equal
-//! or consecutive. Equal and consecutive addresses, most of what kernels do, then become one access; the rest
+//! A [`Survey`] checks all lane addresses at once: bounds, alignment, and whether they are equal or
+//! consecutive. Equal and consecutive addresses, most of what kernels do, then become one access; the rest
 //! goes lane by lane in ascending order, so that of several lanes that write one place the highest wins.
 
 use trace_format::isa::MemWidth;
@@ -12,7 +12,7 @@ pub type Addresses = [u64; WARP_SIZE];
 /// The rows of the widest access.
 pub type Rows = [Row; 4];
 
-/// What the addresses of a warp have in common, relative to the start of the memory that they go to.
+/// Properties of a warp's addresses, relative to the start of the accessed memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Survey {
     /// Whether every access lies inside.

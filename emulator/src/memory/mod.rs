@@ -2,9 +2,9 @@
 //!
 //! [`global`] holds the allocations and finds the one that an address falls into; [`lanes`] moves the data of
 //! a warp between rows and bytes, all lanes at once where addresses allow; [`atomic`] is the arithmetic of
-//! read-modify-write operations. What running blocks see of it is [`crate::view`]'s.
-//! Bytes are our own or mapped where the host program sees them ([`storage`], the only unsafe code here), which may
-//! access them at any time; threads that run blocks share memory only while no block writes it.
+//! read-modify-write operations. [`crate::view`] provides the memory view of running blocks. Bytes are owned
+//! or mapped where the host program accesses them ([`storage`], the only unsafe code here), which may access
+//! them at any time; threads that run blocks share memory only while no block writes it.
 
 pub mod atomic;
 pub mod global;

@@ -1,4 +1,5 @@
-//! Where the bytes of an allocation are: in memory of our own, or at an address that the host program sees too.
+//! Storage of an allocation's bytes: owned memory, or memory at an address that the host program accesses
+//! too.
 //!
 //! The second is what managed and host-mapped memory of CUDA programs need. Threads of the host program may access
 //! such memory while a kernel runs, so no reference to its bytes is ever made: every access is a relaxed atomic
@@ -289,7 +290,7 @@ impl Drop for Storage {
     }
 }
 
-/// A copy is always memory of our own.
+/// A copy is always owned memory.
 impl Clone for Storage {
     fn clone(&self) -> Storage {
         Storage::from(self.to_vec())

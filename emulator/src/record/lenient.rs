@@ -1,8 +1,8 @@
-//! Recordings that do not disturb what they record: a launch goes on when its trace cannot be written any more.
+//! Recordings that do not disturb the program: a launch continues when its trace can no longer be written.
 
 use super::{BlockSink, SinkError};
 
-/// What a sink does when a block is not taken.
+/// Behaviour of a sink when a block cannot be written.
 #[derive(Debug, Default)]
 pub struct Failures {
     is_lenient: bool,
@@ -10,16 +10,16 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// The first is kept for later, and all blocks from then on are forgotten.
+    /// Keeps the first failure for later, and drops all blocks after it.
     #[must_use]
     pub fn lenient() -> Failures {
         Failures { is_lenient: true, first: None }
     }
 
-    /// Hands a block over.
+    /// Submits a block.
     ///
     /// # Errors
-    /// When it is not taken, and that is not kept for later.
+    /// The block cannot be written, and the failure is not kept for later.
     pub fn hand_over<B: BlockSink>(
         &mut self,
         block: &mut B,

@@ -1,9 +1,9 @@
-//! What the executor tells a recorder: the seam between running a kernel and writing its trace.
+//! Interface between the executor and recorders.
 //!
-//! The executor is compiled once per sink. [`Unrecorded`] takes nothing and costs nothing; [`trace`] appends
-//! to a trace file, [`sampled`] only some blocks, [`selection`] chooses, [`lenient`] lets launches go on that cannot be
-//! recorded to their end. A [`BlockSink`] follows one block at a time on whichever thread runs it; a [`LaunchSink`]
-//! takes the blocks of a launch, in ascending order whatever the number of threads.
+//! The executor is compiled once per sink. [`Unrecorded`] records nothing and costs nothing; [`trace`]
+//! appends to a trace file, [`sampled`] records some blocks, [`selection`] selects launches, [`lenient`] lets
+//! launches continue whose recording fails. A [`BlockSink`] follows one block at a time on whichever thread
+//! runs it; a [`LaunchSink`] takes the blocks of a launch, in ascending order whatever the number of threads.
 
 pub mod lenient;
 pub mod sampled;
@@ -24,13 +24,13 @@ pub trait BlockSink: Send {
     fn begin(&mut self, block: u64);
     /// A warp enters a basic block with these lanes.
     fn enter(&mut self, warp: u32, block: BlockId, active: u32);
-    /// An instruction's destinations hold what came from outside the warp.
+    /// An instruction's destinations hold values from outside the warp.
     fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32);
     /// An instruction has executed.
     fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32);
-    /// Whether what there is should be handed over before the block goes on.
+    /// Whether the recorded data should be submitted before the block continues.
     fn is_full(&self) -> bool;
-    /// Nobody will take what there is of the block.
+    /// Discards the recorded data of the block.
     fn forget(&mut self);
 }
 

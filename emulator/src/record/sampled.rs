@@ -7,7 +7,7 @@ use trace_format::isa::{BlockId, Pc};
 use trace_format::semantics::{ExecInst, Warp};
 use trace_format::writer::{BlockRecorder, LaunchWriter};
 
-/// Follows the blocks of a sample and looks away from others.
+/// Records the blocks of a sample and ignores others.
 #[derive(Clone, Debug)]
 pub struct SampledRecorder {
     recorder: BlockRecorder,

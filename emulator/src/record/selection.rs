@@ -1,11 +1,11 @@
-//! Which launches of a program are recorded, and which of their blocks: what the flags `--kernels`, `--launches`,
-//! `--every` and `--blocks` say. Everything is executed all the same.
+//! Selection of the launches and blocks to record, from the flags `--kernels`, `--launches`, `--every` and
+//! `--blocks`. All launches are executed in any case.
 
 use regex::Regex;
 use trace_format::container::Sample;
 use warplab_host::numbers::range;
 
-/// A choice among the launches of a run.
+/// A selection of the launches of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     kernels: Option<Regex>,
@@ -22,7 +22,7 @@ impl Selection {
     /// Reads the flags, each as it was written.
     ///
     /// # Errors
-    /// The flag that cannot be understood, and why.
+    /// A flag is invalid; the error names it and the reason.
     pub fn parse(
         kernels: Option<&str>,
         launches: Option<&str>,

@@ -1,4 +1,4 @@
-//! Recording into a trace file: the seam's calls go to [`trace_format::writer`].
+//! Recording into a trace file with [`trace_format::writer`].
 
 use super::lenient::Failures;
 use super::{BlockSink, LaunchSink, SinkError};

@@ -1,7 +1,7 @@
-//! What texture fetches and surface accesses read and write.
+//! Texture fetches and surface accesses.
 //!
-//! [`sample`] works out which texels a fetch reads and how they are weighted, [`surface`] where a surface access goes, [`query`]
-//! what a query is told. Memory itself is left to the running block's view of it.
+//! [`sample`] computes the texels of a fetch and their weights, [`surface`] the addresses of a surface
+//! access, [`query`] the results of queries. Memory is accessed through the running block's view.
 
 mod footprint;
 pub mod query;

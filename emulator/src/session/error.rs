@@ -1,4 +1,4 @@
-//! Why a session could not be opened or run, ready to be shown.
+//! Errors of opening and running a session.
 
 use crate::device::LoadError;
 use crate::exec::LaunchError;

@@ -63,14 +63,14 @@ pub struct Session {
     ptx: PathBuf,
 }
 
-/// Who follows a run.
+/// Recorder or checker of a run.
 enum Follower<'f> {
     Nobody,
     Writer(&'f mut TraceWriter),
     Checker(&'f mut Checker),
 }
 
-/// What one launch did.
+/// Report of one launch.
 #[derive(Clone, Debug)]
 pub struct LaunchReport {
     /// Number of the launch, repetitions counted.
@@ -85,7 +85,7 @@ pub struct LaunchReport {
     pub time: Duration,
 }
 
-/// What a run did.
+/// Report of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunReport {
     /// Launches in order.
@@ -118,7 +118,7 @@ impl Session {
     /// Reads, parses, lowers and loads a PTX file with its manifest.
     ///
     /// # Errors
-    /// Whatever is wrong with either, or does not fit between them.
+    /// An error in either file, or a mismatch between them.
     pub fn open(ptx: &Path, setup: &Setup) -> Result<Session, SessionError> {
         let module = LoadedModule::read(ptx)?;
         let path = setup.manifest.clone().unwrap_or_else(|| ptx.with_extension("toml"));
@@ -129,7 +129,7 @@ impl Session {
     /// Opens a manifest and the PTX file that it names.
     ///
     /// # Errors
-    /// Whatever is wrong with either, or does not fit between them.
+    /// An error in either file, or a mismatch between them.
     pub fn open_manifest(path: &Path, setup: &Setup) -> Result<Session, SessionError> {
         let manifest = Manifest::load(path, &setup.overrides)?;
         let ptx = manifest.ptx.clone();
@@ -255,8 +255,8 @@ impl Session {
         })
     }
 
-    /// The copies to the device that a program with the manifest's data would make before its first launch: those of
-    /// buffers with contents. Zeros stand for memory that nobody has written yet.
+    /// The copies to the device that a program with the manifest's data would make before its first launch:
+    /// those of buffers with contents. Zeros represent memory that has not been written yet.
     fn copies(&self) -> Vec<TransferRecord> {
         let buffers = self.manifest.buffers.iter().zip(&self.loaded.buffers);
         let copied = buffers.filter(|(buffer, _)| buffer.has_init && buffer.init != Init::Zeros);
@@ -274,8 +274,7 @@ impl Session {
             .collect()
     }
 
-    /// Runs all launches while a checker hears of all that they do. Buffers without initial contents count as never
-    /// written.
+    /// Runs all launches with a checker. Buffers without initial contents count as never written.
     ///
     /// # Errors
     /// The first launch that fails; what was found so far is with the checker.

@@ -1,8 +1,8 @@
-//! Texture and surface objects: what a handle in a kernel stands for.
+//! Texture and surface objects, to which handles in kernels refer.
 //!
-//! [`format`] describes texels and decodes them, [`resource`] places arrays, mipmaps and plain memory in device
-//! memory, [`sampler`] holds filter and address modes, [`table`] hands out handles. What fetches read is
-//! [`crate::sampling`]'s.
+//! [`format`] describes texels and decodes them, [`resource`] places arrays, mipmaps and plain memory in
+//! device memory, [`sampler`] holds filter and address modes, [`table`] assigns handles. [`crate::sampling`]
+//! performs fetches.
 
 pub mod format;
 pub mod resource;

@@ -1,5 +1,5 @@
-//! What textures and surfaces read and write: arrays, mipmapped arrays, cubes, linear and pitched memory, all of
-//! them row-major in device memory.
+//! Memory of textures and surfaces: arrays, mipmapped arrays, cubes, linear and pitched memory, all of them
+//! row-major in device memory.
 //!
 //! An array's levels follow each other without gaps; within a level, slices or layers follow rows. Hardware
 //! interleaves; see DEVIATIONS.md.

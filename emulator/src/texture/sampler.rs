@@ -1,4 +1,4 @@
-//! Sampler state: how coordinates are taken, what lies beyond the edge, how texels are filtered and read.
+//! Sampler state: interpretation of coordinates, address modes, filtering and read modes.
 
 use super::format::{ChannelFormat, ChannelKind};
 use super::{ObjectError, refuse};

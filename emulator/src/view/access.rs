@@ -1,11 +1,11 @@
-//! What accesses are made of, whatever memory they go to: why one did not take place, and read-modify-write.
+//! Parts of accesses to any memory: refusals, and read-modify-write operations.
 
 use crate::memory::lanes::{BytesMut, Rows};
 use crate::memory::{AllocationId, GlobalMemory, atomic};
 use trace_format::isa::{AtomOp, AtomTy};
 use trace_format::semantics::Row;
 
-/// Why an access did not take place.
+/// Reason for which an access was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// A lane's access lies in no allocation.

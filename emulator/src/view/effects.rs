@@ -1,4 +1,4 @@
-//! Writes and reductions of global memory that take place later.
+//! Deferred writes and reductions of global memory.
 //!
 //! A block that runs beside earlier ones logs here what it does to memory; the log is applied when all earlier
 //! blocks have applied theirs, so that memory ends up as if blocks had run one after the other.

@@ -1,10 +1,10 @@
-//! The register file cache of Gebhart et al. ("Energy-efficient Mechanisms for Managing Thread Context in Throughput
-//! Processors", ISCA 2011, section 3): each warp has a few registers beside the main register file. Results go there
-//! first and reach the main register file when they have to make room, or when their warp leaves the active set of the
-//! two-level scheduler.
+//! The register file cache of Gebhart et al. ("Energy-efficient Mechanisms for Managing Thread Context in
+//! Throughput Processors", ISCA 2011, section 3): each warp has a small cache of registers beside the main
+//! register file. Results are written to the cache first, and to the main register file when they are evicted
+//! or when their warp leaves the active set of the two-level scheduler.
 //!
-//! This crate needs nothing of the timing model but its interface, [`warplab_technique`]. Read it from top to bottom:
-//! what the technique declares, what it holds, and its hooks in the order in which an instruction passes them.
+//! This crate depends only on the timing model's interface, [`warplab_technique`]. Read it from top to
+//! bottom: declarations, state, and hooks in the order in which an instruction passes them.
 
 use warplab_technique::declare::Cause;
 use warplab_technique::{
@@ -20,21 +20,21 @@ params! {
         entries: u32 = 6, 1..=64;
         /// Reads of a warp's part of the cache per cycle.
         read_ports: u32 = 3, 1..=16;
-        /// Results that a warp's part of the cache takes per cycle.
+        /// Results that a warp's part of the cache accepts per cycle.
         write_ports: u32 = 1, 1..=16;
-        /// Cycles from a read's begin to the operand's arrival in the collector.
+        /// Cycles from the start of a read to the operand's arrival in the collector.
         latency_cycles: u32 = 1, 0..=16;
-        /// Whether a register that is read from the main register file is kept too; the paper keeps results alone.
+        /// Whether a register read from the main register file is kept too; the paper keeps only results.
         allocate_on_read: bool = false;
-        /// Whether the cache is used; without it its hardware is there and every access goes to the banks.
+        /// Whether the cache is used; if false, the hardware exists, but every access goes to the banks.
         mechanism: bool = true;
     }
 }
 
 counts! {
-    /// What the cache counts.
+    /// Counters of the cache.
     struct Counts {
-        /// Registers that made room for others.
+        /// Evicted registers.
         evictions;
         /// Registers that were written to a bank when their warp left the active set.
         flushed_registers;
@@ -44,20 +44,20 @@ counts! {
 }
 
 causes! {
-    /// Why an operand is read from its bank.
+    /// Reasons for which an operand is read from its bank.
     enum Lost {
         /// The warp has not written the register since it began, or since it was flushed.
         NotWritten = "not_written";
-        /// It has, and the register had to make room.
+        /// The register was evicted after the warp had written it.
         Evicted = "evicted";
-        /// The cache holds the register in some lanes of the path only.
+        /// The cache holds the register for only some active lanes.
         Lanes = "lanes_not_held";
         /// The cache is switched off.
         Off = "mechanism_off";
     }
 }
 
-/// The row of the technique: what a command line with techniques of its own is given.
+/// The registration of the technique, which `main` passes to the command line.
 pub const REGISTRATION: Registration =
     Registration { info: &INFO, build: |_, section| Ok(Box::new(Rfc::new(Params::read(section)?))) };
 
@@ -82,29 +82,29 @@ const INFO: TechniqueInfo = TechniqueInfo {
     ..TechniqueInfo::EMPTY
 };
 
-/// Bits of an entry: a warp register, its number, the lanes that it holds and those that a bank does not have.
+/// Bits of an entry: a warp register, its number, and masks of its held and dirty lanes.
 const ENTRY_BITS: u32 = 32 * 32 + 8 + 32 + 32;
 
 /// A register in the cache.
 #[derive(Clone, Debug)]
 struct Entry {
     register: u8,
-    /// Lanes whose value is here.
+    /// Lanes that the entry holds.
     held: u32,
-    /// Lanes whose value is here alone.
+    /// Held lanes not yet written to the bank.
     dirty: u32,
     /// Bank of the register.
     bank: u8,
     row: Row,
 }
 
-/// What a warp has in the cache, oldest first, and what the banks hold of it.
+/// A warp's entries in the cache, oldest first, and its registers in the banks.
 #[derive(Clone, Debug, Default)]
 struct Warp {
     entries: Vec<Entry>,
-    /// Registers that were written and had to make room.
+    /// Registers that were written and evicted.
     evicted: Vec<u8>,
-    /// The main register file as it is, which is not always what the program last wrote.
+    /// Contents of the main register file, which may be older than the program's last write.
     banks: Vec<Row>,
 }
 
@@ -130,7 +130,8 @@ impl Rfc {
         Rfc { params, storage: Storage::new(shape), counts: Counts::default(), warps: Vec::new() }
     }
 
-    /// The entry of a register, a new and empty one if need be; the oldest one makes room.
+    /// The entry of a register, which is created empty if it does not exist; the oldest entry is evicted if
+    /// the cache is full.
     fn entry(&mut self, cx: &mut Cx<'_>, slot: usize, register: u8, bank: u8) -> &mut Entry {
         let warp = &mut self.warps[slot];
         if let Some(at) = warp.entries.iter().position(|entry| entry.register == register) {
@@ -149,7 +150,7 @@ impl Rfc {
     }
 }
 
-/// Writes the lanes of an entry that the bank does not have.
+/// Writes the dirty lanes of an entry to the bank.
 fn write_to_bank(cx: &mut Cx<'_>, banks: &mut [Row], entry: &Entry) {
     if entry.dirty != 0 {
         merge(&mut banks[usize::from(entry.register)], &entry.row, entry.dirty);
@@ -174,7 +175,8 @@ impl Technique for Rfc {
         vec![&self.storage]
     }
 
-    /// Once per kernel: one bank of the structure per warp slot, and the hooks below.
+    /// Called once per kernel: declares one bank of the structure per warp slot, and requests the hooks
+    /// below.
     fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
         let warps = launch.config.sm.max_warps;
         let registers = launch.program.registers_per_thread as usize;
@@ -213,7 +215,7 @@ impl Technique for Rfc {
                 operand.from = ReadFrom::Storage(self.storage.read(cx.cycle, warp.slot), supplied);
                 continue;
             }
-            // What the cache holds in some lanes joins what the bank has in the others.
+            // Combines lanes of the cache with the bank's value in the other lanes.
             let mut row = own.banks[usize::from(operand.reg)];
             if let Some(entry) = found {
                 merge(&mut row, &entry.row, entry.held);
@@ -238,7 +240,7 @@ impl Technique for Rfc {
         Ok(())
     }
 
-    /// Results: to the cache, and to a bank when they have to make room.
+    /// Results are written to the cache, and to a bank when they are evicted.
     fn write_back(
         &mut self,
         cx: &mut Cx<'_>,
@@ -264,7 +266,7 @@ impl Technique for Rfc {
         Ok(())
     }
 
-    /// A warp that leaves the active set leaves nothing behind.
+    /// A warp that leaves the active set is flushed.
     fn activity(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, active: bool) {
         if active {
             return;
@@ -279,7 +281,7 @@ impl Technique for Rfc {
     }
 
     fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
-        // Nobody reads the registers of a warp that has ended: what is dirty never reaches a bank.
+        // The registers of an ended warp are not read again: dirty lanes are dropped.
         let entries = self.warps[warp_slot].entries.drain(..);
         self.counts.bypassed_register_writes += entries.filter(|entry| entry.dirty != 0).count() as u64;
         self.storage.set_used(cx.cycle, warp_slot, 0);

@@ -1,5 +1,5 @@
-//! The command line of this crate, as a user has it: the technique shows up everywhere, its values are checked, and
-//! without its mechanism the machine is the plain one.
+//! Tests of this crate's command line: the technique appears in all outputs, its values are checked, and
+//! without its mechanism the replay equals the baseline.
 
 #[path = "../../../timing/tests/common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Traces to measure with: kernels recorded by a plain loop, with contents of memory made from addresses.
+//! Traces to measure with: kernels recorded by a simple loop, with memory contents derived from addresses.
 
 use std::path::Path;
 use trace_format::container::LaunchRecord;

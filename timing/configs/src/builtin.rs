@@ -1,4 +1,4 @@
-//! The data files that travel inside the binary: one row per GPU and per energy table.
+//! The data files built into the binary: one row per GPU and per energy table.
 
 /// A data file by name.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub const GPUS: &[Builtin] = builtin!(
     "": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285", "bow-titanx", "corf-fermi",
 );
 
-/// Every board that programs can be shown; the first is the default.
+/// Every board that the CUDA API can present; the first is the default.
 pub const BOARDS: &[Builtin] =
     builtin!("": "rtx2060", "titanx-pascal", "gtx1080ti", "qv100", "rtx3070", "a100", "h100");
 
@@ -38,7 +38,7 @@ pub const ENERGY_TABLES: &[Builtin] =
     builtin!("energy/": "corf-40nm", "bow-28nm", "darsie-pascal", "uv-gt200");
 
 impl Builtin {
-    /// Contents as a table, on top of those of the file that it names as its `base`.
+    /// Contents as a table, merged over those of its `base` file.
     pub(crate) fn inherited(&self) -> toml::Table {
         let mut own: toml::Table = toml::from_str(self.text).unwrap_or_else(|e| panic!("{}: {e}", self.path));
         let base = own.remove("base").and_then(|base| find(GPUS, base.as_str()?));
@@ -48,7 +48,7 @@ impl Builtin {
     }
 }
 
-/// Puts the values of `from` in the place of those of `into` that have the same path.
+/// Merges `from` into `into`; values of `from` replace those with the same path.
 pub fn merge(into: &mut toml::Table, from: toml::Table) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
@@ -60,7 +60,7 @@ pub fn merge(into: &mut toml::Table, from: toml::Table) {
     }
 }
 
-/// The file of that name in `list`.
+/// The file with a name in `list`.
 #[must_use]
 pub fn find(list: &'static [Builtin], name: &str) -> Option<&'static Builtin> {
     list.iter().find(|builtin| builtin.name == name)

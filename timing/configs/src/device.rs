@@ -1,4 +1,4 @@
-//! The boards that programs can be shown.
+//! The boards that the CUDA API can present to programs.
 
 use crate::builtin::{BOARDS, Builtin, MODELLED};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 pub struct Device {
     /// Word for the command line.
     pub name: String,
-    /// What programs are told.
+    /// Device name for programs.
     pub title: String,
     /// Major and minor.
     pub compute_capability: (u32, u32),
@@ -46,7 +46,7 @@ struct Board {
     single_to_double_ratio: u32,
 }
 
-/// What is read of a data file and those that it inherits from; the rest is the timing model's.
+/// The parts of a data file and its bases that this module reads; the rest belongs to the timing model.
 #[derive(Deserialize)]
 struct File {
     name: String,
@@ -113,7 +113,7 @@ impl Device {
         &DEVICES
     }
 
-    /// The board that is modelled unless told otherwise, and that kernels see which no program starts.
+    /// The board that is modelled by default, and that kernels see when no program starts them.
     ///
     /// # Panics
     /// Never: a test asks for it.
@@ -122,7 +122,7 @@ impl Device {
         Device::find(MODELLED).expect("it is one of the boards")
     }
 
-    /// The board of a name, or of a compute capability written `sm_75` or `75`.
+    /// The board with a name, or with a compute capability written `sm_75` or `75`.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Device> {
         let capability = name.trim_start_matches("sm_").parse::<u32>().ok();
@@ -136,10 +136,10 @@ impl Device {
     }
 }
 
-/// Checks a table `[device]`, which the timing model leaves aside.
+/// Checks a table `[device]`, which the timing model ignores.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The error in the table.
 pub fn check(table: toml::Value) -> Result<(), toml::de::Error> {
     table.try_into::<Board>().map(drop)
 }

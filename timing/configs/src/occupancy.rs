@@ -1,9 +1,11 @@
-//! How many blocks of a kernel an SM holds: registers, shared memory, warps and blocks, each in its granule.
+//! Occupancy: the number of blocks of a kernel that an SM holds, limited by registers, shared memory, warps
+//! and blocks.
 //!
-//! The rules are those of CUDA's occupancy calculator: of `cuda_occupancy.h` for compute capability 3.0 and later,
-//! of the older spreadsheet before. Timing and the CUDA API ask here, each with the resources of its own GPU.
+//! The rules are those of CUDA's occupancy calculator: of `cuda_occupancy.h` for compute capability 3.0 and
+//! later, of the older spreadsheet before. Timing and the CUDA API both use it, each with the resources of
+//! its own GPU.
 
-/// How registers are handed out.
+/// Granularity of register allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterAllocation {
     /// To the block as a whole; its warps are rounded up to a number (compute capability 1.x).
@@ -23,7 +25,7 @@ pub enum RegisterAllocation {
     },
 }
 
-/// What an SM has.
+/// Resources of an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
     /// Threads of one block.
@@ -40,7 +42,7 @@ pub struct Resources {
     pub max_registers_per_thread: u32,
     /// Granule in which registers are allocated.
     pub register_unit: u32,
-    /// To whom the granule applies.
+    /// Granularity to which the unit applies.
     pub register_allocation: RegisterAllocation,
     /// Shared memory in bytes.
     pub shared_bytes: u32,
@@ -52,7 +54,7 @@ pub struct Resources {
     pub shared_unit_bytes: u32,
 }
 
-/// What one block needs.
+/// Resources of one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// Threads of a block.
@@ -63,7 +65,7 @@ pub struct Demand {
     pub shared_bytes: u32,
 }
 
-/// What limits the number of resident blocks.
+/// The resource that limits the number of resident blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Warp slots.
@@ -89,19 +91,19 @@ impl Limit {
     }
 }
 
-/// Resident blocks and why not more.
+/// Resident blocks and the limiting resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// Blocks that an SM holds at once.
     pub blocks: u32,
-    /// The resource that ends first.
+    /// The limiting resource.
     pub limit: Limit,
 }
 
 /// Resident blocks of a kernel.
 ///
 /// # Errors
-/// When not even one block fits: the resource, the demand and the limit.
+/// Not even one block fits; the error names the resource, the demand and the limit.
 pub fn occupancy(sm: &Resources, demand: &Demand) -> Result<Occupancy, String> {
     let warps = demand.threads_per_block.div_ceil(32).max(1);
     if demand.threads_per_block > sm.max_threads_per_block {
@@ -150,11 +152,11 @@ fn blocks_by_registers(sm: &Resources, warps: u32, per_thread: u32) -> u32 {
             sm.registers / (warps * per_thread * 32).next_multiple_of(unit).max(unit)
         }
         RegisterAllocation::Warp { warps: granule } => {
-            // Warps are handed out in granules too: what is left of one is lost.
+            // Warps are allocated in granules too: the rest of a granule is unused.
             sm.registers / per_warp / granule * granule / warps.next_multiple_of(granule)
         }
         RegisterAllocation::SubPartition { parts } => {
-            // The launch is checked as if all parts gave registers to as many warps.
+            // The launch is checked as if all parts held the same number of warps.
             if per_warp * warps.next_multiple_of(parts) > sm.max_registers_per_block {
                 return 0;
             }
@@ -198,7 +200,7 @@ mod tests {
         assert_eq!(blocks(1024, 33, 0), Ok((1, Limit::Registers)));
         assert_eq!(blocks(64, 16, 20_000), Ok((4, Limit::SharedMemory)));
         assert_eq!(blocks(32, 16, 0), Ok((32, Limit::Blocks)));
-        // Three warps of a block need not come from three parts: 32 warps hold ten blocks, not eight.
+        // Three warps of a block need not be in three parts: 32 warps hold ten blocks, not eight.
         assert_eq!(blocks(96, 64, 0), Ok((10, Limit::Registers)));
     }
 

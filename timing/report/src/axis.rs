@@ -56,21 +56,21 @@ impl Axis {
         self
     }
 
-    /// Fixes the upper end; what lies beyond is cut off and labelled.
+    /// Fixes the upper end; values beyond it are cut off and labelled.
     #[must_use]
     pub fn max(mut self, max: f64) -> Self {
         self.max = Some(max).filter(|v| v.is_finite());
         self
     }
 
-    /// Spaces values by their binary logarithm (lines only); others than positive ones are left out.
+    /// Spaces values by their binary logarithm (lines only); values that are not positive are left out.
     #[must_use]
     pub fn log2(mut self) -> Self {
         self.spacing = Spacing::Log2;
         self
     }
 
-    /// Spaces values by their decimal logarithm (lines only); others than positive ones are left out.
+    /// Spaces values by their decimal logarithm (lines only); values that are not positive are left out.
     #[must_use]
     pub fn log10(mut self) -> Self {
         self.spacing = Spacing::Log10;

@@ -1,8 +1,8 @@
-//! How numbers are written for readers: the one place of the project's number style.
+//! Number formats for readers; all output of the project uses them.
 //!
-//! Digits are grouped in threes by a narrow no-break space, the minus is U+2212, shares carry a
-//! space before the percent sign, ratios a multiplication sign before the number. What is not
-//! finite is a dash. Raw values for CSV and JSON never pass through here.
+//! Digits are grouped in threes by a narrow no-break space, the minus is U+2212, shares carry a space before
+//! the percent sign, ratios a multiplication sign before the number. Values that are not finite appear as a
+//! dash. Raw values for CSV and JSON never pass through here.
 
 /// Narrow no-break space: between digit groups and between number and unit.
 const NARROW: char = '\u{202f}';

@@ -1,5 +1,5 @@
-//! Names and numbers of everything in a report that has data: unique anchors, file names and
-//! "Figure 3". Page, JSON and file writer all read this one plan, so they agree.
+//! Names and numbers of everything in a report that has data: unique anchors, file names and "Figure 3".
+//! Page, JSON and file writer all use this outline, so they agree.
 
 use std::collections::HashSet;
 

@@ -16,7 +16,7 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 /// Sets a chosen theme before anything is painted.
 const EARLY_SCRIPT: &str = "try{var t=localStorage.getItem('report-theme');\
 if(t==='light'||t==='dark')document.documentElement.dataset.theme=t}catch(e){}";
-/// Nothing may be loaded from anywhere.
+/// Content security policy: no external resources.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
 base-uri 'none'; form-action 'none'";
 

@@ -15,7 +15,7 @@ use parquet::schema::types::{Type, TypePtr};
 use crate::format::Format;
 use crate::table::{Cell, Column, Table};
 
-/// What the cells of a column become.
+/// Parquet type of a column's cells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -55,7 +55,7 @@ impl Table {
         writer.into_inner()
     }
 
-    /// A column is what its cells are; where all are missing, what it is declared as.
+    /// The type of a column is that of its cells; if all are missing, the declared one.
     fn kind(&self, index: usize) -> Kind {
         let cells = || self.rows.iter().filter_map(move |row| row.get(index));
         let is = |test: fn(&Cell) -> bool| cells().any(test);

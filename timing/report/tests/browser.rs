@@ -1,5 +1,5 @@
-//! The page in a real browser: its script runs without errors, sorts, filters, folds and shows
-//! tooltips. Where there is no Chromium, the test says so and passes.
+//! The page in a real browser: its script runs without errors, sorts, filters, folds and shows tooltips.
+//! Without Chromium, the test prints a message and passes.
 
 mod browse;
 mod common;

@@ -42,8 +42,8 @@ fn rate(config: &crate::config::GpuConfig, inst: Inst, count: usize) -> f64 {
     f64::from(8 * warps) * count as f64 / (cycles(12) - cycles(4)) as f64
 }
 
-/// A multiply-add of one register: the rate is that of the units, or of what issues if that is less. It is never more,
-/// and less by no more than a tenth, which is what the loop's three other instructions and its end cost.
+/// A multiply-add of one register: the rate is the lower of the units' and the issue rate. It is never
+/// higher, and at most a tenth lower, which is the cost of the loop's three other instructions and its end.
 #[test]
 fn independent_instructions_reach_the_rate_of_issue_and_units() {
     let ffma = Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };

@@ -1,14 +1,14 @@
-//! Streaming reaches the DRAM's bandwidth and never exceeds it; what is not coalesced pays for its sectors.
+//! Streaming reaches the DRAM's bandwidth and never exceeds it; uncoalesced accesses cost their sectors.
 
 use super::one_sm;
 use crate::config::{GpuConfig, load};
 use crate::testing::{Builder, Hand, stream};
 use trace_format::isa::*;
 
-/// Two channels, and SMs enough for them; everything else as configured. The bound: between a kernel that fills the SMs
-/// once and one that fills them three times, the buses are busy for 90 to 100 % of the cycles (and a hundredth more, as
-/// the two end differently). Over the whole of a
-/// kernel, its ends included, no more bytes come than the buses can carry.
+/// Two channels with enough SMs; everything else as configured. The bound: between a kernel that fills the
+/// SMs once and one that fills them three times, the buses are busy for 90 to 100 % of the cycles (and a
+/// hundredth more, as the two end differently). Over the whole of a kernel, its ends included, no more bytes
+/// are transferred than the buses can carry.
 #[test]
 fn streaming_reaches_nine_tenths_of_the_dram_bandwidth_and_never_more() {
     for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx2060", "rtx3070"] {
@@ -60,8 +60,8 @@ fn uncoalesced_loads_cost_their_sectors() {
     }
 }
 
-/// One line per cycle goes from the unit to the memory: each of eight loads of 32 lines holds it 31 cycles longer than
-/// one of one line, and all but the first make the others wait.
+/// The unit sends one line per cycle: each of eight loads of 32 lines occupies it 31 cycles longer than a
+/// load of one line, and delays the loads after it.
 #[test]
 fn uncoalesced_loads_hold_the_unit_for_their_lines() {
     let config = one_sm("titanx-pascal", &["load_store.miss_queue_entries=64"]);

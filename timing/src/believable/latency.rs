@@ -14,8 +14,8 @@ fn chase(addresses: impl Fn(usize) -> u32, length: usize) -> Hand {
     Hand::new(b.exit(), 1, 32)
 }
 
-/// Cycles around the memory: the load collects its two address registers through one port and passes its queue; the
-/// multiply-add that makes the next address collects one register and has its latency.
+/// Cycles outside the memory: the load collects its two address registers through one port and passes its
+/// queue; the multiply-add that computes the next address collects one register and has its latency.
 fn around(config: &GpuConfig) -> u64 {
     let read = u64::from(config.collectors.issue_to_read_cycles + config.register_file.read_latency_cycles);
     let registers = |count: u64| read - 1 + count.div_ceil(u64::from(config.collectors.ports));
@@ -39,7 +39,7 @@ fn halves(config: &GpuConfig) -> bool {
     config.load_store.coalescing == Coalescing::Segments
 }
 
-/// Every part of the memory in the clock of the core, so that no cycle is lost between two.
+/// All memory components in the core clock, so that no cycle is lost between clock domains.
 fn one_clock(gpu: &str, more: &[&str]) -> GpuConfig {
     let khz = one_sm(gpu, &[]).gpu.core_clock_khz;
     let clocks: Vec<String> =

@@ -1,4 +1,4 @@
-//! The ways through the memory: textures, constants, local memory, stores by policy, atomics, splits of L1, copies.
+//! Tests of memory paths: textures, constants, local memory, stores by policy, atomics, splits of L1, copies.
 
 use super::{GPUS, one_sm};
 use crate::config::{GpuConfig, load};
@@ -19,7 +19,7 @@ fn kernel(build: impl Fn(&mut Builder)) -> Hand {
     Hand::new(b.exit(), 1, 32)
 }
 
-/// Three fetches of one line, one after the other: a miss and two hits, which L1 does not see.
+/// Three fetches of one line, one after the other: a miss and two hits, none of which access L1.
 #[test]
 fn textures_have_a_cache_of_their_own() {
     for gpu in GPUS {
@@ -72,7 +72,7 @@ fn local_stores_are_kept_or_written_through_by_policy() {
     assert_eq!((c.l1_accesses, c.l1_bypasses), (0, 2), "two half warps");
 }
 
-/// A line of local memory leaves L1 for a load and is written to L2.
+/// A load evicts a dirty line of local memory from L1; it is written to L2.
 #[test]
 fn dirty_local_lines_are_written_back_when_they_leave() {
     let set = ["l1.sets=1", "l1.ways=2", "l1.size_bytes=256", "l1.set_hash=linear"];
@@ -126,7 +126,7 @@ fn atomics_pay_for_collisions_at_l2() {
     }
 }
 
-/// L1 has what the carve-out for the resident blocks' shared memory leaves.
+/// L1 has the ways that the carve-out for the resident blocks' shared memory leaves.
 #[test]
 fn shared_memory_takes_its_part_of_the_unified_array() {
     use crate::program::Program;
@@ -176,7 +176,7 @@ fn copies_leave_their_data_in_l2() {
     assert_eq!(dram(&off), (0, false, false));
 }
 
-/// Two kernels on one GPU: whether the second finds what the first has left, by configuration.
+/// Two kernels on one GPU: the configuration decides whether the second finds the first one's data in caches.
 #[test]
 fn caches_are_kept_or_flushed_between_kernels() {
     let hand = kernel(|b| {

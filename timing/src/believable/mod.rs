@@ -1,7 +1,7 @@
-//! What makes the baseline believable: micro kernels whose cycles follow from a configuration on paper, run on the
+//! Validation of the baseline: microbenchmarks with cycles computed by hand from a configuration, run on the
 //! published configurations. Each test is exact or states its bound.
 //!
-//! The pipeline's own tests work on one small machine ([`crate::sm`]); these vary the machine.
+//! The pipeline's own tests use one small configuration ([`crate::sm`]); these tests vary it.
 
 mod arithmetic;
 mod bandwidth;
@@ -14,10 +14,11 @@ mod residency;
 use crate::config::{GpuConfig, load};
 use crate::testing::Hand;
 
-/// The configurations whose figures are published.
+/// The configurations with published figures.
 const GPUS: [&str; 7] = ["gtx285", "gtx480", "gtx1080ti", "titanx-pascal", "qv100", "rtx2060", "rtx3070"];
 
-/// A built-in configuration with one SM, no launch latency, and code that is there before it is needed.
+/// A built-in configuration with one SM, no launch latency, and code that is in the I-cache before it is
+/// needed.
 fn one_sm(gpu: &str, more: &[&str]) -> GpuConfig {
     let set = [
         "gpu.sms=1",

@@ -1,4 +1,4 @@
-//! Collectors, banks and units: pools by class, mappings of registers, and what schedulers have of their own.
+//! Tests of collectors, banks and units: pools by class, register mappings, and shares of schedulers.
 
 use super::one_sm;
 use crate::config::GpuConfig;
@@ -14,8 +14,8 @@ fn counters(hand: &Hand, config: &GpuConfig) -> Counters {
     hand.run_on(config, &[], 1).expect("a replay without error").counters
 }
 
-/// Special functions wait for their one slow unit in the collectors: generic collectors are taken away from the
-/// multiply-adds of other warps, pools are not.
+/// Special functions wait for their one slow unit in the collectors: they occupy generic collectors that
+/// multiply-adds of other warps need, but not those of another pool.
 #[test]
 fn pools_of_collectors_keep_classes_apart() {
     let mut b = Builder::default();

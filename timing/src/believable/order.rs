@@ -1,4 +1,4 @@
-//! Which warp issues in which cycle, by policy; and what must not change anything: hooks, threads, their order.
+//! Tests of the issue order of each policy, and of independence from hooks, threads and their order.
 
 use super::{GPUS, one_sm};
 use crate::config::{GpuConfig, load};
@@ -66,7 +66,7 @@ fn oldest_first_prefers_age_in_every_cycle() {
     assert_eq!(warps(&list), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]);
 }
 
-/// Dependent pairs: after its multiply-add a warp waits, and each policy fills the wait in its way.
+/// Dependent pairs: a warp waits after its multiply-add, and each policy issues other warps meanwhile.
 #[test]
 fn a_dependence_hands_the_slot_on() {
     let mut b = Builder::default();
@@ -105,7 +105,7 @@ fn two_level_issues_from_its_active_set_alone() {
     assert_eq!(first, [0, 1, 2, 3]);
 }
 
-/// Dual issue: two instructions of one warp in a cycle, of different units where that is asked for.
+/// Dual issue: two instructions of one warp in a cycle, of different units if the configuration requires it.
 #[test]
 fn dual_issue_pairs_as_its_units_allow() {
     let mut b = Builder::default();
@@ -155,7 +155,7 @@ fn no_order_of_threads_changes_anything() {
     }
 }
 
-/// Threads that get no time from the host, as on a busy machine, hold up nobody: a launch ends without them.
+/// Threads that the host does not schedule, as on a busy machine, do not delay a launch.
 #[test]
 fn threads_that_never_run_hold_nobody_up() {
     let _watchdog = test_kit::Watchdog::over("a launch of which seven threads never run");
@@ -168,8 +168,8 @@ fn threads_that_never_run_hold_nobody_up() {
     assert_eq!(run(1, false), run(8, true));
 }
 
-/// One place in every queue, one line in every cache set, one register for misses: everything waits for everything else,
-/// dirty lines leave at every step, and the kernel ends all the same, later than usual and with the same work.
+/// With one entry in every queue, one line in every cache set and one MSHR, all components block each other
+/// and every access evicts a dirty line; the kernel still ends, later and with the same work.
 #[test]
 fn queues_of_one_place_hold_back_and_do_not_lock() {
     let tiny = [

@@ -1,4 +1,4 @@
-//! Blocks: never one more than the resources allow, and every one that they allow.
+//! Tests of residency: exactly as many blocks as the resources allow.
 
 use crate::config::load;
 use crate::testing::{Builder, Hand, r};
@@ -13,7 +13,7 @@ fn waiting(registers: u8) -> Hand {
     Hand::new(b.exit(), 40, 64)
 }
 
-/// Most blocks of which instructions were between fetch and writeback in one cycle.
+/// Maximum number of blocks with instructions between fetch and writeback in one cycle.
 fn most_resident(insts: &[InstRecord]) -> usize {
     let mut stays: Vec<(u32, u64, u64)> = Vec::new();
     for inst in insts {

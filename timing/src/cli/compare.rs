@@ -18,10 +18,10 @@ pub struct Arguments {
     before: PathBuf,
     /// The later one.
     after: PathBuf,
-    /// Numbers that change by no more than this part of their earlier value count as unchanged: 1% or 0.01.
+    /// Relative changes up to this threshold count as unchanged: 1% or 0.01.
     #[arg(long, default_value = "1%", value_name = "SHARE", value_parser = threshold)]
     threshold: f64,
-    /// Rows that are shown of each kind, the largest changes first.
+    /// Maximum number of rows of each kind, largest changes first.
     #[arg(long, default_value_t = 50, value_name = "N")]
     top: usize,
     /// Ends with exit code 2 if something changed.
@@ -58,7 +58,7 @@ pub fn threshold(text: &str) -> Result<f64, String> {
     let share = number.trim().parse::<f64>().ok().map(|value| value / scale);
     share
         .filter(|share| share.is_finite() && *share >= 0.0)
-        .ok_or_else(|| "a share is wanted, such as 1% or 0.01".into())
+        .ok_or_else(|| "expected a share, such as 1% or 0.01".into())
 }
 
 #[cfg(test)]

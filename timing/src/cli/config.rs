@@ -1,4 +1,4 @@
-//! `timing config`: what a configuration says after inheritance and overrides, and where each value is from.
+//! `timing config`: shows a configuration after inheritance and overrides, with the origin of each value.
 
 use super::{CliError, output};
 use crate::config::{self, builtin, load};
@@ -9,16 +9,16 @@ use warplab_host::input;
 /// `timing config …`
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
-    /// Prints every key with its value, the file and line it comes from, and what is written there about its source.
+    /// Prints every key with its value, its file and line, and the comment on its source.
     Show(ShowArguments),
-    /// Turns a GPGPU-Sim option file into a configuration, and lists what could not be honoured.
+    /// Converts a GPGPU-Sim option file to a configuration, and lists options without effect.
     Import(ImportArguments),
 }
 
 /// Arguments of `timing config import`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: timing config import gpgpusim.config -o mine.toml --compare qv100\n\n\
-    What the file does not say is as in the shipped configuration of the same compute capability.")]
+    Values that the file does not set come from the shipped configuration of the same compute capability.")]
 pub struct ImportArguments {
     /// The option file, usually gpgpusim.config.
     file: PathBuf,
@@ -71,7 +71,7 @@ fn import(arguments: &ImportArguments) -> Result<(), CliError> {
     }
     let mut told = format!("{origin}: {honoured} values, based on {}\n", imported.base);
     if !imported.unhonoured.is_empty() {
-        told += &format!("{} could not be honoured:\n", imported.unhonoured.len());
+        told += &format!("{} options have no effect:\n", imported.unhonoured.len());
         for one in &imported.unhonoured {
             told += &format!("  {} {}: {}\n", one.option, one.value, one.why);
         }
@@ -93,7 +93,7 @@ fn show(arguments: &ShowArguments) -> Result<(), CliError> {
     let lines: Vec<(String, String, String)> = values
         .iter()
         .map(|(key, value)| {
-            // An inline table is one line of the file: its parts are from where it is.
+            // The keys of an inline table have the table's line.
             let mut probe = key.as_str();
             let place = loop {
                 match (loaded.places.get(probe), probe.rfind('.')) {

@@ -5,7 +5,7 @@ use super::CliError;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Traces that were left out, with the reasons.
+/// Traces that were left out, with reasons.
 #[derive(Debug)]
 pub struct LeftOut {
     of: usize,
@@ -13,15 +13,15 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// None yet, of so many.
+    /// An empty list, for a number of traces.
     pub fn of(traces: usize) -> LeftOut {
         LeftOut { of: traces, traces: Vec::new() }
     }
 
-    /// Returns what came of a trace, or notes why nothing did and tells it.
+    /// Returns the result of a trace, or records and prints the reason of its failure.
     ///
     /// # Errors
-    /// The reason, when no trace is left.
+    /// The reason, if no trace is left.
     pub fn unless<T>(&mut self, path: &Path, done: Result<T, CliError>) -> Result<Option<T>, CliError> {
         match done {
             Ok(done) => Ok(Some(done)),
@@ -39,7 +39,7 @@ impl LeftOut {
         &self.traces
     }
 
-    /// Adds them to a result, if there are any.
+    /// Adds them to a JSON result, if there are any.
     pub fn add_to(&self, value: &mut Value) {
         if !self.traces.is_empty() {
             let list = self.traces.iter().map(|(trace, why)| json!({ "trace": trace, "why": why }));
@@ -47,10 +47,10 @@ impl LeftOut {
         }
     }
 
-    /// What the command ends with after its results are written.
+    /// Final result of the command, after its output is written.
     ///
     /// # Errors
-    /// When a trace was left out.
+    /// A trace was left out.
     pub fn verdict(&self) -> Result<(), CliError> {
         let names: Vec<&str> = self.traces.iter().map(|(trace, _)| trace.as_str()).collect();
         match names.len() {

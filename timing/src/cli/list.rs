@@ -1,4 +1,4 @@
-//! `timing list`: what there is to choose from, each with its paper.
+//! `timing list`: lists techniques, studies, configurations and policies, with their papers.
 
 use super::{CliError, output};
 use crate::config::{builtin, load_text};
@@ -14,7 +14,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  timing list\n  timing list bow\n  timing list --counters")]
 pub struct Arguments {
-    /// Explains this technique (parameters, counters, structures, why it stalls and loses opportunities) or policy.
+    /// Explains this technique (parameters, counters, structures, stall causes, causes of lost opportunities)
+    /// or policy.
     #[arg(conflicts_with = "counters")]
     name: Option<String>,
     /// Explains the JSON keys and CSV columns of `timing replay` instead.
@@ -69,7 +70,7 @@ fn clean(doc: &str) -> String {
     doc.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a policy says about itself; none if there is no policy of that name.
+/// Description of a policy; none if there is no policy with this name.
 fn policy(name: &str) -> Option<String> {
     let (keys, row) = crate::policy::KINDS
         .iter()
@@ -91,7 +92,7 @@ fn parameter(row: &ParamInfo) -> Vec<String> {
     vec![row.name.to_owned(), clean(row.doc), format!("{} (default {})", row.accepts, row.default)]
 }
 
-/// What a technique says about itself.
+/// Description of a technique.
 fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
     let info = catalogue.info(name).ok_or_else(|| {
         let known: Vec<&str> = catalogue.rows().map(|row| row.info.name).collect();

@@ -1,4 +1,4 @@
-//! The command line of `timing`: arguments, progress, tables and files. Nothing here knows how a cycle works.
+//! The command line of `timing`: arguments, progress, tables and files. It contains no model code.
 //!
 //! Errors go to stderr with exit code 1, whether in the arguments or in the work.
 
@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What a command fails with: text for the user.
+/// Error text of a command, for the user.
 #[derive(Debug)]
 pub struct CliError(String);
 
@@ -40,15 +40,16 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Replays traces on a GPU model, on the plain machine and with techniques.
+    /// Replays traces on a GPU model, without and with techniques.
     Replay(replay::Arguments),
-    /// Says what limits each kernel of a trace, in words and figures.
+    /// Explains what limits each kernel of a trace, in words and figures.
     Why(why::WhyArguments),
     /// Runs a limit study over traces; needs no GPU model.
     Study(study::Arguments),
-    /// Writes a page with studies, replays and techniques beside the plain machine, and its data and figures as files.
+    /// Writes a page with studies, replays and techniques compared with the baseline, and its data and
+    /// figures as files.
     Report(report::Arguments),
-    /// Says what changed from one JSON result to another.
+    /// Compares two JSON results.
     Compare(compare::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
     List(list::Arguments),
@@ -57,12 +58,12 @@ enum Command {
     Config(config::Command),
 }
 
-/// Runs the command and says how it went.
+/// Runs the command and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     main_with(&[], arguments)
 }
 
-/// As [`main`], with further techniques: the whole of a `timing` that has techniques of another crate.
+/// As [`main`], with techniques of other crates: a complete `timing` with further techniques.
 ///
 /// ```no_run
 /// const MINE: &[timing::techniques::Registration] = &[];
@@ -83,7 +84,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Ok(parsed) => parsed,
         Err(error) => {
             let asked = !error.use_stderr();
-            // Nobody is left to tell when the message itself cannot be printed.
+            // If the message itself cannot be printed, there is no other output.
             drop(error.print());
             return if asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }

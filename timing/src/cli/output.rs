@@ -1,11 +1,11 @@
-//! Printing and writing files: a closed pipe is no error, and a file is either whole or not there.
+//! Printing and writing files: a closed pipe is no error, and a file is either complete or absent.
 
 use super::CliError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use warplab_host::destination::Destination;
 
-/// Prints to stdout; whoever reads may stop reading.
+/// Prints to stdout; a closed pipe is no error.
 pub fn print(text: &str) -> Result<(), CliError> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -15,12 +15,12 @@ pub fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Whether a file that was asked for is stdout, under whatever name.
+/// Whether a requested file is stdout, under any name.
 pub fn is_stdout(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path.as_os_str() == "-" || Destination::of(path).is_stdout())
 }
 
-/// Refuses a file that could not be written, before the work whose result it is to hold.
+/// Refuses an output file that cannot be written, before the work starts.
 pub fn check(path: Option<&Path>) -> Result<(), CliError> {
     match path.filter(|path| !is_stdout(Some(path))) {
         Some(path) => destination(path)?.check().map_err(|error| cannot_write(path, &error)),
@@ -55,11 +55,11 @@ pub fn write_with(
     destination(path)?.write(write).map_err(|error| cannot_write(path, &error))
 }
 
-/// Opens a trace, naming the file in what goes wrong.
+/// Opens a trace; errors name the file.
 pub fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
     let trace = trace_format::reader::Trace::open(path)?;
     if let Some(why) = trace.incomplete() {
-        eprintln!("warning: {}: {why}; only what was recorded is used", path.display());
+        eprintln!("warning: {}: {why}; only the recorded part is used", path.display());
     }
     if let Some(what) = trace.partial() {
         eprintln!("note: {}: {what}; only these are used", path.display());

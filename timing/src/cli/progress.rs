@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A bar that appears when the work turns out to be long.
+/// A progress bar that appears only if the work takes long.
 pub struct LateBar {
     started: Instant,
     label: String,
@@ -27,7 +27,7 @@ impl LateBar {
         }
     }
 
-    /// Shows how far the work has come.
+    /// Shows the progress.
     pub fn update(&self, done: u64, of: u64, detail: &str) {
         if !self.terminal || (self.bar.get().is_none() && self.started.elapsed() < PATIENCE) {
             return;

@@ -1,4 +1,4 @@
-//! `timing replay`: runs traces on a GPU model, and shows a technique beside the plain machine.
+//! `timing replay`: replays traces on a GPU model, and compares techniques with the baseline.
 
 use super::left_out::LeftOut;
 use super::progress::LateBar;
@@ -50,7 +50,7 @@ pub struct Arguments {
     /// Writes the result as JSON; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Writes one row per trace and machine as CSV; `-` for stdout.
+    /// Writes one row per trace and replay as CSV; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Adds the statistics of each SM to the JSON.
@@ -60,7 +60,7 @@ pub struct Arguments {
     views: super::views::ViewArguments,
 }
 
-/// One trace on the plain machine and, if asked for, with techniques.
+/// One trace replayed without and, if requested, with techniques.
 struct Outcome {
     label: String,
     path: String,
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError>
                 replay(&trace, config, techniques, &options)
                     .map_err(|why| CliError(format!("{}: {why}", path.display())))
             };
-        // The machine with techniques is the one that is looked at, if there is one.
+        // Views show the replay with techniques, if there is one.
         let plain_view = if techniques.is_empty() { view.clone() } else { ViewOptions::default() };
         let plain = run(&[], "plain", plain_view)?;
         let technique = if techniques.is_empty() {
@@ -287,7 +287,7 @@ fn to_json(outcomes: &[Outcome], config: &str, techniques: &[String], energy: &E
     value
 }
 
-/// Quotients of the technique's figures to the plain machine's; null where the latter are 0.
+/// Quotients of the figures with techniques and without; null if the latter are 0.
 fn ratios(with: &Stats, plain: &Stats) -> Value {
     let of = |a: f64, b: f64| if b == 0.0 { Value::Null } else { json!(a / b) };
     let (a, b) = (&with.counters, &plain.counters);

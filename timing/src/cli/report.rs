@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Folder for the report; created if needed.
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Techniques of a machine that stands beside the plain one; each time it is given makes one more machine.
+    /// Techniques to compare with the baseline, such as bow,corf; may be repeated for further comparisons.
     #[arg(long, value_name = "A,B")]
     tech: Vec<String>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Studies, separated by commas; `none` for none.
     #[arg(long, default_value = "all", value_name = "A,B")]
     studies: String,
-    /// Adds a section on what is different from an earlier report: its data.json.
+    /// Adds a section on the differences from an earlier report, given by its data.json.
     #[arg(long, value_name = "DATA.json")]
     against: Option<PathBuf>,
     /// Numbers that differ by no more than this share are not listed by --against.
@@ -46,7 +46,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
-    // What can be refused is refused before the work begins.
+    // Check all arguments before the work begins.
     let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
     let techniques: Vec<Vec<String>> = arguments.tech.iter().map(words).collect();
     let lab = Lab::new(&replayed.config, &replayed.set, &techniques, catalogue)?;
@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError>
     }
     let mut left_out = LeftOut::of(arguments.traces.len());
     let mut workloads = replay_all(arguments, &lab, &selection, threads, &mut left_out)?;
-    // A trace that turns out to be damaged is left out, and the others are studied again.
+    // If a trace is damaged, it is left out and the studies run again on the others.
     let (results, without_values) = loop {
         match study_all(&names, &workloads, threads) {
             Ok(done) => break done,
@@ -131,7 +131,8 @@ fn replay_all<'a>(
 /// Results of the studies over the traces that have values, and the names of the traces that have none.
 type Studied = (Vec<StudyResult>, Vec<String>);
 
-/// Runs the studies over the traces that have values; on failure the position of the trace at fault, where one is.
+/// Runs the studies over the traces that have values; on failure returns the position of the damaged trace,
+/// if one is.
 fn study_all(
     names: &[&str],
     workloads: &[(&Path, Workload)],
@@ -162,7 +163,7 @@ fn study_all(
     }
 }
 
-/// The command in words that a shell understands.
+/// The command, quoted for a shell.
 fn command(arguments: &Arguments) -> String {
     let replayed = &arguments.replayed;
     let mut words = vec!["timing report".to_owned()];

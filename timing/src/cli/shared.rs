@@ -4,7 +4,7 @@ use crate::config::{ConfigError, Loaded, builtin, load};
 use crate::replay::Selection;
 use clap::Args;
 
-/// What traces are replayed on, and which of their launches.
+/// The GPU model, and the launches to replay.
 #[derive(Args, Debug)]
 pub struct ReplayArguments {
     /// A built-in configuration, or a file ending in .toml.
@@ -24,7 +24,7 @@ pub struct ReplayArguments {
 }
 
 impl ReplayArguments {
-    /// The configuration, with where its values are from.
+    /// The configuration, with the origin of its values.
     pub fn load(&self) -> Result<Loaded, ConfigError> {
         load(&self.config, &self.set)
     }
@@ -40,7 +40,7 @@ impl ReplayArguments {
     }
 }
 
-/// How many threads work.
+/// Number of worker threads.
 #[derive(Args, Debug)]
 pub struct Threads {
     /// Threads; the result does not depend on it.
@@ -49,7 +49,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// As many as were asked for, or one per processor; fewer where the address space is limited.
+    /// The requested number, or one per processor; fewer if the address space is limited.
     pub fn count(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         warplab_host::limits::threads(self.threads.map_or_else(processors, usize::from))

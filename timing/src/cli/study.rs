@@ -1,4 +1,4 @@
-//! `timing study`: runs limit studies over traces in one pass and writes what they found.
+//! `timing study`: runs limit studies over traces in one pass and writes their results.
 
 use super::left_out::LeftOut;
 use super::progress::LateBar;
@@ -22,13 +22,13 @@ pub struct Arguments {
     names: String,
     /// Traces to study.
     traces: Vec<PathBuf>,
-    /// Says what is counted and how each column is defined, instead of running.
+    /// Prints the definitions of the counts and columns instead of running.
     #[arg(long)]
     explain: bool,
-    /// Breaks the counts down as well.
+    /// Also breaks the counts down.
     #[arg(long, value_enum)]
     by: Option<By>,
-    /// Shows so many rows of the breakdown, the worst first.
+    /// Shows this many rows of the breakdown, worst first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
     /// Only launches of kernels whose name has a match of this regular expression; traces without any are left out.
@@ -45,8 +45,8 @@ pub struct Arguments {
     /// Writes the data as JSON; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Writes the data as CSV; `-` for stdout. Of several studies, each has a file with its name before the
-    /// extension.
+    /// Writes the data as CSV; `-` for stdout. With several studies, each gets a file with its name before
+    /// the extension.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
 }
@@ -83,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<(), CliError> {
         select: &select,
         checked: arguments.checked,
     };
-    // A trace that turns out to be damaged is left out, and the others are studied again.
+    // If a trace is damaged, it is left out and the studies run again on the others.
     let results = loop {
         let inputs: Vec<Input<'_>> = opened.iter().map(|(_, label, trace)| Input { label, trace }).collect();
         match studies::run(&names, &inputs, &options) {
@@ -120,7 +120,7 @@ fn write(arguments: &Arguments, results: &[StudyResult], left_out: &LeftOut) -> 
     results.iter().try_for_each(|r| output::write_file(&csv_of(path, r.study, results.len()), &r.to_csv()))
 }
 
-/// Where the CSV of one of several studies goes: its name comes before the extension.
+/// File of a study's CSV; with several studies, its name is put before the extension.
 fn csv_of(path: &Path, study: &str, studies: usize) -> PathBuf {
     if studies == 1 {
         return path.to_owned();

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
 
-/// What to look at, and where to write it.
+/// The views to record, and their files.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Views")]
 pub struct ViewArguments {
@@ -28,7 +28,7 @@ pub struct ViewArguments {
     /// SMs that --timeline and --konata show: 0 or 2-5.
     #[arg(long, value_name = "A-B")]
     sms: Option<String>,
-    /// Samples counters whenever this many cycles have passed.
+    /// Samples counters at this interval in cycles.
     #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u64).range(1..))]
     interval: Option<u64>,
     /// Writes the samples as CSV, or as JSON where the name ends in .json; `-` for CSV on stdout.
@@ -50,7 +50,7 @@ impl ViewArguments {
         [&self.timeline, &self.konata, &self.series].map(Option::as_deref).into_iter()
     }
 
-    /// What has to be recorded.
+    /// The views that must be recorded.
     pub fn check(
         &self,
         traces: usize,
@@ -61,7 +61,7 @@ impl ViewArguments {
             return Err("--timeline, --konata and --series show one trace at a time".into());
         }
         if !self.shows_pipeline() && (self.window.is_some() || self.sms.is_some()) {
-            return Err("--window and --sms say what --timeline or --konata shows; give one of these".into());
+            return Err("--window and --sms apply to --timeline or --konata; give one of these".into());
         }
         let infos: Vec<&TechniqueInfo> = techniques.iter().map(|technique| technique.info()).collect();
         self.columns(&infos)?;
@@ -91,7 +91,7 @@ impl ViewArguments {
         self.columns(&infos)
     }
 
-    /// Writes the files that were asked for.
+    /// Writes the requested files.
     pub fn write(&self, trace: &Trace, replay: &Replay) -> Result<(), CliError> {
         let columns = self.columns_of(replay)?;
         if let Some(path) = &self.timeline {
@@ -105,7 +105,7 @@ impl ViewArguments {
             full.filter_map(|one| Some((one.sm, one.full_at?))).min_by_key(|full| full.1)
         {
             eprintln!(
-                "note: more happened than a viewer can show; SM {sm} is shown only up to cycle {cycle}, others up to \
+                "note: more events than a viewer can show; SM {sm} is shown only up to cycle {cycle}, others up to \
                  about there. Choose with --window, --sms or --launches"
             );
         }
@@ -156,8 +156,11 @@ fn csv(replay: &Replay, columns: &[Column]) -> Result<String, CliError> {
 }
 
 fn window(text: &str) -> Result<Range<u64>, CliError> {
-    let wrong =
-        || CliError(format!("--window {text}: two cycles are wanted, the first below the second: 5000-8000"));
+    let wrong = || {
+        CliError(format!(
+            "--window {text}: expected two cycles, the first below the second, such as 5000-8000"
+        ))
+    };
     let (from, to) = text.split_once('-').ok_or_else(wrong)?;
     let from: u64 = from.trim().parse().map_err(|_| wrong())?;
     let to = if to.trim().is_empty() { u64::MAX } else { to.trim().parse().map_err(|_| wrong())? };
@@ -169,7 +172,7 @@ fn sm_range(text: &str, count: usize) -> Result<Range<usize>, CliError> {
     let range = from.trim().parse::<usize>().ok().zip(to.trim().parse::<usize>().ok());
     range.filter(|(from, to)| from <= to && *to < count).map(|(from, to)| from..to + 1).ok_or_else(|| {
         CliError(format!(
-            "--sms {text}: a number or a range of the SMs 0-{} is wanted, such as 0 or 2-5",
+            "--sms {text}: expected a number or a range of the SMs 0-{}, such as 0 or 2-5",
             count - 1
         ))
     })

@@ -1,5 +1,5 @@
-//! Documents as paths and leaves. An object in a list is named by what identifies it (trace, kernel, launch, …), a row
-//! of a table by its texts, so that paths stay the same when rows move.
+//! Flattens documents to paths and leaves. An object in a list is named by its identifying keys (trace,
+//! kernel, launch, …), a row of a table by its texts, so that paths do not change when rows move.
 
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -26,14 +26,14 @@ impl fmt::Display for Leaf {
     }
 }
 
-/// Keys that say which one of a list an object is.
+/// Keys that identify an object in a list.
 const IDENTITY: [&str; 11] =
     ["trace", "study", "section", "label", "name", "kernel", "block", "launch", "limit", "pc", "line"];
 
-/// Keys of reports that say how something is shown, not what it is.
+/// Keys of reports that describe presentation, not data.
 const FURNITURE: [&str; 5] = ["text", "kind", "help", "title", "definitions"];
 
-/// Every leaf of a document with its path, in the document's order; no path comes twice.
+/// Every leaf of a document with its path, in the document's order; paths are unique.
 #[must_use]
 pub fn flatten(value: &Value) -> Vec<(String, Leaf)> {
     let mut leaves = Vec::new();
@@ -78,7 +78,7 @@ fn walk_list(path: &str, items: &[Value], out: &mut Vec<(String, Leaf)>) {
             walk(join(path, &index.to_string()), item, out);
             continue;
         };
-        // What has an `id` needs no more; its other texts may be a running number.
+        // An `id` alone identifies an object; its other texts may be a running number.
         let keys: &[&str] = if object.contains_key("id") { &["id"] } else { &IDENTITY };
         let parts: Vec<String> = keys.iter().filter_map(|key| short(object.get(*key)?)).collect();
         let mut name = if parts.is_empty() { index.to_string() } else { parts.join(" ") };
@@ -119,8 +119,8 @@ fn table(object: &Map<String, Value>) -> Option<(Vec<Heading<'_>>, &[Value])> {
     Some((columns.collect::<Option<Vec<_>>>()?, object.get("rows")?.as_array()?))
 }
 
-/// Names rows by their texts; where these repeat, also by the numbers that stand among them (a launch, a line), or
-/// without texts by the first number (a window size, a cycle).
+/// Names rows by their texts; if these repeat, also by the numbers among them (a launch, a line); without
+/// texts by the first number (a window size, a cycle).
 fn walk_table(path: &str, columns: &[Heading<'_>], rows: &[Value], out: &mut Vec<(String, Leaf)>) {
     let cells = |row: &'_ Value| -> Vec<Value> { row.as_array().cloned().unwrap_or_default() };
     let coordinates = columns.iter().rposition(|column| column.1).unwrap_or(1);

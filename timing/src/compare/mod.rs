@@ -1,7 +1,7 @@
-//! What changed from one JSON result to another: replays, studies, diagnoses and reports.
+//! Comparison of two JSON results: replays, studies, diagnoses and reports.
 //!
-//! [`flatten`] gives every number and text of a document a path that does not depend on the order of rows, and
-//! [`compare`] joins two documents by path. Nothing here knows what a number means.
+//! [`flatten`] gives every number and text of a document a path that does not depend on the order of rows,
+//! and [`compare`] joins two documents by path. It does not depend on the meaning of the numbers.
 
 mod flatten;
 
@@ -11,10 +11,10 @@ use report::{Callout, Cell, Column, Format, Section, Table};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A number that is not the same in both.
+/// A number that differs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Where it is in the documents.
+    /// Its path in the documents.
     pub path: String,
     /// Its value in the first.
     pub before: f64,
@@ -23,7 +23,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// The difference as a part of the first value; infinite where that is 0.
+    /// The difference relative to the first value; infinite if that is 0.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.before == self.after { 0.0 } else { (self.after - self.before) / self.before.abs() }
@@ -35,7 +35,7 @@ impl Change {
 pub struct Comparison {
     /// Numbers that differ by more than the threshold, the largest relative change first.
     pub changes: Vec<Change>,
-    /// Texts that differ, and values that are a number in one only: path, before, after.
+    /// Texts that differ, and values that are a number in only one document: path, before, after.
     pub texts: Vec<(String, String, String)>,
     /// Paths that only the first has.
     pub only_before: Vec<String>,
@@ -86,7 +86,7 @@ impl Comparison {
             && self.only_after.is_empty()
     }
 
-    /// How much was compared and what came of it, in a sentence.
+    /// Summary of the comparison in a sentence.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut text = match (self.changes.len(), self.numbers) {
@@ -121,7 +121,7 @@ impl Comparison {
         table
     }
 
-    /// Adds what changed to a section of a report.
+    /// Adds the changes to a section of a report.
     #[must_use]
     pub fn describe(&self, section: Section) -> Section {
         let mut section = section.callout(Callout::finding(self.summary()));

@@ -1,8 +1,8 @@
 //! Reads configuration files: inheritance through `base`, overrides through `--set`, and the place of every key.
 //!
 //! Files are layered as plain TOML tables first and typed once at the end, so that an inherited key and an
-//! overridden one are checked alike; a map from key path to file and line keeps errors pointing at the source.
-//! What the values must fulfil is in [`super::rules`].
+//! overridden one are checked alike; a map from key path to file and line keeps errors pointing at the
+//! source. The rules for values are in [`super::rules`].
 
 use super::{GpuConfig, builtin, rules};
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use toml::de::{DeTable, DeValue};
 use warplab_gpus::device;
 use warplab_host::input;
 
-/// Files that may inherit from one another in one chain.
+/// Maximum length of an inheritance chain.
 const MAX_BASES: usize = 8;
 
-/// Why a configuration was refused: the key, where it was written, and the rule it broke.
+/// Error of a refused configuration: the key, its file and line, and the broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Dotted key path; empty when the whole file is meant.
+    /// Dotted key path; empty for the whole file.
     pub key: String,
     /// `file:line` or `--set`, where known.
     pub place: Option<String>,
-    /// What is wrong and what would be right.
+    /// The error and the expected value.
     pub message: String,
 }
 
@@ -40,14 +40,14 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// A configuration with the place that each of its keys came from.
+/// A configuration with the place of each of its keys.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The checked configuration.
     pub config: GpuConfig,
     /// Key path to `file:line` (or `--set`).
     pub places: BTreeMap<String, String>,
-    /// Key path to what the file says there about where the value is from.
+    /// Key path to the comment on the value's source.
     pub sources: BTreeMap<String, String>,
 }
 
@@ -60,7 +60,7 @@ pub fn load(name_or_path: &str, overrides: &[String]) -> Result<Loaded, ConfigEr
     load_text(&text, &origin, folder.as_deref(), overrides)
 }
 
-/// As [`load`], from text; `folder` is where relative `base` files are looked for.
+/// As [`load`], from text; relative `base` files are searched in `folder`.
 ///
 /// # Errors
 /// As [`load`].
@@ -125,7 +125,7 @@ struct Layers {
 }
 
 impl Layers {
-    /// Adds a file after everything that its `base` names.
+    /// Adds a file after its `base` chain.
     fn add_chain(
         &mut self,
         text: &str,
@@ -154,7 +154,7 @@ impl Layers {
             let (base_text, base_origin, base_folder) = read(base, folder)?;
             self.add_chain(&base_text, &base_origin, base_folder.as_deref(), depth + 1)?;
         }
-        // What programs are shown of the board is not the model's.
+        // The description of the board for programs is not part of the model.
         if let Some(device) = table.remove("device") {
             device::check(device).map_err(|e| refuse(None, format!("`device`: {}", e.message())))?;
         }
@@ -163,7 +163,7 @@ impl Layers {
         Ok(())
     }
 
-    /// Notes the place of every key of a table, and what stands there about its source.
+    /// Records the place of every key of a table, and the comment on its source.
     fn record(&mut self, prefix: &str, table: &DeTable<'_>, lines: &Lines<'_>, origin: &str) {
         for (key, value) in table {
             let name = key.get_ref();
@@ -231,15 +231,15 @@ impl<'t> Lines<'t> {
         self.starts.partition_point(|start| *start <= offset)
     }
 
-    /// What a file says about the source of the value on a line: the comment on it, else the one right above it, else
-    /// the nearest one above it in the section, which speaks for what follows.
+    /// The comment on the source of the value on a line: on the line itself, else directly above it, else the
+    /// nearest one above it in the section, which applies to the lines that follow.
     fn source(&self, line: usize) -> String {
         let lines = &self.lines;
         let own = |index: usize| comment(lines.get(index)?);
         if let Some(found) = own(line.wrapping_sub(1)) {
             return found.to_owned();
         }
-        // What stands above the first section is about the file.
+        // Comments above the first section describe the file.
         let in_section = lines.iter().take(line).any(|line| line.trim_start().starts_with('['));
         for index in (0..line.saturating_sub(1)).rev().take_while(|_| in_section) {
             if let Some(found) = own(index) {

@@ -1,7 +1,7 @@
 //! GPU configurations: the data files under `timing/configs/`.
 //!
-//! [`load`] reads, inherits and overrides; [`rules`] refuses contradictions. What keys exist, in which unit, and what
-//! they mean is in the interface crate, because techniques read them: [`GpuConfig`].
+//! [`load`] reads, inherits and overrides; [`rules`] refuses contradictions. The keys, their units and
+//! meanings are defined in the interface crate, because techniques read them: [`GpuConfig`].
 
 pub mod import;
 pub mod load;

@@ -1,9 +1,9 @@
-//! Every rule of [`super::rules`], broken one by one: each refusal names the key, the value and the rule.
+//! Breaks every rule of [`super::rules`] one by one: each error names the key, the value and the rule.
 
 use super::load_text;
 use std::collections::BTreeSet;
 
-/// Overrides of gtx480 that break a rule, the key that is named, and what else the message must hold.
+/// Overrides of gtx480 that break a rule, the named key, and other required parts of the message.
 type Case = (&'static [&'static str], &'static str, &'static [&'static str]);
 
 const CASES: &[Case] = &[
@@ -209,7 +209,7 @@ fn dram_timings_have_a_bound() {
     }
 }
 
-/// A rule that is added without a case here is found by the key that it names.
+/// Finds rules without a case here, by the key that they name.
 #[test]
 fn no_rule_is_without_a_case() {
     let named: BTreeSet<String> = CASES

@@ -1,6 +1,6 @@
-//! What a configuration must fulfil besides having the right keys and types.
+//! Rules for configurations besides the right keys and types.
 //!
-//! Each rule names the key, the value and the rule itself, so that a refusal reads as the remedy.
+//! Each rule names the key, the value and the rule itself, so that the message shows how to correct it.
 
 use super::{Dram, GpuConfig, PartitionHash, SetHash};
 use super::{UNIT_NAMES, latency_name};
@@ -21,18 +21,18 @@ pub struct Broken {
 
 /// Warps, banks and collector units are tracked in 64-bit masks.
 const MASK_BITS: u32 = 64;
-/// Largest register file of an SM: 4 MiB, beyond what any product of these counts overflows at.
+/// Largest register file of an SM: 4 MiB, small enough that no product of these counts overflows.
 const MAX_REGISTERS: u32 = 1 << 20;
 /// Largest memory of an SM and largest cache slice, in bytes.
 const MAX_SM_BYTES: u32 = 16 << 20;
-/// Most miss registers of a cache: they are there from the beginning.
+/// Maximum number of MSHRs of a cache, which are allocated at the start.
 const MAX_MSHRS: u32 = 16_384;
-/// Longest launch latency: seconds, and far from where cycles overflow.
+/// Longest launch latency: seconds, far below the overflow of cycles.
 const MAX_LAUNCH_CYCLES: u64 = 10_000_000_000;
 /// Longest latency that the completion wheel holds.
 pub const MAX_LATENCY_CYCLES: u32 = 2000;
 
-/// Checks every rule and returns the first that is broken.
+/// Checks every rule and returns the first broken one.
 ///
 /// # Errors
 /// The key, and a sentence with the value and the rule.
@@ -48,7 +48,7 @@ pub fn check(config: &GpuConfig) -> Result<(), Broken> {
 
 /// A name of a list of policies.
 fn policy(key: &str, name: &str, rows: &[PolicyRow]) -> Result<(), Broken> {
-    let rule = format!("there is no such policy; there are {}", policy::names(rows));
+    let rule = format!("there is no such policy; known are {}", policy::names(rows));
     require(rows.iter().any(|row| row.info.name == name), key, format!("`{name}`"), &rule)
 }
 
@@ -65,7 +65,7 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
     }
     let (global, local) = (&config.l1.write_policy, &config.l1.local_write_policy);
     policy("l1.write_policy", global, write::POLICIES)?;
-    let rule = "L1s are not coherent: only stores to local memory may be kept back (l1.local_write_policy)";
+    let rule = "L1s are not coherent: only stores to local memory may stay in L1 (l1.local_write_policy)";
     require(write::keeps(config, global) == Some(false), "l1.write_policy", format!("`{global}`"), rule)?;
     if local != write::AS_GLOBAL {
         policy("l1.local_write_policy", local, write::POLICIES).map_err(|mut broken| {
@@ -77,10 +77,7 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
         let key = format!("policy.{name}");
         let mut rows = policy::KINDS.iter().flat_map(|kind| kind.2);
         let Some(row) = rows.find(|row| row.info.name == name) else {
-            return Err(Broken {
-                key,
-                rule: "unknown policy; `timing list` has those that there are".into(),
-            });
+            return Err(Broken { key, rule: "unknown policy; `timing list` shows all".into() });
         };
         (row.check)(section).map_err(|rule| Broken { key, rule })?;
     }
@@ -356,7 +353,7 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     )
 }
 
-/// L1 and shared memory of one array: every carve-out must leave L1 whole ways.
+/// L1 and shared memory of one array: every carve-out must leave whole ways for L1.
 fn carveouts(config: &GpuConfig) -> Result<(), Broken> {
     let (l1, shared) = (&config.l1, &config.shared_memory);
     let key = "shared_memory.carveouts_bytes";

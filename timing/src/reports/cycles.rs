@@ -1,10 +1,10 @@
-//! Section: where the baseline's time goes, as CPI stacks.
+//! Section: CPI stacks of the baseline.
 
 use super::{Lab, Workload, names};
 use crate::stats::{Stall, Stats};
 use report::{Axis, Cell, Column, Format, Section, Series, StackedChart, Table};
 
-/// Causes that are shown as one, from working to having nothing to do.
+/// Groups of causes that are shown together, from issue to idle.
 const GROUPS: [(&str, &[Stall]); 10] = [
     ("Issued", &[Stall::Issued]),
     ("Second slot unpaired", &[Stall::DualIssue]),
@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[Stall]); 10] = [
     ("Held by a technique", &[Stall::Technique]),
 ];
 
-/// The section; machines stand side by side where there is more than one.
+/// The section; several variants are shown side by side.
 #[must_use]
 pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     let mut section = Section::new("Where time goes")
@@ -27,7 +27,7 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
              Slots of schedulers that hold no warp, and the launch latency, are left out of the charts and listed in \
              the table: small grids leave most of a large GPU empty.",
         );
-    // Few bars do not fill the width of the page.
+    // A few bars do not need the full width of the page.
     section = if workloads.len() <= super::FEW {
         section.row(|row| row.chart(of_baseline(workloads)).chart(cpi(workloads)))
     } else {
@@ -58,7 +58,7 @@ fn of_baseline(workloads: &[Workload]) -> StackedChart {
         .caption("Baseline. Shares of the slots of schedulers that hold at least one warp.")
 }
 
-/// What the slots of the plain machine went to, a bar per workload; `kind` is what pages call those.
+/// Use of the baseline's slots, a bar per workload; `kind` is the page's word for workloads.
 #[must_use]
 pub fn shares(workloads: &[Workload], title: &str, kind: &str) -> StackedChart {
     let chart = StackedChart::new(title, Axis::new("Scheduler slots", Format::Percent(1)))
@@ -75,7 +75,7 @@ fn cpi(workloads: &[Workload]) -> StackedChart {
         .id("cpi-stack")
         .caption(
             "Baseline. The same slots per warp instruction: cycles that a scheduler with warps spends on each \
-             instruction that it issues, by what they were spent on.",
+             instruction that it issues, by cause.",
         )
         .categories("Trace", names(workloads))
         .height(300.0);
@@ -116,7 +116,7 @@ pub fn cause_columns() -> impl Iterator<Item = Column> {
     Stall::ALL.iter().map(|cause| Column::percent(cause.name().replace('_', " "), 1).help(cause.doc().trim()))
 }
 
-/// What goes into these columns: shares of all issue slots.
+/// Cells of these columns: shares of all issue slots.
 pub fn cause_shares(stats: &Stats) -> impl Iterator<Item = Cell> {
     let share = |cause: &Stall| stats.stalls.get(*cause) as f64 / stats.stalls.total().max(1) as f64;
     Stall::ALL.iter().map(move |cause| share(cause).into())

@@ -3,7 +3,7 @@
 use super::{Lab, Workload};
 use report::{Axis, Callout, Column, Format, Section, Series, StackedChart, Table};
 
-/// The section; machines stand side by side where there is more than one.
+/// The section; several variants are shown side by side.
 #[must_use]
 pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     let section = Section::new("Energy by component").id("energy").text(format!(
@@ -87,7 +87,7 @@ fn table(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> Table {
     table
 }
 
-/// A component as readers see it.
+/// Display name of a component.
 #[must_use]
 pub fn readable(name: &str) -> String {
     let mut words = name.replace('_', " ");

@@ -1,4 +1,4 @@
-//! What a report measures: the machines, and every workload's replay on each.
+//! Measurements of a report: the variants of the configuration, and every workload's replay on each.
 
 use super::ratio;
 use super::source::Waits;
@@ -11,17 +11,18 @@ use crate::techniques::{Catalogue, TechniqueInfo, Techniques};
 use crate::view::ViewOptions;
 use trace_format::reader::Trace;
 
-/// Energy components that make up the register file: its banks, and what techniques put in their place.
+/// Energy components of the register file: its banks, and the structures of techniques that replace them.
 const RF_COMPONENTS: [&str; 3] = ["register_file", "technique_storage", "technique_logic"];
 
-/// Instructions and slots that are written down for the hot spots of a trace, which bounds memory to some 100 MB.
+/// Maximum number of instructions and slots recorded for the hot spots of a trace, which bounds memory to
+/// about 100 MB.
 const MOST_RECORDS: usize = 1_000_000;
 
 /// A machine to replay on: the configuration with some techniques.
 pub struct Machine {
     /// Name in tables and charts.
     pub label: String,
-    /// What `--tech` takes; none for the plain machine.
+    /// Its techniques as words of `--tech`; none for the baseline.
     pub words: Vec<String>,
     techniques: Techniques,
 }
@@ -33,7 +34,7 @@ impl Machine {
         self.words.join(",")
     }
 
-    /// What its techniques say about themselves.
+    /// Declarations of its techniques.
     pub fn infos(&self) -> impl Iterator<Item = &'static TechniqueInfo> + '_ {
         self.techniques.iter().map(|technique| technique.info())
     }
@@ -41,19 +42,19 @@ impl Machine {
 
 /// How traces are replayed.
 pub struct Measuring<'a> {
-    /// The launches that are.
+    /// The launches to replay.
     pub selection: &'a Selection,
     /// Threads; no result depends on them.
     pub threads: usize,
-    /// Whether it is written down where warps of the plain machine waited, for the section on source lines.
+    /// Whether to record where warps of the baseline waited, for the section on source lines.
     pub waits: bool,
-    /// Hears of the machine, the launch, how many there are, and how far it is.
+    /// Called with the variant, the launch, the number of launches, and the progress.
     pub progress: &'a (dyn Fn(&Machine, usize, usize, Progress) + Sync),
 }
 
 /// The configuration, and the machines built on it; the plain one is the first.
 pub struct Lab {
-    /// The configuration, with where its values are from.
+    /// The configuration, with the origin of its values.
     pub loaded: Loaded,
     /// The configuration.
     pub config: crate::config::GpuConfig,
@@ -91,7 +92,7 @@ impl Lab {
         Ok(Lab { loaded, config, energy, machines })
     }
 
-    /// Energy of the register file and of what techniques add to it, in pJ.
+    /// Energy of the register file and of the structures that techniques add, in pJ.
     #[must_use]
     pub fn rf_energy_pj(&self, stats: &Stats) -> f64 {
         let parts = self.energy.apply(stats);
@@ -101,8 +102,8 @@ impl Lab {
     /// Replays a trace on every machine.
     ///
     /// # Errors
-    /// An empty selection, a kernel or technique that the configuration refuses, a damaged recording; with the
-    /// machine that was replayed on.
+    /// An empty selection, a kernel or technique that the configuration refuses, a damaged recording; with
+    /// the name of the variant.
     pub fn measure(
         &self,
         label: String,
@@ -151,7 +152,7 @@ pub struct Workload {
     pub launches: Vec<usize>,
     /// Its replays, in the order of [`Lab::machines`].
     pub replays: Vec<Replay>,
-    /// By kernel: where its warps waited on the plain machine.
+    /// By kernel: where its warps waited on the baseline.
     pub(super) waits: Vec<Waits>,
 }
 
@@ -181,14 +182,14 @@ impl Workload {
         ratio(accesses(self.on(machine)), accesses(self.plain()))
     }
 
-    /// Register-file energy relative to the plain machine, what the technique costs included.
+    /// Register-file energy relative to the baseline, including the cost of the technique.
     #[must_use]
     pub fn rf_energy(&self, lab: &Lab, machine: usize) -> f64 {
         lab.rf_energy_pj(self.on(machine)) / lab.rf_energy_pj(self.plain())
     }
 }
 
-/// Short names of traces for tables and charts, told apart by their folders where file names repeat.
+/// Short names of traces for tables and charts, with their folders if file names repeat.
 #[must_use]
 pub fn unique_labels(paths: &[std::path::PathBuf]) -> Vec<String> {
     let short = |path: &std::path::PathBuf| {

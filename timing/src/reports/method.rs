@@ -1,4 +1,4 @@
-//! Last section: how to read the numbers, and everything needed to get them again.
+//! Last section: how to read the numbers, and the data needed to reproduce them.
 
 use super::{Contents, Lab};
 use crate::config::flatten;

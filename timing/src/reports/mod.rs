@@ -1,7 +1,7 @@
 //! Reports: studies and replays of traces as one page with charts, tables and their data.
 //!
-//! [`measure`] replays and studies, every other file makes one section of what came out, in the order of the page.
-//! Files and looks belong to the `report` crate; the words and the choice of numbers are here.
+//! [`measure`] runs replays and studies, every other file makes one section of the results, in the order of
+//! the page. The `report` crate handles files and layout; texts and the choice of numbers are here.
 
 pub mod cycles;
 pub mod energy;
@@ -19,10 +19,10 @@ use crate::compare::Comparison;
 use crate::studies::StudyResult;
 use report::{Report, Section};
 
-/// Traces whose charts fit side by side.
+/// Maximum number of traces whose charts fit side by side.
 const FEW: usize = 6;
 
-/// What a report is made of.
+/// Input of a report.
 pub struct Contents<'a> {
     /// Configuration and machines.
     pub lab: &'a Lab,
@@ -34,7 +34,7 @@ pub struct Contents<'a> {
     pub left_out: &'a [(String, String)],
     /// Traces that were recorded without values, which studies need.
     pub without_values: &'a [String],
-    /// The command, for those who want the report again.
+    /// The command, to reproduce the report.
     pub command: &'a str,
 }
 
@@ -71,7 +71,7 @@ pub fn report(contents: &Contents<'_>) -> Report {
     )
 }
 
-/// A section on what is different from an earlier report or replay.
+/// A section on the differences from an earlier report or replay.
 #[must_use]
 pub fn changes(comparison: &Comparison, against: &str, threshold: f64) -> Section {
     let shown = report::Format::Percent(1).show(threshold);
@@ -111,7 +111,7 @@ pub fn block_shape(block: [u32; 3]) -> String {
     block[..used.max(1)].iter().map(u32::to_string).collect::<Vec<_>>().join("×")
 }
 
-/// A quotient of counts; missing where there is nothing to divide by.
+/// A quotient of counts; missing if the divisor is 0.
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { f64::NAN } else { part as f64 / whole as f64 }
 }

@@ -1,4 +1,4 @@
-//! Section: the kernels that ran, and how they fill the machine.
+//! Section: the kernels that ran, and their occupancy.
 
 use super::{Workload, block_shape, ratio};
 use crate::replay::LaunchStats;

@@ -1,9 +1,9 @@
 //! Section: source hot spots, the PTX lines at which warps spend their time.
 //!
-//! While the baseline is replayed, SM 0 writes down when each instruction of each warp issued. The cycles from one
-//! issue of a warp to its next are those that the warp stood before the later instruction, whatever it waited for:
-//! what a hardware profiler estimates by sampling the program counters of warps. The number of instructions that are
-//! kept is bounded; the section says where that bound was reached.
+//! While the baseline is replayed, SM 0 records when each instruction of each warp issues. The cycles from
+//! one issue of a warp to its next are charged to the later instruction, whatever the warp waited for; a
+//! hardware profiler estimates the same by sampling the program counters of warps. The number of kept
+//! instructions is bounded; the section states where the bound was reached.
 
 use super::Workload;
 use crate::replay::Replay;
@@ -13,13 +13,13 @@ use std::collections::HashMap;
 use trace_format::isa::{MachineKernel, Position};
 use trace_format::reader::Trace;
 
-/// Lines of the table of the worst.
+/// Number of lines in the table of hot spots.
 const WORST: usize = 20;
 
-/// Listings that a page shows; a program may have hundreds of kernels.
+/// Maximum number of listings on a page; a program may have hundreds of kernels.
 const MOST_LISTINGS: usize = 12;
 
-/// Where the warps of a kernel spent their time on SM 0.
+/// Cycles that the warps of a kernel waited on SM 0, by instruction.
 #[derive(Clone, Debug)]
 pub struct Waits {
     /// Position of the kernel in the trace.
@@ -30,10 +30,10 @@ pub struct Waits {
     cut: bool,
 }
 
-/// What was counted at an instruction or line.
+/// Counts of an instruction or line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spot {
-    /// Cycles that warps stood before it.
+    /// Cycles that warps waited before it.
     cycles: u64,
     /// Warp instructions.
     issued: u64,
@@ -50,7 +50,7 @@ impl Spot {
 }
 
 impl Waits {
-    /// Sums what the launches of a replay have recorded, kernels in the order of their first launch.
+    /// Sums the recordings of a replay's launches, kernels in the order of their first launch.
     pub fn by_kernel(trace: &Trace, replay: &Replay) -> Vec<Waits> {
         let mut all: Vec<Waits> = Vec::new();
         for launch in &replay.launches {
@@ -67,7 +67,7 @@ impl Waits {
         all
     }
 
-    /// The same by line of translated code, ascending; line 0 is what has no line.
+    /// The same by line of translated code, ascending; line 0 stands for instructions without line.
     fn by_line(&self, kernel: &MachineKernel) -> Vec<(Position, Spot)> {
         let mut lines: std::collections::BTreeMap<Position, Spot> = std::collections::BTreeMap::new();
         for (spot, line) in self.spots.iter().zip(&kernel.lines) {
@@ -112,7 +112,7 @@ struct Hot<'a> {
 
 pub fn section(workloads: &[Workload]) -> Section {
     let section = Section::new("Source hot spots").text(
-        "Where warps stand: the cycles from one issue of a warp to its next are charged to the later instruction, \
+        "Where warps wait: the cycles from one issue of a warp to its next are charged to the later instruction, \
          which is the one that had to wait. Counted on SM 0 of the baseline. A line that waits is often not the one \
          that is slow: look for what produces its operands.",
     );
@@ -133,7 +133,7 @@ pub fn section(workloads: &[Workload]) -> Section {
         kernels.filter(|(_, waits)| waits.total().cycles > 0).collect();
     let left_out = kernels.len().saturating_sub(MOST_LISTINGS);
     if left_out > 0 {
-        // Those with most cycles, in their own order.
+        // The kernels with most cycles, in their own order.
         let mut cycles: Vec<u64> = kernels.iter().map(|(_, waits)| waits.total().cycles).collect();
         cycles.sort_unstable_by(|a, b| b.cmp(a));
         kernels.retain(|(_, waits)| waits.total().cycles >= cycles[MOST_LISTINGS - 1]);
@@ -151,7 +151,7 @@ pub fn section(workloads: &[Workload]) -> Section {
     }
     if workloads.iter().flat_map(|workload| &workload.waits).any(|waits| waits.cut) {
         section = section.callout(Callout::note(
-            "Some launches ran longer than what is written down for this section; of these, the beginning counts.",
+            "Some launches ran longer than the recording of this section; only their beginning counts.",
         ));
     }
     section
@@ -185,9 +185,9 @@ fn worst(hot: &[Hot<'_>]) -> Table {
         Column::text("Source"),
         Column::percent("Waiting", 1)
             .bar()
-            .help("Part of the trace's warp cycles that warps stood before this line"),
+            .help("Part of the trace's warp cycles that warps waited before this line"),
         Column::float("Cycles per issue", 1)
-            .help("Cycles that a warp stood before an instruction of this line, mean"),
+            .help("Cycles that a warp waited before an instruction of this line, mean"),
         Column::integer("Issued").help("Warp instructions that issued on SM 0"),
         Column::float("Lanes", 1).help("Mean lanes in which they took effect, of 32"),
     ];

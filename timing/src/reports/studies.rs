@@ -26,7 +26,7 @@ fn study(section: Section, result: &StudyResult, traces: usize) -> Section {
         capital(result.summary),
         result.paper
     ));
-    // Two beside each other where the bars are few enough.
+    // Two charts side by side if they have few bars.
     for charts in result.charts.chunks(if traces <= super::FEW { 2 } else { 1 }) {
         section = match charts {
             [one] => section.chart(one.clone()),

@@ -4,7 +4,7 @@ use super::{Lab, Workload, names, ratio};
 use crate::stats::TechniqueStats;
 use report::{Axis, BarChart, Cell, Column, Format, Kpi, Section, Series, Table, Tone, geometric_mean};
 
-/// The section; there is more than one machine.
+/// The section; there is at least one variant with techniques.
 #[must_use]
 pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     let [speedup, accesses, energy] = charts(lab, workloads, "Trace", None);
@@ -37,7 +37,7 @@ fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
     machines.map(of).collect()
 }
 
-/// How a gain is shown: less than half a percent is none.
+/// Tone of a gain: less than half a percent is neutral.
 #[must_use]
 pub fn tone(gain: f64) -> Tone {
     match gain {
@@ -47,8 +47,9 @@ pub fn tone(gain: f64) -> Tone {
     }
 }
 
-/// Speedup, register-file accesses and register-file energy over the baseline, a group of bars per workload; `kind`
-/// is what pages call those, and `digits` how many are shown, more for small effects if it is not said.
+/// Speedup, register-file accesses and register-file energy over the baseline, a group of bars per workload;
+/// `kind` is the page's word for workloads, and `digits` the number of digits, by default more for small
+/// effects.
 #[must_use]
 pub fn charts(lab: &Lab, workloads: &[Workload], kind: &str, digits: Option<u8>) -> [BarChart; 3] {
     let of = |title, axis, value: &dyn Fn(&Workload, usize) -> f64| {
@@ -82,7 +83,7 @@ fn chart(
     })
 }
 
-/// The numbers behind the charts; `kind` is what pages call workloads.
+/// The numbers behind the charts; `kind` is the page's word for workloads.
 #[must_use]
 pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     let columns = [
@@ -129,7 +130,7 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     table
 }
 
-/// What each technique supplied, and why it did not supply more.
+/// Supplied values of each technique, and the causes of its lost opportunities.
 #[must_use]
 pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     let columns = [
@@ -141,11 +142,11 @@ pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
         Column::text("Lost for")
             .help("Causes of the lost opportunities, largest first, in parts of all opportunities"),
         Column::percent("Slots held", 1)
-            .help("Scheduler slots in which the technique held the chosen warp back"),
+            .help("Scheduler slots in which the technique stalled the chosen warp"),
         Column::integer("Values checked")
             .help("Values of the technique that were compared with the recorded ones"),
     ];
-    let mut table = Table::new("What techniques supplied, and what they lost", columns).id("mechanisms");
+    let mut table = Table::new("Supplied and lost opportunities of techniques", columns).id("mechanisms");
     for workload in workloads {
         for (m, machine) in lab.machines.iter().enumerate().skip(1) {
             let stats = workload.on(m);

@@ -296,7 +296,7 @@ fn dependencies(f: &Facts) -> Finding {
     let few = f.resident_warps < 0.25 * f.max_warps as f64;
     let finding = Finding::new(format!(
         "An instruction other than a load takes {} cycles in the median from issue to writeback, {:.1} of them to \
-         collect operands, and {:.1} warps per SM are there to fill them.",
+         collect operands, and {:.1} warps per SM are resident to fill them.",
         f.alu_median_cycles, f.collection_cycles, f.resident_warps
     ))
     .advise("More independent work per warp: several independent results, loops unrolled.");

@@ -1,4 +1,4 @@
-//! What a hook may use besides its arguments: the clock, comparison of values, accounts, and effects on the SM.
+//! The context of a hook: clock, comparison of values, accounts, and effects on the SM.
 
 use crate::declare::Cause;
 use crate::plan::MicroId;
@@ -16,9 +16,9 @@ pub struct Ledger {
     pub checked: u64,
     /// Cases in which the technique could have supplied a value.
     pub opportunities: u64,
-    /// Those in which it did not, by cause.
+    /// Opportunities lost, by cause.
     pub lost: Vec<u64>,
-    /// Scheduler slots in which the technique held the chosen warp back, by cause.
+    /// Scheduler slots in which the technique stalled the chosen warp, by cause.
     pub stalls: Vec<u64>,
 }
 
@@ -55,13 +55,13 @@ pub struct EarlyLoad {
     pub line: u64,
     /// 32-byte sectors of it, one bit each.
     pub sectors: u8,
-    /// Whether the line stays in L1 until it is given up. One way of each set is never locked.
+    /// Whether the line is locked in L1 until it is unlocked. One way of each set is never locked.
     pub lock: bool,
-    /// The technique's own name for it.
+    /// Tag of the technique.
     pub tag: u32,
 }
 
-/// What hooks want of the SM; the pipeline carries it out when the hook returns.
+/// Effects on the SM that hooks request; the pipeline carries them out when the hook returns.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
     /// Accesses to banks besides the instruction's own: true for a write.
@@ -70,12 +70,12 @@ pub struct Effects {
     pub micro_ops: Vec<(u8, MicroId)>,
     /// Loads into L1.
     pub early_loads: Vec<EarlyLoad>,
-    /// Lines of L1 that are locked no longer, by byte address.
+    /// Lines of L1 to unlock, by byte address.
     pub unlocked: Vec<u64>,
 }
 
 impl Effects {
-    /// Whether nothing is wanted.
+    /// Whether no effect is requested.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -86,7 +86,7 @@ impl Effects {
     }
 }
 
-/// What a hook may use besides its arguments.
+/// Context of a hook.
 pub struct Cx<'a> {
     /// SM clock cycle.
     pub cycle: u64,
@@ -98,7 +98,7 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// The context of a call; the pipeline makes these, and tests of techniques.
+    /// The context of a call, made by the pipeline and by tests of techniques.
     #[must_use]
     #[inline]
     pub fn new(
@@ -186,7 +186,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// The error of a technique that has to supply a value that it no longer has.
+    /// The error of a technique that must supply a value that it has lost.
     #[must_use]
     pub fn missing(&self, warp: &WarpView<'_>, pc: u32, reg: u8, lanes: u32) -> Box<ValueMismatch> {
         let lane = lanes.trailing_zeros().min(31);
@@ -228,41 +228,41 @@ impl<'a> Cx<'a> {
         self.ledger.lost[usize::from(cause.index())] += count;
     }
 
-    /// Writes to a register bank besides what the instruction writes, such as an evicted value.
+    /// Makes an additional write to a register bank, such as of an evicted value.
     #[inline]
     pub fn write_bank(&mut self, bank: u8) {
         self.effects.bank_accesses.push((bank, true));
     }
 
-    /// Reads from a register bank besides what the instruction reads, such as a register that moves.
+    /// Makes an additional read of a register bank, such as of a register that moves.
     #[inline]
     pub fn read_bank(&mut self, bank: u8) {
         self.effects.bank_accesses.push((bank, false));
     }
 
-    /// Has a micro-operation issue before the next instruction of a warp.
+    /// Injects a micro-operation before the next instruction of a warp.
     pub fn issue_before_next(&mut self, warp_slot: usize, op: MicroId) {
         self.effects.micro_ops.push((warp_slot as u8, op));
     }
 
-    /// Loads sectors into L1 ahead of the instruction that needs them; [`Technique::loaded`](crate::Technique::loaded)
-    /// is told when they are there.
+    /// Loads sectors into L1 ahead of the instruction that needs them;
+    /// [`Technique::loaded`](crate::Technique::loaded) is called when they have arrived.
     pub fn load_early(&mut self, load: EarlyLoad) {
         self.effects.early_loads.push(load);
     }
 
-    /// Gives up a locked line of L1, by byte address.
+    /// Unlocks a line of L1, by byte address.
     pub fn unlock(&mut self, line: u64) {
         self.effects.unlocked.push(line);
     }
 }
 
-/// What a technique had where the program had a value.
+/// The technique's value in a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Another value.
     Value(u32),
-    /// No value: it was given up before.
+    /// No value: it was released before.
     Nothing,
 }
 
@@ -270,7 +270,7 @@ impl std::fmt::Display for Found {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Found::Value(value) => write!(f, "supplied {value:#010x}"),
-            Found::Nothing => f.write_str("has given the value up"),
+            Found::Nothing => f.write_str("has released the value"),
         }
     }
 }

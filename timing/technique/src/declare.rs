@@ -1,7 +1,7 @@
-//! What a technique declares about itself: parameters with bounds, counters with prices, causes with names.
+//! Declarations of a technique: parameters with bounds, counters with prices, causes with names.
 //!
-//! The macros generate, from one list, the type that the technique works with and the rows that lists, tables,
-//! JSON, CSV, reports and energy are made from.
+//! The macros generate, from one list, the type that the technique uses and the entries from which lists,
+//! tables, JSON, CSV, reports and energy are made.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,11 +11,11 @@ use std::ops::RangeInclusive;
 pub struct ParamInfo {
     /// Key.
     pub name: &'static str,
-    /// What it means, with its unit.
+    /// Meaning, with the unit.
     pub doc: &'static str,
-    /// Value where the configuration says nothing.
+    /// Default value.
     pub default: String,
-    /// What is accepted.
+    /// Accepted values.
     pub accepts: String,
 }
 
@@ -49,9 +49,9 @@ pub trait Param: Copy {
     /// # Errors
     /// A sentence that continues "`key`: ".
     fn read(value: &toml::Value, accepts: &Self::Accepts) -> Result<Self, String>;
-    /// The value as it is shown.
+    /// The value for output.
     fn show(self) -> ParamValue;
-    /// What is accepted, in words.
+    /// The accepted values, in words.
     fn accepts(accepts: &Self::Accepts) -> String;
 }
 
@@ -61,7 +61,7 @@ impl Param for u32 {
     fn read(value: &toml::Value, accepts: &Self::Accepts) -> Result<u32, String> {
         let number = value.as_integer().ok_or_else(|| format!("{value} is not a whole number"))?;
         u32::try_from(number).ok().filter(|number| accepts.contains(number)).ok_or_else(|| {
-            format!("{number} is refused: it must lie between {} and {}", accepts.start(), accepts.end())
+            format!("{number} is invalid: it must lie between {} and {}", accepts.start(), accepts.end())
         })
     }
 
@@ -97,7 +97,7 @@ impl Param for &'static str {
         let known = || accepts.join(", ");
         let word = value.as_str().ok_or_else(|| format!("{value} is none of the words {}", known()))?;
         let found = accepts.iter().copied().find(|known| *known == word);
-        found.ok_or_else(|| format!("`{word}` is refused: it must be one of {}", known()))
+        found.ok_or_else(|| format!("`{word}` is invalid: it must be one of {}", known()))
     }
 
     fn show(self) -> ParamValue {
@@ -111,12 +111,12 @@ impl Param for &'static str {
 
 /// The parameters of a technique; [`params!`](crate::params) implements it.
 pub trait Params: Copy + Default {
-    /// The parameters that there are.
+    /// The declared parameters.
     fn declared() -> Vec<ParamInfo>;
-    /// Reads `[technique.NAME]`; what it leaves out has its default.
+    /// Reads `[technique.NAME]`; missing keys have their default.
     ///
     /// # Errors
-    /// A sentence that names the key, the value and the rule.
+    /// The error names the key, the value and the rule.
     fn read(section: &toml::Table) -> Result<Self, String>;
     /// The values of this run.
     fn values(&self) -> Vec<(&'static str, ParamValue)>;
@@ -140,7 +140,7 @@ impl Params for NoParams {
     }
 }
 
-/// The message for a key that a technique does not have.
+/// The message for an unknown key.
 #[must_use]
 pub fn unknown_key(key: &str, known: &[&str]) -> String {
     match known {
@@ -226,7 +226,7 @@ macro_rules! params {
     (@accepts $accepts:expr) => { $accepts };
 }
 
-/// What one event costs where the energy table has no price for it.
+/// Default price of an event without price in the energy table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     /// Energy in pJ.
@@ -240,18 +240,18 @@ pub struct Price {
 pub struct CounterInfo {
     /// JSON key and CSV column.
     pub name: &'static str,
-    /// What is counted.
+    /// Description.
     pub doc: &'static str,
     /// Energy component that an event of this counter belongs to, if it costs energy.
     pub component: Option<&'static str>,
-    /// Its price where the energy table has none.
+    /// Its price if the energy table has none.
     pub price: Option<Price>,
 }
 
 /// Declares the counters of a technique: a struct with a field per counter, which the technique owns and adds to.
 ///
-/// `in "component"` makes a counter an energy event; `at PJ from "source"` prices it where the energy table of the
-/// machine does not.
+/// `in "component"` makes a counter an energy event; `at PJ from "source"` sets its price if the energy table
+/// has none.
 ///
 /// ```
 /// warplab_technique::counts! {
@@ -305,7 +305,7 @@ macro_rules! counts {
 pub struct CauseInfo {
     /// JSON key.
     pub name: &'static str,
-    /// What it means.
+    /// Meaning.
     pub doc: &'static str,
 }
 

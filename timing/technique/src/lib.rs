@@ -1,17 +1,19 @@
 //! The interface between Warplab's SM timing model and microarchitectural techniques.
 //!
-//! A technique is one type that implements [`Technique`], and one [`Registration`]. It lives in any crate: the
-//! `timing` library's command line takes registrations from its caller. What a technique has (parameters,
-//! counters, stall causes, storage, reasons for lost opportunities) is declared in its own file with the macros
-//! of [`declare`] and shows up in lists, tables, JSON, CSV, reports and energy without another file touched.
+//! A technique is one type that implements [`Technique`], and one [`Registration`]. It can be in any crate:
+//! the `timing` library's command line takes registrations from its caller. A technique declares its
+//! parameters, counters, stall causes, storage and causes of lost opportunities in its own file with the
+//! macros of [`declare`]; they appear in lists, tables, JSON, CSV, reports and energy without changes to
+//! another file.
 //!
-//! The rules that make techniques composable and believable:
-//! - **Questions change nothing.** Hooks that decide ([`Technique::fetch`], [`Technique::issue`], …) take `&self`;
-//!   what was decided is told afterwards ([`Technique::fetched`], [`Technique::issued`]), to every technique.
+//! Rules that make techniques composable and their results credible:
+//! - **Questions change nothing.** Hooks that decide ([`Technique::fetch`], [`Technique::issue`], …) take
+//!   `&self`; decisions are reported afterwards ([`Technique::fetched`], [`Technique::issued`]), to every
+//!   technique.
 //! - **No value is supplied unseen.** [`Supplied`], which every answer in place of the register file carries, is
 //!   only made by [`Cx::supply`] and [`Cx::supply_result`], which compare the row with the recorded one.
 //! - **Nothing is free.** Structures are [`Storage`]: accesses queue at ports, take time and are counted.
-//! - **Accounts balance.** What was supplied and what was lost, by cause, sum to the opportunities
+//! - **Accounts balance.** The supplied and lost values, by cause, sum to the opportunities
 //!   ([`Cx::opportunity`], [`Cx::lost`]); the engine checks it at the end of every kernel.
 
 pub mod config;
@@ -32,7 +34,7 @@ pub use lanes::merge;
 pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, MicroId, MicroOp, Plan};
 pub use storage::{Access, Shape, Storage, StorageInfo};
 pub use technique::{Fork, Registration, Technique, TechniqueInfo};
-/// What the macros of [`declare`] name.
+/// Used by the macros of [`declare`].
 #[doc(hidden)]
 pub use toml;
 pub use trace_format::semantics::Row;
@@ -41,5 +43,5 @@ pub use verdict::{
 };
 pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
 
-/// Version of this interface; it rises when an existing technique has to be changed.
+/// Version of this interface; it increases when existing techniques must be changed.
 pub const INTERFACE_VERSION: u32 = 2;

@@ -5,10 +5,10 @@ use warplab_gpus::occupancy::{self as rules, Resources};
 
 pub use rules::{Demand, Limit, Occupancy};
 
-/// Resident blocks of a kernel in an SM of which `registers` are available.
+/// Resident blocks of a kernel in an SM with `registers` available registers.
 ///
 /// # Errors
-/// When not even one block fits: the resource, the demand and the limit.
+/// Not even one block fits; the error names the resource, the demand and the limit.
 pub fn occupancy(sm: &SmLimits, registers: u32, demand: &Demand) -> Result<Occupancy, String> {
     rules::occupancy(&resources(sm, registers), demand)
 }
@@ -20,7 +20,7 @@ fn resources(sm: &SmLimits, registers: u32) -> Resources {
         max_warps: sm.max_warps,
         max_blocks: sm.max_blocks,
         registers,
-        // A technique may leave an SM with more registers than a block of the plain machine could take.
+        // A technique may provide more registers than the configuration allows a block.
         max_registers_per_block: registers.max(sm.registers),
         max_registers_per_thread: sm.max_registers_per_thread,
         register_unit: sm.register_allocation_unit,

@@ -1,17 +1,19 @@
-//! What a technique decides once per kernel: its demands on the machine and what its compiler pass adds.
+//! Decisions of techniques per kernel: their demands on the machine and the micro-operations of their
+//! compiler passes.
 
 use crate::config::GpuConfig;
 use crate::occupancy::{self, Demand, Occupancy};
 use crate::program::Program;
 use std::fmt;
 
-/// Part of the machine that a technique decides alone; two techniques that claim the same part contradict.
+/// Part of the machine that one technique controls alone; two techniques with the same claim cannot be
+/// combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Claim {
     /// How operand collectors are organised.
     CollectorOrganisation,
-    /// Where architectural registers lie in the banks.
+    /// The mapping of architectural registers to banks.
     RegisterMapping,
     /// How many registers a warp holds.
     Occupancy,
@@ -45,7 +47,7 @@ impl fmt::Display for Claim {
     }
 }
 
-/// Hooks that a technique wants to be asked; all off by default. Hooks that nobody asked for are never called.
+/// Hooks that a technique requests; all off by default. Hooks that no technique requests are never called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hooks {
@@ -89,7 +91,7 @@ impl Hooks {
         }
     }
 
-    /// The hooks that either asks for.
+    /// The hooks that either requests.
     #[must_use]
     pub fn or(self, other: Hooks) -> Hooks {
         Hooks {
@@ -107,7 +109,7 @@ impl Hooks {
     }
 }
 
-/// Operand collectors as a technique wants them.
+/// Operand collectors that a technique requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectorPlan {
     /// Instructions that the collector dedicated to each warp holds at once.
@@ -120,20 +122,20 @@ pub struct CollectorPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MicroId(pub u16);
 
-/// An instruction that the program does not have: a compiler pass inserts it, or a technique has it issue at run
-/// time. It takes an issue slot, collects its sources, executes in its unit and writes its destinations as any
-/// other; it changes no value.
+/// An instruction that is not in the program: a compiler pass inserts it, or a technique issues it at run
+/// time. It takes an issue slot, collects its sources, executes in its unit and writes its destinations like
+/// any other; it changes no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MicroOp {
     /// Name, for views.
     pub name: &'static str,
-    /// The technique's own meaning.
+    /// Tag of the technique.
     pub tag: u32,
     /// Registers that it reads.
     pub sources: Vec<u8>,
     /// Registers that it writes.
     pub destinations: Vec<u8>,
-    /// Unit class, a key of `units` in the configuration; `control` for those that only pass the issue stage.
+    /// Unit class, a key of `units` in the configuration; `control` for those that only take an issue slot.
     pub unit: &'static str,
     /// Cycles from dispatch to the result bus.
     pub latency_cycles: u32,
@@ -142,7 +144,7 @@ pub struct MicroOp {
 }
 
 impl MicroOp {
-    /// One that passes the issue stage and does nothing else, such as metadata.
+    /// A micro-operation that only takes an issue slot, such as metadata.
     #[must_use]
     pub fn marker(name: &'static str, tag: u32) -> MicroOp {
         MicroOp {
@@ -157,12 +159,12 @@ impl MicroOp {
     }
 }
 
-/// On which way to an instruction a micro-operation lies.
+/// The incoming edges of an instruction on which a micro-operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// On all of them.
+    /// All edges.
     Every,
-    /// On the way from this instruction.
+    /// The edge from this instruction.
     From(u32),
 }
 
@@ -171,9 +173,9 @@ pub enum Edge {
 pub struct Inserted {
     /// Index of the instruction that it precedes.
     pub before: u32,
-    /// On which way to that instruction.
+    /// Edge to that instruction.
     pub edge: Edge,
-    /// What is inserted.
+    /// The micro-operation.
     pub op: MicroId,
 }
 
@@ -198,7 +200,7 @@ pub struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// A launch without parameters; its fields are filled in as far as they are known.
+    /// A launch without parameters; the caller sets further fields.
     #[must_use]
     pub fn new(program: &'a Program, config: &'a GpuConfig, grid: [u32; 3], block: [u32; 3]) -> Launch<'a> {
         let blocks = grid.iter().map(|n| u64::from(*n)).product();
@@ -211,7 +213,7 @@ impl<'a> Launch<'a> {
         self.block.iter().product()
     }
 
-    /// What a block needs under a plan.
+    /// Resources of a block under a plan.
     #[must_use]
     pub fn demand(&self, plan: &Plan) -> Demand {
         Demand {
@@ -221,17 +223,17 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Blocks that an SM holds at once under a plan, and what keeps it from holding more.
+    /// Blocks that an SM holds at once under a plan, and the limiting resource.
     ///
     /// # Errors
-    /// When not even one block fits: the resource, the demand and the limit.
+    /// Not even one block fits; the error names the resource, the demand and the limit.
     pub fn occupancy(&self, plan: &Plan) -> Result<Occupancy, String> {
         let available = self.config.sm.registers.saturating_sub(plan.reserved_registers);
         occupancy::occupancy(&self.config.sm, available, &self.demand(plan))
     }
 }
 
-/// What a kernel needs of the machine and how the machine is laid out for it; techniques adjust it in order.
+/// Demands of techniques on the machine for a kernel; techniques adjust it in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Plan {
@@ -243,7 +245,7 @@ pub struct Plan {
     pub collectors: Option<CollectorPlan>,
     /// Cycles added between issue and the first register read (a renaming stage).
     pub extra_collect_cycles: u32,
-    /// Hooks that the technique wants to be asked; empty when its `prepare` is called.
+    /// Hooks that the technique requests; empty when its `prepare` is called.
     pub hooks: Hooks,
     micro_ops: Vec<(usize, MicroOp)>,
     inserted: Vec<Inserted>,
@@ -266,10 +268,10 @@ impl Plan {
         }
     }
 
-    /// Makes a micro-operation known, so that it can be inserted, or issued at run time.
+    /// Registers a micro-operation, so that it can be inserted, or issued at run time.
     ///
     /// # Panics
-    /// Beyond 65535 of them.
+    /// If there are more than 65535.
     pub fn micro_op(&mut self, op: MicroOp) -> MicroId {
         let id = u16::try_from(self.micro_ops.len()).expect("a technique needs few micro-operations");
         self.micro_ops.push((self.owner, op));
@@ -287,19 +289,19 @@ impl Plan {
         &self.micro_ops
     }
 
-    /// What was inserted, in program order.
+    /// Inserted micro-operations, in program order.
     #[must_use]
     pub fn inserted(&self) -> &[Inserted] {
         &self.inserted
     }
 
-    /// Begins the part of the technique at a position.
+    /// Starts the additions of the technique at a position.
     pub fn begin(&mut self, owner: usize) {
         self.owner = owner;
         self.hooks = Hooks::default();
     }
 
-    /// Puts what was inserted in program order.
+    /// Sorts inserted micro-operations into program order.
     pub fn finish(&mut self) {
         self.inserted.sort_by_key(|inserted| inserted.before);
     }

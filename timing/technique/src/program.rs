@@ -1,4 +1,5 @@
-//! A machine kernel decoded once per replay: per instruction, what the pipeline asks every cycle.
+//! A machine kernel decoded once per replay: per instruction, the data that the pipeline needs in every
+//! cycle.
 //!
 //! Registers become bit sets for the scoreboard, unit and latency classes become indices and cycles of the
 //! configuration. Techniques read the original instruction through [`TimedInst::inst`].
@@ -8,9 +9,9 @@ use crate::plan::MicroOp;
 use trace_format::isa::space::Space;
 use trace_format::isa::{Collector, Inst, Kind, LatencyClass, MachineKernel, Unit};
 
-/// Most source registers that one instruction reads (a matrix product: 4 + 2 + 4).
+/// Maximum number of source registers of one instruction (a matrix product: 4 + 2 + 4).
 pub const MAX_SRC: usize = 10;
-/// Most destination registers of one instruction.
+/// Maximum number of destination registers of one instruction.
 pub const MAX_DST: usize = 4;
 
 /// A set of registers R0..R254.
@@ -94,7 +95,7 @@ impl RegSet {
     }
 }
 
-/// Which way an instruction takes through the pipeline.
+/// Path of an instruction through the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// Collectors, a unit, writeback.
@@ -125,27 +126,27 @@ pub enum MemoryKind {
 pub struct TimedInst {
     /// The instruction as lowered.
     pub inst: Inst,
-    /// Its way through the pipeline.
+    /// Its path through the pipeline.
     pub path: Path,
     /// Position of its unit class in [`Unit::ALL`], after `runs_on`.
     pub unit: u8,
     /// Position of its own unit class in [`Unit::ALL`], for the instruction mix.
     pub class: u8,
-    /// Collector pool: 0 ALU, 1 SFU, 2 memory (all the same where collectors are generic).
+    /// Collector pool: 0 ALU, 1 SFU, 2 memory (ignored if collectors are generic).
     pub pool: u8,
-    /// Cycles from dispatch to the result bus, for other than memory instructions.
+    /// Cycles from dispatch to the result bus, for all but memory instructions.
     pub latency_cycles: u32,
     /// Cycles before the unit takes the next instruction.
     pub initiation_cycles: u32,
     /// Distinct source registers.
     pub srcs: [u8; MAX_SRC],
-    /// How many of `srcs` count.
+    /// Number of valid entries in `srcs`.
     pub src_count: u8,
     /// Destination registers.
     pub dsts: [u8; MAX_DST],
-    /// How many of `dsts` count.
+    /// Number of valid entries in `dsts`.
     pub dst_count: u8,
-    /// Sources and destinations together: what must not be pending at issue.
+    /// Sources and destinations, which must not be pending at issue.
     pub hazards: RegSet,
     /// Destinations.
     pub writes: RegSet,
@@ -178,7 +179,7 @@ impl TimedInst {
     }
 }
 
-/// A kernel ready to be replayed.
+/// A kernel decoded for timing.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Name of the kernel.
@@ -199,7 +200,7 @@ impl Program {
     /// Decodes a kernel under a configuration.
     ///
     /// # Errors
-    /// A sentence that names the kernel and the instruction that cannot be timed.
+    /// The error names the kernel and the instruction that cannot be timed.
     pub fn new(kernel: &MachineKernel, config: &GpuConfig) -> Result<Program, String> {
         let decode = |(pc, inst): (usize, &Inst)| {
             decode(inst, config).map_err(|why| format!("kernel {}, instruction {pc}: {why}", kernel.name))
@@ -217,10 +218,10 @@ impl Program {
 }
 
 impl TimedInst {
-    /// A micro-operation as the pipeline sees it.
+    /// Decodes a micro-operation for the pipeline.
     ///
     /// # Errors
-    /// A sentence that names the operation and what cannot be timed.
+    /// The error names the operation and the reason.
     pub fn micro(op: &MicroOp, config: &GpuConfig) -> Result<TimedInst, String> {
         let refuse = |why: String| format!("micro-operation {}: {why}", op.name);
         let own = Unit::named(op.unit).ok_or_else(|| {
@@ -324,7 +325,7 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
     })
 }
 
-/// Number of a collector pool; what collects nothing takes none, so that its number does not matter.
+/// Number of a collector pool; instructions without collector ignore it.
 const fn pool(collector: Collector) -> u8 {
     match collector {
         Collector::Alu | Collector::NoCollector => 0,

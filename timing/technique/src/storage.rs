@@ -1,40 +1,40 @@
 //! A structure with entries, banks, ports and latency: register file caches, tables, queues, collectors' entries.
 //!
-//! Accesses queue at the ports of their bank in the order in which they are asked for. A port serves one access
-//! per cycle; the answer is there after the latency. Contents are the technique's business.
+//! Accesses queue at the ports of their bank in order of request. A port serves one access per cycle; the
+//! result is available after the latency. The technique itself holds the contents.
 
-/// What a technique declares about a structure. Its counters are called after it: `NAME_reads`, `NAME_writes`,
+/// Declaration of a technique's structure. Its counters carry its name: `NAME_reads`, `NAME_writes`,
 /// `NAME_wait_cycles`, `NAME_entry_cycles`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StorageInfo {
     /// Name.
     pub name: &'static str,
-    /// What it is, as in "reads of the renaming table".
+    /// Description, as in "reads of the renaming table".
     pub doc: &'static str,
     /// Energy component of its accesses.
     pub component: &'static str,
-    /// Price of an access where the energy table has none for `NAME_reads` and `NAME_writes`.
+    /// Price of an access if the energy table has none for `NAME_reads` and `NAME_writes`.
     pub price: Option<crate::Price>,
 }
 
 /// Size and speed of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Banks, which are accessed independently; one per warp where each warp has its own.
+    /// Banks, which are accessed independently; one per warp if each warp has its own.
     pub banks: u32,
     /// Entries of each bank.
     pub entries: u32,
     /// Bits of an entry, tags and state included.
     pub entry_bits: u32,
-    /// Accesses that a bank serves per cycle: reads, and writes where these have no ports of their own.
+    /// Accesses that a bank serves per cycle: reads, and writes unless these have their own ports.
     pub ports: u32,
-    /// Writes that a bank serves per cycle beside them; 0 where writes take the ports of reads.
+    /// Writes that a bank serves per cycle on separate ports; 0 if writes use the ports of reads.
     pub write_ports: u32,
-    /// Cycles from the access to the answer; 0 where the structure lies in the stage that asks.
+    /// Cycles from the access to the result; 0 if the structure is part of the stage that accesses it.
     pub latency_cycles: u32,
 }
 
-/// An access that was made: when its answer is there.
+/// An access: the cycle at which its result is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     ready_at: u64,
@@ -56,7 +56,7 @@ impl Access {
         self.waited
     }
 
-    /// An answer that takes this many cycles more, for logic behind the structure.
+    /// The access delayed by this many cycles, for logic after the structure.
     #[must_use]
     pub fn after(self, cycles: u32) -> Access {
         Access { ready_at: self.ready_at + u64::from(cycles), ..self }
@@ -156,7 +156,7 @@ impl Storage {
         self.used[bank]
     }
 
-    /// Takes an entry of a bank into use; false where there is none.
+    /// Allocates an entry of a bank; false if none is free.
     #[inline]
     pub fn take(&mut self, now: u64, bank: usize) -> bool {
         if self.room(bank) == 0 {
@@ -168,10 +168,10 @@ impl Storage {
         true
     }
 
-    /// Gives back entries of a bank.
+    /// Frees entries of a bank.
     ///
     /// # Panics
-    /// When fewer are in use.
+    /// If fewer are in use.
     #[inline]
     pub fn give_back(&mut self, now: u64, bank: usize, entries: u32) {
         self.account(now);
@@ -179,7 +179,7 @@ impl Storage {
         self.all_used -= u64::from(entries);
     }
 
-    /// Says how many entries of a bank are in use from now on, where the technique keeps that account.
+    /// Sets the number of entries of a bank in use, for techniques that count entries themselves.
     #[inline]
     pub fn set_used(&mut self, now: u64, bank: usize, entries: u32) {
         self.account(now);
@@ -201,7 +201,7 @@ impl Storage {
     }
 }
 
-/// Takes the port of a bank that is free first; returns when the access begins and how long it waited.
+/// Takes the port of a bank that is free first; returns the start of the access and its wait in cycles.
 #[inline]
 fn begin(free_at: &mut [u64], ports: u32, now: u64, bank: usize) -> (u64, u64) {
     let ports = ports as usize;
@@ -253,7 +253,7 @@ mod tests {
     }
 
     proptest! {
-        /// No bank serves more accesses in a cycle than it has ports, and none is served before it was asked for.
+        /// No bank serves more accesses in a cycle than it has ports, and none is served before its request.
         #[test]
         fn ports_are_never_exceeded(ports in 1u32..4, asked in prop::collection::vec((0u64..40, 0usize..2), 1..80)) {
             let mut storage = Storage::new(Shape { ports, latency_cycles: 0, ..SHAPE });

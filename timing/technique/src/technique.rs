@@ -1,4 +1,4 @@
-//! The trait that techniques implement, and what they say about themselves.
+//! The trait that techniques implement, and their declarations.
 
 use crate::config::GpuConfig;
 use crate::declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue};
@@ -8,35 +8,35 @@ use crate::verdict::{AccessVerdict, FetchVerdict, IssueVerdict, Issuing, Operand
 use crate::view::{Answered, InstView, MemAccess, WarpView};
 use crate::{Cx, ValueMismatch};
 
-/// What a technique says about itself; lists, tables, JSON, reports and energy are made from it.
+/// Declarations of a technique; lists, tables, JSON, reports and energy are made from them.
 #[derive(Clone, Copy, Debug)]
 pub struct TechniqueInfo {
-    /// The word that `--tech` takes.
+    /// Name for `--tech`.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Summary in one line.
     pub summary: &'static str,
     /// Paper and section.
     pub paper: &'static str,
-    /// Parts of the machine that it decides alone.
+    /// Parts of the machine that it controls alone.
     pub claims: &'static [Claim],
-    /// Whether it needs recorded values; a recording without values is refused for it.
+    /// Whether it needs recorded values; a recording without values is then refused.
     pub needs_values: bool,
     /// Its parameters, `[technique.NAME]`.
     pub params: fn() -> Vec<ParamInfo>,
-    /// What it counts.
+    /// Its counters.
     pub counters: &'static [CounterInfo],
-    /// Why it holds warps back.
+    /// Its stall causes.
     pub stalls: &'static [CauseInfo],
-    /// What an opportunity is; empty where the technique supplies nothing.
+    /// Definition of an opportunity; empty if the technique supplies no values.
     pub opportunity: &'static str,
-    /// Why opportunities are lost.
+    /// Causes of lost opportunities.
     pub losses: &'static [CauseInfo],
     /// Structures that it adds.
     pub storage: &'static [StorageInfo],
 }
 
 impl TechniqueInfo {
-    /// One without parameters, counters, causes and structures, to be completed with what it has.
+    /// Declarations without parameters, counters, causes and structures, as a base for struct update.
     pub const EMPTY: TechniqueInfo = TechniqueInfo {
         name: "",
         summary: "",
@@ -52,15 +52,16 @@ impl TechniqueInfo {
     };
 }
 
-/// How a technique is built from its section of the configuration, `[technique.NAME]`; an absent section is empty.
+/// Constructor of a technique from its section of the configuration, `[technique.NAME]`; an absent section is
+/// empty.
 pub type Build = fn(&GpuConfig, &toml::Table) -> Result<Box<dyn Technique>, String>;
 
-/// A row in the list of techniques.
+/// Entry in the list of techniques.
 #[derive(Clone, Copy)]
 pub struct Registration {
-    /// What it says about itself.
+    /// Its declarations.
     pub info: &'static TechniqueInfo,
-    /// How it is built; errors name the key, the value and the rule.
+    /// Its constructor; errors name the key, the value and the rule.
     pub build: Build,
 }
 
@@ -79,12 +80,12 @@ impl<T: Technique + Clone + 'static> Fork for T {
 /// A microarchitectural technique.
 ///
 /// Prepared once per kernel ([`Technique::prepare`]) and then copied into every SM ([`Fork`]), where its
-/// hooks are called as instructions pass the stages. Of several techniques each is asked in the order of the list
-/// and sees what the earlier ones decided. The default of every hook is the plain machine.
+/// hooks are called as instructions pass the stages. Several techniques are called in the order of the list;
+/// each sees the decisions of the earlier ones. The defaults of all hooks change nothing.
 ///
-/// Hooks that decide take `&self` and may be called any number of times; what happened is told afterwards.
+/// Hooks that decide take `&self` and may be called any number of times; decisions are reported afterwards.
 pub trait Technique: Fork + Send + Sync {
-    /// What it says about itself.
+    /// Its declarations.
     fn info(&self) -> &'static TechniqueInfo;
 
     /// The values of its parameters.
@@ -102,7 +103,7 @@ pub trait Technique: Fork + Send + Sync {
         Vec::new()
     }
 
-    /// Bits that it stores in an SM besides its structures, such as state per warp.
+    /// Bits of state in an SM besides its structures, such as state per warp.
     fn further_bits(&self) -> u64 {
         0
     }
@@ -110,7 +111,7 @@ pub trait Technique: Fork + Send + Sync {
     /// Static analysis of a kernel and demands on the machine.
     ///
     /// # Errors
-    /// A sentence that says why the technique cannot run this kernel on this configuration.
+    /// The reason for which the technique cannot run this kernel on this configuration.
     fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String>;
 
     /// Whether a block may be placed in the SM.
@@ -123,38 +124,39 @@ pub trait Technique: Fork + Send + Sync {
         true
     }
 
-    /// A block has been placed in a block slot of the SM.
+    /// Called when a block has been placed in a block slot of the SM.
     fn start_block(&mut self, _cx: &mut Cx<'_>, _block_slot: usize, _block: u32) {}
 
-    /// A warp has been placed in a warp slot of the SM.
+    /// Called when a warp has been placed in a warp slot of the SM.
     fn start_warp(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>) {}
 
-    /// A warp is about to fetch `pc`; the I-cache has not been touched.
+    /// Called before a warp fetches `pc` and accesses the I-cache.
     fn fetch(&self, _now: u64, _warp: &WarpView<'_>, _pc: u32) -> FetchVerdict {
         FetchVerdict::Fetch
     }
 
-    /// An instruction has been fetched, or skipped.
+    /// Called when an instruction has been fetched or skipped.
     fn fetched(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _pc: u32, _skipped: bool) {}
 
-    /// What a warp had fetched ahead is discarded: its path goes on at `resume`, or has ended. Skipped
-    /// instructions that it had not reached are among it.
+    /// Called when a warp's fetched entries are discarded: its path continues at `resume`, or has ended. The
+    /// entries include skipped instructions that the warp had not reached.
     fn flushed(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _resume: Option<u32>) {}
 
-    /// Which of the warps in `ready` issues; `chosen` is the scheduler's choice. Another answer must be in `ready`.
+    /// The warp that issues: `chosen`, the scheduler's choice, or another one of `ready`.
     fn order(&self, _now: u64, _scheduler: usize, _ready: u64, chosen: u8) -> u8 {
         chosen
     }
 
-    /// A warp has entered the active set of the two-level policy, or has left it.
+    /// Called when a warp has entered or left the active set of the two-level policy.
     fn activity(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _active: bool) {}
 
-    /// The scheduler has chosen an instruction whose hazards are clear.
+    /// Called when the scheduler has chosen an instruction without hazards.
     fn issue(&self, _now: u64, _warp: &WarpView<'_>, _what: &Issuing<'_>) -> IssueVerdict {
         IssueVerdict::Issue
     }
 
-    /// An instruction issues, with what all techniques together decided: never a stall.
+    /// Called when an instruction issues, with the combined verdict of all techniques, which is never a
+    /// stall.
     fn issued(
         &mut self,
         _cx: &mut Cx<'_>,
@@ -164,7 +166,7 @@ pub trait Technique: Fork + Send + Sync {
     ) {
     }
 
-    /// An instruction enters its operand collector: decides how each source operand gets there.
+    /// Called when an instruction enters its operand collector: decides the source of each operand.
     ///
     /// # Errors
     /// A supplied value that differs from the recorded one.
@@ -178,15 +180,16 @@ pub trait Technique: Fork + Send + Sync {
         Ok(())
     }
 
-    /// Cycles before the unit takes the next instruction after this one; `cycles` is what it would be.
+    /// Cycles before the unit takes the next instruction after this one; `cycles` is the value so far.
     fn initiation(&self, _now: u64, _warp: &WarpView<'_>, _inst: &InstView<'_>, cycles: u32) -> u32 {
         cycles
     }
 
-    /// An instruction has left its collector for a unit or for the load/store queue.
+    /// Called when an instruction has left its collector for a unit or for the load/store queue.
     fn dispatched(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _inst: &InstView<'_>) {}
 
-    /// A load, store or atomic has its operands: its addresses are known, and nothing has been accessed.
+    /// Called when a load, store or atomic has its operands: its addresses are known, and nothing has been
+    /// accessed.
     fn access(
         &mut self,
         _cx: &mut Cx<'_>,
@@ -197,7 +200,7 @@ pub trait Technique: Fork + Send + Sync {
         AccessVerdict::Access
     }
 
-    /// The technique answers for an instruction that it did not let execute: every result in `results` has to be
+    /// Called for an instruction that the technique did not let execute: every result in `results` must be
     /// supplied through [`Cx::supply_result`], or the run stops with the technique's name.
     ///
     /// # Errors
@@ -213,9 +216,9 @@ pub trait Technique: Fork + Send + Sync {
         Ok(())
     }
 
-    /// An instruction completes: decides where each destination register goes. It is told of every instruction that
-    /// went through a collector; of stores, and of those that only wrote predicates or took effect in no lane,
-    /// without writes.
+    /// Called when an instruction completes: decides where each destination register is written. It is called
+    /// for every instruction that used a collector; for stores, and for instructions that only wrote
+    /// predicates or took effect in no lane, without writes.
     ///
     /// # Errors
     /// A value that differs from the recorded one.
@@ -229,32 +232,32 @@ pub trait Technique: Fork + Send + Sync {
         Ok(())
     }
 
-    /// A stage of the technique's own, before issue in every cycle that is looked at.
+    /// The technique's own stage, called before issue in every simulated cycle.
     fn tick(&mut self, _cx: &mut Cx<'_>) {}
 
-    /// Earliest cycle, from `now` on, in which [`Technique::tick`] or [`Technique::companion`] would do something.
+    /// Earliest cycle, from `now` on, in which [`Technique::tick`] or [`Technique::companion`] has work.
     fn next_event(&self, _now: u64) -> Option<u64> {
         None
     }
 
-    /// A micro-operation of a stream beside the warps, for a slot in which no warp of the scheduler issues.
+    /// A companion micro-operation, for a slot in which no warp of the scheduler issues.
     fn companion(&self, _now: u64, _scheduler: usize) -> Option<MicroId> {
         None
     }
 
-    /// The micro-operation has issued; `done_at` is the cycle in which its unit has its result.
+    /// Called when the micro-operation has issued; `done_at` is the cycle of its result.
     fn companion_issued(&mut self, _cx: &mut Cx<'_>, _scheduler: usize, _op: MicroId, _done_at: u64) {}
 
-    /// The sectors of an early load are in L1; `locked` says whether the line stays.
+    /// Called when the sectors of an early load are in L1; `locked` tells whether the line is locked.
     fn loaded(&mut self, _cx: &mut Cx<'_>, _tag: u32, _locked: bool) {}
 
-    /// A warp has ended and its results are written.
+    /// Called when a warp has ended and its results are written.
     fn end_warp(&mut self, _cx: &mut Cx<'_>, _warp_slot: usize) {}
 
-    /// Every warp of a block has ended.
+    /// Called when every warp of a block has ended.
     fn end_block(&mut self, _cx: &mut Cx<'_>, _block_slot: usize) {}
 
-    /// What the technique holds, for the report of a stuck pipeline.
+    /// State of the technique, for the watchdog's report.
     fn describe(&self) -> String {
         String::new()
     }

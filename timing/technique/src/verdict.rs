@@ -10,15 +10,15 @@ use crate::{Row, Supplied};
 pub enum ReadFrom {
     /// One access to this bank.
     Bank(u8),
-    /// One access to this bank, later by the cycles for which an access of a structure had to wait, such as a table
-    /// that says where the register lies.
+    /// One access to this bank, delayed by the cycles for which an access of a structure waited, such as a
+    /// renaming table.
     BankBehind(u8, Access),
     /// From a structure of the technique, when its access is done.
     Storage(Access, Supplied),
     /// Together with another operand of the same instruction, by position; no access of its own.
     With(u8, Supplied),
-    /// When an operand of an earlier instruction of the same warp arrives in the shared collector; at once
-    /// when it has already arrived.
+    /// When an operand of an earlier instruction of the same warp arrives in the shared collector;
+    /// immediately if it has already arrived.
     After(InFlightId, u8, Supplied),
 }
 
@@ -27,7 +27,7 @@ pub enum ReadFrom {
 pub struct OperandRead {
     /// Register number.
     pub reg: u8,
-    /// The plain machine's bank on entry; techniques replace it.
+    /// On entry the bank without techniques; techniques replace it.
     pub from: ReadFrom,
 }
 
@@ -40,7 +40,7 @@ impl OperandRead {
     }
 }
 
-/// Where a result goes.
+/// Destination of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteTo {
     /// One access to this bank.
@@ -54,13 +54,13 @@ pub enum WriteTo {
 pub struct RegisterWrite<'a> {
     /// Register number.
     pub reg: u8,
-    /// The plain machine's bank on entry; techniques replace it.
+    /// On entry the bank without techniques; techniques replace it.
     pub to: WriteTo,
     row: &'a Row,
 }
 
 impl<'a> RegisterWrite<'a> {
-    /// A recorded result; the pipeline makes these.
+    /// A recorded result, made by the pipeline.
     #[must_use]
     #[inline]
     pub fn new(reg: u8, to: WriteTo, row: &'a Row) -> RegisterWrite<'a> {
@@ -76,7 +76,7 @@ impl<'a> RegisterWrite<'a> {
     }
 }
 
-/// What happens to an instruction that is about to be fetched.
+/// Verdict on an instruction that is about to be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchVerdict {
     /// It is fetched.
@@ -89,13 +89,13 @@ pub enum FetchVerdict {
     Stall(u8),
 }
 
-/// What happens to an instruction that the scheduler has chosen.
+/// Verdict on an instruction that the scheduler has chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IssueVerdict {
     /// It issues.
     Issue,
-    /// Its warp waits; the slot is the technique's unless another warp issues. The cause is a position in the
-    /// technique's list of stall causes.
+    /// Its warp waits; the slot is attributed to the technique unless another warp issues. The cause is a
+    /// position in the technique's list of stall causes.
     Stall(u8),
     /// It issues, reads no operands, makes no memory access and executes in no unit; its results are written after
     /// this many cycles and supplied by the technique ([`Technique::answered`](crate::Technique::answered)).
@@ -105,16 +105,16 @@ pub enum IssueVerdict {
     },
 }
 
-/// What is about to issue.
+/// An instruction or micro-operation that is about to issue.
 #[derive(Clone, Copy, Debug)]
 pub enum Issuing<'a> {
     /// An instruction of the program.
     Program(InstView<'a>),
-    /// A micro-operation of the technique that is asked.
+    /// A micro-operation of the technique.
     Micro(MicroId, &'a MicroOp),
 }
 
-/// What happens to a memory access whose addresses are known.
+/// Verdict on a memory access with known addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessVerdict {
     /// It goes to memory.

@@ -1,4 +1,4 @@
-//! What techniques see of the machine: warps, instructions and memory accesses, read-only.
+//! Views of the machine for techniques: warps, instructions and memory accesses, read-only.
 
 use crate::program::TimedInst;
 use trace_format::isa::space::Space;
@@ -7,7 +7,7 @@ use trace_format::semantics::Row;
 /// The memory access of a step; lanes outside `mask` have no address.
 #[derive(Clone, Copy, Debug)]
 pub struct MemAccess<'a> {
-    /// Space, resolved per warp where every lane agrees.
+    /// Space, resolved if all lanes of the warp agree.
     pub space: Space,
     /// Bytes per lane.
     pub bytes: u8,
@@ -17,7 +17,7 @@ pub struct MemAccess<'a> {
     pub mask: u32,
 }
 
-/// Name of an instruction in flight; stale names are recognised as such.
+/// Identifier of an instruction in flight; outdated identifiers are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InFlightId {
     slot: u16,
@@ -25,10 +25,10 @@ pub struct InFlightId {
 }
 
 impl InFlightId {
-    /// The name of an instruction that is not in flight yet, and of none.
+    /// The identifier of no instruction, or of one not yet in flight.
     pub const NONE: InFlightId = InFlightId { slot: u16::MAX, generation: 0 };
 
-    /// The pipeline's name of a slot; techniques only pass names on.
+    /// The pipeline's identifier of a slot; techniques only pass it on.
     #[must_use]
     #[inline]
     pub fn new(slot: u16, generation: u16) -> InFlightId {
@@ -42,7 +42,7 @@ impl InFlightId {
         self.slot
     }
 
-    /// How often the slot had been used before.
+    /// Number of earlier uses of the slot.
     #[must_use]
     #[inline]
     pub fn generation(self) -> u16 {
@@ -50,7 +50,7 @@ impl InFlightId {
     }
 }
 
-/// The warp that a hook is about.
+/// The warp of a hook call.
 #[derive(Clone, Copy, Debug)]
 pub struct WarpView<'a> {
     /// Warp slot of the SM, below `sm.max_warps`.
@@ -63,16 +63,16 @@ pub struct WarpView<'a> {
     pub warp: u32,
     /// Lanes of the warp that hold threads of the block.
     pub threads: u32,
-    /// Instructions of the program that the warp has issued, those without operands included: the position of
-    /// the instruction in `issue` and `collect`, one more than the latest position in `write_back`.
+    /// Instructions of the program that the warp has issued, including those without operands: the position
+    /// of the instruction in `issue` and `collect`, one more than the latest position in `write_back`.
     pub issued: u64,
     /// Architectural registers by number: before the instruction in `issue` and `collect`, after the warp's
-    /// latest issued instruction in `write_back`, where the instruction's own results are in the writes. Empty
-    /// where the recording has no values.
+    /// latest issued instruction in `write_back`, where the instruction's own results are in the writes.
+    /// Empty if the recording has no values.
     pub rows: &'a [Row],
 }
 
-/// The instruction that a hook is about.
+/// The instruction of a hook call.
 #[derive(Clone, Copy, Debug)]
 pub struct InstView<'a> {
     /// Instruction index.
@@ -83,11 +83,11 @@ pub struct InstView<'a> {
     pub active: u32,
     /// Lanes in which it takes effect; equals `active` before the instruction has been stepped.
     pub exec: u32,
-    /// Its name in flight, from `collect` to `write_back`.
+    /// Its identifier in flight, from `collect` to `write_back`.
     pub id: InFlightId,
 }
 
-/// How a technique has come to supply the results of an instruction.
+/// Reason for which a technique supplies the results of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
     /// It was never fetched.

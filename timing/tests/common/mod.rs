@@ -1,4 +1,5 @@
-//! Traces made by hand, recorded with the shared semantics: straight-line kernels whose loads return made-up words.
+//! Hand-written traces, recorded with the shared semantics: straight-line kernels whose loads return derived
+//! words.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -54,7 +55,7 @@ pub fn arithmetic(name: &str, length: usize) -> MachineKernel {
     kernel(name, insts)
 }
 
-/// Loads, shared memory, a barrier, a store: something of everything.
+/// Loads, shared memory, a barrier and a store.
 #[must_use]
 pub fn mixed(name: &str) -> MachineKernel {
     let add = Op::Iadd3 { x: Extended(false) };

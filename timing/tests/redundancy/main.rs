@@ -1,4 +1,4 @@
-//! The study `redundancy` against answers known by hand, and against its brute-force twin on random launches.
+//! Tests of the study `redundancy`: results computed by hand, and its brute-force twin on random launches.
 
 mod by_hand;
 mod cases;

@@ -54,7 +54,7 @@ fn first_lanes(operand: &Operand, lanes: usize) -> Operand {
     }
 }
 
-/// What one warp's execution of an instance operated on; `None` when it can never be redundant.
+/// Operands of one warp's execution of an instance; `None` when it can never be redundant.
 type Execution = Option<Vec<(Operand, bool)>>;
 
 fn registers(state: &Warp, first: u8, count: u8, lanes: usize) -> Vec<Operand> {

@@ -1,4 +1,4 @@
-//! A study against its twin: every count of every instruction, at several numbers of threads.
+//! Compares a study with its twin: every count of every instruction, at several numbers of threads.
 
 use super::decode::{Launch, decode};
 use super::twins::TWINS;

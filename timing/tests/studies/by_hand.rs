@@ -1,4 +1,4 @@
-//! Launches of which every count is known by hand.
+//! Launches with counts computed by hand.
 
 use super::agree::check;
 use super::insts::{add, exit, ldg, less, mov, r, s2r, stg};

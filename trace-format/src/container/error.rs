@@ -1,4 +1,4 @@
-//! What can go wrong with a trace file, told with the place and, where there is one, the remedy.
+//! Errors of trace files, with the place and, if there is one, the remedy.
 
 use crate::encode::CodingError;
 use std::fmt;
@@ -23,11 +23,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a trace cannot be written or read; one pointer wide, so that results stay in registers.
+/// Error of writing or reading a trace; one pointer wide, so that results stay in registers.
 #[derive(Debug)]
 pub struct TraceError(Box<ErrorKind>);
 
-/// What a [`TraceError`] says.
+/// Kinds of [`TraceError`].
 #[derive(Debug, thiserror::Error)]
 pub enum ErrorKind {
     /// The operating system refused.
@@ -35,12 +35,12 @@ pub enum ErrorKind {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// The refusal.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The file does not begin like a trace.
+    /// The file does not begin with the magic number of traces.
     #[error("{}: not a Warplab trace; record one with `emu record`", .0.display())]
     NotATrace(PathBuf),
     /// The file was written by an incompatible version.
@@ -62,9 +62,9 @@ pub enum ErrorKind {
     OpcodeTable {
         /// The file.
         path: PathBuf,
-        /// Where the header is.
+        /// Offset of the header.
         offset: u64,
-        /// What wrote the file.
+        /// Program that wrote the file.
         tool: String,
         /// Hash of the table in the file.
         found: u64,
@@ -76,11 +76,11 @@ pub enum ErrorKind {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Which section.
+        /// Name of the section.
         section: &'static str,
-        /// Where it begins.
+        /// Its offset.
         offset: u64,
-        /// What does not hold.
+        /// Description of the damage.
         what: String,
     },
     /// The streams of a warp cannot be decoded.
@@ -88,36 +88,36 @@ pub enum ErrorKind {
     Stream {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Place of the error.
         place: Place,
-        /// Why.
+        /// The decoding error.
         source: CodingError,
     },
-    /// The streams of a warp decode, but not to what was recorded.
+    /// The streams of a warp decode to values that differ from the recorded ones.
     #[error("{}: {place}: {what}", path.display())]
     Mismatch {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Place of the error.
         place: Place,
-        /// What differs.
+        /// Description of the difference.
         what: String,
     },
-    /// The trace does not hold what was asked for.
+    /// The trace does not hold the requested data.
     #[error("{}: {what}", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
-        /// What is not there.
+        /// The missing data.
         what: String,
     },
-    /// A recording does not keep to the rules of the writer.
+    /// A recording breaks a rule of the writer.
     #[error("recording refused: {0}")]
     Refused(String),
 }
 
 impl TraceError {
-    /// What is wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &ErrorKind {
         &self.0
@@ -127,7 +127,7 @@ impl TraceError {
         ErrorKind::Io { path: path.to_path_buf(), action, source }.into()
     }
 
-    /// Something that cannot be recorded, in words.
+    /// The error for something that cannot be recorded.
     pub fn refused(what: impl Into<String>) -> TraceError {
         ErrorKind::Refused(what.into()).into()
     }

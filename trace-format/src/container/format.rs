@@ -4,9 +4,10 @@
 //! is a 24-byte head (tag, zero, payload length, XXH3-64 of the 16 bytes before it and the payload) and its
 //! payload. Tags are four letters; a reader skips unknown records whose first letter is lower-case and
 //! refuses others. The records: one `META`; each `KERN` and `LNCH` before its use; the `FRAM`s of a launch
-//! behind its `LNCH`, and a `CUTL` behind them when the launch ended early; `XFER`s, what was copied and filled,
-//! and `wait`s, what went on only after what came before, between launches; one `INDX`, to which the footer (its offset, the file's length, the XXH3-64 of both,
-//! [`END_MAGIC`]) points. A file without a valid footer was cut off and is read by walking its records.
+//! behind its `LNCH`, and a `CUTL` behind them when the launch ended early; `XFER`s (copies and fills) and
+//! `wait`s (synchronisations) between launches; one `INDX`, to which the footer (its offset, the file's
+//! length, the XXH3-64 of both, [`END_MAGIC`]) points. A file without a valid footer is incomplete and is
+//! read by walking its records.
 
 use std::cell::RefCell;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -23,7 +24,7 @@ pub const PREAMBLE_BYTES: usize = 16;
 pub const RECORD_HEAD_BYTES: usize = 24;
 /// Bytes of the footer.
 pub const FOOTER_BYTES: usize = 32;
-/// Largest section, before compression, that is written or believed.
+/// Largest section before compression; writers do not exceed it, and readers refuse larger ones.
 pub const MAX_SECTION_BYTES: usize = 256 << 20;
 
 /// Kind of a record.
@@ -93,7 +94,7 @@ impl<'a> RecordRef<'a> {
         Some(RecordRef { tag: *head.first_chunk()?, payload, head })
     }
 
-    /// Whether the hash fits the bytes.
+    /// Whether the hash matches the bytes.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         self.hash() == record_hash(self.head, self.payload)
@@ -155,7 +156,7 @@ impl Packer {
     /// A packer at a zstd level.
     ///
     /// # Errors
-    /// When zstd cannot allocate its context or refuses the level.
+    /// zstd cannot allocate its context or refuses the level.
     pub fn new(level: i32) -> std::io::Result<Packer> {
         Ok(Packer { zstd: zstd::bulk::Compressor::new(level)?, scratch: Vec::new() })
     }
@@ -163,7 +164,7 @@ impl Packer {
     /// Appends the bytes, compressed when that makes them shorter, and returns how many were appended.
     ///
     /// # Errors
-    /// When zstd fails.
+    /// zstd fails.
     pub fn pack(&mut self, raw: &[u8], out: &mut Vec<u8>) -> std::io::Result<usize> {
         self.scratch.clear();
         self.scratch.reserve(zstd::zstd_safe::compress_bound(raw.len()));
@@ -174,7 +175,7 @@ impl Packer {
     }
 }
 
-/// A decompressor that makes its context when it is first needed.
+/// A decompressor that creates its context at first use.
 #[derive(Default)]
 struct Unpacker(Option<zstd::bulk::Decompressor<'static>>);
 
@@ -195,7 +196,7 @@ thread_local! {
 /// The inverse of [`Packer::pack`], given the length before packing.
 ///
 /// # Errors
-/// What does not hold, in words.
+/// The section is damaged; the error describes how.
 pub fn unpack(stored: &[u8], raw_bytes: usize) -> Result<Vec<u8>, String> {
     if raw_bytes > MAX_SECTION_BYTES {
         return Err(format!("a section of {raw_bytes} bytes is larger than any that is written"));

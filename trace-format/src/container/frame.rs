@@ -1,5 +1,5 @@
 //! Frames: runs of thread blocks (or of parts of large ones) in launch order, each stream kind packed on its
-//! own, with a directory that says which bytes belong to which warp.
+//! own, with a directory that assigns bytes to warps.
 //!
 //! Payload: the head, a table of stored and raw lengths of the seven sections, then the sections: directory,
 //! path (tokens of all warps, then parameters), values (likewise), and the four byte planes of the word
@@ -28,7 +28,7 @@ const FIRST_PLANE: usize = 3;
 const ENTRY_COLUMNS: usize = 3;
 const WARP_COLUMNS: usize = 6;
 
-/// What a frame holds, readable without unpacking it.
+/// Summary of a frame, readable without decompressing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct FrameHead {
     /// Launch that all entries belong to.
@@ -135,7 +135,7 @@ impl FrameBuilder {
     }
 
     /// Appends the frame's payload to `out` and empties the builder. The outer error is zstd's; the inner one
-    /// says why the frame cannot be written.
+    /// is the reason for which the frame cannot be written.
     pub fn finish(&mut self, packer: &mut Packer, out: &mut Vec<u8>) -> std::io::Result<FrameHead> {
         let head = self.head;
         out.extend_from_slice(&head.to_bytes());
@@ -160,7 +160,7 @@ impl FrameBuilder {
         Ok(head)
     }
 
-    /// Lays a section out in the scratch buffer.
+    /// Writes a section into the scratch buffer.
     fn section(&mut self, section: usize) {
         self.scratch.clear();
         match section {
@@ -203,7 +203,7 @@ pub struct Entry {
     pub last: bool,
 }
 
-/// Which bytes of a frame's streams belong to a warp.
+/// Byte ranges of a warp in a frame's streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WarpBytes {
     /// Path tokens, in the unpacked path section.
@@ -265,7 +265,7 @@ fn section(payload: &[u8], wanted: usize) -> Result<Vec<u8>, String> {
         .map_err(|e| format!("section {wanted}: {e}"))
 }
 
-/// Cuts the streams of all warps out of a section that holds first one stream of each, then another.
+/// Ranges of one stream of all warps, which is contiguous in its section.
 fn ranges(lens: &[u32], start: &mut u64) -> Vec<Range<u32>> {
     lens.iter()
         .map(|&len| {
@@ -278,10 +278,10 @@ fn ranges(lens: &[u32], start: &mut u64) -> Vec<Range<u32>> {
 }
 
 impl Frame {
-    /// Unpacks directory and paths of a frame of a launch with so many warps per block.
+    /// Decompresses directory and paths of a frame of a launch with a number of warps per block.
     ///
     /// # Errors
-    /// What does not hold, in words.
+    /// The frame is damaged; the error describes how.
     pub fn parse(payload: &[u8], warps_per_block: u32) -> Result<Frame, String> {
         let head = FrameHead::of(payload).ok_or("it is too short for its head")?;
         let directory = section(payload, DIRECTORY)?;
@@ -329,7 +329,7 @@ impl Frame {
     /// The entry of a part of a block, and its first warp in [`Frame::warps`].
     #[must_use]
     pub fn find(&self, block: u64, part: u32, warps_per_block: u32) -> Option<(Entry, usize)> {
-        // Most blocks have one part, and then stand where their number says.
+        // Most blocks have one part; then the position follows from the number.
         let guess = block.checked_sub(self.head.first_block)? as usize;
         let found = self.entries.get(guess).is_some_and(|e| (e.block, e.part) == (block, part));
         let search = || self.entries.binary_search_by_key(&(block, part), |e| (e.block, e.part)).ok();
@@ -365,10 +365,10 @@ fn parse_entries(head: &FrameHead, columns: &[u32]) -> Result<Vec<Entry>, String
 }
 
 impl FrameValues {
-    /// Unpacks the values of a frame whose directory [`Frame::parse`] has found to fit.
+    /// Decompresses the values of a frame whose directory [`Frame::parse`] has checked.
     ///
     /// # Errors
-    /// What does not hold, in words.
+    /// The frame is damaged; the error describes how.
     pub fn parse(payload: &[u8]) -> Result<FrameValues, String> {
         let values = section(payload, VALUES)?;
         let [a, b, c, d] = [0, 1, 2, 3].map(|i| section(payload, FIRST_PLANE + i));

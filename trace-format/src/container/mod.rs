@@ -1,7 +1,8 @@
-//! The `.wtrace` file: what is in it and where. See [`mod@format`] for the byte layout, [`records`] for what the
-//! sections say, [`frame`] for the recorded blocks, [`error`] for what can be wrong with all that.
+//! The `.wtrace` file: [`mod@format`] defines the byte layout, [`records`] the contents of records, [`frame`]
+//! the recorded blocks, [`error`] the errors.
 //!
-//! A trace is written by [`crate::writer`] and read by [`crate::reader`]; both leave the bytes to this module.
+//! A trace is written by [`crate::writer`] and read by [`crate::reader`]; both use this module for the layout
+//! of bytes.
 
 pub mod error;
 pub mod format;

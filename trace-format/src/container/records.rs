@@ -1,5 +1,5 @@
-//! What the records say besides frames: header, kernels, launches, copies between them, index. Payloads are
-//! postcard, packed.
+//! Contents of all records except frames: header, kernels, launches, copies between them, index. Payloads are
+//! compressed postcard.
 
 use super::format::{MAX_SECTION_BYTES, Packer, Tag, unpack, word32};
 use super::frame::FrameHead;
@@ -10,23 +10,23 @@ use crate::semantics::{Banks, Geometry};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Threads that a block can have.
+/// Maximum number of threads in a block.
 pub const MAX_THREADS_PER_BLOCK: u64 = 1024;
-/// Blocks that a grid can have: a bound far above what can be recorded.
+/// Maximum number of blocks in a grid, far above what can be recorded.
 pub const MAX_BLOCKS: u64 = 1 << 40;
 
-/// What a trace is and what it can answer.
+/// Header of a trace: its origin and contents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// Program and version that recorded or imported the trace.
     pub tool: String,
     /// Hash of the opcode table that kernels are written in ([`crate::isa::table_hash`]).
     pub isa: u64,
-    /// What readers can regenerate.
+    /// The values that readers can regenerate.
     pub contents: Contents,
 }
 
-/// What of a recorded program can be regenerated from its trace.
+/// The values of a recorded program that its trace can regenerate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Contents {
     /// Every register value and every address.
@@ -36,7 +36,7 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// What recorder and reader agree on about a kernel.
+    /// The plan of a kernel, which recorder and reader must share.
     pub(crate) fn plan(self, kernel: &MachineKernel) -> KernelPlan {
         match self {
             Contents::Values => KernelPlan::of(kernel),
@@ -63,7 +63,7 @@ impl Default for Header {
     }
 }
 
-/// A named allocation, for people who read addresses.
+/// A named allocation, to make addresses readable.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BufferNote {
     /// Name in the launch manifest.
@@ -87,7 +87,7 @@ pub struct LaunchRecord {
     pub banks: Banks,
     /// Allocations that the launch could reach.
     pub buffers: Vec<BufferNote>,
-    /// Number of the launch within the run, which counts launches that were not recorded too.
+    /// Number of the launch within the run, which also counts launches that were not recorded.
     pub number: u64,
     /// Stream that it ran on; 0 is the default stream.
     pub stream: u64,
@@ -95,7 +95,7 @@ pub struct LaunchRecord {
     pub sample: Sample,
 }
 
-/// Between which memories bytes are moved.
+/// Kind of transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum TransferKind {
     /// A copy from the host's memory to the GPU's.
@@ -110,10 +110,10 @@ pub enum TransferKind {
     Fill,
 }
 
-/// A copy or a fill between launches. The bytes themselves are not recorded: loads are.
+/// A copy or a fill between launches. The bytes themselves are not recorded, because loads are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferRecord {
-    /// Between what.
+    /// Kind.
     pub kind: TransferKind,
     /// Bytes moved.
     pub bytes: u64,
@@ -123,33 +123,32 @@ pub struct TransferRecord {
     pub from: u64,
     /// Stream that it ran on; 0 is the default stream.
     pub stream: u64,
-    /// Launches of the run before it, those included that were not recorded.
+    /// Number of earlier launches of the run, including those that were not recorded.
     pub after_launches: u64,
 }
 
-/// A point between launches at which a stream, or the program itself, went on only once everything before had
-/// ended.
+/// A synchronisation between launches: a stream, or the program itself, waited for all earlier work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaitRecord {
-    /// Stream that waited; 0 when the program did, and with it whatever it did afterwards.
+    /// Stream that waited; 0 if the program waited, which delays all its later work.
     pub stream: u64,
-    /// Launches of the run before it, those included that were not recorded.
+    /// Number of earlier launches of the run, including those that were not recorded.
     pub after_launches: u64,
 }
 
-/// Says that a launch ended before all of its blocks were recorded.
+/// Marks a launch that ended before all of its blocks were recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CutRecord {
     /// The launch, by its number within the trace.
     pub launch: u32,
     /// Blocks that were recorded whole.
     pub blocks: u64,
-    /// Why, in words.
+    /// The reason.
     pub why: String,
 }
 
 impl LaunchRecord {
-    /// Blocks that the trace holds when the launch was recorded to its end.
+    /// Number of blocks in the trace if the launch was recorded to its end.
     #[must_use]
     pub fn sampled_blocks(&self) -> u64 {
         self.sample.count(self.geometry.blocks())
@@ -158,7 +157,7 @@ impl LaunchRecord {
     /// Checks that grid and block can be launched.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// Grid or block is invalid; the error says how.
     pub fn check(&self) -> Result<(), String> {
         let product = |of: [u32; 3]| of.iter().try_fold(1u64, |p, &n| p.checked_mul(u64::from(n)));
         match product(self.geometry.block) {
@@ -173,7 +172,7 @@ impl LaunchRecord {
     }
 }
 
-/// Where a frame stands and what it holds.
+/// Position and summary of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FrameEntry {
     /// Offset of its record.
@@ -184,7 +183,7 @@ pub struct FrameEntry {
     pub head: FrameHead,
 }
 
-/// Where everything stands.
+/// Positions of all records.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Index {
     /// Records other than frames, in file order: tag and offset.
@@ -196,7 +195,7 @@ pub struct Index {
 /// Serialises and packs a value as a record's payload: its length before packing, then the packed bytes.
 ///
 /// # Errors
-/// What does not work, in words.
+/// Serialisation or compression fails.
 pub fn encode<T: Serialize>(value: &T, packer: &mut Packer) -> Result<Vec<u8>, String> {
     pack(&postcard::to_stdvec(value).map_err(|e| e.to_string())?, packer)
 }
@@ -204,7 +203,7 @@ pub fn encode<T: Serialize>(value: &T, packer: &mut Packer) -> Result<Vec<u8>, S
 /// Packs serialised bytes as a record's payload.
 ///
 /// # Errors
-/// What does not work, in words.
+/// Compression fails.
 pub fn pack(raw: &[u8], packer: &mut Packer) -> Result<Vec<u8>, String> {
     if raw.len() > MAX_SECTION_BYTES {
         return Err(format!("{} bytes are more than a section can hold", raw.len()));
@@ -217,7 +216,7 @@ pub fn pack(raw: &[u8], packer: &mut Packer) -> Result<Vec<u8>, String> {
 /// The inverse of [`encode`].
 ///
 /// # Errors
-/// What does not hold, in words.
+/// The record is damaged; the error describes how.
 pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, String> {
     let raw_bytes = word32(payload, 0).ok_or("it has no length")? as usize;
     let raw = unpack(&payload[4..], raw_bytes)?;

@@ -1,25 +1,25 @@
-//! Which blocks of a launch a trace holds: all, or a sample of a launch that would be too long.
+//! The blocks of a launch that a trace holds: all, or a sample of a long launch.
 //!
-//! Within the trace the blocks of a sample are numbered from 0 without gaps, so that whoever goes through the
-//! recorded blocks of a launch need not know about samples; [`Sample::block`] and [`Sample::position`] lead from
-//! one numbering to the other.
+//! Within the trace the blocks of a sample are numbered from 0 without gaps, so that code that iterates over
+//! the recorded blocks need not handle samples; [`Sample::block`] and [`Sample::position`] convert between
+//! the numberings.
 
 use serde::{Deserialize, Serialize};
 
-/// A choice among the blocks of a grid, which are numbered x fastest.
+/// A selection of the blocks of a grid, which are numbered x fastest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Sample {
     /// All blocks.
     #[default]
     All,
-    /// So many from the first.
+    /// This number of blocks from the first.
     First(u64),
-    /// So many at even distances.
+    /// This number of blocks, evenly spaced.
     Even(u64),
 }
 
 impl Sample {
-    /// Blocks of the sample in a grid of so many.
+    /// Number of sampled blocks in a grid of `blocks` blocks.
     #[must_use]
     pub fn count(self, blocks: u64) -> u64 {
         match self {
@@ -39,7 +39,7 @@ impl Sample {
         }
     }
 
-    /// Number in the sample of a block of the grid, if it belongs to it.
+    /// Number in the sample of a block of the grid, if it is sampled.
     #[must_use]
     pub fn position(self, block: u64, blocks: u64) -> Option<u64> {
         let count = self.count(blocks);

@@ -1,5 +1,5 @@
-//! Checks on a kernel that comes from a file or from outside, beyond [`MachineKernel::check`]: everything
-//! that preparing, walking and executing it takes for granted.
+//! Checks on a kernel from a file or another source, beyond [`MachineKernel::check`]: all assumptions of
+//! preparing, walking and executing it.
 
 use crate::isa::{MachineKernel, Operand, Pc, Reg};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ const MAX_ROWS: usize = 1 << 16;
 /// Checks that a kernel can be prepared and executed.
 ///
 /// # Errors
-/// The first thing that is wrong, with its PC.
+/// The first violation, with its PC.
 pub fn check_kernel(kernel: &MachineKernel) -> Result<(), String> {
     kernel.check()?;
     let fail = |what: String| Err(format!("kernel {}: {what}", kernel.name));
@@ -31,7 +31,7 @@ pub fn check_kernel(kernel: &MachineKernel) -> Result<(), String> {
         let literals = inst.src.iter().map(|s| s.operand);
         constants.extend(literals.filter(|o| matches!(o, Operand::Imm(_) | Operand::Const { .. })));
     }
-    // A literal takes at most two rows, and may be wanted both as one word and as two.
+    // A literal takes at most two rows, and may be used both as one word and as two.
     if usize::from(kernel.regs_per_thread) + 9 + 3 * constants.len() > MAX_ROWS {
         return fail(format!("{} different constants", constants.len()));
     }

@@ -1,9 +1,9 @@
 //! The checksum of a warp: every destination row and predicate of every executed instruction, with its
 //! program counter and mask, folded into one word. Emulator and cursor call the same function after each
-//! instruction; registers are folded whole, inactive lanes included, which both sides hold alike.
+//! instruction; registers are folded with inactive lanes, which are equal on both sides.
 //!
-//! Per lane the state is mixed by exclusive-or, rotation and addition, which all vector units do; a
-//! difference in one lane therefore stays a difference, and only the fold at the end can hide it (2^-32).
+//! Per lane the state is mixed by exclusive-or, rotation and addition, which all vector units support; a
+//! difference in one lane remains a difference, and only the final fold can hide it (probability 2^-32).
 
 use crate::isa::Pc;
 use crate::semantics::{ExecInst, Row, VectorLevel, Warp};
@@ -26,14 +26,14 @@ impl Default for Checksum {
 }
 
 impl Checksum {
-    /// Back to the state before a warp's first instruction.
+    /// Resets to the state before a warp's first instruction.
     pub fn reset(&mut self) {
         self.lanes = Row::ZERO;
         self.control = 0;
     }
 
-    /// Takes in what an instruction left in its destinations in `warp`; `exec` are the lanes that it took
-    /// effect in (none: nothing is taken in).
+    /// Folds in the destinations of an instruction in `warp`; `exec` are the lanes in which it took effect
+    /// (if none, nothing is folded).
     #[inline]
     pub fn retire(&mut self, pc: Pc, inst: &ExecInst, warp: &Warp, exec: u32) {
         if exec == 0 {
@@ -50,8 +50,8 @@ impl Checksum {
         }
     }
 
-    /// As [`Checksum::retire`], but only the lanes of `exec` count: what readers of traces of addresses hold in the
-    /// others is not what was there.
+    /// As [`Checksum::retire`], but only for the lanes of `exec`: readers of traces of addresses do not have
+    /// the recorded values in the other lanes.
     pub fn retire_lanes(&mut self, pc: Pc, inst: &ExecInst, warp: &Warp, exec: u32) {
         if exec == 0 {
             return;

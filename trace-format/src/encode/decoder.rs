@@ -1,4 +1,4 @@
-//! Decoding of rows from outside: the mirror of [`super::encoder`].
+//! Decodes values loaded from memory and other recorded rows: the inverse of [`super::encoder`].
 
 use super::CodingError;
 use super::encoder::{
@@ -18,7 +18,7 @@ pub struct ValueDecoder {
 }
 
 impl ValueDecoder {
-    /// Starts at the first row of a warp's streams.
+    /// Moves to the first row of a warp's streams.
     pub fn begin(&mut self, warp: u32, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, Slot::start(warp));
@@ -40,16 +40,16 @@ impl ValueDecoder {
         self.token == tokens.len() && self.param == params.len()
     }
 
-    /// Words of the warp's run that rows read so far have added.
+    /// Number of words that the rows read so far have added to the warp's run.
     #[must_use]
     pub fn fresh_words(&self) -> u32 {
         self.fresh.wrapping_sub(pool::position(self.warp, 0))
     }
 
-    /// Reads the next row in the lanes of `mask`, which is not empty; other lanes come out undefined.
+    /// Reads the next row in the lanes of `mask`, which is not empty; other lanes are undefined.
     ///
     /// # Errors
-    /// When the streams do not hold such a row.
+    /// The streams do not hold such a row.
     #[inline]
     pub fn decode<W: Words>(
         &mut self,
@@ -71,10 +71,10 @@ impl ValueDecoder {
         self.decode_break(words, params, byte, slot, mask, out)
     }
 
-    /// Passes the next row without its values.
+    /// Skips the next row without decoding its values.
     ///
     /// # Errors
-    /// When the streams do not hold such a row; that its words exist is not checked.
+    /// The streams do not hold such a row; the existence of its words is not checked.
     #[inline]
     pub fn skip(&mut self, tokens: &[u8], params: &[u8], slot: usize, mask: u32) -> Result<(), CodingError> {
         let byte = *tokens.get(self.token).ok_or(CodingError::Truncated)?;
@@ -126,7 +126,7 @@ impl ValueDecoder {
         Ok(())
     }
 
-    /// Words that this row adds to the pool.
+    /// Decodes a row of words that it adds to the pool.
     fn place<W: Words>(
         &mut self,
         words: &W,
@@ -143,7 +143,7 @@ impl ValueDecoder {
         if found == mask { Ok(()) } else { Err(CodingError::DanglingReference) }
     }
 
-    /// Words that the block has loaded before, but for the patched lanes.
+    /// Decodes a row of words that the block has loaded before, except in patched lanes.
     fn reference<W: Words>(
         &mut self,
         words: &W,

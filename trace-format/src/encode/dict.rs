@@ -1,11 +1,11 @@
-//! Where a block last put a word into its pool: a small set-associative table that is emptied by starting a
-//! new epoch.
+//! Last position of each word in a block's pool: a small set-associative table, cleared by starting a new
+//! epoch.
 //!
-//! It only proposes positions; whoever asks compares the words there. Entries of earlier epochs are never
-//! returned, so what a block finds depends on that block alone.
+//! It only proposes positions; the caller compares the words there. Entries of earlier epochs are never
+//! returned, so the result for a block depends only on that block.
 
 const LOG_SETS: u32 = 13;
-/// Words that share a set; the oldest makes room.
+/// Ways of a set; the oldest entry is evicted.
 const WAYS: usize = 4;
 
 /// The table. An entry holds epoch (16 bits), tag of the word (16 bits) and position (32 bits).
@@ -22,7 +22,7 @@ impl Default for WordDict {
 }
 
 impl WordDict {
-    /// Forgets everything.
+    /// Clears the table.
     pub fn clear(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
@@ -38,7 +38,7 @@ impl WordDict {
         ((hash >> (32 - LOG_SETS)) as usize, u32::from(self.epoch) << 16 | (hash & 0xFFFF))
     }
 
-    /// Notes that a word stands at a position.
+    /// Records the position of a word.
     #[inline]
     pub fn insert(&mut self, word: u32, position: u32) {
         let (set, key) = self.key(word);
@@ -48,7 +48,7 @@ impl WordDict {
         }
     }
 
-    /// Where the word may stand, the latest place first.
+    /// Possible positions of the word, the latest first.
     #[inline]
     pub fn find(&self, word: u32) -> impl Iterator<Item = u32> + '_ {
         let (set, key) = self.key(word);

@@ -1,10 +1,10 @@
-//! Coding of rows from outside, on the recording thread: each row becomes one token byte, a few parameter
-//! bytes, and the words that the block had not loaded before.
+//! Encodes values loaded from memory and other recorded rows, on the recording thread: each row becomes one
+//! token byte, a few parameter bytes, and the words that the block has not loaded before.
 //!
-//! A slot (one destination register of one load) remembers where in the pool its last row stood, how far it
-//! had moved and in which shape; a row that continues the same way costs the token alone. Otherwise the row
-//! is tried as uniform or affine, looked up in the pool, and at last added to it. [`super::decoder`] mirrors
-//! every update of the slot.
+//! A slot (one destination register of one load) stores the pool position of its last row, its last distance
+//! and its shape; a row that continues with the same distance and shape costs only the token. Otherwise the
+//! row is tried as uniform or affine, looked up in the pool, and finally added to it. [`super::decoder`]
+//! performs the same updates of the slot.
 //!
 //! # A worked example
 //! One warp reads an array `a` of words without a pattern, 32 at a time. Load A reads three rows, then load B reads
@@ -28,9 +28,9 @@ use super::varint::{push, push_word, zigzag};
 
 /// The row continues its slot's walk: same shape, same distance.
 pub(super) const NEXT: u8 = 0;
-/// Same shape, another place.
+/// Same shape, another position.
 pub(super) const MOVE: u8 = 1;
-/// Another shape and place.
+/// Another shape and position.
 pub(super) const SHAPE: u8 = 2;
 /// New words, one per active lane.
 pub(super) const FRESH: u8 = 3;
@@ -44,12 +44,12 @@ pub(super) const AFFINE: u8 = 6;
 pub(super) const SMALL: u8 = 7;
 /// Words in the parameters, when the warp's run is full.
 pub(super) const RAW: u8 = 8;
-/// The place is absolute instead of relative to the slot's last one.
+/// The position is absolute instead of relative to the slot's last one.
 pub(super) const ABSOLUTE: u8 = 0x10;
 /// Some lanes differ: a mask follows in the parameters, and new words for those lanes in the pool.
 pub(super) const PATCHED: u8 = 0x20;
 
-/// What coder and decoder remember of one destination register of one load.
+/// State of encoder and decoder for one destination register of one load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Slot {
     pub position: u32,
@@ -63,7 +63,7 @@ impl Slot {
         Slot { position: pool::position(warp, 0), distance: 0, shape: Shape::Packed, base: 0 }
     }
 
-    /// Moves to an absolute place; walks do not continue across runs.
+    /// Moves to an absolute position; walks do not continue across runs.
     #[inline]
     pub fn jump(&mut self, position: u32) {
         self.position = position;
@@ -85,7 +85,7 @@ impl Slot {
     }
 }
 
-/// Value streams of one warp: tokens, their parameters, and the words that the warp loaded first.
+/// Value streams of one warp: tokens, their parameters, and the words that this warp was the first to load.
 #[derive(Clone, Debug, Default)]
 pub struct ValueStreams {
     /// One byte per row.
@@ -105,7 +105,7 @@ impl ValueStreams {
     }
 }
 
-/// Gives the encoder the value streams of a warp inside whatever owns them.
+/// Access to the value streams of a warp within their owner.
 pub trait HoldsStreams {
     /// The streams.
     fn streams(&self) -> &ValueStreams;
@@ -131,7 +131,7 @@ impl<T: HoldsStreams> Words for Runs<'_, T> {
     }
 }
 
-/// Memory of the coder for one thread block.
+/// State of the encoder for one thread block.
 #[derive(Clone, Debug, Default)]
 pub struct ValueEncoder {
     slots: Vec<Slot>,
@@ -139,7 +139,7 @@ pub struct ValueEncoder {
     dict: WordDict,
 }
 
-/// A place in the pool from which a row can be read but for some lanes.
+/// A position in the pool from which a row can be read except in some lanes.
 struct Candidate {
     shape: Shape,
     position: u32,
@@ -177,7 +177,7 @@ impl ValueEncoder {
         }
     }
 
-    /// A row that does not continue its slot's walk.
+    /// Encodes a row that does not continue its slot's walk.
     #[inline(never)]
     fn encode_break<T: HoldsStreams>(
         &mut self,
@@ -278,7 +278,7 @@ impl ValueEncoder {
         }
     }
 
-    /// Writes the lanes in which a row differs from the place it refers to.
+    /// Writes the lanes in which a row differs from the referenced words.
     fn patch<T: HoldsStreams>(&mut self, warps: &mut [T], warp: usize, row: &[u32; 32], lanes: u32) {
         push_word(&mut warps[warp].streams_mut().params, lanes);
         self.add_lanes(&mut warps[warp], warp, row, lanes);
@@ -300,7 +300,7 @@ impl ValueEncoder {
         }
     }
 
-    /// Looks for a place from which most of the row can be read.
+    /// Searches a position from which most of the row can be read.
     fn search<T: HoldsStreams>(
         &self,
         runs: &Runs<'_, T>,
@@ -346,7 +346,7 @@ impl ValueEncoder {
         best
     }
 
-    /// Tries the regular spreads that the places of single lanes suggest; true when one fits entirely.
+    /// Tries the lattices that the positions of single lanes suggest; true when one fits completely.
     fn try_lattices<T: HoldsStreams>(
         &self,
         runs: &Runs<'_, T>,
@@ -377,7 +377,7 @@ impl ValueEncoder {
         (1..5).contains(&log_width) && try_at(Shape::Lattice { log_width, dx, dy }, first_position) == 0
     }
 
-    /// Adds the row's words to the pool, each of a repeated group once.
+    /// Adds the row's words to the pool; repeated words of a group are added once.
     fn fresh<T: HoldsStreams>(
         &mut self,
         warps: &mut [T],
@@ -412,12 +412,12 @@ impl ValueEncoder {
     }
 }
 
-/// A row of which fewer than 32 words repeat.
+/// A row of fewer than 32 repeated words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Group {
     /// Base-two logarithm of the group's width in lanes, 1..=4.
     pub log_width: u8,
-    /// Whether the same words come again in every group; otherwise each group holds one word.
+    /// Whether every group holds the same words; otherwise each group holds one word.
     pub periodic: bool,
 }
 
@@ -436,7 +436,7 @@ impl Group {
         Shape::Lattice { log_width: self.log_width, dx, dy }
     }
 
-    /// The lanes whose words stand for all.
+    /// The lanes whose words represent all lanes.
     pub fn lanes(self) -> u32 {
         let width = 1u32 << self.log_width;
         if self.periodic {
@@ -475,7 +475,7 @@ fn push_shape(out: &mut Vec<u8>, shape: Shape) {
     }
 }
 
-/// Lanes of a row that cannot be read from a place; stops at the first lane when that one is wrong.
+/// Lanes of a row that cannot be read from a position; stops early if the first lane differs.
 #[inline]
 fn missing_lanes<W: Words>(words: &W, shape: Shape, position: u32, row: &[u32; 32], mask: u32) -> u32 {
     let first = mask.trailing_zeros();

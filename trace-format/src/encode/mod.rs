@@ -1,10 +1,11 @@
-//! How a trace writes what it cannot derive: the path of a warp and the rows that came from outside it.
+//! Encoding of the data that cannot be regenerated: the path of a warp and the rows that come from memory and
+//! other sources outside it.
 //!
-//! [`plan`] says which instructions of a kernel have such rows. [`path`] codes basic-block entries with their
-//! active masks. [`encoder`] and [`decoder`] code rows as references into a pool of words ([`pool`]) that
-//! holds every word the block has loaded once, found again through [`dict`]; [`planes`] splits that pool into
-//! byte planes for the compressor. [`checksum`] folds every destination value into one word per warp.
-//! Nothing here allocates per instruction; what wraps these streams into files is in [`crate::container`].
+//! [`plan`] lists the instructions of a kernel with such rows. [`path`] encodes basic-block entries with
+//! their active masks. [`encoder`] and [`decoder`] encode rows as references into a pool of words ([`pool`])
+//! that holds every word the block has loaded once, found again through [`dict`]; [`planes`] splits that pool
+//! into byte planes for the compressor. [`checksum`] folds every destination value into one word per warp.
+//! Nothing here allocates per instruction; [`crate::container`] stores these streams in files.
 
 pub mod checksum;
 pub mod decoder;
@@ -16,7 +17,7 @@ pub mod planes;
 pub mod pool;
 pub mod varint;
 
-/// Why a stream cannot be decoded: it is damaged, or it was written for another kernel.
+/// Error of decoding a stream: it is damaged, or it was written for another kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodingError {
     /// The stream ends inside an item.

@@ -1,9 +1,9 @@
 //! Path of a warp: one token per basic block that it enters, with the active mask.
 //!
-//! A token is a byte: two bits say where control went (the next block in program order, the target of the
-//! block's branch or call, or a block named in the parameters), four bits with which mask (the same, one of
-//! the seven before it, the lanes that an earlier mask has beyond the current one, or a mask named in the
-//! parameters). A straight or looping warp costs one repetitive byte per block.
+//! A token is a byte: two bits select the next block (the next in program order, the target of the block's
+//! branch or call, or a block named in the parameters), four bits the mask (the same, one of the seven before
+//! it, the lanes that an earlier mask has beyond the current one, or a mask named in the parameters). A
+//! straight or looping warp costs one repetitive byte per block.
 
 use super::plan::KernelPlan;
 use super::{CodingError, varint};
@@ -18,7 +18,7 @@ const MASK_REST: u8 = 8;
 const MASK_REST_COUNT: u8 = 3;
 const MASK_NAMED: u8 = 15;
 
-/// Where a path stands: the block entered last and the masks seen last, the current one first.
+/// State of a path: the block entered last and the last masks, the current one first.
 #[derive(Clone, Debug)]
 pub struct PathState {
     block: u32,
@@ -26,7 +26,7 @@ pub struct PathState {
 }
 
 impl PathState {
-    /// Before the first block of a warp with these lanes.
+    /// The state before the first block of a warp with these lanes.
     #[must_use]
     pub fn start(launched: u32) -> PathState {
         let mut recent = [0; MASK_RECENT];
@@ -35,7 +35,7 @@ impl PathState {
         PathState { block: u32::MAX, recent }
     }
 
-    /// Makes a mask the current one.
+    /// Makes a mask current.
     #[inline]
     fn enter(&mut self, mask: u32) {
         if self.recent[0] != mask {
@@ -85,7 +85,7 @@ impl PathState {
     /// Reads the next entry; the caller knows that there is a token at `*token`.
     ///
     /// # Errors
-    /// When the bytes are not a path through this kernel.
+    /// The bytes are not a path through this kernel.
     #[inline]
     pub fn decode(
         &mut self,

@@ -1,12 +1,11 @@
-//! What recorder and reader must agree on about a kernel before the first byte: its basic blocks with their
-//! branch targets, and which instructions have rows that come from outside, each with a slot for the coder's
-//! memory of it.
+//! Facts about a kernel that recorder and reader must share: its basic blocks with their branch targets, and
+//! the instructions with recorded rows, each with a slot for the encoder's state.
 
 use crate::isa::space::Space;
 use crate::isa::{BlockId, Inst, Kind, MachineKernel, Need, Pc, PlaceSlice};
 use std::sync::Arc;
 
-/// Rows from outside of one instruction.
+/// Recorded rows of one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct External {
     /// Slot of the first row; further rows follow.
@@ -43,11 +42,11 @@ pub struct PlanBlock {
 pub struct KernelPlan {
     /// Basic blocks in the order of [`crate::isa::Flow::blocks`].
     pub blocks: Vec<PlanBlock>,
-    /// Rows from outside, by program counter.
+    /// Recorded rows, by program counter.
     pub externals: Vec<External>,
     /// Number of slots.
     pub slots: usize,
-    /// In traces of addresses, what is needed of each instruction's results.
+    /// The slice of a trace of addresses; none in traces of values.
     pub slice: Option<Arc<PlaceSlice>>,
 }
 

@@ -1,10 +1,10 @@
 //! The word pool of a thread block and the shapes in which rows are gathered from it.
 //!
 //! Every warp owns a run of words: those it was first in the block to load. A position names a warp in its
-//! upper 12 bits and a word of that warp's run in its lower 20, so that positions do not depend on how the
-//! warps interleaved and regular accesses to data that several warps brought in stay regular.
+//! upper 12 bits and a word of that warp's run in its lower 20, so that positions do not depend on the
+//! interleaving of warps, and regular accesses to data that several warps loaded first remain regular.
 
-/// Bits of a position that count words within one warp's run.
+/// Bits of a position for the index within one warp's run.
 pub const OFFSET_BITS: u32 = 20;
 /// Words that one warp's run can hold.
 pub const MAX_WORDS_PER_WARP: usize = 1 << OFFSET_BITS;
@@ -30,15 +30,15 @@ pub trait Words {
         self.of_warp((position >> OFFSET_BITS) as usize).get(offset).copied()
     }
 
-    /// Reads the lanes of `mask` in a shape from a position and returns the lanes whose words exist; the others are
-    /// left as they are.
+    /// Reads the lanes of `mask` in a shape from a position and returns the lanes whose words exist; the
+    /// others are unchanged.
     #[inline]
     fn row(&self, shape: Shape, start: u32, mask: u32, out: &mut [u32; 32]) -> u32 {
         gather(self, shape, start, mask, out)
     }
 }
 
-/// Words that nobody looks at: every position has one.
+/// Placeholder for words that are not read: every position has one.
 #[derive(Clone, Copy, Debug)]
 pub struct Unread;
 
@@ -57,7 +57,7 @@ impl Words for Unread {
     }
 }
 
-/// How the lanes of a row spread over the pool, starting at a position. All arithmetic wraps.
+/// Mapping from the lanes of a row to pool positions, from a start position. All arithmetic wraps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// The n-th active lane reads the n-th word.
@@ -95,7 +95,7 @@ impl Shape {
 }
 
 /// Reads the lanes of `mask` in a shape from a position and returns the lanes whose words exist; the others
-/// come out undefined.
+/// are undefined.
 #[inline]
 pub fn gather<W: Words + ?Sized>(words: &W, shape: Shape, start: u32, mask: u32, out: &mut [u32; 32]) -> u32 {
     match shape {
@@ -115,7 +115,7 @@ pub fn gather<W: Words + ?Sized>(words: &W, shape: Shape, start: u32, mask: u32,
     }
 }
 
-/// A lattice whose lines each lie in one run of words: one word over and over, or neighbours.
+/// A lattice whose lines are each in one run of words: one repeated word, or consecutive words.
 fn lattice<W: Words + ?Sized>(
     words: &W,
     (log_width, dx, dy): (u8, u32, u32),

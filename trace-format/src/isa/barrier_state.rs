@@ -1,8 +1,8 @@
 //! The 64 bits of a barrier object (`mbarrier`) and how SYNCS changes them.
 //!
-//! Bits 0 to 19 count the arrivals that the phase still awaits, bits 20 to 39 those that later phases expect, bits 40
-//! to 62 hold the bytes of transactions that the phase awaits (two's complement), bit 63 is the parity of the phase.
-//! PTX leaves the layout open; hardware's is not published.
+//! Bits 0 to 19 count the arrivals that the phase still awaits, bits 20 to 39 those that later phases expect,
+//! bits 40 to 62 hold the bytes of transactions that the phase awaits (two's complement), bit 63 is the
+//! parity of the phase. PTX does not define the layout; the hardware's is not published.
 
 use super::modifiers::BarrierUpdate;
 
@@ -21,8 +21,8 @@ pub const fn initial(count: u32) -> u64 {
     count | count << PENDING_BITS
 }
 
-/// What a barrier becomes. A phase is over when it awaits neither arrivals nor bytes. Counts that leave their
-/// range, which PTX leaves undefined, wrap.
+/// The state of a barrier after an update. A phase ends when it awaits neither arrivals nor bytes. Counts
+/// that leave their range, which PTX leaves undefined, wrap.
 #[must_use]
 pub const fn updated(state: u64, update: BarrierUpdate, operand: u32) -> u64 {
     let operand = operand as u64;

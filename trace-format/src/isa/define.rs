@@ -7,11 +7,11 @@
 ///     pred WRITTEN <- READ, LANES => SEMANTICS;
 /// ```
 ///
-/// The semantics are `pure(function)`, where the function gets the [`Execution`](crate::semantics::Execution) and the
-/// modifiers, or `outside(kind)` for what happens outside of registers, of memory instructions followed by
-/// `, memory MEM_OP`. `pure(function) unless(condition, kind)` is outside under a condition on its modifiers.
-/// Numbers count from 0 without a gap, so that a row can only be added at the end. The same rows make the function that
-/// executes them ([`isa_semantics!`](crate::isa_semantics)).
+/// The semantics are `pure(function)`, where the function gets the [`Execution`](crate::semantics::Execution)
+/// and the modifiers, or `outside(kind)` for effects outside of registers, followed by `, memory MEM_OP` for
+/// memory instructions. `pure(function) unless(condition, kind)` is outside under a condition on its
+/// modifiers. Numbers count from 0 without a gap, so that a row can only be added at the end. The same rows
+/// make the function that executes them ([`isa_semantics!`](crate::isa_semantics)).
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -184,7 +184,7 @@ macro_rules! isa_table {
         dst $dst:expr, src $src:expr, $format:expr, pred $pdst:literal <- $psrc:literal,
         $lanes:ident => $how:ident ( $($what:tt)* ) $(unless ( $($unless:tt)* ))? $(, memory $memory:expr)?;
     )+) => {
-        /// An opcode with its modifiers: what an instruction does, without what it does it to.
+        /// An opcode with its modifiers: the operation of an instruction without its operands.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
         pub enum Op {
             $(
@@ -275,7 +275,8 @@ macro_rules! isa_table {
                 )+
             }
 
-            /// A hash of the numbers, names and modifiers of the rows, and of what decoding a trace depends on.
+            /// A hash of the numbers, names and modifiers of the rows, and of all facts on which decoding a
+            /// trace depends.
             #[must_use]
             pub fn table_hash() -> u64 {
                 let mut hash = $crate::isa::TableHash::default();

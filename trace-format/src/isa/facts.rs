@@ -1,4 +1,5 @@
-//! What a row of the opcode table says: classes with their names, side effects, memory accesses, operand formats.
+//! Facts in a row of the opcode table: classes with their names, side effects, memory accesses, operand
+//! formats.
 
 use super::modifiers::*;
 use super::space::Space;
@@ -12,9 +13,9 @@ macro_rules! class {
         pub enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {
-            /// How many there are.
+            /// Number of variants.
             pub const COUNT: usize = [$($name::$variant),+].len();
-            /// All of them, in declaration order.
+            /// All variants, in declaration order.
             pub const ALL: [$name; $name::COUNT] = [$($name::$variant),+];
             /// Their names, in the same order.
             pub const NAMES: [&'static str; $name::COUNT] = [$($text),+];
@@ -47,7 +48,7 @@ class! {
         Sfu = "sfu",
         /// Load/store unit; also shuffles.
         LdSt = "ldst",
-        /// Branches, barriers and what else needs no data path.
+        /// Branches, barriers and other instructions without data path.
         Control = "control",
         /// Matrix multiply-accumulate (tensor core).
         Tensor = "tensor",
@@ -110,7 +111,7 @@ class! {
     }
 }
 
-/// What an instruction does besides computing its destinations from its sources.
+/// Side effect of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Kind {
     /// Nothing: destinations are a pure function of sources, lane ids and launch geometry.
@@ -159,8 +160,8 @@ impl Kind {
         self.space().is_some()
     }
 
-    /// Whether the instruction ends a basic block: what follows may have another mask or program counter, or
-    /// may have to wait while other lanes of the warp go on (barriers and warp synchronisation).
+    /// Whether the instruction ends a basic block: the next instruction may have another mask or program
+    /// counter, or may have to wait while other lanes of the warp run (barriers and warp synchronisation).
     #[must_use]
     pub const fn ends_block(self) -> bool {
         matches!(
@@ -170,7 +171,8 @@ impl Kind {
     }
 }
 
-/// How an instruction reads its sources: what a literal in a register pair means, and which sign modifiers apply.
+/// Interpretation of an instruction's sources: the meaning of a literal in a register pair, and the
+/// applicable sign modifiers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SourceFormat {
     /// Integers or bits; a literal for a pair is zero-extended.
@@ -196,18 +198,18 @@ pub enum SourceFormat {
     },
 }
 
-/// Which lanes' values a result depends on.
+/// The lanes on which a result depends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lanes {
-    /// Those of the lane itself.
+    /// The lane itself.
     Own,
-    /// Those of the lanes that a member mask names, which wait for one another.
+    /// The lanes of a member mask, which wait for each other.
     Members,
-    /// Those of all lanes of the warp.
+    /// All lanes of the warp.
     Warp,
 }
 
-/// What a memory instruction moves.
+/// Data that a memory instruction moves.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemData {
     /// One value per lane, in registers.
@@ -218,14 +220,14 @@ pub enum MemData {
     Modify(AtomOp, AtomTy),
     /// A barrier object in shared memory.
     BarrierObject(BarrierUpdate),
-    /// What a texture or surface object makes of coordinates.
+    /// Data at coordinates of a texture or surface object.
     Object {
         /// Bytes per lane.
         bytes: u8,
     },
 }
 
-/// What source `a` of a memory instruction is.
+/// Meaning of source `a` of a memory instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Address {
     /// A 64-bit address in a register pair.
@@ -238,16 +240,16 @@ pub enum Address {
     Object,
 }
 
-/// How a memory instruction accesses memory; its [`Kind`] says where and whether it reads or writes.
+/// Access of a memory instruction; its [`Kind`] gives the space and direction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MemOp {
-    /// What is moved.
+    /// Moved data.
     pub data: MemData,
-    /// Through which address.
+    /// Form of the address.
     pub address: Address,
     /// Ordering strength.
     pub order: MemOrder,
-    /// Whether no thread writes what is read during the kernel.
+    /// Whether the data are read-only during the kernel.
     pub read_only: bool,
 }
 
@@ -333,8 +335,8 @@ pub struct OpInfo {
     pub pred_dsts: u8,
     /// Predicates read besides the guard.
     pub pred_srcs: u8,
-    /// Which lanes' sources a result depends on.
+    /// The lanes on whose sources a result depends.
     pub lanes: Lanes,
-    /// How memory is accessed, if it is.
+    /// The memory access, if there is one.
     pub memory: Option<MemOp>,
 }

@@ -2,7 +2,7 @@
 //! liveness. Trace paths are sequences of these blocks; branches reconverge at the post-dominators.
 //!
 //! Calls are edges to the instruction behind them for post-dominance, and edges through the callee for
-//! liveness, so that what a callee overwrites or keeps is seen.
+//! liveness, so that registers that a callee overwrites or keeps are known.
 
 use super::facts::Kind;
 use super::inst::{Inst, RegSpan};
@@ -92,7 +92,7 @@ impl LiveSet {
         *self != old
     }
 
-    /// Takes out what an instruction writes.
+    /// Removes the registers and predicates that an instruction writes.
     pub(super) fn kill(&mut self, inst: &Inst) {
         inst.dst_regs().for_each(|r| self.remove(r));
         inst.dst_preds().for_each(|p| self.preds &= !(1 << p.0));
@@ -159,7 +159,8 @@ impl Flow {
             if let Some(r) = inst.reconv {
                 mark(r);
             }
-            // A block of its own: lanes enter it when the result is there, and others may have run in between.
+            // The instruction after it starts a new block: lanes enter it when the result is available, and
+            // others may have run in between.
             if inst.op.is_barrier_reduction() {
                 mark(Pc(i as u32));
             }
@@ -206,7 +207,7 @@ impl Flow {
         succs
     }
 
-    /// Blocks that end in a guarded exit and from which nothing else ends: the loop around the whole of a kernel.
+    /// Blocks with a guarded exit in a loop around the whole kernel, from which no other exit is reached.
     fn ends_of_endless_loops(&self, insts: &[Inst], trapped: &[bool]) -> Vec<bool> {
         let n = self.blocks.len();
         let mut preds = vec![Vec::new(); n];
@@ -238,7 +239,7 @@ impl Flow {
         let ends = self.ends_of_endless_loops(insts, &trapped);
         let succs = |b: usize| -> Vec<usize> {
             if self.succs[b].is_empty() {
-                // Nobody comes out of a fault: lanes that do not run into it meet as if it were not there.
+                // No lane continues after a fault: the other lanes reconverge as if it did not exist.
                 if trapped[b] { Vec::new() } else { vec![exit] }
             } else {
                 self.succs[b].iter().map(|s| s.0 as usize).chain(ends[b].then_some(exit)).collect()
@@ -249,7 +250,8 @@ impl Flow {
                 rev_succ[s].push(b);
             }
         }
-        // Guarded exits and returns leave as well as continue; for reconvergence only the continuing lanes count.
+        // Guarded exits and returns both leave and continue; for reconvergence only the continuing lanes
+        // count.
         let mut order = Vec::with_capacity(n + 1);
         let mut seen = vec![false; n + 1];
         let mut stack = vec![(exit, 0usize)];
@@ -329,7 +331,7 @@ impl Flow {
         &self.succs[id.0 as usize]
     }
 
-    /// The block in which all paths that leave `id` meet again; `None` when they only meet at the end.
+    /// The block at which all paths from `id` reconverge; `None` if only at the end.
     #[must_use]
     pub fn post_dominator(&self, id: BlockId) -> Option<BlockId> {
         self.ipdom[id.0 as usize]
@@ -355,8 +357,8 @@ impl Flow {
         Liveness { before }
     }
 
-    /// Steps sets backwards over all instructions until they change no more; the last time that `step` sees an
-    /// instruction, it is with the set behind it that holds.
+    /// Propagates sets backwards over all instructions until a fixed point; the last call of `step` for an
+    /// instruction gets the final set after it.
     pub(super) fn backwards(&self, kernel: &MachineKernel, mut step: impl FnMut(Pc, &Inst, &mut LiveSet)) {
         let succs = self.call_graph_successors(kernel);
         let mut live_in = vec![LiveSet::default(); self.blocks.len()];
@@ -376,8 +378,8 @@ impl Flow {
         }
     }
 
-    /// Steps sets forwards over all instructions until they change no more; the last time that `step` sees an
-    /// instruction, it is with the set before it that holds.
+    /// Propagates sets forwards over all instructions until a fixed point; the last call of `step` for an
+    /// instruction gets the final set before it.
     pub(super) fn forwards(&self, kernel: &MachineKernel, mut step: impl FnMut(Pc, &Inst, &mut LiveSet)) {
         let succs = self.call_graph_successors(kernel);
         let mut before = vec![LiveSet::default(); self.blocks.len()];
@@ -408,7 +410,7 @@ impl Flow {
                 if last.is_unguarded() {
                     succs[b].clear();
                 }
-                // Through a register: any function whose address is known.
+                // A call through a register may reach any function with an address.
                 for &callee in direct.as_ref().map_or(&entries[..], std::slice::from_ref) {
                     return_sites.entry(callee).or_default().extend(self.block_of.get(block.end.index()));
                     succs[b].push(callee);

@@ -1,8 +1,8 @@
-//! Where the elements of a matrix live: the fragments of HMMA, IMMA, BMMA and DMMA over the lanes of a warp.
+//! Layout of matrices over the lanes of a warp: the fragments of HMMA, IMMA, BMMA and DMMA.
 //!
 //! The layouts are those that the PTX ISA fixes for `mma.sync`. Lanes form eight groups of four (quads): a
 //! lane's row or column is a linear function of its quad and its place in the quad. `wmma` fragments are
-//! opaque in PTX; lowering composes them of these.
+//! opaque in PTX; lowering builds them from these.
 
 /// The matrices of D = A * B + C.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

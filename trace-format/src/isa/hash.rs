@@ -5,7 +5,7 @@ use super::modifiers::Modifier;
 use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Takes in an opcode table row by row.
+/// Hasher of an opcode table, row by row.
 #[derive(Default)]
 pub struct TableHash(Xxh3);
 
@@ -26,9 +26,10 @@ impl TableHash {
         }
     }
 
-    /// How an opcode is written, and how many registers and predicates instructions with it read and write.
+    /// Adds an opcode's notation and the number of registers and predicates that its instructions read and
+    /// write.
     pub fn opcode(&mut self, op: &impl Serialize, info: &OpInfo) {
-        // Far longer than a number with its modifiers; what did not fit would count as empty.
+        // Much longer than a number with its modifiers; longer data would count as empty.
         let mut bytes = [0; 64];
         let written = postcard::to_slice(&(op, info.kind), &mut bytes).map_or(0, |bytes| bytes.len());
         self.0.update(&bytes[..written]);
@@ -37,7 +38,7 @@ impl TableHash {
         self.0.update(&[info.dst_regs, a, b, c, info.pred_dsts, info.pred_srcs, memory]);
     }
 
-    /// The hash of what was taken in.
+    /// The hash.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.0.digest()

@@ -1,5 +1,5 @@
-//! A machine instruction: an opcode with the registers, predicates, constants and immediates it works on,
-//! and the queries that static analyses and the timing model ask of it.
+//! A machine instruction: an opcode with the registers, predicates, constants and immediates it works on, and
+//! queries for static analyses and the timing model.
 
 use super::facts::{Kind, OpInfo};
 use super::regs::{Pc, Pred, Reg};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct PredSrc {
     /// The predicate register.
     pub pred: Pred,
-    /// Whether its complement is meant.
+    /// Whether it is complemented.
     pub not: bool,
 }
 
@@ -37,7 +37,7 @@ impl PredSrc {
 /// The predicate under which an instruction takes effect, lane by lane.
 pub type Guard = PredSrc;
 
-/// Where a source operand's value is.
+/// Location of a source operand's value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Operand {
     /// The source is absent.
@@ -59,7 +59,7 @@ pub enum Operand {
 /// A source operand with its modifiers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Src {
-    /// Where the value is.
+    /// Location of the value.
     pub operand: Operand,
     /// Negated: sign bit flipped for floats, two's complement for integers (bitwise complement for
     /// extended adds).
@@ -133,9 +133,9 @@ impl RegSpan {
 /// One machine instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Inst {
-    /// What it does.
+    /// Opcode with modifiers.
     pub op: Op,
-    /// In which lanes; PT for all.
+    /// Guard; PT for all lanes.
     pub guard: Guard,
     /// First destination register, RZ for none.
     pub dst: Reg,
@@ -149,8 +149,8 @@ pub struct Inst {
     pub offset: i32,
     /// Target of a branch or call.
     pub target: Pc,
-    /// Where lanes that a branch may separate meet again (its immediate post-dominator), if they do before
-    /// the end of the function.
+    /// Reconvergence point of a branch (its immediate post-dominator), if it has one before the end of the
+    /// function.
     pub reconv: Option<Pc>,
 }
 
@@ -251,7 +251,7 @@ impl Inst {
         self.guard.pred.is_true() && !self.guard.not
     }
 
-    /// Where a branch or direct call goes.
+    /// Target of a branch or direct call.
     #[must_use]
     pub const fn jumps_to(&self) -> Option<Pc> {
         match self.kind() {
@@ -265,7 +265,7 @@ impl Inst {
     /// opcode reads them.
     ///
     /// # Errors
-    /// A sentence that names the operand and the rule it breaks.
+    /// The error names the operand and the rule it breaks.
     pub fn check(&self) -> Result<(), String> {
         let info = self.info();
         let aligned = |reg: Reg, count: u8| {

@@ -1,4 +1,5 @@
-//! The register-allocated machine kernel: the one form that is executed, recorded, listed, analysed and timed.
+//! The register-allocated machine kernel: the single form that is executed, recorded, listed, analysed and
+//! timed.
 
 use super::facts::Kind;
 use super::flow::Flow;
@@ -51,11 +52,11 @@ impl fmt::Display for Language {
 /// A file that instructions come from.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SourceFile {
-    /// What it is written in.
+    /// Its language.
     pub language: Language,
     /// Its name.
     pub name: String,
-    /// Text of the lines that instructions come from, as far as it is known: (line, text), sorted by line.
+    /// Known text of the lines that instructions come from: (line, text), sorted by line.
     pub lines: Vec<(u32, String)>,
 }
 
@@ -76,12 +77,12 @@ impl Position {
     }
 }
 
-/// Where a machine instruction comes from.
+/// Origin of a machine instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct SourceLine {
-    /// In the code that was translated into machine instructions: PTX, or machine code.
+    /// Position in the code that was translated to machine instructions: PTX, or machine code.
     pub code: Position,
-    /// In the source that this code was compiled from, where that is known (CUDA with `-lineinfo`).
+    /// Position in the source of this code, if known (CUDA with `-lineinfo`).
     pub source: Position,
 }
 
@@ -98,7 +99,7 @@ pub struct Param {
     pub ty: String,
 }
 
-/// A register-allocated kernel with everything that running, listing, analysing and timing it needs.
+/// A register-allocated kernel with all data to run, list, analyse and time it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct MachineKernel {
     /// Entry name (mangled).
@@ -107,7 +108,7 @@ pub struct MachineKernel {
     pub insts: Vec<Inst>,
     /// Origin of each instruction, parallel to `insts`.
     pub lines: Vec<SourceLine>,
-    /// Files that `lines` refers to; the first is the one that was translated into machine instructions.
+    /// Files that `lines` refers to; the first is the code that was translated to machine instructions.
     pub files: Vec<SourceFile>,
     /// 32-bit registers per thread (highest used register + 1).
     pub regs_per_thread: u16,
@@ -127,14 +128,14 @@ pub struct MachineKernel {
     pub param_bytes: u32,
     /// Contents of the literal bank ([`super::space::BANK_LITERAL`]).
     pub literals: Vec<u8>,
-    /// Largest block that the kernel promises to run with (`.maxntid`), if it promises.
+    /// Maximum block that the kernel declares (`.maxntid`), if it does.
     pub max_threads_per_block: Option<[u32; 3]>,
     /// First instruction of each function besides the entry (slow paths, called functions), with its name.
     pub functions: Vec<(Pc, String)>,
-    /// Functions that can be called through a register: the low word of the address that stands for each
-    /// (the upper is [`super::space::CODE_WINDOW_HI`]), and its first instruction; ascending by address.
+    /// Functions that can be called through a register: the low word of each function's address (the upper is
+    /// [`super::space::CODE_WINDOW_HI`]), and its first instruction; ascending by address.
     pub entries: Vec<(u32, Pc)>,
-    /// Traps that stand for something that could not be made machine code, with its description; ascending.
+    /// Traps in place of code that has no lowering, with its description; ascending.
     pub traps: Vec<(Pc, String)>,
 }
 
@@ -155,7 +156,7 @@ impl MachineKernel {
             .map_or(self.name.as_str(), |(_, name)| name.as_str())
     }
 
-    /// First instruction of the function that an address stands for.
+    /// First instruction of the function at an address.
     #[must_use]
     pub fn entry(&self, address: u64) -> Option<Pc> {
         let low = address as u32;
@@ -164,14 +165,14 @@ impl MachineKernel {
         inside.then(|| self.entries[at].1)
     }
 
-    /// What the trap at an instruction stands for, if it is not one of the program's own.
+    /// Description of the trap at an instruction, if it stands for code without lowering.
     #[must_use]
     pub fn trap(&self, pc: Pc) -> Option<&str> {
         let at = self.traps.binary_search_by_key(&pc, |(at, _)| *at).ok()?;
         Some(&self.traps[at].1)
     }
 
-    /// The file that was translated into machine instructions.
+    /// The file that was translated to machine instructions.
     #[must_use]
     pub fn code_file(&self) -> Option<&SourceFile> {
         self.files.first()

@@ -12,7 +12,7 @@ pub trait Modifier: Copy + PartialEq + std::any::Any {
     /// Every value, in the order in which they are numbered; of a number, one that stands for all.
     const VALUES: &'static [Self];
 
-    /// What it contributes to the mnemonic, e.g. `.FTZ`; empty when it is the default.
+    /// Its suffix in the mnemonic, e.g. `.FTZ`; empty when it is the default.
     fn suffix(&self) -> &'static str;
 }
 
@@ -53,7 +53,7 @@ macro_rules! flag {
 }
 
 modifier! {
-    /// What device code asks the system for.
+    /// System calls of device code.
     SysCall {
         /// `vprintf(format, arguments)`: formats and prints; the number of arguments.
         Vprintf = ".VPRINTF",
@@ -412,7 +412,7 @@ impl TexGeometry {
         span_of(self.coordinates())
     }
 }
-/// Registers of the smallest operand for so many words.
+/// Registers of the smallest operand that holds a number of words.
 const fn span_of(words: u8) -> u8 {
     match words {
         0 => 0,
@@ -428,14 +428,14 @@ modifier! {
         Int = ".I" }
 }
 modifier! {
-    /// How the mipmap level of a fetch is found.
+    /// Choice of the mipmap level of a fetch.
     TexLod { /// The base level.
         Base = ".LZ", /// A level-of-detail word.
         Level = ".LL", /// Two gradients.
         Grad = ".D" }
 }
 modifier! {
-    /// What a fetch returns.
+    /// Result of a fetch.
     TexResult { /// Four components, a word each.
         Words = "", /// Four components as binary16, two per word.
         Halves = ".F16", /// The first component of the four texels that a bilinear filter would read.
@@ -461,7 +461,7 @@ TexSampler = ".S" }
 flag! { /// A mipmap level is named.
 TexAtLevel = ".LL" }
 
-/// Largest number of argument words that a fetch has room for.
+/// Maximum number of argument words of a fetch.
 pub const TEX_WORDS: u8 = 11;
 
 /// Argument words of a fetch, in order: coordinates, level or two gradients, sampler, offsets.
@@ -477,8 +477,8 @@ pub const fn tex_words(geometry: TexGeometry, lod: TexLod, offset: TexOffset, sa
     coordinates + lod + sampler.0 as u8 + if offset.0 { dimensions } else { 0 }
 }
 
-/// Registers of each source of a fetch with so many argument words: the first four words; the handle with the
-/// words behind the eighth; words five to eight.
+/// Registers of each source of a fetch with a number of argument words: the first four words; the handle with
+/// the words after the eighth; words five to eight.
 #[must_use]
 pub const fn tex_sources(words: u8) -> [u8; 3] {
     let rest = words.saturating_sub(4);
@@ -496,7 +496,7 @@ pub const fn tex_word_place(word: u8) -> (usize, u8) {
 }
 
 modifier! {
-    /// What a texture or surface query asks for.
+    /// Property that a texture or surface query returns.
     TexQuery { /// Width in texels.
         Width = ".WIDTH", /// Height in texels.
         Height = ".HEIGHT", /// Depth in texels.
@@ -515,14 +515,14 @@ modifier! {
         ForceUnnormalizedCoords = ".FORCE_UNNORMALIZED_COORDS" }
 }
 modifier! {
-    /// What a surface access out of range does.
+    /// Behaviour of a surface access out of range.
     SurfClamp { /// Faults.
         Trap = ".TRAP", /// Takes the nearest place in range.
         Clamp = ".CLAMP", /// Reads zero, writes nothing.
         Zero = ".ZERO" }
 }
 modifier! {
-    /// How a surface store takes its data.
+    /// Interpretation of a surface store's data.
     SurfFormat { /// As the bytes to store; x counts bytes.
         Bytes = "", /// As unsigned words, converted to the surface's format; x counts texels.
         U32 = ".P.U32", /// As signed words, converted likewise.
@@ -530,7 +530,7 @@ modifier! {
         F32 = ".P.F32" }
 }
 modifier! {
-    /// How a shuffle picks its source lane.
+    /// Selection of a shuffle's source lane.
     ShflMode { /// By index.
         Idx = ".IDX", /// Lower lane.
         Up = ".UP", /// Higher lane.
@@ -538,7 +538,7 @@ modifier! {
         Bfly = ".BFLY" }
 }
 modifier! {
-    /// What a vote computes over the participating lanes.
+    /// Result of a vote over the participating lanes.
     VoteMode { /// True in all.
         All = ".ALL", /// True in any.
         Any = ".ANY", /// The same in all.
@@ -546,13 +546,13 @@ modifier! {
         Ballot = ".BALLOT" }
 }
 modifier! {
-    /// What MATCH compares.
+    /// Mode of MATCH.
     MatchMode { /// Mask of lanes with the same value.
         Any = ".ANY", /// All lanes have the same value.
         All = ".ALL" }
 }
 modifier! {
-    /// What a reduction over lanes computes.
+    /// Operation of a reduction over lanes.
     ReduxOp { /// Bitwise and.
         And = ".AND", /// Bitwise or.
         Or = ".OR", /// Bitwise exclusive or.
@@ -569,7 +569,7 @@ modifier! {
         F32 = ".F32" }
 }
 modifier! {
-    /// What a barrier does besides counting arrivals.
+    /// Behaviour of a barrier besides counting arrivals.
     BarMode { /// Arrive and wait.
         Sync = ".SYNC", /// Arrive without waiting.
         Arrive = ".ARV", /// Wait, and count the threads whose predicate is true.
@@ -614,7 +614,7 @@ modifier! {
         GridId = " SR_GRIDID" }
 }
 impl SpecialReg {
-    /// Whether the value comes from outside the warp's own state, so that a trace has to hold it.
+    /// Whether the value comes from outside the warp's state, so that a trace must record it.
     #[must_use]
     pub const fn is_external(self) -> bool {
         matches!(
@@ -704,7 +704,7 @@ modifier! {
         Col = ".COL" }
 }
 modifier! {
-    /// Which columns of the result a step of HMMA.884 with single-precision accumulators computes.
+    /// Columns of the result that a step of HMMA.884 with single-precision accumulators computes.
     ColumnHalf { /// Columns 0 to 3, or all of them with half-precision accumulators.
         Lower = "", /// Columns 4 to 7.
         Upper = ".HI" }
@@ -730,7 +730,7 @@ modifier! {
         S4 = ".S4" }
 }
 modifier! {
-    /// How one-bit matrices are multiplied.
+    /// Multiplication of one-bit matrices.
     BitMultiply { /// Exclusive or.
         Xor = ".XOR.POPC", /// And.
         And = ".AND.POPC" }
@@ -820,7 +820,7 @@ impl ImmaShape {
     }
 }
 modifier! {
-    /// How many 8x8 matrices of halves LDSM and STSM move.
+    /// Number of 8x8 matrices of halves that LDSM and STSM move.
     MatrixCount { /// One, whose rows lanes 0 to 7 address.
         X1 = "", /// Two, lanes 0 to 15.
         X2 = ".2", /// Four, all lanes.
@@ -851,7 +851,7 @@ impl MatrixCount {
     }
 }
 modifier! {
-    /// How SYNCS changes a barrier object.
+    /// Updates of a barrier object by SYNCS.
     BarrierUpdate { /// So many threads arrive.
         Arrive = ".ARRIVE", /// So many threads arrive, and later phases do without them.
         ArriveDrop = ".ARRIVE.DROP", /// The phase awaits so many bytes more.

@@ -1,23 +1,22 @@
-//! Which results decide where a kernel accesses memory, at which barrier it waits for how many threads, and in which
-//! lanes its instructions take effect. Everything else it computes is data, which a timing model without techniques
-//! does not look at.
+//! The backward slice of a kernel for timing: the results on which addresses, barriers and guards depend. All
+//! other results are data, which a timing model without techniques does not need.
 //!
-//! A trace with values holds all that comes from outside, and a reader computes the slice from it
-//! ([`PlaceSlice::of`]). A trace of addresses holds only what the slice needs ([`PlaceSlice::recorded`]): loaded values
-//! on which an address depends, and, where only a guard depends on loaded values, the lanes of the predicate in their
-//! place, one bit for 32.
+//! A trace with values holds all recorded rows, and a reader computes the slice from it ([`PlaceSlice::of`]).
+//! A trace of addresses holds only the rows that the slice needs ([`PlaceSlice::recorded`]): loaded values on
+//! which an address depends, and, if only a guard depends on loaded values, the lanes of the predicate
+//! instead, one bit per 32.
 
 use super::flow::{Flow, LiveSet};
 use super::{Inst, Kind, MachineKernel, Pc};
 
-/// What becomes of an instruction's results.
+/// Treatment of an instruction's results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// Nothing depends on them.
     Nothing,
-    /// They are computed, or recorded when they come from outside.
+    /// They are regenerated, or read from the recording if they come from outside the warp.
     Results,
-    /// They are predicates and recorded, though the instruction computes them.
+    /// They are predicates that are recorded, although the instruction computes them.
     Recorded,
 }
 
@@ -28,25 +27,25 @@ pub struct PlaceSlice {
 }
 
 impl PlaceSlice {
-    /// The slice of a checked kernel: a liveness in which only these three count as uses, and the operands of
-    /// instructions whose results are live.
+    /// The slice of a checked kernel: a liveness analysis in which only addresses, barriers and guards count
+    /// as uses, and operands of instructions with live results.
     #[must_use]
     pub fn of(kernel: &MachineKernel) -> PlaceSlice {
         PlaceSlice::with(kernel, &kernel.flow(), |_| false)
     }
 
-    /// The slice of a trace of addresses: as [`PlaceSlice::of`], but a predicate that is computed from loaded values on
-    /// which no address depends is recorded, and these values are not.
+    /// The slice of a trace of addresses: as [`PlaceSlice::of`], but a predicate computed from loaded values
+    /// on which no address depends is recorded instead of these values.
     #[must_use]
     pub fn recorded(kernel: &MachineKernel) -> PlaceSlice {
         let flow = kernel.flow();
-        // What is needed when every predicate is recorded: the values that addresses depend on.
+        // The slice if every predicate is recorded: the values on which addresses depend.
         let least = PlaceSlice::with(kernel, &flow, |pc| writes_predicates_only(&kernel.insts[pc.index()]));
         let unknown = least.unknown_predicates(kernel, &flow);
         PlaceSlice::with(kernel, &flow, |pc| unknown[pc.index()])
     }
 
-    /// What becomes of the results of an instruction.
+    /// Treatment of the results of an instruction.
     #[must_use]
     #[inline]
     pub fn need(&self, pc: Pc) -> Need {
@@ -63,7 +62,8 @@ impl PlaceSlice {
     /// The slice in which the predicates of some instructions are recorded.
     fn with(kernel: &MachineKernel, flow: &Flow, is_recorded: impl Fn(Pc) -> bool) -> PlaceSlice {
         let mut slice = PlaceSlice { needs: vec![Need::Nothing; kernel.insts.len()] };
-        // What an instruction across lanes reads counts wherever it is written: lanes that are elsewhere are read too.
+        // Registers that an instruction across lanes reads count at every write: lanes at other positions are
+        // read too.
         let mut everywhere = LiveSet::default();
         loop {
             let before = everywhere;
@@ -95,7 +95,7 @@ impl PlaceSlice {
                 live.kill(inst);
             }
             live.use_guard(inst);
-            // What comes from outside is recorded, so nothing that the kernel computes is needed for it.
+            // Recorded results need no operands that the kernel computes.
             if need == Need::Results && inst.kind() == Kind::Pure {
                 live.use_sources(inst);
                 if inst.op.crosses_lanes() {

@@ -1,22 +1,22 @@
-//! Address spaces: where shared and local memory appear in the generic address space, and what the
-//! constant banks hold. The lowering bakes these into code; the emulator's memory honours them.
+//! Address spaces: the windows of shared and local memory in the generic address space, and the contents of
+//! constant banks. Lowering puts these constants into code; the emulator's memory uses the same ones.
 //!
 //! The windows start at a multiple of 4 GiB, so converting between a generic address and a shared or local
-//! one only touches the upper word. They lie outside what a 64-bit host hands out to user programs.
+//! one only touches the upper word. They lie outside the addresses that a 64-bit host gives to user programs.
 
 /// Upper 32 bits of every generic address that falls into the block's shared memory.
 pub const SHARED_WINDOW_HI: u32 = 0xFFFF_0001;
 /// Upper 32 bits of every generic address that falls into the thread's local memory.
 pub const LOCAL_WINDOW_HI: u32 = 0xFFFF_0002;
 
-/// Upper 32 bits of every address that stands for a function; the lower 32 say which
+/// Upper 32 bits of every function address; the lower 32 identify the function
 /// ([`super::kernel::MachineKernel::entries`]).
 pub const CODE_WINDOW_HI: u32 = 0xFFFF_0003;
 /// Upper 32 bits of every generic address that falls into the module's `.const` variables.
 pub const CONST_WINDOW_HI: u32 = 0xFFFF_0004;
 /// Upper 32 bits of every generic address that falls into constant bank 0, which holds the kernel's parameters.
 pub const PARAM_WINDOW_HI: u32 = 0xFFFF_0005;
-/// Distance of the addresses that stand for the functions of a module, of which the first has this one.
+/// Distance between the addresses of a module's functions, and the address of the first.
 pub const CODE_STRIDE: u32 = 16;
 
 /// Constant bank that holds launch geometry and kernel parameters.

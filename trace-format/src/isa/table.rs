@@ -1,10 +1,10 @@
 //! The opcode table: one row per machine instruction.
 //!
-//! A row gives the opcode's number, modifiers, mnemonic, execution unit, collectors, latency class, operand shape, the
-//! lanes that it depends on, what it does (the function in [`crate::semantics`] that computes its results, or what happens
-//! outside of registers) and how it accesses memory. The enum [`Op`] and every query on it are made from the rows; a row
-//! without semantics does not compile. A number stands for its row in traces and never changes: rows are added at the
-//! end.
+//! A row gives the opcode's number, modifiers, mnemonic, execution unit, collectors, latency class, operand
+//! shape, the lanes that it depends on, its semantics (the function in [`crate::semantics`] that computes its
+//! results, or the kind of effect outside of registers) and its memory access. The enum [`Op`] and every
+//! query on it are generated from the rows; a row without semantics does not compile. Traces identify rows by
+//! number, so numbers never change: rows are added at the end.
 //!
 //! Shapes count 32-bit registers: `dst 2` is an aligned pair, `src [1, 1, 2]` three sources of which the third
 //! is a pair (or a 64-bit constant). At most one source of an instruction is an immediate or a constant.
@@ -26,8 +26,8 @@ const fn atomic_space(mode: AddrMode) -> Space {
     }
 }
 
-/// Hands the rows to a macro: to [`isa_table!`](crate::isa_table), which makes [`Op`], and in the module of semantics to
-/// [`isa_semantics!`](crate::isa_semantics), which makes what executes them.
+/// Hands the rows to a macro: to [`isa_table!`](crate::isa_table), which generates [`Op`], and in the module
+/// of semantics to [`isa_semantics!`](crate::isa_semantics), which generates the function that executes them.
 macro_rules! opcode_rows {
     ($then:ident) => {
         $crate::$then! {
@@ -214,7 +214,7 @@ macro_rules! opcode_rows {
     85 Warpsync {} = "WARPSYNC", Control, NoCollector, Control, dst 0, src [1, 0, 0], Bits, pred 0 <- 0, Members => outside(Kind::Sync);
     /// The warp waits for about a nanoseconds.
     86 Nanosleep {} = "NANOSLEEP", Control, NoCollector, Control, dst 0, src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
-    /// d (a pair) = what the system answers; the arguments lie in local memory from a on.
+    /// d (a pair) = result of the system call; the arguments are in local memory from a on.
     87 Syscall { call: SysCall } = "SYSCALL", Sfu, Sfu, IntMisc, dst 2, src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::External);
     /// Nothing.
     88 Nop {} = "NOP", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
@@ -235,14 +235,15 @@ pub fn table_hash() -> u64 {
 }
 
 impl Op {
-    /// Whether the opcode is a barrier with a reduction, whose result is there when all threads have come.
+    /// Whether the opcode is a barrier with a reduction; its result is available when all threads have
+    /// arrived.
     #[must_use]
     #[inline]
     pub const fn is_barrier_reduction(&self) -> bool {
         matches!(self, Op::Bar { mode } if !matches!(mode, BarMode::Sync | BarMode::Arrive))
     }
 
-    /// Whether lanes see other lanes' values, those of lanes that are elsewhere among them.
+    /// Whether lanes read other lanes' values, including lanes at other positions.
     #[must_use]
     #[inline]
     pub const fn crosses_lanes(&self) -> bool {
@@ -258,8 +259,8 @@ impl Op {
         matches!(self.info().memory, Some(memory) if !matches!(memory.address, Address::Object))
     }
 
-    /// Whether the opcode may see what other threads have just written: atomics with a result and loads that are
-    /// more than weak.
+    /// Whether the opcode may read recent writes of other threads: atomics with a result and loads stronger
+    /// than weak.
     #[must_use]
     pub const fn reads_others(&self) -> bool {
         let info = self.info();

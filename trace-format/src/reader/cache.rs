@@ -1,5 +1,5 @@
-//! The cache of unpacked frames. Frames are unpacked outside the lock, once for all who ask; directory and
-//! paths first, values when someone wants them. Evicted frames live on as long as cursors stand in them.
+//! The cache of decompressed frames. Frames are decompressed outside the lock, once for all readers;
+//! directory and paths first, values on demand. An evicted entry stays alive as long as a cursor uses it.
 
 use super::TraceFile;
 use crate::container::TraceError;
@@ -8,10 +8,10 @@ use crate::container::frame::{Frame, FrameValues};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes of unpacked frames that are kept unless a reader says otherwise.
+/// Default size of the cache in bytes of decompressed frames.
 const MAX_BYTES: usize = 192 << 20;
 
-/// A frame that is unpacked on first use.
+/// A frame that is decompressed on first use.
 #[derive(Debug)]
 pub(crate) struct FrameSlot {
     number: usize,
@@ -45,12 +45,12 @@ impl Default for State {
 }
 
 impl FrameCache {
-    /// From now on keeps so many bytes.
+    /// Sets the size of the cache in bytes.
     pub fn keep(&self, max_bytes: usize) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).max_bytes = max_bytes;
     }
 
-    /// The slot of a frame; `bytes` is asked for its unpacked size when it is new.
+    /// The slot of a frame; `bytes` is called for its decompressed size when it is new.
     pub fn slot(&self, number: usize, bytes: impl FnOnce() -> usize) -> Arc<FrameSlot> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.clock += 1;

@@ -1,5 +1,5 @@
-//! The cursor that steps one warp through its kernel and regenerates every value: pure instructions by the
-//! shared semantics, what came from outside from the trace.
+//! The cursor that steps one warp through its kernel and regenerates every value: pure instructions with the
+//! shared semantics, all other results from the trace.
 
 use super::TraceFile;
 use super::path::{PathWalk, slice};
@@ -34,14 +34,14 @@ pub struct Step {
     pub exec: u32,
 }
 
-/// Where a memory instruction went.
+/// Addresses of a memory instruction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemAccess {
     /// Address space; generic addresses are not resolved.
     pub space: Space,
     /// Bytes accessed per lane.
     pub bytes_per_lane: u8,
-    /// Lanes that accessed memory; other addresses mean nothing.
+    /// Lanes that accessed memory; the addresses of other lanes are undefined.
     pub mask: u32,
     /// Byte address of every lane.
     pub addresses: [u64; WARP_SIZE],
@@ -57,8 +57,7 @@ pub struct WarpCursor {
     /// Values of the frame that the current part is in.
     data: Arc<FrameValues>,
     sum: Option<Checksum>,
-    /// The instructions whose results are regenerated: the backward slice of addresses, barriers and guards; none for all
-    /// instructions.
+    /// If set, only instructions in this backward slice (of addresses, barriers and guards) are evaluated.
     places: Option<Arc<PlaceSlice>>,
     pc: Pc,
     /// One past the last instruction of the current basic block.
@@ -67,7 +66,7 @@ pub struct WarpCursor {
     steps: u64,
     mem: MemAccess,
     mem_valid: bool,
-    /// What went wrong while looking for the next instruction.
+    /// Error of the search for the next instruction.
     error: Option<Arc<TraceError>>,
 }
 
@@ -148,7 +147,7 @@ impl WarpCursor {
     /// Moves to the first instruction of another warp, reusing this cursor's memory.
     ///
     /// # Errors
-    /// As [`super::Trace::warp_cursor`]; the cursor is then of no further use.
+    /// As [`super::Trace::warp_cursor`]; the cursor must then not be used.
     pub fn restart(&mut self, launch: u32, block: u64, warp: u32) -> Result<(), TraceError> {
         let same_launch = launch == self.walk.launch;
         let same_indices = same_launch && warp == self.walk.warp;
@@ -170,7 +169,8 @@ impl WarpCursor {
         self
     }
 
-    /// Begins at the walk's warp; `same_indices` when the last one was the same of another block of its launch.
+    /// Begins at the walk's warp; `same_indices` if the last one was the same warp of another block of the
+    /// launch.
     fn begin(&mut self, same_indices: bool) -> Result<(), TraceError> {
         self.enter_part()?;
         let launch = &self.walk.file.launches[self.walk.launch as usize];
@@ -194,7 +194,7 @@ impl WarpCursor {
         }
     }
 
-    /// The walk has come to another part: its values.
+    /// Loads the values of the walk's new part.
     fn enter_part(&mut self) -> Result<(), TraceError> {
         self.data = values_of(&self.walk)?;
         self.values.begin(self.walk.warp, self.walk.plan.slots);
@@ -211,7 +211,7 @@ impl WarpCursor {
     /// Executes the next instruction; `None` at the warp's end.
     ///
     /// # Errors
-    /// When the trace is damaged, or when the warp's values turn out at its end not to be the recorded ones.
+    /// The trace is damaged, or at the warp's end its values differ from the recorded ones.
     #[inline]
     pub fn step(&mut self) -> Result<Option<Step>, TraceError> {
         if self.pc == self.end {
@@ -248,7 +248,7 @@ impl WarpCursor {
         Ok(Some(Step { pc, active, exec }))
     }
 
-    /// Memory instructions and everything else whose results come from outside.
+    /// Handles memory instructions and all others whose results are recorded.
     #[inline(never)]
     fn outside(&mut self, exec: u32, needed: bool) -> Result<(), TraceError> {
         let inst = &self.code.insts[self.pc.index()];
@@ -286,7 +286,7 @@ impl WarpCursor {
         Ok(())
     }
 
-    /// Predicates of the current instruction that are recorded though it computes them.
+    /// Reads predicates of the current instruction that are recorded although it computes them.
     #[inline(never)]
     fn read_predicates(&mut self, exec: u32) -> Result<(), TraceError> {
         let inst = &self.code.insts[self.pc.index()];
@@ -317,7 +317,7 @@ impl WarpCursor {
         Ok(())
     }
 
-    /// Reads a row into a register; all of it without a detour, as most are.
+    /// Reads a row into a register; complete rows, the common case, are decoded in place.
     #[inline]
     fn read_register(&mut self, slot: usize, register: u16, exec: u32) -> Result<(), TraceError> {
         self.reach_row()?;
@@ -339,7 +339,7 @@ impl WarpCursor {
         decode(walk, values, data, slot, exec, row).map_err(|e| self.walk.stream_error(self.steps, e))
     }
 
-    /// Passes a row whose values nobody needs.
+    /// Skips a row whose values are not needed.
     fn skip_row(&mut self, slot: usize, exec: u32) -> Result<(), TraceError> {
         self.reach_row()?;
         let bytes = self.walk.bytes();
@@ -348,7 +348,7 @@ impl WarpCursor {
         self.values.skip(tokens, params, slot, exec).map_err(|e| self.walk.stream_error(self.steps, e))
     }
 
-    /// Goes to the part that the next row is in.
+    /// Advances to the part that holds the next row.
     #[inline]
     fn reach_row(&mut self) -> Result<(), TraceError> {
         while self.values.rows() >= self.walk.bytes().value_tokens.len() && !self.walk.entry.last {
@@ -357,7 +357,7 @@ impl WarpCursor {
         Ok(())
     }
 
-    /// Goes on to the block's next part, once this one is used up.
+    /// Advances to the block's next part, if this one is exhausted.
     #[inline(never)]
     fn advance(&mut self) -> Result<(), TraceError> {
         self.check_used_up()?;
@@ -375,7 +375,7 @@ impl WarpCursor {
         if used_up { Ok(()) } else { Err(self.walk.mismatch(self.steps, "data is left over in its streams")) }
     }
 
-    /// Looks for the block that the warp enters next; errors are kept for the next step.
+    /// Finds the block that the warp enters next; an error is kept for the next step.
     fn find_next(&mut self) {
         match self.try_next() {
             Ok(Some((first, end, active))) => {
@@ -409,7 +409,7 @@ impl WarpCursor {
         let recorded = self.walk.bytes().checksum;
         match &self.sum {
             Some(sum) if recorded != sum.value() => {
-                Err(self.walk.mismatch(self.steps, "the regenerated values are not the recorded ones"))
+                Err(self.walk.mismatch(self.steps, "the regenerated values differ from the recorded ones"))
             }
             _ => Ok(()),
         }
@@ -435,7 +435,7 @@ impl WarpCursor {
         &self.code
     }
 
-    /// Where the last step accessed memory, if it was a memory instruction.
+    /// Memory access of the last step, if it was a memory instruction.
     #[must_use]
     #[inline]
     pub fn mem(&self) -> Option<&MemAccess> {
@@ -478,7 +478,7 @@ fn decode(
     values.decode(&words, tokens, params, slot, exec, &mut row.0)
 }
 
-/// The error itself when nobody shares it (a cloned cursor may).
+/// The error itself, unless a cloned cursor shares it.
 fn unshare(error: Arc<TraceError>) -> TraceError {
     Arc::try_unwrap(error).unwrap_or_else(|shared| TraceError::refused(shared.to_string()))
 }

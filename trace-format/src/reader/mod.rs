@@ -1,8 +1,8 @@
 //! Reading traces: [`Trace`] is the open file with its kernels and launches, [`WarpCursor`] steps one warp
 //! and regenerates every value, [`PathCursor`] walks the basic blocks of one warp without values.
 //!
-//! A trace may be shared by threads; cursors own what they need and may move between threads. Unpacked frames
-//! are shared by the cursors that stand in them and kept in a cache of bounded size (`cache`).
+//! A trace may be shared by threads; cursors own what they need and may move between threads. Decompressed
+//! frames are shared by the cursors that use them and kept in a cache of bounded size (`cache`).
 
 mod cache;
 mod cursor;
@@ -33,7 +33,7 @@ pub struct Trace {
     file: Arc<TraceFile>,
 }
 
-/// A kernel with what cursors derive from it.
+/// A kernel with the data that cursors derive from it.
 #[derive(Debug)]
 struct KernelEntry {
     kernel: MachineKernel,
@@ -42,7 +42,7 @@ struct KernelEntry {
     places: OnceLock<Arc<PlaceSlice>>,
 }
 
-/// What all users of one trace share.
+/// State that all users of one trace share.
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     path: PathBuf,
@@ -80,8 +80,8 @@ impl std::ops::Deref for Launch {
 }
 
 impl Launch {
-    /// Blocks that the trace holds from first to last instruction: all, unless only a sample was recorded or the
-    /// recording was cut off. Cursors know them by their number among these.
+    /// Blocks that the trace holds from first to last instruction: all, unless only a sample was recorded or
+    /// the recording is incomplete. Cursors use their number among these.
     #[must_use]
     pub fn blocks_recorded(&self) -> u64 {
         self.blocks_recorded
@@ -112,7 +112,7 @@ impl Launch {
         self.blocks_recorded == self.geometry.blocks()
     }
 
-    /// Warp instructions in the trace, instructions without a lane to act in included.
+    /// Warp instructions in the trace, including instructions that take effect in no lane.
     #[must_use]
     pub fn warp_instructions(&self) -> u64 {
         self.warp_instructions
@@ -126,12 +126,12 @@ impl Launch {
 }
 
 impl Trace {
-    /// Opens a trace and reads its header, kernels, launches and index. A file that was cut off is opened as
-    /// far as its whole frames go, see [`Trace::incomplete`]. Frames of a file that is changed while it is open are
-    /// errors when they are read.
+    /// Opens a trace and reads its header, kernels, launches and index. An incomplete file is opened up to
+    /// its last complete frame, see [`Trace::incomplete`]. If a file changes while it is open, reading the
+    /// changed frames gives errors.
     ///
     /// # Errors
-    /// When the file cannot be read, is no trace, is of another version, or is damaged in what it needs.
+    /// The file cannot be read, is no trace, has another version, or has damaged records that are needed.
     pub fn open(path: impl AsRef<Path>) -> Result<Trace, TraceError> {
         Ok(Trace { file: Arc::new(TraceFile::open(path.as_ref())?) })
     }
@@ -148,13 +148,13 @@ impl Trace {
         self.file.source.bytes()
     }
 
-    /// What the trace is and can answer.
+    /// Header of the trace.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.file.header
     }
 
-    /// Why the trace does not hold everything that was recorded, if it does not.
+    /// The reason for which the trace is incomplete, if it is.
     #[must_use]
     pub fn incomplete(&self) -> Option<&str> {
         self.file.incomplete.as_deref()
@@ -169,7 +169,7 @@ impl Trace {
     /// A kernel by its index, as launches name it.
     ///
     /// # Panics
-    /// When there is no such kernel; the kernels that launches name exist.
+    /// If there is no such kernel; the kernels that launches name exist.
     #[must_use]
     pub fn kernel(&self, index: u32) -> &MachineKernel {
         &self.file.kernels[index as usize].kernel
@@ -187,13 +187,14 @@ impl Trace {
         &self.file.transfers
     }
 
-    /// Points at which a stream or the program waited, in order; none in traces of builds that did not note them.
+    /// Synchronisations of a stream or the program, in order; none in traces of older builds, which did not
+    /// record them.
     #[must_use]
     pub fn waits(&self) -> &[WaitRecord] {
         &self.file.waits
     }
 
-    /// What readers should know when launches hold only some of their blocks; `None` when all are whole.
+    /// Note about launches that hold only some of their blocks; `None` if all are complete.
     #[must_use]
     pub fn partial(&self) -> Option<String> {
         let partial = || self.launches().iter().filter(|l| !l.is_whole());
@@ -237,10 +238,10 @@ impl Trace {
         WarpCursor::new(self.file.clone(), launch, block, warp)
     }
 
-    /// A cursor before the first instruction of a warp that regenerates only what decides where memory is accessed, at
-    /// which barrier warps wait and which lanes take part: [`WarpCursor::mem`] and the steps are those of
-    /// [`Trace::warp_cursor`], other registers and predicates mean nothing. Of traces of addresses it checks the
-    /// checksum over these values; of others, whose checksum is over all values, none.
+    /// A cursor before the first instruction of a warp that regenerates only the backward slice of addresses,
+    /// barriers and guards: [`WarpCursor::mem`] and the steps are those of [`Trace::warp_cursor`], other
+    /// registers and predicates are undefined. It checks the checksum of traces of addresses, which is over
+    /// these values, but not that of other traces, which is over all values.
     ///
     /// # Errors
     /// When the trace has no such warp, or the warp's frame is damaged.
@@ -256,8 +257,8 @@ impl Trace {
         PathCursor::new(self.file.clone(), launch, block, warp)
     }
 
-    /// Keeps so many bytes of unpacked frames besides those in which cursors stand. Who reads every block once and
-    /// in order needs few, and is faster with few: their memory is used again.
+    /// Sets the number of bytes of decompressed frames kept besides those in use by cursors. A reader that
+    /// reads every block once and in order needs few, and is faster with few, because their memory is reused.
     pub fn keep_unpacked(&self, bytes: usize) {
         self.file.cache.keep(bytes);
     }
@@ -342,13 +343,13 @@ impl TraceFile {
         if block >= l.blocks_recorded {
             let n = l.blocks_recorded;
             return Err(self.missing(format!(
-                "block {block} of launch {launch} was not recorded: the recording was cut off after {n} blocks"
+                "block {block} of launch {launch} was not recorded: the recording ended after {n} blocks"
             )));
         }
         Ok(())
     }
 
-    /// Reads a frame, checks its hash and hands its record on.
+    /// Reads a frame, checks its hash and passes its record to `use_it`.
     fn frame<T>(&self, frame: usize, use_it: impl FnOnce(RecordRef<'_>) -> T) -> Result<T, String> {
         let entry = &self.frames[frame];
         let checked = |record: RecordRef<'_>| {
@@ -356,7 +357,7 @@ impl TraceFile {
         };
         let read = self.source.record_of(entry.offset, entry.bytes, checked);
         let used = read.map_err(|error| source::told(&error))?;
-        used.flatten().ok_or_else(|| "its bytes do not fit its hash".into())
+        used.flatten().ok_or_else(|| "its bytes do not match its hash".into())
     }
 
     /// The frame that holds a part of a block of a launch.
@@ -367,7 +368,7 @@ impl TraceFile {
         Some(range.start + behind.checked_sub(1)?)
     }
 
-    /// An unpacked frame, from the cache if it is there.
+    /// A decompressed frame, from the cache if it is there.
     fn slot(&self, frame: usize) -> Arc<FrameSlot> {
         let entry = &self.frames[frame];
         self.cache.slot(frame, || {

@@ -1,4 +1,4 @@
-//! Opening a trace: by its index when it was finished, by walking its records when it was cut off.
+//! Opening a trace: by its index if it is complete, otherwise by walking its records.
 
 use super::cache::FrameCache;
 use super::source::{Source, told};
@@ -50,7 +50,7 @@ impl TraceFile {
             let checked = |r: RecordRef<'_>| (r.tag == tag && r.is_intact()).then(|| r.payload.to_vec());
             let record = self.source.record(offset, checked).map_err(|e| damaged("record", told(&e)))?;
             let Some(payload) = record.flatten() else {
-                return Err(damaged("record", "its bytes do not fit its hash".into()));
+                return Err(damaged("record", "its bytes do not match its hash".into()));
             };
             let bytes = (RECORD_HEAD_BYTES + payload.len()) as u64;
             match tag {
@@ -61,7 +61,7 @@ impl TraceFile {
                 }
                 format::KERNEL => {
                     let Some(Header { contents, .. }) = header else {
-                        return Err(damaged("kernel", "it stands before the header".into()));
+                        return Err(damaged("kernel", "it comes before the header".into()));
                     };
                     let kernel: MachineKernel =
                         records::decode(&payload).map_err(|e| damaged("kernel", e))?;
@@ -98,7 +98,7 @@ impl TraceFile {
                     if number + 1 != self.launches.len() {
                         return Err(damaged(
                             "cut",
-                            format!("it ends launch {number}, which is not the one before it"),
+                            format!("it ends launch {number}, which is not the previous one"),
                         ));
                     }
                     self.launches[number].cut = Some(cut.why);
@@ -106,14 +106,13 @@ impl TraceFile {
                 _ if tag[0].is_ascii_lowercase() => {}
                 _ => {
                     let name = String::from_utf8_lossy(&tag).into_owned();
-                    let what = format!("{name:?} is a kind that this build does not know");
+                    let what = format!("{name:?} is a kind of record that this build does not know");
                     return Err(damaged("record", what));
                 }
             }
             self.records.push((tag, offset, bytes));
         }
-        self.header =
-            header.ok_or_else(|| self.damaged("header", PREAMBLE_BYTES as u64, "it is not there"))?;
+        self.header = header.ok_or_else(|| self.damaged("header", PREAMBLE_BYTES as u64, "it is missing"))?;
         Ok(())
     }
 
@@ -127,7 +126,7 @@ impl TraceFile {
         Err(ErrorKind::OpcodeTable { path, offset, tool, found, supported }.into())
     }
 
-    /// Gives every launch its frames and checks that they follow one another.
+    /// Assigns frames to launches and checks that they are consecutive.
     fn assign_frames(&mut self) -> Result<(), TraceError> {
         let mut at = 0;
         for number in 0..self.launches.len() {
@@ -157,7 +156,7 @@ impl TraceFile {
         }
         match self.frames.get(at) {
             None => Ok(()),
-            Some(frame) => Err(self.damaged("index", frame.offset, "a frame belongs to no launch before it")),
+            Some(frame) => Err(self.damaged("index", frame.offset, "a frame belongs to no earlier launch")),
         }
     }
 }
@@ -191,7 +190,7 @@ fn check_preamble(path: &Path, file: &[u8; PREAMBLE_BYTES]) -> Result<(), TraceE
     }
 }
 
-/// The index that the footer points to, or why there is none.
+/// The index that the footer points to, or the reason for its absence.
 fn by_index(file: &Source) -> io::Result<Result<Index, String>> {
     let footer = match file.bytes().checked_sub(FOOTER_BYTES as u64) {
         Some(offset) => format::index_offset(&file.read(offset)?, file.bytes()),
@@ -205,7 +204,7 @@ fn by_index(file: &Source) -> io::Result<Result<Index, String>> {
     Ok(index.flatten().unwrap_or_else(|| Err("its index is damaged".into())))
 }
 
-/// Walks the records as far as they are whole, and says what that leaves out.
+/// Walks the records up to the last complete one, and describes the missing rest.
 fn walk(file: &Source, why: &str) -> io::Result<(Index, Option<String>)> {
     let mut index = Index::default();
     let mut offset = PREAMBLE_BYTES as u64;

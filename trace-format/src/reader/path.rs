@@ -1,4 +1,4 @@
-//! Where a warp's path stands in the frames, and the cursor that walks it without values.
+//! Position of a warp's path in the frames, and the cursor that walks it without values.
 
 use super::TraceFile;
 use super::cache::FrameSlot;
@@ -75,7 +75,7 @@ impl PathWalk {
         })
     }
 
-    /// Goes to the beginning of a warp of the same launch; usually its block is in the same frame.
+    /// Moves to the beginning of a warp of the same launch; its block is usually in the same frame.
     pub fn restart(&mut self, block: u64, warp: u32) -> Result<(), TraceError> {
         self.file.check_warp(self.launch, block, warp)?;
         match self.frame.find(block, 0, self.warps_per_block as u32) {
@@ -132,7 +132,7 @@ impl PathWalk {
         self.token == bytes.path_tokens.len() && self.param == bytes.path_params.len()
     }
 
-    /// Goes on to the block's next part.
+    /// Advances to the block's next part.
     pub fn advance(&mut self) -> Result<(), TraceError> {
         let part = self.entry.part.wrapping_add(1);
         self.enter(locate(&self.file, self.launch, self.block, part)?);
@@ -154,7 +154,7 @@ impl PathWalk {
     }
 }
 
-/// Where a part of a block is.
+/// Position of a part of a block.
 struct Part {
     slot: Arc<FrameSlot>,
     frame: Arc<Frame>,
@@ -185,7 +185,7 @@ pub struct PathStep {
     pub active: u32,
 }
 
-/// Walks the basic blocks of one warp, without values: only the paths of its frame are unpacked.
+/// Walks the basic blocks of one warp, without values: only the paths of its frame are decompressed.
 #[derive(Clone, Debug)]
 pub struct PathCursor {
     walk: PathWalk,
@@ -205,7 +205,7 @@ impl PathCursor {
     /// The next block entered; `None` after the last.
     ///
     /// # Errors
-    /// When the path is damaged.
+    /// The path is damaged.
     pub fn step(&mut self) -> Result<Option<PathStep>, TraceError> {
         loop {
             match self.walk.next() {

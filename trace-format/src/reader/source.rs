@@ -1,7 +1,8 @@
-//! The bytes of a trace file, read where they are wanted.
+//! The bytes of a trace file, read on demand.
 //!
-//! Nothing is mapped: a file that is cut short or written over while it is open gives an error at the next read, where
-//! a map would end the process with a signal. Frames are unpacked into memory of their own anyway.
+//! The file is not mapped: if it is truncated or overwritten while it is open, the next read gives an error,
+//! whereas a mapping would end the process with a signal. Frames are decompressed into separate memory
+//! anyway.
 
 use crate::container::TraceError;
 use crate::container::error::ErrorKind;
@@ -13,11 +14,11 @@ use std::io;
 use std::path::Path;
 use warplab_host::destination::Destination;
 
-/// Largest record that is believed: a frame with full sections, and some room for its head and table.
+/// Largest valid record: a frame with full sections, and some room for its head and table.
 const MAX_RECORD_BYTES: u64 = (SECTIONS * MAX_SECTION_BYTES) as u64 + (1 << 20);
 
 thread_local! {
-    /// What one thread reads records into, again and again.
+    /// Buffer of a thread for records, reused.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -32,7 +33,7 @@ impl Source {
     /// Opens a file that is long enough to be a trace.
     pub fn open(path: &Path) -> Result<Source, TraceError> {
         let not_a_trace = || ErrorKind::NotATrace(path.to_path_buf()).into();
-        // Opening a pipe would wait for somebody to write to it.
+        // Opening a pipe would wait for a writer.
         let found = std::fs::metadata(path).map_err(|e| TraceError::io(path, "open", missing(path, e)))?;
         if !found.is_file() {
             return Err(not_a_trace());
@@ -54,7 +55,8 @@ impl Source {
         Ok(bytes)
     }
 
-    /// Reads the record at an offset and hands it on; `None` when there is none that lies within the file.
+    /// Reads the record at an offset and passes it to `use_it`; `None` when there is none that lies within
+    /// the file.
     pub fn record<T>(&self, offset: u64, use_it: impl FnOnce(RecordRef<'_>) -> T) -> io::Result<Option<T>> {
         let fits = |bytes: u64| offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         if !fits(RECORD_HEAD_BYTES as u64) {
@@ -68,7 +70,7 @@ impl Source {
         self.record_of(offset, bytes, use_it)
     }
 
-    /// As [`Source::record`], of a record that is known to take so many bytes.
+    /// As [`Source::record`], for a record with a known size.
     pub fn record_of<T>(
         &self,
         offset: u64,
@@ -90,7 +92,7 @@ impl Source {
     }
 }
 
-/// Says where an unfinished recording is when the whole one is not there.
+/// Adds to the error the path of an unfinished recording, if the complete file is missing.
 fn missing(path: &Path, error: io::Error) -> io::Error {
     let unfinished = match error.kind() {
         io::ErrorKind::NotFound => Destination::of(path).unfinished(),
@@ -120,10 +122,10 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Resu
     Ok(())
 }
 
-/// What went wrong with a read, for a message that names the place itself.
+/// Describes a read error, for messages that name the place.
 pub(crate) fn told(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the file has been cut short since it was opened".into(),
+        io::ErrorKind::UnexpectedEof => "the file has been truncated since it was opened".into(),
         _ => format!("it cannot be read: {error}"),
     }
 }

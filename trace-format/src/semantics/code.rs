@@ -1,7 +1,7 @@
 //! A machine kernel prepared for one launch: every operand is the index of a row.
 //!
 //! Rows of a warp, in order: the kernel's registers; four rows that stay zero (RZ and its pairs and quads);
-//! four that swallow writes to RZ; one row per distinct immediate or constant-bank word; at last two for the
+//! four that swallow writes to RZ; one row per distinct immediate or constant-bank word; finally two for the
 //! addresses of texture and surface accesses.
 
 use super::row::{Geometry, Row};
@@ -21,8 +21,8 @@ pub struct Banks {
 }
 
 impl Banks {
-    /// Bank 0 up to where parameters begin: the launch's shape, and the stack pointer of a thread with so much local
-    /// memory.
+    /// Bank 0 up to the parameters: the launch's shape, and the stack pointer of a thread with `local_bytes`
+    /// of local memory.
     #[must_use]
     pub fn parameter_head(geometry: &Geometry, local_bytes: u32) -> Vec<u8> {
         let mut head = vec![0; usize::from(space::PARAM_BASE)];
@@ -72,7 +72,7 @@ pub struct SrcRow {
 pub struct PredRef {
     /// Index of the predicate.
     pub index: u8,
-    /// Whether its complement is meant.
+    /// Whether it is complemented.
     pub not: bool,
 }
 
@@ -95,7 +95,7 @@ pub struct ExecInst {
     pub dst: u16,
     /// Number of destination rows.
     pub dst_rows: u8,
-    /// How memory is accessed, if it is, from the table.
+    /// The memory access, if there is one, from the table.
     pub memory: Option<MemOp>,
     /// Destination predicates, 7 for none.
     pub pdst: [u8; 2],
@@ -112,7 +112,7 @@ pub struct ExecInst {
 }
 
 impl ExecInst {
-    /// Bytes accessed per lane, 0 for other than memory instructions.
+    /// Bytes accessed per lane, 0 for all but memory instructions.
     #[must_use]
     #[inline]
     pub const fn mem_bytes(&self) -> u8 {
@@ -143,11 +143,11 @@ impl ExecInst {
     }
 }
 
-/// A kernel prepared for all of its launches: operands are rows, and only the constants' values are still open.
+/// A kernel prepared for all of its launches: operands are rows, and only the constants' values are missing.
 #[derive(Clone, Debug)]
 pub struct Template {
     insts: Arc<[ExecInst]>,
-    /// Rows of a fresh warp but for the constants.
+    /// Rows of a new warp, without the constants.
     rows: Vec<Row>,
     /// Row, bank and byte offset of every word of a constant bank that the kernel reads.
     constants: Vec<(u16, u8, u32)>,
@@ -165,7 +165,7 @@ pub struct Code {
     pub(super) level: super::level::VectorLevel,
 }
 
-/// What a row that no instruction writes holds: one word, or with the next row two.
+/// Content of a row that no instruction writes: one word, or two words together with the next row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Literal {
     Value(u32, Option<u32>),
@@ -210,14 +210,14 @@ impl Template {
         let rows = vec![Row::ZERO; register_rows + 8];
         let mut pool = Pool { rows, of_literal: HashMap::new(), constants: Vec::new() };
         let insts = kernel.insts.iter().map(|i| resolve(i, register_rows as u16, &mut pool)).collect();
-        // One row behind the last, so that the second word of any one-word source is a row too.
+        // One extra row, so that the second word of any one-word source is a row too.
         pool.rows.push(Row::ZERO);
         // Addresses of texture and surface accesses.
         pool.rows.extend([Row::ZERO; 2]);
         Template { insts, rows: pool.rows, constants: pool.constants, register_rows }
     }
 
-    /// Puts in the constants of a launch.
+    /// Inserts the constants of a launch.
     #[must_use]
     pub fn bind(&self, banks: &Banks) -> Code {
         let mut rows = self.rows.clone();
@@ -255,7 +255,7 @@ impl Code {
         self.register_rows as u16
     }
 
-    /// Rows of a fresh warp: zeros, then constants.
+    /// Rows of a new warp: zeros, then constants.
     #[must_use]
     pub fn initial_rows(&self) -> &[Row] {
         &self.rows

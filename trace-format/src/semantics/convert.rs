@@ -9,7 +9,7 @@ use super::narrow::{Format, encode_half, pack_rnd, to_odd};
 use super::row::Row;
 use crate::isa::{FloatTy, HalfTy, IntRnd, IntTy, PackRnd, Rnd};
 
-/// A lane's value on its way between formats: one or two words.
+/// A lane's value between formats: one or two words.
 type Words = (Row, Row);
 
 fn doubles(f: impl Fn(usize) -> f64) -> Doubles {

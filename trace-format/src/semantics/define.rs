@@ -1,7 +1,7 @@
 //! The macro that turns the rows of an opcode table into the function that executes them.
 
-/// Makes `perform(op, execution)` from the rows of [`isa_table!`](crate::isa_table): what each row says to the registers of
-/// a warp. What happens outside of registers is up to whoever executes.
+/// Makes `perform(op, execution)` from the rows of [`isa_table!`](crate::isa_table): the effect of each row
+/// on the registers of a warp. The caller handles effects outside of registers.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! isa_semantics {
@@ -14,7 +14,7 @@ macro_rules! isa_semantics {
         dst $dst:expr, src $src:expr, $format:expr, pred $pdst:literal <- $psrc:literal,
         $lanes:ident => $how:ident ( $($what:tt)* ) $(unless ( $($unless:tt)* ))? $(, memory $memory:expr)?;
     )+) => {
-        /// Does what the row of an opcode says to the registers of a warp.
+        /// Applies the row of an opcode to the registers of a warp.
         #[allow(unused_variables, reason = "what happens outside of registers needs no modifiers")]
         #[inline(always)]
         pub fn perform(op: Op, execution: $crate::semantics::Execution<'_>) {

@@ -1,5 +1,5 @@
-//! Execution of one pure instruction on a warp: what the rows of the opcode table say, compiled once per vector level
-//! of the host; and the addresses of memory instructions.
+//! Execution of one pure instruction on a warp: the functions of the opcode table's rows, compiled once per
+//! vector level of the host; and the addresses of memory instructions.
 
 use super::WARP_SIZE;
 use super::code::{Code, ExecInst};
@@ -72,8 +72,8 @@ fn addresses_avx2(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
 }
 
 /// Byte addresses of a memory instruction in every lane: base times scale plus offset, 32 bits wide for
-/// shared, local and constant accesses, 64 for global and generic ones; for textures and surfaces what
-/// [`Warp::set_addresses`] was told.
+/// shared, local and constant accesses, 64 for global and generic ones; for textures and surfaces the
+/// addresses set by [`Warp::set_addresses`].
 #[inline(always)]
 pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
     let base = inst.src[0].row;

@@ -1,9 +1,10 @@
-//! One execution of an instruction, as the rows of the opcode table see it.
+//! One execution of an instruction: the argument of the opcode table's functions.
 
 use super::code::ExecInst;
 use super::warp::Warp;
 
-/// One execution of an instruction by a warp, as the functions see it that rows of the opcode table name.
+/// One execution of an instruction by a warp: the argument of the functions that rows of the opcode table
+/// name.
 #[derive(Debug)]
 pub struct Execution<'a> {
     /// The instruction.

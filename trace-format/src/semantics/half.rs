@@ -2,8 +2,8 @@
 //!
 //! Operands are widened. A sum in single precision has more than twice the bits of either format, so rounding
 //! it again gives what rounding the exact sum would; products and fused sums are rounded to odd on the way,
-//! which keeps a second rounding exact. Every NaN result is 0x7fff, as the PTX ISA asks. A scalar occupies the low
-//! half; what the high half then holds means nothing.
+//! which keeps a second rounding exact. Every NaN result is 0x7fff, as the PTX ISA asks. A scalar occupies
+//! the low half; the high half is then undefined.
 
 use super::WARP_SIZE;
 use super::code::SrcRow;
@@ -89,7 +89,7 @@ pub(super) fn arithmetic(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32,
     }
 }
 
-/// In stages of one simple loop each, which vectorise where one loop over all of them does not.
+/// Stages of one simple loop each, which vectorise, unlike one loop over all of them.
 #[inline(always)]
 fn arithmetic_as(ty: HalfTy, end: Finish, s: [&Row; 3], op: impl Fn(f32, f32, f32) -> f32) -> Row {
     let mut out = Row::ZERO;

@@ -112,7 +112,7 @@ fn reduced(op: ReduxOp, ty: ReduxTy, nan: bool, a: &Row, part: u32) -> u32 {
         (ReduxOp::Max, ReduxTy::S32) => (x as i32).max(y as i32) as u32,
     };
     let r = values.reduce(combine).unwrap_or(0);
-    // A lone NaN has met nobody who made it canonical.
+    // A single NaN operand has not been made canonical yet.
     if ty == ReduxTy::F32 && f32::from_bits(r).is_nan() { float::CANONICAL_NAN } else { r }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! [`Code`] is a kernel prepared for a launch: operands resolved to rows, immediates and constants splatted
 //! into rows of their own, so that every source is read the same way. [`Warp`] is the register state of one
-//! warp. [`execute`] applies one pure instruction to it; [`addresses`] computes where a memory instruction
-//! goes; values that come from outside (loads, atomics, clocks, barrier reductions) are written with
-//! [`Warp::write_row`]. The emulator and the trace cursor share exactly these functions.
+//! warp. [`execute`] applies one pure instruction to it; [`addresses`] computes the addresses of a memory
+//! instruction; values that come from outside (loads, atomics, clocks, barrier reductions) are written with
+//! [`Warp::write_row`]. The emulator and the trace cursor share these functions.
 //!
-//! `int`, `float`, `half`, `double`, `convert`, `narrow`, `mufu` and `lanes` hold the arithmetic; all of it is lane-wise
-//! loops over 32 words in memory order, compiled once per vector level of the host (see [`execute`]). `matrix` holds
-//! what a warp does as a whole. `rows` has one function per pure opcode, which its row of the opcode table names.
+//! `int`, `float`, `half`, `double`, `convert`, `narrow`, `mufu` and `lanes` hold the arithmetic; all of it
+//! is lane-wise loops over 32 words in memory order, compiled once per vector level of the host (see
+//! [`execute`]). `matrix` holds the operations of a whole warp. `rows` has one function per pure opcode,
+//! which its row of the opcode table names.
 
 #![allow(clippy::needless_range_loop, reason = "a lane index runs over several rows at once")]
 

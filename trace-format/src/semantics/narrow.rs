@@ -86,7 +86,7 @@ impl Format {
         let significand = if field == 0 { fraction } else { fraction | 1 << 52 };
         let exponent = field.max(1) - 1023;
         let lift = (self.min_exponent - exponent).max(0);
-        // A shift by 63 leaves nothing of the 53 bits but their being there.
+        // A shift by 63 leaves only the sticky bit of the 53 bits.
         let shift = (52 - self.mantissa as i32 + lift).min(63) as u32;
         let kept = significand >> shift;
         let rest = significand & ((1 << shift) - 1);

@@ -1,4 +1,4 @@
-//! How the rows of the opcode table read their sources and write their results.
+//! Functions for the opcode table's rows to read sources and write results.
 
 use super::code::{ExecInst, PredRef, SrcRow};
 use super::row::Row;

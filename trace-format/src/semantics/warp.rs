@@ -1,4 +1,5 @@
-//! Register state of one warp: rows of 32 words, predicate masks, and the indices that special registers show.
+//! Register state of one warp: rows of 32 words, predicate masks, and the indices that special registers
+//! return.
 
 use super::code::Code;
 use super::row::{Geometry, Row};
@@ -98,7 +99,7 @@ impl Warp {
         (self.rows.len() - 2) as u16
     }
 
-    /// Notes the byte address that each lane's texture or surface access goes to (see
+    /// Sets the byte address of each lane's texture or surface access (see
     /// [`crate::isa::space::NO_ADDRESS`]); it is not part of the architectural state.
     pub fn set_addresses(&mut self, addresses: &[u64; WARP_SIZE]) {
         let at = usize::from(self.address_row());
@@ -106,7 +107,7 @@ impl Warp {
         self.rows[at + 1] = Row::from_fn(|l| (addresses[l] >> 32) as u32);
     }
 
-    /// The addresses noted last.
+    /// The addresses set last.
     pub fn addresses(&self, out: &mut [u64; WARP_SIZE]) {
         let at = self.address_row();
         let (low, high) = (self.row(at), self.row(at + 1));

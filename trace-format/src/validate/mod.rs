@@ -1,5 +1,5 @@
-//! The independent check of a whole trace: structure of the file (`structure`), then every warp regenerated
-//! and its path held against the values (`replay`). It reports what is wrong and where, and goes on.
+//! The independent check of a whole trace: structure of the file (`structure`), then every warp is
+//! regenerated and its path compared with the values (`replay`). It reports all problems with their places.
 
 mod replay;
 mod structure;
@@ -10,24 +10,24 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Problems that are listed; the others are counted.
+/// Maximum number of listed problems; the others are only counted.
 pub const MAX_PROBLEMS: usize = 100;
 
-/// Something that is wrong with a trace.
+/// A problem of a trace.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
     /// Section, frame, launch, block, warp and step, as far as they apply.
     pub place: String,
-    /// What is wrong there.
+    /// Description.
     pub what: String,
 }
 
-/// What the check found.
+/// Result of the check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// What is wrong, in file order, at most [`MAX_PROBLEMS`].
+    /// Problems in file order, at most [`MAX_PROBLEMS`].
     pub problems: Vec<Problem>,
-    /// How many problems there are in all.
+    /// Total number of problems.
     pub problem_count: u64,
     /// Records read, frames included.
     pub records: u64,
@@ -44,7 +44,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.problem_count == 0
@@ -67,7 +67,7 @@ impl Report {
     }
 }
 
-/// How far the check has come.
+/// Progress of the check.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Warp instructions regenerated so far.
@@ -79,7 +79,7 @@ pub struct Progress {
 /// Checks a trace on a number of threads.
 ///
 /// # Errors
-/// When the trace cannot be opened at all.
+/// The trace cannot be opened.
 pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Report, TraceError> {
     let trace = Trace::open(path)?;
     let mut report = Report::default();
@@ -122,7 +122,7 @@ fn replay_all(trace: &Trace, threads: usize, progress: &Progress, report: &mut R
     }
     for (number, (launch, counted)) in trace.launches().iter().zip(per_launch).enumerate() {
         let stated = (launch.warp_instructions(), launch.thread_instructions());
-        // Of a launch that ended early, the frames also hold the beginnings of blocks.
+        // For a launch that ended early, the frames also hold the beginnings of blocks.
         let ended = trace.incomplete().is_none() && launch.cut().is_none();
         if ended && report.is_sound() && counted != stated {
             report.add(

@@ -1,5 +1,5 @@
-//! Regeneration of every warp with its path held against its values: each lane must go where the branches
-//! that it executed sent it, and end where it exited.
+//! Regenerates every warp and checks its path against its values: each lane must follow the branches that it
+//! executed, and end at its exit.
 
 use super::{Progress, Report};
 use crate::container::TraceError;
@@ -8,7 +8,7 @@ use crate::reader::{Step, Trace, WarpCursor};
 use crate::semantics::ExecInst;
 use std::sync::atomic::Ordering;
 
-/// Instructions after which progress is told.
+/// Number of instructions between updates of the progress.
 const TELL_EVERY: u64 = 1 << 16;
 
 /// Regenerates the blocks that begin in a frame.
@@ -72,7 +72,7 @@ fn check_warp(
         }
     }
     progress.done.fetch_add(cursor.steps() - told, Ordering::Relaxed);
-    // A kept error comes out of the step after the last.
+    // An error that was kept is returned by the step after the last.
     cursor.step()?;
     if fault.is_none() && lanes.alive != 0 {
         fault = Some((cursor.steps(), format!("lanes {:#010x} never exit", lanes.alive)));
@@ -83,15 +83,15 @@ fn check_warp(
     Ok(())
 }
 
-/// The place where a lane goes that calls a function which the trace does not tell.
+/// Position of a lane that calls a function unknown to the trace.
 const ANYWHERE: Pc = Pc(u32::MAX - 1);
 
-/// Where every lane of a warp has to go next.
+/// Expected next position of every lane of a warp.
 struct Lanes {
     alive: u32,
     next: [Pc; 32],
     returns: [Vec<Pc>; 32],
-    /// All lanes of the mask stand at the program counter: the common case within a block.
+    /// All lanes of the mask are at the program counter: the common case within a block.
     together: (u32, Pc),
 }
 
@@ -100,7 +100,7 @@ impl Lanes {
         Lanes { alive: launched, next: [Pc(0); 32], returns: Default::default(), together: (launched, Pc(0)) }
     }
 
-    /// Says what is wrong with executing an instruction in these lanes, if something is.
+    /// Describes the error in executing an instruction in these lanes, if there is one.
     fn enter(&mut self, pc: Pc, active: u32) -> Option<String> {
         if (active, pc) == self.together {
             return None;
@@ -118,7 +118,7 @@ impl Lanes {
         lanes_of(mask).for_each(|l| self.next[l] = pc);
     }
 
-    /// Moves the lanes behind an executed instruction.
+    /// Moves the lanes past an executed instruction.
     fn leave(&mut self, kernel: &MachineKernel, cursor: &WarpCursor, step: Step) {
         let inst = cursor.code().inst(step.pc);
         let onward = step.active & self.alive;
@@ -134,7 +134,7 @@ impl Lanes {
                     }
                     self.next[l] = match inst.op {
                         _ if !jumps => step.pc.next(),
-                        // Addresses of functions are not among those that a trace of addresses holds.
+                        // A trace of addresses does not hold addresses of functions.
                         Op::CallInd {} if cursor.regenerates_values() => callee(kernel, cursor, inst, l),
                         Op::CallInd {} => ANYWHERE,
                         _ => inst.target,

@@ -1,5 +1,5 @@
 //! Structure of the file, from its bytes alone: records without gaps from preamble to footer, hashes, the
-//! index against what is really there, frame directories.
+//! index against the file's records, frame directories.
 
 use super::Report;
 use crate::container::TraceError;
@@ -8,7 +8,7 @@ use crate::container::frame::{Frame, FrameHead, FrameValues};
 use crate::reader::Trace;
 use std::ops::ControlFlow;
 
-/// Walks the file and adds what is wrong to the report.
+/// Walks the file and adds problems to the report.
 pub(super) fn check(trace: &Trace, report: &mut Report) -> Result<(), TraceError> {
     let mut offset = PREAMBLE_BYTES as u64;
     let end = trace.file_bytes().saturating_sub(FOOTER_BYTES as u64);
@@ -16,7 +16,7 @@ pub(super) fn check(trace: &Trace, report: &mut Report) -> Result<(), TraceError
     let mut look = |offset: u64, record: RecordRef<'_>| {
         if !record.is_intact() {
             let name = String::from_utf8_lossy(&record.tag).into_owned();
-            report.add(format!("record {name} at byte {offset}"), "its bytes do not fit its hash");
+            report.add(format!("record {name} at byte {offset}"), "its bytes do not match its hash");
             return ControlFlow::Break(0);
         }
         report.records += 1;

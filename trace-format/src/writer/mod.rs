@@ -1,12 +1,13 @@
 //! Writing traces while the program runs: [`TraceWriter`] for the file, [`LaunchWriter`] for one launch,
 //! [`BlockRecorder`] for the blocks that one emulator thread executes.
 //!
-//! Emulator threads hand finished blocks over in any order; a thread of the writer's own (`sequencer`) puts
-//! them in block order, packs them and writes. Who runs ahead of the oldest unfinished block waits, so that
-//! memory stays bounded. The file grows under a name of its own (`X.part`, see [`warplab_host::destination`]) and takes its
-//! final name when it is complete; what a broken-off recording leaves can be opened under the first name up to its last
-//! whole frame. Every record goes to the file system when it is complete, so that a process that is killed loses none
-//! that it has waited for ([`TraceWriter::settle`]).
+//! Emulator threads submit finished blocks in any order; the writer's own thread (`sequencer`) sorts them
+//! into block order, compresses and writes them. A thread that is too far ahead of the oldest unfinished
+//! block waits, so that memory is bounded. The file has a temporary name (`X.part`, see
+//! [`warplab_host::destination`]) and gets its final name when it is complete; an aborted recording can be
+//! opened under the temporary name up to its last complete frame. Every record is written to the file system
+//! when it is complete, so that a killed process loses no record for which it has waited
+//! ([`TraceWriter::settle`]).
 //!
 //! ```no_run
 //! # use trace_format::writer::{TraceWriter, WriterOptions};
@@ -49,14 +50,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use warplab_host::destination::{Destination, Identity};
 
-/// How to write.
+/// Options of a writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WriterOptions {
-    /// What the trace says about itself.
+    /// Header of the trace.
     pub header: Header,
     /// zstd level of the frames.
     pub zstd_level: i32,
-    /// Bytes of a frame before packing, about.
+    /// Approximate size of a frame before compression.
     pub frame_bytes: usize,
     /// Blocks that may be finished ahead of the oldest unfinished one.
     pub blocks_ahead: u64,
@@ -68,7 +69,7 @@ impl Default for WriterOptions {
     }
 }
 
-/// What was written.
+/// Summary of a written trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WriteSummary {
     /// Size of the file.
@@ -95,7 +96,7 @@ pub struct TraceWriter {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Ends a recording from another thread, while a launch may be under way: what a program's last moments need.
+/// Ends a recording from another thread, possibly during a launch, when the program ends.
 #[derive(Clone, Debug)]
 pub struct Finisher {
     messages: Sender<Message>,
@@ -103,11 +104,11 @@ pub struct Finisher {
 }
 
 impl Finisher {
-    /// Completes the file with the blocks that are finished and gives it its name, which it returns. A launch under way
-    /// is cut off, and `why` noted for it; its recorders' next calls fail.
+    /// Completes the file with the finished blocks, renames it, and returns its name. A launch in progress is
+    /// ended with the reason `why`; its recorders' next calls fail.
     ///
     /// # Errors
-    /// When anything could not be written, or the recording has ended already.
+    /// The file could not be written completely, or the recording has already ended.
     pub fn finish(&self, why: &str) -> Result<(WriteSummary, PathBuf), TraceError> {
         if self.messages.send(Message::Finish { cut: Some(why.into()) }).is_err() {
             return Err(self.progress.failure());
@@ -117,15 +118,16 @@ impl Finisher {
 }
 
 impl TraceWriter {
-    /// Starts a trace; the file takes its name, and the place of an older file, when [`TraceWriter::finish`] succeeds.
+    /// Starts a trace; the file gets its name, and replaces an older file, when [`TraceWriter::finish`]
+    /// succeeds.
     ///
     /// # Errors
-    /// When the temporary file beside it cannot be written.
+    /// The temporary file beside it cannot be written.
     pub fn create(path: &Path, options: &WriterOptions) -> Result<TraceWriter, TraceError> {
         TraceWriter::replacing(&Destination::of(path), Identity::of(path), options)
     }
 
-    /// As [`TraceWriter::create`], but only the file with this identity makes room for the finished trace.
+    /// As [`TraceWriter::create`], but the finished trace replaces only a file with this identity.
     ///
     /// # Errors
     /// As [`TraceWriter::create`].
@@ -164,10 +166,10 @@ impl TraceWriter {
         Ok(writer)
     }
 
-    /// Stores a kernel, once however often it is asked to, and returns its index.
+    /// Stores a kernel, if it is not stored yet, and returns its index.
     ///
     /// # Errors
-    /// When the kernel is not well formed or the file cannot be written.
+    /// The kernel is malformed or the file cannot be written.
     pub fn kernel(&mut self, kernel: &MachineKernel) -> Result<u32, TraceError> {
         if let Some(known) = self.kernels.iter().position(|(k, _)| k == kernel) {
             return Ok(known as u32);
@@ -181,7 +183,7 @@ impl TraceWriter {
     /// Starts a launch; the one before it has been finished.
     ///
     /// # Errors
-    /// When the launch is impossible, names an unknown kernel, or the file cannot be written.
+    /// The launch is impossible, names an unknown kernel, or the file cannot be written.
     pub fn launch(&mut self, launch: LaunchRecord) -> Result<LaunchWriter<'_>, TraceError> {
         launch.check().map_err(TraceError::refused)?;
         let Some((_, plan)) = self.kernels.get(launch.kernel as usize) else {
@@ -205,7 +207,7 @@ impl TraceWriter {
         if sent { Ok(()) } else { Err(self.progress.failure()) }
     }
 
-    /// Stores copies and fills that took place since the launch before.
+    /// Stores copies and fills since the previous launch.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -213,7 +215,7 @@ impl TraceWriter {
         if transfers.is_empty() { Ok(()) } else { self.record(format::TRANSFERS, transfers) }
     }
 
-    /// Writes at what points streams or the program waited since the last launch.
+    /// Stores synchronisations of streams or the program since the last launch.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -221,19 +223,19 @@ impl TraceWriter {
         if waits.is_empty() { Ok(()) } else { self.record(format::WAITS, waits) }
     }
 
-    /// What ends the recording from another thread.
+    /// A handle that ends the recording from another thread.
     #[must_use]
     pub fn finisher(&self) -> Option<Finisher> {
         self.messages.clone().map(|messages| Finisher { messages, progress: Arc::clone(&self.progress) })
     }
 
-    /// Name under which the file grows, the wanted one where that is a device.
+    /// Temporary name of the file; the final name if that is a device.
     #[must_use]
     pub fn part_path(&self) -> &Path {
         &self.part_path
     }
 
-    /// Waits until everything handed over so far is in the file system's hands, where it outlives the process.
+    /// Waits until all submitted data have been written to the file system, where they survive the process.
     ///
     /// # Errors
     /// When the recording has failed.
@@ -243,16 +245,16 @@ impl TraceWriter {
         self.progress.wait_for_settled(ticket)
     }
 
-    /// Completes the file and gives it its name.
+    /// Completes the file and renames it.
     ///
     /// # Errors
-    /// When anything could not be written; what was stays under its first name.
+    /// The file could not be written completely; the written part keeps its temporary name.
     pub fn finish(self) -> Result<WriteSummary, TraceError> {
         self.finish_as().map(|(summary, _)| summary)
     }
 
-    /// As [`TraceWriter::finish`], and returns the name that the file got: another than was wanted when somebody else
-    /// has written that one meanwhile.
+    /// As [`TraceWriter::finish`], and returns the file's name, which differs from the requested one if
+    /// another writer has written that file meanwhile.
     ///
     /// # Errors
     /// As [`TraceWriter::finish`].
@@ -265,17 +267,17 @@ impl TraceWriter {
     fn join(&mut self) {
         self.messages = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has told so; that the recording failed is in the progress.
+            // A panicking thread has already printed its message; the progress holds the failure.
             drop(thread.join());
         }
     }
 }
 
 impl Drop for TraceWriter {
-    /// Without [`TraceWriter::finish`], whole frames are still written out under the first name.
+    /// Without [`TraceWriter::finish`], complete frames are still written under the temporary name.
     fn drop(&mut self) {
         if self.thread.is_some() {
-            // When the thread has stopped already there is nothing left to keep.
+            // If the thread has already stopped, there is nothing left to write.
             drop(self.send(Message::BreakOff));
             self.join();
         }
@@ -310,8 +312,8 @@ impl LaunchWriter<'_> {
         self.number
     }
 
-    /// Hands over a finished block. Waits while too many younger blocks are ahead of unfinished older ones,
-    /// so each thread has to take blocks in ascending order.
+    /// Submits a finished block. Waits while too many younger blocks are ahead of unfinished older ones, so
+    /// each thread must take blocks in ascending order.
     ///
     /// # Errors
     /// When the recording has failed, e.g. because the disk is full.
@@ -319,8 +321,8 @@ impl LaunchWriter<'_> {
         self.hand_over(recorder, true)
     }
 
-    /// Hands over what a block has recorded so far, to keep memory flat; the block goes on. Waits, but for
-    /// the block's first part, until all older blocks are finished.
+    /// Submits the recorded part of a block, to bound memory; the block continues. Except for the block's
+    /// first part, it waits until all older blocks are finished.
     ///
     /// # Errors
     /// As [`LaunchWriter::submit`].
@@ -348,7 +350,8 @@ impl LaunchWriter<'_> {
         self.writer.send(Message::EndLaunch { launch: self.number, blocks })
     }
 
-    /// Ends the launch though blocks are missing, and notes why. Recorders of the launch are not used any more.
+    /// Ends the launch although blocks are missing, and records the reason. Recorders of the launch must not
+    /// be used afterwards.
     ///
     /// # Errors
     /// When the recording has failed.

@@ -1,8 +1,8 @@
-//! What an emulator thread appends to while it runs one thread block: paths, rows from outside, checksums.
+//! Recorder of an emulator thread for one thread block: paths, recorded rows, checksums.
 //!
-//! The streams live in a [`BlockPart`] that is handed to the writer thread when the block is finished, or
-//! earlier when it has grown large; the recorder keeps the coders' memory and receives empty streams back, so
-//! that nothing is allocated once buffers have grown to the size of a block.
+//! The streams are in a [`BlockPart`] that is sent to the writer thread when the block is finished, or
+//! earlier if it has grown large; the recorder keeps the encoders' state and receives empty streams back, so
+//! that no memory is allocated once buffers have grown to the size of a block.
 
 use crate::encode::checksum::Checksum;
 use crate::encode::encoder::{HoldsStreams, ValueEncoder, ValueStreams};
@@ -12,7 +12,7 @@ use crate::isa::{BlockId, Kind, Need, Pc};
 use crate::semantics::{ExecInst, Geometry, Row, Warp};
 use std::sync::Arc;
 
-/// Words of appended data after which a block should be handed over in parts.
+/// Number of appended words after which a block is submitted in parts.
 const PART_WORDS: usize = 256 << 10;
 
 /// Streams of one warp within a part of a block.
@@ -73,7 +73,7 @@ pub struct BlockRecorder {
     encoder: ValueEncoder,
     paths: Vec<PathState>,
     sums: Vec<Checksum>,
-    /// Words of data appended to the part, about.
+    /// Approximate number of words appended to the part.
     appended: usize,
 }
 
@@ -97,7 +97,7 @@ impl BlockRecorder {
         self.begin_part();
     }
 
-    /// Throws away what has been recorded of the block since it was last handed over.
+    /// Discards the data recorded for the block since its last submission.
     pub fn forget(&mut self) {
         self.begin_part();
     }
@@ -109,8 +109,9 @@ impl BlockRecorder {
         self.appended = 0;
     }
 
-    /// Notes that a warp enters a basic block (of the kernel's [`crate::isa::Flow`]) with these active lanes:
-    /// before its first instruction and after every branch, call, return, exit or fall into another block.
+    /// Records that a warp enters a basic block (of the kernel's [`crate::isa::Flow`]) with these active
+    /// lanes: before its first instruction and after every branch, call, return, exit or fall into another
+    /// block.
     #[inline]
     pub fn enter(&mut self, warp: u32, block: BlockId, active: u32) {
         let b = self.plan.block(block);
@@ -124,7 +125,7 @@ impl BlockRecorder {
     }
 
     /// Records the `i`-th destination register of a load, an atomic, an external special register or a
-    /// barrier reduction in the lanes that it took effect in. To be called for every destination register
+    /// barrier reduction in the lanes that it took effect in. Must be called for every destination register
     /// other than RZ, in order; with no lanes nothing is recorded.
     #[inline]
     pub fn external(&mut self, warp: u32, pc: Pc, i: usize, row: &Row, exec: u32) {
@@ -147,9 +148,9 @@ impl BlockRecorder {
         }
     }
 
-    /// Records all that came from outside of an instruction once `warp_state` holds it: the destination
-    /// registers and the first destination predicate of loads, atomics, external special registers and
-    /// barriers, and the addresses of texture and surface accesses; nothing for other instructions.
+    /// Records all external results of an instruction once `warp_state` holds them: the destination registers
+    /// and the first destination predicate of loads, atomics, external special registers and barriers, and
+    /// the addresses of texture and surface accesses; nothing for other instructions.
     #[inline]
     pub fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
         let external = self.plan.externals[pc.index()];
@@ -179,8 +180,8 @@ impl BlockRecorder {
         self.appended += 9;
     }
 
-    /// Takes the results of an instruction into the warp's checksum, after they have been written: to be
-    /// called for every executed instruction, of any kind, with the lanes that it took effect in.
+    /// Folds the results of an instruction into the warp's checksum, after they have been written. Must be
+    /// called for every executed instruction of any kind, with the lanes in which it took effect.
     #[inline]
     pub fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
         match self.plan.slice.as_ref().map(|slice| slice.need(pc)) {
@@ -206,8 +207,8 @@ impl BlockRecorder {
         }
     }
 
-    /// Whether the block has grown so large that [`super::LaunchWriter::submit_part`] should take what there
-    /// is; may be asked at any point between two instructions, and always answers alike for the same block.
+    /// Whether the block has grown so large that [`super::LaunchWriter::submit_part`] should be called; may
+    /// be called between any two instructions, and is deterministic for a block.
     #[must_use]
     #[inline]
     pub fn is_full(&self) -> bool {

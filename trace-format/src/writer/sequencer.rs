@@ -1,4 +1,4 @@
-//! The writer's own thread: puts blocks in order, fills frames, packs them, writes the file.
+//! The writer's thread: sorts blocks, fills frames, compresses them, writes the file.
 
 use super::{BlockPart, CutRecord, WriteSummary, WriterOptions};
 use crate::container::TraceError;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use warplab_host::destination::{Draft, Identity};
 
-/// What the emulator's threads send.
+/// Messages of the emulator's threads.
 #[derive(Debug)]
 pub(super) enum Message {
     /// A record other than a frame, serialised.
@@ -23,15 +23,15 @@ pub(super) enum Message {
     EndLaunch { launch: u32, blocks: u64 },
     /// A launch ends early.
     CutLaunch { launch: u32, why: String },
-    /// Whoever holds this ticket waits until everything before is in the file.
+    /// The holder of this ticket waits until all earlier messages have been written.
     Settle { ticket: u64 },
-    /// The index and footer are due; a launch under way is cut off for this reason, or is a mistake.
+    /// Write index and footer; a launch in progress is ended for this reason, or is an error without one.
     Finish { cut: Option<String> },
-    /// Nothing more comes, and the file stays without index and footer.
+    /// No message follows, and the file gets no index and footer.
     BreakOff,
 }
 
-/// What the emulator's threads wait for: the oldest block that is not complete, or a failure.
+/// State for which the emulator's threads wait: the oldest incomplete block, or a failure.
 #[derive(Debug)]
 pub(super) struct Progress {
     state: Mutex<State>,
@@ -42,7 +42,7 @@ pub(super) struct Progress {
 #[derive(Debug, Default)]
 struct State {
     next_block: u64,
-    /// Tickets that were given out, and the last of those whose holders need not wait.
+    /// Number of tickets given out, and the last one that has been settled.
     asked: u64,
     settled: u64,
     stopped: bool,
@@ -94,7 +94,7 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// Waits until everything that was sent before the ticket is in the file.
+    /// Waits until all messages sent before the ticket have been written.
     pub fn wait_for_settled(&self, ticket: u64) -> Result<(), TraceError> {
         let mut state = self.lock();
         while state.settled < ticket {
@@ -118,7 +118,7 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// Waits until the writer has stopped, and tells what it wrote or why not.
+    /// Waits until the writer has stopped, and returns its summary or error.
     pub fn wait_for_end(&self) -> Result<(WriteSummary, PathBuf), TraceError> {
         let mut state = self.lock();
         while !state.stopped {
@@ -129,7 +129,7 @@ impl Progress {
         summary.ok_or_else(|| self.failure())
     }
 
-    /// Why the writer stopped; told once in full.
+    /// The writer's error; the first call returns it in full.
     pub fn failure(&self) -> TraceError {
         let mut state = self.lock();
         let told = if state.summary.is_some() {
@@ -155,7 +155,7 @@ pub(super) struct Sequencer {
     frame_bytes: usize,
     payload: Vec<u8>,
     index: Index,
-    /// Parts whose turn has not come.
+    /// Parts that wait for earlier ones.
     waiting: HashMap<(u64, u32), BlockPart>,
     next: (u64, u32),
     empties: Sender<BlockPart>,
@@ -193,7 +193,7 @@ impl Sequencer {
         })
     }
 
-    /// Serves messages until the end; what failed is left in the progress for whoever calls next.
+    /// Handles messages until the end; an error is stored in the progress for the next caller.
     pub fn run(mut self, inbox: &Receiver<Message>) {
         let outcome = self.serve(inbox);
         self.progress.stop(outcome);
@@ -211,9 +211,9 @@ impl Sequencer {
                 Message::BreakOff => break,
             }
         }
-        // Dropped without finish: keep what is whole.
+        // Dropped without finish: keep complete blocks.
         self.flush_frame()?;
-        Err(TraceError::refused("the recording was broken off"))
+        Err(TraceError::refused("the recording was aborted"))
     }
 
     fn record(&mut self, tag: Tag, raw: &[u8]) -> Result<(), TraceError> {
@@ -248,7 +248,7 @@ impl Sequencer {
         while let Some(part) = self.waiting.remove(&self.next) {
             self.frame.push(&part);
             self.next = if part.last { (part.block + 1, 0) } else { (part.block, part.part + 1) };
-            // The receiver is gone only when the recording is over.
+            // The receiver is dropped only when the recording has ended.
             let _ = self.empties.send(part);
             self.progress.set_next(self.next.0);
             if self.frame.raw_bytes() >= self.frame_bytes {
@@ -290,7 +290,7 @@ impl Sequencer {
         Ok(())
     }
 
-    /// Keeps the blocks of a launch that follow one another from the first.
+    /// Keeps the consecutive blocks of a launch from the first.
     fn cut_launch(&mut self, launch: u32, why: String) -> Result<(), TraceError> {
         self.waiting.clear();
         let cut = CutRecord { launch, blocks: self.next.0, why };

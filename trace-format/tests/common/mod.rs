@@ -1,5 +1,5 @@
 //! A small machine for tests: kernels built by hand or at random, executed warp by warp with per-lane program
-//! counters, and recorded. What it executes is kept beside the trace, so that readers can be held against it.
+//! counters, and recorded. Its results are kept beside the trace, to be compared with readers.
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
@@ -151,7 +151,7 @@ pub fn memory(address: u64) -> u32 {
     }
 }
 
-/// A recorded step as the executing machine saw it.
+/// A recorded step with its results in the executing machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     pub pc: Pc,

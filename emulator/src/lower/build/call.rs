@@ -1,5 +1,5 @@
-//! Calls: the callee's code in the call's place, or a call of machine code with arguments and results in the
-//! frame, as [`crate::lower::calls`] decides.
+//! Calls: inlines the callee's code, or calls machine code with arguments and results in the frame, as
+//! [`crate::lower::calls`] decides.
 
 use trace_format::isa::{ICmp, MemWidth, Op, Sign};
 
@@ -9,7 +9,7 @@ use crate::lower::frame::INCOMING;
 use crate::lower::vir::{Inst as VInst, PSrc, Src, Term, VOp, Val};
 use crate::ptx::{Callee, Formal, FuncId, Inst, Operand, ScalarType, VarId, VarSpace};
 
-/// What an argument of an inlined function is.
+/// An argument of an inlined function.
 enum Passed {
     Predicate(PSrc),
     Words(Vec<Val>),
@@ -72,12 +72,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Whether a predicate that travels as a word is true.
+    /// Whether a predicate that is passed as a word is true.
     fn truth(&mut self, word: Val) -> PSrc {
         self.asm.isetp(ICmp::Ne, Sign::U32, word, Val::ZERO)
     }
 
-    /// Takes a call's result into a register or a `.param` variable.
+    /// Assigns a call's result to a register or a `.param` variable.
     pub fn set_result(&mut self, operand: &Operand, words: &[Val]) {
         match operand {
             Operand::Var(var, _) => {
@@ -114,7 +114,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The function that is built begins: its register parameters come out of the frame.
+    /// Begins the function being built: loads its register parameters from the frame.
     pub fn own_function(&mut self, func: FuncId) {
         let entry = self.asm.new_block();
         self.ssa.set_entry(entry);
@@ -173,7 +173,7 @@ impl Builder<'_> {
         self.asm.cur = None;
     }
 
-    /// The callee's code takes the call's place.
+    /// Inlines the callee's code.
     fn inlined(&mut self, inst: &Inst, func: FuncId) -> Lowered {
         let function = self.module.function(func);
         let mut args = Vec::new();
@@ -286,7 +286,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The place of a variable among the arguments and results of the function that is built.
+    /// The offset of a variable among the arguments and results of the function being built.
     pub fn incoming_place(&self, var: VarId) -> Option<i32> {
         self.incoming.get(&var).map(|slot| INCOMING + slot.offset as i32)
     }

@@ -1,4 +1,4 @@
-//! Calls, returns, indexed branches, barriers, fences, and what lanes of a warp do together.
+//! Calls, returns, indexed branches, barriers, fences, and warp-wide operations.
 
 use trace_format::isa::{
     BarMode, ICmp, MatchMode, NanProp, Op, ReduxOp as MRedux, ReduxTy, Scope, ShflMode as MShfl, ShiftAmount,
@@ -113,8 +113,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Lanes that take part in a `.sync` operation meet first, unless all do by construction: those of a whole warp
-    /// do that has not come apart over a lock.
+    /// Lanes of a `.sync` operation converge first, unless they are converged by construction: a complete
+    /// warp is, unless lanes have diverged at a lock.
     fn gather(&mut self, mask: Val) {
         if mask.imm() != Some(u32::MAX) || self.waits {
             self.effect(Op::Warpsync {}, &[mask]);
@@ -233,7 +233,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `elect.sync`: the lowest member that is there leads.
+    /// `elect.sync`: the lowest active member leads.
     pub fn elect(&mut self, inst: &Inst) -> Lowered {
         let mask = self.word(inst, &inst.srcs()[0])?;
         self.gather(mask);

@@ -52,7 +52,7 @@ impl Builder<'_> {
         self.asm.put(load, 0).dst[..regs].to_vec()
     }
 
-    /// The first `size` of `bytes` bytes from global memory, followed by zeros. Nothing behind them is read.
+    /// The first `size` of `bytes` bytes from global memory, followed by zeros. Nothing after them is read.
     fn load_part(&mut self, from: &Place, bytes: u8, size: Val) -> Vec<Val> {
         let all = Val::Imm(bytes.into());
         let whole = match size.imm() {
@@ -104,8 +104,8 @@ impl Builder<'_> {
         words
     }
 
-    /// `cp.async.mbarrier.arrive`: the copies are complete. Without `.noinc` the arrival that they cause is matched
-    /// by one that it adds to what the phase awaits, which leaves the barrier as it is.
+    /// `cp.async.mbarrier.arrive`: the copies are complete. Without `.noinc` the pending count is increased
+    /// by one for their arrival, which leaves the barrier unchanged.
     pub fn cp_async_arrive(&mut self, inst: &Inst, noinc: bool) -> Lowered {
         if noinc {
             self.barrier_update(inst, 0, trace_format::isa::BarrierUpdate::Arrive, Val::Imm(1))?;
@@ -113,7 +113,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Assigns the opaque result of `createpolicy`, which nothing looks at.
+    /// Assigns the opaque result of `createpolicy`, which is not used.
     pub fn create_policy(&mut self, inst: &Inst) -> Lowered {
         if let Some(dst @ Operand::Reg(_)) = inst.dsts().first() {
             self.set_pair(dst, [Val::ZERO; 2]);

@@ -1,5 +1,5 @@
 //! Dynamic stack allocation: a region of its own at the end of local memory, which grows upwards. Its first
-//! word says how much of it is taken; a function that allocates puts that back when it returns.
+//! word holds the number of used bytes; a function that allocates restores it when it returns.
 
 use trace_format::isa::{Lut, MemWidth, Op, Sign, space};
 
@@ -7,7 +7,7 @@ use super::{Builder, Lowered};
 use crate::lower::vir::{Inst as VInst, Src, VOp, Val};
 use crate::ptx::Inst;
 
-/// Bytes before the first allocation: the word that says how much is taken, and what alignment leaves of 16.
+/// Bytes before the first allocation: the word with the number of used bytes, padded to 16.
 const HEADER_BYTES: u32 = 16;
 
 /// The end of local memory.
@@ -19,7 +19,7 @@ impl Builder<'_> {
         -(self.plan.dynamic_bytes as i32)
     }
 
-    /// Bytes taken of the region.
+    /// Used bytes of the region.
     pub fn dynamic_used(&mut self) -> Val {
         let mut load = VInst::new(VOp::M(Op::Ldl { width: MemWidth::B32 }), self.asm.line);
         load.src[0] = Src::one(END);
@@ -27,7 +27,7 @@ impl Builder<'_> {
         self.asm.put(load, 0).dst[0]
     }
 
-    /// Sets how much of the region is taken.
+    /// Sets the number of used bytes of the region.
     pub fn set_dynamic_used(&mut self, used: Val) {
         let mut store = VInst::new(VOp::M(Op::Stl { width: MemWidth::B32 }), self.asm.line);
         store.src[0] = Src::one(END);
@@ -36,8 +36,8 @@ impl Builder<'_> {
         self.asm.append(store);
     }
 
-    /// `alloca`: the address in local memory of so many bytes more. What does not fit lies behind the end of
-    /// local memory, where every access faults.
+    /// `alloca`: the address of newly allocated bytes in local memory. An allocation that does not fit lies
+    /// past the end of local memory, where every access faults.
     pub fn alloca(&mut self, inst: &Inst) -> Lowered {
         let bytes = self.word(inst, &inst.srcs()[0])?;
         let align = match inst.srcs().get(1) {

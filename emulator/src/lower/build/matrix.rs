@@ -20,7 +20,7 @@ use crate::ptx::{
     StateSpace, WmmaFragment,
 };
 
-/// How a PTX product is made of machine products.
+/// Tiling of a PTX product by machine products.
 #[derive(Clone, Copy)]
 pub struct Tiling {
     /// The machine computes the transposed product.
@@ -34,7 +34,7 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// How a product of this shape is made.
+    /// The tiling of a product of this shape.
     pub fn of(shape: MatrixShape, ty: ScalarType) -> Tiling {
         let (m, n, k) = shape.mnk();
         let transposed = m == 8 && n == 32;
@@ -44,7 +44,7 @@ impl Tiling {
         Tiling { transposed, tiles: [(m / rows) as usize, (n / 8) as usize], tall, depth: k as usize }
     }
 
-    /// What a PTX fragment is to the machine.
+    /// Role of a PTX fragment in the machine product.
     pub fn role(self, fragment: WmmaFragment) -> Role {
         match (fragment, self.transposed) {
             (WmmaFragment::A, false) | (WmmaFragment::B, true) => Role::A,

@@ -1,8 +1,8 @@
-//! `mbarrier`: 64-bit barrier objects in shared memory, and what a cluster of one block amounts to.
+//! `mbarrier`: 64-bit barrier objects in shared memory, and clusters of one block.
 //!
-//! Updates are SYNCS, which changes the object atomically ([`trace_format::isa::barrier_state`] says how it is laid
-//! out). Tests load it and look at its phase. Addresses are those of shared memory; a generic one falls into its
-//! window, as PTX demands, so its low word is the address.
+//! Updates are SYNCS, which changes the object atomically ([`trace_format::isa::barrier_state`] defines its
+//! layout). Tests load it and check its phase. Addresses are those of shared memory; a generic one falls into
+//! its window, as PTX demands, so its low word is the address.
 
 use trace_format::isa::barrier_state::{PENDING_BITS, initial};
 use trace_format::isa::{BarMode, BarrierUpdate, ICmp, MemWidth, Op, Scale, Scope, Sign};
@@ -117,7 +117,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// `mapa`: the block's own shared memory is all there is.
+    /// `mapa`: there is only the block's own shared memory.
     pub fn map_to_block(&mut self, inst: &Inst) -> Lowered {
         let address = self.pair(inst, &inst.srcs()[0])?;
         self.set_pair(&inst.dsts()[0], address);

@@ -15,7 +15,7 @@ use crate::ptx::{
     StOp, StateSpace, VarId, VarSpace,
 };
 
-/// Where a memory instruction goes: a base of one or two words and an offset.
+/// Address of a memory instruction: a base of one or two words and an offset.
 pub struct Place {
     /// Base; the second word counts in 64-bit spaces only.
     pub base: [Val; 2],
@@ -36,7 +36,7 @@ pub const fn scope_of(scope: MemScope) -> Scope {
 }
 
 impl Builder<'_> {
-    /// The address that source `i` is.
+    /// The address in source `i`.
     pub fn memory_operand(&self, inst: &Inst, i: usize) -> Lowered<Address> {
         match inst.srcs().get(i) {
             Some(Operand::Mem(address)) => Ok(*address),
@@ -44,7 +44,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The space that an access goes to: without a state space it goes to that of the variable which it names.
+    /// The space of an access: without a state space, the space of the variable that it names.
     pub fn space_of(&self, space: StateSpace, address: Address) -> StateSpace {
         match (space, address.base) {
             (StateSpace::Generic, AddressBase::Var(var)) => match self.module.var(var).space {
@@ -92,7 +92,7 @@ impl Builder<'_> {
                 let high = if self.reg_words(reg) > 1 { self.read_reg(reg, 1) } else { Val::ZERO };
                 ([self.read_reg(reg, 0), high], address.offset)
             }
-            // In a frame the place is part of the instruction.
+            // In a frame the offset is part of the instruction.
             AddressBase::Var(var) if !wide && self.known_place(var).is_some() => {
                 let place = self.known_place(var).unwrap_or(0).wrapping_add(address.offset as i32);
                 return Ok(Place { base: [Val::ZERO; 2], offset: place });

@@ -2,8 +2,8 @@
 //!
 //! The walk goes through the statements once, inlining device functions where they are called. Control flow
 //! becomes blocks, PTX registers become variables of [`ssa`], and each instruction is lowered by the file of
-//! its family: [`int`], [`logic`], [`float`], [`convert`], [`memory`], [`control`]. What has no lowering
-//! becomes a trap that names it, so that everything else runs.
+//! its family: [`int`], [`logic`], [`float`], [`convert`], [`memory`], [`control`]. An instruction without
+//! lowering becomes a trap that names it, so that everything else runs.
 
 mod call;
 mod control;
@@ -43,13 +43,13 @@ pub use float::half_ty;
 use ops::Asm;
 use ssa::{Ssa, Var};
 
-/// What has no lowering once the literal bank is full.
+/// Message of the trap when the literal bank is full.
 const FULL_LITERALS: &str = "more addresses in one kernel than its literal bank holds";
 
-/// Lowering of one instruction: what went wrong, if something did.
+/// Result of lowering one instruction: a diagnostic on failure.
 type Lowered<T = ()> = Result<T, Diagnostic>;
 
-/// What the first pass hands on.
+/// Result of the first pass.
 pub struct Built {
     /// The kernel, then the functions with machine code of their own.
     pub units: Vec<Unit>,
@@ -57,13 +57,13 @@ pub struct Built {
     pub frame: Frame,
     /// Barriers that the kernel uses (highest number plus one, 16 when it is computed).
     pub barriers: u8,
-    /// What has become a trap because it has no lowering.
+    /// Instructions that became traps because they have no lowering.
     pub unsupported: Vec<Diagnostic>,
 }
 
 /// The kernel or a function that is called, with everything inlined into it.
 pub struct Unit {
-    /// Which.
+    /// Its function.
     pub func: FuncId,
     /// The code.
     pub code: Func,
@@ -105,13 +105,13 @@ pub fn build(
     Ok(built)
 }
 
-/// A function that is being walked.
+/// The function being walked.
 struct Scope {
     func: FuncId,
     labels: Vec<Blk>,
     /// Labels that something jumps to.
     jumped_to: Vec<bool>,
-    /// Where `ret` goes; `None` in the kernel, where it ends the thread.
+    /// Target of `ret`; `None` in the kernel, where it ends the thread.
     return_to: Option<Blk>,
 }
 
@@ -136,13 +136,13 @@ pub struct Builder<'m> {
     carry: Var,
     barriers: u8,
     subs: HashMap<&'static str, SubId>,
-    /// Whether lanes may spin until others act, and come apart by it.
+    /// Whether lanes may spin until others act, and diverge by it.
     waits: bool,
     /// Whether products and sums may be fused.
     fmad: bool,
     /// Number of the current run of statements, see [`super::contract`].
     run: u32,
-    /// Blocks that nothing leads to and that have no place.
+    /// Unreachable blocks without position.
     dropped: Vec<Blk>,
 }
 
@@ -287,7 +287,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Something without a lowering: whoever gets here faults.
+    /// Emits a trap for an instruction without lowering.
     fn refuse(&mut self, diagnostic: Diagnostic) {
         if self.asm.cur.is_none() {
             return;
@@ -317,8 +317,8 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Lowers an instruction under its guard: branches and exits test it themselves, anything else goes into
-    /// a block of its own that the guard jumps over (short ones become predicated code again later).
+    /// Lowers an instruction under its guard: branches and exits test it themselves, other instructions get a
+    /// separate block that the guard skips (short ones become predicated code later).
     fn guarded(&mut self, inst: &Inst) {
         let leaves = matches!(inst.op, Op::Bra { .. } | Op::Ret { .. } | Op::Exit);
         if let (true, Some(guard)) = (leaves, inst.guard) {
@@ -336,7 +336,7 @@ impl<'m> Builder<'m> {
         if guard.negated { p.negated() } else { p }
     }
 
-    /// Builds what happens where a guard holds, in a block of its own if that is not known.
+    /// Builds code under a guard, in a separate block unless the guard is known to be true.
     fn where_guarded(&mut self, guard: Option<Guard>, build: impl FnOnce(&mut Self, PSrc)) {
         let p = guard.map_or(PSrc::TRUE, |guard| self.guard(guard));
         match p.constant() {
@@ -412,7 +412,7 @@ impl<'m> Builder<'m> {
         let text = self.module.source.snippet(inst.span).split_whitespace().collect::<Vec<_>>().join(" ");
         let shown: String = text.chars().take(80).collect();
         Diagnostic::error(inst.span, format!("{what} cannot be lowered to machine code: `{shown}`"))
-            .with_help("a thread that gets here faults; rewrite the source to avoid this form")
+            .with_help("a thread that reaches it faults; rewrite the source to avoid this form")
     }
 
     fn instruction(&mut self, inst: &Inst, guard: PSrc) -> Lowered {

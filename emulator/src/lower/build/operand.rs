@@ -1,8 +1,8 @@
 //! Operands: PTX registers as variables of one to four words, literals, special registers and addresses of
 //! variables as values.
 //!
-//! Registers narrower than 32 bits occupy a word whose upper bits are unspecified; whoever needs them
-//! extended says so ([`Builder::int_operand`]).
+//! Registers narrower than 32 bits occupy a word whose upper bits are unspecified; users that need them
+//! extended request it ([`Builder::int_operand`]).
 
 use trace_format::isa::{Sign, SpecialReg, space};
 

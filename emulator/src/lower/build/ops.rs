@@ -1,8 +1,8 @@
-//! Making instructions: the small vocabulary in which the lowering of PTX and the arithmetic sequences
-//! (division, roots, 64-bit operations) are written.
+//! Constructors of instructions, for the lowering of PTX and for arithmetic sequences (division, roots,
+//! 64-bit operations).
 //!
-//! Every constructor returns operands, not instructions: what folds to a constant or to one of its inputs
-//! is never emitted.
+//! Every constructor returns operands, not instructions: an operation that folds to a constant or to one of
+//! its inputs is never emitted.
 
 use trace_format::isa::{
     BoolFloat, BoolOp, Extended, FCmp, FloatTy, Ftz, HalfTy, High, ICmp, IntRnd, IntTy, Lut, Max, MufuFn, Op,
@@ -85,7 +85,7 @@ impl Asm {
         known
     }
 
-    /// Appends an instruction as it is.
+    /// Appends an instruction unchanged.
     pub fn append(&mut self, inst: Inst) -> InstId {
         let blk = self.block();
         let id = self.f.add_inst(inst);

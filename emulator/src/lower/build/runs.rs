@@ -1,13 +1,14 @@
-//! Runs of statements: where products and sums may be fused ([`crate::lower::contract`]).
+//! Runs of statements in which products and sums may be fused ([`crate::lower::contract`]).
 //!
-//! A run is what ptxas has as one basic block when it fuses: guarded arithmetic stays in it, while a guarded access to
-//! memory or an exchange with other threads is branched around, and the slow path of a division or root is a call.
+//! A run corresponds to one basic block of ptxas when it fuses: guarded arithmetic stays in it, while a
+//! guarded access to memory or an exchange with other threads is branched around, and the slow path of a
+//! division or root is a call.
 
 use super::Builder;
 use crate::lower::vir::Fuse;
 use crate::ptx::{Accuracy, Body, Inst, Op, ScalarType, Statement};
 
-/// For each label whether something jumps to it; compilers also write labels that only name places.
+/// For each label whether a branch targets it; compilers also write labels without branches.
 pub fn jumped_to(body: &Body) -> Vec<bool> {
     let mut targets = vec![false; body.labels.len()];
     for label in body.branch_tables.iter().flatten() {

@@ -1,4 +1,4 @@
-//! Calls of what the system provides: functions that a module only declares.
+//! System calls: calls of functions that a module only declares.
 
 use trace_format::isa::{Op, SysCall};
 

@@ -1,5 +1,5 @@
-//! Variables into values: which value a PTX register holds at a place, after Braun et al., "Simple and
-//! Efficient Construction of Static Single Assignment Form" (CC 2013).
+//! Construction of SSA values from PTX registers, after Braun et al., "Simple and Efficient Construction of
+//! Static Single Assignment Form" (CC 2013).
 //!
 //! A variable is one 32-bit word of a PTX register or of a call's parameter space, or one predicate. Reads
 //! that reach a block with several (or not yet known) predecessors make a phi at once; all phis get their
@@ -12,7 +12,7 @@ use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Val};
 /// A variable: dense number given by the builder.
 pub type Var = u32;
 
-/// Blocks that a read goes through without a note of it.
+/// Number of blocks that a read passes without caching.
 const SHORT_WAY: usize = 8;
 
 /// Current values of all variables in all blocks.
@@ -22,10 +22,10 @@ pub struct Ssa {
     preds: HashMap<(Blk, Var), PSrc>,
     /// Blocks whose only predecessor is known already.
     single: HashMap<Blk, Blk>,
-    /// Blocks behind a guarded piece of code: the block of that code, and the one before both.
+    /// Blocks after guarded code: the block of that code, and the block before both.
     beside: HashMap<Blk, (Blk, Blk)>,
-    /// What blocks between a read and the value that it found hold, which do not mention it themselves: the next read
-    /// need not go that way again.
+    /// Cached values of blocks between a read and its definition, which do not mention the variable
+    /// themselves: the next read need not repeat the search.
     passed_words: HashMap<(Blk, Var), Val>,
     passed_preds: HashMap<(Blk, Var), PSrc>,
     /// Phis without arguments, with their places in their blocks.
@@ -41,20 +41,20 @@ impl Ssa {
         self.single.insert(block, pred);
     }
 
-    /// Declares that a block follows `before` directly and through `side`, which is complete: what `side` does not
-    /// mention is what it was before, so that it needs no phi.
+    /// Declares that a block follows `before` directly and through `side`, which is complete: a variable that
+    /// `side` does not mention needs no phi.
     pub fn set_beside(&mut self, block: Blk, side: Blk, before: Blk) {
         self.beside.insert(block, (side, before));
     }
 
-    /// The block to go on looking in for what a block does not mention, unless several ways lead to it; `mentions`
-    /// tells whether a block mentions it.
+    /// The block in which the search for a variable continues, unless there are several predecessors;
+    /// `mentions` tells whether a block mentions the variable.
     fn above(&self, at: Blk, mentions: impl Fn(Blk) -> bool) -> Option<Blk> {
         let around = || self.beside.get(&at).filter(|(side, _)| !mentions(*side)).map(|(_, before)| *before);
         self.single.get(&at).copied().or_else(around)
     }
 
-    /// Declares a block that nothing precedes.
+    /// Declares a block without predecessors.
     pub fn set_entry(&mut self, block: Blk) {
         self.entries.push(block);
     }
@@ -69,7 +69,7 @@ impl Ssa {
         self.preds.insert((block, var), value);
     }
 
-    /// The value of a word at the end of what is built of a block.
+    /// The value of a word at the end of the part of a block built so far.
     pub fn read(&mut self, f: &mut Func, block: Blk, var: Var) -> Val {
         let mut at = block;
         let mut passed = Vec::new();
@@ -102,7 +102,7 @@ impl Ssa {
         value
     }
 
-    /// The value of a predicate at the end of what is built of a block.
+    /// The value of a predicate at the end of the part of a block built so far.
     pub fn pread(&mut self, f: &mut Func, block: Blk, var: Var) -> PSrc {
         let mut at = block;
         let mut passed = Vec::new();

@@ -35,7 +35,7 @@ fn runs(elements: &[[Index; 2]], slow_axis: usize, most: usize) -> Vec<Run> {
     runs
 }
 
-/// Where lanes find a fragment: the address that a lane computes, and bytes from one slow index to the next.
+/// Addresses of a fragment: the address that a lane computes, and bytes from one slow index to the next.
 struct Tile {
     base: [Val; 2],
     offset: i32,
@@ -120,7 +120,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Elements and runs of a fragment in memory, and where lanes find them.
+    /// Elements and runs of a fragment in memory, and their addresses.
     fn fragment_in_memory(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered<(Tile, Vec<Run>, usize)> {
         let a_or_b = matches!(op.fragment, WmmaFragment::A | WmmaFragment::B);
         let tiling = Tiling::of(op.shape, op.ty);

@@ -1,10 +1,9 @@
-//! Instruction selection by combination: what two or three simple operations compute becomes the one machine
-//! instruction that computes it.
+//! Instruction selection by combination: two or three simple operations become one machine instruction.
 //!
-//! Rules look at an instruction and the definitions of its operands, rewrite the instruction in place and
-//! leave the definitions to die when nobody else uses them. They run over the code until nothing changes.
-//! `arith` has the integer and logic rules, `address` those of 64-bit addresses and memory operands,
-//! `predicate` those of comparisons, `sign` those of floating-point modifiers.
+//! Rules look at an instruction and the definitions of its operands, rewrite the instruction in place; unused
+//! definitions are removed later. They run over the code until nothing changes. `arith` has the integer and
+//! logic rules, `address` those of 64-bit addresses and memory operands, `predicate` those of comparisons,
+//! `sign` those of floating-point modifiers.
 
 mod address;
 mod arith;
@@ -121,7 +120,7 @@ impl<'f> Combiner<'f> {
         self.changed
     }
 
-    /// Puts new instructions where they belong: each before another one, which may be new itself.
+    /// Inserts new instructions, each before another one, which may be new itself.
     fn insert(&mut self) {
         let mut blocks: Vec<Blk> = Vec::new();
         let mut before: HashMap<InstId, Vec<InstId>> = HashMap::new();
@@ -151,7 +150,7 @@ impl<'f> Combiner<'f> {
             }
             self.f.block_mut(b).insts = new;
         }
-        // Where the other one is gone, nothing reads the new one.
+        // If the other one was removed, the new one is not used.
         for (b, at, id) in inserted {
             if before.contains_key(&at) {
                 self.f.block_mut(b).insts.insert(0, id);

@@ -1,5 +1,5 @@
-//! Predicate rules: comparisons that take another predicate in, tests for zero done by the logic operation
-//! itself.
+//! Predicate rules: comparisons combined with another predicate, and tests for zero done by the logic
+//! operation itself.
 
 use super::Combiner;
 use crate::lower::fold::inverted;

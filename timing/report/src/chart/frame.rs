@@ -1,5 +1,5 @@
-//! What upright charts have around their data: axis title and legend on top, grid and value axis,
-//! category labels that turn when they get crowded.
+//! Frame of upright charts: axis title and legend on top, grid and value axis, category labels that turn when
+//! they get crowded.
 
 use crate::axis::Scale;
 use crate::palette::Paint;
@@ -98,12 +98,12 @@ pub(crate) fn value_axis(svg: &mut Svg, plot: Rect, scale: &Scale, origin: Optio
     }
 }
 
-/// What decides the horizontal positions of categories.
+/// Inputs of the horizontal positions of categories.
 pub(crate) struct Spread<'a> {
     pub(crate) names: &'a [&'a str],
     /// Whether a gap parts category `i` from the one before.
     pub(crate) gap_before: &'a dyn Fn(usize) -> bool,
-    /// Width at hand, and what of it the axis labels take at the left.
+    /// Available width, and the width of the axis labels at the left.
     pub(crate) width: f64,
     pub(crate) left: f64,
     /// Least and greatest width of a category; the result may be wider or narrower than `width`.

@@ -1,4 +1,4 @@
-//! Charts as data: what is common to all kinds, and the one type that holds any of them.
+//! Charts as data: the parts common to all kinds, and the enum of all kinds.
 //!
 //! A chart knows its numbers and how they read. It gives an SVG, a table of its numbers, a
 //! description for those who cannot see it, and notes on what could not be drawn; page and file

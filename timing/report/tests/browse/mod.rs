@@ -8,7 +8,7 @@ use test_kit::{Tool, skipped};
 /// Names under which Chromium is installed.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The title of a page after its scripts have run in a window of that width; none, with a message, where there is no
+/// The title of a page after its scripts have run in a window of a given width; none, with a message, without
 /// Chromium. `profile` is a folder for its files.
 pub fn title(page: &Path, profile: &Path, width: u32) -> Option<String> {
     for name in NAMES {
@@ -28,9 +28,6 @@ pub fn title(page: &Path, profile: &Path, width: u32) -> Option<String> {
         let title = dom.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next());
         return Some(title.unwrap_or("no title").to_owned());
     }
-    skipped(
-        Tool::Chromium,
-        "the page was not looked at, because there is no Chromium (Debian: apt install chromium)",
-    );
+    skipped(Tool::Chromium, "browser check skipped: no Chromium found (Debian: apt install chromium)");
     None
 }

@@ -1,8 +1,7 @@
 //! GPGPU-Sim's cache strings, such as `S:4:128:64,L:T:m:L:L,A:512:8,16:0,32`.
 //!
-//! `<N|S>:<sets>:<line bytes>:<ways>,<replacement>:<write>:<allocation>:<write allocation>:<set hash>,<MSHR kind>:
-//! <entries>:<merges>,<miss queue>:<result queue>,<port bytes>`. Old files leave out the first letter, and everything
-//! from the miss queue's neighbour on may be missing.
+//! `<N|S>:<sets>:<line bytes>:<ways>,<replacement>:<write>:<allocation>:<write allocation>:<set hash>,<MSHR kind>: <entries>:<merges>,<miss queue>:<result queue>,<port bytes>`.
+//! Old files omit the first letter, and the groups from the result queue on may be missing.
 
 /// A cache as a string describes it; letters are kept as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +39,7 @@ pub struct CacheSpec {
 /// Reads a cache string; `none` is no cache.
 ///
 /// # Errors
-/// The part that is wrong, and what it should be.
+/// The wrong part, and what is expected.
 pub fn parse(text: &str) -> Result<Option<CacheSpec>, String> {
     let text = text.trim();
     if text == "none" || text.is_empty() {
@@ -69,17 +68,17 @@ pub fn parse(text: &str) -> Result<Option<CacheSpec>, String> {
         }
     };
     let [_, sets, line, ways] = parts[..] else {
-        return Err(format!("`{geometry}` is no geometry; [N|S:]sets:line bytes:ways is wanted"));
+        return Err(format!("`{geometry}` is no geometry; expected [N|S:]sets:line bytes:ways"));
     };
     let letters: Vec<&str> = policies.split(':').collect();
     if !(4..=5).contains(&letters.len()) {
-        return Err(format!("`{policies}` has {} policies, 4 or 5 letters are wanted", letters.len()));
+        return Err(format!("`{policies}` has {} policies, expected 4 or 5 letters", letters.len()));
     }
     let letter = |index: usize, known: &str, what: &str| one_of(letters[index], known, what);
     let set_hash = if letters.len() == 5 { Some(letter(4, "LXPHC", "set hash")?) } else { None };
     let mshr_parts: Vec<&str> = mshrs.split(':').collect();
     let [kind, entries, merges] = mshr_parts[..] else {
-        return Err(format!("`{mshrs}` describes no MSHRs; kind:entries:merges is wanted"));
+        return Err(format!("`{mshrs}` describes no MSHRs; expected kind:entries:merges"));
     };
     let queue = queue.split(':').next().unwrap_or(queue);
     Ok(Some(CacheSpec {

@@ -1,4 +1,4 @@
-//! What each option becomes here: the list of options by area, and the reasons why others have no effect.
+//! Mapping of GPGPU-Sim's options to our keys, by area, and the reasons why other options have no effect.
 
 use super::Unhonoured;
 use super::cache::{self, CacheSpec};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 use trace_format::isa::Unit;
 
-/// What sources say of options that a file does not have.
+/// Source text for options that a file does not contain.
 pub const DEFAULT: &str = "by default";
 
 /// Values that GPGPU-Sim assumes for options that a file does not have.
@@ -52,42 +52,42 @@ const ALIASES: &[(&str, &str)] = &[
     ("gpgpu_dram_sched_queue_size", "gpgpu_frfcfs_dram_sched_queue_size"),
 ];
 
-/// Options that say something that this model does not have, by their beginnings, and why.
+/// Options without a counterpart in this model, by prefix, with the reason.
 const NOT_HERE: &[(&str, &str)] = &[
     ("gpgpu_simd_model", "reconvergence is recorded in the trace"),
     ("gpgpu_occupancy_sm_number", "chooses the base; allocation granules are keys under [sm]"),
-    ("gpgpu_compute_capability", "chooses nothing here; see gpgpu_occupancy_sm_number"),
+    ("gpgpu_compute_capability", "has no effect here; see gpgpu_occupancy_sm_number"),
     ("gpgpu_registers_per_block", "a block may take all registers of an SM"),
-    ("gpgpu_perfect_inst_const_cache", "instruction and constant caches always miss when they miss"),
-    ("gpgpu_TB_launch_latency", "sm.block_launch_cycles of the base stands for it"),
+    ("gpgpu_perfect_inst_const_cache", "perfect caches are not modelled"),
+    ("gpgpu_TB_launch_latency", "sm.block_launch_cycles of the base replaces it"),
     ("gpgpu_max_concurrent_kernel", "as many as streams allow, see timing replay --concurrent"),
     ("gpgpu_concurrent_kernel_sm", "an SM holds one kernel at a time"),
-    ("gpgpu_l1_banks", "load_store.accesses_per_cycle of the base stands for it"),
+    ("gpgpu_l1_banks", "load_store.accesses_per_cycle of the base replaces it"),
     ("gpgpu_l1_cache_write_ratio", "stores allocate no dirty lines in L1"),
     ("gpgpu_shmem_sizeDefault", "the size is fixed for a configuration"),
     ("gpgpu_shmem_limited_broadcast", "every address of a word is broadcast"),
     ("gpgpu_operand_collector_num_in_ports", "instructions enter collectors at the rate of issue"),
-    ("gpgpu_operand_collector_num_out_ports", "collectors.dispatch_per_scheduler of the base stands for it"),
-    ("gpgpu_tensor_core_avail", "units.tensor of the base stands for it"),
+    ("gpgpu_operand_collector_num_out_ports", "collectors.dispatch_per_scheduler of the base replaces it"),
+    ("gpgpu_tensor_core_avail", "units.tensor of the base replaces it"),
     (
         "gpgpu_num_tensor_core_units",
-        "units.tensor of the base stands for it: its instructions are of another size",
+        "units.tensor of the base replaces it: its instructions are of another size",
     ),
     ("ptx_opcode_latency_te", "a matrix product is one instruction of another size here"),
     ("ptx_opcode_initiation_te", "a matrix product is one instruction of another size here"),
     ("trace_opcode_latency", "latencies are those of the ptx_opcode options"),
     ("specialized_unit", "units and latencies of branches and textures are those of the base"),
-    ("network_mode", "the crossbar is described by [interconnect] alone"),
-    ("inter_config_file", "the crossbar is described by [interconnect] alone"),
-    ("icnt_", "the crossbar is described by [interconnect] alone"),
-    ("gpgpu_n_cluster_ejection_buffer_size", "interconnect.sm_credits of the base stands for it"),
+    ("network_mode", "only [interconnect] describes the crossbar"),
+    ("inter_config_file", "only [interconnect] describes the crossbar"),
+    ("icnt_", "only [interconnect] describes the crossbar"),
+    ("gpgpu_n_cluster_ejection_buffer_size", "interconnect.sm_credits of the base replaces it"),
     ("dram_bnkgrp_indexing_policy", "a bank's group is its number modulo dram.bank_groups"),
-    ("gpgpu_ptx", "says how GPGPU-Sim executes, not what it models"),
-    ("gpgpu_force_max_capability", "says how GPGPU-Sim executes, not what it models"),
-    ("gpgpu_stack_size_limit", "says how GPGPU-Sim executes, not what it models"),
-    ("gpgpu_heap_size_limit", "says how GPGPU-Sim executes, not what it models"),
-    ("gpgpu_runtime", "says how GPGPU-Sim executes, not what it models"),
-    ("gpgpu_deadlock_detect", "a stuck machine is always detected"),
+    ("gpgpu_ptx", "configures GPGPU-Sim's execution, not its model"),
+    ("gpgpu_force_max_capability", "configures GPGPU-Sim's execution, not its model"),
+    ("gpgpu_stack_size_limit", "configures GPGPU-Sim's execution, not its model"),
+    ("gpgpu_heap_size_limit", "configures GPGPU-Sim's execution, not its model"),
+    ("gpgpu_runtime", "configures GPGPU-Sim's execution, not its model"),
+    ("gpgpu_deadlock_detect", "deadlocks are always detected"),
     ("gpgpu_memlatency_stat", "statistics are always kept"),
     ("gpgpu_runtime_stat", "statistics are always kept"),
     ("gpgpu_stat_sample_freq", "see timing replay --interval"),
@@ -117,12 +117,12 @@ pub fn base(options: &Options) -> Result<&'static str, String> {
     })
 }
 
-/// What options became.
+/// Result of the mapping.
 #[derive(Debug, Default)]
 pub struct Mapped {
     /// Values by key path, each with the option and its value.
     pub values: BTreeMap<String, (Value, String)>,
-    /// What has no effect.
+    /// Options without effect.
     pub unhonoured: Vec<Unhonoured>,
 }
 
@@ -135,7 +135,7 @@ struct Mapper<'a> {
 
 fn parse<T: std::str::FromStr>(given: &Given, option: &str) -> Result<T, String> {
     let value = &given.value;
-    value.trim().parse().map_err(|_| format!("{}: -{option} {value}: a number is wanted", given.line))
+    value.trim().parse().map_err(|_| format!("{}: -{option} {value}: expected a number", given.line))
 }
 
 /// Maps all options.
@@ -188,7 +188,7 @@ impl Mapper<'_> {
         Ok(())
     }
 
-    /// A number of which 0 means false.
+    /// A number; 0 means false.
     fn flag(&mut self, option: &str, key: &str) -> Result<(), String> {
         if let Some((value, source)) = self.number(option)? {
             self.set(key, value != 0, &source);
@@ -204,10 +204,7 @@ impl Mapper<'_> {
         let finite =
             numbers.ok().filter(|list| list.iter().all(|n| n.is_finite() && (0.0..=1e12).contains(n)));
         let wrong = || {
-            format!(
-                "{}: -{option} {}: numbers separated by `{separator}` are wanted",
-                given.line, given.value
-            )
+            format!("{}: -{option} {}: expected numbers separated by `{separator}`", given.line, given.value)
         };
         finite.map(|list| Some((list, source))).ok_or_else(wrong)
     }
@@ -217,7 +214,7 @@ impl Mapper<'_> {
         self.out.unhonoured.push(Unhonoured { option, value, why: why.into() });
     }
 
-    /// SMs, clocks and what an SM holds.
+    /// SMs, clocks and the resources of an SM.
     fn machine(&mut self) -> Result<(), String> {
         let clusters = self.number("gpgpu_n_clusters")?;
         let cores = self.number("gpgpu_n_cores_per_cluster")?;
@@ -227,7 +224,7 @@ impl Mapper<'_> {
         if let Some((clocks, source)) = self.list("gpgpu_clock_domains", ':')? {
             let names = ["core", "interconnect", "l2", "dram"];
             if clocks.len() != names.len() {
-                return Err(format!("{source}: four clocks are wanted, in MHz"));
+                return Err(format!("{source}: expected four clocks in MHz"));
             }
             for (name, mhz) in names.iter().zip(clocks) {
                 self.set(&format!("gpu.{name}_clock_khz"), (mhz * 1000.0).round() as i64, &source);
@@ -235,7 +232,7 @@ impl Mapper<'_> {
         }
         if let Some((parts, source)) = self.list("gpgpu_shader_core_pipeline", ':')? {
             if parts.len() != 2 || parts[1] != 32.0 {
-                return Err(format!("{source}: threads:warp size is wanted, with warps of 32"));
+                return Err(format!("{source}: expected threads:warp size, with warps of 32"));
             }
             self.set("sm.max_warps", (parts[0] / 32.0) as i64, &source);
             // A block of the base may be larger than an SM of the file.
@@ -265,7 +262,7 @@ impl Mapper<'_> {
         let policy = match policy::from_gpgpusim(sched::POLICIES, word) {
             Some(policy) => policy,
             None if ["warp_limiting", "rrr"].contains(&word) => {
-                self.refuse("gpgpu_scheduler", &given.value, "no such policy here; the base's stays");
+                self.refuse("gpgpu_scheduler", &given.value, "no such policy here; the base's is kept");
                 return Ok(());
             }
             None => return Err(format!("{}: -gpgpu_scheduler {word}: no such scheduler", given.line)),
@@ -284,7 +281,7 @@ impl Mapper<'_> {
         Ok(spec.map(|spec| (spec, source)))
     }
 
-    /// Size and shape of a cache; lines of other sizes than `line` become more or fewer sets of such lines.
+    /// Size and shape of a cache; lines of another size than `line` are converted to more or fewer sets.
     fn shape(&mut self, key: &str, option: &str, (spec, source): (&CacheSpec, &str), line: Option<u32>) {
         let mut sets = spec.sets;
         let line = line.unwrap_or(spec.line_bytes);
@@ -302,7 +299,7 @@ impl Mapper<'_> {
         match policy::from_gpgpusim(replacement::POLICIES, spec.replacement.encode_utf8(&mut [0; 4])) {
             Some(name) => self.set(&format!("{key}.replacement"), name, source),
             None => {
-                let why = "no such policy here; the base's stays";
+                let why = "no such policy here; the base's is kept";
                 self.refuse(option, &format!("replacement {}", spec.replacement), why);
             }
         }
@@ -324,7 +321,7 @@ impl Mapper<'_> {
         if key == "texture_cache" {
             if !matches!(Value::try_from(self.base), Ok(Value::Table(table)) if table.contains_key(key)) {
                 let value = source.split_once(' ').map_or("", |(_, value)| value).to_owned();
-                self.refuse(option, &value, "there is no texture cache; L1 stands for it");
+                self.refuse(option, &value, "there is no texture cache; L1 replaces it");
                 return Ok(());
             }
             self.set("texture_cache.mshr_merges", i64::from(spec.merges), &source);
@@ -416,7 +413,7 @@ impl Mapper<'_> {
             let lanes = if count == 0 { 32 } else { (32 / interval.next_power_of_two()).max(1) };
             let host = if count == 0 { host } else { "" };
             if count == 0 && host.is_empty() {
-                return Err(format!("{source}: at least one unit is wanted"));
+                return Err(format!("{source}: expected at least one unit"));
             }
             self.set(&format!("units.{class}.count"), i64::from(count), &source);
             self.set(&format!("units.{class}.lanes"), i64::from(lanes), &source);
@@ -490,7 +487,7 @@ impl Mapper<'_> {
         Ok(())
     }
 
-    /// L1 and shared memory out of one memory.
+    /// L1 and shared memory in one array.
     fn adaptive(&mut self) -> Result<(), String> {
         let adaptive = self.number("gpgpu_adaptive_cache_config")?;
         let unified = self.number("gpgpu_unified_l1d_size")?;
@@ -509,7 +506,7 @@ impl Mapper<'_> {
         Ok(())
     }
 
-    /// L2, its queues and the way to it.
+    /// L2, its queues and the crossbar.
     fn l2(&mut self) -> Result<(), String> {
         self.copy("gpgpu_n_mem", "dram.channels")?;
         self.copy("gpgpu_n_sub_partition_per_mchannel", "l2.slices_per_channel")?;
@@ -518,7 +515,7 @@ impl Mapper<'_> {
         self.flag("gpgpu_cache:dl2_texture_only", "l2.texture_only")?;
         if let Some((queues, source)) = self.list("gpgpu_dram_partition_queues", ':')? {
             if queues.len() != 4 {
-                return Err(format!("{source}: four queue sizes are wanted"));
+                return Err(format!("{source}: expected four queue sizes"));
             }
             self.set("l2.queue_entries", queues[0] as i64, &source);
             self.set("l2.dram_queue_entries", queues[1] as i64, &source);
@@ -534,7 +531,7 @@ impl Mapper<'_> {
             self.set("l2.partition_hash", name, &source);
             if !exact {
                 let option = "gpgpu_memory_partition_indexing";
-                self.refuse(option, &indexing.to_string(), "a xor of the higher address bits stands for it");
+                self.refuse(option, &indexing.to_string(), "a xor of the higher address bits replaces it");
             }
         }
         let option = "gpgpu_cache:dl2";
@@ -608,10 +605,9 @@ impl Mapper<'_> {
         let option = "gpgpu_mem_addr_mapping";
         let Some((given, source)) = self.get(option) else { return Ok(()) };
         let wrong = |what: &str| format!("{}: -{option} {}: {what}", given.line, given.value);
-        let (channel, bits) =
-            given.value.split_once(';').ok_or_else(|| wrong("dramid@BIT;BITS is wanted"))?;
+        let (channel, bits) = given.value.split_once(';').ok_or_else(|| wrong("expected dramid@BIT;BITS"))?;
         let at = channel.trim().strip_prefix("dramid@").and_then(|bit| bit.parse::<u32>().ok());
-        let at = at.filter(|bit| *bit < 31).ok_or_else(|| wrong("dramid@BIT is wanted, below 31"))?;
+        let at = at.filter(|bit| *bit < 31).ok_or_else(|| wrong("expected dramid@BIT, below 31"))?;
         self.set("l2.interleave_bytes", 1i64 << at, &source);
         let groups: Vec<&str> = bits.split('.').collect();
         let first = groups.iter().position(|group| group.chars().any(|c| c != '0')).unwrap_or(0);
@@ -619,7 +615,7 @@ impl Mapper<'_> {
         Ok(())
     }
 
-    /// What is left has no effect.
+    /// Collects the remaining options, which have no effect.
     fn rest(&mut self) {
         let used = self.used.take();
         let mut left: Vec<(&String, &Given)> =

@@ -1,8 +1,8 @@
-//! Reads GPGPU-Sim's option files (`gpgpusim.config`) and writes what this model can honour as one of its own.
+//! Reads GPGPU-Sim's option files (`gpgpusim.config`) and converts them to configurations of this model.
 //!
-//! `options` takes a file apart, [`cache`] reads cache strings, `map` is the list of what each option becomes.
-//! What an option file does not say is as in the shipped model of the same generation; what it says and this model
-//! does not have is listed, never dropped in silence.
+//! `options` parses a file, [`cache`] parses cache strings, `map` maps each option. Values that an option
+//! file does not set come from the shipped configuration of the same generation; options without effect are
+//! listed, never dropped silently.
 
 pub mod cache;
 mod map;
@@ -23,31 +23,31 @@ pub struct Unhonoured {
     pub option: String,
     /// Its value.
     pub value: String,
-    /// Why it has none, or what stands for it.
+    /// Why it has no effect, or what replaces it.
     pub why: String,
 }
 
-/// What became of an option file.
+/// Result of an import.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Shipped configuration that gives what the file does not say.
+    /// Shipped configuration that supplies the other values.
     pub base: &'static str,
     /// Values by key path, each with the option that it comes from.
     pub values: BTreeMap<String, (Value, String)>,
-    /// What could not be honoured, in the order of the file.
+    /// Options without effect, in the order of the file.
     pub unhonoured: Vec<Unhonoured>,
     /// The configuration that results.
     pub loaded: Loaded,
 }
 
-/// Imports the text of an option file; `name` is what the configuration is called.
+/// Imports the text of an option file; `name` is the name of the configuration.
 ///
 /// # Errors
-/// The line and option that cannot be understood, or the rule that the imported values break together.
+/// The line and option that is invalid, or the rule that the imported values break together.
 pub fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
     let options = options::parse(text).map_err(|why| format!("{origin}:{why}"))?;
     if options.is_empty() {
-        return Err(format!("{origin}: no options; lines such as `-gpgpu_n_clusters 28` are wanted"));
+        return Err(format!("{origin}: no options; expected lines such as `-gpgpu_n_clusters 28`"));
     }
     let base = map::base(&options).map_err(|why| format!("{origin}:{why}"))?;
     let shipped = load(base, &[]).map_err(|why| why.to_string())?;
@@ -77,7 +77,7 @@ pub fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
 }
 
 impl Import {
-    /// The configuration as a file, with the option behind each value and the list of what was not honoured.
+    /// The configuration as a file, with the option of each value and the list of options without effect.
     #[must_use]
     pub fn to_toml(&self, origin: &str) -> String {
         render(self.base, &self.loaded.config.name, origin, &self.values, &self.unhonoured)
@@ -86,7 +86,7 @@ impl Import {
     /// Keys of which the imported value differs from a shipped configuration's: key, imported, shipped.
     ///
     /// # Errors
-    /// When there is no such configuration.
+    /// There is no such configuration.
     pub fn differences(&self, shipped: &str) -> Result<Vec<(String, String, String)>, String> {
         let other = load(shipped, &[]).map_err(|why| why.to_string())?;
         let table =
@@ -113,11 +113,11 @@ fn render(
     values: &BTreeMap<String, (Value, String)>,
     unhonoured: &[Unhonoured],
 ) -> String {
-    // The folder is nobody's business, and a name must not end the comment that it stands in.
+    // The folder is private, and a line break in the name would end the comment.
     let file = Path::new(origin).file_name().map_or_else(|| origin.into(), |name| name.to_string_lossy());
     let origin: String = file.chars().filter(|c| !c.is_control()).collect();
     let mut text = format!(
-        "# Imported from {origin}, a GPGPU-Sim option file. What is not named here is as in {base}.\nbase = \"{base}\"\n"
+        "# Imported from {origin}, a GPGPU-Sim option file. Other values are as in {base}.\nbase = \"{base}\"\n"
     );
     let line = |text: &mut String, key: &str, value: &Value, source: &str| {
         let _ = writeln!(text, "{:<40} # {source}", format!("{key} = {value}"));

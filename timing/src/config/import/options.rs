@@ -1,8 +1,8 @@
-//! GPGPU-Sim's option files taken apart: `-option value` with comments, quotes and values over several lines.
+//! Parser of GPGPU-Sim's option files: `-option value` with comments, quotes and values over several lines.
 
 use std::collections::BTreeMap;
 
-/// An option as it stands in the file.
+/// An option in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
     /// Value; empty where there is none.
@@ -11,16 +11,16 @@ pub struct Given {
     pub line: usize,
 }
 
-/// Options by name without the dash; of one that is given twice the last counts, as in GPGPU-Sim.
+/// Options by name without the dash; the last of several values counts, as in GPGPU-Sim.
 pub type Options = BTreeMap<String, Given>;
 
-/// Most bytes of a file that is taken for an option file.
+/// Maximum size of an option file in bytes.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Takes a file apart.
+/// Parses a file.
 ///
 /// # Errors
-/// The line number and what is wrong there.
+/// The line number and the error.
 pub fn parse(text: &str) -> Result<Options, String> {
     if text.len() > MAX_BYTES {
         return Err("1: this is no option file: it has more than a mebibyte".into());
@@ -45,7 +45,7 @@ pub fn parse(text: &str) -> Result<Options, String> {
             (None, None) => {
                 let shown: String = token.chars().take(40).collect();
                 return Err(format!(
-                    "{line}: `{shown}` stands before the first option; an option begins with a dash"
+                    "{line}: `{shown}` comes before the first option; an option begins with a dash"
                 ));
             }
         }

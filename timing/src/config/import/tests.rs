@@ -1,4 +1,4 @@
-//! Option files with the published values, held against the shipped configurations; and files that are wrong.
+//! Compares option files with the published values to the shipped configurations; and tests invalid files.
 
 use super::{Import, import};
 use crate::config::load_text;
@@ -84,7 +84,7 @@ proptest! {
         drop(import(&text, "any.config", "any"));
     }
 
-    /// Published files with one value replaced by something hostile.
+    /// Published files with one value replaced by a hostile one.
     #[test]
     fn hostile_values_are_refused_or_make_a_configuration(line in 0usize..90, value in 0usize..12) {
         let text = include_str!("../../../tests/gpgpusim/SM75_RTX2060.config");

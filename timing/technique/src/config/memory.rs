@@ -1,10 +1,10 @@
 //! The memory side of a configuration: load/store path, shared memory, caches, crossbar, L2 slices and DRAM.
 //!
-//! As in the parent, sizes are per SM unless they say otherwise; what values must fulfil is in `timing`.
+//! As in the parent, sizes are per SM unless they say otherwise; the rules for values are in `timing`.
 
 use serde::{Deserialize, Serialize};
 
-/// Replacement of caches whose configuration does not say.
+/// Default replacement policy of caches.
 fn lru() -> String {
     "lru".to_owned()
 }
@@ -21,7 +21,7 @@ pub struct SmallCache {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` has those that there are.
+    /// Name of the replacement policy; `timing list` shows all.
     #[serde(default = "lru")]
     pub replacement: String,
     /// Outstanding misses.
@@ -42,7 +42,7 @@ pub struct TextureCache {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` has those that there are.
+    /// Name of the replacement policy; `timing list` shows all.
     #[serde(default = "lru")]
     pub replacement: String,
     /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
@@ -59,13 +59,13 @@ pub struct TextureCache {
     pub lanes_per_cycle: u32,
 }
 
-/// How a line finds its set in a cache.
+/// Set index function of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SetHash {
     /// The low bits of the line's number.
     Linear,
-    /// These, xor the bits above them.
+    /// The low bits xor the bits above them.
     Xor,
     /// GF100's: bits of the address picked by Nugteren et al. (HPCA 2014), for 32 or 64 sets.
     Fermi,
@@ -109,11 +109,11 @@ pub struct SharedMemory {
     pub latency_cycles: u32,
     /// Parts in which a warp is served (2 = half warps).
     pub warp_parts: u32,
-    /// Sizes that shared memory can be given of `l1.unified_bytes`, ascending; a kernel gets the smallest that holds
-    /// as many blocks as fit otherwise.
+    /// Possible sizes of shared memory within `l1.unified_bytes`, ascending; a kernel gets the smallest that
+    /// does not reduce its resident blocks.
     pub carveouts_bytes: Vec<u32>,
-    /// Whether a wide load takes half its passes where lane pairs n and n^1, or n and n^2, have the same address
-    /// throughout: the results of two passes then fit the return path.
+    /// Whether a wide load takes half its passes if all lane pairs n and n^1, or n and n^2, have the same
+    /// address: the results of two passes then fit the return path.
     pub uniform_pairs_merge: bool,
     /// Additional cycles that one atomic on shared memory holds the unit per conflicting lane.
     pub atomic_cycles: u32,
@@ -131,7 +131,7 @@ pub struct L1 {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` has those that there are.
+    /// Name of the replacement policy; `timing list` shows all.
     #[serde(default = "lru")]
     pub replacement: String,
     /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
@@ -144,18 +144,18 @@ pub struct L1 {
     pub hit_latency_cycles: u32,
     /// How a line finds its set.
     pub set_hash: SetHash,
-    /// Name of the write policy of stores to global memory; `timing list` has those that there are.
+    /// Name of the write policy of stores to global memory; `timing list` shows all.
     pub write_policy: String,
-    /// Whether a store that writes through also brings its line in; what it has not written is fetched when read.
+    /// Whether a write-through store also allocates its line; the unwritten bytes are fetched when read.
     pub write_allocate: bool,
     /// Name of the write policy of stores to local memory, or `as_global`.
     pub local_write_policy: String,
-    /// Whether global loads go past L1.
+    /// Whether global loads bypass L1.
     pub bypass_global: bool,
     /// Whether local memory is cached in L1.
     pub caches_local: bool,
-    /// Bytes that L1 and shared memory share: a kernel's L1 has what the carve-out leaves of them, in more or fewer
-    /// ways. 0 where L1 has a memory of its own.
+    /// Size of the array that L1 and shared memory share: a kernel's L1 has the ways that the carve-out
+    /// leaves. 0 if L1 has its own memory.
     pub unified_bytes: u32,
 }
 
@@ -173,7 +173,7 @@ pub struct Interconnect {
     pub reply_latency_cycles: u32,
     /// Packets that one SM may have between its port and the slices' queues.
     pub sm_credits: u32,
-    /// Packets waiting at a slice for the way back.
+    /// Replies waiting at a slice.
     pub reply_queue_entries: u32,
 }
 
@@ -191,7 +191,7 @@ pub struct L2 {
     pub ways: u32,
     /// Line in bytes.
     pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` has those that there are.
+    /// Name of the replacement policy; `timing list` shows all.
     #[serde(default = "lru")]
     pub replacement: String,
     /// Sector in bytes.
@@ -212,7 +212,7 @@ pub struct L2 {
     pub partition_hash: PartitionHash,
     /// Bytes of consecutive addresses in one slice.
     pub interleave_bytes: u32,
-    /// Whether L2 serves read-only caches alone, and all else goes to DRAM.
+    /// Whether L2 serves only read-only caches, and all other requests go to DRAM.
     pub texture_only: bool,
     /// L2 cycles that each further lane on the same address of an atomic holds the slice.
     pub atomic_cycles: u32,
@@ -236,7 +236,7 @@ pub enum PartitionHash {
 pub enum BankHash {
     /// The bank bits as they are.
     Linear,
-    /// These, xor the low bits of the row.
+    /// The bank bits xor the low bits of the row.
     Xor,
     /// Row and bank bits modulo an irreducible polynomial over GF(2).
     Ipoly,
@@ -278,7 +278,8 @@ pub struct Dram {
     pub bank_hash: BankHash,
     /// Whether a row and a column command can go out in the same cycle.
     pub dual_command_bus: bool,
-    /// Completed reads that wait for their slice; a channel with that many starts no further.
+    /// Entries for completed reads that wait for their slice; a channel with a full queue starts no further
+    /// read.
     pub return_queue_entries: u32,
     /// Address bits of a channel from the highest to the lowest: R row, B bank, C column, S burst.
     pub address_map: String,

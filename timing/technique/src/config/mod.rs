@@ -1,7 +1,7 @@
-//! Typed GPU configurations: what keys exist, in which unit, and what they mean.
+//! Typed GPU configurations: keys, units and meanings.
 //!
-//! Every size is per SM unless its name says otherwise. Reading, inheriting, overriding and checking files is the
-//! business of the `timing` crate; a technique only reads the values.
+//! Every size is per SM unless its name says otherwise. The `timing` crate reads, inherits, overrides and
+//! checks files; a technique only reads the values.
 
 mod memory;
 mod names;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub struct GpuConfig {
     /// Short name, as `--config` takes it.
     pub name: String,
-    /// One line on what the model stands for.
+    /// One-line description of the model.
     pub description: String,
     /// Energy table (a built-in name or a file) that prices this GPU's events.
     pub energy: String,
@@ -54,7 +54,7 @@ pub struct GpuConfig {
     pub l2: L2,
     /// One DRAM channel.
     pub dram: Dram,
-    /// What happens at kernel boundaries.
+    /// Behaviour at kernel boundaries.
     pub launch: Launch,
     /// Sections of techniques, `[technique.NAME]`, read by the techniques themselves.
     #[serde(default)]
@@ -80,7 +80,7 @@ pub struct Gpu {
     pub dram_clock_khz: u64,
 }
 
-/// What an SM can hold at once, and in which granules it hands it out.
+/// Resources of an SM and their allocation granularities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SmLimits {
@@ -96,8 +96,8 @@ pub struct SmLimits {
     pub register_allocation_unit: u32,
     /// Whether the granule applies to each warp or to the whole block.
     pub register_allocation: RegisterAllocation,
-    /// Warps of a block are rounded up to this number when registers are allocated; with sub-partitions, how many
-    /// there are.
+    /// Warps of a block are rounded up to this number when registers are allocated; with sub-partitions, the
+    /// number of these.
     pub warp_allocation_granularity: u32,
     /// Registers that one thread can address.
     pub max_registers_per_thread: u32,
@@ -140,7 +140,7 @@ pub struct FrontEnd {
     pub decode_cycles: u32,
     /// Cycles after a branch's issue during which its warp does not issue.
     pub branch_resolve_cycles: u32,
-    /// Lines behind the one that is fetched from that are asked for ahead.
+    /// Lines prefetched after the fetched one.
     pub icache_prefetch_lines: u32,
     /// The instruction cache.
     pub icache: SmallCache,
@@ -152,7 +152,7 @@ pub struct FrontEnd {
 pub struct Scheduler {
     /// Schedulers, 1 to 4.
     pub count: u32,
-    /// Name of the policy of all of them; `timing list` has those that there are.
+    /// Name of the policy of all of them; `timing list` shows all.
     pub policy: String,
     /// Instructions of one warp that a scheduler issues per cycle, 1 or 2.
     pub issue_width: u32,
@@ -220,7 +220,8 @@ pub struct Unit {
     pub count: u32,
     /// Lanes of one unit; a warp occupies it for at least 32 / lanes cycles.
     pub lanes: u32,
-    /// Class whose units these instructions use where the GPU has no units of their own; empty for none.
+    /// Class whose units execute these instructions if the GPU has no separate units for them; empty for
+    /// none.
     pub runs_on: String,
 }
 
@@ -244,6 +245,6 @@ pub struct Launch {
     pub flush_l1: bool,
     /// Whether L2 is emptied between kernels.
     pub flush_l2: bool,
-    /// Whether copies and fills before a kernel leave what they have written in L2.
+    /// Whether copies and fills before a kernel leave the written data in L2.
     pub copies_fill_l2: bool,
 }

@@ -1,5 +1,5 @@
-//! Every study once more, straight from its definition over decoded values, without anything shared, cached, sampled
-//! or clever.
+//! A direct implementation of every study from its definition, over decoded values, without sharing, caching
+//! or sampling.
 
 mod memory;
 mod registers;

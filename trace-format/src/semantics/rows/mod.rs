@@ -1,5 +1,5 @@
-//! What each row of the opcode table does: one function per pure opcode, named like it, which the row names. The
-//! arguments are the row's modifiers. The arithmetic is in the modules next to this one.
+//! Semantics of the opcode table's rows: one function per pure opcode, with its name. The arguments are the
+//! row's modifiers. The arithmetic is in the modules next to this one.
 
 mod across;
 mod convert;

@@ -1,5 +1,5 @@
-//! Where variables live: the `.const` bank and `.global` variables of a module, the shared and local memory
-//! of a kernel, and the literal bank with its relocations.
+//! Layout of variables: the `.const` bank and `.global` variables of a module, the shared and local memory of
+//! a kernel, and the literal bank with its relocations.
 //!
 //! Offsets that are fixed at lowering (shared, local, `.const`) go into code as literals; addresses that
 //! only the loader knows (`.global` variables) are read from the literal bank, which the loader patches.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::ptx::{Diagnostic, FuncId, Module, Relocation, RelocationTarget, VarId, VarSpace, Variable};
 
-/// Shared or local memory that variables may take: far more than any launch accepts, little enough for offsets.
+/// Maximum shared or local memory of variables: far more than any launch accepts, small enough for offsets.
 const MAX_FRAME_BYTES: u64 = 1 << 27;
 
 /// Largest constant bank.
@@ -75,9 +75,9 @@ impl ModuleLayout {
 /// A 64-bit address that the loader writes into a kernel's literal bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reloc {
-    /// Where in the literal bank, in bytes.
+    /// Offset in the literal bank in bytes.
     pub literal_offset: u32,
-    /// Whose address.
+    /// Symbol of the address.
     pub target: RelocationTarget,
     /// Added to the address.
     pub addend: i64,
@@ -96,7 +96,7 @@ pub struct Frame {
     pub local_bytes: u32,
     /// Contents of the literal bank.
     pub literals: Vec<u8>,
-    /// Where the literals in it lie that are no addresses.
+    /// Offsets of literals that are not addresses.
     literal_places: HashMap<u64, u16>,
     /// Addresses in the literal bank.
     pub relocations: Vec<Reloc>,
@@ -104,7 +104,7 @@ pub struct Frame {
 
 impl Frame {
     /// Lays out the shared variables that the functions of a kernel mention, in order of declaration; dynamic
-    /// shared memory starts behind all static variables.
+    /// shared memory starts after all static variables.
     ///
     /// # Errors
     /// A diagnostic at the variable that exceeds the 32-bit address space of shared memory.
@@ -155,7 +155,8 @@ impl Frame {
         Ok(())
     }
 
-    /// Offset of a 64-bit literal in the literal bank; equal literals share their place. `None` when it is full.
+    /// Offset of a 64-bit literal in the literal bank; equal literals share an offset. `None` when it is
+    /// full.
     pub fn literal64(&mut self, value: u64) -> Option<u16> {
         if let Some(&at) = self.literal_places.get(&value) {
             return Some(at);
@@ -182,7 +183,7 @@ impl Frame {
     }
 }
 
-/// Offset and end of a variable behind what there is already.
+/// Offset and end of a variable placed after the others.
 fn place(var: &Variable, end: u32) -> Result<(u32, u32), Diagnostic> {
     let offset = u64::from(end).next_multiple_of(u64::from(var.align_bytes.max(1)));
     let limit = MAX_FRAME_BYTES;

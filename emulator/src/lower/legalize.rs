@@ -1,5 +1,5 @@
-//! Makes every instruction one that the machine has: 64-bit additions become carry chains, instructions get
-//! at most one literal or constant, and operands that must be register tuples become them.
+//! Legalisation: converts every instruction to machine form. 64-bit additions become carry chains,
+//! instructions get at most one literal or constant, and operands become register tuples where required.
 
 use std::collections::HashMap;
 

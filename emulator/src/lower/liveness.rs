@@ -1,8 +1,8 @@
-//! Which blocks values are live into, for any numbering of values: the scheduler's, before single assignment ends, and
-//! the register allocator's, after it.
+//! The blocks into which values are live, for any numbering of values: the scheduler's, before single
+//! assignment ends, and the register allocator's, after it.
 //!
-//! Each value is followed from the blocks that read it backwards to those that write it, so that the time is that of
-//! the result's size, however many blocks and values there are.
+//! Each value is followed from the blocks that read it backwards to those that write it, so that the time is
+//! proportional to the size of the result.
 
 use super::vir::{Blk, Func};
 
@@ -38,8 +38,8 @@ impl Mentions {
         }
     }
 
-    /// The values that are live into each block, ascending. A value of which `begins` tells a block exists from that
-    /// block's start on: it is live into it, but into none before it.
+    /// The values that are live into each block, ascending. A value for which `begins` returns a block exists
+    /// from the start of that block: it is live into it, but into no earlier block.
     pub fn live_in(mut self, f: &Func, begins: impl Fn(u32) -> Option<Blk>) -> Vec<Vec<u32>> {
         let preds = predecessors(f);
         self.reads.sort_unstable();
@@ -72,7 +72,7 @@ impl Mentions {
     }
 }
 
-/// The blocks from which control comes to each block.
+/// The predecessors of each block.
 fn predecessors(f: &Func) -> Vec<Vec<Blk>> {
     let mut preds = vec![Vec::new(); f.blocks.len()];
     for &b in &f.order {

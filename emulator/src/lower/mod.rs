@@ -1,10 +1,10 @@
 //! Lowering: from the PTX [`Module`] to register-allocated machine kernels.
 //!
-//! [`lower_kernel`] is a list of passes, which the kernel and every function with machine code of its own
-//! ([`calls`]) go through. `build` turns PTX into machine operations on single-assignment
-//! values; the optimiser folds, combines and removes instructions as a compiler for hardware would;
-//! `legalize` leaves only what one machine instruction can do; `schedule` orders blocks for latency; `ra`
-//! allocates registers and writes the [`MachineKernel`]. [`layout`] says where variables live.
+//! [`lower_kernel`] is a list of passes, for the kernel and for every function that keeps machine code of its
+//! own ([`calls`]). `build` turns PTX into machine operations on single-assignment values; the optimiser
+//! folds, combines and removes instructions as a compiler for hardware would; `legalize` converts operations
+//! to single machine instructions; `schedule` orders blocks for latency; `ra` allocates registers and writes
+//! the [`MachineKernel`]. [`layout`] places variables.
 
 mod build;
 pub mod calls;
@@ -48,7 +48,7 @@ pub struct Lowered {
     pub kernel: MachineKernel,
     /// Addresses that the loader writes into the kernel's literals before a launch.
     pub relocations: Vec<Reloc>,
-    /// What has no lowering: running into it is a fault ([`MachineKernel::traps`]).
+    /// Instructions without lowering: executing one is a fault ([`MachineKernel::traps`]).
     pub unsupported: Vec<Diagnostic>,
 }
 
@@ -56,7 +56,8 @@ pub struct Lowered {
 ///
 /// # Errors
 /// A diagnostic at the variable that does not fit its memory, or at the kernel when it does not fit the
-/// registers. What has no lowering becomes a trap that says so, and is listed in [`Lowered::unsupported`].
+/// registers. An instruction without lowering becomes a trap that names it, and is listed in
+/// [`Lowered::unsupported`].
 pub fn lower_kernel(
     module: &Module,
     layout: &ModuleLayout,
@@ -86,7 +87,7 @@ pub fn lower_kernel(
     Ok(Lowered { kernel: machine, relocations: frame.relocations, unsupported })
 }
 
-/// Bytes that the parameters of a kernel may take, as PTX 8.1 has it.
+/// Maximum size of a kernel's parameters in bytes, as in PTX 8.1.
 const MAX_PARAM_BYTES: u64 = 32764;
 
 /// Whether a kernel's parameters fit their constant bank.
@@ -113,38 +114,39 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
     errors
 }
 
-/// The passes between building and register allocation, in an order that has reasons.
+/// The passes between building and register allocation, with the reasons for their order.
 fn optimise(f: &mut Func, frame: &mut Frame) {
-    // Blocks and values that nothing reaches are removed first: every later pass counts uses or weighs sizes.
+    // Unreachable blocks and unused values are removed first, because every later pass counts uses or
+    // compares sizes.
     cfg::clean(f);
     cfg::remove_dead(f);
-    // Contraction follows the runs of statements of the source, which the passes below merge and reorder. Products that
-    // it has used up have to go before they are numbered.
+    // Contraction follows the runs of statements of the source, which the passes below merge and reorder.
+    // Products that are fused completely must be removed before value numbering.
     contract::run(f);
     cfg::remove_dead(f);
-    // Value numbering gives one definition to equal values, so that combination sees all of a value's uses; what
-    // combination has rewritten makes further values equal.
+    // Value numbering gives one definition to equal values, so that combination sees all of a value's uses;
+    // combination in turn makes further values equal.
     gvn::run(f);
     combine::run(f);
     gvn::run(f);
-    // If-conversion needs the sizes of combined code to judge a branch. Its predicates and selections combine with what
-    // is around them.
+    // If-conversion needs the sizes of combined code to judge a branch. Its predicates and selections can be
+    // combined with surrounding code.
     ifconv::run(f);
     combine::run(f);
-    // Only now is a loop body one block, which is what is unrolled. Copies repeat address arithmetic that combination
-    // and numbering fold.
+    // Only now is a loop body one block, which unrolling requires. Copies repeat address arithmetic that
+    // combination and numbering fold.
     unroll::run(f);
     combine::run(f);
     gvn::run(f);
     cfg::clean(f);
     cfg::remove_dead(f);
-    // Neighbouring loads stand side by side after unrolling, with addresses that differ by a constant.
+    // After unrolling, neighbouring loads are adjacent, with addresses that differ by a constant.
     vectorize::run(f);
-    // Carry chains and register tuples come last: no pass above knows them.
+    // Carry chains and register tuples come last, because no earlier pass handles them.
     legalize::run(f, frame);
     cfg::remove_dead(f);
-    // Scheduling orders what will be issued, so only register allocation adds to it: spills, and copies on edges, for
-    // which splitting makes room.
+    // Scheduling orders the final instructions; register allocation only adds spills, and copies on edges,
+    // for which critical edges are split.
     schedule::run(f);
     cfg::split_critical_edges(f);
 }
@@ -217,7 +219,7 @@ fn kind(module: &Module, func: FuncId) -> &'static str {
     if module.function(func).is_kernel { "kernel" } else { "function" }
 }
 
-/// Puts the machine code of a kernel and its functions one behind the other.
+/// Concatenates the machine code of a kernel and its functions.
 fn link(
     parts: Vec<Part>,
     plan: &Plan,

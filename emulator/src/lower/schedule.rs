@@ -1,5 +1,4 @@
-//! List scheduling of each block before register allocation: long latencies start early, as far as
-//! registers allow.
+//! List scheduling of each block before register allocation: long latencies start early, if registers allow.
 //!
 //! A block is issued cycle by cycle on a simple in-order model with the latencies of a current GPU. While
 //! registers are plentiful the instruction with the longest path to the end of the block goes first; near
@@ -12,10 +11,10 @@ use super::liveness::Mentions;
 use super::vir::{Blk, Def, Func, Inst, InstId, Term, VOp, Val};
 use trace_format::isa::{Kind, LatencyClass, Op, space::Space};
 
-/// Live 32-bit values per thread up to which latency goes first.
+/// Number of live 32-bit values per thread below which latency has priority.
 const PRESSURE_LIMIT: i32 = 44;
-/// Live values from which freeing registers goes first; in between, what frees registers goes before what
-/// is as ready.
+/// Number of live values above which freeing registers has priority; in between, freeing registers decides
+/// among equally ready instructions.
 const PRESSURE_HARD_LIMIT: i32 = 52;
 /// The same for predicates.
 const PREDICATE_LIMIT: i32 = 5;
@@ -95,8 +94,8 @@ impl Liveness {
     }
 }
 
-/// What the end of a block reads: its condition, what it hands to the phis of the blocks behind it, and the results
-/// of a subroutine.
+/// Uses at the end of a block: its condition, the phi arguments of its successors, and the results of a
+/// subroutine.
 fn each_use_at_end(f: &Func, b: Blk, mut visit: impl FnMut(Item)) {
     let registers = f.defs.len();
     for s in f.block(b).term.succs() {
@@ -180,7 +179,7 @@ struct Node {
     waiting: usize,
     /// Longest path to the end of the block.
     height: u32,
-    /// First cycle at which all operands are there.
+    /// First cycle at which all operands are available.
     ready: u32,
     /// It waits for the last one that shares a pipe.
     pipe: bool,
@@ -296,8 +295,8 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Lets the next value of a loop variable be made only when the current one has been used, so that both
-    /// can share a register.
+    /// Orders the next value of a loop variable after the uses of the current one, so that both can share a
+    /// register.
     fn update_edges(&mut self) {
         let f = self.f;
         let mut pairs: Vec<(Item, Item)> = Vec::new();
@@ -414,7 +413,7 @@ impl<'a> Scheduler<'a> {
         each_use(self.f, self.nodes[n].id, |u| {
             let Some(left) = self.left.get_mut(&u) else { return };
             *left = left.saturating_sub(1);
-            // What nodes change is another matter only when they may hold the last uses.
+            // A node's change differs only if it may hold the last uses.
             if *left <= self.most_uses {
                 for &user in self.users.get(&u).into_iter().flatten() {
                     self.nodes[user].delta = None;
@@ -454,9 +453,9 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Which of the candidates comes next, by its place among them.
+    /// The index of the candidate to issue next.
     fn pick(&mut self, candidates: &[usize], cycle: u32, memory_free: u32) -> usize {
-        // Subroutines run seldom, but what they need adds to what every caller keeps.
+        // Subroutines run rarely, but their registers add to those of every caller.
         let slow = self.f.block(self.b).sub.is_some();
         let careful = slow || self.pressure.0 >= PRESSURE_LIMIT;
         let tight = slow || self.pressure.0 >= PRESSURE_HARD_LIMIT;
@@ -465,7 +464,8 @@ impl<'a> Scheduler<'a> {
             let (regs, preds) = self.delta(n);
             let node = &self.nodes[n];
             let wait = node.ready.max(cycle).max(if node.pipe { memory_free } else { 0 }) - cycle;
-            // Short of registers: free some first; among equals what is ready, then what is most urgent.
+            // Few free registers: free some first; among equals prefer ready instructions, then the longest
+            // path.
             let preds = if few_predicates { preds } else { 0 };
             let first = if tight { regs.max(-1) } else { 0 };
             let then = if careful { regs.max(-1) } else { 0 };
@@ -507,12 +507,12 @@ fn is_strong(inst: &Inst) -> bool {
         || (order == MemOrder::Strong && !matches!(inst.op.kind(), Kind::Atomic(_) | Kind::Reduction(_)))
 }
 
-/// What an ordered instruction does that others may see.
+/// Effect of an ordered instruction that others may observe.
 enum Effect {
     /// Nothing ordered may cross it.
     Fence,
     Access(Access),
-    /// It has to do with other lanes.
+    /// It involves other lanes.
     Lanes,
 }
 
@@ -539,7 +539,7 @@ fn conflicts(a: &Effect, b: &Effect) -> bool {
     if !(x.writes || y.writes) || x.read_only || y.read_only {
         return false;
     }
-    // Surfaces and textures lie in device memory at addresses that nobody knows yet.
+    // Surfaces and textures are in device memory at unknown addresses.
     if x.space.is_remote() || y.space.is_remote() {
         let in_device_memory = |s: Space| s.is_remote() || matches!(s, Space::Global | Space::Generic);
         return in_device_memory(x.space) && in_device_memory(y.space);
@@ -553,7 +553,7 @@ fn conflicts(a: &Effect, b: &Effect) -> bool {
     !(same_base && apart)
 }
 
-/// A memory access: what it touches.
+/// A memory access and its address.
 struct Access {
     space: Space,
     writes: bool,

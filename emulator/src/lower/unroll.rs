@@ -1,9 +1,9 @@
 //! Unrolling of counted inner loops.
 //!
-//! A small loop whose counter moves by a constant towards an invariant bound gets a second copy that does
-//! four iterations at a time while at least four are certain to be left; the original loop does the rest.
+//! A small loop whose counter moves by a constant towards an invariant bound gets a second copy that executes
+//! four iterations at a time while at least four are certain to remain; the original loop executes the rest.
 //! "Certain" takes wrap-around into account: the main loop is only entered where none can occur. Loops with
-//! barriers, fences or operations across lanes, and those marked `.pragma "nounroll"`, stay as they are.
+//! barriers, fences or operations across lanes, and those marked `.pragma "nounroll"`, are not unrolled.
 
 use std::collections::HashMap;
 
@@ -100,7 +100,7 @@ fn find(f: &Func, b: Blk) -> Option<Counted> {
     })
 }
 
-/// Whether copies of an instruction may follow each other without anybody noticing.
+/// Whether an instruction may be copied without visible effect.
 fn repeatable(inst: &Inst) -> bool {
     match inst.op.kind() {
         Kind::Pure => !inst.op.crosses_lanes(),
@@ -202,7 +202,7 @@ fn unroll(f: &mut Func, b: Blk, c: &Counted, outside: &mut Outside) {
     f.block_mut(main).preds = vec![guard, main];
     f.block_mut(main).term = Term::If(again, main, tail);
     f.block_mut(main).line = line;
-    // Behind it: out, or on with the original loop.
+    // After it: leave, or continue with the original loop.
     let Term::If(p, yes, _) = f.block(b).term else { return };
     let p = latest.psrc(p);
     let out = insert_block(f, b, b);
@@ -311,7 +311,7 @@ fn main_limit(f: &mut Func, b: Blk, c: &Counted, line: trace_format::isa::Source
     }
 }
 
-/// Whether the loop certainly goes on after each of the next `FACTOR - 1` iterations when the counter is
+/// Whether the loop certainly continues after each of the next `FACTOR - 1` iterations when the counter is
 /// `value`.
 fn certain(
     f: &mut Func,
@@ -366,7 +366,7 @@ fn copy_body(f: &mut Func, b: Blk, to: Blk, names: &mut Names) {
     }
 }
 
-/// Joins both ways out of the loop in one block, whose phis everybody outside is to use.
+/// Joins both exits of the loop in one block, whose phis are used outside of the loop.
 fn close_exit(f: &mut Func, b: Blk, exit: Blk, [tail, out]: [Blk; 2], last: &Names, outside: &mut Outside) {
     let regs: Vec<VReg> = f
         .block(b)
@@ -403,8 +403,8 @@ fn close_exit(f: &mut Func, b: Blk, exit: Blk, [tail, out]: [Blk; 2], last: &Nam
     outside.loops.extend([(b, b), (tail, b), (out, b)]);
 }
 
-/// What the values of unrolled loops are called outside of them; all uses are renamed at once, when all loops are
-/// unrolled.
+/// New names of the values of unrolled loops outside of them; all uses are renamed together, when all loops
+/// are unrolled.
 #[derive(Default)]
 struct Outside {
     /// New name and loop of each value.

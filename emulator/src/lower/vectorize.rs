@@ -15,7 +15,7 @@ pub fn run(f: &mut Func) {
     }
 }
 
-/// What neighbouring loads have in common.
+/// Base that neighbouring loads share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Base {
     Shared(Val, Scale),
@@ -104,7 +104,7 @@ fn merge_block(f: &mut Func, b: Blk) {
 fn merge_run(f: &mut Func, places: &mut Places, base: Base, ids: &[InstId], zeros: u32) {
     let mut at: HashMap<i32, InstId> = HashMap::new();
     for &id in ids {
-        // Of several loads of one word the first counts; the others stay.
+        // Of several loads of one word only the first is merged.
         at.entry(f.inst(id).offset).or_insert(id);
     }
     let mut offsets: Vec<i32> = at.keys().copied().collect();
@@ -168,8 +168,8 @@ impl Places {
     }
 }
 
-/// A lower bound of the number of low zero bits of a value. Loops are assumed to keep what they start with;
-/// the assumption is then part of the minimum over everything that enters the loop.
+/// A lower bound of the number of low zero bits of a value. Loops are assumed to preserve the bound of their
+/// initial value; the minimum over all values that enter the loop then includes this assumption.
 fn trailing_zeros(f: &Func, v: Val, open: &mut Vec<VReg>) -> u32 {
     let r = match v {
         Val::Imm(x) => return x.trailing_zeros(),

@@ -43,7 +43,7 @@ index! {
 /// A 32-bit operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Val {
-    /// Whatever happens to be there.
+    /// An undefined value.
     Undef,
     /// A value.
     Reg(VReg),
@@ -94,7 +94,7 @@ impl Val {
 pub struct PSrc {
     /// The predicate value, `None` for the one that is always true.
     pub pred: Option<VPred>,
-    /// Whether its complement is meant.
+    /// Whether it is complemented.
     pub not: bool,
 }
 
@@ -182,7 +182,7 @@ impl From<[Val; 2]> for Src {
     }
 }
 
-/// What an instruction does: a machine opcode, or something that a later pass expands.
+/// Operation of an instruction: a machine opcode, or a pseudo-operation that a later pass expands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VOp {
     /// A machine opcode.
@@ -192,7 +192,7 @@ pub enum VOp {
     Add64,
     /// A call of a subroutine: its arguments are in `Inst::args`, its results the destinations there.
     Call(SubId),
-    /// A call of a function with machine code of its own; arguments and results are in the frame.
+    /// A call of a separate machine function; arguments and results are in the frame.
     CallFunction(FuncId),
     /// d = the address in local memory at a byte offset (`Inst::offset`) of the function's frame, see
     /// [`super::frame`].
@@ -235,8 +235,8 @@ impl VOp {
         }
     }
 
-    /// Whether the result depends on which lanes execute the instruction together, so that it must stay in
-    /// its place in the control flow.
+    /// Whether the result depends on which lanes execute the instruction together, so that it must not be
+    /// moved in the control flow.
     pub const fn crosses_lanes(&self) -> bool {
         use trace_format::isa::SpecialReg;
         match self {
@@ -266,20 +266,20 @@ impl VOp {
 /// Arguments and results of a subroutine call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CallOperands {
-    /// What is passed, one word per parameter.
+    /// Arguments, one word per parameter.
     pub args: Vec<Val>,
-    /// What comes back, one word per result.
+    /// Results, one word each.
     pub results: Vec<VReg>,
 }
 
 /// An instruction.
 #[derive(Clone, Debug)]
 pub struct Inst {
-    /// What it does.
+    /// Operation.
     pub op: VOp,
-    /// In which lanes.
+    /// Guard.
     pub guard: PSrc,
-    /// Destination registers; all present or, for a result that nobody wants, all absent.
+    /// Destination registers; all present or, for an unused result, all absent.
     pub dst: [Option<VReg>; 4],
     /// Destination predicates.
     pub pdst: [Option<VPred>; 2],
@@ -287,13 +287,13 @@ pub struct Inst {
     pub src: [Src; 3],
     /// Predicate sources.
     pub psrc: [PSrc; 3],
-    /// What the destinations hold in lanes where the guard is false; the allocator puts it into the
-    /// destination's register. `Undef` where nobody looks.
+    /// Values of the destinations in lanes where the guard is false; the allocator puts them into the
+    /// destination's register. `Undef` if unused.
     pub tied: [Val; 4],
     /// Byte offset of a memory instruction.
     pub offset: i32,
-    /// A memory access that others must not pass, and that is made as often as the program says, where the opcode
-    /// does not tell: volatile accesses to shared memory.
+    /// A memory access that must not be reordered or merged although the opcode does not show it: volatile
+    /// accesses to shared memory.
     pub strong: bool,
     /// Set for sums and products that PTX allows to be fused ([`super::contract`]).
     pub fuse: Option<Fuse>,
@@ -395,7 +395,7 @@ pub struct Fuse {
     pub ty: ScalarType,
 }
 
-/// A value that depends on where control comes from: one argument per predecessor, in their order.
+/// A phi: a value with one argument per predecessor, in their order.
 #[derive(Clone, Debug)]
 pub struct Phi {
     /// The value defined.

@@ -1,7 +1,7 @@
 //! The syntax tree: a file as written, names unresolved, instructions undecoded.
 //!
-//! Borrows its names from the source. An instruction keeps its opcode and its modifiers in order as
-//! tokens, so that nothing here depends on which instructions exist.
+//! Borrows its names from the source. An instruction keeps its opcode and its modifiers in order as tokens,
+//! so that the syntax tree is independent of the instruction set.
 
 use super::lexer::Token;
 use super::module::{Limits, Linkage};
@@ -9,7 +9,7 @@ use super::op_data::OpaqueKind;
 use super::source::Span;
 use super::types::{ScalarType, StateSpace};
 
-/// A name and where it stands.
+/// A name with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'a> {
     pub(super) text: &'a str,

@@ -1,5 +1,5 @@
 //! Choice of registers for groups: first fit over live ranges with holes, in several orders, keeping the
-//! outcome that needs the fewest registers.
+//! assignment with the fewest registers.
 
 use super::coalesce::{Group, GroupId, Webs};
 use super::code::{Code, Node};
@@ -25,8 +25,8 @@ pub struct Assignment {
 pub struct Pressure {
     /// Whether predicates ran out, not general registers.
     pub predicate: bool,
-    /// Where each group lives that found no place; empty where more values live at once than there are registers,
-    /// so that no place was looked for.
+    /// Live range of each group without registers; empty if more values are live at once than there are
+    /// registers, so that assignment was not tried.
     pub ranges: Vec<Vec<Segment>>,
 }
 
@@ -147,13 +147,13 @@ fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> 
     Err(Pressure { predicate, ranges: ranges.collect() })
 }
 
-/// How many registers of a kind values may be in.
+/// Number of registers of a kind available to values.
 pub fn available(predicate: bool, limit: u16) -> usize {
     let reserved = !predicate && limit > u16::from(STACK_POINTER);
     usize::from(limit) - usize::from(reserved)
 }
 
-/// How many registers hold a value at the position where most do.
+/// Maximum number of registers that hold a value at one position.
 fn most_at_once(webs: &Webs, groups: &[GroupId]) -> usize {
     let ranges = groups.iter().flat_map(|&g| webs.groups[g as usize].ranges.iter().flatten());
     let mut changes: Vec<(u32, i32)> = ranges.flat_map(|s| [(s.start, 1), (s.end, -1)]).collect();
@@ -169,7 +169,7 @@ fn first_position(group: &Group) -> u32 {
     group.ranges.iter().filter_map(|r| r.first()).map(|s| s.start).min().unwrap_or(0)
 }
 
-/// What came of looking for places in one order.
+/// Result of assignment in one order.
 struct Fit {
     /// Registers used.
     used: u16,

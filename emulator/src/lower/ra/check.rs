@@ -1,10 +1,10 @@
 //! The allocation checker: proves that allocated machine code computes what the code before allocation does.
 //!
 //! It runs the machine code symbolically. Every register and predicate holds a set of values that it is known
-//! to be equal to; an instruction is right when its operands' registers hold the values that the instruction
-//! named before allocation, and a branch when it goes where the block's end says. Sets at a block's start are
-//! the intersection over all ways into it. Nothing is shared with the allocator: neither live ranges nor
-//! coalescing nor the parallel copies it planned.
+//! to be equal to; an instruction is correct if its operands' registers hold the values that the instruction
+//! named before allocation, and a branch if its target matches the block's terminator. Sets at a block's
+//! start are the intersection over all incoming edges. The checker shares nothing with the allocator: no live
+//! ranges, coalescing or parallel copies.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use super::emit::{Emitted, Origin};
 use crate::lower::frame::Addressing;
 use crate::lower::vir::{Blk, Func, Inst, PSrc, SubId, Term, VOp, VPred, VReg, Val};
 
-/// What a register is known to hold.
+/// A value that a register is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Sym {
     /// A value.
@@ -25,14 +25,14 @@ enum Sym {
     Const(u8, u16),
 }
 
-/// What a predicate is known to hold.
+/// A value that a predicate is known to hold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct PSym {
     pred: Option<VPred>,
     not: bool,
 }
 
-/// Everything known at one point.
+/// Known values at one point.
 #[derive(Clone, PartialEq, Eq)]
 struct State {
     regs: Vec<BTreeSet<Sym>>,
@@ -44,7 +44,7 @@ impl State {
         State { regs: vec![BTreeSet::new(); 256], preds: vec![BTreeSet::new(); 8] }
     }
 
-    /// Keeps what both states know; tells whether that is less than before.
+    /// Keeps the knowledge common to both states; returns whether this removed something.
     fn meet(&mut self, other: &State) -> bool {
         let mut changed = false;
         for (a, b) in self.regs.iter_mut().zip(&other.regs) {
@@ -92,7 +92,7 @@ impl State {
     }
 }
 
-/// Where control goes.
+/// Destination of control flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Destination {
     At(u32),
@@ -162,7 +162,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Runs a block and passes the result on; tells whether anybody's knowledge changed.
+    /// Runs a block and passes the result on; returns whether the state of a successor changed.
     fn block(&mut self, b: Blk, mut state: State) -> bool {
         let (start, end) = self.code.ranges.get(&b).copied().unwrap_or((0, 0));
         let mut expected = self.f.block(b).insts.clone().into_iter();
@@ -458,7 +458,7 @@ impl Checker<'_> {
         (regs, preds)
     }
 
-    /// Where control goes from `pc` on for lanes in which the block's condition has a value.
+    /// Destination from `pc` on for lanes with a given value of the block's condition.
     fn destination(&self, mut pc: u32, end: u32, condition: Condition, state: &State) -> Option<Destination> {
         while pc < end {
             let inst = &self.code.insts[pc as usize];
@@ -489,7 +489,8 @@ impl Checker<'_> {
         Some(Destination::At(end))
     }
 
-    /// What reaching a block means: its first instruction, or what it does if it has none.
+    /// Destination of a branch to a block: its first instruction, or the block's own destination if it is
+    /// empty.
     fn meaning(&self, b: Blk) -> Option<Destination> {
         let mut b = b;
         for _ in 0..=self.f.order.len() {
@@ -536,7 +537,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What the single unconditional control instruction at a place does.
+    /// Destination of the single unconditional control instruction at a position.
     fn at(&self, pc: u32) -> Option<Destination> {
         let inst = self.code.insts.get(pc as usize)?;
         match inst.op {
@@ -547,7 +548,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Hands a block's final state to its successors.
+    /// Propagates a block's final state to its successors.
     fn pass_on(&mut self, b: Blk, state: &State) -> bool {
         let mut changed = false;
         let block = self.f.block(b);

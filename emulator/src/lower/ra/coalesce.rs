@@ -1,8 +1,8 @@
-//! Coalescing: values that are copies of one another, or two names of one place, become one web; webs that
+//! Coalescing: values that are copies of each other, or must share a register, become one web; webs that
 //! instructions name together become groups of consecutive registers.
 //!
-//! Merging is refused where two values would be needed at once in one register. Values that are known to be
-//! equal (copies of one original) never conflict, so a copy whose source lives on costs nothing.
+//! Merging is refused if two values would be needed at the same time in one register. Values that are known
+//! to be equal (copies of one original) never conflict, so a copy whose source stays live costs nothing.
 
 use super::code::{Code, Item, Node};
 use super::live::{Live, Segment, normalise};
@@ -22,7 +22,7 @@ pub struct Group {
     pub predicate: bool,
 }
 
-/// All groups, and where each node is.
+/// All groups, and the position of each node.
 pub struct Webs {
     /// Groups; merged ones are empty (size 0).
     pub groups: Vec<Group>,
@@ -112,7 +112,7 @@ impl Webs {
         Some(found)
     }
 
-    /// Tries to make two nodes share a place.
+    /// Tries to merge two nodes into one register.
     fn merge(&mut self, a: usize, b: usize) -> bool {
         let (Some((ga, sa)), Some((gb, sb))) = (self.find(a), self.find(b)) else { return false };
         if ga == gb {
@@ -143,7 +143,7 @@ impl Webs {
     }
 }
 
-/// Lists this many times as long as another are searched instead of being gone through.
+/// If one list is this many times longer than the other, it is searched instead of scanned.
 const MUCH_LONGER: usize = 8;
 
 /// Whether two ranges hold different values at some position.

@@ -1,8 +1,8 @@
-//! Code out of single assignment: instructions and parallel copies.
+//! Conversion out of SSA form: instructions and parallel copies.
 //!
-//! Wherever two values may have to share a register, or a value has to sit in a certain place of a tuple, a
-//! copy is put first; coalescing removes those that turn out unnecessary. What must share a place in any
-//! case (both ends of a predicated result, arguments and parameters) is listed in `ties`.
+//! If two values may have to share a register, or a value must be at a certain position of a tuple, a copy is
+//! inserted; coalescing removes unnecessary copies. Values that must share a register in any case (both ends
+//! of a predicated result, arguments and parameters) are listed in `ties`.
 
 use crate::lower::vir::{Blk, Func, InstId, PSrc, SubId, Term, VOp, VPred, VReg, Val};
 
@@ -47,7 +47,7 @@ pub struct CodeBlock {
 pub struct Code {
     /// Blocks by index; those not in the function's order are empty.
     pub blocks: Vec<CodeBlock>,
-    /// Values that must be one: they never live at the same time.
+    /// Values that must share a register; they are never live at the same time.
     pub ties: Vec<(Node, Node)>,
     /// Tuples that instructions name: consecutive registers, aligned to their number.
     pub tuples: Vec<Vec<VReg>>,

@@ -1,5 +1,5 @@
-//! Writing machine code: values become registers, copies that are left become moves, blocks are laid out in
-//! order with branches over those that turned out empty.
+//! Emission of machine code: values become registers, remaining copies become moves, blocks are laid out in
+//! order, and branches skip empty blocks.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ mod ends;
 
 pub use ends::kept_bytes;
 
-/// What a machine instruction was made of, for the allocation checker.
+/// Origin of a machine instruction, for the allocation checker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// An instruction.
@@ -39,11 +39,11 @@ pub struct Emitted {
     pub ranges: HashMap<Blk, (u32, u32)>,
     /// First instruction of each subroutine.
     pub subs: Vec<Pc>,
-    /// Calls of functions with machine code of their own, whose targets are not known yet.
+    /// Calls of separate machine functions, whose targets are not known yet.
     pub calls: Vec<(usize, FuncId)>,
-    /// First instruction of what a function does to return.
+    /// First instruction of a function's epilogue.
     pub epilogue: Option<Pc>,
-    /// Traps that stand for something without a lowering, and why they fault.
+    /// Traps in place of instructions without lowering, and the reasons of their faults.
     pub traps: Vec<(Pc, String)>,
 }
 
@@ -61,12 +61,12 @@ struct Emitter<'a> {
     role: Role,
 }
 
-/// What the code is.
+/// Kind of the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// A kernel: begins with the stack pointer that the launch gives.
     Kernel,
-    /// A function that is called: keeps the registers that it uses in its frame, from this offset on.
+    /// A called function: saves the registers that it uses in its frame, from this offset on.
     Function {
         /// Offset of the first kept register.
         save_at: u32,
@@ -76,7 +76,7 @@ pub enum Role {
 /// Writes the machine code of allocated code.
 ///
 /// A kernel's first instruction loads the stack pointer, which starts at the end of local memory; accesses at
-/// known addresses are relative to it. With frames, everybody first makes room for theirs.
+/// known addresses are relative to it. With frames, each function first allocates its frame.
 pub fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) -> Emitted {
     let out = Emitted {
         insts: Vec::new(),
@@ -155,13 +155,13 @@ impl Allocated {
     }
 }
 
-/// What becomes of each block.
+/// Treatment of each block.
 struct Shape {
     /// Nothing is emitted for its items.
     empty: Vec<bool>,
     /// The kernel or a subroutine begins there; these blocks are always there.
     entry: Vec<bool>,
-    /// Where control that goes to it really continues.
+    /// Block at which control continues after a branch to it.
     continues: Vec<Blk>,
 }
 
@@ -188,7 +188,7 @@ impl Shape {
                     None => break,
                 }
             }
-            // In a circle of empty blocks that is the block which comes again.
+            // In a cycle of empty blocks it is the first block that occurs again.
             let end = continues[at.index()];
             way.drain(..).for_each(|on_it| continues[on_it.index()] = end);
         }
@@ -197,7 +197,7 @@ impl Shape {
 }
 
 impl Emitter<'_> {
-    /// The block at which control that goes to `b` really continues.
+    /// The block at which control continues after a branch to `b`.
     fn resolve(&self, b: Blk) -> Blk {
         self.shape.continues[b.index()]
     }
@@ -308,7 +308,7 @@ impl Emitter<'_> {
     fn src(&self, s: &Src, n: u8, op: &Op) -> isa::Src {
         let operand = match (n, s.v[0], s.v[1]) {
             (2, Val::Imm(lo), Val::Imm(hi)) => {
-                // Legalization left no pairs here that are none.
+                // After legalisation all pairs here are valid.
                 self.val(Val::Imm(op.literal_of_pair([lo, hi]).unwrap_or(lo)))
             }
             (0, _, _) => Operand::None,
@@ -366,7 +366,7 @@ impl Emitter<'_> {
         self.push(m, Origin::Inst(id));
     }
 
-    /// A parallel copy as a sequence: whatever nobody still has to read is written first; cycles swap.
+    /// A parallel copy as a sequence: registers without pending reads are written first; cycles are swapped.
     fn copies(&mut self, copies: &[Copy]) {
         let mut regs: Vec<(Reg, Operand)> = Vec::new();
         let mut preds: Vec<(Pred, PredSrc)> = Vec::new();

@@ -1,4 +1,4 @@
-//! How many registers there are.
+//! Limits of registers.
 
 /// Registers and predicates that may be used.
 #[derive(Clone, Copy, Debug)]

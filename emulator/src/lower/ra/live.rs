@@ -1,4 +1,4 @@
-//! Live ranges: where in the linear code each value may still be read, as lists of segments.
+//! Live ranges of values in the linear code, as lists of segments.
 //!
 //! Every item of the code has two positions, one at which it reads and the next at which it writes; a value
 //! that is last read by an instruction does not conflict with what that instruction writes. Values live
@@ -25,7 +25,7 @@ pub struct Live {
     pub ranges: Vec<Vec<Segment>>,
     /// Position of each block's first item.
     pub block_start: Vec<u32>,
-    /// Position behind each block's terminator.
+    /// Position after each block's terminator.
     pub block_end: Vec<u32>,
     /// Nodes live into each block.
     live_in: Vec<Vec<u32>>,
@@ -97,8 +97,8 @@ impl Live {
                     open[d] = 0;
                 };
                 match item {
-                    // To the end of this block a copy holds what it copies, even where it is a phi: not yet
-                    // the phi's value, of which an older instance may still be alive.
+                    // Until the end of this block a copy holds its source's value, even if it is a phi: it is
+                    // not yet the phi's value, of which an older instance may still be live.
                     Item::Copies(copies) => {
                         for copy in copies {
                             let source = copy.src().filter(|_| copy.coalescable());
@@ -143,7 +143,7 @@ impl Live {
     }
 }
 
-/// Calls `visit` with the nodes that the end of a block reads.
+/// Calls `visit` with the nodes read at the end of a block.
 fn read_at_end(f: &Func, code: &Code, b: Blk, mut visit: impl FnMut(usize)) {
     match (f.block(b).term, f.block(b).sub) {
         (Term::Return, Some(sub)) => {
@@ -194,7 +194,7 @@ fn original_values(f: &Func, code: &Code) -> Vec<u32> {
         let value = loop {
             match source[at] {
                 _ if values[at].is_some() => break values[at],
-                // Copies in a circle are in code that is never reached.
+                // Cyclic copies occur only in unreachable code.
                 Some(next) if definitions[at] == 1 && !is_phi(at) && path.len() < n => {
                     path.push(at);
                     at = next;

@@ -1,9 +1,9 @@
 //! Register allocation: from single-assignment values to machine registers.
 //!
-//! `code` leaves single assignment by putting copies wherever two values may have to share a register (phis,
-//! tuples, predicated results, call arguments). `live` computes live ranges, `coalesce` merges values and
-//! tuples whose ranges allow it, so that most copies disappear, `assign` picks registers, `spill` rewrites
-//! the code when there are not enough, and `emit` writes the machine instructions. `check` proves the result
+//! `code` leaves SSA form by inserting copies where two values may have to share a register (phis, tuples,
+//! predicated results, call arguments). `live` computes live ranges, `coalesce` merges values and tuples
+//! whose ranges allow it, so that most copies disappear, `assign` picks registers, `spill` rewrites the code
+//! when there are not enough, and `emit` writes the machine instructions. `check` proves the result
 //! independently, by symbolic execution against the code before allocation.
 
 pub mod assign;
@@ -21,10 +21,10 @@ use super::vir::Func;
 use assign::Assignment;
 use code::Code;
 
-/// Rounds of spilling before every value goes to memory. Each relieves every crowded place; what brings values back
-/// takes registers again, which the next round sees.
+/// Rounds of spilling before every value is spilled. Each round relieves every position with too many live
+/// values; reloads need registers again, which the next round handles.
 const MAX_ROUNDS: usize = 40;
-/// Rounds after that: what is left then are predicates and the operands of single instructions.
+/// Rounds after that: only predicates and the operands of single instructions remain.
 const LAST_ROUNDS: usize = 20;
 
 /// Allocated code: what [`emit`] turns into machine instructions.
@@ -42,8 +42,7 @@ pub struct Allocated {
 /// Allocates registers, spilling to local memory from `frame_bytes` on only when the limits are too tight.
 ///
 /// # Errors
-/// A sentence, when even spilling does not make the code fit (an instruction needs more registers at once
-/// than there are).
+/// Even spilling does not make the code fit (an instruction needs more registers at once than there are).
 pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Allocated, String> {
     let mut spilled = spill::Spilled::default();
     let (mut rounds, mut everything) = (MAX_ROUNDS, false);

@@ -1,12 +1,12 @@
-//! Spilling: when registers run out, values that are long alive and seldom used make room.
+//! Spilling: when registers run out, long-lived and rarely used values are spilled.
 //!
 //! A spilled value is stored to the thread's local memory where it is defined and loaded before each use; a
-//! value that one instruction can make again (a literal, a constant, a special register) is made again
-//! instead. A spilled predicate waits in a register as 1 or 0.
+//! value that one instruction can recompute (a literal, a constant, a special register) is rematerialised
+//! instead. A spilled predicate is kept in a register as 1 or 0.
 //!
-//! `choose` finds the values, as many at once as relieve every crowded place; `registers` and `predicates` rewrite
-//! the code for all of them in one walk; `sink` brings back no earlier than needed. So the number of attempts does
-//! not grow with the code, and each takes time about as the code is long.
+//! `choose` selects all values needed to relieve every crowded position at once; `registers` and `predicates`
+//! rewrite the code for all of them in one walk; `sink` moves reloads down to their uses. So the number of
+//! attempts does not grow with the code, and each takes about linear time.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ mod sink;
 pub struct Spilled {
     registers: Set,
     predicates: Set,
-    /// The register that holds a spilled predicate, or one that was brought back, as 1 or 0.
+    /// The register that holds a spilled or reloaded predicate as 1 or 0.
     words: HashMap<VPred, VReg>,
     /// Bytes of local memory taken.
     pub bytes: u32,
@@ -83,7 +83,7 @@ impl Set {
 /// spill slots begin at `frame_bytes`.
 ///
 /// # Errors
-/// A sentence when there is nothing left to spill.
+/// Nothing is left to spill.
 pub fn rewrite(
     f: &mut Func,
     live: &Live,
@@ -111,7 +111,7 @@ pub fn rewrite(
     Ok(())
 }
 
-/// The last resort: every value lives in memory and comes back for each instruction that reads it.
+/// The last resort: every value is in memory and is reloaded for each instruction that reads it.
 pub fn everything(f: &mut Func, frame_bytes: u32, spilled: &mut Spilled) {
     let mut defined: Vec<VReg> = Vec::new();
     for &b in &f.order {
@@ -127,12 +127,12 @@ pub fn everything(f: &mut Func, frame_bytes: u32, spilled: &mut Spilled) {
     sink::sink(f, spilled);
 }
 
-/// What comes at the end of each block.
+/// Instructions to add at the end of each block.
 #[derive(Default)]
 struct Ends(HashMap<Blk, End>);
 
-/// What comes at the end of a block: all phis of all successors read the old values, so whatever brings values back
-/// stands before what passes values on to phis.
+/// Instructions to add at the end of a block: all phis of all successors read the old values, so reloads come
+/// before stores for phis.
 #[derive(Default)]
 struct End {
     bring: Vec<InstId>,

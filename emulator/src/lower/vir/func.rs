@@ -1,5 +1,5 @@
 //! Functions of the intermediate form: tables of blocks, instructions and values, and the replacement of
-//! values by operands that passes build on.
+//! values by operands, which passes use.
 
 use super::{Blk, Block, Inst, InstId, PSrc, SubId, Term, VPred, VReg, Val};
 use trace_format::isa::SourceLine;
@@ -17,7 +17,7 @@ pub struct Sub {
     pub results: Vec<Val>,
 }
 
-/// What defines a value.
+/// Definition of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Def {
     /// Nothing yet, or no longer.
@@ -45,7 +45,7 @@ pub struct Func {
     pub pdefs: Vec<Def>,
     /// Subroutines.
     pub subs: Vec<Sub>,
-    /// Why [`super::Term::Trap`] faults, where it stands for something that has no lowering.
+    /// Reason of the fault of [`super::Term::Trap`], if it replaces an instruction without lowering.
     pub traps: Vec<String>,
     alias: Vec<Option<Val>>,
     palias: Vec<Option<PSrc>>,
@@ -145,7 +145,7 @@ impl Func {
         }
     }
 
-    /// Makes every use of a value mean another operand.
+    /// Replaces every use of a value by another operand.
     pub fn replace(&mut self, old: VReg, new: Val) {
         let new = self.resolve(new);
         if new != Val::Reg(old) {
@@ -153,7 +153,7 @@ impl Func {
         }
     }
 
-    /// Makes every use of a predicate mean another operand.
+    /// Replaces every use of a predicate by another operand.
     pub fn preplace(&mut self, old: VPred, new: PSrc) {
         let new = self.presolve(new);
         if new.pred != Some(old) {
@@ -161,7 +161,7 @@ impl Func {
         }
     }
 
-    /// What an operand means after replacements.
+    /// An operand after replacements.
     pub fn resolve(&self, mut v: Val) -> Val {
         while let Val::Reg(r) = v {
             match self.alias[r.index()] {
@@ -172,7 +172,7 @@ impl Func {
         v
     }
 
-    /// What a predicate operand means after replacements.
+    /// A predicate operand after replacements.
     pub fn presolve(&self, mut p: PSrc) -> PSrc {
         while let Some(r) = p.pred {
             match self.palias[r.index()] {

@@ -1,4 +1,4 @@
-//! What handlers read an instruction through: its modifiers and operands, taken one by one.
+//! Decoder cursor: handlers take an instruction's modifiers and operands one by one.
 
 use super::super::diagnostic::Diagnostic;
 use super::super::ids::RegId;
@@ -93,7 +93,7 @@ impl<'a, 'c> Decoder<'a, 'c> {
         self.modifiers.last().map_or(self.opcode.span, |last| self.opcode.span.to(last.span))
     }
 
-    /// The better complaint where a handler failed over an operand: a modifier that it did not know.
+    /// The better diagnostic if a handler failed at an operand: an unknown modifier.
     pub(super) fn blame(&self, error: Box<Diagnostic>) -> Box<Diagnostic> {
         match self.unknown_modifier() {
             Some(unknown) if self.reads_operands => unknown,
@@ -101,7 +101,7 @@ impl<'a, 'c> Decoder<'a, 'c> {
         }
     }
 
-    /// The complaint about the first modifier that no handler took, if one is left.
+    /// The diagnostic for the first modifier that no handler took, if one is left.
     fn unknown_modifier(&self) -> Option<Box<Diagnostic>> {
         let left = (0..self.modifiers.len()).find(|at| self.taken & (1 << at) == 0)?;
         let word = self.modifier(left);
@@ -110,7 +110,7 @@ impl<'a, 'c> Decoder<'a, 'c> {
         Some(Box::new(diagnostic.with_help(format!("the whole instruction is `{}`", self.full_name()))))
     }
 
-    /// Checks that modifiers and operands are used up and hands the operands over.
+    /// Checks that all modifiers and operands are used, and returns the operands.
     pub(super) fn finish(mut self) -> Decode<(Vec<Operand>, usize)> {
         if let Some(error) = self.unknown_modifier() {
             return Err(error);
@@ -358,7 +358,7 @@ impl<'a, 'c> Decoder<'a, 'c> {
         Ok(())
     }
 
-    /// The address that an operand in brackets means.
+    /// The address of an operand in brackets.
     pub(super) fn address(&self, arg: &Arg<'a>) -> Decode<Address> {
         let (base, offset) = match arg.kind {
             ArgKind::Reg(reg) => (AddressBase::Reg(reg), 0),

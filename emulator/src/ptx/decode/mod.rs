@@ -1,9 +1,9 @@
 //! Resolved instructions to typed ones.
 //!
 //! [`decode`] finds the instruction's handler by its opcode; the handlers, grouped by kind in the files
-//! beside this one, take modifiers and operands from a [`Decoder`], which reports whatever is left over.
-//! Modifiers may stand in any order except for types, which are taken as they come. What cannot be decoded
-//! is one diagnostic that names the instruction, the offending modifier or operand, and its place.
+//! beside this one, take modifiers and operands from a [`Decoder`], which reports unused ones. Modifiers may
+//! be in any order except for types, which are taken in order. An instruction that cannot be decoded gives
+//! one diagnostic that names the instruction, the invalid modifier or operand, and its position.
 
 mod arith;
 mod convert;
@@ -43,7 +43,7 @@ pub(super) struct RawInst<'a, 't> {
     pub(super) loc: Option<LocId>,
 }
 
-/// What calls can be checked against.
+/// Signatures to check calls.
 pub(super) struct Signatures<'s> {
     pub(super) functions: &'s [Function],
     pub(super) prototypes: &'s [Prototype],

@@ -1,4 +1,4 @@
-//! Barriers, fences, and what the threads of a warp tell one another.
+//! Barriers, fences, and data exchange between the threads of a warp.
 
 use super::super::op::Op;
 use super::super::op_data::{BarAction, BarOp, FenceOp, MbarrierAction, MbarrierOp};

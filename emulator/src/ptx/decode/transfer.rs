@@ -1,4 +1,4 @@
-//! Control transfer, calls, and what else ends or delays a thread.
+//! Control transfer, calls, and other instructions that end or delay a thread.
 
 use super::super::inst::Operand;
 use super::super::module::{Formal, PrototypeParam};

@@ -1,4 +1,4 @@
-//! The checker finds what is wrong: mutations of allocated code.
+//! Tests of the checker: it detects mutations of allocated code.
 
 use super::*;
 use crate::lower::calls::Plan;

@@ -1,5 +1,5 @@
-//! How machine functions begin and end: stack pointer, frame, and the registers that a function keeps for its
-//! caller.
+//! Prologue and epilogue of machine functions: stack pointer, frame, and the registers that a function
+//! preserves.
 
 use trace_format::isa::{self, BoolOp, Extended, ICmp, MemWidth, Op, Pc, Pred, PredSrc, Reg, Sign, space};
 
@@ -7,7 +7,7 @@ use super::super::assign::STACK_POINTER;
 use super::{Emitter, Origin, Role};
 use crate::lower::frame::Addressing;
 
-/// A run of registers that one instruction keeps or puts back.
+/// A run of registers that one instruction saves or restores.
 #[derive(Clone, Copy)]
 struct Kept {
     first: u8,
@@ -15,9 +15,9 @@ struct Kept {
     offset: u32,
 }
 
-/// Bytes that keeping so many registers and predicates takes, from a multiple of 16 on.
+/// Bytes to save a number of registers and predicates, from a multiple of 16 on.
 pub const fn kept_bytes(registers: u32, predicates: u32) -> u32 {
-    // Predicates go through a register, which has to be kept, too.
+    // Predicates are saved through a register, which must be saved too.
     4 * (if registers == 0 && predicates > 0 { 1 } else { registers } + predicates)
 }
 
@@ -39,7 +39,7 @@ impl Emitter<'_> {
         self.glue(add.dst(Reg(STACK_POINTER)).srcs([r1, isa::Src::imm(bytes as u32), isa::Src::RZ]));
     }
 
-    /// Makes the frame and keeps what the function overwrites.
+    /// Allocates the frame and saves the registers that the function overwrites.
     pub(super) fn prologue(&mut self) {
         let Addressing::Framed { frame_bytes } = self.addressing else { return };
         if self.role == Role::Kernel {
@@ -69,7 +69,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Puts back what the prologue kept, gives the frame up and returns.
+    /// Restores the registers saved by the prologue, frees the frame and returns.
     pub(super) fn epilogue(&mut self) {
         let (Role::Function { .. }, Addressing::Framed { frame_bytes }) = (self.role, self.addressing) else {
             return;
@@ -98,8 +98,8 @@ impl Emitter<'_> {
         self.glue(isa::Inst::new(Op::Ret {}));
     }
 
-    /// Runs of registers to keep, predicates to keep, a kept register to move these through, and where the
-    /// predicates go.
+    /// Runs of registers to save, predicates to save, a saved register to move these through, and the offset
+    /// of the predicates.
     fn kept(&self) -> (Vec<Kept>, Vec<u8>, u8, u32) {
         let Role::Function { save_at } = self.role else { return (Vec::new(), Vec::new(), 0, 0) };
         let predicates = self.a.assignment.used_predicates();

@@ -1,5 +1,5 @@
-//! Which values to spill: at every position where more live than there are registers, those that are long alive and
-//! seldom used, the most crowded position first.
+//! Chooses values to spill: at every position with more live values than registers, the long-lived and rarely
+//! used ones, the most crowded position first.
 
 use super::super::assign::Pressure;
 use super::super::live::{Live, Segment};
@@ -7,10 +7,10 @@ use super::Spilled;
 use crate::lower::cfg::Dominance;
 use crate::lower::vir::{Func, Term, VPred, VReg};
 
-/// A value that lives no longer than this is not worth spilling: bringing it back takes as long.
+/// A value with a shorter live range is not worth spilling: its reload takes as long.
 const SHORT: u32 = 4;
 
-/// The shortest stretches of positions by which the values alive at one are found.
+/// Minimum length of the ranges of positions in the index of live values.
 const STRETCH: usize = 64;
 
 /// The values of one kind at a failed attempt to allocate.
@@ -38,7 +38,7 @@ pub fn choose(attempt: &Attempt<'_>, spilled: &Spilled) -> Vec<usize> {
     choice.chosen
 }
 
-/// What has been chosen so far.
+/// Values chosen so far.
 struct Choice<'a> {
     attempt: &'a Attempt<'a>,
     spilled: &'a Spilled,
@@ -111,7 +111,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Where every candidate is a reload that feeds a phi: spills those phis.
+    /// If every candidate is a reload that feeds a phi: spills those phis.
     fn relieve_phis(&mut self, places: &[(u32, usize)]) {
         for &(place, excess) in places {
             let mut phis = self.phis_behind(place);
@@ -121,8 +121,8 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Relieves each group that found no place, although there are registers enough: only their alignment, or that
-    /// they are free at different times, was in the way.
+    /// Relieves each group without registers although enough registers are free: alignment, or different free
+    /// times, prevented the assignment.
     fn relieve_groups(&mut self) {
         let attempt = self.attempt;
         for group in &attempt.pressure.ranges {
@@ -168,7 +168,7 @@ fn lives(range: &[Segment], at: &Segment) -> bool {
     range.get(first).is_some_and(|s| s.start < at.end)
 }
 
-/// Which values live in each of a number of equal stretches of positions.
+/// Index of the values live in each of a number of equal ranges of positions.
 struct Index {
     stretch: usize,
     buckets: Vec<Vec<u32>>,
@@ -202,8 +202,8 @@ impl Index {
     }
 }
 
-/// How many values live at each position: a tree over the positions, in which a range is taken away and the greatest
-/// number is found in logarithmic time.
+/// Number of live values at each position: a segment tree with removal of a range and search of the maximum
+/// in logarithmic time.
 struct Crowd {
     /// Positions, rounded up to a power of two.
     size: usize,
@@ -247,7 +247,7 @@ impl Crowd {
         range.iter().for_each(|s| self.add(s.start, s.end, -1));
     }
 
-    /// Lets a position not count any more.
+    /// Excludes a position from the maximum.
     fn ignore(&mut self, place: u32) {
         self.add(place, place + 1, i32::MIN / 4);
     }

@@ -1,4 +1,4 @@
-//! Predicates that wait in a register as 1 or 0.
+//! Spilled predicates, kept in a register as 1 or 0.
 
 use trace_format::isa::{BoolOp, Extended, ICmp, Op, Sign, SourceLine};
 
@@ -78,7 +78,7 @@ fn word_phis(f: &mut Func, b: Blk, words: &Words, ends: &mut Ends, spilled: &mut
                 args.push(Val::Reg(word));
                 continue;
             }
-            // What waits in a register already is passed on as it is.
+            // A value that is already in a register is passed on unchanged.
             let held = arg.pred.and_then(|p| spilled.word(p));
             if let Some(word) = held.filter(|word| !arg.not && !spilled.has_register(*word)) {
                 args.push(Val::Reg(word));

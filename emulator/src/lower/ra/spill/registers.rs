@@ -1,15 +1,15 @@
-//! Registers that wait in local memory, or are made again where they are read.
+//! Spilled registers, kept in local memory or rematerialised where they are read.
 
 use trace_format::isa::{MemWidth, Op, SourceLine};
 
 use super::{Ends, Spilled};
 use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, Term, VOp, VReg, Val};
 
-/// Where a spilled value comes back from.
+/// Source of a reload.
 enum Home {
     /// Its slot in local memory.
     Slot(i32),
-    /// The instruction that makes it again.
+    /// The instruction that rematerialises it.
     Recipe(Box<Inst>),
 }
 
@@ -29,7 +29,7 @@ impl Homes {
         }
     }
 
-    /// An instruction that brings a value back into a register of its own.
+    /// An instruction that reloads a value into a new register.
     fn bring(
         &self,
         f: &mut Func,
@@ -102,7 +102,7 @@ fn instructions(f: &mut Func, b: Blk, homes: &Homes, spilled: &mut Spilled) {
         if !back.is_empty() {
             f.insts[id.index()].map_vals(|v| renamed(v, &back));
         }
-        // What is made again wherever it is read is not made here.
+        // A rematerialised value is not computed here.
         let written: Vec<VReg> = f.inst(id).dsts().collect();
         let again = |r: &VReg| matches!(homes.of(Val::Reg(*r)), Some((_, Home::Recipe(_))));
         if !written.iter().any(again) {
@@ -120,7 +120,7 @@ fn renamed(v: Val, names: &[(VReg, VReg)]) -> Val {
     found.map_or(v, |(_, fresh)| Val::Reg(*fresh))
 }
 
-/// What the phis of a block read comes back at the end of the blocks before it, which write the phis that live in
+/// Reloads the arguments of a block's phis at the end of its predecessors, which also write the phis in
 /// memory.
 fn phis(f: &mut Func, b: Blk, homes: &Homes, ends: &mut Ends, spilled: &mut Spilled) {
     let mut list = std::mem::take(&mut f.block_mut(b).phis);
@@ -157,7 +157,7 @@ fn phis(f: &mut Func, b: Blk, homes: &Homes, ends: &mut Ends, spilled: &mut Spil
     f.block_mut(b).phis = list;
 }
 
-/// What subroutines return comes back where they do.
+/// Reloads the results of subroutines where they return.
 fn results(f: &mut Func, homes: &Homes, ends: &mut Ends, spilled: &mut Spilled) {
     for s in 0..f.subs.len() {
         let is_end =
@@ -178,7 +178,7 @@ fn results(f: &mut Func, homes: &Homes, ends: &mut Ends, spilled: &mut Spilled) 
     }
 }
 
-/// The one instruction that makes a value again, if its operands are known everywhere.
+/// The instruction that rematerialises a value, if its operands are known everywhere.
 fn recipe(f: &Func, r: VReg) -> Option<Inst> {
     let (id, 0) = f.def(Val::Reg(r))? else { return None };
     let inst = f.inst(id);

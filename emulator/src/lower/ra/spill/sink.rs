@@ -1,12 +1,12 @@
-//! Moves what spilling brings back down to its first use: values that come back to be stored for a phi in memory
-//! need one register in turn, not as many as there are phis.
+//! Moves reloads down to their first use: values that are reloaded to be stored for a phi in memory then need
+//! one register in turn, not one per phi.
 
 use trace_format::isa::{Extended, ICmp, MemWidth, Op};
 
 use super::Spilled;
 use crate::lower::vir::{Func, Inst, InstId, PSrc, Src, VOp, VPred, VReg};
 
-/// What an instruction made by spilling brings back.
+/// The reload that an instruction of spilling performs.
 struct Back {
     inst: InstId,
     register: Option<VReg>,
@@ -17,12 +17,12 @@ struct Back {
     word: Option<VReg>,
 }
 
-/// Does so in all blocks.
+/// Moves the reloads of all blocks.
 pub fn sink(f: &mut Func, spilled: &Spilled) {
     for b in f.order.clone() {
         let before = std::mem::take(&mut f.block_mut(b).insts);
         let mut after: Vec<InstId> = Vec::with_capacity(before.len());
-        // In the order in which they were: what another one of them reads stands before it.
+        // In their order: a reload that another one reads comes before it.
         let mut held: Vec<Back> = Vec::new();
         for id in before {
             let inst = f.inst(id);
@@ -48,7 +48,7 @@ pub fn sink(f: &mut Func, spilled: &Spilled) {
     }
 }
 
-/// Which of those that wait have to come before an instruction.
+/// The held reloads that must come before an instruction.
 fn needed(held: &[Back], inst: &Inst) -> Vec<bool> {
     let writes = spill_store(inst);
     let (mut registers, mut predicates) = (Vec::new(), Vec::new());
@@ -66,7 +66,7 @@ fn needed(held: &[Back], inst: &Inst) -> Vec<bool> {
     goes
 }
 
-/// What an instruction brings back, if it is one of those that spilling makes for that.
+/// The reload of an instruction, if spilling created it.
 fn brought_back(id: InstId, inst: &Inst, spilled: &Spilled) -> Option<Back> {
     let none = Back { inst: id, register: None, predicate: None, slot: None, word: None };
     if inst.guard != PSrc::TRUE {

@@ -111,6 +111,12 @@ impl Tags {
         }
     }
 
+    /// Sectors of a line that can be read, without marking it as used: for a lookup that may be refused and repeated.
+    #[must_use]
+    pub fn valid(&self, line: u64) -> u8 {
+        self.find(line).map_or(0, |index| self.lines[index].valid)
+    }
+
     /// Whether the line is resident, without marking it as used.
     #[must_use]
     pub fn contains(&self, line: u64) -> bool {

@@ -1,8 +1,10 @@
 //! A memory partition: the L2 slices that share one DRAM channel, behind the crossbar.
 //!
-//! A slice takes requests from its port into a bounded queue, looks them up after its latency, and answers
-//! through a bounded reply queue. Misses wait in MSHRs for the channel. A full queue stalls the stage before
-//! it, back to the credits of the SMs. Cycles are core cycles; the DRAM has its own clock.
+//! A slice takes requests from its port into a pipeline as long as its latency. At the end of the pipeline a
+//! bounded queue holds them for the lookup, one per L2 cycle; answers leave through a bounded reply queue.
+//! Latency and throughput are independent: however long the pipeline, a slice serves one request per L2 cycle.
+//! Misses wait in MSHRs for the channel. A full queue stalls the stage before it, back to the credits of the
+//! SMs. Cycles are core cycles; the DRAM has its own clock.
 
 mod slice;
 
@@ -47,8 +49,10 @@ struct Slice {
     /// Packets in the crossbar, by arrival.
     arrivals: VecDeque<Request>,
     in_port: Port,
-    /// Accepted requests with the cycle at which their lookup ends.
-    queue: VecDeque<(u64, Request)>,
+    /// Accepted requests with the cycle at which they have passed the pipeline.
+    pipeline: VecDeque<(u64, Request)>,
+    /// Requests that wait for the lookup.
+    queue: VecDeque<Request>,
     tags: Tags,
     mshrs: Mshrs<Request>,
     to_dram: VecDeque<Transfer>,
@@ -123,6 +127,7 @@ impl Partition {
         let slice = Slice {
             arrivals: VecDeque::new(),
             in_port: Port::new(net),
+            pipeline: VecDeque::new(),
             queue: VecDeque::new(),
             tags: Tags::new(
                 config.l2.sets,
@@ -219,6 +224,7 @@ impl Partition {
     pub fn is_idle(&self) -> bool {
         let slices = self.slices.iter().all(|s| {
             s.arrivals.is_empty()
+                && s.pipeline.is_empty()
                 && s.queue.is_empty()
                 && s.to_dram.is_empty()
                 && s.woken.is_empty()
@@ -245,10 +251,10 @@ impl Partition {
             if let Some(packet) = slice.arrivals.front() {
                 next = next.min(packet.arrival.max(slice.in_port.free_at_core()));
             }
-            if let Some((ready, _)) = slice.queue.front() {
-                next = next.min((*ready).max(slice.busy_until));
+            if let Some((ready, _)) = slice.pipeline.front() {
+                next = next.min(*ready);
             }
-            if !slice.woken.is_empty() {
+            if !slice.queue.is_empty() || !slice.woken.is_empty() {
                 next = next.min(slice.busy_until);
             }
             if let Some((ready, _)) = slice.replies.front() {
@@ -287,6 +293,7 @@ impl Partition {
         for index in 0..self.slices.len() {
             progressed |= self.send_reply(index);
             progressed |= self.answer_woken(index);
+            progressed |= self.leave_pipeline(index);
             progressed |= self.look_up(index);
             progressed |= self.accept(index);
         }
@@ -391,8 +398,9 @@ impl Partition {
         let mut text = format!("{}; {} fills on their way\n", self.channel.describe(), self.arriving.len());
         for (index, s) in self.slices.iter().enumerate() {
             text += &format!(
-                "  slice {index}: {} in the crossbar, {} queued, {} MSHRs, {} to DRAM, {} woken, {} replies\n",
+                "  slice {index}: {} in the crossbar, {} in the pipeline, {} queued, {} MSHRs, {} to DRAM, {} woken, {} replies\n",
                 s.arrivals.len(),
+                s.pipeline.len(),
                 s.queue.len(),
                 s.mshrs.len(),
                 s.to_dram.len(),

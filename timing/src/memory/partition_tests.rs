@@ -53,6 +53,19 @@ fn a_hit_takes_the_lookup_and_a_miss_the_way_to_dram() {
     assert_eq!((again.stats.l2_hits, again.stats.l2_misses), (1, 1));
 }
 
+/// Latency and throughput are independent: a short queue behind a long pipeline costs nothing.
+#[test]
+fn a_slice_serves_a_request_per_cycle_whatever_its_latency() {
+    for set in [&["l2.queue_entries=4"][..], &["l2.queue_entries=4", "l2.latency_cycles=500"]] {
+        let mut partition = Partition::new(&config(set));
+        let write = |n: u16| request(1000 + u64::from(n), line(0), RequestKind::Write { full: 0b1 }, n);
+        let replies = drain(&mut partition, (0..600).map(write).collect());
+        assert_eq!(replies.len(), 600);
+        // A store is answered with one flit, so that the reply port is no limit.
+        assert!(replies.windows(2).all(|pair| pair[1].arrival - pair[0].arrival == 1), "{set:?}");
+    }
+}
+
 #[test]
 fn requests_for_a_line_on_its_way_merge() {
     let mut partition = Partition::new(&config(&[]));

@@ -85,15 +85,25 @@ impl Partition {
         true
     }
 
+    /// Moves the requests that have passed the pipeline into the queue, as far as it has room.
+    pub(super) fn leave_pipeline(&mut self, index: usize) -> bool {
+        let slice = &mut self.slices[index];
+        let mut progressed = false;
+        while slice.queue.len() < self.params.queue
+            && let Some((_, request)) = slice.pipeline.pop_front_if(|(ready, _)| *ready <= self.now)
+        {
+            slice.queue.push_back(request);
+            progressed = true;
+        }
+        progressed
+    }
+
     pub(super) fn look_up(&mut self, index: usize) -> bool {
         let slice = &mut self.slices[index];
         if slice.busy_until > self.now {
             return false;
         }
-        let Some((ready, request)) = slice.queue.front().copied() else { return false };
-        if ready > self.now {
-            return false;
-        }
+        let Some(request) = slice.queue.front().copied() else { return false };
         let done = match request.kind {
             RequestKind::Write { full } => self.write(index, &request, full),
             RequestKind::Read => self.read(index, &request, None),
@@ -149,11 +159,12 @@ impl Partition {
         let params = self.params;
         let slice = &mut self.slices[index];
         let kept = params.keeps(request);
-        let missing = if kept { request.sectors & !slice.tags.probe(line) } else { request.sectors };
+        let missing = if kept { request.sectors & !slice.tags.valid(line) } else { request.sectors };
         if missing == 0 {
             if slice.replies.len() >= params.replies {
                 return false;
             }
+            slice.tags.probe(line);
             let mut ready = self.now;
             if let Some(collisions) = atomic {
                 slice.tags.insert(line, 0, request.sectors);
@@ -165,12 +176,15 @@ impl Partition {
             return true;
         }
         let Ok(to_request) = slice.mshrs.check(line, missing) else { return false };
+        if to_request != 0 && slice.to_dram.len() >= params.to_dram {
+            return false;
+        }
+        if kept {
+            slice.tags.probe(line);
+        }
         if to_request == 0 {
             self.stats.l2_merges += 1;
         } else {
-            if slice.to_dram.len() >= params.to_dram {
-                return false;
-            }
             if kept {
                 let Some(way) = self.make_room(index, line, 1) else { return false };
                 self.slices[index].tags.reserve(way, to_request);
@@ -200,7 +214,7 @@ impl Partition {
         }
         let Some(packet) = slice.arrivals.pop_front() else { return false };
         let passed = slice.in_port.send(self.now, packet.flits);
-        slice.queue.push_back((passed - 1 + self.params.latency, packet));
+        slice.pipeline.push_back((passed - 1 + self.params.latency, packet));
         self.credits.push(Credit { arrival: self.now + 1 + self.params.reply_latency, sm: packet.sm });
         true
     }

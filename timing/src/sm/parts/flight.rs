@@ -182,3 +182,85 @@ impl std::ops::IndexMut<u16> for Flights {
         &mut self.slots[usize::from(slot)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_used_again_under_another_name() {
+        let mut flights = Flights::new(4, false);
+        let (first, second) = (flights.begin(10, 3, 100), flights.begin(11, 2, 101));
+        assert_eq!((first, second, flights.len()), (0, 1, 2));
+        let name = flights.id(first);
+        assert!(flights.is_in_flight(name));
+        flights.end(first);
+        assert!(!flights.is_in_flight(name));
+        assert!(!flights.is_in_flight(flights.id(first)), "the slot is free");
+        assert_eq!(flights.len(), 1);
+
+        assert_eq!(flights.begin(12, 1, 105), first);
+        let flight = &flights[first];
+        assert_eq!((flight.pc, flight.warp, flight.issued_at), (12, 1, 105));
+        assert_ne!(flights.id(first), name);
+        assert!(flights.is_in_flight(flights.id(first)) && !flights.is_in_flight(name));
+        assert_eq!((flights[second].pc, flights.len()), (11, 2));
+        assert!(!flights.is_in_flight(InFlightId::NONE));
+    }
+
+    #[test]
+    fn the_slot_that_became_free_last_is_taken_first() {
+        let mut flights = Flights::new(1, false);
+        assert_eq!([0, 1, 2].map(|pc| flights.begin(pc, 0, 0)), [0, 1, 2]);
+        flights.end(0);
+        flights.end(2);
+        assert_eq!([3, 4, 5].map(|pc| flights.begin(pc, 0, 0)), [2, 0, 3]);
+    }
+
+    #[test]
+    fn a_warp_is_busy_from_its_first_instruction_to_its_last() {
+        let mut flights = Flights::new(64, false);
+        flights.enter(63);
+        flights.enter(63);
+        flights.enter(5);
+        assert_eq!((flights.busy_warps(), flights.of_warp(63), flights.of_warp(5)), (1 << 63 | 1 << 5, 2, 1));
+        flights.leave(63);
+        flights.leave(5);
+        assert_eq!((flights.busy_warps(), flights.of_warp(63)), (1 << 63, 1));
+        flights.leave(63);
+        assert_eq!((flights.busy_warps(), flights.of_warp(63)), (0, 0));
+    }
+
+    #[test]
+    fn the_addresses_of_an_instruction_are_taken_once_and_in_the_lanes_that_are_asked_for() {
+        let mut flights = Flights::new(1, false);
+        let slots = [0, 1, 2].map(|pc| flights.begin(pc, 0, 0));
+        assert!(flights.take_access(slots[2]).is_none(), "none was kept");
+        let addresses: [u64; 32] = std::array::from_fn(|lane| 0x1000 + 8 * lane as u64);
+        let access = MemAccess { space: Space::Global, bytes: 8, addresses: &addresses, mask: 0xF0F0 };
+        flights.keep_access(slots[1], Some(access));
+        let kept = flights.take_access(slots[1]).expect("the addresses");
+        assert!(flights.take_access(slots[1]).is_none());
+        let all = kept.view(u32::MAX);
+        assert_eq!((all.space, all.bytes, all.mask, all.addresses[31]), (Space::Global, 8, 0xF0F0, 0x10F8));
+        assert_eq!(kept.view(0xFF).mask, 0xF0);
+
+        flights.keep_access(slots[1], Some(access));
+        flights.keep_access(slots[1], None);
+        assert!(flights.take_access(slots[1]).is_none(), "an instruction without access comes after it");
+    }
+
+    #[test]
+    fn rows_belong_to_a_slot_and_are_there_only_if_they_are_kept() {
+        assert!(!Flights::new(1, false).keeps_rows());
+        let mut flights = Flights::new(1, true);
+        assert!(flights.keeps_rows());
+        let (first, second) = (flights.begin(0, 0, 0), flights.begin(1, 0, 0));
+        flights.rows_mut(first)[0] = Row::splat(1);
+        flights.rows_mut(second)[MAX_DST - 1] = Row::splat(2);
+        assert_eq!((flights.rows(first)[0], flights.rows(first)[MAX_DST - 1]), (Row::splat(1), Row::ZERO));
+        assert_eq!((flights.rows(second)[0], flights.rows(second)[MAX_DST - 1]), (Row::ZERO, Row::splat(2)));
+        flights[second].exec = 0b101;
+        assert_eq!((flights[first].exec, flights[second].exec), (0, 0b101));
+    }
+}

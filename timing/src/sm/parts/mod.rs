@@ -14,6 +14,8 @@ pub mod front;
 pub mod load_store;
 pub mod lookup;
 pub mod memory_port;
+#[cfg(test)]
+mod mock;
 pub mod observer;
 pub mod scoreboard;
 pub mod small_caches;

@@ -232,3 +232,6 @@ impl ConstantCache {
         self.misses.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -196,3 +196,132 @@ impl<W: WarpStream> Residents<W> {
         self.blocks.iter().enumerate().filter(|(_, block)| block.occupied).map(|(slot, _)| slot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{MemAccess, Row, SourceError, Step, Upcoming};
+
+    /// A warp with so many instructions left, whose registers hold its number.
+    struct Left {
+        instructions: u32,
+        rows: [Row; 1],
+    }
+
+    impl WarpStream for Left {
+        fn peek(&self) -> Option<Upcoming> {
+            (self.instructions > 0).then_some(Upcoming { pc: self.instructions, active: 0xFF })
+        }
+
+        fn step(&mut self) -> Result<Step, SourceError> {
+            unreachable!("residents do not step warps")
+        }
+
+        fn finish(&mut self) -> Result<(), SourceError> {
+            unreachable!("residents do not finish warps")
+        }
+
+        fn rows(&self) -> &[Row] {
+            &self.rows
+        }
+
+        fn mem(&self) -> Option<MemAccess<'_>> {
+            None
+        }
+    }
+
+    fn warp(block_slot: usize, block: u32, warp: u32, instructions: u32) -> WarpSlot<Left> {
+        let stream = Some(Left { instructions, rows: [Row::splat(warp)] });
+        WarpSlot { stream, block_slot: block_slot as u8, block, warp, threads: 0xFF, issued: 7 }
+    }
+
+    /// Places a block of warps with so many instructions each; returns its slot and those of its warps.
+    fn place(residents: &mut Residents<Left>, block: u32, instructions: &[u32]) -> (usize, Vec<usize>) {
+        let slot = residents.take_block().expect("a block slot");
+        let mut warps = Vec::new();
+        for (number, left) in instructions.iter().enumerate() {
+            let index = residents.free_warp();
+            residents.place(index, warp(slot, block, number as u32, *left));
+            warps.push(index);
+        }
+        (slot, warps)
+    }
+
+    #[test]
+    fn blocks_are_limited_by_block_slots_and_by_warp_slots() {
+        let mut residents = Residents::new(3, 8);
+        assert_eq!([1, 2, 3, 4, 5, 9].map(|warps| residents.free_blocks(warps)), [3, 3, 2, 2, 1, 0]);
+        place(&mut residents, 10, &[1, 1, 1]);
+        // Five warps and two block slots are left.
+        assert_eq!([1, 2, 3, 5, 6].map(|warps| residents.free_blocks(warps)), [2, 2, 1, 1, 0]);
+        place(&mut residents, 11, &[1]);
+        place(&mut residents, 12, &[1]);
+        assert_eq!(residents.free_blocks(1), 0, "three warp slots, no block slot");
+        assert_eq!(residents.take_block(), None);
+    }
+
+    #[test]
+    fn a_warp_begins_after_its_setup_and_when_it_is_admitted() {
+        let mut residents = Residents::new(2, 8);
+        place(&mut residents, 0, &[4, 4, 4]);
+        assert_eq!([residents.resident(), residents.live(), residents.starting()], [0b111; 3]);
+        residents.begin(1);
+        assert_eq!((residents.starting(), residents.unadmitted()), (0b101, 0));
+        residents.await_admission(2);
+        residents.await_admission(0);
+        assert_eq!((residents.starting(), residents.unadmitted()), (0b101, 0b101), "they still start");
+        residents.begin(2);
+        assert_eq!((residents.starting(), residents.unadmitted()), (0b001, 0b001));
+        assert_eq!((residents.resident(), residents.live()), (0b111, 0b111));
+    }
+
+    #[test]
+    fn a_warp_without_instructions_is_resident_and_never_starts() {
+        let mut residents = Residents::new(1, 4);
+        place(&mut residents, 0, &[0, 3]);
+        assert_eq!((residents.resident(), residents.live(), residents.starting()), (0b11, 0b10, 0b10));
+        assert!(residents.slots[0].next().is_none());
+        assert_eq!(residents.slots[1].next(), Some(Upcoming { pc: 3, active: 0xFF }));
+    }
+
+    #[test]
+    fn a_block_ends_with_its_last_warp_and_the_lowest_slots_are_taken_again() {
+        let mut residents = Residents::new(2, 4);
+        let (first, warps) = place(&mut residents, 5, &[1, 1]);
+        let (second, _) = place(&mut residents, 6, &[1, 1]);
+        assert_eq!((first, second, warps), (0, 1, vec![0, 1]));
+        residents.end_path(0);
+        assert_eq!((residents.live(), residents.resident()), (0b1110, 0b1111), "its slot is still taken");
+        assert_eq!(residents.remove(0), (first, false));
+        assert_eq!(residents.free_blocks(1), 0, "the block slot is still taken");
+        residents.end_path(1);
+        assert_eq!(residents.remove(1), (first, true));
+        assert_eq!((residents.resident(), residents.live()), (0b1100, 0b1100));
+        assert_eq!(residents.block_slots().collect::<Vec<_>>(), [second]);
+        assert_eq!(residents.free_blocks(2), 1);
+        assert_eq!(place(&mut residents, 7, &[1, 1]), (0, vec![0, 1]));
+    }
+
+    #[test]
+    fn the_stream_of_a_warp_that_has_ended_is_used_again_once() {
+        let mut residents = Residents::new(1, 2);
+        assert!(residents.take_spare().is_none());
+        place(&mut residents, 0, &[0, 0]);
+        residents.remove(1);
+        assert!(residents.slots[1].rows().is_empty(), "no warp is there");
+        let spare = residents.take_spare().expect("the stream of the warp that ended");
+        assert_eq!(spare.rows, [Row::splat(1)]);
+        assert!(residents.take_spare().is_none());
+    }
+
+    #[test]
+    fn techniques_see_a_warp_by_its_slot_and_its_place_in_the_grid() {
+        let mut residents = Residents::new(4, 8);
+        residents.take_block();
+        let slot = residents.take_block().expect("a block slot");
+        residents.place(6, warp(slot, 90, 3, 1));
+        let view = residents.slots[6].view(6);
+        assert_eq!((view.slot, view.block_slot, view.block, view.warp), (6, 1, 90, 3));
+        assert_eq!((view.threads, view.issued, view.rows), (0xFF, 7, &[Row::splat(3)][..]));
+    }
+}

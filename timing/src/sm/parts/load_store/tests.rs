@@ -1,30 +1,8 @@
 //! Tests of the unit between stand-ins (lists) for issue and the crossbar.
 
+use super::super::mock::{Sent, reply};
 use super::*;
 use crate::testing::config;
-
-/// Stand-in for the port to L2: accepts a number of requests and records them.
-#[derive(Default)]
-struct Sent {
-    room: usize,
-    requests: Vec<(u64, u8, RequestKind, Token)>,
-}
-
-impl Requests for Sent {
-    fn has_room(&self) -> bool {
-        self.room > 0
-    }
-
-    fn has_room_for_two(&self) -> bool {
-        self.room > 1
-    }
-
-    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token) {
-        assert!(self.has_room(), "a request without room");
-        self.room -= 1;
-        self.requests.push((line, sectors, kind, token));
-    }
-}
 
 /// Completions in the order of their calls: slot and cycle.
 #[derive(Default)]
@@ -63,7 +41,7 @@ impl<'a> Bench<'a> {
         let SmCaches { l1, texture, constants, .. } = SmCaches::new(config);
         Bench {
             unit: LoadStore::new(config, l1.ways() as u32, l1, texture, constants),
-            sent: Sent { room: 8, requests: Vec::new() },
+            sent: Sent::with_room(8),
             done: Done::default(),
             counters: Counters::default(),
             now: 0,
@@ -91,16 +69,7 @@ impl<'a> Bench<'a> {
     }
 
     fn reply(&mut self, line: u64, sectors: u8, token: Token) {
-        let reply = Reply {
-            arrival: self.now,
-            sm: 0,
-            line,
-            sectors,
-            flits: 1,
-            token,
-            served: Served::Dram,
-            sent_at: 0,
-        };
+        let reply = Reply { arrival: self.now, ..reply(line, sectors, token) };
         self.with(|unit, around| {
             assert!(unit.has_room_for_fill(&reply, around.requests));
             unit.take_reply(&reply, around);

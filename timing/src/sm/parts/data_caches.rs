@@ -1,5 +1,5 @@
-//! L1 and the texture cache: lookups of loads, stores by write policy, and fills that complete waiting
-//! instructions.
+//! What the load/store unit does with L1 and the texture cache ([`super::sectored_cache`]): lookups of loads, stores by
+//! write policy, and fills that complete waiting instructions.
 //!
 //! Global stores always reach L2 (L1s are not coherent); only local memory, which is private to a thread, may
 //! be kept in L1 and written back at eviction.
@@ -7,9 +7,10 @@
 use super::load_store::{Completions, LoadStore, Neighbours, Route, answer};
 use super::lookup::Lookup;
 use super::memory_port::Requests;
+use crate::memory::cache::Evicted;
 use crate::memory::coalesce::LineAccess;
 use crate::memory::write::LineStore;
-use crate::memory::{ALL_SECTORS, LINE_BYTES, Reply, RequestKind, Token};
+use crate::memory::{LINE_BYTES, Reply, RequestKind, Token};
 
 impl LoadStore<'_> {
     /// Loads a line, by its route.
@@ -19,23 +20,31 @@ impl LoadStore<'_> {
         access: LineAccess,
         around: &mut Neighbours<'_, R, C>,
     ) -> Lookup {
-        match self.op(slot).route {
-            Route::Cached => self.cached_load(slot, access, around),
-            Route::Texture => self.texture_load(slot, access, around),
+        let Neighbours { now, requests, counters, .. } = around;
+        let (lookup, hit_at) = match self.op(slot).route {
+            Route::Cached => {
+                let l1 = &mut self.l1;
+                (l1.look_up(slot, access.line, access.sectors, *now, *requests, counters), l1.hit_at(*now))
+            }
+            Route::Texture => {
+                let texture = &mut self.texture;
+                let lookup = texture.look_up(slot, access.line, access.sectors, *now, *requests, counters);
+                (lookup, texture.hit_at(*now))
+            }
             Route::Bypass => {
-                if !around.requests.has_room() {
+                if !requests.has_room() {
                     return Lookup::Refused;
                 }
-                around.counters.l1_bypasses += 1;
-                around.requests.send(
-                    access.line,
-                    access.sectors,
-                    RequestKind::Read,
-                    Token::Instruction(slot),
-                );
-                Lookup::Miss
+                counters.l1_bypasses += 1;
+                requests.send(access.line, access.sectors, RequestKind::Read, Token::Instruction(slot));
+                return Lookup::Miss;
             }
+        };
+        if lookup == Lookup::Miss {
+            let op = self.op_mut(slot);
+            op.ready_at = op.ready_at.max(hit_at);
         }
+        lookup
     }
 
     /// Stores a line, or performs an atomic without result; false when it is refused.
@@ -58,9 +67,10 @@ impl LoadStore<'_> {
         around.counters.l1_writes += u64::from(cached);
         let line = access.line / LINE_BYTES;
         let store = LineStore { line, sectors: access.sectors, full, allocate };
-        let stored = policy.store(&mut self.l1, &store);
+        let stored = policy.store(&mut self.l1.tags, &store);
         if let Some(kept) = stored.kept {
-            self.bring_in(line, kept.valid, kept.dirty, around);
+            let evicted = self.l1.tags.insert(line, kept.valid, kept.dirty);
+            self.write_evicted(evicted, around);
         }
         if stored.through != 0 {
             let through = LineAccess { sectors: stored.through, ..access };
@@ -85,102 +95,19 @@ impl LoadStore<'_> {
             return false;
         }
         around.counters.l1_writes += u64::from(cached);
-        self.l1.remove(access.line / LINE_BYTES);
+        self.l1.tags.remove(access.line / LINE_BYTES);
         self.write_through(slot, access, kind, around.requests);
         true
     }
 
-    /// Puts sectors into L1; an evicted dirty line is written to L2, for which there must be room.
-    fn bring_in<R: Requests, C: Completions>(
-        &mut self,
-        line: u64,
-        valid: u8,
-        dirty: u8,
-        around: &mut Neighbours<'_, R, C>,
-    ) {
-        let Some(victim) = self.l1.insert(line, valid, dirty) else { return };
-        if victim.dirty != 0 {
-            around.counters.l1_writeback_sectors += u64::from(victim.dirty.count_ones());
-            self.write_back(victim.line * LINE_BYTES, victim.dirty, around.requests);
+    /// Writes an evicted line of L1 to L2 if it is dirty; there must be room for it.
+    fn write_evicted<R: Requests, C>(&mut self, evicted: Option<Evicted>, around: &mut Neighbours<'_, R, C>) {
+        if let Some(Evicted { line, dirty }) = evicted
+            && dirty != 0
+        {
+            around.counters.l1_writeback_sectors += u64::from(dirty.count_ones());
+            self.write_back(line * LINE_BYTES, dirty, around.requests);
         }
-    }
-
-    fn cached_load<R: Requests, C: Completions>(
-        &mut self,
-        slot: u16,
-        access: LineAccess,
-        around: &mut Neighbours<'_, R, C>,
-    ) -> Lookup {
-        let lookup = self.look_up_l1(slot, access.line, access.sectors, around);
-        if lookup == Lookup::Miss {
-            // A miss is known after the lookup; its data never arrive earlier than those of a hit.
-            let hit_at = around.now + u64::from(self.config.l1.hit_latency_cycles);
-            let op = self.op_mut(slot);
-            op.ready_at = op.ready_at.max(hit_at);
-        }
-        lookup
-    }
-
-    /// Looks sectors of a line up in L1; missing sectors are requested, and the slot waits for them.
-    fn look_up_l1<R: Requests, C>(
-        &mut self,
-        slot: u16,
-        address: u64,
-        sectors: u8,
-        around: &mut Neighbours<'_, R, C>,
-    ) -> Lookup {
-        let config = &self.config.l1;
-        let line = address / LINE_BYTES;
-        let wanted = if config.sector_bytes == config.line_bytes { ALL_SECTORS } else { sectors };
-        let missing = wanted & !self.l1.probe(line);
-        if missing == 0 {
-            around.counters.l1_accesses += 1;
-            around.counters.l1_hits += 1;
-            return Lookup::Hit(around.now + u64::from(config.hit_latency_cycles));
-        }
-        let Ok(to_request) = self.mshrs.check(line, missing) else { return Lookup::Refused };
-        if to_request != 0 && !around.requests.has_room() {
-            return Lookup::Refused;
-        }
-        around.counters.l1_accesses += 1;
-        if to_request == 0 {
-            around.counters.l1_merges += 1;
-        } else {
-            around.counters.l1_misses += 1;
-            around.requests.send(line * LINE_BYTES, to_request, RequestKind::Read, Token::L1Fill);
-        }
-        self.mshrs.add(line, missing, slot);
-        Lookup::Miss
-    }
-
-    fn texture_load<R: Requests, C: Completions>(
-        &mut self,
-        slot: u16,
-        access: LineAccess,
-        around: &mut Neighbours<'_, R, C>,
-    ) -> Lookup {
-        let config = &self.config.texture_cache;
-        let line = access.line / LINE_BYTES;
-        let wanted = if config.sector_bytes == config.line_bytes { ALL_SECTORS } else { access.sectors };
-        let missing = wanted & !self.texture.probe(line);
-        let hit_at = around.now + u64::from(config.hit_latency_cycles);
-        if missing == 0 {
-            around.counters.texture_accesses += 1;
-            return Lookup::Hit(hit_at);
-        }
-        let Ok(to_request) = self.texture_mshrs.check(line, missing) else { return Lookup::Refused };
-        if to_request != 0 {
-            if !around.requests.has_room() {
-                return Lookup::Refused;
-            }
-            around.counters.texture_misses += 1;
-            around.requests.send(access.line, to_request, RequestKind::Read, Token::TextureFill);
-        }
-        self.texture_mshrs.add(line, missing, slot);
-        around.counters.texture_accesses += 1;
-        let op = self.op_mut(slot);
-        op.ready_at = op.ready_at.max(hit_at);
-        Lookup::Miss
     }
 
     /// Whether a reply can be accepted: a fill of L1 that evicts a dirty line needs an entry of the miss
@@ -190,7 +117,7 @@ impl LoadStore<'_> {
         !self.local_write_policy.keeps()
             || reply.token != Token::L1Fill
             || requests.has_room()
-            || self.l1.victim(reply.line / LINE_BYTES).is_none_or(|line| line.dirty == 0)
+            || self.l1.tags.victim(reply.line / LINE_BYTES).is_none_or(|line| line.dirty == 0)
     }
 
     /// Fills sectors of L1.
@@ -199,10 +126,9 @@ impl LoadStore<'_> {
         reply: &Reply,
         around: &mut Neighbours<'_, R, C>,
     ) {
-        let line = reply.line / LINE_BYTES;
-        self.bring_in(line, reply.sectors, 0, around);
-        let LoadStore { mshrs, ops, .. } = self;
-        mshrs.fill(line, reply.sectors, |slot| answer(ops, slot, reply.served, around));
+        let LoadStore { l1, ops, .. } = self;
+        let evicted = l1.fill(reply, |slot| answer(ops, slot, reply.served, around));
+        self.write_evicted(evicted, around);
     }
 
     /// Fills sectors of the texture cache; the rest of the texture latency follows.
@@ -211,10 +137,8 @@ impl LoadStore<'_> {
         reply: &Reply,
         around: &mut Neighbours<'_, R, C>,
     ) {
-        let line = reply.line / LINE_BYTES;
-        let LoadStore { texture, texture_mshrs, ops, .. } = self;
-        texture.insert(line, reply.sectors, 0);
-        texture_mshrs.fill(line, reply.sectors, |slot| answer(ops, slot, reply.served, around));
+        let LoadStore { texture, ops, .. } = self;
+        texture.fill(reply, |slot| answer(ops, slot, reply.served, around));
     }
 
     /// Looks up an early load, for which no instruction waits: its slot completes when the sectors are in L1.
@@ -226,28 +150,29 @@ impl LoadStore<'_> {
         sectors: u8,
         around: &mut Neighbours<'_, R, C>,
     ) -> bool {
-        match self.look_up_l1(slot, address, sectors, around) {
+        let Neighbours { now, requests, counters, completions } = around;
+        match self.l1.look_up(slot, address, sectors, *now, *requests, counters) {
             Lookup::Refused => return false,
-            Lookup::Hit(at) => around.completions.complete_at(slot, at),
+            Lookup::Hit(at) => completions.complete_at(slot, at),
             Lookup::Miss => {
-                let ready_at = around.now + u64::from(self.config.l1.hit_latency_cycles);
+                let ready_at = self.l1.hit_at(*now);
                 let op = self.slot_mut(slot);
                 op.begin(crate::program::MemoryKind::Load(trace_format::isa::space::Space::Global), 0, false);
                 (op.all_sent, op.waiting, op.ready_at) = (true, 1, ready_at);
             }
         }
-        around.counters.early_loads += 1;
+        counters.early_loads += 1;
         true
     }
 
     /// Locks a line in L1; false when its set would have no unlocked way left.
     pub fn lock(&mut self, address: u64) -> bool {
-        self.l1.lock(address / LINE_BYTES)
+        self.l1.tags.lock(address / LINE_BYTES)
     }
 
     /// Unlocks a line of L1.
     pub fn unlock(&mut self, address: u64) {
-        self.l1.unlock(address / LINE_BYTES);
+        self.l1.tags.unlock(address / LINE_BYTES);
     }
 }
 

@@ -6,11 +6,11 @@
 
 use super::lookup::Lookup;
 use super::memory_port::Requests;
+use super::sectored_cache::{IsL1, IsTexture, SectoredCache};
 use super::small_caches::ConstantCache;
 use crate::config::{GpuConfig, SetHash, SmallCache};
 use crate::memory::cache::Tags;
 use crate::memory::coalesce::{LineAccess, LineAccesses};
-use crate::memory::mshr::Mshrs;
 use crate::memory::replacement::Replacement;
 use crate::memory::write::WritePolicy;
 use crate::memory::{LINE_BYTES, Reply, RequestKind, Served, Token};
@@ -175,10 +175,8 @@ pub struct LoadStore<'a> {
     busy_until: u64,
     /// By slot of the instruction in flight.
     pub(super) ops: Vec<MemOp>,
-    pub(super) l1: Tags,
-    pub(super) mshrs: Mshrs<u16>,
-    pub(super) texture: Tags,
-    pub(super) texture_mshrs: Mshrs<u16>,
+    pub(super) l1: SectoredCache<IsL1>,
+    pub(super) texture: SectoredCache<IsTexture>,
     constants: ConstantCache,
     /// Stores and write-backs that L2 has not acknowledged.
     unacknowledged: u32,
@@ -201,8 +199,6 @@ impl<'a> LoadStore<'a> {
         texture: Tags,
         constants: Tags,
     ) -> LoadStore<'a> {
-        // A different split between L1 and shared memory empties L1.
-        let l1 = if l1.ways() == l1_ways as usize { l1 } else { l1.with_ways(l1_ways) };
         LoadStore {
             config,
             write_policy: WritePolicy::global(config),
@@ -210,10 +206,8 @@ impl<'a> LoadStore<'a> {
             queue: VecDeque::new(),
             busy_until: 0,
             ops: Vec::new(),
-            l1,
-            mshrs: Mshrs::new(config.l1.mshrs, config.l1.mshr_merges),
-            texture,
-            texture_mshrs: Mshrs::new(config.texture_cache.mshrs, config.texture_cache.mshr_merges),
+            l1: SectoredCache::l1(config, l1_ways, l1),
+            texture: SectoredCache::texture(config, texture),
             constants: ConstantCache::new(config, constants),
             unacknowledged: 0,
             outstanding: vec![0; config.sm.max_warps as usize],
@@ -225,7 +219,8 @@ impl<'a> LoadStore<'a> {
     /// The caches, for the next kernel, together with `code`, the I-cache, which the unit does not own.
     #[must_use]
     pub fn into_caches(self, code: Tags) -> SmCaches {
-        SmCaches { l1: self.l1, texture: self.texture, code, constants: self.constants.into_tags() }
+        let LoadStore { l1, texture, constants, .. } = self;
+        SmCaches { l1: l1.tags, texture: texture.tags, code, constants: constants.into_tags() }
     }
 
     /// Begins a memory instruction that a warp has issued. The caller stores its addresses in the returned
@@ -400,7 +395,7 @@ impl<'a> LoadStore<'a> {
                     return self.store(slot, access, kind, around);
                 }
                 if around.requests.has_room() {
-                    self.l1.remove(access.line / LINE_BYTES);
+                    self.l1.tags.remove(access.line / LINE_BYTES);
                     around.requests.send(access.line, access.sectors, kind, Token::Instruction(slot));
                     Lookup::Miss
                 } else {
@@ -466,8 +461,8 @@ impl<'a> LoadStore<'a> {
     pub fn is_drained(&self) -> bool {
         self.queue.is_empty()
             && self.unacknowledged == 0
-            && self.mshrs.is_empty()
-            && self.texture_mshrs.is_empty()
+            && self.l1.misses() == 0
+            && self.texture.misses() == 0
             && self.constants.misses() == 0
     }
 
@@ -479,8 +474,8 @@ impl<'a> LoadStore<'a> {
              outstanding\n",
             self.queue.len(),
             self.busy_until,
-            self.mshrs.len(),
-            self.texture_mshrs.len(),
+            self.l1.misses(),
+            self.texture.misses(),
             self.constants.misses(),
             self.unacknowledged
         )

@@ -18,6 +18,7 @@ pub mod memory_port;
 mod mock;
 pub mod observer;
 pub mod scoreboard;
+mod sectored_cache;
 pub mod small_caches;
 pub mod units;
 pub mod warps;

@@ -1,7 +1,6 @@
 //! Stages that handle arrivals of a cycle: events, replies, decoded instructions and operands.
 
 use crate::memory::Token;
-use crate::program::Path;
 use crate::sm::Sm;
 use crate::sm::parts::wheel::Event;
 use crate::source::LaunchSource;
@@ -74,11 +73,5 @@ impl<S: LaunchSource> Sm<'_, S> {
                 load_store.take_reply(&reply, &mut around);
             }
         }
-    }
-
-    /// Whether an instruction goes to the load/store unit.
-    #[inline]
-    pub(in crate::sm) fn is_memory(&self, pc: u32) -> bool {
-        matches!(self.machine.program.insts[pc as usize].path, Path::Memory(_))
     }
 }

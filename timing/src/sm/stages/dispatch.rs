@@ -1,5 +1,6 @@
 //! Dispatch and operand read: collected instructions leave for units and for the load/store queue, banks are read.
 
+use crate::program::Path;
 use crate::sm::Sm;
 use crate::sm::parts::units::count;
 use crate::sm::parts::wheel::Event;
@@ -46,6 +47,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.ask(|techniques, at, warps| techniques.dispatched(at, &warps[warp].view(warp), &view));
         }
         true
+    }
+
+    /// Whether an instruction goes to the load/store unit.
+    #[inline]
+    fn is_memory(&self, pc: u32) -> bool {
+        matches!(self.machine.program.insts[pc as usize].path, Path::Memory(_))
     }
 
     /// Sends a collected instruction to a unit, if one is free.

@@ -243,6 +243,21 @@ mod tests {
     }
 
     #[test]
+    fn a_step_between_the_test_and_a_later_comparison_comes_after_the_test() {
+        let found = loops(
+            "
+            mov r0 0
+            isetp.lt p0 r0 5
+            iadd r0 r0 1
+            isetp.lt p1 r5 3
+            @p0 bra 1
+            exit",
+        );
+        // The test sees 0 to 5.
+        assert_eq!(found.all()[0].trips, Some(6));
+    }
+
+    #[test]
     fn a_loop_with_a_second_exit_or_a_second_step_states_no_count() {
         let two_exits = loops(
             "

@@ -7,6 +7,7 @@ mod cases;
 mod decode;
 #[path = "../redundancy/insts.rs"]
 mod insts;
+mod loops;
 #[path = "../redundancy/memory.rs"]
 mod memory;
 mod random;

@@ -11,6 +11,8 @@ const MOST_TRIPS: u64 = 1 << 20;
 
 /// The test of a loop's exit branch: `counter cmp bound`.
 struct Test {
+    /// Where it stands.
+    at: usize,
     cmp: ICmp,
     signed: bool,
     counter: Reg,
@@ -48,8 +50,8 @@ pub(super) fn trips(kernel: &MachineKernel, flow: &Flow, graph: &Graph, found: &
     let step = step(&insts[step_at], test.counter)?;
     let step_block = flow.block_of(Pc(step_at as u32)).0 as usize;
     let header = found.header.0 as usize;
-    let stepped_first =
-        graph.dominates(step_block, exit) && exit_follows(step_block, exit, step_at, insts, pcs(exit));
+    // The step comes before the test: in another dominating block, or earlier in the same.
+    let stepped_first = graph.dominates(step_block, exit) && (step_block != exit || step_at < test.at);
     let every_iteration =
         graph.preds[header].iter().filter(|p| inside(**p)).all(|p| graph.dominates(step_block, *p));
     if !every_iteration {
@@ -64,21 +66,6 @@ fn leaves_early(inst: &Inst) -> bool {
     matches!(inst.kind(), Kind::Exit | Kind::Return | Kind::Trap)
 }
 
-/// Whether the step comes before the exit block's test: in another dominating block, or earlier in the same.
-fn exit_follows(
-    step_block: usize,
-    exit: usize,
-    step_at: usize,
-    insts: &[Inst],
-    exit_pcs: std::ops::Range<usize>,
-) -> bool {
-    step_block != exit
-        || exit_pcs
-            .rev()
-            .find(|pc| matches!(insts[*pc].op, Op::Isetp { .. }))
-            .is_some_and(|test| step_at < test)
-}
-
 /// The comparison that guards the last branch of the exit block.
 fn test(insts: &[Inst], block: std::ops::Range<usize>, taken_stays: impl Fn(&Inst) -> bool) -> Option<Test> {
     let branch = &insts[block.end - 1];
@@ -86,7 +73,8 @@ fn test(insts: &[Inst], block: std::ops::Range<usize>, taken_stays: impl Fn(&Ins
         return None;
     }
     let writes = |pc: &usize| insts[*pc].dst_preds().any(|p| p == branch.guard.pred);
-    let inst = &insts[block.rev().find(writes)?];
+    let at = block.rev().find(writes)?;
+    let inst = &insts[at];
     let Op::Isetp { cmp, sign, ex, .. } = inst.op else { return None };
     let plain = inst.is_unguarded() && !ex.0 && inst.psrc[0].pred == Pred::PT && !inst.psrc[0].not;
     if !plain || inst.pdst[0] != branch.guard.pred {
@@ -95,7 +83,7 @@ fn test(insts: &[Inst], block: std::ops::Range<usize>, taken_stays: impl Fn(&Ins
     let counter = plain_reg(&inst.src[0])?;
     let bound = immediate(&inst.src[1])?;
     let stays_if = taken_stays(branch) != branch.guard.not;
-    Some(Test { cmp, signed: sign == Sign::S32, counter, bound, stays_if })
+    Some(Test { at, cmp, signed: sign == Sign::S32, counter, bound, stays_if })
 }
 
 fn plain_reg(src: &Src) -> Option<Reg> {
@@ -144,13 +132,14 @@ fn initial(
     let mut block = only(header)?;
     for _ in 0..graph.succs.len() {
         let pcs = flow.blocks()[block].first.index()..flow.blocks()[block].end.index();
+        // A function may write the counter.
+        if kernel.insts[pcs.end - 1].kind() == Kind::Call {
+            return None;
+        }
         if let Some(pc) = pcs.rev().find(|pc| kernel.insts[*pc].dst_regs().any(|r| r == counter)) {
             let inst = &kernel.insts[pc];
             let moves = matches!(inst.op, Op::Mov { .. }) && inst.is_unguarded();
             return if moves { immediate(&inst.src[0]) } else { None };
-        }
-        if kernel.insts[flow.blocks()[block].end.index() - 1].kind() == Kind::Call {
-            return None;
         }
         block = only(block)?;
     }

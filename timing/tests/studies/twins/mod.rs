@@ -2,6 +2,7 @@
 //! or sampling.
 
 mod memory;
+mod pairs;
 mod registers;
 pub mod values;
 

@@ -1,8 +1,8 @@
 //! Twins of the studies of registers.
 
 use super::super::decode::{Counts, Event, Launch, Words};
+use super::pairs;
 use std::collections::{BTreeMap, BTreeSet};
-use timing::analysis::affinity::Affinity;
 use trace_format::isa::{Inst, Kind, MachineKernel};
 
 fn bytes(words: &Words) -> usize {
@@ -16,12 +16,7 @@ fn bytes(words: &Words) -> usize {
 /// CORF's definitions.
 pub fn width(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
-    let flow = launch.kernel.flow();
-    let paired: BTreeSet<(u8, u8)> = Affinity::of(&launch.kernel, &flow, 10)
-        .exclusive_pairs()
-        .into_iter()
-        .flat_map(|pair| [(pair.low, pair.high), (pair.high, pair.low)])
-        .collect();
+    let paired = pairs::exclusive(&launch.kernel, 10);
     let plural = |n: usize| if n == 1 { "1_byte".to_owned() } else { format!("{n}_bytes") };
     for event in launch.events().filter(|event| event.exec != 0) {
         for reg in event.reads() {
@@ -32,18 +27,7 @@ pub fn width(launch: &Launch) -> Counts {
         for words in &event.results {
             counts.add(event.pc, format!("writes_{}", plural(bytes(words))), 1);
         }
-        let operands: Vec<Vec<u8>> =
-            (0..3).filter_map(|i| event.inst.src_span(i)).map(|s| s.iter().map(|r| r.0).collect()).collect();
-        let mut pairs = BTreeSet::new();
-        for (i, first) in operands.iter().enumerate() {
-            for second in &operands[i + 1..] {
-                for (a, b) in first.iter().flat_map(|a| second.iter().map(move |b| (*a, *b))) {
-                    if a != b {
-                        pairs.insert((a.min(b), a.max(b)));
-                    }
-                }
-            }
-        }
+        let pairs = pairs::read_together(&event.inst);
         if pairs.is_empty() {
             continue;
         }

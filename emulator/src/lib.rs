@@ -25,14 +25,14 @@ pub mod ptx;
 
 pub mod cli;
 pub mod device;
-pub mod device_runtime;
+mod device_runtime;
 pub mod exec;
 pub mod fatbin;
 pub mod manifest;
 pub mod memory;
 pub mod module;
 pub mod record;
-pub mod sampling;
+mod sampling;
 pub mod session;
 pub mod texture;
-pub mod view;
+mod view;

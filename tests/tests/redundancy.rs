@@ -8,7 +8,7 @@ mod twin;
 use std::path::Path;
 use study_kit::FirstBlocks;
 use tests::recording::record;
-use timing::studies::redundancy::of_launch;
+use timing::internals::of_launch;
 use timing::studies::{self, Input};
 use trace_format::reader::Launch;
 

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use study_kit::FirstBlocks;
 use tests::recording::record;
-use timing::studies::source::TraceLaunch;
+use timing::internals::TraceLaunch;
 use timing::studies::{self, By, Input, Selection};
 use trace_format::isa::Operand;
 use trace_format::reader::{Launch, Trace};

@@ -8,7 +8,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use recorded::record;
 use timing::studies;
-use timing::studies::source::TraceLaunch;
+use timing::internals::TraceLaunch;
 use trace_format::isa::*;
 use trace_format::reader::Trace;
 use trace_format::semantics::{Banks, Geometry};

@@ -14,23 +14,23 @@
 //! # Ok::<(), timing::config::ConfigError>(())
 //! ```
 
-pub mod analysis;
+mod analysis;
 #[cfg(test)]
 mod believable;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod compare;
+mod compare;
 pub mod config;
-pub mod engine;
-pub mod error;
-pub mod memory;
-pub mod policy;
+mod engine;
+mod error;
+mod memory;
+mod policy;
 pub use warplab_technique::{occupancy, program};
 pub mod replay;
 pub mod reports;
-pub mod sched;
-pub mod sm;
-pub mod source;
+mod sched;
+mod sm;
+mod source;
 pub mod stats;
 pub mod studies;
 pub mod techniques;
@@ -38,3 +38,11 @@ pub mod techniques;
 mod testing;
 pub mod view;
 pub mod why;
+
+pub mod internals {
+    //! Parts of the model that tests hold against twins of their own; nothing else uses them.
+
+    pub use crate::source::{MemAccess, SourceError, Step, Upcoming};
+    pub use crate::studies::redundancy::{Tally, of_launch};
+    pub use crate::studies::source::{LaunchPaths, TraceLaunch, WarpPath};
+}

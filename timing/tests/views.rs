@@ -9,7 +9,7 @@ use timing::config::load;
 use timing::replay::{Replay, ReplayOptions, replay};
 use timing::stats::{COUNTERS, Stall, TechniqueStats};
 use timing::techniques::Catalogue;
-use timing::view::series::Column;
+use timing::view::Column;
 use timing::view::{ViewOptions, konata, timeline};
 use trace_format::reader::Trace;
 

@@ -4,10 +4,10 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use trace_format::container::LaunchRecord;
-use trace_format::encode::checksum::Checksum;
-use trace_format::encode::decoder::ValueDecoder;
-use trace_format::encode::encoder::{ValueEncoder, ValueStreams};
-use trace_format::encode::pool::Words;
+use trace_format::internals::Checksum;
+use trace_format::internals::ValueDecoder;
+use trace_format::internals::{ValueEncoder, ValueStreams};
+use trace_format::internals::Words;
 use trace_format::isa::*;
 use trace_format::reader::Trace;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};

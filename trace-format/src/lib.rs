@@ -6,9 +6,20 @@
 //! outside, from the emulator's memory while recording and from the trace while replaying.
 
 pub mod container;
-pub mod encode;
+mod encode;
 pub mod isa;
 pub mod reader;
 pub mod semantics;
 pub mod validate;
 pub mod writer;
+
+pub mod internals {
+    //! Parts of the container that this crate's own tests and benchmarks look at; nothing else uses them.
+
+    pub use crate::encode::checksum::Checksum;
+    pub use crate::encode::decoder::ValueDecoder;
+    pub use crate::encode::encoder::{ValueEncoder, ValueStreams};
+    pub use crate::encode::path::PathState;
+    pub use crate::encode::plan::KernelPlan;
+    pub use crate::encode::pool::Words;
+}

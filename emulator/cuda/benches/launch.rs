@@ -1,8 +1,7 @@
 //! What a launch of an empty kernel costs: through the runtime API, and in the executor alone. The difference is
 //! what the API adds.
 
-use cuda::gpu;
-use cuda::runtime::execution::{Dim3, launch_handle};
+use cuda::internals::{Dim3, gpu, launch_handle};
 use emulator::exec::{self, Launch, Options, Prepared, Unobserved};
 use emulator::lower::LowerOptions;
 use emulator::memory::GlobalMemory;
@@ -19,7 +18,7 @@ fn main() {
 #[divan::bench]
 fn through_the_api(bencher: divan::Bencher<'_, '_>) {
     let kernel = {
-        let mut gpu = gpu::gpu().expect("there is a GPU");
+        let mut gpu = gpu().expect("there is a GPU");
         let module = gpu.load(EMPTY.as_bytes(), "empty.ptx").expect("the PTX is good");
         gpu.kernel(module, "empty").expect("the kernel is there")
     };

@@ -1,7 +1,7 @@
 //! What an allocation costs beside many others, and what finding the allocation of an address does: both should hardly
 //! depend on how many there are.
 
-use cuda::memory::{Memory, Purpose};
+use cuda::internals::{Memory, Purpose};
 
 /// Allocations that live meanwhile.
 const LIVE: [usize; 3] = [10_000, 100_000, 1_000_000];

@@ -14,7 +14,7 @@ use crate::running::perform;
 use crate::running::waiting::synchronize;
 use crate::streams::work::Launch;
 use crate::tell::tell;
-use emulator::record::selection::Selection;
+use emulator::record::Selection;
 use std::collections::HashMap;
 use std::ffi::c_char;
 use std::path::PathBuf;

@@ -2,12 +2,12 @@
 //!
 //! Each group of modules uses only those above it:
 //!
-//! - [`error`], [`tell`], [`handles`], [`host`], [`signals`], [`process`], [`device`], [`summary`]: what functions return and say, what programs
+//! - `error`, `tell`, `handles`, `host`, `signals`, `process`, [`device`], `summary`: what functions return and say, what programs
 //!   hold, what may be accessed of the program's own memory, the board that programs see, the account of what ran;
-//! - [`memory`], [`streams`], [`modules`], [`contexts`], [`recording`]: the state of the GPU, each the owner of its part;
-//! - [`gpu`]: all of the state behind one lock;
-//! - [`running`]: does the work of streams; [`current`] makes contexts current to threads;
-//! - [`driver`], [`runtime`], [`embed`]: the APIs; [`redirect`] puts them in the place of runtimes that are linked in.
+//! - `memory`, `streams`, `modules`, `contexts`, `recording`: the state of the GPU, each the owner of its part;
+//! - `gpu`: all of the state behind one lock;
+//! - `running`: does the work of streams; `current` makes contexts current to threads;
+//! - `driver`, `runtime`, `embed`: the APIs; `redirect` puts them in the place of runtimes that are linked in.
 //!
 //! ```
 //! use cuda::device::{Attributes, Device};
@@ -16,24 +16,34 @@
 //! assert_eq!(Device::all()[0].attribute(16), Some(30));
 //! ```
 
-pub mod contexts;
-pub mod current;
+mod contexts;
+mod current;
 pub mod device;
-pub mod driver;
-pub mod embed;
-pub mod error;
-pub mod gpu;
-pub mod handles;
-pub mod host;
-pub mod memory;
-pub mod modules;
-pub mod process;
-pub mod ranges;
-pub mod recording;
-pub mod redirect;
-pub mod running;
-pub mod runtime;
-pub mod signals;
-pub mod streams;
-pub mod summary;
-pub mod tell;
+mod driver;
+mod embed;
+mod error;
+mod gpu;
+mod handles;
+mod host;
+mod memory;
+mod modules;
+mod process;
+mod ranges;
+mod recording;
+mod redirect;
+mod running;
+mod runtime;
+mod signals;
+mod streams;
+mod summary;
+mod tell;
+
+pub mod internals {
+    //! Parts of the library that its own tests and benchmarks look at; nothing else uses them.
+
+    pub use crate::gpu::gpu;
+    pub use crate::memory::{Memory, Purpose};
+    pub use crate::runtime::absent::{Generation, implementation};
+    pub use crate::runtime::execution::{Dim3, launch_handle};
+    pub use crate::runtime::layouts;
+}

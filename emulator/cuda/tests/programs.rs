@@ -6,7 +6,7 @@
 
 mod kit;
 
-use cuda::runtime::absent::{Generation, implementation};
+use cuda::internals::{Generation, implementation};
 use emulator::fatbin::runtime::{Runtime, runtime};
 use kit::{Tool, nvcc, skipped};
 use std::collections::BTreeSet;
@@ -411,7 +411,7 @@ fn structures_lie_as_in_the_headers() {
     let [program, _] = compile(&nvcc, "layouts");
     let output = start(&program, ARCHITECTURES[0], &[]);
     let said = String::from_utf8_lossy(&output.stdout);
-    for (name, value) in cuda::runtime::layouts() {
+    for (name, value) in cuda::internals::layouts() {
         let line = format!("{name} {value}");
         assert!(said.lines().any(|l| l == line), "{line} is not what the header says:\n{said}");
     }

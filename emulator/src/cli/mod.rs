@@ -7,16 +7,16 @@
 //! from executables, [`inspect`] shows the contents of PTX files, [`summary`] prints results, [`progress`]
 //! draws the bar.
 
-pub mod args;
+mod args;
 mod compilers;
-pub mod disasm;
+mod disasm;
 mod error;
-pub mod extract;
-pub mod inspect;
-pub mod program;
-pub mod progress;
-pub mod run;
-pub mod summary;
+mod extract;
+mod inspect;
+mod program;
+mod progress;
+mod run;
+mod summary;
 
 pub use error::CliError;
 

@@ -7,7 +7,7 @@
 //! `access` memory instructions.
 
 mod access;
-pub mod barrier;
+pub(crate) mod barrier;
 mod block;
 mod crew;
 pub mod fault;
@@ -16,7 +16,7 @@ mod interface;
 mod lenient;
 mod matrix;
 pub mod nested;
-pub mod paths;
+pub(crate) mod paths;
 mod polls;
 mod printf;
 mod program;

@@ -118,13 +118,6 @@ impl Paths {
         self.live
     }
 
-    /// Whether all lanes have exited.
-    #[inline]
-    #[must_use]
-    pub fn finished(&self) -> bool {
-        self.live == 0
-    }
-
     /// Continues the running path at `pc`. It is then ready to run unless [`Self::meets`] is true.
     #[inline]
     pub fn goto(&mut self, pc: u32) {
@@ -326,11 +319,6 @@ impl Paths {
                 None => at += 1,
             }
         }
-    }
-
-    /// Paths besides the running one that can run.
-    pub fn ready(&self) -> usize {
-        self.parked.iter().filter(|p| p.wait == Wait::Ready).count()
     }
 
     /// Switches to the path that has waited longest; the running one moves to the end of the queue. False

@@ -1,6 +1,6 @@
 //! Finds the instructions of a kernel that may poll memory for changes by others.
 
-use trace_format::isa::flow::{BlockId, Flow};
+use trace_format::isa::{BlockId, Flow};
 use trace_format::isa::{Inst, Kind, MachineKernel, Op};
 
 /// Maximum length of a polling loop in instructions.

@@ -7,7 +7,7 @@
 //! the [`MachineKernel`]. [`layout`] places variables.
 
 mod build;
-pub mod calls;
+pub(crate) mod calls;
 mod cfg;
 mod combine;
 mod contract;
@@ -15,7 +15,7 @@ mod fold;
 mod frame;
 mod gvn;
 mod ifconv;
-pub mod layout;
+pub(crate) mod layout;
 mod legalize;
 mod liveness;
 mod options;
@@ -38,6 +38,7 @@ use calls::Plan;
 use frame::Addressing;
 use layout::Frame;
 pub use layout::{ModuleLayout, Reloc};
+pub use calls::{addressed_kernels, function_address};
 use ra::emit::{Emitted, Role};
 use vir::Func;
 

@@ -5,13 +5,13 @@
 //! [`expression`] evaluates, [`element`] knows the element types. [`crate::session`] checks arguments against
 //! the kernel.
 
-pub mod check;
-pub mod contents;
-pub mod element;
-pub mod error;
-pub mod expression;
+pub(crate) mod check;
+pub(crate) mod contents;
+pub(crate) mod element;
+pub(crate) mod error;
+pub(crate) mod expression;
 mod node;
-pub mod objects;
+pub(crate) mod objects;
 mod read;
 
 pub use check::{Check, Verdict};

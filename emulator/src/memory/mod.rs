@@ -6,11 +6,12 @@
 //! or mapped where the host program accesses them ([`storage`], the only unsafe code here), which may access
 //! them at any time; threads that run blocks share memory only while no block writes it.
 
-pub mod atomic;
-pub mod global;
-pub mod heap;
-pub mod lanes;
-pub mod storage;
+pub(crate) mod atomic;
+pub(crate) mod global;
+pub(crate) mod heap;
+pub(crate) mod lanes;
+pub(crate) mod storage;
 
 pub(crate) use global::zeroed;
 pub use global::{Allocation, AllocationId, GLOBAL_BASE, GlobalMemory, Nearest, PAGE_BYTES};
+pub use storage::Storage;

@@ -5,10 +5,14 @@
 //! launches continue whose recording fails. A [`BlockSink`] follows one block at a time on whichever thread
 //! runs it; a [`LaunchSink`] takes the blocks of a launch, in ascending order whatever the number of threads.
 
-pub mod lenient;
-pub mod sampled;
-pub mod selection;
-pub mod trace;
+pub(crate) mod lenient;
+pub(crate) mod sampled;
+pub(crate) mod selection;
+pub(crate) mod trace;
+
+pub use sampled::SampledSink;
+pub use selection::Selection;
+pub use trace::TraceSink;
 
 use trace_format::isa::{BlockId, Pc};
 use trace_format::semantics::{ExecInst, Warp};

@@ -4,6 +4,6 @@
 //! access, [`query`] the results of queries. Memory is accessed through the running block's view.
 
 mod footprint;
-pub mod query;
-pub mod sample;
-pub mod surface;
+pub(crate) mod query;
+pub(crate) mod sample;
+pub(crate) mod surface;

@@ -4,11 +4,11 @@
 //! device memory, [`sampler`] holds filter and address modes, [`table`] assigns handles. [`crate::sampling`]
 //! performs fetches.
 
-pub mod format;
-pub mod resource;
-pub mod sampler;
+pub(crate) mod format;
+pub(crate) mod resource;
+pub(crate) mod sampler;
 mod srgb;
-pub mod table;
+pub(crate) mod table;
 
 pub use format::{ChannelFormat, ChannelKind};
 pub use resource::{ArrayKind, ArrayShape, Level, Resource, ResourceKind};

@@ -3,7 +3,7 @@
 //! [`global`] is device memory itself, or device memory beside other running blocks, whose writes [`effects`] keeps until
 //! their turn comes; [`local`] is the memory of one thread. [`access`] is what both have in common.
 
-pub mod access;
-pub mod effects;
-pub mod global;
-pub mod local;
+pub(crate) mod access;
+pub(crate) mod effects;
+pub(crate) mod global;
+pub(crate) mod local;

@@ -5,7 +5,7 @@
 use emulator::exec::{self, Fault, Launch, LaunchError, Options, Stats, Unobserved};
 use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::record::Unrecorded;
-use emulator::record::trace::TraceSink;
+use emulator::record::TraceSink;
 use trace_format::container::LaunchRecord;
 use trace_format::isa::space::{BANK_PARAM, PARAM_BASE, PARAM_NTID};
 use trace_format::isa::*;

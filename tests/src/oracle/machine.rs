@@ -6,7 +6,7 @@ use emulator::lower::{LowerOptions, Lowered, ModuleLayout, lower_kernel};
 use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::ptx::{Diagnostics, Module, RelocationTarget, VarId};
 use emulator::record::Unrecorded;
-use emulator::record::trace::TraceSink;
+use emulator::record::TraceSink;
 use std::collections::HashMap;
 use std::path::Path;
 use trace_format::container::LaunchRecord;

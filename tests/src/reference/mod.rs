@@ -5,31 +5,31 @@
 use crate::element::{Element, decode};
 use crate::{Buffers, Scalars};
 
-pub mod backprop;
-pub mod bfs;
-pub mod bitonic;
-pub mod blackscholes;
-pub mod compact;
-pub mod convolution;
-pub mod dct8x8;
-pub mod gaussian;
-pub mod hash64;
-pub mod histogram;
-pub mod hotspot;
-pub mod jacobi;
-pub mod mandelbrot;
-pub mod matmul_naive;
-pub mod matmul_tiled;
-pub mod median;
-pub mod nbody;
-pub mod pathfinder;
-pub mod reduction;
-pub mod sad;
-pub mod scan;
-pub mod spmv;
-pub mod tensor_gemm;
-pub mod transpose;
-pub mod vectoradd;
+pub(crate) mod backprop;
+pub(crate) mod bfs;
+pub(crate) mod bitonic;
+pub(crate) mod blackscholes;
+pub(crate) mod compact;
+pub(crate) mod convolution;
+pub(crate) mod dct8x8;
+pub(crate) mod gaussian;
+pub(crate) mod hash64;
+pub(crate) mod histogram;
+pub(crate) mod hotspot;
+pub(crate) mod jacobi;
+pub(crate) mod mandelbrot;
+pub(crate) mod matmul_naive;
+pub(crate) mod matmul_tiled;
+pub(crate) mod median;
+pub(crate) mod nbody;
+pub(crate) mod pathfinder;
+pub(crate) mod reduction;
+pub(crate) mod sad;
+pub(crate) mod scan;
+pub(crate) mod spmv;
+pub(crate) mod tensor_gemm;
+pub(crate) mod transpose;
+pub(crate) mod vectoradd;
 
 /// What a run starts from: contents of all buffers and values of all scalars.
 pub struct Case<'a> {

@@ -1,7 +1,7 @@
 //! What tests of studies on the bundled workloads share: launches cut to what brute force can keep.
 
-use timing::source::SourceError;
-use timing::studies::source::{LaunchPaths, TraceLaunch};
+use timing::internals::SourceError;
+use timing::internals::{LaunchPaths, TraceLaunch};
 use trace_format::isa::MachineKernel;
 use trace_format::reader::{Trace, WarpCursor};
 use trace_format::semantics::Geometry;

@@ -6,7 +6,7 @@
 //! goes to the collector alone. This must hold for any divergence, so the analysis stops at the end of the
 //! basic block, and at an instruction at which other lanes of the warp may run.
 
-use trace_format::isa::flow::Liveness;
+use trace_format::isa::Liveness;
 use trace_format::isa::{Flow, Inst, Kind, MachineKernel, Pc, Reg};
 
 /// The two bits that the compiler puts into an instruction, for one destination register.

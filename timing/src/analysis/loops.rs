@@ -58,7 +58,7 @@ impl Loops {
     }
 
     /// Every loop, in the order of its first back edge.
-    #[must_use]
+    #[cfg(test)]
     pub fn all(&self) -> &[Loop] {
         &self.loops
     }

@@ -3,10 +3,10 @@
 //! Each file is one analysis from a [`MachineKernel`](trace_format::isa::MachineKernel) to plain data.
 //! Techniques turn their results into hints.
 
-pub mod affinity;
-pub mod destinations;
-pub mod loops;
-pub mod release;
+pub(crate) mod affinity;
+pub(crate) mod destinations;
+pub(crate) mod loops;
+pub(crate) mod release;
 
 #[cfg(test)]
 pub(crate) mod listing;

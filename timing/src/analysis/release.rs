@@ -7,7 +7,7 @@
 //! barrier, or in a spin loop); the user of the marks adds the registers live there.
 
 use crate::program::RegSet;
-use trace_format::isa::flow::LiveSet;
+use trace_format::isa::LiveSet;
 use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, Pc};
 
 /// Two register sets per instruction index.

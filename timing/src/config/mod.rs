@@ -3,13 +3,13 @@
 //! [`load`] reads, inherits and overrides; [`rules`] refuses contradictions. The keys, their units and
 //! meanings are defined in the interface crate, because techniques read them: [`GpuConfig`].
 
-pub mod import;
-pub mod load;
+pub(crate) mod import;
+pub(crate) mod load;
 #[cfg(test)]
 mod occupancy_tests;
 #[cfg(test)]
 mod rule_tests;
-pub mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 

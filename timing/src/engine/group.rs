@@ -320,6 +320,6 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         }
         let interval = self.options.view.interval.filter(|_| S::OBSERVED);
         let series = interval.map(|interval| Series::of(interval, cycles, launch, slots, self.samples));
-        GroupOutcome { jobs, total, series, launched_at: self.launched_at }
+        GroupOutcome { jobs, total, series }
     }
 }

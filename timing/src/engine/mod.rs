@@ -23,7 +23,6 @@ use crate::memory::address::PartitionMap;
 use crate::memory::partition::Partition;
 use crate::sm::{Machine, SmCaches};
 use crate::source::LaunchSource;
-use crate::stats::Stats;
 use crate::techniques::Stack;
 use crate::view::ViewOptions;
 use crew::Crew;
@@ -143,6 +142,7 @@ impl Gpu {
     ///
     /// # Errors
     /// As [`Gpu::run_group`].
+    #[cfg(test)]
     pub fn run<S: LaunchSource>(
         &mut self,
         machine: &Machine,
@@ -150,7 +150,7 @@ impl Gpu {
         techniques: &Stack,
         blocks: u64,
         options: &RunOptions<'_>,
-    ) -> Result<Stats, ReplayError> {
+    ) -> Result<crate::stats::Stats, ReplayError> {
         let job = Job { machine, source, techniques, blocks, after: Vec::new() };
         self.run_group(&[job], options).map(|outcome| outcome.total)
     }

@@ -27,6 +27,4 @@ pub struct GroupOutcome {
     pub total: Stats,
     /// Samples of the counters, if requested.
     pub series: Option<Series>,
-    /// Cycle of the first launch, since the beginning of the replay.
-    pub launched_at: u64,
 }

@@ -4,19 +4,19 @@
 //! driven by the load/store unit of [`crate::sm`]; the other side is a [`partition::Partition`] per DRAM channel.
 //! Both sides only exchange the packets below, stamped with their arrival, so that they can run in parallel.
 
-pub mod address;
-pub mod cache;
-pub mod coalesce;
-pub mod dram;
-pub mod hash;
-pub mod mshr;
-pub mod partition;
+pub(crate) mod address;
+pub(crate) mod cache;
+pub(crate) mod coalesce;
+pub(crate) mod dram;
+pub(crate) mod hash;
+pub(crate) mod mshr;
+pub(crate) mod partition;
 #[cfg(test)]
 mod partition_tests;
-pub mod port;
-pub mod replacement;
-pub mod shared;
-pub mod write;
+pub(crate) mod port;
+pub(crate) mod replacement;
+pub(crate) mod shared;
+pub(crate) mod write;
 
 /// Bytes of a line.
 pub const LINE_BYTES: u64 = 128;

@@ -65,8 +65,8 @@ impl<W: Copy> Mshrs<W> {
     }
 
     /// Sectors of a line already in flight.
-    #[must_use]
-    pub fn pending(&self, line: u64) -> u8 {
+    #[cfg(test)]
+    fn pending(&self, line: u64) -> u8 {
         self.find(line).map_or(0, |index| self.entries[index].pending)
     }
 

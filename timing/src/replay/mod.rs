@@ -7,11 +7,12 @@ mod streams;
 
 pub use select::Selection;
 pub use source::{Detail, TraceLaunch, TraceWarp};
+pub use crate::engine::Progress;
+pub use crate::error::ReplayError;
 pub use streams::{Point, dependencies};
 
 use crate::config::GpuConfig;
-use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, Progress, RunOptions};
-use crate::error::ReplayError;
+use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, RunOptions};
 use crate::program::Program;
 use crate::sm::{Machine, Shape};
 use crate::source::LaunchSource;

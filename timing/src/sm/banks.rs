@@ -51,8 +51,8 @@ impl BankMap {
     }
 
     /// Banks that can hold the warp's registers: first bank and number of banks.
-    #[must_use]
-    pub fn share_of(&self, warp: usize) -> (u8, u8) {
+    #[cfg(test)]
+    fn share_of(&self, warp: usize) -> (u8, u8) {
         (self.warps[warp & 63].0, self.share)
     }
 }

@@ -6,8 +6,8 @@
 //! [`crate::engine`] runs SMs in parallel between exchanges.
 
 mod accesses;
-pub mod banks;
-pub mod machine;
+pub(crate) mod banks;
+pub(crate) mod machine;
 mod parts;
 mod stages;
 #[cfg(test)]
@@ -223,12 +223,6 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Sets whether idle cycles are simulated too; the result is the same.
     pub fn look_at_every_cycle(&mut self, every_cycle: bool) {
         self.every_cycle = every_cycle;
-    }
-
-    /// Next cycle to simulate.
-    #[must_use]
-    pub fn now(&self) -> u64 {
-        self.now
     }
 
     /// Cycle of the latest issue, for the watchdog.

@@ -259,10 +259,12 @@ impl Study {
 macro_rules! counters {
     ($($(#[$join:ident])? $name:ident = $key:literal, $unit:literal, $meaning:literal;)+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "they number the constants below")]
+        #[allow(dead_code, reason = "counters in a row are counted by their distance from the first")]
         #[derive(Clone, Copy)]
         enum Position { $($name),+ }
         $(
             #[doc = $meaning]
+            #[allow(dead_code, reason = "as above")]
             pub const $name: usize = Position::$name as usize;
         )+
         /// Counters of the study.

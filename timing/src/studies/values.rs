@@ -36,7 +36,7 @@ impl Level {
     }
 
     /// The level that the target guarantees.
-    #[must_use]
+    #[cfg(test)]
     pub const fn portable() -> Level {
         Level(VectorLevel::Portable)
     }

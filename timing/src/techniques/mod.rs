@@ -5,13 +5,13 @@
 //! [`BUILT_IN`], in the order in which composed techniques act; techniques added to the [`Catalogue`] follow
 //! in the order of their addition.
 
-pub mod bow;
-pub mod bow_wr;
+pub(crate) mod bow;
+pub(crate) mod bow_wr;
 mod catalogue;
-pub mod corf;
+pub(crate) mod corf;
 #[cfg(test)]
 mod hook_tests;
-pub mod null;
+pub(crate) mod null;
 #[cfg(test)]
 mod pipeline_tests;
 mod stack;

@@ -4,13 +4,13 @@
 //! samples counters at an interval. A replay without views is compiled without all of this.
 
 pub mod konata;
-pub mod record;
-pub mod series;
+pub(crate) mod record;
+pub(crate) mod series;
 mod source;
 pub mod timeline;
 
 pub use record::{Recording, ViewOptions};
-pub use series::Series;
+pub use series::{Column, Series};
 pub use source::Observed;
 
 use record::{InstRecord, Origin};

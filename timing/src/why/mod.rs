@@ -4,8 +4,8 @@
 //! [`facts`] computes figures from statistics and configuration, [`limits`] lists the causes with evidence
 //! and advice, [`text`] prints. Nothing is replayed here.
 
-pub mod facts;
-pub mod limits;
+mod facts;
+mod limits;
 pub mod text;
 
 use crate::config::GpuConfig;

@@ -21,12 +21,12 @@ pub mod context;
 pub mod declare;
 mod lanes;
 pub mod occupancy;
-pub mod plan;
+mod plan;
 pub mod program;
-pub mod storage;
-pub mod technique;
-pub mod verdict;
-pub mod view;
+mod storage;
+mod technique;
+mod verdict;
+mod view;
 
 pub use context::{Cx, EarlyLoad, Effects, Ledger, Supplied, ValueMismatch};
 pub use declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue, Params, Price};

@@ -3,7 +3,7 @@
 use super::insts::{add, exit, ldg, less, mov, r, s2r, stg};
 use super::memory::{MemoryLaunch, Recorded, kernel};
 use super::twin;
-use timing::studies::redundancy::{Tally, of_launch};
+use timing::internals::{Tally, of_launch};
 use trace_format::isa::*;
 use trace_format::semantics::{Geometry, Row};
 

@@ -1,8 +1,8 @@
 //! Recorded launches in memory, for tests: per warp a path, and the rows that came from outside.
 
 use std::sync::Arc;
-use timing::source::{MemAccess, SourceError, Step, Upcoming};
-use timing::studies::source::{LaunchPaths, WarpPath};
+use timing::internals::{MemAccess, SourceError, Step, Upcoming};
+use timing::internals::{LaunchPaths, WarpPath};
 use trace_format::isa::space::Space;
 use trace_format::isa::{Inst, Kind, MachineKernel, Pc, SourceLine};
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};

@@ -3,7 +3,7 @@
 use super::cases::{cases, launch};
 use super::twin;
 use proptest::prelude::*;
-use timing::studies::redundancy::of_launch;
+use timing::internals::of_launch;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]

@@ -2,8 +2,8 @@
 //! is kept as values, lane by lane, and instances are compared when all warps of the launch have been read.
 
 use std::collections::BTreeMap;
-use timing::studies::redundancy::Tally;
-use timing::studies::source::{LaunchPaths, WarpPath};
+use timing::internals::Tally;
+use timing::internals::{LaunchPaths, WarpPath};
 use trace_format::isa::{Inst, Kind, Op};
 use trace_format::semantics::Warp;
 

@@ -2,7 +2,7 @@
 
 use super::decode::{Launch, decode};
 use super::twins::TWINS;
-use timing::studies::source::LaunchPaths;
+use timing::internals::LaunchPaths;
 use timing::studies::{self, Outcome, Study};
 
 /// The first count in which a study differs from its twin.

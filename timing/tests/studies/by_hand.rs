@@ -393,7 +393,9 @@ fn dead() {
     ];
     expect(&launch, "dead", &expected);
     let dead = studies::of_launch(&launch, &["dead"], 1).expect("a count").remove(0);
-    let of = |pc: usize| dead.counts[pc * studies::dead::COUNTERS.len() + studies::dead::DEAD];
+    let counters = studies::find("dead").expect("it is known").counters;
+    let counter = counters.iter().position(|counter| counter.key == "dead_values").expect("it is counted");
+    let of = |pc: usize| dead.counts[pc * counters.len() + counter];
     assert_eq!([2, 3, 4, 7].map(of), [32, 0, 8, 16], "counted with the writer");
 }
 

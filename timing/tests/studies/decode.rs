@@ -1,7 +1,7 @@
 //! A launch decoded to values: every executed instruction with what it read, wrote and accessed, for twins.
 
 use std::collections::{BTreeMap, BTreeSet};
-use timing::studies::source::{LaunchPaths, WarpPath};
+use timing::internals::{LaunchPaths, WarpPath};
 use trace_format::isa::space::Space;
 use trace_format::isa::{BarMode, Inst, MachineKernel, Op};
 use trace_format::semantics::Geometry;

@@ -4,14 +4,15 @@
 //! A trace is written by [`crate::writer`] and read by [`crate::reader`]; both use this module for the layout
 //! of bytes.
 
-pub mod error;
+pub(crate) mod error;
 pub mod format;
-pub mod frame;
-pub mod records;
-pub mod sample;
-pub mod sanity;
+pub(crate) mod frame;
+pub(crate) mod records;
+pub(crate) mod sample;
+pub(crate) mod sanity;
 
 pub use error::{ErrorKind, Place, TraceError};
+pub use frame::{SECTIONS, section_bytes};
 pub use records::{
     BufferNote, Contents, CutRecord, Header, LaunchRecord, TransferKind, TransferRecord, WaitRecord,
 };

@@ -7,15 +7,15 @@
 //! into byte planes for the compressor. [`checksum`] folds every destination value into one word per warp.
 //! Nothing here allocates per instruction; [`crate::container`] stores these streams in files.
 
-pub mod checksum;
-pub mod decoder;
-pub mod dict;
-pub mod encoder;
-pub mod path;
-pub mod plan;
-pub mod planes;
-pub mod pool;
-pub mod varint;
+pub(crate) mod checksum;
+pub(crate) mod decoder;
+pub(crate) mod dict;
+pub(crate) mod encoder;
+pub(crate) mod path;
+pub(crate) mod plan;
+pub(crate) mod planes;
+pub(crate) mod pool;
+pub(crate) mod varint;
 
 /// Error of decoding a stream: it is damaged, or it was written for another kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

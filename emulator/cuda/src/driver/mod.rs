@@ -4,27 +4,27 @@
 //! what all have in common: the exported symbol, its twin for per-thread default streams, what has to be there
 //! before it may be called, and its row in the table that `cuGetProcAddress` looks names up in.
 
-pub mod absent;
-pub mod array;
-pub mod capture;
-pub mod context;
-pub mod copy;
-pub mod entry;
-pub mod fill;
-pub mod function;
-pub mod general;
-pub mod graph;
-pub mod jit;
-pub mod launch;
-pub mod legacy;
-pub mod link;
-pub mod mapping;
-pub mod memory;
-pub mod module;
-pub mod node;
-pub mod old;
-pub mod pool;
-pub mod stream;
+pub(crate) mod absent;
+pub(crate) mod array;
+pub(crate) mod capture;
+pub(crate) mod context;
+pub(crate) mod copy;
+pub(crate) mod entry;
+pub(crate) mod fill;
+pub(crate) mod function;
+pub(crate) mod general;
+pub(crate) mod graph;
+pub(crate) mod jit;
+pub(crate) mod launch;
+pub(crate) mod legacy;
+pub(crate) mod link;
+pub(crate) mod mapping;
+pub(crate) mod memory;
+pub(crate) mod module;
+pub(crate) mod node;
+pub(crate) mod old;
+pub(crate) mod pool;
+pub(crate) mod stream;
 
 use crate::current;
 use crate::error::{Outcome, Status, status};

@@ -14,7 +14,7 @@ use crate::memory::space::AddressSpace;
 use crate::tell::tell;
 use emulator::device::Placement;
 use emulator::memory::GlobalMemory;
-use emulator::memory::storage::Storage;
+use emulator::memory::Storage;
 use emulator::session::DEFAULT_HEAP_BYTES;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr::NonNull;

@@ -3,17 +3,18 @@
 //! [`Memory`] owns all of it. [`array`], [`pool`], [`mapping`] and [`advice`] are parts of its state, and [`space`] its addresses;
 //! [`arrays`], [`pooled`], [`mapped`] and [`transfer`] are what is done with them.
 
-pub mod advice;
+pub(crate) mod advice;
 mod allocations;
-pub mod array;
+pub(crate) mod array;
 mod arrays;
-pub mod copy;
-pub mod location;
+pub(crate) mod copy;
+pub(crate) mod location;
 mod mapped;
-pub mod mapping;
-pub mod pool;
+pub(crate) mod mapping;
+pub(crate) mod pool;
 mod pooled;
-pub mod space;
+pub(crate) mod space;
 mod transfer;
 
-pub use allocations::{Memory, Purpose, Region};
+pub use allocations::{Memory, Purpose};
+pub(crate) use allocations::Region;

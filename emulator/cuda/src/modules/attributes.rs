@@ -7,7 +7,7 @@ use crate::device::Attributes;
 use crate::error::{Outcome, Status};
 
 /// Attributes by their numbers, which both APIs share.
-pub mod attribute {
+pub(crate) mod attribute {
     /// Threads that a block of the kernel can have at most.
     pub const MAX_THREADS: u32 = 0;
     /// Bytes of shared memory that every block has.

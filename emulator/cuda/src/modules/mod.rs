@@ -4,14 +4,14 @@
 //! launched, [`link`] joins texts at run time. [`attributes`] and [`occupancy`] answer questions about kernels; [`closed`] says why
 //! code without PTX does not run.
 
-pub mod attributes;
-pub mod closed;
-pub mod image;
+pub(crate) mod attributes;
+pub(crate) mod closed;
+pub(crate) mod image;
 pub(crate) mod jit;
-pub mod kernel;
-pub mod link;
+pub(crate) mod kernel;
+pub(crate) mod link;
 mod loaded;
-pub mod module;
-pub mod occupancy;
+pub(crate) mod module;
+pub(crate) mod occupancy;
 
 pub use loaded::{Linker, Modules};

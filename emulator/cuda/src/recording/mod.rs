@@ -2,8 +2,8 @@
 //!
 //! [`Recording`] owns the state. [`recorder`] writes the trace, [`ending`] completes it however the process ends.
 
-pub mod ending;
-pub mod recorder;
+pub(crate) mod ending;
+pub(crate) mod recorder;
 mod state;
 
 pub use state::Recording;

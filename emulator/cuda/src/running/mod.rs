@@ -6,9 +6,9 @@
 
 mod desk;
 mod direct;
-pub mod graphs;
-pub mod launch;
+pub(crate) mod graphs;
+pub(crate) mod launch;
 mod nested;
-pub mod perform;
-pub mod waiting;
+pub(crate) mod perform;
+pub(crate) mod waiting;
 mod worker;

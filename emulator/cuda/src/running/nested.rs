@@ -20,7 +20,7 @@ use emulator::exec::nested::{
     DeviceHost, FIRE_AND_FORGET_STREAM, MAX_DEPTH, PARAMETER_BYTES, Query, Request, Submitted, Transfer,
     drain,
 };
-use emulator::lower::calls::{addressed_kernels, function_address};
+use emulator::lower::{addressed_kernels, function_address};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -64,14 +64,6 @@ pub fn perform_on(stream: u64, work: &Work) -> Outcome {
     }
 }
 
-/// Does all work of a graph, on the default stream.
-///
-/// # Errors
-/// The first piece that cannot be done.
-pub fn perform_graph(graph: &Graph) -> Outcome {
-    perform_graph_on(0, graph)
-}
-
 /// Does all work of a graph that is launched on a stream.
 ///
 /// # Errors

@@ -7,22 +7,22 @@
 //! different in CUDA 12, [`graphs`] about graphs, [`streams`] about streams and events, [`functions`] about kernels, [`properties`],
 //! [`devices`] and [`general`] about devices and errors; [`layout`] has CUDA's structures.
 
-pub mod absent;
-pub mod arrays;
-pub mod copies;
-pub mod cuda12;
-pub mod devices;
-pub mod execution;
-pub mod forwarded;
-pub mod functions;
-pub mod general;
-pub mod graphs;
-pub mod layout;
-pub mod memory;
+pub(crate) mod absent;
+pub(crate) mod arrays;
+pub(crate) mod copies;
+pub(crate) mod cuda12;
+pub(crate) mod devices;
+pub(crate) mod execution;
+pub(crate) mod forwarded;
+pub(crate) mod functions;
+pub(crate) mod general;
+pub(crate) mod graphs;
+pub(crate) mod layout;
+pub(crate) mod memory;
 mod mirror;
-pub mod properties;
-pub mod registration;
-pub mod streams;
+pub(crate) mod properties;
+pub(crate) mod registration;
+pub(crate) mod streams;
 
 pub use mirror::layouts;
 

@@ -4,14 +4,14 @@
 //! are parts of its state. [`nodes`], [`graphs`] and [`objects`] are what programs do with graphs. How work is done is
 //! [`crate::running`]'s.
 
-pub mod beside;
-pub mod graph;
-pub mod graphs;
-pub mod node;
+pub(crate) mod beside;
+pub(crate) mod graph;
+pub(crate) mod graphs;
+pub(crate) mod node;
 mod nodes;
 mod objects;
-pub mod stream;
-pub mod user_object;
-pub mod work;
+pub(crate) mod stream;
+pub(crate) mod user_object;
+pub(crate) mod work;
 
 pub use stream::Streams;

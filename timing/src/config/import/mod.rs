@@ -4,7 +4,7 @@
 //! file does not set come from the shipped configuration of the same generation; options without effect are
 //! listed, never dropped silently.
 
-pub mod cache;
+pub(crate) mod cache;
 mod map;
 mod options;
 #[cfg(test)]

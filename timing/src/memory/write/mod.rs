@@ -13,7 +13,7 @@ use crate::config::GpuConfig;
 use crate::policy::policies;
 use policy::Write;
 
-pub use policy::{Kept, LineStore, Stored};
+pub(crate) use policy::{LineStore, Stored};
 
 policies! {
     $ call_policy,
@@ -121,7 +121,7 @@ mod tests {
                 let (stored, _) = after(row.info.name, resident, &store);
                 let name = row.info.name;
                 assert!(policy.inserts(allocate) || stored.kept.is_none(), "{name}: {store:?}");
-                let kept = stored.kept.unwrap_or(Kept { valid: 0, dirty: 0 });
+                let kept = stored.kept.unwrap_or(policy::Kept { valid: 0, dirty: 0 });
                 assert_eq!(kept.dirty | stored.through, sectors, "{name}: {store:?}");
                 assert_eq!(kept.dirty & stored.through, 0, "{name}: {store:?}");
                 assert!(policy.keeps() || kept.dirty == 0, "{name}: {store:?}");

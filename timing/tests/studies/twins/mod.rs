@@ -4,7 +4,7 @@
 mod memory;
 mod pairs;
 mod registers;
-pub mod values;
+pub(crate) mod values;
 
 use super::decode::{Counts, Launch};
 

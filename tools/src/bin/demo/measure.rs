@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::progress::Phase;
 use crate::record::Recording;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use timing::engine::Progress;
+use timing::replay::Progress;
 use timing::replay::Selection;
 use timing::reports::{Lab, Machine, Measuring, Workload};
 use timing::studies::{self, Input, Options, StudyResult};

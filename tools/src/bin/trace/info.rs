@@ -12,7 +12,7 @@ use super::Failure;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::io::Write;
-use trace_format::container::frame::{SECTIONS, section_bytes};
+use trace_format::container::{SECTIONS, section_bytes};
 use trace_format::container::{Sample, TransferKind, format};
 use trace_format::isa::SourceFile;
 use trace_format::reader::Trace;

@@ -9,7 +9,7 @@ use warplab_technique::{ParamInfo, Params};
 
 /// Description of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PolicyInfo {
+pub(crate) struct PolicyInfo {
     /// Name in configurations, unique among all policies.
     pub name: &'static str,
     /// One-line summary.
@@ -21,7 +21,7 @@ pub struct PolicyInfo {
 }
 
 /// Interface common to all kinds of policies.
-pub trait Policy: Sized {
+pub(crate) trait Policy: Sized {
     /// Name and texts.
     const INFO: PolicyInfo;
     /// Parameters, `[policy.NAME]` of a configuration; [`NoParams`](warplab_technique::declare::NoParams) for none.
@@ -32,7 +32,7 @@ pub trait Policy: Sized {
 
 /// Entry of a list of policies.
 #[derive(Clone, Copy, Debug)]
-pub struct PolicyRow {
+pub(crate) struct PolicyRow {
     /// Name and texts.
     pub info: PolicyInfo,
     /// Parameters.
@@ -44,7 +44,7 @@ pub struct PolicyRow {
 impl PolicyRow {
     /// The entry of a policy.
     #[must_use]
-    pub const fn of<P: Policy>() -> PolicyRow {
+    pub(crate) const fn of<P: Policy>() -> PolicyRow {
         PolicyRow {
             info: P::INFO,
             params: P::Params::declared,
@@ -54,7 +54,7 @@ impl PolicyRow {
 }
 
 /// All lists of policies, each with the configuration keys that take its names.
-pub const KINDS: &[(&str, &str, &[PolicyRow])] = &[
+pub(crate) const KINDS: &[(&str, &str, &[PolicyRow])] = &[
     ("Warp schedulers", "scheduler.policy", crate::sched::POLICIES),
     ("Cache replacement", "l1.replacement, l2.replacement, …", crate::memory::replacement::POLICIES),
     ("Writes to L1", "l1.write_policy, l1.local_write_policy", crate::memory::write::POLICIES),
@@ -62,18 +62,18 @@ pub const KINDS: &[(&str, &str, &[PolicyRow])] = &[
 
 /// Names of a list of policies.
 #[must_use]
-pub fn names(rows: &[PolicyRow]) -> String {
+pub(crate) fn names(rows: &[PolicyRow]) -> String {
     rows.iter().map(|row| row.info.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Our name of the policy that GPGPU-Sim calls `word`.
 #[must_use]
-pub fn from_gpgpusim(rows: &[PolicyRow], word: &str) -> Option<&'static str> {
+pub(crate) fn from_gpgpusim(rows: &[PolicyRow], word: &str) -> Option<&'static str> {
     rows.iter().find(|row| row.info.gpgpusim.contains(&word)).map(|row| row.info.name)
 }
 
 /// The policy of a type with the parameters of a checked configuration.
-pub fn build<P: Policy>(config: &GpuConfig) -> P {
+pub(crate) fn build<P: Policy>(config: &GpuConfig) -> P {
     let section = config.policy.get(P::INFO.name);
     let params = section.map_or_else(|| Ok(P::Params::default()), P::Params::read);
     P::new(config, params.unwrap_or_default())
@@ -92,7 +92,7 @@ macro_rules! policies {
         }
 
         /// Every policy of this kind, in the order in which they are listed.
-        pub const POLICIES: &[$crate::policy::PolicyRow] =
+        pub(crate) const POLICIES: &[$crate::policy::PolicyRow] =
             &[$($crate::policy::PolicyRow::of::<$module::$Policy>()),+];
 
         impl $Name {

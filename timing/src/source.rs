@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-pub use trace_format::semantics::Row;
+pub(crate) use trace_format::semantics::Row;
 pub use warplab_technique::MemAccess;
 
 /// The next instruction on a warp's recorded path.
@@ -41,7 +41,7 @@ impl fmt::Display for SourceError {
 impl std::error::Error for SourceError {}
 
 /// One warp's recorded path.
-pub trait WarpStream: Send {
+pub(crate) trait WarpStream: Send {
     /// The next instruction, or `None` at the end of the warp.
     fn peek(&self) -> Option<Upcoming>;
 
@@ -65,7 +65,7 @@ pub trait WarpStream: Send {
 }
 
 /// The warps of one kernel launch.
-pub trait LaunchSource: Sync {
+pub(crate) trait LaunchSource: Sync {
     /// Whether events are recorded for a view of the pipeline; otherwise recording is compiled out.
     const OBSERVED: bool = false;
 

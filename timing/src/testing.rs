@@ -20,49 +20,49 @@ use trace_format::semantics::{Banks, Code, Geometry, Warp, addresses, execute};
 
 /// Builds a kernel instruction by instruction.
 #[derive(Clone, Debug, Default)]
-pub struct Builder(Vec<Inst>);
+pub(crate) struct Builder(Vec<Inst>);
 
 /// A register operand.
-pub fn r(n: u8) -> Src {
+pub(crate) fn r(n: u8) -> Src {
     Src::reg(Reg(n))
 }
 
 impl Builder {
     /// Any instruction.
-    pub fn push(&mut self, inst: Inst) -> &mut Builder {
+    pub(crate) fn push(&mut self, inst: Inst) -> &mut Builder {
         self.0.push(inst);
         self
     }
 
     /// `d = value`.
-    pub fn mov(&mut self, d: u8, value: u32) -> &mut Builder {
+    pub(crate) fn mov(&mut self, d: u8, value: u32) -> &mut Builder {
         self.push(Inst::new(Op::Mov {}).dst(Reg(d)).srcs([Src::imm(value)]))
     }
 
     /// `d = a + b + c`.
-    pub fn iadd(&mut self, d: u8, a: Src, b: Src, c: Src) -> &mut Builder {
+    pub(crate) fn iadd(&mut self, d: u8, a: Src, b: Src, c: Src) -> &mut Builder {
         self.push(Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(d)).srcs([a, b, c]))
     }
 
     /// `d = a * b + c`, single precision.
-    pub fn ffma(&mut self, d: u8, a: u8, b: u8, c: u8) -> &mut Builder {
+    pub(crate) fn ffma(&mut self, d: u8, a: u8, b: u8, c: u8) -> &mut Builder {
         let op = Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };
         self.push(Inst::new(op).dst(Reg(d)).srcs([r(a), r(b), r(c)]))
     }
 
     /// `d = special register`.
-    pub fn special(&mut self, d: u8, sr: SpecialReg) -> &mut Builder {
+    pub(crate) fn special(&mut self, d: u8, sr: SpecialReg) -> &mut Builder {
         self.push(Inst::new(Op::S2r { sr }).dst(Reg(d)))
     }
 
     /// `d = a << shift`.
-    pub fn shl(&mut self, d: u8, a: u8, shift: u32) -> &mut Builder {
+    pub(crate) fn shl(&mut self, d: u8, a: u8, shift: u32) -> &mut Builder {
         let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
         self.push(Inst::new(op).dst(Reg(d)).srcs([r(a), Src::imm(shift), Src::RZ]))
     }
 
     /// `d = global[pair a + offset]`.
-    pub fn ldg(&mut self, d: u8, a: u8, offset: i32) -> &mut Builder {
+    pub(crate) fn ldg(&mut self, d: u8, a: u8, offset: i32) -> &mut Builder {
         let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
         let mut inst = Inst::new(op).dst(Reg(d)).srcs([r(a)]);
         inst.offset = offset;
@@ -70,7 +70,7 @@ impl Builder {
     }
 
     /// `global[pair a + offset] = b`.
-    pub fn stg(&mut self, a: u8, b: u8, offset: i32) -> &mut Builder {
+    pub(crate) fn stg(&mut self, a: u8, b: u8, offset: i32) -> &mut Builder {
         let op = Op::Stg { width: MemWidth::B32, order: MemOrder::Weak };
         let mut inst = Inst::new(op).srcs([r(a), r(b)]);
         inst.offset = offset;
@@ -78,18 +78,18 @@ impl Builder {
     }
 
     /// `d = shared[a]`.
-    pub fn lds(&mut self, d: u8, a: u8) -> &mut Builder {
+    pub(crate) fn lds(&mut self, d: u8, a: u8) -> &mut Builder {
         let op = Op::Lds { width: MemWidth::B32, scale: Scale::X1 };
         self.push(Inst::new(op).dst(Reg(d)).srcs([r(a)]))
     }
 
     /// `d = value` when `a` is available.
-    pub fn value_after(&mut self, d: u8, a: u8, value: u32) -> &mut Builder {
+    pub(crate) fn value_after(&mut self, d: u8, a: u8, value: u32) -> &mut Builder {
         self.push(Inst::new(Op::Imad {}).dst(Reg(d)).srcs([r(a), Src::RZ, Src::imm(value)]))
     }
 
     /// `d..d+4` = texel at the address in a.
-    pub fn tex(&mut self, d: u8, a: u8) -> &mut Builder {
+    pub(crate) fn tex(&mut self, d: u8, a: u8) -> &mut Builder {
         let op = Op::Tex {
             geometry: TexGeometry::D1,
             coord: TexCoord::Int,
@@ -102,7 +102,7 @@ impl Builder {
     }
 
     /// `d = global[pair a]`, then `global[pair a] += b`.
-    pub fn atomic_add(&mut self, d: u8, a: u8, b: u8) -> &mut Builder {
+    pub(crate) fn atomic_add(&mut self, d: u8, a: u8, b: u8) -> &mut Builder {
         let op = Op::Atomg {
             op: AtomOp::Add,
             ty: AtomTy::U32,
@@ -114,28 +114,28 @@ impl Builder {
     }
 
     /// `shared[a] = b`.
-    pub fn sts(&mut self, a: u8, b: u8) -> &mut Builder {
+    pub(crate) fn sts(&mut self, a: u8, b: u8) -> &mut Builder {
         let op = Op::Sts { width: MemWidth::B32, scale: Scale::X1 };
         self.push(Inst::new(op).srcs([r(a), r(b)]))
     }
 
     /// `d = local[a]`.
-    pub fn ldl(&mut self, d: u8, a: u8) -> &mut Builder {
+    pub(crate) fn ldl(&mut self, d: u8, a: u8) -> &mut Builder {
         self.push(Inst::new(Op::Ldl { width: MemWidth::B32 }).dst(Reg(d)).srcs([r(a)]))
     }
 
     /// `local[a] = b`.
-    pub fn stl(&mut self, a: u8, b: u8) -> &mut Builder {
+    pub(crate) fn stl(&mut self, a: u8, b: u8) -> &mut Builder {
         self.push(Inst::new(Op::Stl { width: MemWidth::B32 }).srcs([r(a), r(b)]))
     }
 
     /// Barrier of the whole block.
-    pub fn bar(&mut self) -> &mut Builder {
+    pub(crate) fn bar(&mut self) -> &mut Builder {
         self.push(Inst::new(Op::Bar { mode: BarMode::Sync }).srcs([Src::imm(0), Src::imm(0)]))
     }
 
     /// Branch to `target` where a is below b.
-    pub fn branch_below(&mut self, a: u8, b: u32, target: u32) -> &mut Builder {
+    pub(crate) fn branch_below(&mut self, a: u8, b: u32, target: u32) -> &mut Builder {
         let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
         let mut set = Inst::new(op).srcs([r(a), Src::imm(b)]);
         set.pdst[0] = Pred(0);
@@ -146,12 +146,12 @@ impl Builder {
     }
 
     /// Number of instructions so far, which is the next one's position.
-    pub fn here(&self) -> u32 {
+    pub(crate) fn here(&self) -> u32 {
         self.0.len() as u32
     }
 
     /// Ends the kernel.
-    pub fn exit(&self) -> MachineKernel {
+    pub(crate) fn exit(&self) -> MachineKernel {
         let mut insts = self.0.clone();
         insts.push(Inst::new(Op::Exit {}));
         let highest = insts
@@ -173,7 +173,7 @@ impl Builder {
 
 /// A launch of a hand-made kernel.
 #[derive(Clone)]
-pub struct Hand {
+pub(crate) struct Hand {
     /// The kernel.
     pub kernel: MachineKernel,
     code: Arc<Code>,
@@ -182,13 +182,13 @@ pub struct Hand {
 
 impl Hand {
     /// `blocks` blocks of `threads` threads.
-    pub fn new(kernel: MachineKernel, blocks: u32, threads: u32) -> Hand {
+    pub(crate) fn new(kernel: MachineKernel, blocks: u32, threads: u32) -> Hand {
         let code = Arc::new(Code::prepare(&kernel, &Banks::default()));
         Hand { kernel, code, geometry: Geometry { grid: [blocks, 1, 1], block: [threads, 1, 1] } }
     }
 
     /// Runs the launch on a configuration with techniques.
-    pub fn run_on(
+    pub(crate) fn run_on(
         &self,
         config: &GpuConfig,
         techniques: &[&str],
@@ -198,7 +198,7 @@ impl Hand {
     }
 
     /// As [`Hand::run_on`], optionally simulating every cycle.
-    pub fn run_with(
+    pub(crate) fn run_with(
         &self,
         config: &GpuConfig,
         techniques: &[&str],
@@ -211,7 +211,7 @@ impl Hand {
     }
 
     /// Runs the launch and returns the records of SM 0's instructions in order of issue.
-    pub fn observe(&self, config: &GpuConfig) -> Vec<InstRecord> {
+    pub(crate) fn observe(&self, config: &GpuConfig) -> Vec<InstRecord> {
         let view = ViewOptions { window: Some(0..u64::MAX), sms: 0..1, ..ViewOptions::default() };
         let options = RunOptions { max_cycles: Some(20_000_000), view, ..RunOptions::default() };
         let observed = Observed(self.clone());
@@ -224,7 +224,7 @@ impl Hand {
     }
 
     /// Runs the launch twice on one GPU and returns the statistics of the second run.
-    pub fn run_twice(&self, config: &GpuConfig) -> Stats {
+    pub(crate) fn run_twice(&self, config: &GpuConfig) -> Stats {
         let mut gpu = Gpu::new(config);
         let options = RunOptions { max_cycles: Some(20_000_000), ..RunOptions::default() };
         let run =
@@ -234,7 +234,7 @@ impl Hand {
     }
 
     /// Runs the launch from a source that holds it.
-    pub fn run_as<S: LaunchSource>(
+    pub(crate) fn run_as<S: LaunchSource>(
         &self,
         source: &S,
         config: &GpuConfig,
@@ -245,7 +245,11 @@ impl Hand {
     }
 
     /// Runs the launch on a configuration with techniques of the caller, on one thread.
-    pub fn run_techniques(&self, config: &GpuConfig, techniques: Techniques) -> Result<Stats, ReplayError> {
+    pub(crate) fn run_techniques(
+        &self,
+        config: &GpuConfig,
+        techniques: Techniques,
+    ) -> Result<Stats, ReplayError> {
         let options = RunOptions { max_cycles: Some(3_000_000), ..RunOptions::default() };
         let mut gpu = Gpu::new(config);
         self.run_prepared(&mut gpu, self, config, techniques, &options).map(|outcome| outcome.total)
@@ -280,7 +284,7 @@ impl Hand {
     }
 
     /// The machine of the kernel, under the plan of some techniques.
-    pub fn prepare(
+    pub(crate) fn prepare(
         &self,
         config: &GpuConfig,
         techniques: Techniques,
@@ -294,19 +298,19 @@ impl Hand {
     }
 
     /// Runs the launch on a built-in configuration with overrides, on one thread.
-    pub fn run(&self, gpu: &str, set: &[&str], techniques: &[&str]) -> Stats {
+    pub(crate) fn run(&self, gpu: &str, set: &[&str], techniques: &[&str]) -> Stats {
         self.run_on(&config(gpu, set), techniques, 1).expect("a replay without error")
     }
 }
 
 /// A built-in configuration with overrides.
-pub fn config(gpu: &str, set: &[&str]) -> GpuConfig {
+pub(crate) fn config(gpu: &str, set: &[&str]) -> GpuConfig {
     let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
     load(gpu, &set).expect("a valid configuration").config
 }
 
 /// A `Supplied` token of a successful comparison, for tests of its users.
-pub fn supplied() -> Supplied {
+pub(crate) fn supplied() -> Supplied {
     let program = Program::new(&Builder::default().exit(), &config("gtx480", &[])).expect("a kernel");
     let (mut ledger, mut effects) = (Ledger::default(), Effects::default());
     let mut cx = Cx::new("test", 0, &program, &mut ledger, &mut effects);
@@ -316,7 +320,7 @@ pub fn supplied() -> Supplied {
 }
 
 /// Each thread reads 16 words of its own; neighbouring threads read adjacent words.
-pub fn stream(blocks: u32) -> Hand {
+pub(crate) fn stream(blocks: u32) -> Hand {
     let mut b = Builder::default();
     b.special(0, SpecialReg::TidX).special(1, SpecialReg::CtaidX);
     b.push(Inst::new(Op::Imad {}).dst(Reg(2)).srcs([r(1), Src::imm(4096), r(0)])).shl(4, 2, 2).mov(5, 0);
@@ -330,7 +334,7 @@ pub fn stream(blocks: u32) -> Hand {
 }
 
 /// A warp of a hand-made launch.
-pub struct HandWarp {
+pub(crate) struct HandWarp {
     code: Arc<Code>,
     warp: Warp,
     pc: u32,

@@ -5,11 +5,11 @@ mod common;
 
 use common::{Rng, random_kernel};
 use proptest::prelude::*;
-use trace_format::internals::ValueDecoder;
-use trace_format::internals::{ValueEncoder, ValueStreams};
-use trace_format::internals::PathState;
 use trace_format::internals::KernelPlan;
+use trace_format::internals::PathState;
+use trace_format::internals::ValueDecoder;
 use trace_format::internals::Words;
+use trace_format::internals::{ValueEncoder, ValueStreams};
 use trace_format::isa::BlockId;
 
 struct Runs<'a>(&'a [ValueStreams]);

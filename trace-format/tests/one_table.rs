@@ -118,7 +118,7 @@ fn numbers_are_those_of_the_committed_list() {
 mod tables {
     macro_rules! table {
         ($module:ident: $($rows:tt)+) => {
-            pub mod $module {
+            pub(crate) mod $module {
                 #[allow(unused_imports, reason = "not every table has modifiers")]
                 use serde::{Deserialize, Serialize};
                 use trace_format::isa::*;

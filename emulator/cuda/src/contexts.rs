@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 /// Limits by their numbers in `CUlimit`, and what they are at first: stack of a thread, printf's buffer, heap of
 /// device `malloc`, depth and number of launches from device code, bytes of an L2 fetch, persisting L2.
-pub const LIMITS: [usize; 7] = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0];
+pub(crate) const LIMITS: [usize; 7] = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0];
 
 /// Most bytes of stack that a thread can have, as CUDA limits local memory.
 pub(crate) const MAX_STACK_BYTES: u32 = 512 << 10;
@@ -57,7 +57,7 @@ thread_local! {
 
 /// The thread's current context.
 #[must_use]
-pub fn current() -> Option<u64> {
+pub(crate) fn current() -> Option<u64> {
     STACK.with_borrow(|stack| stack.last().copied()).filter(|&context| context != 0)
 }
 

@@ -8,7 +8,7 @@ use crate::gpu::{Gpu, any_gpu, initialised};
 ///
 /// # Errors
 /// `INVALID_CONTEXT` when there is no such context.
-pub fn set_current(context: u64) -> Outcome {
+pub(crate) fn set_current(context: u64) -> Outcome {
     known(context)?;
     STACK.with_borrow_mut(|stack| {
         stack.pop();
@@ -30,7 +30,7 @@ fn known(context: u64) -> Outcome {
 ///
 /// # Errors
 /// `INVALID_CONTEXT` when there is no such context.
-pub fn push(context: u64) -> Outcome {
+pub(crate) fn push(context: u64) -> Outcome {
     if context == 0 {
         return Err(Status::INVALID_CONTEXT);
     }
@@ -43,7 +43,7 @@ pub fn push(context: u64) -> Outcome {
 ///
 /// # Errors
 /// `INVALID_CONTEXT` when there is none.
-pub fn pop() -> Outcome<u64> {
+pub(crate) fn pop() -> Outcome<u64> {
     STACK.with_borrow_mut(Vec::pop).ok_or(Status::INVALID_CONTEXT)
 }
 
@@ -51,13 +51,13 @@ pub fn pop() -> Outcome<u64> {
 ///
 /// # Errors
 /// `INVALID_CONTEXT` when the thread has none, `CONTEXT_IS_DESTROYED` when it is gone.
-pub fn require() -> Outcome<u64> {
+pub(crate) fn require() -> Outcome<u64> {
     let context = current().ok_or(Status::INVALID_CONTEXT)?;
     any_gpu()?.contexts.all.get(context).map(|_| context).map_err(|_| Status::CONTEXT_IS_DESTROYED)
 }
 
 /// What the runtime API does implicitly: the primary context becomes current to a thread that has none.
-pub fn adopt() {
+pub(crate) fn adopt() {
     if !initialised() || current().is_some() {
         return;
     }

@@ -108,7 +108,7 @@ fn run(source: Text, args: &[u64], grid: [i32; 3], block: [i32; 3], shared_bytes
 
 /// `ptx_run`: runs the first kernel of a PTX text; `args` are the parameters themselves.
 #[unsafe(no_mangle)]
-pub extern "C" fn ptx_run(
+pub(crate) extern "C" fn ptx_run(
     source: Text,
     n_args: i32,
     args: In<u64>,
@@ -129,27 +129,32 @@ pub extern "C" fn ptx_run(
 
 /// `warplab_load`: loads PTX.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_load(source: Text, module: Out<u64>) -> Status {
+pub(crate) extern "C" fn warplab_load(source: Text, module: Out<u64>) -> Status {
     let load = || module.set(any_gpu()?.load(source.get()?.as_bytes(), "PTX")?);
     status(load())
 }
 
 /// `warplab_unload`: unloads a module.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_unload(module: u64) -> Status {
+pub(crate) extern "C" fn warplab_unload(module: u64) -> Status {
     status(any_gpu().and_then(|mut gpu| gpu.unload(module)))
 }
 
 /// `warplab_kernel`: the kernel of a name.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_kernel(module: u64, name: Text, kernel: Out<u64>) -> Status {
+pub(crate) extern "C" fn warplab_kernel(module: u64, name: Text, kernel: Out<u64>) -> Status {
     let find = || kernel.set(any_gpu()?.kernel(module, &name.get()?)?);
     status(find())
 }
 
 /// `warplab_variable`: address and length of a module's variable.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_variable(module: u64, name: Text, memory: Out<u64>, bytes: Out<usize>) -> Status {
+pub(crate) extern "C" fn warplab_variable(
+    module: u64,
+    name: Text,
+    memory: Out<u64>,
+    bytes: Out<usize>,
+) -> Status {
     let find = || {
         let found = any_gpu()?.modules.all.get(module)?.device.variable(&name.get()?);
         let (address, length) = found.ok_or(Status::SYMBOL_NOT_FOUND)?;
@@ -161,7 +166,7 @@ pub extern "C" fn warplab_variable(module: u64, name: Text, memory: Out<u64>, by
 
 /// `warplab_allocate`: zeroed memory that host and kernels share.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_allocate(bytes: usize, memory: Out<u64>) -> Status {
+pub(crate) extern "C" fn warplab_allocate(bytes: usize, memory: Out<u64>) -> Status {
     let allocate =
         || memory.set(any_gpu()?.memory.allocate("warplab_allocate", bytes as u64, Purpose::Managed, 0)?);
     status(allocate())
@@ -169,25 +174,25 @@ pub extern "C" fn warplab_allocate(bytes: usize, memory: Out<u64>) -> Status {
 
 /// `warplab_free`: frees such memory.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_free(memory: u64) -> Status {
+pub(crate) extern "C" fn warplab_free(memory: u64) -> Status {
     status(any_gpu().and_then(|mut gpu| gpu.memory.free(memory, &[Purpose::Managed]).map(drop)))
 }
 
 /// `warplab_share`: lets kernels access memory of the program.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_share(memory: u64, bytes: usize) -> Status {
+pub(crate) extern "C" fn warplab_share(memory: u64, bytes: usize) -> Status {
     status(any_gpu().and_then(|mut gpu| gpu.memory.lend(memory, bytes as u64)))
 }
 
 /// `warplab_unshare`: ends that.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_unshare(memory: u64) -> Status {
+pub(crate) extern "C" fn warplab_unshare(memory: u64) -> Status {
     status(any_gpu().and_then(|mut gpu| gpu.memory.free(memory, &[Purpose::Registered]).map(drop)))
 }
 
 /// `warplab_launch`: runs a kernel to its end; `args` points to each parameter.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_launch(
+pub(crate) extern "C" fn warplab_launch(
     kernel: u64,
     grid: In<[u32; 3]>,
     block: In<[u32; 3]>,
@@ -205,7 +210,7 @@ pub extern "C" fn warplab_launch(
 
 /// `warplab_record`: records all launches from now on.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_record(path: Text) -> Status {
+pub(crate) extern "C" fn warplab_record(path: Text) -> Status {
     let begin = || {
         let (path, mut gpu) = (path.get()?, any_gpu()?);
         if path.is_empty() || gpu.recording.recorder.is_some() {
@@ -220,7 +225,7 @@ pub extern "C" fn warplab_record(path: Text) -> Status {
 
 /// `warplab_record_end`: completes the trace.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_record_end() -> Status {
+pub(crate) extern "C" fn warplab_record_end() -> Status {
     let end = || {
         let recorder = any_gpu()?.recording.recorder.take().ok_or(Status::INVALID_VALUE)?;
         if recorder.finish() { Ok(()) } else { Err(Status::OPERATING_SYSTEM) }
@@ -230,6 +235,6 @@ pub extern "C" fn warplab_record_end() -> Status {
 
 /// `warplab_error`: what a result means.
 #[unsafe(no_mangle)]
-pub extern "C" fn warplab_error(result: Status) -> *const c_char {
+pub(crate) extern "C" fn warplab_error(result: Status) -> *const c_char {
     result.text().unwrap_or(c"unrecognized error code").as_ptr()
 }

@@ -50,7 +50,7 @@ impl Status {
 
 /// PTX of the functions of the device runtime that tell what codes mean: tables of strings by code.
 #[must_use]
-pub fn device_functions() -> String {
+pub(crate) fn device_functions() -> String {
     let mut text = String::from(".version 6.0\n.target sm_30\n.address_size 64\n");
     let unknown = c"unrecognized error code";
     let last = TEXTS.last().map_or(0, |row| row.code);
@@ -87,11 +87,11 @@ pub fn device_functions() -> String {
 }
 
 /// What API functions work with inside: success carries a value.
-pub type Outcome<T = ()> = Result<T, Status>;
+pub(crate) type Outcome<T = ()> = Result<T, Status>;
 
 /// The code that an outcome stands for.
 #[must_use]
-pub fn status(outcome: Outcome) -> Status {
+pub(crate) fn status(outcome: Outcome) -> Status {
     outcome.err().unwrap_or(Status::SUCCESS)
 }
 

@@ -22,25 +22,25 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Environment variable that names the board to show programs.
-pub const DEVICE_VARIABLE: &str = "WARPLAB_DEVICE";
+pub(crate) const DEVICE_VARIABLE: &str = "WARPLAB_DEVICE";
 /// Environment variable with the number of threads that run blocks.
-pub const THREADS_VARIABLE: &str = "WARPLAB_THREADS";
+pub(crate) const THREADS_VARIABLE: &str = "WARPLAB_THREADS";
 /// Environment variable with the limit of warp instructions of a launch.
-pub const INSTRUCTIONS_VARIABLE: &str = "WARPLAB_MAX_INSTRUCTIONS";
+pub(crate) const INSTRUCTIONS_VARIABLE: &str = "WARPLAB_MAX_INSTRUCTIONS";
 /// Environment variable with the bytes that the threads of a launch may print.
-pub const PRINT_VARIABLE: &str = "WARPLAB_MAX_PRINT_BYTES";
+pub(crate) const PRINT_VARIABLE: &str = "WARPLAB_MAX_PRINT_BYTES";
 /// Environment variable with the bytes of the heap of device code.
-pub const HEAP_VARIABLE: &str = "WARPLAB_HEAP_BYTES";
+pub(crate) const HEAP_VARIABLE: &str = "WARPLAB_HEAP_BYTES";
 /// Environment variable with the bytes of stack per thread.
-pub const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
+pub(crate) const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
 /// Environment variable that is 0 when products and sums shall not be fused.
-pub const FMAD_VARIABLE: &str = "WARPLAB_FMAD";
+pub(crate) const FMAD_VARIABLE: &str = "WARPLAB_FMAD";
 /// Environment variable with the warp instructions of a warp's turn.
-pub const INTERLEAVE_VARIABLE: &str = "WARPLAB_INTERLEAVE";
+pub(crate) const INTERLEAVE_VARIABLE: &str = "WARPLAB_INTERLEAVE";
 /// Environment variable that is 1 when loads out of bounds that hardware does not notice shall give zeros.
-pub const LENIENT_VARIABLE: &str = "WARPLAB_LENIENT";
+pub(crate) const LENIENT_VARIABLE: &str = "WARPLAB_LENIENT";
 /// Environment variable that is 1 when an integer division by zero shall be a fault.
-pub const ZERO_DIVISION_VARIABLE: &str = "WARPLAB_TRAP_ZERO_DIVISION";
+pub(crate) const ZERO_DIVISION_VARIABLE: &str = "WARPLAB_TRAP_ZERO_DIVISION";
 
 /// The GPU and all that programs have made on it.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ pub fn gpu() -> Outcome<Held> {
 ///
 /// # Errors
 /// When it cannot be made.
-pub fn any_gpu() -> Outcome<Held> {
+pub(crate) fn any_gpu() -> Outcome<Held> {
     let signals = Blocked::new();
     match GPU.get_or_init(|| Gpu::from_environment().map(Mutex::new)) {
         Ok(gpu) => {
@@ -118,13 +118,13 @@ pub fn any_gpu() -> Outcome<Held> {
 
 /// Whether any API has been used that needs the GPU.
 #[must_use]
-pub fn initialised() -> bool {
+pub(crate) fn initialised() -> bool {
     matches!(GPU.get(), Some(Ok(_)))
 }
 
 /// The same, if it has been made and nobody works on it.
 #[must_use]
-pub fn try_gpu() -> Option<Held> {
+pub(crate) fn try_gpu() -> Option<Held> {
     let signals = Blocked::new();
     let gpu = GPU.get()?.as_ref().ok()?.try_lock().ok()?;
     Some(Held { gpu, _signals: signals })

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// What is wanted of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
+pub(crate) enum Access {
     /// To read it.
     Read,
     /// To write it.
@@ -17,7 +17,7 @@ pub enum Access {
 
 /// Whether all of these bytes may be accessed. Costs a system call, and more only where the answer is no.
 #[must_use]
-pub fn is_accessible(start: u64, bytes: u64, access: Access) -> bool {
+pub(crate) fn is_accessible(start: u64, bytes: u64, access: Access) -> bool {
     let Some(end) = start.checked_add(bytes) else { return false };
     if bytes == 0 {
         return true;
@@ -39,7 +39,7 @@ pub fn is_accessible(start: u64, bytes: u64, access: Access) -> bool {
 /// Whether an object that a program points to may be accessed. What lies on the stack of this thread, as most of them
 /// do, costs no system call.
 #[must_use]
-pub fn is_there(start: u64, bytes: u64, access: Access) -> bool {
+pub(crate) fn is_there(start: u64, bytes: u64, access: Access) -> bool {
     start != 0 && (is_on_stack(start, bytes) || is_accessible(start, bytes, access))
 }
 
@@ -72,7 +72,7 @@ fn stack() -> (u64, u64) {
 
 /// Whether something is mapped everywhere in this range, whatever it is. Costs a system call that looks at no page.
 #[must_use]
-pub fn is_mapped_throughout(start: u64, bytes: u64) -> bool {
+pub(crate) fn is_mapped_throughout(start: u64, bytes: u64) -> bool {
     let page = rustix::param::page_size() as u64;
     let first = start / page * page;
     let length = (start - first).saturating_add(bytes);
@@ -83,7 +83,7 @@ pub fn is_mapped_throughout(start: u64, bytes: u64) -> bool {
 
 /// The parts of a range that may be read and written: offsets and lengths.
 #[must_use]
-pub fn accessible_parts(start: u64, bytes: u64) -> Vec<(u64, u64)> {
+pub(crate) fn accessible_parts(start: u64, bytes: u64) -> Vec<(u64, u64)> {
     let end = start.saturating_add(bytes);
     let mut parts: Vec<(u64, u64)> = Vec::new();
     for (from, to, _) in mappings().into_iter().filter(|(_, _, mode)| mode.starts_with("rw")) {
@@ -137,7 +137,7 @@ fn is_mapped(start: u64, end: u64, access: Access) -> bool {
 
 /// Bytes of a text before the NUL at its end; `None` when memory ends before that, or it is longer than this.
 #[must_use]
-pub fn text_length(start: u64, most: u64) -> Option<u64> {
+pub(crate) fn text_length(start: u64, most: u64) -> Option<u64> {
     let page = rustix::param::page_size() as u64;
     let mut length = 0;
     while length <= most {
@@ -158,7 +158,7 @@ pub fn text_length(start: u64, most: u64) -> Option<u64> {
 
 /// The mappings of the process, ascending: start, end, mode as in `rw-p`.
 #[must_use]
-pub fn mappings() -> Vec<(u64, u64, String)> {
+pub(crate) fn mappings() -> Vec<(u64, u64, String)> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let number = |text| u64::from_str_radix(text, 16).ok();
     let parsed = maps.lines().filter_map(|line| {
@@ -172,7 +172,7 @@ pub fn mappings() -> Vec<(u64, u64, String)> {
 
 /// Whether all rows of a box may be accessed: so many bytes, rows and slices, which lie so far apart.
 #[must_use]
-pub fn are_accessible(start: u64, extent: [u64; 3], [pitch, slice]: [u64; 2], access: Access) -> bool {
+pub(crate) fn are_accessible(start: u64, extent: [u64; 3], [pitch, slice]: [u64; 2], access: Access) -> bool {
     let [width, height, depth] = extent;
     let page = rustix::param::page_size() as u64;
     // Rows that share pages, or follow one another, are asked about together.

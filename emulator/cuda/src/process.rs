@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static AUDITOR: AtomicBool = AtomicBool::new(false);
 
 /// Whether this copy of the library is the auditor.
-pub fn is_auditor() -> bool {
+pub(crate) fn is_auditor() -> bool {
     AUDITOR.load(Ordering::Relaxed)
 }
 
@@ -18,13 +18,13 @@ pub(crate) fn become_auditor() {
 
 /// The file that an address of this process has been mapped from.
 #[must_use]
-pub fn mapped_file(address: usize) -> Option<PathBuf> {
+pub(crate) fn mapped_file(address: usize) -> Option<PathBuf> {
     mapping(address).map(|(_, file)| file)
 }
 
 /// The addresses around this one that the file has been mapped to, and the file.
 #[must_use]
-pub fn mapping(address: usize) -> Option<(Range<usize>, PathBuf)> {
+pub(crate) fn mapping(address: usize) -> Option<(Range<usize>, PathBuf)> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
         let (range, rest) = line.split_once(' ')?;
@@ -40,7 +40,7 @@ const OURS: [&str; 2] = ["warplab", "trace-writer"];
 
 /// Threads of this process that are not ours and have not ended.
 #[must_use]
-pub fn program_threads() -> usize {
+pub(crate) fn program_threads() -> usize {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return usize::MAX };
     let is_the_programs = |task: &std::fs::DirEntry| {
         let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
@@ -55,7 +55,7 @@ pub fn program_threads() -> usize {
 
 /// Whether the program's first thread has ended, and all others that are left are ours.
 #[must_use]
-pub fn is_abandoned() -> bool {
+pub(crate) fn is_abandoned() -> bool {
     // A process has the state of its first thread.
     let state = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let has_ended = state.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'));

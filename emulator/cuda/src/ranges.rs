@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Holes in a range.
 #[derive(Debug, Default)]
-pub struct Ranges {
+pub(crate) struct Ranges {
     /// Start and length.
     holes: BTreeMap<u64, u64>,
     /// Length and start.
@@ -16,7 +16,7 @@ pub struct Ranges {
 impl Ranges {
     /// A range, all of which is free.
     #[must_use]
-    pub fn new(start: u64, length: u64) -> Ranges {
+    pub(crate) fn new(start: u64, length: u64) -> Ranges {
         let mut ranges = Ranges::default();
         ranges.insert(start, length);
         ranges
@@ -35,7 +35,7 @@ impl Ranges {
     }
 
     /// Takes a range; `None` when no hole is so long.
-    pub fn take(&mut self, length: u64) -> Option<u64> {
+    pub(crate) fn take(&mut self, length: u64) -> Option<u64> {
         let &(room, start) = self.by_length.range((length, 0)..).next()?;
         self.remove(start, room);
         self.insert(start + length, room - length);
@@ -43,7 +43,7 @@ impl Ranges {
     }
 
     /// Gives a range back that was taken.
-    pub fn give(&mut self, mut start: u64, mut length: u64) {
+    pub(crate) fn give(&mut self, mut start: u64, mut length: u64) {
         if let Some((&before, &room)) = self.holes.range(..start).next_back()
             && before + room == start
         {

@@ -13,7 +13,7 @@ const OWN: [i32; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, 
 
 /// Holds back this thread's signals while it lives. Threads that are started meanwhile never take any.
 #[derive(Debug)]
-pub struct Blocked {
+pub(crate) struct Blocked {
     before: libc::sigset_t,
     /// It is about one thread.
     _thread: PhantomData<*const ()>,
@@ -22,7 +22,7 @@ pub struct Blocked {
 impl Blocked {
     /// From now on.
     #[must_use]
-    pub fn new() -> Blocked {
+    pub(crate) fn new() -> Blocked {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: both sets are written before they are read; a thread may always change its own mask.
         unsafe {

@@ -20,7 +20,7 @@ const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
 
 /// Whether a summary is to be shown, as `emu` asks for.
 #[must_use]
-pub fn is_wanted() -> bool {
+pub(crate) fn is_wanted() -> bool {
     std::env::var_os(SUMMARY_VARIABLE).is_some()
 }
 
@@ -60,7 +60,7 @@ fn tally() -> MutexGuard<'static, Tally> {
 }
 
 /// Place of a kernel in the tally, which [`launched`] wants.
-pub fn kernel(name: &str) -> usize {
+pub(crate) fn kernel(name: &str) -> usize {
     let mut tally = tally();
     if let Some(known) = tally.kernels.iter().position(|k| k.name == name) {
         return known;
@@ -71,7 +71,7 @@ pub fn kernel(name: &str) -> usize {
 }
 
 /// Counts a launch.
-pub fn launched(kernel: usize, stats: &Stats, time: Duration) {
+pub(crate) fn launched(kernel: usize, stats: &Stats, time: Duration) {
     let mut tally = tally();
     tally.thread_instructions += stats.thread_instructions;
     if let Some(kernel) = tally.kernels.get_mut(kernel) {
@@ -82,12 +82,12 @@ pub fn launched(kernel: usize, stats: &Stats, time: Duration) {
 }
 
 /// Takes note of a launch that failed.
-pub fn failed(what: String) {
+pub(crate) fn failed(what: String) {
     tally().faults.push(what);
 }
 
 /// Takes note of loads out of bounds that were tolerated, and warns of each place when it is new.
-pub fn tolerated(loads: &[Tolerated]) {
+pub(crate) fn tolerated(loads: &[Tolerated]) {
     let mut tally = tally();
     let before = tally.tolerated.len();
     Tolerated::merge(&mut tally.tolerated, loads);
@@ -97,12 +97,12 @@ pub fn tolerated(loads: &[Tolerated]) {
 }
 
 /// Takes note of a finished trace of so many launches.
-pub fn traced(path: PathBuf, written: WriteSummary, launches: u64) {
+pub(crate) fn traced(path: PathBuf, written: WriteSummary, launches: u64) {
     tally().trace = Some((path, written, launches));
 }
 
 /// Shows the summary once, if it is wanted and anything was launched.
-pub fn show() {
+pub(crate) fn show() {
     let wanted = std::env::var(SUMMARY_VARIABLE).unwrap_or_default();
     let mut tally = tally();
     if wanted.is_empty() || std::mem::replace(&mut tally.shown, true) {

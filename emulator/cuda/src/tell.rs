@@ -3,7 +3,7 @@
 use crate::error::Status;
 
 /// Writes a line to standard error, for what error codes cannot say.
-pub fn tell(what: &str) {
+pub(crate) fn tell(what: &str) {
     eprintln!("warplab: {what}");
 }
 

@@ -23,15 +23,15 @@ impl Entry {
         (self.0 >> 35) as u32
     }
 
-    pub fn pc(self) -> u32 {
+    pub(super) fn pc(self) -> u32 {
         (self.0 >> 11) as u32 & 0xFF_FFFF
     }
 
-    pub fn warp(self) -> u32 {
+    pub(super) fn warp(self) -> u32 {
         (self.0 >> 6) as u32 & 31
     }
 
-    pub fn lane(self) -> u32 {
+    pub(super) fn lane(self) -> u32 {
         (self.0 >> 1) as u32 & 31
     }
 
@@ -76,7 +76,7 @@ pub(super) struct BlockShadow {
 
 impl BlockShadow {
     /// The state of a new block.
-    pub fn new(shared_bytes: usize, warps: usize, local_bytes: usize) -> BlockShadow {
+    pub(super) fn new(shared_bytes: usize, warps: usize, local_bytes: usize) -> BlockShadow {
         let known = (0..WARPS).map(|w| std::array::from_fn(|v| u32::from(v == w))).collect();
         BlockShadow {
             cells: vec![Cell::default(); shared_bytes],
@@ -89,12 +89,12 @@ impl BlockShadow {
     }
 
     /// Whether a byte has not been written.
-    pub fn is_unwritten(&self, byte: usize) -> bool {
+    pub(super) fn is_unwritten(&self, byte: usize) -> bool {
         self.written.get(byte / 64).is_some_and(|w| w >> (byte % 64) & 1 == 0)
     }
 
     /// Marks a byte as written.
-    pub fn note_written(&mut self, byte: usize) {
+    pub(super) fn note_written(&mut self, byte: usize) {
         if let Some(w) = self.written.get_mut(byte / 64) {
             *w |= 1 << (byte % 64);
         }
@@ -121,7 +121,7 @@ impl BlockShadow {
     }
 
     /// Records a read of a byte; returns the write with which it races.
-    pub fn read(&mut self, byte: usize, t: Touch) -> Option<Entry> {
+    pub(super) fn read(&mut self, byte: usize, t: Touch) -> Option<Entry> {
         let now = self.entry(t);
         let cell = *self.cells.get(byte)?;
         let race = self.races(cell.write, now).then_some(cell.write);
@@ -140,7 +140,12 @@ impl BlockShadow {
 
     /// Records a write of a byte; returns the access with which it races. `is_same` tells whether an earlier
     /// write, also by a lane of the same instruction, wrote the same value: such races are harmless.
-    pub fn write(&mut self, byte: usize, t: Touch, is_same: impl Fn(Option<u32>) -> bool) -> Option<Entry> {
+    pub(super) fn write(
+        &mut self,
+        byte: usize,
+        t: Touch,
+        is_same: impl Fn(Option<u32>) -> bool,
+    ) -> Option<Entry> {
         let now = self.entry(t);
         let cell = *self.cells.get(byte)?;
         let together =
@@ -157,26 +162,26 @@ impl BlockShadow {
     }
 
     /// A strong access acquires the clocks of an address.
-    pub fn acquire(&mut self, place: u64, warp: u32) {
+    pub(super) fn acquire(&mut self, place: u64, warp: u32) {
         if let Some(known) = self.places.get(&place) {
             join(&mut self.known[warp as usize & 31], known);
         }
     }
 
     /// A strong access releases its warp's clocks.
-    pub fn release(&mut self, place: u64, warp: u32) {
+    pub(super) fn release(&mut self, place: u64, warp: u32) {
         self.tick(warp);
         let known = self.known[warp as usize & 31];
         join(self.places.entry(place).or_insert_with(|| Box::new([0; WARPS])), &known);
     }
 
     /// Lanes of a warp synchronise.
-    pub fn sync_warp(&mut self, warp: u32) {
+    pub(super) fn sync_warp(&mut self, warp: u32) {
         self.tick(warp);
     }
 
     /// A warp arrives at a barrier; returns the instruction of an earlier arrival if it differs.
-    pub fn arrive(&mut self, id: u8, warp: u32, pc: u32) -> Option<u32> {
+    pub(super) fn arrive(&mut self, id: u8, warp: u32, pc: u32) -> Option<u32> {
         self.tick(warp);
         let known = self.known[warp as usize & 31];
         let (all, first) =
@@ -186,7 +191,7 @@ impl BlockShadow {
     }
 
     /// A barrier completes, at which lanes of these warps waited.
-    pub fn complete(&mut self, id: u8, warps: impl Iterator<Item = u32>) {
+    pub(super) fn complete(&mut self, id: u8, warps: impl Iterator<Item = u32>) {
         if let Some((all, _)) = self.barriers[usize::from(id & 15)].take() {
             for w in warps {
                 join(&mut self.known[w as usize & 31], &all);

@@ -25,7 +25,7 @@ use std::path::PathBuf;
   emu inspect app.ptx                            what a PTX file holds, and what of it is not supported
   emu extract ./app -o out                       the PTX and machine code inside a program or library"
 )]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -33,7 +33,7 @@ pub struct Arguments {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(super) enum Command {
     /// Run the launches of a manifest and check their results, or run a CUDA program with its kernels emulated.
     #[command(after_help = "Examples:
   emu run -- ./app 1000               a CUDA program as it is; --summary result.json keeps what it launched
@@ -69,7 +69,7 @@ pub enum Command {
 
 /// Flags shared by `emu run` and `emu record`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub(super) struct Run {
     /// The PTX file.
     #[arg(value_name = "APP.ptx", required_unless_present = "program", conflicts_with = "program")]
     pub ptx: Option<PathBuf>,
@@ -139,7 +139,7 @@ pub struct Run {
 
 /// Flags of `emu record`.
 #[derive(Debug, Args)]
-pub struct Record {
+pub(super) struct Record {
     /// What to run.
     #[command(flatten)]
     pub run: Run,
@@ -167,7 +167,7 @@ pub struct Record {
 
 /// Flags of `emu disasm`.
 #[derive(Debug, Args)]
-pub struct Disasm {
+pub(super) struct Disasm {
     /// The PTX file.
     #[arg(value_name = "APP.ptx")]
     pub ptx: PathBuf,
@@ -185,7 +185,7 @@ pub struct Disasm {
 
 /// Flags of `emu extract`.
 #[derive(Debug, Args)]
-pub struct Extract {
+pub(super) struct Extract {
     /// An executable, library, object file, fat binary, cubin or PTX.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
@@ -202,7 +202,7 @@ pub struct Extract {
 
 /// Flags of `emu inspect`.
 #[derive(Debug, Args)]
-pub struct Inspect {
+pub(super) struct Inspect {
     /// The PTX file.
     #[arg(value_name = "APP.ptx")]
     pub ptx: PathBuf,
@@ -218,7 +218,7 @@ pub struct Inspect {
 impl Run {
     /// Setup of the session.
     #[must_use]
-    pub fn setup(&self) -> Setup {
+    pub(super) fn setup(&self) -> Setup {
         Setup {
             manifest: self.launch.clone(),
             overrides: self.overrides.clone(),
@@ -233,7 +233,7 @@ impl Run {
 
     /// Options of the execution.
     #[must_use]
-    pub fn options(&self) -> Options {
+    pub(super) fn options(&self) -> Options {
         let default = Options::default();
         let threads = warplab_host::limits::threads(self.threads.map_or(default.threads, NonZeroUsize::get));
         let Run { max_instructions, trap_zero_division, max_print_bytes, interleave, lenient, .. } = *self;

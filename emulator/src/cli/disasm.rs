@@ -16,7 +16,7 @@ use trace_format::isa::{Kind, MachineKernel, Pc};
 ///
 /// # Errors
 /// The file cannot be read or lowered, or has no such kernel.
-pub fn disasm(args: &Disasm) -> Result<(), CliError> {
+pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
     let module = LoadedModule::read(&args.ptx)?;
     let names: Vec<&str> = match &args.kernel {
         None => module.kernels(),
@@ -45,7 +45,7 @@ pub fn disasm(args: &Disasm) -> Result<(), CliError> {
 
 /// The listing of a kernel, optionally with the PTX lines that instructions come from.
 #[must_use]
-pub fn listing(kernel: &MachineKernel, ptx_lines: bool) -> String {
+pub(super) fn listing(kernel: &MachineKernel, ptx_lines: bool) -> String {
     let flow = kernel.flow();
     let liveness = flow.liveness(kernel);
     let targets = |jumps: fn(Kind) -> bool| -> BTreeSet<Pc> {

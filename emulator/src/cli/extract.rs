@@ -23,7 +23,7 @@ const SHOWN_KERNELS: usize = 3;
 /// # Errors
 /// The file cannot be read or is damaged, holds no device code (or no PTX if that is requested), or the
 /// folder cannot be written.
-pub fn extract(args: &Extract) -> Result<(), CliError> {
+pub(super) fn extract(args: &Extract) -> Result<(), CliError> {
     let shown = args.file.display().to_string();
     let bytes = input::read(&args.file, input::IMAGE_BYTES)
         .map_err(|e| SessionError::Read { path: shown.clone(), what: e.to_string() })?;

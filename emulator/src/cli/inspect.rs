@@ -17,7 +17,7 @@ use std::io::Write as _;
 ///
 /// # Errors
 /// The file cannot be read or parsed, or a kernel cannot be lowered.
-pub fn inspect(args: &Inspect) -> Result<(), CliError> {
+pub(super) fn inspect(args: &Inspect) -> Result<(), CliError> {
     let module = LoadedModule::read(&args.ptx)?;
     let options = LowerOptions { fmad: args.fmad, ..LowerOptions::default() };
     let contents = contents(&module, &options)?;

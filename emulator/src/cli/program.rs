@@ -34,7 +34,7 @@ const LOADED: [&str; 2] = ["LD_PRELOAD", "LD_AUDIT"];
 ///
 /// # Errors
 /// The libraries or the program are missing, or the program cannot use the libraries.
-pub fn run(args: &Run) -> Result<bool, CliError> {
+pub(super) fn run(args: &Run) -> Result<bool, CliError> {
     Err(start(command(args)?))
 }
 
@@ -42,7 +42,7 @@ pub fn run(args: &Run) -> Result<bool, CliError> {
 ///
 /// # Errors
 /// As [`run`]; or the flags that select launches are invalid.
-pub fn record(args: &Record) -> Result<bool, CliError> {
+pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     let flags = [&args.kernels, &args.launches, &args.every, &args.blocks].map(Option::as_deref);
     let [kernels, launches, every, blocks] = flags;
     Selection::parse(kernels, launches, every, blocks).map_err(CliError::Usage)?;

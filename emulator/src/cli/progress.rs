@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A progress bar over the blocks of all launches.
 #[derive(Debug)]
-pub struct Bar {
+pub(super) struct Bar {
     bar: ProgressBar,
     started: Instant,
     shown: AtomicBool,
@@ -29,7 +29,7 @@ impl Bar {
     /// A bar for a number of launches and blocks. Output of device code goes to standard output, or to
     /// standard error if standard output holds data.
     #[must_use]
-    pub fn new((launches, blocks): (u64, u64), results_are_data: bool) -> Bar {
+    pub(super) fn new((launches, blocks): (u64, u64), results_are_data: bool) -> Bar {
         let bar = ProgressBar::with_draw_target(Some(blocks), ProgressDrawTarget::hidden());
         let what = if launches == 1 { "1 launch".to_string() } else { format!("{launches} launches") };
         if let Ok(style) =
@@ -50,7 +50,7 @@ impl Bar {
     }
 
     /// Removes the bar from the screen, and warns of tolerated loads out of bounds.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
         for loads in self.tolerated.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             eprintln!("warning: {loads}");

@@ -17,7 +17,7 @@ const DUMP_ELEMENTS: u64 = 16;
 ///
 /// # Errors
 /// When the program cannot be opened or run.
-pub fn run(args: &Run) -> Result<bool, CliError> {
+pub(super) fn run(args: &Run) -> Result<bool, CliError> {
     let Some(ptx) = &args.ptx else { return super::program::run(args) };
     let mut session = Session::open(ptx, &args.setup())?;
     super::error::warn(session.module());
@@ -58,7 +58,7 @@ fn check(args: &Run, session: &mut Session, dumps: &[(String, u64)], list: &str)
 ///
 /// # Errors
 /// When the program cannot be opened or run, or the trace cannot be written.
-pub fn record(args: &Record) -> Result<bool, CliError> {
+pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     let Some(ptx) = &args.run.ptx else { return super::program::record(args) };
     if args.run.check.is_some() {
         return Err(CliError::Usage("--check goes with `emu run`: a checked run is not recorded".into()));

@@ -21,7 +21,7 @@ const LISTED_LAUNCHES: usize = 12;
 
 /// Elements of a buffer to show.
 #[derive(Clone, Debug)]
-pub struct Dump {
+pub(super) struct Dump {
     /// The buffer.
     pub buffer: String,
     /// Type of its elements.
@@ -34,7 +34,7 @@ pub struct Dump {
 
 /// The parts of a summary.
 #[derive(Clone, Debug)]
-pub struct Summary<'r> {
+pub(super) struct Summary<'r> {
     /// What was run.
     pub report: &'r RunReport,
     /// The trace's path and write summary.
@@ -49,7 +49,7 @@ pub struct Summary<'r> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
+pub(super) fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
     write(&mut io::stdout().lock(), summary, as_json)
 }
 
@@ -57,7 +57,7 @@ pub fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn print_to_stderr(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
+pub(super) fn print_to_stderr(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
     write(&mut io::stderr().lock(), summary, as_json)
 }
 
@@ -74,7 +74,7 @@ fn write(out: &mut impl Write, summary: &Summary<'_>, as_json: bool) -> io::Resu
 ///
 /// # Errors
 /// When they cannot be written.
-pub fn print_findings(findings: &Findings, as_json: bool) -> io::Result<()> {
+pub(super) fn print_findings(findings: &Findings, as_json: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if as_json {
         let found = json!({ "findings": findings.list(), "findings_omitted": findings.omitted() });

@@ -15,7 +15,7 @@ const PREFIXES: [&str; 3] = ["__cudaCDP2", "cudaCG", "cudaGraphSetConditional"];
 /// A text followed by definitions of the device runtime functions that it declares, so that its own line
 /// numbers do not change.
 #[must_use]
-pub fn complete(text: &str) -> Cow<'_, str> {
+pub(crate) fn complete(text: &str) -> Cow<'_, str> {
     if !PREFIXES.iter().any(|prefix| text.contains(prefix)) {
         return Cow::Borrowed(text);
     }

@@ -6,7 +6,7 @@
 use trace_format::isa::BarMode;
 
 /// Barriers per block.
-pub const BARRIERS: usize = 16;
+pub(crate) const BARRIERS: usize = 16;
 
 /// One barrier between two completions.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ struct Barrier {
 
 /// A warp's arrival.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     /// Warp within the block.
     pub warp: u32,
     /// Lanes that arrive.
@@ -42,7 +42,7 @@ pub struct Arrival {
 
 /// Result for the threads of a completed barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Barrier number.
     pub id: u8,
     /// Threads whose predicate was true.
@@ -55,7 +55,7 @@ pub struct Outcome {
 
 /// The barriers of a block.
 #[derive(Clone, Debug)]
-pub struct Barriers {
+pub(crate) struct Barriers {
     list: Vec<Barrier>,
     /// Bit i is set while barrier i has arrivals.
     pub active: u16,
@@ -87,12 +87,12 @@ const fn is_whole(here: u32, live: u32) -> bool {
 impl Barriers {
     /// Barriers without arrivals.
     #[must_use]
-    pub fn new() -> Barriers {
+    pub(crate) fn new() -> Barriers {
         Barriers { list: vec![NO_ARRIVALS; BARRIERS], active: 0 }
     }
 
     /// Removes all arrivals.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         if self.active != 0 {
             self.list.fill(NO_ARRIVALS);
             self.active = 0;
@@ -103,7 +103,7 @@ impl Barriers {
     ///
     /// # Errors
     /// The thread count differs from that of earlier arrivals.
-    pub fn arrive(&mut self, id: u8, a: &Arrival) -> Result<(), String> {
+    pub(crate) fn arrive(&mut self, id: u8, a: &Arrival) -> Result<(), String> {
         let b = &mut self.list[usize::from(id)];
         if self.active >> id & 1 != 0 && b.expected != a.expected {
             return Err(format!(
@@ -132,7 +132,7 @@ impl Barriers {
 
     /// A completed barrier, given the block's `live` threads and the live lanes of each warp, `live_of`; the
     /// barrier is then reset.
-    pub fn complete(&mut self, live: u32, live_of: impl Fn(usize) -> u32) -> Option<Outcome> {
+    pub(crate) fn complete(&mut self, live: u32, live_of: impl Fn(usize) -> u32) -> Option<Outcome> {
         let mut active = self.active;
         while active != 0 {
             let id = active.trailing_zeros() as u8;
@@ -155,7 +155,7 @@ impl Barriers {
 
     /// Threads that have arrived at a barrier, and the number that it waits for with `live` threads left.
     #[must_use]
-    pub fn state(&self, id: u8, live: u32, live_of: impl Fn(usize) -> u32) -> (u32, u32) {
+    pub(crate) fn state(&self, id: u8, live: u32, live_of: impl Fn(usize) -> u32) -> (u32, u32) {
         let b = &self.list[usize::from(id)];
         (b.threads(&live_of), if b.expected == 0 { live } else { b.expected })
     }

@@ -56,7 +56,7 @@ pub(crate) enum Progress {
 
 impl Block {
     /// Empty state for a block of this program.
-    pub fn new(program: &Program<'_>) -> Block {
+    pub(super) fn new(program: &Program<'_>) -> Block {
         let warp = |w: u32| {
             let mut regs = Warp::new(&program.code);
             regs.reset(&program.code, &program.geometry, [0; 3], w);
@@ -98,7 +98,7 @@ impl Block {
     }
 
     /// Resets the state to the block with a linear index, at its first instruction.
-    pub fn start(&mut self, program: &Program<'_>, linear: u64) {
+    pub(super) fn start(&mut self, program: &Program<'_>, linear: u64) {
         let geometry = &program.geometry;
         self.shared.linear = linear;
         self.shared.index = geometry.block_index(linear);
@@ -124,7 +124,7 @@ impl Block {
     /// Runs until the block is finished or about `share` more warp instructions are executed. `pause` is
     /// called between the turns of warps. After [`Trouble::Order`] the block can continue as if it had not
     /// been interrupted.
-    pub fn run<'p, V: GlobalView, S: BlockSink>(
+    pub(super) fn run<'p, V: GlobalView, S: BlockSink>(
         &mut self,
         unit: &mut Unit<'p, V, S>,
         share: u64,
@@ -199,7 +199,7 @@ impl Block {
     }
 
     /// A representative place of the block, for faults without a causing instruction.
-    pub fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         let running = self.warps.iter().position(|w| w.paths.current().mask != 0).unwrap_or(0);
         let path = self.warps.get(running).map(|w| *w.paths.current());
         let lane = path.filter(|p| p.mask != 0).map(|p| p.mask.trailing_zeros() as u8);
@@ -245,12 +245,12 @@ impl Block {
 
     /// Whether a stuck block may make progress: a value that it has read has changed. The values of its lanes
     /// are not compared in full, so that it should get a turn periodically in any case.
-    pub fn may_go_on(&self, memory: &GlobalMemory) -> bool {
+    pub(super) fn may_go_on(&self, memory: &GlobalMemory) -> bool {
         self.warps.iter().any(|w| w.paths.current().mask != 0 && w.spin.is_over(memory))
     }
 
     /// Whether a warp waits for memory that others than the block may change.
-    pub fn polls_memory(&self) -> bool {
+    pub(super) fn polls_memory(&self) -> bool {
         self.warps.iter().any(|w| w.paths.current().mask != 0 && w.spin.polls_memory())
     }
 
@@ -261,7 +261,7 @@ impl Block {
     }
 
     /// The waiting lanes and what they wait for.
-    pub fn waiting(&self, program: &Program<'_>, memory: Option<&GlobalMemory>) -> Vec<Waiting> {
+    pub(super) fn waiting(&self, program: &Program<'_>, memory: Option<&GlobalMemory>) -> Vec<Waiting> {
         let mut waiting = Vec::new();
         let block = self.shared.index;
         for (w, warp) in self.warps.iter().enumerate() {

@@ -6,15 +6,15 @@
 //! barrier or spin. `super::warp` executes instructions.
 
 /// "No reconvergence point": a program counter that no instruction has.
-pub const NEVER: u32 = u32::MAX;
+pub(crate) const NEVER: u32 = u32::MAX;
 const NO_JOIN: u32 = u32::MAX;
 
 /// Maximum number of open calls of a warp, over all its paths.
-pub const MAX_CALL_DEPTH: u32 = 1 << 16;
+pub(crate) const MAX_CALL_DEPTH: u32 = 1 << 16;
 
 /// State of a path: ready, or waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Wait {
+pub(crate) enum Wait {
     /// Nothing: it can run.
     Ready,
     /// The completion of a block-wide barrier; `at` is the barrier instruction.
@@ -35,7 +35,7 @@ pub enum Wait {
 
 /// Lanes that run together.
 #[derive(Clone, Copy, Hash, Debug)]
-pub struct Path {
+pub(crate) struct Path {
     /// Next instruction.
     pub pc: u32,
     /// The lanes; empty in a path that means "nothing to run".
@@ -67,7 +67,7 @@ struct Join {
 
 /// Lanes that wait at a join, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Meeting {
+pub(crate) struct Meeting {
     /// Position at which they continue once all have arrived.
     pub pc: u32,
     /// Lanes that wait.
@@ -78,7 +78,7 @@ pub struct Meeting {
 
 /// The paths and joins of one warp.
 #[derive(Clone, Hash, Debug)]
-pub struct Paths {
+pub(crate) struct Paths {
     current: Path,
     /// Paths that are not running, the youngest last.
     parked: Vec<Path>,
@@ -91,12 +91,12 @@ pub struct Paths {
 impl Paths {
     /// No lanes at all.
     #[must_use]
-    pub fn new() -> Paths {
+    pub(crate) fn new() -> Paths {
         Paths { current: IDLE, parked: Vec::new(), joins: Vec::new(), free: Vec::new(), live: 0, depth: 0 }
     }
 
     /// Resets to all lanes of a mask at the first instruction.
-    pub fn reset(&mut self, lanes: u32) {
+    pub(crate) fn reset(&mut self, lanes: u32) {
         self.parked.clear();
         self.joins.clear();
         self.free.clear();
@@ -107,33 +107,33 @@ impl Paths {
     /// The running path; its mask is empty when none can run.
     #[inline]
     #[must_use]
-    pub fn current(&self) -> &Path {
+    pub(crate) fn current(&self) -> &Path {
         &self.current
     }
 
     /// Lanes that have not exited.
     #[inline]
     #[must_use]
-    pub fn live(&self) -> u32 {
+    pub(crate) fn live(&self) -> u32 {
         self.live
     }
 
     /// Continues the running path at `pc`. It is then ready to run unless [`Self::meets`] is true.
     #[inline]
-    pub fn goto(&mut self, pc: u32) {
+    pub(crate) fn goto(&mut self, pc: u32) {
         self.current.pc = pc;
     }
 
     /// Whether the running path is at its reconvergence point.
     #[inline]
     #[must_use]
-    pub fn meets(&self) -> bool {
+    pub(crate) fn meets(&self) -> bool {
         self.current.pc == self.current.reconv
     }
 
     /// The running path waits at its reconvergence point; another path runs, or all lanes continue.
     #[cold]
-    pub fn meet(&mut self) {
+    pub(crate) fn meet(&mut self) {
         while self.current.mask != 0 && self.meets() {
             let (join, lanes) = (self.current.join, self.current.mask);
             self.arrive(join, lanes);
@@ -144,7 +144,7 @@ impl Paths {
 
     /// Some lanes of the running path, but not all, go to `target`, the rest to `next`; they reconverge at
     /// `reconv`.
-    pub fn diverge(&mut self, taken: u32, target: u32, next: u32, reconv: Option<u32>) {
+    pub(crate) fn diverge(&mut self, taken: u32, target: u32, next: u32, reconv: Option<u32>) {
         let p = self.current;
         let (reconv, join) = match reconv {
             Some(r) if r != p.reconv => (
@@ -185,14 +185,14 @@ impl Paths {
     /// Some lanes of the running path call a function and return to `next`, where the others wait for them.
     /// False when too many calls are open.
     #[must_use]
-    pub fn call(&mut self, lanes: u32, target: u32, next: u32) -> bool {
+    pub(crate) fn call(&mut self, lanes: u32, target: u32, next: u32) -> bool {
         self.call_each(&[(target, lanes)], next)
     }
 
     /// Lanes of the running path call functions, given with the lanes that call each, and return to `next`,
     /// where all wait for each other. False when too many calls are open.
     #[must_use]
-    pub fn call_each(&mut self, targets: &[(u32, u32)], next: u32) -> bool {
+    pub(crate) fn call_each(&mut self, targets: &[(u32, u32)], next: u32) -> bool {
         if self.depth >= MAX_CALL_DEPTH {
             return false;
         }
@@ -215,7 +215,7 @@ impl Paths {
     }
 
     /// Some lanes of the running path return from their function, or end when they are in none.
-    pub fn ret(&mut self, lanes: u32) {
+    pub(crate) fn ret(&mut self, lanes: u32) {
         let mut join = self.current.join;
         while join != NO_JOIN {
             let j = &mut self.joins[join as usize];
@@ -237,7 +237,7 @@ impl Paths {
     }
 
     /// Some lanes of the running path end.
-    pub fn exit(&mut self, lanes: u32) {
+    pub(crate) fn exit(&mut self, lanes: u32) {
         self.live &= !lanes;
         let mut join = self.current.join;
         while join != NO_JOIN {
@@ -259,7 +259,7 @@ impl Paths {
 
     /// Some lanes of the running path wait and continue at `next` when released; the others, or another path,
     /// run.
-    pub fn park(&mut self, lanes: u32, next: u32, wait: Wait) {
+    pub(crate) fn park(&mut self, lanes: u32, next: u32, wait: Wait) {
         self.parked.push(Path { wait, pc: next, mask: lanes, ..self.current });
         self.current.pc = next;
         self.current.mask &= !lanes;
@@ -270,7 +270,7 @@ impl Paths {
     }
 
     /// Releases lanes that wait for a mask of lanes, when all of these wait too or have exited.
-    pub fn gather(&mut self) {
+    pub(crate) fn gather(&mut self) {
         let gathers = |p: &&Path| matches!(p.wait, Wait::WarpSync { .. });
         let here = self.parked.iter().filter(gathers).fold(0, |lanes, p| lanes | p.mask);
         if here != 0 {
@@ -280,13 +280,13 @@ impl Paths {
     }
 
     /// Paths that wait.
-    pub fn waiting(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Path> {
         self.parked.iter().filter(|p| p.wait != Wait::Ready)
     }
 
     /// Makes the waiting paths that `of` picks ready to run, and one of them run if none does. Paths at the
     /// same position continue together.
-    pub fn release(&mut self, of: impl Fn(&Wait) -> bool) {
+    pub(crate) fn release(&mut self, of: impl Fn(&Wait) -> bool) {
         for path in &mut self.parked {
             if path.wait != Wait::Ready && of(&path.wait) {
                 if let Wait::Barrier { at, .. } = path.wait {
@@ -323,7 +323,7 @@ impl Paths {
 
     /// Switches to the path that has waited longest; the running one moves to the end of the queue. False
     /// when no other is ready.
-    pub fn rotate(&mut self) -> bool {
+    pub(crate) fn rotate(&mut self) -> bool {
         let Some(at) = self.parked.iter().position(|p| p.wait == Wait::Ready) else { return false };
         let path = self.parked.remove(at);
         if self.current.mask != 0 {
@@ -336,7 +336,7 @@ impl Paths {
 
     /// Continues the lanes at the innermost join without the missing ones, which may spin until these lanes
     /// act. The missing lanes pass the join later. False when no lanes wait at a join.
-    pub fn overtake(&mut self) -> bool {
+    pub(crate) fn overtake(&mut self) -> bool {
         let mut at = self.current.join;
         while at != NO_JOIN {
             let j = &self.joins[at as usize];
@@ -355,7 +355,7 @@ impl Paths {
 
     /// When no path can run: continues lanes that wait at a join. PTX does not define reconvergence, so it
     /// must not cause a deadlock. True if a path can then run.
-    pub fn break_up(&mut self) -> bool {
+    pub(crate) fn break_up(&mut self) -> bool {
         while self.current.mask == 0 {
             let Some(at) = self.held_up() else { return false };
             self.go_on(at);
@@ -381,7 +381,7 @@ impl Paths {
     }
 
     /// Joins at which lanes wait for others.
-    pub fn meetings(&self) -> impl Iterator<Item = Meeting> {
+    pub(crate) fn meetings(&self) -> impl Iterator<Item = Meeting> {
         let used = self.joins.iter().filter(|j| j.arrived != 0 && j.pending != 0);
         used.map(|j| Meeting { pc: j.pc, arrived: j.arrived, pending: j.pending })
     }

@@ -149,7 +149,7 @@ impl Prepared {
 
 impl<'k> Program<'k> {
     /// For a launch of the kernel that was prepared.
-    pub fn new(launch: &Launch<'k>, prepared: &Prepared) -> Result<Program<'k>, LaunchError> {
+    pub(super) fn new(launch: &Launch<'k>, prepared: &Prepared) -> Result<Program<'k>, LaunchError> {
         let (kernel, geometry) = (launch.kernel, launch.geometry);
         let threads: u64 = geometry.block.iter().map(|&n| u64::from(n)).product();
         let fail = |what: String| LaunchError::Geometry { kernel: kernel.name.clone(), what };
@@ -207,7 +207,7 @@ impl<'k> Program<'k> {
 
     /// Lanes of `exec` in which the selection at `pc` selects the result of a division by zero.
     #[inline]
-    pub fn zero_divisors(&self, pc: u32, inst: &ExecInst, regs: &Warp, exec: u32) -> u32 {
+    pub(super) fn zero_divisors(&self, pc: u32, inst: &ExecInst, regs: &Warp, exec: u32) -> u32 {
         if !self.zero_guards[pc as usize] {
             return 0;
         }
@@ -242,7 +242,7 @@ pub(crate) struct Unit<'p, V, S: BlockSink> {
 
 impl<'p, V, S: BlockSink> Unit<'p, V, S> {
     /// For blocks of a program.
-    pub fn new(program: &'p Program<'p>, memory: V, sink: S) -> Unit<'p, V, S> {
+    pub(super) fn new(program: &'p Program<'p>, memory: V, sink: S) -> Unit<'p, V, S> {
         Unit { program, memory, sink, changes: 0 }
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Done {
 }
 
 impl Done {
-    pub fn of(block: &mut Block) -> Done {
+    pub(super) fn of(block: &mut Block) -> Done {
         let printed = std::mem::take(&mut block.shared.printed);
         let (instructions, thread_instructions) = (block.instructions, block.shared.thread_instructions);
         let tolerated = std::mem::take(&mut block.shared.tolerated);
@@ -51,7 +51,7 @@ pub(super) struct BlockTrouble {
 
 impl BlockTrouble {
     /// The error for the caller: a fault gets its place in words and the nearest allocation.
-    pub fn complete(self, program: &Program<'_>, memory: &GlobalMemory) -> LaunchError {
+    pub(super) fn complete(self, program: &Program<'_>, memory: &GlobalMemory) -> LaunchError {
         match self.trouble {
             Trouble::Fault(fault) => {
                 let (mut kind, place) = *fault;

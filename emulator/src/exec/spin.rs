@@ -39,7 +39,7 @@ pub(crate) struct Poll {
 impl Poll {
     /// The poll of an instruction at these addresses, with the values now in its registers; also returns a
     /// digest of its lanes' values.
-    pub fn new(pc: u32, inst: &ExecInst, at: &Addresses, regs: &Warp, lanes: u32) -> (Poll, u64) {
+    pub(super) fn new(pc: u32, inst: &ExecInst, at: &Addresses, regs: &Warp, lanes: u32) -> (Poll, u64) {
         let mut digest = (u64::from(pc) << 32 | u64::from(lanes)) ^ 0x9E37_79B9_7F4A_7C15;
         let mut add =
             |word: u64| digest = (digest.rotate_left(23) ^ word).wrapping_mul(0xA24B_AED4_963E_E407);
@@ -116,7 +116,7 @@ pub(crate) struct Spin {
 
 impl Spin {
     /// The initial state.
-    pub const NEW: Spin = Spin {
+    pub(super) const NEW: Spin = Spin {
         seen: [0; REMEMBERED],
         next: 0,
         repeats: 0,
@@ -131,7 +131,7 @@ impl Spin {
 
     /// Records a poll; true when the warp should let others run. `changes` counts changes of memory.
     #[cold]
-    pub fn poll(&mut self, poll: Poll, digest: u64, changes: u64) -> bool {
+    pub(super) fn poll(&mut self, poll: Poll, digest: u64, changes: u64) -> bool {
         if self.changes != changes {
             self.changes = changes;
             self.seen = [0; REMEMBERED];
@@ -149,23 +149,23 @@ impl Spin {
     }
 
     /// Whether the polls have not changed for a while.
-    pub fn is_spinning(&self) -> bool {
+    pub(super) fn is_spinning(&self) -> bool {
         self.repeats >= FRUITLESS_POLLS
     }
 
     /// Whether nothing but a change of memory can end the spinning.
-    pub fn is_proven(&self, changes: u64) -> bool {
+    pub(super) fn is_proven(&self, changes: u64) -> bool {
         self.proven && self.quiet_since == changes
     }
 
     /// The turn has ended for another reason.
-    pub fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         (self.repeats, self.turns, self.quiet, self.proven) = (0, 0, 0, false);
     }
 
     /// Ends a spinning turn, with a digest of the warp's state. A repeated state without change of memory
     /// proves that the warp spins forever.
-    pub fn end_turn(&mut self, changes: u64, state: impl FnOnce() -> u64) {
+    pub(super) fn end_turn(&mut self, changes: u64, state: impl FnOnce() -> u64) {
         self.repeats = FRUITLESS_POLLS - POLLS_PER_TURN;
         self.turns = self.turns.saturating_add(1);
         if self.quiet_since != changes {
@@ -185,27 +185,27 @@ impl Spin {
 
     /// Whether there were so many turns without progress that lanes which wait at a join for the spinning
     /// ones should run.
-    pub fn is_hopeless(&self) -> bool {
+    pub(super) fn is_hopeless(&self) -> bool {
         (self.quiet >= 4 || self.turns >= 4096) && !self.proven
     }
 
     /// Resets after waiting lanes have run, which may change anything.
-    pub fn start_over(&mut self) {
+    pub(super) fn start_over(&mut self) {
         (self.turns, self.quiet, self.proven) = (0, 0, false);
     }
 
     /// Whether it waits for memory that others than the block may change.
-    pub fn polls_memory(&self) -> bool {
+    pub(super) fn polls_memory(&self) -> bool {
         self.last.is_some_and(|poll| !poll.is_shared())
     }
 
     /// Whether a polled value has changed.
-    pub fn is_over(&self, memory: &GlobalMemory) -> bool {
+    pub(super) fn is_over(&self, memory: &GlobalMemory) -> bool {
         self.last.is_none_or(|poll| poll.is_over(memory))
     }
 
     /// Description of what the warp waits for.
-    pub fn waiting(
+    pub(super) fn waiting(
         &self,
         program: &Program<'_>,
         memory: Option<&GlobalMemory>,

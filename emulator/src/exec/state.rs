@@ -56,7 +56,7 @@ pub(crate) struct BlockShared {
 
 impl BlockShared {
     /// A warp at an instruction, for the checker.
-    pub fn actor<'p>(&self, program: &'p Program<'_>, warp: u32, pc: u32) -> Actor<'p> {
+    pub(super) fn actor<'p>(&self, program: &'p Program<'_>, warp: u32, pc: u32) -> Actor<'p> {
         Actor { kernel: program.kernel, geometry: &program.geometry, block: self.linear, warp, pc }
     }
 }

@@ -61,14 +61,14 @@ pub(super) struct Sites(BTreeMap<u32, Site>);
 
 impl Sites {
     /// Adds the loads of a finished block.
-    pub fn add(&mut self, sites: &mut Vec<Site>) {
+    pub(super) fn add(&mut self, sites: &mut Vec<Site>) {
         for site in sites.drain(..) {
             self.0.entry(site.place.pc).and_modify(|s| s.loads += site.loads).or_insert(site);
         }
     }
 
     /// The loads for the caller's report.
-    pub fn told(
+    pub(super) fn told(
         &self,
         (kernel, geometry): (&MachineKernel, &Geometry),
         memory: &GlobalMemory,

@@ -28,7 +28,7 @@ pub(crate) enum Trouble {
 
 impl Trouble {
     #[cold]
-    pub fn fault(kind: FaultKind, place: Place) -> Trouble {
+    pub(super) fn fault(kind: FaultKind, place: Place) -> Trouble {
         Trouble::Fault(Box::new((kind, place)))
     }
 }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Warp instructions of a block after which others get a turn even if it does not seem to wait for them.
 const BLOCK_SHARE: u64 = 4 << 20;
 /// Maximum number of blocks that wait for each other: more than the largest device holds (about 5000).
-pub const MAX_RESIDENT: usize = 8192;
+pub(super) const MAX_RESIDENT: usize = 8192;
 /// Maximum memory for their registers and shared memory in bytes, beyond the first [`MIN_RESIDENT`].
 const RESIDENT_BYTES: u64 = 8 << 30;
 /// Number of blocks that may wait for each other regardless of their memory.

@@ -31,13 +31,13 @@ pub fn function_address(func: FuncId) -> u64 {
 }
 
 /// Lower word of [`function_address`].
-pub fn code_offset(func: FuncId) -> u32 {
+pub(crate) fn code_offset(func: FuncId) -> u32 {
     (func.index() as u32 + 1) * CODE_STRIDE
 }
 
 /// Decisions about a kernel's functions.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Functions with machine code of their own, in the order of the file.
     pub own: Vec<FuncId>,
     /// Functions among `own` that calls through registers may reach.
@@ -86,7 +86,7 @@ impl Facts {
 
 /// Whether a function itself allocates on the stack, which ends with it.
 #[must_use]
-pub fn moves_stack(module: &Module, func: FuncId) -> bool {
+pub(crate) fn moves_stack(module: &Module, func: FuncId) -> bool {
     Facts::of(module, func).moves_stack
 }
 
@@ -105,7 +105,7 @@ fn operands(inst: &Inst) -> impl Iterator<Item = &Operand> {
 impl Plan {
     /// The plan for a kernel.
     #[must_use]
-    pub fn of(module: &Module, kernel: FuncId, options: &LowerOptions) -> Plan {
+    pub(crate) fn of(module: &Module, kernel: FuncId, options: &LowerOptions) -> Plan {
         let mut facts = BTreeMap::new();
         let mut queue = vec![kernel];
         let mut indirect = false;
@@ -148,13 +148,13 @@ impl Plan {
 
     /// Whether a function has machine code of its own.
     #[must_use]
-    pub fn is_own(&self, func: FuncId) -> bool {
+    pub(crate) fn is_own(&self, func: FuncId) -> bool {
         self.own.binary_search(&func).is_ok()
     }
 
     /// The functions whose code becomes part of a root's: the root and what is inlined into it.
     #[must_use]
-    pub fn inlined_into(&self, module: &Module, root: FuncId) -> BTreeSet<FuncId> {
+    pub(crate) fn inlined_into(&self, module: &Module, root: FuncId) -> BTreeSet<FuncId> {
         let mut seen = BTreeSet::new();
         let mut stack = vec![root];
         while let Some(func) = stack.pop() {
@@ -168,7 +168,7 @@ impl Plan {
 
     /// Bytes that a root's code needs in its frame for the arguments and results of its calls.
     #[must_use]
-    pub fn outgoing_bytes(&self, module: &Module, root: FuncId) -> u32 {
+    pub(crate) fn outgoing_bytes(&self, module: &Module, root: FuncId) -> u32 {
         let mut most = 0;
         for func in self.inlined_into(module, root) {
             let Some(body) = &module.function(func).body else { continue };
@@ -188,14 +188,19 @@ impl Plan {
 
     /// Whether the positions of stack frames are known only at run time.
     #[must_use]
-    pub fn has_frames(&self) -> bool {
+    pub(crate) fn has_frames(&self) -> bool {
         !self.own.is_empty() || self.dynamic_bytes > 0
     }
 
     /// The deepest chain of calls among the machine functions, as (function, frame bytes) sums; `None` if
     /// calls may be recursive.
     #[must_use]
-    pub fn deepest(&self, module: &Module, kernel: FuncId, frames: &BTreeMap<FuncId, u32>) -> Option<u64> {
+    pub(crate) fn deepest(
+        &self,
+        module: &Module,
+        kernel: FuncId,
+        frames: &BTreeMap<FuncId, u32>,
+    ) -> Option<u64> {
         let mut known: BTreeMap<FuncId, u64> = BTreeMap::new();
         // Functions whose callees are being visited, with the remaining callees and the maximum so far; an
         // explicit stack, because chains may be deeper than this thread's stack.
@@ -363,7 +368,7 @@ fn outgrown(facts: &BTreeMap<FuncId, Facts>, kernel: FuncId, limit: u64, own: &m
 
 /// One argument or result in the frame of a caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// Bytes from the caller's stack pointer.
     pub offset: u32,
     /// Size in bytes.
@@ -374,7 +379,7 @@ pub struct Slot {
 
 /// Layout of the arguments and results of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Abi {
+pub(crate) struct Abi {
     /// Arguments.
     pub params: Vec<Slot>,
     /// Results.
@@ -386,7 +391,7 @@ pub struct Abi {
 impl Abi {
     /// Of a function.
     #[must_use]
-    pub fn of_function(module: &Module, func: FuncId) -> Abi {
+    pub(crate) fn of_function(module: &Module, func: FuncId) -> Abi {
         let function = module.function(func);
         let size = |formal: &Formal| match formal {
             Formal::Var(var) => {
@@ -405,7 +410,7 @@ impl Abi {
 
     /// Of a `.callprototype`.
     #[must_use]
-    pub fn of_prototype(prototype: &Prototype) -> Abi {
+    pub(crate) fn of_prototype(prototype: &Prototype) -> Abi {
         let [params, returns] = [&prototype.params, &prototype.returns].map(|l| {
             l.iter().map(|p| (p.size_bytes as u32, p.align_bytes, p.ty == ScalarType::Pred)).collect()
         });
@@ -414,7 +419,7 @@ impl Abi {
 
     /// Of a call in a function; `None` where a list of targets is empty.
     #[must_use]
-    pub fn of_call(module: &Module, caller: FuncId, callee: Callee) -> Option<Abi> {
+    pub(crate) fn of_call(module: &Module, caller: FuncId, callee: Callee) -> Option<Abi> {
         let body = module.function(caller).body.as_ref()?;
         Some(match callee {
             Callee::Direct(func) => Abi::of_function(module, func),
@@ -443,7 +448,7 @@ impl Abi {
 
 /// The variables that functions mention.
 #[must_use]
-pub fn mentioned(module: &Module, functions: &BTreeSet<FuncId>) -> BTreeSet<VarId> {
+pub(crate) fn mentioned(module: &Module, functions: &BTreeSet<FuncId>) -> BTreeSet<VarId> {
     let mut vars = BTreeSet::new();
     for func in functions {
         let Some(body) = &module.function(*func).body else { continue };

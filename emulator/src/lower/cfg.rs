@@ -4,7 +4,7 @@ use super::vir::{Blk, Block, Func, Term, Val};
 
 /// Dominator tree and loop nesting, indexed by block.
 #[derive(Clone, Debug)]
-pub struct Dominance {
+pub(super) struct Dominance {
     /// Reachable blocks in reverse post-order, functions one after the other.
     pub rpo: Vec<Blk>,
     /// Immediate dominator; roots dominate themselves, unreachable blocks have none.
@@ -17,7 +17,7 @@ pub struct Dominance {
 
 impl Dominance {
     /// Computes the dominator tree and natural loops.
-    pub fn of(f: &Func) -> Dominance {
+    pub(super) fn of(f: &Func) -> Dominance {
         let n = f.blocks.len();
         let mut rpo = Vec::with_capacity(n);
         let mut tree = DepthFirst { number: vec![None; n], order: Vec::with_capacity(n) };
@@ -56,7 +56,7 @@ impl Dominance {
     }
 
     /// Natural loops: header and body (header included), one per header.
-    pub fn loops(&self, f: &Func) -> Vec<(Blk, Vec<Blk>)> {
+    pub(super) fn loops(&self, f: &Func) -> Vec<(Blk, Vec<Blk>)> {
         let mut loops: Vec<(Blk, Vec<Blk>)> = Vec::new();
         // The last header in whose loop a block was found.
         let mut inside: Vec<Option<Blk>> = vec![None; f.blocks.len()];
@@ -81,18 +81,18 @@ impl Dominance {
     }
 
     /// Whether a block can be reached.
-    pub fn reachable(&self, b: Blk) -> bool {
+    pub(super) fn reachable(&self, b: Blk) -> bool {
         self.idom[b.index()].is_some()
     }
 
     /// Whether every path to `b` goes through `a`.
-    pub fn dominates(&self, a: Blk, b: Blk) -> bool {
+    pub(super) fn dominates(&self, a: Blk, b: Blk) -> bool {
         let (Some(outer), Some(inner)) = (self.spans[a.index()], self.spans[b.index()]) else { return false };
         outer.0 <= inner.0 && inner.1 <= outer.1
     }
 
     /// The place of a block in the tree of dominators: blocks that it dominates follow it directly.
-    pub fn place(&self, b: Blk) -> u32 {
+    pub(super) fn place(&self, b: Blk) -> u32 {
         self.spans[b.index()].map_or(u32::MAX, |span| span.0)
     }
 
@@ -207,12 +207,12 @@ impl Forest {
 }
 
 /// Entry blocks: the kernel's and those of its subroutines.
-pub fn roots(f: &Func) -> Vec<Blk> {
+pub(super) fn roots(f: &Func) -> Vec<Blk> {
     std::iter::once(Blk(0)).chain(f.subs.iter().map(|s| s.entry)).collect()
 }
 
 /// Folds known branches, drops unreachable blocks and joins blocks that follow each other without choice.
-pub fn clean(f: &mut Func) {
+pub(super) fn clean(f: &mut Func) {
     f.resolve_all();
     fold_branches(f);
     drop_unreachable(f);
@@ -252,7 +252,7 @@ fn same_phi_inputs(f: &Func, to: Blk, from: Blk) -> bool {
 }
 
 /// Removes one edge and the phi arguments that came over it.
-pub fn remove_edge(f: &mut Func, from: Blk, to: Blk) {
+pub(super) fn remove_edge(f: &mut Func, from: Blk, to: Blk) {
     let block = f.block_mut(to);
     if let Some(i) = block.preds.iter().position(|&p| p == from) {
         block.preds.remove(i);
@@ -395,7 +395,7 @@ fn skip_empty(f: &mut Func) {
 
 /// Splits critical edges to blocks with phis, if the phis' copies would disturb the other successor (a phi is
 /// live there).
-pub fn split_critical_edges(f: &mut Func) {
+pub(super) fn split_critical_edges(f: &mut Func) {
     let live = super::schedule::Liveness::of(f);
     let mut order = Vec::with_capacity(f.order.len());
     for b in std::mem::take(&mut f.order) {
@@ -432,7 +432,7 @@ pub fn split_critical_edges(f: &mut Func) {
 }
 
 /// Removes instructions without used results, and phis that only feed each other.
-pub fn remove_dead(f: &mut Func) {
+pub(super) fn remove_dead(f: &mut Func) {
     f.resolve_all();
     let mut live = vec![false; f.defs.len()];
     let mut plive = vec![false; f.pdefs.len()];

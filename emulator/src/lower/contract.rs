@@ -37,7 +37,7 @@ struct Factor {
 }
 
 /// Fuses products into sums.
-pub fn run(f: &mut Func) {
+pub(super) fn run(f: &mut Func) {
     f.resolve_all();
     let sums: Vec<InstId> = f
         .order

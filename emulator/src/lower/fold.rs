@@ -10,7 +10,7 @@ use trace_format::isa::{BoolOp, Extended, ICmp, Lut, Max, Op, PrmtMode, Sign, Wr
 
 /// Known results of an instruction: operands that replace its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub(super) struct Known {
     /// In place of the destination registers.
     pub dst: [Val; 4],
     /// In place of the destination predicates.
@@ -19,17 +19,17 @@ pub struct Known {
 
 impl Known {
     /// A 32-bit result.
-    pub const fn one(v: Val) -> Known {
+    pub(super) const fn one(v: Val) -> Known {
         Known { dst: [v, Val::Undef, Val::Undef, Val::Undef], pdst: [PSrc::FALSE; 2] }
     }
 
     /// A pair.
-    pub const fn two(v: [Val; 2]) -> Known {
+    pub(super) const fn two(v: [Val; 2]) -> Known {
         Known { dst: [v[0], v[1], Val::Undef, Val::Undef], pdst: [PSrc::FALSE; 2] }
     }
 
     /// A predicate and its complement.
-    pub const fn preds(p: PSrc, q: PSrc) -> Known {
+    pub(super) const fn preds(p: PSrc, q: PSrc) -> Known {
         Known { dst: [Val::Undef; 4], pdst: [p, q] }
     }
 
@@ -40,7 +40,7 @@ impl Known {
 
 /// Simplifies an unguarded instruction in place; returns its results if they are known. `wants_pred` tells
 /// whether the first destination predicate is used.
-pub fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
+pub(super) fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
     if inst.guard != PSrc::TRUE {
         return None;
     }
@@ -92,7 +92,7 @@ fn plain_imm(s: &Src) -> Option<u32> {
 }
 
 /// The low `n` bits, zero- or sign-extended.
-pub fn extend(x: u32, n: u32, signed: bool) -> u32 {
+pub(super) fn extend(x: u32, n: u32, signed: bool) -> u32 {
     match n {
         0 => 0,
         1..=31 if signed => (((x << (32 - n)) as i32) >> (32 - n)) as u32,
@@ -220,7 +220,7 @@ fn fold_imad(inst: &mut Inst) -> Option<Known> {
 }
 
 /// The plain 32-bit left shift.
-pub const SHL: Op = Op::ShfL {
+pub(super) const SHL: Op = Op::ShfL {
     wide: trace_format::isa::Wide(false),
     wrap: Wrap(false),
     high: trace_format::isa::High(false),
@@ -332,7 +332,7 @@ fn fold_imnmx(inst: &mut Inst, sign: Sign, max: Max) -> Option<Known> {
 }
 
 /// The comparison with its operands exchanged.
-pub const fn swapped(cmp: ICmp) -> ICmp {
+pub(super) const fn swapped(cmp: ICmp) -> ICmp {
     match cmp {
         ICmp::Lt => ICmp::Gt,
         ICmp::Gt => ICmp::Lt,
@@ -344,7 +344,7 @@ pub const fn swapped(cmp: ICmp) -> ICmp {
 }
 
 /// The opposite comparison.
-pub const fn inverted(cmp: ICmp) -> ICmp {
+pub(super) const fn inverted(cmp: ICmp) -> ICmp {
     match cmp {
         ICmp::Lt => ICmp::Ge,
         ICmp::Ge => ICmp::Lt,

@@ -9,11 +9,11 @@ use trace_format::isa::{Reg, Src};
 use super::ra::assign::STACK_POINTER;
 
 /// Added to the offset of a place among the arguments and results of the function itself.
-pub const INCOMING: i32 = 1 << 28;
+pub(super) const INCOMING: i32 = 1 << 28;
 
 /// How a machine function addresses local memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Addressing {
+pub(super) enum Addressing {
     /// A kernel without calls: known places are addresses, and the stack pointer holds the size of local memory.
     Fixed {
         /// Size of local memory.
@@ -29,7 +29,7 @@ pub enum Addressing {
 impl Addressing {
     /// Base register and offset of a known place.
     #[must_use]
-    pub const fn reach(self, place: i32) -> (Reg, i32) {
+    pub(super) const fn reach(self, place: i32) -> (Reg, i32) {
         let stack = Reg(STACK_POINTER);
         match self {
             Addressing::Fixed { local_bytes } => (stack, place.wrapping_sub(local_bytes as i32)),
@@ -42,7 +42,7 @@ impl Addressing {
 
     /// The same as an operand and an offset.
     #[must_use]
-    pub const fn operand(self, place: i32) -> (Src, i32) {
+    pub(super) const fn operand(self, place: i32) -> (Src, i32) {
         let (base, offset) = self.reach(place);
         (Src::reg(base), offset)
     }

@@ -36,7 +36,7 @@ impl Places {
 }
 
 /// Removes repeated computations.
-pub fn run(f: &mut Func) {
+pub(super) fn run(f: &mut Func) {
     f.resolve_all();
     let dominance = Dominance::of(f);
     let mut known: HashMap<Key, Places> = HashMap::new();

@@ -16,7 +16,7 @@ const MAX_INSTRUCTIONS: usize = 8;
 const MAX_ACCESSES: usize = 4;
 
 /// Converts branches from the inside out.
-pub fn run(f: &mut Func) {
+pub(super) fn run(f: &mut Func) {
     for _ in 0..16 {
         f.resolve_all();
         let mut changed = false;

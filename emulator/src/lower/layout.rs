@@ -85,7 +85,7 @@ pub struct Reloc {
 
 /// Memory of one kernel, filled while its code is built.
 #[derive(Clone, Debug, Default)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// Byte offset of every shared variable that the kernel mentions.
     pub shared: BTreeMap<VarId, u32>,
     /// Bytes of static shared memory; dynamic shared memory begins here.
@@ -108,7 +108,7 @@ impl Frame {
     ///
     /// # Errors
     /// A diagnostic at the variable that exceeds the 32-bit address space of shared memory.
-    pub fn of(module: &Module, reached: &BTreeSet<FuncId>) -> Result<Frame, Diagnostic> {
+    pub(crate) fn of(module: &Module, reached: &BTreeSet<FuncId>) -> Result<Frame, Diagnostic> {
         let mut frame = Frame::default();
         let mut dynamic: Vec<VarId> = Vec::new();
         for id in super::calls::mentioned(module, reached) {
@@ -136,7 +136,7 @@ impl Frame {
     ///
     /// # Errors
     /// A diagnostic at the variable that exceeds the 32-bit address space of local memory.
-    pub fn enter(
+    pub(crate) fn enter(
         &mut self,
         module: &Module,
         functions: &BTreeSet<FuncId>,
@@ -157,7 +157,7 @@ impl Frame {
 
     /// Offset of a 64-bit literal in the literal bank; equal literals share an offset. `None` when it is
     /// full.
-    pub fn literal64(&mut self, value: u64) -> Option<u16> {
+    pub(crate) fn literal64(&mut self, value: u64) -> Option<u16> {
         if let Some(&at) = self.literal_places.get(&value) {
             return Some(at);
         }
@@ -167,7 +167,7 @@ impl Frame {
     }
 
     /// Offset in the literal bank of the address of a symbol, patched at load. `None` when it is full.
-    pub fn address(&mut self, target: RelocationTarget, addend: i64) -> Option<u16> {
+    pub(crate) fn address(&mut self, target: RelocationTarget, addend: i64) -> Option<u16> {
         if let Some(r) = self.relocations.iter().find(|r| r.target == target && r.addend == addend) {
             return u16::try_from(r.literal_offset).ok();
         }

@@ -10,7 +10,7 @@ use super::layout::Frame;
 use super::vir::{Func, Inst, InstId, PSrc, Src, VOp, Val};
 
 /// Legalises all instructions.
-pub fn run(f: &mut Func, frame: &mut Frame) {
+pub(super) fn run(f: &mut Func, frame: &mut Frame) {
     for b in f.order.clone() {
         let old = std::mem::take(&mut f.block_mut(b).insts);
         let mut pass = Pass { f, frame, out: Vec::with_capacity(old.len() * 5 / 4), moved: HashMap::new() };

@@ -7,7 +7,7 @@
 use super::vir::{Blk, Func};
 
 /// Where values are mentioned.
-pub struct Mentions {
+pub(super) struct Mentions {
     /// Blocks that read a value before they write it, or at their end without writing it.
     reads: Vec<(u32, Blk)>,
     /// Blocks that write a value.
@@ -19,20 +19,20 @@ pub struct Mentions {
 
 impl Mentions {
     /// No mentions of `values` values.
-    pub fn new(values: usize) -> Mentions {
+    pub(super) fn new(values: usize) -> Mentions {
         let (last_read, last_written) = (vec![None; values], vec![None; values]);
         Mentions { reads: Vec::new(), writes: Vec::new(), last_read, last_written }
     }
 
     /// Notes that a block reads a value; a block's mentions come together, in their order.
-    pub fn read(&mut self, b: Blk, value: usize) {
+    pub(super) fn read(&mut self, b: Blk, value: usize) {
         if self.last_written[value] != Some(b) && self.last_read[value].replace(b) != Some(b) {
             self.reads.push((value as u32, b));
         }
     }
 
     /// Notes that a block writes a value.
-    pub fn write(&mut self, b: Blk, value: usize) {
+    pub(super) fn write(&mut self, b: Blk, value: usize) {
         if self.last_written[value].replace(b) != Some(b) {
             self.writes.push((value as u32, b));
         }
@@ -40,7 +40,7 @@ impl Mentions {
 
     /// The values that are live into each block, ascending. A value for which `begins` returns a block exists
     /// from the start of that block: it is live into it, but into no earlier block.
-    pub fn live_in(mut self, f: &Func, begins: impl Fn(u32) -> Option<Blk>) -> Vec<Vec<u32>> {
+    pub(super) fn live_in(mut self, f: &Func, begins: impl Fn(u32) -> Option<Blk>) -> Vec<Vec<u32>> {
         let preds = predecessors(f);
         self.reads.sort_unstable();
         self.writes.sort_unstable();

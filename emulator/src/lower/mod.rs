@@ -35,10 +35,10 @@ use trace_format::isa::{Language, MachineKernel, Param, Pc, SourceFile};
 
 use crate::ptx::{Diagnostic, Diagnostics, Formal, FuncId, Module};
 use calls::Plan;
+pub use calls::{addressed_kernels, function_address};
 use frame::Addressing;
 use layout::Frame;
 pub use layout::{ModuleLayout, Reloc};
-pub use calls::{addressed_kernels, function_address};
 use ra::emit::{Emitted, Role};
 use vir::Func;
 

@@ -23,7 +23,7 @@ const PREDICATE_LIMIT: i32 = 5;
 const WINDOW: usize = 2048;
 
 /// Schedules all blocks.
-pub fn run(f: &mut Func) {
+pub(super) fn run(f: &mut Func) {
     let live = Liveness::of(f);
     for b in f.order.clone() {
         if f.block(b).insts.len() > 2 {
@@ -34,7 +34,7 @@ pub fn run(f: &mut Func) {
 }
 
 /// Values and predicates live into and out of each block, before single assignment ends.
-pub struct Liveness {
+pub(super) struct Liveness {
     /// Ascending.
     live_in: Vec<Vec<u32>>,
     /// Ascending.
@@ -47,7 +47,7 @@ type Item = usize;
 
 impl Liveness {
     /// Computes liveness.
-    pub fn of(f: &Func) -> Liveness {
+    pub(super) fn of(f: &Func) -> Liveness {
         let registers = f.defs.len();
         let mut mentions = Mentions::new(registers + f.pdefs.len());
         for &b in &f.order {
@@ -77,7 +77,7 @@ impl Liveness {
     }
 
     /// Whether a value (registers first, then predicates) is live into a block; a phi is live into its own block.
-    pub fn is_live_in(&self, b: Blk, i: Item) -> bool {
+    pub(super) fn is_live_in(&self, b: Blk, i: Item) -> bool {
         self.live_in[b.index()].binary_search(&(i as u32)).is_ok()
     }
 

@@ -15,7 +15,7 @@ const fn at(table: u8, a: bool, b: bool, c: bool) -> bool {
 }
 
 /// Applies a table to words, bit by bit.
-pub fn apply_words(table: u8, a: u32, b: u32, c: u32) -> u32 {
+pub(super) fn apply_words(table: u8, a: u32, b: u32, c: u32) -> u32 {
     (0..8u8).filter(|i| table >> i & 1 != 0).fold(0, |r, i| {
         let pick = |x: u32, on: u8| if on != 0 { x } else { !x };
         r | (pick(a, i & 4) & pick(b, i & 2) & pick(c, i & 1))
@@ -82,7 +82,7 @@ fn distinct<T: Copy + PartialEq>(table: u8, inputs: [Result<bool, (T, bool)>; 3]
 }
 
 /// Reduces a word function of (operand, complemented) inputs.
-pub fn reduce_words(table: u8, inputs: [(Val, bool); 3]) -> (u8, [Option<Val>; 3]) {
+pub(super) fn reduce_words(table: u8, inputs: [(Val, bool); 3]) -> (u8, [Option<Val>; 3]) {
     let (table, mut vars) = distinct(
         table,
         inputs.map(|(v, not)| match v.imm() {
@@ -106,7 +106,7 @@ pub fn reduce_words(table: u8, inputs: [(Val, bool); 3]) -> (u8, [Option<Val>; 3
 }
 
 /// Reduces a function of predicates.
-pub fn reduce_preds(table: u8, inputs: [PSrc; 3]) -> (u8, [Option<VPred>; 3]) {
+pub(super) fn reduce_preds(table: u8, inputs: [PSrc; 3]) -> (u8, [Option<VPred>; 3]) {
     distinct(
         table,
         inputs.map(|p| match p.pred {
@@ -117,7 +117,7 @@ pub fn reduce_preds(table: u8, inputs: [PSrc; 3]) -> (u8, [Option<VPred>; 3]) {
 }
 
 /// Substitutes the function `inner` for input `slot` of `outer`, if at most three distinct inputs remain.
-pub fn compose(
+pub(super) fn compose(
     outer: (u8, [Option<Val>; 3]),
     slot: usize,
     inner: (u8, [Option<Val>; 3]),

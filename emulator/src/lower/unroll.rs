@@ -17,7 +17,7 @@ const FACTOR: usize = 4;
 const MAX_BODY: usize = 30;
 
 /// Unrolls all loops that qualify.
-pub fn run(f: &mut Func) {
+pub(super) fn run(f: &mut Func) {
     f.resolve_all();
     cfg::remove_dead(f);
     let dominance = Dominance::of(f);

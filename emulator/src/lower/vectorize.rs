@@ -8,7 +8,7 @@ use super::vir::{Blk, Def, Func, Inst, InstId, PSrc, Src, VOp, VReg, Val};
 use trace_format::isa::{Bank, Extended, Kind, MemWidth, Op, Scale, ShiftBy, space::Space};
 
 /// Merges loads in all blocks.
-pub fn run(f: &mut Func) {
+pub(super) fn run(f: &mut Func) {
     f.resolve_all();
     for b in f.order.clone() {
         merge_block(f, b);

@@ -8,7 +8,7 @@
 
 mod func;
 
-pub use func::{Def, Func, Sub};
+pub(super) use func::{Def, Func, Sub};
 
 use crate::ptx::{FuncId, ScalarType};
 use trace_format::isa::{Kind, Op, SourceLine};
@@ -17,10 +17,10 @@ macro_rules! index {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-        pub struct $name(pub u32);
+        pub(super) struct $name(pub u32);
         impl $name {
             /// Position in its table.
-            pub const fn index(self) -> usize {
+            pub(super) const fn index(self) -> usize {
                 self.0 as usize
             }
         }
@@ -42,7 +42,7 @@ index! {
 
 /// A 32-bit operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Val {
+pub(super) enum Val {
     /// An undefined value.
     Undef,
     /// A value.
@@ -60,10 +60,10 @@ pub enum Val {
 
 impl Val {
     /// The literal zero, which machine code reads from RZ.
-    pub const ZERO: Val = Val::Imm(0);
+    pub(super) const ZERO: Val = Val::Imm(0);
 
     /// The value, if the operand is one.
-    pub const fn reg(self) -> Option<VReg> {
+    pub(super) const fn reg(self) -> Option<VReg> {
         match self {
             Val::Reg(v) => Some(v),
             _ => None,
@@ -71,7 +71,7 @@ impl Val {
     }
 
     /// The literal, if the operand is one; undefined operands count as zero.
-    pub const fn imm(self) -> Option<u32> {
+    pub(super) const fn imm(self) -> Option<u32> {
         match self {
             Val::Imm(x) => Some(x),
             Val::Undef => Some(0),
@@ -80,7 +80,7 @@ impl Val {
     }
 
     /// Whether the operand occupies the instruction's one place for a literal or a constant.
-    pub const fn is_literal(self) -> bool {
+    pub(super) const fn is_literal(self) -> bool {
         match self {
             Val::Imm(x) => x != 0,
             Val::Const { .. } => true,
@@ -91,7 +91,7 @@ impl Val {
 
 /// A predicate operand: a value or "true", possibly complemented.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct PSrc {
+pub(super) struct PSrc {
     /// The predicate value, `None` for the one that is always true.
     pub pred: Option<VPred>,
     /// Whether it is complemented.
@@ -100,23 +100,23 @@ pub struct PSrc {
 
 impl PSrc {
     /// Always true.
-    pub const TRUE: PSrc = PSrc { pred: None, not: false };
+    pub(super) const TRUE: PSrc = PSrc { pred: None, not: false };
     /// Always false.
-    pub const FALSE: PSrc = PSrc { pred: None, not: true };
+    pub(super) const FALSE: PSrc = PSrc { pred: None, not: true };
 
     /// A predicate value.
-    pub const fn of(pred: VPred) -> PSrc {
+    pub(super) const fn of(pred: VPred) -> PSrc {
         PSrc { pred: Some(pred), not: false }
     }
 
     /// The complement.
     #[must_use]
-    pub const fn negated(self) -> PSrc {
+    pub(super) const fn negated(self) -> PSrc {
         PSrc { not: !self.not, ..self }
     }
 
     /// The constant, if the operand is one.
-    pub const fn constant(self) -> Option<bool> {
+    pub(super) const fn constant(self) -> Option<bool> {
         match self.pred {
             None => Some(!self.not),
             Some(_) => None,
@@ -126,7 +126,7 @@ impl PSrc {
 
 /// A source operand: as many values as the opcode reads registers there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Src {
+pub(super) struct Src {
     /// The values, lowest register first; unused places are `Undef`.
     pub v: [Val; 4],
     /// See [`trace_format::isa::Src::neg`].
@@ -137,22 +137,22 @@ pub struct Src {
 
 impl Src {
     /// No operand.
-    pub const NONE: Src = Src { v: [Val::Undef; 4], neg: false, abs: false };
+    pub(super) const NONE: Src = Src { v: [Val::Undef; 4], neg: false, abs: false };
     /// The register that reads as zero.
-    pub const RZ: Src = Src::one(Val::ZERO);
+    pub(super) const RZ: Src = Src::one(Val::ZERO);
 
     /// A 32-bit operand.
-    pub const fn one(v: Val) -> Src {
+    pub(super) const fn one(v: Val) -> Src {
         Src { v: [v, Val::Undef, Val::Undef, Val::Undef], neg: false, abs: false }
     }
 
     /// A pair.
-    pub const fn two(v: [Val; 2]) -> Src {
+    pub(super) const fn two(v: [Val; 2]) -> Src {
         Src { v: [v[0], v[1], Val::Undef, Val::Undef], neg: false, abs: false }
     }
 
     /// The first `n` of a list.
-    pub fn many(values: &[Val]) -> Src {
+    pub(super) fn many(values: &[Val]) -> Src {
         let mut v = [Val::Undef; 4];
         v[..values.len()].copy_from_slice(values);
         Src { v, neg: false, abs: false }
@@ -160,12 +160,12 @@ impl Src {
 
     /// The same operand negated (a second negation cancels the first).
     #[must_use]
-    pub const fn negated(self) -> Src {
+    pub(super) const fn negated(self) -> Src {
         Src { neg: !self.neg, ..self }
     }
 
     /// Whether it is the plain operand, without modifiers.
-    pub const fn plain(&self) -> bool {
+    pub(super) const fn plain(&self) -> bool {
         !self.neg && !self.abs
     }
 }
@@ -184,7 +184,7 @@ impl From<[Val; 2]> for Src {
 
 /// Operation of an instruction: a machine opcode, or a pseudo-operation that a later pass expands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum VOp {
+pub(super) enum VOp {
     /// A machine opcode.
     M(Op),
     /// 64-bit d = a + b, either negated; becomes a carry chain unless it is folded into an address or a
@@ -201,7 +201,7 @@ pub enum VOp {
 
 /// Number of registers and predicates that an opcode reads and writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub(super) struct Shape {
     /// Destination registers.
     pub dst: u8,
     /// Registers of each source.
@@ -214,7 +214,7 @@ pub struct Shape {
 
 impl VOp {
     /// Operand shape.
-    pub const fn shape(&self) -> Shape {
+    pub(super) const fn shape(&self) -> Shape {
         match self {
             VOp::M(op) => {
                 let info = op.info();
@@ -227,7 +227,7 @@ impl VOp {
     }
 
     /// Side effects.
-    pub const fn kind(&self) -> Kind {
+    pub(super) const fn kind(&self) -> Kind {
         match self {
             VOp::M(op) => op.info().kind,
             VOp::Add64 | VOp::FrameAddress => Kind::Pure,
@@ -237,7 +237,7 @@ impl VOp {
 
     /// Whether the result depends on which lanes execute the instruction together, so that it must not be
     /// moved in the control flow.
-    pub const fn crosses_lanes(&self) -> bool {
+    pub(super) const fn crosses_lanes(&self) -> bool {
         use trace_format::isa::SpecialReg;
         match self {
             VOp::M(Op::S2r { sr }) => matches!(sr, SpecialReg::ActiveMask),
@@ -247,14 +247,14 @@ impl VOp {
     }
 
     /// Whether the instruction is a matrix product of the whole warp.
-    pub const fn is_matrix_product(&self) -> bool {
+    pub(super) const fn is_matrix_product(&self) -> bool {
         use trace_format::isa::Unit;
         matches!(self, VOp::M(op) if matches!(op.info().unit, Unit::Tensor))
     }
 
     /// Whether the instruction only computes its destinations from its sources and may therefore be
     /// removed, repeated, merged with an equal one or executed early.
-    pub const fn is_free(&self) -> bool {
+    pub(super) const fn is_free(&self) -> bool {
         match self.kind() {
             Kind::Pure => !self.crosses_lanes(),
             Kind::Load(trace_format::isa::space::Space::Const) => true,
@@ -265,7 +265,7 @@ impl VOp {
 
 /// Arguments and results of a subroutine call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CallOperands {
+pub(super) struct CallOperands {
     /// Arguments, one word per parameter.
     pub args: Vec<Val>,
     /// Results, one word each.
@@ -274,7 +274,7 @@ pub struct CallOperands {
 
 /// An instruction.
 #[derive(Clone, Debug)]
-pub struct Inst {
+pub(super) struct Inst {
     /// Operation.
     pub op: VOp,
     /// Guard.
@@ -305,7 +305,7 @@ pub struct Inst {
 
 impl Inst {
     /// An unguarded instruction without operands.
-    pub fn new(op: VOp, line: SourceLine) -> Inst {
+    pub(super) fn new(op: VOp, line: SourceLine) -> Inst {
         Inst {
             op,
             guard: PSrc::TRUE,
@@ -323,7 +323,7 @@ impl Inst {
     }
 
     /// The machine opcode, if it is one.
-    pub const fn machine(&self) -> Option<Op> {
+    pub(super) const fn machine(&self) -> Option<Op> {
         match self.op {
             VOp::M(op) => Some(op),
             _ => None,
@@ -331,7 +331,7 @@ impl Inst {
     }
 
     /// Calls `visit` with every value operand, tied and call operands included.
-    pub fn for_each_val(&self, mut visit: impl FnMut(Val)) {
+    pub(super) fn for_each_val(&self, mut visit: impl FnMut(Val)) {
         let shape = self.op.shape();
         for i in 0..3 {
             self.src[i].v[..shape.src[i] as usize].iter().copied().for_each(&mut visit);
@@ -343,7 +343,7 @@ impl Inst {
     }
 
     /// Rewrites every value operand.
-    pub fn map_vals(&mut self, mut map: impl FnMut(Val) -> Val) {
+    pub(super) fn map_vals(&mut self, mut map: impl FnMut(Val) -> Val) {
         let shape = self.op.shape();
         for i in 0..3 {
             for v in &mut self.src[i].v[..shape.src[i] as usize] {
@@ -361,13 +361,13 @@ impl Inst {
     }
 
     /// Calls `visit` with every predicate operand, the guard first.
-    pub fn for_each_psrc(&self, mut visit: impl FnMut(PSrc)) {
+    pub(super) fn for_each_psrc(&self, mut visit: impl FnMut(PSrc)) {
         visit(self.guard);
         self.psrc[..self.op.shape().psrc as usize].iter().copied().for_each(visit);
     }
 
     /// Rewrites every predicate operand.
-    pub fn map_psrcs(&mut self, mut map: impl FnMut(PSrc) -> PSrc) {
+    pub(super) fn map_psrcs(&mut self, mut map: impl FnMut(PSrc) -> PSrc) {
         self.guard = map(self.guard);
         for p in &mut self.psrc[..self.op.shape().psrc as usize] {
             *p = map(*p);
@@ -375,20 +375,20 @@ impl Inst {
     }
 
     /// Every register written.
-    pub fn dsts(&self) -> impl Iterator<Item = VReg> + '_ {
+    pub(super) fn dsts(&self) -> impl Iterator<Item = VReg> + '_ {
         let results = self.call.iter().flat_map(|c| c.results.iter().copied());
         self.dst.iter().copied().flatten().chain(results)
     }
 
     /// Every predicate written.
-    pub fn pdsts(&self) -> impl Iterator<Item = VPred> + '_ {
+    pub(super) fn pdsts(&self) -> impl Iterator<Item = VPred> + '_ {
         self.pdst.iter().copied().flatten()
     }
 }
 
 /// Which sums and products may be fused with each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fuse {
+pub(super) struct Fuse {
     /// Number of the run of statements, without a way in or out.
     pub run: u32,
     /// Type in PTX.
@@ -397,7 +397,7 @@ pub struct Fuse {
 
 /// A phi: a value with one argument per predecessor, in their order.
 #[derive(Clone, Debug)]
-pub struct Phi {
+pub(super) struct Phi {
     /// The value defined.
     pub dst: VReg,
     /// What it is for each predecessor.
@@ -406,7 +406,7 @@ pub struct Phi {
 
 /// The same for predicates.
 #[derive(Clone, Debug)]
-pub struct PPhi {
+pub(super) struct PPhi {
     /// The predicate defined.
     pub dst: VPred,
     /// What it is for each predecessor.
@@ -415,7 +415,7 @@ pub struct PPhi {
 
 /// How a block ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Term {
+pub(super) enum Term {
     /// Continues at a block.
     Goto(Blk),
     /// Lanes where the predicate holds go to the first block, the others to the second.
@@ -431,7 +431,7 @@ pub enum Term {
 
 impl Term {
     /// Blocks that may come next.
-    pub fn succs(&self) -> impl Iterator<Item = Blk> {
+    pub(super) fn succs(&self) -> impl Iterator<Item = Blk> {
         let (a, b) = match *self {
             Term::Goto(a) => (Some(a), None),
             Term::If(_, a, b) => (Some(a), Some(b)),
@@ -443,7 +443,7 @@ impl Term {
 
 /// A basic block.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub(super) struct Block {
     /// Register phis.
     pub phis: Vec<Phi>,
     /// Predicate phis.

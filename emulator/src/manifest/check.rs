@@ -27,13 +27,13 @@ pub struct Check {
 
 /// Text of a checksum in the form of manifests.
 #[must_use]
-pub fn checksum(bytes: &[u8]) -> String {
+pub(crate) fn checksum(bytes: &[u8]) -> String {
     format!("xxh3:{:016x}", xxh3_64(bytes))
 }
 
 /// Compares a buffer's contents with the expected ones, if there are any.
 #[must_use]
-pub fn check(buffer: &Buffer, bytes: &[u8]) -> Option<Check> {
+pub(crate) fn check(buffer: &Buffer, bytes: &[u8]) -> Option<Check> {
     let verdict = match buffer.expect.as_ref()? {
         Expect::Checksum(sum) if xxh3_64(bytes) == *sum => Verdict::Passed,
         Expect::Checksum(sum) => {

@@ -9,7 +9,7 @@ const MAX_DEPTH: u32 = 64;
 ///
 /// # Errors
 /// A sentence that quotes the expression and says what is wrong with it and where.
-pub fn evaluate(text: &str, lookup: &dyn Fn(&str) -> Option<i64>) -> Result<i64, String> {
+pub(crate) fn evaluate(text: &str, lookup: &dyn Fn(&str) -> Option<i64>) -> Result<i64, String> {
     let mut parser = Parser { text, at: 0, depth: 0, lookup };
     let value = parser.sum()?;
     match parser.peek() {

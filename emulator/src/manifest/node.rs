@@ -26,7 +26,7 @@ pub(super) struct Node {
 
 impl Node {
     /// What kind of value it is, for reports.
-    pub fn kind(&self) -> &'static str {
+    pub(super) fn kind(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "a string",
             Value::Integer(_) => "an integer",
@@ -39,7 +39,7 @@ impl Node {
     }
 
     /// An entry of a table.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|(k, _)| k == key).map(|(_, node)| node),
             _ => None,
@@ -47,7 +47,7 @@ impl Node {
     }
 
     /// Keys of a table, in the order of the file.
-    pub fn keys(&self) -> Vec<&str> {
+    pub(super) fn keys(&self) -> Vec<&str> {
         match &self.value {
             Value::Table(entries) => entries.iter().map(|(k, _)| k.as_str()).collect(),
             _ => Vec::new(),

@@ -6,7 +6,7 @@ use trace_format::isa::{AtomOp, AtomTy};
 /// are the bits of the type, in the low part of the word. `flush` replaces single-precision subnormals by
 /// zero, as atomics on global memory do (PTX ISA, `atom`).
 #[must_use]
-pub fn apply(op: AtomOp, ty: AtomTy, flush: bool, old: u128, b: u128, c: u128) -> u128 {
+pub(crate) fn apply(op: AtomOp, ty: AtomTy, flush: bool, old: u128, b: u128, c: u128) -> u128 {
     let words = (old as u32, b as u32, c as u32);
     let longs = (old as u64, b as u64, c as u64);
     match ty {

@@ -8,9 +8,9 @@ use trace_format::isa::MemWidth;
 use trace_format::semantics::{FULL_MASK, Row, WARP_SIZE};
 
 /// Byte addresses of all lanes.
-pub type Addresses = [u64; WARP_SIZE];
+pub(crate) type Addresses = [u64; WARP_SIZE];
 /// The rows of the widest access.
-pub type Rows = [Row; 4];
+pub(crate) type Rows = [Row; 4];
 
 /// Properties of a warp's addresses, relative to the start of the accessed memory.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub struct Survey {
 
 /// Gives lanes outside of `exec`, which is not empty, the address of the first lane in it.
 #[inline(always)]
-pub fn fill_idle(at: &mut Addresses, exec: u32) {
+pub(crate) fn fill_idle(at: &mut Addresses, exec: u32) {
     if exec != FULL_MASK {
         let first = at[exec.trailing_zeros() as usize & 31];
         for (l, address) in at.iter_mut().enumerate() {
@@ -39,7 +39,7 @@ pub fn fill_idle(at: &mut Addresses, exec: u32) {
 /// Surveys accesses of `width` bytes to `len` bytes of memory that start at `base`. All lanes count.
 #[inline(always)]
 #[must_use]
-pub fn survey(at: &Addresses, base: u64, len: u64, width: u64) -> Survey {
+pub(crate) fn survey(at: &Addresses, base: u64, len: u64, width: u64) -> Survey {
     // All tests are folded with "or", so that the loop is nothing but vector operations.
     let first = at[0].wrapping_sub(base);
     let limit = len.wrapping_sub(width);
@@ -57,7 +57,7 @@ pub fn survey(at: &Addresses, base: u64, len: u64, width: u64) -> Survey {
 }
 
 /// Memory that lanes load from: plain bytes, or those of an allocation that others may access too.
-pub trait Bytes {
+pub(crate) trait Bytes {
     /// `N` bytes from an offset on; zeros when they are not all inside.
     fn word<const N: usize>(&self, at: usize) -> [u8; N];
 
@@ -66,7 +66,7 @@ pub trait Bytes {
 }
 
 /// Memory that lanes store to.
-pub trait BytesMut: Bytes {
+pub(crate) trait BytesMut: Bytes {
     /// Stores `N` bytes from an offset on, if they are all inside.
     fn put<const N: usize>(&mut self, at: usize, value: [u8; N]);
 
@@ -116,7 +116,7 @@ impl BytesMut for [u8] {
 /// Loads `width` per lane at `at - base` into as many rows as the width has registers. The addresses of all
 /// lanes have passed `survey`.
 #[inline(always)]
-pub fn load<B: Bytes + ?Sized>(
+pub(crate) fn load<B: Bytes + ?Sized>(
     bytes: &B,
     base: u64,
     at: &Addresses,
@@ -175,7 +175,7 @@ pub fn load<B: Bytes + ?Sized>(
 /// Stores `width` per lane of `exec` at `at - base`, ascending by lane. The addresses of all lanes have passed
 /// `survey`.
 #[inline(always)]
-pub fn store<B: BytesMut + ?Sized>(
+pub(crate) fn store<B: BytesMut + ?Sized>(
     bytes: &mut B,
     base: u64,
     at: &Addresses,
@@ -209,7 +209,7 @@ pub fn store<B: BytesMut + ?Sized>(
 }
 
 /// Active lanes, ascending.
-pub fn lanes_of(mut exec: u32) -> impl Iterator<Item = usize> {
+pub(crate) fn lanes_of(mut exec: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lane = exec.trailing_zeros();
         exec &= exec.wrapping_sub(1);

@@ -4,7 +4,7 @@ use super::{BlockSink, SinkError};
 
 /// Behaviour of a sink when a block cannot be written.
 #[derive(Debug, Default)]
-pub struct Failures {
+pub(crate) struct Failures {
     is_lenient: bool,
     first: Option<SinkError>,
 }
@@ -12,7 +12,7 @@ pub struct Failures {
 impl Failures {
     /// Keeps the first failure for later, and drops all blocks after it.
     #[must_use]
-    pub fn lenient() -> Failures {
+    pub(crate) fn lenient() -> Failures {
         Failures { is_lenient: true, first: None }
     }
 
@@ -20,7 +20,7 @@ impl Failures {
     ///
     /// # Errors
     /// The block cannot be written, and the failure is not kept for later.
-    pub fn hand_over<B: BlockSink>(
+    pub(crate) fn hand_over<B: BlockSink>(
         &mut self,
         block: &mut B,
         submit: impl FnOnce(&mut B) -> Result<(), SinkError>,
@@ -39,7 +39,7 @@ impl Failures {
 
     /// The failure that was kept.
     #[must_use]
-    pub fn into_first(self) -> Option<SinkError> {
+    pub(crate) fn into_first(self) -> Option<SinkError> {
         self.first
     }
 }

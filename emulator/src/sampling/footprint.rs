@@ -26,10 +26,10 @@ pub(super) struct Footprint {
 
 impl Footprint {
     /// Reads nothing.
-    pub const NONE: Footprint = Footprint { base: 0, offset: [[0; 2]; 3], weight: [0; 3] };
+    pub(super) const NONE: Footprint = Footprint { base: 0, offset: [[0; 2]; 3], weight: [0; 3] };
 
     /// Address of tap `t`, whose bit `d` chooses the candidate of dimension `d`; `None` beyond the border.
-    pub fn address(&self, t: usize) -> Option<u64> {
+    pub(super) fn address(&self, t: usize) -> Option<u64> {
         let mut address = self.base;
         for d in 0..3 {
             let offset = self.offset[d][t >> d & 1];
@@ -42,7 +42,7 @@ impl Footprint {
     }
 
     /// Weight of tap `t` among `taps` dimensions' worth of taps, exact.
-    pub fn share(&self, t: usize, dimensions: usize) -> f64 {
+    pub(super) fn share(&self, t: usize, dimensions: usize) -> f64 {
         (0..dimensions).fold(1.0, |share, d| {
             let second = self.weight[d];
             share * f64::from(if t >> d & 1 != 0 { second } else { ONE - second }) / f64::from(ONE)

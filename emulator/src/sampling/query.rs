@@ -9,7 +9,7 @@ use trace_format::isa::TexQuery as Q;
 
 /// The answer of an object at a mipmap level; `None` when the object has none.
 #[must_use]
-pub fn answer(object: &Object, query: Q, level: u32) -> Option<u32> {
+pub(crate) fn answer(object: &Object, query: Q, level: u32) -> Option<u32> {
     match object {
         Object::Texture(texture) => {
             let fraction = texture.sampler.read_mode == ReadMode::NormalizedFloat;

@@ -20,7 +20,7 @@ use trace_format::semantics::Row;
 
 /// A fetch of a warp: what kind, and its argument words (coordinates, level or gradients, offsets).
 #[derive(Clone, Copy, Debug)]
-pub struct Fetch<'a> {
+pub(crate) struct Fetch<'a> {
     /// Geometry.
     pub geometry: TexGeometry,
     /// Type of the coordinates.
@@ -49,7 +49,7 @@ struct Layout {
 impl Fetch<'_> {
     /// Whether the geometry suits the resource.
     #[must_use]
-    pub fn suits(&self, resource: &Resource) -> bool {
+    pub(crate) fn suits(&self, resource: &Resource) -> bool {
         geometry_suits(self.geometry, resource.kind)
     }
 
@@ -105,7 +105,7 @@ struct Target {
 ///
 /// # Errors
 /// When the view refuses to load a texel.
-pub fn fetch<V: GlobalView>(
+pub(crate) fn fetch<V: GlobalView>(
     view: &mut V,
     site: usize,
     fetch: &Fetch<'_>,

@@ -9,7 +9,7 @@ use trace_format::isa::{SurfClamp, TexGeometry};
 
 /// A surface access of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SurfaceAccess {
+pub(crate) struct SurfaceAccess {
     /// Geometry.
     pub geometry: TexGeometry,
     /// What happens out of range.
@@ -22,7 +22,7 @@ pub struct SurfaceAccess {
 
 /// Where a surface access goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// To this device address.
     At(u64),
     /// Nowhere: it is out of range and reads zero or writes nothing.
@@ -34,13 +34,13 @@ pub enum Place {
 impl SurfaceAccess {
     /// Whether the geometry suits the surface.
     #[must_use]
-    pub fn suits(&self, resource: &Resource) -> bool {
+    pub(crate) fn suits(&self, resource: &Resource) -> bool {
         geometry_suits(self.geometry, resource.kind)
     }
 
     /// Where the access with these coordinates (the layer first, if there is one) goes.
     #[must_use]
-    pub fn place(&self, resource: &Resource, words: [u32; 4]) -> Place {
+    pub(crate) fn place(&self, resource: &Resource, words: [u32; 4]) -> Place {
         let level = &resource.levels[0];
         let layered = usize::from(self.geometry.is_layered());
         let dimensions = usize::from(self.geometry.coordinates()) - layered;

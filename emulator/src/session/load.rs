@@ -24,7 +24,7 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// Places the manifest's buffers, then the device heap, then the module's variables.
-    pub fn new(
+    pub(super) fn new(
         module: &Arc<LoadedModule>,
         manifest: &Manifest,
         heap_bytes: Option<u64>,
@@ -50,7 +50,7 @@ impl Loaded {
     }
 
     /// Constant banks of a launch; the arguments have passed [`check_arguments`].
-    pub fn banks(
+    pub(super) fn banks(
         &self,
         lowered: &Lowered,
         spec: &LaunchSpec,

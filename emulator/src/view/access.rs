@@ -7,7 +7,7 @@ use trace_format::semantics::Row;
 
 /// Reason for which an access was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// A lane's access lies in no allocation.
     OutOfBounds {
         /// The first such lane.
@@ -30,7 +30,7 @@ pub enum Refusal {
 
 /// A read-modify-write access of a warp.
 #[derive(Clone, Copy, Debug)]
-pub struct Modify<'a> {
+pub(crate) struct Modify<'a> {
     /// Operation.
     pub op: AtomOp,
     /// Type.

@@ -28,7 +28,7 @@ struct Effect {
 
 /// A log of effects, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Effects {
+pub(crate) struct Effects {
     list: Vec<Effect>,
     addresses: Vec<Addresses>,
     rows: Vec<Row>,
@@ -36,7 +36,7 @@ pub struct Effects {
 
 impl Effects {
     /// Forgets everything and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.addresses.clear();
         self.rows.clear();
@@ -44,13 +44,20 @@ impl Effects {
 
     /// Whether the log has grown so large that it should be applied.
     #[must_use]
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.rows.len() >= FULL_ROWS
     }
 
     /// Logs a store; `linear` says that every lane's address follows its predecessor's.
     #[inline]
-    pub fn store(&mut self, at: &Addresses, exec: u32, width: MemWidth, linear: bool, data: &[&Row; 4]) {
+    pub(crate) fn store(
+        &mut self,
+        at: &Addresses,
+        exec: u32,
+        width: MemWidth,
+        linear: bool,
+        data: &[&Row; 4],
+    ) {
         let linear = linear.then_some(at[0]);
         self.list.push(Effect { what: What::Store(width), exec, linear });
         if linear.is_none() {
@@ -60,14 +67,14 @@ impl Effects {
     }
 
     /// Logs a reduction.
-    pub fn reduce(&mut self, at: &Addresses, exec: u32, modify: &Modify<'_>) {
+    pub(crate) fn reduce(&mut self, at: &Addresses, exec: u32, modify: &Modify<'_>) {
         self.list.push(Effect { what: What::Reduce(modify.op, modify.ty), exec, linear: None });
         self.addresses.push(*at);
         self.rows.extend(modify.b[..usize::from(modify.ty.regs())].iter().map(|&&row| row));
     }
 
     /// Applies everything to memory in which every logged address exists, and clears the log.
-    pub fn apply(&mut self, memory: &mut GlobalMemory) {
+    pub(crate) fn apply(&mut self, memory: &mut GlobalMemory) {
         let (mut address, mut row) = (0, 0);
         let mut hint = AllocationId(0);
         let zero = Row::ZERO;

@@ -16,7 +16,7 @@ use trace_format::semantics::Row;
 
 /// What global accesses of a warp need; `at` has passed [`lanes::fill_idle`], `exec` is not empty, `site` is the
 /// program counter of the access.
-pub trait GlobalView {
+pub(crate) trait GlobalView {
     /// The checker of a run that is checked, with the memory; nothing, known at compile time, in all others.
     #[inline(always)]
     fn watch(&mut self) -> Option<(&mut Checker, &GlobalMemory)> {
@@ -131,7 +131,7 @@ fn load_scattered(
 
 /// What a block has done to an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Touched {
+pub(crate) struct Touched {
     /// A lane has read it, or has got an old value from an atomic.
     pub read: bool,
     /// A lane has written it.
@@ -143,7 +143,7 @@ const WRITTEN: u8 = 2;
 
 /// What blocks have done to allocations: costs nothing for those that they have not touched.
 #[derive(Clone, Debug, Default)]
-pub struct Touches {
+pub(crate) struct Touches {
     /// By number of the allocation.
     marks: Vec<u8>,
     /// Those that are marked.
@@ -153,7 +153,7 @@ pub struct Touches {
 impl Touches {
     /// Nothing has been touched of allocations with numbers below `slots`.
     #[must_use]
-    pub fn new(slots: usize) -> Touches {
+    pub(crate) fn new(slots: usize) -> Touches {
         Touches { marks: vec![0; slots], touched: Vec::new() }
     }
 
@@ -178,12 +178,12 @@ impl Touches {
     }
 
     /// An allocation has been written.
-    pub fn write(&mut self, id: AllocationId) {
+    pub(crate) fn write(&mut self, id: AllocationId) {
         self.note(id.0, WRITTEN);
     }
 
     /// What has been touched, and how.
-    pub fn iter(&self) -> impl Iterator<Item = (AllocationId, Touched)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (AllocationId, Touched)> {
         self.touched.iter().map(|&id| {
             let marks = self.marks[id.0];
             (id, Touched { read: marks & READ != 0, written: marks & WRITTEN != 0 })
@@ -191,12 +191,12 @@ impl Touches {
     }
 
     /// Adds what others have done.
-    pub fn add(&mut self, others: &Touches) {
+    pub(crate) fn add(&mut self, others: &Touches) {
         others.touched.iter().for_each(|&id| self.note(id.0, others.marks[id.0]));
     }
 
     /// Adds that what has been done to an allocation has been done to all that show the same bytes.
-    pub fn spread(&mut self, memory: &GlobalMemory) {
+    pub(crate) fn spread(&mut self, memory: &GlobalMemory) {
         for at in 0..self.touched.len() {
             let id = self.touched[at];
             for twin in memory.twins(id) {
@@ -208,7 +208,7 @@ impl Touches {
 
 /// In place.
 #[derive(Debug)]
-pub struct Direct<'m, const CHECKED: bool = false> {
+pub(crate) struct Direct<'m, const CHECKED: bool = false> {
     memory: &'m mut GlobalMemory,
     /// Hears of what is accessed, if `CHECKED`.
     checker: Option<&'m mut Checker>,
@@ -219,14 +219,14 @@ pub struct Direct<'m, const CHECKED: bool = false> {
 
 impl<'m> Direct<'m> {
     /// Access for a kernel of `sites` instructions.
-    pub fn new(memory: &'m mut GlobalMemory, sites: usize) -> Direct<'m> {
+    pub(crate) fn new(memory: &'m mut GlobalMemory, sites: usize) -> Direct<'m> {
         Direct::with_checker(memory, sites, None)
     }
 }
 
 impl<'m, const CHECKED: bool> Direct<'m, CHECKED> {
     /// Access for a kernel of `sites` instructions, of which a checker hears.
-    pub fn with_checker(
+    pub(crate) fn with_checker(
         memory: &'m mut GlobalMemory,
         sites: usize,
         checker: Option<&'m mut Checker>,
@@ -237,18 +237,18 @@ impl<'m, const CHECKED: bool> Direct<'m, CHECKED> {
 
     /// What happened to allocations; nothing more may be accessed after that.
     #[must_use]
-    pub fn take_touched(&mut self) -> Touches {
+    pub(crate) fn take_touched(&mut self) -> Touches {
         std::mem::take(&mut self.touched)
     }
 
     /// The memory itself.
     #[must_use]
-    pub fn memory(&self) -> &GlobalMemory {
+    pub(crate) fn memory(&self) -> &GlobalMemory {
         self.memory
     }
 
     /// Lets others change the memory, whose allocations may be more or fewer then.
-    pub fn change<R>(&mut self, others: impl FnOnce(&mut GlobalMemory) -> R) -> R {
+    pub(crate) fn change<R>(&mut self, others: impl FnOnce(&mut GlobalMemory) -> R) -> R {
         let result = others(self.memory);
         self.touched.grow(self.memory.slots());
         result
@@ -393,7 +393,7 @@ impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
 
 /// Beside other blocks: written allocations are lent out and seen by nobody.
 #[derive(Debug)]
-pub struct Deferred<'m> {
+pub(crate) struct Deferred<'m> {
     memory: &'m GlobalMemory,
     hints: Vec<u32>,
     /// What the block will have done to memory.
@@ -403,7 +403,7 @@ pub struct Deferred<'m> {
 impl<'m> Deferred<'m> {
     /// Access for a kernel of `sites` instructions.
     #[must_use]
-    pub fn new(memory: &'m GlobalMemory, sites: usize) -> Deferred<'m> {
+    pub(crate) fn new(memory: &'m GlobalMemory, sites: usize) -> Deferred<'m> {
         Deferred { memory, hints: vec![0; sites], effects: Effects::default() }
     }
 

@@ -9,7 +9,7 @@ use trace_format::semantics::Row;
 
 /// Local memory of one warp.
 #[derive(Clone, Debug, Default)]
-pub struct LocalMemory {
+pub(crate) struct LocalMemory {
     /// The last word's row first; those that are missing are zero.
     rows: Vec<Row>,
     bytes: u64,
@@ -19,7 +19,7 @@ pub struct LocalMemory {
 
 impl LocalMemory {
     /// Makes this zeroed memory of so many bytes per lane.
-    pub fn reset(&mut self, bytes: u32) {
+    pub(crate) fn reset(&mut self, bytes: u32) {
         self.bytes = u64::from(bytes);
         self.rows.clear();
         self.first = ((bytes as usize).div_ceil(16) * 4).saturating_sub(1);
@@ -43,7 +43,7 @@ impl LocalMemory {
 
     /// Bytes per lane.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -69,7 +69,13 @@ impl LocalMemory {
     ///
     /// # Errors
     /// When a lane's access is misaligned or lies outside.
-    pub fn load(&self, at: &Addresses, exec: u32, width: MemWidth, out: &mut Rows) -> Result<(), Refusal> {
+    pub(crate) fn load(
+        &self,
+        at: &Addresses,
+        exec: u32,
+        width: MemWidth,
+        out: &mut Rows,
+    ) -> Result<(), Refusal> {
         if let Some(row) = self.check(at, exec, u64::from(width.bytes()))? {
             for (i, to) in out.iter_mut().take(usize::from(width.regs())).enumerate() {
                 *to = *self.row(row + i);
@@ -97,7 +103,7 @@ impl LocalMemory {
     ///
     /// # Errors
     /// When a lane's access is misaligned or lies outside.
-    pub fn store(
+    pub(crate) fn store(
         &mut self,
         at: &Addresses,
         exec: u32,
@@ -125,7 +131,7 @@ impl LocalMemory {
     ///
     /// # Errors
     /// When a lane's access is misaligned or lies outside.
-    pub fn modify(
+    pub(crate) fn modify(
         &mut self,
         at: &Addresses,
         exec: u32,

@@ -7,7 +7,7 @@ use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, SessionError, Setup};
 
 /// A program in a temporary folder.
-pub struct Program {
+pub(crate) struct Program {
     folder: tempfile::TempDir,
     pub setup: Setup,
     pub options: Options,
@@ -15,19 +15,19 @@ pub struct Program {
 
 impl Program {
     /// A PTX text and its manifest, which names the text `k.ptx`.
-    pub fn new(ptx: &str, manifest: &str) -> Program {
+    pub(crate) fn new(ptx: &str, manifest: &str) -> Program {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("k.ptx"), ptx).unwrap();
         std::fs::write(folder.path().join("k.toml"), manifest).unwrap();
         Program { folder, setup: Setup::default(), options: Options { threads: 1, ..Options::default() } }
     }
 
-    pub fn open(&self) -> Result<Session, SessionError> {
+    pub(crate) fn open(&self) -> Result<Session, SessionError> {
         Session::open(&self.folder.path().join("k.ptx"), &self.setup)
     }
 
     /// Runs on one thread and on three, records on both and verifies the traces; the session after a run.
-    pub fn run(&self) -> Session {
+    pub(crate) fn run(&self) -> Session {
         let mut session = self.open().unwrap_or_else(|e| panic!("{e}"));
         session.run(&self.options, &Unobserved).unwrap_or_else(|e| panic!("{e}"));
         let buffers: Vec<Option<Vec<u8>>> = self.buffers(&session);
@@ -52,7 +52,7 @@ impl Program {
     }
 
     /// The text of the error that the run ends with.
-    pub fn fails(&self) -> String {
+    pub(crate) fn fails(&self) -> String {
         let mut session = self.open().unwrap_or_else(|e| panic!("{e}"));
         match session.run(&self.options, &Unobserved) {
             Ok(_) => panic!("it ran without a fault"),
@@ -62,13 +62,13 @@ impl Program {
 }
 
 /// 32-bit words of a buffer.
-pub fn words(session: &Session, name: &str) -> Vec<u32> {
+pub(crate) fn words(session: &Session, name: &str) -> Vec<u32> {
     let bytes = session.buffer(name).unwrap();
     bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
 }
 
 /// A manifest that launches kernel `k` once with one buffer of words, `out`.
-pub fn manifest(words: usize, grid: u32, block: u32) -> String {
+pub(crate) fn manifest(words: usize, grid: u32, block: u32) -> String {
     format!(
         "ptx = \"k.ptx\"\n[buffers.out]\ntype = \"u32\"\nlen = {words}\ninit = \"zeros\"\n[[launch]]\nkernel = \"k\"\n\
          grid = [{grid}, 1, 1]\nblock = [{block}, 1, 1]\nargs = [\"@out\"]\n"
@@ -77,7 +77,7 @@ pub fn manifest(words: usize, grid: u32, block: u32) -> String {
 
 /// A module of functions and a kernel `k` with one pointer parameter; the kernel's body finds its thread's
 /// number in `%t`, the address of its word in `%a`, and leaves its result in `%o`.
-pub fn module(functions: &str, body: &str) -> String {
+pub(crate) fn module(functions: &str, body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_75\n.address_size 64\n{functions}\n.visible .entry k(.param .u64 out)\n{{\n\
          .reg .b64 %a; .reg .u32 %t; .reg .u32 %o; .reg .u32 %n<2>;\n\

@@ -6,37 +6,37 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// A temporary folder.
-pub struct Folder(tempfile::TempDir);
+pub(crate) struct Folder(tempfile::TempDir);
 
 /// What a run of `emu` left.
-pub struct Run {
+pub(crate) struct Run {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
 impl Folder {
-    pub fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         Folder(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub fn file(self, name: &str, text: &str) -> Folder {
+    pub(crate) fn file(self, name: &str, text: &str) -> Folder {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
         self
     }
 
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.0.path()).unwrap();
         entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    pub fn emu(&self, args: &[&str]) -> Run {
+    pub(crate) fn emu(&self, args: &[&str]) -> Run {
         let output =
             Command::new(env!("CARGO_BIN_EXE_emu")).args(args).current_dir(self.0.path()).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -45,12 +45,12 @@ impl Folder {
 }
 
 impl Run {
-    pub fn succeeds(&self) {
+    pub(crate) fn succeeds(&self) {
         assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
     }
 
     /// Exit code 1, all of `told` in the message, and no panic.
-    pub fn fails(&self, told: &[&str]) {
+    pub(crate) fn fails(&self, told: &[&str]) {
         assert_eq!(self.code, Some(1), "{}{}", self.out, self.err);
         assert!(self.err.contains("error"), "{}", self.err);
         for part in told {

@@ -4,8 +4,8 @@
 
 use emulator::exec::{self, Fault, Launch, LaunchError, Options, Stats, Unobserved};
 use emulator::memory::{AllocationId, GlobalMemory};
-use emulator::record::Unrecorded;
 use emulator::record::TraceSink;
+use emulator::record::Unrecorded;
 use trace_format::container::LaunchRecord;
 use trace_format::isa::space::{BANK_PARAM, PARAM_BASE, PARAM_NTID};
 use trace_format::isa::*;
@@ -15,7 +15,7 @@ use trace_format::writer::{TraceWriter, WriterOptions};
 
 /// A kernel under construction.
 #[derive(Default)]
-pub struct Asm {
+pub(crate) struct Asm {
     insts: Vec<Inst>,
     labels: Vec<Option<u32>>,
     fixups: Vec<(usize, Label)>,
@@ -25,81 +25,81 @@ pub struct Asm {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Label(usize);
+pub(crate) struct Label(usize);
 
-pub const fn r(n: u8) -> Reg {
+pub(crate) const fn r(n: u8) -> Reg {
     Reg(n)
 }
 
-pub fn reg(n: u8) -> Src {
+pub(crate) fn reg(n: u8) -> Src {
     Src::reg(Reg(n))
 }
 
-pub fn imm(v: u32) -> Src {
+pub(crate) fn imm(v: u32) -> Src {
     Src::imm(v)
 }
 
 /// The `i`-th 64-bit kernel parameter.
-pub fn param(i: u16) -> Src {
+pub(crate) fn param(i: u16) -> Src {
     Src::constant(BANK_PARAM, PARAM_BASE + 8 * i)
 }
 
-pub fn p(n: u8) -> Guard {
+pub(crate) fn p(n: u8) -> Guard {
     PredSrc::of(Pred(n))
 }
 
-pub fn not_p(n: u8) -> Guard {
+pub(crate) fn not_p(n: u8) -> Guard {
     PredSrc::not(Pred(n))
 }
 
 impl Asm {
-    pub fn new() -> Asm {
+    pub(crate) fn new() -> Asm {
         Asm::default()
     }
 
-    pub fn push(&mut self, inst: Inst) -> &mut Asm {
+    pub(crate) fn push(&mut self, inst: Inst) -> &mut Asm {
         self.insts.push(inst);
         self
     }
 
-    pub fn label(&mut self) -> Label {
+    pub(crate) fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
     }
 
-    pub fn bind(&mut self, label: Label) -> &mut Asm {
+    pub(crate) fn bind(&mut self, label: Label) -> &mut Asm {
         self.labels[label.0] = Some(self.insts.len() as u32);
         self
     }
 
-    pub fn function(&mut self, label: Label, name: &str) -> &mut Asm {
+    pub(crate) fn function(&mut self, label: Label, name: &str) -> &mut Asm {
         self.bind(label);
         self.functions.push((label, name.into()));
         self
     }
 
-    pub fn mov(&mut self, dst: u8, src: Src) -> &mut Asm {
+    pub(crate) fn mov(&mut self, dst: u8, src: Src) -> &mut Asm {
         self.push(Inst::new(Op::Mov {}).dst(r(dst)).srcs([src]))
     }
 
-    pub fn sr(&mut self, dst: u8, sr: SpecialReg) -> &mut Asm {
+    pub(crate) fn sr(&mut self, dst: u8, sr: SpecialReg) -> &mut Asm {
         self.push(Inst::new(Op::S2r { sr }).dst(r(dst)))
     }
 
-    pub fn add(&mut self, dst: u8, a: u8, b: Src) -> &mut Asm {
+    pub(crate) fn add(&mut self, dst: u8, a: u8, b: Src) -> &mut Asm {
         self.push(Inst::new(Op::Iadd3 { x: Extended(false) }).dst(r(dst)).srcs([reg(a), b, Src::RZ]))
     }
 
-    pub fn mad(&mut self, dst: u8, a: u8, b: Src, c: u8) -> &mut Asm {
+    pub(crate) fn mad(&mut self, dst: u8, a: u8, b: Src, c: u8) -> &mut Asm {
         self.push(Inst::new(Op::Imad {}).dst(r(dst)).srcs([reg(a), b, reg(c)]))
     }
 
-    pub fn and(&mut self, dst: u8, a: u8, b: Src) -> &mut Asm {
+    pub(crate) fn and(&mut self, dst: u8, a: u8, b: Src) -> &mut Asm {
         self.push(Inst::new(Op::Lop3 { lut: Lut(Lut::A & Lut::B) }).dst(r(dst)).srcs([reg(a), b, Src::RZ]))
     }
 
     /// dst (a pair) = index * 4 + pointer parameter.
-    pub fn address(&mut self, dst: u8, index: u8, parameter: u16) -> &mut Asm {
+    pub(crate) fn address(&mut self, dst: u8, index: u8, parameter: u16) -> &mut Asm {
         self.mov(254, imm(4));
         self.push(Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(r(dst)).srcs([
             reg(index),
@@ -109,37 +109,37 @@ impl Asm {
     }
 
     /// Global thread index: ctaid.x * ntid.x + tid.x; clobbers R253.
-    pub fn thread(&mut self, dst: u8) -> &mut Asm {
+    pub(crate) fn thread(&mut self, dst: u8) -> &mut Asm {
         self.sr(dst, SpecialReg::TidX).sr(253, SpecialReg::CtaidX);
         let ntid = Src::constant(BANK_PARAM, PARAM_NTID);
         self.push(Inst::new(Op::Imad {}).dst(r(dst)).srcs([reg(253), ntid, reg(dst)]))
     }
 
-    pub fn setp(&mut self, pred: u8, cmp: ICmp, a: u8, b: Src) -> &mut Asm {
+    pub(crate) fn setp(&mut self, pred: u8, cmp: ICmp, a: u8, b: Src) -> &mut Asm {
         let op = Op::Isetp { cmp, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
         let mut inst = Inst::new(op).srcs([reg(a), b]);
         inst.pdst[0] = Pred(pred);
         self.push(inst)
     }
 
-    pub fn ldg(&mut self, dst: u8, address: u8) -> &mut Asm {
+    pub(crate) fn ldg(&mut self, dst: u8, address: u8) -> &mut Asm {
         let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
         self.push(Inst::new(op).dst(r(dst)).srcs([reg(address)]))
     }
 
-    pub fn stg(&mut self, address: u8, value: Src) -> &mut Asm {
+    pub(crate) fn stg(&mut self, address: u8, value: Src) -> &mut Asm {
         let op = Op::Stg { width: MemWidth::B32, order: MemOrder::Weak };
         self.push(Inst::new(op).srcs([reg(address), value]))
     }
 
-    pub fn lds(&mut self, dst: u8, address: u8, offset: i32) -> &mut Asm {
+    pub(crate) fn lds(&mut self, dst: u8, address: u8, offset: i32) -> &mut Asm {
         let op = Op::Lds { width: MemWidth::B32, scale: Scale::X4 };
         let mut inst = Inst::new(op).dst(r(dst)).srcs([reg(address)]);
         inst.offset = offset;
         self.push(inst)
     }
 
-    pub fn sts(&mut self, address: u8, value: u8) -> &mut Asm {
+    pub(crate) fn sts(&mut self, address: u8, value: u8) -> &mut Asm {
         let op = Op::Sts { width: MemWidth::B32, scale: Scale::X4 };
         self.push(Inst::new(op).srcs([reg(address), reg(value)]))
     }
@@ -149,32 +149,32 @@ impl Asm {
         self.push(Inst::new(op).guarded(guard))
     }
 
-    pub fn bra(&mut self, to: Label, guard: Guard) -> &mut Asm {
+    pub(crate) fn bra(&mut self, to: Label, guard: Guard) -> &mut Asm {
         self.jump(Op::Bra {}, to, guard)
     }
 
-    pub fn call(&mut self, to: Label, guard: Guard) -> &mut Asm {
+    pub(crate) fn call(&mut self, to: Label, guard: Guard) -> &mut Asm {
         self.jump(Op::Call {}, to, guard)
     }
 
-    pub fn ret(&mut self, guard: Guard) -> &mut Asm {
+    pub(crate) fn ret(&mut self, guard: Guard) -> &mut Asm {
         self.push(Inst::new(Op::Ret {}).guarded(guard))
     }
 
-    pub fn exit(&mut self, guard: Guard) -> &mut Asm {
+    pub(crate) fn exit(&mut self, guard: Guard) -> &mut Asm {
         self.push(Inst::new(Op::Exit {}).guarded(guard))
     }
 
-    pub fn bar(&mut self, mode: BarMode, id: u32, threads: u32, guard: Guard) -> &mut Asm {
+    pub(crate) fn bar(&mut self, mode: BarMode, id: u32, threads: u32, guard: Guard) -> &mut Asm {
         self.push(Inst::new(Op::Bar { mode }).srcs([imm(id), imm(threads)]).guarded(guard))
     }
 
-    pub fn sync(&mut self) -> &mut Asm {
+    pub(crate) fn sync(&mut self) -> &mut Asm {
         self.bar(BarMode::Sync, 0, 0, PredSrc::TRUE)
     }
 
     /// Resolves labels and finds reconvergence points. Every instruction gets a PTX line of its own.
-    pub fn build(&self) -> MachineKernel {
+    pub(crate) fn build(&self) -> MachineKernel {
         let mut insts = self.insts.clone();
         let at = |l: Label| Pc(self.labels[l.0].expect("label is bound"));
         for &(i, label) in &self.fixups {
@@ -213,14 +213,14 @@ impl Asm {
 }
 
 /// Constant banks for 64-bit parameters.
-pub fn banks(kernel: &MachineKernel, geometry: &Geometry, params: &[u64]) -> Banks {
+pub(crate) fn banks(kernel: &MachineKernel, geometry: &Geometry, params: &[u64]) -> Banks {
     let mut bank = Banks::parameter_head(geometry, kernel.local_bytes);
     params.iter().for_each(|p| bank.extend(p.to_le_bytes()));
     Banks { param: bank, ..Banks::default() }
 }
 
 /// The validator's report on a trace.
-pub fn verify(trace: &[u8]) -> Report {
+pub(crate) fn verify(trace: &[u8]) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.wtrace");
     std::fs::write(&path, trace).unwrap();
@@ -228,7 +228,7 @@ pub fn verify(trace: &[u8]) -> Report {
 }
 
 /// Device memory and how to run on it.
-pub struct Device {
+pub(crate) struct Device {
     pub memory: GlobalMemory,
     pub buffers: Vec<AllocationId>,
     pub options: Options,
@@ -236,7 +236,7 @@ pub struct Device {
 
 impl Device {
     /// One buffer per list of words.
-    pub fn new(buffers: &[&[u32]]) -> Device {
+    pub(crate) fn new(buffers: &[&[u32]]) -> Device {
         let mut memory = GlobalMemory::new();
         let buffers = buffers.iter().enumerate().map(|(i, words)| {
             memory.allocate(format!("buffer{i}"), words.iter().flat_map(|w| w.to_le_bytes()).collect())
@@ -249,18 +249,23 @@ impl Device {
         }
     }
 
-    pub fn pointers(&self) -> Vec<u64> {
+    pub(crate) fn pointers(&self) -> Vec<u64> {
         self.buffers.iter().map(|&b| self.memory.allocation(b).base).collect()
     }
 
-    pub fn run(&mut self, kernel: &MachineKernel, grid: u32, block: u32) -> Result<Stats, LaunchError> {
+    pub(crate) fn run(
+        &mut self,
+        kernel: &MachineKernel,
+        grid: u32,
+        block: u32,
+    ) -> Result<Stats, LaunchError> {
         let geometry = Geometry { grid: [grid, 1, 1], block: [block, 1, 1] };
         let banks = banks(kernel, &geometry, &self.pointers());
         let launch = Launch { kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
         exec::launch(&mut self.memory, &launch, &self.options, &mut Unrecorded, &Unobserved)
     }
 
-    pub fn fault(&mut self, kernel: &MachineKernel, grid: u32, block: u32) -> Fault {
+    pub(crate) fn fault(&mut self, kernel: &MachineKernel, grid: u32, block: u32) -> Fault {
         match self.run(kernel, grid, block) {
             Err(LaunchError::Fault(fault)) => *fault,
             other => panic!("expected a fault, got {other:?}"),
@@ -268,7 +273,7 @@ impl Device {
     }
 
     /// Runs and records; the statistics and the bytes of the trace.
-    pub fn record(
+    pub(crate) fn record(
         mut self,
         kernel: &MachineKernel,
         grid: u32,
@@ -298,7 +303,7 @@ impl Device {
         (stats, std::fs::read(&path).unwrap())
     }
 
-    pub fn words(&self, buffer: usize) -> Vec<u32> {
+    pub(crate) fn words(&self, buffer: usize) -> Vec<u32> {
         let bytes = self.memory.allocation(self.buffers[buffer]).bytes.contents();
         bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
     }

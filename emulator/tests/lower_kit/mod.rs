@@ -10,7 +10,7 @@ use emulator::record::Unrecorded;
 use trace_format::semantics::{Banks, Geometry};
 
 /// Lowers the only kernel of a PTX text, with the allocation checked.
-pub fn lower(text: &str, max_registers: u16) -> Lowered {
+pub(crate) fn lower(text: &str, max_registers: u16) -> Lowered {
     let module = ptx::parse(text, "test.ptx").unwrap_or_else(|e| panic!("{e}\n{text}"));
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().expect("a kernel");
@@ -19,12 +19,18 @@ pub fn lower(text: &str, max_registers: u16) -> Lowered {
 }
 
 /// Runs a kernel whose parameters are pointers to the buffers, in order, then scalar words.
-pub fn run(lowered: &Lowered, buffers: &[Vec<u32>], scalars: &[u32], grid: u32, block: u32) -> Vec<Vec<u32>> {
+pub(crate) fn run(
+    lowered: &Lowered,
+    buffers: &[Vec<u32>],
+    scalars: &[u32],
+    grid: u32,
+    block: u32,
+) -> Vec<Vec<u32>> {
     run_with_constants(lowered, buffers, scalars, Vec::new(), [grid, block])
 }
 
 /// Like [`run`], with the contents of the `.const` bank.
-pub fn run_with_constants(
+pub(crate) fn run_with_constants(
     lowered: &Lowered,
     buffers: &[Vec<u32>],
     scalars: &[u32],
@@ -54,7 +60,7 @@ pub fn run_with_constants(
 /// A kernel that applies instructions to element `t` of its input arrays. `inputs` and `output` are PTX
 /// types; `body` computes `%out` from `%in0`, `%in1`, … and may use `%t0` to `%t9` (32 bits), `%d0` to `%d9`
 /// (64 bits) and `%q0` to `%q9` (predicates).
-pub fn elementwise(inputs: &[&str], output: &str, body: &str) -> String {
+pub(crate) fn elementwise(inputs: &[&str], output: &str, body: &str) -> String {
     let bytes = |ty: &str| ty[1..].parse::<u32>().map_or(4, |bits| bits / 8);
     let mut text = String::from(".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry test(");
     for i in 0..=inputs.len() {
@@ -78,7 +84,7 @@ pub fn elementwise(inputs: &[&str], output: &str, body: &str) -> String {
 }
 
 /// Applies an elementwise kernel to arrays of 32-bit words (or pairs, where the type has 64 bits).
-pub fn apply(text: &str, inputs: &[Vec<u32>], elements: usize, output_words: usize) -> Vec<u32> {
+pub(crate) fn apply(text: &str, inputs: &[Vec<u32>], elements: usize, output_words: usize) -> Vec<u32> {
     let lowered = lower(text, 255);
     let padded = elements.next_multiple_of(64);
     let mut buffers: Vec<Vec<u32>> = inputs.to_vec();
@@ -93,21 +99,21 @@ pub fn apply(text: &str, inputs: &[Vec<u32>], elements: usize, output_words: usi
 }
 
 /// Words of 64-bit values.
-pub fn words64(values: &[u64]) -> Vec<u32> {
+pub(crate) fn words64(values: &[u64]) -> Vec<u32> {
     values.iter().flat_map(|v| [*v as u32, (*v >> 32) as u32]).collect()
 }
 
 /// 64-bit values of words.
-pub fn values64(words: &[u32]) -> Vec<u64> {
+pub(crate) fn values64(words: &[u32]) -> Vec<u64> {
     words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect()
 }
 
 /// A small deterministic generator.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -117,7 +123,7 @@ impl Random {
 }
 
 /// Interesting 32-bit integers.
-pub const INTS: [u32; 18] = [
+pub(crate) const INTS: [u32; 18] = [
     0,
     1,
     2,
@@ -139,7 +145,7 @@ pub const INTS: [u32; 18] = [
 ];
 
 /// Interesting 64-bit integers.
-pub fn longs() -> Vec<u64> {
+pub(crate) fn longs() -> Vec<u64> {
     let mut v: Vec<u64> =
         INTS.iter().flat_map(|&x| [u64::from(x), u64::from(x) << 32, x as i32 as u64]).collect();
     v.extend([
@@ -157,7 +163,7 @@ pub fn longs() -> Vec<u64> {
 }
 
 /// Interesting single-precision numbers: zeros, subnormals, ends of the range, NaN, all exponents.
-pub fn floats() -> Vec<u32> {
+pub(crate) fn floats() -> Vec<u32> {
     let mut v = vec![
         0,
         1,
@@ -186,7 +192,7 @@ pub fn floats() -> Vec<u32> {
 }
 
 /// The same for doubles.
-pub fn doubles() -> Vec<u64> {
+pub(crate) fn doubles() -> Vec<u64> {
     let mut v: Vec<u64> = vec![
         0,
         1,

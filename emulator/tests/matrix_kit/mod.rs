@@ -9,25 +9,25 @@ use half::{bf16, f16};
 
 /// A matrix of numbers that its elements' type represents.
 #[derive(Clone)]
-pub struct Matrix {
+pub(crate) struct Matrix {
     pub cols: usize,
     pub values: Vec<f64>,
 }
 
 impl Matrix {
-    pub fn random(rows: usize, cols: usize, ty: &str, seed: u64) -> Matrix {
+    pub(crate) fn random(rows: usize, cols: usize, ty: &str, seed: u64) -> Matrix {
         let mut random = Random(seed);
         let values = (0..rows * cols).map(|_| sample(ty, &mut random)).collect();
         Matrix { cols, values }
     }
 
-    pub fn at(&self, row: usize, col: usize) -> f64 {
+    pub(crate) fn at(&self, row: usize, col: usize) -> f64 {
         self.values[row * self.cols + col]
     }
 }
 
 /// A number of a type, with few enough digits that sums of products stay exact in 53 bits.
-pub fn sample(ty: &str, random: &mut Random) -> f64 {
+pub(crate) fn sample(ty: &str, random: &mut Random) -> f64 {
     let bits = random.next();
     match ty {
         "u8" => (bits & 0xFF) as f64,
@@ -50,7 +50,7 @@ pub fn sample(ty: &str, random: &mut Random) -> f64 {
     }
 }
 
-pub fn bits_of(ty: &str) -> usize {
+pub(crate) fn bits_of(ty: &str) -> usize {
     match ty {
         "bf16" => 16,
         "tf32" => 32,
@@ -59,7 +59,7 @@ pub fn bits_of(ty: &str) -> usize {
 }
 
 /// The encoding of a number that a type represents, or the nearest.
-pub fn encode(ty: &str, v: f64) -> u64 {
+pub(crate) fn encode(ty: &str, v: f64) -> u64 {
     match ty {
         "f16" => f16::from_f64(v).to_bits().into(),
         "bf16" => bf16::from_f64(v).to_bits().into(),
@@ -70,7 +70,13 @@ pub fn encode(ty: &str, v: f64) -> u64 {
 }
 
 /// D = A * B + C, as the type of D rounds or wraps it.
-pub fn product(a: &Matrix, b: &Matrix, c: &Matrix, ty: &str, combine: impl Fn(f64, f64) -> f64) -> Vec<u64> {
+pub(crate) fn product(
+    a: &Matrix,
+    b: &Matrix,
+    c: &Matrix,
+    ty: &str,
+    combine: impl Fn(f64, f64) -> f64,
+) -> Vec<u64> {
     let depth = a.cols;
     let mut d = Vec::new();
     for i in 0..c.values.len() / c.cols {
@@ -83,7 +89,7 @@ pub fn product(a: &Matrix, b: &Matrix, c: &Matrix, ty: &str, combine: impl Fn(f6
 }
 
 /// Packs elements into words, first element lowest.
-pub fn pack(elements: &[u64], bits: usize) -> Vec<u32> {
+pub(crate) fn pack(elements: &[u64], bits: usize) -> Vec<u32> {
     if bits == 64 {
         return words64(elements);
     }
@@ -95,6 +101,6 @@ pub fn pack(elements: &[u64], bits: usize) -> Vec<u32> {
 }
 
 /// Registers per lane of a fragment of `count` elements.
-pub fn registers(ty: &str, count: usize) -> usize {
+pub(crate) fn registers(ty: &str, count: usize) -> usize {
     if ty == "f64" { count } else { count * bits_of(ty) / 32 }
 }

@@ -6,7 +6,7 @@ use emulator::ptx::{AddressBase, Body, Callee, Function, Inst, Module, Op, Opera
 ///
 /// # Panics
 /// Panics at the first violation, naming it.
-pub fn check_module(module: &Module) {
+pub(crate) fn check_module(module: &Module) {
     for function in &module.functions {
         let Some(body) = &function.body else { continue };
         for (at, label) in body.labels.iter().enumerate() {

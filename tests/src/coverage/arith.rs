@@ -12,7 +12,7 @@ fn plain(form: &str, dst: char, srcs: &str) -> Sample {
 }
 
 /// The sample of an arithmetic form.
-pub fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
+pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
     if matches!(words.family, "vabsdiff2" | "vabsdiff4") {
         return Some(plain(form, 'r', "rrr"));
     }

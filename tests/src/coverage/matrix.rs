@@ -19,7 +19,7 @@ struct Product {
 const FACTORS: [&str; 8] = ["f16", "bf16", "tf32", "f64", "u8", "s8", "f32", "s32"];
 
 /// The sample of a matrix form.
-pub fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
+pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
     if words.family != "wmma" {
         return None;
     }

@@ -84,7 +84,7 @@ fn count(words: &Words<'_>) -> usize {
 }
 
 /// The sample of a form that touches memory.
-pub fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
+pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
     match words.family {
         "ld" => load(form, words),
         "st" if space(words) == Some("param") => argument(form, words),

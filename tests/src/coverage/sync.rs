@@ -3,7 +3,7 @@
 use super::{Sample, Verdict, Words};
 
 /// The sample of a form that is about more than one thread's data.
-pub fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
+pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
     match words.family {
         "ret" | "exit" => Some(Sample::new(
             format!(

@@ -50,7 +50,7 @@ fn create(objects: &mut ObjectTable, texels: u64, cells: u64) -> Vec<(String, u6
 }
 
 /// Makes the objects that samples use.
-pub fn objects(memory: &mut GlobalMemory) {
+pub(super) fn objects(memory: &mut GlobalMemory) {
     let texels = memory.allocate("texels", WORD.to_le_bytes().repeat(1 << 10));
     let cells = memory.allocate("cells", vec![0; 16 * THREADS as usize]);
     let base = |memory: &GlobalMemory, id| memory.allocation(id).base;
@@ -59,7 +59,7 @@ pub fn objects(memory: &mut GlobalMemory) {
 }
 
 /// A sample's text with the handles that [`objects`] will give its objects.
-pub fn bound(mut text: String) -> String {
+pub(super) fn bound(mut text: String) -> String {
     if text.contains('<') {
         for (name, handle) in create(&mut ObjectTable::new(), 0, 0) {
             text = text.replace(&name, &handle.to_string());
@@ -69,7 +69,7 @@ pub fn bound(mut text: String) -> String {
 }
 
 /// The sample of a form of `tex` or `sust`.
-pub fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
+pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
     match words.family {
         "tex" => tex(form, words),
         "sust" => sust(form, words),

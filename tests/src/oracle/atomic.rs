@@ -7,7 +7,7 @@ use emulator::ptx::{AtomOp, Rounding, ScalarType};
 
 /// What a location of a type becomes. `flush_f32`: single-precision addition flushes subnormals, as it does
 /// in global memory. `None` for types that the oracle does not know.
-pub fn apply(op: AtomOp, ty: ScalarType, flush_f32: bool, old: u64, b: u64, c: u64) -> Option<u64> {
+pub(super) fn apply(op: AtomOp, ty: ScalarType, flush_f32: bool, old: u64, b: u64, c: u64) -> Option<u64> {
     use ScalarType as T;
     // An addition of halves is that of the instruction that adds them.
     if let (AtomOp::Add, T::F16 | T::F16x2 | T::Bf16 | T::Bf16x2) = (op, ty) {
@@ -57,7 +57,7 @@ pub fn apply(op: AtomOp, ty: ScalarType, flush_f32: bool, old: u64, b: u64, c: u
 }
 
 /// Writes the low bytes of a value into a byte array.
-pub fn put(bytes: &mut [u8], at: usize, size: usize, value: u64) {
+pub(super) fn put(bytes: &mut [u8], at: usize, size: usize, value: u64) {
     bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
 }
 

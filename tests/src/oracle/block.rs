@@ -8,7 +8,7 @@ use super::{Fault, Launch, matrix};
 use emulator::ptx::{BarAction, FuncId, Module, Op, Operand};
 
 /// A block about to run.
-pub struct Block<'m> {
+pub(super) struct Block<'m> {
     layout: &'m Layout,
     threads: Vec<Thread<'m>>,
     shared: Vec<u8>,

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A sum that is fused: which of its operands is a product, computed where, and negated or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Fused {
+pub(super) struct Fused {
     /// 0 or 1.
     pub operand: usize,
     /// Statement of the `mul`.
@@ -29,7 +29,7 @@ pub struct Fused {
 
 /// What is fused in a function, by statement.
 #[derive(Clone, Debug, Default)]
-pub struct Contraction {
+pub(super) struct Contraction {
     /// Sums.
     pub sums: HashMap<usize, Fused>,
     /// Products whose factors sums want.
@@ -60,7 +60,7 @@ struct Walk {
 
 impl Contraction {
     /// Of a function's code, when its caller wants some of its results.
-    pub fn of(function: &Function, body: &Body, wanted: &[bool]) -> Self {
+    pub(super) fn of(function: &Function, body: &Body, wanted: &[bool]) -> Self {
         let live = Liveness::of(function, body, wanted);
         let jumped_to = jumped_to(body);
         let mut walk = Walk::default();
@@ -235,7 +235,7 @@ fn choose(mut products: BTreeMap<usize, Product>) -> Contraction {
 }
 
 /// The multiply-add that a sum becomes: its operation, and its three sources in the place of the sum's two.
-pub fn multiply_add(op: &Op, sum: Fused, factors: [u64; 2], sources: &mut Vec<u64>) -> Op {
+pub(super) fn multiply_add(op: &Op, sum: Fused, factors: [u64; 2], sources: &mut Vec<u64>) -> Op {
     let (add, subtracts) = match op {
         Op::Sub(add) => (add, true),
         Op::Add(add) => (add, false),

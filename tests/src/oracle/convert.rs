@@ -11,7 +11,7 @@ use rustc_apfloat::ieee::{Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
 /// The converted bits, extended to 64 bits by the sign of the result type.
-pub fn cvt(op: &CvtOp, s: &[u64]) -> Option<u64> {
+pub(super) fn cvt(op: &CvtOp, s: &[u64]) -> Option<u64> {
     use ScalarType as T;
     if let T::F16x2 | T::Bf16x2 = op.dst_ty {
         let element = CvtOp { dst_ty: if op.dst_ty == T::F16x2 { T::F16 } else { T::Bf16 }, ..*op };
@@ -72,7 +72,7 @@ fn tf32(op: &CvtOp, bits: u64) -> Option<u64> {
 }
 
 /// `cvt.pack.sat`: two numbers saturated into the low lanes, what was in `c` moved up.
-pub fn pack(dst_ty: ScalarType, merge: bool, s: &[u64]) -> u64 {
+pub(super) fn pack(dst_ty: ScalarType, merge: bool, s: &[u64]) -> u64 {
     let (least, greatest) = range(dst_ty);
     let bits = dst_ty.bits();
     let lane = |value: u64| number(ScalarType::S32, value).clamp(least, greatest) as u64 & ((1 << bits) - 1);

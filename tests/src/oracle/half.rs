@@ -9,7 +9,7 @@ use rustc_apfloat::ieee::{BFloat, Double, Half};
 use rustc_apfloat::{Float, FloatConvert};
 
 /// The NaN of both formats.
-pub const NAN: u64 = 0x7FFF;
+pub(super) const NAN: u64 = 0x7FFF;
 
 /// What follows an operation.
 #[derive(Clone, Copy, Default)]
@@ -31,7 +31,7 @@ fn format(ty: ScalarType) -> Option<(bool, u32)> {
 }
 
 /// The value of bits of a format, exactly.
-pub fn value(bf16: bool, bits: u64) -> f64 {
+pub(super) fn value(bf16: bool, bits: u64) -> f64 {
     let bits = u128::from(bits & 0xFFFF);
     let mut loses = false;
     let wide: Double = if bf16 {
@@ -43,7 +43,7 @@ pub fn value(bf16: bool, bits: u64) -> f64 {
 }
 
 /// The bits of a value in a format, rounded once.
-pub fn rounded(bf16: bool, value: f64, rounding: Rounding) -> u64 {
+pub(super) fn rounded(bf16: bool, value: f64, rounding: Rounding) -> u64 {
     if value.is_nan() {
         return NAN;
     }
@@ -106,13 +106,13 @@ fn each(count: u32, s: &[u64], one: impl Fn([u64; 3]) -> u64) -> u64 {
 }
 
 /// The sums of two values or pairs of a half-precision type.
-pub fn sum(ty: ScalarType, a: u64, b: u64) -> Option<u64> {
+pub(super) fn sum(ty: ScalarType, a: u64, b: u64) -> Option<u64> {
     let (bf16, n) = format(ty)?;
     Some(each(n, &[a, b], |[a, b, _]| fused(bf16, [a, one(bf16), b], After::default())))
 }
 
 /// The result of a half-precision instruction; `None` for all others.
-pub fn evaluate(op: &Op, s: &[u64]) -> Option<Results> {
+pub(super) fn evaluate(op: &Op, s: &[u64]) -> Option<Results> {
     let result = match *op {
         Op::Add(op) if op.narrow.is_none() => {
             let (bf16, n) = format(op.ty)?;

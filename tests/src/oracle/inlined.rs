@@ -10,11 +10,11 @@ use std::collections::{BTreeSet, HashMap};
 
 /// A copy of a function, as an index into the list of copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CopyId(usize);
+pub(super) struct CopyId(usize);
 
 /// What is fused in every copy of every function; empty without contraction.
 #[derive(Debug, Default)]
-pub struct Contractions {
+pub(super) struct Contractions {
     copies: Vec<Contraction>,
     /// Copies by function and by the results that are wanted of it.
     index: HashMap<(FuncId, Vec<bool>), CopyId>,
@@ -24,7 +24,7 @@ pub struct Contractions {
 
 impl Contractions {
     /// For all kernels of a module and what they call.
-    pub fn of(module: &Module) -> Self {
+    pub(super) fn of(module: &Module) -> Self {
         let mut contractions = Self::default();
         let own = with_own_code(module);
         let kernels = ids(module).filter(|id| module.function(*id).is_kernel);
@@ -55,17 +55,17 @@ impl Contractions {
     }
 
     /// What is fused in a copy.
-    pub fn copy(&self, id: CopyId) -> &Contraction {
+    pub(super) fn copy(&self, id: CopyId) -> &Contraction {
         &self.copies[id.0]
     }
 
     /// The copy that is a kernel.
-    pub fn kernel(&self, kernel: FuncId) -> Option<CopyId> {
+    pub(super) fn kernel(&self, kernel: FuncId) -> Option<CopyId> {
         self.index.get(&(kernel, Vec::new())).copied()
     }
 
     /// The copy of a function that a statement of another copy calls.
-    pub fn called(&self, caller: Option<CopyId>, at: usize, callee: FuncId) -> Option<CopyId> {
+    pub(super) fn called(&self, caller: Option<CopyId>, at: usize, callee: FuncId) -> Option<CopyId> {
         if let Some(&own) = self.own.get(&callee) {
             return Some(own);
         }

@@ -7,12 +7,12 @@
 use emulator::ptx::{MulMode, PrmtMode, ScalarType, ShiftDirection, ShiftMode};
 
 /// The low `bits` bits of a value.
-pub fn low(value: u64, bits: u32) -> u64 {
+pub(super) fn low(value: u64, bits: u32) -> u64 {
     if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
 /// The number that bits of a type stand for.
-pub fn number(ty: ScalarType, value: u64) -> i128 {
+pub(super) fn number(ty: ScalarType, value: u64) -> i128 {
     let bits = ty.bits();
     let value = low(value, bits);
     if ty.is_signed() && value >> (bits - 1) & 1 == 1 {
@@ -23,7 +23,7 @@ pub fn number(ty: ScalarType, value: u64) -> i128 {
 }
 
 /// Least and greatest number of an integer type.
-pub fn range(ty: ScalarType) -> (i128, i128) {
+pub(super) fn range(ty: ScalarType) -> (i128, i128) {
     if ty.is_signed() {
         (-(1i128 << (ty.bits() - 1)), (1i128 << (ty.bits() - 1)) - 1)
     } else {
@@ -37,7 +37,7 @@ fn clamp(ty: ScalarType, value: i128) -> u64 {
 }
 
 /// a + b + carry, saturated if asked, and the carry out of the type's width.
-pub fn add(ty: ScalarType, a: u64, b: u64, carry: bool, sat: bool) -> (u64, bool) {
+pub(super) fn add(ty: ScalarType, a: u64, b: u64, carry: bool, sat: bool) -> (u64, bool) {
     let (a, b) = (number(ty, a), number(ty, b));
     let mask = (1i128 << ty.bits()) - 1;
     let carry_out = ((a & mask) + (b & mask) + i128::from(carry)) >> ty.bits() != 0;
@@ -46,7 +46,7 @@ pub fn add(ty: ScalarType, a: u64, b: u64, carry: bool, sat: bool) -> (u64, bool
 }
 
 /// a - b - borrow, saturated if asked, and the borrow.
-pub fn sub(ty: ScalarType, a: u64, b: u64, borrow: bool, sat: bool) -> (u64, bool) {
+pub(super) fn sub(ty: ScalarType, a: u64, b: u64, borrow: bool, sat: bool) -> (u64, bool) {
     let (a, b) = (number(ty, a), number(ty, b));
     let mask = (1i128 << ty.bits()) - 1;
     let borrow_out = (a & mask) < (b & mask) + i128::from(borrow);
@@ -55,7 +55,7 @@ pub fn sub(ty: ScalarType, a: u64, b: u64, borrow: bool, sat: bool) -> (u64, boo
 }
 
 /// The wanted part of a * b.
-pub fn mul(ty: ScalarType, mode: MulMode, a: u64, b: u64) -> u64 {
+pub(super) fn mul(ty: ScalarType, mode: MulMode, a: u64, b: u64) -> u64 {
     let product = (number(ty, a) as u128).wrapping_mul(number(ty, b) as u128);
     match mode {
         MulMode::Lo | MulMode::Wide => product as u64,
@@ -64,24 +64,24 @@ pub fn mul(ty: ScalarType, mode: MulMode, a: u64, b: u64) -> u64 {
 }
 
 /// The middle or low part of a product of 24-bit numbers.
-pub fn mul24(ty: ScalarType, high: bool, a: u64, b: u64) -> u64 {
+pub(super) fn mul24(ty: ScalarType, high: bool, a: u64, b: u64) -> u64 {
     let part = |v: u64| if ty.is_signed() { ((v << 40) as i64) >> 40 } else { low(v, 24) as i64 };
     let product = i128::from(part(a)) * i128::from(part(b));
     if high { (product >> 16) as u64 } else { product as u64 }
 }
 
 /// a / b towards zero; `None` for a zero divisor.
-pub fn div(ty: ScalarType, a: u64, b: u64) -> Option<u64> {
+pub(super) fn div(ty: ScalarType, a: u64, b: u64) -> Option<u64> {
     number(ty, a).checked_div(number(ty, b)).map(|q| q as u64)
 }
 
 /// The remainder of [`div`].
-pub fn rem(ty: ScalarType, a: u64, b: u64) -> Option<u64> {
+pub(super) fn rem(ty: ScalarType, a: u64, b: u64) -> Option<u64> {
     number(ty, a).checked_rem(number(ty, b)).map(|r| r as u64)
 }
 
 /// Position of the most significant bit that is not a copy of the sign, or the shift that brings it to the top.
-pub fn bfind(ty: ScalarType, shiftamt: bool, a: u64) -> u64 {
+pub(super) fn bfind(ty: ScalarType, shiftamt: bool, a: u64) -> u64 {
     let value = number(ty, a);
     let value = if value < 0 { !value } else { value };
     if value == 0 {
@@ -92,7 +92,7 @@ pub fn bfind(ty: ScalarType, shiftamt: bool, a: u64) -> u64 {
 }
 
 /// Find the n-th set bit: PTX ISA, `fns`.
-pub fn fns(mask: u64, base: u64, offset: u64) -> u64 {
+pub(super) fn fns(mask: u64, base: u64, offset: u64) -> u64 {
     let offset = offset as u32 as i32;
     let set = |at: i64| (0..32).contains(&at) && mask >> at & 1 == 1;
     let base = i64::from(base as u32);
@@ -114,12 +114,12 @@ pub fn fns(mask: u64, base: u64, offset: u64) -> u64 {
 }
 
 /// Bits in reverse order.
-pub fn brev(ty: ScalarType, a: u64) -> u64 {
+pub(super) fn brev(ty: ScalarType, a: u64) -> u64 {
     (0..ty.bits()).fold(0, |d, i| d | (a >> i & 1) << (ty.bits() - 1 - i))
 }
 
 /// Bit field extract.
-pub fn bfe(ty: ScalarType, a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn bfe(ty: ScalarType, a: u64, b: u64, c: u64) -> u64 {
     let msb = u64::from(ty.bits() - 1);
     let (pos, len) = (b & 0xFF, c & 0xFF);
     let sign = if !ty.is_signed() || len == 0 { 0 } else { a >> (pos + len - 1).min(msb) & 1 };
@@ -127,7 +127,7 @@ pub fn bfe(ty: ScalarType, a: u64, b: u64, c: u64) -> u64 {
 }
 
 /// Bit field insert.
-pub fn bfi(ty: ScalarType, a: u64, b: u64, c: u64, d: u64) -> u64 {
+pub(super) fn bfi(ty: ScalarType, a: u64, b: u64, c: u64, d: u64) -> u64 {
     let msb = u64::from(ty.bits() - 1);
     let (pos, len) = (c & 0xFF, d & 0xFF);
     let mut f = b;
@@ -140,7 +140,7 @@ pub fn bfi(ty: ScalarType, a: u64, b: u64, c: u64, d: u64) -> u64 {
 }
 
 /// A run of ones.
-pub fn bmsk(mode: ShiftMode, a: u64, b: u64) -> u64 {
+pub(super) fn bmsk(mode: ShiftMode, a: u64, b: u64) -> u64 {
     let (start, width) = match mode {
         ShiftMode::Wrap => (a & 31, b & 31),
         ShiftMode::Clamp => (a, b),
@@ -149,7 +149,7 @@ pub fn bmsk(mode: ShiftMode, a: u64, b: u64) -> u64 {
 }
 
 /// The low `b` bits of `a`, extended.
-pub fn szext(ty: ScalarType, mode: ShiftMode, a: u64, b: u64) -> u64 {
+pub(super) fn szext(ty: ScalarType, mode: ShiftMode, a: u64, b: u64) -> u64 {
     if mode == ShiftMode::Clamp && b >= 32 {
         return a;
     }
@@ -162,7 +162,7 @@ pub fn szext(ty: ScalarType, mode: ShiftMode, a: u64, b: u64) -> u64 {
 }
 
 /// Sum of four products of bytes.
-pub fn dp4a(a_ty: ScalarType, b_ty: ScalarType, a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn dp4a(a_ty: ScalarType, b_ty: ScalarType, a: u64, b: u64, c: u64) -> u64 {
     (0..4).fold(c, |sum, i| {
         let product = part(a_ty, a, i, 8) * part(b_ty, b, i, 8);
         sum.wrapping_add(product as u64)
@@ -170,7 +170,7 @@ pub fn dp4a(a_ty: ScalarType, b_ty: ScalarType, a: u64, b: u64, c: u64) -> u64 {
 }
 
 /// Sum of two products of a half with a byte.
-pub fn dp2a(a_ty: ScalarType, b_ty: ScalarType, high: bool, a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn dp2a(a_ty: ScalarType, b_ty: ScalarType, high: bool, a: u64, b: u64, c: u64) -> u64 {
     (0..2).fold(c, |sum, i| {
         let byte = i + if high { 2 } else { 0 };
         let product = part(a_ty, a, i, 16) * part(b_ty, b, byte, 8);
@@ -185,7 +185,7 @@ fn part(ty: ScalarType, value: u64, index: u32, bits: u32) -> i64 {
 }
 
 /// Bitwise function by truth table.
-pub fn lop3(lut: u8, a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn lop3(lut: u8, a: u64, b: u64, c: u64) -> u64 {
     (0..32).fold(0, |d, i| {
         let row = (a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1;
         d | u64::from(lut >> row & 1) << i
@@ -193,7 +193,13 @@ pub fn lop3(lut: u8, a: u64, b: u64, c: u64) -> u64 {
 }
 
 /// Funnel shift of `high:low`.
-pub fn shf(direction: ShiftDirection, mode: ShiftMode, low_word: u64, high_word: u64, amount: u64) -> u64 {
+pub(super) fn shf(
+    direction: ShiftDirection,
+    mode: ShiftMode,
+    low_word: u64,
+    high_word: u64,
+    amount: u64,
+) -> u64 {
     let both = u128::from(low(high_word, 32) << 32 | low(low_word, 32));
     let amount = match mode {
         ShiftMode::Clamp => low(amount, 32).min(32),
@@ -206,18 +212,18 @@ pub fn shf(direction: ShiftDirection, mode: ShiftMode, low_word: u64, high_word:
 }
 
 /// Shift left; amounts beyond the width give zero.
-pub fn shl(ty: ScalarType, a: u64, amount: u64) -> u64 {
+pub(super) fn shl(ty: ScalarType, a: u64, amount: u64) -> u64 {
     let amount = low(amount, 32);
     if amount >= u64::from(ty.bits()) { 0 } else { a << amount }
 }
 
 /// Shift right; amounts beyond the width give zero or the sign.
-pub fn shr(ty: ScalarType, a: u64, amount: u64) -> u64 {
+pub(super) fn shr(ty: ScalarType, a: u64, amount: u64) -> u64 {
     (number(ty, a) >> low(amount, 32).min(100)) as u64
 }
 
 /// Byte permutation.
-pub fn prmt(mode: Option<PrmtMode>, a: u64, b: u64, c: u64) -> u64 {
+pub(super) fn prmt(mode: Option<PrmtMode>, a: u64, b: u64, c: u64) -> u64 {
     let bytes = low(b, 32) << 32 | low(a, 32);
     let byte = |index: u64| bytes >> (8 * index) & 0xFF;
     let Some(mode) = mode else {

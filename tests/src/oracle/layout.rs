@@ -7,7 +7,7 @@ use emulator::ptx::{Formal, FuncId, Module, Relocation, RelocationTarget, VarId,
 
 /// Address of every variable in its own space, and what the module's own spaces hold.
 #[derive(Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     addresses: Vec<u64>,
     /// Contents of `.const`.
     pub constant: Vec<u8>,

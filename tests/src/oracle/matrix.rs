@@ -16,7 +16,7 @@ use emulator::ptx::{
 type Matrix = Vec<Vec<f64>>;
 
 /// What the lanes' destinations become, one list of registers each; loads and stores reach memory.
-pub fn together(inst: &Inst, lanes: &[Lane], memory: &mut View<'_>) -> Result<Vec<Vec<u64>>, Fault> {
+pub(super) fn together(inst: &Inst, lanes: &[Lane], memory: &mut View<'_>) -> Result<Vec<Vec<u64>>, Fault> {
     if lanes.len() != 32 {
         return Err(Fault::new("a matrix instruction without the whole warp"));
     }

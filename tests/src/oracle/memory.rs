@@ -8,13 +8,13 @@ use super::Fault;
 use emulator::ptx::StateSpace;
 
 /// Where shared memory begins in the generic address space.
-pub const SHARED_WINDOW: u64 = 0x0100_0000_0000_0000;
+pub(super) const SHARED_WINDOW: u64 = 0x0100_0000_0000_0000;
 /// Where local memory begins.
-pub const LOCAL_WINDOW: u64 = 0x0200_0000_0000_0000;
+pub(super) const LOCAL_WINDOW: u64 = 0x0200_0000_0000_0000;
 /// Where constant memory begins.
-pub const CONST_WINDOW: u64 = 0x0300_0000_0000_0000;
+pub(super) const CONST_WINDOW: u64 = 0x0300_0000_0000_0000;
 /// Where kernel parameters begin.
-pub const PARAM_WINDOW: u64 = 0x0400_0000_0000_0000;
+pub(super) const PARAM_WINDOW: u64 = 0x0400_0000_0000_0000;
 const WINDOW_MASK: u64 = 0xFF00_0000_0000_0000;
 /// Buffers begin at multiples of this.
 const ALIGN: u64 = 256;
@@ -66,7 +66,7 @@ fn window(bytes: &mut [u8], at: u64, size: usize) -> Option<&mut [u8]> {
 }
 
 /// The memory that one thread sees.
-pub struct View<'a> {
+pub(super) struct View<'a> {
     /// Of the device.
     pub global: &'a mut GlobalMemory,
     /// Of the block.
@@ -84,7 +84,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// If they lie outside of what there is, or are not aligned to their size.
-    pub fn bytes(&mut self, space: StateSpace, address: u64, size: usize) -> Result<&mut [u8], Fault> {
+    pub(super) fn bytes(&mut self, space: StateSpace, address: u64, size: usize) -> Result<&mut [u8], Fault> {
         let (space, at) = match space {
             StateSpace::Generic => generic(address),
             other => (other, address),
@@ -107,7 +107,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// As [`Self::bytes`].
-    pub fn load(&mut self, space: StateSpace, address: u64, size: usize) -> Result<u64, Fault> {
+    pub(super) fn load(&mut self, space: StateSpace, address: u64, size: usize) -> Result<u64, Fault> {
         let bytes = self.bytes(space, address, size)?;
         Ok(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
@@ -116,14 +116,20 @@ impl View<'_> {
     ///
     /// # Errors
     /// As [`Self::bytes`].
-    pub fn store(&mut self, space: StateSpace, address: u64, size: usize, value: u64) -> Result<(), Fault> {
+    pub(super) fn store(
+        &mut self,
+        space: StateSpace,
+        address: u64,
+        size: usize,
+        value: u64,
+    ) -> Result<(), Fault> {
         self.bytes(space, address, size)?.copy_from_slice(&value.to_le_bytes()[..size]);
         Ok(())
     }
 }
 
 /// The start of a space in the generic address space.
-pub fn window_of(space: StateSpace) -> u64 {
+pub(super) fn window_of(space: StateSpace) -> u64 {
     match space {
         StateSpace::Shared => SHARED_WINDOW,
         StateSpace::Local => LOCAL_WINDOW,
@@ -134,7 +140,7 @@ pub fn window_of(space: StateSpace) -> u64 {
 }
 
 /// Space and address within it of a generic address.
-pub fn generic(address: u64) -> (StateSpace, u64) {
+pub(super) fn generic(address: u64) -> (StateSpace, u64) {
     let space = match address & WINDOW_MASK {
         SHARED_WINDOW => StateSpace::Shared,
         LOCAL_WINDOW => StateSpace::Local,

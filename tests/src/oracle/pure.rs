@@ -8,11 +8,11 @@ use emulator::ptx::{
 };
 
 /// Result and second result (a predicate), bits beyond the destination's width are garbage.
-pub type Results = [u64; 2];
+pub(super) type Results = [u64; 2];
 
 /// Why there is no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Undefined {
+pub(super) enum Undefined {
     /// The oracle does not know the instruction.
     Unknown,
     /// An integer division by zero.
@@ -23,7 +23,7 @@ pub enum Undefined {
 ///
 /// # Errors
 /// If PTX leaves the result undefined, or the oracle does not know the instruction.
-pub fn evaluate(op: &Op, s: &[u64], carry: &mut bool) -> Result<Results, Undefined> {
+pub(super) fn evaluate(op: &Op, s: &[u64], carry: &mut bool) -> Result<Results, Undefined> {
     if let Some(results) = half::evaluate(op, s) {
         return Ok(results);
     }

@@ -13,7 +13,7 @@ fn lanes(ty: ScalarType) -> Option<(u32, ScalarType)> {
 }
 
 /// The result of a packed instruction; `None` for all others.
-pub fn evaluate(op: &Op, s: &[u64]) -> Option<u64> {
+pub(super) fn evaluate(op: &Op, s: &[u64]) -> Option<u64> {
     match op {
         Op::Add(AddOp { ty, sat: false, .. }) => pairwise(*ty, s, |_, a, b| a + b),
         Op::Sub(AddOp { ty, sat: false, .. }) => pairwise(*ty, s, |_, a, b| a - b),

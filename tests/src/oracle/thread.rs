@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 /// What a thread is told about where it runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub(super) struct Place {
     /// Index of the thread in its block.
     pub tid: [u32; 3],
     /// Threads per block.
@@ -31,7 +31,7 @@ pub struct Place {
 
 /// What a thread waits for.
 #[derive(Clone, Debug)]
-pub enum Wait {
+pub(super) enum Wait {
     /// A barrier of the block.
     Barrier {
         /// The instruction.
@@ -56,7 +56,7 @@ pub enum Wait {
 
 /// Whether a thread can go on.
 #[derive(Clone, Debug)]
-pub enum State {
+pub(super) enum State {
     /// It can.
     Ready,
     /// It waits.
@@ -81,7 +81,7 @@ struct Frame {
 }
 
 /// One thread.
-pub struct Thread<'m> {
+pub(super) struct Thread<'m> {
     module: &'m Module,
     layout: &'m Layout,
     /// Where it runs.

@@ -45,7 +45,7 @@ impl Barrier {
 }
 
 /// Copies what a `cp.async` copies; `sources` are its operands.
-pub fn copy(op: &CpAsyncOp, sources: &[u64], memory: &mut View<'_>) -> Result<(), Fault> {
+pub(super) fn copy(op: &CpAsyncOp, sources: &[u64], memory: &mut View<'_>) -> Result<(), Fault> {
     let size = usize::from(op.bytes);
     let read = match op.tail {
         CpAsyncTail::None => size,
@@ -72,7 +72,12 @@ pub fn copy(op: &CpAsyncOp, sources: &[u64], memory: &mut View<'_>) -> Result<()
 }
 
 /// `cp.async.mbarrier.arrive`: the copies before it are done, so it arrives at once.
-pub fn copied(space: StateSpace, noinc: bool, address: u64, memory: &mut View<'_>) -> Result<(), Fault> {
+pub(super) fn copied(
+    space: StateSpace,
+    noinc: bool,
+    address: u64,
+    memory: &mut View<'_>,
+) -> Result<(), Fault> {
     let mut barrier = Barrier::of(memory.load(space, address, 8)?);
     // Without `.noinc` it raises the count that it then lowers.
     if noinc {
@@ -85,7 +90,7 @@ pub fn copied(space: StateSpace, noinc: bool, address: u64, memory: &mut View<'_
 }
 
 /// The result of an `mbarrier` operation, if it has one.
-pub fn barrier(op: &MbarrierOp, sources: &[u64], memory: &mut View<'_>) -> Result<Option<u64>, Fault> {
+pub(super) fn barrier(op: &MbarrierOp, sources: &[u64], memory: &mut View<'_>) -> Result<Option<u64>, Fault> {
     if op.action == MbarrierAction::PendingCount {
         return Ok(Some(sources[0] & COUNT));
     }

@@ -4,7 +4,7 @@ use super::{Fault, integer::number};
 use emulator::ptx::{Inst, Op, ReduxOp, ShflMode, VoteMode};
 
 /// A participant: its lane and its sources.
-pub struct Lane {
+pub(super) struct Lane {
     /// Lane in the warp.
     pub lane: u32,
     /// Bits of its sources.
@@ -15,7 +15,7 @@ pub struct Lane {
 ///
 /// # Errors
 /// If the result is undefined, or the oracle does not know the instruction.
-pub fn together(inst: &Inst, lanes: &[Lane]) -> Result<Vec<[u64; 2]>, Fault> {
+pub(super) fn together(inst: &Inst, lanes: &[Lane]) -> Result<Vec<[u64; 2]>, Fault> {
     let mask = lanes.iter().fold(0u64, |mask, lane| mask | 1 << lane.lane);
     let first = lanes.first().ok_or_else(|| Fault::new("nobody takes part"))?;
     let votes = lanes.iter().filter(|l| l.sources[0] != 0).fold(0u64, |ballot, l| ballot | 1 << l.lane);

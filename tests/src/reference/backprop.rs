@@ -9,7 +9,7 @@ const ROWS: usize = 16;
 const RATE: f32 = 0.3;
 const MOMENTUM: f32 = 0.25;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let inputs = case.size("inputs");
     let input = case.buffer::<f32>("input");
     let delta = case.buffer::<f32>("delta");

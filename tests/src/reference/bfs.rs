@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 const LEVELS: i32 = 12;
 const DEGREES: [usize; 8] = [2, 5, 1, 8, 3, 6, 4, 11];
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (nodes, source) = (case.size("nodes"), case.size("source"));
     let modulus = u32::try_from(nodes).expect("nodes are numbered in 32 bits");
     let edges: Vec<u32> = case.buffer::<u32>("edges").iter().map(|edge| edge % modulus).collect();

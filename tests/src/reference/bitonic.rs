@@ -3,7 +3,7 @@
 use super::Case;
 use crate::{Expected, Outputs};
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let mut keys = case.buffer::<u32>("keys");
     keys.sort_unstable();
     Outputs::from([("keys".into(), Expected::exact(&keys))])

@@ -11,7 +11,7 @@ use crate::{Expected, Outputs};
 const RATE: f64 = 0.02_f32 as f64;
 const VOLATILITY: f64 = 0.3_f32 as f64;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let price = case.buffer::<f32>("price");
     let strike = case.buffer::<f32>("strike");
     let years = case.buffer::<f32>("years");

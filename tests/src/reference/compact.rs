@@ -5,7 +5,7 @@ use crate::{Expected, Outputs};
 
 const BLOCK: usize = 256;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let threshold = case.scalar("threshold");
     let data = case.buffer::<i32>("data");
     let keep = |value: &&i32| i64::from(**value) > threshold;

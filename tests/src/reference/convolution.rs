@@ -6,7 +6,7 @@ use crate::{Expected, Outputs};
 const TAPS: [f32; 9] = [0.02, 0.06, 0.12, 0.19, 0.22, 0.19, 0.12, 0.06, 0.02];
 const RADIUS: isize = 4;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (width, height) = (case.size("width"), case.size("height"));
     let image = case.buffer::<f32>("image");
     let rows = filter(&image, width, height, 1, 0);

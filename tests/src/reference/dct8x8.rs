@@ -6,7 +6,7 @@ use std::f64::consts::PI;
 
 const N: usize = 8;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (width, height) = (case.size("width"), case.size("height"));
     let image = case.buffer::<f32>("image");
     let basis = basis();

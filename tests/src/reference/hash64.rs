@@ -3,7 +3,7 @@
 use super::Case;
 use crate::{Expected, Outputs};
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let modulus = case.scalar("modulus") as u64;
     let rounds = case.scalar("rounds");
     let (mut buckets, mut products, mut digests) = (Vec::new(), Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use super::Case;
 use crate::{Expected, Outputs};
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let mut bins = case.buffer::<u32>("bins");
     for byte in case.buffer::<u8>("data") {
         bins[usize::from(byte)] += 1;

@@ -11,7 +11,7 @@ const PER_R_HORIZONTAL: f32 = 0.125;
 const PER_R_AMBIENT: f32 = 0.0125;
 const AMBIENT: f32 = 80.0;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (rows, cols, steps) = (case.size("rows"), case.size("cols"), case.size("steps"));
     let power = case.buffer::<f32>("power");
     let mut states = vec![case.buffer::<f32>("temp_a")];

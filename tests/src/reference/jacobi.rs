@@ -8,7 +8,7 @@ const SWEEPS: usize = 4;
 const ACROSS: f64 = 1.0;
 const DOWN: f64 = 0.5;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (rows, cols) = (case.size("rows"), case.size("cols"));
     let source = case.buffer::<f64>("source");
     let mut states = vec![case.buffer::<f64>("grid_a")];

@@ -7,7 +7,7 @@ const LEFT: f32 = -2.0;
 const TOP: f32 = 1.25;
 const STEP: f32 = 0.02;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (width, height) = (case.size("width"), case.size("height"));
     let limit = case.size("limit") as u32;
     let mut iterations = Vec::with_capacity(width * height);

@@ -4,7 +4,7 @@
 use super::Case;
 use crate::{Expected, Outputs};
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let n = case.size("n");
     let (a, b) = (case.buffer::<f32>("a"), case.buffer::<f32>("b"));
     let mut c = vec![0.0_f32; n * n];

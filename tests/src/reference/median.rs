@@ -5,7 +5,7 @@ use crate::{Expected, Outputs};
 
 const RADIUS: usize = 2;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (width, height) = (case.size("width"), case.size("height"));
     let image = case.buffer::<u16>("image");
     let mut filtered = Vec::with_capacity(image.len());

@@ -32,14 +32,14 @@ pub(crate) mod transpose;
 pub(crate) mod vectoradd;
 
 /// What a run starts from: contents of all buffers and values of all scalars.
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     buffers: &'a Buffers,
     scalars: &'a Scalars,
 }
 
 impl<'a> Case<'a> {
     /// A run that starts from `buffers` with `scalars`.
-    pub fn new(buffers: &'a Buffers, scalars: &'a Scalars) -> Self {
+    pub(crate) fn new(buffers: &'a Buffers, scalars: &'a Scalars) -> Self {
         Self { buffers, scalars }
     }
 
@@ -47,7 +47,7 @@ impl<'a> Case<'a> {
     ///
     /// # Panics
     /// If there is no such buffer.
-    pub fn buffer<T: Element>(&self, name: &str) -> Vec<T> {
+    pub(crate) fn buffer<T: Element>(&self, name: &str) -> Vec<T> {
         decode(self.buffers.get(name).unwrap_or_else(|| panic!("the workload has a buffer `{name}`")))
     }
 
@@ -55,7 +55,7 @@ impl<'a> Case<'a> {
     ///
     /// # Panics
     /// If there is no such scalar.
-    pub fn scalar(&self, name: &str) -> i64 {
+    pub(crate) fn scalar(&self, name: &str) -> i64 {
         *self.scalars.get(name).unwrap_or_else(|| panic!("the workload has a scalar `{name}`"))
     }
 
@@ -63,7 +63,7 @@ impl<'a> Case<'a> {
     ///
     /// # Panics
     /// If there is no such scalar or it is negative.
-    pub fn size(&self, name: &str) -> usize {
+    pub(crate) fn size(&self, name: &str) -> usize {
         let value = self.scalar(name);
         usize::try_from(value).unwrap_or_else(|_| panic!("scalar `{name}` is a size, not {value}"))
     }

@@ -9,7 +9,7 @@ use crate::{Expected, Outputs};
 
 const SOFTENING: f64 = 0.01_f32 as f64;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let bodies: Vec<f64> = case.buffer::<f32>("bodies").into_iter().map(f64::from).collect();
     let mut accelerations = Vec::with_capacity(bodies.len());
     let mut largest = 0.0_f64;

@@ -6,7 +6,7 @@ use crate::{Expected, Outputs};
 
 const LAUNCHES: usize = 4;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (cols, steps) = (case.size("cols"), case.size("steps"));
     let wall = case.buffer::<i32>("wall");
     let mut rows = wall.chunks_exact(cols);

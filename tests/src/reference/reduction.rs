@@ -3,7 +3,7 @@
 use super::{Case, fold_halves};
 use crate::{Expected, Outputs};
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (blocks, threads) = (case.size("blocks"), case.size("threads"));
     let data = case.buffer::<f32>("data");
     let partial = reduce(&data, blocks, threads);

@@ -6,7 +6,7 @@ use crate::{Expected, Outputs};
 const SIDE: usize = 4;
 const RADIUS: isize = 4;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (width, height) = (case.size("width"), case.size("height"));
     let current = case.buffer::<u8>("current");
     let reference = case.buffer::<u8>("reference");

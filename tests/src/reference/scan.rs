@@ -5,7 +5,7 @@ use crate::{Expected, Outputs};
 
 const SPAN: usize = 512;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let data = case.buffer::<u32>("data");
     let total = |values: &[u32]| values.iter().fold(0_u32, |sum, value| sum.wrapping_add(*value));
     let totals: Vec<u32> = data.chunks(SPAN).map(total).collect();

@@ -7,7 +7,7 @@ use crate::{Expected, Outputs};
 const LENGTHS: [usize; 8] = [3, 17, 1, 40, 8, 0, 25, 66];
 const LANES: usize = 32;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let rows = case.size("rows");
     let cols = u32::try_from(case.size("cols")).expect("columns are numbered in 32 bits");
     let columns: Vec<u32> = case.buffer::<u32>("columns").iter().map(|column| column % cols).collect();

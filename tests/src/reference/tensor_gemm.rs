@@ -11,7 +11,7 @@ const STEP: usize = 16;
 /// The factor that the manifest passes.
 const ALPHA: f32 = 0.5;
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let n = case.size("n");
     let halves =
         |name: &str| -> Vec<f16> { case.buffer::<f32>(name).iter().map(|&v| f16::from_f32(v)).collect() };

@@ -3,7 +3,7 @@
 use super::Case;
 use crate::{Expected, Outputs};
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (width, height) = (case.size("width"), case.size("height"));
     let matrix = case.buffer::<f32>("matrix");
     let transposed: Vec<f32> = (0..width)

@@ -3,7 +3,7 @@
 use super::Case;
 use crate::{Expected, Outputs};
 
-pub fn expected(case: &Case) -> Outputs {
+pub(crate) fn expected(case: &Case) -> Outputs {
     let (a, b) = (case.buffer::<f32>("a"), case.buffer::<f32>("b"));
     let c: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
     Outputs::from([("c".into(), Expected::exact(&c))])

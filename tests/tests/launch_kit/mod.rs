@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// A buffer of words: its name, its length, and what its `init` is in TOML.
-pub type Buffer = (String, usize, Option<String>);
+pub(crate) type Buffer = (String, usize, Option<String>);
 
 /// A session in a folder; the buffers are the kernel's arguments in order, `scalars` follow them.
-pub fn open(
+pub(crate) fn open(
     folder: &Path,
     ptx: &Path,
     (kernel, grid, block): (&str, u32, u32),

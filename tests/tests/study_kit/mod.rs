@@ -7,14 +7,14 @@ use trace_format::reader::{Trace, WarpCursor};
 use trace_format::semantics::Geometry;
 
 /// The first blocks of a launch.
-pub struct FirstBlocks<'a> {
+pub(crate) struct FirstBlocks<'a> {
     launch: TraceLaunch<'a>,
     blocks: u64,
 }
 
 impl<'a> FirstBlocks<'a> {
     /// As many blocks as have about so many instructions, two at least where there are two.
-    pub fn of(trace: &'a Trace, number: u32, instructions: u64) -> Self {
+    pub(crate) fn of(trace: &'a Trace, number: u32, instructions: u64) -> Self {
         let launch = &trace.launches()[number as usize];
         let per_block = launch.warp_instructions().div_ceil(launch.blocks_recorded()).max(1);
         let blocks = (instructions / per_block).clamp(2, launch.blocks_recorded().max(2));

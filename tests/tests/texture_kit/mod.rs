@@ -11,7 +11,7 @@ use tests::texture::{Channel, Edge, Image, Level, State};
 use trace_format::semantics::{Banks, Geometry};
 
 /// A kernel whose thread t reads eight words `%c0` to `%c7` and writes `%r0` to `%r3`; `%d0` is the handle.
-pub fn kernel(body: &str) -> String {
+pub(crate) fn kernel(body: &str) -> String {
     let mut text = String::from(
         ".version 8.0\n.target sm_75\n.address_size 64\n\
          .visible .entry test(.param .u64 out, .param .u64 in, .param .u64 handle)\n{\n\
@@ -28,20 +28,20 @@ pub fn kernel(body: &str) -> String {
 }
 
 /// Device memory with one object, and what is needed to launch on it.
-pub struct Device {
+pub(crate) struct Device {
     pub memory: GlobalMemory,
     pub handle: u64,
 }
 
 impl Device {
-    pub fn with_texture(image: &Image, state: &State, kind: Kind) -> Device {
+    pub(crate) fn with_texture(image: &Image, state: &State, kind: Kind) -> Device {
         let mut memory = GlobalMemory::new();
         let (resource, _) = place(&mut memory, image, kind);
         let handle = memory.objects_mut().create_texture(resource, sampler(state)).unwrap();
         Device { memory, handle }
     }
 
-    pub fn with_surface(image: &Image, kind: Kind) -> (Device, AllocationId) {
+    pub(crate) fn with_surface(image: &Image, kind: Kind) -> (Device, AllocationId) {
         let mut memory = GlobalMemory::new();
         let (resource, id) = place(&mut memory, image, kind);
         let handle = memory.objects_mut().create_surface(resource).unwrap();
@@ -49,7 +49,7 @@ impl Device {
     }
 
     /// Runs `body` on the words of each thread and returns what each wrote.
-    pub fn run(&mut self, body: &str, words: &[[u32; 8]]) -> Result<Vec<[u32; 4]>, String> {
+    pub(crate) fn run(&mut self, body: &str, words: &[[u32; 8]]) -> Result<Vec<[u32; 4]>, String> {
         let text = kernel(body);
         let module = emulator::ptx::parse(&text, "test.ptx").unwrap_or_else(|e| panic!("{e}\n{text}"));
         let layout = ModuleLayout::of(&module).unwrap();
@@ -84,13 +84,13 @@ impl Device {
 
 /// What holds the texels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     Linear,
     Pitched,
     Array(em::ArrayKind),
 }
 
-pub fn format_of(image: &Image) -> em::ChannelFormat {
+pub(crate) fn format_of(image: &Image) -> em::ChannelFormat {
     let (kind, bits) = match image.channel {
         Channel::U8 => (em::ChannelKind::Unsigned, 8),
         Channel::S8 => (em::ChannelKind::Signed, 8),
@@ -105,7 +105,7 @@ pub fn format_of(image: &Image) -> em::ChannelFormat {
 }
 
 /// Puts an image into device memory, pitched memory with 64 spare bytes per row.
-pub fn place(memory: &mut GlobalMemory, image: &Image, kind: Kind) -> (em::Resource, AllocationId) {
+pub(crate) fn place(memory: &mut GlobalMemory, image: &Image, kind: Kind) -> (em::Resource, AllocationId) {
     let format = format_of(image);
     let [w, h, d] = image.levels[0].extent;
     match kind {
@@ -140,7 +140,7 @@ pub fn place(memory: &mut GlobalMemory, image: &Image, kind: Kind) -> (em::Resou
     }
 }
 
-pub fn sampler(state: &State) -> em::Sampler {
+pub(crate) fn sampler(state: &State) -> em::Sampler {
     let filter = |linear| if linear { em::Filter::Linear } else { em::Filter::Point };
     em::Sampler {
         address: state.edge.map(|edge| match edge {
@@ -162,22 +162,22 @@ pub fn sampler(state: &State) -> em::Sampler {
 }
 
 /// SplitMix64.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 
     /// A coordinate around an extent: inside, at texel borders, a little and far outside.
-    pub fn coordinate(&mut self, n: usize, normalized: bool) -> f32 {
+    pub(crate) fn coordinate(&mut self, n: usize, normalized: bool) -> f32 {
         let n = n as f32;
         let texels = match self.below(8) {
             0 => self.below(2 * n as u64 + 2) as f32 / 2.0,
@@ -191,7 +191,7 @@ impl Random {
     }
 }
 
-pub fn image(
+pub(crate) fn image(
     random: &mut Random,
     channel: Channel,
     channels: usize,

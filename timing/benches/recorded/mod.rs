@@ -46,7 +46,7 @@ impl Recording<'_> {
 }
 
 /// Records one launch of a kernel.
-pub fn record(kernel: &MachineKernel, geometry: Geometry, banks: Banks, path: &Path) -> Trace {
+pub(crate) fn record(kernel: &MachineKernel, geometry: Geometry, banks: Banks, path: &Path) -> Trace {
     let code = Code::prepare(kernel, &banks);
     let mut writer = TraceWriter::create(path, &WriterOptions::default()).unwrap();
     let number = writer.kernel(kernel).unwrap();

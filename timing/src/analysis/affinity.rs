@@ -10,7 +10,7 @@ use trace_format::isa::{Flow, Inst, MachineKernel, Pc};
 
 /// Two registers to be packed into one physical register, the lower number first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// The lower register.
     pub low: u8,
     /// The higher register.
@@ -19,14 +19,14 @@ pub struct Pair {
 
 /// The register affinity graph of a kernel: expected number of reads in the same instruction, by pair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Affinity {
+pub(crate) struct Affinity {
     edges: BTreeMap<Pair, u64>,
 }
 
 impl Affinity {
     /// Builds the graph; loops without a constant trip count weigh `unknown_trips`.
     #[must_use]
-    pub fn of(kernel: &MachineKernel, flow: &Flow, unknown_trips: u64) -> Affinity {
+    pub(crate) fn of(kernel: &MachineKernel, flow: &Flow, unknown_trips: u64) -> Affinity {
         let loops = Loops::of(kernel, flow);
         let mut graph = Affinity::default();
         let mut pairs = Vec::new();
@@ -42,14 +42,14 @@ impl Affinity {
     }
 
     /// Adds to the weight of an edge.
-    pub fn add(&mut self, pair: Pair, weight: u64) {
+    pub(crate) fn add(&mut self, pair: Pair, weight: u64) {
         let edge = self.edges.entry(pair).or_insert(0);
         *edge = edge.saturating_add(weight);
     }
 
     /// Weight of an edge, 0 where there is none.
-    #[must_use]
-    pub fn weight(&self, pair: Pair) -> u64 {
+    #[cfg(test)]
+    fn weight(&self, pair: Pair) -> u64 {
         self.edges.get(&pair).copied().unwrap_or(0)
     }
 
@@ -57,7 +57,7 @@ impl Affinity {
     /// is removed; afterwards, edges between registers without edges are restored, heaviest first. Among
     /// equal weights, pairs of higher registers are removed first.
     #[must_use]
-    pub fn exclusive_pairs(&self) -> Vec<Pair> {
+    pub(crate) fn exclusive_pairs(&self) -> Vec<Pair> {
         let mut degree = [0u32; 256];
         for pair in self.edges.keys() {
             degree[usize::from(pair.low)] += 1;
@@ -92,7 +92,7 @@ impl Affinity {
 }
 
 /// Every pair of distinct registers that different operands of an instruction read, once each.
-pub fn operand_pairs(inst: &Inst, pairs: &mut Vec<Pair>) {
+pub(crate) fn operand_pairs(inst: &Inst, pairs: &mut Vec<Pair>) {
     for (first, second) in [(0, 1), (0, 2), (1, 2)] {
         let (Some(a), Some(b)) = (inst.src_span(first), inst.src_span(second)) else { continue };
         for x in a.iter() {

@@ -11,7 +11,7 @@ use trace_format::isa::{Flow, Inst, Kind, MachineKernel, Pc, Reg};
 
 /// The two bits that the compiler puts into an instruction, for one destination register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Destination {
+pub(crate) struct Destination {
     /// The result is written to the operand collector.
     pub collector: bool,
     /// The result is written to the register file, immediately or when it leaves the collector.
@@ -20,14 +20,14 @@ pub struct Destination {
 
 impl Destination {
     /// Destination without hints.
-    pub const BOTH: Destination = Destination { collector: true, register_file: true };
+    pub(crate) const BOTH: Destination = Destination { collector: true, register_file: true };
     const REGISTER_FILE: Destination = Destination { collector: false, register_file: true };
     const COLLECTOR: Destination = Destination { collector: true, register_file: false };
 }
 
 /// Destinations of every instruction's results, in the order of its destination registers.
 #[must_use]
-pub fn destinations(kernel: &MachineKernel, flow: &Flow, window: u32) -> Vec<Vec<Destination>> {
+pub(crate) fn destinations(kernel: &MachineKernel, flow: &Flow, window: u32) -> Vec<Vec<Destination>> {
     let liveness = flow.liveness(kernel);
     let of = |(pc, inst): (usize, &Inst)| {
         inst.dst_regs().map(|reg| destination(kernel, flow, &liveness, pc, reg, window as usize)).collect()

@@ -10,7 +10,7 @@ use trace_format::isa::{BlockId, Flow, MachineKernel, Pc};
 
 /// A natural loop; back edges to one header are one loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loop {
+pub(crate) struct Loop {
     /// The block that every iteration begins with.
     pub header: BlockId,
     /// Its blocks, ascending.
@@ -21,7 +21,7 @@ pub struct Loop {
 
 /// The loops of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loops {
+pub(crate) struct Loops {
     loops: Vec<Loop>,
     /// Loops around each block, by index.
     around: Vec<Vec<u32>>,
@@ -30,7 +30,7 @@ pub struct Loops {
 impl Loops {
     /// Finds the loops of a kernel.
     #[must_use]
-    pub fn of(kernel: &MachineKernel, flow: &Flow) -> Loops {
+    pub(crate) fn of(kernel: &MachineKernel, flow: &Flow) -> Loops {
         let graph = Graph::of(kernel, flow);
         let mut loops: Vec<Loop> = Vec::new();
         for (tail, heads) in graph.succs.iter().enumerate() {
@@ -59,14 +59,14 @@ impl Loops {
 
     /// Every loop, in the order of its first back edge.
     #[cfg(test)]
-    pub fn all(&self) -> &[Loop] {
+    pub(crate) fn all(&self) -> &[Loop] {
         &self.loops
     }
 
     /// Expected executions of a block per run of its function: the product of the trip counts of the loops
     /// around it, `unknown_trips` for loops without constant trip count.
     #[must_use]
-    pub fn weight(&self, block: BlockId, unknown_trips: u64) -> u64 {
+    pub(crate) fn weight(&self, block: BlockId, unknown_trips: u64) -> u64 {
         let trips = |index: &u32| self.loops[*index as usize].trips.unwrap_or(unknown_trips).max(1);
         self.around[block.0 as usize].iter().map(trips).fold(1, u64::saturating_mul)
     }

@@ -12,7 +12,7 @@ use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, Pc};
 
 /// Two register sets per instruction index.
 #[derive(Clone, Debug, Default)]
-pub struct Release {
+pub(crate) struct Release {
     /// Registers that lanes which have executed the instruction may still read.
     pub live_after: Vec<RegSet>,
     /// Registers whose current value is still needed after the instruction has read its operands and before
@@ -24,7 +24,7 @@ pub struct Release {
 impl Release {
     /// Analyses a kernel.
     #[must_use]
-    pub fn of(kernel: &MachineKernel, flow: &Flow) -> Release {
+    pub(crate) fn of(kernel: &MachineKernel, flow: &Flow) -> Release {
         let liveness = flow.liveness(kernel);
         let aside = held_by_lanes_aside(kernel, flow);
         let mut release = Release::default();

@@ -13,7 +13,7 @@ use warplab_host::input;
 #[command(after_help = "Example: timing compare old/data.json new/data.json --threshold 2%\n\n\
     Takes what `timing report`, `replay`, `study` and `why` write as JSON. The exit code is 0 whether or not something \
     changed; with --exit-code it is 2 if something did.")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// The earlier result.
     before: PathBuf,
     /// The later one.
@@ -29,7 +29,7 @@ pub struct Arguments {
     exit_code: bool,
 }
 
-pub fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
     let (before, after) = (read(&arguments.before)?, read(&arguments.after)?);
     let found = compare(&before, &after, arguments.threshold);
     output::print(&found.to_text(arguments.top))?;
@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
 }
 
 /// Reads a JSON document that this program wrote.
-pub fn read(path: &Path) -> Result<Value, CliError> {
+pub(super) fn read(path: &Path) -> Result<Value, CliError> {
     let shown = path.display();
     let text =
         input::read_text(path, input::RESULT_BYTES).map_err(|why| format!("cannot read {shown}: {why}"))?;
@@ -53,7 +53,7 @@ pub fn read(path: &Path) -> Result<Value, CliError> {
 }
 
 /// Reads `1%` or `0.01`.
-pub fn threshold(text: &str) -> Result<f64, String> {
+pub(super) fn threshold(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.trim().parse::<f64>().ok().map(|value| value / scale);
     share

@@ -8,7 +8,7 @@ use warplab_host::input;
 
 /// `timing config …`
 #[derive(Debug, clap::Subcommand)]
-pub enum Command {
+pub(super) enum Command {
     /// Prints every key with its value, its file and line, and the comment on its source.
     Show(ShowArguments),
     /// Converts a GPGPU-Sim option file to a configuration, and lists options without effect.
@@ -19,7 +19,7 @@ pub enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = "Example: timing config import gpgpusim.config -o mine.toml --compare qv100\n\n\
     Values that the file does not set come from the shipped configuration of the same compute capability.")]
-pub struct ImportArguments {
+pub(super) struct ImportArguments {
     /// The option file, usually gpgpusim.config.
     file: PathBuf,
     /// Writes the configuration here instead of to stdout.
@@ -36,7 +36,7 @@ pub struct ImportArguments {
 /// Arguments of `timing config show`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: timing config show titanx-pascal --set l2.ways=8 --set l2.size_bytes=65536")]
-pub struct ShowArguments {
+pub(super) struct ShowArguments {
     /// A built-in configuration, or a file ending in .toml.
     #[arg(default_value = builtin::MODELLED)]
     config: String,
@@ -45,7 +45,7 @@ pub struct ShowArguments {
     set: Vec<String>,
 }
 
-pub fn run(command: &Command) -> Result<(), CliError> {
+pub(super) fn run(command: &Command) -> Result<(), CliError> {
     match command {
         Command::Show(arguments) => show(arguments),
         Command::Import(arguments) => import(arguments),

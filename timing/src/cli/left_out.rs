@@ -7,14 +7,14 @@ use std::path::Path;
 
 /// Traces that were left out, with reasons.
 #[derive(Debug)]
-pub struct LeftOut {
+pub(super) struct LeftOut {
     of: usize,
     traces: Vec<(String, String)>,
 }
 
 impl LeftOut {
     /// An empty list, for a number of traces.
-    pub fn of(traces: usize) -> LeftOut {
+    pub(super) fn of(traces: usize) -> LeftOut {
         LeftOut { of: traces, traces: Vec::new() }
     }
 
@@ -22,7 +22,11 @@ impl LeftOut {
     ///
     /// # Errors
     /// The reason, if no trace is left.
-    pub fn unless<T>(&mut self, path: &Path, done: Result<T, CliError>) -> Result<Option<T>, CliError> {
+    pub(super) fn unless<T>(
+        &mut self,
+        path: &Path,
+        done: Result<T, CliError>,
+    ) -> Result<Option<T>, CliError> {
         match done {
             Ok(done) => Ok(Some(done)),
             Err(error) if self.traces.len() + 1 == self.of => Err(error),
@@ -35,12 +39,12 @@ impl LeftOut {
     }
 
     /// The traces with the reasons.
-    pub fn traces(&self) -> &[(String, String)] {
+    pub(super) fn traces(&self) -> &[(String, String)] {
         &self.traces
     }
 
     /// Adds them to a JSON result, if there are any.
-    pub fn add_to(&self, value: &mut Value) {
+    pub(super) fn add_to(&self, value: &mut Value) {
         if !self.traces.is_empty() {
             let list = self.traces.iter().map(|(trace, why)| json!({ "trace": trace, "why": why }));
             value["left_out"] = list.collect();
@@ -51,7 +55,7 @@ impl LeftOut {
     ///
     /// # Errors
     /// A trace was left out.
-    pub fn verdict(&self) -> Result<(), CliError> {
+    pub(super) fn verdict(&self) -> Result<(), CliError> {
         let names: Vec<&str> = self.traces.iter().map(|(trace, _)| trace.as_str()).collect();
         match names.len() {
             0 => Ok(()),

@@ -13,7 +13,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  timing list\n  timing list bow\n  timing list --counters")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Explains this technique (parameters, counters, structures, stall causes, causes of lost opportunities)
     /// or policy.
     #[arg(conflicts_with = "counters")]
@@ -23,7 +23,7 @@ pub struct Arguments {
     counters: bool,
 }
 
-pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     if let Some(name) = &arguments.name {
         return output::print(&match policy(name) {
             Some(text) => text,

@@ -6,7 +6,7 @@ use std::path::Path;
 use warplab_host::destination::Destination;
 
 /// Prints to stdout; a closed pipe is no error.
-pub fn print(text: &str) -> Result<(), CliError> {
+pub(super) fn print(text: &str) -> Result<(), CliError> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(format!("cannot write to stdout: {error}").into())
@@ -16,12 +16,12 @@ pub fn print(text: &str) -> Result<(), CliError> {
 }
 
 /// Whether a requested file is stdout, under any name.
-pub fn is_stdout(path: Option<&Path>) -> bool {
+pub(super) fn is_stdout(path: Option<&Path>) -> bool {
     path.is_some_and(|path| path.as_os_str() == "-" || Destination::of(path).is_stdout())
 }
 
 /// Refuses an output file that cannot be written, before the work starts.
-pub fn check(path: Option<&Path>) -> Result<(), CliError> {
+pub(super) fn check(path: Option<&Path>) -> Result<(), CliError> {
     match path.filter(|path| !is_stdout(Some(path))) {
         Some(path) => destination(path)?.check().map_err(|error| cannot_write(path, &error)),
         None => Ok(()),
@@ -40,7 +40,7 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CliError {
 }
 
 /// Writes a file under a temporary name and renames it; `-` means stdout.
-pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     if is_stdout(Some(path)) {
         return print(text);
     }
@@ -48,7 +48,7 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
 }
 
 /// Writes a file piece by piece under a temporary name and renames it.
-pub fn write_with(
+pub(super) fn write_with(
     path: &Path,
     write: impl FnOnce(&mut std::io::BufWriter<&std::fs::File>) -> std::io::Result<()>,
 ) -> Result<(), CliError> {
@@ -56,7 +56,7 @@ pub fn write_with(
 }
 
 /// Opens a trace; errors name the file.
-pub fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
+pub(super) fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
     let trace = trace_format::reader::Trace::open(path)?;
     if let Some(why) = trace.incomplete() {
         eprintln!("warning: {}: {why}; only the recorded part is used", path.display());
@@ -68,6 +68,6 @@ pub fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> 
 }
 
 /// Short name of a trace for tables: its file name without the extension.
-pub fn label(path: &Path) -> String {
+pub(super) fn label(path: &Path) -> String {
     path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A progress bar that appears only if the work takes long.
-pub struct LateBar {
+pub(super) struct LateBar {
     started: Instant,
     label: String,
     bar: OnceLock<ProgressBar>,
@@ -18,7 +18,7 @@ pub struct LateBar {
 
 impl LateBar {
     /// A bar that counts to `length`.
-    pub fn new(label: impl Into<String>) -> LateBar {
+    pub(super) fn new(label: impl Into<String>) -> LateBar {
         LateBar {
             started: Instant::now(),
             label: label.into(),
@@ -28,7 +28,7 @@ impl LateBar {
     }
 
     /// Shows the progress.
-    pub fn update(&self, done: u64, of: u64, detail: &str) {
+    pub(super) fn update(&self, done: u64, of: u64, detail: &str) {
         if !self.terminal || (self.bar.get().is_none() && self.started.elapsed() < PATIENCE) {
             return;
         }

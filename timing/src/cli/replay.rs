@@ -29,7 +29,7 @@ use trace_format::reader::Trace;
     technique supplied, lost by cause, checked and counted, with its parameters, under `technique`; with --per-sm, \
     one object per SM under `sms`; with --interval, samples under `series`. \
     Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
@@ -68,7 +68,7 @@ struct Outcome {
     technique: Option<Replay>,
 }
 
-pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let loaded = arguments.replayed.load()?;
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
     Written are DIR/index.html (one page that needs nothing else), DIR/data.json, and for every table and chart \
     DIR/csv/ID.csv and DIR/parquet/ID.parquet, for every chart also DIR/figures/ID.svg and ID.png. A trace that cannot \
     be replayed is left out; the report says which and why, and the exit code is 1.")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Traces to report on.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
@@ -44,7 +44,7 @@ pub struct Arguments {
     threshold: f64,
 }
 
-pub fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
     // Check all arguments before the work begins.
     let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();

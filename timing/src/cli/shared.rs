@@ -6,7 +6,7 @@ use clap::Args;
 
 /// The GPU model, and the launches to replay.
 #[derive(Args, Debug)]
-pub struct ReplayArguments {
+pub(super) struct ReplayArguments {
     /// A built-in configuration, or a file ending in .toml.
     #[arg(long, default_value = builtin::MODELLED, value_name = "NAME|FILE.toml")]
     pub config: String,
@@ -25,24 +25,24 @@ pub struct ReplayArguments {
 
 impl ReplayArguments {
     /// The configuration, with the origin of its values.
-    pub fn load(&self) -> Result<Loaded, ConfigError> {
+    pub(super) fn load(&self) -> Result<Loaded, ConfigError> {
         load(&self.config, &self.set)
     }
 
     /// The launches.
-    pub fn selection(&self) -> Result<Selection, String> {
+    pub(super) fn selection(&self) -> Result<Selection, String> {
         Selection::parse(self.kernels.as_deref(), self.launches.as_deref())
     }
 
     /// Threads to work with.
-    pub fn threads(&self) -> usize {
+    pub(super) fn threads(&self) -> usize {
         self.threads.count()
     }
 }
 
 /// Number of worker threads.
 #[derive(Args, Debug)]
-pub struct Threads {
+pub(super) struct Threads {
     /// Threads; the result does not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -50,7 +50,7 @@ pub struct Threads {
 
 impl Threads {
     /// The requested number, or one per processor; fewer if the address space is limited.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         warplab_host::limits::threads(self.threads.map_or_else(processors, usize::from))
     }

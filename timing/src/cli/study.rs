@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
     timing study dead *.wtrace --by pc --top 20\n  \
     timing study memo train.wtrace --kernels 'gemm|conv' --launches 20-\n  \
     timing study redundancy --explain")]
-pub struct Arguments {
+pub(super) struct Arguments {
     /// Names of studies, separated by commas, or `all`; `timing list` shows them.
     names: String,
     /// Traces to study.
@@ -51,7 +51,7 @@ pub struct Arguments {
     csv: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments) -> Result<(), CliError> {
     let names = studies::choose(&arguments.names)?;
     if arguments.explain {
         let texts = names.iter().map(|name| Ok(explain(studies::find(name)?)));

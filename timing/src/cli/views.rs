@@ -15,7 +15,7 @@ use trace_format::reader::Trace;
 /// The views to record, and their files.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Views")]
-pub struct ViewArguments {
+pub(super) struct ViewArguments {
     /// Writes a timeline that Perfetto and chrome://tracing open: schedulers, blocks, warps, requests.
     #[arg(long, value_name = "OUT.json")]
     timeline: Option<PathBuf>,
@@ -46,12 +46,12 @@ impl ViewArguments {
     }
 
     /// The files that are written.
-    pub fn files(&self) -> impl Iterator<Item = Option<&Path>> {
+    pub(super) fn files(&self) -> impl Iterator<Item = Option<&Path>> {
         [&self.timeline, &self.konata, &self.series].map(Option::as_deref).into_iter()
     }
 
     /// The views that must be recorded.
-    pub fn check(
+    pub(super) fn check(
         &self,
         traces: usize,
         config: &GpuConfig,
@@ -92,7 +92,7 @@ impl ViewArguments {
     }
 
     /// Writes the requested files.
-    pub fn write(&self, trace: &Trace, replay: &Replay) -> Result<(), CliError> {
+    pub(super) fn write(&self, trace: &Trace, replay: &Replay) -> Result<(), CliError> {
         let columns = self.columns_of(replay)?;
         if let Some(path) = &self.timeline {
             output::write_with(path, |out| timeline::write(out, trace, replay, &columns))?;
@@ -121,7 +121,7 @@ impl ViewArguments {
     }
 
     /// Adds the samples of each trace to the JSON of a replay.
-    pub fn add_series<'a>(
+    pub(super) fn add_series<'a>(
         &self,
         value: &mut Value,
         replays: impl Iterator<Item = &'a Replay>,

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
     The slots are those that `timing replay` counts under `stalls`, grouped. JSON: one object per trace under `traces`, \
     one per kernel under `kernels`, with `limited_by`, `limits` (each with its share, the reason, what to try), `notes` \
     and `figures`.")]
-pub struct WhyArguments {
+pub(super) struct WhyArguments {
     /// Traces to look at.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub struct WhyArguments {
     json: Option<PathBuf>,
 }
 
-pub fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let config = arguments.replayed.load()?.config;
     let techniques = catalogue.select(&arguments.tech, &config)?;
     let selection = arguments.replayed.selection()?;

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A value without parts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Leaf {
+pub(crate) enum Leaf {
     /// A number.
     Number(f64),
     /// A text or truth value.
@@ -35,7 +35,7 @@ const FURNITURE: [&str; 5] = ["text", "kind", "help", "title", "definitions"];
 
 /// Every leaf of a document with its path, in the document's order; paths are unique.
 #[must_use]
-pub fn flatten(value: &Value) -> Vec<(String, Leaf)> {
+pub(crate) fn flatten(value: &Value) -> Vec<(String, Leaf)> {
     let mut leaves = Vec::new();
     walk(String::new(), value, &mut leaves);
     let mut times: HashMap<String, usize> = HashMap::new();

@@ -12,7 +12,7 @@ use trace_format::isa::{LatencyClass, Unit};
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub(crate) struct Broken {
     /// Dotted key path.
     pub key: String,
     /// The value and the rule that it breaks.
@@ -30,13 +30,13 @@ const MAX_MSHRS: u32 = 16_384;
 /// Longest launch latency: seconds, far below the overflow of cycles.
 const MAX_LAUNCH_CYCLES: u64 = 10_000_000_000;
 /// Longest latency that the completion wheel holds.
-pub const MAX_LATENCY_CYCLES: u32 = 2000;
+pub(crate) const MAX_LATENCY_CYCLES: u32 = 2000;
 
 /// Checks every rule and returns the first broken one.
 ///
 /// # Errors
 /// The key, and a sentence with the value and the rule.
-pub fn check(config: &GpuConfig) -> Result<(), Broken> {
+pub(crate) fn check(config: &GpuConfig) -> Result<(), Broken> {
     sm(config)?;
     front_end(config)?;
     issue_and_operands(config)?;

@@ -73,7 +73,7 @@ impl Crew {
     /// Runs epochs until `between` returns `None`, and returns the cycle reached.
     ///
     /// `between` is called by one thread while no domain runs, with the cycle that every domain has reached.
-    pub fn run<'a, S: LaunchSource + 'a>(
+    pub(super) fn run<'a, S: LaunchSource + 'a>(
         domains: &[Mutex<Domain<'a, S>>],
         options: &RunOptions<'_>,
         most_threads: usize,
@@ -251,7 +251,7 @@ fn spin_until(ready: impl Fn() -> bool) -> bool {
 /// Disturbances of the threads in tests.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Disorder {
+pub(crate) struct Disorder {
     /// Seed of the order in which threads take domains.
     pub shuffle: Option<u64>,
     /// Whether only the leader runs until the launch is over.

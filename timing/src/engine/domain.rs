@@ -18,7 +18,7 @@ pub(super) enum Domain<'a, S: LaunchSource> {
 
 impl<S: LaunchSource> Domain<'_, S> {
     /// Runs up to the end of an epoch.
-    pub fn run(&mut self, end: u64) {
+    pub(super) fn run(&mut self, end: u64) {
         match self {
             Domain::Sm(sm) => {
                 if let Err(error) = sm.run(end) {
@@ -30,7 +30,7 @@ impl<S: LaunchSource> Domain<'_, S> {
         }
     }
 
-    pub fn take_error(&mut self) -> Option<ReplayError> {
+    pub(super) fn take_error(&mut self) -> Option<ReplayError> {
         match self {
             Domain::Failed(error) => error.take(),
             _ => None,
@@ -38,7 +38,7 @@ impl<S: LaunchSource> Domain<'_, S> {
     }
 
     /// Whether the domain has nothing left to do for the kernel.
-    pub fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         match self {
             Domain::Sm(sm) => sm.is_idle(),
             Domain::Partition(_) | Domain::Failed(_) => true,
@@ -46,7 +46,7 @@ impl<S: LaunchSource> Domain<'_, S> {
     }
 
     /// Earliest cycle in which something can happen, from a stored value.
-    pub fn wake_at(&self) -> u64 {
+    pub(super) fn wake_at(&self) -> u64 {
         match self {
             Domain::Sm(sm) => sm.wake_at(),
             Domain::Partition(partition) => partition.wake_at(),
@@ -54,14 +54,14 @@ impl<S: LaunchSource> Domain<'_, S> {
         }
     }
 
-    pub fn last_issue(&self) -> Option<u64> {
+    pub(super) fn last_issue(&self) -> Option<u64> {
         match self {
             Domain::Sm(sm) => Some(sm.last_issue()),
             _ => None,
         }
     }
 
-    pub fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
             Domain::Sm(sm) if sm.is_idle() => String::new(),
             Domain::Sm(sm) => sm.describe(),
@@ -84,7 +84,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(config: &GpuConfig) -> Exchange {
+    pub(super) fn new(config: &GpuConfig) -> Exchange {
         let net = &config.interconnect;
         let sms = config.gpu.sms as usize;
         Exchange {
@@ -100,17 +100,17 @@ impl Exchange {
 
     /// Loses replies from this cycle on, for tests of the watchdog.
     #[cfg(test)]
-    pub fn losing_from(self, lose_replies_from: Option<u64>) -> Exchange {
+    pub(super) fn losing_from(self, lose_replies_from: Option<u64>) -> Exchange {
         Exchange { lose_replies_from, ..self }
     }
 
     /// Length of an epoch: a packet sent in an epoch arrives after its end.
-    pub fn epoch_cycles(&self) -> u64 {
+    pub(super) fn epoch_cycles(&self) -> u64 {
         self.epoch
     }
 
     /// Delivers all packets, in order of the senders' numbers.
-    pub fn deliver<S: LaunchSource>(&mut self, domains: &mut [MutexGuard<'_, Domain<'_, S>>]) {
+    pub(super) fn deliver<S: LaunchSource>(&mut self, domains: &mut [MutexGuard<'_, Domain<'_, S>>]) {
         let (sms, partitions) = domains.split_at_mut(self.sms);
         for sender in sms.iter_mut() {
             let Domain::Sm(sm) = &mut **sender else { continue };

@@ -43,7 +43,12 @@ pub(super) struct Group<'a, S: LaunchSource> {
 type Guards<'g, 'a, S> = Vec<MutexGuard<'g, Domain<'a, S>>>;
 
 impl<'a, S: LaunchSource> Group<'a, S> {
-    pub fn new(jobs: &'a [Job<'a, S>], options: &'a RunOptions<'a>, launched_at: u64, start: u64) -> Self {
+    pub(super) fn new(
+        jobs: &'a [Job<'a, S>],
+        options: &'a RunOptions<'a>,
+        launched_at: u64,
+        start: u64,
+    ) -> Self {
         let config = &jobs[0].machine.config;
         let state = |job: &Job<'_, S>| State {
             ready_at: job.after.is_empty().then_some(start),
@@ -73,7 +78,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// The domains of the GPU; all SMs hold the first kernel.
-    pub fn domains(
+    pub(super) fn domains(
         &self,
         caches: impl Iterator<Item = SmCaches>,
         partitions: impl Iterator<Item = Partition>,
@@ -108,7 +113,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
 
     /// Delivers packets, places blocks, and returns the end of the next epoch, or `None` when every kernel
     /// has ended.
-    pub fn between_epochs(
+    pub(super) fn between_epochs(
         &mut self,
         domains: &[Mutex<Domain<'a, S>>],
         now: u64,
@@ -260,7 +265,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// Ends the run: sums the statistics of all domains, SMs before partitions.
-    pub fn close(
+    pub(super) fn close(
         mut self,
         domains: Vec<Mutex<Domain<'a, S>>>,
         now: u64,

@@ -13,8 +13,8 @@ mod outcome;
 mod tests;
 
 #[cfg(test)]
-pub use crew::Disorder;
-pub use outcome::{GroupOutcome, JobOutcome};
+pub(crate) use crew::Disorder;
+pub(crate) use outcome::{GroupOutcome, JobOutcome};
 
 use crate::config::GpuConfig;
 use crate::error::ReplayError;
@@ -29,10 +29,10 @@ use crew::Crew;
 use group::Group;
 
 /// Cycles without an issue or a placed block after which the machine counts as stuck.
-pub const STUCK_CYCLES: u64 = 1_000_000;
+pub(crate) const STUCK_CYCLES: u64 = 1_000_000;
 
 /// State of the GPU that persists between kernels.
-pub struct Gpu {
+pub(crate) struct Gpu {
     caches: Vec<SmCaches>,
     partitions: Vec<Partition>,
     now: u64,
@@ -50,7 +50,7 @@ pub struct Progress {
 }
 
 /// How to run a kernel.
-pub struct RunOptions<'a> {
+pub(crate) struct RunOptions<'a> {
     /// Maximum number of host threads, at least 1; no more are used than SMs get blocks.
     pub threads: usize,
     /// Maximum number of cycles; a longer run is an error.
@@ -89,7 +89,7 @@ impl Default for RunOptions<'_> {
 }
 
 /// A kernel of a group.
-pub struct Job<'a, S> {
+pub(crate) struct Job<'a, S> {
     /// The GPU with the kernel.
     pub machine: &'a Machine,
     /// Its warps.
@@ -105,7 +105,7 @@ pub struct Job<'a, S> {
 impl Gpu {
     /// A GPU with empty caches.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> Gpu {
+    pub(crate) fn new(config: &GpuConfig) -> Gpu {
         Gpu {
             caches: vec![SmCaches::new(config); config.gpu.sms as usize],
             partitions: vec![Partition::new(config); config.dram.channels as usize],
@@ -115,13 +115,13 @@ impl Gpu {
 
     /// The memory partitions, for tests.
     #[cfg(test)]
-    pub fn partitions(&self) -> &[Partition] {
+    pub(crate) fn partitions(&self) -> &[Partition] {
         &self.partitions
     }
 
     /// Puts a range of device memory into L2, as a copy or fill between kernels does, if the configuration
     /// enables it.
-    pub fn copied(&mut self, config: &GpuConfig, address: u64, bytes: u64) {
+    pub(crate) fn copied(&mut self, config: &GpuConfig, address: u64, bytes: u64) {
         if !config.launch.copies_fill_l2 || bytes == 0 {
             return;
         }
@@ -138,29 +138,12 @@ impl Gpu {
         }
     }
 
-    /// Runs `blocks` blocks of a kernel and returns the statistics of the whole GPU.
-    ///
-    /// # Errors
-    /// As [`Gpu::run_group`].
-    #[cfg(test)]
-    pub fn run<S: LaunchSource>(
-        &mut self,
-        machine: &Machine,
-        source: &S,
-        techniques: &Stack,
-        blocks: u64,
-        options: &RunOptions<'_>,
-    ) -> Result<crate::stats::Stats, ReplayError> {
-        let job = Job { machine, source, techniques, blocks, after: Vec::new() };
-        self.run_group(&[job], options).map(|outcome| outcome.total)
-    }
-
     /// Runs kernels; each starts when the kernels that it waits for have ended. An SM holds blocks of one
     /// kernel at a time and switches to the next when it is empty and its kernel has no blocks left.
     ///
     /// # Errors
     /// A damaged recording, a technique's mismatch, a stuck machine, too many cycles.
-    pub fn run_group<S: LaunchSource>(
+    pub(crate) fn run_group<S: LaunchSource>(
         &mut self,
         jobs: &[Job<'_, S>],
         options: &RunOptions<'_>,

@@ -5,7 +5,7 @@ use crate::view::{Recording, Series};
 
 /// Statistics of one kernel.
 #[derive(Clone, Debug, Default)]
-pub struct JobOutcome {
+pub(crate) struct JobOutcome {
     /// Statistics; without those of L2 and DRAM where kernels ran together, because these serve all of them.
     pub stats: Stats,
     /// Statistics of each SM, if requested.
@@ -20,7 +20,7 @@ pub struct JobOutcome {
 
 /// Statistics of a group of kernels.
 #[derive(Clone, Debug, Default)]
-pub struct GroupOutcome {
+pub(crate) struct GroupOutcome {
     /// The kernels in order.
     pub jobs: Vec<JobOutcome>,
     /// Sum over the kernels; cycles run from the first launch to the last end.

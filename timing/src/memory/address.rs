@@ -5,7 +5,7 @@ use crate::config::{BankHash, Dram, GpuConfig, PartitionHash};
 
 /// Spreads lines over channels and slices.
 #[derive(Clone, Debug)]
-pub struct PartitionMap {
+pub(crate) struct PartitionMap {
     chunk_shift: u32,
     slices: u64,
     slices_per_channel: u64,
@@ -15,7 +15,7 @@ pub struct PartitionMap {
 
 /// Location of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Home {
+pub(crate) struct Home {
     /// DRAM channel, which is the memory partition.
     pub channel: u32,
     /// Slice within the partition.
@@ -29,7 +29,7 @@ pub struct Home {
 impl PartitionMap {
     /// The map of a configuration.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> PartitionMap {
+    pub(crate) fn new(config: &GpuConfig) -> PartitionMap {
         let slices = config.dram.channels * config.l2.slices_per_channel;
         let ipoly = config.l2.partition_hash == PartitionHash::Ipoly && slices > 1;
         PartitionMap {
@@ -44,7 +44,7 @@ impl PartitionMap {
     /// Home of an address.
     #[must_use]
     #[inline]
-    pub fn home(&self, address: u64) -> Home {
+    pub(crate) fn home(&self, address: u64) -> Home {
         let chunk = address >> self.chunk_shift;
         let offset = address & ((1 << self.chunk_shift) - 1);
         let (row, column) = (chunk / self.slices, chunk % self.slices);
@@ -67,7 +67,7 @@ impl PartitionMap {
 impl PartitionMap {
     /// Address within the channel of an address within one of its slices.
     #[must_use]
-    pub fn channel_address(&self, slice_address: u64, slice: u32) -> u64 {
+    pub(crate) fn channel_address(&self, slice_address: u64, slice: u32) -> u64 {
         let (row, offset) =
             (slice_address >> self.chunk_shift, slice_address & ((1 << self.chunk_shift) - 1));
         (row * self.slices_per_channel + u64::from(slice)) << self.chunk_shift | offset
@@ -76,7 +76,7 @@ impl PartitionMap {
 
 /// Bank, row and column of an address within a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DramAddress {
+pub(crate) struct DramAddress {
     /// Bank.
     pub bank: u32,
     /// Row.
@@ -85,7 +85,7 @@ pub struct DramAddress {
 
 /// The bit map of `dram.address_map`.
 #[derive(Clone, Debug)]
-pub struct DramMap {
+pub(crate) struct DramMap {
     banks: u64,
     hash: BankHash,
     ipoly: Option<Ipoly>,
@@ -97,7 +97,7 @@ pub struct DramMap {
 impl DramMap {
     /// Reads the map of a checked configuration.
     #[must_use]
-    pub fn new(dram: &Dram) -> DramMap {
+    pub(crate) fn new(dram: &Dram) -> DramMap {
         let letters: Vec<char> = dram.address_map.chars().filter(|c| !matches!(c, '.' | ' ')).collect();
         let count = letters.len() as u32;
         let bits = |wanted: char| {
@@ -119,7 +119,7 @@ impl DramMap {
 
     /// Splits an address; bits above the map belong to the row.
     #[must_use]
-    pub fn split(&self, address: u64) -> DramAddress {
+    pub(crate) fn split(&self, address: u64) -> DramAddress {
         let gather =
             |bits: &[u32]| bits.iter().enumerate().fold(0, |acc, (i, bit)| acc | (address >> bit & 1) << i);
         let above = address.checked_shr(self.letters).unwrap_or(0);

@@ -25,7 +25,7 @@ struct Line {
 
 /// An evicted line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Evicted {
+pub(crate) struct Evicted {
     /// Line key, as it was inserted.
     pub line: u64,
     /// Sectors that have to be written back.
@@ -34,7 +34,7 @@ pub struct Evicted {
 
 /// A way for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     /// The line is resident.
     Resident(usize),
     /// An empty way, or a way whose line must be evicted.
@@ -45,7 +45,7 @@ pub enum Way {
 
 /// Tag array over opaque line numbers (an address divided by the line size).
 #[derive(Clone, Debug)]
-pub struct Tags {
+pub(crate) struct Tags {
     ways: usize,
     index: SetIndex,
     lines: Vec<Line>,
@@ -55,7 +55,7 @@ pub struct Tags {
 impl Tags {
     /// An empty cache.
     #[must_use]
-    pub fn new(sets: u32, ways: u32, hash: SetHash, mut replacement: Replacement) -> Tags {
+    pub(crate) fn new(sets: u32, ways: u32, hash: SetHash, mut replacement: Replacement) -> Tags {
         let empty = Line { tag: u64::MAX, ..Line::default() };
         let lines = vec![empty; (sets * ways) as usize];
         replacement.reset(lines.len());
@@ -64,7 +64,7 @@ impl Tags {
 
     /// An empty cache of the same sets and replacement, with another number of ways.
     #[must_use]
-    pub fn with_ways(&self, ways: u32) -> Tags {
+    pub(crate) fn with_ways(&self, ways: u32) -> Tags {
         let sets = self.lines.len() / self.ways;
         let lines = vec![Line { tag: u64::MAX, ..Line::default() }; sets * ways as usize];
         let mut replacement = self.replacement.clone();
@@ -74,12 +74,12 @@ impl Tags {
 
     /// Ways of a set.
     #[must_use]
-    pub fn ways(&self) -> usize {
+    pub(crate) fn ways(&self) -> usize {
         self.ways
     }
 
     /// Invalidates every line; dirty data are lost.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         for line in &mut self.lines {
             *line = Line { tag: u64::MAX, ..Line::default() };
         }
@@ -101,7 +101,7 @@ impl Tags {
 
     /// Sectors of a line that can be read; a resident line counts as used.
     #[inline]
-    pub fn probe(&mut self, line: u64) -> u8 {
+    pub(crate) fn probe(&mut self, line: u64) -> u8 {
         match self.find(line) {
             Some(index) => {
                 self.replacement.used(index);
@@ -113,19 +113,19 @@ impl Tags {
 
     /// Sectors of a line that can be read, without marking it as used: for a lookup that may be refused and repeated.
     #[must_use]
-    pub fn valid(&self, line: u64) -> u8 {
+    pub(crate) fn valid(&self, line: u64) -> u8 {
         self.find(line).map_or(0, |index| self.lines[index].valid)
     }
 
     /// Whether the line is resident, without marking it as used.
     #[must_use]
-    pub fn contains(&self, line: u64) -> bool {
+    pub(crate) fn contains(&self, line: u64) -> bool {
         self.find(line).is_some()
     }
 
     /// What [`Tags::insert`] would evict for a line.
     #[must_use]
-    pub fn victim(&self, line: u64) -> Option<Evicted> {
+    pub(crate) fn victim(&self, line: u64) -> Option<Evicted> {
         if self.find(line).is_some() { None } else { self.evicted(self.place(line)) }
     }
 
@@ -136,7 +136,7 @@ impl Tags {
 
     /// The way of a resident line, or the line to evict for it.
     #[must_use]
-    pub fn way(&self, line: u64) -> Way {
+    pub(crate) fn way(&self, line: u64) -> Way {
         if let Some(index) = self.find(line) {
             return Way::Resident(index);
         }
@@ -145,7 +145,7 @@ impl Tags {
     }
 
     /// Puts a line without valid sectors into a way that [`Tags::way`] has found.
-    pub fn occupy(&mut self, index: usize, line: u64) {
+    pub(crate) fn occupy(&mut self, index: usize, line: u64) {
         let set = self.set(line);
         if self.lines[index].tag != u64::MAX {
             self.replacement.evicted(set.clone(), index);
@@ -155,7 +155,7 @@ impl Tags {
     }
 
     /// Makes sectors of the line in a way readable and dirty.
-    pub fn put(&mut self, index: usize, valid: u8, dirty: u8) {
+    pub(crate) fn put(&mut self, index: usize, valid: u8, dirty: u8) {
         let entry = &mut self.lines[index];
         // The store that allocates a line does not count as a use of it.
         if dirty != 0 && entry.valid | entry.dirty != 0 {
@@ -169,7 +169,7 @@ impl Tags {
     }
 
     /// Marks sectors of the line in a way as in flight: the line stays until they have arrived.
-    pub fn reserve(&mut self, index: usize, sectors: u8) {
+    pub(crate) fn reserve(&mut self, index: usize, sectors: u8) {
         self.lines[index].reserved |= sectors;
     }
 
@@ -184,7 +184,7 @@ impl Tags {
     }
 
     /// Makes sectors readable and dirty, allocating the line if it is not resident.
-    pub fn insert(&mut self, line: u64, valid: u8, dirty: u8) -> Option<Evicted> {
+    pub(crate) fn insert(&mut self, line: u64, valid: u8, dirty: u8) -> Option<Evicted> {
         let (index, evicted) = match self.find(line) {
             Some(index) => (index, None),
             None => {
@@ -199,7 +199,7 @@ impl Tags {
     }
 
     /// Locks a resident line; false if it is not resident, or if its set would have no replaceable way left.
-    pub fn lock(&mut self, line: u64) -> bool {
+    pub(crate) fn lock(&mut self, line: u64) -> bool {
         let Some(index) = self.find(line) else { return false };
         let others = self.lines[self.set(line)].iter();
         let held = others.filter(|entry| entry.reserved != 0 && entry.tag != line).count();
@@ -211,14 +211,14 @@ impl Tags {
     }
 
     /// Unlocks a line.
-    pub fn unlock(&mut self, line: u64) {
+    pub(crate) fn unlock(&mut self, line: u64) {
         if let Some(index) = self.find(line) {
             self.lines[index].reserved &= !LOCKED;
         }
     }
 
     /// Drops a line.
-    pub fn remove(&mut self, line: u64) {
+    pub(crate) fn remove(&mut self, line: u64) {
         if let Some(index) = self.find(line) {
             self.lines[index] = Line { tag: u64::MAX, ..Line::default() };
         }

@@ -9,7 +9,7 @@ use crate::source::MemAccess;
 
 /// One line that a warp access touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LineAccess {
+pub(crate) struct LineAccess {
     /// Line address.
     pub line: u64,
     /// Sectors touched.
@@ -20,7 +20,7 @@ pub struct LineAccess {
 
 /// The lines of a warp access; lanes are naturally aligned, so that 32 entries always suffice.
 #[derive(Clone, Debug, Default)]
-pub struct LineAccesses {
+pub(crate) struct LineAccesses {
     entries: [LineAccess; 32],
     count: u8,
 }
@@ -29,33 +29,38 @@ impl LineAccesses {
     /// The lines in order.
     #[must_use]
     #[inline]
-    pub fn as_slice(&self) -> &[LineAccess] {
+    pub(crate) fn as_slice(&self) -> &[LineAccess] {
         &self.entries[..usize::from(self.count)]
     }
 
     /// Adds a line; the list holds at most one per lane.
-    pub fn push(&mut self, access: LineAccess) {
+    pub(crate) fn push(&mut self, access: LineAccess) {
         self.entries[usize::from(self.count)] = access;
         self.count += 1;
     }
 
     /// Removes all lines.
     #[inline]
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.count = 0;
     }
 }
 
 /// Coalesces a warp access; `whole_lines` is set for loads through a cache that fetches whole lines.
 #[must_use]
-pub fn coalesce(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool) -> LineAccesses {
+pub(crate) fn coalesce(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool) -> LineAccesses {
     let mut out = LineAccesses::default();
     coalesce_into(access, rules, whole_lines, &mut out);
     out
 }
 
 /// As [`coalesce`], into an existing list, whose lines are dropped.
-pub fn coalesce_into(access: &MemAccess<'_>, rules: Coalescing, whole_lines: bool, out: &mut LineAccesses) {
+pub(crate) fn coalesce_into(
+    access: &MemAccess<'_>,
+    rules: Coalescing,
+    whole_lines: bool,
+    out: &mut LineAccesses,
+) {
     out.clear();
     match rules {
         Coalescing::Lines | Coalescing::Sectors => merge_lanes(access, access.mask, out),
@@ -175,7 +180,7 @@ fn segments(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
 
 /// Maximum number of lanes with the same address; a read-modify-write serves them one after another.
 #[must_use]
-pub fn collisions(access: &MemAccess<'_>) -> u8 {
+pub(crate) fn collisions(access: &MemAccess<'_>) -> u8 {
     let mut most = 0;
     let mut lanes = access.mask;
     while lanes != 0 {

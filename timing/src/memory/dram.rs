@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// One burst to transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Burst {
+pub(crate) struct Burst {
     /// Whether it writes.
     pub write: bool,
     /// Address within the channel.
@@ -22,7 +22,7 @@ pub struct Burst {
 
 /// A burst whose data have been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
+pub(crate) struct Done {
     /// Command-clock cycle at which the last beat has passed.
     pub cycle: u64,
     /// The burst's tag.
@@ -70,7 +70,7 @@ impl Bank {
 
 /// A channel; cycles are those of its command clock.
 #[derive(Clone, Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     config: Dram,
     map: DramMap,
     banks: Vec<Bank>,
@@ -92,7 +92,7 @@ pub struct Channel {
 impl Channel {
     /// An idle channel.
     #[must_use]
-    pub fn new(config: &Dram) -> Channel {
+    pub(crate) fn new(config: &Dram) -> Channel {
         Channel {
             map: DramMap::new(config),
             banks: (0..config.banks)
@@ -115,18 +115,18 @@ impl Channel {
 
     /// Whether another burst fits into the queue.
     #[must_use]
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.queued < self.config.queue_entries as usize
     }
 
     /// Bursts that wait.
     #[must_use]
-    pub fn queued(&self) -> usize {
+    pub(crate) fn queued(&self) -> usize {
         self.queued
     }
 
     /// Adds a burst at a cycle.
-    pub fn push(&mut self, cycle: u64, burst: Burst) {
+    pub(crate) fn push(&mut self, cycle: u64, burst: Burst) {
         let place = self.map.split(burst.address);
         let bank = &mut self.banks[place.bank as usize];
         if bank.open == Some(place.row) {
@@ -142,18 +142,18 @@ impl Channel {
 
     /// Next cycle in which a command may be possible; `u64::MAX` when there is nothing to do.
     #[must_use]
-    pub fn wake_at(&self) -> u64 {
+    pub(crate) fn wake_at(&self) -> u64 {
         self.wake_at
     }
 
     /// Cycle of the earliest completion that has not been taken.
     #[must_use]
-    pub fn done_at(&self) -> Option<u64> {
+    pub(crate) fn done_at(&self) -> Option<u64> {
         self.done.front().map(|done| done.cycle)
     }
 
     /// Takes the earliest completion if it has happened by `cycle`.
-    pub fn take_done(&mut self, cycle: u64) -> Option<Done> {
+    pub(crate) fn take_done(&mut self, cycle: u64) -> Option<Done> {
         if self.done.front()?.cycle > cycle {
             return None;
         }
@@ -169,7 +169,7 @@ impl Channel {
     }
 
     /// Runs every cycle up to and including `cycle`.
-    pub fn run_to(&mut self, cycle: u64, stats: &mut Counters) {
+    pub(crate) fn run_to(&mut self, cycle: u64, stats: &mut Counters) {
         while self.wake_at <= cycle {
             let now = self.wake_at;
             self.wake_at = self.command(now, stats);
@@ -312,7 +312,7 @@ impl Channel {
 
     /// State of the channel, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let open = self.banks.iter().filter(|bank| bank.open.is_some()).count();
         format!(
             "DRAM: {} bursts queued, {} completions, {open} rows open, wakes at {}",

@@ -27,16 +27,16 @@ const IRREDUCIBLE: [u32; 16] = [
 ];
 
 /// Largest number of places that [`Ipoly`] spreads blocks over.
-pub const MAX_IPOLY: u32 = 1 << IRREDUCIBLE.len();
+pub(crate) const MAX_IPOLY: u32 = 1 << IRREDUCIBLE.len();
 
 /// Remainders of block numbers, prepared byte by byte.
 #[derive(Clone, Debug)]
-pub struct Ipoly(Box<[[u16; 256]; 8]>);
+pub(crate) struct Ipoly(Box<[[u16; 256]; 8]>);
 
 impl Ipoly {
     /// Spreads blocks over `places`, a power of two between 2 and [`MAX_IPOLY`].
     #[must_use]
-    pub fn new(places: u32) -> Ipoly {
+    pub(crate) fn new(places: u32) -> Ipoly {
         let degree = places.trailing_zeros();
         let polynomial = IRREDUCIBLE[degree as usize - 1];
         // powers[i] is x^i modulo the polynomial.
@@ -62,7 +62,7 @@ impl Ipoly {
     /// Place of a block.
     #[must_use]
     #[inline]
-    pub fn of(&self, block: u64) -> u64 {
+    pub(crate) fn of(&self, block: u64) -> u64 {
         let bytes = block.to_le_bytes();
         u64::from(self.0.iter().zip(bytes).fold(0, |sum, (table, byte)| sum ^ table[usize::from(byte)]))
     }
@@ -70,7 +70,7 @@ impl Ipoly {
 
 /// The set index function of a cache.
 #[derive(Clone, Debug)]
-pub struct SetIndex {
+pub(crate) struct SetIndex {
     sets: u64,
     kind: Kind,
 }
@@ -89,7 +89,7 @@ enum Kind {
 impl SetIndex {
     /// The index function of a checked configuration: Fermi's hash needs 32 or 64 sets, IPOLY a power of two.
     #[must_use]
-    pub fn new(sets: u32, hash: SetHash) -> SetIndex {
+    pub(crate) fn new(sets: u32, hash: SetHash) -> SetIndex {
         let kind = match hash {
             _ if sets == 1 => Kind::Mask(0),
             SetHash::Linear if sets.is_power_of_two() => Kind::Mask(u64::from(sets) - 1),
@@ -104,7 +104,7 @@ impl SetIndex {
     /// Set of a line number.
     #[must_use]
     #[inline]
-    pub fn of(&self, line: u64) -> usize {
+    pub(crate) fn of(&self, line: u64) -> usize {
         let set = match &self.kind {
             Kind::Mask(mask) => line & mask,
             Kind::Modulo => line % self.sets,

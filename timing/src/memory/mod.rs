@@ -19,11 +19,11 @@ pub(crate) mod shared;
 pub(crate) mod write;
 
 /// Bytes of a line.
-pub const LINE_BYTES: u64 = 128;
+pub(crate) const LINE_BYTES: u64 = 128;
 /// Bytes of a sector.
-pub const SECTOR_BYTES: u64 = 32;
+pub(crate) const SECTOR_BYTES: u64 = 32;
 /// Mask of all sectors of a line.
-pub const ALL_SECTORS: u8 = 0b1111;
+pub(crate) const ALL_SECTORS: u8 = 0b1111;
 
 /// Kind of a request to L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum RequestKind {
 
 /// Level of the hierarchy that served a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Served {
+pub(crate) enum Served {
     /// In the SM.
     #[default]
     L1,
@@ -75,7 +75,7 @@ pub enum Token {
 
 /// A packet from an SM to a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub(crate) struct Request {
     /// Core cycle at which its last flit is at the slice's port.
     pub arrival: u64,
     /// Sender.
@@ -98,7 +98,7 @@ pub struct Request {
 
 /// A packet from a slice to an SM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub(crate) struct Reply {
     /// Core cycle at which its last flit is at the SM's port.
     pub arrival: u64,
     /// Receiving SM.
@@ -119,7 +119,7 @@ pub struct Reply {
 
 /// A slice has taken packets out of the crossbar: the SM may send as many again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credit {
+pub(crate) struct Credit {
     /// Core cycle from which the SM may use it.
     pub arrival: u64,
     /// Receiving SM.
@@ -128,12 +128,12 @@ pub struct Credit {
 
 /// Flits of a packet that carries `data_bytes` besides its header.
 #[must_use]
-pub fn flits(data_bytes: u32, header_bytes: u32, flit_bytes: u32) -> u8 {
+pub(crate) fn flits(data_bytes: u32, header_bytes: u32, flit_bytes: u32) -> u8 {
     (data_bytes + header_bytes).div_ceil(flit_bytes).clamp(1, 255) as u8
 }
 
 /// Bytes in the sectors of a mask.
 #[must_use]
-pub fn sector_bytes(sectors: u8) -> u32 {
+pub(crate) fn sector_bytes(sectors: u8) -> u32 {
     sectors.count_ones() * SECTOR_BYTES as u32
 }

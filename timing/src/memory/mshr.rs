@@ -15,7 +15,7 @@ struct Entry {
 
 /// Reason for which an access could not be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
+pub(crate) enum Full {
     /// No register is free.
     Registers,
     /// The line's register has no entry for another waiter.
@@ -24,7 +24,7 @@ pub enum Full {
 
 /// A file of miss status holding registers with waiters of type `W`.
 #[derive(Clone, Debug)]
-pub struct Mshrs<W> {
+pub(crate) struct Mshrs<W> {
     capacity: usize,
     merges: u32,
     lines: Vec<u64>,
@@ -36,7 +36,7 @@ pub struct Mshrs<W> {
 impl<W: Copy> Mshrs<W> {
     /// `capacity` registers of `merges` waiters each.
     #[must_use]
-    pub fn new(capacity: u32, merges: u32) -> Mshrs<W> {
+    pub(crate) fn new(capacity: u32, merges: u32) -> Mshrs<W> {
         Mshrs {
             capacity: capacity as usize,
             merges,
@@ -49,13 +49,13 @@ impl<W: Copy> Mshrs<W> {
 
     /// Outstanding lines.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 
     /// Whether nothing is outstanding.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
@@ -74,7 +74,7 @@ impl<W: Copy> Mshrs<W> {
     ///
     /// # Errors
     /// The full resource.
-    pub fn check(&self, line: u64, sectors: u8) -> Result<u8, Full> {
+    pub(crate) fn check(&self, line: u64, sectors: u8) -> Result<u8, Full> {
         match self.find(line) {
             None if self.lines.len() == self.capacity => Err(Full::Registers),
             None => Ok(sectors),
@@ -84,7 +84,7 @@ impl<W: Copy> Mshrs<W> {
     }
 
     /// Records a waiter that [`Mshrs::check`] has accepted, and marks its sectors as in flight.
-    pub fn add(&mut self, line: u64, sectors: u8, waiter: W) {
+    pub(crate) fn add(&mut self, line: u64, sectors: u8, waiter: W) {
         let node = match self.free.pop() {
             Some(node) => {
                 self.nodes[node as usize] = (waiter, NONE);
@@ -112,7 +112,7 @@ impl<W: Copy> Mshrs<W> {
 
     /// Accepts arrived sectors. When no sector of the line is pending, its waiters are passed to `wake` in
     /// order of arrival, and the register is free.
-    pub fn fill(&mut self, line: u64, sectors: u8, mut wake: impl FnMut(W)) {
+    pub(crate) fn fill(&mut self, line: u64, sectors: u8, mut wake: impl FnMut(W)) {
         let Some(index) = self.find(line) else { return };
         self.entries[index].pending &= !sectors;
         if self.entries[index].pending != 0 {

@@ -92,7 +92,7 @@ impl Params {
 
 /// One memory partition.
 #[derive(Clone, Debug)]
-pub struct Partition {
+pub(crate) struct Partition {
     slices: Vec<Slice>,
     channel: Channel,
     fills: Vec<Fill>,
@@ -120,7 +120,7 @@ pub struct Partition {
 impl Partition {
     /// An empty partition of a configuration.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> Partition {
+    pub(crate) fn new(config: &GpuConfig) -> Partition {
         let gpu = &config.gpu;
         let net = ClockRatio::new(gpu.core_clock_khz, gpu.interconnect_clock_khz);
         let l2 = ClockRatio::new(gpu.core_clock_khz, gpu.l2_clock_khz);
@@ -176,18 +176,18 @@ impl Partition {
     }
 
     /// Samples the counters at an interval from a cycle on; `None` stops sampling.
-    pub fn sample(&mut self, interval: Option<u64>, start: u64) {
+    pub(crate) fn sample(&mut self, interval: Option<u64>, start: u64) {
         self.sampler = interval.map(|interval| Sampler::new(start, interval));
     }
 
     /// The samples, with the sums so far.
-    pub fn take_samples(&mut self) -> Option<(Sampler, Sample)> {
+    pub(crate) fn take_samples(&mut self) -> Option<(Sampler, Sample)> {
         let last = Sample { counters: self.stats.clone(), ..Sample::default() };
         self.sampler.take().map(|sampler| (sampler, last))
     }
 
     /// Puts packets into the crossbar towards a slice; they may come from several SMs in any order.
-    pub fn deliver(&mut self, slice: usize, packets: &mut Vec<Request>) {
+    pub(crate) fn deliver(&mut self, slice: usize, packets: &mut Vec<Request>) {
         let first = packets.iter().map(|packet| packet.arrival).min().unwrap_or(u64::MAX);
         self.wake_at = self.wake_at.min(first);
         self.slices[slice].arrivals.extend(packets.drain(..));
@@ -196,24 +196,24 @@ impl Partition {
 
     /// Earliest core cycle in which something may happen, as known between two epochs.
     #[must_use]
-    pub fn wake_at(&self) -> u64 {
+    pub(crate) fn wake_at(&self) -> u64 {
         self.wake_at
     }
 
     /// Puts a clean line into L2, as a copy to the device does; an evicted dirty line is written at no cost,
     /// because no kernel runs.
-    pub fn preload(&mut self, slice: usize, line: u64) {
+    pub(crate) fn preload(&mut self, slice: usize, line: u64) {
         self.slices[slice].tags.insert(line, ALL_SECTORS, 0);
     }
 
     /// Whether a slice holds a line, for tests.
     #[cfg(test)]
-    pub fn holds(&self, slice: usize, line: u64) -> bool {
+    pub(crate) fn holds(&self, slice: usize, line: u64) -> bool {
         self.slices[slice].tags.contains(line)
     }
 
     /// Empties the caches, as between kernels that flush L2.
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         for slice in &mut self.slices {
             slice.tags.clear();
         }
@@ -221,7 +221,7 @@ impl Partition {
 
     /// Whether the partition holds no request.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         let slices = self.slices.iter().all(|s| {
             s.arrivals.is_empty()
                 && s.pipeline.is_empty()
@@ -236,7 +236,7 @@ impl Partition {
 
     /// Earliest core cycle at which something may happen; `u64::MAX` when the partition is idle.
     #[must_use]
-    pub fn next_event(&self) -> u64 {
+    pub(crate) fn next_event(&self) -> u64 {
         let mut next = u64::MAX;
         if self.channel.wake_at() != u64::MAX {
             next = next.min(self.dram_clock.to_core(self.channel.wake_at()));
@@ -265,7 +265,7 @@ impl Partition {
     }
 
     /// Runs every core cycle below `until` in which something happens.
-    pub fn run(&mut self, until: u64) {
+    pub(crate) fn run(&mut self, until: u64) {
         if std::mem::take(&mut self.unsorted) {
             for slice in &mut self.slices {
                 slice.arrivals.make_contiguous().sort_by_key(|packet| (packet.arrival, packet.sm));
@@ -394,7 +394,7 @@ impl Partition {
 
     /// State of the partition, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut text = format!("{}; {} fills on their way\n", self.channel.describe(), self.arriving.len());
         for (index, s) in self.slices.iter().enumerate() {
             text += &format!(

@@ -2,7 +2,7 @@
 
 /// Ratio between a clock and the core clock, as exact integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockRatio {
+pub(crate) struct ClockRatio {
     core_khz: u64,
     other_khz: u64,
 }
@@ -10,7 +10,7 @@ pub struct ClockRatio {
 impl ClockRatio {
     /// Ratio of `other_khz` to `core_khz`.
     #[must_use]
-    pub fn new(core_khz: u64, other_khz: u64) -> ClockRatio {
+    pub(crate) fn new(core_khz: u64, other_khz: u64) -> ClockRatio {
         let divisor = gcd(core_khz, other_khz).max(1);
         ClockRatio { core_khz: core_khz / divisor, other_khz: other_khz / divisor }
     }
@@ -18,14 +18,14 @@ impl ClockRatio {
     /// Cycles of the other clock that have begun by the start of a core cycle.
     #[must_use]
     #[inline]
-    pub fn from_core(self, core_cycle: u64) -> u64 {
+    pub(crate) fn from_core(self, core_cycle: u64) -> u64 {
         if self.core_khz == self.other_khz { core_cycle } else { core_cycle * self.other_khz / self.core_khz }
     }
 
     /// First core cycle at which the other clock's cycle has begun.
     #[must_use]
     #[inline]
-    pub fn to_core(self, cycle: u64) -> u64 {
+    pub(crate) fn to_core(self, cycle: u64) -> u64 {
         if self.core_khz == self.other_khz { cycle } else { (cycle * self.core_khz).div_ceil(self.other_khz) }
     }
 }
@@ -36,7 +36,7 @@ const fn gcd(a: u64, b: u64) -> u64 {
 
 /// One port of the crossbar.
 #[derive(Clone, Debug)]
-pub struct Port {
+pub(crate) struct Port {
     clock: ClockRatio,
     /// First free cycle of the port's clock.
     free_at: u64,
@@ -47,26 +47,26 @@ pub struct Port {
 impl Port {
     /// A port that moves one flit per cycle of a clock.
     #[must_use]
-    pub fn new(clock: ClockRatio) -> Port {
+    pub(crate) fn new(clock: ClockRatio) -> Port {
         Port { clock, free_at: 0, free_at_core: 0 }
     }
 
     /// Whether the port can start a packet in this core cycle.
     #[must_use]
     #[inline]
-    pub fn is_free(&self, core_cycle: u64) -> bool {
+    pub(crate) fn is_free(&self, core_cycle: u64) -> bool {
         core_cycle >= self.free_at_core
     }
 
     /// First core cycle in which the port can start a packet.
     #[must_use]
-    pub fn free_at_core(&self) -> u64 {
+    pub(crate) fn free_at_core(&self) -> u64 {
         self.free_at_core
     }
 
     /// Occupies the port with a packet and returns the core cycle at which its last flit has passed.
     #[inline]
-    pub fn send(&mut self, core_cycle: u64, flits: u8) -> u64 {
+    pub(crate) fn send(&mut self, core_cycle: u64, flits: u8) -> u64 {
         let start = self.clock.from_core(core_cycle).max(self.free_at);
         self.free_at = start + u64::from(flits);
         self.free_at_core = self.clock.to_core(self.free_at);

@@ -8,7 +8,7 @@ use crate::source::MemAccess;
 
 /// Cycles that a warp access occupies shared memory.
 #[must_use]
-pub fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
+pub(crate) fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
     let words = u32::from(access.bytes).div_ceil(4).max(1);
     let parts = config.warp_parts.max(words.min(4));
     let lanes_per_part = 32 / parts;
@@ -57,7 +57,7 @@ fn is_served_at_once(addresses: &[u64], active: u32, words: u32, banks: u32) -> 
 /// two passes' results fit one return, because every lane pair n and n^1, or every pair n and n^2, has one
 /// address.
 #[must_use]
-pub fn merged_cycles(cycles: u32, access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
+pub(crate) fn merged_cycles(cycles: u32, access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
     let paired = |distance: usize| {
         (0..32).all(|lane| {
             let both = 1u32 << lane | 1 << (lane ^ distance);

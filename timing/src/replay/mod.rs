@@ -5,10 +5,10 @@ mod select;
 mod source;
 mod streams;
 
-pub use select::Selection;
-pub use source::{Detail, TraceLaunch, TraceWarp};
 pub use crate::engine::Progress;
 pub use crate::error::ReplayError;
+pub use select::Selection;
+pub use source::{Detail, TraceLaunch, TraceWarp};
 pub use streams::{Point, dependencies};
 
 use crate::config::GpuConfig;

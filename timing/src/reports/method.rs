@@ -4,7 +4,7 @@ use super::{Contents, Lab};
 use crate::config::flatten;
 use report::{Code, Column, Language, Section, Table};
 
-pub fn section(contents: &Contents<'_>) -> Section {
+pub(super) fn section(contents: &Contents<'_>) -> Section {
     let lab = contents.lab;
     Section::new("Configuration and versions")
         .text(

@@ -5,7 +5,7 @@ use crate::replay::LaunchStats;
 use crate::stats::Stats;
 use report::{Cell, Column, Format, Kpi, Section, Table};
 
-pub fn section(workloads: &[Workload], left_out: &[(String, String)]) -> Section {
+pub(super) fn section(workloads: &[Workload], left_out: &[(String, String)]) -> Section {
     let count = |of: fn(&Workload) -> u64| workloads.iter().map(of).sum::<u64>() as f64;
     let kpis = [
         Kpi::number("Traces", workloads.len() as f64, Format::Integer),

@@ -21,7 +21,7 @@ const MOST_LISTINGS: usize = 12;
 
 /// Cycles that the warps of a kernel waited on SM 0, by instruction.
 #[derive(Clone, Debug)]
-pub struct Waits {
+pub(super) struct Waits {
     /// Position of the kernel in the trace.
     kernel: u32,
     /// By instruction.
@@ -51,7 +51,7 @@ impl Spot {
 
 impl Waits {
     /// Sums the recordings of a replay's launches, kernels in the order of their first launch.
-    pub fn by_kernel(trace: &Trace, replay: &Replay) -> Vec<Waits> {
+    pub(super) fn by_kernel(trace: &Trace, replay: &Replay) -> Vec<Waits> {
         let mut all: Vec<Waits> = Vec::new();
         for launch in &replay.launches {
             let at = all.iter().position(|one| one.kernel == launch.kernel_index).unwrap_or_else(|| {
@@ -110,7 +110,7 @@ struct Hot<'a> {
     share: f64,
 }
 
-pub fn section(workloads: &[Workload]) -> Section {
+pub(super) fn section(workloads: &[Workload]) -> Section {
     let section = Section::new("Source hot spots").text(
         "Where warps wait: the cycles from one issue of a warp to its next are charged to the later instruction, \
          which is the one that had to wait. Counted on SM 0 of the baseline. A line that waits is often not the one \

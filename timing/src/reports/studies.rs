@@ -3,7 +3,7 @@
 use crate::studies::{self, StudyResult};
 use report::{Callout, Section};
 
-pub fn section(results: &[StudyResult], traces: usize, without_values: &[String]) -> Section {
+pub(super) fn section(results: &[StudyResult], traces: usize, without_values: &[String]) -> Section {
     let mut section = Section::new("Limit studies").text(
         "How much of each opportunity exists, from the traces alone: no machine model is involved. `timing study NAME \
          --explain` defines every column.",

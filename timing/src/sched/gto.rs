@@ -6,7 +6,7 @@ use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Gto;
+pub(super) struct Gto;
 
 impl Policy for Gto {
     const INFO: PolicyInfo = PolicyInfo {

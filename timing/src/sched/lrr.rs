@@ -6,7 +6,7 @@ use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Lrr;
+pub(super) struct Lrr;
 
 impl Policy for Lrr {
     const INFO: PolicyInfo = PolicyInfo {

@@ -14,7 +14,7 @@ use crate::config::GpuConfig;
 use crate::policy::policies;
 use policy::{WarpPolicy, Warps};
 
-pub use policy::Waits;
+pub(crate) use policy::Waits;
 
 policies! {
     $ call_policy,
@@ -24,7 +24,7 @@ policies! {
 
 /// One warp scheduler's state.
 #[derive(Clone, Debug)]
-pub struct WarpScheduler {
+pub(crate) struct WarpScheduler {
     warps: Warps,
     policy: Chosen,
 }
@@ -35,19 +35,19 @@ impl WarpScheduler {
     /// # Panics
     /// If `scheduler.policy` names no policy.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> WarpScheduler {
+    pub(crate) fn new(config: &GpuConfig) -> WarpScheduler {
         let policy = Chosen::named(config, &config.scheduler.policy).expect("the configuration was checked");
         WarpScheduler { warps: Warps::default(), policy }
     }
 
     /// Adds a placed warp.
-    pub fn add(&mut self, warp: u8) {
+    pub(crate) fn add(&mut self, warp: u8) {
         self.warps.by_age.push(warp);
         call_policy!(&mut self.policy, policy => policy.added(warp));
     }
 
     /// Removes an ended warp.
-    pub fn remove(&mut self, warp: u8) {
+    pub(crate) fn remove(&mut self, warp: u8) {
         self.warps.by_age.retain(|w| *w != warp);
         if self.warps.last == Some(warp) {
             self.warps.last = None;
@@ -56,19 +56,19 @@ impl WarpScheduler {
     }
 
     /// Updates the active set of a policy that has one, once per cycle. True when it changed.
-    pub fn rebalance(&mut self, waits: &Waits) -> bool {
+    pub(crate) fn rebalance(&mut self, waits: &Waits) -> bool {
         call_policy!(&mut self.policy, policy => policy.rebalance(&self.warps, waits))
     }
 
     /// Whether [`WarpScheduler::rebalance`] would change anything.
     #[must_use]
-    pub fn would_rebalance(&self, waits: &Waits) -> bool {
+    pub(crate) fn would_rebalance(&self, waits: &Waits) -> bool {
         call_policy!(&self.policy, policy => policy.would_rebalance(&self.warps, waits))
     }
 
     /// Whether warps that a technique stalls are replaced in the active set.
     #[must_use]
-    pub fn replaces_held(&self) -> bool {
+    pub(crate) fn replaces_held(&self) -> bool {
         fn of<P: WarpPolicy>(_: &P) -> bool {
             P::REPLACES_HELD
         }
@@ -78,7 +78,7 @@ impl WarpScheduler {
     /// Chooses among the ready warps.
     #[must_use]
     #[inline]
-    pub fn pick(&self, ready: u64) -> Option<u8> {
+    pub(crate) fn pick(&self, ready: u64) -> Option<u8> {
         if ready == 0 {
             return None;
         }
@@ -88,25 +88,25 @@ impl WarpScheduler {
     /// Warps that the policy allows to issue.
     #[must_use]
     #[inline]
-    pub fn eligible(&self) -> u64 {
+    pub(crate) fn eligible(&self) -> u64 {
         call_policy!(&self.policy, policy => policy.active()).unwrap_or(u64::MAX)
     }
 
     /// Whether the policy has an active set.
     #[must_use]
-    pub fn has_active_set(&self) -> bool {
+    pub(crate) fn has_active_set(&self) -> bool {
         call_policy!(&self.policy, policy => policy.active()).is_some()
     }
 
     /// The active set; empty under policies without one.
     #[must_use]
-    pub fn active(&self) -> u64 {
+    pub(crate) fn active(&self) -> u64 {
         call_policy!(&self.policy, policy => policy.active()).unwrap_or(0)
     }
 
     /// Notes that a warp has issued.
     #[inline]
-    pub fn issued(&mut self, warp: u8) {
+    pub(crate) fn issued(&mut self, warp: u8) {
         self.warps.last = Some(warp);
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     use crate::config::load;
 
     /// A scheduler with a policy, some warps placed in that order, and an active set of two.
-    pub fn with(policy: &str, warps: &[u8]) -> WarpScheduler {
+    pub(super) fn with(policy: &str, warps: &[u8]) -> WarpScheduler {
         let set = [format!("scheduler.policy={policy}"), "scheduler.two_level_active_warps=2".to_owned()];
         let mut scheduler = WarpScheduler::new(&load("gtx480", &set).expect("a configuration").config);
         for warp in warps {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     /// Runs some cycles with given ready warps; returns the warp that issues in each.
-    pub fn run(scheduler: &mut WarpScheduler, ready: &[u64]) -> Vec<Option<u8>> {
+    pub(super) fn run(scheduler: &mut WarpScheduler, ready: &[u64]) -> Vec<Option<u8>> {
         ready
             .iter()
             .map(|mask| {

@@ -6,7 +6,7 @@ use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Oldest;
+pub(super) struct Oldest;
 
 impl Policy for Oldest {
     const INFO: PolicyInfo = PolicyInfo {

@@ -4,7 +4,7 @@ use crate::policy::Policy;
 
 /// Warps of an SM that cannot issue for long, by what they wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
+pub(crate) struct Waits {
     /// For a result from memory.
     pub memory: u64,
     /// At a barrier or a fence.
@@ -19,14 +19,14 @@ impl Waits {
     /// Warps that wait for any reason.
     #[must_use]
     #[inline]
-    pub fn any(&self) -> u64 {
+    pub(crate) fn any(&self) -> u64 {
         self.memory | self.synchronisation | self.held | self.ended
     }
 }
 
 /// The state that every policy sees: the warps of its scheduler.
 #[derive(Clone, Debug, Default)]
-pub struct Warps {
+pub(super) struct Warps {
     /// Warps in order of placement.
     pub by_age: Vec<u8>,
     /// The warp that issued last.
@@ -36,26 +36,26 @@ pub struct Warps {
 impl Warps {
     /// The first ready warp after the one that issued last, by slot number.
     #[inline]
-    pub fn next_after_last(&self, ready: u64) -> Option<u8> {
+    pub(super) fn next_after_last(&self, ready: u64) -> Option<u8> {
         let start = self.last.map_or(0, |last| (u32::from(last) + 1) % 64);
         (ready != 0).then(|| ((ready.rotate_right(start).trailing_zeros() + start) % 64) as u8)
     }
 
     /// The ready warp that was placed first.
     #[inline]
-    pub fn oldest(&self, ready: u64) -> Option<u8> {
+    pub(super) fn oldest(&self, ready: u64) -> Option<u8> {
         self.by_age.iter().copied().find(|warp| ready >> warp & 1 != 0)
     }
 
     /// The warp that issued last if it is ready, else the oldest ready warp.
     #[inline]
-    pub fn same_or_oldest(&self, ready: u64) -> Option<u8> {
+    pub(super) fn same_or_oldest(&self, ready: u64) -> Option<u8> {
         self.last.filter(|last| ready >> last & 1 != 0).or_else(|| self.oldest(ready))
     }
 }
 
 /// A warp scheduling policy.
-pub trait WarpPolicy: Policy {
+pub(super) trait WarpPolicy: Policy {
     /// Whether warps that a technique stalls are replaced in the active set.
     const REPLACES_HELD: bool = false;
 

@@ -18,7 +18,7 @@ params! {
 }
 
 #[derive(Clone, Debug)]
-pub struct Swl {
+pub(super) struct Swl {
     active: u64,
     limit: usize,
 }

@@ -6,7 +6,7 @@ use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct TwoLevel {
+pub(super) struct TwoLevel {
     active: u64,
     capacity: u32,
     /// Warps outside the active set, in the order in which they enter it.

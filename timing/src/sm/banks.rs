@@ -7,7 +7,7 @@ const SUMS: usize = 256 + 64;
 
 /// The register-to-bank mapping of a configuration, as tables, because every operand looks its bank up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BankMap {
+pub(crate) struct BankMap {
     /// By warp slot: the first bank of its scheduler's share, and the offset that its position in the share
     /// adds to a register number.
     warps: [(u8, u8); 64],
@@ -22,7 +22,7 @@ pub struct BankMap {
 impl BankMap {
     /// The mapping of a configuration.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> BankMap {
+    pub(crate) fn new(config: &GpuConfig) -> BankMap {
         let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
         let share = config.register_file.banks / shares;
         let (by_register, by_warp) = match config.register_file.bank_mapping {
@@ -45,7 +45,7 @@ impl BankMap {
     /// Bank of register `reg` of the warp in slot `warp`.
     #[must_use]
     #[inline]
-    pub fn bank(&self, warp: usize, reg: u8) -> u8 {
+    pub(crate) fn bank(&self, warp: usize, reg: u8) -> u8 {
         let (first, place) = self.warps[warp & 63];
         first + self.within[usize::from(reg & self.register_mask) + usize::from(place & 63)]
     }

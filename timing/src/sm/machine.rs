@@ -16,7 +16,7 @@ const LOCAL_BASE: u64 = 0xFFFD_0000_0000_0000;
 
 /// Read-only state of a running kernel.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub(crate) struct Machine {
     /// The GPU.
     pub config: GpuConfig,
     /// The kernel's instructions, followed by the micro-operations of techniques.
@@ -51,7 +51,7 @@ pub struct Machine {
 
 /// Resources of a launch under the plan of its techniques.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     threads_per_block: u32,
     /// Shared memory of a block in bytes.
     shared_bytes: u32,
@@ -65,7 +65,7 @@ impl Shape {
     /// # Errors
     /// A block of the kernel does not fit an SM; the error names the resource, the need of the block and the
     /// size.
-    pub fn of(launch: &Launch<'_>, plan: &Plan, kernel_index: u32) -> Result<Shape, String> {
+    pub(crate) fn of(launch: &Launch<'_>, plan: &Plan, kernel_index: u32) -> Result<Shape, String> {
         let occupancy = launch.occupancy(plan).map_err(|why| {
             format!("kernel {} fits no SM of {}: {why}", launch.program.name, launch.config.name)
         })?;
@@ -88,7 +88,7 @@ impl Machine {
     ///
     /// # Errors
     /// A micro-operation cannot be timed; the error names it.
-    pub fn new(
+    pub(crate) fn new(
         config: &GpuConfig,
         mut program: Program,
         plan: Plan,
@@ -132,14 +132,14 @@ impl Machine {
     /// Position of a micro-operation among the instructions.
     #[must_use]
     #[inline]
-    pub fn micro_pc(&self, op: MicroId) -> u32 {
+    pub(crate) fn micro_pc(&self, op: MicroId) -> u32 {
         self.program_insts + u32::from(op.0)
     }
 
     /// The micro-operation at a position among the instructions, if there is one, with the position of its technique.
     #[must_use]
     #[inline]
-    pub fn micro_at(&self, pc: u32) -> Option<(usize, MicroId, &MicroOp)> {
+    pub(crate) fn micro_at(&self, pc: u32) -> Option<(usize, MicroId, &MicroOp)> {
         let index = pc.checked_sub(self.program_insts)?;
         let (owner, op) = self.plan.micro_ops().get(index as usize)?;
         Some((*owner, MicroId(index as u16), op))
@@ -149,7 +149,7 @@ impl Machine {
     /// at position `from`; with its position and its line of code.
     #[must_use]
     #[inline]
-    pub fn next_inserted(&self, pc: u32, via: u32, from: usize) -> Option<(usize, MicroId, u64)> {
+    pub(crate) fn next_inserted(&self, pc: u32, via: u32, from: usize) -> Option<(usize, MicroId, u64)> {
         if self.inserted_from.is_empty() {
             return None;
         }
@@ -168,21 +168,21 @@ impl Machine {
     /// I-cache line of an instruction of the kernel.
     #[must_use]
     #[inline]
-    pub fn code_line(&self, pc: u32) -> u64 {
+    pub(crate) fn code_line(&self, pc: u32) -> u64 {
         self.code_lines[pc as usize]
     }
 
     /// I-cache line of the kernel's last instruction.
     #[must_use]
     #[inline]
-    pub fn last_code_line(&self) -> u64 {
+    pub(crate) fn last_code_line(&self) -> u64 {
         self.code_lines.last().copied().unwrap_or(0)
     }
 
     /// Memory address of a lane's local byte: a word's copies for the lanes of a warp are adjacent.
     #[must_use]
     #[inline]
-    pub fn local_address(&self, sm: usize, warp: usize, lane: usize, offset: u64) -> u64 {
+    pub(crate) fn local_address(&self, sm: usize, warp: usize, lane: usize, offset: u64) -> u64 {
         let per_warp = (u64::from(self.program.local_bytes).max(1).next_multiple_of(16)) * 32;
         let warp = (sm * 64 + warp) as u64;
         LOCAL_BASE + warp * per_warp + (offset / 4 * 32 + lane as u64) * 4 + offset % 4
@@ -190,7 +190,7 @@ impl Machine {
 
     /// Lanes of a warp that hold threads.
     #[must_use]
-    pub fn launched_lanes(&self, warp: u32) -> u32 {
+    pub(crate) fn launched_lanes(&self, warp: u32) -> u32 {
         let left = self.threads_per_block.saturating_sub(warp * 32);
         if left >= 32 { u32::MAX } else { (1 << left) - 1 }
     }

@@ -13,8 +13,8 @@ mod stages;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{Machine, Shape};
-pub use parts::load_store::SmCaches;
+pub(crate) use machine::{Machine, Shape};
+pub(crate) use parts::load_store::SmCaches;
 
 use crate::error::ReplayError;
 use crate::memory::{Credit, Reply, Request};
@@ -39,7 +39,7 @@ use parts::wheel::{Event, Wheel};
 use parts::write_back::ResultBus;
 
 /// A streaming multiprocessor that replays blocks of one kernel.
-pub struct Sm<'a, S: LaunchSource> {
+pub(crate) struct Sm<'a, S: LaunchSource> {
     /// Index of the SM.
     pub id: usize,
     /// Statistics so far.
@@ -91,7 +91,7 @@ pub struct Sm<'a, S: LaunchSource> {
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// An empty SM at a cycle, with the cache contents that an earlier kernel left.
-    pub fn new(
+    pub(crate) fn new(
         id: usize,
         machine: &'a Machine,
         source: &'a S,
@@ -151,7 +151,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// The caches, for the next kernel.
     #[must_use]
-    pub fn into_caches(self) -> SmCaches {
+    pub(crate) fn into_caches(self) -> SmCaches {
         self.load_store.into_caches(self.code.into_tags())
     }
 
@@ -183,7 +183,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     ///
     /// # Errors
     /// A technique's mismatch or a damaged recording; the SM must not be used afterwards.
-    pub fn run(&mut self, until: u64) -> Result<(), ReplayError> {
+    pub(crate) fn run(&mut self, until: u64) -> Result<(), ReplayError> {
         self.take_in()?;
         while self.now < until {
             self.take_sample();
@@ -216,24 +216,24 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Earliest cycle in which something can happen, as known between two epochs.
     #[must_use]
-    pub fn wake_at(&self) -> u64 {
+    pub(crate) fn wake_at(&self) -> u64 {
         self.wake_at
     }
 
     /// Sets whether idle cycles are simulated too; the result is the same.
-    pub fn look_at_every_cycle(&mut self, every_cycle: bool) {
+    pub(crate) fn look_at_every_cycle(&mut self, every_cycle: bool) {
         self.every_cycle = every_cycle;
     }
 
     /// Cycle of the latest issue, for the watchdog.
     #[must_use]
-    pub fn last_issue(&self) -> u64 {
+    pub(crate) fn last_issue(&self) -> u64 {
         self.last_issue
     }
 
     /// Earliest cycle, from now on, in which something can happen; `u64::MAX` when only packets can wake it.
     #[must_use]
-    pub fn next_event(&self) -> u64 {
+    pub(crate) fn next_event(&self) -> u64 {
         let busy = self.front.may_fetch() | self.residents.unadmitted() != 0
             || !self.early.is_empty()
             || self.collectors.is_active()
@@ -276,13 +276,13 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Cycle after the one in which the latest block ended.
     #[must_use]
-    pub fn ended_at(&self) -> u64 {
+    pub(crate) fn ended_at(&self) -> u64 {
         self.ended_at
     }
 
     /// Completes the statistics at the kernel's end, `end`: counts of cycles after it are removed, and cycles
     /// up to it are attributed.
-    pub fn finish(&mut self, end: u64) {
+    pub(crate) fn finish(&mut self, end: u64) {
         let slots = self.schedulers.len() as u64 * u64::from(self.machine.config.scheduler.issue_width);
         if end > self.now {
             self.stats.stalls.add(Stall::NoWarp, slots * (end - self.now));
@@ -295,7 +295,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     ///
     /// # Errors
     /// A technique's accounts do not balance.
-    pub fn close_accounts(&mut self) -> Result<(), ReplayError> {
+    pub(crate) fn close_accounts(&mut self) -> Result<(), ReplayError> {
         self.stats.techniques = self.techniques.stats();
         self.stats.counters.checked_values =
             self.stats.techniques.iter().map(|technique| technique.ledger.checked).sum();
@@ -309,7 +309,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     }
 
     /// Delivers replies and credits to this SM.
-    pub fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) {
+    pub(crate) fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) {
         if let Some(arrival) = self.port.deliver(replies, credits) {
             self.wake_at = self.wake_at.min(arrival);
         }
@@ -322,7 +322,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Whether no block is resident and no packet of this SM is outstanding.
     #[must_use]
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.residents.resident() == 0
             && self.new_blocks.is_empty()
             && self.early.is_empty()
@@ -333,7 +333,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// State of every component, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut text = format!(
             "SM {} at cycle {}: resident {:#x}, live {:#x}, decoded {:#x}, hazard {:#x} (memory {:#x}), barrier {:#x}, \
              fence {:#x}, branch {:#x}, fetch {:#x}, I-cache {:#x}\n",

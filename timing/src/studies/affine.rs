@@ -39,7 +39,7 @@ const ALL: &[usize] = &[WARP_INSTRUCTIONS];
 const PREDICATES: &[usize] = &[PRED_SCALAR, PRED_ENDS, PRED_ALL];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "affine",
     summary: "potentially affine instructions, affine coverage with and without divergence, predicates, loads",
     paper: "DAC (ISCA 2017), Figures 6, 18, 19, section 4.3",
@@ -144,7 +144,7 @@ enum Class {
 
 /// Static facts of each instruction.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     classes: Vec<Class>,
     potential: Vec<bool>,
     /// Index steps of each warp that spans several lines of its block.
@@ -153,7 +153,7 @@ pub struct Plan {
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Affine {
+pub(crate) struct Affine {
     counts: Vec<Row>,
     /// Form of the current instruction's operands, if all are affine; set before its step, used after it.
     pending: Option<Form>,

@@ -25,7 +25,7 @@ counters! {
 }
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "dead",
     summary: "values written and never read, stores overwritten before being read",
     paper: "none of the papers; after dead-value studies (Butts and Sohi, ASPLOS 2002)",
@@ -80,7 +80,7 @@ struct Register {
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Dead {
+pub(crate) struct Dead {
     counts: Vec<Row>,
     registers: Vec<Register>,
     /// Instruction that wrote each lane of a mixed register.

@@ -265,17 +265,17 @@ macro_rules! counters {
         $(
             #[doc = $meaning]
             #[allow(dead_code, reason = "as above")]
-            pub const $name: usize = Position::$name as usize;
+            pub(crate) const $name: usize = Position::$name as usize;
         )+
         /// Counters of the study.
-        pub const COUNTERS: &[$crate::studies::Counter] = &[$($crate::studies::Counter {
+        pub(crate) const COUNTERS: &[$crate::studies::Counter] = &[$($crate::studies::Counter {
             key: $key,
             unit: $unit,
             meaning: $meaning,
             join: counters!(@join $($join)?),
         }),+];
         /// Counts of one instruction.
-        pub type Row = [u64; COUNTERS.len()];
+        pub(crate) type Row = [u64; COUNTERS.len()];
     };
     (@join) => { $crate::studies::Join::Sum };
     (@join max) => { $crate::studies::Join::Max };

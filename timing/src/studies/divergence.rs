@@ -31,7 +31,7 @@ counters! {
 const ALL: &[usize] = &[WARP_INSTRUCTIONS];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "divergence",
     summary: "lanes active, branch efficiency, redundancy hidden by divergence",
     paper: "none of the papers; DARSIE counts diverged instructions as not redundant (section 1)",
@@ -93,7 +93,7 @@ pub const STUDY: Study = Study {
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Divergence {
+pub(crate) struct Divergence {
     counts: Vec<Row>,
 }
 

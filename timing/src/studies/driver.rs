@@ -16,10 +16,10 @@ use crate::source::SourceError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Instructions that a warp runs before the block's next warp has its turn.
-pub const TURN: u32 = 1024;
+pub(crate) const TURN: u32 = 1024;
 
 /// Counting state of a study over the warps of one launch; each thread has its own.
-pub trait Fold: Send + Sized {
+pub(crate) trait Fold: Send + Sized {
     /// Static facts of the launch for this study, shared by all threads.
     type Plan: Send + Sync;
 
@@ -100,7 +100,7 @@ impl Outcome {
 }
 
 /// Adds the counts of two folds.
-pub fn add_counts<const N: usize>(to: &mut [[u64; N]], counts: &[[u64; N]]) {
+pub(crate) fn add_counts<const N: usize>(to: &mut [[u64; N]], counts: &[[u64; N]]) {
     for (to, counts) in to.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
         *to += counts;
     }
@@ -108,7 +108,7 @@ pub fn add_counts<const N: usize>(to: &mut [[u64; N]], counts: &[[u64; N]]) {
 
 /// The static facts of a launch, before any warp is read.
 #[must_use]
-pub fn setting<S: LaunchPaths>(source: &S, first: bool, chosen: u32) -> Setting<'_> {
+pub(crate) fn setting<S: LaunchPaths>(source: &S, first: bool, chosen: u32) -> Setting<'_> {
     let (kernel, geometry) = (source.kernel(), source.geometry());
     Setting {
         kernel,
@@ -127,7 +127,7 @@ pub fn setting<S: LaunchPaths>(source: &S, first: bool, chosen: u32) -> Setting<
 
 /// Result of a pass over a launch.
 #[derive(Debug)]
-pub struct Folded<F: Fold> {
+pub(crate) struct Folded<F: Fold> {
     /// The merged fold.
     pub fold: F,
     /// Static facts.
@@ -138,7 +138,7 @@ pub struct Folded<F: Fold> {
 
 impl<F: Fold> Folded<F> {
     /// The result.
-    pub fn outcome(self, setting: &Setting<'_>, earlier: &mut Seen) -> Outcome {
+    pub(crate) fn outcome(self, setting: &Setting<'_>, earlier: &mut Seen) -> Outcome {
         self.fold.finish(setting, &self.plan, &self.totals, earlier)
     }
 }
@@ -148,7 +148,7 @@ impl<F: Fold> Folded<F> {
 ///
 /// # Errors
 /// The recording is damaged; the error names kernel, block and warp.
-pub fn fold_launch<S: LaunchPaths, F: Fold>(
+pub(crate) fn fold_launch<S: LaunchPaths, F: Fold>(
     source: &S,
     setting: &Setting<'_>,
     threads: usize,

@@ -20,7 +20,7 @@ counters! {
 }
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "entropy",
     summary: "bits of information per register value against bits stored",
     paper: "none of the papers; after Shannon (1948), beside the encodings of CORF (section 2.6) and UV (section 3.1)",
@@ -70,7 +70,7 @@ const MEASURED: u64 = 1 << 12;
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Entropy {
+pub(crate) struct Entropy {
     counts: Vec<Row>,
     /// Number of times that each value was seen; the upper half of the key is instruction and register.
     values: OpenMap<u64>,

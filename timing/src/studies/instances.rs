@@ -8,11 +8,11 @@
 use std::collections::VecDeque;
 
 /// Maximum number of open instances of a block; beyond it the oldest are dropped and counted.
-pub const MAX_OPEN: usize = 1 << 20;
+pub(crate) const MAX_OPEN: usize = 1 << 20;
 
 /// One dynamic instance of an instruction in a block.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Instance<T> {
+pub(crate) struct Instance<T> {
     /// Warps that have executed it.
     pub warps: u32,
     /// Data of the study; the default when the first warp arrives.
@@ -24,7 +24,7 @@ pub struct Instance<T> {
 /// Program counter and index in one word: as two words they would be stored separately and loaded together,
 /// which stalls store forwarding.
 #[derive(Clone, Copy, Debug)]
-pub struct InstanceRef(u64);
+pub(crate) struct InstanceRef(u64);
 
 #[derive(Clone, Debug)]
 struct Queue<T> {
@@ -37,7 +37,7 @@ struct Queue<T> {
 
 /// The open instances of one block.
 #[derive(Clone, Debug)]
-pub struct Instances<T> {
+pub(crate) struct Instances<T> {
     warps: usize,
     max_open: usize,
     /// Executions so far, by program counter and warp.
@@ -54,7 +54,7 @@ impl<T: Copy + Default> Instances<T> {
     /// Empty instances for a kernel with `instructions` instructions and blocks of `warps` warps (at most
     /// 64).
     #[must_use]
-    pub fn new(instructions: usize, warps: usize, max_open: usize) -> Instances<T> {
+    pub(crate) fn new(instructions: usize, warps: usize, max_open: usize) -> Instances<T> {
         let queue = Queue { first: 0, open: VecDeque::new(), listed: false };
         Instances {
             warps,
@@ -68,7 +68,7 @@ impl<T: Copy + Default> Instances<T> {
     }
 
     /// Starts a new block.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.executed.fill(0);
         for pc in self.in_use.drain(..) {
             let queue = &mut self.queues[pc as usize];
@@ -81,7 +81,7 @@ impl<T: Copy + Default> Instances<T> {
 
     /// Returns the instance of an instruction that a warp executes, or `None` if it has been dropped.
     #[inline]
-    pub fn arrive(&mut self, pc: u32, warp: usize) -> Option<(InstanceRef, &mut Instance<T>)> {
+    pub(crate) fn arrive(&mut self, pc: u32, warp: usize) -> Option<(InstanceRef, &mut Instance<T>)> {
         let executed = &mut self.executed[pc as usize * self.warps + warp];
         let number = *executed;
         *executed = number.wrapping_add(1);
@@ -102,12 +102,12 @@ impl<T: Copy + Default> Instances<T> {
 
     /// The instance at a position of this turn.
     #[inline]
-    pub fn at(&mut self, place: InstanceRef) -> &mut T {
+    pub(crate) fn at(&mut self, place: InstanceRef) -> &mut T {
         &mut self.queues[(place.0 >> 32) as usize].open[place.0 as u32 as usize].note
     }
 
     /// Ends a warp: instances no longer wait for it.
-    pub fn end_warp(&mut self, warp: usize) {
+    pub(crate) fn end_warp(&mut self, warp: usize) {
         self.running &= !(1 << warp);
     }
 
@@ -115,7 +115,11 @@ impl<T: Copy + Default> Instances<T> {
     /// has executed are passed to `complete` with program counter and number, ascending within each program
     /// counter. Instances dropped because too many would stay open are passed to `given_up`, as program
     /// counter and number of executions.
-    pub fn end_turn(&mut self, mut complete: impl FnMut(u32, u32, &T), given_up: impl FnMut(u32, u64)) {
+    pub(crate) fn end_turn(
+        &mut self,
+        mut complete: impl FnMut(u32, u32, &T),
+        given_up: impl FnMut(u32, u64),
+    ) {
         let all = self.warps as u32;
         for &pc in &self.in_use {
             let queue = &mut self.queues[pc as usize];

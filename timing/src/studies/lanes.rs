@@ -6,7 +6,7 @@ use super::values::Shape;
 /// Shape of an operand's registers over the lanes of a mask: register pairs count as one number, an odd
 /// register by itself. Affine means base + lane · stride with a whole stride.
 #[must_use]
-pub fn shape_in(at: &At<'_>, span: Span, lanes: u32) -> Shape {
+pub(super) fn shape_in(at: &At<'_>, span: Span, lanes: u32) -> Shape {
     let mut all = Shape::Uniform;
     let mut words = span.iter();
     while let Some(low) = words.next() {
@@ -25,7 +25,7 @@ pub fn shape_in(at: &At<'_>, span: Span, lanes: u32) -> Shape {
 
 /// Shape of one register over the lanes of a mask.
 #[must_use]
-pub fn words_shape(row: &[u32; 32], lanes: u32) -> Shape {
+pub(super) fn words_shape(row: &[u32; 32], lanes: u32) -> Shape {
     shape_of(lanes, |lane| i64::from(row[lane] as i32))
 }
 

@@ -19,7 +19,7 @@ counters! {
 }
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "liveness",
     summary: "live registers of those allocated: over time, at least, on average, at most",
     paper: "RegMutex (dissertation, chapter 4), Figure 4.1; LARF (chapter 5), Figure 5.10",
@@ -79,7 +79,7 @@ struct Register {
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Liveness {
+pub(crate) struct Liveness {
     counts: Vec<Row>,
     registers: Vec<Register>,
     first_block: bool,

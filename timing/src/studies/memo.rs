@@ -22,7 +22,7 @@ counters! {
 const ALL: &[usize] = &[WARP_INSTRUCTIONS];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "memo",
     summary: "instructions whose operands repeat in time, within and across launches",
     paper: "none of the papers; after instruction reuse (Sodani and Sohi, ISCA 1997), for whole warps",
@@ -75,11 +75,11 @@ pub const STUDY: Study = Study {
 };
 
 /// Digest of the parts that all executions of a candidate instruction in this launch share.
-pub type Plan = Vec<Option<Digest>>;
+pub(crate) type Plan = Vec<Option<Digest>>;
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Memo {
+pub(crate) struct Memo {
     counts: Vec<Row>,
     seen: Seen,
     block: u64,

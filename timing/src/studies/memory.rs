@@ -42,7 +42,7 @@ const REQUESTS: &[usize] = &[LOADS, STORES, ATOMICS];
 const ACCESSES: &[usize] = &[NEAR_0, NEAR_3, NEAR_15, NEAR_63, NEAR_255, NEAR_1023, FAR, COLD];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "memory",
     summary: "sectors per request, reuse distances, footprint of global memory",
     paper: "none of the papers; the limits behind LARF (chapter 5) and DAC (section 5.5)",
@@ -114,7 +114,7 @@ const SAMPLED_FROM: u64 = 1 << 21;
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Memory {
+pub(crate) struct Memory {
     counts: Vec<Row>,
     turns: Turns<(u32, u64)>,
     distances: Distances,

@@ -10,7 +10,7 @@ const KEPT: usize = 1 << 12;
 
 /// A map from numbers below 2^64 - 1.
 #[derive(Clone, Debug)]
-pub struct OpenMap<V> {
+pub(super) struct OpenMap<V> {
     places: Vec<(u64, V)>,
     len: usize,
 }
@@ -24,12 +24,12 @@ impl<V: Copy + Default> Default for OpenMap<V> {
 impl<V: Copy + Default> OpenMap<V> {
     /// Number of keys.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// Removes all keys.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         if self.len > 0 {
             self.places.truncate(KEPT);
             self.places.fill((EMPTY, V::default()));
@@ -57,14 +57,14 @@ impl<V: Copy + Default> OpenMap<V> {
     /// The value of a key.
     #[must_use]
     #[inline]
-    pub fn get(&self, key: u64) -> Option<V> {
+    pub(super) fn get(&self, key: u64) -> Option<V> {
         let (found, value) = self.places[self.place(key)];
         (found == key).then_some(value)
     }
 
     /// Sets the value of a key and returns the previous one.
     #[inline]
-    pub fn insert(&mut self, key: u64, value: V) -> Option<V> {
+    pub(super) fn insert(&mut self, key: u64, value: V) -> Option<V> {
         let at = self.place(key);
         let (found, before) = std::mem::replace(&mut self.places[at], (key, value));
         if found == key {
@@ -78,7 +78,7 @@ impl<V: Copy + Default> OpenMap<V> {
     }
 
     /// Removes a key.
-    pub fn remove(&mut self, key: u64) {
+    pub(super) fn remove(&mut self, key: u64) {
         let mut hole = self.place(key);
         if self.places[hole].0 != key {
             return;
@@ -103,12 +103,12 @@ impl<V: Copy + Default> OpenMap<V> {
     }
 
     /// Keeps the entries for which a condition is true.
-    pub fn retain(&mut self, keep: impl FnMut(u64, V) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl FnMut(u64, V) -> bool) {
         self.rebuild(self.places.len(), keep);
     }
 
     /// Keys and values in unspecified order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, V)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, V)> {
         self.places.iter().copied().filter(|(key, _)| *key != EMPTY)
     }
 
@@ -129,7 +129,7 @@ impl<V: Copy + Default> OpenMap<V> {
 impl OpenMap<u64> {
     /// Adds to the count of a key; an absent key counts 0.
     #[inline]
-    pub fn add(&mut self, key: u64, count: u64) {
+    pub(super) fn add(&mut self, key: u64, count: u64) {
         let at = self.place(key);
         if self.places[at].0 == key {
             self.places[at].1 += count;

@@ -20,9 +20,9 @@ use super::values::{Digest, Shape, Words, pair_is_affine};
 use instruction::Reads;
 use trace_format::semantics::WARP_SIZE;
 
-pub use define::{
-    AFFINE, BLOCK_REDUNDANT, DIVERGED, GIVEN_UP, GRID_GIVEN_UP, GRID_REDUNDANT, NOT_COUNTED, Row,
-    STUDY, UNIFORM, UNSTRUCTURED, WARP_INSTRUCTIONS, WARP_REDUNDANT,
+pub(crate) use define::{
+    AFFINE, BLOCK_REDUNDANT, DIVERGED, GIVEN_UP, GRID_GIVEN_UP, GRID_REDUNDANT, NOT_COUNTED, Row, STUDY,
+    UNIFORM, UNSTRUCTURED, WARP_INSTRUCTIONS, WARP_REDUNDANT,
 };
 
 /// Maximum number of instances compared across the blocks of a launch; later ones are dropped and counted.
@@ -87,7 +87,7 @@ pub fn of_launch<S: LaunchPaths>(
 
 /// Static facts of a launch.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     reads: Vec<Reads>,
     /// Number of lanes of the last warp, if it is partial and the block also has full warps.
     common: Option<usize>,
@@ -98,7 +98,7 @@ pub struct Plan {
 
 /// A redundant instance of the first block.
 #[derive(Clone, Copy, Debug)]
-pub struct GridInstance {
+pub(crate) struct GridInstance {
     number: u32,
     operands: Operands,
 }
@@ -145,7 +145,7 @@ struct Pending {
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Redundancy {
+pub(crate) struct Redundancy {
     counts: Vec<Row>,
     instances: Instances<Note>,
     pending: Option<Pending>,

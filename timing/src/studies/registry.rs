@@ -14,22 +14,22 @@ use super::total::Total;
 macro_rules! studies {
     ($($module:ident $fold:ident: $($study:ident)+;)+) => {
         /// Every study with the number of its counting entry, in the order in which they are listed.
-        pub static STUDIES: &[(Study, usize)] = &[$($((super::$study::STUDY, Number::$fold as usize)),+),+];
+        pub(crate) static STUDIES: &[(Study, usize)] = &[$($((super::$study::STUDY, Number::$fold as usize)),+),+];
 
         /// Numbers of the entries.
         #[derive(Clone, Copy, Debug)]
         enum Number { $($fold),+ }
 
         /// Number of counting entries.
-        pub const ROWS: usize = [$(stringify!($fold)),+].len();
+        pub(crate) const ROWS: usize = [$(stringify!($fold)),+].len();
 
         /// One thread's folds of the chosen entries.
         #[derive(Debug)]
-        pub struct Pass { $($module: Option<super::$module::$fold>),+ }
+        pub(crate) struct Pass { $($module: Option<super::$module::$fold>),+ }
 
         /// The plans of the chosen entries.
         #[derive(Debug)]
-        pub struct Plans {
+        pub(crate) struct Plans {
             $($module: Option<<super::$module::$fold as Fold>::Plan>,)+
             /// The entry, if only one is chosen; then no other is called.
             alone: Option<Number>,
@@ -127,7 +127,7 @@ macro_rules! studies {
         ///
         /// # Errors
         /// A damaged recording.
-        pub fn outcomes<S: LaunchPaths>(
+        pub(crate) fn outcomes<S: LaunchPaths>(
             source: &S,
             setting: &Setting<'_>,
             threads: usize,

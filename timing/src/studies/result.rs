@@ -40,7 +40,7 @@ pub struct StudyResult {
 type Sum<'a> = (&'a str, Vec<u64>);
 
 /// The result of a study from the counts of its row of the registry.
-pub fn result(
+pub(super) fn result(
     study: &'static Study,
     number: usize,
     rows: &[KernelRow],

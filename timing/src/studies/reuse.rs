@@ -108,7 +108,7 @@ const fn writes(key: &'static str, name: &'static str, window: usize) -> Share {
 }
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "reuse",
     summary: "reads and writes of registers that a window of instructions could bypass",
     paper: "BOW (MICRO 2020; dissertation, chapter 3), Figures 3.3, 3.7, 3.8",
@@ -233,7 +233,7 @@ const FAR: u32 = 16;
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Reuse {
+pub(crate) struct Reuse {
     counts: Vec<Row>,
     registers: Vec<Register>,
 }

@@ -34,7 +34,7 @@ pub struct KernelRow {
 }
 
 /// The row that a launch belongs to.
-pub fn row_of<'a, S: LaunchPaths>(
+pub(super) fn row_of<'a, S: LaunchPaths>(
     rows: &'a mut Vec<KernelRow>,
     (input, trace): (usize, &str),
     number: u32,
@@ -113,7 +113,7 @@ impl KernelRow {
 }
 
 /// Sums by trace, in the order of first appearance.
-pub fn traces<'a>(
+pub(super) fn traces<'a>(
     study: &Study,
     number: usize,
     rows: impl Iterator<Item = &'a KernelRow>,
@@ -130,7 +130,7 @@ pub fn traces<'a>(
 }
 
 /// Sums of a kernel's counts, grouped by `key` of each instruction, in ascending order of the key.
-pub fn grouped<K: Ord>(
+pub(super) fn grouped<K: Ord>(
     study: &Study,
     counts: &[u64],
     key: impl Fn(usize) -> K,
@@ -144,7 +144,7 @@ pub fn grouped<K: Ord>(
 
 /// The class of an instruction in words.
 #[must_use]
-pub fn class(inst: &Inst) -> &'static str {
+pub(super) fn class(inst: &Inst) -> &'static str {
     match inst.kind() {
         Kind::Load(space) => match space {
             Space::Global | Space::Generic => "load, global",

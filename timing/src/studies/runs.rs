@@ -6,7 +6,7 @@ use crate::source::MemAccess;
 
 /// Comparison of each lane's address with that of the previous lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Runs {
+pub(crate) struct Runs {
     /// Lanes with the same address.
     pub same: u32,
     /// Lanes with the next consecutive address.
@@ -15,7 +15,7 @@ pub struct Runs {
 
 /// Consecutive lanes of an access whose bytes are contiguous.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Run {
+pub(crate) struct Run {
     /// First byte.
     pub from: u64,
     /// One past the last byte.
@@ -27,13 +27,13 @@ pub struct Run {
 impl Runs {
     /// The comparison for all lanes, active or not.
     #[must_use]
-    pub fn of(level: Level, access: &MemAccess<'_>) -> Runs {
+    pub(crate) fn of(level: Level, access: &MemAccess<'_>) -> Runs {
         let (same, next) = level.steps(access.addresses, u64::from(access.bytes));
         Runs { same, next }
     }
 
     /// The runs of an access, in the order of lanes.
-    pub fn each<'a>(self, access: &'a MemAccess<'_>) -> impl Iterator<Item = Run> + use<'a> {
+    pub(crate) fn each<'a>(self, access: &'a MemAccess<'_>) -> impl Iterator<Item = Run> + use<'a> {
         let goes_on = (self.same | self.next) & access.mask & access.mask << 1;
         let mut first = access.mask & !goes_on;
         std::iter::from_fn(move || {

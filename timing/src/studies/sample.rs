@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Maximum number of digests in a set.
-pub const MAX_KEPT: usize = 1 << 15;
+pub(crate) const MAX_KEPT: usize = 1 << 15;
 
 /// Hasher for digests, which are uniformly distributed already.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Words(u64);
+pub(crate) struct Words(u64);
 
 impl Hasher for Words {
     fn finish(&self) -> u64 {
@@ -33,11 +33,11 @@ impl Hasher for Words {
 }
 
 /// A map by digests.
-pub type Map<T> = HashMap<Digest, T, BuildHasherDefault<Words>>;
+pub(crate) type Map<T> = HashMap<Digest, T, BuildHasherDefault<Words>>;
 
 /// Counts of a digest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// The first instruction of the kernel with this digest.
     pub pc: u32,
     /// Times that it was seen.
@@ -49,7 +49,7 @@ pub struct Kept {
 
 /// A set of digests.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     level: u32,
     most: usize,
     kept: Map<Kept>,
@@ -64,50 +64,50 @@ impl Default for Seen {
 impl Seen {
     /// An empty set that keeps at most `most` digests.
     #[must_use]
-    pub fn new(most: usize) -> Seen {
+    pub(crate) fn new(most: usize) -> Seen {
         Seen { level: 0, most, kept: Map::default() }
     }
 
     /// Digests of which one in 2^level is kept.
     #[must_use]
-    pub const fn level(&self) -> u32 {
+    pub(crate) const fn level(&self) -> u32 {
         self.level
     }
 
     /// An empty set for a launch with a number of warp instructions; if that is unknown (0), it keeps all
     /// digests.
     #[must_use]
-    pub fn for_launch(warp_instructions: u64) -> Seen {
+    pub(crate) fn for_launch(warp_instructions: u64) -> Seen {
         Seen::new(if warp_instructions == 0 { usize::MAX } else { MAX_KEPT })
     }
 
     /// Keeps one in 2^level digests from the beginning; `executions` bounds the number of digests to come.
-    pub fn begin_at(&mut self, level: u32, executions: u64) {
+    pub(crate) fn begin_at(&mut self, level: u32, executions: u64) {
         self.rise(level);
         self.kept.reserve((executions >> level).min(self.most as u64) as usize);
     }
 
     /// The kept digests, in unspecified order.
-    pub fn iter(&self) -> impl Iterator<Item = (Digest, &Kept)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Digest, &Kept)> {
         self.kept.iter().map(|(digest, kept)| (*digest, kept))
     }
 
     /// Whether a digest is one of those kept.
     #[must_use]
-    pub fn contains(&self, digest: Digest) -> bool {
+    pub(crate) fn contains(&self, digest: Digest) -> bool {
         self.kept.contains_key(&digest)
     }
 
     /// Whether a set of a level keeps a digest.
     #[must_use]
     #[inline]
-    pub fn keeps(digest: Digest, level: u32) -> bool {
+    pub(crate) fn keeps(digest: Digest, level: u32) -> bool {
         digest.words()[1] & ((1 << level) - 1) == 0
     }
 
     /// Adds the digest of an instruction's operands in a block.
     #[inline]
-    pub fn see(&mut self, digest: Digest, pc: u32, block: u64) {
+    pub(crate) fn see(&mut self, digest: Digest, pc: u32, block: u64) {
         if !Seen::keeps(digest, self.level) {
             return;
         }
@@ -136,7 +136,7 @@ impl Seen {
     }
 
     /// Merges a set of other blocks.
-    pub fn merge(&mut self, other: Seen) {
+    pub(crate) fn merge(&mut self, other: Seen) {
         if self.kept.is_empty() && self.level <= other.level {
             *self = other;
             return;

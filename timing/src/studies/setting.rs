@@ -12,7 +12,7 @@ use trace_format::semantics::{Banks, Geometry, Row, Warp};
 
 /// Consecutive registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     /// The first.
     pub first: u8,
     /// How many.
@@ -22,19 +22,19 @@ pub struct Span {
 impl Span {
     /// The registers of an operand.
     #[must_use]
-    pub fn of(span: Option<RegSpan>) -> Span {
+    pub(crate) fn of(span: Option<RegSpan>) -> Span {
         span.map_or(Span::default(), |s| Span { first: s.first.0, count: s.count })
     }
 
     /// Whether there are none.
     #[must_use]
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.count == 0
     }
 
     /// Their numbers.
     #[inline]
-    pub fn iter(self) -> impl Iterator<Item = usize> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         let first = usize::from(self.first);
         first..first + usize::from(self.count)
     }
@@ -45,7 +45,7 @@ const MAX_READS: usize = 12;
 
 /// An instruction decoded for studies.
 #[derive(Clone, Copy, Debug)]
-pub struct Decoded {
+pub(crate) struct Decoded {
     /// Effect besides computing registers.
     pub kind: Kind,
     /// Whether it transfers control: its guard is then an operand and does not mask lanes.
@@ -69,7 +69,7 @@ pub struct Decoded {
 impl Decoded {
     /// Decodes an instruction.
     #[must_use]
-    pub fn of(inst: &Inst) -> Decoded {
+    pub(crate) fn of(inst: &Inst) -> Decoded {
         let kind = inst.kind();
         let control = matches!(kind, Kind::Branch | Kind::Call | Kind::Return | Kind::Exit);
         let guarded = usize::from(!control && !inst.guard.pred.is_true());
@@ -98,21 +98,21 @@ impl Decoded {
 
     /// Distinct registers read.
     #[inline(always)]
-    pub fn reads(&self) -> impl Iterator<Item = usize> + use<'_> {
+    pub(crate) fn reads(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.reads.iter().take(usize::from(self.read_count)).map(|&reg| usize::from(reg))
     }
 
     /// How many distinct registers are read.
     #[must_use]
     #[inline]
-    pub fn read_count(&self) -> usize {
+    pub(crate) fn read_count(&self) -> usize {
         usize::from(self.read_count)
     }
 
     /// Lanes of those on the path in which the guard holds.
     #[must_use]
     #[inline]
-    pub fn guarded_lanes(&self, active: u32, state: &Warp) -> u32 {
+    pub(crate) fn guarded_lanes(&self, active: u32, state: &Warp) -> u32 {
         if self.guard.pred.is_true() && !self.guard.not {
             return active;
         }
@@ -123,13 +123,13 @@ impl Decoded {
 
 /// Whether an instruction's results in one lane depend on other lanes.
 #[must_use]
-pub fn across_lanes(inst: &Inst) -> bool {
+pub(crate) fn across_lanes(inst: &Inst) -> bool {
     inst.op.crosses_lanes()
 }
 
 /// A launch.
 #[derive(Debug)]
-pub struct Setting<'a> {
+pub(crate) struct Setting<'a> {
     /// The kernel.
     pub kernel: &'a MachineKernel,
     /// Grid and block.
@@ -158,14 +158,14 @@ impl Setting<'_> {
     /// Warps of a block.
     #[must_use]
     #[inline]
-    pub fn warps(&self) -> usize {
+    pub(crate) fn warps(&self) -> usize {
         self.launched.len()
     }
 }
 
 /// Cached properties of a warp's register, valid until it is written.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fact {
+pub(crate) struct Fact {
     shape: Option<Shape>,
     /// 0 while unknown.
     width_bytes: u8,
@@ -176,14 +176,14 @@ pub struct Fact {
 impl Fact {
     /// Invalidates the properties when the register is written.
     #[inline(always)]
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         (self.shape, self.width_bytes, self.hashed) = (None, 0, false);
     }
 }
 
 /// An instruction before or after its step.
 #[derive(Debug)]
-pub struct At<'a> {
+pub(crate) struct At<'a> {
     /// The launch.
     pub setting: &'a Setting<'a>,
     /// The instruction.
@@ -217,13 +217,13 @@ impl<'a> At<'a> {
     /// Lanes in which it takes effect; for control transfers the active lanes.
     #[must_use]
     #[inline]
-    pub fn effective(&self) -> u32 {
+    pub(crate) fn effective(&self) -> u32 {
         if self.inst.control { self.active } else { self.exec }
     }
 
     /// Runs of the step's access.
     #[inline]
-    pub fn runs(&mut self, access: &MemAccess<'_>) -> Runs {
+    pub(crate) fn runs(&mut self, access: &MemAccess<'_>) -> Runs {
         let level = self.setting.level;
         *self.runs.get_or_insert_with(|| Runs::of(level, access))
     }
@@ -231,27 +231,27 @@ impl<'a> At<'a> {
     /// Number of lanes in which the guard is true.
     #[must_use]
     #[inline(always)]
-    pub fn exec_lanes(&self) -> u64 {
+    pub(crate) fn exec_lanes(&self) -> u64 {
         if self.exec == u32::MAX { 32 } else { u64::from(self.exec.count_ones()) }
     }
 
     /// Launched lanes, which are the first of the warp.
     #[must_use]
     #[inline]
-    pub fn lanes(&self) -> usize {
+    pub(crate) fn lanes(&self) -> usize {
         self.launched.count_ones() as usize
     }
 
     /// Value of a register.
     #[must_use]
     #[inline(always)]
-    pub fn row(&self, reg: usize) -> &'a Row {
+    pub(crate) fn row(&self, reg: usize) -> &'a Row {
         self.state.row(reg as u16)
     }
 
     /// Shape of a register over the launched lanes.
     #[inline(always)]
-    pub fn shape(&mut self, reg: usize) -> Shape {
+    pub(crate) fn shape(&mut self, reg: usize) -> Shape {
         let fact = &mut self.facts[reg];
         match fact.shape {
             Some(shape) => shape,
@@ -261,7 +261,7 @@ impl<'a> At<'a> {
 
     /// Bytes from which every lane of a register is recovered by sign extension.
     #[inline(always)]
-    pub fn width_bytes(&mut self, reg: usize) -> u32 {
+    pub(crate) fn width_bytes(&mut self, reg: usize) -> u32 {
         let fact = &mut self.facts[reg];
         match fact.width_bytes {
             0 => find_width(fact, self.setting.level, self.state.row(reg as u16)),
@@ -271,7 +271,7 @@ impl<'a> At<'a> {
 
     /// Digest of a register over the launched lanes.
     #[inline(always)]
-    pub fn digest(&mut self, reg: usize) -> Digest {
+    pub(crate) fn digest(&mut self, reg: usize) -> Digest {
         let shape = self.shape(reg);
         let fact = &mut self.facts[reg];
         match fact.hashed {

@@ -37,7 +37,7 @@ counters! {
 const ALL: &[usize] = &[LOADS];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "sharing",
     summary: "global loads whose vector another load of the block holds, by table size and order of warps",
     paper: "LARF and LAS (dissertation, chapter 5), Figures 5.6, 5.7",
@@ -109,7 +109,7 @@ enum Event {
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Sharing {
+pub(crate) struct Sharing {
     counts: Vec<Row>,
     turns: Turns<Event>,
     round_robin: Order,

@@ -7,7 +7,7 @@ use super::redundancy::{self, AFFINE, BLOCK_REDUNDANT, UNIFORM, UNSTRUCTURED, WA
 const ALL: &[usize] = &[WARP_INSTRUCTIONS];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "taxonomy",
     summary: "block-redundant instructions by the shape of their operands, in blocks of one and more dimensions",
     paper: "DARSIE (ASPLOS 2020), Figure 2",

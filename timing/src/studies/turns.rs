@@ -2,7 +2,7 @@
 
 /// Events of one turn, each at a step of a warp.
 #[derive(Clone, Debug)]
-pub struct Turns<E> {
+pub(crate) struct Turns<E> {
     warps: Vec<Vec<(u32, E)>>,
     next: Vec<usize>,
 }
@@ -10,18 +10,18 @@ pub struct Turns<E> {
 impl<E> Turns<E> {
     /// An empty log for a number of warps.
     #[must_use]
-    pub fn new(warps: usize) -> Turns<E> {
+    pub(crate) fn new(warps: usize) -> Turns<E> {
         Turns { warps: (0..warps).map(|_| Vec::new()).collect(), next: vec![0; warps] }
     }
 
     /// Adds an event; steps of a warp ascend.
     #[inline]
-    pub fn push(&mut self, warp: usize, step: u32, event: E) {
+    pub(crate) fn push(&mut self, warp: usize, step: u32, event: E) {
         self.warps[warp].push((step, event));
     }
 
     /// Visits the events as if warps executed one instruction each in turn (loose round robin).
-    pub fn round_robin(&mut self, mut each: impl FnMut(usize, &E)) {
+    pub(crate) fn round_robin(&mut self, mut each: impl FnMut(usize, &E)) {
         self.next.fill(0);
         loop {
             let step = |(events, next): (&Vec<(u32, E)>, &usize)| events.get(*next).map(|event| event.0);
@@ -36,14 +36,14 @@ impl<E> Turns<E> {
     }
 
     /// Visits the events as if each warp ran as long as it can (greedy then oldest).
-    pub fn greedy(&self, mut each: impl FnMut(usize, &E)) {
+    pub(crate) fn greedy(&self, mut each: impl FnMut(usize, &E)) {
         for (warp, events) in self.warps.iter().enumerate() {
             events.iter().for_each(|(_, event)| each(warp, event));
         }
     }
 
     /// Removes all events.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.warps.iter_mut().for_each(Vec::clear);
     }
 }

@@ -34,7 +34,7 @@ const SIZES: [usize; 5] = [2, 4, 8, 16, 32];
 const ALL: &[usize] = &[SCALAR];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "uniform",
     summary: "redundant scalar operations within and across warps, by size of the reuse buffer",
     paper: "UV (ICS 2013), Figure 2",
@@ -102,7 +102,7 @@ struct Event {
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Uniform {
+pub(crate) struct Uniform {
     counts: Vec<Row>,
     turns: Turns<Event>,
     /// The largest reuse buffer, most recently used first: a smaller one holds the first of these.

@@ -9,12 +9,12 @@ use trace_format::semantics::{VectorLevel, WARP_SIZE};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// One 32-bit register of all lanes.
-pub type Words = [u32; WARP_SIZE];
+pub(crate) type Words = [u32; WARP_SIZE];
 
 /// Shape of a row, or of all operands of an instruction, across lanes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u8)]
-pub enum Shape {
+pub(crate) enum Shape {
     /// Every lane holds the same value.
     #[default]
     Uniform,
@@ -26,25 +26,25 @@ pub enum Shape {
 
 /// Vector instructions of this host for row functions; results are the same at every level.
 #[derive(Clone, Copy, Debug)]
-pub struct Level(VectorLevel);
+pub(crate) struct Level(VectorLevel);
 
 impl Level {
     /// The highest level that this host supports.
     #[must_use]
-    pub fn detect() -> Level {
+    pub(crate) fn detect() -> Level {
         Level(VectorLevel::detect())
     }
 
     /// The level that the target guarantees.
     #[cfg(test)]
-    pub const fn portable() -> Level {
+    pub(crate) const fn portable() -> Level {
         Level(VectorLevel::Portable)
     }
 
     /// See [`shape`].
     #[must_use]
     #[inline]
-    pub fn shape(self, row: &Words, lanes: usize) -> Shape {
+    pub(crate) fn shape(self, row: &Words, lanes: usize) -> Shape {
         // Most rows without pattern are recognised by their first and last lanes.
         if lanes < 2 {
             return Shape::Uniform;
@@ -67,7 +67,7 @@ impl Level {
     /// See [`width_bytes`].
     #[must_use]
     #[inline]
-    pub fn width_bytes(self, row: &Words) -> u32 {
+    pub(crate) fn width_bytes(self, row: &Words) -> u32 {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a level is never above the one that was detected on this host.
@@ -84,7 +84,7 @@ impl Level {
     /// Lanes whose number equals that of the previous lane, and lanes whose number is `bytes` more.
     #[must_use]
     #[inline]
-    pub fn steps(self, numbers: &[u64; WARP_SIZE], bytes: u64) -> (u32, u32) {
+    pub(crate) fn steps(self, numbers: &[u64; WARP_SIZE], bytes: u64) -> (u32, u32) {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a level is never above the one that was detected on this host.
@@ -159,7 +159,7 @@ fn width_avx2(row: &Words) -> u32 {
 /// The shape of a row over its first `lanes` lanes.
 #[must_use]
 #[inline(always)]
-pub fn shape(row: &Words, lanes: usize) -> Shape {
+pub(crate) fn shape(row: &Words, lanes: usize) -> Shape {
     if lanes < 2 {
         return Shape::Uniform;
     }
@@ -185,7 +185,7 @@ pub fn shape(row: &Words, lanes: usize) -> Shape {
 /// Bytes, 1 to 4, from which every lane of a row is recovered by sign extension (CORF, section 2.6).
 #[must_use]
 #[inline(always)]
-pub fn width_bytes(row: &Words) -> u32 {
+pub(crate) fn width_bytes(row: &Words) -> u32 {
     let mut differing = 0;
     for &word in row {
         differing |= word ^ ((word as i32) >> 31) as u32;
@@ -196,7 +196,7 @@ pub fn width_bytes(row: &Words) -> u32 {
 
 /// Whether a register pair, read as one 64-bit integer per lane, is an arithmetic progression.
 #[must_use]
-pub fn pair_is_affine(low: &Words, high: &Words, lanes: usize) -> bool {
+pub(crate) fn pair_is_affine(low: &Words, high: &Words, lanes: usize) -> bool {
     let wide = |i: usize| u64::from(low[i]) | u64::from(high[i]) << 32;
     lanes < 2 || {
         let stride = wide(1).wrapping_sub(wide(0));
@@ -206,7 +206,7 @@ pub fn pair_is_affine(low: &Words, high: &Words, lanes: usize) -> bool {
 
 /// Digest of a row or a list of rows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Digest([u64; 2]);
+pub(crate) struct Digest([u64; 2]);
 
 impl std::hash::Hash for Digest {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
@@ -218,7 +218,7 @@ impl Digest {
     /// Digest of a full row whose shape is known.
     #[must_use]
     #[inline]
-    pub fn of_row(row: &Words, shape: Shape) -> Digest {
+    pub(crate) fn of_row(row: &Words, shape: Shape) -> Digest {
         let base = u64::from(row[0]);
         match shape {
             Shape::Uniform => Digest([base, 0]),
@@ -230,7 +230,7 @@ impl Digest {
     /// Digest of the lanes `from..to`; comparable only with digests of the same lanes made by this function.
     #[must_use]
     #[inline]
-    pub fn of_lanes(row: &Words, from: usize, to: usize) -> Digest {
+    pub(crate) fn of_lanes(row: &Words, from: usize, to: usize) -> Digest {
         let mut bytes = [0; 4 * WARP_SIZE];
         for (bytes, word) in bytes.chunks_exact_mut(4).zip(row) {
             bytes.copy_from_slice(&word.to_le_bytes());
@@ -242,21 +242,21 @@ impl Digest {
     /// Digest that contains a number itself.
     #[must_use]
     #[inline]
-    pub fn of_word(word: u64) -> Digest {
+    pub(crate) fn of_word(word: u64) -> Digest {
         Digest([word, 1 << 62])
     }
 
     /// Its two words; every bit of a digest made by [`Digest::then`] is uniformly distributed.
     #[must_use]
     #[inline]
-    pub const fn words(self) -> [u64; 2] {
+    pub(crate) const fn words(self) -> [u64; 2] {
         self.0
     }
 
     /// Digest of a lane mask.
     #[must_use]
     #[inline]
-    pub fn of_mask(mask: u32) -> Digest {
+    pub(crate) fn of_mask(mask: u32) -> Digest {
         Digest([u64::from(mask), 1 << 63])
     }
 
@@ -265,7 +265,7 @@ impl Digest {
     /// For a given beginning this is a bijection: lists that differ in one item differ.
     #[must_use]
     #[inline]
-    pub fn then(self, item: Digest) -> Digest {
+    pub(crate) fn then(self, item: Digest) -> Digest {
         let a = (self.0[0] ^ item.0[0]).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let b = (self.0[1] ^ item.0[1]).wrapping_add(a.rotate_left(32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
         Digest([a ^ b >> 31, b ^ b >> 32])

@@ -30,7 +30,7 @@ const READS: &[usize] = &[READ_1, READ_2, READ_3, READ_4];
 const ACCESSES: &[usize] = &[READ_1, READ_2, READ_3, READ_4, WRITE_1, WRITE_2, WRITE_3, WRITE_4];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "width",
     summary: "bytes that register values need, unused bandwidth, operands that fit one register",
     paper: "CORF (ASPLOS 2019; dissertation, chapter 2), Figures 2.2, 2.3, 2.4, 2.6",
@@ -108,11 +108,11 @@ pub const STUDY: Study = Study {
 const UNKNOWN_TRIPS: u64 = 10;
 
 /// Pairs of registers that an instruction reads as different operands, each with whether the compiler pairs them.
-pub type Pairs = Vec<Vec<(u8, u8, bool)>>;
+pub(crate) type Pairs = Vec<Vec<(u8, u8, bool)>>;
 
 /// Counts and state of one thread.
 #[derive(Debug)]
-pub struct Width {
+pub(crate) struct Width {
     counts: Vec<Row>,
 }
 

@@ -7,7 +7,7 @@ use super::{Hooks, Launch, Params, Plan, Registration, Technique, TechniqueInfo}
 use warplab_technique::declare::NoParams;
 
 /// Entry in the list of techniques.
-pub const REGISTRATION: Registration = Registration {
+pub(crate) const REGISTRATION: Registration = Registration {
     info: &INFO,
     build: |_, section| NoParams::read(section).map(|_| Box::new(Null) as Box<dyn Technique>),
 };
@@ -21,7 +21,7 @@ const INFO: TechniqueInfo = TechniqueInfo {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Null;
+pub(crate) struct Null;
 
 impl Technique for Null {
     fn info(&self) -> &'static TechniqueInfo {

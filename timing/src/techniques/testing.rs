@@ -210,7 +210,7 @@ pub(crate) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    pub fn new(program: &'a Program, slot: usize) -> Bench<'a> {
+    pub(crate) fn new(program: &'a Program, slot: usize) -> Bench<'a> {
         Bench {
             program,
             slot,
@@ -247,21 +247,21 @@ impl<'a> Bench<'a> {
     }
 
     /// Accesses to banks that hooks made besides the instruction's own: true for a write.
-    pub fn bank_accesses(&mut self) -> Vec<(u8, bool)> {
+    pub(crate) fn bank_accesses(&mut self) -> Vec<(u8, bool)> {
         std::mem::take(&mut self.effects.bank_accesses)
     }
 
-    pub fn start(&mut self, technique: &mut impl Hooked) {
+    pub(crate) fn start(&mut self, technique: &mut impl Hooked) {
         self.with(|cx, warp| technique.start(cx, warp));
     }
 
-    pub fn end(&mut self, technique: &mut impl Hooked) {
+    pub(crate) fn end(&mut self, technique: &mut impl Hooked) {
         let slot = self.slot;
         self.with(|cx, _| technique.end(cx, slot));
     }
 
     /// Issues an instruction whose results are `values`, destination by destination, in the lanes of `exec`.
-    pub fn issue(
+    pub(crate) fn issue(
         &mut self,
         technique: &mut impl Hooked,
         pc: u32,
@@ -292,7 +292,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Writes an instruction's results back.
-    pub fn write_back(
+    pub(crate) fn write_back(
         &mut self,
         technique: &mut impl Hooked,
         flight: &Flight,
@@ -320,7 +320,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Issues an instruction in all lanes and writes it back at once.
-    pub fn step(&mut self, technique: &mut impl Hooked, pc: u32, value: u32) -> Vec<Read> {
+    pub(crate) fn step(&mut self, technique: &mut impl Hooked, pc: u32, value: u32) -> Vec<Read> {
         let lane_by_lane =
             || Row::from_fn(|lane| value.wrapping_add(if value > 255 { lane as u32 } else { 0 }));
         let full = (u32::MAX, u32::MAX);
@@ -330,7 +330,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Follows a kernel to its end, with results, lanes and writeback order at random.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         technique: &mut impl Hooked,
         random: &mut Random,
@@ -482,12 +482,12 @@ impl Random {
     }
 
     /// A number below `bound`.
-    pub fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         (self.next() % u64::from(bound.max(1))) as u32
     }
 
     /// No lane, all lanes, or some.
-    pub fn mask(&mut self) -> u32 {
+    pub(crate) fn mask(&mut self) -> u32 {
         match self.below(4) {
             0 => 0,
             1 => u32::MAX,
@@ -496,14 +496,14 @@ impl Random {
     }
 
     /// A row of a random width.
-    pub fn row(&mut self) -> Row {
+    pub(crate) fn row(&mut self) -> Row {
         let drop = 32 - 8 * (1 + self.below(4));
         Row::from_fn(|_| (((self.next() as u32) << drop) as i32 >> drop) as u32)
     }
 
     /// A random structured kernel: arithmetic, guarded writes, branches and loops, over few registers, of which
     /// most are live, or over many, of which most are not.
-    pub fn listing(&mut self) -> String {
+    pub(crate) fn listing(&mut self) -> String {
         let mut lines = Vec::new();
         self.1 = 4 + self.below(24);
         for reg in 0..4 {

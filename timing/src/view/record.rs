@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Cycle of an event that has not happened.
-pub const NEVER: u64 = u64::MAX;
+pub(crate) const NEVER: u64 = u64::MAX;
 /// Maximum number of instructions and slot runs that all SMs together keep of a launch: as many as a viewer
 /// can open.
-pub const MOST_RECORDS: usize = 2_000_000;
+pub(crate) const MOST_RECORDS: usize = 2_000_000;
 
 /// Views to record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ pub struct Recording {
 
 /// An SM's recorder.
 #[derive(Clone, Debug)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     window: Range<u64>,
     most_records: usize,
     out: Recording,
@@ -212,7 +212,7 @@ const NONE: u32 = u32::MAX;
 impl Recorder {
     /// A recorder for an SM with a number of schedulers, slots per scheduler and warp slots.
     #[must_use]
-    pub fn new(sm: usize, options: &ViewOptions, schedulers: usize, width: usize) -> Recorder {
+    pub(crate) fn new(sm: usize, options: &ViewOptions, schedulers: usize, width: usize) -> Recorder {
         Recorder {
             window: options.window.clone().unwrap_or(0..0),
             most_records: options.most_records,
@@ -248,7 +248,15 @@ impl Recorder {
 
     /// `count` slots of a scheduler, from `first` on, have a cause for `cycles` cycles from `now` on. For a
     /// technique's stall, [`Recorder::held`] names the technique next.
-    pub fn slots(&mut self, scheduler: usize, first: usize, count: u64, cause: Stall, now: u64, cycles: u64) {
+    pub(crate) fn slots(
+        &mut self,
+        scheduler: usize,
+        first: usize,
+        count: u64,
+        cause: Stall,
+        now: u64,
+        cycles: u64,
+    ) {
         self.held(None);
         let slots = Slots { scheduler, first, count, now, cycles };
         if cause == Stall::Technique {
@@ -259,7 +267,7 @@ impl Recorder {
     }
 
     /// Names the technique, and its cause, for the slots of the last call of [`Recorder::slots`].
-    pub fn held(&mut self, by: Option<(u8, u8)>) {
+    pub(crate) fn held(&mut self, by: Option<(u8, u8)>) {
         if let Some(slots) = self.unnamed.take() {
             self.attribute(slots, Stall::Technique, by);
         }
@@ -301,12 +309,12 @@ impl Recorder {
     }
 
     /// Records that a warp has fetched an instruction, which is decoded at a later cycle.
-    pub fn fetch(&mut self, warp_slot: usize, pc: u32, origin: Origin, now: u64, decoded: u64) {
+    pub(crate) fn fetch(&mut self, warp_slot: usize, pc: u32, origin: Origin, now: u64, decoded: u64) {
         self.fetched[warp_slot].push_back(Fetched { pc, origin, at: now, decoded });
     }
 
     /// Records that a technique has injected a micro-operation before a warp's next instruction.
-    pub fn inject(&mut self, warp_slot: usize, pc: u32, now: u64) {
+    pub(crate) fn inject(&mut self, warp_slot: usize, pc: u32, now: u64) {
         let fetched = Fetched { pc, origin: Origin::Inserted, at: now, decoded: now };
         self.fetched[warp_slot].push_front(fetched);
     }
@@ -343,7 +351,7 @@ impl Recorder {
     }
 
     /// Records that a warp's fetched entries are discarded.
-    pub fn flush(&mut self, warp_slot: usize, now: u64) {
+    pub(crate) fn flush(&mut self, warp_slot: usize, now: u64) {
         while !self.fetched[warp_slot].is_empty() {
             let position = self.pop(warp_slot, now);
             self.end(position, now, Fate::Flushed);
@@ -351,13 +359,13 @@ impl Recorder {
     }
 
     /// Records that a technique has skipped a warp's next instruction.
-    pub fn skip(&mut self, warp_slot: usize, now: u64) {
+    pub(crate) fn skip(&mut self, warp_slot: usize, now: u64) {
         self.stepping = self.pop(warp_slot, now);
         self.end(self.stepping, now, Fate::Skipped);
     }
 
     /// Records the issue of a warp's next instruction.
-    pub fn issue(&mut self, warp_slot: usize, now: u64) {
+    pub(crate) fn issue(&mut self, warp_slot: usize, now: u64) {
         self.issued = self.pop(warp_slot, now);
         self.stepping = self.issued;
         if let Some(record) = self.record(self.issued) {
@@ -366,12 +374,12 @@ impl Recorder {
     }
 
     /// Records that the instruction issued in this cycle completes at issue.
-    pub fn done_at_issue(&mut self, now: u64) {
+    pub(crate) fn done_at_issue(&mut self, now: u64) {
         self.end(self.issued, now + 1, Fate::Retired);
     }
 
     /// Records the lanes in which the instruction issued or skipped in this cycle takes effect.
-    pub fn stepped(&mut self, exec: u32) {
+    pub(crate) fn stepped(&mut self, exec: u32) {
         let stepping = self.stepping;
         if let Some(record) = self.record(stepping) {
             record.exec = exec;
@@ -379,7 +387,7 @@ impl Recorder {
     }
 
     /// Records the flight of the instruction issued in this cycle.
-    pub fn fly(&mut self, flight: u16) {
+    pub(crate) fn fly(&mut self, flight: u16) {
         let index = usize::from(flight);
         if self.flights.len() <= index {
             self.flights.resize(index + 1, NONE);
@@ -388,28 +396,28 @@ impl Recorder {
     }
 
     /// Records that a flight's operands are collected.
-    pub fn collected(&mut self, flight: u16, now: u64) {
+    pub(crate) fn collected(&mut self, flight: u16, now: u64) {
         if let Some(record) = self.flight(flight) {
             record.collected = now;
         }
     }
 
     /// Records that a unit has accepted a flight.
-    pub fn started(&mut self, flight: u16, now: u64) {
+    pub(crate) fn started(&mut self, flight: u16, now: u64) {
         if let Some(record) = self.flight(flight) {
             record.started = now;
         }
     }
 
     /// Records that a flight's result is available.
-    pub fn completed(&mut self, flight: u16, now: u64) {
+    pub(crate) fn completed(&mut self, flight: u16, now: u64) {
         if let Some(record) = self.flight(flight) {
             record.completed = now;
         }
     }
 
     /// Records that a flight's results have been written.
-    pub fn retired(&mut self, flight: u16, now: u64) {
+    pub(crate) fn retired(&mut self, flight: u16, now: u64) {
         let position = self.flights.get(usize::from(flight)).copied().unwrap_or(NONE);
         self.end(position, now, Fate::Retired);
     }
@@ -431,7 +439,7 @@ impl Recorder {
     }
 
     /// Records a request that leaves the SM.
-    pub fn sent(&mut self, request: &Request, now: u64) {
+    pub(crate) fn sent(&mut self, request: &Request, now: u64) {
         if !self.window.contains(&now) || self.full(now) {
             return;
         }
@@ -447,7 +455,7 @@ impl Recorder {
     }
 
     /// Records a reply.
-    pub fn answered(&mut self, reply: &Reply, now: u64) {
+    pub(crate) fn answered(&mut self, reply: &Reply, now: u64) {
         let requests = &self.out.requests;
         let matches = |position: &u32| {
             let request = &requests[*position as usize];
@@ -460,12 +468,12 @@ impl Recorder {
     }
 
     /// Records the start of a block in a block slot.
-    pub fn block_begins(&mut self, place: usize, block: u32, now: u64) {
+    pub(crate) fn block_begins(&mut self, place: usize, block: u32, now: u64) {
         self.blocks[place] = Some(Stay { place: place as u8, block, warp: 0, start: now, end: NEVER });
     }
 
     /// Records the end of a block.
-    pub fn block_ends(&mut self, place: usize, now: u64) {
+    pub(crate) fn block_ends(&mut self, place: usize, now: u64) {
         if let Some(stay) = self.blocks[place].take()
             && let Some((start, end)) = self.clip(stay.start, now)
         {
@@ -474,12 +482,12 @@ impl Recorder {
     }
 
     /// Records the start of a warp in a warp slot.
-    pub fn warp_begins(&mut self, place: usize, block: u32, warp: u32, now: u64) {
+    pub(crate) fn warp_begins(&mut self, place: usize, block: u32, warp: u32, now: u64) {
         self.warps[place] = Some(Stay { place: place as u8, block, warp, start: now, end: NEVER });
     }
 
     /// Records the end of a warp.
-    pub fn warp_ends(&mut self, place: usize, now: u64) {
+    pub(crate) fn warp_ends(&mut self, place: usize, now: u64) {
         if let Some(stay) = self.warps[place].take()
             && let Some((start, end)) = self.clip(stay.start, now)
         {
@@ -488,7 +496,7 @@ impl Recorder {
     }
 
     /// Records the end of a warp, and of its block if it was the last warp.
-    pub fn leave(&mut self, warp_slot: usize, block_slot: Option<usize>, now: u64) {
+    pub(crate) fn leave(&mut self, warp_slot: usize, block_slot: Option<usize>, now: u64) {
         self.warp_ends(warp_slot, now);
         if let Some(place) = block_slot {
             self.block_ends(place, now);
@@ -497,7 +505,7 @@ impl Recorder {
 
     /// Records the warps that wait at barriers after a cycle.
     #[inline]
-    pub fn barriers(&mut self, waiting: u64, now: u64) {
+    pub(crate) fn barriers(&mut self, waiting: u64, now: u64) {
         let mut changed = waiting ^ self.at_barrier;
         self.at_barrier = waiting;
         while changed != 0 {
@@ -516,7 +524,7 @@ impl Recorder {
     /// Ends open records at the launch's end and returns the recording; slots attributed after the end are
     /// removed, and missing slots before it have no warp.
     #[must_use]
-    pub fn finish(mut self, now: u64, end: u64) -> Recording {
+    pub(crate) fn finish(mut self, now: u64, end: u64) -> Recording {
         self.held(None);
         for index in 0..self.open_slots.len() {
             if end > now {

@@ -47,7 +47,7 @@ impl Finding {
 }
 
 /// Every cause.
-pub const LIMITS: &[Limit] = &[
+pub(super) const LIMITS: &[Limit] = &[
     Limit {
         name: "issue",
         title: "issue: the schedulers are busy",
@@ -452,7 +452,7 @@ fn occupancy_advice(f: &Facts) -> String {
 
 /// Observations independent of the main limit.
 #[must_use]
-pub fn notes(f: &Facts) -> Vec<Finding> {
+pub(super) fn notes(f: &Facts) -> Vec<Finding> {
     let mut notes: Vec<Finding> = f.techniques.iter().filter_map(lost_opportunities).collect();
     if f.lanes < 24.0 {
         notes.push(

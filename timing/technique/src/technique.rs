@@ -54,7 +54,7 @@ impl TechniqueInfo {
 
 /// Constructor of a technique from its section of the configuration, `[technique.NAME]`; an absent section is
 /// empty.
-pub type Build = fn(&GpuConfig, &toml::Table) -> Result<Box<dyn Technique>, String>;
+pub(crate) type Build = fn(&GpuConfig, &toml::Table) -> Result<Box<dyn Technique>, String>;
 
 /// Entry in the list of techniques.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use trace_format::writer::{TraceWriter, WriterOptions};
 
 /// A launch of one of the kernels.
 #[derive(Clone, Copy, Debug)]
-pub struct Launch {
+pub(crate) struct Launch {
     /// Position of the kernel.
     pub kernel: usize,
     /// Stream.
@@ -24,7 +24,7 @@ pub struct Launch {
 
 /// What a trace holds in order.
 #[derive(Clone, Copy, Debug)]
-pub enum Item {
+pub(crate) enum Item {
     Launch(Launch),
     /// A copy to the host on a stream.
     Copy(u64),
@@ -47,7 +47,7 @@ fn kernel(name: &str, mut insts: Vec<Inst>) -> MachineKernel {
 
 /// Adds a chain of dependent products: arithmetic only.
 #[must_use]
-pub fn arithmetic(name: &str, length: usize) -> MachineKernel {
+pub(crate) fn arithmetic(name: &str, length: usize) -> MachineKernel {
     let ffma = Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };
     let mut insts = vec![Inst::new(Op::Mov {}).dst(Reg(1)).srcs([Src::imm(0x3F80_0000)])];
     insts.push(Inst::new(Op::Mov {}).dst(Reg(3)).srcs([Src::imm(0)]));
@@ -57,7 +57,7 @@ pub fn arithmetic(name: &str, length: usize) -> MachineKernel {
 
 /// Loads, shared memory, a barrier and a store.
 #[must_use]
-pub fn mixed(name: &str) -> MachineKernel {
+pub(crate) fn mixed(name: &str) -> MachineKernel {
     let add = Op::Iadd3 { x: Extended(false) };
     let ldg = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
     let stg = Op::Stg { width: MemWidth::B32, order: MemOrder::Weak };
@@ -80,7 +80,7 @@ pub fn mixed(name: &str) -> MachineKernel {
 }
 
 /// Records a trace.
-pub fn record(path: &Path, kernels: &[MachineKernel], items: &[Item]) {
+pub(crate) fn record(path: &Path, kernels: &[MachineKernel], items: &[Item]) {
     let mut writer = TraceWriter::create(path, &WriterOptions::default()).expect("a trace");
     let numbers: Vec<u32> = kernels.iter().map(|kernel| writer.kernel(kernel).expect("a kernel")).collect();
     let mut launched = 0;

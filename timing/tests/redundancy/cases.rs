@@ -59,7 +59,7 @@ fn row(word: u32) -> Row {
 
 /// A random launch.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     code: Vec<u32>,
     /// The common path: instruction, and what comes from outside.
     path: Vec<(u32, u32)>,
@@ -71,7 +71,7 @@ pub struct Case {
 }
 
 /// Random launches.
-pub fn cases() -> impl Strategy<Value = Case> {
+pub(crate) fn cases() -> impl Strategy<Value = Case> {
     let blocks = prop::sample::select(vec![
         [32, 1, 1],
         [64, 1, 1],
@@ -101,7 +101,7 @@ pub fn cases() -> impl Strategy<Value = Case> {
 }
 
 /// The launch of a case.
-pub fn launch(case: &Case) -> MemoryLaunch {
+pub(crate) fn launch(case: &Case) -> MemoryLaunch {
     let insts: Vec<Inst> = case.code.iter().map(|&word| instruction(word)).collect();
     let geometry = Geometry { grid: [case.grid, 1, 1], block: case.block };
     let warps = u64::from(geometry.warps_per_block());

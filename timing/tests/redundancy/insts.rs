@@ -3,38 +3,38 @@
 use trace_format::isa::*;
 
 /// A register as a source.
-pub fn r(reg: u8) -> Src {
+pub(crate) fn r(reg: u8) -> Src {
     Src::reg(Reg(reg))
 }
 
 /// `dst = value`
-pub fn mov(dst: u8, value: u32) -> Inst {
+pub(crate) fn mov(dst: u8, value: u32) -> Inst {
     Inst::new(Op::Mov {}).dst(Reg(dst)).srcs([Src::imm(value)])
 }
 
 /// `dst = ` a special register
-pub fn s2r(dst: u8, sr: SpecialReg) -> Inst {
+pub(crate) fn s2r(dst: u8, sr: SpecialReg) -> Inst {
     Inst::new(Op::S2r { sr }).dst(Reg(dst))
 }
 
 /// `dst = a + b`
-pub fn add(dst: u8, a: Src, b: Src) -> Inst {
+pub(crate) fn add(dst: u8, a: Src, b: Src) -> Inst {
     Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(dst)).srcs([a, b, Src::RZ])
 }
 
 /// A word from global memory.
-pub fn ldg(dst: u8, address: u8, offset: i32) -> Inst {
+pub(crate) fn ldg(dst: u8, address: u8, offset: i32) -> Inst {
     let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
     Inst { offset, ..Inst::new(op).dst(Reg(dst)).srcs([r(address)]) }
 }
 
 /// A word into global memory.
-pub fn stg(address: u8, data: u8) -> Inst {
+pub(crate) fn stg(address: u8, data: u8) -> Inst {
     Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([r(address), r(data)])
 }
 
 /// Predicate `dst = a < b`, unsigned.
-pub fn less(dst: u8, a: Src, b: Src) -> Inst {
+pub(crate) fn less(dst: u8, a: Src, b: Src) -> Inst {
     let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
     let mut inst = Inst::new(op).srcs([a, b]);
     inst.pdst[0] = Pred(dst);
@@ -42,6 +42,6 @@ pub fn less(dst: u8, a: Src, b: Src) -> Inst {
 }
 
 /// The end.
-pub fn exit() -> Inst {
+pub(crate) fn exit() -> Inst {
     Inst::new(Op::Exit {})
 }

@@ -1,15 +1,15 @@
 //! Recorded launches in memory, for tests: per warp a path, and the rows that came from outside.
 
 use std::sync::Arc;
-use timing::internals::{MemAccess, SourceError, Step, Upcoming};
 use timing::internals::{LaunchPaths, WarpPath};
+use timing::internals::{MemAccess, SourceError, Step, Upcoming};
 use trace_format::isa::space::Space;
 use trace_format::isa::{Inst, Kind, MachineKernel, Pc, SourceLine};
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
 
 /// One recorded instruction.
 #[derive(Clone, Debug)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     pub pc: u32,
     pub active: u32,
     /// Destination rows that come from outside.
@@ -18,7 +18,7 @@ pub struct Recorded {
 
 /// A launch with the recorded instructions of every warp, block by block.
 #[derive(Clone, Debug)]
-pub struct MemoryLaunch {
+pub(crate) struct MemoryLaunch {
     kernel: Arc<MachineKernel>,
     code: Arc<Code>,
     geometry: Geometry,
@@ -26,7 +26,7 @@ pub struct MemoryLaunch {
 }
 
 /// A kernel of these instructions.
-pub fn kernel(insts: &[Inst]) -> MachineKernel {
+pub(crate) fn kernel(insts: &[Inst]) -> MachineKernel {
     MachineKernel {
         name: "test".into(),
         lines: vec![SourceLine::default(); insts.len()],
@@ -38,7 +38,7 @@ pub fn kernel(insts: &[Inst]) -> MachineKernel {
 
 impl MemoryLaunch {
     /// A launch whose warps run `path(block, warp)`.
-    pub fn new(
+    pub(crate) fn new(
         kernel: MachineKernel,
         geometry: Geometry,
         mut path: impl FnMut(u64, u32) -> Vec<Recorded>,
@@ -56,7 +56,7 @@ impl MemoryLaunch {
 
 /// A warp being stepped.
 #[derive(Debug)]
-pub struct MemoryWarp {
+pub(crate) struct MemoryWarp {
     code: Arc<Code>,
     recorded: Arc<Vec<Recorded>>,
     at: usize,

@@ -89,7 +89,7 @@ fn can_be_redundant(inst: &Inst) -> bool {
 }
 
 /// Counts the redundant instructions of a launch.
-pub fn redundancy<S: LaunchPaths>(source: &S) -> Tally {
+pub(crate) fn redundancy<S: LaunchPaths>(source: &S) -> Tally {
     let geometry = source.geometry();
     let warps = geometry.warps_per_block();
     let mut tally = Tally::default();

@@ -26,7 +26,7 @@ fn difference(study: &Study, outcome: &Outcome, twin: &super::decode::Counts) ->
 ///
 /// # Errors
 /// The first difference.
-pub fn check<S: LaunchPaths>(source: &S, threads: &[usize]) -> Result<Launch, String> {
+pub(crate) fn check<S: LaunchPaths>(source: &S, threads: &[usize]) -> Result<Launch, String> {
     let launch = decode(source);
     let names: Vec<&str> = TWINS.iter().map(|(name, _)| *name).collect();
     let twins: Vec<_> = TWINS.iter().map(|(_, twin)| twin(&launch)).collect();

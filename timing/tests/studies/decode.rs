@@ -7,11 +7,11 @@ use trace_format::isa::{BarMode, Inst, MachineKernel, Op};
 use trace_format::semantics::Geometry;
 
 /// A register of all lanes.
-pub type Words = [u32; 32];
+pub(crate) type Words = [u32; 32];
 
 /// A memory access.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub(crate) struct Access {
     pub space: Space,
     pub bytes: u64,
     /// Address by lane that accesses memory; generic ones as they are.
@@ -20,7 +20,7 @@ pub struct Access {
 
 /// One executed instruction.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub(crate) struct Event {
     pub pc: usize,
     pub inst: Inst,
     pub active: u32,
@@ -38,17 +38,17 @@ pub struct Event {
 
 impl Event {
     /// Different registers read.
-    pub fn reads(&self) -> BTreeSet<u8> {
+    pub(crate) fn reads(&self) -> BTreeSet<u8> {
         self.inst.src_regs().map(|reg| reg.0).collect()
     }
 
     /// Registers written.
-    pub fn writes(&self) -> Vec<u8> {
+    pub(crate) fn writes(&self) -> Vec<u8> {
         self.inst.dst_regs().map(|reg| reg.0).collect()
     }
 
     /// Value of a register read.
-    pub fn value(&self, reg: u8) -> Words {
+    pub(crate) fn value(&self, reg: u8) -> Words {
         for (i, words) in self.sources.iter().enumerate() {
             if let Some(span) = self.inst.src_span(i)
                 && let Some(k) = span.iter().position(|r| r.0 == reg)
@@ -60,30 +60,30 @@ impl Event {
     }
 
     /// Lanes in which it takes effect, as numbers.
-    pub fn lanes(&self) -> Vec<usize> {
+    pub(crate) fn lanes(&self) -> Vec<usize> {
         lanes(self.exec)
     }
 
     /// Whether it takes effect in all launched lanes.
-    pub fn whole(&self) -> bool {
+    pub(crate) fn whole(&self) -> bool {
         self.exec == self.launched
     }
 }
 
 /// Lanes of a mask.
-pub fn lanes(mask: u32) -> Vec<usize> {
+pub(crate) fn lanes(mask: u32) -> Vec<usize> {
     (0..32).filter(|lane| mask >> lane & 1 == 1).collect()
 }
 
 /// A block: events by warp.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub(crate) struct Block {
     pub warps: Vec<Vec<Event>>,
 }
 
 impl Block {
     /// The block's events in the order in which warps execute `chunk` instructions each in turn and wait at barriers.
-    pub fn order(&self, chunk: usize) -> Vec<(usize, &Event)> {
+    pub(crate) fn order(&self, chunk: usize) -> Vec<(usize, &Event)> {
         let mut order = Vec::new();
         let mut at = vec![0; self.warps.len()];
         let mut waits = vec![false; self.warps.len()];
@@ -111,7 +111,7 @@ impl Block {
 
 /// A launch.
 #[derive(Clone, Debug)]
-pub struct Launch {
+pub(crate) struct Launch {
     pub kernel: MachineKernel,
     pub geometry: Geometry,
     pub blocks: Vec<Block>,
@@ -119,18 +119,18 @@ pub struct Launch {
 
 impl Launch {
     /// Every warp of every block.
-    pub fn warps(&self) -> impl Iterator<Item = &Vec<Event>> {
+    pub(crate) fn warps(&self) -> impl Iterator<Item = &Vec<Event>> {
         self.blocks.iter().flat_map(|block| &block.warps)
     }
 
     /// Every event.
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Event> {
         self.warps().flatten()
     }
 }
 
 /// Decodes a launch.
-pub fn decode<S: LaunchPaths>(source: &S) -> Launch {
+pub(crate) fn decode<S: LaunchPaths>(source: &S) -> Launch {
     let geometry = source.geometry();
     let warp = |block: u64, warp: u32| {
         let mut path = source.open(block, warp).expect("the warp is there");
@@ -172,11 +172,11 @@ pub fn decode<S: LaunchPaths>(source: &S) -> Launch {
 
 /// Counts by instruction and key; what is not there is 0.
 #[derive(Clone, Debug)]
-pub struct Counts(pub Vec<BTreeMap<String, u64>>);
+pub(crate) struct Counts(pub Vec<BTreeMap<String, u64>>);
 
 impl Counts {
     /// Nothing but the executions.
-    pub fn of(launch: &Launch) -> Counts {
+    pub(crate) fn of(launch: &Launch) -> Counts {
         let mut counts = Counts(vec![BTreeMap::new(); launch.kernel.insts.len()]);
         for event in launch.events() {
             counts.add(event.pc, "warp_instructions", 1);
@@ -185,18 +185,18 @@ impl Counts {
     }
 
     /// Adds to a count.
-    pub fn add(&mut self, pc: usize, key: impl Into<String>, count: u64) {
+    pub(crate) fn add(&mut self, pc: usize, key: impl Into<String>, count: u64) {
         *self.0[pc].entry(key.into()).or_insert(0) += count;
     }
 
     /// Sets a count.
-    pub fn set(&mut self, pc: usize, key: &str, count: u64) {
+    pub(crate) fn set(&mut self, pc: usize, key: &str, count: u64) {
         self.0[pc].insert(key.into(), count);
     }
 }
 
 /// 0 uniform, 1 affine, 2 neither: values modulo 2^`bits` in lanes 0, 1, 2, ….
-pub fn shape_modulo(values: &[u64], bits: u32) -> usize {
+pub(crate) fn shape_modulo(values: &[u64], bits: u32) -> usize {
     let modulus = 1u128 << bits;
     let difference = |w: &[u64]| (u128::from(w[1]) + modulus - u128::from(w[0])) % modulus;
     let mut strides: Vec<u128> = values.windows(2).map(difference).collect();
@@ -209,7 +209,7 @@ pub fn shape_modulo(values: &[u64], bits: u32) -> usize {
 }
 
 /// 0 uniform, 1 affine with a whole stride, 2 neither: signed values in some lanes.
-pub fn shape_in_lanes(values: &[(usize, i64)]) -> usize {
+pub(crate) fn shape_in_lanes(values: &[(usize, i64)]) -> usize {
     let [(first, base), (second, next), rest @ ..] = values else { return 0 };
     let (distance, difference) = ((second - first) as i128, i128::from(*next) - i128::from(*base));
     if difference % distance != 0 {
@@ -223,7 +223,7 @@ pub fn shape_in_lanes(values: &[(usize, i64)]) -> usize {
 
 /// Shape of an operand's words, each two as a number of 64 bits if that is better, in the lanes of a mask: modulo
 /// where these are all launched lanes, with whole strides otherwise.
-pub fn shape_of(words: &[Words], mask: u32, launched: u32) -> usize {
+pub(crate) fn shape_of(words: &[Words], mask: u32, launched: u32) -> usize {
     let of = |values: &dyn Fn(usize) -> u64, bits: u32| {
         if mask == launched {
             return shape_modulo(&lanes(mask).into_iter().map(values).collect::<Vec<_>>(), bits);

@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Bytes of a frame's head.
-pub const FRAME_HEAD_BYTES: usize = 40;
+pub(crate) const FRAME_HEAD_BYTES: usize = 40;
 /// Sections of a frame.
 pub const SECTIONS: usize = 3 + PLANES;
 const TABLE_BYTES: usize = SECTIONS * 8;
 /// Bytes of a frame's head and table.
-pub const TABLE_END: usize = FRAME_HEAD_BYTES + TABLE_BYTES;
+pub(crate) const TABLE_END: usize = FRAME_HEAD_BYTES + TABLE_BYTES;
 const DIRECTORY: usize = 0;
 const PATH: usize = 1;
 const VALUES: usize = 2;
@@ -90,12 +90,12 @@ pub(crate) struct FrameBuilder {
 }
 
 impl FrameBuilder {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.head.entries == 0
     }
 
     /// Bytes of the streams collected so far, before packing.
-    pub fn raw_bytes(&self) -> usize {
+    pub(crate) fn raw_bytes(&self) -> usize {
         self.path_tokens.len()
             + self.path_params.len()
             + self.value_tokens.len()
@@ -105,7 +105,7 @@ impl FrameBuilder {
     }
 
     /// Appends the next block or part.
-    pub fn push(&mut self, part: &BlockPart) {
+    pub(crate) fn push(&mut self, part: &BlockPart) {
         if self.is_empty() {
             self.head.launch = part.launch;
             self.head.first_block = part.block;
@@ -136,7 +136,7 @@ impl FrameBuilder {
 
     /// Appends the frame's payload to `out` and empties the builder. The outer error is zstd's; the inner one
     /// is the reason for which the frame cannot be written.
-    pub fn finish(&mut self, packer: &mut Packer, out: &mut Vec<u8>) -> std::io::Result<FrameHead> {
+    pub(crate) fn finish(&mut self, packer: &mut Packer, out: &mut Vec<u8>) -> std::io::Result<FrameHead> {
         let head = self.head;
         out.extend_from_slice(&head.to_bytes());
         let table = out.len();
@@ -194,7 +194,7 @@ impl FrameBuilder {
 
 /// One block, or part of one, within a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Linear block index.
     pub block: u64,
     /// Part of the block.
@@ -205,7 +205,7 @@ pub struct Entry {
 
 /// Byte ranges of a warp in a frame's streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WarpBytes {
+pub(crate) struct WarpBytes {
     /// Path tokens, in the unpacked path section.
     pub path_tokens: Range<u32>,
     /// Path parameters, likewise.
@@ -222,7 +222,7 @@ pub struct WarpBytes {
 
 /// The directory and paths of an unpacked frame.
 #[derive(Clone, Debug)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// The head.
     pub head: FrameHead,
     /// Blocks and parts in order.
@@ -235,7 +235,7 @@ pub struct Frame {
 
 /// The values of an unpacked frame.
 #[derive(Clone, Debug)]
-pub struct FrameValues {
+pub(crate) struct FrameValues {
     /// Value tokens and parameters of all warps.
     pub values: Vec<u8>,
     /// Word pools of all warps.
@@ -282,7 +282,7 @@ impl Frame {
     ///
     /// # Errors
     /// The frame is damaged; the error describes how.
-    pub fn parse(payload: &[u8], warps_per_block: u32) -> Result<Frame, String> {
+    pub(crate) fn parse(payload: &[u8], warps_per_block: u32) -> Result<Frame, String> {
         let head = FrameHead::of(payload).ok_or("it is too short for its head")?;
         let directory = section(payload, DIRECTORY)?;
         let path = section(payload, PATH)?;
@@ -328,7 +328,7 @@ impl Frame {
 
     /// The entry of a part of a block, and its first warp in [`Frame::warps`].
     #[must_use]
-    pub fn find(&self, block: u64, part: u32, warps_per_block: u32) -> Option<(Entry, usize)> {
+    pub(crate) fn find(&self, block: u64, part: u32, warps_per_block: u32) -> Option<(Entry, usize)> {
         // Most blocks have one part; then the position follows from the number.
         let guess = block.checked_sub(self.head.first_block)? as usize;
         let found = self.entries.get(guess).is_some_and(|e| (e.block, e.part) == (block, part));
@@ -369,7 +369,7 @@ impl FrameValues {
     ///
     /// # Errors
     /// The frame is damaged; the error describes how.
-    pub fn parse(payload: &[u8]) -> Result<FrameValues, String> {
+    pub(crate) fn parse(payload: &[u8]) -> Result<FrameValues, String> {
         let values = section(payload, VALUES)?;
         let [a, b, c, d] = [0, 1, 2, 3].map(|i| section(payload, FIRST_PLANE + i));
         let (a, b, c, d) = (a?, b?, c?, d?);

@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of threads in a block.
-pub const MAX_THREADS_PER_BLOCK: u64 = 1024;
+pub(crate) const MAX_THREADS_PER_BLOCK: u64 = 1024;
 /// Maximum number of blocks in a grid, far above what can be recorded.
-pub const MAX_BLOCKS: u64 = 1 << 40;
+pub(crate) const MAX_BLOCKS: u64 = 1 << 40;
 
 /// Header of a trace: its origin and contents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -185,7 +185,7 @@ pub struct FrameEntry {
 
 /// Positions of all records.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Index {
+pub(crate) struct Index {
     /// Records other than frames, in file order: tag and offset.
     pub records: Vec<(Tag, u64)>,
     /// Frames in file order.
@@ -196,7 +196,7 @@ pub struct Index {
 ///
 /// # Errors
 /// Serialisation or compression fails.
-pub fn encode<T: Serialize>(value: &T, packer: &mut Packer) -> Result<Vec<u8>, String> {
+pub(crate) fn encode<T: Serialize>(value: &T, packer: &mut Packer) -> Result<Vec<u8>, String> {
     pack(&postcard::to_stdvec(value).map_err(|e| e.to_string())?, packer)
 }
 
@@ -204,7 +204,7 @@ pub fn encode<T: Serialize>(value: &T, packer: &mut Packer) -> Result<Vec<u8>, S
 ///
 /// # Errors
 /// Compression fails.
-pub fn pack(raw: &[u8], packer: &mut Packer) -> Result<Vec<u8>, String> {
+pub(crate) fn pack(raw: &[u8], packer: &mut Packer) -> Result<Vec<u8>, String> {
     if raw.len() > MAX_SECTION_BYTES {
         return Err(format!("{} bytes are more than a section can hold", raw.len()));
     }
@@ -217,7 +217,7 @@ pub fn pack(raw: &[u8], packer: &mut Packer) -> Result<Vec<u8>, String> {
 ///
 /// # Errors
 /// The record is damaged; the error describes how.
-pub fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, String> {
+pub(crate) fn decode<T: DeserializeOwned>(payload: &[u8]) -> Result<T, String> {
     let raw_bytes = word32(payload, 0).ok_or("it has no length")? as usize;
     let raw = unpack(&payload[4..], raw_bytes)?;
     let (value, rest) = postcard::take_from_bytes(&raw).map_err(|e| e.to_string())?;

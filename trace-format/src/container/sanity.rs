@@ -11,7 +11,7 @@ const MAX_ROWS: usize = 1 << 16;
 ///
 /// # Errors
 /// The first violation, with its PC.
-pub fn check_kernel(kernel: &MachineKernel) -> Result<(), String> {
+pub(crate) fn check_kernel(kernel: &MachineKernel) -> Result<(), String> {
     kernel.check()?;
     let fail = |what: String| Err(format!("kernel {}: {what}", kernel.name));
     if usize::from(kernel.regs_per_thread) > Reg::COUNT {

@@ -10,7 +10,7 @@ const WAYS: usize = 4;
 
 /// The table. An entry holds epoch (16 bits), tag of the word (16 bits) and position (32 bits).
 #[derive(Clone, Debug)]
-pub struct WordDict {
+pub(crate) struct WordDict {
     sets: Vec<[u64; WAYS]>,
     epoch: u16,
 }
@@ -23,7 +23,7 @@ impl Default for WordDict {
 
 impl WordDict {
     /// Clears the table.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         if self.epoch == 0 {
             self.sets.fill([0; WAYS]);
@@ -40,7 +40,7 @@ impl WordDict {
 
     /// Records the position of a word.
     #[inline]
-    pub fn insert(&mut self, word: u32, position: u32) {
+    pub(crate) fn insert(&mut self, word: u32, position: u32) {
         let (set, key) = self.key(word);
         if let Some(set) = self.sets.get_mut(set) {
             let [a, b, c, _] = *set;
@@ -50,7 +50,7 @@ impl WordDict {
 
     /// Possible positions of the word, the latest first.
     #[inline]
-    pub fn find(&self, word: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn find(&self, word: u32) -> impl Iterator<Item = u32> + '_ {
         let (set, key) = self.key(word);
         let set = self.sets.get(set).unwrap_or(&[0; WAYS]);
         set.iter().filter(move |&&entry| (entry >> 32) as u32 == key).map(|&entry| entry as u32)

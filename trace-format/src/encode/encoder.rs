@@ -59,27 +59,27 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub fn start(warp: u32) -> Slot {
+    pub(super) fn start(warp: u32) -> Slot {
         Slot { position: pool::position(warp, 0), distance: 0, shape: Shape::Packed, base: 0 }
     }
 
     /// Moves to an absolute position; walks do not continue across runs.
     #[inline]
-    pub fn jump(&mut self, position: u32) {
+    pub(super) fn jump(&mut self, position: u32) {
         self.position = position;
         self.distance = 0;
     }
 
     /// Moves by a distance, which a walk repeats.
     #[inline]
-    pub fn walk(&mut self, distance: u32) {
+    pub(super) fn walk(&mut self, distance: u32) {
         self.distance = distance;
         self.position = self.position.wrapping_add(distance);
     }
 
     /// Moves to new words.
     #[inline]
-    pub fn place(&mut self, position: u32, shape: Shape) {
+    pub(super) fn place(&mut self, position: u32, shape: Shape) {
         self.walk(position.wrapping_sub(self.position));
         self.shape = shape;
     }
@@ -422,22 +422,22 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub fn code(self) -> u8 {
+    pub(super) fn code(self) -> u8 {
         self.log_width | u8::from(self.periodic) << 3
     }
 
-    pub fn of_code(code: u8) -> Option<Group> {
+    pub(super) fn of_code(code: u8) -> Option<Group> {
         let group = Group { log_width: code & 7, periodic: code >> 3 != 0 };
         (code < 16 && (1..=4).contains(&group.log_width)).then_some(group)
     }
 
-    pub fn shape(self) -> Shape {
+    pub(super) fn shape(self) -> Shape {
         let (dx, dy) = if self.periodic { (1, 0) } else { (0, 1) };
         Shape::Lattice { log_width: self.log_width, dx, dy }
     }
 
     /// The lanes whose words represent all lanes.
-    pub fn lanes(self) -> u32 {
+    pub(super) fn lanes(self) -> u32 {
         let width = 1u32 << self.log_width;
         if self.periodic {
             (1 << width) - 1

@@ -2,17 +2,17 @@
 //! bytes of narrow integers thereby lie together, and each plane is compressed on its own.
 
 /// Number of planes of a 32-bit word.
-pub const PLANES: usize = 4;
+pub(crate) const PLANES: usize = 4;
 
 /// Appends one plane of some words.
-pub fn split(words: &[u32], plane: usize, out: &mut Vec<u8>) {
+pub(crate) fn split(words: &[u32], plane: usize, out: &mut Vec<u8>) {
     let shift = 8 * plane as u32;
     out.extend(words.iter().map(|w| (w >> shift) as u8));
 }
 
 /// Joins four planes of equal length into words.
 #[must_use]
-pub fn join(planes: [&[u8]; PLANES]) -> Vec<u32> {
+pub(crate) fn join(planes: [&[u8]; PLANES]) -> Vec<u32> {
     let n = planes.iter().map(|p| p.len()).min().unwrap_or(0);
     let [a, b, c, d] = planes.map(|p| &p[..n]);
     let mut words = vec![0u32; n];

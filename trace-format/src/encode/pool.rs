@@ -5,16 +5,16 @@
 //! interleaving of warps, and regular accesses to data that several warps loaded first remain regular.
 
 /// Bits of a position for the index within one warp's run.
-pub const OFFSET_BITS: u32 = 20;
+pub(crate) const OFFSET_BITS: u32 = 20;
 /// Words that one warp's run can hold.
-pub const MAX_WORDS_PER_WARP: usize = 1 << OFFSET_BITS;
+pub(crate) const MAX_WORDS_PER_WARP: usize = 1 << OFFSET_BITS;
 /// Warps that positions can name.
-pub const MAX_WARPS_PER_BLOCK: u32 = 1 << (32 - OFFSET_BITS);
+pub(crate) const MAX_WARPS_PER_BLOCK: u32 = 1 << (32 - OFFSET_BITS);
 
 /// Position of a word of a warp's run.
 #[must_use]
 #[inline]
-pub const fn position(warp: u32, offset: u32) -> u32 {
+pub(crate) const fn position(warp: u32, offset: u32) -> u32 {
     warp << OFFSET_BITS | offset
 }
 
@@ -40,7 +40,7 @@ pub trait Words {
 
 /// Placeholder for words that are not read: every position has one.
 #[derive(Clone, Copy, Debug)]
-pub struct Unread;
+pub(crate) struct Unread;
 
 impl Words for Unread {
     fn of_warp(&self, _warp: usize) -> &[u32] {
@@ -97,7 +97,13 @@ impl Shape {
 /// Reads the lanes of `mask` in a shape from a position and returns the lanes whose words exist; the others
 /// are undefined.
 #[inline]
-pub fn gather<W: Words + ?Sized>(words: &W, shape: Shape, start: u32, mask: u32, out: &mut [u32; 32]) -> u32 {
+pub(crate) fn gather<W: Words + ?Sized>(
+    words: &W,
+    shape: Shape,
+    start: u32,
+    mask: u32,
+    out: &mut [u32; 32],
+) -> u32 {
     match shape {
         Shape::Packed if mask == u32::MAX => line(words, start, mask, out),
         Shape::LINE => line(words, start, mask, out),
@@ -177,7 +183,7 @@ fn scattered<W: Words + ?Sized>(words: &W, shape: Shape, start: u32, mask: u32, 
 /// Lanes of `mask` in which two rows agree.
 #[must_use]
 #[inline]
-pub fn equal_lanes(a: &[u32; 32], b: &[u32; 32], mask: u32) -> u32 {
+pub(crate) fn equal_lanes(a: &[u32; 32], b: &[u32; 32], mask: u32) -> u32 {
     let mut equal = 0;
     for lane in 0..32 {
         equal |= u32::from(a[lane] == b[lane]) << lane;

@@ -5,7 +5,7 @@ use super::CodingError;
 
 /// Appends a number.
 #[inline]
-pub fn push(out: &mut Vec<u8>, mut value: u32) {
+pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -18,7 +18,7 @@ pub fn push(out: &mut Vec<u8>, mut value: u32) {
 /// # Errors
 /// [`CodingError::Truncated`] at the end of the bytes, [`CodingError::Overlong`] when 32 bits do not hold it.
 #[inline]
-pub fn read(bytes: &[u8], at: &mut usize) -> Result<u32, CodingError> {
+pub(crate) fn read(bytes: &[u8], at: &mut usize) -> Result<u32, CodingError> {
     let mut value = 0u32;
     for shift in (0..35).step_by(7) {
         let byte = *bytes.get(*at).ok_or(CodingError::Truncated)?;
@@ -36,7 +36,7 @@ pub fn read(bytes: &[u8], at: &mut usize) -> Result<u32, CodingError> {
 
 /// Appends a little-endian word.
 #[inline]
-pub fn push_word(out: &mut Vec<u8>, value: u32) {
+pub(crate) fn push_word(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
@@ -45,7 +45,7 @@ pub fn push_word(out: &mut Vec<u8>, value: u32) {
 /// # Errors
 /// [`CodingError::Truncated`] at the end of the bytes.
 #[inline]
-pub fn read_word(bytes: &[u8], at: &mut usize) -> Result<u32, CodingError> {
+pub(crate) fn read_word(bytes: &[u8], at: &mut usize) -> Result<u32, CodingError> {
     let word = bytes.get(*at..).and_then(|rest| rest.first_chunk()).ok_or(CodingError::Truncated)?;
     *at += 4;
     Ok(u32::from_le_bytes(*word))
@@ -54,14 +54,14 @@ pub fn read_word(bytes: &[u8], at: &mut usize) -> Result<u32, CodingError> {
 /// Maps 0, -1, 1, -2, … (as two's complement) to 0, 1, 2, 3, ….
 #[must_use]
 #[inline]
-pub const fn zigzag(value: u32) -> u32 {
+pub(crate) const fn zigzag(value: u32) -> u32 {
     (value << 1) ^ (value as i32 >> 31) as u32
 }
 
 /// The inverse of [`zigzag`].
 #[must_use]
 #[inline]
-pub const fn unzigzag(value: u32) -> u32 {
+pub(crate) const fn unzigzag(value: u32) -> u32 {
     (value >> 1) ^ (value & 1).wrapping_neg()
 }
 

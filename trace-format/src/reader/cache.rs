@@ -46,12 +46,12 @@ impl Default for State {
 
 impl FrameCache {
     /// Sets the size of the cache in bytes.
-    pub fn keep(&self, max_bytes: usize) {
+    pub(super) fn keep(&self, max_bytes: usize) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).max_bytes = max_bytes;
     }
 
     /// The slot of a frame; `bytes` is called for its decompressed size when it is new.
-    pub fn slot(&self, number: usize, bytes: impl FnOnce() -> usize) -> Arc<FrameSlot> {
+    pub(super) fn slot(&self, number: usize, bytes: impl FnOnce() -> usize) -> Arc<FrameSlot> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.clock += 1;
         let now = state.clock;
@@ -73,7 +73,7 @@ impl FrameCache {
 
 impl FrameSlot {
     /// Directory and paths.
-    pub fn frame(&self, file: &TraceFile) -> Result<Arc<Frame>, TraceError> {
+    pub(super) fn frame(&self, file: &TraceFile) -> Result<Arc<Frame>, TraceError> {
         let entry = &file.frames[self.number];
         let parsed = self.frame.get_or_init(|| {
             let warps = file.launches[entry.head.launch as usize].geometry.warps_per_block();
@@ -94,7 +94,7 @@ impl FrameSlot {
     }
 
     /// Values; the frame has been parsed.
-    pub fn values(&self, file: &TraceFile) -> Result<Arc<FrameValues>, TraceError> {
+    pub(super) fn values(&self, file: &TraceFile) -> Result<Arc<FrameValues>, TraceError> {
         let entry = &file.frames[self.number];
         let parsed = self.values.get_or_init(|| {
             let values = file.frame(self.number, |record| {

@@ -49,7 +49,12 @@ static NO_BYTES: WarpBytes = WarpBytes {
 };
 
 impl PathWalk {
-    pub fn start(file: Arc<TraceFile>, launch: u32, block: u64, warp: u32) -> Result<PathWalk, TraceError> {
+    pub(super) fn start(
+        file: Arc<TraceFile>,
+        launch: u32,
+        block: u64,
+        warp: u32,
+    ) -> Result<PathWalk, TraceError> {
         file.check_warp(launch, block, warp)?;
         let geometry = file.launches[launch as usize].geometry;
         let launched = geometry.launched_mask(warp);
@@ -76,7 +81,7 @@ impl PathWalk {
     }
 
     /// Moves to the beginning of a warp of the same launch; its block is usually in the same frame.
-    pub fn restart(&mut self, block: u64, warp: u32) -> Result<(), TraceError> {
+    pub(super) fn restart(&mut self, block: u64, warp: u32) -> Result<(), TraceError> {
         self.file.check_warp(self.launch, block, warp)?;
         match self.frame.find(block, 0, self.warps_per_block as u32) {
             Some((entry, first_warp)) => (self.entry, self.first_warp) = (entry, first_warp),
@@ -99,19 +104,19 @@ impl PathWalk {
 
     /// Directory entry of the warp in the current part.
     #[inline]
-    pub fn bytes(&self) -> &WarpBytes {
+    pub(super) fn bytes(&self) -> &WarpBytes {
         self.frame.warps.get(self.first_warp + self.warp as usize).unwrap_or(&NO_BYTES)
     }
 
     /// Directory entries of all warps of the block in the current part.
     #[inline]
-    pub fn block_bytes(&self) -> &[WarpBytes] {
+    pub(super) fn block_bytes(&self) -> &[WarpBytes] {
         self.frame.warps.get(self.first_warp..self.first_warp + self.warps_per_block).unwrap_or(&[])
     }
 
     /// The next block entered within the current part; `None` at the part's end.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<(BlockId, u32)>, CodingError> {
+    pub(super) fn next(&mut self) -> Result<Option<(BlockId, u32)>, CodingError> {
         let bytes = self.frame.warps.get(self.first_warp + self.warp as usize).unwrap_or(&NO_BYTES);
         let tokens = slice(&self.frame.path, &bytes.path_tokens);
         if self.token == tokens.len() {
@@ -127,28 +132,28 @@ impl PathWalk {
     }
 
     /// Whether tokens and parameters of the current part have all been read.
-    pub fn is_at_end(&self) -> bool {
+    pub(super) fn is_at_end(&self) -> bool {
         let bytes = self.bytes();
         self.token == bytes.path_tokens.len() && self.param == bytes.path_params.len()
     }
 
     /// Advances to the block's next part.
-    pub fn advance(&mut self) -> Result<(), TraceError> {
+    pub(super) fn advance(&mut self) -> Result<(), TraceError> {
         let part = self.entry.part.wrapping_add(1);
         self.enter(locate(&self.file, self.launch, self.block, part)?);
         (self.token, self.param) = (0, 0);
         Ok(())
     }
 
-    pub fn place(&self, step: u64) -> Place {
+    pub(super) fn place(&self, step: u64) -> Place {
         Place { launch: self.launch, block: self.block, warp: self.warp, step }
     }
 
-    pub fn stream_error(&self, step: u64, source: CodingError) -> TraceError {
+    pub(super) fn stream_error(&self, step: u64, source: CodingError) -> TraceError {
         ErrorKind::Stream { path: self.file.path.clone(), place: self.place(step), source }.into()
     }
 
-    pub fn mismatch(&self, step: u64, what: impl Into<String>) -> TraceError {
+    pub(super) fn mismatch(&self, step: u64, what: impl Into<String>) -> TraceError {
         ErrorKind::Mismatch { path: self.file.path.clone(), place: self.place(step), what: what.into() }
             .into()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Opens a file that is long enough to be a trace.
-    pub fn open(path: &Path) -> Result<Source, TraceError> {
+    pub(crate) fn open(path: &Path) -> Result<Source, TraceError> {
         let not_a_trace = || ErrorKind::NotATrace(path.to_path_buf()).into();
         // Opening a pipe would wait for a writer.
         let found = std::fs::metadata(path).map_err(|e| TraceError::io(path, "open", missing(path, e)))?;
@@ -44,12 +44,12 @@ impl Source {
     }
 
     /// Size of the file when it was opened.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The bytes at an offset.
-    pub fn read<const N: usize>(&self, offset: u64) -> io::Result<[u8; N]> {
+    pub(crate) fn read<const N: usize>(&self, offset: u64) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         read_exact_at(&self.file, &mut bytes, offset)?;
         Ok(bytes)
@@ -57,7 +57,11 @@ impl Source {
 
     /// Reads the record at an offset and passes it to `use_it`; `None` when there is none that lies within
     /// the file.
-    pub fn record<T>(&self, offset: u64, use_it: impl FnOnce(RecordRef<'_>) -> T) -> io::Result<Option<T>> {
+    pub(crate) fn record<T>(
+        &self,
+        offset: u64,
+        use_it: impl FnOnce(RecordRef<'_>) -> T,
+    ) -> io::Result<Option<T>> {
         let fits = |bytes: u64| offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         if !fits(RECORD_HEAD_BYTES as u64) {
             return Ok(None);
@@ -71,7 +75,7 @@ impl Source {
     }
 
     /// As [`Source::record`], for a record with a known size.
-    pub fn record_of<T>(
+    pub(crate) fn record_of<T>(
         &self,
         offset: u64,
         bytes: u64,

@@ -51,7 +51,7 @@ struct State {
 }
 
 impl Progress {
-    pub fn new(blocks_ahead: u64) -> Progress {
+    pub(super) fn new(blocks_ahead: u64) -> Progress {
         let blocks_ahead = blocks_ahead.max(1);
         Progress { state: Mutex::default(), changed: Condvar::new(), blocks_ahead }
     }
@@ -62,7 +62,7 @@ impl Progress {
 
     /// Waits until a part may be sent: always when its block is the oldest incomplete one, else as the
     /// block's first part within the window.
-    pub fn wait_for_turn(&self, block: u64, part: u32) -> Result<(), TraceError> {
+    pub(super) fn wait_for_turn(&self, block: u64, part: u32) -> Result<(), TraceError> {
         let mut state = self.lock();
         loop {
             if state.stopped {
@@ -83,7 +83,7 @@ impl Progress {
     }
 
     /// A ticket for [`Progress::wait_for_settled`].
-    pub fn ask(&self) -> u64 {
+    pub(super) fn ask(&self) -> u64 {
         let mut state = self.lock();
         state.asked += 1;
         state.asked
@@ -95,7 +95,7 @@ impl Progress {
     }
 
     /// Waits until all messages sent before the ticket have been written.
-    pub fn wait_for_settled(&self, ticket: u64) -> Result<(), TraceError> {
+    pub(super) fn wait_for_settled(&self, ticket: u64) -> Result<(), TraceError> {
         let mut state = self.lock();
         while state.settled < ticket {
             if state.stopped {
@@ -119,7 +119,7 @@ impl Progress {
     }
 
     /// Waits until the writer has stopped, and returns its summary or error.
-    pub fn wait_for_end(&self) -> Result<(WriteSummary, PathBuf), TraceError> {
+    pub(super) fn wait_for_end(&self) -> Result<(WriteSummary, PathBuf), TraceError> {
         let mut state = self.lock();
         while !state.stopped {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -130,7 +130,7 @@ impl Progress {
     }
 
     /// The writer's error; the first call returns it in full.
-    pub fn failure(&self) -> TraceError {
+    pub(super) fn failure(&self) -> TraceError {
         let mut state = self.lock();
         let told = if state.summary.is_some() {
             "the recording has ended"
@@ -163,7 +163,7 @@ pub(super) struct Sequencer {
 }
 
 impl Sequencer {
-    pub fn new(
+    pub(super) fn new(
         draft: Draft,
         replaces: Option<Identity>,
         options: &WriterOptions,
@@ -194,7 +194,7 @@ impl Sequencer {
     }
 
     /// Handles messages until the end; an error is stored in the progress for the next caller.
-    pub fn run(mut self, inbox: &Receiver<Message>) {
+    pub(super) fn run(mut self, inbox: &Receiver<Message>) {
         let outcome = self.serve(inbox);
         self.progress.stop(outcome);
     }

@@ -12,10 +12,10 @@ use trace_format::writer::{BlockRecorder, LaunchWriter, TraceWriter, WriteSummar
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-pub struct Rng(pub u64);
+pub(crate) struct Rng(pub u64);
 
 impl Rng {
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -23,11 +23,11 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, n: u64) -> u64 {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
 
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
         }
@@ -36,31 +36,31 @@ impl Rng {
 
 /// Instructions under construction, with forward branches to patch.
 #[derive(Default)]
-pub struct Builder {
+pub(crate) struct Builder {
     pub insts: Vec<Inst>,
 }
 
 impl Builder {
-    pub fn emit(&mut self, inst: Inst) -> usize {
+    pub(crate) fn emit(&mut self, inst: Inst) -> usize {
         self.insts.push(inst);
         self.insts.len() - 1
     }
 
-    pub fn here(&self) -> Pc {
+    pub(crate) fn here(&self) -> Pc {
         Pc(self.insts.len() as u32)
     }
 
-    pub fn bra(&mut self, guard: Guard, target: Pc) -> usize {
+    pub(crate) fn bra(&mut self, guard: Guard, target: Pc) -> usize {
         let mut inst = Inst::new(Op::Bra {}).guarded(guard);
         inst.target = target;
         self.emit(inst)
     }
 
-    pub fn land(&mut self, branch: usize) {
+    pub(crate) fn land(&mut self, branch: usize) {
         self.insts[branch].target = self.here();
     }
 
-    pub fn kernel(self, name: &str) -> MachineKernel {
+    pub(crate) fn kernel(self, name: &str) -> MachineKernel {
         let regs = self
             .insts
             .iter()
@@ -87,34 +87,34 @@ impl Builder {
     }
 }
 
-pub fn r(n: u8) -> Src {
+pub(crate) fn r(n: u8) -> Src {
     Src::reg(Reg(n))
 }
 
-pub fn s2r(dst: u8, sr: SpecialReg) -> Inst {
+pub(crate) fn s2r(dst: u8, sr: SpecialReg) -> Inst {
     Inst::new(Op::S2r { sr }).dst(Reg(dst))
 }
 
-pub fn imad(dst: u8, a: Src, b: Src, c: Src) -> Inst {
+pub(crate) fn imad(dst: u8, a: Src, b: Src, c: Src) -> Inst {
     Inst::new(Op::Imad {}).dst(Reg(dst)).srcs([a, b, c])
 }
 
-pub fn iadd(dst: u8, a: Src, b: Src) -> Inst {
+pub(crate) fn iadd(dst: u8, a: Src, b: Src) -> Inst {
     Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(dst)).srcs([a, b, Src::RZ])
 }
 
-pub fn ffma(dst: u8, a: Src, b: Src, c: Src) -> Inst {
+pub(crate) fn ffma(dst: u8, a: Src, b: Src, c: Src) -> Inst {
     Inst::new(Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) }).dst(Reg(dst)).srcs([a, b, c])
 }
 
-pub fn isetp(p: u8, cmp: ICmp, a: Src, b: Src) -> Inst {
+pub(crate) fn isetp(p: u8, cmp: ICmp, a: Src, b: Src) -> Inst {
     let mut inst =
         Inst::new(Op::Isetp { cmp, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) }).srcs([a, b]);
     inst.pdst[0] = Pred(p);
     inst
 }
 
-pub fn ldg(dst: u8, base: u8, offset: i32, width: MemWidth) -> Inst {
+pub(crate) fn ldg(dst: u8, base: u8, offset: i32, width: MemWidth) -> Inst {
     let mut inst = Inst::new(Op::Ldg { width, order: MemOrder::Weak, ro: ReadOnly(false) })
         .dst(Reg(dst))
         .srcs([r(base)]);
@@ -122,22 +122,22 @@ pub fn ldg(dst: u8, base: u8, offset: i32, width: MemWidth) -> Inst {
     inst
 }
 
-pub fn stg(base: u8, value: u8) -> Inst {
+pub(crate) fn stg(base: u8, value: u8) -> Inst {
     Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([r(base), r(value)])
 }
 
-pub fn lds(dst: u8, base: Src, offset: i32) -> Inst {
+pub(crate) fn lds(dst: u8, base: Src, offset: i32) -> Inst {
     let mut inst = Inst::new(Op::Lds { width: MemWidth::B32, scale: Scale::X4 }).dst(Reg(dst)).srcs([base]);
     inst.offset = offset;
     inst
 }
 
-pub fn exit() -> Inst {
+pub(crate) fn exit() -> Inst {
     Inst::new(Op::Exit {})
 }
 
 /// Word of the tests' memory: regions of the address space hold different kinds of data.
-pub fn memory(address: u64) -> u32 {
+pub(crate) fn memory(address: u64) -> u32 {
     let word = address >> 2;
     let noise = Rng(word).next() as u32;
     match address >> 16 & 7 {
@@ -153,7 +153,7 @@ pub fn memory(address: u64) -> u32 {
 
 /// A recorded step with its results in the executing machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub pc: Pc,
     pub active: u32,
     pub exec: u32,
@@ -169,7 +169,7 @@ struct Lane {
 }
 
 /// A warp with a program counter per lane; the lanes at the lowest one go first.
-pub struct MiniWarp {
+pub(crate) struct MiniWarp {
     pub warp: Warp,
     lanes: Vec<Lane>,
     alive: u32,
@@ -186,7 +186,7 @@ impl MiniWarp {
 
 /// Runs one block and records it; returns what every warp did. `part_every` hands over parts after so many
 /// basic blocks.
-pub fn run_block(
+pub(crate) fn run_block(
     kernel: &MachineKernel,
     code: &Code,
     geometry: &Geometry,
@@ -291,9 +291,9 @@ fn step(
 }
 
 /// Steps of every warp of every block of every launch.
-pub type Log = Vec<Vec<Vec<Vec<Seen>>>>;
+pub(crate) type Log = Vec<Vec<Vec<Vec<Seen>>>>;
 
-pub fn launch_record(kernel: u32, grid: u32, block: u32) -> LaunchRecord {
+pub(crate) fn launch_record(kernel: u32, grid: u32, block: u32) -> LaunchRecord {
     let geometry = Geometry { grid: [grid, 1, 1], block: [block, 1, 1] };
     let mut param = vec![0; 0x180];
     param[..4].copy_from_slice(&block.to_le_bytes());
@@ -309,10 +309,10 @@ pub fn launch_record(kernel: u32, grid: u32, block: u32) -> LaunchRecord {
 }
 
 /// What to record: kernel, blocks, threads per block.
-pub type Plan<'a> = &'a [(&'a MachineKernel, u32, u32)];
+pub(crate) type Plan<'a> = &'a [(&'a MachineKernel, u32, u32)];
 
 /// Records launches, handing blocks over in an order drawn from `order` (within the writer's window).
-pub fn record(
+pub(crate) fn record(
     path: &Path,
     launches: Plan<'_>,
     options: &WriterOptions,
@@ -343,7 +343,7 @@ pub fn record(
 }
 
 /// A random kernel of nested branches and loops around loads and arithmetic.
-pub fn random_kernel(seed: u64) -> MachineKernel {
+pub(crate) fn random_kernel(seed: u64) -> MachineKernel {
     let mut rng = Rng(seed);
     let mut b = Builder::default();
     b.emit(s2r(0, SpecialReg::TidX));

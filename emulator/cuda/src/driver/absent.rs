@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// CUDA's handle of memory or an event of another process.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct IpcHandle {
+pub(crate) struct IpcHandle {
     words: [u64; 8],
 }
 

@@ -10,7 +10,7 @@ use emulator::texture::{ChannelFormat, ChannelKind, Object, ReadMode, Sampler};
 /// CUDA's `CUDA_ARRAY_DESCRIPTOR`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct ArrayDescriptor {
+pub(crate) struct ArrayDescriptor {
     pub(super) width: usize,
     pub(super) height: usize,
     pub(super) format: u32,
@@ -20,7 +20,7 @@ pub struct ArrayDescriptor {
 /// CUDA's `CUDA_ARRAY3D_DESCRIPTOR`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Array3Descriptor {
+pub(crate) struct Array3Descriptor {
     pub(super) extent: [usize; 3],
     pub(super) format: u32,
     pub(super) channels: u32,
@@ -30,7 +30,7 @@ pub struct Array3Descriptor {
 /// CUDA's `CUDA_RESOURCE_DESC`: its kind and what that kind has; flags.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ResourceDescriptor {
+pub(crate) struct ResourceDescriptor {
     kind: u32,
     /// An array's handle, or an address.
     place: u64,
@@ -45,7 +45,7 @@ pub struct ResourceDescriptor {
 /// CUDA's `CUDA_TEXTURE_DESC`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct TextureDescriptor {
+pub(crate) struct TextureDescriptor {
     address: [u32; 3],
     filter: u32,
     flags: u32,

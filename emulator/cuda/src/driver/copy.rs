@@ -18,7 +18,7 @@ const UNIFIED: u32 = 4;
 /// One side of CUDA's `CUDA_MEMCPY2D`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Side2 {
+pub(crate) struct Side2 {
     x: usize,
     y: usize,
     kind: u32,
@@ -31,7 +31,7 @@ pub struct Side2 {
 /// CUDA's `CUDA_MEMCPY2D`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Copy2 {
+pub(crate) struct Copy2 {
     from: Side2,
     to: Side2,
     width: usize,
@@ -41,7 +41,7 @@ pub struct Copy2 {
 /// One side of CUDA's `CUDA_MEMCPY3D`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Side3 {
+pub(crate) struct Side3 {
     pub(super) x: usize,
     pub(super) y: usize,
     pub(super) z: usize,
@@ -59,7 +59,7 @@ pub struct Side3 {
 /// CUDA's `CUDA_MEMCPY3D` and `CUDA_MEMCPY3D_PEER`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Copy3 {
+pub(crate) struct Copy3 {
     pub(super) from: Side3,
     pub(super) to: Side3,
     pub(super) width: usize,

@@ -15,7 +15,7 @@ const PCI_BUS_ID: &str = "0000:01:00.0";
 /// CUDA's `CUdevprop`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct DeviceProperties {
+pub(crate) struct DeviceProperties {
     max_threads_per_block: i32,
     max_threads_dim: [i32; 3],
     max_grid_size: [i32; 3],

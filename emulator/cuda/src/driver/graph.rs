@@ -14,7 +14,7 @@ use std::ffi::c_void;
 /// CUDA's `CUDA_KERNEL_NODE_PARAMS_v1`, with which the second version begins.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct KernelParams {
+pub(crate) struct KernelParams {
     function: u64,
     grid: [u32; 3],
     block: [u32; 3],
@@ -26,7 +26,7 @@ pub struct KernelParams {
 /// CUDA's `CUDA_KERNEL_NODE_PARAMS_v2`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct KernelParams2 {
+pub(crate) struct KernelParams2 {
     first: KernelParams,
     kernel: u64,
     context: u64,
@@ -35,7 +35,7 @@ pub struct KernelParams2 {
 /// CUDA's `CUDA_MEMSET_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct MemsetParams {
+pub(crate) struct MemsetParams {
     to: u64,
     pitch: usize,
     value: u32,
@@ -47,7 +47,7 @@ pub struct MemsetParams {
 /// CUDA's `CUDA_HOST_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct HostParams {
+pub(crate) struct HostParams {
     function: usize,
     user_data: *mut c_void,
 }

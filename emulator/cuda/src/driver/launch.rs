@@ -20,7 +20,7 @@ const ATTRIBUTE_CLUSTER: u32 = 4;
 /// CUDA's `CUlaunchConfig`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct LaunchConfig {
+pub(crate) struct LaunchConfig {
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
@@ -32,7 +32,7 @@ pub struct LaunchConfig {
 /// CUDA's `CUlaunchAttribute` and `cudaLaunchAttribute`: its number and 64 bytes of value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct LaunchAttribute {
+pub(crate) struct LaunchAttribute {
     id: u32,
     padding: u32,
     value: [u32; 16],

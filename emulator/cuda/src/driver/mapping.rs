@@ -11,7 +11,7 @@ use crate::tell::tell;
 /// CUDA's `CUmemAllocationProp`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AllocationProperties {
+pub(crate) struct AllocationProperties {
     kind: u32,
     handle_kinds: u32,
     location: Location,

@@ -65,7 +65,7 @@ macro_rules! functions {
         $(
             #[doc = concat!("`", $name, "`.")]
             #[unsafe(export_name = $name)]
-            pub extern "C" fn $f($($arg: $type),*) -> $crate::error::Status {
+            pub(crate) extern "C" fn $f($($arg: $type),*) -> $crate::error::Status {
                 $crate::driver::call($crate::driver::Needs::$needs, || -> $crate::error::Outcome { $body })
             }
             functions!(@per_thread $f [$($arg: $type),*] $($twin)?);
@@ -82,12 +82,12 @@ macro_rules! functions {
     };
     (@per_thread $f:ident [$($arg:ident: $type:ty),*] $twin:literal) => {
         #[doc = concat!("`", $twin, "`.")]
-        pub mod $f {
+        pub(crate) mod $f {
             #[allow(unused_imports, reason = "the types of the arguments")]
             use super::*;
             #[doc = concat!("`", $twin, "`.")]
             #[unsafe(export_name = $twin)]
-            pub extern "C" fn per_thread($($arg: $type),*) -> $crate::error::Status {
+            pub(crate) extern "C" fn per_thread($($arg: $type),*) -> $crate::error::Status {
                 $crate::driver::with_per_thread_default(|| super::$f($($arg),*))
             }
         }
@@ -128,7 +128,7 @@ fn call(needs: Needs, body: impl FnOnce() -> Outcome) -> Status {
 /// A stream as programs pass it.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
-pub struct Stream(u64);
+pub(crate) struct Stream(u64);
 
 impl Stream {
     /// The handle, with 0 resolved.
@@ -141,7 +141,7 @@ impl Stream {
 /// written.
 #[repr(transparent)]
 #[derive(Debug)]
-pub struct Out<T>(pub(crate) *mut T);
+pub(crate) struct Out<T>(pub(crate) *mut T);
 
 impl<T> Clone for Out<T> {
     fn clone(&self) -> Out<T> {
@@ -204,7 +204,7 @@ const LONG_LIST_BYTES: usize = 4096;
 /// A pointer that an argument is read through; the same promise.
 #[repr(transparent)]
 #[derive(Debug)]
-pub struct In<T>(pub(crate) *const T);
+pub(crate) struct In<T>(pub(crate) *const T);
 
 impl<T> Clone for In<T> {
     fn clone(&self) -> In<T> {
@@ -249,7 +249,7 @@ impl<T: Copy> In<T> {
 /// A string of the program.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug)]
-pub struct Text(*const c_char);
+pub(crate) struct Text(*const c_char);
 
 impl Text {
     pub(crate) fn get(self) -> Outcome<String> {

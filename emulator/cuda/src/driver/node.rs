@@ -17,7 +17,7 @@ use warplab_host::destination::Destination;
 /// CUDA's `CUDA_MEM_ALLOC_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct AllocateParams {
+pub(crate) struct AllocateParams {
     pub(crate) pool: PoolProperties,
     pub(crate) access: In<u8>,
     pub(crate) access_count: usize,
@@ -28,7 +28,7 @@ pub struct AllocateParams {
 /// CUDA's `CUgraphNodeParams` and `cudaGraphNodeParams`: the type, then what its type needs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct NodeParams {
+pub(crate) struct NodeParams {
     pub(crate) kind: u32,
     reserved: [u32; 3],
     pub(crate) value: [u64; 29],
@@ -38,7 +38,7 @@ pub struct NodeParams {
 /// CUDA's `CUDA_CONDITIONAL_NODE_PARAMS`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct ConditionalParams {
+pub(crate) struct ConditionalParams {
     condition: u64,
     choice: u32,
     count: u32,

@@ -39,7 +39,7 @@ fn asked<T: Copy>(call: impl FnOnce(Out<T>) -> Status) -> Outcome<T> {
 /// CUDA's `CUDA_MEMCPY2D_v1`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct OldCopy2 {
+pub(crate) struct OldCopy2 {
     from_x: u32,
     from_y: u32,
     from_kind: u32,
@@ -61,7 +61,7 @@ pub struct OldCopy2 {
 /// CUDA's `CUDA_MEMCPY3D_v1`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct OldCopy3 {
+pub(crate) struct OldCopy3 {
     from_at: [u32; 4],
     from_kind: u32,
     from_host: u64,
@@ -84,7 +84,7 @@ pub struct OldCopy3 {
 /// CUDA's `CUDA_ARRAY_DESCRIPTOR_v1`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct OldDescriptor {
+pub(crate) struct OldDescriptor {
     extent: [u32; 2],
     format: u32,
     channels: u32,
@@ -93,7 +93,7 @@ pub struct OldDescriptor {
 /// CUDA's `CUDA_ARRAY3D_DESCRIPTOR_v1`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct OldDescriptor3 {
+pub(crate) struct OldDescriptor3 {
     extent: [u32; 3],
     format: u32,
     channels: u32,

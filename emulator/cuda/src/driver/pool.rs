@@ -10,7 +10,7 @@ use crate::running::perform;
 /// CUDA's `CUmemAccessDesc`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Access {
+pub(crate) struct Access {
     pub(super) location: Location,
     pub(super) flags: u32,
 }
@@ -18,7 +18,7 @@ pub struct Access {
 /// CUDA's `CUmemPoolProps`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct PoolProperties {
+pub(crate) struct PoolProperties {
     kind: u32,
     handle_kinds: u32,
     location: Location,

@@ -12,13 +12,13 @@ use emulator::texture::{AddressMode, ArrayKind, ArrayShape, ChannelFormat, Filte
 use std::collections::BTreeMap;
 
 /// Flag of arrays with layers.
-pub const LAYERED: u32 = 1;
+pub(crate) const LAYERED: u32 = 1;
 /// Flag of arrays that surfaces may be bound to.
-pub const SURFACE_LOAD_STORE: u32 = 2;
+pub(crate) const SURFACE_LOAD_STORE: u32 = 2;
 /// Flag of cubes.
-pub const CUBEMAP: u32 = 4;
+pub(crate) const CUBEMAP: u32 = 4;
 /// Flag of arrays that texture gathers read.
-pub const TEXTURE_GATHER: u32 = 8;
+pub(crate) const TEXTURE_GATHER: u32 = 8;
 
 /// An array, or one level of a mipmapped one.
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ impl Arrays {
 ///
 /// # Errors
 /// `INVALID_VALUE` when there is no such array.
-pub fn shape(extent: [usize; 3], levels: u32, flags: u32) -> Outcome<ArrayShape> {
+pub(crate) fn shape(extent: [usize; 3], levels: u32, flags: u32) -> Outcome<ArrayShape> {
     let mut numbers = [0; 3];
     for (to, from) in numbers.iter_mut().zip(extent) {
         *to = u32::try_from(from).map_err(|_| Status::INVALID_VALUE)?;
@@ -158,7 +158,7 @@ pub fn shape(extent: [usize; 3], levels: u32, flags: u32) -> Outcome<ArrayShape>
 ///
 /// # Errors
 /// `INVALID_VALUE` for other numbers.
-pub fn address_mode(number: u32) -> Outcome<AddressMode> {
+pub(crate) fn address_mode(number: u32) -> Outcome<AddressMode> {
     match number {
         0 => Ok(AddressMode::Wrap),
         1 => Ok(AddressMode::Clamp),
@@ -172,7 +172,7 @@ pub fn address_mode(number: u32) -> Outcome<AddressMode> {
 ///
 /// # Errors
 /// `INVALID_VALUE` for other numbers.
-pub fn filter(number: u32) -> Outcome<Filter> {
+pub(crate) fn filter(number: u32) -> Outcome<Filter> {
     match number {
         0 => Ok(Filter::Point),
         1 => Ok(Filter::Linear),

@@ -3,7 +3,7 @@
 use crate::error::{Outcome, Status};
 
 /// The host as a device number, and no device at all (`CU_DEVICE_CPU`, `CU_DEVICE_INVALID`).
-pub const HOST: i32 = -1;
+pub(crate) const HOST: i32 = -1;
 pub(super) const NOWHERE: i32 = -2;
 
 /// CUDA's `CUmemLocation`: kind and number.

@@ -10,11 +10,11 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd};
 
 /// Sizes and addresses are multiples of this.
-pub const GRANULARITY: u64 = 2 << 20;
+pub(crate) const GRANULARITY: u64 = 2 << 20;
 
 /// Memory that may be mapped.
 #[derive(Debug)]
-pub struct Physical {
+pub(crate) struct Physical {
     /// Where it begins in the file.
     pub(super) offset: u64,
     pub(super) bytes: u64,

@@ -16,5 +16,5 @@ mod pooled;
 pub(crate) mod space;
 mod transfer;
 
-pub use allocations::{Memory, Purpose};
 pub(crate) use allocations::Region;
+pub use allocations::{Memory, Purpose};

@@ -103,7 +103,7 @@ impl Range {
 
 /// The reserved ranges and what is allocated in them.
 #[derive(Debug)]
-pub struct AddressSpace {
+pub(crate) struct AddressSpace {
     /// For small and for large allocations, and for those at low addresses once there are some.
     ranges: Vec<Range>,
     /// Bytes of each range, where the process's address space is limited.
@@ -121,7 +121,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// When the system has no room for them, in words.
-    pub fn reserve() -> Result<AddressSpace, String> {
+    pub(crate) fn reserve() -> Result<AddressSpace, String> {
         let room = room();
         // Threads, their stacks and the executor's own memory need addresses too.
         let most = room.map_or(usize::MAX, |room| room / 4) / LARGE * LARGE;
@@ -153,7 +153,7 @@ impl AddressSpace {
 
     /// What to do about memory that there is no room for, where a limit is the reason.
     #[must_use]
-    pub fn advice(&self) -> Option<String> {
+    pub(crate) fn advice(&self) -> Option<String> {
         let mib = self.limited? >> 20;
         Some(format!(
             "the limit on this process's address space leaves device memory {mib} MiB for large allocations and as much \
@@ -163,13 +163,13 @@ impl AddressSpace {
 
     /// Whether an address lies in a range, allocated or not.
     #[must_use]
-    pub fn contains(&self, address: u64) -> bool {
+    pub(crate) fn contains(&self, address: u64) -> bool {
         self.touches(address, address.saturating_add(1))
     }
 
     /// Whether some of these addresses lie in a range.
     #[must_use]
-    pub fn touches(&self, start: u64, end: u64) -> bool {
+    pub(crate) fn touches(&self, start: u64, end: u64) -> bool {
         self.ranges.iter().any(|r| start < r.end as u64 && end > r.start as u64)
     }
 
@@ -193,7 +193,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// When a range or the system's memory is exhausted.
-    pub fn allocate(&mut self, bytes: usize) -> Outcome<NonNull<u8>> {
+    pub(crate) fn allocate(&mut self, bytes: usize) -> Outcome<NonNull<u8>> {
         let start = self.take(bytes, usize::from(bytes >= LARGE), true)?;
         NonNull::new(start as *mut u8).ok_or(Status::MEMORY_ALLOCATION)
     }
@@ -202,7 +202,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// When there is no room at such addresses.
-    pub fn allocate_low(&mut self, bytes: usize) -> Outcome<NonNull<u8>> {
+    pub(crate) fn allocate_low(&mut self, bytes: usize) -> Outcome<NonNull<u8>> {
         if self.ranges.len() == Self::LOW {
             self.ranges.extend(LOW.into_iter().find_map(|(start, bytes)| Range::reserve_at(start, bytes)));
         }
@@ -214,7 +214,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// When a range is exhausted.
-    pub fn reserve_range(&mut self, bytes: usize) -> Outcome<NonNull<u8>> {
+    pub(crate) fn reserve_range(&mut self, bytes: usize) -> Outcome<NonNull<u8>> {
         let start = self.take(bytes, usize::from(bytes >= LARGE), false)?;
         NonNull::new(start as *mut u8).ok_or(Status::MEMORY_ALLOCATION)
     }
@@ -231,7 +231,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn show(&mut self, start: usize, bytes: usize, file: &File, offset: u64) -> Outcome {
+    pub(crate) fn show(&mut self, start: usize, bytes: usize, file: &File, offset: u64) -> Outcome {
         self.own(start, bytes)?;
         let (flags, access) = (MapFlags::SHARED | MapFlags::FIXED, ProtFlags::READ | ProtFlags::WRITE);
         // SAFETY: the pages belong to a reserved range, and nothing is allocated in them.
@@ -244,7 +244,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn hide(&mut self, start: usize, bytes: usize) -> Outcome {
+    pub(crate) fn hide(&mut self, start: usize, bytes: usize) -> Outcome {
         self.own(start, bytes)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
         // Like what is around it, so that all becomes one mapping again.
@@ -260,7 +260,7 @@ impl AddressSpace {
     ///
     /// # Errors
     /// When no allocation starts at the address.
-    pub fn free(&mut self, start: NonNull<u8>) -> Outcome {
+    pub(crate) fn free(&mut self, start: NonNull<u8>) -> Outcome {
         let address = start.as_ptr() as usize;
         let (mapped, length) = self.used.remove(&address).ok_or(Status::INVALID_VALUE)?;
         let range = self.ranges.iter_mut().find(|r| r.holds(address, address + mapped));

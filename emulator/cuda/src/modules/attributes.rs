@@ -9,21 +9,21 @@ use crate::error::{Outcome, Status};
 /// Attributes by their numbers, which both APIs share.
 pub(crate) mod attribute {
     /// Threads that a block of the kernel can have at most.
-    pub const MAX_THREADS: u32 = 0;
+    pub(crate) const MAX_THREADS: u32 = 0;
     /// Bytes of shared memory that every block has.
-    pub const SHARED_BYTES: u32 = 1;
+    pub(crate) const SHARED_BYTES: u32 = 1;
     /// Bytes of constants.
-    pub const CONST_BYTES: u32 = 2;
+    pub(crate) const CONST_BYTES: u32 = 2;
     /// Bytes of local memory of a thread.
-    pub const LOCAL_BYTES: u32 = 3;
+    pub(crate) const LOCAL_BYTES: u32 = 3;
     /// Registers of a thread.
-    pub const REGISTERS: u32 = 4;
+    pub(crate) const REGISTERS: u32 = 4;
     /// What the PTX was written for, which code that chose its shape by it has to know.
-    pub const PTX_VERSION: u32 = 5;
+    pub(crate) const PTX_VERSION: u32 = 5;
     /// Dynamic shared memory that a block may ask for; can be set.
-    pub const MAX_DYNAMIC_SHARED: u32 = 8;
+    pub(crate) const MAX_DYNAMIC_SHARED: u32 = 8;
     /// Per cent of the SM's memory that are to be shared memory; can be set.
-    pub const SHARED_CARVEOUT: u32 = 9;
+    pub(crate) const SHARED_CARVEOUT: u32 = 9;
 }
 
 impl Modules {

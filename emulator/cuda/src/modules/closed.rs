@@ -32,20 +32,20 @@ fn name(file: &Path) -> &str {
 
 /// The library that an address lies in, if it is one of NVIDIA's closed ones.
 #[must_use]
-pub fn library_at(address: usize) -> Option<PathBuf> {
+pub(crate) fn library_at(address: usize) -> Option<PathBuf> {
     mapped_file(address).filter(|file| is_closed(file))
 }
 
 /// Whether a file is one of NVIDIA's closed libraries, by its name.
 #[must_use]
-pub fn is_closed(file: &Path) -> bool {
+pub(crate) fn is_closed(file: &Path) -> bool {
     LIBRARIES.iter().any(|library| name(file).starts_with(library))
 }
 
 /// Why no kernel of a file runs, and what to do about it; `arch` is the newest that it has machine code for, where
 /// that is known.
 #[must_use]
-pub fn reason(file: &Path, arch: Option<u32>) -> String {
+pub(crate) fn reason(file: &Path, arch: Option<u32>) -> String {
     let shown = file.display();
     if is_closed(file) {
         return format!(
@@ -66,7 +66,7 @@ pub fn reason(file: &Path, arch: Option<u32>) -> String {
 }
 
 /// Says something that has not been said before.
-pub fn tell_once(what: &str) {
+pub(crate) fn tell_once(what: &str) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_owned()) {
         tell(what);

@@ -49,7 +49,7 @@ fn elf_length(header: &[u8; 64]) -> u64 {
 ///
 /// # Errors
 /// `INVALID_VALUE` for no address, `INVALID_KERNEL_IMAGE` where the image cannot be.
-pub fn image_at(image: *const u8) -> Outcome<Vec<u8>> {
+pub(crate) fn image_at(image: *const u8) -> Outcome<Vec<u8>> {
     let mut start = image as u64;
     if start == 0 {
         return Err(Status::INVALID_VALUE);

@@ -32,7 +32,7 @@ pub struct Kernel {
 
 /// Whether a kernel launches others or asks the device runtime.
 #[must_use]
-pub fn is_nesting(kernel: &MachineKernel) -> bool {
+pub(crate) fn is_nesting(kernel: &MachineKernel) -> bool {
     let nests =
         |op: Op| matches!(op, Op::Syscall { call: SysCall::Launch | SysCall::Transfer | SysCall::Query });
     kernel.insts.iter().any(|inst| nests(inst.op))

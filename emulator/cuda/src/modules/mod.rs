@@ -14,4 +14,4 @@ mod loaded;
 pub(crate) mod module;
 pub(crate) mod occupancy;
 
-pub use loaded::{Linker, Modules};
+pub(crate) use loaded::{Linker, Modules};

@@ -35,7 +35,7 @@ fn with_error_texts(text: &str) -> Cow<'_, str> {
 ///
 /// # Errors
 /// A code for the program and words for people.
-pub fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Status, String)> {
+pub(crate) fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Status, String)> {
     let text = &with_error_texts(text);
     let parsed = LoadedModule::parse(text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
     match DeviceModule::load(Arc::new(parsed), memory, Vec::new()) {

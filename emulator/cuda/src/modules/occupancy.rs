@@ -17,7 +17,7 @@ const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// `INVALID_CONFIGURATION` for impossible grids and blocks and too much shared memory,
 /// `LAUNCH_OUT_OF_RESOURCES` when not even one block fits an SM, `COOPERATIVE_LAUNCH_TOO_LARGE` when the blocks
 /// of a cooperative launch cannot all be resident.
-pub fn check(device: &Device, kernel: &Kernel, launch: &Launch) -> Outcome {
+pub(crate) fn check(device: &Device, kernel: &Kernel, launch: &Launch) -> Outcome {
     let [gx, gy, gz] = launch.grid;
     if launch.grid.contains(&0) || gx > i32::MAX as u32 || gy > MAX_GRID_YZ || gz > MAX_GRID_YZ {
         return Err(Status::INVALID_CONFIGURATION);
@@ -61,7 +61,7 @@ fn resources(device: &Device, kernel: &Kernel) -> Resources {
 ///
 /// # Errors
 /// `LAUNCH_OUT_OF_RESOURCES` when it holds none.
-pub fn resident_blocks(
+pub(crate) fn resident_blocks(
     device: &Device,
     kernel: &Kernel,
     threads: u32,

@@ -54,13 +54,13 @@ static FINISH: OnceLock<fn(&str)> = OnceLock::new();
 
 /// Whether this process was forked from the one that uses the GPU.
 #[must_use]
-pub fn is_child() -> bool {
+pub(crate) fn is_child() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
 /// Has this function complete what is unfinished when the process ends; it gets the reason why a launch under way is cut
 /// off.
-pub fn on_end(finish: fn(&str)) {
+pub(crate) fn on_end(finish: fn(&str)) {
     FINISH.get_or_init(|| finish);
 }
 
@@ -74,7 +74,7 @@ fn finish(why: &str) {
 }
 
 /// From now on the end of the process is noticed.
-pub fn watch() {
+pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
         // SAFETY: the function only stores to an atomic.
@@ -88,22 +88,22 @@ pub fn watch() {
 }
 
 /// A recording has begun, which is ended with the process.
-pub fn recording(finisher: Finisher, part: Option<PathBuf>) {
+pub(crate) fn recording(finisher: Finisher, part: Option<PathBuf>) {
     *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some((finisher, part));
 }
 
 /// The recording cannot go on, for this reason.
-pub fn gave_up(why: String) {
+pub(crate) fn gave_up(why: String) {
     GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
 }
 
 /// The program ends with an error, even if it sees none itself.
-pub fn fail() {
+pub(crate) fn fail() {
     FAILED.store(true, Ordering::Relaxed);
 }
 
 /// One more launch is in the trace.
-pub fn recorded() {
+pub(crate) fn recorded() {
     RECORDED.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -121,7 +121,7 @@ extern "C" fn exiting(code: i32, _: *mut libc::c_void) {
 }
 
 /// Completes the trace, if one is being written; what is wrong with it is told, and `false` returned.
-pub fn complete(why: &str) -> bool {
+pub(crate) fn complete(why: &str) -> bool {
     let gave_up = GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).take();
     let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
     let launches = RECORDED.swap(0, Ordering::Relaxed);

@@ -6,4 +6,4 @@ pub(crate) mod ending;
 pub(crate) mod recorder;
 mod state;
 
-pub use state::Recording;
+pub(crate) use state::Recording;

@@ -26,15 +26,15 @@ use trace_format::writer::{LaunchWriter, TraceWriter, WriterOptions};
 use warplab_host::destination::{Destination, Identity};
 
 /// Environment variable that names the trace to write.
-pub const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
+pub(crate) const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
 /// Environment variable that says which file at that name makes room for the trace.
-pub const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
+pub(crate) const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
 /// Environment variables that say what `--kernels`, `--launches`, `--every` and `--blocks` say.
-pub const SELECTION_VARIABLES: [&str; 4] =
+pub(crate) const SELECTION_VARIABLES: [&str; 4] =
     ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];
 
 /// Environment variable that, when it is set, has only addresses recorded, as `--addresses-only` does.
-pub const ADDRESSES_VARIABLE: &str = "WARPLAB_RECORD_ADDRESSES_ONLY";
+pub(crate) const ADDRESSES_VARIABLE: &str = "WARPLAB_RECORD_ADDRESSES_ONLY";
 
 /// Copies and fills that are kept before they are written without waiting for a launch.
 const MOST_TRANSFERS: usize = 4096;

@@ -23,7 +23,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// What to do about programs whose runtime cannot be replaced.
-pub const RELINK: &str = "link it with `nvcc -cudart shared`, or do not strip it; nothing else has to change";
+pub(crate) const RELINK: &str =
+    "link it with `nvcc -cudart shared`, or do not strip it; nothing else has to change";
 /// A function that CUDA 12 brought and 13 took away again.
 const ONLY_IN_12: &str = "cudaGetDeviceProperties_v2";
 /// One that 13 took away.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Versions of the compiler that a process may have; the machine code of further ones stays what it is.
-pub const SLOTS: usize = 4;
+pub(super) const SLOTS: usize = 4;
 
 /// The functions that others take the place of.
 const REPLACED: [&CStr; 4] =
@@ -33,12 +33,12 @@ type Code = c_int;
 const INTERNAL_ERROR: Code = 11;
 
 /// Whether a file is the compiler, by its name.
-pub fn is_compiler(path: &Path) -> bool {
+pub(super) fn is_compiler(path: &Path) -> bool {
     path.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("libnvrtc.so"))
 }
 
 /// The number of a function that is replaced, and the function that takes its place in a slot.
-pub fn replacement(name: &CStr, slot: usize) -> Option<(usize, usize)> {
+pub(super) fn replacement(name: &CStr, slot: usize) -> Option<(usize, usize)> {
     let number = REPLACED.iter().position(|replaced| *replaced == name)?;
     let functions = match slot {
         0 => in_slot::<0>(),
@@ -63,7 +63,7 @@ fn in_slot<const SLOT: usize>() -> [usize; REPLACED.len()] {
 ///
 /// # Safety
 /// There is such a copy.
-pub unsafe fn announce(slot: usize, number: usize, address: usize, shift: u64) {
+pub(super) unsafe fn announce(slot: usize, number: usize, address: usize, shift: u64) {
     let place = (&raw const ADDRESSES[slot][number]).cast::<u8>();
     let place = place.wrapping_add(shift as usize).cast::<AtomicUsize>();
     // SAFETY: as the caller promises; both copies have the same layout.

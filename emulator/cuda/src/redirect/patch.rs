@@ -6,17 +6,17 @@ use std::io;
 
 /// Bytes of a jump.
 #[cfg(target_arch = "x86_64")]
-pub const JUMP_BYTES: usize = 14;
+pub(super) const JUMP_BYTES: usize = 14;
 /// Bytes of a jump.
 #[cfg(not(target_arch = "x86_64"))]
 pub const JUMP_BYTES: usize = 16;
 
 /// A jump as it lies in memory.
-pub type Jump = [u8; JUMP_BYTES];
+pub(super) type Jump = [u8; JUMP_BYTES];
 
 /// A jump to any address, which changes no register that a function's arguments may be in.
 #[must_use]
-pub fn jump(to: u64) -> Jump {
+pub(super) fn jump(to: u64) -> Jump {
     let mut bytes = [0; JUMP_BYTES];
     let (code, address) = bytes.split_at_mut(JUMP_BYTES - 8);
     if cfg!(target_arch = "x86_64") {
@@ -35,7 +35,7 @@ pub fn jump(to: u64) -> Jump {
 ///
 /// # Safety
 /// So many bytes may be read there.
-pub unsafe fn is_there(at: usize, jump: &Jump) -> bool {
+pub(super) unsafe fn is_there(at: usize, jump: &Jump) -> bool {
     // SAFETY: as the caller promises.
     unsafe { (at as *const Jump).read_unaligned() == *jump }
 }
@@ -47,7 +47,7 @@ pub unsafe fn is_there(at: usize, jump: &Jump) -> bool {
 ///
 /// # Safety
 /// At each address is a function of at least as many bytes, which nobody is executing.
-pub unsafe fn write(jumps: &BTreeMap<usize, Jump>) -> io::Result<()> {
+pub(super) unsafe fn write(jumps: &BTreeMap<usize, Jump>) -> io::Result<()> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return Err(io::Error::other("it is not known how this processor jumps"));
     }

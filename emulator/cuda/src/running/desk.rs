@@ -22,7 +22,7 @@ const TRUST: Duration = Duration::from_secs(60);
 
 /// How a launch has come here.
 #[derive(Clone, Debug)]
-pub struct Submission {
+pub(crate) struct Submission {
     /// Its stream.
     pub stream: u64,
     /// What the program's thread waits for; `None` when it launches itself, or nobody waits.
@@ -51,7 +51,7 @@ thread_local! {
 }
 
 /// Begins a launch.
-pub fn open(gpu: Held, submission: Submission) {
+pub(super) fn open(gpu: Held, submission: Submission) {
     let (number, hopeless, since) = (None, None, None);
     DESK.set(Some(Desk { gpu: Some(gpu), submission, number, hopeless, since, cancelled: false }));
 }
@@ -60,7 +60,7 @@ pub fn open(gpu: Held, submission: Submission) {
 ///
 /// # Errors
 /// When there is no GPU.
-pub fn close() -> Outcome<(Held, bool)> {
+pub(super) fn close() -> Outcome<(Held, bool)> {
     let Some(desk) = DESK.take() else { return Ok((any_gpu()?, false)) };
     let mut gpu = match desk.gpu {
         Some(gpu) => gpu,
@@ -74,7 +74,7 @@ pub fn close() -> Outcome<(Held, bool)> {
 }
 
 /// Lets the program go on until memory may have changed; false when nobody is left to change it.
-pub fn waits(memory: &mut GlobalMemory, stuck: &Stuck<'_>) -> bool {
+pub(super) fn waits(memory: &mut GlobalMemory, stuck: &Stuck<'_>) -> bool {
     if !worker::is_ours() {
         return false;
     }

@@ -13,7 +13,7 @@ use crate::streams::work::{Graph, HostCall, Work, graph_of};
 ///
 /// # Errors
 /// None that is the program's fault.
-pub fn call_all(ended: Vec<HostCall>) -> Outcome {
+pub(crate) fn call_all(ended: Vec<HostCall>) -> Outcome {
     ended.into_iter().try_for_each(|call| perform(&Work::Host(call)))
 }
 
@@ -74,7 +74,7 @@ impl Gpu {
 ///
 /// # Errors
 /// When there is no such graph, or it lies in a node, which it goes with.
-pub fn destroy(graph: u64) -> Outcome {
+pub(crate) fn destroy(graph: u64) -> Outcome {
     let ended = {
         let mut gpu = gpu()?;
         if gpu.streams.nodes.inside(graph).is_some() {
@@ -91,7 +91,7 @@ pub fn destroy(graph: u64) -> Outcome {
 ///
 /// # Errors
 /// When there is no such graph.
-pub fn destroy_executable(executable: u64) -> Outcome {
+pub(crate) fn destroy_executable(executable: u64) -> Outcome {
     let ended = {
         let mut gpu = gpu()?;
         let gone = gpu.streams.executables.remove(executable)?;
@@ -104,7 +104,7 @@ pub fn destroy_executable(executable: u64) -> Outcome {
 ///
 /// # Errors
 /// When there is no such graph, or its work cannot be done.
-pub fn launch(executable: u64, stream: u64) -> Outcome {
+pub(crate) fn launch(executable: u64, stream: u64) -> Outcome {
     let graph = {
         let mut gpu = gpu()?;
         let found = gpu.streams.executables.get(executable)?;

@@ -22,7 +22,7 @@ const QUICK: Duration = Duration::from_micros(200);
 
 /// Whether a launch runs on the program's thread: it takes little time and waits for nothing, or launches others.
 #[must_use]
-pub fn is_quick(gpu: &Gpu, launch: &Launch) -> bool {
+pub(crate) fn is_quick(gpu: &Gpu, launch: &Launch) -> bool {
     let Ok(kernel) = gpu.modules.kernels.get(launch.kernel) else { return true };
     let known = kernel.quick_threads.load(Ordering::Relaxed);
     // What device code asks for depends on the context of the program's thread.
@@ -38,7 +38,7 @@ fn threads_of(launch: &Launch) -> u64 {
 ///
 /// # Errors
 /// When the launch is impossible.
-pub fn run_one(
+pub(crate) fn run_one(
     mut gpu: Held,
     launch: &Launch,
     submission: Submission,

@@ -39,7 +39,7 @@ struct Launchable {
 
 /// All that one launch and what comes of it have in common.
 #[derive(Debug)]
-pub struct Family {
+pub(super) struct Family {
     device: &'static Device,
     kernels: HashMap<u64, Launchable>,
     limits: [usize; 7],
@@ -47,7 +47,7 @@ pub struct Family {
 
 /// One grid of it.
 #[derive(Debug)]
-pub struct Nested<'f> {
+pub(super) struct Nested<'f> {
     family: &'f Family,
     depth: u32,
     submitted: Mutex<Submitted<Work>>,
@@ -182,7 +182,7 @@ impl DeviceHost for Nested<'_> {
 ///
 /// # Errors
 /// When the launch is impossible.
-pub fn run(mut gpu: Held, launch: &Launch, submission: &Submission, module: u64) -> Outcome {
+pub(super) fn run(mut gpu: Held, launch: &Launch, submission: &Submission, module: u64) -> Outcome {
     let family = Family::of(&mut gpu, module)?;
     let most = gpu.options.max_instructions;
     let mut executed = 0u64;

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering;
 ///
 /// # Errors
 /// When the work cannot be done, or the stream does not take it.
-pub fn submit(stream: u64, work: Work) -> Outcome {
+pub(crate) fn submit(stream: u64, work: Work) -> Outcome {
     let mut gpu = gpu()?;
     match gpu.streams.submit(stream, work)? {
         Submitted::Captured(_) => Ok(()),
@@ -37,7 +37,7 @@ pub fn submit(stream: u64, work: Work) -> Outcome {
 ///
 /// # Errors
 /// When it cannot be done.
-pub fn perform(work: &Work) -> Outcome {
+pub(crate) fn perform(work: &Work) -> Outcome {
     perform_on(0, work)
 }
 
@@ -45,7 +45,7 @@ pub fn perform(work: &Work) -> Outcome {
 ///
 /// # Errors
 /// When it cannot be done.
-pub fn perform_on(stream: u64, work: &Work) -> Outcome {
+pub(crate) fn perform_on(stream: u64, work: &Work) -> Outcome {
     match work {
         Work::Host(call) => {
             waiting::settle()?;
@@ -68,7 +68,7 @@ pub fn perform_on(stream: u64, work: &Work) -> Outcome {
 ///
 /// # Errors
 /// The first piece that cannot be done.
-pub fn perform_graph_on(stream: u64, graph: &Graph) -> Outcome {
+pub(crate) fn perform_graph_on(stream: u64, graph: &Graph) -> Outcome {
     for id in graph.order() {
         let node = graph.node(id)?;
         if !node.disabled && !waiting::queue(&mut *gpu()?, stream, &node.work) {
@@ -137,7 +137,7 @@ fn run(gpu: Held, launch: &Launch, submission: Submission) -> Outcome {
 ///
 /// # Errors
 /// When the launch is impossible.
-pub fn launch(stream: u64, what: &Launch) -> Outcome {
+pub(crate) fn launch(stream: u64, what: &Launch) -> Outcome {
     let here = gpu()?;
     let submission = move |job| Submission { stream, job, catch_up: start_catching_up };
     if worker::is_ours() || is_quick(&here, what) {
@@ -183,7 +183,7 @@ fn catch_up() {
 ///
 /// # Errors
 /// When there is no such pool or stream, nothing is wanted, or there is no room.
-pub fn allocate_in_order(pool: Option<u64>, bytes: u64, stream: u64) -> Outcome<u64> {
+pub(crate) fn allocate_in_order(pool: Option<u64>, bytes: u64, stream: u64) -> Outcome<u64> {
     if bytes == 0 {
         return Err(Status::INVALID_VALUE);
     }
@@ -203,6 +203,6 @@ pub fn allocate_in_order(pool: Option<u64>, bytes: u64, stream: u64) -> Outcome<
 ///
 /// # Errors
 /// When there is no such stream, or no allocation begins at the address.
-pub fn free_in_order(address: u64, stream: u64) -> Outcome {
+pub(crate) fn free_in_order(address: u64, stream: u64) -> Outcome {
     submit(stream, Work::Free(address))
 }

@@ -11,7 +11,7 @@ use crate::streams::work::Work;
 use std::sync::atomic::Ordering;
 
 /// Whether work of a stream has to wait; it is queued then.
-pub fn queue(gpu: &mut Gpu, stream: u64, work: &Work) -> bool {
+pub(crate) fn queue(gpu: &mut Gpu, stream: u64, work: &Work) -> bool {
     if gpu.streams.beside.is_empty() || worker::is_ours() {
         return false;
     }
@@ -46,7 +46,7 @@ fn keep(gpu: &Gpu, work: &mut Work) -> Vec<u8> {
 ///
 /// # Errors
 /// `NOT_READY` when it has not.
-pub fn query(what: What) -> Outcome {
+pub(crate) fn query(what: What) -> Outcome {
     if any_gpu()?.streams.beside.holds_up(what) {
         return Err(Status::NOT_READY);
     }
@@ -57,7 +57,7 @@ pub fn query(what: What) -> Outcome {
 ///
 /// # Errors
 /// When there is no GPU.
-pub fn wait_for(what: What) -> Outcome {
+pub(crate) fn wait_for(what: What) -> Outcome {
     if !any_gpu()?.streams.beside.holds_up(what) || worker::is_ours() {
         return Ok(());
     }
@@ -80,7 +80,7 @@ pub fn wait_for(what: What) -> Outcome {
 ///
 /// # Errors
 /// When a kernel has failed.
-pub fn synchronize() -> Outcome {
+pub(crate) fn synchronize() -> Outcome {
     synchronize_with(What::All)
 }
 
@@ -88,7 +88,7 @@ pub fn synchronize() -> Outcome {
 ///
 /// # Errors
 /// When a kernel has failed.
-pub fn synchronize_with(what: What) -> Outcome {
+pub(crate) fn synchronize_with(what: What) -> Outcome {
     wait_for(what)?;
     let mut gpu = any_gpu()?;
     let (printed, fault) = (std::mem::take(&mut gpu.printed), gpu.fault);
@@ -106,7 +106,7 @@ pub fn synchronize_with(what: What) -> Outcome {
 ///
 /// # Errors
 /// When there is no GPU.
-pub fn settle() -> Outcome {
+pub(crate) fn settle() -> Outcome {
     any_gpu()?.recording.settle();
     Ok(())
 }

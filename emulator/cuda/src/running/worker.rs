@@ -13,13 +13,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How threads of ours are called; who starts a thread without a name gives it this one too.
-pub const THREADS: &str = "warplab-launch";
+pub(super) const THREADS: &str = "warplab-launch";
 /// How long a thread without work stays.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// What the program's thread waits for.
 #[derive(Debug, Default)]
-pub struct Job {
+pub(crate) struct Job {
     /// What it is told.
     outcome: Mutex<Option<Outcome>>,
     told: Condvar,
@@ -27,7 +27,7 @@ pub struct Job {
 
 impl Job {
     /// The program's thread goes on; of several calls the first counts.
-    pub fn tell(&self, outcome: Outcome) {
+    pub(crate) fn tell(&self, outcome: Outcome) {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
         self.told.notify_all();
     }
@@ -36,7 +36,7 @@ impl Job {
     ///
     /// # Errors
     /// What it is told.
-    pub fn wait(&self) -> Outcome {
+    pub(crate) fn wait(&self) -> Outcome {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match *outcome {
@@ -48,7 +48,7 @@ impl Job {
 }
 
 /// What a thread of ours is given. It does not panic.
-pub type Task = Box<dyn FnOnce() + Send>;
+pub(super) type Task = Box<dyn FnOnce() + Send>;
 
 /// A thread without work: its number, and where it takes its next task from.
 type Idle = (u64, SyncSender<Task>);
@@ -62,7 +62,7 @@ thread_local! {
 
 /// Whether this thread is one of ours.
 #[must_use]
-pub fn is_ours() -> bool {
+pub(super) fn is_ours() -> bool {
     IS_OURS.get()
 }
 
@@ -70,7 +70,7 @@ pub fn is_ours() -> bool {
 ///
 /// # Errors
 /// When there can be no thread.
-pub fn give(task: Task) -> Outcome {
+pub(super) fn give(task: Task) -> Outcome {
     static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     // Threads take no signals when they are started under this.
     let _blocked = Blocked::new();

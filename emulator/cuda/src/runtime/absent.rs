@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 /// A function of the runtime API.
-pub struct Function {
+pub(crate) struct Function {
     /// Its symbol, without the ends that stand for a default stream per thread.
     name: &'static str,
     /// What does its work in the runtimes of CUDA 13 and 12, where they have it.

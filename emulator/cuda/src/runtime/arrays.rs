@@ -15,7 +15,7 @@ const PITCH_BYTES: u64 = 512;
 
 /// `cudaCreateChannelDesc`.
 #[unsafe(export_name = "warplab_cudaCreateChannelDesc")]
-pub extern "C" fn create_channel_desc(x: i32, y: i32, z: i32, w: i32, kind: u32) -> ChannelDesc {
+pub(crate) extern "C" fn create_channel_desc(x: i32, y: i32, z: i32, w: i32, kind: u32) -> ChannelDesc {
     ChannelDesc { bits: [x, y, z, w], kind }
 }
 
@@ -31,7 +31,7 @@ fn make(desc: *const ChannelDesc, extent: [usize; 3], levels: u32, flags: u32) -
 /// # Safety
 /// `array` may be written, `desc` is a description.
 #[unsafe(export_name = "warplab_cudaMallocArray")]
-pub unsafe extern "C" fn malloc_array(
+pub(crate) unsafe extern "C" fn malloc_array(
     array: *mut u64,
     desc: *const ChannelDesc,
     width: usize,
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn malloc_array(
 /// # Safety
 /// As [`malloc_array`].
 #[unsafe(export_name = "warplab_cudaMalloc3DArray")]
-pub unsafe extern "C" fn malloc_3d_array(
+pub(crate) unsafe extern "C" fn malloc_3d_array(
     array: *mut u64,
     desc: *const ChannelDesc,
     extent: Extent,
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn malloc_3d_array(
 /// # Safety
 /// As [`malloc_array`].
 #[unsafe(export_name = "warplab_cudaMallocMipmappedArray")]
-pub unsafe extern "C" fn malloc_mipmapped_array(
+pub(crate) unsafe extern "C" fn malloc_mipmapped_array(
     array: *mut u64,
     desc: *const ChannelDesc,
     extent: Extent,
@@ -81,7 +81,11 @@ pub unsafe extern "C" fn malloc_mipmapped_array(
 /// # Safety
 /// `level_array` may be written.
 #[unsafe(export_name = "warplab_cudaGetMipmappedArrayLevel")]
-pub unsafe extern "C" fn mipmapped_array_level(level_array: *mut u64, array: u64, level: u32) -> Status {
+pub(crate) unsafe extern "C" fn mipmapped_array_level(
+    level_array: *mut u64,
+    array: u64,
+    level: u32,
+) -> Status {
     let found = gpu().and_then(|mut gpu| gpu.memory.array_level(array, level));
     // SAFETY: as the caller promises.
     done(found.and_then(|found| unsafe { store(level_array, found) }))
@@ -89,7 +93,7 @@ pub unsafe extern "C" fn mipmapped_array_level(level_array: *mut u64, array: u64
 
 /// `cudaFreeArray`.
 #[unsafe(export_name = "warplab_cudaFreeArray")]
-pub extern "C" fn free_array(array: u64) -> Status {
+pub(crate) extern "C" fn free_array(array: u64) -> Status {
     if array == 0 {
         return done(gpu().map(drop));
     }
@@ -98,7 +102,7 @@ pub extern "C" fn free_array(array: u64) -> Status {
 
 /// `cudaFreeMipmappedArray`.
 #[unsafe(export_name = "warplab_cudaFreeMipmappedArray")]
-pub extern "C" fn free_mipmapped_array(array: u64) -> Status {
+pub(crate) extern "C" fn free_mipmapped_array(array: u64) -> Status {
     free_array(array)
 }
 
@@ -107,7 +111,7 @@ pub extern "C" fn free_mipmapped_array(array: u64) -> Status {
 /// # Safety
 /// Each pointer is null or may be written.
 #[unsafe(export_name = "warplab_cudaArrayGetInfo")]
-pub unsafe extern "C" fn array_get_info(
+pub(crate) unsafe extern "C" fn array_get_info(
     desc: *mut ChannelDesc,
     extent: *mut Extent,
     flags: *mut u32,
@@ -132,7 +136,7 @@ pub unsafe extern "C" fn array_get_info(
 /// # Safety
 /// `desc` may be written.
 #[unsafe(export_name = "warplab_cudaGetChannelDesc")]
-pub unsafe extern "C" fn get_channel_desc(desc: *mut ChannelDesc, array: u64) -> Status {
+pub(crate) unsafe extern "C" fn get_channel_desc(desc: *mut ChannelDesc, array: u64) -> Status {
     let found =
         gpu().and_then(|gpu| Ok(ChannelDesc::of(gpu.memory.arrays.arrays.get(array)?.resource.format)));
     // SAFETY: as the caller promises.
@@ -155,7 +159,7 @@ fn pitched(width: usize, rows: Option<usize>) -> Outcome<(u64, u64)> {
 /// # Safety
 /// Both pointers may be written.
 #[unsafe(export_name = "warplab_cudaMallocPitch")]
-pub unsafe extern "C" fn malloc_pitch(
+pub(crate) unsafe extern "C" fn malloc_pitch(
     pointer: *mut *mut c_void,
     pitch: *mut usize,
     width: usize,
@@ -173,7 +177,7 @@ pub unsafe extern "C" fn malloc_pitch(
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaMalloc3D")]
-pub unsafe extern "C" fn malloc_3d(pointer: *mut Pitched, extent: Extent) -> Status {
+pub(crate) unsafe extern "C" fn malloc_3d(pointer: *mut Pitched, extent: Extent) -> Status {
     let Extent { width, height, depth } = extent;
     let made = pitched(width, height.checked_mul(depth));
     // SAFETY: as the caller promises.
@@ -226,7 +230,7 @@ fn sampler(desc: &TextureDesc) -> Outcome<Sampler> {
 /// # Safety
 /// `object` may be written; the descriptions are some, or null.
 #[unsafe(export_name = "warplab_cudaCreateTextureObject")]
-pub unsafe extern "C" fn create_texture_object(
+pub(crate) unsafe extern "C" fn create_texture_object(
     object: *mut u64,
     resource: *const ResourceDesc,
     texture: *const TextureDesc,
@@ -258,7 +262,7 @@ pub unsafe extern "C" fn create_texture_object(
 
 /// `cudaDestroyTextureObject`.
 #[unsafe(export_name = "warplab_cudaDestroyTextureObject")]
-pub extern "C" fn destroy_texture_object(object: u64) -> Status {
+pub(crate) extern "C" fn destroy_texture_object(object: u64) -> Status {
     if object == 0 {
         return done(Ok(()));
     }
@@ -270,7 +274,10 @@ pub extern "C" fn destroy_texture_object(object: u64) -> Status {
 /// # Safety
 /// `object` may be written; `resource` is a description, or null.
 #[unsafe(export_name = "warplab_cudaCreateSurfaceObject")]
-pub unsafe extern "C" fn create_surface_object(object: *mut u64, resource: *const ResourceDesc) -> Status {
+pub(crate) unsafe extern "C" fn create_surface_object(
+    object: *mut u64,
+    resource: *const ResourceDesc,
+) -> Status {
     let create = || -> Outcome {
         // SAFETY: as the caller promises.
         let resource = unsafe { given(resource) }.ok_or(Status::INVALID_VALUE)?;
@@ -286,7 +293,7 @@ pub unsafe extern "C" fn create_surface_object(object: *mut u64, resource: *cons
 
 /// `cudaDestroySurfaceObject`.
 #[unsafe(export_name = "warplab_cudaDestroySurfaceObject")]
-pub extern "C" fn destroy_surface_object(object: u64) -> Status {
+pub(crate) extern "C" fn destroy_surface_object(object: u64) -> Status {
     destroy_texture_object(object)
 }
 
@@ -317,7 +324,7 @@ fn resource_of(object: u64) -> Outcome<ResourceDesc> {
 /// # Safety
 /// `desc` may be written.
 #[unsafe(export_name = "warplab_cudaGetTextureObjectResourceDesc")]
-pub unsafe extern "C" fn texture_object_resource_desc(desc: *mut ResourceDesc, object: u64) -> Status {
+pub(crate) unsafe extern "C" fn texture_object_resource_desc(desc: *mut ResourceDesc, object: u64) -> Status {
     // SAFETY: as the caller promises.
     done(resource_of(object).and_then(|found| unsafe { store(desc, found) }))
 }
@@ -327,7 +334,7 @@ pub unsafe extern "C" fn texture_object_resource_desc(desc: *mut ResourceDesc, o
 /// # Safety
 /// `desc` may be written.
 #[unsafe(export_name = "warplab_cudaGetSurfaceObjectResourceDesc")]
-pub unsafe extern "C" fn surface_object_resource_desc(desc: *mut ResourceDesc, object: u64) -> Status {
+pub(crate) unsafe extern "C" fn surface_object_resource_desc(desc: *mut ResourceDesc, object: u64) -> Status {
     // SAFETY: as the caller promises.
     unsafe { texture_object_resource_desc(desc, object) }
 }
@@ -337,7 +344,7 @@ pub unsafe extern "C" fn surface_object_resource_desc(desc: *mut ResourceDesc, o
 /// # Safety
 /// `desc` may be written.
 #[unsafe(export_name = "warplab_cudaGetTextureObjectTextureDesc")]
-pub unsafe extern "C" fn texture_object_texture_desc(desc: *mut TextureDesc, object: u64) -> Status {
+pub(crate) unsafe extern "C" fn texture_object_texture_desc(desc: *mut TextureDesc, object: u64) -> Status {
     let get = || -> Outcome<TextureDesc> {
         let gpu = gpu()?;
         let Object::Texture(texture) = gpu.memory.object(object)?.1 else {

@@ -75,7 +75,7 @@ fn rectangle(to: Place, from: Place, width: usize, height: usize) -> Copy {
 /// # Safety
 /// What lies outside of device memory is the program's and large enough.
 #[unsafe(export_name = "warplab_cudaMemcpy2D")]
-pub unsafe extern "C" fn memcpy_2d(
+pub(crate) unsafe extern "C" fn memcpy_2d(
     to: *mut c_void,
     to_pitch: usize,
     from: *const c_void,
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn memcpy_2d(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpy2DAsync")]
-pub unsafe extern "C" fn memcpy_2d_async(
+pub(crate) unsafe extern "C" fn memcpy_2d_async(
     to: *mut c_void,
     to_pitch: usize,
     from: *const c_void,
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn memcpy_2d_async(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpy2DToArray")]
-pub unsafe extern "C" fn memcpy_2d_to_array(
+pub(crate) unsafe extern "C" fn memcpy_2d_to_array(
     to: u64,
     x: usize,
     y: usize,
@@ -132,7 +132,7 @@ pub unsafe extern "C" fn memcpy_2d_to_array(
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpy2DToArrayAsync")]
 #[allow(clippy::too_many_arguments, reason = "CUDA's")]
-pub unsafe extern "C" fn memcpy_2d_to_array_async(
+pub(crate) unsafe extern "C" fn memcpy_2d_to_array_async(
     to: u64,
     x: usize,
     y: usize,
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn memcpy_2d_to_array_async(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpy2DFromArray")]
-pub unsafe extern "C" fn memcpy_2d_from_array(
+pub(crate) unsafe extern "C" fn memcpy_2d_from_array(
     to: *mut c_void,
     pitch: usize,
     from: u64,
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn memcpy_2d_from_array(
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpy2DFromArrayAsync")]
 #[allow(clippy::too_many_arguments, reason = "CUDA's")]
-pub unsafe extern "C" fn memcpy_2d_from_array_async(
+pub(crate) unsafe extern "C" fn memcpy_2d_from_array_async(
     to: *mut c_void,
     pitch: usize,
     from: u64,
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn memcpy_2d_from_array_async(
 /// `cudaMemcpy2DArrayToArray`.
 #[unsafe(export_name = "warplab_cudaMemcpy2DArrayToArray")]
 #[allow(clippy::too_many_arguments, reason = "CUDA's")]
-pub extern "C" fn memcpy_2d_array_to_array(
+pub(crate) extern "C" fn memcpy_2d_array_to_array(
     to: u64,
     to_x: usize,
     to_y: usize,
@@ -237,7 +237,7 @@ fn wrapped(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpyToArray")]
-pub unsafe extern "C" fn memcpy_to_array(
+pub(crate) unsafe extern "C" fn memcpy_to_array(
     to: u64,
     x: usize,
     y: usize,
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn memcpy_to_array(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpyToArrayAsync")]
-pub unsafe extern "C" fn memcpy_to_array_async(
+pub(crate) unsafe extern "C" fn memcpy_to_array_async(
     to: u64,
     x: usize,
     y: usize,
@@ -270,7 +270,7 @@ pub unsafe extern "C" fn memcpy_to_array_async(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpyFromArray")]
-pub unsafe extern "C" fn memcpy_from_array(
+pub(crate) unsafe extern "C" fn memcpy_from_array(
     to: *mut c_void,
     from: u64,
     x: usize,
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn memcpy_from_array(
 /// # Safety
 /// As [`memcpy_2d`].
 #[unsafe(export_name = "warplab_cudaMemcpyFromArrayAsync")]
-pub unsafe extern "C" fn memcpy_from_array_async(
+pub(crate) unsafe extern "C" fn memcpy_from_array_async(
     to: *mut c_void,
     from: u64,
     x: usize,
@@ -379,7 +379,7 @@ fn copy_box(params: Option<&CopyParams>, when: When) -> Outcome {
 /// # Safety
 /// `params` are some; what they name is the program's and large enough.
 #[unsafe(export_name = "warplab_cudaMemcpy3D")]
-pub unsafe extern "C" fn memcpy_3d(params: *const CopyParams) -> Status {
+pub(crate) unsafe extern "C" fn memcpy_3d(params: *const CopyParams) -> Status {
     // SAFETY: as the caller promises.
     done(copy_box(unsafe { given(params) }, When::Now))
 }
@@ -389,7 +389,7 @@ pub unsafe extern "C" fn memcpy_3d(params: *const CopyParams) -> Status {
 /// # Safety
 /// As [`memcpy_3d`].
 #[unsafe(export_name = "warplab_cudaMemcpy3DAsync")]
-pub unsafe extern "C" fn memcpy_3d_async(params: *const CopyParams, stream: u64) -> Status {
+pub(crate) unsafe extern "C" fn memcpy_3d_async(params: *const CopyParams, stream: u64) -> Status {
     // SAFETY: as the caller promises.
     done(copy_box(unsafe { given(params) }, When::Later(stream)))
 }
@@ -404,7 +404,7 @@ fn copy_peer_box(params: Option<&PeerCopyParams>, when: When) -> Outcome {
 /// # Safety
 /// As [`memcpy_3d`].
 #[unsafe(export_name = "warplab_cudaMemcpy3DPeer")]
-pub unsafe extern "C" fn memcpy_3d_peer(params: *const PeerCopyParams) -> Status {
+pub(crate) unsafe extern "C" fn memcpy_3d_peer(params: *const PeerCopyParams) -> Status {
     // SAFETY: as the caller promises.
     done(copy_peer_box(unsafe { given(params) }, When::Now))
 }
@@ -414,7 +414,7 @@ pub unsafe extern "C" fn memcpy_3d_peer(params: *const PeerCopyParams) -> Status
 /// # Safety
 /// As [`memcpy_3d`].
 #[unsafe(export_name = "warplab_cudaMemcpy3DPeerAsync")]
-pub unsafe extern "C" fn memcpy_3d_peer_async(params: *const PeerCopyParams, stream: u64) -> Status {
+pub(crate) unsafe extern "C" fn memcpy_3d_peer_async(params: *const PeerCopyParams, stream: u64) -> Status {
     // SAFETY: as the caller promises.
     done(copy_peer_box(unsafe { given(params) }, When::Later(stream)))
 }
@@ -428,7 +428,7 @@ fn peers(to: i32, from: i32) -> Outcome {
 /// # Safety
 /// Both are device memory, or the program's.
 #[unsafe(export_name = "warplab_cudaMemcpyPeer")]
-pub unsafe extern "C" fn memcpy_peer(
+pub(crate) unsafe extern "C" fn memcpy_peer(
     to: *mut c_void,
     to_device: i32,
     from: *const c_void,
@@ -444,7 +444,7 @@ pub unsafe extern "C" fn memcpy_peer(
 /// # Safety
 /// As [`memcpy_peer`].
 #[unsafe(export_name = "warplab_cudaMemcpyPeerAsync")]
-pub unsafe extern "C" fn memcpy_peer_async(
+pub(crate) unsafe extern "C" fn memcpy_peer_async(
     to: *mut c_void,
     to_device: i32,
     from: *const c_void,
@@ -483,7 +483,7 @@ fn fill(
 
 /// `cudaMemset2D`.
 #[unsafe(export_name = "warplab_cudaMemset2D")]
-pub extern "C" fn memset_2d(
+pub(crate) extern "C" fn memset_2d(
     start: *mut c_void,
     pitch: usize,
     value: i32,
@@ -495,7 +495,7 @@ pub extern "C" fn memset_2d(
 
 /// `cudaMemset2DAsync`.
 #[unsafe(export_name = "warplab_cudaMemset2DAsync")]
-pub extern "C" fn memset_2d_async(
+pub(crate) extern "C" fn memset_2d_async(
     start: *mut c_void,
     pitch: usize,
     value: i32,
@@ -508,13 +508,13 @@ pub extern "C" fn memset_2d_async(
 
 /// `cudaMemset3D`.
 #[unsafe(export_name = "warplab_cudaMemset3D")]
-pub extern "C" fn memset_3d(place: Pitched, value: i32, extent: Extent) -> Status {
+pub(crate) extern "C" fn memset_3d(place: Pitched, value: i32, extent: Extent) -> Status {
     memset_3d_async(place, value, extent, 0)
 }
 
 /// `cudaMemset3DAsync`.
 #[unsafe(export_name = "warplab_cudaMemset3DAsync")]
-pub extern "C" fn memset_3d_async(place: Pitched, value: i32, extent: Extent, stream: u64) -> Status {
+pub(crate) extern "C" fn memset_3d_async(place: Pitched, value: i32, extent: Extent, stream: u64) -> Status {
     let slice = (place.pitch as u64).saturating_mul(place.height as u64);
     done(fill(place.pointer, place.pitch, value, extent.into(), slice, stream))
 }

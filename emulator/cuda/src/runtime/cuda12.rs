@@ -57,7 +57,10 @@ fn properties12(device: &crate::device::Device) -> [u8; PROPERTIES_BYTES] {
 /// # Safety
 /// `to` has room for CUDA 12's `cudaDeviceProp`.
 #[unsafe(export_name = "warplab_cudaGetDeviceProperties_v2_v12")]
-pub unsafe extern "C" fn get_device_properties(to: *mut [u8; PROPERTIES_BYTES], device: i32) -> Status {
+pub(crate) unsafe extern "C" fn get_device_properties(
+    to: *mut [u8; PROPERTIES_BYTES],
+    device: i32,
+) -> Status {
     let known = if device == 0 { gpu() } else { Err(Status::INVALID_DEVICE) };
     // SAFETY: as the caller promises.
     done(known.and_then(|gpu| unsafe { store(to, properties12(gpu.device)) }))
@@ -65,13 +68,13 @@ pub unsafe extern "C" fn get_device_properties(to: *mut [u8; PROPERTIES_BYTES], 
 
 /// `cudaMemAdvise`.
 #[unsafe(export_name = "warplab_cudaMemAdvise_v12")]
-pub extern "C" fn advise(address: u64, bytes: usize, advice: u32, device: i32) -> Status {
+pub(crate) extern "C" fn advise(address: u64, bytes: usize, advice: u32, device: i32) -> Status {
     mem_advise(address, bytes, advice, Location::of(device))
 }
 
 /// `cudaMemPrefetchAsync`.
 #[unsafe(export_name = "warplab_cudaMemPrefetchAsync_v12")]
-pub extern "C" fn prefetch(address: u64, bytes: usize, device: i32, stream: u64) -> Status {
+pub(crate) extern "C" fn prefetch(address: u64, bytes: usize, device: i32, stream: u64) -> Status {
     mem_prefetch(address, bytes, Location::of(device), 0, stream)
 }
 
@@ -80,7 +83,7 @@ pub extern "C" fn prefetch(address: u64, bytes: usize, device: i32, stream: u64)
 /// # Safety
 /// As [`memcpy_batch`].
 #[unsafe(export_name = "warplab_cudaMemcpyBatchAsync_v12")]
-pub unsafe extern "C" fn copy_batch(
+pub(crate) unsafe extern "C" fn copy_batch(
     to: *const u64,
     from: *const u64,
     bytes: *const usize,
@@ -98,7 +101,7 @@ pub unsafe extern "C" fn copy_batch(
 
 /// `cudaGraphAddNode`.
 #[unsafe(export_name = "warplab_cudaGraphAddNode_v12")]
-pub extern "C" fn graph_add_node(
+pub(crate) extern "C" fn graph_add_node(
     node: Out<u64>,
     graph: u64,
     needs: In<u64>,
@@ -110,43 +113,48 @@ pub extern "C" fn graph_add_node(
 
 /// `cudaGraphGetEdges`.
 #[unsafe(export_name = "warplab_cudaGraphGetEdges_v12")]
-pub extern "C" fn graph_get_edges(graph: u64, from: Out<u64>, to: Out<u64>, count: Out<usize>) -> Status {
+pub(crate) extern "C" fn graph_get_edges(
+    graph: u64,
+    from: Out<u64>,
+    to: Out<u64>,
+    count: Out<usize>,
+) -> Status {
     forwarded(|| graph::graph_get_edges(graph, from, to, count))
 }
 
 /// `cudaGraphNodeGetDependencies`.
 #[unsafe(export_name = "warplab_cudaGraphNodeGetDependencies_v12")]
-pub extern "C" fn get_dependencies(node: u64, nodes: Out<u64>, count: Out<usize>) -> Status {
+pub(crate) extern "C" fn get_dependencies(node: u64, nodes: Out<u64>, count: Out<usize>) -> Status {
     forwarded(|| graph::graph_node_get_dependencies(node, nodes, count))
 }
 
 /// `cudaGraphNodeGetDependentNodes`.
 #[unsafe(export_name = "warplab_cudaGraphNodeGetDependentNodes_v12")]
-pub extern "C" fn get_dependent_nodes(node: u64, nodes: Out<u64>, count: Out<usize>) -> Status {
+pub(crate) extern "C" fn get_dependent_nodes(node: u64, nodes: Out<u64>, count: Out<usize>) -> Status {
     forwarded(|| graph::graph_node_get_dependent_nodes(node, nodes, count))
 }
 
 /// `cudaGraphAddDependencies`.
 #[unsafe(export_name = "warplab_cudaGraphAddDependencies_v12")]
-pub extern "C" fn add_dependencies(graph: u64, from: In<u64>, to: In<u64>, count: usize) -> Status {
+pub(crate) extern "C" fn add_dependencies(graph: u64, from: In<u64>, to: In<u64>, count: usize) -> Status {
     forwarded(|| graph::graph_add_dependencies(graph, from, to, count))
 }
 
 /// `cudaGraphRemoveDependencies`.
 #[unsafe(export_name = "warplab_cudaGraphRemoveDependencies_v12")]
-pub extern "C" fn remove_dependencies(graph: u64, from: In<u64>, to: In<u64>, count: usize) -> Status {
+pub(crate) extern "C" fn remove_dependencies(graph: u64, from: In<u64>, to: In<u64>, count: usize) -> Status {
     forwarded(|| graph::graph_remove_dependencies(graph, from, to, count))
 }
 
 /// `cudaStreamGetCaptureInfo`, of CUDA 10.
 #[unsafe(export_name = "warplab_cudaStreamGetCaptureInfo_v12")]
-pub extern "C" fn capture_info(stream: Stream, status: Out<u32>, id: Out<u64>) -> Status {
+pub(crate) extern "C" fn capture_info(stream: Stream, status: Out<u32>, id: Out<u64>) -> Status {
     forwarded(|| capture::stream_get_capture_info(stream, status, id))
 }
 
 /// `cudaStreamGetCaptureInfo_v2`, which CUDA 12's headers call `cudaStreamGetCaptureInfo`.
 #[unsafe(export_name = "warplab_cudaStreamGetCaptureInfo_v2_v12")]
-pub extern "C" fn capture_info_v2(
+pub(crate) extern "C" fn capture_info_v2(
     stream: Stream,
     status: Out<u32>,
     id: Out<u64>,
@@ -159,43 +167,48 @@ pub extern "C" fn capture_info_v2(
 
 /// `cudaStreamUpdateCaptureDependencies`.
 #[unsafe(export_name = "warplab_cudaStreamUpdateCaptureDependencies_v12")]
-pub extern "C" fn update_dependencies(stream: Stream, nodes: In<u64>, count: usize, flags: u32) -> Status {
+pub(crate) extern "C" fn update_dependencies(
+    stream: Stream,
+    nodes: In<u64>,
+    count: usize,
+    flags: u32,
+) -> Status {
     forwarded(|| capture::stream_update_capture_dependencies(stream, nodes, count, flags))
 }
 
 /// `cudaThreadSynchronize`.
 #[unsafe(export_name = "warplab_cudaThreadSynchronize_v12")]
-pub extern "C" fn thread_synchronize() -> Status {
+pub(crate) extern "C" fn thread_synchronize() -> Status {
     device_synchronize()
 }
 
 /// `cudaThreadExit`.
 #[unsafe(export_name = "warplab_cudaThreadExit_v12")]
-pub extern "C" fn thread_exit() -> Status {
+pub(crate) extern "C" fn thread_exit() -> Status {
     device_reset()
 }
 
 /// `cudaThreadSetLimit`.
 #[unsafe(export_name = "warplab_cudaThreadSetLimit_v12")]
-pub extern "C" fn thread_set_limit(limit: u32, value: usize) -> Status {
+pub(crate) extern "C" fn thread_set_limit(limit: u32, value: usize) -> Status {
     forwarded::set_limit(limit, value)
 }
 
 /// `cudaThreadGetLimit`.
 #[unsafe(export_name = "warplab_cudaThreadGetLimit_v12")]
-pub extern "C" fn thread_get_limit(value: Out<usize>, limit: u32) -> Status {
+pub(crate) extern "C" fn thread_get_limit(value: Out<usize>, limit: u32) -> Status {
     forwarded::get_limit(value, limit)
 }
 
 /// `cudaThreadSetCacheConfig`.
 #[unsafe(export_name = "warplab_cudaThreadSetCacheConfig_v12")]
-pub extern "C" fn thread_set_cache_config(preference: u32) -> Status {
+pub(crate) extern "C" fn thread_set_cache_config(preference: u32) -> Status {
     forwarded::set_cache_config(preference)
 }
 
 /// `cudaThreadGetCacheConfig`.
 #[unsafe(export_name = "warplab_cudaThreadGetCacheConfig_v12")]
-pub extern "C" fn thread_get_cache_config(preference: Out<u32>) -> Status {
+pub(crate) extern "C" fn thread_get_cache_config(preference: Out<u32>) -> Status {
     forwarded::get_cache_config(preference)
 }
 

@@ -24,7 +24,7 @@ fn unsupported(what: &str) -> Status {
 
 /// `cudaSetDeviceFlags`.
 #[unsafe(export_name = "warplab_cudaSetDeviceFlags")]
-pub extern "C" fn set_device_flags(flags: u32) -> Status {
+pub(crate) extern "C" fn set_device_flags(flags: u32) -> Status {
     if flags & !0xFF != 0 {
         return done(Err(Status::INVALID_VALUE));
     }
@@ -36,7 +36,7 @@ pub extern "C" fn set_device_flags(flags: u32) -> Status {
 /// # Safety
 /// `flags` may be written.
 #[unsafe(export_name = "warplab_cudaGetDeviceFlags")]
-pub unsafe extern "C" fn get_device_flags(flags: *mut u32) -> Status {
+pub(crate) unsafe extern "C" fn get_device_flags(flags: *mut u32) -> Status {
     const MAP_HOST: u32 = 8;
     let found = gpu().map(|gpu| gpu.contexts.primary_state().0 | MAP_HOST);
     // SAFETY: as the caller promises.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn get_device_flags(flags: *mut u32) -> Status {
 
 /// `cudaInitDevice`.
 #[unsafe(export_name = "warplab_cudaInitDevice")]
-pub extern "C" fn init_device(device: i32, _device_flags: u32, _flags: u32) -> Status {
+pub(crate) extern "C" fn init_device(device: i32, _device_flags: u32, _flags: u32) -> Status {
     done(is_device(device))
 }
 
@@ -54,7 +54,7 @@ pub extern "C" fn init_device(device: i32, _device_flags: u32, _flags: u32) -> S
 /// # Safety
 /// There are `count` devices.
 #[unsafe(export_name = "warplab_cudaSetValidDevices")]
-pub unsafe extern "C" fn set_valid_devices(devices: *const i32, count: i32) -> Status {
+pub(crate) unsafe extern "C" fn set_valid_devices(devices: *const i32, count: i32) -> Status {
     let all = match usize::try_from(count) {
         Ok(0) => &[][..],
         Ok(count) if !devices.is_null() => {
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn set_valid_devices(devices: *const i32, count: i32) -> S
 /// # Safety
 /// `device` may be written.
 #[unsafe(export_name = "warplab_cudaChooseDevice")]
-pub unsafe extern "C" fn choose_device(device: *mut i32, _properties: *const c_void) -> Status {
+pub(crate) unsafe extern "C" fn choose_device(device: *mut i32, _properties: *const c_void) -> Status {
     // SAFETY: as the caller promises.
     done(unsafe { store(device, 0) })
 }
@@ -87,7 +87,7 @@ fn bus_id() -> Outcome<String> {
 /// # Safety
 /// `to` has room for `length` bytes.
 #[unsafe(export_name = "warplab_cudaDeviceGetPCIBusId")]
-pub unsafe extern "C" fn get_pci_bus_id(to: *mut c_char, length: i32, device: i32) -> Status {
+pub(crate) unsafe extern "C" fn get_pci_bus_id(to: *mut c_char, length: i32, device: i32) -> Status {
     let write = || -> Outcome {
         is_device(device)?;
         let id = bus_id()?;
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn get_pci_bus_id(to: *mut c_char, length: i32, device: i3
 /// # Safety
 /// `device` may be written, `id` is a string.
 #[unsafe(export_name = "warplab_cudaDeviceGetByPCIBusId")]
-pub unsafe extern "C" fn get_by_pci_bus_id(device: *mut i32, id: Text) -> Status {
+pub(crate) unsafe extern "C" fn get_by_pci_bus_id(device: *mut i32, id: Text) -> Status {
     let find = || -> Outcome {
         let wanted = id.get()?.to_lowercase();
         let known = bus_id()?;
@@ -130,86 +130,95 @@ pub unsafe extern "C" fn get_by_pci_bus_id(device: *mut i32, id: Text) -> Status
 /// # Safety
 /// `can` may be written.
 #[unsafe(export_name = "warplab_cudaDeviceCanAccessPeer")]
-pub unsafe extern "C" fn can_access_peer(can: *mut i32, device: i32, peer: i32) -> Status {
+pub(crate) unsafe extern "C" fn can_access_peer(can: *mut i32, device: i32, peer: i32) -> Status {
     // SAFETY: as the caller promises.
     done(is_device(device).and_then(|()| is_device(peer)).and_then(|()| unsafe { store(can, 0) }))
 }
 
 /// `cudaDeviceEnablePeerAccess`: there is no other device.
 #[unsafe(export_name = "warplab_cudaDeviceEnablePeerAccess")]
-pub extern "C" fn enable_peer_access(_peer: i32, _flags: u32) -> Status {
+pub(crate) extern "C" fn enable_peer_access(_peer: i32, _flags: u32) -> Status {
     done(Err(Status::INVALID_DEVICE))
 }
 
 /// `cudaDeviceDisablePeerAccess`: there is no other device.
 #[unsafe(export_name = "warplab_cudaDeviceDisablePeerAccess")]
-pub extern "C" fn disable_peer_access(_peer: i32) -> Status {
+pub(crate) extern "C" fn disable_peer_access(_peer: i32) -> Status {
     done(Err(Status::INVALID_DEVICE))
 }
 
 /// `cudaDeviceGetP2PAttribute`: there are no two devices.
 #[unsafe(export_name = "warplab_cudaDeviceGetP2PAttribute")]
-pub extern "C" fn get_p2p_attribute(_value: *mut i32, _attribute: u32, _from: i32, _to: i32) -> Status {
+pub(crate) extern "C" fn get_p2p_attribute(
+    _value: *mut i32,
+    _attribute: u32,
+    _from: i32,
+    _to: i32,
+) -> Status {
     done(Err(Status::INVALID_DEVICE))
 }
 
 /// `cudaProfilerStart`.
 #[unsafe(export_name = "warplab_cudaProfilerStart")]
-pub extern "C" fn profiler_start() -> Status {
+pub(crate) extern "C" fn profiler_start() -> Status {
     done(gpu().map(drop))
 }
 
 /// `cudaProfilerStop`.
 #[unsafe(export_name = "warplab_cudaProfilerStop")]
-pub extern "C" fn profiler_stop() -> Status {
+pub(crate) extern "C" fn profiler_stop() -> Status {
     done(gpu().map(drop))
 }
 
 /// `cudaCtxResetPersistingL2Cache`: functional execution has no caches.
 #[unsafe(export_name = "warplab_cudaCtxResetPersistingL2Cache")]
-pub extern "C" fn reset_persisting_l2() -> Status {
+pub(crate) extern "C" fn reset_persisting_l2() -> Status {
     done(gpu().map(drop))
 }
 
 /// A handle of interprocess communication.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct IpcHandle([u8; 64]);
+pub(crate) struct IpcHandle([u8; 64]);
 
 /// `cudaIpcGetMemHandle`: not supported.
 #[unsafe(export_name = "warplab_cudaIpcGetMemHandle")]
-pub extern "C" fn ipc_get_mem_handle(_handle: *mut IpcHandle, _pointer: *mut c_void) -> Status {
+pub(crate) extern "C" fn ipc_get_mem_handle(_handle: *mut IpcHandle, _pointer: *mut c_void) -> Status {
     unsupported("memory of other processes")
 }
 
 /// `cudaIpcOpenMemHandle`: not supported.
 #[unsafe(export_name = "warplab_cudaIpcOpenMemHandle")]
-pub extern "C" fn ipc_open_mem_handle(_pointer: *mut *mut c_void, _handle: IpcHandle, _flags: u32) -> Status {
+pub(crate) extern "C" fn ipc_open_mem_handle(
+    _pointer: *mut *mut c_void,
+    _handle: IpcHandle,
+    _flags: u32,
+) -> Status {
     unsupported("memory of other processes")
 }
 
 /// `cudaIpcCloseMemHandle`: not supported.
 #[unsafe(export_name = "warplab_cudaIpcCloseMemHandle")]
-pub extern "C" fn ipc_close_mem_handle(_pointer: *mut c_void) -> Status {
+pub(crate) extern "C" fn ipc_close_mem_handle(_pointer: *mut c_void) -> Status {
     unsupported("memory of other processes")
 }
 
 /// `cudaIpcGetEventHandle`: not supported.
 #[unsafe(export_name = "warplab_cudaIpcGetEventHandle")]
-pub extern "C" fn ipc_get_event_handle(_handle: *mut IpcHandle, _event: u64) -> Status {
+pub(crate) extern "C" fn ipc_get_event_handle(_handle: *mut IpcHandle, _event: u64) -> Status {
     unsupported("events of other processes")
 }
 
 /// `cudaIpcOpenEventHandle`: not supported.
 #[unsafe(export_name = "warplab_cudaIpcOpenEventHandle")]
-pub extern "C" fn ipc_open_event_handle(_event: *mut u64, _handle: IpcHandle) -> Status {
+pub(crate) extern "C" fn ipc_open_event_handle(_event: *mut u64, _handle: IpcHandle) -> Status {
     unsupported("events of other processes")
 }
 
 /// Checks that a range lies in one allocation that programs may give hints for.
 /// `cudaMemPrefetchAsync`: managed memory is in one place only.
 #[unsafe(export_name = "warplab_cudaMemPrefetchAsync")]
-pub extern "C" fn mem_prefetch(
+pub(crate) extern "C" fn mem_prefetch(
     address: u64,
     bytes: usize,
     location: Location,
@@ -221,14 +230,14 @@ pub extern "C" fn mem_prefetch(
 
 /// `cudaMemAdvise`: a hint.
 #[unsafe(export_name = "warplab_cudaMemAdvise")]
-pub extern "C" fn mem_advise(address: u64, bytes: usize, advice: u32, location: Location) -> Status {
+pub(crate) extern "C" fn mem_advise(address: u64, bytes: usize, advice: u32, location: Location) -> Status {
     done(memory::advise(address, bytes, advice, location))
 }
 
 /// `cudaPointerAttributes`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct PointerAttributes {
+pub(crate) struct PointerAttributes {
     kind: u32,
     device: i32,
     device_pointer: u64,
@@ -243,7 +252,10 @@ const _: () = assert!(size_of::<PointerAttributes>() == 88);
 /// # Safety
 /// `attributes` may be written.
 #[unsafe(export_name = "warplab_cudaPointerGetAttributes")]
-pub unsafe extern "C" fn pointer_attributes(attributes: *mut PointerAttributes, pointer: u64) -> Status {
+pub(crate) unsafe extern "C" fn pointer_attributes(
+    attributes: *mut PointerAttributes,
+    pointer: u64,
+) -> Status {
     use crate::memory::Purpose;
     let get = || -> Outcome<PointerAttributes> {
         if pointer == 0 {
@@ -273,7 +285,7 @@ pub unsafe extern "C" fn pointer_attributes(attributes: *mut PointerAttributes, 
 /// # Safety
 /// `flags` may be written.
 #[unsafe(export_name = "warplab_cudaHostGetFlags")]
-pub unsafe extern "C" fn host_get_flags(flags: *mut u32, pointer: u64) -> Status {
+pub(crate) unsafe extern "C" fn host_get_flags(flags: *mut u32, pointer: u64) -> Status {
     const MAPPED: u32 = 2;
     let found = gpu().and_then(|gpu| match gpu.memory.region(pointer) {
         Some(r) if r.is_host() => Ok(r.flags | MAPPED),
@@ -308,7 +320,7 @@ fn entry_point(
 /// # Safety
 /// `symbol` is a string, `function` may be written, `found` is null or may be.
 #[unsafe(export_name = "warplab_cudaGetDriverEntryPoint")]
-pub unsafe extern "C" fn driver_entry_point(
+pub(crate) unsafe extern "C" fn driver_entry_point(
     symbol: Text,
     function: *mut *const c_void,
     flags: u64,
@@ -322,7 +334,7 @@ pub unsafe extern "C" fn driver_entry_point(
 /// # Safety
 /// As [`driver_entry_point`].
 #[unsafe(export_name = "warplab_cudaGetDriverEntryPointByVersion")]
-pub unsafe extern "C" fn driver_entry_point_by_version(
+pub(crate) unsafe extern "C" fn driver_entry_point_by_version(
     symbol: Text,
     function: *mut *const c_void,
     version: u32,

@@ -37,7 +37,7 @@ thread_local! {
 
 /// `__cudaPushCallConfiguration`.
 #[unsafe(export_name = "warplab___cudaPushCallConfiguration")]
-pub extern "C" fn push_call_configuration(grid: Dim3, block: Dim3, shared: usize, stream: u64) -> u32 {
+pub(crate) extern "C" fn push_call_configuration(grid: Dim3, block: Dim3, shared: usize, stream: u64) -> u32 {
     PUSHED.with_borrow_mut(|pushed| pushed.push((grid, block, shared, stream)));
     0
 }
@@ -47,7 +47,7 @@ pub extern "C" fn push_call_configuration(grid: Dim3, block: Dim3, shared: usize
 /// # Safety
 /// All pointers may be written.
 #[unsafe(export_name = "warplab___cudaPopCallConfiguration")]
-pub unsafe extern "C" fn pop_call_configuration(
+pub(crate) unsafe extern "C" fn pop_call_configuration(
     grid: *mut Dim3,
     block: *mut Dim3,
     shared: *mut usize,
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn launch_handle(
 /// # Safety
 /// `args` has a pointer to every parameter of the kernel.
 #[unsafe(export_name = "warplab_cudaLaunchKernel")]
-pub unsafe extern "C" fn launch_host_function(
+pub(crate) unsafe extern "C" fn launch_host_function(
     function: *const c_void,
     grid: Dim3,
     block: Dim3,
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn launch_host_function(
 /// CUDA's `cudaLaunchConfig_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct LaunchConfig {
+pub(crate) struct LaunchConfig {
     grid: Dim3,
     block: Dim3,
     dynamic_shared_bytes: usize,
@@ -158,7 +158,7 @@ const _: () = assert!(size_of::<LaunchConfig>() == 56);
 /// # Safety
 /// `config` is one, `args` has a pointer to every parameter of the kernel.
 #[unsafe(export_name = "warplab_cudaLaunchKernelExC")]
-pub unsafe extern "C" fn launch_kernel_ex(
+pub(crate) unsafe extern "C" fn launch_kernel_ex(
     config: *const LaunchConfig,
     function: *const c_void,
     args: *mut *mut c_void,
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn launch_kernel_ex(
 /// # Safety
 /// `args` has a pointer to every parameter of the kernel.
 #[unsafe(export_name = "warplab_cudaLaunchCooperativeKernel")]
-pub unsafe extern "C" fn launch_cooperative_kernel(
+pub(crate) unsafe extern "C" fn launch_cooperative_kernel(
     function: *const c_void,
     grid: Dim3,
     block: Dim3,

@@ -25,7 +25,7 @@ macro_rules! same {
     ($($export:literal $name:ident($($arg:ident: $type:ty),* $(,)?) $driver:path;)*) => {$(
         #[doc = concat!("`", $export, "`, whose name begins after `warplab_`.")]
         #[unsafe(export_name = $export)]
-        pub extern "C" fn $name($($arg: $type),*) -> Status {
+        pub(crate) extern "C" fn $name($($arg: $type),*) -> Status {
             forwarded(|| $driver($($arg),*))
         }
     )*};
@@ -286,7 +286,7 @@ same! {
 
 /// `cudaGraphConditionalHandleCreate`.
 #[unsafe(export_name = "warplab_cudaGraphConditionalHandleCreate")]
-pub extern "C" fn conditional_handle_create(
+pub(crate) extern "C" fn conditional_handle_create(
     condition: Out<u64>,
     graph: u64,
     value: u32,

@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_void};
 /// CUDA 13's `cudaFuncAttributes`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FuncAttributes {
+pub(crate) struct FuncAttributes {
     shared_size_bytes: usize,
     const_size_bytes: usize,
     local_size_bytes: usize,
@@ -38,7 +38,10 @@ const _: () = assert!(size_of::<FuncAttributes>() == 144);
 /// # Safety
 /// `attributes` may be written.
 #[unsafe(export_name = "warplab_cudaFuncGetAttributes")]
-pub unsafe extern "C" fn get_attributes(attributes: *mut FuncAttributes, function: *const c_void) -> Status {
+pub(crate) unsafe extern "C" fn get_attributes(
+    attributes: *mut FuncAttributes,
+    function: *const c_void,
+) -> Status {
     let get = || -> Outcome {
         let handle = kernel_of(function)?;
         let gpu = gpu()?;
@@ -64,13 +67,13 @@ pub unsafe extern "C" fn get_attributes(attributes: *mut FuncAttributes, functio
 
 /// `cudaFuncSetAttribute`.
 #[unsafe(export_name = "warplab_cudaFuncSetAttribute")]
-pub extern "C" fn set_attribute(function: *const c_void, number: u32, value: i32) -> Status {
+pub(crate) extern "C" fn set_attribute(function: *const c_void, number: u32, value: i32) -> Status {
     done(kernel_of(function).and_then(|kernel| gpu()?.modules.set_kernel_attribute(kernel, number, value)))
 }
 
 /// `cudaFuncSetCacheConfig`.
 #[unsafe(export_name = "warplab_cudaFuncSetCacheConfig")]
-pub extern "C" fn set_cache_config(function: *const c_void, preference: u32) -> Status {
+pub(crate) extern "C" fn set_cache_config(function: *const c_void, preference: u32) -> Status {
     done(kernel_of(function).and_then(|kernel| gpu()?.modules.set_cache_preference(kernel, preference)))
 }
 
@@ -79,7 +82,7 @@ pub extern "C" fn set_cache_config(function: *const c_void, preference: u32) -> 
 /// # Safety
 /// `blocks` may be written.
 #[unsafe(export_name = "warplab_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
-pub unsafe extern "C" fn max_active_blocks_with_flags(
+pub(crate) unsafe extern "C" fn max_active_blocks_with_flags(
     blocks: *mut i32,
     function: *const c_void,
     threads: i32,
@@ -97,7 +100,7 @@ pub unsafe extern "C" fn max_active_blocks_with_flags(
 /// # Safety
 /// `blocks` may be written.
 #[unsafe(export_name = "warplab_cudaOccupancyMaxActiveBlocksPerMultiprocessor")]
-pub unsafe extern "C" fn max_active_blocks(
+pub(crate) unsafe extern "C" fn max_active_blocks(
     blocks: *mut i32,
     function: *const c_void,
     threads: i32,
@@ -112,7 +115,7 @@ pub unsafe extern "C" fn max_active_blocks(
 /// # Safety
 /// `kernel` may be written.
 #[unsafe(export_name = "warplab_cudaGetKernel")]
-pub unsafe extern "C" fn get_kernel(kernel: *mut u64, function: *const c_void) -> Status {
+pub(crate) unsafe extern "C" fn get_kernel(kernel: *mut u64, function: *const c_void) -> Status {
     // SAFETY: as the caller promises.
     done(kernel_of(function).and_then(|found| unsafe { store(kernel, found) }))
 }
@@ -122,7 +125,7 @@ pub unsafe extern "C" fn get_kernel(kernel: *mut u64, function: *const c_void) -
 /// # Safety
 /// `kernel` may be written.
 #[unsafe(export_name = "warplab_cudaGetFuncBySymbol")]
-pub unsafe extern "C" fn get_func_by_symbol(kernel: *mut u64, function: *const c_void) -> Status {
+pub(crate) unsafe extern "C" fn get_func_by_symbol(kernel: *mut u64, function: *const c_void) -> Status {
     // SAFETY: as the caller promises.
     unsafe { get_kernel(kernel, function) }
 }
@@ -132,7 +135,7 @@ pub unsafe extern "C" fn get_func_by_symbol(kernel: *mut u64, function: *const c
 /// # Safety
 /// `bytes` may be written.
 #[unsafe(export_name = "warplab_cudaOccupancyAvailableDynamicSMemPerBlock")]
-pub unsafe extern "C" fn available_shared(
+pub(crate) unsafe extern "C" fn available_shared(
     bytes: *mut usize,
     function: *const c_void,
     blocks: i32,
@@ -146,14 +149,19 @@ pub unsafe extern "C" fn available_shared(
 
 /// `cudaKernelSetAttributeForDevice`.
 #[unsafe(export_name = "warplab_cudaKernelSetAttributeForDevice")]
-pub extern "C" fn set_attribute_for_device(kernel: u64, number: u32, value: i32, device: i32) -> Status {
+pub(crate) extern "C" fn set_attribute_for_device(
+    kernel: u64,
+    number: u32,
+    value: i32,
+    device: i32,
+) -> Status {
     let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
     done(known.and_then(|()| gpu()?.modules.set_kernel_attribute(kernel, number, value)))
 }
 
 /// `cudaFuncSetSharedMemConfig`: shared memory has one way of banking.
 #[unsafe(export_name = "warplab_cudaFuncSetSharedMemConfig")]
-pub extern "C" fn set_shared_mem_config(function: *const c_void, config: u32) -> Status {
+pub(crate) extern "C" fn set_shared_mem_config(function: *const c_void, config: u32) -> Status {
     let known = kernel_of(function).map(drop);
     done(known.and(if config > 2 { Err(Status::INVALID_VALUE) } else { Ok(()) }))
 }
@@ -168,13 +176,13 @@ fn of_kernel(function: *const c_void, call: impl FnOnce(u64) -> Status) -> Statu
 
 /// `cudaFuncGetName`.
 #[unsafe(export_name = "warplab_cudaFuncGetName")]
-pub extern "C" fn get_name(name: Out<*const c_char>, function: *const c_void) -> Status {
+pub(crate) extern "C" fn get_name(name: Out<*const c_char>, function: *const c_void) -> Status {
     of_kernel(function, |kernel| function::kernel_get_name(name, kernel))
 }
 
 /// `cudaFuncGetParamInfo`.
 #[unsafe(export_name = "warplab_cudaFuncGetParamInfo")]
-pub extern "C" fn get_param_info(
+pub(crate) extern "C" fn get_param_info(
     function: *const c_void,
     index: usize,
     offset: Out<usize>,
@@ -185,6 +193,6 @@ pub extern "C" fn get_param_info(
 
 /// `cudaFuncGetParamCount`.
 #[unsafe(export_name = "warplab_cudaFuncGetParamCount")]
-pub extern "C" fn get_param_count(function: *const c_void, count: Out<usize>) -> Status {
+pub(crate) extern "C" fn get_param_count(function: *const c_void, count: Out<usize>) -> Status {
     of_kernel(function, |kernel| function::kernel_get_param_count(kernel, count))
 }

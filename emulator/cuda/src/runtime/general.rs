@@ -9,7 +9,7 @@ use std::ffi::c_char;
 
 /// `cudaGetLastError`.
 #[unsafe(export_name = "warplab_cudaGetLastError")]
-pub extern "C" fn get_last_error() -> Status {
+pub(crate) extern "C" fn get_last_error() -> Status {
     let fault = any_gpu().ok().and_then(|gpu| gpu.fault);
     let last = LAST_ERROR.replace(Status::SUCCESS);
     fault.unwrap_or(last)
@@ -17,26 +17,26 @@ pub extern "C" fn get_last_error() -> Status {
 
 /// `cudaPeekAtLastError`.
 #[unsafe(export_name = "warplab_cudaPeekAtLastError")]
-pub extern "C" fn peek_at_last_error() -> Status {
+pub(crate) extern "C" fn peek_at_last_error() -> Status {
     let fault = any_gpu().ok().and_then(|gpu| gpu.fault);
     fault.unwrap_or_else(|| LAST_ERROR.get())
 }
 
 /// `cudaGetErrorName`.
 #[unsafe(export_name = "warplab_cudaGetErrorName")]
-pub extern "C" fn get_error_name(error: Status) -> *const c_char {
+pub(crate) extern "C" fn get_error_name(error: Status) -> *const c_char {
     error.runtime_name().unwrap_or(c"unrecognized error code").as_ptr()
 }
 
 /// `cudaGetErrorString`.
 #[unsafe(export_name = "warplab_cudaGetErrorString")]
-pub extern "C" fn get_error_string(error: Status) -> *const c_char {
+pub(crate) extern "C" fn get_error_string(error: Status) -> *const c_char {
     error.text().unwrap_or(c"unrecognized error code").as_ptr()
 }
 
 /// `cudaDeviceSynchronize`.
 #[unsafe(export_name = "warplab_cudaDeviceSynchronize")]
-pub extern "C" fn device_synchronize() -> Status {
+pub(crate) extern "C" fn device_synchronize() -> Status {
     done(synchronize())
 }
 
@@ -45,14 +45,14 @@ pub extern "C" fn device_synchronize() -> Status {
 /// # Safety
 /// `count` may be written.
 #[unsafe(export_name = "warplab_cudaGetDeviceCount")]
-pub unsafe extern "C" fn get_device_count(count: *mut i32) -> Status {
+pub(crate) unsafe extern "C" fn get_device_count(count: *mut i32) -> Status {
     // SAFETY: as the caller promises.
     done(unsafe { store(count, 1) })
 }
 
 /// `cudaSetDevice`.
 #[unsafe(export_name = "warplab_cudaSetDevice")]
-pub extern "C" fn set_device(device: i32) -> Status {
+pub(crate) extern "C" fn set_device(device: i32) -> Status {
     let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
     done(known.and_then(|()| super::registration::load_managed()))
 }
@@ -62,7 +62,7 @@ pub extern "C" fn set_device(device: i32) -> Status {
 /// # Safety
 /// `device` may be written.
 #[unsafe(export_name = "warplab_cudaGetDevice")]
-pub unsafe extern "C" fn get_device(device: *mut i32) -> Status {
+pub(crate) unsafe extern "C" fn get_device(device: *mut i32) -> Status {
     // SAFETY: as the caller promises.
     done(unsafe { store(device, 0) })
 }
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn get_device(device: *mut i32) -> Status {
 /// # Safety
 /// `value` may be written.
 #[unsafe(export_name = "warplab_cudaDeviceGetAttribute")]
-pub unsafe extern "C" fn device_get_attribute(value: *mut i32, attribute: u32, device: i32) -> Status {
+pub(crate) unsafe extern "C" fn device_get_attribute(value: *mut i32, attribute: u32, device: i32) -> Status {
     let known = if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) };
     let found = known.and_then(|()| gpu()?.device.attribute(attribute).ok_or(Status::INVALID_VALUE));
     // SAFETY: as the caller promises.
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn device_get_attribute(value: *mut i32, attribute: u32, d
 
 /// `cudaDeviceReset`: frees all that the program has made. After a kernel's fault only a new process helps.
 #[unsafe(export_name = "warplab_cudaDeviceReset")]
-pub extern "C" fn device_reset() -> Status {
+pub(crate) extern "C" fn device_reset() -> Status {
     let reset = || {
         synchronize()?;
         gpu()?.reset();
@@ -98,7 +98,7 @@ pub(super) const VERSION: i32 = 13_050;
 /// # Safety
 /// `version` may be written.
 #[unsafe(export_name = "warplab_cudaDriverGetVersion")]
-pub unsafe extern "C" fn driver_get_version(version: *mut i32) -> Status {
+pub(crate) unsafe extern "C" fn driver_get_version(version: *mut i32) -> Status {
     // SAFETY: as the caller promises.
     done(unsafe { store(version, VERSION) })
 }
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn driver_get_version(version: *mut i32) -> Status {
 /// # Safety
 /// `version` may be written.
 #[unsafe(export_name = "warplab_cudaRuntimeGetVersion")]
-pub unsafe extern "C" fn runtime_get_version(version: *mut i32) -> Status {
+pub(crate) unsafe extern "C" fn runtime_get_version(version: *mut i32) -> Status {
     // SAFETY: as the caller promises.
     done(unsafe { store(version, VERSION) })
 }

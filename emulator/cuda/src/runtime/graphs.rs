@@ -19,7 +19,7 @@ use std::ffi::c_void;
 /// `cudaKernelNodeParams`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct KernelParams {
+pub(crate) struct KernelParams {
     function: *const c_void,
     grid: Dim3,
     block: Dim3,
@@ -69,7 +69,7 @@ macro_rules! adders {
         /// # Safety
         /// `node` may be written, there are `count` dependencies, and the parameters are as CUDA wants them.
         #[unsafe(export_name = $export)]
-        pub unsafe extern "C" fn $name(
+        pub(crate) unsafe extern "C" fn $name(
             node: *mut u64, graph: u64, needs: *const u64, count: usize, $($arg: $type),*
         ) -> Status {
             #[allow(unused_unsafe, reason = "not all follow pointers")]
@@ -109,7 +109,7 @@ fn any_work(params: &mut NodeParams) -> Outcome<Work> {
 
 /// `cudaGraphAddNode`.
 #[unsafe(export_name = "warplab_cudaGraphAddNode")]
-pub extern "C" fn add_node(
+pub(crate) extern "C" fn add_node(
     node: Out<u64>,
     graph: u64,
     needs: In<u64>,
@@ -129,7 +129,7 @@ macro_rules! setters {
         /// # Safety
         /// The parameters are as CUDA wants them.
         #[unsafe(export_name = $of_graph)]
-        pub unsafe extern "C" fn $graph_name(node: u64, $($arg: $type),*) -> Status {
+        pub(crate) unsafe extern "C" fn $graph_name(node: u64, $($arg: $type),*) -> Status {
             #[allow(unused_unsafe, reason = "not all follow pointers")]
             // SAFETY: as the caller promises.
             done(unsafe { $work }.and_then(|work: Work| gpu()?.streams.set_node(None, node, work)))
@@ -140,7 +140,7 @@ macro_rules! setters {
         /// # Safety
         /// The parameters are as CUDA wants them.
         #[unsafe(export_name = $of_executable)]
-        pub unsafe extern "C" fn $executable_name(executable: u64, node: u64, $($arg: $type),*) -> Status {
+        pub(crate) unsafe extern "C" fn $executable_name(executable: u64, node: u64, $($arg: $type),*) -> Status {
             #[allow(unused_unsafe, reason = "not all follow pointers")]
             // SAFETY: as the caller promises.
             done(unsafe { $work }.and_then(|work: Work| gpu()?.streams.set_node(Some(executable), node, work)))
@@ -180,7 +180,7 @@ setters! {
 /// # Safety
 /// `params` may be written.
 #[unsafe(export_name = "warplab_cudaGraphKernelNodeGetParams")]
-pub unsafe extern "C" fn get_kernel(node: u64, params: *mut KernelParams) -> Status {
+pub(crate) unsafe extern "C" fn get_kernel(node: u64, params: *mut KernelParams) -> Status {
     let get = || -> Outcome<KernelParams> {
         let mut gpu = gpu()?;
         let pointers = gpu.show_params(node)?;
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn get_kernel(node: u64, params: *mut KernelParams) -> Sta
 /// # Safety
 /// `params` may be written.
 #[unsafe(export_name = "warplab_cudaGraphMemcpyNodeGetParams")]
-pub unsafe extern "C" fn get_memcpy(node: u64, params: *mut CopyParams) -> Status {
+pub(crate) unsafe extern "C" fn get_memcpy(node: u64, params: *mut CopyParams) -> Status {
     let get = || match gpu()?.streams.node(node)?.work {
         Work::Copy(copy) => Ok(copy),
         _ => Err(Status::INVALID_VALUE),
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn get_memcpy(node: u64, params: *mut CopyParams) -> Statu
 
 /// Sizes and offsets of the structures of this file, under their names in CUDA's headers.
 #[must_use]
-pub fn sizes() -> [(&'static str, usize); 12] {
+pub(crate) fn sizes() -> [(&'static str, usize); 12] {
     use std::mem::offset_of;
     [
         ("cudaKernelNodeParams", size_of::<KernelParams>()),

@@ -6,12 +6,12 @@ use emulator::texture::{ChannelFormat, ChannelKind};
 use std::ffi::c_void;
 
 /// `cudaMemcpyDefault`: the addresses say where they are.
-pub const DEFAULT: u32 = 4;
+pub(crate) const DEFAULT: u32 = 4;
 
 /// `cudaChannelFormatDesc`.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ChannelDesc {
+pub(crate) struct ChannelDesc {
     /// Bits of the channels, 0 for those that are not there.
     pub bits: [i32; 4],
     /// Kind of all of them.
@@ -33,7 +33,7 @@ pub struct Extent {
 /// `cudaPos`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Position {
+pub(crate) struct Position {
     /// Elements or bytes.
     pub x: usize,
     /// Rows.
@@ -45,7 +45,7 @@ pub struct Position {
 /// `cudaPitchedPtr`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Pitched {
+pub(crate) struct Pitched {
     /// First byte.
     pub pointer: *mut c_void,
     /// Bytes from row to row.
@@ -59,7 +59,7 @@ pub struct Pitched {
 /// `cudaMemcpy3DParms`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct CopyParams {
+pub(crate) struct CopyParams {
     /// Array to read, if any.
     pub from_array: u64,
     /// Where in it, or behind the pointer.
@@ -81,7 +81,7 @@ pub struct CopyParams {
 /// `cudaMemcpy3DPeerParms`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct PeerCopyParams {
+pub(crate) struct PeerCopyParams {
     from_array: u64,
     from_position: Position,
     from: Pitched,
@@ -98,7 +98,7 @@ impl PeerCopyParams {
     ///
     /// # Errors
     /// `INVALID_DEVICE` when it names another.
-    pub fn here(&self) -> Outcome<CopyParams> {
+    pub(crate) fn here(&self) -> Outcome<CopyParams> {
         if self.from_device != 0 || self.to_device != 0 {
             return Err(Status::INVALID_DEVICE);
         }
@@ -118,7 +118,7 @@ impl PeerCopyParams {
 /// `cudaTextureDesc`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TextureDesc {
+pub(crate) struct TextureDesc {
     /// Address mode of each dimension.
     pub address: [u32; 3],
     /// Filter within a level.
@@ -150,7 +150,7 @@ pub struct TextureDesc {
 /// `cudaResourceDesc`: the kind of resource, then what its kind needs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct ResourceDesc {
+pub(crate) struct ResourceDesc {
     /// One of the constants.
     pub kind: u32,
     /// Array, mipmapped array or address.
@@ -171,17 +171,17 @@ pub struct ResourceDesc {
 
 impl ResourceDesc {
     /// An array.
-    pub const ARRAY: u32 = 0;
+    pub(crate) const ARRAY: u32 = 0;
     /// A mipmapped array.
-    pub const MIPMAPPED: u32 = 1;
+    pub(crate) const MIPMAPPED: u32 = 1;
     /// Memory as one row.
-    pub const LINEAR: u32 = 2;
+    pub(crate) const LINEAR: u32 = 2;
     /// Memory as rows.
-    pub const PITCHED: u32 = 3;
+    pub(crate) const PITCHED: u32 = 3;
 
     /// A description with zeros for all that its kind does not need.
     #[must_use]
-    pub fn new(kind: u32, what: u64) -> ResourceDesc {
+    pub(crate) fn new(kind: u32, what: u64) -> ResourceDesc {
         let format = ChannelDesc { bits: [0; 4], kind: 0 };
         ResourceDesc { kind, what, format, width: 0, height: 0, pitch: 0, rest: [0; 9], flags: 0 }
     }
@@ -190,7 +190,7 @@ impl ResourceDesc {
 /// `cudaResourceViewDesc`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct ResourceViewDesc {
+pub(crate) struct ResourceViewDesc {
     /// Format of the view, 0 for none.
     pub format: u32,
     extent: [u64; 3],
@@ -200,7 +200,7 @@ pub struct ResourceViewDesc {
 }
 
 /// `cudaMemLocation`.
-pub use crate::memory::location::Location;
+pub(crate) use crate::memory::location::Location;
 
 const _: () = assert!(size_of::<ChannelDesc>() == 20 && size_of::<Pitched>() == 32);
 const _: () = assert!(size_of::<CopyParams>() == 160 && size_of::<PeerCopyParams>() == 168);
@@ -212,7 +212,7 @@ impl ChannelDesc {
     ///
     /// # Errors
     /// `INVALID_CHANNEL_DESCRIPTOR` when hardware has no such format.
-    pub fn format(&self) -> Outcome<ChannelFormat> {
+    pub(crate) fn format(&self) -> Outcome<ChannelFormat> {
         let bad = Status::INVALID_CHANNEL_DESCRIPTOR;
         let channels = self.bits.iter().take_while(|&&b| b != 0).count();
         let alike = self.bits[..channels].iter().all(|&b| b == self.bits[0]);
@@ -231,7 +231,7 @@ impl ChannelDesc {
 
     /// The description of a format.
     #[must_use]
-    pub fn of(format: ChannelFormat) -> ChannelDesc {
+    pub(crate) fn of(format: ChannelFormat) -> ChannelDesc {
         let mut bits = [0; 4];
         bits[..usize::from(format.channels())].fill(i32::from(format.bits()));
         let kind = match format.kind() {
@@ -259,7 +259,7 @@ impl From<[usize; 3]> for Extent {
 ///
 /// # Errors
 /// `NOT_SUPPORTED` for other flags.
-pub fn array_flags(flags: u32) -> Outcome<u32> {
+pub(crate) fn array_flags(flags: u32) -> Outcome<u32> {
     let known = array::LAYERED | array::SURFACE_LOAD_STORE | array::CUBEMAP | array::TEXTURE_GATHER;
     if flags & !known == 0 { Ok(flags) } else { Err(Status::NOT_SUPPORTED) }
 }

@@ -19,7 +19,7 @@ use std::ffi::c_void;
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaMalloc")]
-pub unsafe extern "C" fn malloc(pointer: *mut *mut c_void, bytes: usize) -> Status {
+pub(crate) unsafe extern "C" fn malloc(pointer: *mut *mut c_void, bytes: usize) -> Status {
     let allocate = || -> Outcome {
         let address = if bytes == 0 {
             0
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn malloc(pointer: *mut *mut c_void, bytes: usize) -> Stat
 
 /// `cudaFree`.
 #[unsafe(export_name = "warplab_cudaFree")]
-pub extern "C" fn free(pointer: *mut c_void) -> Status {
+pub(crate) extern "C" fn free(pointer: *mut c_void) -> Status {
     if pointer.is_null() {
         return done(gpu().map(drop));
     }
@@ -46,7 +46,12 @@ pub extern "C" fn free(pointer: *mut c_void) -> Status {
 /// # Safety
 /// What lies outside of device memory is the program's and large enough.
 #[unsafe(export_name = "warplab_cudaMemcpy")]
-pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize, kind: u32) -> Status {
+pub(crate) unsafe extern "C" fn memcpy(
+    to: *mut c_void,
+    from: *const c_void,
+    bytes: usize,
+    kind: u32,
+) -> Status {
     done(copy(Copy::linear(to as u64, from as u64, bytes as u64), kind, When::Now))
 }
 
@@ -55,7 +60,7 @@ pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usi
 /// # Safety
 /// As [`memcpy`].
 #[unsafe(export_name = "warplab_cudaMemcpyAsync")]
-pub unsafe extern "C" fn memcpy_async(
+pub(crate) unsafe extern "C" fn memcpy_async(
     to: *mut c_void,
     from: *const c_void,
     bytes: usize,
@@ -73,13 +78,13 @@ fn fill(to: *mut c_void, value: i32, bytes: usize) -> Work {
 
 /// `cudaMemset`.
 #[unsafe(export_name = "warplab_cudaMemset")]
-pub extern "C" fn memset(to: *mut c_void, value: i32, bytes: usize) -> Status {
+pub(crate) extern "C" fn memset(to: *mut c_void, value: i32, bytes: usize) -> Status {
     done(submit(0, fill(to, value, bytes)))
 }
 
 /// `cudaMemsetAsync`.
 #[unsafe(export_name = "warplab_cudaMemsetAsync")]
-pub extern "C" fn memset_async(to: *mut c_void, value: i32, bytes: usize, stream: u64) -> Status {
+pub(crate) extern "C" fn memset_async(to: *mut c_void, value: i32, bytes: usize, stream: u64) -> Status {
     done(submit(stream, fill(to, value, bytes)))
 }
 
@@ -112,7 +117,7 @@ fn copy_symbol(
 /// # Safety
 /// The memory has `bytes` bytes.
 #[unsafe(export_name = "warplab_cudaMemcpyToSymbol")]
-pub unsafe extern "C" fn memcpy_to_symbol(
+pub(crate) unsafe extern "C" fn memcpy_to_symbol(
     host: *const c_void,
     from: *const c_void,
     bytes: usize,
@@ -128,7 +133,7 @@ pub unsafe extern "C" fn memcpy_to_symbol(
 /// # Safety
 /// The memory has `bytes` bytes.
 #[unsafe(export_name = "warplab_cudaMemcpyToSymbolAsync")]
-pub unsafe extern "C" fn memcpy_to_symbol_async(
+pub(crate) unsafe extern "C" fn memcpy_to_symbol_async(
     host: *const c_void,
     from: *const c_void,
     bytes: usize,
@@ -145,7 +150,7 @@ pub unsafe extern "C" fn memcpy_to_symbol_async(
 /// # Safety
 /// The memory has `bytes` bytes.
 #[unsafe(export_name = "warplab_cudaMemcpyFromSymbol")]
-pub unsafe extern "C" fn memcpy_from_symbol(
+pub(crate) unsafe extern "C" fn memcpy_from_symbol(
     to: *mut c_void,
     host: *const c_void,
     bytes: usize,
@@ -161,7 +166,7 @@ pub unsafe extern "C" fn memcpy_from_symbol(
 /// # Safety
 /// The memory has `bytes` bytes.
 #[unsafe(export_name = "warplab_cudaMemcpyFromSymbolAsync")]
-pub unsafe extern "C" fn memcpy_from_symbol_async(
+pub(crate) unsafe extern "C" fn memcpy_from_symbol_async(
     to: *mut c_void,
     host: *const c_void,
     bytes: usize,
@@ -178,7 +183,7 @@ pub unsafe extern "C" fn memcpy_from_symbol_async(
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaGetSymbolAddress")]
-pub unsafe extern "C" fn get_symbol_address(pointer: *mut *mut c_void, host: *const c_void) -> Status {
+pub(crate) unsafe extern "C" fn get_symbol_address(pointer: *mut *mut c_void, host: *const c_void) -> Status {
     // SAFETY: as the caller promises.
     done(symbol(host).and_then(|(address, _)| unsafe { store(pointer, address as *mut c_void) }))
 }
@@ -188,7 +193,7 @@ pub unsafe extern "C" fn get_symbol_address(pointer: *mut *mut c_void, host: *co
 /// # Safety
 /// `bytes` may be written.
 #[unsafe(export_name = "warplab_cudaGetSymbolSize")]
-pub unsafe extern "C" fn get_symbol_size(bytes: *mut usize, host: *const c_void) -> Status {
+pub(crate) unsafe extern "C" fn get_symbol_size(bytes: *mut usize, host: *const c_void) -> Status {
     // SAFETY: as the caller promises.
     done(symbol(host).and_then(|(_, length)| unsafe { store(bytes, length as usize) }))
 }
@@ -207,7 +212,11 @@ fn allocate(pointer: *mut *mut c_void, bytes: usize, purpose: Purpose, flags: u3
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaMallocManaged")]
-pub unsafe extern "C" fn malloc_managed(pointer: *mut *mut c_void, bytes: usize, flags: u32) -> Status {
+pub(crate) unsafe extern "C" fn malloc_managed(
+    pointer: *mut *mut c_void,
+    bytes: usize,
+    flags: u32,
+) -> Status {
     if bytes == 0 || !matches!(flags, 1 | 2) {
         return done(Err(Status::INVALID_VALUE));
     }
@@ -219,7 +228,7 @@ pub unsafe extern "C" fn malloc_managed(pointer: *mut *mut c_void, bytes: usize,
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaMallocHost")]
-pub unsafe extern "C" fn malloc_host(pointer: *mut *mut c_void, bytes: usize) -> Status {
+pub(crate) unsafe extern "C" fn malloc_host(pointer: *mut *mut c_void, bytes: usize) -> Status {
     done(allocate(pointer, bytes, Purpose::Host, 0, "cudaMallocHost"))
 }
 
@@ -228,13 +237,13 @@ pub unsafe extern "C" fn malloc_host(pointer: *mut *mut c_void, bytes: usize) ->
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaHostAlloc")]
-pub unsafe extern "C" fn host_alloc(pointer: *mut *mut c_void, bytes: usize, flags: u32) -> Status {
+pub(crate) unsafe extern "C" fn host_alloc(pointer: *mut *mut c_void, bytes: usize, flags: u32) -> Status {
     done(allocate(pointer, bytes, Purpose::Host, flags, "cudaHostAlloc"))
 }
 
 /// `cudaFreeHost`.
 #[unsafe(export_name = "warplab_cudaFreeHost")]
-pub extern "C" fn free_host(pointer: *mut c_void) -> Status {
+pub(crate) extern "C" fn free_host(pointer: *mut c_void) -> Status {
     if pointer.is_null() {
         return done(Ok(()));
     }
@@ -247,7 +256,7 @@ pub extern "C" fn free_host(pointer: *mut c_void) -> Status {
 /// # Safety
 /// `pointer` may be written.
 #[unsafe(export_name = "warplab_cudaHostGetDevicePointer")]
-pub unsafe extern "C" fn host_get_device_pointer(
+pub(crate) unsafe extern "C" fn host_get_device_pointer(
     pointer: *mut *mut c_void,
     host: *mut c_void,
     _flags: u32,
@@ -262,13 +271,13 @@ pub unsafe extern "C" fn host_get_device_pointer(
 
 /// `cudaHostRegister`.
 #[unsafe(export_name = "warplab_cudaHostRegister")]
-pub extern "C" fn host_register(host: *mut c_void, bytes: usize, flags: u32) -> Status {
+pub(crate) extern "C" fn host_register(host: *mut c_void, bytes: usize, flags: u32) -> Status {
     done(gpu().and_then(|mut gpu| gpu.memory.register(host as u64, bytes as u64, flags)))
 }
 
 /// `cudaHostUnregister`.
 #[unsafe(export_name = "warplab_cudaHostUnregister")]
-pub extern "C" fn host_unregister(host: *mut c_void) -> Status {
+pub(crate) extern "C" fn host_unregister(host: *mut c_void) -> Status {
     done(gpu().and_then(|mut gpu| gpu.memory.unregister(host as u64)))
 }
 
@@ -277,7 +286,7 @@ pub extern "C" fn host_unregister(host: *mut c_void) -> Status {
 /// # Safety
 /// Both pointers may be written.
 #[unsafe(export_name = "warplab_cudaMemGetInfo")]
-pub unsafe extern "C" fn mem_get_info(free: *mut usize, total: *mut usize) -> Status {
+pub(crate) unsafe extern "C" fn mem_get_info(free: *mut usize, total: *mut usize) -> Status {
     // SAFETY: as the caller promises.
     done(gpu().map(|gpu| gpu.memory.info()).and_then(|(rest, all)| unsafe {
         store(free, rest as usize)?;
@@ -287,7 +296,7 @@ pub unsafe extern "C" fn mem_get_info(free: *mut usize, total: *mut usize) -> St
 
 /// `cudaFreeAsync`.
 #[unsafe(export_name = "warplab_cudaFreeAsync")]
-pub extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status {
+pub(crate) extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status {
     if pointer.is_null() {
         return done(Err(Status::INVALID_VALUE));
     }
@@ -299,7 +308,7 @@ pub extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status {
 /// # Safety
 /// There are `count` places to write, places to read, and sizes, which are right.
 #[unsafe(export_name = "warplab_cudaMemcpyBatchAsync")]
-pub unsafe extern "C" fn memcpy_batch(
+pub(crate) unsafe extern "C" fn memcpy_batch(
     to: *const u64,
     from: *const u64,
     bytes: *const usize,

@@ -57,7 +57,7 @@ pub(super) fn properties(device: &Device) -> [u8; BYTES] {
 /// # Safety
 /// `to` has room for CUDA 13's `cudaDeviceProp`.
 #[unsafe(export_name = "warplab_cudaGetDeviceProperties")]
-pub unsafe extern "C" fn get_device_properties(to: *mut [u8; BYTES], device: i32) -> Status {
+pub(crate) unsafe extern "C" fn get_device_properties(to: *mut [u8; BYTES], device: i32) -> Status {
     let known = if device == 0 { gpu() } else { Err(Status::INVALID_DEVICE) };
     // SAFETY: as the caller promises.
     done(known.and_then(|gpu| unsafe { store(to, properties(gpu.device)) }))

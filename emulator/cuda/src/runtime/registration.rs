@@ -165,7 +165,7 @@ fn registered() -> MutexGuard<'static, Option<Registered>> {
 /// # Safety
 /// `wrapper` points to a fat binary's wrapper.
 #[unsafe(export_name = "warplab___cudaRegisterFatBinary")]
-pub unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *mut *mut c_void {
+pub(crate) unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *mut *mut c_void {
     let mut lock = registered();
     let Some(all) = lock.as_mut() else { return std::ptr::null_mut() };
     all.binaries.push(Some(Binary { wrapper: wrapper as usize, state: State::Unread }));
@@ -175,11 +175,11 @@ pub unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *mut *mu
 
 /// `__cudaRegisterFatBinaryEnd`.
 #[unsafe(export_name = "warplab___cudaRegisterFatBinaryEnd")]
-pub extern "C" fn register_fat_binary_end(_binary: *mut *mut c_void) {}
+pub(crate) extern "C" fn register_fat_binary_end(_binary: *mut *mut c_void) {}
 
 /// `__cudaUnregisterFatBinary`.
 #[unsafe(export_name = "warplab___cudaUnregisterFatBinary")]
-pub extern "C" fn unregister_fat_binary(binary: *mut *mut c_void) {
+pub(crate) extern "C" fn unregister_fat_binary(binary: *mut *mut c_void) {
     let mut lock = registered();
     let Some(all) = lock.as_mut() else { return };
     if let Some(slot) = (binary as usize >> 4).checked_sub(1).and_then(|at| all.binaries.get_mut(at)) {
@@ -197,7 +197,7 @@ pub extern "C" fn unregister_fat_binary(binary: *mut *mut c_void) {
 /// # Safety
 /// `device_name` is a string.
 #[unsafe(export_name = "warplab___cudaRegisterFunction")]
-pub unsafe extern "C" fn register_function(
+pub(crate) unsafe extern "C" fn register_function(
     binary: *mut *mut c_void,
     host: *const c_void,
     _device: *mut c_char,
@@ -304,7 +304,7 @@ fn register(binary: *mut *mut c_void, host: *const c_void, name: *const c_char, 
 /// # Safety
 /// `device_name` is a string.
 #[unsafe(export_name = "warplab___cudaRegisterVar")]
-pub unsafe extern "C" fn register_var(
+pub(crate) unsafe extern "C" fn register_var(
     binary: *mut *mut c_void,
     host: *const c_void,
     _device: *mut c_char,
@@ -318,7 +318,7 @@ pub unsafe extern "C" fn register_var(
 /// # Safety
 /// `pointer` may be written as long as the program runs; `device_name` is a string.
 #[unsafe(export_name = "warplab___cudaRegisterManagedVar")]
-pub unsafe extern "C" fn register_managed_var(
+pub(crate) unsafe extern "C" fn register_managed_var(
     binary: *mut *mut c_void,
     pointer: *mut *mut c_void,
     _device: *mut c_char,
@@ -329,13 +329,13 @@ pub unsafe extern "C" fn register_managed_var(
 
 /// `__cudaInitModule`.
 #[unsafe(export_name = "warplab___cudaInitModule")]
-pub extern "C" fn init_module(_binary: *mut *mut c_void) -> c_char {
+pub(crate) extern "C" fn init_module(_binary: *mut *mut c_void) -> c_char {
     c_char::from(load_managed().is_ok())
 }
 
 /// `__cudaGetProcAddress`: NVIDIA's returns nothing either.
 #[unsafe(export_name = "warplab___cudaGetProcAddress")]
-pub extern "C" fn get_proc_address() -> *const c_void {
+pub(crate) extern "C" fn get_proc_address() -> *const c_void {
     std::ptr::null()
 }
 
@@ -344,7 +344,7 @@ pub extern "C" fn get_proc_address() -> *const c_void {
 /// # Safety
 /// `kernel` may be written.
 #[unsafe(export_name = "warplab___cudaGetKernel")]
-pub unsafe extern "C" fn get_kernel(kernel: *mut u64, host: *const c_void) -> Status {
+pub(crate) unsafe extern "C" fn get_kernel(kernel: *mut u64, host: *const c_void) -> Status {
     let found = kernel_of(host);
     // Compiled programs ask once and launch whatever they find: the host function stands for a kernel that cannot be
     // loaded, so that each launch says why.

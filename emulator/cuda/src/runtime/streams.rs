@@ -16,7 +16,7 @@ use std::ffi::c_void;
 /// # Safety
 /// `stream` may be written.
 #[unsafe(export_name = "warplab_cudaStreamCreate")]
-pub unsafe extern "C" fn create(stream: *mut u64) -> Status {
+pub(crate) unsafe extern "C" fn create(stream: *mut u64) -> Status {
     // SAFETY: as the caller promises.
     unsafe { create_with_priority(stream, 0, 0) }
 }
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn create(stream: *mut u64) -> Status {
 /// # Safety
 /// `stream` may be written.
 #[unsafe(export_name = "warplab_cudaStreamCreateWithFlags")]
-pub unsafe extern "C" fn create_with_flags(stream: *mut u64, flags: u32) -> Status {
+pub(crate) unsafe extern "C" fn create_with_flags(stream: *mut u64, flags: u32) -> Status {
     // SAFETY: as the caller promises.
     unsafe { create_with_priority(stream, flags, 0) }
 }
@@ -36,7 +36,7 @@ pub unsafe extern "C" fn create_with_flags(stream: *mut u64, flags: u32) -> Stat
 /// # Safety
 /// `stream` may be written.
 #[unsafe(export_name = "warplab_cudaStreamCreateWithPriority")]
-pub unsafe extern "C" fn create_with_priority(stream: *mut u64, flags: u32, priority: i32) -> Status {
+pub(crate) unsafe extern "C" fn create_with_priority(stream: *mut u64, flags: u32, priority: i32) -> Status {
     if flags > 1 {
         return done(Err(Status::INVALID_VALUE));
     }
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn create_with_priority(stream: *mut u64, flags: u32, prio
 
 /// `cudaStreamDestroy`.
 #[unsafe(export_name = "warplab_cudaStreamDestroy")]
-pub extern "C" fn destroy(stream: u64) -> Status {
+pub(crate) extern "C" fn destroy(stream: u64) -> Status {
     done(gpu().and_then(|mut gpu| gpu.streams.destroy(stream)))
 }
 
@@ -60,25 +60,25 @@ fn reached(stream: u64) -> Outcome {
 
 /// `cudaStreamSynchronize`.
 #[unsafe(export_name = "warplab_cudaStreamSynchronize")]
-pub extern "C" fn synchronize(stream: u64) -> Status {
+pub(crate) extern "C" fn synchronize(stream: u64) -> Status {
     done(reached(stream).and_then(|()| synchronize_with(What::Stream(stream))))
 }
 
 /// `cudaStreamQuery`.
 #[unsafe(export_name = "warplab_cudaStreamQuery")]
-pub extern "C" fn query(stream: u64) -> Status {
+pub(crate) extern "C" fn query(stream: u64) -> Status {
     done(reached(stream).and_then(|()| waiting::query(What::Stream(stream))))
 }
 
 /// `cudaStreamWaitEvent`.
 #[unsafe(export_name = "warplab_cudaStreamWaitEvent")]
-pub extern "C" fn wait_event(stream: u64, event: u64, _flags: u32) -> Status {
+pub(crate) extern "C" fn wait_event(stream: u64, event: u64, _flags: u32) -> Status {
     done(submit(stream, Work::Wait(event)))
 }
 
 /// `cudaLaunchHostFunc`.
 #[unsafe(export_name = "warplab_cudaLaunchHostFunc")]
-pub extern "C" fn launch_host_func(stream: u64, function: usize, user_data: *mut c_void) -> Status {
+pub(crate) extern "C" fn launch_host_func(stream: u64, function: usize, user_data: *mut c_void) -> Status {
     if function == 0 {
         return done(Err(Status::INVALID_VALUE));
     }
@@ -87,7 +87,12 @@ pub extern "C" fn launch_host_func(stream: u64, function: usize, user_data: *mut
 
 /// `cudaStreamAddCallback`.
 #[unsafe(export_name = "warplab_cudaStreamAddCallback")]
-pub extern "C" fn add_callback(stream: u64, function: usize, user_data: *mut c_void, _flags: u32) -> Status {
+pub(crate) extern "C" fn add_callback(
+    stream: u64,
+    function: usize,
+    user_data: *mut c_void,
+    _flags: u32,
+) -> Status {
     if function == 0 {
         return done(Err(Status::INVALID_VALUE));
     }
@@ -100,7 +105,7 @@ pub extern "C" fn add_callback(stream: u64, function: usize, user_data: *mut c_v
 /// # Safety
 /// `event` may be written.
 #[unsafe(export_name = "warplab_cudaEventCreate")]
-pub unsafe extern "C" fn event_create(event: *mut u64) -> Status {
+pub(crate) unsafe extern "C" fn event_create(event: *mut u64) -> Status {
     // SAFETY: as the caller promises.
     unsafe { event_create_with_flags(event, 0) }
 }
@@ -110,7 +115,7 @@ pub unsafe extern "C" fn event_create(event: *mut u64) -> Status {
 /// # Safety
 /// `event` may be written.
 #[unsafe(export_name = "warplab_cudaEventCreateWithFlags")]
-pub unsafe extern "C" fn event_create_with_flags(event: *mut u64, flags: u32) -> Status {
+pub(crate) unsafe extern "C" fn event_create_with_flags(event: *mut u64, flags: u32) -> Status {
     if flags > 7 {
         return done(Err(Status::INVALID_VALUE));
     }
@@ -121,25 +126,25 @@ pub unsafe extern "C" fn event_create_with_flags(event: *mut u64, flags: u32) ->
 
 /// `cudaEventDestroy`.
 #[unsafe(export_name = "warplab_cudaEventDestroy")]
-pub extern "C" fn event_destroy(event: u64) -> Status {
+pub(crate) extern "C" fn event_destroy(event: u64) -> Status {
     done(gpu().and_then(|mut gpu| gpu.streams.events.remove(event).map(drop)))
 }
 
 /// `cudaEventRecord`.
 #[unsafe(export_name = "warplab_cudaEventRecord")]
-pub extern "C" fn event_record(event: u64, stream: u64) -> Status {
+pub(crate) extern "C" fn event_record(event: u64, stream: u64) -> Status {
     done(submit(stream, Work::Record(event)))
 }
 
 /// `cudaEventSynchronize`.
 #[unsafe(export_name = "warplab_cudaEventSynchronize")]
-pub extern "C" fn event_synchronize(event: u64) -> Status {
+pub(crate) extern "C" fn event_synchronize(event: u64) -> Status {
     done(event_reached(event).and_then(|()| synchronize_with(What::Event(event))))
 }
 
 /// `cudaEventQuery`.
 #[unsafe(export_name = "warplab_cudaEventQuery")]
-pub extern "C" fn event_query(event: u64) -> Status {
+pub(crate) extern "C" fn event_query(event: u64) -> Status {
     done(event_reached(event).and_then(|()| waiting::query(What::Event(event))))
 }
 
@@ -155,7 +160,7 @@ fn event_reached(event: u64) -> Outcome {
 /// # Safety
 /// `milliseconds` may be written.
 #[unsafe(export_name = "warplab_cudaEventElapsedTime")]
-pub unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start: u64, end: u64) -> Status {
+pub(crate) unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start: u64, end: u64) -> Status {
     let elapsed = || {
         waiting::query(What::Event(start)).and_then(|()| waiting::query(What::Event(end)))?;
         let gpu = gpu()?;
@@ -176,7 +181,7 @@ pub unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start: u64, 
 
 /// `cudaEventRecordWithFlags`.
 #[unsafe(export_name = "warplab_cudaEventRecordWithFlags")]
-pub extern "C" fn event_record_with_flags(event: u64, stream: u64, flags: u32) -> Status {
+pub(crate) extern "C" fn event_record_with_flags(event: u64, stream: u64, flags: u32) -> Status {
     match flags {
         0 => event_record(event, stream),
         // Recorded for work outside of a capture; that needs no difference where nothing captures.
@@ -198,7 +203,7 @@ unsafe fn tell_of<T>(stream: u64, to: *mut T, pick: impl Fn(u32, i32) -> T) -> S
 /// # Safety
 /// `flags` may be written.
 #[unsafe(export_name = "warplab_cudaStreamGetFlags")]
-pub unsafe extern "C" fn get_flags(stream: u64, flags: *mut u32) -> Status {
+pub(crate) unsafe extern "C" fn get_flags(stream: u64, flags: *mut u32) -> Status {
     // SAFETY: as the caller promises.
     unsafe { tell_of(stream, flags, |flags, _| flags) }
 }
@@ -208,7 +213,7 @@ pub unsafe extern "C" fn get_flags(stream: u64, flags: *mut u32) -> Status {
 /// # Safety
 /// `priority` may be written.
 #[unsafe(export_name = "warplab_cudaStreamGetPriority")]
-pub unsafe extern "C" fn get_priority(stream: u64, priority: *mut i32) -> Status {
+pub(crate) unsafe extern "C" fn get_priority(stream: u64, priority: *mut i32) -> Status {
     // SAFETY: as the caller promises.
     unsafe { tell_of(stream, priority, |_, priority| priority) }
 }
@@ -218,7 +223,7 @@ pub unsafe extern "C" fn get_priority(stream: u64, priority: *mut i32) -> Status
 /// # Safety
 /// `device` may be written.
 #[unsafe(export_name = "warplab_cudaStreamGetDevice")]
-pub unsafe extern "C" fn get_device(stream: u64, device: *mut i32) -> Status {
+pub(crate) unsafe extern "C" fn get_device(stream: u64, device: *mut i32) -> Status {
     // SAFETY: as the caller promises.
     unsafe { tell_of(stream, device, |_, _| 0) }
 }
@@ -228,14 +233,14 @@ pub unsafe extern "C" fn get_device(stream: u64, device: *mut i32) -> Status {
 /// # Safety
 /// `id` may be written.
 #[unsafe(export_name = "warplab_cudaStreamGetId")]
-pub unsafe extern "C" fn get_id(stream: u64, id: *mut u64) -> Status {
+pub(crate) unsafe extern "C" fn get_id(stream: u64, id: *mut u64) -> Status {
     // SAFETY: as the caller promises.
     unsafe { tell_of(stream, id, |_, _| stream.max(crate::streams::beside::LEGACY)) }
 }
 
 /// `cudaStreamAttachMemAsync`: host and device never access managed memory at once here.
 #[unsafe(export_name = "warplab_cudaStreamAttachMemAsync")]
-pub extern "C" fn attach_mem(stream: u64, pointer: u64, _length: usize, flags: u32) -> Status {
+pub(crate) extern "C" fn attach_mem(stream: u64, pointer: u64, _length: usize, flags: u32) -> Status {
     let attach = || -> Outcome {
         let gpu = gpu()?;
         gpu.streams.get(stream)?;

@@ -18,7 +18,7 @@ pub(crate) static QUEUED: AtomicBool = AtomicBool::new(false);
 pub(crate) static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// The stream that synchronises with all others, as handle 0 means by default.
-pub const LEGACY: u64 = 1;
+pub(crate) const LEGACY: u64 = 1;
 
 /// A stream as far as order is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +70,7 @@ pub struct Beside {
 
 /// What somebody waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub(crate) enum What {
     /// All work.
     All,
     /// That of a stream.

@@ -7,7 +7,7 @@ use crate::error::{Outcome, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of a node within its graph.
-pub type NodeId = u32;
+pub(crate) type NodeId = u32;
 
 /// A node.
 #[derive(Clone, PartialEq, Debug)]

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
 /// Flag of instantiated graphs: what they have allocated is freed when they are launched again.
-pub const AUTO_FREE_ON_LAUNCH: u64 = 1;
+pub(crate) const AUTO_FREE_ON_LAUNCH: u64 = 1;
 
 /// Why an instantiated graph cannot take over another graph's parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,4 +14,4 @@ pub(crate) mod stream;
 pub(crate) mod user_object;
 pub(crate) mod work;
 
-pub use stream::Streams;
+pub(crate) use stream::Streams;

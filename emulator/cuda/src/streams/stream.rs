@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// The default stream of a thread.
-pub const PER_THREAD: u64 = 2;
+pub(crate) const PER_THREAD: u64 = 2;
 
 /// A stream.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ pub struct Event {
 }
 
 /// Flag of events without times.
-pub const EVENT_DISABLE_TIMING: u32 = 2;
+pub(crate) const EVENT_DISABLE_TIMING: u32 = 2;
 
 /// All streams, events, captures and graphs.
 #[derive(Debug)]

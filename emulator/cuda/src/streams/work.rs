@@ -9,9 +9,9 @@ use crate::memory::copy::{Copy, Fill};
 use std::ffi::c_void;
 
 /// A graph of work.
-pub type Graph = graph::Graph<Work>;
+pub(crate) type Graph = graph::Graph<Work>;
 /// A node of a graph.
-pub type Node = graph::Node<Work>;
+pub(crate) type Node = graph::Node<Work>;
 
 /// A kernel with everything that its launch fixes.
 #[derive(Clone, PartialEq, Eq, Debug)]

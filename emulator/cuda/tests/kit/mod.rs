@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-pub use test_kit::{Tool, skipped};
+pub(crate) use test_kit::{Tool, skipped};
 
 /// Where the project's scripts install what tests need.
 fn cache() -> Option<PathBuf> {
@@ -19,14 +19,14 @@ fn cache() -> Option<PathBuf> {
 }
 
 /// The CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` name, the one that is installed, or the one of the script.
-pub fn toolkit() -> Option<PathBuf> {
+pub(crate) fn toolkit() -> Option<PathBuf> {
     let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     let installed = cache().map(|c| c.join("cuda")).into_iter().chain([PathBuf::from("/usr/local/cuda")]);
     told.chain(installed).find(|p| p.join("include/cuda.h").is_file())
 }
 
 /// The compiler of the toolkit, or the one on PATH.
-pub fn nvcc() -> Option<PathBuf> {
+pub(crate) fn nvcc() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let folders = toolkit().map(|t| t.join("bin")).into_iter().chain(folders);
@@ -34,7 +34,7 @@ pub fn nvcc() -> Option<PathBuf> {
 }
 
 /// The interpreter that `WARPLAB_PYTHON` names, that of the script's environment, or the usual one.
-pub fn python() -> PathBuf {
+pub(crate) fn python() -> PathBuf {
     let told = std::env::var_os("WARPLAB_PYTHON").filter(|v| !v.is_empty()).map(PathBuf::from);
     let made = || cache().map(|c| c.join("python/bin/python3")).filter(|p| p.is_file());
     told.or_else(made).unwrap_or_else(|| "python3".into())
@@ -44,7 +44,7 @@ pub fn python() -> PathBuf {
 ///
 /// Cargo puts what a test depends on beside it and only `cargo build` copies it further up, so that the folder that
 /// users have may be older or not there.
-pub fn libraries(name: &str) -> PathBuf {
+pub(crate) fn libraries(name: &str) -> PathBuf {
     static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let test = std::env::current_exe().expect("the test has a path");
     let built = test.ancestors().nth(2).expect("it lies in the profile's folder").join("cuda");

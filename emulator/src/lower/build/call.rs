@@ -17,7 +17,7 @@ enum Passed {
 
 impl Builder<'_> {
     /// `call`.
-    pub fn call(&mut self, inst: &Inst, callee: Callee) -> Lowered {
+    pub(crate) fn call(&mut self, inst: &Inst, callee: Callee) -> Lowered {
         match callee {
             Callee::Direct(func) if self.module.function(func).body.is_none() => self.service(inst, func),
             Callee::Direct(func) if !self.plan.is_own(func) => self.inlined(inst, func),
@@ -59,7 +59,7 @@ impl Builder<'_> {
     }
 
     /// Stores the arguments of a call into the frame.
-    pub fn pass_arguments(&mut self, inst: &Inst, abi: &Abi) -> Lowered {
+    pub(crate) fn pass_arguments(&mut self, inst: &Inst, abi: &Abi) -> Lowered {
         for (operand, slot) in inst.srcs().iter().zip(&abi.params) {
             let words = if slot.predicate {
                 let p = self.pred(inst, operand)?;
@@ -78,7 +78,7 @@ impl Builder<'_> {
     }
 
     /// Assigns a call's result to a register or a `.param` variable.
-    pub fn set_result(&mut self, operand: &Operand, words: &[Val]) {
+    pub(crate) fn set_result(&mut self, operand: &Operand, words: &[Val]) {
         match operand {
             Operand::Var(var, _) => {
                 let to = self.param_var(*var);
@@ -91,7 +91,7 @@ impl Builder<'_> {
     }
 
     /// The words of an argument.
-    pub fn argument(&mut self, inst: &Inst, operand: &Operand, words: u32) -> Lowered<Vec<Val>> {
+    pub(crate) fn argument(&mut self, inst: &Inst, operand: &Operand, words: u32) -> Lowered<Vec<Val>> {
         match operand {
             Operand::Var(var, _) if self.incoming.contains_key(var) => {
                 let slot = self.incoming[var];
@@ -115,7 +115,7 @@ impl Builder<'_> {
     }
 
     /// Begins the function being built: loads its register parameters from the frame.
-    pub fn own_function(&mut self, func: FuncId) {
+    pub(crate) fn own_function(&mut self, func: FuncId) {
         let entry = self.asm.new_block();
         self.ssa.set_entry(entry);
         self.asm.cur = Some(entry);
@@ -247,7 +247,7 @@ impl Builder<'_> {
     // ---- the frame --------------------------------------------------------------------------------------------
 
     /// Address in local memory of a place in the frame.
-    pub fn frame_address(&mut self, place: i32) -> Val {
+    pub(crate) fn frame_address(&mut self, place: i32) -> Val {
         if !self.plan.has_frames() {
             return Val::Imm(place as u32);
         }
@@ -257,7 +257,7 @@ impl Builder<'_> {
     }
 
     /// Words at a place in the frame.
-    pub fn load_frame(&mut self, place: i32, words: u32) -> Vec<Val> {
+    pub(crate) fn load_frame(&mut self, place: i32, words: u32) -> Vec<Val> {
         let mut values = Vec::new();
         let mut at = 0;
         while at < words {
@@ -273,7 +273,7 @@ impl Builder<'_> {
     }
 
     /// Stores words at a place in the frame.
-    pub fn store_frame(&mut self, place: i32, words: &[Val]) {
+    pub(crate) fn store_frame(&mut self, place: i32, words: &[Val]) {
         let mut at = 0;
         while at < words.len() {
             let n = run(place + 4 * at as i32, (words.len() - at) as u32) as usize;
@@ -287,7 +287,7 @@ impl Builder<'_> {
     }
 
     /// The offset of a variable among the arguments and results of the function being built.
-    pub fn incoming_place(&self, var: VarId) -> Option<i32> {
+    pub(crate) fn incoming_place(&self, var: VarId) -> Option<i32> {
         self.incoming.get(&var).map(|slot| INCOMING + slot.offset as i32)
     }
 }

@@ -14,7 +14,7 @@ use crate::ptx::{
 
 impl Builder<'_> {
     /// `exit`.
-    pub fn exit(&mut self, guard: PSrc) {
+    pub(crate) fn exit(&mut self, guard: PSrc) {
         if guard.constant() == Some(true) {
             self.asm.end(Term::Exit);
             self.asm.cur = None;
@@ -31,7 +31,7 @@ impl Builder<'_> {
     }
 
     /// `ret`: out of the inlined function, or the end of the thread.
-    pub fn ret(&mut self, guard: PSrc) -> Lowered {
+    pub(crate) fn ret(&mut self, guard: PSrc) -> Lowered {
         match self.scopes[self.scopes.len() - 1].return_to {
             None => self.exit(guard),
             Some(blk) => self.leave(guard, blk),
@@ -40,7 +40,7 @@ impl Builder<'_> {
     }
 
     /// `brx.idx`: a chain of comparisons; an index out of range is undefined and takes the last target.
-    pub fn indexed_branch(&mut self, inst: &Inst, table: BranchTableId) -> Lowered {
+    pub(crate) fn indexed_branch(&mut self, inst: &Inst, table: BranchTableId) -> Lowered {
         let func = self.scopes[self.scopes.len() - 1].func;
         let Some(body) = &self.module.function(func).body else { return Ok(()) };
         let targets = body.branch_table(table);
@@ -64,7 +64,7 @@ impl Builder<'_> {
     }
 
     /// `bar`, `barrier`.
-    pub fn bar(&mut self, inst: &Inst, op: BarOp) -> Lowered {
+    pub(crate) fn bar(&mut self, inst: &Inst, op: BarOp) -> Lowered {
         let barrier = self.word(inst, &inst.srcs()[0])?;
         let threads = if op.threads { self.word(inst, &inst.srcs()[1])? } else { Val::ZERO };
         let used = barrier.imm().map_or(16, |n| n.min(15) as u8 + 1);
@@ -107,7 +107,7 @@ impl Builder<'_> {
     }
 
     /// `bar.warp.sync`.
-    pub fn warp_sync(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn warp_sync(&mut self, inst: &Inst) -> Lowered {
         let mask = self.word(inst, &inst.srcs()[0])?;
         self.effect(Op::Warpsync {}, &[mask]);
         Ok(())
@@ -122,14 +122,14 @@ impl Builder<'_> {
     }
 
     /// `nanosleep`.
-    pub fn nanosleep(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn nanosleep(&mut self, inst: &Inst) -> Lowered {
         let t = self.word(inst, &inst.srcs()[0])?;
         self.effect(Op::Nanosleep {}, &[t]);
         Ok(())
     }
 
     /// `fence`, `membar`.
-    pub fn fence(&mut self, _inst: &Inst, op: FenceOp) -> Lowered {
+    pub(crate) fn fence(&mut self, _inst: &Inst, op: FenceOp) -> Lowered {
         let scope = match op {
             FenceOp::Thread { scope, .. } => scope_of(scope),
             FenceOp::Proxy { scope, .. } => scope.map_or(Scope::Cta, scope_of),
@@ -140,7 +140,7 @@ impl Builder<'_> {
     }
 
     /// `vote`.
-    pub fn vote(&mut self, inst: &Inst, mode: VoteMode, sync: bool) -> Lowered {
+    pub(crate) fn vote(&mut self, inst: &Inst, mode: VoteMode, sync: bool) -> Lowered {
         let p = self.pred(inst, &inst.srcs()[0])?;
         let mask = if sync { self.word(inst, &inst.srcs()[1])? } else { Val::Imm(u32::MAX) };
         self.gather(mask);
@@ -168,7 +168,7 @@ impl Builder<'_> {
     }
 
     /// `shfl`.
-    pub fn shfl(&mut self, inst: &Inst, mode: ShflMode) -> Lowered {
+    pub(crate) fn shfl(&mut self, inst: &Inst, mode: ShflMode) -> Lowered {
         let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
         let (a, b, c) = (a?, b?, c?);
         if let Some(mask) = inst.srcs().get(3) {
@@ -193,7 +193,7 @@ impl Builder<'_> {
     }
 
     /// `match`.
-    pub fn find_equal(&mut self, inst: &Inst, all: bool, ty: ScalarType) -> Lowered {
+    pub(crate) fn find_equal(&mut self, inst: &Inst, all: bool, ty: ScalarType) -> Lowered {
         let a = self.value(inst, &inst.srcs()[0], ty)?;
         let mask = self.word(inst, &inst.srcs()[1])?;
         self.gather(mask);
@@ -210,7 +210,14 @@ impl Builder<'_> {
     }
 
     /// `redux.sync`.
-    pub fn redux(&mut self, inst: &Inst, op: ReduxOp, ty: ScalarType, abs: bool, nan: bool) -> Lowered {
+    pub(crate) fn redux(
+        &mut self,
+        inst: &Inst,
+        op: ReduxOp,
+        ty: ScalarType,
+        abs: bool,
+        nan: bool,
+    ) -> Lowered {
         let a = self.word(inst, &inst.srcs()[0])?;
         let mask = self.word(inst, &inst.srcs()[1])?;
         self.gather(mask);
@@ -234,7 +241,7 @@ impl Builder<'_> {
     }
 
     /// `elect.sync`: the lowest active member leads.
-    pub fn elect(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn elect(&mut self, inst: &Inst) -> Lowered {
         let mask = self.word(inst, &inst.srcs()[0])?;
         self.gather(mask);
         let mut present = VInst::new(VOp::M(Op::Vote { mode: MVote::Ballot }), self.asm.line);
@@ -252,7 +259,7 @@ impl Builder<'_> {
     }
 
     /// `activemask`.
-    pub fn activemask(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn activemask(&mut self, inst: &Inst) -> Lowered {
         let r = self.asm.s2r(SpecialReg::ActiveMask);
         self.set_word(&inst.dsts()[0], r);
         Ok(())

@@ -12,7 +12,7 @@ use crate::lower::vir::{Src, Val};
 use crate::ptx::{CvtOp, Inst, Rounding, ScalarType, StateSpace};
 
 /// The machine's name for a floating-point type, if it converts it.
-pub const fn float_ty(ty: ScalarType) -> Option<FloatTy> {
+pub(super) const fn float_ty(ty: ScalarType) -> Option<FloatTy> {
     match ty {
         ScalarType::F16 => Some(FloatTy::F16),
         ScalarType::Bf16 => Some(FloatTy::Bf16),
@@ -50,7 +50,7 @@ const fn int_rnd(r: Option<Rounding>) -> Option<IntRnd> {
 
 impl Builder<'_> {
     /// `cvt`.
-    pub fn cvt(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
+    pub(crate) fn cvt(&mut self, inst: &Inst, op: CvtOp) -> Lowered {
         if op.rounding == Some(Rounding::Rs) {
             return Err(self.unsupported(inst, "stochastic rounding"));
         }
@@ -256,7 +256,7 @@ impl Builder<'_> {
     }
 
     /// `cvt.pack`: `a` above `b`, each saturated to the narrow type, and `c` above both.
-    pub fn cvt_pack(&mut self, inst: &Inst, ty: ScalarType, merge: bool) -> Lowered {
+    pub(crate) fn cvt_pack(&mut self, inst: &Inst, ty: ScalarType, merge: bool) -> Lowered {
         let [a, b] = [0, 1].map(|i| self.word(inst, &inst.srcs()[i]));
         let [a, b] = [a?, b?].map(|v| self.saturated_int(v, ty));
         let both = match ty.bits() {
@@ -300,7 +300,7 @@ impl Builder<'_> {
     }
 
     /// `cvta`: only the upper word of an address tells its space.
-    pub fn cvta(&mut self, inst: &Inst, to: bool, space: StateSpace, ty: ScalarType) -> Lowered {
+    pub(crate) fn cvta(&mut self, inst: &Inst, to: bool, space: StateSpace, ty: ScalarType) -> Lowered {
         let v = if ty.bits() == 64 {
             self.pair(inst, &inst.srcs()[0])?
         } else {
@@ -327,7 +327,7 @@ impl Builder<'_> {
     }
 
     /// `isspacep`.
-    pub fn isspacep(&mut self, inst: &Inst, space: StateSpace) -> Lowered {
+    pub(crate) fn isspacep(&mut self, inst: &Inst, space: StateSpace) -> Lowered {
         let v = self.pair(inst, &inst.srcs()[0])?;
         let is = |s: &mut Self, high: u32| s.asm.isetp(ICmp::Eq, Sign::U32, v[1], Val::Imm(high));
         let p = match space {

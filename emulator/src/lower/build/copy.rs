@@ -12,7 +12,7 @@ use crate::ptx::{CpAsyncOp, CpAsyncTail, Inst, Operand, StateSpace};
 
 impl Builder<'_> {
     /// `cp.async.ca`, `cp.async.cg`.
-    pub fn cp_async(&mut self, inst: &Inst, op: CpAsyncOp) -> Lowered {
+    pub(crate) fn cp_async(&mut self, inst: &Inst, op: CpAsyncOp) -> Lowered {
         let bytes = u32::from(op.bytes);
         let (to, from) = (self.memory_operand(inst, 0)?, self.memory_operand(inst, 1)?);
         let from = self.place(inst, from, StateSpace::Global)?;
@@ -106,7 +106,7 @@ impl Builder<'_> {
 
     /// `cp.async.mbarrier.arrive`: the copies are complete. Without `.noinc` the pending count is increased
     /// by one for their arrival, which leaves the barrier unchanged.
-    pub fn cp_async_arrive(&mut self, inst: &Inst, noinc: bool) -> Lowered {
+    pub(crate) fn cp_async_arrive(&mut self, inst: &Inst, noinc: bool) -> Lowered {
         if noinc {
             self.barrier_update(inst, 0, trace_format::isa::BarrierUpdate::Arrive, Val::Imm(1))?;
         }
@@ -114,7 +114,7 @@ impl Builder<'_> {
     }
 
     /// Assigns the opaque result of `createpolicy`, which is not used.
-    pub fn create_policy(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn create_policy(&mut self, inst: &Inst) -> Lowered {
         if let Some(dst @ Operand::Reg(_)) = inst.dsts().first() {
             self.set_pair(dst, [Val::ZERO; 2]);
         }

@@ -14,7 +14,7 @@ use crate::ptx::{Inst, ScalarType};
 
 impl Builder<'_> {
     /// Integer `div` and `rem`.
-    pub fn int_div(&mut self, inst: &Inst, ty: ScalarType, remainder: bool) -> Lowered {
+    pub(crate) fn int_div(&mut self, inst: &Inst, ty: ScalarType, remainder: bool) -> Lowered {
         let (x, y) = (&inst.srcs()[0], &inst.srcs()[1]);
         if ty.bits() == 64 {
             let a = self.pair(inst, x)?;
@@ -175,7 +175,7 @@ impl Builder<'_> {
     }
 
     /// The subroutine of a name, built on first use: `body` gets the parameters and returns the results.
-    pub fn subroutine(
+    pub(crate) fn subroutine(
         &mut self,
         name: &'static str,
         params: usize,

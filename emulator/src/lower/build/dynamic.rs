@@ -20,7 +20,7 @@ impl Builder<'_> {
     }
 
     /// Used bytes of the region.
-    pub fn dynamic_used(&mut self) -> Val {
+    pub(crate) fn dynamic_used(&mut self) -> Val {
         let mut load = VInst::new(VOp::M(Op::Ldl { width: MemWidth::B32 }), self.asm.line);
         load.src[0] = Src::one(END);
         load.offset = self.region_offset();
@@ -28,7 +28,7 @@ impl Builder<'_> {
     }
 
     /// Sets the number of used bytes of the region.
-    pub fn set_dynamic_used(&mut self, used: Val) {
+    pub(crate) fn set_dynamic_used(&mut self, used: Val) {
         let mut store = VInst::new(VOp::M(Op::Stl { width: MemWidth::B32 }), self.asm.line);
         store.src[0] = Src::one(END);
         store.src[1] = used.into();
@@ -38,7 +38,7 @@ impl Builder<'_> {
 
     /// `alloca`: the address of newly allocated bytes in local memory. An allocation that does not fit lies
     /// past the end of local memory, where every access faults.
-    pub fn alloca(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn alloca(&mut self, inst: &Inst) -> Lowered {
         let bytes = self.word(inst, &inst.srcs()[0])?;
         let align = match inst.srcs().get(1) {
             Some(operand) => self.word(inst, operand)?.imm(),

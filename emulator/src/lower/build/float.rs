@@ -9,7 +9,7 @@ use crate::lower::vir::{PSrc, Src, Val};
 use crate::ptx::{AddOp, FmaOp, Inst, MinMaxOp, MulOp, Operand, Rounding, ScalarType, TestpOp};
 
 /// 2^24 and 2^-24 as single precision.
-pub const TWO_24: Val = Val::Imm(0x4B80_0000);
+pub(super) const TWO_24: Val = Val::Imm(0x4B80_0000);
 /// 2^12.
 const TWO_12: Val = Val::Imm(0x4580_0000);
 /// 2^-12.
@@ -17,12 +17,12 @@ const TWO_M12: Val = Val::Imm(0x3980_0000);
 /// Smallest normal single-precision number.
 const MIN_NORMAL: Val = Val::Imm(0x0080_0000);
 /// 1.0.
-pub const ONE: Val = Val::Imm(0x3F80_0000);
+pub(super) const ONE: Val = Val::Imm(0x3F80_0000);
 /// 0.25.
 const QUARTER: Val = Val::Imm(0x3E80_0000);
 
 /// The machine's rounding; nearest where none is named.
-pub const fn rnd(r: Option<Rounding>) -> Rnd {
+pub(super) const fn rnd(r: Option<Rounding>) -> Rnd {
     match r {
         Some(Rounding::Rz | Rounding::Rzi) => Rnd::Rz,
         Some(Rounding::Rm | Rounding::Rmi) => Rnd::Rm,
@@ -32,17 +32,17 @@ pub const fn rnd(r: Option<Rounding>) -> Rnd {
 }
 
 /// |x|.
-pub fn abs(v: impl Into<Src>) -> Src {
+pub(super) fn abs(v: impl Into<Src>) -> Src {
     Src { abs: true, ..v.into() }
 }
 
 /// -x.
-pub fn neg(v: impl Into<Src>) -> Src {
+pub(super) fn neg(v: impl Into<Src>) -> Src {
     v.into().negated()
 }
 
 /// The format of half-precision arithmetic, scalar or packed.
-pub const fn half_ty(ty: ScalarType) -> Option<HalfTy> {
+pub(crate) const fn half_ty(ty: ScalarType) -> Option<HalfTy> {
     match ty {
         ScalarType::F16 | ScalarType::F16x2 => Some(HalfTy::F16),
         ScalarType::Bf16 | ScalarType::Bf16x2 => Some(HalfTy::Bf16),
@@ -52,7 +52,7 @@ pub const fn half_ty(ty: ScalarType) -> Option<HalfTy> {
 
 impl Builder<'_> {
     /// Floating-point `add` and `sub`.
-    pub fn float_add(&mut self, inst: &Inst, op: AddOp, sub: bool) -> Lowered {
+    pub(crate) fn float_add(&mut self, inst: &Inst, op: AddOp, sub: bool) -> Lowered {
         let fuse = self.fusible(op.ty).filter(|_| op.rounding.is_none() && op.narrow.is_none());
         if let Some(ty) = half_ty(op.ty) {
             let b = Src::one(self.word(inst, &inst.srcs()[1])?);
@@ -98,7 +98,7 @@ impl Builder<'_> {
     }
 
     /// Floating-point `mul`.
-    pub fn float_mul(&mut self, inst: &Inst, op: MulOp) -> Lowered {
+    pub(crate) fn float_mul(&mut self, inst: &Inst, op: MulOp) -> Lowered {
         let (x, y) = (&inst.srcs()[0], &inst.srcs()[1]);
         let fuse = self.fusible(op.ty).filter(|_| op.rounding.is_none() && !op.sat);
         if let Some(ty) = half_ty(op.ty) {
@@ -133,7 +133,7 @@ impl Builder<'_> {
     }
 
     /// `fma`.
-    pub fn fma(&mut self, inst: &Inst, op: FmaOp) -> Lowered {
+    pub(crate) fn fma(&mut self, inst: &Inst, op: FmaOp) -> Lowered {
         if op.oob {
             return Err(self.unsupported(inst, "fma.oob"));
         }
@@ -173,7 +173,7 @@ impl Builder<'_> {
     }
 
     /// `abs`.
-    pub fn abs(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
+    pub(crate) fn abs(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
         if !ty.is_float() {
             return self.int_abs(inst, ty);
         }
@@ -181,7 +181,7 @@ impl Builder<'_> {
     }
 
     /// `neg`.
-    pub fn neg(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
+    pub(crate) fn neg(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
         if !ty.is_float() {
             return self.int_neg(inst, ty);
         }
@@ -218,12 +218,12 @@ impl Builder<'_> {
     }
 
     /// A subnormal replaced by zero of its sign.
-    pub fn flushed(&mut self, v: Val) -> Val {
+    pub(crate) fn flushed(&mut self, v: Val) -> Val {
         self.asm.fadd(Ftz(true), v, neg(Val::ZERO))
     }
 
     /// `min` and `max`.
-    pub fn min_max(&mut self, inst: &Inst, op: MinMaxOp, max: bool) -> Lowered {
+    pub(crate) fn min_max(&mut self, inst: &Inst, op: MinMaxOp, max: bool) -> Lowered {
         if op.ty.is_integer() {
             return self.int_min_max(inst, op, max);
         }
@@ -283,7 +283,7 @@ impl Builder<'_> {
     }
 
     /// `copysign`: the sign of a, the magnitude of b.
-    pub fn copysign(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn copysign(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let a = self.value(inst, &inst.srcs()[0], ty)?;
         let mut b = self.value(inst, &inst.srcs()[1], ty)?;
         let top = b.len() - 1;
@@ -294,7 +294,7 @@ impl Builder<'_> {
     }
 
     /// `testp`, on the upper word: its exponent field starts at bit 23 or 20.
-    pub fn testp(&mut self, inst: &Inst, ty: ScalarType, op: TestpOp) -> Lowered {
+    pub(crate) fn testp(&mut self, inst: &Inst, ty: ScalarType, op: TestpOp) -> Lowered {
         let words = self.value(inst, &inst.srcs()[0], ty)?;
         let double = ty == ScalarType::F64;
         let (infinite, least): (u32, u32) =
@@ -339,7 +339,7 @@ impl Builder<'_> {
     }
 
     /// A half-precision operand in single precision.
-    pub fn half_to_f32(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Val> {
+    pub(crate) fn half_to_f32(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Val> {
         let v = self.word(inst, operand)?;
         let Some(half) = half_ty(ty) else {
             return Err(self.unsupported(inst, "arithmetic of this type"));
@@ -348,7 +348,7 @@ impl Builder<'_> {
     }
 
     /// x * factor in the lanes where `p` holds, x elsewhere: one predicated multiplication.
-    pub fn scaled_where(&mut self, p: PSrc, x: Val, factor: Val) -> Val {
+    pub(crate) fn scaled_where(&mut self, p: PSrc, x: Val, factor: Val) -> Val {
         self.asm.guarded_r1(
             p,
             Op::Fmul { rnd: Rnd::Rn, ftz: KEEP, sat: Sat(false) },
@@ -358,12 +358,12 @@ impl Builder<'_> {
     }
 
     /// Whether a single-precision number is subnormal or zero.
-    pub fn is_tiny(&mut self, x: Val) -> PSrc {
+    pub(crate) fn is_tiny(&mut self, x: Val) -> PSrc {
         self.asm.fsetp(FCmp::Geu, KEEP, abs(x), MIN_NORMAL).negated()
     }
 
     /// `ex2`: subnormal results come from squaring the half power.
-    pub fn ex2(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
+    pub(crate) fn ex2(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
         if let Some(half) = half_ty(ty) {
             return self.half_function(inst, half, ty, MufuFn::Ex2);
         }
@@ -401,7 +401,7 @@ impl Builder<'_> {
     }
 
     /// `lg2`: subnormal arguments are scaled by 2^24.
-    pub fn lg2(&mut self, inst: &Inst, ftz: bool) -> Lowered {
+    pub(crate) fn lg2(&mut self, inst: &Inst, ftz: bool) -> Lowered {
         let x = self.word(inst, &inst.srcs()[0])?;
         let r = if ftz {
             self.asm.mufu(MufuFn::Lg2, Ftz(true), x)
@@ -417,7 +417,7 @@ impl Builder<'_> {
     }
 
     /// `sin` and `cos`: the unit takes revolutions.
-    pub fn trig(&mut self, inst: &Inst, cosine: bool, ftz: bool) -> Lowered {
+    pub(crate) fn trig(&mut self, inst: &Inst, cosine: bool, ftz: bool) -> Lowered {
         let x = self.word(inst, &inst.srcs()[0])?;
         let turns = Val::Imm((0.5 / std::f32::consts::PI).to_bits());
         let x =
@@ -428,7 +428,7 @@ impl Builder<'_> {
     }
 
     /// `tanh`.
-    pub fn tanh(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn tanh(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         if let Some(half) = half_ty(ty) {
             return self.half_function(inst, half, ty, MufuFn::Tanh);
         }
@@ -439,7 +439,7 @@ impl Builder<'_> {
     }
 
     /// Approximate reciprocal; subnormal arguments are scaled up and the result with them.
-    pub fn approx_rcp(&mut self, x: Val, ftz: bool) -> Val {
+    pub(crate) fn approx_rcp(&mut self, x: Val, ftz: bool) -> Val {
         if ftz {
             return self.asm.mufu(MufuFn::Rcp, Ftz(true), x);
         }
@@ -450,7 +450,7 @@ impl Builder<'_> {
     }
 
     /// Approximate square root.
-    pub fn approx_sqrt(&mut self, x: Val, ftz: bool) -> Val {
+    pub(crate) fn approx_sqrt(&mut self, x: Val, ftz: bool) -> Val {
         if ftz {
             return self.asm.mufu(MufuFn::Sqrt, Ftz(true), x);
         }
@@ -461,7 +461,7 @@ impl Builder<'_> {
     }
 
     /// Approximate reciprocal square root.
-    pub fn approx_rsqrt(&mut self, x: Val, ftz: bool) -> Val {
+    pub(crate) fn approx_rsqrt(&mut self, x: Val, ftz: bool) -> Val {
         if ftz {
             return self.asm.mufu(MufuFn::Rsq, Ftz(true), x);
         }
@@ -472,7 +472,7 @@ impl Builder<'_> {
     }
 
     /// Approximate quotient: the divisor is kept where its reciprocal is normal.
-    pub fn approx_div(&mut self, a: Val, b: Val, ftz: bool) -> Val {
+    pub(crate) fn approx_div(&mut self, a: Val, b: Val, ftz: bool) -> Val {
         let huge = self.asm.fsetp(FCmp::Gt, KEEP, abs(b), Val::Imm(0x7E80_0000));
         let b = self.scaled_where(huge, b, QUARTER);
         let (b, tiny) = if ftz {

@@ -10,16 +10,16 @@ use crate::lower::vir::{PSrc, Src, Val};
 use crate::ptx::{AddOp, Inst, MadOp, MinMaxOp, MulMode, MulOp, ScalarType, ShiftMode};
 
 /// Signedness as the machine names it.
-pub const fn sign_of(ty: ScalarType) -> Sign {
+pub(super) const fn sign_of(ty: ScalarType) -> Sign {
     if ty.is_signed() { Sign::S32 } else { Sign::U32 }
 }
 
 /// 64 zero bits.
-pub const ZERO64: [Val; 2] = [Val::ZERO, Val::ZERO];
+pub(super) const ZERO64: [Val; 2] = [Val::ZERO, Val::ZERO];
 
 impl Builder<'_> {
     /// `add`, `addc`, `sub`, `subc`.
-    pub fn add(&mut self, inst: &Inst, op: AddOp, sub: bool) -> Lowered {
+    pub(crate) fn add(&mut self, inst: &Inst, op: AddOp, sub: bool) -> Lowered {
         if op.ty.is_float() {
             return self.float_add(inst, op, sub);
         }
@@ -91,7 +91,7 @@ impl Builder<'_> {
     }
 
     /// A half of a word, extended.
-    pub fn half_of(&mut self, v: Val, half: u32, signed: bool) -> Val {
+    pub(crate) fn half_of(&mut self, v: Val, half: u32, signed: bool) -> Val {
         let selector = match (half, signed) {
             (0, false) => 0x4410,
             (0, true) => 0x9910,
@@ -145,13 +145,13 @@ impl Builder<'_> {
     }
 
     /// `mul`.
-    pub fn mul(&mut self, inst: &Inst, op: MulOp) -> Lowered {
+    pub(crate) fn mul(&mut self, inst: &Inst, op: MulOp) -> Lowered {
         let Some(mode) = op.mode else { return self.float_mul(inst, op) };
         self.multiply(inst, op.ty, mode, None)
     }
 
     /// Integer `mad`, `madc`.
-    pub fn mad(&mut self, inst: &Inst, op: MadOp) -> Lowered {
+    pub(crate) fn mad(&mut self, inst: &Inst, op: MadOp) -> Lowered {
         if op.sat {
             let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
             let high = self.asm.imad_hi(Sign::S32, a?, b?);
@@ -247,7 +247,7 @@ impl Builder<'_> {
     }
 
     /// Low 64 bits of a * b + c.
-    pub fn mul64(&mut self, a: [Val; 2], b: [Val; 2], c: [Val; 2]) -> [Val; 2] {
+    pub(crate) fn mul64(&mut self, a: [Val; 2], b: [Val; 2], c: [Val; 2]) -> [Val; 2] {
         let low = self.asm.imad_wide(Sign::U32, a[0], b[0], c);
         let cross = self.asm.imad(a[0], b[1], low[1]);
         let high = self.asm.imad(a[1], b[0], cross);
@@ -255,7 +255,7 @@ impl Builder<'_> {
     }
 
     /// Upper 64 bits of a * b.
-    pub fn mul64_high(&mut self, sign: Sign, a: [Val; 2], b: [Val; 2]) -> [Val; 2] {
+    pub(crate) fn mul64_high(&mut self, sign: Sign, a: [Val; 2], b: [Val; 2]) -> [Val; 2] {
         let low = self.asm.imad_wide(Sign::U32, a[0], b[0], ZERO64);
         let cross0 = self.asm.imad_wide(Sign::U32, a[0], b[1], [low[1], Val::ZERO]);
         let cross1 = self.asm.imad_wide(Sign::U32, a[1], b[0], [cross0[0], Val::ZERO]);
@@ -275,7 +275,7 @@ impl Builder<'_> {
     }
 
     /// `mul24`, `mad24`.
-    pub fn mul24(&mut self, inst: &Inst, ty: ScalarType, high: bool, add: bool, sat: bool) -> Lowered {
+    pub(crate) fn mul24(&mut self, inst: &Inst, ty: ScalarType, high: bool, add: bool, sat: bool) -> Lowered {
         let sign = sign_of(ty);
         let a = self.word(inst, &inst.srcs()[0])?;
         let b = self.word(inst, &inst.srcs()[1])?;
@@ -294,7 +294,7 @@ impl Builder<'_> {
     }
 
     /// `sad`.
-    pub fn sad(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn sad(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let sign = sign_of(ty);
         if ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
@@ -316,12 +316,12 @@ impl Builder<'_> {
     }
 
     /// p ? a : b for 64 bits.
-    pub fn sel64(&mut self, p: PSrc, a: [Val; 2], b: [Val; 2]) -> [Val; 2] {
+    pub(crate) fn sel64(&mut self, p: PSrc, a: [Val; 2], b: [Val; 2]) -> [Val; 2] {
         [self.asm.sel(p, a[0], b[0]), self.asm.sel(p, a[1], b[1])]
     }
 
     /// Integer `abs`.
-    pub fn int_abs(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn int_abs(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         if ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
             let negative = self.asm.isetp(ICmp::Lt, Sign::S32, a[1], Val::ZERO);
@@ -337,7 +337,7 @@ impl Builder<'_> {
     }
 
     /// Integer `neg`.
-    pub fn int_neg(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn int_neg(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         if ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
             let r = self.asm.add64(ZERO64, Src::two(a).negated());
@@ -351,7 +351,7 @@ impl Builder<'_> {
     }
 
     /// Integer `min` and `max`.
-    pub fn int_min_max(&mut self, inst: &Inst, op: MinMaxOp, max: bool) -> Lowered {
+    pub(crate) fn int_min_max(&mut self, inst: &Inst, op: MinMaxOp, max: bool) -> Lowered {
         let sign = sign_of(op.ty);
         if matches!(op.ty, ScalarType::U16x2 | ScalarType::S16x2) {
             let a = self.word(inst, &inst.srcs()[0])?;
@@ -383,7 +383,7 @@ impl Builder<'_> {
     }
 
     /// `popc`.
-    pub fn popc(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn popc(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let words = self.value(inst, &inst.srcs()[0], ty)?;
         let mut r = self.asm.r1(Op::Popc {}, &[words[0].into()]);
         for w in &words[1..] {
@@ -404,7 +404,7 @@ impl Builder<'_> {
     }
 
     /// `clz`: 31 - position, and the position of nothing is -1.
-    pub fn clz(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn clz(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let r = if ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
             let at = self.leading64(a);
@@ -419,7 +419,7 @@ impl Builder<'_> {
     }
 
     /// `bfind`.
-    pub fn bfind(&mut self, inst: &Inst, ty: ScalarType, shiftamt: bool) -> Lowered {
+    pub(crate) fn bfind(&mut self, inst: &Inst, ty: ScalarType, shiftamt: bool) -> Lowered {
         let r = if ty.bits() == 64 {
             let mut a = self.pair(inst, &inst.srcs()[0])?;
             if ty.is_signed() {
@@ -443,7 +443,7 @@ impl Builder<'_> {
     }
 
     /// `brev`.
-    pub fn brev(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn brev(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let words = self.value(inst, &inst.srcs()[0], ty)?;
         let r: Vec<Val> = words.iter().rev().map(|w| self.asm.r1(Op::Brev {}, &[(*w).into()])).collect();
         self.set_words(&inst.dsts()[0], &r);
@@ -451,7 +451,7 @@ impl Builder<'_> {
     }
 
     /// `bmsk`.
-    pub fn bmsk(&mut self, inst: &Inst, mode: ShiftMode) -> Lowered {
+    pub(crate) fn bmsk(&mut self, inst: &Inst, mode: ShiftMode) -> Lowered {
         let a = self.word(inst, &inst.srcs()[0])?;
         let b = self.word(inst, &inst.srcs()[1])?;
         let wrap = trace_format::isa::Wrap(mode == ShiftMode::Wrap);
@@ -461,7 +461,7 @@ impl Builder<'_> {
     }
 
     /// `szext`.
-    pub fn szext(&mut self, inst: &Inst, ty: ScalarType, mode: ShiftMode) -> Lowered {
+    pub(crate) fn szext(&mut self, inst: &Inst, ty: ScalarType, mode: ShiftMode) -> Lowered {
         let a = self.word(inst, &inst.srcs()[0])?;
         let mut n = self.word(inst, &inst.srcs()[1])?;
         if mode == ShiftMode::Wrap {
@@ -473,7 +473,7 @@ impl Builder<'_> {
     }
 
     /// `dp4a`, `dp2a`.
-    pub fn dot(&mut self, inst: &Inst, dot: Dot, a_ty: ScalarType, b_ty: ScalarType) -> Lowered {
+    pub(crate) fn dot(&mut self, inst: &Inst, dot: Dot, a_ty: ScalarType, b_ty: ScalarType) -> Lowered {
         let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
         let machine = Op::Idp { dot, a: sign_of(a_ty), b: sign_of(b_ty) };
         let r = self.asm.r1(machine, &[a?.into(), b?.into(), c?.into()]);
@@ -482,7 +482,7 @@ impl Builder<'_> {
     }
 
     /// `fns`: the n-th set bit from `base` up (or down, on reversed bits), by bisection on counts of ones.
-    pub fn fns(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn fns(&mut self, inst: &Inst) -> Lowered {
         let [mask, base, offset] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
         let (mask, base, offset) = (mask?, base?, offset?);
         let down = self.asm.isetp(ICmp::Lt, Sign::S32, offset, Val::ZERO);
@@ -519,13 +519,13 @@ impl Builder<'_> {
     }
 
     /// A byte of a word, extended.
-    pub fn byte_of(&mut self, v: Val, byte: u32, signed: bool) -> Val {
+    pub(crate) fn byte_of(&mut self, v: Val, byte: u32, signed: bool) -> Val {
         let fill = if signed { 0x888 + byte * 0x111 } else { 0x444 };
         self.asm.prmt(v, Val::Imm(fill << 4 | byte), Val::ZERO)
     }
 
     /// The machine's name for an integer type.
-    pub const fn int_ty(ty: ScalarType) -> Option<IntTy> {
+    pub(crate) const fn int_ty(ty: ScalarType) -> Option<IntTy> {
         Some(match (ty.bits(), ty.is_signed()) {
             (8, false) => IntTy::U8,
             (8, true) => IntTy::S8,

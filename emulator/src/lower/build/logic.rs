@@ -16,7 +16,7 @@ use crate::ptx::{
 };
 
 /// What is known of a value's size: with `true`, 0 <= v < 2^bits; with `false`, v fits `bits` bits signed.
-pub fn known_bits(f: &Func, v: Val, depth: u32) -> (u32, bool) {
+pub(super) fn known_bits(f: &Func, v: Val, depth: u32) -> (u32, bool) {
     if let Some(x) = v.imm() {
         return if (x as i32) < 0 { (33 - x.leading_ones(), false) } else { (32 - x.leading_zeros(), true) };
     }
@@ -94,7 +94,7 @@ pub fn known_bits(f: &Func, v: Val, depth: u32) -> (u32, bool) {
 
 impl Builder<'_> {
     /// `and`, `or`, `xor`, `not`, given by their truth tables.
-    pub fn logic(&mut self, inst: &Inst, ty: ScalarType, lut: u8) -> Lowered {
+    pub(crate) fn logic(&mut self, inst: &Inst, ty: ScalarType, lut: u8) -> Lowered {
         let second = inst.srcs().get(1);
         if ty == ScalarType::Pred {
             let a = self.pred(inst, &inst.srcs()[0])?;
@@ -112,7 +112,7 @@ impl Builder<'_> {
     }
 
     /// `cnot`.
-    pub fn cnot(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn cnot(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let p = if ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
             let any = self.asm.or(a[0], a[1]);
@@ -128,7 +128,7 @@ impl Builder<'_> {
     }
 
     /// `lop3`.
-    pub fn lop3(&mut self, inst: &Inst, lut: u8, combine: Option<BoolOp>) -> Lowered {
+    pub(crate) fn lop3(&mut self, inst: &Inst, lut: u8, combine: Option<BoolOp>) -> Lowered {
         let [a, b, c] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
         let r = self.asm.lop3(lut, a?, b?, c?);
         self.set_word(&inst.dsts()[0], r);
@@ -150,7 +150,7 @@ impl Builder<'_> {
     }
 
     /// `shf`.
-    pub fn shf(&mut self, inst: &Inst, direction: ShiftDirection, mode: ShiftMode) -> Lowered {
+    pub(crate) fn shf(&mut self, inst: &Inst, direction: ShiftDirection, mode: ShiftMode) -> Lowered {
         let [lo, hi, n] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
         let (lo, hi, n) = (lo?, hi?, n?);
         let wrap = mode == ShiftMode::Wrap;
@@ -163,7 +163,7 @@ impl Builder<'_> {
     }
 
     /// 64-bit a << n, amounts clamped.
-    pub fn shl64(&mut self, a: [Val; 2], n: Val) -> [Val; 2] {
+    pub(crate) fn shl64(&mut self, a: [Val; 2], n: Val) -> [Val; 2] {
         match n.imm() {
             Some(64..) => super::int::ZERO64,
             Some(k @ 32..) => [Val::ZERO, self.asm.shl(a[0], Val::Imm(k - 32))],
@@ -175,7 +175,7 @@ impl Builder<'_> {
     }
 
     /// 64-bit a >> n, amounts clamped, arithmetic when signed.
-    pub fn shr64(&mut self, sign: Sign, a: [Val; 2], n: Val) -> [Val; 2] {
+    pub(crate) fn shr64(&mut self, sign: Sign, a: [Val; 2], n: Val) -> [Val; 2] {
         match n.imm() {
             Some(k @ 32..) => {
                 let low = self.asm.shr(sign, a[1], Val::Imm((k - 32).min(32)));
@@ -189,7 +189,7 @@ impl Builder<'_> {
     }
 
     /// `shl`.
-    pub fn shl(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn shl(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let n = self.word(inst, &inst.srcs()[1])?;
         if ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
@@ -204,7 +204,7 @@ impl Builder<'_> {
     }
 
     /// `shr`.
-    pub fn shr(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn shr(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let n = self.word(inst, &inst.srcs()[1])?;
         if ty.bits() == 64 {
             let a = self.pair(inst, &inst.srcs()[0])?;
@@ -227,7 +227,7 @@ impl Builder<'_> {
     }
 
     /// `bfe`: shift down, then extend from the field's length.
-    pub fn bfe(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn bfe(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let sign = sign_of(ty);
         let pos = self.field_operand(inst, 1)?;
         let len = self.field_operand(inst, 2)?;
@@ -262,7 +262,7 @@ impl Builder<'_> {
     }
 
     /// `bfi`: the field of `a` under a mask, the rest of `b`.
-    pub fn bfi(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn bfi(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let pos = self.field_operand(inst, 2)?;
         let len = self.field_operand(inst, 3)?;
         // (b & !mask) | (a << pos & mask)
@@ -288,7 +288,7 @@ impl Builder<'_> {
     }
 
     /// `prmt`.
-    pub fn prmt(&mut self, inst: &Inst, mode: Option<PrmtMode>) -> Lowered {
+    pub(crate) fn prmt(&mut self, inst: &Inst, mode: Option<PrmtMode>) -> Lowered {
         let [a, b, s] = [0, 1, 2].map(|i| self.word(inst, &inst.srcs()[i]));
         let mode = match mode {
             None => MPrmt::Index,
@@ -343,7 +343,7 @@ impl Builder<'_> {
     }
 
     /// `setp`.
-    pub fn setp(&mut self, inst: &Inst, op: CompareOp) -> Lowered {
+    pub(crate) fn setp(&mut self, inst: &Inst, op: CompareOp) -> Lowered {
         if let (ScalarType::F16x2 | ScalarType::Bf16x2, Some(ty)) = (op.ty, half_ty(op.ty)) {
             let (a, b) = (self.word(inst, &inst.srcs()[0])?, self.word(inst, &inst.srcs()[1])?);
             let results = self.asm.hsetp(ty, float_comparison(op.comparison), Ftz(op.ftz), a, b);
@@ -373,7 +373,7 @@ impl Builder<'_> {
     }
 
     /// `set`.
-    pub fn set(&mut self, inst: &Inst, dst_ty: ScalarType, op: CompareOp) -> Lowered {
+    pub(crate) fn set(&mut self, inst: &Inst, dst_ty: ScalarType, op: CompareOp) -> Lowered {
         if matches!(op.ty, ScalarType::F16x2 | ScalarType::Bf16x2) {
             return self.set_halves(inst, dst_ty, op);
         }
@@ -417,7 +417,7 @@ impl Builder<'_> {
     }
 
     /// `selp`.
-    pub fn selp(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
+    pub(crate) fn selp(&mut self, inst: &Inst, ty: ScalarType) -> Lowered {
         let a = self.value(inst, &inst.srcs()[0], ty)?;
         let b = self.value(inst, &inst.srcs()[1], ty)?;
         let p = self.pred(inst, &inst.srcs()[2])?;
@@ -427,7 +427,13 @@ impl Builder<'_> {
     }
 
     /// `slct`.
-    pub fn slct(&mut self, inst: &Inst, ty: ScalarType, selector_ty: ScalarType, ftz: bool) -> Lowered {
+    pub(crate) fn slct(
+        &mut self,
+        inst: &Inst,
+        ty: ScalarType,
+        selector_ty: ScalarType,
+        ftz: bool,
+    ) -> Lowered {
         let a = self.value(inst, &inst.srcs()[0], ty)?;
         let b = self.value(inst, &inst.srcs()[1], ty)?;
         let c = self.word(inst, &inst.srcs()[2])?;
@@ -442,7 +448,7 @@ impl Builder<'_> {
     }
 
     /// `mov`: values change names; packing and unpacking words costs nothing.
-    pub fn mov(&mut self, inst: &Inst, ty: ScalarType, shape: MovShape) -> Lowered {
+    pub(crate) fn mov(&mut self, inst: &Inst, ty: ScalarType, shape: MovShape) -> Lowered {
         let (dst, src) = (&inst.dsts()[0], &inst.srcs()[0]);
         match shape {
             MovShape::Scalar if ty == ScalarType::Pred => {
@@ -479,7 +485,7 @@ impl Builder<'_> {
     }
 
     /// Elements side by side, the first lowest.
-    pub fn pack(&mut self, inst: &Inst, elements: &[Operand], bits: u32) -> Lowered<Vec<Val>> {
+    pub(crate) fn pack(&mut self, inst: &Inst, elements: &[Operand], bits: u32) -> Lowered<Vec<Val>> {
         let each = bits / elements.len().max(1) as u32;
         let mut words = Vec::new();
         if each >= 32 {
@@ -498,7 +504,7 @@ impl Builder<'_> {
     }
 
     /// Up to four bytes or two halves in one word.
-    pub fn pack_word(&mut self, parts: &[Val], bits: u32) -> Val {
+    pub(crate) fn pack_word(&mut self, parts: &[Val], bits: u32) -> Val {
         match (bits, parts) {
             (16, [a, b]) => self.asm.prmt(*a, Val::Imm(0x5410), *b),
             (8, [a, b]) => self.asm.prmt(*a, Val::Imm(0x0040), *b),

@@ -22,7 +22,7 @@ use crate::ptx::{
 
 /// Tiling of a PTX product by machine products.
 #[derive(Clone, Copy)]
-pub struct Tiling {
+pub(super) struct Tiling {
     /// The machine computes the transposed product.
     pub transposed: bool,
     /// Machine products along the rows and along the columns of the (transposed) accumulator.
@@ -35,7 +35,7 @@ pub struct Tiling {
 
 impl Tiling {
     /// The tiling of a product of this shape.
-    pub fn of(shape: MatrixShape, ty: ScalarType) -> Tiling {
+    pub(super) fn of(shape: MatrixShape, ty: ScalarType) -> Tiling {
         let (m, n, k) = shape.mnk();
         let transposed = m == 8 && n == 32;
         let (m, n) = if transposed { (n, m) } else { (m, n) };
@@ -45,7 +45,7 @@ impl Tiling {
     }
 
     /// Role of a PTX fragment in the machine product.
-    pub fn role(self, fragment: WmmaFragment) -> Role {
+    pub(super) fn role(self, fragment: WmmaFragment) -> Role {
         match (fragment, self.transposed) {
             (WmmaFragment::A, false) | (WmmaFragment::B, true) => Role::A,
             (WmmaFragment::B, false) | (WmmaFragment::A, true) => Role::B,
@@ -54,7 +54,7 @@ impl Tiling {
     }
 
     /// Row and column, in the PTX matrix, of every element of a fragment in the order of registers.
-    pub fn elements(self, role: Role, packed: usize) -> Vec<[Index; 2]> {
+    pub(super) fn elements(self, role: Role, packed: usize) -> Vec<[Index; 2]> {
         let [down, across] = self.tiles;
         let (tiles, count): (Vec<[usize; 2]>, usize) = match role {
             Role::A => {
@@ -77,7 +77,7 @@ impl Tiling {
 }
 
 /// Elements of A and B per 32-bit register; doubles count as one.
-pub fn packed(ty: ScalarType) -> usize {
+pub(super) fn packed(ty: ScalarType) -> usize {
     (32 / ty.bits() as usize).max(1)
 }
 
@@ -88,7 +88,7 @@ fn words(ty: ScalarType) -> usize {
 
 impl Builder<'_> {
     /// The words of a fragment operand.
-    pub fn fragment(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Vec<Val>> {
+    pub(crate) fn fragment(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Vec<Val>> {
         let mut all = Vec::new();
         for element in operand.elements() {
             all.extend(if words(ty) == 2 {
@@ -101,7 +101,7 @@ impl Builder<'_> {
     }
 
     /// Assigns a fragment; registers beyond the words repeat them.
-    pub fn set_fragment(&mut self, operand: &Operand, values: &[Val], ty: ScalarType) {
+    pub(crate) fn set_fragment(&mut self, operand: &Operand, values: &[Val], ty: ScalarType) {
         let n = words(ty);
         let parts = values.len() / n;
         for (i, element) in operand.elements().iter().enumerate() {
@@ -120,7 +120,7 @@ impl Builder<'_> {
     // ---- memory -----------------------------------------------------------------------------------------
 
     /// `ldmatrix`.
-    pub fn ldmatrix(&mut self, inst: &Inst, op: MatrixMemOp) -> Lowered {
+    pub(crate) fn ldmatrix(&mut self, inst: &Inst, op: MatrixMemOp) -> Lowered {
         let count = self.matrix_count(inst, op)?;
         let address = self.memory_operand(inst, 0)?;
         let place = self.place(inst, address, StateSpace::Shared)?;
@@ -131,7 +131,7 @@ impl Builder<'_> {
     }
 
     /// `stmatrix`.
-    pub fn stmatrix(&mut self, inst: &Inst, op: MatrixMemOp) -> Lowered {
+    pub(crate) fn stmatrix(&mut self, inst: &Inst, op: MatrixMemOp) -> Lowered {
         let count = self.matrix_count(inst, op)?;
         let address = self.memory_operand(inst, 0)?;
         let data = self.fragment(inst, &inst.srcs()[1], ScalarType::B32)?;
@@ -159,7 +159,7 @@ impl Builder<'_> {
     }
 
     /// `movmatrix`.
-    pub fn movmatrix(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn movmatrix(&mut self, inst: &Inst) -> Lowered {
         let a = self.word(inst, &inst.srcs()[0])?;
         let d = self.asm.r1(Op::Movm {}, &[a.into()]);
         self.set_word(&inst.dsts()[0], d);
@@ -169,7 +169,7 @@ impl Builder<'_> {
     // ---- products ---------------------------------------------------------------------------------------
 
     /// `wmma.mma` and `mma`.
-    pub fn matrix_multiply(&mut self, inst: &Inst, op: MmaOp, wmma: bool) -> Lowered {
+    pub(crate) fn matrix_multiply(&mut self, inst: &Inst, op: MmaOp, wmma: bool) -> Lowered {
         if op.sparse {
             return Err(self.unsupported(inst, "a product with a sparse matrix"));
         }

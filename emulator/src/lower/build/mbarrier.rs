@@ -16,7 +16,7 @@ const CLUSTER_BARRIER: u8 = 15;
 
 impl Builder<'_> {
     /// `mbarrier.*`.
-    pub fn mbarrier(&mut self, inst: &Inst, op: MbarrierOp) -> Lowered {
+    pub(crate) fn mbarrier(&mut self, inst: &Inst, op: MbarrierOp) -> Lowered {
         match op.action {
             MbarrierAction::Init => self.barrier_init(inst),
             MbarrierAction::Inval => Ok(()),
@@ -67,7 +67,7 @@ impl Builder<'_> {
     }
 
     /// Changes a barrier and returns what its state was.
-    pub fn barrier_update(
+    pub(crate) fn barrier_update(
         &mut self,
         inst: &Inst,
         source: usize,
@@ -104,7 +104,7 @@ impl Builder<'_> {
     }
 
     /// `barrier.cluster`: a cluster is one block. Arriving is a fence, waiting waits for the block.
-    pub fn cluster_barrier(&mut self, arrive: bool) -> Lowered {
+    pub(crate) fn cluster_barrier(&mut self, arrive: bool) -> Lowered {
         if arrive {
             self.asm.append(VInst::new(VOp::M(Op::Membar { scope: Scope::Cta }), self.asm.line));
             return Ok(());
@@ -118,7 +118,7 @@ impl Builder<'_> {
     }
 
     /// `mapa`: there is only the block's own shared memory.
-    pub fn map_to_block(&mut self, inst: &Inst) -> Lowered {
+    pub(crate) fn map_to_block(&mut self, inst: &Inst) -> Lowered {
         let address = self.pair(inst, &inst.srcs()[0])?;
         self.set_pair(&inst.dsts()[0], address);
         Ok(())

@@ -16,7 +16,7 @@ use crate::ptx::{
 };
 
 /// Address of a memory instruction: a base of one or two words and an offset.
-pub struct Place {
+pub(crate) struct Place {
     /// Base; the second word counts in 64-bit spaces only.
     pub base: [Val; 2],
     /// Bytes added to the base.
@@ -27,7 +27,7 @@ pub struct Place {
 const OFFSET_LIMIT: i64 = 1 << 23;
 
 /// Machine scope of a PTX scope.
-pub const fn scope_of(scope: MemScope) -> Scope {
+pub(super) const fn scope_of(scope: MemScope) -> Scope {
     match scope {
         MemScope::Cta | MemScope::Cluster => Scope::Cta,
         MemScope::Gpu => Scope::Gpu,
@@ -37,7 +37,7 @@ pub const fn scope_of(scope: MemScope) -> Scope {
 
 impl Builder<'_> {
     /// The address in source `i`.
-    pub fn memory_operand(&self, inst: &Inst, i: usize) -> Lowered<Address> {
+    pub(crate) fn memory_operand(&self, inst: &Inst, i: usize) -> Lowered<Address> {
         match inst.srcs().get(i) {
             Some(Operand::Mem(address)) => Ok(*address),
             _ => Err(self.unsupported(inst, "this address operand")),
@@ -45,7 +45,7 @@ impl Builder<'_> {
     }
 
     /// The space of an access: without a state space, the space of the variable that it names.
-    pub fn space_of(&self, space: StateSpace, address: Address) -> StateSpace {
+    pub(crate) fn space_of(&self, space: StateSpace, address: Address) -> StateSpace {
         match (space, address.base) {
             (StateSpace::Generic, AddressBase::Var(var)) => match self.module.var(var).space {
                 VarSpace::Shared => StateSpace::Shared,
@@ -84,7 +84,7 @@ impl Builder<'_> {
     }
 
     /// Base and offset of an address in a space.
-    pub fn place(&mut self, inst: &Inst, address: Address, space: StateSpace) -> Lowered<Place> {
+    pub(crate) fn place(&mut self, inst: &Inst, address: Address, space: StateSpace) -> Lowered<Place> {
         self.check_space(inst, address, space)?;
         let wide = matches!(space, StateSpace::Global | StateSpace::Generic);
         let (base, mut offset) = match address.base {
@@ -148,7 +148,7 @@ impl Builder<'_> {
     }
 
     /// `ld`.
-    pub fn ld(&mut self, inst: &Inst, op: LdOp) -> Lowered {
+    pub(crate) fn ld(&mut self, inst: &Inst, op: LdOp) -> Lowered {
         let address = self.memory_operand(inst, 0)?;
         let op = LdOp { space: self.space_of(op.space, address), ..op };
         let bytes = op.ty.bytes() * u32::from(op.vec);
@@ -237,7 +237,7 @@ impl Builder<'_> {
     }
 
     /// A load of `regs` registers.
-    pub fn memory_result(&mut self, op: Op, place: &Place, wide: bool, regs: usize) -> Vec<Val> {
+    pub(crate) fn memory_result(&mut self, op: Op, place: &Place, wide: bool, regs: usize) -> Vec<Val> {
         let load = self.load_from(op, place, wide);
         self.asm.put(load, 0).dst[..regs].to_vec()
     }
@@ -250,7 +250,7 @@ impl Builder<'_> {
     }
 
     /// A weak load of whole words, or of one unsigned byte or half, from a place in global, shared or generic memory.
-    pub fn load_at(
+    pub(crate) fn load_at(
         &mut self,
         inst: &Inst,
         space: StateSpace,
@@ -270,7 +270,7 @@ impl Builder<'_> {
     }
 
     /// A weak store to a place in global, shared or generic memory.
-    pub fn store_at(
+    pub(crate) fn store_at(
         &mut self,
         inst: &Inst,
         space: StateSpace,
@@ -399,7 +399,7 @@ impl Builder<'_> {
     }
 
     /// `st`.
-    pub fn st(&mut self, inst: &Inst, op: StOp) -> Lowered {
+    pub(crate) fn st(&mut self, inst: &Inst, op: StOp) -> Lowered {
         let address = self.memory_operand(inst, 0)?;
         let op = StOp { space: self.space_of(op.space, address), ..op };
         let elements = inst.srcs()[1].elements();
@@ -491,7 +491,7 @@ impl Builder<'_> {
     }
 
     /// `atom`, `red`.
-    pub fn atom(&mut self, inst: &Inst, op: AtomicOp, reduction: bool) -> Lowered {
+    pub(crate) fn atom(&mut self, inst: &Inst, op: AtomicOp, reduction: bool) -> Lowered {
         let ty = match op.ty {
             ScalarType::B32 | ScalarType::U32 => AtomTy::U32,
             ScalarType::S32 => AtomTy::S32,

@@ -18,13 +18,13 @@ mod matrix;
 mod mbarrier;
 mod memory;
 mod operand;
-pub mod ops;
+pub(super) mod ops;
 mod roots;
 mod runs;
 mod service;
 mod slow;
 mod slow64;
-pub mod ssa;
+pub(super) mod ssa;
 mod texture;
 mod video;
 mod wmma;
@@ -39,7 +39,7 @@ use super::vir::{Blk, Func, PSrc, SubId, Term, Val};
 use crate::ptx::{
     AtomOp, Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, MemOrder, Module, Op, Statement, VarId,
 };
-pub use float::half_ty;
+pub(super) use float::half_ty;
 use ops::Asm;
 use ssa::{Ssa, Var};
 
@@ -50,7 +50,7 @@ const FULL_LITERALS: &str = "more addresses in one kernel than its literal bank 
 type Lowered<T = ()> = Result<T, Diagnostic>;
 
 /// Result of the first pass.
-pub struct Built {
+pub(super) struct Built {
     /// The kernel, then the functions with machine code of their own.
     pub units: Vec<Unit>,
     /// Shared and literal memory.
@@ -62,7 +62,7 @@ pub struct Built {
 }
 
 /// The kernel or a function that is called, with everything inlined into it.
-pub struct Unit {
+pub(super) struct Unit {
     /// Its function.
     pub func: FuncId,
     /// The code.
@@ -75,7 +75,7 @@ pub struct Unit {
 ///
 /// # Errors
 /// A diagnostic at a variable that does not fit its memory.
-pub fn build(
+pub(super) fn build(
     module: &Module,
     layout: &ModuleLayout,
     kernel: FuncId,
@@ -116,7 +116,7 @@ struct Scope {
 }
 
 /// State of the walk.
-pub struct Builder<'m> {
+pub(super) struct Builder<'m> {
     module: &'m Module,
     layout: &'m ModuleLayout,
     plan: &'m Plan,

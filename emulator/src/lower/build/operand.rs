@@ -23,7 +23,7 @@ impl Builder<'_> {
     }
 
     /// First variable of a register of any function.
-    pub fn reg_var_of(&mut self, func: crate::ptx::FuncId, reg: RegId) -> u32 {
+    pub(crate) fn reg_var_of(&mut self, func: crate::ptx::FuncId, reg: RegId) -> u32 {
         let count = self.module.function(func).registers.len() as u32;
         let next = &mut self.next_var;
         let base = *self.vars.entry(func).or_insert_with(|| {
@@ -35,7 +35,7 @@ impl Builder<'_> {
     }
 
     /// First variable of a `.param` variable's words.
-    pub fn param_var(&mut self, var: VarId) -> u32 {
+    pub(crate) fn param_var(&mut self, var: VarId) -> u32 {
         let words = self.module.var(var).size_bytes.div_ceil(4) as u32;
         let next = &mut self.next_var;
         *self.param_vars.entry(var).or_insert_with(|| {
@@ -46,54 +46,54 @@ impl Builder<'_> {
     }
 
     /// Type that a register was declared with.
-    pub fn reg_type(&self, reg: RegId) -> ScalarType {
+    pub(crate) fn reg_type(&self, reg: RegId) -> ScalarType {
         let func = self.scopes[self.scopes.len() - 1].func;
         self.module.function(func).register(reg).ty
     }
 
     /// Number of words of a register.
-    pub fn reg_words(&self, reg: RegId) -> usize {
+    pub(crate) fn reg_words(&self, reg: RegId) -> usize {
         self.reg_type(reg).bits().div_ceil(32).max(1) as usize
     }
 
     /// A variable's word.
-    pub fn read_var(&mut self, var: u32) -> Val {
+    pub(crate) fn read_var(&mut self, var: u32) -> Val {
         let blk = self.asm.block();
         self.ssa.read(&mut self.asm.f, blk, var)
     }
 
     /// Assigns a variable's word.
-    pub fn write_var(&mut self, var: u32, value: Val) {
+    pub(crate) fn write_var(&mut self, var: u32, value: Val) {
         let blk = self.asm.block();
         self.ssa.write(blk, var, value);
     }
 
     /// Word `i` of a register.
-    pub fn read_reg(&mut self, reg: RegId, i: u32) -> Val {
+    pub(crate) fn read_reg(&mut self, reg: RegId, i: u32) -> Val {
         let var = self.reg_var(reg) + i;
         self.read_var(var)
     }
 
     /// Assigns word `i` of a register.
-    pub fn write_reg(&mut self, reg: RegId, i: u32, value: Val) {
+    pub(crate) fn write_reg(&mut self, reg: RegId, i: u32, value: Val) {
         let var = self.reg_var(reg) + i;
         self.write_var(var, value);
     }
 
     /// A predicate register.
-    pub fn read_pred(&mut self, reg: RegId) -> PSrc {
+    pub(crate) fn read_pred(&mut self, reg: RegId) -> PSrc {
         let var = self.reg_var(reg);
         self.read_pred_var(var)
     }
 
     /// The predicate in a variable.
-    pub fn read_pred_var(&mut self, var: u32) -> PSrc {
+    pub(crate) fn read_pred_var(&mut self, var: u32) -> PSrc {
         let blk = self.asm.block();
         self.ssa.pread(&mut self.asm.f, blk, var)
     }
 
     /// Assigns the predicate in a variable.
-    pub fn write_pred_var(&mut self, var: u32, value: PSrc) {
+    pub(crate) fn write_pred_var(&mut self, var: u32, value: PSrc) {
         let blk = self.asm.block();
         self.ssa.pwrite(blk, var, value);
     }
@@ -146,29 +146,29 @@ impl Builder<'_> {
     }
 
     /// A value of 32 bits or fewer.
-    pub fn word(&mut self, inst: &Inst, operand: &Operand) -> Lowered<Val> {
+    pub(crate) fn word(&mut self, inst: &Inst, operand: &Operand) -> Lowered<Val> {
         Ok(self.words(inst, operand, 1)?[0])
     }
 
     /// A 64-bit value.
-    pub fn pair(&mut self, inst: &Inst, operand: &Operand) -> Lowered<[Val; 2]> {
+    pub(crate) fn pair(&mut self, inst: &Inst, operand: &Operand) -> Lowered<[Val; 2]> {
         let words = self.words(inst, operand, 2)?;
         Ok([words[0], words[1]])
     }
 
     /// As many words as a type has.
-    pub fn value(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Vec<Val>> {
+    pub(crate) fn value(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Vec<Val>> {
         self.words(inst, operand, ty.bits().div_ceil(32).max(1) as usize)
     }
 
     /// An integer of at most 32 bits, extended to 32 according to its type.
-    pub fn int_operand(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Val> {
+    pub(crate) fn int_operand(&mut self, inst: &Inst, operand: &Operand, ty: ScalarType) -> Lowered<Val> {
         let v = self.word(inst, operand)?;
         Ok(self.extended(v, ty))
     }
 
     /// Extends a value to 32 bits according to its type.
-    pub fn extended(&mut self, v: Val, ty: ScalarType) -> Val {
+    pub(crate) fn extended(&mut self, v: Val, ty: ScalarType) -> Val {
         match (ty.bits(), ty.is_signed()) {
             (32.., _) => v,
             (bits, signed) if self.fits(v, bits, signed) => v,
@@ -191,7 +191,7 @@ impl Builder<'_> {
     }
 
     /// A predicate operand.
-    pub fn pred(&mut self, inst: &Inst, operand: &Operand) -> Lowered<PSrc> {
+    pub(crate) fn pred(&mut self, inst: &Inst, operand: &Operand) -> Lowered<PSrc> {
         match operand {
             Operand::Reg(reg) | Operand::NotReg(reg) if self.reg_type(*reg) != ScalarType::Pred => {
                 Err(self.unsupported(inst, "a number as a predicate"))
@@ -205,17 +205,17 @@ impl Builder<'_> {
     }
 
     /// Assigns a destination of 32 bits or fewer; a wider register gets zeros above.
-    pub fn set_word(&mut self, operand: &Operand, value: Val) {
+    pub(crate) fn set_word(&mut self, operand: &Operand, value: Val) {
         self.set_words(operand, &[value]);
     }
 
     /// Assigns a 64-bit destination.
-    pub fn set_pair(&mut self, operand: &Operand, value: [Val; 2]) {
+    pub(crate) fn set_pair(&mut self, operand: &Operand, value: [Val; 2]) {
         self.set_words(operand, &value);
     }
 
     /// Assigns a destination word by word; a wider register gets zeros above.
-    pub fn set_words(&mut self, operand: &Operand, words: &[Val]) {
+    pub(crate) fn set_words(&mut self, operand: &Operand, words: &[Val]) {
         if let Operand::Reg(reg) = operand {
             for i in 0..self.reg_words(*reg) {
                 let v = words.get(i).copied().unwrap_or(Val::ZERO);
@@ -225,7 +225,7 @@ impl Builder<'_> {
     }
 
     /// Assigns a destination that may be wider than the value, extending it according to its type.
-    pub fn set_extended(&mut self, operand: &Operand, words: &[Val], ty: ScalarType) {
+    pub(crate) fn set_extended(&mut self, operand: &Operand, words: &[Val], ty: ScalarType) {
         let Operand::Reg(reg) = operand else { return };
         let have = self.reg_words(*reg);
         if ty.is_signed() && words.len() == 1 && have > 1 {
@@ -237,7 +237,7 @@ impl Builder<'_> {
     }
 
     /// Assigns a predicate destination.
-    pub fn set_pred(&mut self, operand: &Operand, value: PSrc) {
+    pub(crate) fn set_pred(&mut self, operand: &Operand, value: PSrc) {
         if let Operand::Reg(reg) = operand {
             let var = self.reg_var(*reg);
             self.write_pred_var(var, value);
@@ -245,7 +245,7 @@ impl Builder<'_> {
     }
 
     /// Address of a variable in its own space, low word first.
-    pub fn variable_address(&mut self, inst: &Inst, var: VarId, offset: i64) -> Lowered<[Val; 2]> {
+    pub(crate) fn variable_address(&mut self, inst: &Inst, var: VarId, offset: i64) -> Lowered<[Val; 2]> {
         let v = self.module.var(var);
         let local = |base: u32| {
             let address = (base as i32).wrapping_add(offset as i32) as u32;
@@ -276,7 +276,7 @@ impl Builder<'_> {
     }
 
     /// Whether a variable is a parameter of the kernel itself.
-    pub fn is_kernel_param(&self, var: VarId) -> bool {
+    pub(crate) fn is_kernel_param(&self, var: VarId) -> bool {
         let v = self.module.var(var);
         let owner = v.owner.map(|f| self.module.function(f));
         v.space == VarSpace::Param

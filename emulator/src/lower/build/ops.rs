@@ -15,7 +15,7 @@ use trace_format::isa::SourceLine;
 
 /// A cursor that appends instructions to a block of a function.
 #[derive(Default)]
-pub struct Asm {
+pub(crate) struct Asm {
     /// The function.
     pub f: Func,
     /// Block that instructions go to.
@@ -27,26 +27,26 @@ pub struct Asm {
 }
 
 /// No `.ftz`.
-pub const KEEP: Ftz = Ftz(false);
+pub(crate) const KEEP: Ftz = Ftz(false);
 /// No `.sat`.
-pub const NOSAT: Sat = Sat(false);
+pub(crate) const NOSAT: Sat = Sat(false);
 
 impl Asm {
     /// The block that instructions go to.
     ///
     /// # Panics
     /// Panics before the first block.
-    pub fn block(&self) -> Blk {
+    pub(crate) fn block(&self) -> Blk {
         self.cur.expect("a block is open")
     }
 
     /// A new block of the function or subroutine being built.
-    pub fn new_block(&mut self) -> Blk {
+    pub(crate) fn new_block(&mut self) -> Blk {
         self.f.new_block(self.sub)
     }
 
     /// Ends the current block.
-    pub fn end(&mut self, term: Term) {
+    pub(crate) fn end(&mut self, term: Term) {
         let blk = self.block();
         self.f.block_mut(blk).term = term;
         self.f.block_mut(blk).line = self.line;
@@ -56,7 +56,7 @@ impl Asm {
     }
 
     /// Appends an instruction with `preds` destination predicates, unless its results are known.
-    pub fn put(&mut self, mut inst: Inst, preds: u8) -> Known {
+    pub(crate) fn put(&mut self, mut inst: Inst, preds: u8) -> Known {
         let mut v = |v: &mut Val| *v = self.f.resolve(*v);
         for s in &mut inst.src {
             s.v.iter_mut().for_each(&mut v);
@@ -86,7 +86,7 @@ impl Asm {
     }
 
     /// Appends an instruction unchanged.
-    pub fn append(&mut self, inst: Inst) -> InstId {
+    pub(crate) fn append(&mut self, inst: Inst) -> InstId {
         let blk = self.block();
         let id = self.f.add_inst(inst);
         self.f.block_mut(blk).insts.push(id);
@@ -100,40 +100,40 @@ impl Asm {
     }
 
     /// An instruction with one destination register.
-    pub fn r1(&mut self, op: Op, srcs: &[Src]) -> Val {
+    pub(crate) fn r1(&mut self, op: Op, srcs: &[Src]) -> Val {
         let inst = self.make(VOp::M(op), srcs);
         self.put(inst, 0).dst[0]
     }
 
     /// A sum or product with one destination register that may be fused where it is marked.
-    pub fn fusible_r1(&mut self, fuse: Option<Fuse>, op: Op, srcs: &[Src]) -> Val {
+    pub(crate) fn fusible_r1(&mut self, fuse: Option<Fuse>, op: Op, srcs: &[Src]) -> Val {
         let inst = Inst { fuse, ..self.make(VOp::M(op), srcs) };
         self.put(inst, 0).dst[0]
     }
 
     /// The same with a destination pair.
-    pub fn fusible_r2(&mut self, fuse: Option<Fuse>, op: Op, srcs: &[Src]) -> [Val; 2] {
+    pub(crate) fn fusible_r2(&mut self, fuse: Option<Fuse>, op: Op, srcs: &[Src]) -> [Val; 2] {
         let inst = Inst { fuse, ..self.make(VOp::M(op), srcs) };
         let d = self.put(inst, 0).dst;
         [d[0], d[1]]
     }
 
     /// An instruction with one destination register and one predicate source.
-    pub fn r1_where(&mut self, op: Op, srcs: &[Src], with: PSrc) -> Val {
+    pub(crate) fn r1_where(&mut self, op: Op, srcs: &[Src], with: PSrc) -> Val {
         let mut inst = self.make(VOp::M(op), srcs);
         inst.psrc[0] = with;
         self.put(inst, 0).dst[0]
     }
 
     /// An instruction with a destination pair.
-    pub fn r2(&mut self, op: Op, srcs: &[Src]) -> [Val; 2] {
+    pub(crate) fn r2(&mut self, op: Op, srcs: &[Src]) -> [Val; 2] {
         let inst = self.make(VOp::M(op), srcs);
         let d = self.put(inst, 0).dst;
         [d[0], d[1]]
     }
 
     /// An instruction that runs where `p` holds; elsewhere its result is `old`.
-    pub fn guarded_r1(&mut self, p: PSrc, op: Op, srcs: &[Src], old: Val) -> Val {
+    pub(crate) fn guarded_r1(&mut self, p: PSrc, op: Op, srcs: &[Src], old: Val) -> Val {
         match p.constant() {
             Some(true) => self.r1(op, srcs),
             Some(false) => old,
@@ -149,34 +149,34 @@ impl Asm {
     // ---- integers -------------------------------------------------------------------------------------------
 
     /// a + b + c.
-    pub fn iadd3(&mut self, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
+    pub(crate) fn iadd3(&mut self, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
         self.r1(Op::Iadd3 { x: Extended(false) }, &[a.into(), b.into(), c.into()])
     }
 
     /// a + b.
-    pub fn iadd(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn iadd(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.iadd3(a, b, Src::RZ)
     }
 
     /// a - b.
-    pub fn isub(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn isub(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.iadd3(a, b.into().negated(), Src::RZ)
     }
 
     /// -a.
-    pub fn ineg(&mut self, a: impl Into<Src>) -> Val {
+    pub(crate) fn ineg(&mut self, a: impl Into<Src>) -> Val {
         self.iadd3(a.into().negated(), Src::RZ, Src::RZ)
     }
 
     /// a + b and its carry.
-    pub fn iadd_cc(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> (Val, PSrc) {
+    pub(crate) fn iadd_cc(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> (Val, PSrc) {
         let inst = self.make(VOp::M(Op::Iadd3 { x: Extended(false) }), &[a.into(), b.into(), Src::RZ]);
         let k = self.put(inst, 1);
         (k.dst[0], k.pdst[0])
     }
 
     /// a + b + carry and the carry out; a negated operand enters as its complement.
-    pub fn iadd_x_cc(&mut self, a: impl Into<Src>, b: impl Into<Src>, carry: PSrc) -> (Val, PSrc) {
+    pub(crate) fn iadd_x_cc(&mut self, a: impl Into<Src>, b: impl Into<Src>, carry: PSrc) -> (Val, PSrc) {
         let mut inst = self.make(VOp::M(Op::Iadd3 { x: Extended(true) }), &[a.into(), b.into(), Src::RZ]);
         inst.psrc[0] = carry;
         let k = self.put(inst, 1);
@@ -184,72 +184,78 @@ impl Asm {
     }
 
     /// 64-bit a + b; operands may be negated.
-    pub fn add64(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> [Val; 2] {
+    pub(crate) fn add64(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> [Val; 2] {
         let inst = self.make(VOp::Add64, &[a.into(), b.into()]);
         let d = self.put(inst, 0).dst;
         [d[0], d[1]]
     }
 
     /// a * b + c, low word.
-    pub fn imad(&mut self, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
+    pub(crate) fn imad(&mut self, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
         self.r1(Op::Imad {}, &[a.into(), b.into(), c.into()])
     }
 
     /// Upper word of a * b.
-    pub fn imad_hi(&mut self, sign: Sign, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn imad_hi(&mut self, sign: Sign, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.r1(Op::ImadHi { sign }, &[a.into(), b.into(), Src::RZ])
     }
 
     /// 64-bit a * b + c.
-    pub fn imad_wide(&mut self, sign: Sign, a: impl Into<Src>, b: impl Into<Src>, c: [Val; 2]) -> [Val; 2] {
+    pub(crate) fn imad_wide(
+        &mut self,
+        sign: Sign,
+        a: impl Into<Src>,
+        b: impl Into<Src>,
+        c: [Val; 2],
+    ) -> [Val; 2] {
         self.r2(Op::ImadWide { sign }, &[a.into(), b.into(), Src::two(c)])
     }
 
     /// min or max.
-    pub fn imnmx(&mut self, sign: Sign, max: bool, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn imnmx(&mut self, sign: Sign, max: bool, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.r1(Op::Imnmx { sign, max: Max(max) }, &[a.into(), b.into()])
     }
 
     // ---- logic and shifts -------------------------------------------------------------------------------------
 
     /// A bitwise function.
-    pub fn lop3(&mut self, lut: u8, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
+    pub(crate) fn lop3(&mut self, lut: u8, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
         self.r1(Op::Lop3 { lut: Lut(lut) }, &[a.into(), b.into(), c.into()])
     }
 
     /// a & b.
-    pub fn and(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn and(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.lop3(Lut::A & Lut::B, a, b, Src::RZ)
     }
 
     /// a | b.
-    pub fn or(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn or(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.lop3(Lut::A | Lut::B, a, b, Src::RZ)
     }
 
     /// a ^ b.
-    pub fn xor(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn xor(&mut self, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.lop3(Lut::A ^ Lut::B, a, b, Src::RZ)
     }
 
     /// !a.
-    pub fn not(&mut self, a: impl Into<Src>) -> Val {
+    pub(crate) fn not(&mut self, a: impl Into<Src>) -> Val {
         self.lop3(!Lut::A, a, Src::RZ, Src::RZ)
     }
 
     /// a << n, clamped.
-    pub fn shl(&mut self, a: impl Into<Src>, n: impl Into<Src>) -> Val {
+    pub(crate) fn shl(&mut self, a: impl Into<Src>, n: impl Into<Src>) -> Val {
         self.r1(SHL, &[a.into(), n.into(), Src::RZ])
     }
 
     /// a >> n, clamped, arithmetic when signed.
-    pub fn shr(&mut self, sign: Sign, a: impl Into<Src>, n: impl Into<Src>) -> Val {
+    pub(crate) fn shr(&mut self, sign: Sign, a: impl Into<Src>, n: impl Into<Src>) -> Val {
         let op = Op::ShfR { sign, wide: Wide(false), wrap: Wrap(false), high: High(true) };
         self.r1(op, &[Src::RZ, n.into(), a.into()])
     }
 
     /// A word of {hi:lo} << n.
-    pub fn funnel_l(
+    pub(crate) fn funnel_l(
         &mut self,
         lo: Val,
         hi: Val,
@@ -264,7 +270,7 @@ impl Asm {
 
     /// A word of {hi:lo} >> n.
     #[allow(clippy::too_many_arguments, reason = "the modifiers of one opcode")]
-    pub fn funnel_r(
+    pub(crate) fn funnel_r(
         &mut self,
         sign: Sign,
         lo: Val,
@@ -279,17 +285,17 @@ impl Asm {
     }
 
     /// Low `n` bits of a, extended.
-    pub fn sgxt(&mut self, sign: Sign, a: impl Into<Src>, n: impl Into<Src>) -> Val {
+    pub(crate) fn sgxt(&mut self, sign: Sign, a: impl Into<Src>, n: impl Into<Src>) -> Val {
         self.r1(Op::Sgxt { sign }, &[a.into(), n.into()])
     }
 
     /// Bytes of {c:a}.
-    pub fn prmt(&mut self, a: impl Into<Src>, selector: impl Into<Src>, c: impl Into<Src>) -> Val {
+    pub(crate) fn prmt(&mut self, a: impl Into<Src>, selector: impl Into<Src>, c: impl Into<Src>) -> Val {
         self.r1(Op::Prmt { mode: PrmtMode::Index }, &[a.into(), selector.into(), c.into()])
     }
 
     /// p ? a : b.
-    pub fn sel(&mut self, p: PSrc, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn sel(&mut self, p: PSrc, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         let mut inst = self.make(VOp::M(Op::Sel {}), &[a.into(), b.into()]);
         inst.psrc[0] = p;
         self.put(inst, 0).dst[0]
@@ -298,14 +304,14 @@ impl Asm {
     // ---- predicates ---------------------------------------------------------------------------------------------
 
     /// a cmp b.
-    pub fn isetp(&mut self, cmp: ICmp, sign: Sign, a: impl Into<Src>, b: impl Into<Src>) -> PSrc {
+    pub(crate) fn isetp(&mut self, cmp: ICmp, sign: Sign, a: impl Into<Src>, b: impl Into<Src>) -> PSrc {
         let op = Op::Isetp { cmp, sign, bop: BoolOp::And, ex: Extended(false) };
         let inst = self.make(VOp::M(op), &[a.into(), b.into()]);
         self.put(inst, 1).pdst[0]
     }
 
     /// 64-bit a cmp b.
-    pub fn isetp64(&mut self, cmp: ICmp, sign: Sign, a: [Val; 2], b: [Val; 2]) -> PSrc {
+    pub(crate) fn isetp64(&mut self, cmp: ICmp, sign: Sign, a: [Val; 2], b: [Val; 2]) -> PSrc {
         let low = self.isetp(cmp, Sign::U32, a[0], b[0]);
         let op = Op::Isetp { cmp, sign, bop: BoolOp::And, ex: Extended(true) };
         let mut inst = self.make(VOp::M(op), &[a[1].into(), b[1].into()]);
@@ -314,59 +320,59 @@ impl Asm {
     }
 
     /// Single-precision a cmp b.
-    pub fn fsetp(&mut self, cmp: FCmp, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>) -> PSrc {
+    pub(crate) fn fsetp(&mut self, cmp: FCmp, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>) -> PSrc {
         let inst = self.make(VOp::M(Op::Fsetp { cmp, ftz, bop: BoolOp::And }), &[a.into(), b.into()]);
         self.put(inst, 1).pdst[0]
     }
 
     /// Double-precision a cmp b.
-    pub fn dsetp(&mut self, cmp: FCmp, a: impl Into<Src>, b: impl Into<Src>) -> PSrc {
+    pub(crate) fn dsetp(&mut self, cmp: FCmp, a: impl Into<Src>, b: impl Into<Src>) -> PSrc {
         let inst = self.make(VOp::M(Op::Dsetp { cmp, bop: BoolOp::And }), &[a.into(), b.into()]);
         self.put(inst, 1).pdst[0]
     }
 
     /// Whether a / b needs the slow path.
-    pub fn fchk(&mut self, a: Val, b: Val) -> PSrc {
+    pub(crate) fn fchk(&mut self, a: Val, b: Val) -> PSrc {
         let inst = self.make(VOp::M(Op::Fchk {}), &[a.into(), b.into()]);
         self.put(inst, 1).pdst[0]
     }
 
     /// A function of predicates.
-    pub fn plop3(&mut self, lut: u8, a: PSrc, b: PSrc, c: PSrc) -> PSrc {
+    pub(crate) fn plop3(&mut self, lut: u8, a: PSrc, b: PSrc, c: PSrc) -> PSrc {
         let mut inst = self.make(VOp::M(Op::Plop3 { lut: Lut(lut) }), &[]);
         inst.psrc = [a, b, c];
         self.put(inst, 1).pdst[0]
     }
 
     /// p & q.
-    pub fn pand(&mut self, p: PSrc, q: PSrc) -> PSrc {
+    pub(crate) fn pand(&mut self, p: PSrc, q: PSrc) -> PSrc {
         self.plop3(Lut::A & Lut::B, p, q, PSrc::TRUE)
     }
 
     /// p | q.
-    pub fn por(&mut self, p: PSrc, q: PSrc) -> PSrc {
+    pub(crate) fn por(&mut self, p: PSrc, q: PSrc) -> PSrc {
         self.plop3(Lut::A | Lut::B, p, q, PSrc::TRUE)
     }
 
     /// p ^ q.
-    pub fn pxor(&mut self, p: PSrc, q: PSrc) -> PSrc {
+    pub(crate) fn pxor(&mut self, p: PSrc, q: PSrc) -> PSrc {
         self.plop3(Lut::A ^ Lut::B, p, q, PSrc::TRUE)
     }
 
     // ---- floating point -------------------------------------------------------------------------------------------
 
     /// a + b to nearest.
-    pub fn fadd(&mut self, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn fadd(&mut self, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.r1(Op::Fadd { rnd: Rnd::Rn, ftz, sat: NOSAT }, &[a.into(), b.into()])
     }
 
     /// a * b to nearest.
-    pub fn fmul(&mut self, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>) -> Val {
+    pub(crate) fn fmul(&mut self, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>) -> Val {
         self.r1(Op::Fmul { rnd: Rnd::Rn, ftz, sat: NOSAT }, &[a.into(), b.into()])
     }
 
     /// a * b + c in a rounding.
-    pub fn ffma_rnd(
+    pub(crate) fn ffma_rnd(
         &mut self,
         rnd: Rnd,
         ftz: Ftz,
@@ -378,68 +384,74 @@ impl Asm {
     }
 
     /// a * b + c to nearest.
-    pub fn ffma(&mut self, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
+    pub(crate) fn ffma(&mut self, ftz: Ftz, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> Val {
         self.ffma_rnd(Rnd::Rn, ftz, a, b, c)
     }
 
     /// Double-precision a * b + c in a rounding.
-    pub fn dfma(&mut self, rnd: Rnd, a: impl Into<Src>, b: impl Into<Src>, c: impl Into<Src>) -> [Val; 2] {
+    pub(crate) fn dfma(
+        &mut self,
+        rnd: Rnd,
+        a: impl Into<Src>,
+        b: impl Into<Src>,
+        c: impl Into<Src>,
+    ) -> [Val; 2] {
         self.r2(Op::Dfma { rnd }, &[a.into(), b.into(), c.into()])
     }
 
     /// Double-precision a * b.
-    pub fn dmul(&mut self, rnd: Rnd, a: impl Into<Src>, b: impl Into<Src>) -> [Val; 2] {
+    pub(crate) fn dmul(&mut self, rnd: Rnd, a: impl Into<Src>, b: impl Into<Src>) -> [Val; 2] {
         self.r2(Op::Dmul { rnd }, &[a.into(), b.into()])
     }
 
     /// The multi-function unit.
-    pub fn mufu(&mut self, func: MufuFn, ftz: Ftz, a: impl Into<Src>) -> Val {
+    pub(crate) fn mufu(&mut self, func: MufuFn, ftz: Ftz, a: impl Into<Src>) -> Val {
         self.r1(Op::Mufu { func, ftz }, &[a.into()])
     }
 
     /// Low half of a register in single precision.
-    pub fn widened_half(&mut self, ty: HalfTy, a: Val) -> Val {
+    pub(crate) fn widened_half(&mut self, ty: HalfTy, a: Val) -> Val {
         let op = Op::F2f { dst: FloatTy::F32, src: ty.into(), rnd: Rnd::Rn, ftz: KEEP, sat: NOSAT };
         self.r1(op, &[a.into()])
     }
 
     /// Two single-precision numbers rounded to nearest in a narrower format, packed.
-    pub fn f2fp(&mut self, dst: FloatTy, high: Val, low: Val) -> Val {
+    pub(crate) fn f2fp(&mut self, dst: FloatTy, high: Val, low: Val) -> Val {
         let op = Op::F2fp { dst, rnd: PackRnd::Nearest, relu: Relu(false), fin: SatFinite(false) };
         self.r1(op, &[high.into(), low.into()])
     }
 
     /// Half-precision a cmp b, of the low and of the high halves.
-    pub fn hsetp(&mut self, ty: HalfTy, cmp: FCmp, ftz: Ftz, a: Val, b: Val) -> [PSrc; 2] {
+    pub(crate) fn hsetp(&mut self, ty: HalfTy, cmp: FCmp, ftz: Ftz, a: Val, b: Val) -> [PSrc; 2] {
         let inst = self.make(VOp::M(Op::Hsetp2 { ty, cmp, ftz, bop: BoolOp::And }), &[a.into(), b.into()]);
         self.put(inst, 2).pdst
     }
 
     /// Half-precision a cmp b as all ones or zero in each half.
-    pub fn hset_mask(&mut self, ty: HalfTy, cmp: FCmp, a: Val, b: Val) -> Val {
+    pub(crate) fn hset_mask(&mut self, ty: HalfTy, cmp: FCmp, a: Val, b: Val) -> Val {
         let op = Op::Hset2 { ty, cmp, ftz: KEEP, bop: BoolOp::And, bf: BoolFloat(false) };
         self.r1(op, &[a.into(), b.into()])
     }
 
     /// Integer to single precision.
-    pub fn i2f(&mut self, src: IntTy, rnd: Rnd, a: &[Val]) -> Val {
+    pub(crate) fn i2f(&mut self, src: IntTy, rnd: Rnd, a: &[Val]) -> Val {
         self.r1(Op::I2f { dst: FloatTy::F32, src, rnd }, &[Src::many(a)])
     }
 
     /// Single precision to a 32-bit integer, towards zero.
-    pub fn f2i_u32(&mut self, a: Val) -> Val {
+    pub(crate) fn f2i_u32(&mut self, a: Val) -> Val {
         self.r1(Op::F2i { dst: IntTy::U32, src: FloatTy::F32, rnd: IntRnd::Trunc, ftz: KEEP }, &[a.into()])
     }
 
     // ---- the rest -----------------------------------------------------------------------------------------------------
 
     /// A special register.
-    pub fn s2r(&mut self, sr: SpecialReg) -> Val {
+    pub(crate) fn s2r(&mut self, sr: SpecialReg) -> Val {
         self.r1(Op::S2r { sr }, &[])
     }
 
     /// A call of a subroutine that returns `results` words.
-    pub fn call(&mut self, sub: SubId, args: &[Val], results: usize) -> Vec<Val> {
+    pub(crate) fn call(&mut self, sub: SubId, args: &[Val], results: usize) -> Vec<Val> {
         let mut inst = Inst::new(VOp::Call(sub), self.line);
         let regs: Vec<_> = (0..results).map(|_| self.f.new_reg()).collect();
         inst.call = Some(Box::new(CallOperands { args: args.to_vec(), results: regs.clone() }));

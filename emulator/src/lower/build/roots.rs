@@ -13,11 +13,11 @@ use crate::lower::vir::{PSrc, Val};
 use crate::ptx::{Accuracy, Inst, MathOp, ScalarType};
 
 /// 1.0 in double precision.
-pub const ONE64: [Val; 2] = [Val::ZERO, Val::Imm(0x3FF0_0000)];
+pub(super) const ONE64: [Val; 2] = [Val::ZERO, Val::Imm(0x3FF0_0000)];
 
 impl Builder<'_> {
     /// Floating-point `div`.
-    pub fn float_div(&mut self, inst: &Inst, op: MathOp) -> Lowered {
+    pub(crate) fn float_div(&mut self, inst: &Inst, op: MathOp) -> Lowered {
         match (op.ty, op.accuracy) {
             (ScalarType::F32, accuracy) => {
                 let a = self.word(inst, &inst.srcs()[0])?;
@@ -42,7 +42,7 @@ impl Builder<'_> {
     }
 
     /// `rcp`.
-    pub fn rcp(&mut self, inst: &Inst, op: MathOp) -> Lowered {
+    pub(crate) fn rcp(&mut self, inst: &Inst, op: MathOp) -> Lowered {
         match (op.ty, op.accuracy) {
             (ScalarType::F32, accuracy) => {
                 let x = self.word(inst, &inst.srcs()[0])?;
@@ -68,7 +68,7 @@ impl Builder<'_> {
     }
 
     /// `sqrt`.
-    pub fn sqrt(&mut self, inst: &Inst, op: MathOp) -> Lowered {
+    pub(crate) fn sqrt(&mut self, inst: &Inst, op: MathOp) -> Lowered {
         match (op.ty, op.accuracy) {
             (ScalarType::F32, accuracy) => {
                 let x = self.word(inst, &inst.srcs()[0])?;
@@ -89,7 +89,7 @@ impl Builder<'_> {
     }
 
     /// `rsqrt`, approximate in all its forms.
-    pub fn rsqrt(&mut self, inst: &Inst, op: MathOp) -> Lowered {
+    pub(crate) fn rsqrt(&mut self, inst: &Inst, op: MathOp) -> Lowered {
         match op.ty {
             ScalarType::F32 => {
                 let x = self.word(inst, &inst.srcs()[0])?;
@@ -154,7 +154,7 @@ impl Builder<'_> {
     }
 
     /// sqrt(x) from the reciprocal root: one step with the exact remainder x - g * g.
-    pub fn sqrt_f32_core(&mut self, x: Val, rnd: Rnd) -> Val {
+    pub(crate) fn sqrt_f32_core(&mut self, x: Val, rnd: Rnd) -> Val {
         let r = self.asm.mufu(MufuFn::Rsq, KEEP, x);
         let g = self.asm.fmul(KEEP, x, r);
         let half = self.asm.fmul(KEEP, r, Val::Imm(0.5f32.to_bits()));
@@ -169,7 +169,7 @@ impl Builder<'_> {
     }
 
     /// 1 / x for a double whose reciprocal is normal, to within a unit in the last place or better.
-    pub fn rcp_f64_core(&mut self, x: [Val; 2]) -> [Val; 2] {
+    pub(crate) fn rcp_f64_core(&mut self, x: [Val; 2]) -> [Val; 2] {
         let estimate = self.asm.mufu(MufuFn::Rcp64h, KEEP, x[1]);
         // The one in the lower word puts the estimate of 1 / (2 - ulp) above the midpoint that it is next to,
         // the one case in which the last step would round the wrong way.
@@ -183,7 +183,7 @@ impl Builder<'_> {
     }
 
     /// a / b for doubles in the safe range.
-    pub fn div_f64_core(&mut self, a: [Val; 2], b: [Val; 2], rnd: Rnd) -> [Val; 2] {
+    pub(crate) fn div_f64_core(&mut self, a: [Val; 2], b: [Val; 2], rnd: Rnd) -> [Val; 2] {
         let r = self.rcp_f64_core(b);
         let mut q = self.asm.dmul(Rnd::Rn, a, r);
         if rnd != Rnd::Rn {
@@ -243,7 +243,7 @@ impl Builder<'_> {
     }
 
     /// sqrt(x) for doubles in the safe range: g = x r, then corrections by the exact remainder x - g * g.
-    pub fn sqrt_f64_core(&mut self, x: [Val; 2], rnd: Rnd) -> [Val; 2] {
+    pub(crate) fn sqrt_f64_core(&mut self, x: [Val; 2], rnd: Rnd) -> [Val; 2] {
         let r = self.rsqrt_f64_core(x);
         let mut g = self.asm.dmul(Rnd::Rn, x, r);
         // r / 2, by its exponent.

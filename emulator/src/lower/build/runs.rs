@@ -9,7 +9,7 @@ use crate::lower::vir::Fuse;
 use crate::ptx::{Accuracy, Body, Inst, Op, ScalarType, Statement};
 
 /// For each label whether a branch targets it; compilers also write labels without branches.
-pub fn jumped_to(body: &Body) -> Vec<bool> {
+pub(super) fn jumped_to(body: &Body) -> Vec<bool> {
     let mut targets = vec![false; body.labels.len()];
     for label in body.branch_tables.iter().flatten() {
         targets[label.index()] = true;
@@ -23,7 +23,7 @@ pub fn jumped_to(body: &Body) -> Vec<bool> {
 }
 
 /// Whether a run ends with an instruction.
-pub fn ends_run(inst: &Inst) -> bool {
+pub(super) fn ends_run(inst: &Inst) -> bool {
     match inst.op {
         Op::Bra { .. } | Op::BrxIdx { .. } | Op::Call { .. } | Op::Ret { .. } | Op::Exit | Op::Trap => true,
         Op::Div(op) | Op::Rcp(op) | Op::Sqrt(op) if matches!(op.accuracy, Accuracy::Ieee(_)) => true,
@@ -97,7 +97,7 @@ const fn computes(op: &Op) -> bool {
 
 impl Builder<'_> {
     /// The mark of a sum or product that may be fused.
-    pub fn fusible(&self, ty: ScalarType) -> Option<Fuse> {
+    pub(crate) fn fusible(&self, ty: ScalarType) -> Option<Fuse> {
         self.fmad.then_some(Fuse { run: self.run, ty })
     }
 }

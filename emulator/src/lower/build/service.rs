@@ -22,7 +22,7 @@ const SERVICES: [(&str, SysCall, &[u32], u32); 8] = [
 
 impl Builder<'_> {
     /// A call of a declared function.
-    pub fn service(&mut self, inst: &Inst, func: FuncId) -> Lowered {
+    pub(crate) fn service(&mut self, inst: &Inst, func: FuncId) -> Lowered {
         let name = &self.module.function(func).name;
         let Some((_, call, offsets, result)) = SERVICES.iter().find(|s| s.0 == name) else {
             let what = format!("a call of `{name}`, which the module only declares,");

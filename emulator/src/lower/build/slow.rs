@@ -22,7 +22,7 @@ fn named(names: [&'static str; 4], rnd: Rnd) -> &'static str {
 
 impl Builder<'_> {
     /// a / b of any operands.
-    pub fn slow_div_f32(&mut self, a: Val, b: Val, rnd: Rnd) -> Val {
+    pub(crate) fn slow_div_f32(&mut self, a: Val, b: Val, rnd: Rnd) -> Val {
         let name = named(["div_f32_rn", "div_f32_rz", "div_f32_rm", "div_f32_rp"], rnd);
         let sub = self.subroutine(name, 2, |s, p| vec![s.div_f32_body(p[0], p[1], rnd)]);
         self.asm.call(sub, &[a, b], 1)[0]
@@ -105,7 +105,7 @@ impl Builder<'_> {
     }
 
     /// Infinity or the largest number, by rounding and sign.
-    pub fn overflow(&mut self, rnd: Rnd, negative: PSrc, infinity: Val, largest: Val) -> Val {
+    pub(crate) fn overflow(&mut self, rnd: Rnd, negative: PSrc, infinity: Val, largest: Val) -> Val {
         match rnd {
             Rnd::Rn => infinity,
             Rnd::Rz => largest,
@@ -139,7 +139,7 @@ impl Builder<'_> {
     }
 
     /// Whether kept digits are incremented, given the lost ones left-justified in a word.
-    pub fn rounds_up(&mut self, kept: Val, lost: Val, rnd: Rnd, negative: PSrc) -> PSrc {
+    pub(crate) fn rounds_up(&mut self, kept: Val, lost: Val, rnd: Rnd, negative: PSrc) -> PSrc {
         match rnd {
             Rnd::Rn => {
                 // More than half, or half of an odd number.
@@ -156,7 +156,7 @@ impl Builder<'_> {
     }
 
     /// sqrt(x) of any operand: small numbers are scaled by 2^64, the others are special.
-    pub fn slow_sqrt_f32(&mut self, x: Val, rnd: Rnd) -> Val {
+    pub(crate) fn slow_sqrt_f32(&mut self, x: Val, rnd: Rnd) -> Val {
         let name = named(["sqrt_f32_rn", "sqrt_f32_rz", "sqrt_f32_rm", "sqrt_f32_rp"], rnd);
         let sub = self.subroutine(name, 1, |s, p| {
             let x = p[0];

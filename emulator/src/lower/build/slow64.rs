@@ -20,7 +20,7 @@ const fn power(n: i32) -> [Val; 2] {
 
 impl Builder<'_> {
     /// a / b of any operands.
-    pub fn slow_div_f64(&mut self, a: [Val; 2], b: [Val; 2], rnd: Rnd) -> [Val; 2] {
+    pub(crate) fn slow_div_f64(&mut self, a: [Val; 2], b: [Val; 2], rnd: Rnd) -> [Val; 2] {
         let name = ["div_f64_rn", "div_f64_rz", "div_f64_rm", "div_f64_rp"][rnd as usize];
         let sub = self.subroutine(name, 4, |s, p| s.div_f64_body([p[0], p[1]], [p[2], p[3]], rnd).to_vec());
         let r = self.asm.call(sub, &[a[0], a[1], b[0], b[1]], 2);
@@ -141,7 +141,7 @@ impl Builder<'_> {
 
     /// sqrt(x) of any operand: small numbers are scaled by 2^128, huge ones by 2^-128, the others are
     /// special.
-    pub fn slow_sqrt_f64(&mut self, x: [Val; 2], rnd: Rnd) -> [Val; 2] {
+    pub(crate) fn slow_sqrt_f64(&mut self, x: [Val; 2], rnd: Rnd) -> [Val; 2] {
         let name = ["sqrt_f64_rn", "sqrt_f64_rz", "sqrt_f64_rm", "sqrt_f64_rp"][rnd as usize];
         let sub = self.subroutine(name, 2, |s, p| s.sqrt_f64_body([p[0], p[1]], rnd).to_vec());
         let r = self.asm.call(sub, &x, 2);

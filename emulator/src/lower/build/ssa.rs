@@ -10,14 +10,14 @@ use std::collections::HashMap;
 use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Val};
 
 /// A variable: dense number given by the builder.
-pub type Var = u32;
+pub(crate) type Var = u32;
 
 /// Number of blocks that a read passes without caching.
 const SHORT_WAY: usize = 8;
 
 /// Current values of all variables in all blocks.
 #[derive(Default)]
-pub struct Ssa {
+pub(crate) struct Ssa {
     words: HashMap<(Blk, Var), Val>,
     preds: HashMap<(Blk, Var), PSrc>,
     /// Blocks whose only predecessor is known already.
@@ -37,13 +37,13 @@ pub struct Ssa {
 
 impl Ssa {
     /// Declares that a block has exactly one predecessor.
-    pub fn set_single_pred(&mut self, block: Blk, pred: Blk) {
+    pub(crate) fn set_single_pred(&mut self, block: Blk, pred: Blk) {
         self.single.insert(block, pred);
     }
 
     /// Declares that a block follows `before` directly and through `side`, which is complete: a variable that
     /// `side` does not mention needs no phi.
-    pub fn set_beside(&mut self, block: Blk, side: Blk, before: Blk) {
+    pub(crate) fn set_beside(&mut self, block: Blk, side: Blk, before: Blk) {
         self.beside.insert(block, (side, before));
     }
 
@@ -55,22 +55,22 @@ impl Ssa {
     }
 
     /// Declares a block without predecessors.
-    pub fn set_entry(&mut self, block: Blk) {
+    pub(crate) fn set_entry(&mut self, block: Blk) {
         self.entries.push(block);
     }
 
     /// Assigns a word.
-    pub fn write(&mut self, block: Blk, var: Var, value: Val) {
+    pub(crate) fn write(&mut self, block: Blk, var: Var, value: Val) {
         self.words.insert((block, var), value);
     }
 
     /// Assigns a predicate.
-    pub fn pwrite(&mut self, block: Blk, var: Var, value: PSrc) {
+    pub(crate) fn pwrite(&mut self, block: Blk, var: Var, value: PSrc) {
         self.preds.insert((block, var), value);
     }
 
     /// The value of a word at the end of the part of a block built so far.
-    pub fn read(&mut self, f: &mut Func, block: Blk, var: Var) -> Val {
+    pub(crate) fn read(&mut self, f: &mut Func, block: Blk, var: Var) -> Val {
         let mut at = block;
         let mut passed = Vec::new();
         let value = loop {
@@ -103,7 +103,7 @@ impl Ssa {
     }
 
     /// The value of a predicate at the end of the part of a block built so far.
-    pub fn pread(&mut self, f: &mut Func, block: Blk, var: Var) -> PSrc {
+    pub(crate) fn pread(&mut self, f: &mut Func, block: Blk, var: Var) -> PSrc {
         let mut at = block;
         let mut passed = Vec::new();
         let value = loop {
@@ -136,7 +136,7 @@ impl Ssa {
     }
 
     /// Gives every phi its arguments, now that all edges are known.
-    pub fn finish(&mut self, f: &mut Func) {
+    pub(crate) fn finish(&mut self, f: &mut Func) {
         loop {
             if let Some((block, var, at)) = self.pending.pop() {
                 let preds = f.block(block).preds.clone();
@@ -155,7 +155,7 @@ impl Ssa {
 }
 
 /// Removes phis whose arguments are all the same value or the phi itself.
-pub fn remove_copies(f: &mut Func) {
+pub(crate) fn remove_copies(f: &mut Func) {
     loop {
         let mut changed = false;
         for b in 0..f.blocks.len() {

@@ -56,7 +56,7 @@ impl Builder<'_> {
     }
 
     /// `tex` and `tld4`.
-    pub fn tex(&mut self, inst: &Inst, op: TexOp, gather: bool) -> Lowered {
+    pub(crate) fn tex(&mut self, inst: &Inst, op: TexOp, gather: bool) -> Lowered {
         let geometry = self.geometry(inst, op.geometry)?;
         if op.depth_compare {
             return Err(self.unsupported(inst, "a fetch with depth comparison"));
@@ -127,7 +127,7 @@ impl Builder<'_> {
     }
 
     /// `txq` and `suq`.
-    pub fn texture_query(&mut self, inst: &Inst, query: TextureQuery, level: bool) -> Lowered {
+    pub(crate) fn texture_query(&mut self, inst: &Inst, query: TextureQuery, level: bool) -> Lowered {
         let query = match query {
             TextureQuery::Width => TexQuery::Width,
             TextureQuery::Height => TexQuery::Height,
@@ -172,7 +172,7 @@ impl Builder<'_> {
     }
 
     /// `suld`.
-    pub fn suld(&mut self, inst: &Inst, op: SurfaceOp) -> Lowered {
+    pub(crate) fn suld(&mut self, inst: &Inst, op: SurfaceOp) -> Lowered {
         let (geometry, clamp, place) = self.surface_place(inst, op)?;
         let Some(width) = Self::width(op.ty.bytes() * u32::from(op.vec), false) else {
             return Err(self.unsupported(inst, "a surface load of this width"));
@@ -185,7 +185,7 @@ impl Builder<'_> {
     }
 
     /// `sust`.
-    pub fn sust(&mut self, inst: &Inst, op: SurfaceOp) -> Lowered {
+    pub(crate) fn sust(&mut self, inst: &Inst, op: SurfaceOp) -> Lowered {
         let (geometry, clamp, place) = self.surface_place(inst, op)?;
         let (format, words) = if op.formatted {
             let format = match op.ty {
@@ -212,7 +212,7 @@ impl Builder<'_> {
     }
 
     /// `sured`.
-    pub fn sured(&mut self, inst: &Inst, op: AtomOp, surface: SurfaceOp) -> Lowered {
+    pub(crate) fn sured(&mut self, inst: &Inst, op: AtomOp, surface: SurfaceOp) -> Lowered {
         let (geometry, clamp, place) = self.surface_place(inst, surface)?;
         let ty = match surface.ty {
             ScalarType::B32 | ScalarType::U32 => AtomTy::U32,

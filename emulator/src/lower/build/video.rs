@@ -46,7 +46,7 @@ const fn literal64(x: i64) -> [Val; 2] {
 
 impl Builder<'_> {
     /// Every video instruction.
-    pub fn video(&mut self, inst: &Inst, op: VideoOp) -> Lowered {
+    pub(crate) fn video(&mut self, inst: &Inst, op: VideoOp) -> Lowered {
         let r = match (simd(op.kind), op.kind) {
             (Some((lanes, bits)), _) => self.video_simd(inst, op, lanes, bits)?,
             (None, VideoKind::Vmad) => self.video_mad(inst, op)?,

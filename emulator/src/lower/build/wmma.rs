@@ -139,7 +139,7 @@ impl Builder<'_> {
     }
 
     /// `wmma.load`.
-    pub fn wmma_load(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
+    pub(crate) fn wmma_load(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
         let op = self.in_named_space(inst, op);
         let factor = matches!(op.fragment, WmmaFragment::A | WmmaFragment::B);
         let shared = matches!(op.space, StateSpace::Shared | StateSpace::SharedCluster);
@@ -177,7 +177,7 @@ impl Builder<'_> {
     }
 
     /// `wmma.store`.
-    pub fn wmma_store(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
+    pub(crate) fn wmma_store(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered {
         let op = self.in_named_space(inst, op);
         let (tile, runs, _) = self.fragment_in_memory(inst, op)?;
         let bits = op.ty.bits() as usize;

@@ -21,7 +21,7 @@ use trace_format::isa::Op;
 const MAX_ROUNDS: usize = 12;
 
 /// Combines instructions until nothing changes.
-pub fn run(f: &mut Func) {
+pub(super) fn run(f: &mut Func) {
     for _ in 0..MAX_ROUNDS {
         f.resolve_all();
         let mut pass = Combiner::new(f);
@@ -44,7 +44,7 @@ struct Users {
 }
 
 /// State of one round.
-pub struct Combiner<'f> {
+pub(super) struct Combiner<'f> {
     f: &'f mut Func,
     users: Vec<Users>,
     pusers: Vec<u32>,

@@ -9,11 +9,11 @@ use crate::lower::vir::{Func, VPred, VReg};
 
 /// Register that holds the stack pointer from the first instruction on and is never allocated, as in CUDA's
 /// calling convention.
-pub const STACK_POINTER: u8 = 1;
+pub(crate) const STACK_POINTER: u8 = 1;
 
 /// Register of every group.
 #[derive(Clone, Debug)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     reg_of_node: Vec<Option<u8>>,
     registers: usize,
     /// General registers used (highest plus one).
@@ -22,7 +22,7 @@ pub struct Assignment {
 
 /// There are too few registers of a kind.
 #[derive(Clone, Debug)]
-pub struct Pressure {
+pub(crate) struct Pressure {
     /// Whether predicates ran out, not general registers.
     pub predicate: bool,
     /// Live range of each group without registers; empty if more values are live at once than there are
@@ -32,22 +32,22 @@ pub struct Pressure {
 
 impl Assignment {
     /// Register of a value; `None` for values that are never live.
-    pub fn reg(&self, r: VReg) -> Option<u8> {
+    pub(crate) fn reg(&self, r: VReg) -> Option<u8> {
         self.reg_of_node.get(r.index()).copied().flatten()
     }
 
     /// General registers that values are in, ascending.
-    pub fn used_registers(&self) -> Vec<u8> {
+    pub(crate) fn used_registers(&self) -> Vec<u8> {
         distinct(&self.reg_of_node[..self.registers.min(self.reg_of_node.len())])
     }
 
     /// Predicate registers that predicates are in, ascending.
-    pub fn used_predicates(&self) -> Vec<u8> {
+    pub(crate) fn used_predicates(&self) -> Vec<u8> {
         distinct(&self.reg_of_node[self.registers.min(self.reg_of_node.len())..])
     }
 
     /// Predicate register of a predicate.
-    pub fn pred(&self, p: VPred) -> Option<u8> {
+    pub(crate) fn pred(&self, p: VPred) -> Option<u8> {
         self.reg_of_node.get(self.registers + p.index()).copied().flatten()
     }
 }
@@ -93,7 +93,7 @@ fn words(s: &Segment) -> impl Iterator<Item = (usize, u64)> + use<> {
 ///
 /// # Errors
 /// The groups that did not fit.
-pub fn assign(f: &Func, webs: &Webs, limits: Limits) -> Result<Assignment, Pressure> {
+pub(crate) fn assign(f: &Func, webs: &Webs, limits: Limits) -> Result<Assignment, Pressure> {
     let live: Vec<GroupId> =
         (0..webs.groups.len() as GroupId).filter(|&g| webs.groups[g as usize].size > 0).collect();
     let (preds, regs): (Vec<GroupId>, Vec<GroupId>) =
@@ -148,7 +148,7 @@ fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> 
 }
 
 /// Number of registers of a kind available to values.
-pub fn available(predicate: bool, limit: u16) -> usize {
+pub(crate) fn available(predicate: bool, limit: u16) -> usize {
     let reserved = !predicate && limit > u16::from(STACK_POINTER);
     usize::from(limit) - usize::from(reserved)
 }

@@ -119,7 +119,7 @@ struct Checker<'a> {
 ///
 /// # Errors
 /// The first difference, with its place in the machine code.
-pub fn check(before: &Func, code: &Emitted, addressing: Addressing) -> Result<(), String> {
+pub(crate) fn check(before: &Func, code: &Emitted, addressing: Addressing) -> Result<(), String> {
     let mut c = Checker {
         f: before,
         code,

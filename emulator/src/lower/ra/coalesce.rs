@@ -9,11 +9,11 @@ use super::live::{Live, Segment, normalise};
 use crate::lower::vir::Func;
 
 /// Index of a group of consecutive registers.
-pub type GroupId = u32;
+pub(crate) type GroupId = u32;
 
 /// Up to four webs that get consecutive registers, the first aligned to their number.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub(crate) struct Group {
     /// Number of registers.
     pub size: u8,
     /// Live range of each register's web; empty where nothing is.
@@ -23,7 +23,7 @@ pub struct Group {
 }
 
 /// All groups, and the position of each node.
-pub struct Webs {
+pub(crate) struct Webs {
     /// Groups; merged ones are empty (size 0).
     pub groups: Vec<Group>,
     place: Vec<Option<(GroupId, u8)>>,
@@ -32,7 +32,7 @@ pub struct Webs {
 
 impl Webs {
     /// Forms webs and groups.
-    pub fn of(f: &Func, code: &Code, live: &Live) -> Webs {
+    pub(crate) fn of(f: &Func, code: &Code, live: &Live) -> Webs {
         let n = Code::nodes(f);
         let mut webs = Webs { groups: Vec::new(), place: vec![None; n], forward: Vec::new() };
         for tuple in &code.tuples {
@@ -92,7 +92,7 @@ impl Webs {
     }
 
     /// Group and place of a node; `None` for nodes that are never live.
-    pub fn place(&self, node: usize) -> Option<(GroupId, u8)> {
+    pub(crate) fn place(&self, node: usize) -> Option<(GroupId, u8)> {
         let (mut g, mut slot) = self.place[node]?;
         while let Some((next, shift)) = self.forward[g as usize] {
             g = next;
@@ -147,7 +147,7 @@ impl Webs {
 const MUCH_LONGER: usize = 8;
 
 /// Whether two ranges hold different values at some position.
-pub fn conflict(a: &[Segment], b: &[Segment]) -> bool {
+pub(crate) fn conflict(a: &[Segment], b: &[Segment]) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     if short.len() * MUCH_LONGER < long.len() {
         return short.iter().any(|s| {

@@ -8,7 +8,7 @@ use crate::lower::vir::{Blk, Func, InstId, PSrc, SubId, Term, VOp, VPred, VReg, 
 
 /// A value of either kind: registers first, then predicates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Node {
+pub(crate) enum Node {
     /// A 32-bit value.
     R(VReg),
     /// A predicate.
@@ -17,7 +17,7 @@ pub enum Node {
 
 /// One copy; all copies of an [`Item::Copies`] happen at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Copy {
+pub(crate) enum Copy {
     /// Of a 32-bit operand.
     R(VReg, Val),
     /// Of a predicate operand.
@@ -26,7 +26,7 @@ pub enum Copy {
 
 /// An element of a block.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Item {
+pub(crate) enum Item {
     /// An instruction.
     Inst(InstId),
     /// A parallel copy.
@@ -35,7 +35,7 @@ pub enum Item {
 
 /// A block's code.
 #[derive(Clone, Debug, Default)]
-pub struct CodeBlock {
+pub(crate) struct CodeBlock {
     /// Instructions and copies in order.
     pub items: Vec<Item>,
     /// How often the block probably runs, for the choice of copies to remove first.
@@ -44,7 +44,7 @@ pub struct CodeBlock {
 
 /// Code with copies.
 #[derive(Clone, Debug)]
-pub struct Code {
+pub(crate) struct Code {
     /// Blocks by index; those not in the function's order are empty.
     pub blocks: Vec<CodeBlock>,
     /// Values that must share a register; they are never live at the same time.
@@ -57,7 +57,7 @@ pub struct Code {
 
 impl Code {
     /// Inserts the copies; instructions of `f` are rewritten to use them.
-    pub fn of(f: &mut Func) -> Code {
+    pub(crate) fn of(f: &mut Func) -> Code {
         let dominance = crate::lower::cfg::Dominance::of(f);
         let mut code = Code {
             blocks: vec![CodeBlock::default(); f.blocks.len()],
@@ -183,14 +183,14 @@ impl Code {
     }
 
     /// Number of nodes: registers, then predicates.
-    pub fn nodes(f: &Func) -> usize {
+    pub(crate) fn nodes(f: &Func) -> usize {
         f.defs.len() + f.pdefs.len()
     }
 }
 
 impl Node {
     /// Dense index.
-    pub fn index(self, f: &Func) -> usize {
+    pub(crate) fn index(self, f: &Func) -> usize {
         match self {
             Node::R(r) => r.index(),
             Node::P(p) => f.defs.len() + p.index(),
@@ -198,7 +198,7 @@ impl Node {
     }
 
     /// The node of a dense index.
-    pub fn at(f: &Func, index: usize) -> Node {
+    pub(crate) fn at(f: &Func, index: usize) -> Node {
         if index < f.defs.len() {
             Node::R(VReg(index as u32))
         } else {
@@ -209,7 +209,7 @@ impl Node {
 
 impl Copy {
     /// Destination.
-    pub const fn dst(&self) -> Node {
+    pub(crate) const fn dst(&self) -> Node {
         match *self {
             Copy::R(d, _) => Node::R(d),
             Copy::P(d, _) => Node::P(d),
@@ -217,7 +217,7 @@ impl Copy {
     }
 
     /// Source, if it is a value.
-    pub const fn src(&self) -> Option<Node> {
+    pub(crate) const fn src(&self) -> Option<Node> {
         match *self {
             Copy::R(_, Val::Reg(r)) => Some(Node::R(r)),
             Copy::P(_, PSrc { pred: Some(p), .. }) => Some(Node::P(p)),
@@ -226,7 +226,7 @@ impl Copy {
     }
 
     /// Whether source and destination may become one.
-    pub const fn coalescable(&self) -> bool {
+    pub(crate) const fn coalescable(&self) -> bool {
         match *self {
             Copy::R(_, v) => matches!(v, Val::Reg(_)),
             Copy::P(_, p) => p.pred.is_some() && !p.not,
@@ -236,7 +236,7 @@ impl Copy {
 
 impl Item {
     /// Calls `def` with everything written and `used` with everything read.
-    pub fn visit(&self, f: &Func, mut used: impl FnMut(Node), mut def: impl FnMut(Node)) {
+    pub(crate) fn visit(&self, f: &Func, mut used: impl FnMut(Node), mut def: impl FnMut(Node)) {
         match self {
             Item::Copies(copies) => {
                 for c in copies {

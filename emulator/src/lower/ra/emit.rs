@@ -16,11 +16,11 @@ use crate::ptx::FuncId;
 
 mod ends;
 
-pub use ends::kept_bytes;
+pub(crate) use ends::kept_bytes;
 
 /// Origin of a machine instruction, for the allocation checker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// An instruction.
     Inst(InstId),
     /// Part of a copy, or a branch.
@@ -28,7 +28,7 @@ pub enum Origin {
 }
 
 /// Machine code with what the checker needs to relate it to the code before allocation.
-pub struct Emitted {
+pub(crate) struct Emitted {
     /// Instructions.
     pub insts: Vec<isa::Inst>,
     /// Source lines, parallel.
@@ -63,7 +63,7 @@ struct Emitter<'a> {
 
 /// Kind of the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
+pub(crate) enum Role {
     /// A kernel: begins with the stack pointer that the launch gives.
     Kernel,
     /// A called function: saves the registers that it uses in its frame, from this offset on.
@@ -77,7 +77,7 @@ pub enum Role {
 ///
 /// A kernel's first instruction loads the stack pointer, which starts at the end of local memory; accesses at
 /// known addresses are relative to it. With frames, each function first allocates its frame.
-pub fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) -> Emitted {
+pub(crate) fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) -> Emitted {
     let out = Emitted {
         insts: Vec::new(),
         lines: Vec::new(),
@@ -119,7 +119,7 @@ pub fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) -> Emit
 }
 
 /// Sets the reconvergence point of every branch that can separate lanes.
-pub fn set_reconvergence(kernel: &mut MachineKernel) {
+pub(crate) fn set_reconvergence(kernel: &mut MachineKernel) {
     let flow = kernel.flow();
     for i in 0..kernel.insts.len() {
         let inst = &kernel.insts[i];

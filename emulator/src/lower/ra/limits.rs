@@ -2,7 +2,7 @@
 
 /// Registers and predicates that may be used.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// General registers, at most 255.
     pub registers: u16,
     /// Predicates, at most 7.

@@ -10,7 +10,7 @@ use crate::lower::vir::{Blk, Def, Func, PSrc, Term, VOp};
 
 /// A half-open range of positions in which a location holds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// First position.
     pub start: u32,
     /// One past the last position.
@@ -20,7 +20,7 @@ pub struct Segment {
 }
 
 /// Live ranges of all nodes.
-pub struct Live {
+pub(crate) struct Live {
     /// Segments of each node, ascending and disjoint.
     pub ranges: Vec<Vec<Segment>>,
     /// Position of each block's first item.
@@ -35,7 +35,7 @@ pub struct Live {
 
 impl Live {
     /// Computes live ranges.
-    pub fn of(f: &Func, code: &Code) -> Live {
+    pub(crate) fn of(f: &Func, code: &Code) -> Live {
         let n = Code::nodes(f);
         let mut live = Live {
             ranges: vec![Vec::new(); n],
@@ -155,7 +155,7 @@ fn read_at_end(f: &Func, code: &Code, b: Blk, mut visit: impl FnMut(usize)) {
 }
 
 /// Sorts segments and joins those of one value that touch.
-pub fn normalise(range: &mut Vec<Segment>) {
+pub(crate) fn normalise(range: &mut Vec<Segment>) {
     range.sort_by_key(|s| (s.start, s.end));
     let mut out: Vec<Segment> = Vec::with_capacity(range.len());
     for s in range.drain(..) {

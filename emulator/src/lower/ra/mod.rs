@@ -6,16 +6,16 @@
 //! when there are not enough, and `emit` writes the machine instructions. `check` proves the result
 //! independently, by symbolic execution against the code before allocation.
 
-pub mod assign;
-pub mod check;
-pub mod coalesce;
-pub mod code;
-pub mod emit;
+pub(super) mod assign;
+pub(super) mod check;
+pub(super) mod coalesce;
+pub(super) mod code;
+pub(super) mod emit;
 mod limits;
-pub mod live;
-pub mod spill;
+pub(super) mod live;
+pub(super) mod spill;
 
-pub use limits::Limits;
+pub(super) use limits::Limits;
 
 use super::vir::Func;
 use assign::Assignment;
@@ -28,7 +28,7 @@ const MAX_ROUNDS: usize = 40;
 const LAST_ROUNDS: usize = 20;
 
 /// Allocated code: what [`emit`] turns into machine instructions.
-pub struct Allocated {
+pub(super) struct Allocated {
     /// Code with copies.
     pub code: Code,
     /// Register of every value.
@@ -43,7 +43,7 @@ pub struct Allocated {
 ///
 /// # Errors
 /// Even spilling does not make the code fit (an instruction needs more registers at once than there are).
-pub fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Allocated, String> {
+pub(super) fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result<Allocated, String> {
     let mut spilled = spill::Spilled::default();
     let (mut rounds, mut everything) = (MAX_ROUNDS, false);
     loop {

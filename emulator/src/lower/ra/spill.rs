@@ -22,7 +22,7 @@ mod sink;
 
 /// Values made by spilling, which are never spilled again, and the local memory taken so far.
 #[derive(Default)]
-pub struct Spilled {
+pub(crate) struct Spilled {
     registers: Set,
     predicates: Set,
     /// The register that holds a spilled or reloaded predicate as 1 or 0.
@@ -84,7 +84,7 @@ impl Set {
 ///
 /// # Errors
 /// Nothing is left to spill.
-pub fn rewrite(
+pub(crate) fn rewrite(
     f: &mut Func,
     live: &Live,
     attempt_regs: usize,
@@ -112,7 +112,7 @@ pub fn rewrite(
 }
 
 /// The last resort: every value is in memory and is reloaded for each instruction that reads it.
-pub fn everything(f: &mut Func, frame_bytes: u32, spilled: &mut Spilled) {
+pub(crate) fn everything(f: &mut Func, frame_bytes: u32, spilled: &mut Spilled) {
     let mut defined: Vec<VReg> = Vec::new();
     for &b in &f.order {
         let block = f.block(b);

@@ -6,7 +6,7 @@ use trace_format::isa::SourceLine;
 
 /// An out-of-line subroutine, shared by all its calls.
 #[derive(Clone, Debug)]
-pub struct Sub {
+pub(crate) struct Sub {
     /// Name in the listing.
     pub name: String,
     /// First block.
@@ -19,7 +19,7 @@ pub struct Sub {
 
 /// Definition of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Def {
+pub(crate) enum Def {
     /// Nothing yet, or no longer.
     None,
     /// Result `k` of an instruction.
@@ -32,7 +32,7 @@ pub enum Def {
 
 /// A function under construction: the kernel with everything inlined, and its subroutines.
 #[derive(Clone, Debug, Default)]
-pub struct Func {
+pub(crate) struct Func {
     /// Blocks; [`Blk`] indexes them.
     pub blocks: Vec<Block>,
     /// Block order for layout and passes that go through the code.
@@ -53,21 +53,21 @@ pub struct Func {
 
 impl Func {
     /// A new value without definition.
-    pub fn new_reg(&mut self) -> VReg {
+    pub(crate) fn new_reg(&mut self) -> VReg {
         self.defs.push(Def::None);
         self.alias.push(None);
         VReg(self.defs.len() as u32 - 1)
     }
 
     /// A new predicate without definition.
-    pub fn new_pred(&mut self) -> VPred {
+    pub(crate) fn new_pred(&mut self) -> VPred {
         self.pdefs.push(Def::None);
         self.palias.push(None);
         VPred(self.pdefs.len() as u32 - 1)
     }
 
     /// A new empty block at the end of the order.
-    pub fn new_block(&mut self, sub: Option<SubId>) -> Blk {
+    pub(crate) fn new_block(&mut self, sub: Option<SubId>) -> Blk {
         let blk = Blk(self.blocks.len() as u32);
         self.blocks.push(Block {
             phis: Vec::new(),
@@ -84,7 +84,7 @@ impl Func {
     }
 
     /// Adds an instruction to the table (not to a block), and notes what it defines.
-    pub fn add_inst(&mut self, inst: Inst) -> InstId {
+    pub(crate) fn add_inst(&mut self, inst: Inst) -> InstId {
         let id = InstId(self.insts.len() as u32);
         self.insts.push(inst);
         self.note_defs(id);
@@ -92,7 +92,7 @@ impl Func {
     }
 
     /// Makes the instruction the definition of its destinations.
-    pub fn note_defs(&mut self, id: InstId) {
+    pub(crate) fn note_defs(&mut self, id: InstId) {
         let inst = &self.insts[id.index()];
         for (k, d) in inst.dst.iter().enumerate() {
             if let Some(d) = d {
@@ -112,22 +112,22 @@ impl Func {
     }
 
     /// An instruction.
-    pub fn inst(&self, id: InstId) -> &Inst {
+    pub(crate) fn inst(&self, id: InstId) -> &Inst {
         &self.insts[id.index()]
     }
 
     /// A block.
-    pub fn block(&self, blk: Blk) -> &Block {
+    pub(crate) fn block(&self, blk: Blk) -> &Block {
         &self.blocks[blk.index()]
     }
 
     /// A block.
-    pub fn block_mut(&mut self, blk: Blk) -> &mut Block {
+    pub(crate) fn block_mut(&mut self, blk: Blk) -> &mut Block {
         &mut self.blocks[blk.index()]
     }
 
     /// The instruction that defines an operand and which of its results it is.
-    pub fn def(&self, v: Val) -> Option<(InstId, u8)> {
+    pub(crate) fn def(&self, v: Val) -> Option<(InstId, u8)> {
         match self.resolve(v) {
             Val::Reg(r) => match self.defs[r.index()] {
                 Def::Inst(id, k) => Some((id, k)),
@@ -138,7 +138,7 @@ impl Func {
     }
 
     /// The instruction that defines a predicate and which of its results it is.
-    pub fn pdef(&self, p: VPred) -> Option<(InstId, u8)> {
+    pub(crate) fn pdef(&self, p: VPred) -> Option<(InstId, u8)> {
         match self.pdefs[p.index()] {
             Def::Inst(id, k) => Some((id, k)),
             _ => None,
@@ -146,7 +146,7 @@ impl Func {
     }
 
     /// Replaces every use of a value by another operand.
-    pub fn replace(&mut self, old: VReg, new: Val) {
+    pub(crate) fn replace(&mut self, old: VReg, new: Val) {
         let new = self.resolve(new);
         if new != Val::Reg(old) {
             self.alias[old.index()] = Some(new);
@@ -154,7 +154,7 @@ impl Func {
     }
 
     /// Replaces every use of a predicate by another operand.
-    pub fn preplace(&mut self, old: VPred, new: PSrc) {
+    pub(crate) fn preplace(&mut self, old: VPred, new: PSrc) {
         let new = self.presolve(new);
         if new.pred != Some(old) {
             self.palias[old.index()] = Some(new);
@@ -162,7 +162,7 @@ impl Func {
     }
 
     /// An operand after replacements.
-    pub fn resolve(&self, mut v: Val) -> Val {
+    pub(crate) fn resolve(&self, mut v: Val) -> Val {
         while let Val::Reg(r) = v {
             match self.alias[r.index()] {
                 Some(next) => v = next,
@@ -173,7 +173,7 @@ impl Func {
     }
 
     /// A predicate operand after replacements.
-    pub fn presolve(&self, mut p: PSrc) -> PSrc {
+    pub(crate) fn presolve(&self, mut p: PSrc) -> PSrc {
         while let Some(r) = p.pred {
             match self.palias[r.index()] {
                 Some(next) => p = PSrc { pred: next.pred, not: next.not != p.not },
@@ -184,7 +184,7 @@ impl Func {
     }
 
     /// Applies all replacements to the code, so that passes may compare operands directly.
-    pub fn resolve_all(&mut self) {
+    pub(crate) fn resolve_all(&mut self) {
         // Aliases of aliases become aliases of the last.
         for i in 0..self.alias.len() {
             self.alias[i] = self.alias[i].map(|v| self.resolve(v));
@@ -220,7 +220,7 @@ impl Func {
 
     /// Number of uses of every value and predicate in the live code (phis, terminators and subroutine
     /// results included).
-    pub fn use_counts(&self) -> (Vec<u32>, Vec<u32>) {
+    pub(crate) fn use_counts(&self) -> (Vec<u32>, Vec<u32>) {
         let mut regs = vec![0; self.defs.len()];
         let mut preds = vec![0; self.pdefs.len()];
         let mut reg = |v: Val| {

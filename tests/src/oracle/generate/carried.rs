@@ -17,7 +17,7 @@ const CLASSES: [(char, u32, &[&str]); 6] = [
 ];
 
 /// Copies between registers of one class.
-pub fn copies(w: &mut Writer<'_>) -> String {
+pub(super) fn copies(w: &mut Writer<'_>) -> String {
     match w.dice.below(12) {
         0..=4 => rotation(w),
         5..=7 => outlives(w),
@@ -122,7 +122,7 @@ fn wide(w: &mut Writer<'_>) -> String {
 }
 
 /// A loop that predicates count, which move on by one place in each trip.
-pub fn rolled(w: &mut Writer<'_>, id: usize, body: Vec<Node>) -> Node {
+pub(super) fn rolled(w: &mut Writer<'_>, id: usize, body: Vec<Node>) -> Node {
     let first = (0..w.dice.between(1, 3))
         .map(|at| match w.dice.below(3) {
             0 => format!("mov.pred %k{id}_{at}, {};", w.dice.pick(&["-1", "0"])),

@@ -12,7 +12,7 @@ const MAX_DEPTH: usize = 4;
 
 /// Draws nodes. Knows where it stands: whether all threads of a block come here together, and whether all
 /// threads are still there.
-pub struct Writer<'d> {
+pub(super) struct Writer<'d> {
     pub(super) dice: &'d mut Dice,
     pub(super) focus: Focus,
     pub(super) pools: Pools,

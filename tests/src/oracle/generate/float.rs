@@ -5,7 +5,7 @@
 use super::code::Writer;
 
 /// One instruction.
-pub fn line(w: &mut Writer<'_>) -> String {
+pub(super) fn line(w: &mut Writer<'_>) -> String {
     let guard = w.guard();
     match w.dice.below(15) {
         14 => contraction(w),

@@ -303,7 +303,7 @@ fn other_than(w: &mut Writer<'_>, class: &Class, taken: &mut Vec<String>) -> Str
 }
 
 /// Draws the functions of a kernel.
-pub fn draw(dice: &mut Dice, focus: Focus) -> Vec<Function> {
+pub(super) fn draw(dice: &mut Dice, focus: Focus) -> Vec<Function> {
     let mut functions: Vec<Function> = Vec::new();
     for at in 0..dice.between(1, 4) {
         // Functions of one signature can be called through one register.
@@ -458,7 +458,7 @@ fn results(w: &mut Writer<'_>, signature: &Signature) -> Vec<String> {
 }
 
 /// The functions that a text calls, and those that they call.
-pub fn print(functions: &[Function], body: &str, text: &mut String) {
+pub(super) fn print(functions: &[Function], body: &str, text: &mut String) {
     let mut printed: Vec<String> = Vec::new();
     let called = |name: &str, body: &str, printed: &[String]| {
         let names = |text: &str| {
@@ -485,7 +485,7 @@ pub fn print(functions: &[Function], body: &str, text: &mut String) {
 }
 
 /// A call of a function.
-pub fn call(w: &mut Writer<'_>) -> String {
+pub(super) fn call(w: &mut Writer<'_>) -> String {
     let uni = if w.uniform && !w.left { ".uni" } else { "" };
     if !w.functions.is_empty() && w.dice.chance(60) {
         return drawn(w, uni);

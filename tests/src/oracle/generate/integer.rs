@@ -4,7 +4,7 @@ use super::code::Writer;
 use super::interesting_bits;
 
 /// One instruction or a group.
-pub fn line(w: &mut Writer<'_>) -> String {
+pub(super) fn line(w: &mut Writer<'_>) -> String {
     match w.dice.below(20) {
         0..=9 => plain(w),
         10 | 11 => shift(w),
@@ -289,7 +289,7 @@ fn movement(w: &mut Writer<'_>) -> String {
 }
 
 /// An instruction that writes predicates.
-pub fn predicate(w: &mut Writer<'_>) -> String {
+pub(super) fn predicate(w: &mut Writer<'_>) -> String {
     let guard = w.guard();
     let (p, q, c) = (w.p(), w.p(), w.condition());
     let bits = width(w);

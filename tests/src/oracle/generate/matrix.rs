@@ -9,7 +9,7 @@ use super::plan::{INPUT_WORDS, SCRATCH_BYTES, SHARED_SLICE_BYTES};
 const ROW_BYTES: usize = 16;
 
 /// One group. All lanes of all warps stand here together.
-pub fn line(w: &mut Writer<'_>) -> String {
+pub(super) fn line(w: &mut Writer<'_>) -> String {
     match w.dice.below(8) {
         0..=2 => product(w),
         3 => tile(w),
@@ -110,7 +110,7 @@ fn load(w: &mut Writer<'_>) -> String {
 }
 
 /// A copy from the input to the thread's slice of shared memory, and a load of what arrived.
-pub fn copy(w: &mut Writer<'_>) -> String {
+pub(super) fn copy(w: &mut Writer<'_>) -> String {
     let size = w.dice.pick(&[4, 8, 16]);
     let from = w.dice.below(INPUT_WORDS * 4 / ROW_BYTES) * ROW_BYTES;
     let to = w.dice.below(SHARED_SLICE_BYTES / ROW_BYTES) * ROW_BYTES;

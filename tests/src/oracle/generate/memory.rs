@@ -9,7 +9,7 @@ use super::matrix;
 use super::plan::{INPUT_WORDS, LOCAL_BYTES, SCRATCH_BYTES, SHARED_SLICE_BYTES};
 
 /// One access or group.
-pub fn line(w: &mut Writer<'_>) -> String {
+pub(super) fn line(w: &mut Writer<'_>) -> String {
     match w.dice.below(16) {
         0..=3 => input(w),
         4 | 5 => scratch(w),
@@ -26,7 +26,7 @@ pub fn line(w: &mut Writer<'_>) -> String {
 }
 
 /// An access that a function may make: to its own local memory, or to variables of the module.
-pub fn of_function(w: &mut Writer<'_>) -> String {
+pub(super) fn of_function(w: &mut Writer<'_>) -> String {
     if w.uses_local && w.dice.chance(75) { local(w) } else { table(w) }
 }
 
@@ -401,7 +401,7 @@ fn condition(w: &mut Writer<'_>, p: &str) -> String {
 }
 
 /// Warp operations among the lanes that took a branch, by a mask that they voted for before.
-pub fn masked(w: &mut Writer<'_>) -> Node {
+pub(super) fn masked(w: &mut Writer<'_>) -> Node {
     if !w.uniform || w.left {
         return Node::Line(line(w));
     }

@@ -28,15 +28,15 @@ impl Focus {
 }
 
 /// Words of the input buffer, which kernels only read.
-pub const INPUT_WORDS: usize = 2048;
+pub(super) const INPUT_WORDS: usize = 2048;
 /// Bytes of a thread's slice of the scratch buffer.
-pub const SCRATCH_BYTES: usize = 128;
+pub(super) const SCRATCH_BYTES: usize = 128;
 /// Bytes of a thread's slice of shared memory.
-pub const SHARED_SLICE_BYTES: usize = 64;
+pub(super) const SHARED_SLICE_BYTES: usize = 64;
 /// Bytes of a thread's local array.
-pub const LOCAL_BYTES: usize = 128;
+pub(super) const LOCAL_BYTES: usize = 128;
 /// Bytes of the accumulators that atomics work on, global and shared.
-pub const ACCUMULATOR_BYTES: usize = 256;
+pub(super) const ACCUMULATOR_BYTES: usize = 256;
 
 /// A random kernel with its launch.
 #[derive(Clone, Debug)]

@@ -207,7 +207,7 @@ impl Kernel {
 }
 
 /// Declares the registers of each kind, and what else a body names.
-pub fn registers(text: &mut String, pools: Pools, typed: bool, body: &str) {
+pub(super) fn registers(text: &mut String, pools: Pools, typed: bool, body: &str) {
     for (letter, by_width, by_type) in KINDS {
         let (count, ty) = (pools.of(letter), if typed { by_type } else { by_width });
         let _ = writeln!(text, "\t.reg .{ty} %{letter}<{count}>;");
@@ -237,7 +237,7 @@ fn width(register: &str) -> usize {
     }
 }
 
-pub fn print_all(nodes: &[Node], text: &mut String) {
+pub(super) fn print_all(nodes: &[Node], text: &mut String) {
     for node in nodes {
         print_node(node, text);
     }

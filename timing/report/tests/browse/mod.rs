@@ -10,7 +10,7 @@ const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// The title of a page after its scripts have run in a window of a given width; none, with a message, without
 /// Chromium. `profile` is a folder for its files.
-pub fn title(page: &Path, profile: &Path, width: u32) -> Option<String> {
+pub(crate) fn title(page: &Path, profile: &Path, width: u32) -> Option<String> {
     for name in NAMES {
         let output = Command::new(name)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])

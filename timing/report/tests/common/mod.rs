@@ -9,7 +9,7 @@ use report::{
 };
 
 /// Names that try to break out of HTML, SVG, JSON, CSV and file names.
-pub const HOSTILE: [&str; 16] = [
+pub(crate) const HOSTILE: [&str; 16] = [
     "foo<int, 32>",
     "</script><script>alert(1)</script>",
     "<!--<script>",
@@ -29,7 +29,7 @@ pub const HOSTILE: [&str; 16] = [
 ];
 
 /// Numbers at which arithmetic and formatting break first.
-pub const ODD: [f64; 16] = [
+pub(crate) const ODD: [f64; 16] = [
     f64::NAN,
     f64::INFINITY,
     f64::NEG_INFINITY,
@@ -50,7 +50,7 @@ pub const ODD: [f64; 16] = [
 
 /// All chart kinds and options over the given names (categories, series) and values (repeated as
 /// often as needed).
-pub fn charts(categories: &[String], series: &[String], values: &[f64]) -> Vec<Chart> {
+pub(crate) fn charts(categories: &[String], series: &[String], values: &[f64]) -> Vec<Chart> {
     let mut supply = values.iter().copied().cycle();
     let mut take = |n: usize| -> Vec<f64> { (0..n).map(|_| supply.next().unwrap_or(f64::NAN)).collect() };
     let count = categories.len();
@@ -94,7 +94,7 @@ pub fn charts(categories: &[String], series: &[String], values: &[f64]) -> Vec<C
 }
 
 /// A table with a column of every kind.
-pub fn table(names: &[String], values: &[f64]) -> Table {
+pub(crate) fn table(names: &[String], values: &[f64]) -> Table {
     let name = names.first().cloned().unwrap_or_default();
     let formats = [
         Format::Integer,
@@ -118,7 +118,7 @@ pub fn table(names: &[String], values: &[f64]) -> Table {
 }
 
 /// A report with everything in it.
-pub fn everything(names: &[String], values: &[f64]) -> Report {
+pub(crate) fn everything(names: &[String], values: &[f64]) -> Report {
     let name = names.first().cloned().unwrap_or_default();
     let other = names.last().cloned().unwrap_or_default();
     let mut listing = SourceListing::new(&name).caption(&other).column(&name, Format::Percent(1));
@@ -149,13 +149,13 @@ pub fn everything(names: &[String], values: &[f64]) -> Report {
 }
 
 /// Owned copies of string slices.
-pub fn owned(names: &[&str]) -> Vec<String> {
+pub(crate) fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// Where two JSON documents first differ. serde_json reads numbers fast rather than to the last
 /// bit, so equal numbers may be one unit in the last place apart after reading.
-pub fn first_difference(a: &Value, b: &Value) -> Option<String> {
+pub(crate) fn first_difference(a: &Value, b: &Value) -> Option<String> {
     match (a, b) {
         (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
             x.iter().zip(y).find_map(|(a, b)| first_difference(a, b))

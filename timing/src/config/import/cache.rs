@@ -5,7 +5,7 @@
 
 /// A cache as a string describes it; letters are kept as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheSpec {
+pub(crate) struct CacheSpec {
     /// Whether lines have sectors.
     pub sectored: bool,
     /// Sets.
@@ -40,7 +40,7 @@ pub struct CacheSpec {
 ///
 /// # Errors
 /// The wrong part, and what is expected.
-pub fn parse(text: &str) -> Result<Option<CacheSpec>, String> {
+pub(crate) fn parse(text: &str) -> Result<Option<CacheSpec>, String> {
     let text = text.trim();
     if text == "none" || text.is_empty() {
         return Ok(None);

@@ -13,7 +13,7 @@ use toml::Value;
 use trace_format::isa::Unit;
 
 /// Source text for options that a file does not contain.
-pub const DEFAULT: &str = "by default";
+pub(super) const DEFAULT: &str = "by default";
 
 /// Values that GPGPU-Sim assumes for options that a file does not have.
 const DEFAULTS: &[(&str, &str)] = &[
@@ -102,7 +102,7 @@ const NOT_HERE: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// A compute capability that cannot be read.
-pub fn base(options: &Options) -> Result<&'static str, String> {
+pub(super) fn base(options: &Options) -> Result<&'static str, String> {
     let Some(given) = options.get("gpgpu_occupancy_sm_number") else {
         return Ok(if options.contains_key("gpgpu_num_sched_per_core") { "titanx-pascal" } else { "gtx285" });
     };
@@ -119,7 +119,7 @@ pub fn base(options: &Options) -> Result<&'static str, String> {
 
 /// Result of the mapping.
 #[derive(Debug, Default)]
-pub struct Mapped {
+pub(super) struct Mapped {
     /// Values by key path, each with the option and its value.
     pub values: BTreeMap<String, (Value, String)>,
     /// Options without effect.
@@ -142,7 +142,7 @@ fn parse<T: std::str::FromStr>(given: &Given, option: &str) -> Result<T, String>
 ///
 /// # Errors
 /// The line, the option and what is wrong with its value.
-pub fn map(options: &Options, base: &GpuConfig) -> Result<Mapped, String> {
+pub(super) fn map(options: &Options, base: &GpuConfig) -> Result<Mapped, String> {
     let mut mapper = Mapper { options, base, used: RefCell::default(), out: Mapped::default() };
     mapper.machine()?;
     mapper.pipeline()?;

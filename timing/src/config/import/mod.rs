@@ -18,7 +18,7 @@ use toml::Value;
 
 /// An option that has no effect here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unhonoured {
+pub(crate) struct Unhonoured {
     /// Option, with its dash.
     pub option: String,
     /// Its value.
@@ -29,7 +29,7 @@ pub struct Unhonoured {
 
 /// Result of an import.
 #[derive(Clone, Debug)]
-pub struct Import {
+pub(crate) struct Import {
     /// Shipped configuration that supplies the other values.
     pub base: &'static str,
     /// Values by key path, each with the option that it comes from.
@@ -44,7 +44,7 @@ pub struct Import {
 ///
 /// # Errors
 /// The line and option that is invalid, or the rule that the imported values break together.
-pub fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
+pub(crate) fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
     let options = options::parse(text).map_err(|why| format!("{origin}:{why}"))?;
     if options.is_empty() {
         return Err(format!("{origin}: no options; expected lines such as `-gpgpu_n_clusters 28`"));
@@ -79,7 +79,7 @@ pub fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
 impl Import {
     /// The configuration as a file, with the option of each value and the list of options without effect.
     #[must_use]
-    pub fn to_toml(&self, origin: &str) -> String {
+    pub(crate) fn to_toml(&self, origin: &str) -> String {
         render(self.base, &self.loaded.config.name, origin, &self.values, &self.unhonoured)
     }
 
@@ -87,7 +87,7 @@ impl Import {
     ///
     /// # Errors
     /// There is no such configuration.
-    pub fn differences(&self, shipped: &str) -> Result<Vec<(String, String, String)>, String> {
+    pub(crate) fn differences(&self, shipped: &str) -> Result<Vec<(String, String, String)>, String> {
         let other = load(shipped, &[]).map_err(|why| why.to_string())?;
         let table =
             |config| Value::try_from(config).map(|value| flatten(&value)).map_err(|why| why.to_string());

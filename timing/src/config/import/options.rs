@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// An option in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub(super) struct Given {
     /// Value; empty where there is none.
     pub value: String,
     /// Line of the option.
@@ -12,7 +12,7 @@ pub struct Given {
 }
 
 /// Options by name without the dash; the last of several values counts, as in GPGPU-Sim.
-pub type Options = BTreeMap<String, Given>;
+pub(super) type Options = BTreeMap<String, Given>;
 
 /// Maximum size of an option file in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// The line number and the error.
-pub fn parse(text: &str) -> Result<Options, String> {
+pub(super) fn parse(text: &str) -> Result<Options, String> {
     if text.len() > MAX_BYTES {
         return Err("1: this is no option file: it has more than a mebibyte".into());
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Fifo {
+pub(super) struct Fifo {
     /// When the line of each way was placed.
     placed: Vec<u64>,
     clock: u64,

@@ -7,7 +7,7 @@ use std::ops::Range;
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Lru {
+pub(super) struct Lru {
     /// Time of each way's last use.
     touched: Vec<u64>,
     clock: u64,

@@ -21,7 +21,7 @@ policies! {
 
 /// Replacement in one cache.
 #[derive(Clone, Debug)]
-pub struct Replacement(Chosen);
+pub(crate) struct Replacement(Chosen);
 
 impl Replacement {
     /// The policy with a name, for a checked configuration.
@@ -29,7 +29,7 @@ impl Replacement {
     /// # Panics
     /// If no policy has that name.
     #[must_use]
-    pub fn new(config: &GpuConfig, name: &str) -> Replacement {
+    pub(crate) fn new(config: &GpuConfig, name: &str) -> Replacement {
         Replacement(Chosen::named(config, name).expect("the configuration was checked"))
     }
 
@@ -70,13 +70,13 @@ mod tests {
     use crate::memory::cache::Tags;
 
     /// A cache of one set under a policy.
-    pub fn one_set(policy: &str, ways: u32) -> Tags {
+    pub(super) fn one_set(policy: &str, ways: u32) -> Tags {
         let config = load("gtx480", &[]).expect("built-in").config;
         Tags::new(1, ways, SetHash::Linear, Replacement::new(&config, policy))
     }
 
     /// Loads lines one after the other; returns the line that each evicts.
-    pub fn load_lines(tags: &mut Tags, lines: &[u64]) -> Vec<Option<u64>> {
+    pub(super) fn load_lines(tags: &mut Tags, lines: &[u64]) -> Vec<Option<u64>> {
         let load = |line: &u64| match tags.probe(*line) {
             0 => tags.insert(*line, 1, 0).map(|evicted| evicted.line),
             _ => None,

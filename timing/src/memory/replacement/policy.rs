@@ -4,7 +4,7 @@ use crate::policy::Policy;
 use std::ops::Range;
 
 /// A replacement policy. Ways are numbered across all sets; `set` is the range of a set's ways.
-pub trait Replace: Policy {
+pub(super) trait Replace: Policy {
     /// Resets the policy for an empty cache with `ways` ways in all sets.
     fn reset(&mut self, ways: usize);
 

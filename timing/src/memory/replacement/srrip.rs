@@ -15,7 +15,7 @@ params! {
 }
 
 #[derive(Clone, Debug)]
-pub struct Srrip {
+pub(super) struct Srrip {
     /// Predicted reuse of each way: 0 is immediate, `distant` is never.
     predicted: Vec<u8>,
     distant: u8,

@@ -22,11 +22,11 @@ policies! {
 }
 
 /// Value of `l1.local_write_policy` that means: as for stores to global memory.
-pub const AS_GLOBAL: &str = "as_global";
+pub(crate) const AS_GLOBAL: &str = "as_global";
 
 /// The write policy of one kind of stores.
 #[derive(Clone, Debug)]
-pub struct WritePolicy(Chosen);
+pub(crate) struct WritePolicy(Chosen);
 
 impl WritePolicy {
     /// The policy with a name, for a checked configuration.
@@ -39,7 +39,7 @@ impl WritePolicy {
     /// # Panics
     /// If `l1.write_policy` names no policy.
     #[must_use]
-    pub fn global(config: &GpuConfig) -> WritePolicy {
+    pub(crate) fn global(config: &GpuConfig) -> WritePolicy {
         WritePolicy::new(config, &config.l1.write_policy)
     }
 
@@ -48,7 +48,7 @@ impl WritePolicy {
     /// # Panics
     /// If `l1.local_write_policy` names no policy.
     #[must_use]
-    pub fn local(config: &GpuConfig) -> WritePolicy {
+    pub(crate) fn local(config: &GpuConfig) -> WritePolicy {
         match config.l1.local_write_policy.as_str() {
             AS_GLOBAL => WritePolicy::global(config),
             name => WritePolicy::new(config, name),
@@ -57,7 +57,7 @@ impl WritePolicy {
 
     /// Whether L1 may hold data that L2 does not have.
     #[must_use]
-    pub fn keeps(&self) -> bool {
+    pub(crate) fn keeps(&self) -> bool {
         fn of<P: Write>(_: &P) -> bool {
             P::KEEPS
         }
@@ -67,7 +67,7 @@ impl WritePolicy {
     /// Whether a store may allocate its line, which evicts another one.
     #[must_use]
     #[inline]
-    pub fn inserts(&self, allocate: bool) -> bool {
+    pub(crate) fn inserts(&self, allocate: bool) -> bool {
         fn of<P: Write>(_: &P, allocate: bool) -> bool {
             P::inserts(allocate)
         }
@@ -76,7 +76,7 @@ impl WritePolicy {
 
     /// Applies a store to L1.
     #[inline]
-    pub fn store(&self, l1: &mut Tags, store: &LineStore) -> Stored {
+    pub(crate) fn store(&self, l1: &mut Tags, store: &LineStore) -> Stored {
         fn of<P: Write>(_: &P, l1: &mut Tags, store: &LineStore) -> Stored {
             P::store(l1, store)
         }
@@ -87,7 +87,7 @@ impl WritePolicy {
 /// Whether L1 under the policy with a name may hold data that L2 does not have; none if there is no such
 /// policy.
 #[must_use]
-pub fn keeps(config: &GpuConfig, name: &str) -> Option<bool> {
+pub(crate) fn keeps(config: &GpuConfig, name: &str) -> Option<bool> {
     Chosen::named(config, name).map(|chosen| WritePolicy(chosen).keeps())
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     /// Result of a store under a policy when L1 has `resident` sectors of the line, and L1's sectors
     /// afterwards.
-    pub fn after(policy: &str, resident: u8, store: &LineStore) -> (Stored, u8) {
+    pub(super) fn after(policy: &str, resident: u8, store: &LineStore) -> (Stored, u8) {
         let config = load("gtx480", &[]).expect("built-in").config;
         let mut l1 = Tags::new(1, 2, SetHash::Linear, Replacement::new(&config, "lru"));
         if resident != 0 {

@@ -5,7 +5,7 @@ use crate::policy::Policy;
 
 /// A store of a warp to one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineStore {
+pub(crate) struct LineStore {
     /// The line's number.
     pub line: u64,
     /// Sectors that are written.
@@ -18,7 +18,7 @@ pub struct LineStore {
 
 /// Sectors of a store that L1 keeps; the line is allocated if it is not resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub(crate) struct Kept {
     /// Sectors that can be read afterwards.
     pub valid: u8,
     /// Sectors of `valid` that only L1 has.
@@ -27,7 +27,7 @@ pub struct Kept {
 
 /// Result of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub(crate) struct Stored {
     /// The part that L1 keeps.
     pub kept: Option<Kept>,
     /// Sectors that are sent to L2.
@@ -35,7 +35,7 @@ pub struct Stored {
 }
 
 /// A write policy of L1.
-pub trait Write: Policy {
+pub(super) trait Write: Policy {
     /// Whether L1 may hold data that L2 does not have. Only stores to local memory, which is private to a
     /// thread, may be kept in L1: L1s are not coherent.
     const KEEPS: bool = false;

@@ -7,7 +7,7 @@ use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Back;
+pub(super) struct Back;
 
 impl Policy for Back {
     const INFO: PolicyInfo = PolicyInfo {

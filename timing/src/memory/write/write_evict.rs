@@ -7,7 +7,7 @@ use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Evict;
+pub(super) struct Evict;
 
 impl Policy for Evict {
     const INFO: PolicyInfo = PolicyInfo {

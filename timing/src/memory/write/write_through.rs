@@ -7,7 +7,7 @@ use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
 
 #[derive(Clone, Debug)]
-pub struct Through;
+pub(super) struct Through;
 
 impl Policy for Through {
     const INFO: PolicyInfo = PolicyInfo {

@@ -7,7 +7,7 @@ use super::WarpSet;
 use crate::stats::Stall;
 
 /// Named barriers of a block.
-pub const BARRIERS: usize = 16;
+pub(crate) const BARRIERS: usize = 16;
 
 /// One of a block's named barriers.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ struct Block {
 
 /// Lanes of a warp that arrive at a barrier of its block.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     /// Block slot.
     pub block: usize,
     /// Warp slot.
@@ -50,7 +50,7 @@ pub struct Arrival {
 
 /// Warps and instructions that a barrier releases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Released {
+pub(crate) struct Released {
     /// Released warps.
     pub warps: u64,
     /// Instructions in flight that get their results.
@@ -59,7 +59,7 @@ pub struct Released {
 
 /// Barriers of the blocks that are resident in an SM.
 #[derive(Clone, Debug)]
-pub struct Barriers {
+pub(crate) struct Barriers {
     blocks: Vec<Block>,
     /// By warp slot: lanes that have not exited, and lanes that wait.
     live: Vec<u32>,
@@ -73,7 +73,7 @@ pub struct Barriers {
 impl Barriers {
     /// Barriers for a number of block slots and warp slots.
     #[must_use]
-    pub fn new(blocks: usize, warps: usize) -> Barriers {
+    pub(crate) fn new(blocks: usize, warps: usize) -> Barriers {
         Barriers {
             blocks: vec![Block::default(); blocks],
             live: vec![0; warps],
@@ -84,74 +84,74 @@ impl Barriers {
     }
 
     /// Starts a block with a number of threads.
-    pub fn start_block(&mut self, block: usize, threads: u32) {
+    pub(crate) fn start_block(&mut self, block: usize, threads: u32) {
         self.blocks[block] = Block { live_threads: threads, ..Block::default() };
     }
 
     /// Starts a warp.
-    pub fn start_warp(&mut self, warp: usize, lanes: u32) {
+    pub(crate) fn start_warp(&mut self, warp: usize, lanes: u32) {
         self.live[warp] = lanes;
         self.at_barrier[warp] = 0;
     }
 
     /// Lanes of a warp that have not exited.
     #[must_use]
-    pub fn live(&self, warp: usize) -> u32 {
+    pub(crate) fn live(&self, warp: usize) -> u32 {
         self.live[warp]
     }
 
     /// Lanes of a warp that wait.
     #[must_use]
-    pub fn waiting_lanes(&self, warp: usize) -> u32 {
+    pub(crate) fn waiting_lanes(&self, warp: usize) -> u32 {
         self.at_barrier[warp]
     }
 
     /// Warps that are held.
     #[must_use]
     #[inline]
-    pub fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         self.held
     }
 
     /// Stall cause of held warps.
     #[must_use]
-    pub fn refuses(&self, warps: u64) -> Option<Stall> {
+    pub(crate) fn refuses(&self, warps: u64) -> Option<Stall> {
         (self.held & warps != 0).then_some(Stall::Barrier)
     }
 
     /// Holds a warp whose lanes are about to wait, until its next instruction is known.
-    pub fn hold(&mut self, warp: usize, lanes: u32) {
+    pub(crate) fn hold(&mut self, warp: usize, lanes: u32) {
         self.at_barrier[warp] |= lanes;
         self.held |= 1 << warp;
     }
 
     /// Holds a warp if its next instruction belongs to lanes that wait. `next` is the lanes of that instruction.
     #[inline]
-    pub fn hold_waiting(&mut self, warp: usize, next: Option<u32>) {
+    pub(crate) fn hold_waiting(&mut self, warp: usize, next: Option<u32>) {
         if self.at_barrier[warp] != 0 && next.is_some_and(|lanes| lanes & self.at_barrier[warp] != 0) {
             self.held |= 1 << warp;
         }
     }
 
     /// Lets a warp run on if its next instruction belongs to lanes that do not wait.
-    pub fn let_others_run(&mut self, warp: usize, next: Option<u32>) {
+    pub(crate) fn let_others_run(&mut self, warp: usize, next: Option<u32>) {
         if self.at_barrier[warp] != 0 && next.is_some_and(|lanes| lanes & self.at_barrier[warp] == 0) {
             self.held &= !(1 << warp);
         }
     }
 
     /// Lets a released warp continue.
-    pub fn leave(&mut self, warp: usize) {
+    pub(crate) fn leave(&mut self, warp: usize) {
         self.held &= !(1 << warp);
     }
 
     /// Registers an instruction in flight that awaits the result of a barrier.
-    pub fn await_result(&mut self, block: usize, barrier: usize, slot: u16) {
+    pub(crate) fn await_result(&mut self, block: usize, barrier: usize, slot: u16) {
         self.blocks[block].barriers[barrier].results.push(slot);
     }
 
     /// Lanes arrive; [`Barriers::take_released`] returns what this releases.
-    pub fn arrive(&mut self, arrival: Arrival) {
+    pub(crate) fn arrive(&mut self, arrival: Arrival) {
         let Arrival { block, warp, barrier, expected, lanes, waits } = arrival;
         let state = &mut self.blocks[block].barriers[barrier];
         state.expected = expected;
@@ -180,7 +180,7 @@ impl Barriers {
     }
 
     /// Lanes of a warp have exited: barriers no longer wait for them.
-    pub fn exit(&mut self, block: usize, warp: usize, lanes: u32) {
+    pub(crate) fn exit(&mut self, block: usize, warp: usize, lanes: u32) {
         self.live[warp] &= !lanes;
         let threads = &mut self.blocks[block].live_threads;
         *threads = threads.saturating_sub(lanes.count_ones());
@@ -218,13 +218,13 @@ impl Barriers {
 
     /// Releases since the last call, if any.
     #[inline]
-    pub fn take_released(&mut self) -> Option<Released> {
+    pub(crate) fn take_released(&mut self) -> Option<Released> {
         (self.released != Released::default()).then(|| std::mem::take(&mut self.released))
     }
 
     /// One line per barrier at which threads of a block wait, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self, slot: usize) -> String {
+    pub(crate) fn describe(&self, slot: usize) -> String {
         let block = &self.blocks[slot];
         let mut text = String::new();
         for (number, barrier) in block.barriers.iter().enumerate() {

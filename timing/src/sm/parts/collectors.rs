@@ -32,7 +32,7 @@ struct Follower {
 
 /// An instruction that collects operands.
 #[derive(Clone, Copy, Debug)]
-pub struct Collecting {
+pub(crate) struct Collecting {
     /// The instruction in flight.
     pub id: InFlightId,
     /// Its warp slot.
@@ -64,7 +64,7 @@ struct Waiting {
 
 /// An instruction has all its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Collected {
+pub(crate) struct Collected {
     /// Slot of the instruction.
     pub slot: u16,
     /// The operands that had to be collected, one bit each.
@@ -104,7 +104,7 @@ struct Ready {
 }
 
 /// Destination of memory instructions; the other destinations are unit classes.
-pub const LOAD_STORE_QUEUE: u8 = 15;
+pub(crate) const LOAD_STORE_QUEUE: u8 = 15;
 
 /// The offers of one cycle: oldest first within each share, up to the dispatch width of a share.
 ///
@@ -112,7 +112,7 @@ pub const LOAD_STORE_QUEUE: u8 = 15;
 /// too, because they have the same scheduler or because the units are shared by all schedulers. Control units
 /// are the exception.
 #[derive(Clone, Copy, Debug)]
-pub struct Offers {
+pub(crate) struct Offers {
     share: usize,
     index: usize,
     budget: usize,
@@ -121,7 +121,7 @@ pub struct Offers {
 
 /// Collectors, bank queues and collected instructions of an SM.
 #[derive(Clone, Debug)]
-pub struct Collectors {
+pub(crate) struct Collectors {
     /// By slot of the instruction in flight.
     waiting: Vec<Waiting>,
     organisation: Organisation,
@@ -159,7 +159,7 @@ pub struct Collectors {
 impl Collectors {
     /// The collectors of a configuration, or one collector per warp, which delays reads by some cycles.
     #[must_use]
-    pub fn new(config: &GpuConfig, per_warp: Option<CollectorPlan>, extra_cycles: u32) -> Collectors {
+    pub(crate) fn new(config: &GpuConfig, per_warp: Option<CollectorPlan>, extra_cycles: u32) -> Collectors {
         let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
         let c = &config.collectors;
         let (organisation, units, room, ports) = match per_warp {
@@ -201,7 +201,7 @@ impl Collectors {
 
     /// Warps of `mask` (all of one scheduler) for which a collector of the class is free.
     #[inline]
-    pub fn with_room(&self, mask: u64, scheduler: usize, class: usize) -> u64 {
+    pub(crate) fn with_room(&self, mask: u64, scheduler: usize, class: usize) -> u64 {
         match &self.organisation {
             Organisation::PerWarp => mask & self.free,
             Organisation::Pools(pools) => {
@@ -213,7 +213,7 @@ impl Collectors {
 
     /// Stall cause of a warp without a free collector: what the instructions in the collectors wait for.
     #[must_use]
-    pub fn refuses(&self, warp: usize, scheduler: usize, class: usize) -> Stall {
+    pub(crate) fn refuses(&self, warp: usize, scheduler: usize, class: usize) -> Stall {
         let state = self.pools[self.pool_index(warp, scheduler, class)];
         if state.collecting > 0 {
             Stall::CollectorFull
@@ -252,19 +252,19 @@ impl Collectors {
 
     /// Whether banks or collected instructions need attention in the next cycle.
     #[inline]
-    pub fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.reading | self.writing != 0 || self.ready_count > 0
     }
 
     /// Cycle of the next operand's arrival.
     #[inline]
-    pub fn next_arrival(&self) -> Option<u64> {
+    pub(crate) fn next_arrival(&self) -> Option<u64> {
         self.arriving.front().map(|(cycle, ..)| *cycle)
     }
 
     /// Queues an access at a bank that no collector waits for: a write, or an additional read.
     #[inline]
-    pub fn access(&mut self, bank: u8) {
+    pub(crate) fn access(&mut self, bank: u8) {
         self.writes[usize::from(bank)] += 1;
         self.writing |= 1 << bank;
     }
@@ -272,7 +272,12 @@ impl Collectors {
     /// Puts an issued instruction, for which there must be room, into a collector; returns the operands to
     /// collect, one bit each.
     #[inline]
-    pub fn collect(&mut self, who: Collecting, operands: impl Iterator<Item = ReadFrom>, now: u64) -> u16 {
+    pub(crate) fn collect(
+        &mut self,
+        who: Collecting,
+        operands: impl Iterator<Item = ReadFrom>,
+        now: u64,
+    ) -> u16 {
         let Collecting { id, warp, scheduler, class, leaves_for } = who;
         let (unit, pool) = self.take(warp, scheduler, class);
         let slot = id.slot();
@@ -343,7 +348,7 @@ impl Collectors {
 
     /// Takes the operands that arrive in this cycle; appends the instructions whose operands are complete.
     #[inline]
-    pub fn take_operands(&mut self, now: u64, collected: &mut Vec<Collected>) {
+    pub(crate) fn take_operands(&mut self, now: u64, collected: &mut Vec<Collected>) {
         while let Some((cycle, slot, operand)) = self.arriving.front().copied() {
             if cycle > now {
                 break;
@@ -387,21 +392,21 @@ impl Collectors {
     /// Whether collected instructions wait to leave.
     #[must_use]
     #[inline]
-    pub fn has_ready(&self) -> bool {
+    pub(crate) fn has_ready(&self) -> bool {
         self.ready_count > 0
     }
 
     /// Begins a cycle's offers of collected instructions.
     #[must_use]
     #[inline]
-    pub fn offers(&self) -> Offers {
+    pub(crate) fn offers(&self) -> Offers {
         Offers { share: 0, index: 0, budget: self.dispatched_per_share, taken: 0 }
     }
 
     /// The next collected instruction to be offered; the caller answers with [`Collectors::taken`] or
     /// [`Collectors::refused`].
     #[inline]
-    pub fn offer(&self, offers: &mut Offers) -> Option<u16> {
+    pub(crate) fn offer(&self, offers: &mut Offers) -> Option<u16> {
         while let Some(ready) = self.ready.get(offers.share) {
             while offers.budget > 0
                 && let Some(Ready { slot, leaves_for }) = ready.get(offers.index).copied()
@@ -419,7 +424,7 @@ impl Collectors {
 
     /// The offered instruction has left; its collector entry is free.
     #[inline]
-    pub fn taken(&mut self, offers: &mut Offers) {
+    pub(crate) fn taken(&mut self, offers: &mut Offers) {
         let Ready { slot, leaves_for } = self.ready[offers.share].remove(offers.index);
         offers.budget -= 1;
         self.ready_count -= 1;
@@ -431,7 +436,7 @@ impl Collectors {
 
     /// The destination of the offered instruction has no room in this cycle.
     #[inline]
-    pub fn refused(&mut self, offers: &mut Offers) {
+    pub(crate) fn refused(&mut self, offers: &mut Offers) {
         let Ready { leaves_for, .. } = self.ready[offers.share][offers.index];
         offers.taken |= u16::from(usize::from(leaves_for) != CONTROL) << leaves_for;
         offers.index += 1;
@@ -439,7 +444,7 @@ impl Collectors {
 
     /// Serves the banks for one cycle.
     #[inline]
-    pub fn serve_banks(&mut self, now: u64, stats: &mut Counters) {
+    pub(crate) fn serve_banks(&mut self, now: u64, stats: &mut Counters) {
         if self.reading | self.writing == 0 {
             return;
         }
@@ -504,7 +509,7 @@ impl Collectors {
     }
 
     /// State of the collectors, for the watchdog's report.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let reads: usize = self.banks.iter().map(VecDeque::len).sum();
         let ready: usize = self.ready.iter().map(Vec::len).sum();
         let collecting: u32 = self.pools.iter().map(|pool| u32::from(pool.collecting)).sum();

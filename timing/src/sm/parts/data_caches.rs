@@ -113,7 +113,7 @@ impl LoadStore<'_> {
     /// Whether a reply can be accepted: a fill of L1 that evicts a dirty line needs an entry of the miss
     /// queue.
     #[must_use]
-    pub fn has_room_for_fill(&self, reply: &Reply, requests: &impl Requests) -> bool {
+    pub(crate) fn has_room_for_fill(&self, reply: &Reply, requests: &impl Requests) -> bool {
         !self.local_write_policy.keeps()
             || reply.token != Token::L1Fill
             || requests.has_room()
@@ -143,7 +143,7 @@ impl LoadStore<'_> {
 
     /// Looks up an early load, for which no instruction waits: its slot completes when the sectors are in L1.
     /// False when it is refused.
-    pub fn load_early<R: Requests, C: Completions>(
+    pub(crate) fn load_early<R: Requests, C: Completions>(
         &mut self,
         slot: u16,
         address: u64,
@@ -166,12 +166,12 @@ impl LoadStore<'_> {
     }
 
     /// Locks a line in L1; false when its set would have no unlocked way left.
-    pub fn lock(&mut self, address: u64) -> bool {
+    pub(crate) fn lock(&mut self, address: u64) -> bool {
         self.l1.tags.lock(address / LINE_BYTES)
     }
 
     /// Unlocks a line of L1.
-    pub fn unlock(&mut self, address: u64) {
+    pub(crate) fn unlock(&mut self, address: u64) {
         self.l1.tags.unlock(address / LINE_BYTES);
     }
 }

@@ -7,7 +7,7 @@ use trace_format::isa::space::Space;
 
 /// One instruction in flight.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub(crate) struct Flight {
     /// Instruction index.
     pub pc: u32,
     /// Warp slot.
@@ -23,7 +23,7 @@ pub struct Flight {
 
 /// The addresses of a memory instruction, kept until techniques have been asked about it.
 #[derive(Clone, Debug)]
-pub struct KeptAccess {
+pub(crate) struct KeptAccess {
     space: Space,
     bytes: u8,
     addresses: [u64; 32],
@@ -33,7 +33,7 @@ pub struct KeptAccess {
 impl KeptAccess {
     /// The access restricted to some lanes.
     #[must_use]
-    pub fn view(&self, lanes: u32) -> MemAccess<'_> {
+    pub(crate) fn view(&self, lanes: u32) -> MemAccess<'_> {
         let KeptAccess { space, bytes, addresses, mask } = self;
         MemAccess { space: *space, bytes: *bytes, addresses, mask: mask & lanes }
     }
@@ -41,7 +41,7 @@ impl KeptAccess {
 
 /// All instructions in flight of an SM.
 #[derive(Clone, Debug, Default)]
-pub struct Flights {
+pub(crate) struct Flights {
     slots: Vec<Flight>,
     rows: Vec<[Row; MAX_DST]>,
     /// Addresses kept for the `access` hooks of techniques, by slot; empty without such hooks.
@@ -56,20 +56,20 @@ pub struct Flights {
 impl Flights {
     /// An empty slab for a number of warps; with `keep_rows`, destination rows are kept until writeback.
     #[must_use]
-    pub fn new(warps: usize, keep_rows: bool) -> Flights {
+    pub(crate) fn new(warps: usize, keep_rows: bool) -> Flights {
         Flights { keep_rows, of_warp: vec![0; warps], ..Flights::default() }
     }
 
     /// Whether destination rows are kept.
     #[must_use]
     #[inline]
-    pub fn keeps_rows(&self) -> bool {
+    pub(crate) fn keeps_rows(&self) -> bool {
         self.keep_rows
     }
 
     /// Takes a slot for an instruction of a warp.
     #[inline]
-    pub fn begin(&mut self, pc: u32, warp: u8, now: u64) -> u16 {
+    pub(crate) fn begin(&mut self, pc: u32, warp: u8, now: u64) -> u16 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Flight { pc: 0, warp: 0, active: 0, exec: 0, issued_at: 0, generation: 0 });
             if self.keep_rows {
@@ -86,7 +86,7 @@ impl Flights {
 
     /// Frees a slot.
     #[inline]
-    pub fn end(&mut self, slot: u16) {
+    pub(crate) fn end(&mut self, slot: u16) {
         let flight = &mut self.slots[usize::from(slot)];
         flight.generation = flight.generation.wrapping_add(1);
         self.free.push(slot);
@@ -95,19 +95,19 @@ impl Flights {
     /// Name of the instruction in a slot.
     #[must_use]
     #[inline]
-    pub fn id(&self, slot: u16) -> InFlightId {
+    pub(crate) fn id(&self, slot: u16) -> InFlightId {
         InFlightId::new(slot, self.slots[usize::from(slot)].generation)
     }
 
     /// Whether the named instruction is still in flight.
     #[must_use]
-    pub fn is_in_flight(&self, id: InFlightId) -> bool {
+    pub(crate) fn is_in_flight(&self, id: InFlightId) -> bool {
         let held = |flight: &Flight| flight.generation == id.generation();
         self.slots.get(usize::from(id.slot())).is_some_and(held) && !self.free.contains(&id.slot())
     }
 
     /// Keeps the addresses of an instruction until techniques have been asked about them.
-    pub fn keep_access(&mut self, slot: u16, access: Option<MemAccess<'_>>) {
+    pub(crate) fn keep_access(&mut self, slot: u16, access: Option<MemAccess<'_>>) {
         let slot = usize::from(slot);
         if self.kept.len() <= slot {
             self.kept.resize_with(slot + 1, || None);
@@ -119,26 +119,26 @@ impl Flights {
     }
 
     /// Takes the addresses kept for the `access` hooks.
-    pub fn take_access(&mut self, slot: u16) -> Option<Box<KeptAccess>> {
+    pub(crate) fn take_access(&mut self, slot: u16) -> Option<Box<KeptAccess>> {
         self.kept.get_mut(usize::from(slot))?.take()
     }
 
     /// Instructions in flight.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
     /// Counts an instruction of a warp that enters the pipeline.
     #[inline]
-    pub fn enter(&mut self, warp: usize) {
+    pub(crate) fn enter(&mut self, warp: usize) {
         self.of_warp[warp] += 1;
         self.busy_warps |= 1 << warp;
     }
 
     /// Counts an instruction of a warp that leaves the pipeline.
     #[inline]
-    pub fn leave(&mut self, warp: usize) {
+    pub(crate) fn leave(&mut self, warp: usize) {
         self.of_warp[warp] -= 1;
         self.busy_warps &= !(u64::from(self.of_warp[warp] == 0) << warp);
     }
@@ -146,24 +146,24 @@ impl Flights {
     /// Warps with instructions in flight.
     #[must_use]
     #[inline]
-    pub fn busy_warps(&self) -> u64 {
+    pub(crate) fn busy_warps(&self) -> u64 {
         self.busy_warps
     }
 
     /// Instructions of a warp in flight.
     #[must_use]
-    pub fn of_warp(&self, warp: usize) -> u16 {
+    pub(crate) fn of_warp(&self, warp: usize) -> u16 {
         self.of_warp[warp]
     }
 
     /// Destination rows of a slot.
     #[must_use]
-    pub fn rows(&self, slot: u16) -> &[Row; MAX_DST] {
+    pub(crate) fn rows(&self, slot: u16) -> &[Row; MAX_DST] {
         &self.rows[usize::from(slot)]
     }
 
     /// Destination rows of a slot, to be filled.
-    pub fn rows_mut(&mut self, slot: u16) -> &mut [Row; MAX_DST] {
+    pub(crate) fn rows_mut(&mut self, slot: u16) -> &mut [Row; MAX_DST] {
         &mut self.rows[usize::from(slot)]
     }
 }

@@ -20,7 +20,7 @@ const NO_INSTRUCTION: u32 = u32::MAX;
 
 /// An I-buffer entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub(crate) enum Entry {
     /// An instruction of the program.
     Program(u32),
     /// A micro-operation of a technique.
@@ -68,7 +68,7 @@ struct WarpFront {
 
 /// What a warp's head needs to issue, besides its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadClass {
+pub(crate) enum HeadClass {
     /// A collector of a class.
     Collector(u8),
     /// A control unit.
@@ -77,7 +77,7 @@ pub enum HeadClass {
 
 /// An instruction or micro-operation that has been fetched.
 #[derive(Clone, Copy, Debug)]
-pub struct Fetched {
+pub(crate) struct Fetched {
     /// Warp slot.
     pub warp: usize,
     /// Its position, or that of the instruction before which a micro-operation was inserted.
@@ -89,7 +89,7 @@ pub struct Fetched {
 }
 
 /// Interface of fetch to its neighbours.
-pub trait FetchNeighbours {
+pub(crate) trait FetchNeighbours {
     /// Reads a line of code for a warp.
     fn read_code(&mut self, line: u64, warp: usize, counters: &mut Counters) -> CodeFetch;
 
@@ -102,7 +102,7 @@ pub trait FetchNeighbours {
 
 /// Fetch state of an SM.
 #[derive(Clone, Debug)]
-pub struct Front<'a> {
+pub(crate) struct Front<'a> {
     machine: &'a Machine,
     warps: Vec<WarpFront>,
     decoding: VecDeque<(u64, u8, u32, Entry)>,
@@ -132,7 +132,7 @@ pub struct Front<'a> {
 impl<'a> Front<'a> {
     /// A front end without warps.
     #[must_use]
-    pub fn new(machine: &'a Machine) -> Front<'a> {
+    pub(crate) fn new(machine: &'a Machine) -> Front<'a> {
         let config = &machine.config;
         let empty = WarpFront {
             ring: [Entry::Program(0); RING],
@@ -169,7 +169,7 @@ impl<'a> Front<'a> {
     }
 
     /// Places a new warp in a slot; it begins at an instruction.
-    pub fn place(&mut self, warp: usize, pc: u32) {
+    pub(crate) fn place(&mut self, warp: usize, pc: u32) {
         self.injected[warp].clear();
         self.has_injected &= !(1 << warp);
         self.held &= !(1 << warp);
@@ -177,13 +177,13 @@ impl<'a> Front<'a> {
     }
 
     /// Lets a warp begin to fetch.
-    pub fn begin(&mut self, warp: usize) {
+    pub(crate) fn begin(&mut self, warp: usize) {
         self.running |= 1 << warp;
         self.refresh(warp);
     }
 
     /// Ends the fetch of a warp whose path has ended.
-    pub fn end(&mut self, warp: usize) {
+    pub(crate) fn end(&mut self, warp: usize) {
         self.running &= !(1 << warp);
         self.fetch &= !(1 << warp);
     }
@@ -191,71 +191,71 @@ impl<'a> Front<'a> {
     /// Warps that may fetch.
     #[must_use]
     #[inline]
-    pub fn may_fetch(&self) -> u64 {
+    pub(crate) fn may_fetch(&self) -> u64 {
         self.fetch
     }
 
     /// Warps whose fetch techniques stall.
     #[must_use]
     #[inline]
-    pub fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         self.held
     }
 
     /// Warps that wait for an I-cache line.
     #[must_use]
-    pub fn awaits_code(&self) -> u64 {
+    pub(crate) fn awaits_code(&self) -> u64 {
         self.awaits_code
     }
 
     /// Warps that have a decoded instruction.
     #[must_use]
     #[inline]
-    pub fn decoded(&self) -> u64 {
+    pub(crate) fn decoded(&self) -> u64 {
         self.decoded
     }
 
     /// Warps whose head needs a collector, by its class.
     #[must_use]
     #[inline]
-    pub fn collector_classes(&self) -> [u64; 3] {
+    pub(crate) fn collector_classes(&self) -> [u64; 3] {
         self.classes
     }
 
     /// Warps whose head needs a control unit.
     #[must_use]
     #[inline]
-    pub fn control(&self) -> u64 {
+    pub(crate) fn control(&self) -> u64 {
         self.control
     }
 
     /// Warps that wait for a branch.
     #[must_use]
     #[inline]
-    pub fn awaits_branch(&self) -> u64 {
+    pub(crate) fn awaits_branch(&self) -> u64 {
         self.awaits_branch
     }
 
     /// Makes a warp wait for a branch.
-    pub fn await_branch(&mut self, warp: usize) {
+    pub(crate) fn await_branch(&mut self, warp: usize) {
         self.awaits_branch |= 1 << warp;
     }
 
     /// Resolves a warp's branch.
-    pub fn branch_resolved(&mut self, warp: usize) {
+    pub(crate) fn branch_resolved(&mut self, warp: usize) {
         self.awaits_branch &= !(1 << warp);
     }
 
     /// Stall cause of those of `warps`, all running, that wait for branches.
     #[must_use]
-    pub fn refuses_at_branch(&self, warps: u64) -> Option<Stall> {
+    pub(crate) fn refuses_at_branch(&self, warps: u64) -> Option<Stall> {
         (self.awaits_branch & warps != 0).then_some(Stall::Branch)
     }
 
     /// Stall cause of those of `warps`, all running, that have no decoded instruction: an empty I-buffer
     /// takes precedence over a technique that stalls fetch, and that over the I-cache.
     #[must_use]
-    pub fn refuses(&self, warps: u64) -> Option<Stall> {
+    pub(crate) fn refuses(&self, warps: u64) -> Option<Stall> {
         let empty = warps & !self.decoded & !self.awaits_code;
         if empty & !self.held != 0 {
             Some(Stall::IBufferEmpty)
@@ -270,7 +270,7 @@ impl<'a> Front<'a> {
 
     /// Sets what a warp's new head needs.
     #[inline]
-    pub fn set_head(&mut self, warp: usize, class: Option<HeadClass>) {
+    pub(crate) fn set_head(&mut self, warp: usize, class: Option<HeadClass>) {
         let bit = 1u64 << warp;
         self.decoded &= !bit;
         self.control &= !bit;
@@ -284,19 +284,19 @@ impl<'a> Front<'a> {
     }
 
     /// Adds a micro-operation that issues before the entries of a warp's I-buffer.
-    pub fn inject(&mut self, warp: usize, op: MicroId) {
+    pub(crate) fn inject(&mut self, warp: usize, op: MicroId) {
         self.injected[warp].push_back(op);
         self.has_injected |= 1 << warp;
     }
 
     /// The technique that stalls a warp's fetch, and its cause.
-    pub fn held_by(&self, warp: usize) -> (u8, u8) {
+    pub(crate) fn held_by(&self, warp: usize) -> (u8, u8) {
         self.held_by[warp]
     }
 
     /// Discards a warp's fetched entries and continues at `pc`, coming from `via`; returns the number of
     /// discarded entries.
-    pub fn restart(&mut self, warp: usize, pc: u32, via: u32) -> u32 {
+    pub(crate) fn restart(&mut self, warp: usize, pc: u32, via: u32) -> u32 {
         let w = &mut self.warps[warp];
         let discarded = u32::from(w.held) + u32::from(w.decoding_held);
         *w = WarpFront {
@@ -316,7 +316,7 @@ impl<'a> Front<'a> {
 
     /// The entry that issues next.
     #[inline]
-    pub fn head(&self, warp: usize) -> Option<Entry> {
+    pub(crate) fn head(&self, warp: usize) -> Option<Entry> {
         if self.has_injected >> warp & 1 != 0 {
             return self.injected[warp].front().copied().map(Entry::Micro);
         }
@@ -326,7 +326,7 @@ impl<'a> Front<'a> {
 
     /// Removes the head.
     #[inline]
-    pub fn pop(&mut self, warp: usize) {
+    pub(crate) fn pop(&mut self, warp: usize) {
         if self.has_injected >> warp & 1 != 0 {
             self.injected[warp].pop_front();
             self.has_injected &= !(u64::from(self.injected[warp].is_empty()) << warp);
@@ -342,7 +342,7 @@ impl<'a> Front<'a> {
 
     /// Removes the oldest entry of the I-buffer, even if injected micro-operations issue before it.
     #[inline]
-    pub fn pop_entry(&mut self, warp: usize) {
+    pub(crate) fn pop_entry(&mut self, warp: usize) {
         let injected = std::mem::take(&mut self.has_injected);
         self.pop(warp);
         self.has_injected = injected;
@@ -354,7 +354,7 @@ impl<'a> Front<'a> {
     }
 
     /// Contents of some warps' I-buffers, for the watchdog's report.
-    pub fn describe(&self, mut warps: u64) -> String {
+    pub(crate) fn describe(&self, mut warps: u64) -> String {
         let mut text = "  I-buffers (held + in decode):".to_owned();
         while warps != 0 {
             let warp = warps.trailing_zeros() as usize;
@@ -366,13 +366,13 @@ impl<'a> Front<'a> {
     }
 
     /// Cycle at which the next fetched instruction is decoded.
-    pub fn next_decoded(&self) -> Option<u64> {
+    pub(crate) fn next_decoded(&self) -> Option<u64> {
         self.decoding.front().map(|(cycle, ..)| *cycle)
     }
 
     /// Updates whether a warp may fetch.
     #[inline]
-    pub fn refresh(&mut self, warp: usize) {
+    pub(crate) fn refresh(&mut self, warp: usize) {
         let bit = 1 << warp;
         let inside = self.warps[warp].pc < self.machine.program_insts;
         if self.running & !self.awaits_code & bit != 0 && inside && self.has_room(warp) {
@@ -385,7 +385,7 @@ impl<'a> Front<'a> {
     /// Moves entries that are decoded in this cycle into their I-buffers; returns early with a warp that has
     /// a new head.
     #[inline]
-    pub fn take_decoded(&mut self, now: u64) -> Option<usize> {
+    pub(crate) fn take_decoded(&mut self, now: u64) -> Option<usize> {
         while let Some((cycle, warp, epoch, entry)) = self.decoding.front().copied() {
             if cycle > now {
                 break;
@@ -413,7 +413,7 @@ impl<'a> Front<'a> {
     /// Fetch stage: round robin over warps, up to the fetch width. With `ASKED`, techniques decide before the
     /// I-cache access; a stalled warp gives its turn to another.
     #[inline]
-    pub fn run<const ASKED: bool>(
+    pub(crate) fn run<const ASKED: bool>(
         &mut self,
         now: u64,
         neighbours: &mut impl FetchNeighbours,
@@ -525,7 +525,7 @@ impl<'a> Front<'a> {
     }
 
     /// Wakes the warps of a mask, whose I-cache line has arrived.
-    pub fn code_arrived(&mut self, warps: u64) {
+    pub(crate) fn code_arrived(&mut self, warps: u64) {
         self.awaits_code &= !warps;
         for warp in WarpSet(warps) {
             self.refresh(warp);

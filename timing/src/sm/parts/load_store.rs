@@ -21,7 +21,7 @@ use trace_format::isa::space::Space;
 
 /// Caches of an SM that persist between kernels.
 #[derive(Clone, Debug)]
-pub struct SmCaches {
+pub(crate) struct SmCaches {
     pub(crate) l1: Tags,
     pub(crate) texture: Tags,
     pub(crate) code: Tags,
@@ -31,7 +31,7 @@ pub struct SmCaches {
 impl SmCaches {
     /// Empty caches for a configuration.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> SmCaches {
+    pub(crate) fn new(config: &GpuConfig) -> SmCaches {
         let tags = |sets, ways, hash, replacement: &str| {
             Tags::new(sets, ways, hash, Replacement::new(config, replacement))
         };
@@ -47,7 +47,7 @@ impl SmCaches {
 
     /// Empties L1 and the texture cache, as between kernels. Dirty lines are dropped: they hold local memory,
     /// which ends with its kernel.
-    pub fn flush_l1(&mut self) {
+    pub(crate) fn flush_l1(&mut self) {
         self.l1.clear();
         self.texture.clear();
     }
@@ -55,7 +55,7 @@ impl SmCaches {
 
 /// The cache in which a load is looked up first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Route {
+pub(crate) enum Route {
     /// In L1.
     #[default]
     Cached,
@@ -67,7 +67,7 @@ pub enum Route {
 
 /// A memory instruction, from its addresses to its last reply.
 #[derive(Clone, Debug)]
-pub struct MemOp {
+pub(crate) struct MemOp {
     /// Kind of access.
     pub kind: MemoryKind,
     /// Its warp slot.
@@ -121,7 +121,7 @@ impl Default for MemOp {
 
 impl MemOp {
     /// Resets the operation for a warp's instruction, still without addresses.
-    pub fn begin(&mut self, kind: MemoryKind, warp: u8, returns: bool) {
+    pub(crate) fn begin(&mut self, kind: MemoryKind, warp: u8, returns: bool) {
         let MemOp {
             kind: own_kind,
             warp: own_warp,
@@ -147,13 +147,13 @@ impl MemOp {
 }
 
 /// Receiver of completions.
-pub trait Completions {
+pub(crate) trait Completions {
     /// The instruction in a slot completes at a cycle.
     fn complete_at(&mut self, slot: u16, cycle: u64);
 }
 
 /// The unit's neighbours in a cycle.
-pub struct Neighbours<'n, R, C> {
+pub(crate) struct Neighbours<'n, R, C> {
     /// The cycle.
     pub now: u64,
     /// Port towards L2.
@@ -166,7 +166,7 @@ pub struct Neighbours<'n, R, C> {
 
 /// The load/store unit of an SM.
 #[derive(Clone, Debug)]
-pub struct LoadStore<'a> {
+pub(crate) struct LoadStore<'a> {
     pub(super) config: &'a GpuConfig,
     /// Write policy of L1, for global and for local memory.
     pub(super) write_policy: WritePolicy,
@@ -192,7 +192,7 @@ impl<'a> LoadStore<'a> {
     /// The unit, with the cache contents that earlier kernels left; `l1_ways` is the number of ways beside
     /// the kernel's shared memory.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         config: &'a GpuConfig,
         l1_ways: u32,
         l1: Tags,
@@ -218,7 +218,7 @@ impl<'a> LoadStore<'a> {
 
     /// The caches, for the next kernel, together with `code`, the I-cache, which the unit does not own.
     #[must_use]
-    pub fn into_caches(self, code: Tags) -> SmCaches {
+    pub(crate) fn into_caches(self, code: Tags) -> SmCaches {
         let LoadStore { l1, texture, constants, .. } = self;
         SmCaches { l1: l1.tags, texture: texture.tags, code, constants: constants.into_tags() }
     }
@@ -226,7 +226,7 @@ impl<'a> LoadStore<'a> {
     /// Begins a memory instruction that a warp has issued. The caller stores its addresses in the returned
     /// operation.
     #[inline]
-    pub fn begin(&mut self, slot: u16, kind: MemoryKind, warp: u8, returns: bool) -> &mut MemOp {
+    pub(crate) fn begin(&mut self, slot: u16, kind: MemoryKind, warp: u8, returns: bool) -> &mut MemOp {
         self.outstanding[usize::from(warp)] += 1;
         self.busy_warps |= 1 << warp;
         let op = self.slot_mut(slot);
@@ -246,21 +246,21 @@ impl<'a> LoadStore<'a> {
     /// The operation of a slot that holds a memory instruction.
     #[must_use]
     #[inline]
-    pub fn op(&self, slot: u16) -> &MemOp {
+    pub(crate) fn op(&self, slot: u16) -> &MemOp {
         &self.ops[usize::from(slot)]
     }
 
     /// The same, mutable.
     #[must_use]
     #[inline]
-    pub fn op_mut(&mut self, slot: u16) -> &mut MemOp {
+    pub(crate) fn op_mut(&mut self, slot: u16) -> &mut MemOp {
         &mut self.ops[usize::from(slot)]
     }
 
     /// Ends a warp's memory instruction, or its store of a line. A fence releases the warp after its last
     /// one.
     #[inline]
-    pub fn end(&mut self, warp: usize) {
+    pub(crate) fn end(&mut self, warp: usize) {
         self.outstanding[warp] -= 1;
         if self.outstanding[warp] == 0 {
             self.busy_warps &= !(1 << warp);
@@ -269,64 +269,64 @@ impl<'a> LoadStore<'a> {
     }
 
     /// Makes a warp wait at a fence for its outstanding accesses.
-    pub fn fence(&mut self, warp: usize) {
+    pub(crate) fn fence(&mut self, warp: usize) {
         self.fenced |= self.busy_warps & 1 << warp;
     }
 
     /// Warps that wait at fences.
     #[must_use]
     #[inline]
-    pub fn fenced(&self) -> u64 {
+    pub(crate) fn fenced(&self) -> u64 {
         self.fenced
     }
 
     /// Stall cause of warps that wait at fences.
     #[must_use]
-    pub fn refuses(&self, warps: u64) -> Option<Stall> {
+    pub(crate) fn refuses(&self, warps: u64) -> Option<Stall> {
         (self.fenced & warps != 0).then_some(Stall::Fence)
     }
 
     /// Warps with memory instructions or stores outstanding.
     #[must_use]
     #[inline]
-    pub fn busy_warps(&self) -> u64 {
+    pub(crate) fn busy_warps(&self) -> u64 {
         self.busy_warps
     }
 
     /// Outstanding instructions and stores of a warp.
     #[must_use]
-    pub fn outstanding(&self, warp: usize) -> u32 {
+    pub(crate) fn outstanding(&self, warp: usize) -> u32 {
         self.outstanding[warp]
     }
 
     /// Whether the queue has room.
     #[must_use]
     #[inline]
-    pub fn has_queue_room(&self) -> bool {
+    pub(crate) fn has_queue_room(&self) -> bool {
         self.queue.len() < self.config.load_store.queue_entries as usize
     }
 
     /// Takes a collected memory instruction, for which there is room.
     #[inline]
-    pub fn push(&mut self, slot: u16) {
+    pub(crate) fn push(&mut self, slot: u16) {
         self.queue.push_back(slot);
     }
 
     /// Whether an instruction waits and the unit is free in this cycle.
     #[must_use]
     #[inline]
-    pub fn is_active(&self, now: u64) -> bool {
+    pub(crate) fn is_active(&self, now: u64) -> bool {
         !self.queue.is_empty() && self.busy_until <= now
     }
 
     /// Next cycle at which the unit is free, if an instruction waits.
     #[must_use]
-    pub fn next_event(&self) -> Option<u64> {
+    pub(crate) fn next_event(&self) -> Option<u64> {
         (!self.queue.is_empty()).then_some(self.busy_until)
     }
 
     /// One cycle of the unit, on the instruction at the head.
-    pub fn run<R: Requests, C: Completions>(&mut self, around: &mut Neighbours<'_, R, C>) {
+    pub(crate) fn run<R: Requests, C: Completions>(&mut self, around: &mut Neighbours<'_, R, C>) {
         if self.busy_until > around.now {
             return;
         }
@@ -413,7 +413,7 @@ impl<'a> LoadStore<'a> {
     }
 
     /// Takes a reply of the memory system, other than one for the I-cache.
-    pub fn take_reply<R: Requests, C: Completions>(
+    pub(crate) fn take_reply<R: Requests, C: Completions>(
         &mut self,
         reply: &Reply,
         around: &mut Neighbours<'_, R, C>,
@@ -458,7 +458,7 @@ impl<'a> LoadStore<'a> {
 
     /// Whether no instruction waits and no access is outstanding in the memory system.
     #[must_use]
-    pub fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.queue.is_empty()
             && self.unacknowledged == 0
             && self.l1.misses() == 0
@@ -468,7 +468,7 @@ impl<'a> LoadStore<'a> {
 
     /// State of the unit, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!(
             "  load/store: {} queued (busy until {}), {} L1 misses, {} texture misses, {} constant misses, {} stores \
              outstanding\n",

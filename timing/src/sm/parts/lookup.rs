@@ -2,7 +2,7 @@
 
 /// Result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
+pub(crate) enum Lookup {
     /// The data are in the cache; they are delivered at this cycle.
     Hit(u64),
     /// The data arrive with a reply.

@@ -7,7 +7,7 @@ use crate::memory::{Credit, Reply, Request, RequestKind, Served, Token, flits, s
 use std::collections::VecDeque;
 
 /// Where the caches of an SM send their requests.
-pub trait Requests {
+pub(crate) trait Requests {
     /// Whether one more request is taken.
     fn has_room(&self) -> bool;
 
@@ -20,7 +20,7 @@ pub trait Requests {
 
 /// Miss queue, credits and both directions of an SM's port.
 #[derive(Clone, Debug)]
-pub struct MemoryPort {
+pub(crate) struct MemoryPort {
     sm: u16,
     header_bytes: u32,
     flit_bytes: u32,
@@ -41,7 +41,7 @@ pub struct MemoryPort {
 impl MemoryPort {
     /// The port of an SM, with all of its credits.
     #[must_use]
-    pub fn new(sm: usize, config: &GpuConfig, clock: ClockRatio) -> MemoryPort {
+    pub(crate) fn new(sm: usize, config: &GpuConfig, clock: ClockRatio) -> MemoryPort {
         let net = &config.interconnect;
         MemoryPort {
             sm: sm as u16,
@@ -62,7 +62,7 @@ impl MemoryPort {
     }
 
     /// Accepts replies and credits in flight to this SM; returns the earliest arrival.
-    pub fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) -> Option<u64> {
+    pub(crate) fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) -> Option<u64> {
         let arrivals =
             replies.iter().map(|reply| reply.arrival).chain(credits.iter().map(|credit| credit.arrival));
         let earliest = arrivals.min();
@@ -72,7 +72,7 @@ impl MemoryPort {
     }
 
     /// Merges packets delivered between two epochs into those in flight, by arrival and then by sender.
-    pub fn take_in(&mut self) {
+    pub(crate) fn take_in(&mut self) {
         if !self.new_replies.is_empty() {
             self.replies.extend(self.new_replies.drain(..));
             self.replies.make_contiguous().sort_by_key(|reply| reply.arrival);
@@ -85,7 +85,7 @@ impl MemoryPort {
 
     /// Sends the oldest request, if a credit and the port are free; the packet carries its arrival cycle.
     #[inline]
-    pub fn transmit(&mut self, now: u64) -> Option<Request> {
+    pub(crate) fn transmit(&mut self, now: u64) -> Option<Request> {
         while self.returning.front().is_some_and(|credit| credit.arrival <= now) {
             self.returning.pop_front();
             self.credits += 1;
@@ -102,7 +102,11 @@ impl MemoryPort {
 
     /// The next reply that passes the port in this cycle, if the SM has room for its data.
     #[inline]
-    pub fn receive(&mut self, now: u64, has_room: impl FnOnce(&Reply, &MemoryPort) -> bool) -> Option<Reply> {
+    pub(crate) fn receive(
+        &mut self,
+        now: u64,
+        has_room: impl FnOnce(&Reply, &MemoryPort) -> bool,
+    ) -> Option<Reply> {
         let reply = self.replies.front().copied()?;
         if reply.arrival > now || !self.back.is_free(now) || !has_room(&reply, self) {
             return None;
@@ -114,19 +118,19 @@ impl MemoryPort {
 
     /// Whether a request leaves in this cycle.
     #[must_use]
-    pub fn is_active(&self, now: u64) -> bool {
+    pub(crate) fn is_active(&self, now: u64) -> bool {
         !self.queue.is_empty() && self.out.is_free(now) && self.credits > 0
     }
 
     /// Whether sending is blocked until a credit in flight arrives.
     #[must_use]
-    pub fn awaits_credit(&self) -> bool {
+    pub(crate) fn awaits_credit(&self) -> bool {
         !self.has_room() && self.credits == 0 && !self.returning.is_empty()
     }
 
     /// Earliest cycle in which a packet can pass in either direction, or a credit comes.
     #[must_use]
-    pub fn next_event(&self) -> Option<u64> {
+    pub(crate) fn next_event(&self) -> Option<u64> {
         let reply = self.replies.front().map(|reply| reply.arrival.max(self.back.free_at_core()));
         let credit = self.returning.front().map(|credit| credit.arrival);
         let request = (!self.queue.is_empty() && self.credits > 0).then(|| self.out.free_at_core());
@@ -135,7 +139,7 @@ impl MemoryPort {
 
     /// Whether no request waits, nothing is in flight, and all credits have returned.
     #[must_use]
-    pub fn is_drained(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.queue.is_empty()
             && self.credits == self.all_credits
             && self.replies.is_empty()
@@ -144,7 +148,7 @@ impl MemoryPort {
 
     /// State of the port, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!(
             "  port: {} in the miss queue, {} of {} credits; on their way: {} replies, {} credits\n",
             self.queue.len(),

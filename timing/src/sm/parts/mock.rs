@@ -5,7 +5,7 @@ use crate::memory::{Reply, RequestKind, Served, Token};
 
 /// Stand-in for the port to L2: accepts a number of requests and records them.
 #[derive(Default)]
-pub struct Sent {
+pub(super) struct Sent {
     /// Requests that it still accepts.
     pub room: usize,
     /// Line, sectors, kind and token of the requests that it accepted.
@@ -14,7 +14,7 @@ pub struct Sent {
 
 impl Sent {
     /// A port that accepts a number of requests.
-    pub fn with_room(room: usize) -> Sent {
+    pub(super) fn with_room(room: usize) -> Sent {
         Sent { room, requests: Vec::new() }
     }
 }
@@ -36,6 +36,6 @@ impl Requests for Sent {
 }
 
 /// Sectors of a line that come from DRAM.
-pub fn reply(line: u64, sectors: u8, token: Token) -> Reply {
+pub(super) fn reply(line: u64, sectors: u8, token: Token) -> Reply {
     Reply { arrival: 0, sm: 0, line, sectors, flits: 1, token, served: Served::Dram, sent_at: 0 }
 }

@@ -4,30 +4,30 @@
 //! offered and accepted or refused, requests are sent if there is room, results are due at a cycle. The
 //! stages ([`super::stages`]) connect them, and each component's tests use stand-ins for its neighbours.
 
-pub mod barriers;
-pub mod collectors;
+pub(super) mod barriers;
+pub(super) mod collectors;
 mod data_caches;
-pub mod early;
-pub mod flight;
-pub mod followers;
-pub mod front;
-pub mod load_store;
-pub mod lookup;
-pub mod memory_port;
+pub(super) mod early;
+pub(super) mod flight;
+pub(super) mod followers;
+pub(super) mod front;
+pub(super) mod load_store;
+pub(super) mod lookup;
+pub(super) mod memory_port;
 #[cfg(test)]
 mod mock;
-pub mod observer;
-pub mod scoreboard;
+pub(super) mod observer;
+pub(super) mod scoreboard;
 mod sectored_cache;
-pub mod small_caches;
-pub mod units;
-pub mod warps;
-pub mod wheel;
-pub mod write_back;
+pub(super) mod small_caches;
+pub(super) mod units;
+pub(super) mod warps;
+pub(super) mod wheel;
+pub(super) mod write_back;
 
 /// Iterator over a set of warp slots, in ascending order.
 #[derive(Clone, Copy, Debug)]
-pub struct WarpSet(pub u64);
+pub(super) struct WarpSet(pub u64);
 
 impl Iterator for WarpSet {
     type Item = usize;

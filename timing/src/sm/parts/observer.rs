@@ -6,7 +6,7 @@ use crate::view::series::Sampler;
 
 /// Recorder and sampler of an SM, if it is observed.
 #[derive(Clone, Debug, Default)]
-pub struct Observer {
+pub(crate) struct Observer {
     /// Records the events in a window of cycles.
     pub recorder: Option<Box<Recorder>>,
     /// Takes samples of the counters.
@@ -16,7 +16,7 @@ pub struct Observer {
 impl Observer {
     /// The recorder, if the source is observed.
     #[inline(always)]
-    pub fn recorder<S: LaunchSource>(&mut self) -> Option<&mut Recorder> {
+    pub(crate) fn recorder<S: LaunchSource>(&mut self) -> Option<&mut Recorder> {
         if S::OBSERVED { self.recorder.as_deref_mut() } else { None }
     }
 }

@@ -19,7 +19,7 @@ struct Pending {
 
 /// Whether a warp's next instruction may issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hazard {
+pub(crate) enum Hazard {
     /// It may issue.
     Clear,
     /// It waits for an arithmetic result.
@@ -30,7 +30,7 @@ pub enum Hazard {
 
 /// Outstanding results of all warps of an SM.
 #[derive(Clone, Debug)]
-pub struct Scoreboard {
+pub(crate) struct Scoreboard {
     pending: Vec<Pending>,
     /// By warp and register: number of instructions that have not read it yet.
     readers: Vec<[u8; 256]>,
@@ -42,7 +42,7 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// An empty scoreboard.
     #[must_use]
-    pub fn new(warps: usize) -> Scoreboard {
+    pub(crate) fn new(warps: usize) -> Scoreboard {
         Scoreboard {
             pending: vec![Pending::default(); warps],
             readers: vec![[0; 256]; warps],
@@ -53,7 +53,7 @@ impl Scoreboard {
 
     /// Registers and predicates of a warp that are outstanding, for the report of a stuck machine.
     #[must_use]
-    pub fn describe(&self, warp: usize) -> String {
+    pub(crate) fn describe(&self, warp: usize) -> String {
         let pending = &self.pending[warp];
         let name = |reg: u8| {
             let from = if pending.memory.contains(reg) { " (memory)" } else { "" };
@@ -68,7 +68,7 @@ impl Scoreboard {
     /// What an instruction of a warp waits for.
     #[must_use]
     #[inline]
-    pub fn hazard(&self, warp: usize, inst: &TimedInst) -> Hazard {
+    pub(crate) fn hazard(&self, warp: usize, inst: &TimedInst) -> Hazard {
         let pending = &self.pending[warp];
         if pending.memory.meets(&inst.hazards) {
             Hazard::Memory
@@ -81,7 +81,7 @@ impl Scoreboard {
 
     /// Looks up what the next instruction of a warp waits for; without one it waits for nothing.
     #[inline]
-    pub fn look_at(&mut self, warp: usize, next: Option<&TimedInst>) {
+    pub(crate) fn look_at(&mut self, warp: usize, next: Option<&TimedInst>) {
         let hazard = next.map_or(Hazard::Clear, |inst| self.hazard(warp, inst));
         let bit = 1u64 << warp;
         self.held = self.held & !bit | u64::from(hazard != Hazard::Clear) << warp;
@@ -91,20 +91,20 @@ impl Scoreboard {
     /// Warps whose next instruction waits.
     #[must_use]
     #[inline]
-    pub fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         self.held
     }
 
     /// Warps whose next instruction waits for at least one load.
     #[must_use]
     #[inline]
-    pub fn held_by_memory(&self) -> u64 {
+    pub(crate) fn held_by_memory(&self) -> u64 {
         self.held_by_memory
     }
 
     /// Stall cause of the held warps among `warps`: arithmetic results take precedence over loads.
     #[must_use]
-    pub fn refuses(&self, warps: u64) -> Option<Stall> {
+    pub(crate) fn refuses(&self, warps: u64) -> Option<Stall> {
         let held = self.held & warps;
         if held & !self.held_by_memory != 0 {
             Some(Stall::AluDependency)
@@ -117,7 +117,7 @@ impl Scoreboard {
 
     /// Marks an instruction's destinations as outstanding.
     #[inline]
-    pub fn reserve(&mut self, warp: usize, inst: &TimedInst, memory: bool) {
+    pub(crate) fn reserve(&mut self, warp: usize, inst: &TimedInst, memory: bool) {
         let pending = &mut self.pending[warp];
         pending.registers.insert_all(&inst.writes);
         pending.predicates |= inst.pred_writes;
@@ -128,7 +128,7 @@ impl Scoreboard {
 
     /// An instruction begins to collect some of its sources, one bit each.
     #[inline]
-    pub fn begin_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
+    pub(crate) fn begin_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
         for (index, reg) in inst.sources().iter().enumerate() {
             if operands >> index & 1 != 0 {
                 self.readers[warp][usize::from(*reg)] += 1;
@@ -140,13 +140,13 @@ impl Scoreboard {
     /// Whether an earlier instruction has not yet read a register that this one writes.
     #[must_use]
     #[inline]
-    pub fn is_read(&self, warp: usize, inst: &TimedInst) -> bool {
+    pub(crate) fn is_read(&self, warp: usize, inst: &TimedInst) -> bool {
         self.pending[warp].reading.meets(&inst.writes)
     }
 
     /// The instruction has collected these sources.
     #[inline]
-    pub fn end_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
+    pub(crate) fn end_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
         for (index, reg) in inst.sources().iter().enumerate() {
             if operands >> index & 1 != 0 {
                 let readers = &mut self.readers[warp][usize::from(*reg)];
@@ -160,7 +160,7 @@ impl Scoreboard {
 
     /// Clears an instruction's destinations: its results are available.
     #[inline]
-    pub fn release(&mut self, warp: usize, inst: &TimedInst) {
+    pub(crate) fn release(&mut self, warp: usize, inst: &TimedInst) {
         let pending = &mut self.pending[warp];
         pending.registers.remove_all(&inst.writes);
         pending.memory.remove_all(&inst.writes);

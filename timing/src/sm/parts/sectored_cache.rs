@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 
 /// Outcome of a lookup that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// Every sector was valid.
     Hit,
     /// The missing sectors were pending already.
@@ -22,7 +22,7 @@ pub enum Outcome {
 }
 
 /// Distinguishes L1 from the texture cache.
-pub trait Identity {
+pub(super) trait Identity {
     /// Token of its requests and of the replies to them.
     const TOKEN: Token;
 
@@ -32,7 +32,7 @@ pub trait Identity {
 
 /// L1.
 #[derive(Clone, Copy, Debug)]
-pub struct IsL1;
+pub(super) struct IsL1;
 
 impl Identity for IsL1 {
     const TOKEN: Token = Token::L1Fill;
@@ -50,7 +50,7 @@ impl Identity for IsL1 {
 
 /// The texture cache.
 #[derive(Clone, Copy, Debug)]
-pub struct IsTexture;
+pub(super) struct IsTexture;
 
 impl Identity for IsTexture {
     const TOKEN: Token = Token::TextureFill;
@@ -64,7 +64,7 @@ impl Identity for IsTexture {
 
 /// Tags, MSHRs and latency of a cache.
 #[derive(Clone, Debug)]
-pub struct SectoredCache<I> {
+pub(super) struct SectoredCache<I> {
     /// Tags; stores change those of L1 by their write policy.
     pub tags: Tags,
     mshrs: Mshrs<u16>,
@@ -77,7 +77,7 @@ pub struct SectoredCache<I> {
 impl SectoredCache<IsL1> {
     /// L1 with the contents that earlier kernels left; `ways` is what the kernel's shared memory leaves.
     #[must_use]
-    pub fn l1(config: &GpuConfig, ways: u32, tags: Tags) -> SectoredCache<IsL1> {
+    pub(super) fn l1(config: &GpuConfig, ways: u32, tags: Tags) -> SectoredCache<IsL1> {
         let L1 { mshrs, mshr_merges, sector_bytes, line_bytes, hit_latency_cycles, .. } = config.l1;
         SectoredCache {
             // A different split between L1 and shared memory empties L1.
@@ -93,7 +93,7 @@ impl SectoredCache<IsL1> {
 impl SectoredCache<IsTexture> {
     /// The texture cache with the contents that earlier kernels left.
     #[must_use]
-    pub fn texture(config: &GpuConfig, tags: Tags) -> SectoredCache<IsTexture> {
+    pub(super) fn texture(config: &GpuConfig, tags: Tags) -> SectoredCache<IsTexture> {
         let TextureCache { mshrs, mshr_merges, sector_bytes, line_bytes, hit_latency_cycles, .. } =
             config.texture_cache;
         SectoredCache {
@@ -108,7 +108,7 @@ impl SectoredCache<IsTexture> {
 
 impl<I: Identity> SectoredCache<I> {
     /// Looks sectors of a line up; missing sectors are requested, and the slot waits for them.
-    pub fn look_up(
+    pub(super) fn look_up(
         &mut self,
         slot: u16,
         address: u64,
@@ -141,13 +141,13 @@ impl<I: Identity> SectoredCache<I> {
     /// Cycle at which a hit delivers. A miss is known after the lookup; its data never arrive earlier than those of a hit.
     #[must_use]
     #[inline]
-    pub fn hit_at(&self, now: u64) -> u64 {
+    pub(super) fn hit_at(&self, now: u64) -> u64 {
         now + self.hit_latency
     }
 
     /// Fills sectors of a line and returns the evicted line. When no sector of the line is pending any more, calls `wake`
     /// with the slots that wait for it, in the order of their lookups.
-    pub fn fill(&mut self, reply: &Reply, wake: impl FnMut(u16)) -> Option<Evicted> {
+    pub(super) fn fill(&mut self, reply: &Reply, wake: impl FnMut(u16)) -> Option<Evicted> {
         let line = reply.line / LINE_BYTES;
         let evicted = self.tags.insert(line, reply.sectors, 0);
         self.mshrs.fill(line, reply.sectors, wake);
@@ -156,7 +156,7 @@ impl<I: Identity> SectoredCache<I> {
 
     /// Outstanding lines.
     #[must_use]
-    pub fn misses(&self) -> usize {
+    pub(super) fn misses(&self) -> usize {
         self.mshrs.len()
     }
 }

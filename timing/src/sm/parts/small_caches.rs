@@ -20,7 +20,7 @@ const CONSTANT_MERGES: u32 = 64;
 
 /// Answer of the I-cache to a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CodeFetch {
+pub(crate) enum CodeFetch {
     /// The line is in the cache.
     Hit,
     /// The warp waits for the line.
@@ -67,7 +67,7 @@ fn arrived(misses: &mut Vec<Miss>, reply: &Reply, line_bytes: u64, base: u64) ->
 
 /// The instruction cache.
 #[derive(Clone, Debug)]
-pub struct CodeCache {
+pub(crate) struct CodeCache {
     tags: Tags,
     misses: Vec<Miss>,
     line_bytes: u64,
@@ -83,7 +83,7 @@ impl CodeCache {
     /// The cache with the contents that earlier kernels left, for a kernel whose last instruction is in line
     /// `end`.
     #[must_use]
-    pub fn new(config: &GpuConfig, tags: Tags, end: u64) -> CodeCache {
+    pub(crate) fn new(config: &GpuConfig, tags: Tags, end: u64) -> CodeCache {
         let cache = &config.front_end.icache;
         CodeCache {
             tags,
@@ -98,13 +98,13 @@ impl CodeCache {
 
     /// The contents, for the next kernel.
     #[must_use]
-    pub fn into_tags(self) -> Tags {
+    pub(crate) fn into_tags(self) -> Tags {
         self.tags
     }
 
     /// Looks up the line that a warp fetches from. A miss is requested from L2, and a fetch from a new line
     /// triggers prefetches of the next lines.
-    pub fn fetch(
+    pub(crate) fn fetch(
         &mut self,
         line: u64,
         warp: usize,
@@ -148,7 +148,7 @@ impl CodeCache {
     }
 
     /// Accepts part of a line; returns the warps that waited for the line if it is complete.
-    pub fn fill(&mut self, reply: &Reply) -> Option<u64> {
+    pub(crate) fn fill(&mut self, reply: &Reply) -> Option<u64> {
         let miss = arrived(&mut self.misses, reply, self.line_bytes, 0)?;
         self.tags.insert(miss.line, 1, 0);
         Some(miss.warps)
@@ -156,14 +156,14 @@ impl CodeCache {
 
     /// Outstanding lines.
     #[must_use]
-    pub fn misses(&self) -> usize {
+    pub(crate) fn misses(&self) -> usize {
         self.misses.len()
     }
 }
 
 /// The constant cache.
 #[derive(Clone, Debug)]
-pub struct ConstantCache {
+pub(crate) struct ConstantCache {
     tags: Tags,
     mshrs: Mshrs<u16>,
     misses: Vec<Miss>,
@@ -174,7 +174,7 @@ pub struct ConstantCache {
 impl ConstantCache {
     /// The cache with the contents that earlier kernels left.
     #[must_use]
-    pub fn new(config: &GpuConfig, tags: Tags) -> ConstantCache {
+    pub(crate) fn new(config: &GpuConfig, tags: Tags) -> ConstantCache {
         let cache = &config.constant_cache;
         ConstantCache {
             tags,
@@ -187,12 +187,12 @@ impl ConstantCache {
 
     /// The contents, for the next kernel.
     #[must_use]
-    pub fn into_tags(self) -> Tags {
+    pub(crate) fn into_tags(self) -> Tags {
         self.tags
     }
 
     /// Looks up the line of a load. Only the first line of this cache that holds a used sector is looked up.
-    pub fn load(
+    pub(crate) fn load(
         &mut self,
         slot: u16,
         access: LineAccess,
@@ -219,7 +219,7 @@ impl ConstantCache {
     }
 
     /// Accepts part of a line; loads that waited for the line continue when it is complete.
-    pub fn fill(&mut self, reply: &Reply, wake: impl FnMut(u16)) {
+    pub(crate) fn fill(&mut self, reply: &Reply, wake: impl FnMut(u16)) {
         if let Some(miss) = arrived(&mut self.misses, reply, self.line_bytes, CONSTANT_BASE) {
             self.tags.insert(miss.line, 1, 0);
             self.mshrs.fill(miss.line, 1, wake);
@@ -228,7 +228,7 @@ impl ConstantCache {
 
     /// Outstanding lines.
     #[must_use]
-    pub fn misses(&self) -> usize {
+    pub(crate) fn misses(&self) -> usize {
         self.misses.len()
     }
 }

@@ -5,7 +5,7 @@ use crate::stats::Counters;
 use trace_format::isa::Unit;
 
 /// Position of the control class in the list of unit classes.
-pub const CONTROL: usize = Unit::Control as usize;
+pub(crate) const CONTROL: usize = Unit::Control as usize;
 
 /// One class of units.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl Class {
 
 /// Units of an SM by class.
 #[derive(Clone, Debug)]
-pub struct Units {
+pub(crate) struct Units {
     classes: Vec<Class>,
     schedulers: usize,
     /// Scheduler of each warp slot.
@@ -39,7 +39,7 @@ impl Units {
     /// The units of a configuration. If banks are split among schedulers, classes are split too if their
     /// count allows it; control units are always split.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> Units {
+    pub(crate) fn new(config: &GpuConfig) -> Units {
         let schedulers = config.scheduler.count as usize;
         let class = |(index, name): (usize, &&str)| {
             let count = config.units[*name].count as usize;
@@ -60,7 +60,7 @@ impl Units {
     }
 
     /// Busy units and their end cycles, for the watchdog's report.
-    pub fn describe(&self, now: u64) -> String {
+    pub(crate) fn describe(&self, now: u64) -> String {
         let busy = |(name, class): (&&str, &Class)| {
             let taken: Vec<String> =
                 class.free_at.iter().filter(|at| **at > now).map(ToString::to_string).collect();
@@ -72,7 +72,7 @@ impl Units {
 
     /// Takes a free unit of a class for some cycles.
     #[inline]
-    pub fn take(&mut self, class: usize, warp: usize, now: u64, cycles: u64) -> bool {
+    pub(crate) fn take(&mut self, class: usize, warp: usize, now: u64, cycles: u64) -> bool {
         let scheduler = usize::from(self.scheduler_of[warp & 63]);
         let class = &mut self.classes[class];
         let range = class.range(scheduler);
@@ -87,13 +87,13 @@ impl Units {
 
     /// Whether a scheduler finds a control unit free.
     #[inline]
-    pub fn control_free(&self, scheduler: usize, now: u64) -> bool {
+    pub(crate) fn control_free(&self, scheduler: usize, now: u64) -> bool {
         let class = &self.classes[CONTROL];
         class.free_at[class.range(scheduler)].iter().any(|free_at| *free_at <= now)
     }
 
     /// Next cycle at which a control unit becomes free for one of the schedulers in a mask.
-    pub fn next_control_free(&self, schedulers: u32, now: u64) -> Option<u64> {
+    pub(crate) fn next_control_free(&self, schedulers: u32, now: u64) -> Option<u64> {
         let class = &self.classes[CONTROL];
         (0..self.schedulers)
             .filter(|scheduler| schedulers >> scheduler & 1 != 0)
@@ -104,7 +104,7 @@ impl Units {
 }
 
 /// Counts an executed instruction under its class.
-pub fn count(counters: &mut Counters, class: u8) {
+pub(crate) fn count(counters: &mut Counters, class: u8) {
     *counters.of_unit_mut(Unit::ALL[usize::from(class)]) += 1;
 }
 

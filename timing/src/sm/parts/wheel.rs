@@ -5,7 +5,7 @@ const SLOTS: usize = 512;
 
 /// Something that happens at a known cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     /// An instruction in flight has its result.
     Complete(u16),
     /// A warp's branch is resolved.
@@ -18,7 +18,7 @@ pub enum Event {
 
 /// Events by cycle.
 #[derive(Clone, Debug)]
-pub struct Wheel {
+pub(crate) struct Wheel {
     slots: Vec<Vec<Event>>,
     occupied: [u64; SLOTS / 64],
     far: Vec<(u64, Event)>,
@@ -31,7 +31,7 @@ pub struct Wheel {
 impl Wheel {
     /// An empty wheel whose current cycle is `now`.
     #[must_use]
-    pub fn new(now: u64) -> Wheel {
+    pub(crate) fn new(now: u64) -> Wheel {
         Wheel {
             slots: vec![Vec::new(); SLOTS],
             occupied: [0; SLOTS / 64],
@@ -44,13 +44,13 @@ impl Wheel {
 
     /// Number of pending events and the cycle of the next, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         self.next().map_or("none".to_owned(), |next| format!("{}, the next at cycle {next}", self.len))
     }
 
     /// Adds an event; one in the past or present happens in the next cycle.
     #[inline]
-    pub fn at(&mut self, cycle: u64, event: Event) {
+    pub(crate) fn at(&mut self, cycle: u64, event: Event) {
         let cycle = cycle.max(self.now + 1);
         self.len += 1;
         if cycle - self.now >= SLOTS as u64 {
@@ -65,7 +65,7 @@ impl Wheel {
 
     /// Moves to a cycle not after the next event, and returns its events in order of insertion.
     #[inline]
-    pub fn advance(&mut self, cycle: u64, out: &mut Vec<Event>) {
+    pub(crate) fn advance(&mut self, cycle: u64, out: &mut Vec<Event>) {
         self.now = cycle;
         if self.len == 0 {
             return;
@@ -96,7 +96,7 @@ impl Wheel {
 
     /// Cycle of the next event after the current cycle.
     #[must_use]
-    pub fn next(&self) -> Option<u64> {
+    pub(crate) fn next(&self) -> Option<u64> {
         if self.len == 0 {
             return None;
         }

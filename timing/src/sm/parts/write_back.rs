@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Results that wait for the bus of an SM.
 #[derive(Clone, Debug)]
-pub struct ResultBus {
+pub(crate) struct ResultBus {
     /// Waiting results: cycle of arrival, and slot of the instruction.
     waiting: VecDeque<(u64, u16)>,
     width: usize,
@@ -14,7 +14,7 @@ pub struct ResultBus {
 
 /// State of the bus within a cycle: how many more results it takes, and how many were skipped.
 #[derive(Clone, Copy, Debug)]
-pub struct BusCycle {
+pub(crate) struct BusCycle {
     left: usize,
     index: usize,
 }
@@ -22,34 +22,34 @@ pub struct BusCycle {
 impl ResultBus {
     /// The bus of a configuration.
     #[must_use]
-    pub fn new(config: &GpuConfig) -> ResultBus {
+    pub(crate) fn new(config: &GpuConfig) -> ResultBus {
         ResultBus { waiting: VecDeque::new(), width: config.register_file.result_bus_width as usize }
     }
 
     /// Adds a result.
     #[inline]
-    pub fn push(&mut self, slot: u16, now: u64) {
+    pub(crate) fn push(&mut self, slot: u16, now: u64) {
         self.waiting.push_back((now, slot));
     }
 
     /// Whether results wait.
     #[must_use]
     #[inline]
-    pub fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Begins a cycle.
     #[must_use]
     #[inline]
-    pub fn cycle(&self) -> BusCycle {
+    pub(crate) fn cycle(&self) -> BusCycle {
         BusCycle { left: self.width, index: 0 }
     }
 
     /// Takes the oldest result that is not held, with its cycle of arrival; at most as many per cycle as the
     /// bus is wide.
     #[inline]
-    pub fn take(&mut self, cycle: &mut BusCycle, is_held: impl Fn(u16) -> bool) -> Option<(u64, u16)> {
+    pub(crate) fn take(&mut self, cycle: &mut BusCycle, is_held: impl Fn(u16) -> bool) -> Option<(u64, u16)> {
         while cycle.left > 0 {
             let (since, slot) = self.waiting.get(cycle.index).copied()?;
             if is_held(slot) {
@@ -69,7 +69,7 @@ impl ResultBus {
 
     /// Number of waiting results, for the watchdog's report.
     #[must_use]
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         format!("  result bus: {} results waiting\n", self.waiting.len())
     }
 }

@@ -12,13 +12,13 @@ use crate::source::{LaunchSource, SourceError, WarpStream};
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Blocks that could be placed now.
     #[must_use]
-    pub fn free_blocks(&self) -> u32 {
+    pub(crate) fn free_blocks(&self) -> u32 {
         self.residents.free_blocks(self.machine.warps_per_block) - self.new_blocks.len() as u32
     }
 
     /// Whether techniques let a block be placed.
     #[must_use]
-    pub fn admits(&self, block: u32) -> bool {
+    pub(crate) fn admits(&self, block: u32) -> bool {
         !self.techniques.hooks().admission || self.techniques.admits_block(self.now, block)
     }
 
@@ -44,7 +44,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     }
 
     /// Gives the SM a block, for which there must be room. The SM sets it up when it runs next.
-    pub fn place(&mut self, block: u32) {
+    pub(crate) fn place(&mut self, block: u32) {
         self.new_blocks.push(block);
         self.wake_at = self.now;
     }

@@ -11,7 +11,7 @@ use crate::view::series::{Sample, Sampler};
 impl<S: LaunchSource> Sm<'_, S> {
     /// Starts recording: this SM's launch latency began at `launched_at`, and sampling intervals begin at
     /// `samples_from`.
-    pub fn observe(&mut self, options: &ViewOptions, launched_at: u64, samples_from: u64) {
+    pub(crate) fn observe(&mut self, options: &ViewOptions, launched_at: u64, samples_from: u64) {
         let width = self.machine.config.scheduler.issue_width;
         self.observer.sampler = options.interval.map(|interval| Sampler::new(samples_from, interval));
         if options.window.is_some() && options.sms.contains(&self.id) {
@@ -67,13 +67,13 @@ impl<S: LaunchSource> Sm<'_, S> {
     }
 
     /// The recording, after the statistics have been completed at the kernel's end.
-    pub fn take_recording(&mut self, end: u64) -> Option<Recording> {
+    pub(crate) fn take_recording(&mut self, end: u64) -> Option<Recording> {
         let now = self.now;
         self.observer.recorder.take().map(|recorder| recorder.finish(now, end))
     }
 
     /// The samples, with the sums at the kernel's end.
-    pub fn take_samples(&mut self) -> Option<(Sampler, Sample)> {
+    pub(crate) fn take_samples(&mut self) -> Option<(Sampler, Sample)> {
         self.observer.sampler.take().map(|sampler| (sampler, Sample::from(&self.stats)))
     }
 }

@@ -10,14 +10,14 @@ use trace_format::semantics::{Geometry, WARP_SIZE};
 
 /// The index that increases from the previous lane, for each lane of a warp.
 #[derive(Clone, Copy, Debug)]
-pub struct Steps {
+pub(super) struct Steps {
     kinds: [u8; WARP_SIZE],
     lanes: usize,
 }
 
 impl Steps {
     /// The steps of a warp; `None` when only x increases, so that one stride suffices.
-    pub fn of(geometry: &Geometry, warp: usize) -> Option<Steps> {
+    pub(super) fn of(geometry: &Geometry, warp: usize) -> Option<Steps> {
         let [x, y, _] = geometry.block.map(|n| n.max(1));
         let first = (warp * WARP_SIZE) as u32;
         let kind = |lane: usize| match first + lane as u32 {
@@ -32,7 +32,7 @@ impl Steps {
 
     /// Whether an operand is affine in the thread indices: register pairs count as one number, an odd
     /// register by itself.
-    pub fn describe(&self, at: &At<'_>, span: Span) -> bool {
+    pub(super) fn describe(&self, at: &At<'_>, span: Span) -> bool {
         let mut words = span.iter();
         while let Some(low) = words.next() {
             let low = &at.row(low).0;

@@ -59,7 +59,7 @@ fn brings_other_data(inst: &Inst) -> bool {
 }
 
 /// Whether each instruction of a kernel is potentially affine.
-pub fn potentially_affine(kernel: &MachineKernel) -> Vec<bool> {
+pub(super) fn potentially_affine(kernel: &MachineKernel) -> Vec<bool> {
     let before = other_data(kernel);
     let of = |(inst, before): (&Inst, &Option<Other>)| {
         let computes = match inst.kind() {

@@ -28,7 +28,7 @@ struct Page {
 
 /// Fate of stored bytes; reported with the instruction that stored them and their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub(super) enum Fate {
     /// Overwritten before being read.
     Overwritten,
     /// Unknown, because their page was dropped.
@@ -37,7 +37,7 @@ pub enum Fate {
 
 /// Memory of a block.
 #[derive(Clone, Debug)]
-pub struct Bytes {
+pub(super) struct Bytes {
     /// Position of each page in the list.
     places: OpenMap<u32>,
     pages: Vec<Page>,
@@ -65,7 +65,7 @@ impl Bytes {
     }
 
     /// Drops all pages.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.places.clear();
         self.pages.clear();
         self.split.clear();
@@ -74,7 +74,7 @@ impl Bytes {
 
     /// Whether nothing has been stored.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
@@ -119,7 +119,7 @@ impl Bytes {
 
     /// Marks bytes `from..to` as read.
     #[inline]
-    pub fn read(&mut self, from: u64, to: u64) {
+    pub(super) fn read(&mut self, from: u64, to: u64) {
         let (mut word, end) = (from / 4, to / 4);
         if !from.is_multiple_of(4) || !to.is_multiple_of(4) {
             return self.read_parts(from, to);
@@ -145,7 +145,7 @@ impl Bytes {
 
     /// Stores bytes `from..to`; unread bytes that are overwritten are reported to `fate`.
     #[inline]
-    pub fn write(&mut self, from: u64, to: u64, pc: u32, mut fate: impl FnMut(Fate, u32, u32)) {
+    pub(super) fn write(&mut self, from: u64, to: u64, pc: u32, mut fate: impl FnMut(Fate, u32, u32)) {
         for (at, mask) in words_of(from, to) {
             let place = self.place_or_new(at / PAGE, &mut fate);
             let word = &mut self.pages[place].words[(at % PAGE) as usize];
@@ -172,7 +172,7 @@ impl Bytes {
     }
 
     /// Calls `each` with the writer of every byte that has not been read since it was stored.
-    pub fn unread(&self, mut each: impl FnMut(u32)) {
+    pub(super) fn unread(&self, mut each: impl FnMut(u32)) {
         self.pages.iter().for_each(|page| self.unread_of(page, &mut each));
     }
 

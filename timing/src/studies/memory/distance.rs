@@ -13,7 +13,7 @@ const MOST_LINES: usize = 1 << 17;
 
 /// Distances of the accesses of one block.
 #[derive(Clone, Debug, Default)]
-pub struct Distances {
+pub(super) struct Distances {
     level: u32,
     /// Time of the last access by line.
     last: OpenMap<u32>,
@@ -25,7 +25,7 @@ pub struct Distances {
 
 impl Distances {
     /// Clears all lines; one of 2^level lines is followed from now on.
-    pub fn clear(&mut self, level: u32) {
+    pub(super) fn clear(&mut self, level: u32) {
         self.level = level;
         self.last.clear();
         self.tree.clear();
@@ -35,7 +35,7 @@ impl Distances {
 
     /// Records an access to a line: returns its distance (none for a first access) and the number of accesses
     /// that it represents; `None` for a line that is not followed.
-    pub fn access(&mut self, line: u64) -> Option<(Option<u64>, u64)> {
+    pub(super) fn access(&mut self, line: u64) -> Option<(Option<u64>, u64)> {
         if !is_followed(line, self.level) {
             return None;
         }

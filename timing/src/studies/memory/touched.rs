@@ -10,19 +10,19 @@ const SECTOR_BYTES: u64 = 32;
 
 /// The lines of one request with their sectors; the buffer is reused.
 #[derive(Clone, Debug, Default)]
-pub struct Touched {
+pub(super) struct Touched {
     lines: Vec<(u64, u8)>,
 }
 
 impl Touched {
     /// Addresses of the lines, each with a bit per sector.
     #[must_use]
-    pub fn as_slice(&self) -> &[(u64, u8)] {
+    pub(super) fn as_slice(&self) -> &[(u64, u8)] {
         &self.lines
     }
 
     /// Finds the lines of a request.
-    pub fn of(&mut self, access: &MemAccess<'_>, runs: Runs) {
+    pub(super) fn of(&mut self, access: &MemAccess<'_>, runs: Runs) {
         self.lines.clear();
         let aligned =
             |from: u64| access.bytes.is_power_of_two() && from.is_multiple_of(u64::from(access.bytes));

@@ -19,7 +19,7 @@ counters! {
 const ALL: &[usize] = &[WARP_INSTRUCTIONS];
 
 /// The study.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "redundancy",
     summary: "warp instructions redundant within a warp, a thread block, the grid",
     paper: "DARSIE (ASPLOS 2020), Figure 1",

@@ -5,7 +5,7 @@ use trace_format::isa::{Inst, Kind, Op};
 
 /// Operands of an instruction.
 #[derive(Clone, Copy, Debug)]
-pub struct Reads {
+pub(super) struct Reads {
     /// Whether it can be redundant: it has operands, and executing it once would suffice.
     pub counts: bool,
     sources: [Span; 3],
@@ -18,7 +18,7 @@ pub struct Reads {
 
 impl Reads {
     /// Operands of `inst`.
-    pub fn of(inst: &Inst) -> Reads {
+    pub(super) fn of(inst: &Inst) -> Reads {
         let decoded = Decoded::of(inst);
         let counts = match decoded.kind {
             Kind::External if matches!(inst.op, Op::Syscall { .. }) => false,
@@ -39,14 +39,14 @@ impl Reads {
 
     /// Register operands, some of them empty.
     #[inline(always)]
-    pub fn spans(&self) -> &[Span; 3] {
+    pub(super) fn spans(&self) -> &[Span; 3] {
         &self.sources
     }
 
     /// Predicate operands; the guard is not among them, because it is true in every lane of an instruction
     /// that takes effect in every lane.
     #[inline(always)]
-    pub fn preds(&self) -> impl Iterator<Item = u8> + use<> {
+    pub(super) fn preds(&self) -> impl Iterator<Item = u8> + use<> {
         let mut left = self.preds;
         std::iter::from_fn(move || {
             let pred = (left != 0).then(|| left.trailing_zeros() as u8)?;

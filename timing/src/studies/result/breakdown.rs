@@ -17,7 +17,7 @@ struct Part<'a> {
 }
 
 /// The breakdown with its key: as printed, and with all columns.
-pub fn breakdown(
+pub(super) fn breakdown(
     study: &Study,
     number: usize,
     rows: &[KernelRow],
@@ -155,7 +155,7 @@ fn data(study: &Study, parts: &[Part<'_>], place: &str, text: Option<&str>) -> T
 }
 
 /// Annotated code, a listing per kernel.
-pub fn listings(study: &Study, number: usize, rows: &[KernelRow]) -> Vec<SourceListing> {
+pub(super) fn listings(study: &Study, number: usize, rows: &[KernelRow]) -> Vec<SourceListing> {
     let listing = |row: &KernelRow| {
         let mut listing = SourceListing::new(format!("{}: {}", row.trace, row.kernel.name))
             .language(Language::Cuda)

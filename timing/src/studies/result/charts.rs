@@ -6,7 +6,7 @@ use crate::studies::rows::KernelRow;
 use report::{Axis, BarChart, Chart, Format, Line, LineChart, Series, StackedChart};
 
 /// Every chart.
-pub fn charts(
+pub(super) fn charts(
     study: &Study,
     number: usize,
     rows: &[KernelRow],

@@ -17,7 +17,7 @@ const END: u32 = u32::MAX;
 
 /// The vector of a regular load.
 #[derive(Clone, Copy, Debug)]
-pub struct Vector {
+pub(super) struct Vector {
     /// Address that lane 0 has or would have.
     base: u64,
     stride: i64,
@@ -38,7 +38,7 @@ impl PartialEq for Vector {
 
 impl Vector {
     /// The vector of the addresses of some lanes, if they have a stride.
-    pub fn of(addresses: &[u64; 32], lanes: u32, bytes: u8, runs: Runs) -> Option<Vector> {
+    pub(super) fn of(addresses: &[u64; 32], lanes: u32, bytes: u8, runs: Runs) -> Option<Vector> {
         if lanes == u32::MAX && (runs.next == !1 || runs.same == !1) {
             let stride = if runs.same == !1 { 0 } else { i64::from(bytes) };
             return Some(Vector::new(addresses[0], stride, lanes, bytes));
@@ -121,7 +121,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 
 /// Result of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub(super) enum Found {
     /// The table holds its vector.
     Perfect,
     /// The table holds vectors that cover its own.
@@ -134,7 +134,7 @@ pub enum Found {
 ///
 /// Until a table has been full it has the same entries as the largest, and is not stored separately.
 #[derive(Clone, Debug, Default)]
-pub struct Order {
+pub(super) struct Order {
     changes: Changes,
     tables: [Table; 3],
 }
@@ -169,20 +169,20 @@ impl Changes {
 
 impl Order {
     /// Clears the tables at the start of a block.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         (self.changes.now, self.changes.last, self.changes.all) = (0, 0, 0);
         self.changes.at.clear();
         self.tables.iter_mut().for_each(Table::clear);
     }
 
     /// Records a change of a line.
-    pub fn change(&mut self, line: u64) {
+    pub(super) fn change(&mut self, line: u64) {
         self.changes.now += 1;
         self.changes.note(line, MOST_CHANGED);
     }
 
     /// Looks a load's vector up in every table, and inserts it where it is not found.
-    pub fn load(&mut self, vector: &Vector) -> [Found; 3] {
+    pub(super) fn load(&mut self, vector: &Vector) -> [Found; 3] {
         let Order { changes, tables: [small, medium, large] } = self;
         changes.now += 1;
         let found = large.find(vector, changes);

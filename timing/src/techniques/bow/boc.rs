@@ -56,7 +56,7 @@ pub(crate) struct Boc {
 
 impl Boc {
     /// An empty collector.
-    pub fn new(window: u32, capacity: u32) -> Boc {
+    pub(crate) fn new(window: u32, capacity: u32) -> Boc {
         let capacity = capacity as usize;
         Boc {
             entries: Vec::with_capacity(capacity),
@@ -70,7 +70,7 @@ impl Boc {
     }
 
     /// Empties the collector for a new warp; its entries are passed to `left`.
-    pub fn start(&mut self, left: impl FnMut(Left)) {
+    pub(crate) fn start(&mut self, left: impl FnMut(Left)) {
         self.entries.drain(..).for_each(left);
         self.present = RegSet::default();
         for reg in std::mem::take(&mut self.pinned).iter() {
@@ -81,7 +81,7 @@ impl Boc {
     /// Slides the window so that it ends with the instruction at `position`; entries that leave it are passed
     /// to `left`.
     #[inline]
-    pub fn slide(&mut self, position: u64, mut left: impl FnMut(Left)) {
+    pub(crate) fn slide(&mut self, position: u64, mut left: impl FnMut(Left)) {
         let mut at = 0;
         while at < self.entries.len() {
             if position.saturating_sub(self.entries[at].accessed) >= self.window {
@@ -94,7 +94,7 @@ impl Boc {
 
     /// The entry of a register.
     #[inline]
-    pub fn find(&mut self, reg: u8) -> Option<&mut Entry> {
+    pub(crate) fn find(&mut self, reg: u8) -> Option<&mut Entry> {
         if !self.present.contains(reg) {
             return None;
         }
@@ -105,7 +105,7 @@ impl Boc {
     /// not pinned is evicted and passed to `left`. If all entries are pinned (an instruction has more
     /// operands than the collector has entries), the collector temporarily exceeds its capacity.
     #[inline]
-    pub fn entry(&mut self, reg: u8, position: u64, left: impl FnOnce(Left)) -> usize {
+    pub(crate) fn entry(&mut self, reg: u8, position: u64, left: impl FnOnce(Left)) -> usize {
         if let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) {
             self.entries[at].accessed = position;
             return at;
@@ -135,20 +135,20 @@ impl Boc {
 
     /// The entry at a position.
     #[inline]
-    pub fn at(&mut self, position: usize) -> &mut Entry {
+    pub(crate) fn at(&mut self, position: usize) -> &mut Entry {
         &mut self.entries[position]
     }
 
     /// Pins an operand's entry until its instruction is dispatched, even if it leaves the window.
     #[inline]
-    pub fn pin(&mut self, reg: u8) {
+    pub(crate) fn pin(&mut self, reg: u8) {
         self.pinned.insert(reg);
         self.pins[usize::from(reg)] += 1;
     }
 
     /// Unpins an operand whose instruction has been dispatched.
     #[inline]
-    pub fn unpin(&mut self, reg: u8) {
+    pub(crate) fn unpin(&mut self, reg: u8) {
         let pins = &mut self.pins[usize::from(reg)];
         *pins = pins.saturating_sub(1);
         if *pins == 0 {
@@ -158,19 +158,19 @@ impl Boc {
 
     /// Whether a register is an operand of an instruction that has not been dispatched.
     #[inline]
-    pub fn is_pinned(&self, reg: u8) -> bool {
+    pub(crate) fn is_pinned(&self, reg: u8) -> bool {
         self.pinned.contains(reg)
     }
 
     /// Registers that are operands of instructions that have not been dispatched.
     #[inline]
-    pub fn pinned(&self) -> usize {
+    pub(crate) fn pinned(&self) -> usize {
         self.pinned.len()
     }
 
     /// Entries in use: registers in the window, and operands outside it that wait for dispatch.
     #[inline]
-    pub fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         let mut all = self.pinned;
         all.insert_all(&self.present);
         all.len()
@@ -185,7 +185,7 @@ impl Boc {
 
     /// Removes lanes of a register whose results were written elsewhere, and the entry with its last lane;
     /// returns whether the last dirty lanes were removed.
-    pub fn forget(&mut self, reg: u8, lanes: u32) -> bool {
+    pub(crate) fn forget(&mut self, reg: u8, lanes: u32) -> bool {
         let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) else { return false };
         let entry = &mut self.entries[at];
         let was_dirty = entry.dirty != 0;
@@ -199,12 +199,12 @@ impl Boc {
     }
 
     /// Registers in the window.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Registers held, for reports.
-    pub fn registers(&self) -> impl Iterator<Item = u8> {
+    pub(crate) fn registers(&self) -> impl Iterator<Item = u8> {
         self.entries.iter().map(|entry| entry.reg)
     }
 }
@@ -212,7 +212,7 @@ impl Boc {
 impl Entry {
     /// Fills the lanes that are not held from the register file's row.
     #[inline]
-    pub fn fill(&mut self, from: &Row, fetch: (InFlightId, u8)) {
+    pub(crate) fn fill(&mut self, from: &Row, fetch: (InFlightId, u8)) {
         merge(&mut self.row, from, !self.held);
         self.written = self.held;
         self.held = u32::MAX;
@@ -221,7 +221,7 @@ impl Entry {
 
     /// Writes a result in the lanes that the instruction executed.
     #[inline]
-    pub fn write(&mut self, result: &Row, exec: u32) {
+    pub(crate) fn write(&mut self, result: &Row, exec: u32) {
         merge(&mut self.row, result, exec);
         self.held |= exec;
         self.written |= exec;
@@ -229,7 +229,7 @@ impl Entry {
 
     /// The outstanding fetch that a reader of these lanes has to wait for.
     #[inline]
-    pub fn awaited(&self, lanes: u32) -> Option<(InFlightId, u8)> {
+    pub(crate) fn awaited(&self, lanes: u32) -> Option<(InFlightId, u8)> {
         self.fetch.filter(|_| lanes & !self.written != 0)
     }
 }

@@ -21,7 +21,7 @@ use super::{
 use window::{INFO as WINDOW, Params, Window};
 
 /// Entry in the list of techniques.
-pub const REGISTRATION: Registration =
+pub(crate) const REGISTRATION: Registration =
     Registration { info: &INFO, build: |_, section| Ok(Box::new(Bow::new(section)?)) };
 
 pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
@@ -35,7 +35,7 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Bow {
+pub(crate) struct Bow {
     params: Params,
     window: Window,
 }

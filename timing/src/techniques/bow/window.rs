@@ -103,7 +103,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// A window that is not yet prepared for a kernel.
-    pub fn new(params: Params) -> Window {
+    pub(crate) fn new(params: Params) -> Window {
         let entries = if params.entries == 0 { 4 * params.window } else { params.entries };
         let shape = Shape {
             banks: 0,
@@ -119,12 +119,12 @@ impl Window {
     }
 
     /// Instructions of the window.
-    pub fn instructions(&self) -> u32 {
+    pub(crate) fn instructions(&self) -> u32 {
         self.params.window
     }
 
     /// Creates one collector per warp, and requests the hooks that a window needs.
-    pub fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) {
+    pub(crate) fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) {
         let warps = launch.config.sm.max_warps;
         self.collectors = vec![Boc::new(self.params.window, self.entries); warps as usize];
         let warp = Warp { pinned: Vec::new(), evicted_until: Box::new([0; 256]), accounted: 0 };
@@ -142,7 +142,7 @@ impl Window {
     }
 
     /// Empties a collector for a new warp, or after one has ended; its entries are passed to `left`.
-    pub fn start(&mut self, cycle: u64, slot: usize, left: impl FnMut(Left)) {
+    pub(crate) fn start(&mut self, cycle: u64, slot: usize, left: impl FnMut(Left)) {
         self.account(cycle, slot);
         self.collectors[slot].start(left);
         self.warps[slot].pinned.clear();
@@ -162,7 +162,7 @@ impl Window {
     /// Slides a window so that it ends with the instruction at `position`; entries that leave it are passed
     /// to `left`.
     #[inline]
-    pub fn slide(&mut self, cycle: u64, slot: usize, position: u64, left: impl FnMut(Left)) {
+    pub(crate) fn slide(&mut self, cycle: u64, slot: usize, position: u64, left: impl FnMut(Left)) {
         self.account(cycle, slot);
         let boc = &mut self.collectors[slot];
         let before = boc.len();
@@ -173,7 +173,7 @@ impl Window {
     }
 
     /// Whether the collector has entries for an instruction's operands.
-    pub fn verdict(&self, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
+    pub(crate) fn verdict(&self, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
         let Issuing::Program(inst) = what else { return IssueVerdict::Issue };
         let (boc, pinned) = (&self.collectors[warp.slot], &self.warps[warp.slot].pinned);
         let sources = inst.inst.sources().len();
@@ -190,7 +190,7 @@ impl Window {
     /// Supplies operands from the collector where it holds the value in every lane on the path, after
     /// comparing it with the recording in the lanes that `checked` gives. All operands are looked up before
     /// any entry is evicted.
-    pub fn forward(
+    pub(crate) fn forward(
         &mut self,
         cx: &mut Cx<'_>,
         warp: &WarpView<'_>,
@@ -231,7 +231,7 @@ impl Window {
 
     /// The entry of a register, which is created empty if it does not exist; the oldest entry that is not
     /// pinned is evicted and passed to `left`.
-    pub fn hold(&mut self, warp: &WarpView<'_>, reg: u8, left: impl FnOnce(&Left)) -> &mut Entry {
+    pub(crate) fn hold(&mut self, warp: &WarpView<'_>, reg: u8, left: impl FnOnce(&Left)) -> &mut Entry {
         let boc = &mut self.collectors[warp.slot];
         let (window, counts) = (u64::from(self.params.window), &mut self.counts);
         let evicted_until = &mut self.warps[warp.slot].evicted_until;
@@ -245,7 +245,7 @@ impl Window {
 
     /// Pins the operands of an instruction until it is dispatched; the last step of its entry into the
     /// collector.
-    pub fn pin(&mut self, cycle: u64, warp: &WarpView<'_>, inst: &InstView<'_>) {
+    pub(crate) fn pin(&mut self, cycle: u64, warp: &WarpView<'_>, inst: &InstView<'_>) {
         let boc = &mut self.collectors[warp.slot];
         inst.inst.sources().iter().for_each(|reg| boc.pin(*reg));
         self.warps[warp.slot].pinned.push(inst.id);
@@ -253,7 +253,7 @@ impl Window {
     }
 
     /// Unpins the operands of a dispatched instruction.
-    pub fn unpin(&mut self, cycle: u64, slot: usize, inst: &InstView<'_>) {
+    pub(crate) fn unpin(&mut self, cycle: u64, slot: usize, inst: &InstView<'_>) {
         let pinned = &mut self.warps[slot].pinned;
         let Some(at) = pinned.iter().position(|id| *id == inst.id) else { return };
         pinned.swap_remove(at);
@@ -264,7 +264,7 @@ impl Window {
     }
 
     /// Contents of the collectors, warp by warp.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let mut text = String::new();
         for (slot, boc) in self.collectors.iter().enumerate().filter(|(_, boc)| boc.len() > 0) {
             let registers: Vec<String> = boc.registers().map(|reg| format!("R{reg}")).collect();

@@ -40,7 +40,7 @@ params! {
 }
 
 /// Entry in the list of techniques.
-pub const REGISTRATION: Registration =
+pub(crate) const REGISTRATION: Registration =
     Registration { info: &INFO, build: |_, section| Ok(Box::new(BowWr::new(section)?)) };
 
 /// Counters of the window and of write-back.
@@ -68,7 +68,7 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct BowWr {
+pub(crate) struct BowWr {
     params: Params,
     window: Window,
     hints: Vec<[Destination; MAX_DST]>,

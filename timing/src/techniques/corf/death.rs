@@ -23,19 +23,19 @@ pub(super) struct Deaths {
 
 impl Deaths {
     /// Initial state: no lane has executed an instruction.
-    pub fn new(warps: usize, release: Release) -> Deaths {
+    pub(super) fn new(warps: usize, release: Release) -> Deaths {
         Deaths { release, warps: vec![Vec::new(); warps] }
     }
 
     /// Starts a new warp in a slot.
-    pub fn start(&mut self, slot: usize) {
+    pub(super) fn start(&mut self, slot: usize) {
         self.warps[slot].clear();
     }
 
     /// The lanes of `active` execute the instruction at `pc`; returns the registers that some lane may still
     /// read after it.
     #[inline]
-    pub fn kept(&mut self, slot: usize, pc: u32, active: u32) -> RegSet {
+    pub(super) fn kept(&mut self, slot: usize, pc: u32, active: u32) -> RegSet {
         let groups = &mut self.warps[slot];
         let mut kept = self.release.kept_after[pc as usize];
         match &mut groups[..] {

@@ -96,7 +96,7 @@ causes! {
 }
 
 /// Entry in the list of techniques.
-pub const REGISTRATION: Registration =
+pub(crate) const REGISTRATION: Registration =
     Registration { info: &INFO, build: |_, section| Ok(Box::new(Corf::new(section)?)) };
 
 pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
@@ -122,7 +122,7 @@ const TABLE_BITS: u32 = 10 + 4 + 1;
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Corf {
+pub(crate) struct Corf {
     params: Params,
     /// Death points of registers, if virtualization is on.
     deaths: Option<Deaths>,

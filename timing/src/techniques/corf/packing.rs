@@ -15,38 +15,38 @@ pub(super) struct Slices(u8);
 
 impl Slices {
     /// `count` slices from slice `first` on.
-    pub fn new(first: u32, count: u32) -> Slices {
+    pub(super) fn new(first: u32, count: u32) -> Slices {
         debug_assert!(count >= 1 && first + count <= SLICES);
         Slices((((1u32 << count) - 1) << first) as u8)
     }
 
     /// The lowest run of `count` slices that `used` leaves free.
     #[inline]
-    pub fn free_run(used: u8, count: u32) -> Option<Slices> {
+    pub(super) fn free_run(used: u8, count: u32) -> Option<Slices> {
         (0..=SLICES - count).map(|first| Slices::new(first, count)).find(|run| run.0 & used == 0)
     }
 
     /// One bit per slice.
     #[inline]
-    pub fn mask(self) -> u8 {
+    pub(super) fn mask(self) -> u8 {
         self.0
     }
 
     /// Lowest slice.
     #[inline]
-    pub fn first(self) -> u32 {
+    pub(super) fn first(self) -> u32 {
         self.0.trailing_zeros()
     }
 
     /// Number of slices, the width of the value in bytes.
     #[inline]
-    pub fn count(self) -> u32 {
+    pub(super) fn count(self) -> u32 {
         self.0.count_ones()
     }
 
     /// The lowest `count` of these slices.
     #[inline]
-    pub fn narrowed(self, count: u32) -> Slices {
+    pub(super) fn narrowed(self, count: u32) -> Slices {
         Slices::new(self.first(), count)
     }
 }

@@ -44,7 +44,7 @@ impl PhysicalFile {
     ///
     /// # Errors
     /// The configuration has less than one warp register per pool.
-    pub fn new(config: &GpuConfig, allocation: Allocation) -> Result<PhysicalFile, String> {
+    pub(super) fn new(config: &GpuConfig, allocation: Allocation) -> Result<PhysicalFile, String> {
         let pools = if config.register_file.sub_core { config.scheduler.count as usize } else { 1 };
         let per_pool = config.sm.registers as usize / 32 / pools;
         let count = per_pool * pools;
@@ -72,25 +72,25 @@ impl PhysicalFile {
     }
 
     /// Entries that hold at least one register.
-    pub fn in_use(&self) -> u32 {
+    pub(super) fn in_use(&self) -> u32 {
         self.in_use
     }
 
     /// Architectural registers in an entry.
-    pub fn residents(&self, physical: u16) -> u8 {
+    pub(super) fn residents(&self, physical: u16) -> u8 {
         self.residents[usize::from(physical)]
     }
 
     /// Bank of a physical register.
     #[inline]
-    pub fn bank(&self, physical: u16) -> u8 {
+    pub(super) fn bank(&self, physical: u16) -> u8 {
         let (pool, within) = (usize::from(physical) / self.per_pool, usize::from(physical) % self.per_pool);
         (pool * self.banks_per_pool + within % self.banks_per_pool) as u8
     }
 
     /// First fit: the first entry with a free run of `width` slices that nothing reserves, in the pool of the
     /// warp slot or, when that is full, in any.
-    pub fn take_first_fit(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
+    pub(super) fn take_first_fit(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
         let physical = self.first(slot, reg, width)?;
         let run = Slices::free_run(self.used[usize::from(physical)], width)?;
         self.take(physical, run);
@@ -98,7 +98,7 @@ impl PhysicalFile {
     }
 
     /// Takes the lowest `width` slices of an empty entry and reserves the rest.
-    pub fn take_reserving(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
+    pub(super) fn take_reserving(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
         let physical = self.first(slot, reg, SLICES)?;
         let run = Slices::new(0, width);
         self.take(physical, run);
@@ -107,14 +107,14 @@ impl PhysicalFile {
     }
 
     /// Takes a run in a given entry, reserved or not.
-    pub fn take_in(&mut self, physical: u16, width: u32) -> Option<Slices> {
+    pub(super) fn take_in(&mut self, physical: u16, width: u32) -> Option<Slices> {
         let run = Slices::free_run(self.used[usize::from(physical)], width)?;
         self.take(physical, run);
         Some(run)
     }
 
     /// Frees all slices of a register.
-    pub fn release(&mut self, physical: u16, slices: Slices) {
+    pub(super) fn release(&mut self, physical: u16, slices: Slices) {
         let at = usize::from(physical);
         debug_assert_eq!(self.used[at] & slices.mask(), slices.mask());
         self.used[at] &= !slices.mask();
@@ -127,13 +127,13 @@ impl PhysicalFile {
     }
 
     /// Frees the upper slices of a register that has become narrower.
-    pub fn narrow(&mut self, physical: u16, from: Slices, to: Slices) {
+    pub(super) fn narrow(&mut self, physical: u16, from: Slices, to: Slices) {
         self.used[usize::from(physical)] &= !(from.mask() & !to.mask());
         self.refresh(physical);
     }
 
     /// Reserves the free slices of an entry against first fit, or ends the reservation.
-    pub fn set_reserved(&mut self, physical: u16, reserved: bool) {
+    pub(super) fn set_reserved(&mut self, physical: u16, reserved: bool) {
         self.reserved[usize::from(physical)] = reserved;
         self.refresh(physical);
     }
@@ -184,7 +184,7 @@ impl PhysicalFile {
 
     /// Slices in use by entry, for tests.
     #[cfg(test)]
-    pub fn used(&self) -> &[u8] {
+    pub(super) fn used(&self) -> &[u8] {
         &self.used
     }
 }

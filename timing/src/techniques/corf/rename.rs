@@ -66,7 +66,7 @@ pub(super) struct Renaming {
 
 impl Renaming {
     /// An empty table for `warps` warp slots of `registers` registers each.
-    pub fn new(
+    pub(super) fn new(
         (warps, registers): (usize, usize),
         buddies: Buddies,
         file: PhysicalFile,
@@ -84,7 +84,7 @@ impl Renaming {
 
     /// Reads a register, if it is mapped.
     #[inline]
-    pub fn read(&self, slot: usize, reg: u8) -> Option<Lookup> {
+    pub(super) fn read(&self, slot: usize, reg: u8) -> Option<Lookup> {
         let entry = self.table[self.index(slot, reg)];
         let (physical, slices) = entry.place?;
         Some(Lookup {
@@ -96,17 +96,24 @@ impl Renaming {
     }
 
     /// The other register of a register's compiler-chosen pair.
-    pub fn buddy(&self, reg: u8) -> Option<u8> {
+    pub(super) fn buddy(&self, reg: u8) -> Option<u8> {
         self.buddies[usize::from(reg)]
     }
 
     /// Lanes of a register whose value was released.
-    pub fn lost(&self, slot: usize, reg: u8) -> u32 {
+    pub(super) fn lost(&self, slot: usize, reg: u8) -> u32 {
         self.table[self.index(slot, reg)].lost
     }
 
     /// Stores a result in the lanes of `exec`, allocating or moving the register if needed.
-    pub fn write(&mut self, slot: usize, reg: u8, result: &Row, exec: u32, stats: &mut Counts) -> Written {
+    pub(super) fn write(
+        &mut self,
+        slot: usize,
+        reg: u8,
+        result: &Row,
+        exec: u32,
+        stats: &mut Counts,
+    ) -> Written {
         let at = self.index(slot, reg);
         let mut entry = self.table[at];
         let mut whole = Row::ZERO;
@@ -148,7 +155,7 @@ impl Renaming {
 
     /// Releases the registers of a warp that are not in `kept`; their values are lost.
     #[inline]
-    pub fn release_all_but(&mut self, slot: usize, kept: &RegSet, stats: &mut Counts) {
+    pub(super) fn release_all_but(&mut self, slot: usize, kept: &RegSet, stats: &mut Counts) {
         let dead = self.mapped[slot].without(kept);
         if dead.is_empty() {
             return;
@@ -164,7 +171,7 @@ impl Renaming {
     }
 
     /// Clears the table of a warp slot.
-    pub fn clear(&mut self, slot: usize) {
+    pub(super) fn clear(&mut self, slot: usize) {
         for reg in self.mapped[slot].iter() {
             self.vacate(slot, reg);
         }
@@ -216,7 +223,7 @@ impl Renaming {
     /// Checks that the table and the free map agree: slices of different registers are disjoint, every used
     /// slice has an owner, and the counts are right.
     #[cfg(test)]
-    pub fn verify(&self) {
+    pub(super) fn verify(&self) {
         let count = self.file.rows.len();
         let (mut used, mut residents) = (vec![0u8; count], vec![0u8; count]);
         for (at, entry) in self.table.iter().enumerate() {

@@ -106,7 +106,7 @@ impl Toy {
         self.log.lock().expect("no test thread panics").push(text);
     }
 
-    pub fn noted(&self) -> Vec<String> {
+    pub(crate) fn noted(&self) -> Vec<String> {
         self.log.lock().expect("no test thread panics").clone()
     }
 }

@@ -28,7 +28,7 @@ fn global(event: &Event) -> BTreeMap<usize, u64> {
 }
 
 /// Dead values lane by lane, dead stores byte by byte.
-pub fn dead(launch: &Launch) -> Counts {
+pub(crate) fn dead(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for warp in launch.warps() {
         // The writer of each unread value.
@@ -88,7 +88,7 @@ pub fn dead(launch: &Launch) -> Counts {
 }
 
 /// Sectors, distances, footprint.
-pub fn memory(launch: &Launch) -> Counts {
+pub(crate) fn memory(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let mut first: BTreeMap<u64, usize> = BTreeMap::new();
     for block in &launch.blocks {
@@ -234,7 +234,7 @@ fn share(counts: &mut Counts, events: &[(usize, &Event)], size: usize, key: &[St
 }
 
 /// LARF's definitions.
-pub fn sharing(launch: &Launch) -> Counts {
+pub(crate) fn sharing(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for event in launch.events().filter(|event| matches!(event.inst.kind(), Kind::Load(_))) {
         let lanes = global(event);

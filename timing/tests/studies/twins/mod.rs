@@ -9,10 +9,10 @@ pub(crate) mod values;
 use super::decode::{Counts, Launch};
 
 /// A study's twin.
-pub type Twin = fn(&Launch) -> Counts;
+pub(crate) type Twin = fn(&Launch) -> Counts;
 
 /// The twins by the names of their studies.
-pub const TWINS: &[(&str, Twin)] = &[
+pub(crate) const TWINS: &[(&str, Twin)] = &[
     ("width", registers::width),
     ("reuse", registers::reuse),
     ("liveness", registers::liveness),

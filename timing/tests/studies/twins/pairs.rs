@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::isa::{Flow, ICmp, Inst, Kind, MachineKernel, Op, Operand, Pc, Pred, Reg, Sign, Src};
 
 /// Two registers, the lower one first.
-pub type Pair = (u8, u8);
+pub(crate) type Pair = (u8, u8);
 
 /// Different registers that different operands of an instruction read.
-pub fn read_together(inst: &Inst) -> BTreeSet<Pair> {
+pub(crate) fn read_together(inst: &Inst) -> BTreeSet<Pair> {
     let operand = |i| inst.src_span(i).map(|span| span.iter().map(|reg| reg.0).collect::<Vec<u8>>());
     let operands: Vec<Vec<u8>> = (0..3).filter_map(operand).collect();
     let mut pairs = BTreeSet::new();
@@ -23,7 +23,7 @@ pub fn read_together(inst: &Inst) -> BTreeSet<Pair> {
 }
 
 /// The pairs of a kernel; loops that state no trip count run `unknown_trips` times.
-pub fn exclusive(kernel: &MachineKernel, unknown_trips: u64) -> BTreeSet<Pair> {
+pub(crate) fn exclusive(kernel: &MachineKernel, unknown_trips: u64) -> BTreeSet<Pair> {
     let graph = Graph::of(kernel);
     let loops = graph.loops();
     let mut edges: BTreeMap<Pair, u64> = BTreeMap::new();

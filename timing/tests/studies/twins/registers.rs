@@ -14,7 +14,7 @@ fn bytes(words: &Words) -> usize {
 }
 
 /// CORF's definitions.
-pub fn width(launch: &Launch) -> Counts {
+pub(crate) fn width(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let paired = pairs::exclusive(&launch.kernel, 10);
     let plural = |n: usize| if n == 1 { "1_byte".to_owned() } else { format!("{n}_bytes") };
@@ -71,7 +71,7 @@ fn histories(warp: &[Event]) -> BTreeMap<u8, Vec<(u64, Happens)>> {
 }
 
 /// BOW's definitions.
-pub fn reuse(launch: &Launch) -> Counts {
+pub(crate) fn reuse(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for event in launch.events() {
         let operands = (0..3).filter(|i| event.inst.src_span(*i).is_some()).count();
@@ -186,7 +186,7 @@ fn live_before(kernel: &MachineKernel, successors: &[Vec<usize>], reg: u8) -> Ve
 }
 
 /// RegMutex's and LARF's definitions.
-pub fn liveness(launch: &Launch) -> Counts {
+pub(crate) fn liveness(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let kernel = &launch.kernel;
     let registers = u64::from(kernel.regs_per_thread.max(1));

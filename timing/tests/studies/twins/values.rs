@@ -27,7 +27,7 @@ fn across_lanes(inst: &Inst) -> bool {
 }
 
 /// Lanes, branches, hidden redundancy.
-pub fn divergence(launch: &Launch) -> Counts {
+pub(crate) fn divergence(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for event in launch.events() {
         let active = event.active.count_ones();
@@ -101,7 +101,7 @@ fn uniform_values(event: &Event) -> Option<Vec<u32>> {
 }
 
 /// UV's definitions.
-pub fn uniform(launch: &Launch) -> Counts {
+pub(crate) fn uniform(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for event in launch.events() {
         counts.add(event.pc, "scalar_operations", u64::from(event.active.count_ones()));
@@ -237,7 +237,7 @@ fn affine_by_index(words: &[Words], geometry: Geometry, warp: usize, launched: u
 }
 
 /// DAC's definitions.
-pub fn affine(launch: &Launch) -> Counts {
+pub(crate) fn affine(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for (pc, potential) in potentially_affine(&launch.kernel).into_iter().enumerate() {
         let executed = counts.0[pc].get("warp_instructions").copied().unwrap_or(0);
@@ -308,7 +308,7 @@ pub fn affine(launch: &Launch) -> Counts {
 }
 
 /// Distributions of values.
-pub fn entropy(launch: &Launch) -> Counts {
+pub(crate) fn entropy(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let mut values: BTreeMap<(usize, usize), BTreeMap<u32, u64>> = BTreeMap::new();
     for event in launch.events().filter(|event| event.exec != 0) {
@@ -350,10 +350,10 @@ pub fn entropy(launch: &Launch) -> Counts {
 }
 
 /// Instruction, lanes, values of its registers in these, and of its predicates.
-pub type Operands = (usize, u32, Vec<Vec<u32>>, Vec<u32>);
+pub(crate) type Operands = (usize, u32, Vec<Vec<u32>>, Vec<u32>);
 
 /// The operands of a candidate.
-pub fn memo_operands(event: &Event) -> Option<Operands> {
+pub(crate) fn memo_operands(event: &Event) -> Option<Operands> {
     let inst = &event.inst;
     let operands = !event.reads().is_empty() || !pred_operands(inst).is_empty();
     let special = matches!(inst.op, Op::S2r { .. });
@@ -367,7 +367,7 @@ pub fn memo_operands(event: &Event) -> Option<Operands> {
 }
 
 /// Lists of operands that were there before.
-pub fn memo(launch: &Launch) -> Counts {
+pub(crate) fn memo(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let mut launch_seen: BTreeSet<Operands> = BTreeSet::new();
     for block in &launch.blocks {

@@ -5,7 +5,7 @@ use report::{Cell, Column, Table, geometric_mean};
 use timing::reports::{Machine, Workload};
 
 /// Cycles and register-file accesses of the plain machine.
-pub fn baseline_table(Results { lab, workloads, .. }: &Results) -> Table {
+pub(crate) fn baseline_table(Results { lab, workloads, .. }: &Results) -> Table {
     let columns = [
         Column::text("Workload"),
         Column::integer("Warp instr."),
@@ -37,7 +37,7 @@ pub fn baseline_table(Results { lab, workloads, .. }: &Results) -> Table {
 type Measure<'a> = &'a dyn Fn(&Workload, usize) -> f64;
 
 /// What each technique makes of them, with geometric means.
-pub fn techniques_table(Results { lab, workloads, .. }: &Results) -> Table {
+pub(crate) fn techniques_table(Results { lab, workloads, .. }: &Results) -> Table {
     let names: Vec<String> = lab.machines.iter().skip(1).map(Machine::tech).collect();
     let heads = ["Speedup", "RF accesses", "RF energy"];
     let columns = heads.iter().flat_map(|head| names.iter().map(move |name| (*head, name)));

@@ -18,7 +18,7 @@ const MACHINES: [(&str, &[&str]); 4] =
 ///
 /// # Errors
 /// An unknown or contradictory configuration.
-pub fn lab(config: &str) -> Result<Lab, Failure> {
+pub(crate) fn lab(config: &str) -> Result<Lab, Failure> {
     let techniques = MACHINES.map(|(_, words)| words.iter().map(|&word| word.to_owned()).collect());
     let mut lab = Lab::new(config, &[], &techniques, &timing::techniques::Catalogue::built_in())?;
     for (machine, (label, _)) in lab.machines.iter_mut().zip(MACHINES) {
@@ -28,7 +28,7 @@ pub fn lab(config: &str) -> Result<Lab, Failure> {
 }
 
 /// All that the demo found.
-pub struct Results {
+pub(crate) struct Results {
     /// What `--config` was given.
     pub config_word: String,
     /// The machines.
@@ -45,7 +45,7 @@ pub struct Results {
 ///
 /// # Errors
 /// What the replay of a workload on a machine fails with.
-pub fn replay_all(
+pub(crate) fn replay_all(
     lab: &Lab,
     recordings: &[Recording],
     traces: Vec<Trace>,
@@ -96,7 +96,7 @@ pub fn replay_all(
 }
 
 /// What is redundant and, of that, what kind of values it works on.
-pub struct Findings {
+pub(crate) struct Findings {
     /// By grid, block and warp.
     pub redundancy: StudyResult,
     /// By uniform, affine and unstructured operands.
@@ -107,7 +107,7 @@ pub struct Findings {
 ///
 /// # Errors
 /// What the studies fail with.
-pub fn study(workloads: &[Workload], threads: usize) -> Result<Findings, Failure> {
+pub(crate) fn study(workloads: &[Workload], threads: usize) -> Result<Findings, Failure> {
     let phase = Phase::start("study", 1);
     phase.item(0, "redundancy");
     let inputs: Vec<Input<'_>> =

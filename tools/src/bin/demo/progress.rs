@@ -9,7 +9,7 @@ use std::time::Instant;
 const UNITS: u64 = 1000;
 
 /// One phase of the demo, made of items that are worked on one after the other.
-pub struct Phase {
+pub(crate) struct Phase {
     bar: Option<ProgressBar>,
     started: Instant,
     name: &'static str,
@@ -18,7 +18,7 @@ pub struct Phase {
 
 impl Phase {
     /// A phase of so many items.
-    pub fn start(name: &'static str, items: usize) -> Phase {
+    pub(crate) fn start(name: &'static str, items: usize) -> Phase {
         let terminal = std::io::stderr().is_terminal();
         let bar = terminal.then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(10);
@@ -32,7 +32,7 @@ impl Phase {
     }
 
     /// Goes on to an item.
-    pub fn item(&self, number: usize, what: &str) {
+    pub(crate) fn item(&self, number: usize, what: &str) {
         if let Ok(mut item) = self.item.lock() {
             *item = (number as u64, what.to_owned());
         }
@@ -40,14 +40,14 @@ impl Phase {
     }
 
     /// Shows how much of the item is done, 0 to 1, with a detail; from any thread.
-    pub fn part(&self, done: f64, detail: &str) {
+    pub(crate) fn part(&self, done: f64, detail: &str) {
         let (Some(bar), Ok(item)) = (&self.bar, self.item.lock()) else { return };
         bar.set_position(item.0 * UNITS + (done.clamp(0.0, 1.0) * UNITS as f64) as u64);
         bar.set_message(if detail.is_empty() { item.1.clone() } else { format!("{}, {detail}", item.1) });
     }
 
     /// A line that stays: above the bar on terminals.
-    pub fn line(&self, text: &str) {
+    pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
             None => eprintln!("{text}"),
@@ -55,7 +55,7 @@ impl Phase {
     }
 
     /// Ends the phase with a line that says how long it took.
-    pub fn end(self, text: &str) {
+    pub(crate) fn end(self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use trace_format::reader::{Launch, Trace};
 
 /// A workload that has run, and whose results are as its manifest expects.
-pub struct Recording {
+pub(crate) struct Recording {
     /// Name of the workload.
     pub name: &'static str,
     /// What it computes.
@@ -30,7 +30,7 @@ pub struct Recording {
 ///
 /// # Errors
 /// The workload that cannot run, or whose results are not as expected.
-pub fn record_all(
+pub(crate) fn record_all(
     workloads: &[Workload],
     out: &Path,
     threads: usize,

@@ -10,7 +10,7 @@ use warplab_host::destination::Destination;
 
 /// One bundled workload.
 #[derive(Clone, Copy, Debug)]
-pub struct Workload {
+pub(crate) struct Workload {
     /// Name in tables and charts, and stem of its files.
     pub name: &'static str,
     folder: &'static str,
@@ -34,7 +34,7 @@ macro_rules! workloads {
 }
 
 /// Every workload, in the order in which they run and are shown: 1D blocks first.
-pub const ALL: &[Workload] = workloads![
+pub(crate) const ALL: &[Workload] = workloads![
     "vectoradd" in "vectoradd",
     "reduction" in "reduction",
     "scan" in "scan",
@@ -60,7 +60,7 @@ pub const ALL: &[Workload] = workloads![
 ///
 /// # Errors
 /// A name that does not exist, with those that do.
-pub fn select(names: &[String]) -> Result<Vec<Workload>, Failure> {
+pub(crate) fn select(names: &[String]) -> Result<Vec<Workload>, Failure> {
     if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|workload| workload.name == **name)) {
         let known = ALL.iter().map(|workload| workload.name).collect::<Vec<_>>().join(", ");
         return Err(Failure(format!("unknown workload `{unknown}`; there are: {known}")));
@@ -71,7 +71,7 @@ pub fn select(names: &[String]) -> Result<Vec<Workload>, Failure> {
 
 impl Workload {
     /// What it computes: the beginning of the manifest's first comment, as many clauses as are short.
-    pub fn about(&self) -> String {
+    pub(crate) fn about(&self) -> String {
         const SHORT: usize = 50;
         let comment =
             self.manifest.lines().next().and_then(|line| line.strip_prefix('#')).unwrap_or_default();
@@ -91,7 +91,7 @@ impl Workload {
     ///
     /// # Errors
     /// The file that cannot be written.
-    pub fn unpack(&self, dir: &Path) -> Result<(PathBuf, PathBuf), Failure> {
+    pub(crate) fn unpack(&self, dir: &Path) -> Result<(PathBuf, PathBuf), Failure> {
         let dir = dir.join(self.folder);
         let fail = |path: &Path, e: std::io::Error| Failure(format!("cannot write {}: {e}", path.display()));
         std::fs::create_dir_all(&dir).map_err(|e| fail(&dir, e))?;

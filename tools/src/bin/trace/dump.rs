@@ -7,7 +7,7 @@ use trace_format::isa::{Pred, Reg, Unit};
 use trace_format::reader::{Step, Trace, WarpCursor};
 
 /// Lists up to `limit` instructions of a warp after the first `skip`.
-pub fn run(
+pub(crate) fn run(
     trace: &Trace,
     (launch, block, warp): (u32, u64, u32),
     skip: u64,

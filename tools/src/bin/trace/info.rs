@@ -93,7 +93,7 @@ struct Section {
 }
 
 /// Prints the facts of a trace.
-pub fn run(trace: &Trace, json: bool, out: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn run(trace: &Trace, json: bool, out: &mut impl Write) -> Result<(), Failure> {
     let sections = sections(trace);
     let info = gather(trace, &sections);
     if json {

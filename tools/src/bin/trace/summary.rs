@@ -40,14 +40,14 @@ fn lanes_of(mask: u32) -> Vec<usize> {
 }
 
 /// A row in the lanes of a mask; `float` shows words without a pattern as single-precision numbers.
-pub fn row(row: &Row, mask: u32, float: bool) -> String {
+pub(crate) fn row(row: &Row, mask: u32, float: bool) -> String {
     let lanes = lanes_of(mask);
     let show = |v: u64| if float { format!("{:?}", f32::from_bits(v as u32)) } else { format!("{v:#x}") };
     pattern(&lanes, |l| u64::from(row.0[l]), show, 32)
 }
 
 /// Where a memory instruction went.
-pub fn access(mem: &MemAccess) -> String {
+pub(crate) fn access(mem: &MemAccess) -> String {
     let space = match mem.space {
         Space::Global => "global",
         Space::Shared => "shared",

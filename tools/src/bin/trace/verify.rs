@@ -17,7 +17,7 @@ use trace_format::validate::{Progress, Report, validate};
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Checks a trace, prints what was found, and returns whether it is sound.
-pub fn run(path: &Path, threads: usize, json: bool, out: &mut impl Write) -> Result<bool, Failure> {
+pub(crate) fn run(path: &Path, threads: usize, json: bool, out: &mut impl Write) -> Result<bool, Failure> {
     let started = Instant::now();
     let report = with_progress(path, threads)?;
     if json {

@@ -16,7 +16,7 @@ struct Kept {
 }
 
 /// Bytes to save a number of registers and predicates, from a multiple of 16 on.
-pub const fn kept_bytes(registers: u32, predicates: u32) -> u32 {
+pub(crate) const fn kept_bytes(registers: u32, predicates: u32) -> u32 {
     // Predicates are saved through a register, which must be saved too.
     4 * (if registers == 0 && predicates > 0 { 1 } else { registers } + predicates)
 }

@@ -14,7 +14,7 @@ const SHORT: u32 = 4;
 const STRETCH: usize = 64;
 
 /// The values of one kind at a failed attempt to allocate.
-pub struct Attempt<'a> {
+pub(super) struct Attempt<'a> {
     /// The code before the attempt.
     pub f: &'a Func,
     /// Live ranges of the attempt.
@@ -28,7 +28,7 @@ pub struct Attempt<'a> {
 }
 
 /// The values to spill, by number; empty when nothing is left that would help.
-pub fn choose(attempt: &Attempt<'_>, spilled: &Spilled) -> Vec<usize> {
+pub(super) fn choose(attempt: &Attempt<'_>, spilled: &Spilled) -> Vec<usize> {
     let mut choice = Choice::new(attempt, spilled);
     if choice.crowd.most().1 > attempt.limit {
         choice.relieve_crowds();

@@ -20,7 +20,7 @@ impl Words {
 type Back = Vec<(VPred, VPred)>;
 
 /// Spills predicates in one walk over the code.
-pub fn spill(f: &mut Func, predicates: &[VPred], spilled: &mut Spilled) {
+pub(super) fn spill(f: &mut Func, predicates: &[VPred], spilled: &mut Spilled) {
     let mut words = Words(vec![None; f.pdefs.len()]);
     for &p in predicates {
         spilled.predicates.insert(p.index());

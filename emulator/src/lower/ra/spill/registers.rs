@@ -54,7 +54,7 @@ impl Homes {
 }
 
 /// Spills registers in one walk over the code; slots begin at `frame_bytes`.
-pub fn spill(f: &mut Func, registers: &[VReg], frame_bytes: u32, spilled: &mut Spilled) {
+pub(super) fn spill(f: &mut Func, registers: &[VReg], frame_bytes: u32, spilled: &mut Spilled) {
     let mut homes = Homes(Vec::new());
     homes.0.resize_with(f.defs.len(), || None);
     for &r in registers {

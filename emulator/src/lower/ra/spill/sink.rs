@@ -18,7 +18,7 @@ struct Back {
 }
 
 /// Moves the reloads of all blocks.
-pub fn sink(f: &mut Func, spilled: &Spilled) {
+pub(super) fn sink(f: &mut Func, spilled: &Spilled) {
     for b in f.order.clone() {
         let before = std::mem::take(&mut f.block_mut(b).insts);
         let mut after: Vec<InstId> = Vec::with_capacity(before.len());

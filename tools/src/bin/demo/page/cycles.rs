@@ -9,7 +9,7 @@ use timing::stats::Stall;
 /// Causes without a resident warp: there was no work for the slot.
 const EMPTY: [Stall; 2] = [Stall::NoWarp, Stall::Launch];
 
-pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
+pub(super) fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     Section::new("Where cycles and energy go")
         .text(
             "Every issue slot of every scheduler in every cycle has exactly one cause; the causes sum to the slots. \

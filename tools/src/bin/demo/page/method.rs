@@ -5,7 +5,7 @@ use report::{Code, Language, Section};
 use timing::config::builtin;
 use timing::reports::machines;
 
-pub fn section(results: &Results) -> Section {
+pub(super) fn section(results: &Results) -> Section {
     let lab = &results.lab;
     let mut section = Section::new("How to read and reproduce this")
         .text(

@@ -13,7 +13,7 @@ use report::Report;
 use timing::reports::{Workload, listed};
 
 /// The report.
-pub fn report(results: &Results) -> Report {
+pub(crate) fn report(results: &Results) -> Report {
     let Results { lab, workloads, .. } = results;
     let techniques: Vec<&str> = lab.machines.iter().skip(1).map(|machine| machine.label.as_str()).collect();
     let report = Report::new("What register-file techniques do to CUDA kernels")

@@ -7,7 +7,7 @@ use timing::reports::techniques::tone;
 use timing::reports::{Lab, Workload};
 use timing::studies::StudyResult;
 
-pub fn section(results: &Results) -> Section {
+pub(super) fn section(results: &Results) -> Section {
     let Results { lab, workloads, .. } = results;
     let (mut performance, mut energy) = (Vec::new(), Vec::new());
     for (m, machine) in lab.machines.iter().enumerate().skip(1) {
@@ -65,7 +65,7 @@ fn finding(lab: &Lab, workloads: &[Workload], m: usize, label: &str) -> String {
 }
 
 /// A mean over all traces from the study's data.
-pub fn mean_share(study: &StudyResult, key: &str) -> Option<f64> {
+pub(super) fn mean_share(study: &StudyResult, key: &str) -> Option<f64> {
     let (_, means) = study.data.iter().find(|(name, _)| *name == "means")?;
     let column = means.keys().iter().position(|k| k == key)?;
     means.rows().first()?.get(column).and_then(Cell::number)

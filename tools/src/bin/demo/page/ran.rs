@@ -5,7 +5,7 @@ use report::{Column, Format, Section, Table};
 use timing::reports::block_shape;
 use trace_format::reader::Launch;
 
-pub fn section(Results { recordings, workloads, .. }: &Results) -> Section {
+pub(super) fn section(Results { recordings, workloads, .. }: &Results) -> Section {
     let columns = [
         Column::text("Workload"),
         Column::text("Computes"),

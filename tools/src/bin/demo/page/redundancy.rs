@@ -5,7 +5,7 @@ use crate::measure::Results;
 use report::{Callout, Format, Section};
 use timing::studies;
 
-pub fn section(Results { workloads, findings, .. }: &Results) -> Section {
+pub(super) fn section(Results { workloads, findings, .. }: &Results) -> Section {
     let mut section = Section::new("Redundancy: what need not have run").text(
         "A limit study needs no machine model: it reads from the trace how much of an opportunity exists. An \
          instruction is redundant in its thread block when every warp of the block executes it on the same \

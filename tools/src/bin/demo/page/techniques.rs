@@ -7,7 +7,7 @@ use timing::reports::{Lab, Workload};
 /// What the page calls a trace.
 const KIND: &str = "Workload";
 
-pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
+pub(super) fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     let [speedup, accesses, energy] = charts(lab, workloads, KIND, Some(2));
     Section::new("Techniques against the baseline")
         .text(

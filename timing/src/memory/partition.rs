@@ -286,7 +286,7 @@ impl Partition {
 
     /// One core cycle, from DRAM back towards the SMs, then from the SMs towards DRAM.
     fn tick(&mut self) -> bool {
-        let dram_now = self.dram_clock.from_core(self.now);
+        let dram_now = self.dram_clock.cycle_at(self.now);
         self.channel.run_to(dram_now, &mut self.stats);
         let mut progressed = self.collect_dram(dram_now);
         progressed |= self.fill();

@@ -18,7 +18,7 @@ impl ClockRatio {
     /// Cycles of the other clock that have begun by the start of a core cycle.
     #[must_use]
     #[inline]
-    pub(crate) fn from_core(self, core_cycle: u64) -> u64 {
+    pub(crate) fn cycle_at(self, core_cycle: u64) -> u64 {
         if self.core_khz == self.other_khz { core_cycle } else { core_cycle * self.other_khz / self.core_khz }
     }
 
@@ -67,7 +67,7 @@ impl Port {
     /// Occupies the port with a packet and returns the core cycle at which its last flit has passed.
     #[inline]
     pub(crate) fn send(&mut self, core_cycle: u64, flits: u8) -> u64 {
-        let start = self.clock.from_core(core_cycle).max(self.free_at);
+        let start = self.clock.cycle_at(core_cycle).max(self.free_at);
         self.free_at = start + u64::from(flits);
         self.free_at_core = self.clock.to_core(self.free_at);
         self.free_at_core.max(core_cycle + 1)
@@ -95,8 +95,8 @@ mod tests {
         for (core, other) in [(1417, 2500), (700, 924), (1300, 650), (5, 5)] {
             let ratio = ClockRatio::new(core, other);
             for cycle in 0..5000 {
-                assert!(ratio.from_core(ratio.to_core(cycle)) >= cycle);
-                assert!(ratio.to_core(ratio.from_core(cycle)) <= cycle);
+                assert!(ratio.cycle_at(ratio.to_core(cycle)) >= cycle);
+                assert!(ratio.to_core(ratio.cycle_at(cycle)) <= cycle);
             }
         }
     }

@@ -90,7 +90,8 @@ impl Partition {
         let slice = &mut self.slices[index];
         let mut progressed = false;
         while slice.queue.len() < self.params.queue
-            && let Some((_, request)) = slice.pipeline.pop_front_if(|(ready, _)| *ready <= self.now)
+            && slice.pipeline.front().is_some_and(|(ready, _)| *ready <= self.now)
+            && let Some((_, request)) = slice.pipeline.pop_front()
         {
             slice.queue.push_back(request);
             progressed = true;

@@ -15,6 +15,7 @@
 //! ```
 
 mod analysis;
+mod banks;
 #[cfg(test)]
 mod believable;
 #[cfg(feature = "cli")]
@@ -24,6 +25,7 @@ pub mod config;
 mod engine;
 mod error;
 mod memory;
+pub mod observe;
 mod policy;
 pub use warplab_technique::{occupancy, program};
 pub mod replay;

@@ -6,13 +6,13 @@
 use crate::config::{GpuConfig, load};
 use crate::engine::{Gpu, GroupOutcome, Job, RunOptions};
 use crate::error::ReplayError;
+use crate::observe::record::{Fate, InstRecord};
+use crate::observe::{Observed, ViewOptions};
 use crate::program::Program;
 use crate::sm::{Machine, Shape};
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
 use crate::techniques::{Catalogue, Cx, Effects, Launch, Ledger, Stack, Supplied, Techniques, WarpView};
-use crate::view::record::{Fate, InstRecord};
-use crate::view::{Observed, ViewOptions};
 use std::sync::Arc;
 use trace_format::isa::space::Space;
 use trace_format::isa::*;

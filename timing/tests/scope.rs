@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::process::Command;
 use timing::config::load;
+use timing::observe::ViewOptions;
 use timing::replay::{Replay, ReplayOptions, Selection, replay};
 use timing::stats::Stats;
-use timing::view::ViewOptions;
 use trace_format::reader::Trace;
 
 fn launch(kernel: usize, stream: u64, blocks: u32) -> Item {

@@ -6,11 +6,12 @@ use common::{Item, Launch};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use timing::config::load;
+use timing::observe::ViewOptions;
 use timing::replay::{Replay, ReplayOptions, replay};
+use timing::stats::Column;
 use timing::stats::{COUNTERS, Stall, TechniqueStats};
 use timing::techniques::Catalogue;
-use timing::view::Column;
-use timing::view::{ViewOptions, konata, timeline};
+use timing::view::{konata, timeline};
 use trace_format::reader::Trace;
 
 fn trace(folder: &tempfile::TempDir) -> Trace {

@@ -10,19 +10,6 @@ use structure::{members, workspace};
 
 /// Circles that are left. This list may only shrink: a circle that is opened is taken off, none is added.
 const KNOWN_FILES: &[&[&str]] = &[
-    &["trace-format/src/isa/flow.rs", "trace-format/src/isa/kernel.rs"],
-    &[
-        "trace-format/src/reader/cache.rs",
-        "trace-format/src/reader/cursor.rs",
-        "trace-format/src/reader/mod.rs",
-        "trace-format/src/reader/path.rs",
-    ],
-    &[
-        "trace-format/src/validate/mod.rs",
-        "trace-format/src/validate/replay.rs",
-        "trace-format/src/validate/structure.rs",
-    ],
-    &["trace-format/src/writer/mod.rs", "trace-format/src/writer/sequencer.rs"],
     &["emulator/src/lower/build/mod.rs", "emulator/src/lower/build/runs.rs"],
     &[
         "emulator/src/lower/ra/spill.rs",
@@ -54,58 +41,6 @@ const KNOWN_FILES: &[&[&str]] = &[
         "emulator/src/ptx/resolve/vars.rs",
     ],
     &["emulator/src/texture/format.rs", "emulator/src/texture/sampler.rs"],
-    &["timing/src/analysis/loops.rs", "timing/src/analysis/loops/trips.rs"],
-    &[
-        "timing/src/cli/compare.rs",
-        "timing/src/cli/config.rs",
-        "timing/src/cli/left_out.rs",
-        "timing/src/cli/list.rs",
-        "timing/src/cli/mod.rs",
-        "timing/src/cli/output.rs",
-        "timing/src/cli/replay.rs",
-        "timing/src/cli/report.rs",
-        "timing/src/cli/study.rs",
-        "timing/src/cli/views.rs",
-        "timing/src/cli/why.rs",
-    ],
-    &["timing/src/config/import/map.rs", "timing/src/config/import/mod.rs"],
-    &["timing/src/engine/crew.rs", "timing/src/engine/group.rs", "timing/src/engine/mod.rs"],
-    &[
-        "timing/src/reports/cycles.rs",
-        "timing/src/reports/energy.rs",
-        "timing/src/reports/measure.rs",
-        "timing/src/reports/method.rs",
-        "timing/src/reports/mod.rs",
-        "timing/src/reports/ran.rs",
-        "timing/src/reports/source.rs",
-        "timing/src/reports/studies.rs",
-        "timing/src/reports/techniques.rs",
-    ],
-    &["timing/src/stats/energy.rs", "timing/src/stats/mod.rs"],
-    &[
-        "timing/src/studies/driver.rs",
-        "timing/src/studies/mod.rs",
-        "timing/src/studies/result.rs",
-        "timing/src/studies/result/breakdown.rs",
-        "timing/src/studies/result/charts.rs",
-        "timing/src/studies/rows.rs",
-        "timing/src/studies/select.rs",
-    ],
-    &["timing/src/why/limits.rs", "timing/src/why/mod.rs", "timing/src/why/text.rs"],
-    &["timing/technique/src/context.rs", "timing/technique/src/verdict.rs"],
-    &["timing/technique/src/plan.rs", "timing/technique/src/program.rs"],
-    &[
-        "timing/report/src/chart/bar.rs",
-        "timing/report/src/chart/histogram.rs",
-        "timing/report/src/chart/line.rs",
-        "timing/report/src/chart/mod.rs",
-        "timing/report/src/chart/stacked.rs",
-        "timing/report/src/outline.rs",
-        "timing/report/src/section.rs",
-        "timing/report/src/source.rs",
-        "timing/report/src/table.rs",
-    ],
-    &["timing/report/src/page.rs", "timing/report/src/report.rs"],
     &[
         "tools/src/bin/trace/dump.rs",
         "tools/src/bin/trace/info.rs",
@@ -156,28 +91,7 @@ const KNOWN_FILES: &[&[&str]] = &[
     ],
 ];
 /// The same of rooms: the files and folders right below the root of a crate.
-const KNOWN_ROOMS: &[&[&str]] = &[
-    &["trace-format/src/container", "trace-format/src/writer"],
-    &[
-        "timing/src/engine",
-        "timing/src/memory",
-        "timing/src/replay",
-        "timing/src/sm",
-        "timing/src/stats",
-        "timing/src/techniques",
-        "timing/src/view",
-    ],
-    &["timing/technique/src/context", "timing/technique/src/verdict"],
-    &["timing/technique/src/plan", "timing/technique/src/program"],
-    &[
-        "timing/report/src/chart",
-        "timing/report/src/outline",
-        "timing/report/src/section",
-        "timing/report/src/source",
-        "timing/report/src/table",
-    ],
-    &["timing/report/src/page", "timing/report/src/report"],
-];
+const KNOWN_ROOMS: &[&[&str]] = &[];
 
 /// The roots of a crate: its library, and its binaries.
 fn roots(member: &std::path::Path) -> Vec<PathBuf> {

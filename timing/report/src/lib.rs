@@ -42,6 +42,7 @@ mod chart;
 mod error;
 mod format;
 mod highlight;
+mod names;
 mod outline;
 mod page;
 mod page_table;

@@ -1,40 +1,12 @@
 //! Names and numbers of everything in a report that has data: unique anchors, file names and "Figure 3".
 //! Page, JSON and file writer all use this outline, so they agree.
 
-use std::collections::HashSet;
-
 use crate::chart::Chart;
+use crate::names::Names;
 use crate::section::{Block, Section};
 use crate::source::SourceListing;
 use crate::table::Table;
 use crate::text;
-
-/// Hands out unique slugs.
-pub(crate) struct Names {
-    taken: HashSet<String>,
-    separator: char,
-}
-
-impl Names {
-    pub(crate) fn new(separator: char) -> Self {
-        Self { taken: HashSet::new(), separator }
-    }
-
-    /// A slug of `wanted` (or of `fallback`, if nothing of it survives) that was not given before.
-    pub(crate) fn claim(&mut self, wanted: &str, fallback: &str) -> String {
-        let mut base = text::slug(wanted, self.separator);
-        if base.is_empty() {
-            fallback.clone_into(&mut base);
-        }
-        let mut name = base.clone();
-        let mut number = 2;
-        while !self.taken.insert(name.clone()) {
-            name = format!("{base}{}{number}", self.separator);
-            number += 1;
-        }
-        name
-    }
-}
 
 /// Something in the report that carries data.
 #[derive(Clone, Copy)]

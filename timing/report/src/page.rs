@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::chart::Chart;
+use crate::error::Result;
 use crate::highlight::Highlighter;
 use crate::outline::{Item, Outline, Placed};
 use crate::page_table;
@@ -34,8 +35,19 @@ pub(crate) fn figure_width(columns: usize) -> f64 {
     ((CONTENT - ROW_GAP * (columns - 1.0)) / columns - CARD).max(300.0)
 }
 
+impl Report {
+    /// The page as one self-contained HTML document.
+    ///
+    /// # Errors
+    /// As [`Report::check`].
+    pub fn to_html(&self) -> Result<String> {
+        self.check()?;
+        Ok(render(self))
+    }
+}
+
 /// The whole page; the report was checked.
-pub(crate) fn render(report: &Report) -> String {
+fn render(report: &Report) -> String {
     let outline = Outline::new(&report.sections);
     let mut page = Page { out: String::with_capacity(1 << 18), items: outline.items.iter() };
     page.head(report);

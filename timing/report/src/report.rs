@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::outline::{Item, Outline};
-use crate::page;
 use crate::section::{Block, Section};
 use crate::table::Table;
 
@@ -81,15 +80,6 @@ impl Report {
             Item::Table(table) => table.check(),
             Item::Source(source) => source.check(),
         })
-    }
-
-    /// The page as one self-contained HTML document.
-    ///
-    /// # Errors
-    /// As [`Report::check`].
-    pub fn to_html(&self) -> Result<String> {
-        self.check()?;
-        Ok(page::render(self))
     }
 
     /// Everything with numbers, in reading order.

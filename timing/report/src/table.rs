@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Result, expect_len};
 use crate::format::{self, Format, MISSING};
+use crate::names::Names;
 use crate::text;
 
 /// One raw value of a table.
@@ -293,7 +294,7 @@ impl Table {
     /// Keys of the columns as CSV and JSON name them, made unique by a number where they repeat.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
-        let mut names = crate::outline::Names::new('_');
+        let mut names = Names::new('_');
         self.columns.iter().map(|column| names.claim(&column.key, "column")).collect()
     }
 

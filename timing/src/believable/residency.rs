@@ -1,8 +1,8 @@
 //! Tests of residency: exactly as many blocks as the resources allow.
 
 use crate::config::load;
+use crate::observe::record::InstRecord;
 use crate::testing::{Builder, Hand, r};
-use crate::view::record::InstRecord;
 use trace_format::isa::*;
 
 /// Blocks of 64 threads that wait for memory, so that as many as possible are resident together.

@@ -1,6 +1,7 @@
 //! `timing compare`: what changed from one JSON result to another.
 
-use super::{CliError, output};
+use super::error::CliError;
+use super::output;
 use crate::compare::compare;
 use clap::Args;
 use serde_json::Value;

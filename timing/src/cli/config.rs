@@ -1,6 +1,7 @@
 //! `timing config`: shows a configuration after inheritance and overrides, with the origin of each value.
 
-use super::{CliError, output};
+use super::error::CliError;
+use super::output;
 use crate::config::{self, builtin, load};
 use clap::Args;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Commands that take several traces: those that cannot be used are left out and the reasons are printed, the others are
 //! processed, and the command fails at its end.
 
-use super::CliError;
+use super::error::CliError;
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -1,6 +1,7 @@
 //! `timing list`: lists techniques, studies, configurations and policies, with their papers.
 
-use super::{CliError, output};
+use super::error::CliError;
+use super::output;
 use crate::config::{builtin, load_text};
 use crate::policy::PolicyRow;
 use crate::stats::counter_rows;

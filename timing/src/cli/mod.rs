@@ -4,6 +4,7 @@
 
 mod compare;
 mod config;
+mod error;
 mod left_out;
 mod list;
 mod output;
@@ -17,18 +18,9 @@ mod why;
 
 use crate::techniques::{Catalogue, Registration};
 use clap::{Parser, Subcommand};
+use error::CliError;
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// Error text of a command, for the user.
-#[derive(Debug)]
-pub struct CliError(String);
-
-impl<E: std::fmt::Display> From<E> for CliError {
-    fn from(error: E) -> CliError {
-        CliError(error.to_string())
-    }
-}
 
 /// Replays recorded CUDA kernels on GPU models.
 #[derive(Debug, Parser)]

@@ -1,6 +1,6 @@
 //! Printing and writing files: a closed pipe is no error, and a file is either complete or absent.
 
-use super::CliError;
+use super::error::CliError;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use warplab_host::destination::Destination;

@@ -1,14 +1,15 @@
 //! `timing replay`: replays traces on a GPU model, and compares techniques with the baseline.
 
+use super::error::CliError;
 use super::left_out::LeftOut;
+use super::output;
 use super::progress::LateBar;
 use super::shared::ReplayArguments;
-use super::{CliError, output};
 use crate::engine::Progress;
+use crate::observe::ViewOptions;
 use crate::replay::{Replay, ReplayOptions, replay};
 use crate::stats::{CounterRow, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
-use crate::view::ViewOptions;
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
@@ -72,7 +73,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     let loaded = arguments.replayed.load()?;
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
-    energy.check(catalogue).map_err(CliError)?;
+    energy.check(catalogue.infos()).map_err(CliError)?;
     let techniques = catalogue.select(&arguments.tech, config)?;
     let threads = arguments.replayed.threads();
     let selection = arguments.replayed.selection()?;

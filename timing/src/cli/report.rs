@@ -1,9 +1,10 @@
 //! `timing report`: studies and replays of traces as one page, with its data and figures as files.
 
+use super::error::CliError;
 use super::left_out::LeftOut;
 use super::progress::LateBar;
 use super::shared::ReplayArguments;
-use super::{CliError, compare, output};
+use super::{compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
 use crate::replay::Selection;

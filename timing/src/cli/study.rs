@@ -1,9 +1,10 @@
 //! `timing study`: runs limit studies over traces in one pass and writes their results.
 
+use super::error::CliError;
 use super::left_out::LeftOut;
+use super::output;
 use super::progress::LateBar;
 use super::shared::Threads;
-use super::{CliError, output};
 use crate::studies::{self, By, Input, Options, Progress, Selection, StudyError, StudyResult};
 use clap::Args;
 use serde_json::json;

@@ -1,11 +1,14 @@
 //! The flags of `timing replay` that look into the pipeline: timelines, the Konata log and time series.
 
-use super::{CliError, output};
+use super::error::CliError;
+use super::output;
 use crate::config::GpuConfig;
+use crate::observe::ViewOptions;
+use crate::observe::record::MOST_RECORDS;
 use crate::replay::Replay;
+use crate::stats::Column;
 use crate::techniques::{Technique, TechniqueInfo};
-use crate::view::series::Column;
-use crate::view::{ViewOptions, konata, record::MOST_RECORDS, timeline};
+use crate::view::{konata, timeline};
 use clap::Args;
 use serde_json::Value;
 use std::ops::Range;

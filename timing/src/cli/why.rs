@@ -1,9 +1,10 @@
 //! `timing why`: what limits each kernel of a trace, in words.
 
+use super::error::CliError;
 use super::left_out::LeftOut;
+use super::output;
 use super::progress::LateBar;
 use super::shared::ReplayArguments;
-use super::{CliError, output};
 use crate::engine::Progress;
 use crate::replay::{Replay, ReplayOptions, replay};
 use crate::techniques::Catalogue;

@@ -2,16 +2,14 @@
 //! SMs switched from one kernel to the next.
 
 use super::domain::{Domain, Exchange};
+use super::job::{Job, Progress, RunOptions, STUCK_CYCLES};
 use super::outcome::{GroupOutcome, JobOutcome};
-use super::{Job, Progress, RunOptions, STUCK_CYCLES};
 use crate::config::GpuConfig;
 use crate::error::ReplayError;
 use crate::memory::partition::Partition;
 use crate::sm::{Sm, SmCaches};
 use crate::source::LaunchSource;
-use crate::stats::{Stall, Stats};
-use crate::view::Series;
-use crate::view::series::{Sample, Sampler};
+use crate::stats::{Sample, Sampler, Series, Stall, Stats};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Progress of a kernel.

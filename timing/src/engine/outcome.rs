@@ -1,7 +1,7 @@
 //! Statistics of a group of kernels: of each kernel, and of all together.
 
-use crate::stats::Stats;
-use crate::view::{Recording, Series};
+use crate::observe::Recording;
+use crate::stats::{Series, Stats};
 
 /// Statistics of one kernel.
 #[derive(Clone, Debug, Default)]

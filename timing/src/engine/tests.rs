@@ -1,7 +1,8 @@
 //! Tests of the engine: a component that never replies, and invariants of the statistics for random kernels
 //! on random configurations.
 
-use super::{RunOptions, STUCK_CYCLES};
+use super::RunOptions;
+use super::job::STUCK_CYCLES;
 use crate::config::{GpuConfig, load};
 use crate::error::ReplayError;
 use crate::stats::Stats;

@@ -16,8 +16,7 @@ use super::port::{ClockRatio, Port};
 use super::replacement::Replacement;
 use super::{ALL_SECTORS, Credit, Reply, Request, RequestKind, SECTOR_BYTES, Served, Token};
 use crate::config::GpuConfig;
-use crate::stats::Counters;
-use crate::view::series::{Sample, Sampler};
+use crate::stats::{Counters, Sample, Sampler};
 use std::collections::VecDeque;
 
 /// Tag of a burst that no request waits for.

@@ -13,13 +13,12 @@ pub use streams::{Point, dependencies};
 
 use crate::config::GpuConfig;
 use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, RunOptions};
+use crate::observe::{Observed, Recording, ViewOptions};
 use crate::program::Program;
 use crate::sm::{Machine, Shape};
 use crate::source::LaunchSource;
-use crate::stats::{EnergyTable, Stats};
+use crate::stats::{Column, EnergyTable, Series, Stats};
 use crate::techniques::{Launch, Stack, Technique};
-use crate::view::series::Column;
-use crate::view::{Observed, Recording, Series, ViewOptions};
 use serde_json::{Value, json};
 use std::ops::Range;
 use trace_format::container::TransferKind;

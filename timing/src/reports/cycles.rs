@@ -1,6 +1,7 @@
 //! Section: CPI stacks of the baseline.
 
-use super::{Lab, Workload, names};
+use super::contents::FEW;
+use super::measure::{Lab, Workload, names};
 use crate::stats::{Stall, Stats};
 use report::{Axis, Cell, Column, Format, Section, Series, StackedChart, Table};
 
@@ -28,7 +29,7 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
              the table: small grids leave most of a large GPU empty.",
         );
     // A few bars do not need the full width of the page.
-    section = if workloads.len() <= super::FEW {
+    section = if workloads.len() <= FEW {
         section.row(|row| row.chart(of_baseline(workloads)).chart(cpi(workloads)))
     } else {
         section.chart(of_baseline(workloads)).chart(cpi(workloads))

@@ -1,6 +1,6 @@
 //! Section: energy by component.
 
-use super::{Lab, Workload};
+use super::measure::{Lab, Workload, names};
 use report::{Axis, Callout, Column, Format, Section, Series, StackedChart, Table};
 
 /// The section; several variants are shown side by side.
@@ -51,7 +51,7 @@ fn chart(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> StackedCh
     let total = |w: &Workload| parts.iter().map(|name| part(lab, w, 0, name)).sum::<f64>();
     let (chart, relative) = if lab.machines.len() == 1 {
         let chart = StackedChart::new(title, Axis::new("Energy", Format::Percent(1)))
-            .categories("Trace", super::names(workloads))
+            .categories("Trace", names(workloads))
             .caption("Shares of the energy that the table prices.")
             .shares();
         (chart, false)

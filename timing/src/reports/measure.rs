@@ -1,14 +1,14 @@
 //! Measurements of a report: the variants of the configuration, and every workload's replay on each.
 
-use super::ratio;
-use super::source::Waits;
+use super::waits::Waits;
+use super::words::ratio;
 use crate::config::{Loaded, load};
 use crate::engine::Progress;
 use crate::error::ReplayError;
+use crate::observe::ViewOptions;
 use crate::replay::{Replay, ReplayOptions, Selection, replay};
 use crate::stats::{EnergyTable, Stats};
 use crate::techniques::{Catalogue, TechniqueInfo, Techniques};
-use crate::view::ViewOptions;
 use trace_format::reader::Trace;
 
 /// Energy components of the register file: its banks, and the structures of techniques that replace them.
@@ -78,7 +78,7 @@ impl Lab {
         let loaded = load(config, set).map_err(|why| why.to_string())?;
         let config = loaded.config.clone();
         let energy = EnergyTable::load(&config.energy)?;
-        energy.check(catalogue)?;
+        energy.check(catalogue.infos())?;
         let mut machines =
             vec![Machine { label: "baseline".into(), words: Vec::new(), techniques: Vec::new() }];
         for words in techniques.iter().filter(|words| !words.is_empty()) {
@@ -187,6 +187,11 @@ impl Workload {
     pub fn rf_energy(&self, lab: &Lab, machine: usize) -> f64 {
         lab.rf_energy_pj(self.on(machine)) / lab.rf_energy_pj(self.plain())
     }
+}
+
+/// Labels of the workloads, in order.
+pub(super) fn names(workloads: &[Workload]) -> Vec<&str> {
+    workloads.iter().map(|workload| workload.label.as_str()).collect()
 }
 
 /// Short names of traces for tables and charts, with their folders if file names repeat.

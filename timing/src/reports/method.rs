@@ -1,6 +1,7 @@
 //! Last section: how to read the numbers, and the data needed to reproduce them.
 
-use super::{Contents, Lab};
+use super::contents::Contents;
+use super::measure::Lab;
 use crate::config::flatten;
 use report::{Code, Column, Language, Section, Table};
 

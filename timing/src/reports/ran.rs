@@ -1,6 +1,7 @@
 //! Section: the kernels that ran, and their occupancy.
 
-use super::{Workload, block_shape, ratio};
+use super::measure::Workload;
+use super::words::{block_shape, ratio};
 use crate::replay::LaunchStats;
 use crate::stats::Stats;
 use report::{Cell, Column, Format, Kpi, Section, Table};

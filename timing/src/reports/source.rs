@@ -5,101 +5,18 @@
 //! hardware profiler estimates the same by sampling the program counters of warps. The number of kept
 //! instructions is bounded; the section states where the bound was reached.
 
-use super::Workload;
-use crate::replay::Replay;
-use crate::view::record::{Fate, InstRecord, NEVER, Origin};
+use super::measure::Workload;
+use super::waits::{Spot, Waits};
+use super::words::ratio;
 use report::{Callout, Column, Format, Section, SourceListing, Table};
 use std::collections::HashMap;
 use trace_format::isa::{MachineKernel, Position};
-use trace_format::reader::Trace;
 
 /// Number of lines in the table of hot spots.
 const WORST: usize = 20;
 
 /// Maximum number of listings on a page; a program may have hundreds of kernels.
 const MOST_LISTINGS: usize = 12;
-
-/// Cycles that the warps of a kernel waited on SM 0, by instruction.
-#[derive(Clone, Debug)]
-pub(super) struct Waits {
-    /// Position of the kernel in the trace.
-    kernel: u32,
-    /// By instruction.
-    spots: Vec<Spot>,
-    /// Whether the limit was reached in a launch.
-    cut: bool,
-}
-
-/// Counts of an instruction or line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Spot {
-    /// Cycles that warps waited before it.
-    cycles: u64,
-    /// Warp instructions.
-    issued: u64,
-    /// Lanes in which they took effect.
-    lanes: u64,
-}
-
-impl Spot {
-    fn add(&mut self, other: Spot) {
-        self.cycles += other.cycles;
-        self.issued += other.issued;
-        self.lanes += other.lanes;
-    }
-}
-
-impl Waits {
-    /// Sums the recordings of a replay's launches, kernels in the order of their first launch.
-    pub(super) fn by_kernel(trace: &Trace, replay: &Replay) -> Vec<Waits> {
-        let mut all: Vec<Waits> = Vec::new();
-        for launch in &replay.launches {
-            let at = all.iter().position(|one| one.kernel == launch.kernel_index).unwrap_or_else(|| {
-                let spots = vec![Spot::default(); trace.kernel(launch.kernel_index).insts.len()];
-                all.push(Waits { kernel: launch.kernel_index, spots, cut: false });
-                all.len() - 1
-            });
-            for recording in &launch.recordings {
-                all[at].cut |= recording.full_at.is_some();
-                add_records(&mut all[at].spots, &recording.insts);
-            }
-        }
-        all
-    }
-
-    /// The same by line of translated code, ascending; line 0 stands for instructions without line.
-    fn by_line(&self, kernel: &MachineKernel) -> Vec<(Position, Spot)> {
-        let mut lines: std::collections::BTreeMap<Position, Spot> = std::collections::BTreeMap::new();
-        for (spot, line) in self.spots.iter().zip(&kernel.lines) {
-            lines.entry(line.code).or_default().add(*spot);
-        }
-        lines.into_iter().filter(|(_, spot)| spot.issued > 0).collect()
-    }
-
-    fn total(&self) -> Spot {
-        let mut sum = Spot::default();
-        self.spots.iter().for_each(|spot| sum.add(*spot));
-        sum
-    }
-}
-
-/// Adds the issues of warps: each is charged the cycles since the warp's last issue, the first since its fetch.
-fn add_records(spots: &mut [Spot], records: &[InstRecord]) {
-    let mut last: HashMap<(u32, u32), u64> = HashMap::new();
-    let issued = |record: &&InstRecord| {
-        record.origin == Origin::Program && record.issued != NEVER && record.fate != Fate::Flushed
-    };
-    for record in records.iter().filter(issued) {
-        let since = last.insert((record.block, record.warp), record.issued).unwrap_or(record.fetched);
-        if let Some(spot) = spots.get_mut(record.pc as usize) {
-            spot.add(Spot {
-                cycles: record.issued.saturating_sub(since),
-                issued: 1,
-                lanes: u64::from(record.exec.count_ones()),
-            });
-        }
-    }
-}
 
 /// One line of a kernel of a workload.
 struct Hot<'a> {
@@ -169,7 +86,7 @@ fn lines(workloads: &[Workload]) -> Vec<Hot<'_>> {
                 kernel,
                 line,
                 spot,
-                share: super::ratio(spot.cycles, cycles),
+                share: ratio(spot.cycles, cycles),
             }));
         }
     }
@@ -204,9 +121,9 @@ fn worst(hot: &[Hot<'_>]) -> Table {
             one.kernel.file(one.line).map(|file| file.language.to_string()),
             text_of(one.kernel, one.line),
             one.share,
-            super::ratio(one.spot.cycles, one.spot.issued),
+            ratio(one.spot.cycles, one.spot.issued),
             one.spot.issued,
-            super::ratio(one.spot.lanes, one.spot.issued),
+            ratio(one.spot.lanes, one.spot.issued),
         ]);
     }
     table
@@ -232,53 +149,10 @@ fn listing(workload: &Workload, kernel: &MachineKernel, waits: &Waits) -> Source
         .column("Issued", Format::Integer);
     for (number, text) in kernel.code_file().iter().flat_map(|file| &file.lines) {
         let values = spots.get(&Position { file: 1, line: *number }).map(|spot| {
-            let share = super::ratio(spot.cycles, total.cycles);
-            [share, super::ratio(spot.cycles, spot.issued), spot.issued as f64]
+            let share = ratio(spot.cycles, total.cycles);
+            [share, ratio(spot.cycles, spot.issued), spot.issued as f64]
         });
         listing.push(*number, text, values.into_iter().flatten());
     }
     listing
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record(pc: u32, warp: u32, fetched: u64, issued: u64, fate: Fate) -> InstRecord {
-        InstRecord {
-            pc,
-            origin: Origin::Program,
-            warp_slot: warp as u8,
-            block: 0,
-            warp,
-            exec: 0xff,
-            fetched,
-            decoded: fetched + 1,
-            issued,
-            collected: NEVER,
-            started: NEVER,
-            completed: NEVER,
-            ended: NEVER,
-            fate,
-        }
-    }
-
-    #[test]
-    fn cycles_between_issues_of_a_warp_belong_to_the_later_instruction() {
-        let mut spots = vec![Spot::default(); 3];
-        add_records(
-            &mut spots,
-            &[
-                record(0, 0, 10, 14, Fate::Retired),
-                record(0, 1, 11, 15, Fate::Retired),
-                record(1, 0, 12, 40, Fate::Retired),
-                record(2, 1, 12, NEVER, Fate::Flushed),
-                record(1, 1, 13, 16, Fate::InFlight),
-                record(9, 1, 13, 17, Fate::Retired),
-            ],
-        );
-        assert_eq!(spots[0], Spot { cycles: 4 + 4, issued: 2, lanes: 16 });
-        assert_eq!(spots[1], Spot { cycles: 26 + 1, issued: 2, lanes: 16 });
-        assert_eq!(spots[2], Spot::default());
-    }
 }

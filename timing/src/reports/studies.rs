@@ -1,5 +1,6 @@
 //! Section: the limit studies, each with its charts, tables and definitions.
 
+use super::contents::FEW;
 use crate::studies::{self, StudyResult};
 use report::{Callout, Section};
 
@@ -27,7 +28,7 @@ fn study(section: Section, result: &StudyResult, traces: usize) -> Section {
         result.paper
     ));
     // Two charts side by side if they have few bars.
-    for charts in result.charts.chunks(if traces <= super::FEW { 2 } else { 1 }) {
+    for charts in result.charts.chunks(if traces <= FEW { 2 } else { 1 }) {
         section = match charts {
             [one] => section.chart(one.clone()),
             more => section.row(|row| more.iter().fold(row, |row, chart| row.chart(chart.clone()))),

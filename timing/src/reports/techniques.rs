@@ -1,6 +1,7 @@
 //! Section: the techniques against the baseline, with geometric means.
 
-use super::{Lab, Workload, names, ratio};
+use super::measure::{Lab, Machine, Workload, names};
+use super::words::ratio;
 use crate::stats::TechniqueStats;
 use report::{Axis, BarChart, Cell, Column, Format, Kpi, Section, Series, Table, Tone, geometric_mean};
 
@@ -27,7 +28,7 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
 
 fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
     let machines = lab.machines.iter().enumerate().skip(1);
-    let of = |(m, machine): (usize, &super::Machine)| {
+    let of = |(m, machine): (usize, &Machine)| {
         let mean = geometric_mean(workloads.iter().map(|workload| workload.speedup(m)));
         let energy = geometric_mean(workloads.iter().map(|workload| workload.rf_energy(lab, m)));
         Kpi::number(format!("{} speedup", machine.label), mean, Format::Ratio(3))

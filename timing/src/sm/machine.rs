@@ -1,7 +1,7 @@
 //! State that all SMs share while a kernel runs: configuration, decoded program, plan of the techniques,
 //! geometry.
 
-use super::banks::BankMap;
+use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::memory::address::PartitionMap;
 use crate::memory::port::ClockRatio;

@@ -6,7 +6,6 @@
 //! [`crate::engine`] runs SMs in parallel between exchanges.
 
 mod accesses;
-pub(crate) mod banks;
 pub(crate) mod machine;
 mod parts;
 mod stages;

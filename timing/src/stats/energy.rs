@@ -6,11 +6,11 @@
 
 use super::{COUNTERS, Stats, TechniqueStats};
 use crate::config::builtin;
-use crate::techniques::Catalogue;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use warplab_host::input;
+use warplab_technique::TechniqueInfo;
 
 /// Prices of events.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -79,14 +79,14 @@ impl EnergyTable {
         Ok(table)
     }
 
-    /// Refuses prices of events that neither the model nor a technique of the catalogue counts.
+    /// Refuses prices of events that neither the model nor one of these techniques counts.
     ///
     /// # Errors
     /// The error names the event.
-    pub fn check(&self, catalogue: &Catalogue) -> Result<(), String> {
-        let of_techniques: Vec<String> = catalogue
-            .rows()
-            .flat_map(|row| super::counter_rows(row.info))
+    pub fn check<'t>(&self, techniques: impl IntoIterator<Item = &'t TechniqueInfo>) -> Result<(), String> {
+        let of_techniques: Vec<String> = techniques
+            .into_iter()
+            .flat_map(super::counter_rows)
             .filter(|row| row.component.is_some())
             .map(|row| row.name)
             .collect();

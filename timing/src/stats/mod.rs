@@ -1,4 +1,5 @@
-//! Statistics of a replay: counters, stall causes, latency distributions, energy, and their JSON and CSV forms.
+//! Statistics of a replay: counters, stall causes, latency distributions, energy,
+//! samples at an interval, and their JSON and CSV forms.
 //!
 //! Every part that counts (an SM, a memory partition) owns a [`Stats`]; the engine merges them in a fixed
 //! order, so the result does not depend on the number of threads. The JSON keys are the counter names of
@@ -7,18 +8,19 @@
 
 mod counters;
 mod energy;
+mod json;
 mod latency;
+mod series;
 mod stalls;
 mod technique;
 
 pub use counters::{COUNTERS, Counters};
 pub use energy::{EnergyTable, Price};
 pub use latency::{LATENCIES, Latencies, Latency, LatencyInfo};
+pub use series::{Column, Sample, Sampler, Series};
 pub use stalls::{STALLS, Stall, StallCounts};
 pub use technique::{CounterRow, TechniqueStats, column_names, counter_rows};
 pub use warplab_technique::CounterInfo;
-
-use serde_json::{Map, Value};
 
 /// Statistics of one part of the GPU, or of the whole GPU.
 #[derive(Clone, Debug, Default)]
@@ -57,22 +59,6 @@ impl Stats {
     #[must_use]
     pub fn of_techniques(&self, counter: &str) -> u64 {
         self.techniques.iter().filter_map(|technique| technique.get(counter)).sum()
-    }
-
-    /// The JSON object of these statistics under an energy table.
-    #[must_use]
-    pub fn to_json(&self, energy: &EnergyTable) -> Value {
-        let mut object = Map::new();
-        self.counters.write_json(&mut object);
-        object.insert("ipc".into(), self.counters.ipc().into());
-        object.insert("stalls".into(), self.stalls.to_json());
-        object.insert("energy_pj".into(), energy.to_json(self));
-        object.insert("latency".into(), self.latency.to_json());
-        if !self.techniques.is_empty() {
-            let of = |one: &TechniqueStats| (one.info.name.to_owned(), one.to_json());
-            object.insert("technique".into(), Value::Object(self.techniques.iter().map(of).collect()));
-        }
-        Value::Object(object)
     }
 
     /// CSV header of [`Stats::csv_row`].

@@ -6,7 +6,7 @@
 //! possible order. Threads take the next free block, so a fold's sums must not depend on the choice of its
 //! blocks; then the result is the same for any number of threads.
 
-use super::StudyError;
+use super::error::StudyError;
 use super::sample::Seen;
 use super::setting::{At, Decoded, Fact, Setting};
 use super::source::{LaunchPaths, WarpPath};

@@ -12,12 +12,14 @@ pub(crate) mod define;
 pub(crate) mod divergence;
 pub(crate) mod driver;
 pub(crate) mod entropy;
+mod error;
 pub(crate) mod instances;
 mod lanes;
 pub(crate) mod liveness;
 pub(crate) mod memo;
 pub(crate) mod memory;
 mod open_map;
+mod options;
 pub(crate) mod redundancy;
 pub(crate) mod registry;
 mod result;
@@ -38,128 +40,19 @@ pub(crate) mod width;
 
 pub use define::{Counter, Course, Figure, Join, Marks, Mean, Share, Shown, Study};
 pub use driver::Outcome;
+pub use error::StudyError;
+pub use options::{By, Options, Progress};
 pub use result::StudyResult;
 pub use rows::KernelRow;
-pub use select::Selection;
+pub use select::{Input, Selection};
 
 use registry::STUDIES;
 use sample::Seen;
 use source::{LaunchPaths, TraceLaunch};
 use std::sync::atomic::{AtomicU64, Ordering};
-use trace_format::reader::Trace;
-
-/// A trace with its label for tables and charts.
-#[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
-    /// Name in tables and charts.
-    pub label: &'a str,
-    /// The trace.
-    pub trace: &'a Trace,
-}
-
-/// Breakdown of counts, besides kernels and traces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-pub enum By {
-    /// Kernels.
-    Kernel,
-    /// Lines of PTX, shown as annotated source.
-    Line,
-    /// Classes of opcodes.
-    Class,
-    /// Machine instructions.
-    Pc,
-}
-
-/// How to run studies.
-#[derive(Clone, Copy)]
-pub struct Options<'a> {
-    /// Threads; the result does not depend on it.
-    pub threads: usize,
-    /// Called periodically from any thread.
-    pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Breakdown of counts.
-    pub by: Option<By>,
-    /// Number of rows of the breakdown to show, worst first; `None` shows all in their own order.
-    pub top: Option<usize>,
-    /// Launches to study.
-    pub select: &'a Selection,
-    /// Whether each warp's values are compared with their recorded checksum.
-    pub checked: bool,
-}
 
 /// Bytes of decompressed frames that a pass, which reads blocks in order, caches of each trace.
 const KEPT_BYTES: usize = 16 << 20;
-
-/// Every launch.
-static EVERYTHING: Selection = Selection::all();
-
-impl Default for Options<'_> {
-    fn default() -> Self {
-        Options { threads: 1, progress: &|_| {}, by: None, top: None, select: &EVERYTHING, checked: false }
-    }
-}
-
-/// Progress of a pass over the traces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// Warp instructions read so far.
-    pub warp_instructions: u64,
-    /// Warp instructions in all traces.
-    pub of: u64,
-}
-
-/// Errors of studies.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum StudyError {
-    /// No study has that name.
-    #[error("unknown study `{name}`; known are: {known}")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// Names that exist.
-        known: String,
-    },
-    /// No trace was given.
-    #[error("no traces were given to study")]
-    NoTraces,
-    /// A trace has no register values.
-    #[error(
-        "{label}: the trace holds no values, which these studies need: {studies}; record it with `emu record`, without \
-         --addresses-only"
-    )]
-    NoValues {
-        /// Name of the trace.
-        label: String,
-        /// Names of the studies.
-        studies: String,
-    },
-    /// No launch is selected.
-    #[error("{0}")]
-    NothingSelected(String),
-    /// An error in one of the traces.
-    #[error("{label}: {why}")]
-    Trace {
-        /// Position among the given traces.
-        input: usize,
-        /// Name of the trace.
-        label: String,
-        /// The error.
-        why: Box<StudyError>,
-    },
-    /// A damaged or incomplete recording.
-    #[error("kernel {kernel}, block {block}, warp {warp}: {why}")]
-    Recording {
-        /// Name of the kernel.
-        kernel: String,
-        /// Linear index of the block.
-        block: u64,
-        /// Warp in the block.
-        warp: u32,
-        /// The error.
-        why: String,
-    },
-}
 
 /// Every study, in the order in which they are listed.
 pub fn registry() -> impl Iterator<Item = &'static Study> {

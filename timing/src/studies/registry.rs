@@ -3,9 +3,9 @@
 //! An entry names the counting module, its fold, and the studies based on its counts: usually one. A new
 //! study is one file and one entry.
 
-use super::StudyError;
 use super::define::Study;
 use super::driver::{Fold, Folded, Outcome, fold_launch};
+use super::error::StudyError;
 use super::sample::Seen;
 use super::setting::{At, Setting};
 use super::source::LaunchPaths;

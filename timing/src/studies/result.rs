@@ -6,12 +6,14 @@
 //! breakdown, by default kernels.
 
 mod breakdown;
+mod cells;
 mod charts;
 
-use super::define::{Marks, Mean, Share, Shown, Study};
+use super::define::{Marks, Mean, Shown, Study};
+use super::options::{By, Options};
 use super::rows::{KernelRow, traces};
-use super::{By, Options};
-use report::{Cell, Chart, Column, SourceListing, Table, arithmetic_mean, geometric_mean};
+use cells::{Sum, column, data_cells, data_columns, mean, shown};
+use report::{Cell, Chart, Column, SourceListing, Table};
 use serde_json::{Map, Value, json};
 
 /// The outcome of one study over all traces.
@@ -35,9 +37,6 @@ pub struct StudyResult {
     pub data: Vec<(&'static str, Table)>,
     definitions: Value,
 }
-
-/// Counts of a trace with its name.
-type Sum<'a> = (&'a str, Vec<u64>);
 
 /// The result of a study from the counts of its row of the registry.
 pub(super) fn result(
@@ -116,35 +115,11 @@ fn dimensions<'a>(study: &Study, number: usize, rows: &'a [KernelRow]) -> Vec<(u
     [1, 2, 3].map(of).into_iter().filter(|(_, sums)| !sums.is_empty()).collect()
 }
 
-/// The mean of a share over traces.
-fn mean(study: &Study, share: &Share, sums: &[Sum<'_>]) -> f64 {
-    let values = sums.iter().map(|(_, sum)| share.value(sum)).filter(|value| value.is_finite());
-    match study.mean {
-        Mean::Arithmetic => arithmetic_mean(values),
-        Mean::Geometric => geometric_mean(values.map(|value| value.max(1e-4))),
-    }
-}
-
 fn mean_name(study: &Study) -> &'static str {
     match study.mean {
         Mean::Arithmetic => "Arithmetic mean",
         Mean::Geometric => "Geometric mean",
     }
-}
-
-/// The column of a share under its heading.
-fn column(study: &Study, share: &Share) -> Column {
-    let text =
-        if share.meaning.is_empty() { share.formula(study.counters) } else { share.meaning.to_owned() };
-    match share.shown {
-        Shown::Percent => Column::percent(share.name, 1).bar(),
-        Shown::Number(unit) => Column::float(share.name, 2).unit(unit),
-    }
-    .help(text)
-}
-
-fn shown(study: &Study) -> impl Iterator<Item = &'static Share> {
-    study.shares.iter().filter(|share| share.in_table)
 }
 
 fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> Table {
@@ -169,28 +144,6 @@ fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> T
         }
     }
     table
-}
-
-/// Columns of files: all counts, then all shares.
-fn data_columns(study: &Study) -> Vec<Column> {
-    let counts =
-        study.counters.iter().map(|c| Column::integer(c.key).key(c.key).unit(c.unit).help(c.meaning));
-    let shares = study.shares.iter().map(|share| {
-        let help = format!("{}; {}", share.formula(study.counters), share.meaning);
-        match share.shown {
-            Shown::Percent => Column::percent(share.key, 2),
-            Shown::Number(unit) => Column::float(share.key, 4).unit(unit),
-        }
-        .key(share.key)
-        .help(help.trim_end_matches("; "))
-    });
-    counts.chain(shares).collect()
-}
-
-fn data_cells(study: &Study, counts: &[u64]) -> Vec<Cell> {
-    let whole = |&n: &u64| if n == u64::MAX { Cell::Missing } else { Cell::from(n) };
-    let shares = study.shares.iter().map(|share| Cell::from(share.value(counts)));
-    counts.iter().map(whole).chain(shares).collect()
 }
 
 fn kernels(study: &Study, number: usize, rows: &[KernelRow]) -> Table {

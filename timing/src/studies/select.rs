@@ -1,7 +1,17 @@
 //! Selection of the launches to study: the selection of replays, applied to each trace.
 
-use super::{Input, StudyError};
+use super::error::StudyError;
 use crate::replay;
+use trace_format::reader::Trace;
+
+/// A trace with its label for tables and charts.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Name in tables and charts.
+    pub label: &'a str,
+    /// The trace.
+    pub trace: &'a Trace,
+}
 
 /// A selection of launches; the default is all.
 #[derive(Clone, Debug, Default)]

@@ -57,10 +57,15 @@ impl Catalogue {
         self.rows.iter()
     }
 
+    /// Descriptions of all techniques, in the same order.
+    pub fn infos(&self) -> impl Iterator<Item = &'static TechniqueInfo> {
+        self.rows.iter().map(|row| row.info)
+    }
+
     /// Description of the technique with that name.
     #[must_use]
     pub fn info(&self, name: &str) -> Option<&'static TechniqueInfo> {
-        self.rows.iter().map(|row| row.info).find(|info| info.name == name)
+        self.infos().find(|info| info.name == name)
     }
 
     fn known(&self) -> String {

@@ -5,7 +5,7 @@
 //! instructions have `X` in the cycle of their issue. Fetched and discarded instructions are flushed. A
 //! thread of the log is a warp slot.
 
-use super::record::{Fate, InstRecord, NEVER, Origin};
+use crate::observe::record::{Fate, InstRecord, NEVER, Origin};
 use crate::replay::Replay;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,19 +1,10 @@
-//! Views of a replay: the pipeline's events cycle by cycle, as files for viewers and as time series.
-//!
-//! [`record`] records events while an SM runs, [`timeline`] and [`konata`] turn them into files, [`series`]
-//! samples counters at an interval. A replay without views is compiled without all of this.
+//! Views of a replay: files for viewers, made of the records of observed SMs ([`crate::observe`]) and of samples of the
+//! counters.
 
 pub mod konata;
-pub(crate) mod record;
-pub(crate) mod series;
-mod source;
 pub mod timeline;
 
-pub use record::{Recording, ViewOptions};
-pub use series::{Column, Series};
-pub use source::Observed;
-
-use record::{InstRecord, Origin};
+use crate::observe::record::{InstRecord, Origin};
 use trace_format::isa::MachineKernel;
 
 /// Listing text of an instruction.

@@ -3,11 +3,10 @@
 //!
 //! A cycle of the SM clock is shown as a microsecond, the unit of the format.
 
-use super::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
-use super::series::{Column, Series};
 use crate::memory::{RequestKind, Token};
+use crate::observe::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
 use crate::replay::{LaunchStats, Replay};
-use crate::stats::{Stall, TechniqueStats};
+use crate::stats::{Column, Series, Stall, TechniqueStats};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 //! A cause is one row of [`LIMITS`]; every cause of the accounting belongs to exactly one row.
 
 use super::facts::Facts;
-use super::text::{NO_BREAK, number};
+use super::words::{NO_BREAK, number};
 use crate::occupancy::Limit as Resource;
 use crate::stats::{Stall, TechniqueStats};
 

@@ -7,6 +7,7 @@
 mod facts;
 mod limits;
 pub mod text;
+mod words;
 
 use crate::config::GpuConfig;
 use crate::replay::{LaunchStats, Replay};
@@ -14,6 +15,7 @@ use crate::stats::{Stall, Stats};
 use facts::Facts;
 use limits::{Finding, LIMITS, Limit};
 use serde_json::{Map, Value, json};
+use words::plain;
 
 /// Diagnosis of one kernel over all of its launches.
 #[derive(Clone, Debug)]
@@ -146,9 +148,4 @@ impl Diagnosis {
         object.insert("figures".into(), self.facts.to_json());
         Value::Object(object)
     }
-}
-
-/// Text without non-breaking spaces.
-fn plain(text: &str) -> String {
-    text.replace(text::NO_BREAK, " ")
 }

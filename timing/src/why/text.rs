@@ -1,27 +1,12 @@
 //! The diagnosis as text of a fixed width.
 
+use super::words::{NO_BREAK, number};
 use super::{Diagnosis, Found};
 
 /// Columns.
 const WIDTH: usize = 100;
 /// Causes with a smaller share of the run are summed.
 const SHOWN: f64 = 0.02;
-
-/// A space at which no line is broken; shown as an ordinary one.
-pub(super) const NO_BREAK: char = '\u{a0}';
-
-/// Groups the digits of a number by thousands.
-pub(super) fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(NO_BREAK);
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// Wraps a text: the first line follows `first`, the others are indented to match.
 fn fill(first: &str, text: &str) -> String {

@@ -1,10 +1,10 @@
 //! The context of a hook: clock, comparison of values, accounts, and effects on the SM.
 
 use crate::declare::Cause;
-use crate::plan::MicroId;
+use crate::micro::MicroId;
 use crate::program::Program;
-use crate::verdict::RegisterWrite;
 use crate::view::{InstView, WarpView};
+use crate::write::RegisterWrite;
 use trace_format::semantics::Row;
 
 /// A technique's accounts in one SM.

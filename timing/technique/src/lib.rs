@@ -20,6 +20,7 @@ pub mod config;
 pub mod context;
 pub mod declare;
 mod lanes;
+mod micro;
 pub mod occupancy;
 mod plan;
 pub mod program;
@@ -27,21 +28,22 @@ mod storage;
 mod technique;
 mod verdict;
 mod view;
+mod write;
 
 pub use context::{Cx, EarlyLoad, Effects, Ledger, Supplied, ValueMismatch};
 pub use declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue, Params, Price};
 pub use lanes::merge;
-pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, MicroId, MicroOp, Plan};
+pub use micro::{MicroId, MicroOp};
+pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, Plan};
 pub use storage::{Access, Shape, Storage, StorageInfo};
 pub use technique::{Fork, Registration, Technique, TechniqueInfo};
 /// Used by the macros of [`declare`].
 #[doc(hidden)]
 pub use toml;
 pub use trace_format::semantics::Row;
-pub use verdict::{
-    AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom, RegisterWrite, WriteTo,
-};
+pub use verdict::{AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom};
 pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
+pub use write::{RegisterWrite, WriteTo};
 
 /// Version of this interface; it increases when existing techniques must be changed.
 pub const INTERFACE_VERSION: u32 = 2;

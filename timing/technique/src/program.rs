@@ -5,7 +5,7 @@
 //! configuration. Techniques read the original instruction through [`TimedInst::inst`].
 
 use crate::config::{GpuConfig, UNIT_NAMES, latency_name};
-use crate::plan::MicroOp;
+use crate::micro::MicroOp;
 use trace_format::isa::space::Space;
 use trace_format::isa::{Collector, Inst, Kind, LatencyClass, MachineKernel, Unit};
 

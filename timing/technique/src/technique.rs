@@ -2,10 +2,12 @@
 
 use crate::config::GpuConfig;
 use crate::declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue};
-use crate::plan::{Claim, Launch, MicroId, Plan};
+use crate::micro::MicroId;
+use crate::plan::{Claim, Launch, Plan};
 use crate::storage::{Storage, StorageInfo};
-use crate::verdict::{AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead, RegisterWrite};
+use crate::verdict::{AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead};
 use crate::view::{Answered, InstView, MemAccess, WarpView};
+use crate::write::RegisterWrite;
 use crate::{Cx, ValueMismatch};
 
 /// Declarations of a technique; lists, tables, JSON, reports and energy are made from them.

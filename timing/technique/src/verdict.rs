@@ -1,9 +1,9 @@
 //! The answers that techniques give at the stages of the pipeline.
 
-use crate::plan::{MicroId, MicroOp};
+use crate::context::Supplied;
+use crate::micro::{MicroId, MicroOp};
 use crate::storage::Access;
 use crate::view::{InFlightId, InstView};
-use crate::{Row, Supplied};
 
 /// How a source operand reaches its collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,42 +37,6 @@ impl OperandRead {
     #[inline]
     pub fn is_from_bank(&self) -> bool {
         matches!(self.from, ReadFrom::Bank(_) | ReadFrom::BankBehind(..))
-    }
-}
-
-/// Destination of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteTo {
-    /// One access to this bank.
-    Bank(u8),
-    /// No bank access.
-    Nowhere,
-}
-
-/// A destination register on its way to the register file.
-#[derive(Clone, Copy, Debug)]
-pub struct RegisterWrite<'a> {
-    /// Register number.
-    pub reg: u8,
-    /// On entry the bank without techniques; techniques replace it.
-    pub to: WriteTo,
-    row: &'a Row,
-}
-
-impl<'a> RegisterWrite<'a> {
-    /// A recorded result, made by the pipeline.
-    #[must_use]
-    #[inline]
-    pub fn new(reg: u8, to: WriteTo, row: &'a Row) -> RegisterWrite<'a> {
-        RegisterWrite { reg, to, row }
-    }
-
-    /// The whole register after the instruction, as recorded: results in the executed lanes, old values in the
-    /// others.
-    #[must_use]
-    #[inline]
-    pub fn row(&self) -> &'a Row {
-        self.row
     }
 }
 

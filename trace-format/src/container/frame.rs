@@ -8,9 +8,9 @@
 //! ends; per warp of every entry: its six lengths and its checksum.
 
 use super::format::{MAX_SECTION_BYTES, Packer, unpack, word32, word64};
+use super::part::BlockPart;
 use crate::encode::planes::{self, PLANES};
 use crate::encode::pool::MAX_WORDS_PER_WARP;
-use crate::writer::BlockPart;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

@@ -7,6 +7,7 @@
 pub(crate) mod error;
 pub mod format;
 pub(crate) mod frame;
+pub(crate) mod part;
 pub(crate) mod records;
 pub(crate) mod sample;
 pub(crate) mod sanity;

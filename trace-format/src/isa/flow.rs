@@ -132,6 +132,14 @@ impl LiveSet {
     }
 }
 
+impl MachineKernel {
+    /// Basic blocks and control flow of the kernel.
+    #[must_use]
+    pub fn flow(&self) -> Flow {
+        Flow::of(self)
+    }
+}
+
 impl Flow {
     /// Builds the control flow graph of a kernel.
     #[must_use]

@@ -2,7 +2,6 @@
 //! timed.
 
 use super::facts::Kind;
-use super::flow::Flow;
 use super::inst::Inst;
 use super::regs::Pc;
 use super::space;
@@ -140,12 +139,6 @@ pub struct MachineKernel {
 }
 
 impl MachineKernel {
-    /// Basic blocks and control flow of the kernel.
-    #[must_use]
-    pub fn flow(&self) -> Flow {
-        Flow::of(self)
-    }
-
     /// Name of the function that an instruction belongs to; the entry's name for the main body.
     #[must_use]
     pub fn function_at(&self, pc: Pc) -> &str {

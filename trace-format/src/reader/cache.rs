@@ -1,9 +1,6 @@
 //! The cache of decompressed frames. Frames are decompressed outside the lock, once for all readers;
 //! directory and paths first, values on demand. An evicted entry stays alive as long as a cursor uses it.
 
-use super::TraceFile;
-use crate::container::TraceError;
-use crate::container::format::RecordRef;
 use crate::container::frame::{Frame, FrameValues};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,10 +11,10 @@ const MAX_BYTES: usize = 192 << 20;
 /// A frame that is decompressed on first use.
 #[derive(Debug)]
 pub(crate) struct FrameSlot {
-    number: usize,
+    pub number: usize,
     /// The frame, and the hash of the record that it was read from.
-    frame: OnceLock<Result<(Arc<Frame>, u64), String>>,
-    values: OnceLock<Result<Arc<FrameValues>, String>>,
+    pub frame: OnceLock<Result<(Arc<Frame>, u64), String>>,
+    pub values: OnceLock<Result<Arc<FrameValues>, String>>,
 }
 
 #[derive(Debug, Default)]
@@ -68,45 +65,5 @@ impl FrameCache {
         state.bytes += bytes;
         state.slots.insert(number, Cached { slot: slot.clone(), bytes, used: now });
         slot
-    }
-}
-
-impl FrameSlot {
-    /// Directory and paths.
-    pub(super) fn frame(&self, file: &TraceFile) -> Result<Arc<Frame>, TraceError> {
-        let entry = &file.frames[self.number];
-        let parsed = self.frame.get_or_init(|| {
-            let warps = file.launches[entry.head.launch as usize].geometry.warps_per_block();
-            let parse = |record: RecordRef<'_>| {
-                Ok::<_, String>((Frame::parse(record.payload, warps)?, record.hash()))
-            };
-            let (frame, hash) = file.frame(self.number, parse)??;
-            if frame.head == entry.head {
-                Ok((Arc::new(frame), hash))
-            } else {
-                Err("its head is not the one in the index".into())
-            }
-        });
-        match parsed {
-            Ok((frame, _)) => Ok(frame.clone()),
-            Err(what) => Err(file.damaged("frame", entry.offset, what.clone())),
-        }
-    }
-
-    /// Values; the frame has been parsed.
-    pub(super) fn values(&self, file: &TraceFile) -> Result<Arc<FrameValues>, TraceError> {
-        let entry = &file.frames[self.number];
-        let parsed = self.values.get_or_init(|| {
-            let values = file.frame(self.number, |record| {
-                let same = matches!(self.frame.get(), Some(Ok((_, hash))) if *hash == record.hash());
-                if same {
-                    FrameValues::parse(record.payload)
-                } else {
-                    Err("the file has been changed since it was opened".into())
-                }
-            })?;
-            values.map(Arc::new)
-        });
-        parsed.clone().map_err(|what| file.damaged("frame", entry.offset, what))
     }
 }

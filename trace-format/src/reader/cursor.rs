@@ -1,7 +1,7 @@
 //! The cursor that steps one warp through its kernel and regenerates every value: pure instructions with the
 //! shared semantics, all other results from the trace.
 
-use super::TraceFile;
+use super::file::TraceFile;
 use super::path::{PathWalk, slice};
 use crate::container::TraceError;
 use crate::container::frame::{FrameValues, WarpBytes};
@@ -458,7 +458,7 @@ impl WarpCursor {
 
 /// Values of the frame that a walk is in.
 fn values_of(walk: &PathWalk) -> Result<Arc<FrameValues>, TraceError> {
-    walk.slot.values(&walk.file)
+    walk.file.values(&walk.slot)
 }
 
 /// Decodes the next row of a warp; the part holds it, or the warp's last part is damaged.

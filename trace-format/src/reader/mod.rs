@@ -6,123 +6,29 @@
 
 mod cache;
 mod cursor;
+mod file;
 mod open;
 mod path;
 pub(crate) mod source;
 
 pub use cursor::{MemAccess, Step, Upcoming, WarpCursor};
+pub use file::Launch;
 pub use path::{PathCursor, PathStep};
 
-use crate::container::error::ErrorKind;
-use crate::container::format::{self, RECORD_HEAD_BYTES, RecordRef, Tag};
-use crate::container::frame::{TABLE_END, section_bytes};
+use crate::container::format::Tag;
 use crate::container::records::FrameEntry;
-use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
-use crate::encode::plan::KernelPlan;
-use crate::isa::{MachineKernel, PlaceSlice};
-use crate::semantics::{Code, Template};
-use cache::{FrameCache, FrameSlot};
+use crate::container::{Header, TraceError, TransferRecord, WaitRecord};
+use crate::isa::MachineKernel;
+use crate::semantics::Code;
+use file::TraceFile;
 use source::Source;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::Arc;
 
 /// An open trace; clones share it.
 #[derive(Clone, Debug)]
 pub struct Trace {
     file: Arc<TraceFile>,
-}
-
-/// A kernel with the data that cursors derive from it.
-#[derive(Debug)]
-struct KernelEntry {
-    kernel: MachineKernel,
-    plan: Arc<KernelPlan>,
-    template: OnceLock<Template>,
-    places: OnceLock<Arc<PlaceSlice>>,
-}
-
-/// State that all users of one trace share.
-#[derive(Debug)]
-pub(crate) struct TraceFile {
-    path: PathBuf,
-    source: Source,
-    header: Header,
-    kernels: Vec<KernelEntry>,
-    launches: Vec<Launch>,
-    transfers: Vec<TransferRecord>,
-    waits: Vec<WaitRecord>,
-    frames: Vec<FrameEntry>,
-    /// Records other than frames: tag, offset, bytes.
-    records: Vec<(Tag, u64, u64)>,
-    incomplete: Option<String>,
-    cache: FrameCache,
-}
-
-/// A launch of a trace.
-#[derive(Debug)]
-pub struct Launch {
-    record: LaunchRecord,
-    frames: Range<usize>,
-    blocks_recorded: u64,
-    warp_instructions: u64,
-    thread_instructions: u64,
-    cut: Option<String>,
-    code: OnceLock<Arc<Code>>,
-}
-
-impl std::ops::Deref for Launch {
-    type Target = LaunchRecord;
-
-    fn deref(&self) -> &LaunchRecord {
-        &self.record
-    }
-}
-
-impl Launch {
-    /// Blocks that the trace holds from first to last instruction: all, unless only a sample was recorded or
-    /// the recording is incomplete. Cursors use their number among these.
-    #[must_use]
-    pub fn blocks_recorded(&self) -> u64 {
-        self.blocks_recorded
-    }
-
-    /// Number in the grid, x fastest, of a recorded block.
-    #[must_use]
-    pub fn grid_block(&self, recorded: u64) -> u64 {
-        self.record.sample.block(recorded, self.geometry.blocks())
-    }
-
-    /// Number among the recorded blocks of a block of the grid.
-    #[must_use]
-    pub fn recorded_block(&self, block: u64) -> Option<u64> {
-        let position = self.record.sample.position(block, self.geometry.blocks())?;
-        (position < self.blocks_recorded).then_some(position)
-    }
-
-    /// Why the launch ended before all of its blocks were recorded, if it did.
-    #[must_use]
-    pub fn cut(&self) -> Option<&str> {
-        self.cut.as_deref()
-    }
-
-    /// Whether the trace holds all blocks of the grid.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.blocks_recorded == self.geometry.blocks()
-    }
-
-    /// Warp instructions in the trace, including instructions that take effect in no lane.
-    #[must_use]
-    pub fn warp_instructions(&self) -> u64 {
-        self.warp_instructions
-    }
-
-    /// Warp instructions times their active lanes.
-    #[must_use]
-    pub fn thread_instructions(&self) -> u64 {
-        self.thread_instructions
-    }
 }
 
 impl Trace {
@@ -289,92 +195,5 @@ impl Trace {
 
     pub(crate) fn source(&self) -> &Source {
         &self.file.source
-    }
-}
-
-impl TraceFile {
-    pub(crate) fn launch(&self, launch: u32) -> Option<&Launch> {
-        self.launches.get(launch as usize)
-    }
-
-    fn plan(&self, launch: u32) -> Arc<KernelPlan> {
-        self.kernels[self.launches[launch as usize].record.kernel as usize].plan.clone()
-    }
-
-    fn code(&self, launch: u32) -> Arc<Code> {
-        let l = &self.launches[launch as usize];
-        let entry = &self.kernels[l.record.kernel as usize];
-        let template = || entry.template.get_or_init(|| Template::of(&entry.kernel));
-        l.code.get_or_init(|| Arc::new(template().bind(&l.record.banks))).clone()
-    }
-
-    fn places(&self, launch: u32) -> Arc<PlaceSlice> {
-        let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
-        match &entry.plan.slice {
-            Some(slice) => slice.clone(),
-            None => entry.places.get_or_init(|| Arc::new(PlaceSlice::of(&entry.kernel))).clone(),
-        }
-    }
-
-    fn missing(&self, what: String) -> TraceError {
-        ErrorKind::Missing { path: self.path.clone(), what }.into()
-    }
-
-    fn damaged(&self, section: &'static str, offset: u64, what: impl Into<String>) -> TraceError {
-        ErrorKind::Damaged { path: self.path.clone(), section, offset, what: what.into() }.into()
-    }
-
-    /// Checks that a warp is in the trace.
-    fn check_warp(&self, launch: u32, block: u64, warp: u32) -> Result<(), TraceError> {
-        let Some(l) = self.launch(launch) else {
-            return Err(self.missing(format!("no launch {launch}; there are {}", self.launches.len())));
-        };
-        let (blocks, warps) = (l.record.sampled_blocks(), l.geometry.warps_per_block());
-        if block >= blocks {
-            let sampled = if l.is_whole() { "" } else { " in the trace" };
-            let what = format!("launch {launch} has no block {block}{sampled}; there are {blocks}");
-            return Err(self.missing(what));
-        }
-        if warp >= warps {
-            return Err(
-                self.missing(format!("blocks of launch {launch} have no warp {warp}; there are {warps}"))
-            );
-        }
-        if block >= l.blocks_recorded {
-            let n = l.blocks_recorded;
-            return Err(self.missing(format!(
-                "block {block} of launch {launch} was not recorded: the recording ended after {n} blocks"
-            )));
-        }
-        Ok(())
-    }
-
-    /// Reads a frame, checks its hash and passes its record to `use_it`.
-    fn frame<T>(&self, frame: usize, use_it: impl FnOnce(RecordRef<'_>) -> T) -> Result<T, String> {
-        let entry = &self.frames[frame];
-        let checked = |record: RecordRef<'_>| {
-            (record.tag == format::FRAME && record.is_intact()).then(|| use_it(record))
-        };
-        let read = self.source.record_of(entry.offset, entry.bytes, checked);
-        let used = read.map_err(|error| source::told(&error))?;
-        used.flatten().ok_or_else(|| "its bytes do not match its hash".into())
-    }
-
-    /// The frame that holds a part of a block of a launch.
-    fn frame_of(&self, launch: u32, block: u64, part: u32) -> Option<usize> {
-        let range = self.launches[launch as usize].frames.clone();
-        let frames = &self.frames[range.clone()];
-        let behind = frames.partition_point(|f| (f.head.first_block, f.head.first_part) <= (block, part));
-        Some(range.start + behind.checked_sub(1)?)
-    }
-
-    /// A decompressed frame, from the cache if it is there.
-    fn slot(&self, frame: usize) -> Arc<FrameSlot> {
-        let entry = &self.frames[frame];
-        self.cache.slot(frame, || {
-            let start = self.source.read::<{ RECORD_HEAD_BYTES + TABLE_END }>(entry.offset);
-            let sections = start.ok().and_then(|bytes| section_bytes(&bytes[RECORD_HEAD_BYTES..]));
-            sections.map_or(0, |s| s.iter().map(|&(_, raw)| raw as usize).sum())
-        })
     }
 }

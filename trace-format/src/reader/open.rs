@@ -1,8 +1,8 @@
 //! Opening a trace: by its index if it is complete, otherwise by walking its records.
 
 use super::cache::FrameCache;
+use super::file::{KernelEntry, Launch, TraceFile};
 use super::source::{Source, told};
-use super::{KernelEntry, Launch, TraceFile};
 use crate::container::error::ErrorKind;
 use crate::container::format::{
     self, FOOTER_BYTES, PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef, Tag, word32,

@@ -1,7 +1,7 @@
 //! Position of a warp's path in the frames, and the cursor that walks it without values.
 
-use super::TraceFile;
 use super::cache::FrameSlot;
+use super::file::TraceFile;
 use crate::container::TraceError;
 use crate::container::error::{ErrorKind, Place};
 use crate::container::frame::{Entry, Frame, WarpBytes};
@@ -172,7 +172,7 @@ fn locate(file: &TraceFile, launch: u32, block: u64, part: u32) -> Result<Part, 
     let number = file.frame_of(launch, block, part).ok_or_else(lost)?;
     let slot = file.slot(number);
     let warps = file.launches[launch as usize].geometry.warps_per_block();
-    let frame = slot.frame(file)?;
+    let frame = file.unpacked(&slot)?;
     let (entry, first_warp) = frame.find(block, part, warps).ok_or_else(lost)?;
     Ok(Part { slot, frame, entry, first_warp })
 }

@@ -1,7 +1,7 @@
 //! Regenerates every warp and checks its path against its values: each lane must follow the branches that it
 //! executed, and end at its exit.
 
-use super::{Progress, Report};
+use super::report::{Progress, Report};
 use crate::container::TraceError;
 use crate::isa::{Kind, MachineKernel, Op, Pc};
 use crate::reader::{Step, Trace, WarpCursor};

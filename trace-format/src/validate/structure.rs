@@ -1,7 +1,7 @@
 //! Structure of the file, from its bytes alone: records without gaps from preamble to footer, hashes, the
 //! index against the file's records, frame directories.
 
-use super::Report;
+use super::report::Report;
 use crate::container::TraceError;
 use crate::container::format::{self, FOOTER_BYTES, PREAMBLE_BYTES, RecordRef};
 use crate::container::frame::{Frame, FrameHead, FrameValues};

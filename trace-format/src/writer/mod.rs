@@ -29,16 +29,17 @@
 //! # }
 //! ```
 
+mod options;
 mod recorder;
 mod sequencer;
 
-pub(crate) use recorder::BlockPart;
+pub use options::WriterOptions;
 pub use recorder::BlockRecorder;
+pub use sequencer::WriteSummary;
 
 use crate::container::format::Tag;
-use crate::container::{
-    Contents, CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord, format,
-};
+use crate::container::part::BlockPart;
+use crate::container::{Contents, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
@@ -49,38 +50,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use warplab_host::destination::{Destination, Identity};
-
-/// Options of a writer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WriterOptions {
-    /// Header of the trace.
-    pub header: Header,
-    /// zstd level of the frames.
-    pub zstd_level: i32,
-    /// Approximate size of a frame before compression.
-    pub frame_bytes: usize,
-    /// Blocks that may be finished ahead of the oldest unfinished one.
-    pub blocks_ahead: u64,
-}
-
-impl Default for WriterOptions {
-    fn default() -> Self {
-        WriterOptions { header: Header::default(), zstd_level: 1, frame_bytes: 512 << 10, blocks_ahead: 32 }
-    }
-}
-
-/// Summary of a written trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct WriteSummary {
-    /// Size of the file.
-    pub file_bytes: u64,
-    /// Frames in it.
-    pub frames: u64,
-    /// Warp instructions recorded.
-    pub warp_instructions: u64,
-    /// Thread instructions recorded.
-    pub thread_instructions: u64,
-}
 
 /// A trace file being written.
 #[derive(Debug)]

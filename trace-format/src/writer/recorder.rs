@@ -4,8 +4,9 @@
 //! earlier if it has grown large; the recorder keeps the encoders' state and receives empty streams back, so
 //! that no memory is allocated once buffers have grown to the size of a block.
 
+use crate::container::part::BlockPart;
 use crate::encode::checksum::Checksum;
-use crate::encode::encoder::{HoldsStreams, ValueEncoder, ValueStreams};
+use crate::encode::encoder::ValueEncoder;
 use crate::encode::path::PathState;
 use crate::encode::plan::KernelPlan;
 use crate::isa::{BlockId, Kind, Need, Pc};
@@ -14,55 +15,6 @@ use std::sync::Arc;
 
 /// Number of appended words after which a block is submitted in parts.
 const PART_WORDS: usize = 256 << 10;
-
-/// Streams of one warp within a part of a block.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WarpPart {
-    pub path_tokens: Vec<u8>,
-    pub path_params: Vec<u8>,
-    pub values: ValueStreams,
-    pub checksum: u32,
-}
-
-impl HoldsStreams for WarpPart {
-    #[inline]
-    fn streams(&self) -> &ValueStreams {
-        &self.values
-    }
-    #[inline]
-    fn streams_mut(&mut self) -> &mut ValueStreams {
-        &mut self.values
-    }
-}
-
-/// A block, or one of several consecutive parts of it, on its way to the writer thread.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BlockPart {
-    pub launch: u32,
-    pub block: u64,
-    /// Number of the part within the block.
-    pub part: u32,
-    /// Whether the block ends with this part.
-    pub last: bool,
-    pub warp_instructions: u64,
-    pub thread_instructions: u64,
-    pub warps: Vec<WarpPart>,
-}
-
-impl BlockPart {
-    fn clear(&mut self, warps: usize) {
-        self.warps.resize_with(warps, WarpPart::default);
-        for w in &mut self.warps {
-            w.path_tokens.clear();
-            w.path_params.clear();
-            w.values.clear();
-            w.checksum = 0;
-        }
-        self.warp_instructions = 0;
-        self.thread_instructions = 0;
-        self.last = false;
-    }
-}
 
 /// Records one thread block at a time; each emulator thread has one, from [`super::LaunchWriter::recorder`].
 #[derive(Clone, Debug)]

@@ -1,16 +1,30 @@
 //! The writer's thread: sorts blocks, fills frames, compresses them, writes the file.
 
-use super::{BlockPart, CutRecord, WriteSummary, WriterOptions};
-use crate::container::TraceError;
+use super::options::WriterOptions;
 use crate::container::format::{self, Packer, Tag};
 use crate::container::frame::FrameBuilder;
+use crate::container::part::BlockPart;
 use crate::container::records::{self, FrameEntry, Index};
+use crate::container::{CutRecord, TraceError};
 use crossbeam::channel::{Receiver, Sender};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use warplab_host::destination::{Draft, Identity};
+
+/// Summary of a written trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteSummary {
+    /// Size of the file.
+    pub file_bytes: u64,
+    /// Frames in it.
+    pub frames: u64,
+    /// Warp instructions recorded.
+    pub warp_instructions: u64,
+    /// Thread instructions recorded.
+    pub thread_instructions: u64,
+}
 
 /// Messages of the emulator's threads.
 #[derive(Debug)]

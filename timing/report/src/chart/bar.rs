@@ -3,8 +3,9 @@
 //! Bars grow from zero, or, for ratios, from the baseline itself (`diverging`): both keep the
 //! length of a bar proportional to what it stands for.
 
+use super::common::{Meta, Series, listing, meta_builders, missing_note};
 use super::frame::{self, Columns, Key, Spread, Swatch};
-use super::{Meta, Series, arithmetic_mean, geometric_mean, listing, meta_builders, missing_note};
+use super::mean::{arithmetic_mean, geometric_mean};
 use crate::axis::{Axis, Scale};
 use crate::error::{Result, expect_len};
 use crate::format::MISSING;

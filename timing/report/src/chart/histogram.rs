@@ -1,8 +1,8 @@
 //! Histograms: how often values fall into bins, with optional marked positions (a median, a limit).
 
+use super::common::{Meta, meta_builders, missing_note};
 use super::frame;
 use super::line::draw_x_axis;
-use super::{Meta, meta_builders, missing_note};
 use crate::axis::{Axis, Scale};
 use crate::error::{Error, Result, expect_len};
 use crate::format::Format;

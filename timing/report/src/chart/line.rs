@@ -4,8 +4,8 @@
 //! Drawing is bounded: long series are thinned to what pixels can show, extremes kept. The table
 //! and CSV always hold every point.
 
+use super::common::{Meta, listing, meta_builders};
 use super::frame::{self, Key, Swatch};
-use super::{Meta, listing, meta_builders};
 use crate::axis::{Axis, Scale};
 use crate::error::{Result, expect_len};
 use crate::palette::Paint;

@@ -3,8 +3,8 @@
 //! Positive parts stack up from zero, negative ones down. Shares are taken of the positive parts;
 //! what is negative has no share and is reported, not hidden.
 
+use super::common::{Meta, Series, listing, meta_builders, missing_note};
 use super::frame::{self, Columns, Key, Spread, Swatch};
-use super::{Meta, Series, listing, meta_builders, missing_note};
 use crate::axis::{Axis, Scale};
 use crate::error::{Result, expect_len};
 use crate::format::Format;

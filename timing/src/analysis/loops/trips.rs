@@ -3,7 +3,7 @@
 //!
 //! Other loops have no count; the caller chooses the weight of an unknown count.
 
-use super::{Graph, Loop};
+use super::graph::{Graph, Loop};
 use trace_format::isa::{Flow, ICmp, Inst, Kind, MachineKernel, Op, Operand, Pc, Pred, Reg, Sign, Src};
 
 /// Loops with more trips count as unknown.

@@ -1,6 +1,5 @@
 //! Mapping of GPGPU-Sim's options to our keys, by area, and the reasons why other options have no effect.
 
-use super::Unhonoured;
 use super::cache::{self, CacheSpec};
 use super::options::{Given, Options};
 use crate::config::{GpuConfig, PartitionHash};
@@ -115,6 +114,17 @@ pub(super) fn base(options: &Options) -> Result<&'static str, String> {
         75..=79 => "rtx2060",
         _ => "rtx3070",
     })
+}
+
+/// An option that has no effect here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unhonoured {
+    /// Option, with its dash.
+    pub option: String,
+    /// Its value.
+    pub value: String,
+    /// Why it has no effect, or what replaces it.
+    pub why: String,
 }
 
 /// Result of the mapping.

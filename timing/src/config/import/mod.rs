@@ -10,22 +10,13 @@ mod options;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use map::Unhonoured;
+
 use super::{Loaded, flatten, load, load_text};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use toml::Value;
-
-/// An option that has no effect here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unhonoured {
-    /// Option, with its dash.
-    pub option: String,
-    /// Its value.
-    pub value: String,
-    /// Why it has no effect, or what replaces it.
-    pub why: String,
-}
 
 /// Result of an import.
 #[derive(Clone, Debug)]

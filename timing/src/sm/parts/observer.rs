@@ -1,8 +1,8 @@
 //! Recording of an SM for a view.
 
+use crate::observe::record::Recorder;
 use crate::source::LaunchSource;
-use crate::view::record::Recorder;
-use crate::view::series::Sampler;
+use crate::stats::Sampler;
 
 /// Recorder and sampler of an SM, if it is observed.
 #[derive(Clone, Debug, Default)]

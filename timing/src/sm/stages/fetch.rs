@@ -1,5 +1,6 @@
 //! Fetch: the front end, the I-cache and the techniques that decide what is fetched.
 
+use crate::observe::record::{Origin, Recorder};
 use crate::sm::Sm;
 use crate::sm::parts::front::{Entry, FetchNeighbours, Fetched};
 use crate::sm::parts::memory_port::MemoryPort;
@@ -8,7 +9,6 @@ use crate::sm::parts::warps::WarpSlot;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Counters;
 use crate::techniques::{At, Decision, FetchVerdict, Stack};
-use crate::view::record::{Origin, Recorder};
 
 /// The neighbours of the front end. With `ASKED`, techniques are called.
 struct Neighbours<'n, W, const ASKED: bool> {

@@ -1,5 +1,6 @@
 //! Issue: each scheduler picks a ready warp, and every empty slot is attributed to its cause.
 
+use crate::observe::record::Recorder;
 use crate::program::{MAX_SRC, Path};
 use crate::sched::Waits;
 use crate::sm::Sm;
@@ -14,7 +15,6 @@ use crate::techniques::{
     Answered, Decision, InFlightId, InstView, IssueVerdict, Issuing, MicroId, OperandRead, ReadFrom,
     RegisterWrite, WriteTo,
 };
-use crate::view::record::Recorder;
 use trace_format::isa::Kind;
 
 /// Result of an attempt to issue a warp's head.

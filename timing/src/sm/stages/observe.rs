@@ -2,11 +2,10 @@
 //!
 //! Stages report events through [`Sm::record`]; for a source that is not observed the call is empty.
 
+use crate::observe::record::{Recorder, Recording, ViewOptions};
 use crate::sm::Sm;
 use crate::source::LaunchSource;
-use crate::stats::Stall;
-use crate::view::record::{Recorder, Recording, ViewOptions};
-use crate::view::series::{Sample, Sampler};
+use crate::stats::{Sample, Sampler, Stall};
 
 impl<S: LaunchSource> Sm<'_, S> {
     /// Starts recording: this SM's launch latency began at `launched_at`, and sampling intervals begin at

@@ -1,10 +1,10 @@
 //! Counts broken down by kernel, line of PTX, class of opcode and machine instruction.
 
-use super::{Cell, Column, Table, column, data_cells, data_columns, shown};
-use crate::studies::By;
+use super::cells::{column, data_cells, data_columns, shown};
 use crate::studies::define::{Shown, Study};
+use crate::studies::options::By;
 use crate::studies::rows::{KernelRow, class, grouped};
-use report::{Format, Language, SourceListing};
+use report::{Cell, Column, Format, Language, SourceListing, Table};
 use trace_format::isa::{MachineKernel, Pc, Position};
 
 /// One row of a breakdown.

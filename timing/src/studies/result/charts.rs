@@ -1,6 +1,6 @@
 //! The charts of a study, from its figures.
 
-use super::{Sum, mean};
+use super::cells::{Sum, mean};
 use crate::studies::define::{Figure, Marks, Share, Shown, Study};
 use crate::studies::rows::KernelRow;
 use report::{Axis, BarChart, Chart, Format, Line, LineChart, Series, StackedChart};

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::analysis::affinity::Affinity;
 use crate::analysis::release::Release;
+use crate::banks::BankMap;
 use crate::program::MAX_SRC;
-use crate::sm::banks::BankMap;
 use death::Deaths;
 use physical::{Allocation, PhysicalFile};
 use rename::{Buddies, Renaming};

@@ -5,8 +5,8 @@
 //! use, or the whole file if it is not split. The bank is a function of the number.
 
 use super::packing::{SLICES, Slices};
+use crate::banks::BankMap;
 use crate::config::GpuConfig;
-use crate::sm::banks::BankMap;
 use crate::source::Row;
 
 /// Choice among the entries with room.

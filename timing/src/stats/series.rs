@@ -2,9 +2,9 @@
 //!
 //! Parts sample at the same cycles whatever the number of threads, and the rows of a launch sum to its totals.
 
-use crate::stats::{COUNTERS, Counters, Stall, StallCounts, Stats, TechniqueStats, column_names};
-use crate::techniques::TechniqueInfo;
+use super::{COUNTERS, Counters, Stall, StallCounts, Stats, TechniqueStats, column_names};
 use serde_json::{Map, Value, json};
+use warplab_technique::TechniqueInfo;
 
 /// Sums of one part at a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,53 @@
+//! Errors of studies.
+
+/// Errors of studies.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StudyError {
+    /// No study has that name.
+    #[error("unknown study `{name}`; known are: {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// Names that exist.
+        known: String,
+    },
+    /// No trace was given.
+    #[error("no traces were given to study")]
+    NoTraces,
+    /// A trace has no register values.
+    #[error(
+        "{label}: the trace holds no values, which these studies need: {studies}; record it with `emu record`, without \
+         --addresses-only"
+    )]
+    NoValues {
+        /// Name of the trace.
+        label: String,
+        /// Names of the studies.
+        studies: String,
+    },
+    /// No launch is selected.
+    #[error("{0}")]
+    NothingSelected(String),
+    /// An error in one of the traces.
+    #[error("{label}: {why}")]
+    Trace {
+        /// Position among the given traces.
+        input: usize,
+        /// Name of the trace.
+        label: String,
+        /// The error.
+        why: Box<StudyError>,
+    },
+    /// A damaged or incomplete recording.
+    #[error("kernel {kernel}, block {block}, warp {warp}: {why}")]
+    Recording {
+        /// Name of the kernel.
+        kernel: String,
+        /// Linear index of the block.
+        block: u64,
+        /// Warp in the block.
+        warp: u32,
+        /// The error.
+        why: String,
+    },
+}

@@ -1,0 +1,39 @@
+//! Results on their way to the register file.
+
+use trace_format::semantics::Row;
+
+/// Destination of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteTo {
+    /// One access to this bank.
+    Bank(u8),
+    /// No bank access.
+    Nowhere,
+}
+
+/// A destination register on its way to the register file.
+#[derive(Clone, Copy, Debug)]
+pub struct RegisterWrite<'a> {
+    /// Register number.
+    pub reg: u8,
+    /// On entry the bank without techniques; techniques replace it.
+    pub to: WriteTo,
+    row: &'a Row,
+}
+
+impl<'a> RegisterWrite<'a> {
+    /// A recorded result, made by the pipeline.
+    #[must_use]
+    #[inline]
+    pub fn new(reg: u8, to: WriteTo, row: &'a Row) -> RegisterWrite<'a> {
+        RegisterWrite { reg, to, row }
+    }
+
+    /// The whole register after the instruction, as recorded: results in the executed lanes, old values in the
+    /// others.
+    #[must_use]
+    #[inline]
+    pub fn row(&self) -> &'a Row {
+        self.row
+    }
+}

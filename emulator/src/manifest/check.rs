@@ -2,7 +2,7 @@
 
 use super::contents::file_contents;
 use super::element::ElementType;
-use super::{Buffer, Expect};
+use super::spec::{Buffer, Expect};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Result of a check.

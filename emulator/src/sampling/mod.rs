@@ -6,4 +6,6 @@
 mod footprint;
 pub(crate) mod query;
 pub(crate) mod sample;
+mod srgb;
 pub(crate) mod surface;
+mod texel;

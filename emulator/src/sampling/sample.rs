@@ -5,6 +5,7 @@
 //! are neither loaded nor counted.
 
 use super::footprint::{Footprint, ONE, Point, Rules, detail, face, footprint, levels};
+use super::texel;
 use crate::memory::lanes::lanes_of;
 use crate::memory::lanes::{Addresses, Rows, fill_idle};
 use crate::texture::ChannelFormat;
@@ -262,9 +263,9 @@ impl<V: GlobalView> Work<'_, V> {
     fn channel(&self, texels: &Rows, loaded: u32, l: usize, c: usize) -> u32 {
         let sampler = self.rules.sampler;
         if loaded >> l & 1 != 0 {
-            self.format().decode(&std::array::from_fn(|k| texels[k].0[l]), c, sampler)
+            texel::decode(self.format(), &std::array::from_fn(|k| texels[k].0[l]), c, sampler)
         } else {
-            self.format().border(c, sampler)
+            texel::border(self.format(), c, sampler)
         }
     }
 

@@ -1,7 +1,5 @@
 //! Channel formats: how many channels of which width and kind a texel has, and what their bits mean.
 
-use super::sampler::{ReadMode, Sampler};
-use super::srgb::SRGB;
 use super::{ObjectError, refuse};
 use half::f16;
 use trace_format::isa::MemWidth;
@@ -101,60 +99,13 @@ impl ChannelFormat {
     }
 
     /// The bits of channel `c` out of a texel's words; 0 beyond the last channel.
-    fn channel(self, texel: &[u32; 4], c: usize) -> u32 {
+    pub(crate) fn channel(self, texel: &[u32; 4], c: usize) -> u32 {
         if c >= usize::from(self.channels) {
             return 0;
         }
         let bit = c * usize::from(self.bits);
         let word = texel[bit / 32] >> (bit % 32);
         if self.bits == 32 { word } else { word & ((1 << self.bits) - 1) }
-    }
-
-    /// What a fetch returns for channel `c`: the bits of a binary32, or an extended integer. Channels that the
-    /// format does not have are 0, the fourth 1.
-    pub(crate) fn decode(self, texel: &[u32; 4], c: usize, sampler: &Sampler) -> u32 {
-        let real = self.kind == ChannelKind::Float || sampler.read_mode == ReadMode::NormalizedFloat;
-        if c >= usize::from(self.channels) {
-            return match (c, real) {
-                (3, true) => 1f32.to_bits(),
-                (3, false) => 1,
-                _ => 0,
-            };
-        }
-        let bits = self.channel(texel, c);
-        let sign_extended = ((bits << (32 - self.bits)) as i32) >> (32 - self.bits);
-        match self.kind {
-            ChannelKind::Float if self.bits == 16 => f16::from_bits(bits as u16).to_f32().to_bits(),
-            ChannelKind::Float => bits,
-            ChannelKind::Unsigned if !real => bits,
-            ChannelKind::Signed if !real => sign_extended as u32,
-            ChannelKind::Unsigned if sampler.srgb && c < 3 => SRGB[(bits & 0xFF) as usize],
-            // The quotient of two integers below 2^16, rounded to binary64 and then to binary32, is the one that
-            // is rounded once: it never lies that close to the middle of two floats.
-            ChannelKind::Unsigned => {
-                let most = (1u32 << self.bits) - 1;
-                ((f64::from(bits) / f64::from(most)) as f32).to_bits()
-            }
-            ChannelKind::Signed => {
-                let most = (1i32 << (self.bits - 1)) - 1;
-                let value = f64::from(sign_extended) / f64::from(most);
-                (value.max(-1.0) as f32).to_bits()
-            }
-        }
-    }
-
-    /// What a fetch returns for channel `c` of the border colour.
-    pub(crate) fn border(self, c: usize, sampler: &Sampler) -> u32 {
-        let real = self.kind == ChannelKind::Float || sampler.read_mode == ReadMode::NormalizedFloat;
-        if c >= usize::from(self.channels) {
-            return self.decode(&[0; 4], c, sampler);
-        }
-        let colour = sampler.border[c];
-        match self.kind {
-            _ if real => colour.to_bits(),
-            ChannelKind::Signed => (colour as i32) as u32,
-            _ => colour as u32,
-        }
     }
 
     /// The bits of channel values converted to the format, as `sust.p` stores them: integers saturate, floats

@@ -1,13 +1,12 @@
 //! Texture and surface objects, to which handles in kernels refer.
 //!
-//! [`format`] describes texels and decodes them, [`resource`] places arrays, mipmaps and plain memory in
+//! [`format`] describes texels, [`resource`] places arrays, mipmaps and plain memory in
 //! device memory, [`sampler`] holds filter and address modes, [`table`] assigns handles. [`crate::sampling`]
 //! performs fetches.
 
 pub(crate) mod format;
 pub(crate) mod resource;
 pub(crate) mod sampler;
-mod srgb;
 pub(crate) mod table;
 
 pub use format::{ChannelFormat, ChannelKind};

@@ -69,13 +69,18 @@ fn scan(tokens: TokenStream, words: &mut HashSet<String>, paths: &mut Vec<Names>
         path.clear();
     };
     let mut groups = Vec::new();
+    let mut after_pub = false;
     for token in tokens {
+        let is_visibility = std::mem::take(&mut after_pub) && names_module(&token);
         match token {
+            // `pub(in path)` imports nothing.
+            TokenTree::Group(_) if is_visibility => {}
             TokenTree::Ident(ident) => {
                 if colons != 2 {
                     end(&mut path);
                 }
                 let name = ident.to_string();
+                after_pub = name == "pub";
                 words.insert(name.clone());
                 path.push(name);
                 colons = 0;
@@ -96,6 +101,12 @@ fn scan(tokens: TokenStream, words: &mut HashSet<String>, paths: &mut Vec<Names>
     for group in groups {
         scan(group, words, paths);
     }
+}
+
+/// Whether a token is the `(in path)` of a visibility.
+fn names_module(token: &TokenTree) -> bool {
+    let TokenTree::Group(group) = token else { return false };
+    matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(first)) if first == "in")
 }
 
 /// Names in a path of any real program.

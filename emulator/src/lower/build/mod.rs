@@ -35,9 +35,10 @@ use trace_format::isa::{Dot, Position, SourceLine};
 
 use super::calls::{Plan, Slot};
 use super::layout::{Frame, ModuleLayout};
-use super::vir::{Blk, Func, PSrc, SubId, Term, Val};
+use super::vir::{Blk, Func, Fuse, PSrc, SubId, Term, Val};
 use crate::ptx::{
-    AtomOp, Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, MemOrder, Module, Op, Statement, VarId,
+    AtomOp, Diagnostic, Diagnostics, FuncId, Guard, Inst, LabelId, MemOrder, Module, Op, ScalarType,
+    Statement, VarId,
 };
 pub(super) use float::half_ty;
 use ops::Asm;
@@ -247,6 +248,11 @@ impl<'m> Builder<'m> {
         }
         self.scopes.pop();
         self.run += 1;
+    }
+
+    /// The mark of a sum or product that may be fused.
+    pub(crate) fn fusible(&self, ty: ScalarType) -> Option<Fuse> {
+        self.fmad.then_some(Fuse { run: self.run, ty })
     }
 
     fn label(&mut self, label: LabelId) {

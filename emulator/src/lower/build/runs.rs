@@ -4,9 +4,7 @@
 //! guarded access to memory or an exchange with other threads is branched around, and the slow path of a
 //! division or root is a call.
 
-use super::Builder;
-use crate::lower::vir::Fuse;
-use crate::ptx::{Accuracy, Body, Inst, Op, ScalarType, Statement};
+use crate::ptx::{Accuracy, Body, Inst, Op, Statement};
 
 /// For each label whether a branch targets it; compilers also write labels without branches.
 pub(super) fn jumped_to(body: &Body) -> Vec<bool> {
@@ -93,11 +91,4 @@ const fn computes(op: &Op) -> bool {
             | Op::Isspacep(_)
             | Op::Prmt(_)
     )
-}
-
-impl Builder<'_> {
-    /// The mark of a sum or product that may be fused.
-    pub(crate) fn fusible(&self, ty: ScalarType) -> Option<Fuse> {
-        self.fmad.then_some(Fuse { run: self.run, ty })
-    }
 }

@@ -8,74 +8,19 @@
 //! rewrite the code for all of them in one walk; `sink` moves reloads down to their uses. So the number of
 //! attempts does not grow with the code, and each takes about linear time.
 
-use std::collections::HashMap;
-
 use super::assign::{Pressure, available};
 use super::limits::Limits;
 use super::live::Live;
-use crate::lower::vir::{Blk, Func, InstId, VPred, VReg};
+use crate::lower::vir::{Func, VPred, VReg};
 
 mod choose;
+mod ends;
 mod predicates;
 mod registers;
 mod sink;
+mod spilled;
 
-/// Values made by spilling, which are never spilled again, and the local memory taken so far.
-#[derive(Default)]
-pub(crate) struct Spilled {
-    registers: Set,
-    predicates: Set,
-    /// The register that holds a spilled or reloaded predicate as 1 or 0.
-    words: HashMap<VPred, VReg>,
-    /// Bytes of local memory taken.
-    pub bytes: u32,
-}
-
-impl Spilled {
-    fn has_register(&self, r: VReg) -> bool {
-        self.registers.contains(r.index())
-    }
-
-    fn has_predicate(&self, p: VPred) -> bool {
-        self.predicates.contains(p.index())
-    }
-
-    fn word(&self, p: VPred) -> Option<VReg> {
-        self.words.get(&p).copied()
-    }
-
-    /// A new register that is never spilled.
-    fn fresh_register(&mut self, f: &mut Func) -> VReg {
-        let fresh = f.new_reg();
-        self.registers.insert(fresh.index());
-        fresh
-    }
-
-    /// A new predicate that is never spilled and comes from a word.
-    fn fresh_predicate(&mut self, f: &mut Func, word: VReg) -> VPred {
-        let fresh = f.new_pred();
-        self.predicates.insert(fresh.index());
-        self.words.insert(fresh, word);
-        fresh
-    }
-}
-
-/// A set of small numbers.
-#[derive(Default)]
-struct Set(Vec<bool>);
-
-impl Set {
-    fn contains(&self, i: usize) -> bool {
-        self.0.get(i).copied().unwrap_or(false)
-    }
-
-    fn insert(&mut self, i: usize) {
-        if self.0.len() <= i {
-            self.0.resize(i + 1, false);
-        }
-        self.0[i] = true;
-    }
-}
+pub(crate) use spilled::Spilled;
 
 /// Rewrites the code so that fewer values are alive at the crowded places.
 ///
@@ -125,30 +70,4 @@ pub(crate) fn everything(f: &mut Func, frame_bytes: u32, spilled: &mut Spilled) 
     defined.retain(|r| !spilled.has_register(*r));
     registers::spill(f, &defined, frame_bytes, spilled);
     sink::sink(f, spilled);
-}
-
-/// Instructions to add at the end of each block.
-#[derive(Default)]
-struct Ends(HashMap<Blk, End>);
-
-/// Instructions to add at the end of a block: all phis of all successors read the old values, so reloads come
-/// before stores for phis.
-#[derive(Default)]
-struct End {
-    bring: Vec<InstId>,
-    pass: Vec<InstId>,
-}
-
-impl Ends {
-    fn of(&mut self, b: Blk) -> &mut End {
-        self.0.entry(b).or_default()
-    }
-
-    fn append(self, f: &mut Func) {
-        for (b, end) in self.0 {
-            let insts = &mut f.block_mut(b).insts;
-            insts.extend(end.bring);
-            insts.extend(end.pass);
-        }
-    }
 }

@@ -3,8 +3,8 @@
 use super::super::op::Op;
 use super::super::op_data::{Accuracy, AddOp, FmaOp, MadOp, MathOp, MinMaxOp, MulOp};
 use super::super::types::{MulMode, Rounding, ScalarType, ScalarType as T, TestpOp};
-use super::Decode;
 use super::cursor::Decoder;
+use super::raw::Decode;
 
 /// The integer types of ordinary arithmetic.
 pub(super) const INT: &[T] = &[T::U16, T::U32, T::U64, T::S16, T::S32, T::S64];

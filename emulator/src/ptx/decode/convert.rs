@@ -6,8 +6,8 @@
 use super::super::op::Op;
 use super::super::op_data::CvtOp;
 use super::super::types::{Rounding, ScalarType, ScalarType as T};
-use super::Decode;
 use super::cursor::{Decoder, Width};
+use super::raw::Decode;
 
 /// Elements that a packed type holds, 1 for a scalar.
 fn packed_elements(ty: T) -> u32 {

@@ -1,5 +1,6 @@
 //! Decoder cursor: handlers take an instruction's modifiers and operands one by one.
 
+use super::super::ast::Name;
 use super::super::diagnostic::Diagnostic;
 use super::super::ids::RegId;
 use super::super::inst::{Address, AddressBase, Operand};
@@ -8,7 +9,7 @@ use super::super::module::Register;
 use super::super::resolve::{Arg, ArgKind, Const};
 use super::super::source::Span;
 use super::super::types::ScalarType;
-use super::{Decode, RawInst, Signatures};
+use super::raw::{Decode, RawInst, Signatures};
 
 /// How wide a register must be for a type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,7 @@ const MAX_MODIFIERS: usize = 64;
 
 /// One instruction being decoded.
 pub(super) struct Decoder<'a, 'c> {
-    opcode: super::Name<'a>,
+    opcode: Name<'a>,
     text: &'c str,
     modifiers: &'c [Token],
     /// Bit `i`: modifier `i` has been taken.

@@ -3,9 +3,9 @@
 use super::super::op::Op;
 use super::super::op_data::CompareOp;
 use super::super::types::{BoolOp, Comparison, ScalarType as T, ShiftDirection, ShiftMode, TypeKind};
-use super::Decode;
 use super::arith::has_ftz;
 use super::cursor::Decoder;
+use super::raw::Decode;
 
 /// What `and` and its kin take; from the second on, what `cnot` takes.
 pub(super) const BITS_OR_PRED: &[T] = &[T::Pred, T::B16, T::B32, T::B64];

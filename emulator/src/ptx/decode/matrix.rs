@@ -3,9 +3,9 @@
 use super::super::op::Op;
 use super::super::op_data::{BitMultiply, MatrixMemOp, MatrixShape, MmaOp, WmmaFragment, WmmaMemOp};
 use super::super::types::{MatrixLayout, Rounding, ScalarType, ScalarType as T};
-use super::Decode;
 use super::cursor::Decoder;
 use super::memory::space;
+use super::raw::Decode;
 
 /// The register type that holds a fragment's elements.
 fn register_type(ty: T) -> T {

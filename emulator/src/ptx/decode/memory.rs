@@ -2,11 +2,11 @@
 
 use super::super::op::Op;
 use super::super::op_data::{AtomicOp, CacheLevel, CpAsyncOp, CpAsyncTail, LdOp, StOp};
-use super::super::resolve::ArgKind;
+use super::super::resolve::{ArgKind, Const};
 use super::super::types::{AtomOp, CacheOp, MemOrder, MemScope, ScalarType as T, StateSpace};
-use super::Decode;
 use super::cursor::{Decoder, Width};
 use super::movement::vector_width;
+use super::raw::Decode;
 
 const STORED: &[T] = &[
     T::B8,
@@ -243,7 +243,7 @@ pub(super) fn createpolicy(d: &mut Decoder<'_, '_>) -> Decode<Op> {
                 continue;
             }
             Some(&ArgKind::Reg(reg)) => d.register_type(reg),
-            Some(ArgKind::Const(super::Const::Int { .. })) => T::B64,
+            Some(ArgKind::Const(Const::Int { .. })) => T::B64,
             _ => T::F32,
         };
         d.src(ty)?;

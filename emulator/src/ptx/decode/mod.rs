@@ -12,42 +12,21 @@ mod logic;
 mod matrix;
 mod memory;
 mod movement;
+mod raw;
 mod sync;
 mod texture;
 mod transfer;
 mod video;
 
-use super::ast::Name;
-use super::diagnostic::Diagnostic;
-use super::ids::LocId;
-use super::inst::{Guard, Inst, Operand};
-use super::lexer::Token;
-use super::module::{Function, Prototype, Register};
+pub(super) use raw::{RawInst, Signatures};
+
+use super::inst::Inst;
+use super::module::Register;
 use super::op::Op;
 use super::op_data::VideoKind;
-use super::resolve::{Arg, Const};
-use super::source::Span;
 use super::types::ScalarType;
 use cursor::Decoder;
-
-/// Result of a handler; the error is boxed to keep the success path small.
-type Decode<T> = Result<T, Box<Diagnostic>>;
-
-/// An instruction with resolved operands.
-pub(super) struct RawInst<'a, 't> {
-    pub(super) guard: Option<Guard>,
-    pub(super) opcode: Name<'a>,
-    pub(super) modifiers: &'t [Token],
-    pub(super) args: Vec<Arg<'a>>,
-    pub(super) span: Span,
-    pub(super) loc: Option<LocId>,
-}
-
-/// Signatures to check calls.
-pub(super) struct Signatures<'s> {
-    pub(super) functions: &'s [Function],
-    pub(super) prototypes: &'s [Prototype],
-}
+use raw::Decode;
 
 /// Decodes one instruction.
 pub(super) fn decode(

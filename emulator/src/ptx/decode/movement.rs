@@ -5,8 +5,8 @@ use super::super::op::Op;
 use super::super::op_data::MovShape;
 use super::super::resolve::ArgKind;
 use super::super::types::{PrmtMode, ScalarType as T, StateSpace};
-use super::Decode;
 use super::cursor::{Decoder, Width};
+use super::raw::Decode;
 
 const MOVED: &[T] = &[
     T::Pred,

@@ -1,12 +1,13 @@
 //! Barriers, fences, and data exchange between the threads of a warp.
 
+use super::super::inst::Operand;
 use super::super::op::Op;
 use super::super::op_data::{BarAction, BarOp, FenceOp, MbarrierAction, MbarrierOp};
 use super::super::resolve::ArgKind;
 use super::super::types::{MemOrder, MemScope, ProxyKind, ReduxOp, ScalarType as T, ShflMode, VoteMode};
-use super::Decode;
 use super::cursor::Decoder;
 use super::memory::{scope, space};
+use super::raw::Decode;
 
 /// `bar`, `barrier`.
 pub(super) fn barrier(d: &mut Decoder<'_, '_>) -> Decode<Op> {
@@ -251,7 +252,7 @@ pub(super) fn mbarrier(d: &mut Decoder<'_, '_>) -> Decode<Op> {
             if !matches!(d.peek(), Some(ArgKind::Mem(_))) {
                 d.dst(T::B64)?;
             } else {
-                d.push_dst(super::Operand::Sink);
+                d.push_dst(Operand::Sink);
             }
             d.mem()?;
             let count = d.maybe_src(T::U32)?;

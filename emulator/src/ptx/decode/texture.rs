@@ -3,11 +3,11 @@
 use super::super::inst::Operand;
 use super::super::op::Op;
 use super::super::op_data::{OpaqueKind, SurfaceOp, TexLevel, TexOp, TextureQuery};
-use super::super::resolve::{Arg, ArgKind};
+use super::super::resolve::{Arg, ArgKind, Const};
 use super::super::types::{AtomOp, CacheOp, Geometry, ScalarType as T, SurfaceClamp};
-use super::Decode;
 use super::cursor::{Decoder, Width};
 use super::movement::vector_width;
+use super::raw::Decode;
 
 /// `tex`, `tld4`.
 pub(super) fn tex(d: &mut Decoder<'_, '_>) -> Decode<Op> {
@@ -111,7 +111,7 @@ fn coordinate_operand(d: &Decoder<'_, '_>, arg: &Arg<'_>, ty: T) -> Decode<Opera
     };
     // The layer index of an array is an integer among float coordinates: constants are given as such.
     let element_ty = |arg: &Arg<'_>| match arg.kind {
-        ArgKind::Const(super::Const::Int { .. }) => T::B32,
+        ArgKind::Const(Const::Int { .. }) => T::B32,
         _ => ty,
     };
     let elements: Decode<Vec<Operand>> =
@@ -129,7 +129,7 @@ fn gradient(d: &mut Decoder<'_, '_>) -> Decode<()> {
 /// The offset operand, if the next one is it: a vector, or an integer for one dimension.
 fn tex_offset(d: &mut Decoder<'_, '_>) -> Decode<bool> {
     let is_offset = match d.peek() {
-        Some(ArgKind::Vector(_) | ArgKind::Const(super::Const::Int { .. })) => true,
+        Some(ArgKind::Vector(_) | ArgKind::Const(Const::Int { .. })) => true,
         Some(&ArgKind::Reg(reg)) => d.remaining() == 2 || d.register_type(reg).is_integer(),
         _ => false,
     };

@@ -3,10 +3,10 @@
 use super::super::inst::Operand;
 use super::super::module::{Formal, PrototypeParam};
 use super::super::op::{CallShape, Callee, Op};
-use super::super::resolve::{Arg, ArgKind};
+use super::super::resolve::{Arg, ArgKind, Const};
 use super::super::types::ScalarType as T;
-use super::Decode;
 use super::cursor::{Decoder, Width};
+use super::raw::Decode;
 
 pub(super) fn control(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let opcode = d.opcode();
@@ -61,7 +61,7 @@ fn call(d: &mut Decoder<'_, '_>, uniform: bool) -> Decode<Op> {
             (ArgKind::Var(..), _) => T::B64,
             (_, Some(ty)) => ty,
             (&ArgKind::Reg(reg), None) => d.register_type(reg),
-            (ArgKind::Const(super::Const::Single(_)), None) => T::B32,
+            (ArgKind::Const(Const::Single(_)), None) => T::B32,
             _ => T::B64,
         };
         let operand = d.src_operand(arg, ty, Width::Exact)?;

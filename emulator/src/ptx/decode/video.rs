@@ -4,8 +4,8 @@ use super::super::inst::Operand;
 use super::super::op_data::{VideoKind, VideoLanes, VideoOp, VideoSecond, VideoSelector};
 use super::super::resolve::{Arg, ArgKind};
 use super::super::types::{Comparison, ScalarType as T, ShiftMode};
-use super::Decode;
 use super::cursor::{Decoder, Width};
+use super::raw::Decode;
 
 /// Lanes of a SIMD form: 2, 4, or 1 for the scalar ones.
 fn lane_count(kind: VideoKind) -> u8 {

@@ -7,8 +7,10 @@ use super::super::ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, Prot
 use super::super::inst::Guard;
 use super::super::module::{Body, CodeLabel, Loc, Prototype, Refused, Statement};
 use super::super::types::ScalarType;
+use super::operand::ArgKind;
+use super::resolver::Resolver;
 use super::scope::{Names, Symbol};
-use super::{ArgKind, Resolver, vars};
+use super::vars;
 
 /// A function while its statements are walked.
 struct Code<'a> {

@@ -6,8 +6,9 @@ use super::super::ast::{BinaryOp, Expr, Init};
 use super::super::ids::VarId;
 use super::super::module::{Initializer, Relocation, RelocationTarget, VarSpace};
 use super::super::types::ScalarType;
+use super::operand::ArgKind;
+use super::resolver::Resolver;
 use super::scope::Names;
-use super::{ArgKind, Resolver};
 
 /// Most initialised bytes of a module's variables; beyond it a file is broken or hostile.
 const MAX_INITIALISED_BYTES: u64 = 256 << 20;

@@ -1,7 +1,7 @@
 //! Syntax tree to module: every name becomes an index, every declaration a checked table entry.
 //!
-//! This file collects the module's symbols and checks the header; `vars` turns declarations into
-//! variables, `init` their initialisers into bytes, `body` walks a function's statements, `operand` its
+//! This file collects the module's symbols and checks the header; `resolver` holds the state, `vars` turns
+//! declarations into variables, `init` their initialisers into bytes, `body` walks a function's statements, `operand` its
 //! operands, `scope` holds the name tables and `constant` the arithmetic. Every undefined or doubly
 //! defined name is reported; instructions are decoded on the way, and those that the decoder refuses stay
 //! in the code as unsupported.
@@ -10,6 +10,7 @@ mod body;
 mod constant;
 mod init;
 mod operand;
+mod resolver;
 mod scope;
 mod vars;
 
@@ -23,25 +24,14 @@ use super::ast::{FileAst, FunctionAst, Name};
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::ids::{FuncId, VarId};
 use super::lexer::Token;
-use super::module::{Body, Formal, Function, Linkage, Module, Target, VarSpace, Variable};
+use super::module::{Body, Formal, Function, Linkage, Module, Target, VarSpace};
 use super::source::{SourceFile, Span};
+use resolver::Resolver;
 use scope::{Names, Symbol};
 use vars::DeclaredType;
 
 /// Newest PTX version whose structure is known to be covered.
 const NEWEST_VERSION: (u32, u32) = (9, 5);
-
-/// The file being resolved, with what all its functions share.
-struct Resolver<'a> {
-    text: &'a str,
-    tokens: &'a [Token],
-    diagnostics: &'a mut Diagnostics,
-    symbols: HashMap<&'a str, (Symbol, Span)>,
-    vars: Vec<Variable>,
-    functions: Vec<Function>,
-    /// Bytes of the initial values of all variables so far.
-    initialised_bytes: u64,
-}
 
 /// Resolves and decodes a whole file. Errors go to `diagnostics`; with any, the module is incomplete.
 pub(super) fn resolve(
@@ -88,16 +78,6 @@ pub(super) fn resolve(
 }
 
 impl<'a> Resolver<'a> {
-    fn error(&mut self, span: Span, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::error(span, message));
-    }
-
-    fn duplicate(&mut self, name: Name<'_>, first: Span) {
-        let duplicate =
-            Diagnostic::error(name.span, format!("`{}` is defined twice in this scope", name.text));
-        self.diagnostics.push(duplicate.with_label(first, "first defined here"));
-    }
-
     fn version(&mut self, file: &FileAst<'_>) -> (u32, u32) {
         let Some((version, span)) = file.version else {
             let missing = Diagnostic::error(Span::default(), "this file names no PTX version");

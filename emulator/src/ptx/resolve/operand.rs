@@ -5,8 +5,8 @@ use super::super::diagnostic::Diagnostic;
 use super::super::ids::{BranchTableId, CallTableId, FuncId, LabelId, PrototypeId, RegId, VarId};
 use super::super::source::Span;
 use super::super::special::{Axis, SpecialRegister};
-use super::Resolver;
 use super::constant::Const;
+use super::resolver::Resolver;
 use super::scope::{Names, Symbol};
 
 /// A resolved operand and where it stands.

@@ -6,8 +6,8 @@ use super::super::module::{PointerAttribute, PrototypeParam, VarSpace, Variable}
 use super::super::op_data::OpaqueKind;
 use super::super::source::Span;
 use super::super::types::ScalarType;
-use super::Resolver;
 use super::constant::Const;
+use super::resolver::Resolver;
 use super::scope::Names;
 
 /// Most registers that one parametrised declaration may make.

@@ -3,7 +3,7 @@
 
 use super::super::assign::Pressure;
 use super::super::live::{Live, Segment};
-use super::Spilled;
+use super::spilled::Spilled;
 use crate::lower::cfg::Dominance;
 use crate::lower::vir::{Func, Term, VPred, VReg};
 

@@ -2,7 +2,8 @@
 
 use trace_format::isa::{BoolOp, Extended, ICmp, Op, Sign, SourceLine};
 
-use super::{Ends, Spilled};
+use super::ends::Ends;
+use super::spilled::Spilled;
 use crate::lower::vir::{Blk, Def, Func, Inst, InstId, PSrc, Phi, Src, Term, VOp, VPred, VReg, Val};
 
 /// The word of each spilled predicate, by number.

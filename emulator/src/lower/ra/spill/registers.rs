@@ -2,7 +2,8 @@
 
 use trace_format::isa::{MemWidth, Op, SourceLine};
 
-use super::{Ends, Spilled};
+use super::ends::Ends;
+use super::spilled::Spilled;
 use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, Term, VOp, VReg, Val};
 
 /// Source of a reload.

@@ -3,7 +3,7 @@
 
 use trace_format::isa::{Extended, ICmp, MemWidth, Op};
 
-use super::Spilled;
+use super::spilled::Spilled;
 use crate::lower::vir::{Func, Inst, InstId, PSrc, Src, VOp, VPred, VReg};
 
 /// The reload that an instruction of spilling performs.

@@ -1,6 +1,7 @@
 //! Samples of what computes: each form with as many operands, of as many kinds, as its family takes.
 
-use super::{Sample, Verdict, Words, kind};
+use super::sample::{Sample, Verdict};
+use super::words::{Words, kind};
 
 /// Operands `%d0, %s0, …` of one destination and so many sources.
 fn operands(sources: usize) -> String {

@@ -1,6 +1,7 @@
 //! Samples of loads, stores, atomics, address conversions and copies in every state space.
 
-use super::{Sample, Words, bytes, kind};
+use super::sample::{BLOCK, Sample};
+use super::words::{Words, bytes, kind};
 
 /// Where a space's bytes are: declarations with what brings the thread's first sixteen input bytes from
 /// `%in+16` there, the address operand, and what brings them back to `%t0` and `%t1`.
@@ -197,16 +198,16 @@ fn copy(form: &str, words: &Words<'_>) -> Option<Sample> {
         module += ".shared .align 8 .b64 s_barrier;\n";
         body = format!(
             "setp.ne.u32 %no, %me, 0;\n@%no bra $ready;\nmbarrier.init.shared.b64 [s_barrier], {};\n$ready:\nbar.sync 0;\n{body}",
-            super::BLOCK
+            BLOCK
         );
         body += &format!(
             "{form} [s_barrier];\n.reg .b64 %state;\nmbarrier.arrive.shared.b64 %state, [s_barrier];\n\
              $again:\nmbarrier.test_wait.shared.b64 %no, [s_barrier], %state;\n@!%no bra $again;\n"
         );
-        body = body.replace(&format!(", {};", super::BLOCK), &format!(", {};", 2 * super::BLOCK));
+        body = body.replace(&format!(", {};", BLOCK), &format!(", {};", 2 * BLOCK));
         // Without `.noinc` the pending arrival raises the count that it then meets.
         if !words.has("noinc") {
-            body = body.replace(&format!(", {};", 2 * super::BLOCK), &format!(", {};", super::BLOCK));
+            body = body.replace(&format!(", {};", 2 * BLOCK), &format!(", {};", BLOCK));
         }
     } else {
         body += "cp.async.commit_group;\ncp.async.wait_group 0;\n";

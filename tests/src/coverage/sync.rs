@@ -1,6 +1,7 @@
 //! Samples of control flow, barriers, warp-wide operations, fences.
 
-use super::{Sample, Verdict, Words};
+use super::sample::{Sample, Verdict};
+use super::words::Words;
 
 /// The sample of a form that is about more than one thread's data.
 pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {

@@ -1,7 +1,8 @@
 //! Samples of textures and surfaces, and the objects that they use: textures of every geometry in which all words
 //! are alike, and surfaces with room for every thread.
 
-use super::{BLOCK, Sample, Verdict, Words, bytes};
+use super::sample::{BLOCK, Sample, Verdict};
+use super::words::{Words, bytes};
 use emulator::memory::GlobalMemory;
 use emulator::texture::{ArrayKind, ArrayShape, ChannelFormat, ObjectTable, Resource, Sampler};
 

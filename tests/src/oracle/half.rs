@@ -3,7 +3,7 @@
 //! Every NaN is the one that PTX names, 0x7FFF. Approximate functions are computed in double precision and
 //! rounded to nearest: to be compared within bounds.
 
-use super::pure::Results;
+use super::results::Results;
 use emulator::ptx::{BoolOp, CompareOp, Comparison, FmaOp, MinMaxOp, Op, Rounding, ScalarType};
 use rustc_apfloat::ieee::{BFloat, Double, Half};
 use rustc_apfloat::{Float, FloatConvert};

@@ -1,14 +1,12 @@
 //! Instructions of the oracle that only compute: results from source bits, one thread at a time.
 
 use super::float::{self, Ieee, MinMax, Mode, ieee, single};
+use super::results::Results;
 use super::{convert, half, integer, simd};
 use emulator::ptx::{
     Accuracy, AddOp, BoolOp, CompareOp, Comparison, FmaOp, MadOp, MathOp, MinMaxOp, MulMode, MulOp, Op,
     Rounding, ScalarType,
 };
-
-/// Result and second result (a predicate), bits beyond the destination's width are garbage.
-pub(super) type Results = [u64; 2];
 
 /// Why there is no result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -40,3 +40,13 @@ fn reexports_tests_and_other_crates_make_no_circle() {
     ];
     assert!(found("line", &files).is_empty());
 }
+
+#[test]
+fn a_visibility_is_no_import() {
+    let files = [
+        ("lib.rs", "pub mod a;"),
+        ("a/mod.rs", "mod inner; pub fn f() { inner::g(); }"),
+        ("a/inner.rs", "pub(in crate::a) fn g() {}"),
+    ];
+    assert!(found("visibility", &files).is_empty());
+}

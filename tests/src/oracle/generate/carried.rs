@@ -4,7 +4,8 @@
 //! Over a back edge each of them is a parallel copy in which the order matters.
 
 use super::Node;
-use super::code::Writer;
+use super::shape::SCRATCH_BYTES;
+use super::writer::Writer;
 
 /// A class of registers: its letter, its width (0 for predicates) and the types that `mov` may name.
 const CLASSES: [(char, u32, &[&str]); 6] = [
@@ -93,7 +94,7 @@ fn vector(w: &mut Writer<'_>) -> String {
     let list: Vec<String> = (0..lanes).map(|i| format!("%{letter}{}", (first + i) % pool)).collect();
     let by = w.dice.below(lanes);
     let turned: Vec<String> = (0..lanes).map(|i| list[(i + by) % lanes].clone()).collect();
-    let at = w.dice.below(super::plan::SCRATCH_BYTES / 16) * 16;
+    let at = w.dice.below(SCRATCH_BYTES / 16) * 16;
     let ty =
         format!("{}{}", if matches!(letter, 'f' | 'g') { "f" } else { w.dice.pick(&["b", "u"]) }, bytes * 8);
     // The bits of a NaN are nobody's promise: they do not stay in memory.

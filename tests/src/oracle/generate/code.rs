@@ -1,77 +1,13 @@
 //! Draws the body of a kernel: straight code between branches, loops, switches and worse.
 
-use super::functions::Function;
-use super::plan::{Focus, Pools};
-use super::{
-    Dice, Node, carried, float, functions, integer, interesting_bits, interesting_f32, interesting_f64,
-    memory,
-};
+use super::shape::Focus;
+use super::writer::Writer;
+use super::{Node, calls, carried, float, integer, memory};
 
 /// How deep structures are nested.
 const MAX_DEPTH: usize = 4;
 
-/// Draws nodes. Knows where it stands: whether all threads of a block come here together, and whether all
-/// threads are still there.
-pub(super) struct Writer<'d> {
-    pub(super) dice: &'d mut Dice,
-    pub(super) focus: Focus,
-    pub(super) pools: Pools,
-    /// Threads of a block.
-    pub(super) block_threads: u32,
-    /// Threads of the launch.
-    pub(super) threads: u32,
-    pub(super) uses_local: bool,
-    pub(super) uses_shared: bool,
-    /// Functions may be called.
-    pub(super) calls: bool,
-    /// Those that were drawn.
-    pub(super) functions: Vec<Function>,
-    /// It writes a function, which has no buffers.
-    pub(super) in_function: bool,
-    /// A function may return early, for its results are there.
-    pub(super) returns: bool,
-    next_id: usize,
-    /// All threads of the block execute this together, the same number of times.
-    pub(super) uniform: bool,
-    /// Inside a loop that all threads execute together.
-    in_uniform_loop: bool,
-    /// Some thread may have left early.
-    pub(super) left: bool,
-    /// The innermost loop, if threads may leave it at different times.
-    breakable: Option<usize>,
-    /// Statements still to be drawn.
-    budget: usize,
-}
-
-impl<'d> Writer<'d> {
-    pub(super) fn new(
-        dice: &'d mut Dice,
-        focus: Focus,
-        pools: Pools,
-        block_threads: u32,
-        threads: u32,
-    ) -> Self {
-        Self {
-            dice,
-            focus,
-            pools,
-            block_threads,
-            threads,
-            uses_local: false,
-            uses_shared: false,
-            calls: false,
-            functions: Vec::new(),
-            in_function: false,
-            returns: false,
-            next_id: 0,
-            uniform: true,
-            in_uniform_loop: false,
-            left: false,
-            breakable: None,
-            budget: 0,
-        }
-    }
-
+impl Writer<'_> {
     /// A body of about `size` statements.
     pub(super) fn body(&mut self, size: usize) -> Vec<Node> {
         self.budget = size;
@@ -85,11 +21,6 @@ impl<'d> Writer<'d> {
     /// The body of a function, whose loops hold no loops: kernels call it in loops.
     pub(super) fn function_body(&mut self, size: usize) -> Vec<Node> {
         (0..size).map(|_| self.node(MAX_DEPTH - 1)).collect()
-    }
-
-    pub(super) fn id(&mut self) -> usize {
-        self.next_id += 1;
-        self.next_id
     }
 
     fn nodes(&mut self, depth: usize) -> Vec<Node> {
@@ -126,7 +57,7 @@ impl<'d> Writer<'d> {
             });
         }
         if self.calls && self.dice.chance(4) {
-            return Node::Line(functions::call(self));
+            return Node::Line(calls::call(self));
         }
         Node::Line(self.line())
     }
@@ -272,99 +203,5 @@ impl<'d> Writer<'d> {
         let selector = format!("and.b32 %c{id}, {source}, 15;\nmin.u32 %c{id}, %c{id}, {};", count - 1);
         let cases = (0..count).map(|_| self.nodes(depth + 1)).collect();
         Node::Switch { id, selector, cases, falls_through: self.dice.chance(30) }
-    }
-
-    // ---- operands
-
-    /// A predicate, perhaps negated.
-    pub(super) fn condition(&mut self) -> String {
-        let p = self.p();
-        if self.dice.chance(40) { format!("!{p}") } else { p }
-    }
-
-    /// A guard for one instruction, mostly none.
-    pub(super) fn guard(&mut self) -> String {
-        if self.dice.chance(12) { format!("@{} ", self.condition()) } else { String::new() }
-    }
-
-    pub(super) fn p(&mut self) -> String {
-        format!("%p{}", self.dice.below(self.pools.pred))
-    }
-
-    pub(super) fn r(&mut self) -> String {
-        format!("%r{}", self.dice.below(self.pools.word))
-    }
-
-    pub(super) fn h(&mut self) -> String {
-        format!("%h{}", self.dice.below(self.pools.half))
-    }
-
-    pub(super) fn d(&mut self) -> String {
-        format!("%d{}", self.dice.below(self.pools.long))
-    }
-
-    pub(super) fn f(&mut self) -> String {
-        format!("%f{}", self.dice.below(self.pools.single))
-    }
-
-    pub(super) fn g(&mut self) -> String {
-        format!("%g{}", self.dice.below(self.pools.double))
-    }
-
-    /// A register of a class.
-    pub(super) fn register(&mut self, letter: char) -> String {
-        match letter {
-            'h' => self.h(),
-            'r' => self.r(),
-            'd' => self.d(),
-            'f' => self.f(),
-            'g' => self.g(),
-            _ => self.p(),
-        }
-    }
-
-    /// A register of an integer width.
-    pub(super) fn int(&mut self, bits: u32) -> String {
-        match bits {
-            16 => self.h(),
-            32 => self.r(),
-            _ => self.d(),
-        }
-    }
-
-    /// A register or, now and then, a constant of an integer width.
-    pub(super) fn int_or_constant(&mut self, bits: u32) -> String {
-        if self.dice.chance(70) {
-            return self.int(bits);
-        }
-        let value = interesting_bits(self.dice);
-        match (bits, self.dice.chance(50)) {
-            (16, true) => format!("{}", value as i16),
-            (16, false) => format!("{:#x}", value as u16),
-            (32, true) => format!("{}", value as i32),
-            (32, false) => format!("{:#x}", value as u32),
-            (_, true) => format!("{}", value as i64),
-            (_, false) => format!("{value:#x}"),
-        }
-    }
-
-    /// A small amount, around and beyond the widths of types.
-    pub(super) fn amount(&mut self) -> String {
-        match self.dice.below(4) {
-            0 => self.r(),
-            1 => format!(
-                "{}",
-                self.dice.pick(&[0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 4_294_967_295u64])
-            ),
-            _ => format!("{}", self.dice.below(40)),
-        }
-    }
-
-    pub(super) fn f_or_constant(&mut self) -> String {
-        if self.dice.chance(75) { self.f() } else { format!("0f{:08X}", interesting_f32(self.dice)) }
-    }
-
-    pub(super) fn g_or_constant(&mut self) -> String {
-        if self.dice.chance(75) { self.g() } else { format!("0d{:016X}", interesting_f64(self.dice)) }
     }
 }

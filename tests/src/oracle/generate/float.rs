@@ -2,7 +2,7 @@
 //!
 //! A product and a sum that name no rounding are fused where the oracle's reading of the rule says so.
 
-use super::code::Writer;
+use super::writer::Writer;
 
 /// One instruction.
 pub(super) fn line(w: &mut Writer<'_>) -> String {

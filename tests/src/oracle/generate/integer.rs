@@ -1,7 +1,7 @@
 //! Draws integer instructions, predicates, and conversions between integers.
 
-use super::code::Writer;
 use super::interesting_bits;
+use super::writer::Writer;
 
 /// One instruction or a group.
 pub(super) fn line(w: &mut Writer<'_>) -> String {

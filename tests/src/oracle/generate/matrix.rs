@@ -2,8 +2,8 @@
 //!
 //! Results come back through registers of the statement's own, since a destination may be named only once.
 
-use super::code::Writer;
-use super::plan::{INPUT_WORDS, SCRATCH_BYTES, SHARED_SLICE_BYTES};
+use super::shape::{INPUT_WORDS, SCRATCH_BYTES, SHARED_SLICE_BYTES};
+use super::writer::Writer;
 
 /// Bytes of one row of a matrix that `ldmatrix` reads.
 const ROW_BYTES: usize = 16;

@@ -4,9 +4,9 @@
 //! them, or accumulators whose every word knows one commutative operation.
 
 use super::Node;
-use super::code::Writer;
 use super::matrix;
-use super::plan::{INPUT_WORDS, LOCAL_BYTES, SCRATCH_BYTES, SHARED_SLICE_BYTES};
+use super::shape::{INPUT_WORDS, LOCAL_BYTES, SCRATCH_BYTES, SHARED_SLICE_BYTES};
+use super::writer::Writer;
 
 /// One access or group.
 pub(super) fn line(w: &mut Writer<'_>) -> String {

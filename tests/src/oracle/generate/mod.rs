@@ -3,24 +3,32 @@
 //! A kernel is a tree of [`Node`]s, so that a failing one can be cut down: any node may be deleted, since all
 //! registers are initialised beforehand and address arithmetic stands in one node with its access. At the end
 //! every thread stores all registers to its own slice of the output buffer.
-//! `plan` draws the shape of a kernel, `code` its control flow, the other files its instructions.
+//! `plan` draws the shape of a kernel, `code` its control flow, `definitions` its functions, the other files its
+//! instructions; `print` makes PTX of it.
 
+mod calls;
 mod carried;
 mod code;
+mod definitions;
 mod drawn;
 mod float;
 mod functions;
 mod integer;
 mod matrix;
 mod memory;
+mod nodes;
 mod plan;
 mod print;
+mod shape;
 mod shrink;
+mod signature;
+mod writer;
 
 use crate::init::SplitMix64;
 pub use drawn::Drawn;
-pub use plan::{Focus, Kernel};
+pub use plan::Kernel;
 pub use print::{Output, OutputSlot};
+pub use shape::Focus;
 pub use shrink::shrink;
 
 /// A part of a kernel's body.

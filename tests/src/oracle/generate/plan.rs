@@ -1,42 +1,9 @@
 //! The shape of a kernel: how many registers of each kind, how long, how it is launched, what it may contain.
 
-use super::code::Writer;
-use super::functions::{self, Function};
-use super::{Dice, Node, interesting_bits, interesting_f32, interesting_f64};
-
-/// What kernels of a run put their weight on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Focus {
-    /// Everything.
-    Mixed,
-    /// Integer arithmetic.
-    Integer,
-    /// Floating point.
-    Float,
-    /// Loads, stores, atomics, address arithmetic.
-    Memory,
-    /// Branches and loops with little in them.
-    Flow,
-    /// Many live values.
-    Pressure,
-}
-
-impl Focus {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Mixed, Self::Integer, Self::Float, Self::Memory, Self::Flow, Self::Pressure];
-}
-
-/// Words of the input buffer, which kernels only read.
-pub(super) const INPUT_WORDS: usize = 2048;
-/// Bytes of a thread's slice of the scratch buffer.
-pub(super) const SCRATCH_BYTES: usize = 128;
-/// Bytes of a thread's slice of shared memory.
-pub(super) const SHARED_SLICE_BYTES: usize = 64;
-/// Bytes of a thread's local array.
-pub(super) const LOCAL_BYTES: usize = 128;
-/// Bytes of the accumulators that atomics work on, global and shared.
-pub(super) const ACCUMULATOR_BYTES: usize = 256;
+use super::functions::Function;
+use super::shape::{ACCUMULATOR_BYTES, Focus, INPUT_WORDS, Pools, SCRATCH_BYTES};
+use super::writer::Writer;
+use super::{Dice, Node, definitions, interesting_bits, interesting_f32, interesting_f64};
 
 /// A random kernel with its launch.
 #[derive(Clone, Debug)]
@@ -67,43 +34,6 @@ pub struct Kernel {
     pub directives: String,
 }
 
-/// How many registers there are of each kind.
-#[derive(Clone, Copy, Debug)]
-pub struct Pools {
-    /// `%h`, 16 bits.
-    pub half: usize,
-    /// `%r`, 32 bits.
-    pub word: usize,
-    /// `%d`, 64 bits.
-    pub long: usize,
-    /// `%f`, single precision.
-    pub single: usize,
-    /// `%g`, double precision.
-    pub double: usize,
-    /// `%p`, predicates.
-    pub pred: usize,
-}
-
-impl Pools {
-    /// Registers of a letter.
-    #[must_use]
-    pub fn of(mut self, letter: char) -> usize {
-        *self.of_mut(letter)
-    }
-
-    /// Registers of a letter, to be changed.
-    pub fn of_mut(&mut self, letter: char) -> &mut usize {
-        match letter {
-            'h' => &mut self.half,
-            'r' => &mut self.word,
-            'd' => &mut self.long,
-            'f' => &mut self.single,
-            'g' => &mut self.double,
-            _ => &mut self.pred,
-        }
-    }
-}
-
 impl Kernel {
     /// The kernel of a seed.
     pub fn random(seed: u64, focus: Focus) -> Self {
@@ -122,7 +52,7 @@ impl Kernel {
         };
         let threads: u32 = block.iter().product();
         let calls = dice.chance(30);
-        let functions = if calls { functions::draw(&mut dice, focus) } else { Vec::new() };
+        let functions = if calls { definitions::draw(&mut dice, focus) } else { Vec::new() };
         let mut writer =
             Writer::new(&mut dice, focus, pools, threads, threads * grid.iter().product::<u32>());
         writer.uses_local = uses_local;

@@ -5,6 +5,7 @@
 //! here; the work is done by the library crates, as `emu`, `timing` and `trace` do it one file at a time.
 
 mod console;
+mod failure;
 mod measure;
 mod page;
 mod progress;
@@ -12,6 +13,7 @@ mod record;
 mod workloads;
 
 use clap::Parser;
+use failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -43,16 +45,6 @@ struct Arguments {
     /// Lists the bundled workloads and ends
     #[arg(long)]
     list: bool,
-}
-
-/// Why the demo ends early: text for the user.
-#[derive(Debug)]
-pub struct Failure(pub String);
-
-impl<E: std::fmt::Display> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure(error.to_string())
-    }
 }
 
 fn main() -> ExitCode {

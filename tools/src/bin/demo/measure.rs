@@ -1,6 +1,6 @@
 //! The demo's measurements: replays of every trace on every machine, and the studies.
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::progress::Phase;
 use crate::record::Recording;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! First step of the demo: unpack the workloads, execute them, check what they computed, record traces.
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::progress::Phase;
 use crate::workloads::Workload;
 use emulator::exec::{Observer, Options, Stats};

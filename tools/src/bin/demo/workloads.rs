@@ -3,7 +3,7 @@
 //! Each is unpacked as PTX and launch manifest side by side, where `emu` can run it again. The sources, more
 //! sizes and the CPU references are in `tests/workloads`.
 
-use crate::Failure;
+use crate::failure::Failure;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use warplab_host::destination::Destination;

@@ -1,6 +1,7 @@
 //! `trace dump`: a listing of what one warp executed.
 
-use super::{Failure, summary};
+use super::failure::Failure;
+use super::summary;
 use std::io::Write;
 use trace_format::container::Contents;
 use trace_format::isa::{Pred, Reg, Unit};

@@ -8,7 +8,7 @@
 //! between launches, a list: `kind`, `count`, `bytes`) and `sections` (an object: `stored_bytes`, `raw_bytes` by
 //! section; the stored ones sum to `file_bytes`).
 
-use super::Failure;
+use super::failure::Failure;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::io::Write;

@@ -4,11 +4,13 @@
 //! code 1 and one message on the standard error.
 
 mod dump;
+mod failure;
 mod info;
 mod summary;
 mod verify;
 
 use clap::{Parser, Subcommand};
+use failure::Failure;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -78,19 +80,6 @@ enum Command {
         #[arg(long)]
         limit: Option<u64>,
     },
-}
-
-/// Why a command ends early.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("{0}")]
-    Limit(String),
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    #[error("cannot write the output: {0}")]
-    Output(#[from] io::Error),
-    #[error("cannot write JSON: {0}")]
-    Json(#[from] serde_json::Error),
 }
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 //! JSON keys: `sound`, `problem_count`, `problems` (a list: `place`, `what`), `records`, `frames`, `blocks`,
 //! `warps`, `warp_instructions`, `thread_instructions`.
 
-use super::Failure;
+use super::failure::Failure;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::io::{IsTerminal, Write};

@@ -10,7 +10,7 @@ mod techniques;
 
 use crate::measure::Results;
 use report::Report;
-use timing::reports::{Workload, listed};
+use timing::reports::listed;
 
 /// The report.
 pub(crate) fn report(results: &Results) -> Report {
@@ -38,10 +38,4 @@ pub(crate) fn report(results: &Results) -> Report {
         .footer(
             "Written by `cargo run --release --bin demo`. Equal inputs give an equal report, byte for byte.",
         )
-}
-
-/// The workload with the largest value, and the value.
-fn best(workloads: &[Workload], value: impl Fn(&Workload) -> f64) -> Option<(&str, f64)> {
-    let values = workloads.iter().map(|workload| (workload.label.as_str(), value(workload)));
-    values.filter(|(_, v)| v.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
 }

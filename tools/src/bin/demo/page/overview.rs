@@ -1,6 +1,5 @@
 //! First section: the answer in a few numbers and sentences.
 
-use super::best;
 use crate::measure::Results;
 use report::{Callout, Cell, Format, Kpi, Section, geometric_mean};
 use timing::reports::techniques::tone;
@@ -44,6 +43,12 @@ pub(super) fn section(results: &Results) -> Section {
          technique forwards or unpacks was compared with the recorded one. A single mismatch would have stopped \
          the run.",
     )
+}
+
+/// The workload with the largest value, and the value.
+fn best(workloads: &[Workload], value: impl Fn(&Workload) -> f64) -> Option<(&str, f64)> {
+    let values = workloads.iter().map(|workload| (workload.label.as_str(), value(workload)));
+    values.filter(|(_, v)| v.is_finite()).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// What a technique did, in a sentence or two.

@@ -106,7 +106,7 @@ fn threads_record_together_and_cursors_are_shared() {
     let kernel = random_kernel(77);
     let (_, log) = record(&single, &[(&kernel, 60, 96)], &small_frames(), 0, Some(7)).unwrap();
     let launch = launch_record(0, 60, 96);
-    let options = WriterOptions { blocks_ahead: 2, ..small_frames() };
+    let options = WriterOptions { window_bytes: 4000, ..small_frames() };
     let mut writer = TraceWriter::create(&path, &options).unwrap();
     writer.kernel(&kernel).unwrap();
     let (geometry, code) = (launch.geometry, Code::prepare(&kernel, &launch.banks));

@@ -37,6 +37,16 @@ pub(crate) struct BlockPart {
 }
 
 impl BlockPart {
+    /// Memory that the part takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let streams = |w: &WarpPart| {
+            let words = w.values.words.len() * size_of::<u32>();
+            w.path_tokens.len() + w.path_params.len() + w.values.tokens.len() + w.values.params.len() + words
+        };
+        let warps: usize = self.warps.iter().map(|w| size_of::<WarpPart>() + streams(w)).sum();
+        size_of::<BlockPart>() + warps
+    }
+
     /// Empties the streams and makes room for a block of so many warps.
     pub(crate) fn clear(&mut self, warps: usize) {
         self.warps.resize_with(warps, WarpPart::default);

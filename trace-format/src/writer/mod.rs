@@ -2,8 +2,8 @@
 //! [`BlockRecorder`] for the blocks that one emulator thread executes.
 //!
 //! Emulator threads submit finished blocks in any order; the writer's own thread (`sequencer`) sorts them
-//! into block order, compresses and writes them. A thread that is too far ahead of the oldest unfinished
-//! block waits, so that memory is bounded. The file has a temporary name (`X.part`, see
+//! into block order, compresses and writes them. A thread waits while too many bytes are on
+//! their way to the file, so that memory is bounded (`progress`). The file has a temporary name (`X.part`, see
 //! [`warplab_host::destination`]) and gets its final name when it is complete; an aborted recording can be
 //! opened under the temporary name up to its last complete frame. Every record is written to the file system
 //! when it is complete, so that a killed process loses no record for which it has waited
@@ -30,12 +30,14 @@
 //! ```
 
 mod options;
+mod progress;
 mod recorder;
 mod sequencer;
+mod summary;
 
 pub use options::WriterOptions;
 pub use recorder::BlockRecorder;
-pub use sequencer::WriteSummary;
+pub use summary::WriteSummary;
 
 use crate::container::format::Tag;
 use crate::container::part::BlockPart;
@@ -43,8 +45,9 @@ use crate::container::{Contents, LaunchRecord, TraceError, TransferRecord, WaitR
 use crate::encode::plan::KernelPlan;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
-use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
-use sequencer::{Message, Progress, Sequencer};
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use progress::{Progress, Turn};
+use sequencer::{Message, Sent, Sequencer};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,7 +61,7 @@ pub struct TraceWriter {
     contents: Contents,
     kernels: Vec<(MachineKernel, Arc<KernelPlan>)>,
     launches: u32,
-    messages: Option<Sender<Message>>,
+    messages: Option<Sender<Sent>>,
     /// Emptied parts on their way back to the recorders.
     empties: Receiver<BlockPart>,
     progress: Arc<Progress>,
@@ -68,7 +71,7 @@ pub struct TraceWriter {
 /// Ends a recording from another thread, possibly during a launch, when the program ends.
 #[derive(Clone, Debug)]
 pub struct Finisher {
-    messages: Sender<Message>,
+    messages: Sender<Sent>,
     progress: Arc<Progress>,
 }
 
@@ -79,7 +82,7 @@ impl Finisher {
     /// # Errors
     /// The file could not be written completely, or the recording has already ended.
     pub fn finish(&self, why: &str) -> Result<(WriteSummary, PathBuf), TraceError> {
-        if self.messages.send(Message::Finish { cut: Some(why.into()) }).is_err() {
+        if self.messages.send((Message::Finish { cut: Some(why.into()) }, 0)).is_err() {
             return Err(self.progress.failure());
         }
         self.progress.wait_for_end()
@@ -107,9 +110,9 @@ impl TraceWriter {
     ) -> Result<TraceWriter, TraceError> {
         let draft = destination.create().map_err(|e| TraceError::io(destination.path(), "create", e))?;
         let part_path = draft.part().to_path_buf();
-        let (messages, inbox) = bounded(16);
+        let (messages, inbox) = unbounded();
         let (outbox, empties) = unbounded();
-        let progress = Arc::new(Progress::new(options.blocks_ahead));
+        let progress = Arc::new(Progress::new(options.window_bytes));
         let sequencer = Sequencer::new(draft, replaces, options, outbox, progress.clone());
         let sequencer = sequencer.inspect_err(|_| {
             // Nothing is in it yet.
@@ -168,11 +171,14 @@ impl TraceWriter {
 
     fn record<T: Serialize + ?Sized>(&mut self, tag: Tag, value: &T) -> Result<(), TraceError> {
         let raw = postcard::to_stdvec(value).map_err(|e| TraceError::refused(e.to_string()))?;
-        self.send(Message::Record { tag, raw })
+        let bytes = raw.len() + size_of::<Message>();
+        self.progress.reserve(Turn::Record, bytes)?;
+        self.send(Message::Record { tag, raw }, bytes)
     }
 
-    fn send(&self, message: Message) -> Result<(), TraceError> {
-        let sent = self.messages.as_ref().is_some_and(|m| m.send(message).is_ok());
+    /// Sends a message for which so many bytes are reserved.
+    fn send(&self, message: Message, bytes: usize) -> Result<(), TraceError> {
+        let sent = self.messages.as_ref().is_some_and(|m| m.send((message, bytes)).is_ok());
         if sent { Ok(()) } else { Err(self.progress.failure()) }
     }
 
@@ -210,7 +216,7 @@ impl TraceWriter {
     /// When the recording has failed.
     pub fn settle(&self) -> Result<(), TraceError> {
         let ticket = self.progress.ask();
-        self.send(Message::Settle { ticket })?;
+        self.send(Message::Settle { ticket }, 0)?;
         self.progress.wait_for_settled(ticket)
     }
 
@@ -228,7 +234,7 @@ impl TraceWriter {
     /// # Errors
     /// As [`TraceWriter::finish`].
     pub fn finish_as(mut self) -> Result<(WriteSummary, PathBuf), TraceError> {
-        self.send(Message::Finish { cut: None })?;
+        self.send(Message::Finish { cut: None }, 0)?;
         self.join();
         self.progress.wait_for_end()
     }
@@ -247,7 +253,7 @@ impl Drop for TraceWriter {
     fn drop(&mut self) {
         if self.thread.is_some() {
             // If the thread has already stopped, there is nothing left to write.
-            drop(self.send(Message::BreakOff));
+            drop(self.send(Message::BreakOff, 0));
             self.join();
         }
     }
@@ -281,8 +287,8 @@ impl LaunchWriter<'_> {
         self.number
     }
 
-    /// Submits a finished block. Waits while too many younger blocks are ahead of unfinished older ones, so
-    /// each thread must take blocks in ascending order.
+    /// Submits a finished block. Waits while too many bytes are on their way to the file, most of them of blocks
+    /// that wait for older ones, so each thread must take blocks in ascending order.
     ///
     /// # Errors
     /// When the recording has failed, e.g. because the disk is full.
@@ -304,9 +310,10 @@ impl LaunchWriter<'_> {
         if recorder.part.launch != self.number || block >= self.record.sampled_blocks() {
             return Err(TraceError::refused(format!("block {block} is not of launch {}", self.number)));
         }
-        self.writer.progress.wait_for_turn(block, part)?;
+        let bytes = recorder.part.bytes();
+        self.writer.progress.reserve(Turn::Part { block, part }, bytes)?;
         let empty = self.writer.empties.try_recv().unwrap_or_default();
-        self.writer.send(Message::Part(recorder.take(last, empty)))
+        self.writer.send(Message::Part(recorder.take(last, empty)), bytes)
     }
 
     /// Ends the launch after all of its blocks have been submitted.
@@ -316,7 +323,7 @@ impl LaunchWriter<'_> {
     /// [`TraceWriter::finish`].
     pub fn finish(self) -> Result<(), TraceError> {
         let blocks = self.record.sampled_blocks();
-        self.writer.send(Message::EndLaunch { launch: self.number, blocks })
+        self.writer.send(Message::EndLaunch { launch: self.number, blocks }, 0)
     }
 
     /// Ends the launch although blocks are missing, and records the reason. Recorders of the launch must not
@@ -325,6 +332,6 @@ impl LaunchWriter<'_> {
     /// # Errors
     /// When the recording has failed.
     pub fn cut(self, why: &str) -> Result<(), TraceError> {
-        self.writer.send(Message::CutLaunch { launch: self.number, why: why.into() })
+        self.writer.send(Message::CutLaunch { launch: self.number, why: why.into() }, 0)
     }
 }

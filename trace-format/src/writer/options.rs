@@ -11,12 +11,17 @@ pub struct WriterOptions {
     pub zstd_level: i32,
     /// Approximate size of a frame before compression.
     pub frame_bytes: usize,
-    /// Blocks that may be finished ahead of the oldest unfinished one.
-    pub blocks_ahead: u64,
+    /// Bytes of finished blocks that may wait to be packed, about. Threads that finish more wait.
+    pub window_bytes: usize,
 }
 
 impl Default for WriterOptions {
     fn default() -> Self {
-        WriterOptions { header: Header::default(), zstd_level: 1, frame_bytes: 512 << 10, blocks_ahead: 32 }
+        WriterOptions {
+            header: Header::default(),
+            zstd_level: 1,
+            frame_bytes: 512 << 10,
+            window_bytes: 16 << 20,
+        }
     }
 }

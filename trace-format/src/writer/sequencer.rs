@@ -1,6 +1,8 @@
 //! The writer's thread: sorts blocks, fills frames, compresses them, writes the file.
 
 use super::options::WriterOptions;
+use super::progress::Progress;
+use super::summary::WriteSummary;
 use crate::container::format::{self, Packer, Tag};
 use crate::container::frame::FrameBuilder;
 use crate::container::part::BlockPart;
@@ -10,21 +12,8 @@ use crossbeam::channel::{Receiver, Sender};
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use warplab_host::destination::{Draft, Identity};
-
-/// Summary of a written trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct WriteSummary {
-    /// Size of the file.
-    pub file_bytes: u64,
-    /// Frames in it.
-    pub frames: u64,
-    /// Warp instructions recorded.
-    pub warp_instructions: u64,
-    /// Thread instructions recorded.
-    pub thread_instructions: u64,
-}
 
 /// Messages of the emulator's threads.
 #[derive(Debug)]
@@ -45,115 +34,8 @@ pub(super) enum Message {
     BreakOff,
 }
 
-/// State for which the emulator's threads wait: the oldest incomplete block, or a failure.
-#[derive(Debug)]
-pub(super) struct Progress {
-    state: Mutex<State>,
-    changed: Condvar,
-    blocks_ahead: u64,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    next_block: u64,
-    /// Number of tickets given out, and the last one that has been settled.
-    asked: u64,
-    settled: u64,
-    stopped: bool,
-    failure: Option<TraceError>,
-    summary: Option<(WriteSummary, PathBuf)>,
-}
-
-impl Progress {
-    pub(super) fn new(blocks_ahead: u64) -> Progress {
-        let blocks_ahead = blocks_ahead.max(1);
-        Progress { state: Mutex::default(), changed: Condvar::new(), blocks_ahead }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until a part may be sent: always when its block is the oldest incomplete one, else as the
-    /// block's first part within the window.
-    pub(super) fn wait_for_turn(&self, block: u64, part: u32) -> Result<(), TraceError> {
-        let mut state = self.lock();
-        loop {
-            if state.stopped {
-                drop(state);
-                return Err(self.failure());
-            }
-            let ahead = block.saturating_sub(state.next_block);
-            if ahead == 0 || (part == 0 && ahead < self.blocks_ahead) {
-                return Ok(());
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn set_next(&self, next_block: u64) {
-        self.lock().next_block = next_block;
-        self.changed.notify_all();
-    }
-
-    /// A ticket for [`Progress::wait_for_settled`].
-    pub(super) fn ask(&self) -> u64 {
-        let mut state = self.lock();
-        state.asked += 1;
-        state.asked
-    }
-
-    fn settle(&self, ticket: u64) {
-        self.lock().settled = ticket;
-        self.changed.notify_all();
-    }
-
-    /// Waits until all messages sent before the ticket have been written.
-    pub(super) fn wait_for_settled(&self, ticket: u64) -> Result<(), TraceError> {
-        let mut state = self.lock();
-        while state.settled < ticket {
-            if state.stopped {
-                drop(state);
-                return Err(self.failure());
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        Ok(())
-    }
-
-    fn stop(&self, outcome: Result<(WriteSummary, PathBuf), TraceError>) {
-        let mut state = self.lock();
-        state.stopped = true;
-        match outcome {
-            Ok(summary) => state.summary = Some(summary),
-            Err(error) => state.failure = Some(error),
-        }
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    /// Waits until the writer has stopped, and returns its summary or error.
-    pub(super) fn wait_for_end(&self) -> Result<(WriteSummary, PathBuf), TraceError> {
-        let mut state = self.lock();
-        while !state.stopped {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        let summary = state.summary.clone();
-        drop(state);
-        summary.ok_or_else(|| self.failure())
-    }
-
-    /// The writer's error; the first call returns it in full.
-    pub(super) fn failure(&self) -> TraceError {
-        let mut state = self.lock();
-        let told = if state.summary.is_some() {
-            "the recording has ended"
-        } else {
-            "the recording has already failed"
-        };
-        state.failure.take().unwrap_or_else(|| TraceError::refused(told))
-    }
-}
+/// A message with the bytes that were reserved for it.
+pub(super) type Sent = (Message, usize);
 
 /// The thread's state.
 pub(super) struct Sequencer {
@@ -171,6 +53,8 @@ pub(super) struct Sequencer {
     index: Index,
     /// Parts that wait for earlier ones.
     waiting: HashMap<(u64, u32), BlockPart>,
+    /// Their bytes.
+    held: usize,
     next: (u64, u32),
     empties: Sender<BlockPart>,
     progress: Arc<Progress>,
@@ -201,6 +85,7 @@ impl Sequencer {
             payload: Vec::new(),
             index: Index::default(),
             waiting: HashMap::new(),
+            held: 0,
             next: (0, 0),
             empties,
             progress,
@@ -208,13 +93,13 @@ impl Sequencer {
     }
 
     /// Handles messages until the end; an error is stored in the progress for the next caller.
-    pub(super) fn run(mut self, inbox: &Receiver<Message>) {
+    pub(super) fn run(mut self, inbox: &Receiver<Sent>) {
         let outcome = self.serve(inbox);
         self.progress.stop(outcome);
     }
 
-    fn serve(&mut self, inbox: &Receiver<Message>) -> Result<(WriteSummary, PathBuf), TraceError> {
-        for message in inbox {
+    fn serve(&mut self, inbox: &Receiver<Sent>) -> Result<(WriteSummary, PathBuf), TraceError> {
+        for (message, bytes) in inbox {
             match message {
                 Message::Record { tag, raw } => self.record(tag, &raw)?,
                 Message::Part(part) => self.part(part)?,
@@ -224,6 +109,7 @@ impl Sequencer {
                 Message::Finish { cut } => return self.finish(cut),
                 Message::BreakOff => break,
             }
+            self.progress.served(bytes, self.held, self.next.0);
         }
         // Dropped without finish: keep complete blocks.
         self.flush_frame()?;
@@ -258,13 +144,14 @@ impl Sequencer {
                 key.1, key.0
             )));
         }
+        self.held += part.bytes();
         self.waiting.insert(key, part);
         while let Some(part) = self.waiting.remove(&self.next) {
+            self.held -= part.bytes();
             self.frame.push(&part);
             self.next = if part.last { (part.block + 1, 0) } else { (part.block, part.part + 1) };
             // The receiver is dropped only when the recording has ended.
             let _ = self.empties.send(part);
-            self.progress.set_next(self.next.0);
             if self.frame.raw_bytes() >= self.frame_bytes {
                 self.flush_frame()?;
             }
@@ -300,13 +187,13 @@ impl Sequencer {
     fn close_launch(&mut self) -> Result<(), TraceError> {
         self.flush_frame()?;
         (self.next, self.open) = ((0, 0), None);
-        self.progress.set_next(0);
         Ok(())
     }
 
     /// Keeps the consecutive blocks of a launch from the first.
     fn cut_launch(&mut self, launch: u32, why: String) -> Result<(), TraceError> {
         self.waiting.clear();
+        self.held = 0;
         let cut = CutRecord { launch, blocks: self.next.0, why };
         self.close_launch()?;
         let raw = postcard::to_stdvec(&cut).map_err(|e| TraceError::refused(e.to_string()))?;

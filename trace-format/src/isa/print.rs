@@ -2,7 +2,7 @@
 
 use super::facts::{Address, Kind};
 use super::inst::{Inst, Operand, PredSrc, Src};
-use super::modifiers::Scale;
+use super::modifiers::{Extended, Scale};
 use super::regs::Pred;
 use super::table::Op;
 use std::fmt;
@@ -64,10 +64,11 @@ impl Inst {
         let info = self.info();
         let mut list = Vec::with_capacity(8);
         let n = info.pred_dsts as usize;
-        let preds_shown = match self.op {
+        let preds_shown = if info.dst_regs == 0 {
             // The complement is rarely used; PT stands for it as in SASS.
-            Op::Isetp { .. } | Op::Fsetp { .. } | Op::Dsetp { .. } | Op::Plop3 { .. } => n,
-            _ => self.pdst[..n].iter().rposition(|p| *p != Pred::PT).map_or(0, |i| i + 1),
+            n
+        } else {
+            self.pdst[..n].iter().rposition(|p| *p != Pred::PT).map_or(0, |i| i + 1)
         };
         if info.dst_regs > 0 && info.kind != Kind::Barrier {
             list.push(self.dst.to_string());
@@ -99,24 +100,27 @@ impl Inst {
         }
         if !matches!(self.op, Op::Plop3 { .. }) {
             let n = info.pred_srcs as usize;
-            let shown = match self.op {
-                Op::Sel {} | Op::Vote { .. } => n,
-                Op::Isetp { ex, .. } => {
-                    if ex.0 {
-                        2
-                    } else {
-                        1
-                    }
-                }
-                Op::Fsetp { .. } | Op::Dsetp { .. } | Op::Fset { .. } => 1,
-                _ => self.psrc[..n].iter().rposition(|p| *p != PredSrc::TRUE).map_or(0, |i| i + 1),
-            };
-            list.extend(self.psrc[..shown].iter().map(ToString::to_string));
+            let used = self.psrc[..n].iter().rposition(|p| *p != PredSrc::TRUE).map_or(0, |i| i + 1);
+            list.extend(self.psrc[..used.max(self.op.pred_srcs_shown())].iter().map(ToString::to_string));
         }
         if let Some(target) = self.jumps_to() {
             list.push(target.to_string());
         }
         list
+    }
+}
+
+impl Op {
+    /// Predicates that are listed as sources even if they are true: those that the opcode reads with its modifiers.
+    fn pred_srcs_shown(self) -> usize {
+        let info = self.info();
+        let all = info.pred_srcs as usize;
+        match self.with(Extended(true)) {
+            // The last one is the carry.
+            Some(extended) => all - usize::from(extended != self),
+            None if info.kind == Kind::Barrier => 0,
+            None => all,
+        }
     }
 }
 
@@ -135,5 +139,49 @@ impl fmt::Display for Inst {
             write!(f, " {}", operands.join(", "))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::modifiers::BoolOp;
+    use super::super::regs::Reg;
+    use super::*;
+
+    /// An instruction of a row, in its first or another variant.
+    fn listed(op: Op) -> String {
+        let mut inst = Inst::new(op).srcs([Src::reg(Reg(4)), Src::reg(Reg(6))]);
+        inst.pdst[0] = Pred(1);
+        inst.to_string()
+    }
+
+    #[test]
+    fn every_comparison_lists_its_complement_and_the_predicate_that_it_combines_with() {
+        let mut listings = Vec::new();
+        Op::samples(|op| {
+            if op.with(BoolOp::And) == Some(op) && op.info().pred_dsts > 0 {
+                listings.push(listed(op));
+            }
+        });
+        assert!(listings.iter().any(|text| text.starts_with("HSETP2")), "{listings:?}");
+        for text in listings {
+            let operands: &[&str] =
+                if text.contains(".EX") || text.contains(".X") { &["PT", "PT"] } else { &["PT"] };
+            let expected = [&["P1", "PT", "R4", "R6"], operands].concat().join(", ");
+            assert!(text.ends_with(&format!(" {expected}")), "{text} should end in {expected}");
+        }
+    }
+
+    #[test]
+    fn a_carry_is_listed_where_it_is_read() {
+        let mut add = Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(1)).srcs([
+            Src::reg(Reg(2)),
+            Src::RZ,
+            Src::RZ,
+        ]);
+        assert_eq!(add.to_string(), "IADD3 R1, R2, RZ, RZ");
+        add.op = Op::Iadd3 { x: Extended(true) };
+        add.psrc[0] = PredSrc::of(Pred(3));
+        assert!(add.to_string().ends_with(" R1, R2, RZ, RZ, P3"), "{add}");
     }
 }

@@ -90,3 +90,36 @@ fn lanes_that_address_no_matrix_row_are_not_checked() {
     assert_eq!(run.code, Some(1), "{}{}", run.out, run.err);
     assert!(run.out.contains("thread (7,0,0)") && run.out.contains("1 found"), "{}", run.out);
 }
+
+/// Lanes exchange words in shared memory around an instruction: only one in which they take part together orders them.
+/// What is stored, exchanged and loaded depends on one another, so that nothing moves past the instruction.
+#[test]
+fn lanes_are_ordered_by_every_instruction_in_which_they_take_part_together() {
+    let check = |between: &str| {
+        let body = format!(
+            "mov.u32 %r6, tile; mad.lo.u32 %r6, %r1, 4, %r6; st.shared.u32 [%r6], %r1; ld.shared.u32 %r2, [%r6];\n\
+             setp.ne.u32 %p1, %r2, 77; {between}\n\
+             mov.u32 %r10, %ctaid.y; and.b32 %r9, %r9, %r10; xor.b32 %r7, %r6, 4; add.u32 %r7, %r7, %r9;\n\
+             ld.shared.u32 %r8, [%r7]; st.global.u32 [%rd3], %r8;\n"
+        );
+        let text = format!("{HEAD}{body}ret;\n}}\n").replace("sm_75", "sm_80");
+        let folder = Folder::new().file("app.ptx", &text).file("app.toml", TOML);
+        folder.emu(&["run", "app.ptx", "--check=racecheck"])
+    };
+    for together in [
+        "mov.u32 %r9, %r2; bar.warp.sync -1;",
+        "redux.sync.add.s32 %r9, %r2, -1;",
+        "vote.sync.ballot.b32 %r9, %p1, -1;",
+        "shfl.sync.idx.b32 %r9, %r2, 0, 31, -1;",
+        "match.any.sync.b32 %r9, %r2, -1;",
+    ] {
+        let run = check(together);
+        run.succeeds();
+        assert!(run.out.contains("nothing found"), "{together}\n{}", run.out);
+    }
+    for apart in ["add.u32 %r9, %r2, 1;", "selp.b32 %r9, 1, %r2, %p1;"] {
+        let run = check(apart);
+        assert_eq!(run.code, Some(1), "{apart}\n{}{}", run.out, run.err);
+        assert!(run.out.contains("race on shared memory"), "{apart}\n{}", run.out);
+    }
+}

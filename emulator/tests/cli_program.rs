@@ -105,6 +105,11 @@ fn recording_says_where_and_what() {
     let told = "note: old.wtrace.part holds an interrupted recording";
     assert!(text(&ran.stderr).starts_with(told), "{}", text(&ran.stderr));
     assert!(text(&emu(&folder, &["record", "--", "sh", "-c", script]).stdout).starts_with("sh.wtrace\n"));
+    let contents = "echo \"<$WARPLAB_RECORD_ADDRESSES_ONLY>\"";
+    for (flags, expected) in [(&["--addresses-only"][..], "<1>\n"), (&[], "<>\n")] {
+        let args = [&["record"], flags, &["--", "sh", "-c", contents]].concat();
+        assert_eq!(text(&emu(&folder, &args).stdout), expected);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
+use trace_format::container::Contents;
 use trace_format::container::TransferKind::{DeviceToHost, Fill, HostToDevice};
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
@@ -113,6 +114,33 @@ fn a_program_is_recorded_with_its_streams_and_copies_and_replayed() {
     let (_, again) = record("again", &["3"], &[("WARPLAB_THREADS", "4")]).expect("nvcc is there");
     let bytes = |trace: &Trace| std::fs::read(trace.path()).expect("the trace can be read");
     assert!(bytes(&trace) == bytes(&again), "another run and number of threads gives another trace");
+}
+
+/// A trace of addresses of a program says what the plain machine needs, and nothing else.
+#[test]
+fn a_program_is_recorded_without_values_and_takes_the_same_cycles() {
+    let Some((_, values)) = record("with_values", &["3"], &[]) else { return };
+    let only = ("WARPLAB_RECORD_ADDRESSES_ONLY", "1");
+    let (status, addresses) = record("addresses", &["3"], &[only]).expect("nvcc is there");
+    assert!(status.success());
+    assert_eq!(
+        (values.header().contents, addresses.header().contents),
+        (Contents::Values, Contents::Addresses)
+    );
+    assert_eq!((names(&values), values.transfers()), (names(&addresses), addresses.transfers()));
+    let bytes = |trace: &Trace| std::fs::metadata(trace.path()).expect("the trace is there").len();
+    assert!(bytes(&addresses) < bytes(&values), "{} of {} bytes", bytes(&addresses), bytes(&values));
+
+    let config = timing::config::load("titanx-pascal", &[]).expect("the machine is known").config;
+    let options = timing::replay::ReplayOptions::default();
+    let replay = |trace| {
+        let replay = timing::replay::replay(trace, &config, &[], &options).expect("the trace is replayed");
+        replay.launches.into_iter().map(|launch| launch.stats).collect::<Vec<_>>()
+    };
+    assert_eq!(format!("{:?}", replay(&addresses)), format!("{:?}", replay(&values)));
+    // An empty variable is none.
+    let empty = record("empty_variable", &["3"], &[(only.0, "")]).expect("nvcc is there").1;
+    assert_eq!(empty.header().contents, Contents::Values);
 }
 
 /// Memory of the program lies elsewhere in each run; the trace does not show it.

@@ -137,6 +137,7 @@ fn figures_agree(stats: &Stats, config: &GpuConfig) {
     assert_eq!(c.l2_hits + c.l2_misses + c.l2_merges, c.l2_accesses, "L2");
     assert_eq!((c.request_packets, c.reply_packets), (c.l2_accesses, c.l2_accesses), "the crossbar");
     assert_eq!(l.memory_round_trip.count(), c.reply_packets, "answers");
+    assert!(l.barrier_wait.count() <= c.barrier_arrivals);
     assert!(c.reply_flits < c.interconnect_flits || c.interconnect_flits == 0);
     assert!(c.dram_bytes >= 32 * c.dram_reads && c.dram_row_hits <= c.dram_reads + c.dram_writes);
     assert!(c.resident_warp_cycles <= slots * c.cycles * 64);

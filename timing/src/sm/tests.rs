@@ -60,6 +60,19 @@ fn mixed(blocks: u32, threads: u32) -> Hand {
 }
 
 #[test]
+fn warps_wait_at_a_barrier_from_their_arrival_to_the_cycle_after_the_last() {
+    for warps in [1, 2, 4] {
+        let mut b = Builder::default();
+        b.bar();
+        let stats = Hand::new(b.exit(), 1, 32 * warps).run("gtx480", &small(&[]), &[]);
+        // The scheduler issues one arrival per cycle.
+        let waits = &stats.latency.barrier_wait;
+        assert_eq!((waits.count(), waits.max_cycles()), (u64::from(warps), u64::from(warps)));
+        assert_eq!(waits.mean_cycles(), f64::from(warps + 1) / 2.0);
+    }
+}
+
+#[test]
 fn dependent_fma_chain_reaches_the_configured_latency() {
     for latency in [4u64, 9, 30] {
         let item = format!("latency.fp_fma={{ latency_cycles = {latency}, initiation_cycles = 1 }}");

@@ -172,6 +172,8 @@ latencies! {
     alu_issue_to_writeback;
     /// From issue to the arrival of the last operand in the collector.
     operand_collection;
+    /// Warps at barriers, from the arrival of their first waiting lanes to the cycle in which they may issue again.
+    barrier_wait;
     /// Requests to L2 and back: from the SM's port to the arrival of the answer.
     memory_round_trip;
 }

@@ -64,6 +64,8 @@ pub(crate) struct Barriers {
     /// By warp slot: lanes that have not exited, and lanes that wait.
     live: Vec<u32>,
     at_barrier: Vec<u32>,
+    /// By warp slot: cycle since which lanes wait.
+    since: Vec<u64>,
     /// Warps whose next instruction belongs to lanes that wait.
     held: u64,
     /// Releases since the last [`Barriers::take_released`].
@@ -78,6 +80,7 @@ impl Barriers {
             blocks: vec![Block::default(); blocks],
             live: vec![0; warps],
             at_barrier: vec![0; warps],
+            since: vec![0; warps],
             held: 0,
             released: Released::default(),
         }
@@ -119,8 +122,17 @@ impl Barriers {
         (self.held & warps != 0).then_some(Stall::Barrier)
     }
 
+    /// Cycle since which lanes of a warp wait, or waited when it was released.
+    #[must_use]
+    pub(crate) fn since(&self, warp: usize) -> u64 {
+        self.since[warp]
+    }
+
     /// Holds a warp whose lanes are about to wait, until its next instruction is known.
-    pub(crate) fn hold(&mut self, warp: usize, lanes: u32) {
+    pub(crate) fn hold(&mut self, warp: usize, lanes: u32, now: u64) {
+        if self.at_barrier[warp] == 0 {
+            self.since[warp] = now;
+        }
         self.at_barrier[warp] |= lanes;
         self.held |= 1 << warp;
     }
@@ -194,7 +206,7 @@ impl Barriers {
 
     /// Releases the waiting lanes if the last thread has arrived.
     fn release(&mut self, block: usize, barrier: usize) {
-        let Barriers { blocks, live, at_barrier, held, released } = self;
+        let Barriers { blocks, live, at_barrier, held, released, since: _ } = self;
         let Block { live_threads, barriers } = &mut blocks[block];
         let state = &mut barriers[barrier];
         let expected = if state.expected == 0 { *live_threads } else { state.expected };
@@ -260,7 +272,7 @@ mod tests {
 
     /// Lanes of a warp wait at barrier 3.
     fn wait(barriers: &mut Barriers, warp: usize, lanes: u32, expected: u32) {
-        barriers.hold(warp, lanes);
+        barriers.hold(warp, lanes, 100);
         barriers.arrive(arrival(warp, lanes, expected));
     }
 
@@ -300,6 +312,21 @@ mod tests {
         assert_eq!(barriers.held(), 0);
         barriers.hold_waiting(2, Some(0xFFFF));
         assert_eq!(barriers.held(), 1 << 2);
+    }
+
+    #[test]
+    fn a_warp_waits_since_its_first_lanes_arrived() {
+        let mut barriers = two_warps();
+        barriers.hold(2, 0xFFFF, 10);
+        barriers.arrive(arrival(2, 0xFFFF, 0));
+        barriers.hold(2, 0xFFFF_0000, 14);
+        barriers.arrive(arrival(2, 0xFFFF_0000, 0));
+        assert_eq!(barriers.since(2), 10);
+        barriers.hold(5, u32::MAX, 17);
+        barriers.arrive(arrival(5, u32::MAX, 0));
+        assert_eq!((barriers.since(2), barriers.since(5)), (10, 17), "of released warps as well");
+        barriers.hold(2, u32::MAX, 30);
+        assert_eq!(barriers.since(2), 30, "the next barrier");
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         let waits = !matches!(inst.inst.op, Op::Bar { mode: BarMode::Arrive });
         if waits {
-            self.barriers.hold(warp, step.exec);
+            self.barriers.hold(warp, step.exec, self.now);
         }
         let block = usize::from(self.residents.slots[warp].block_slot);
         let first = named[step.exec.trailing_zeros() as usize & 31];
@@ -96,6 +96,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn release(&mut self) {
         let Some(released) = self.barriers.take_released() else { return };
         for warp in WarpSet(released.warps) {
+            self.stats.latency.barrier_wait.record(self.now + 1 - self.barriers.since(warp));
             self.wheel.at(self.now + 1, Event::BarrierLeft(warp as u8));
         }
         for flight in released.results {

@@ -26,7 +26,7 @@ pub const MODELLED: &str = "titanx-pascal";
 
 /// Every GPU that is modelled.
 pub const GPUS: &[Builtin] = builtin!(
-    "": "gtx480", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285", "bow-titanx", "corf-fermi",
+    "": "gtx480", "gtxtitan", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285", "bow-titanx", "corf-fermi",
 );
 
 /// Every board that the CUDA API can present; the first is the default.

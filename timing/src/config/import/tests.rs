@@ -20,6 +20,7 @@ const QV100: &[(&str, &str)] = &[
     ("latency.convert.latency_cycles", "as SFU"),
     ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
 ];
+const TITAN: &[(&str, &str)] = &[("shared_memory.atomic_cycles", "shared atomics lock before Maxwell")];
 const TITANX: &[(&str, &str)] = &[];
 const GTX480: &[(&str, &str)] = &[("interconnect.flit_bytes", "BookSim's flit_size")];
 const RTX2060: &[(&str, &str)] = &[
@@ -47,6 +48,7 @@ fn differs_only_in(import: &Import, shipped: &str, known: &[(&str, &str)]) {
 #[test]
 fn published_option_files_give_the_shipped_configurations() {
     differs_only_in(&published!("SM7_QV100"), "qv100", QV100);
+    differs_only_in(&published!("SM3_KEPLER_TITAN"), "gtxtitan", TITAN);
     differs_only_in(&published!("SM6_TITANX"), "titanx-pascal", TITANX);
     differs_only_in(&published!("SM2_GTX480"), "gtx480", GTX480);
     differs_only_in(&published!("SM75_RTX2060"), "rtx2060", RTX2060);
@@ -63,6 +65,9 @@ fn other_generations_are_understood() {
         (4 * 256 * 128, 256, 384, 39)
     );
     assert_eq!((c.units["fp32"].lanes, c.units["int"].lanes, c.units["sfu"].lanes), (32, 16, 4));
+    // Every option of a file has a counterpart or a reason why it has none.
+    let titan = published!("SM3_KEPLER_TITAN");
+    assert!(titan.unhonoured.iter().all(|one| !one.why.contains("does not know")), "{:?}", titan.unhonoured);
     let c = published!("SM6_GTX1080").loaded.config;
     assert_eq!((c.scheduler.count, c.scheduler.issue_width, c.register_file.result_bus_width), (2, 2, 6));
     assert_eq!((c.collectors.generic, c.collectors.alu, c.collectors.sfu, c.collectors.mem), (0, 20, 4, 8));

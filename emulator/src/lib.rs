@@ -2,8 +2,8 @@
 //!
 //! [`ptx`] parses, [`lower`] makes register-allocated machine kernels, [`module`] is both for a file,
 //! [`manifest`] describes launches and their data, [`device`] loads a module, [`exec`] runs it on [`memory`]
-//! through a block's [`view`] and on [`texture`] objects ([`sampling`]), [`record`] records the execution of
-//! every warp, [`check`] finds errors. [`device_runtime`] provides the functions with which device code
+//! through a block's `view` and on [`texture`] objects (`sampling`), [`record`] records the execution of
+//! every warp, [`check`] finds errors. `device_runtime` provides the functions with which device code
 //! launches kernels. [`session`] combines them for programs; [`cli`] is the `emu` command; [`fatbin`]
 //! extracts PTX from executables.
 //!

@@ -2,9 +2,9 @@
 //!
 //! Results go to standard output, errors and progress to standard error; the exit code is 1 when anything
 //! went wrong, a failed check included, and 2 for a wrong command line. Colours and progress appear on
-//! terminals only, colours not when `NO_COLOR` is set. [`args`] declares the flags, [`run`] runs and records
-//! manifests, [`program`] whole CUDA programs, [`disasm`] lists kernels, [`extract`] extracts device code
-//! from executables, [`inspect`] shows the contents of PTX files, [`summary`] prints results, [`progress`]
+//! terminals only, colours not when `NO_COLOR` is set. `args` declares the flags, `run` runs and records
+//! manifests, `program` whole CUDA programs, `disasm` lists kernels, `extract` extracts device code
+//! from executables, `inspect` shows the contents of PTX files, `summary` prints results, `progress`
 //! draws the bar.
 
 mod args;

@@ -2,8 +2,8 @@
 //!
 //! [`launch`] runs all blocks of a grid. Its results, and the recording, are the same for any number of
 //! threads: those of running block after block. `grid` runs blocks in parallel only if this has no visible
-//! effect ([`crate::view::global`]); kernels with atomics that return values or with volatile loads run in
-//! order. `block` runs a block, `warp` a warp, [`paths`] handles diverged lanes, [`barrier`] barriers, and
+//! effect (`crate::view::global`); kernels with atomics that return values or with volatile loads run in
+//! order. `block` runs a block, `warp` a warp, `paths` handles diverged lanes, `barrier` barriers, and
 //! `access` memory instructions.
 
 mod access;

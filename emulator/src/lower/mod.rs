@@ -1,10 +1,10 @@
 //! Lowering: from the PTX [`Module`] to register-allocated machine kernels.
 //!
 //! [`lower_kernel`] is a list of passes, for the kernel and for every function that keeps machine code of its
-//! own ([`calls`]). `build` turns PTX into machine operations on single-assignment values; the optimiser
+//! own (`calls`). `build` turns PTX into machine operations on single-assignment values; the optimiser
 //! folds, combines and removes instructions as a compiler for hardware would; `legalize` converts operations
 //! to single machine instructions; `schedule` orders blocks for latency; `ra` allocates registers and writes
-//! the [`MachineKernel`]. [`layout`] places variables.
+//! the [`MachineKernel`]. `layout` places variables.
 
 mod build;
 pub(crate) mod calls;

@@ -1,8 +1,8 @@
 //! Launch manifests: kernels to launch, with buffers, their initial contents and expected results.
 //!
 //! [`Manifest::load`] reads `APP.toml`, applies overrides and evaluates every expression; the result contains
-//! no names except those of kernels. [`contents`] fills buffers, [`check`] compares them afterwards,
-//! [`expression`] evaluates, [`element`] knows the element types. [`crate::session`] checks arguments against
+//! no names except those of kernels. `contents` fills buffers, `check` compares them afterwards,
+//! `expression` evaluates, `element` knows the element types. [`crate::session`] checks arguments against
 //! the kernel.
 
 pub(crate) mod check;

@@ -1,7 +1,7 @@
 //! Interface between the executor and recorders.
 //!
-//! The executor is compiled once per sink. [`Unrecorded`] records nothing and costs nothing; [`trace`]
-//! appends to a trace file, [`sampled`] records some blocks, [`selection`] selects launches, [`lenient`] lets
+//! The executor is compiled once per sink. [`Unrecorded`] records nothing and costs nothing; `trace`
+//! appends to a trace file, `sampled` records some blocks, `selection` selects launches, `lenient` lets
 //! launches continue whose recording fails. A [`BlockSink`] follows one block at a time on whichever thread
 //! runs it; a [`LaunchSink`] takes the blocks of a launch, in ascending order whatever the number of threads.
 

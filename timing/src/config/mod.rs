@@ -1,6 +1,6 @@
 //! GPU configurations: the data files under `timing/configs/`.
 //!
-//! [`load`] reads, inherits and overrides; [`rules`] refuses contradictions. The keys, their units and
+//! [`load`] reads, inherits and overrides; `rules` refuses contradictions. The keys, their units and
 //! meanings are defined in the interface crate, because techniques read them: [`GpuConfig`].
 
 pub(crate) mod import;

@@ -1,8 +1,8 @@
 //! Limit studies: how much of each opportunity exists in a program, from a trace alone and without timing.
 //!
-//! A study is one file, with a list of its counters per instruction ([`define`]) and a [`driver::Fold`] that
-//! counts, and one entry of [`registry`]. [`driver`] runs the pass over the trace, which all chosen studies
-//! share, with threads and bounded memory; [`setting`], [`values`], [`instances`], [`sample`] and [`turns`]
+//! A study is one file, with a list of its counters per instruction (`define`) and a `driver::Fold` that
+//! counts, and one entry of [`registry`]. `driver` runs the pass over the trace, which all chosen studies
+//! share, with threads and bounded memory; `setting`, `values`, `instances`, `sample` and `turns`
 //! provide the data that they count with. The result is a [`StudyResult`]: tables with typed columns, charts,
 //! annotated source, and machine-readable data, all generated from the lists by [`result`](StudyResult).
 

@@ -1,7 +1,7 @@
 //! Explains what limits a kernel: the CPI stack is grouped into causes that a programmer or an architect can
 //! act on, with supporting figures.
 //!
-//! [`facts`] computes figures from statistics and configuration, [`limits`] lists the causes with evidence
+//! `facts` computes figures from statistics and configuration, `limits` lists the causes with evidence
 //! and advice, [`text`] prints. Nothing is replayed here.
 
 mod facts;

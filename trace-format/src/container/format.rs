@@ -35,7 +35,7 @@ pub const META: Tag = *b"META";
 pub const KERNEL: Tag = *b"KERN";
 /// A launch: [`super::LaunchRecord`].
 pub const LAUNCH: Tag = *b"LNCH";
-/// A run of thread blocks: [`super::frame`].
+/// A run of thread blocks: `super::frame`.
 pub const FRAME: Tag = *b"FRAM";
 /// Copies and fills since the launch before: a list of [`super::TransferRecord`].
 pub const TRANSFERS: Tag = *b"XFER";
@@ -43,7 +43,7 @@ pub const TRANSFERS: Tag = *b"XFER";
 pub const WAITS: Tag = *b"wait";
 /// The launch before it ended early: [`super::CutRecord`].
 pub const CUT: Tag = *b"CUTL";
-/// The index: [`super::records::Index`].
+/// The index: `super::records::Index`.
 pub const INDEX: Tag = *b"INDX";
 
 /// The first bytes of a file.

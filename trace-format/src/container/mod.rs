@@ -1,5 +1,5 @@
-//! The `.wtrace` file: [`mod@format`] defines the byte layout, [`records`] the contents of records, [`frame`]
-//! the recorded blocks, [`error`] the errors.
+//! The `.wtrace` file: [`mod@format`] defines the byte layout, `records` the contents of records, `frame`
+//! the recorded blocks, `error` the errors.
 //!
 //! A trace is written by [`crate::writer`] and read by [`crate::reader`]; both use this module for the layout
 //! of bytes.

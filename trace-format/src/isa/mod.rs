@@ -1,7 +1,7 @@
 //! The machine ISA: SASS-like instructions over 32-bit registers, predicates, constant banks and immediates.
 //!
-//! [`table`] holds one row per opcode, [`inst`] the instruction that carries an opcode and its arguments,
-//! [`kernel`] the register-allocated [`MachineKernel`], [`flow`] its basic blocks, reconvergence points and
+//! `table` holds one row per opcode, `inst` the instruction that carries an opcode and its arguments,
+//! `kernel` the register-allocated [`MachineKernel`], `flow` its basic blocks, reconvergence points and
 //! liveness, [`print`] the listing, [`space`] the address-space layout, [`fragment`] the layout of matrices
 //! over lanes, and [`barrier_state`] that of barrier objects. The behaviour of instructions is in
 //! [`crate::semantics`].

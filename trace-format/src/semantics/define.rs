@@ -17,7 +17,7 @@ macro_rules! isa_semantics {
         /// Applies the row of an opcode to the registers of a warp.
         #[allow(unused_variables, reason = "what happens outside of registers needs no modifiers")]
         #[inline(always)]
-        pub(super) fn perform(op: Op, execution: $crate::semantics::Execution<'_>) {
+        pub(crate) fn perform(op: Op, execution: $crate::semantics::Execution<'_>) {
             match op {
                 $(Op::$name { $($field),* } => $crate::isa_semantics!(@run $how($($what)*); execution $(, $field)*),)+
             }

@@ -153,11 +153,11 @@ fn a_trace_that_changes_while_it_is_open_gives_errors() {
     let other = std::fs::read(&other).unwrap();
     let zeros = vec![0; whole.len()];
     let changes: [(&[u8], &str); 5] = [
-        (&[], "cut short"),
-        (&whole[..whole.len() / 3], "cut short"),
+        (&[], "truncated"),
+        (&whole[..whole.len() / 3], "truncated"),
         (&zeros, "do not match its hash"),
         (&other, ""),
-        (&other[..100], "cut short"),
+        (&other[..100], "truncated"),
     ];
     for (bytes, told) in changes {
         overwrite(&path, &whole);

@@ -71,7 +71,7 @@ impl EnergyTable {
             }
             if !(price.pj.is_finite() && price.pj >= 0.0) {
                 return Err(format!(
-                    "`event.{event}.pj`: {} is invalid: it must be a number of at least 0",
+                    "`event.{event}.pj`: {} is refused: it must be a number of at least 0",
                     price.pj
                 ));
             }

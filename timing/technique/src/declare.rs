@@ -61,7 +61,7 @@ impl Param for u32 {
     fn read(value: &toml::Value, accepts: &Self::Accepts) -> Result<u32, String> {
         let number = value.as_integer().ok_or_else(|| format!("{value} is not a whole number"))?;
         u32::try_from(number).ok().filter(|number| accepts.contains(number)).ok_or_else(|| {
-            format!("{number} is invalid: it must lie between {} and {}", accepts.start(), accepts.end())
+            format!("{number} is refused: it must lie between {} and {}", accepts.start(), accepts.end())
         })
     }
 
@@ -97,7 +97,7 @@ impl Param for &'static str {
         let known = || accepts.join(", ");
         let word = value.as_str().ok_or_else(|| format!("{value} is none of the words {}", known()))?;
         let found = accepts.iter().copied().find(|known| *known == word);
-        found.ok_or_else(|| format!("`{word}` is invalid: it must be one of {}", known()))
+        found.ok_or_else(|| format!("`{word}` is refused: it must be one of {}", known()))
     }
 
     fn show(self) -> ParamValue {

@@ -3,7 +3,7 @@
 use super::fault::{Access, FaultKind, Place};
 use super::lenient;
 use super::matrix;
-use super::program::Unit;
+use super::program::Worker;
 use super::request::{Request, blame};
 use super::spin::Poll;
 use super::state::{BlockShared, WarpState};
@@ -25,7 +25,7 @@ use trace_format::semantics::{ExecInst, Row, addresses};
 /// Executes a memory instruction in the lanes of `exec`, which is not empty, and reports what it loaded.
 #[inline(always)]
 pub(crate) fn access<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
@@ -41,21 +41,21 @@ pub(crate) fn access<V: GlobalView, S: BlockSink>(
         return Ok(());
     };
     match space {
-        Space::Generic => generic(unit, block, warp, &request, &at)?,
-        space if space.is_remote() => return remote(unit, block, warp, &request, space),
+        Space::Generic => generic(worker, block, warp, &request, &at)?,
+        space if space.is_remote() => return remote(worker, block, warp, &request, space),
         space => {
             fill_idle(&mut at, exec);
-            in_space(unit, block, warp, &request, space, &at)?;
+            in_space(worker, block, warp, &request, space, &at)?;
         }
     }
     if matches!(inst.kind, Kind::Load(_) | Kind::Atomic(_)) {
         warp.has_read = true;
-        unit.sink.externals(w, Pc(pc), inst, &warp.regs, exec);
-        if unit.program.polls.get(pc as usize) == Some(&true) {
-            poll(unit, warp, &request, &at);
+        worker.sink.externals(w, Pc(pc), inst, &warp.regs, exec);
+        if worker.program.polls.get(pc as usize) == Some(&true) {
+            poll(worker, warp, &request, &at);
         }
     } else {
-        unit.changes += 1;
+        worker.changes += 1;
     }
     Ok(())
 }
@@ -63,19 +63,19 @@ pub(crate) fn access<V: GlobalView, S: BlockSink>(
 /// Texture fetches and surface accesses, whose addresses are recorded with what they load.
 #[inline(never)]
 fn remote<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
     space: Space,
 ) -> Result<(), Trouble> {
-    if let Err(refusal) = texture::access(unit, &mut block.rows, warp, request)? {
-        return Err(trouble(unit, block, warp, request, space, refusal));
+    if let Err(refusal) = texture::access(worker, &mut block.rows, warp, request)? {
+        return Err(trouble(worker, block, warp, request, space, refusal));
     }
     let loads = matches!(request.inst.kind, Kind::Load(_));
     warp.has_read |= loads;
-    unit.changes += u64::from(!loads);
-    unit.sink.externals(request.warp, Pc(request.pc), request.inst, &warp.regs, request.exec);
+    worker.changes += u64::from(!loads);
+    worker.sink.externals(request.warp, Pc(request.pc), request.inst, &warp.regs, request.exec);
     Ok(())
 }
 
@@ -83,25 +83,25 @@ fn remote<V: GlobalView, S: BlockSink>(
 #[cold]
 #[inline(never)]
 fn poll<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     warp: &mut WarpState,
     request: &Request<'_>,
     at: &Addresses,
 ) {
     let Request { inst, pc, exec, .. } = *request;
     if matches!(inst.kind, Kind::Atomic(_)) && std::mem::replace(&mut warp.has_changed, false) {
-        unit.changes += 1;
+        worker.changes += 1;
         return;
     }
     let (poll, digest) = Poll::new(pc, inst, at, &warp.regs, exec);
-    if warp.spin.poll(poll, digest, unit.changes) {
+    if warp.spin.poll(poll, digest, worker.changes) {
         warp.turn_end = 0;
     }
 }
 
 /// Splits lanes by the window that their generic address falls into.
 fn generic<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
@@ -118,7 +118,7 @@ fn generic<V: GlobalView, S: BlockSink>(
             global &= !lanes;
             if lanes != 0 {
                 let at = low_words(at, lanes);
-                in_space(unit, block, warp, &Request { exec: lanes, ..*request }, space, &at)?;
+                in_space(worker, block, warp, &Request { exec: lanes, ..*request }, space, &at)?;
             }
         }
         for (bank, high) in [(BANK_USER, CONST_WINDOW_HI), (BANK_PARAM, PARAM_WINDOW_HI)] {
@@ -126,14 +126,14 @@ fn generic<V: GlobalView, S: BlockSink>(
             global &= !lanes;
             if lanes != 0 {
                 let at = low_words(at, lanes);
-                constant(unit, block, warp, &Request { exec: lanes, ..*request }, bank, &at)?;
+                constant(worker, block, warp, &Request { exec: lanes, ..*request }, bank, &at)?;
             }
         }
     }
     if global != 0 {
         let mut at = *at;
         fill_idle(&mut at, global);
-        in_space(unit, block, warp, &Request { exec: global, ..*request }, Space::Global, &at)?;
+        in_space(worker, block, warp, &Request { exec: global, ..*request }, Space::Global, &at)?;
     }
     Ok(())
 }
@@ -148,7 +148,7 @@ fn low_words(at: &Addresses, lanes: u32) -> Addresses {
 /// A generic access to a constant bank, which can only be loaded from.
 #[cold]
 fn constant<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
@@ -156,7 +156,7 @@ fn constant<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Trouble> {
     let Request { inst, exec, .. } = *request;
-    let bytes = unit.program.banks.bank(bank);
+    let bytes = worker.program.banks.bank(bank);
     let outcome = match inst.kind {
         Kind::Load(_) => load_plain(bytes, at, exec, inst.width(), &mut block.rows),
         _ => {
@@ -164,7 +164,7 @@ fn constant<V: GlobalView, S: BlockSink>(
             Err(Refusal::OutOfBounds { lane: lane as u8, address: at[lane as usize] })
         }
     };
-    outcome.map_err(|refusal| trouble(unit, block, warp, request, Space::Const, refusal))?;
+    outcome.map_err(|refusal| trouble(worker, block, warp, request, Space::Const, refusal))?;
     for i in 0..inst.dst_rows {
         warp.regs.write_row(inst.dst + u16::from(i), &block.rows[usize::from(i)], exec);
     }
@@ -173,15 +173,15 @@ fn constant<V: GlobalView, S: BlockSink>(
 
 #[inline(always)]
 fn in_space<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
     space: Space,
     at: &Addresses,
 ) -> Result<(), Trouble> {
-    if let Some((checker, memory)) = unit.memory.watch() {
-        let (actor, shared) = (block.actor(unit.program, request.warp, request.pc), &block.memory);
+    if let Some((checker, memory)) = worker.memory.watch() {
+        let (actor, shared) = (block.actor(worker.program, request.warp, request.pc), &block.memory);
         let (inst, exec, local_bytes) = (request.inst, request.exec, warp.local.bytes());
         let accessed = Accessed { inst, regs: &warp.regs, space, at, exec, shared, local_bytes };
         let good = checker.access(actor, &accessed, memory);
@@ -191,15 +191,15 @@ fn in_space<V: GlobalView, S: BlockSink>(
             }
             let mut at = *at;
             fill_idle(&mut at, good);
-            return perform(unit, block, warp, &Request { exec: good, ..*request }, space, &at);
+            return perform(worker, block, warp, &Request { exec: good, ..*request }, space, &at);
         }
     }
-    perform(unit, block, warp, request, space, at)
+    perform(worker, block, warp, request, space, at)
 }
 
 #[inline(always)]
 fn perform<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
@@ -207,11 +207,11 @@ fn perform<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Trouble> {
     let outcome = match request.inst.kind {
-        Kind::Load(_) => load(unit, block, warp, request, space, at),
-        Kind::Store(_) => store(unit, block, warp, request, space, at),
-        _ => modify(unit, block, warp, request, space, at),
+        Kind::Load(_) => load(worker, block, warp, request, space, at),
+        Kind::Store(_) => store(worker, block, warp, request, space, at),
+        _ => modify(worker, block, warp, request, space, at),
     };
-    outcome.map_err(|refusal| trouble(unit, block, warp, request, space, refusal))
+    outcome.map_err(|refusal| trouble(worker, block, warp, request, space, refusal))
 }
 
 /// Loads from plain bytes that start at address 0.
@@ -234,7 +234,7 @@ fn load_plain(
 
 #[inline(always)]
 fn load<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
@@ -250,11 +250,11 @@ fn load<V: GlobalView, S: BlockSink>(
         (Space::Shared, ..) => load_plain(&block.memory, at, exec, width, out)?,
         (Space::Local, ..) => warp.local.load(at, exec, width, out)?,
         (_, _, Address::Bank(bank)) => {
-            load_plain(unit.program.banks.bank(bank.0), at, exec, width, out)?;
+            load_plain(worker.program.banks.bank(bank.0), at, exec, width, out)?;
         }
         _ => {
-            if let Err(refusal) = unit.memory.load(request.pc as usize, at, exec, width, out) {
-                lenient::load(unit, block, request, at, refusal)?;
+            if let Err(refusal) = worker.memory.load(request.pc as usize, at, exec, width, out) {
+                lenient::load(worker, block, request, at, refusal)?;
             }
         }
     }
@@ -267,7 +267,7 @@ fn load<V: GlobalView, S: BlockSink>(
 
 #[inline(always)]
 fn store<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
@@ -295,12 +295,12 @@ fn store<V: GlobalView, S: BlockSink>(
             Ok(())
         }
         Space::Local => warp.local.store(at, exec, width, &data),
-        _ => unit.memory.store(request.pc as usize, at, exec, width, &data),
+        _ => worker.memory.store(request.pc as usize, at, exec, width, &data),
     }
 }
 
 fn modify<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     request: &Request<'_>,
@@ -335,8 +335,8 @@ fn modify<V: GlobalView, S: BlockSink>(
             }
         }
         Space::Local => warp.local.modify(at, exec, &modify, old)?,
-        _ if matches!(inst.kind, Kind::Reduction(_)) => unit.memory.reduce(site, at, exec, &modify)?,
-        _ => unit.memory.atomic(site, at, exec, &modify, old)?,
+        _ if matches!(inst.kind, Kind::Reduction(_)) => worker.memory.reduce(site, at, exec, &modify)?,
+        _ => worker.memory.atomic(site, at, exec, &modify, old)?,
     }
     if matches!(inst.kind, Kind::Atomic(_)) {
         warp.has_changed |= lanes_of(exec).any(|l| changes(&modify, old, l));
@@ -387,7 +387,7 @@ fn changes(modify: &Modify<'_>, old: &Rows, l: usize) -> bool {
 /// Converts a refused access to a fault with its place, or reports that the order of blocks matters.
 #[cold]
 fn trouble<V, S: BlockSink>(
-    unit: &Unit<'_, V, S>,
+    worker: &Worker<'_, V, S>,
     block: &BlockShared,
     warp: &WarpState,
     request: &Request<'_>,
@@ -405,18 +405,18 @@ fn trouble<V, S: BlockSink>(
     match refusal {
         Refusal::OutOfBounds { lane, address }
             if space == Space::Local
-                && unit.program.kernel.stack_bytes > 0
+                && worker.program.kernel.stack_bytes > 0
                 && address > u64::from(u32::MAX / 2) =>
         {
             // The stack grows downwards, past address 0.
-            Trouble::fault(FaultKind::StackOverflow(unit.program.kernel.stack_bytes), place(lane))
+            Trouble::fault(FaultKind::StackOverflow(worker.program.kernel.stack_bytes), place(lane))
         }
         Refusal::OutOfBounds { lane, address } => {
             let size = match (space, inst.memory.map(|memory| memory.address)) {
                 (Space::Shared, _) => Some(block.memory.len() as u64),
                 (Space::Local, _) => Some(warp.local.bytes()),
                 (Space::Const, Some(Address::Bank(bank))) => {
-                    Some(unit.program.banks.bank(bank.0).len() as u64)
+                    Some(worker.program.banks.bank(bank.0).len() as u64)
                 }
                 _ => None,
             };

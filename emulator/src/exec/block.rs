@@ -7,7 +7,7 @@
 use super::barrier::{Barriers, Outcome};
 use super::fault::{FaultKind, Place, Waiting};
 use super::paths::{NEVER, Paths, Wait};
-use super::program::{Program, Unit};
+use super::program::{Program, Worker};
 use super::spin::{self, Spin};
 use super::state::{BlockShared, WarpState};
 use super::trouble::{Stop, Trouble};
@@ -23,7 +23,7 @@ use trace_format::semantics::{FULL_MASK, Row, Warp};
 /// Warp instructions after which diverged lanes of a warp get a turn.
 const LANES_SHARE: u64 = 8 << 10;
 /// Called between the turns of warps, with the instructions that the block has executed.
-pub(crate) type Pause<'f, 'p, V, S> = &'f mut dyn FnMut(&mut Unit<'p, V, S>, u64) -> Result<(), Trouble>;
+pub(crate) type Pause<'f, 'p, V, S> = &'f mut dyn FnMut(&mut Worker<'p, V, S>, u64) -> Result<(), Trouble>;
 
 /// A block and its state.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Block {
     /// been interrupted.
     pub(super) fn run<'p, V: GlobalView, S: BlockSink>(
         &mut self,
-        unit: &mut Unit<'p, V, S>,
+        worker: &mut Worker<'p, V, S>,
         share: u64,
         pause: Pause<'_, 'p, V, S>,
     ) -> Result<Progress, Trouble> {
@@ -134,9 +134,9 @@ impl Block {
         loop {
             while self.turn < self.warps.len() {
                 if self.warps[self.turn].paths.current().mask != 0 {
-                    self.turn_of_warp(unit)?;
+                    self.turn_of_warp(worker)?;
                     self.progress = true;
-                    pause(unit, self.instructions)?;
+                    pause(worker, self.instructions)?;
                 }
                 self.turn += 1;
             }
@@ -147,10 +147,10 @@ impl Block {
                     return Ok(Progress::Finished);
                 }
                 if !self.break_up() {
-                    return Err(self.deadlock(unit.program));
+                    return Err(self.deadlock(worker.program));
                 }
             } else if !fruitful {
-                match self.is_stuck(unit.changes) {
+                match self.is_stuck(worker.changes) {
                     false => return Ok(Progress::Spinning),
                     true if !self.break_up() => return Ok(Progress::Stuck),
                     true => {}
@@ -165,7 +165,7 @@ impl Block {
     /// Runs the turn of the next warp.
     fn turn_of_warp<V: GlobalView, S: BlockSink>(
         &mut self,
-        unit: &mut Unit<'_, V, S>,
+        worker: &mut Worker<'_, V, S>,
     ) -> Result<(), Trouble> {
         let warp = &mut self.warps[self.turn];
         let (before, live) = (warp.instructions, warp.paths.live());
@@ -173,19 +173,19 @@ impl Block {
             warp.turn_start = before;
         }
         let lanes_end = warp.lanes_start + LANES_SHARE;
-        let limit = warp.turn_start.saturating_add(unit.program.interleave).min(lanes_end);
-        let stop = warp::run(unit, &mut self.shared, warp, self.turn as u32, limit);
+        let limit = warp.turn_start.saturating_add(worker.program.interleave).min(lanes_end);
+        let stop = warp::run(worker, &mut self.shared, warp, self.turn as u32, limit);
         self.live -= (live & !warp.paths.live()).count_ones();
         self.instructions += warp.instructions - before;
         let stop = stop?;
         if stop == Stop::Share && warp.spin.is_spinning() {
-            warp.spin_on(unit.program, unit.changes);
+            warp.spin_on(worker.program, worker.changes);
         } else {
             self.fruitful = true;
             if stop == Stop::Idle || warp.instructions >= lanes_end {
                 warp.spin.stop();
                 if stop == Stop::Share {
-                    warp.take_turns(unit.program.spin_limit);
+                    warp.take_turns(worker.program.spin_limit);
                 }
                 (warp.lanes_start, warp.has_read) = (warp.instructions, false);
             }
@@ -193,7 +193,7 @@ impl Block {
         while self.shared.barriers.active != 0 {
             let live_of = |w: usize| self.warps.get(w).map_or(0, |warp| warp.paths.live());
             let Some(outcome) = self.shared.barriers.complete(self.live, live_of) else { break };
-            self.release(unit, outcome);
+            self.release(worker, outcome);
         }
         Ok(())
     }
@@ -207,8 +207,8 @@ impl Block {
     }
 
     /// Releases the lanes at a completed barrier, with the result of its reduction.
-    fn release<V: GlobalView, S: BlockSink>(&mut self, unit: &mut Unit<'_, V, S>, outcome: Outcome) {
-        if let Some((checker, _)) = unit.memory.watch() {
+    fn release<V: GlobalView, S: BlockSink>(&mut self, worker: &mut Worker<'_, V, S>, outcome: Outcome) {
+        if let Some((checker, _)) = worker.memory.watch() {
             let waits = |w: &WarpState| {
                 w.paths.waiting().any(|p| matches!(p.wait, Wait::Barrier { id, .. } if id == outcome.id))
             };
@@ -220,7 +220,7 @@ impl Block {
             for path in paths.waiting() {
                 match path.wait {
                     Wait::Barrier { id, at } if id == outcome.id && path.pc == at => {
-                        deliver(unit, regs, w as u32, at, path.mask, outcome);
+                        deliver(worker, regs, w as u32, at, path.mask, outcome);
                         *instructions += 1;
                         self.instructions += 1;
                         self.shared.thread_instructions += u64::from(path.mask.count_ones());
@@ -334,25 +334,25 @@ impl WarpState {
 
 /// Executes a completed barrier reduction for its lanes.
 fn deliver<V, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     regs: &mut Warp,
     warp: u32,
     at: u32,
     lanes: u32,
     outcome: Outcome,
 ) {
-    let inst = &unit.program.code.insts[at as usize];
+    let inst = &worker.program.code.insts[at as usize];
     let Op::Bar { mode } = inst.op else { return };
     let predicate = match mode {
         BarMode::Sync | BarMode::Arrive => return,
         BarMode::RedAnd => outcome.all,
         BarMode::RedPopc | BarMode::RedOr => outcome.any,
     };
-    unit.sink.enter(warp, unit.program.blocks[at as usize].id, lanes);
+    worker.sink.enter(warp, worker.program.blocks[at as usize].id, lanes);
     if inst.dst_rows > 0 {
         regs.write_row(inst.dst, &Row::splat(outcome.true_count), lanes);
     }
     regs.write_pred(inst.pdst[0], if predicate { FULL_MASK } else { 0 }, lanes);
-    unit.sink.externals(warp, Pc(at), inst, regs, lanes);
-    unit.sink.retire(warp, Pc(at), inst, regs, lanes);
+    worker.sink.externals(warp, Pc(at), inst, regs, lanes);
+    worker.sink.retire(warp, Pc(at), inst, regs, lanes);
 }

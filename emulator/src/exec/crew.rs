@@ -8,7 +8,7 @@
 
 use super::block::{Block, Pause, Progress};
 use super::interface::{Observer, Stats};
-use super::program::Unit;
+use super::program::Worker;
 use super::run::{BlockTrouble, Run};
 use super::trouble::Trouble;
 use crate::memory::GlobalMemory;
@@ -110,9 +110,9 @@ pub(super) fn run<L: LaunchSink>(
             let crew = &crew;
             scope.spawn(move || {
                 let view = Deferred::new(memory, program.code.insts.len());
-                let mut unit = Unit::new(program, view, sink);
+                let mut worker = Worker::new(program, view, sink);
                 let mut block = Some(Box::new(Block::new(program)));
-                while crew.chunk(&mut unit, &mut block, &mut hand).is_ok() {}
+                while crew.chunk(&mut worker, &mut block, &mut hand).is_ok() {}
             });
         }
     });
@@ -121,13 +121,13 @@ pub(super) fn run<L: LaunchSink>(
     (commit.lent, commit.ending)
 }
 
-type CrewUnit<'p, L> = Unit<'p, Deferred<'p>, <L as LaunchSink>::Block>;
+type CrewWorker<'p, L> = Worker<'p, Deferred<'p>, <L as LaunchSink>::Block>;
 
 impl<'c, L: LaunchSink> Crew<'c, L> {
     /// Takes the next chunk, runs and commits it.
     fn chunk(
         &self,
-        unit: &mut CrewUnit<'_, L>,
+        worker: &mut CrewWorker<'_, L>,
         slot: &mut Option<Box<Block>>,
         hand: &mut Hand<L::Block>,
     ) -> Result<(), Quit> {
@@ -141,16 +141,16 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
         for number in first..self.blocks.min(first + self.chunk) {
             let Some(block) = slot.as_deref_mut() else { return Err(Quit) };
             let mine = (number - first) as usize;
-            std::mem::swap(&mut unit.sink, &mut hand.sinks[mine]);
-            let trouble = self.block(unit, block, hand, number);
-            std::mem::swap(&mut unit.sink, &mut hand.sinks[mine]);
+            std::mem::swap(&mut worker.sink, &mut hand.sinks[mine]);
+            let trouble = self.block(worker, block, hand, number);
+            std::mem::swap(&mut worker.sink, &mut hand.sinks[mine]);
             if let Err(trouble) = trouble {
-                return self.stop(unit, slot, hand, number, trouble);
+                return self.stop(worker, slot, hand, number, trouble);
             }
         }
         let mut commit = self.wait_for_turn(hand.chunk)?;
         self.commit_done(&mut commit, hand)?;
-        unit.memory.effects.apply(&mut commit.lent);
+        worker.memory.effects.apply(&mut commit.lent);
         self.observer.progress(&commit.stats);
         self.turn.store(hand.chunk + 1, Ordering::Release);
         drop(commit);
@@ -161,15 +161,15 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
     /// Runs one block to its end.
     fn block(
         &self,
-        unit: &mut CrewUnit<'_, L>,
+        worker: &mut CrewWorker<'_, L>,
         block: &mut Block,
         hand: &mut Hand<L::Block>,
         number: u64,
     ) -> Result<(), Halt> {
-        block.start(unit.program, number);
-        unit.sink.begin(number);
+        block.start(worker.program, number);
+        worker.sink.begin(number);
         let mut exhausted = false;
-        let pause: Pause<'_, '_, _, _> = &mut |unit: &mut CrewUnit<'_, L>, instructions| {
+        let pause: Pause<'_, '_, _, _> = &mut |worker: &mut CrewWorker<'_, L>, instructions| {
             if self.is_pointless(hand.chunk) {
                 return Err(Trouble::Cancelled);
             }
@@ -177,19 +177,19 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
                 exhausted = true;
                 return Err(Trouble::Cancelled);
             }
-            let full = unit.sink.is_full();
-            if full || unit.memory.effects.is_full() {
+            let full = worker.sink.is_full();
+            if full || worker.memory.effects.is_full() {
                 let mut commit = self.wait_for_turn(hand.chunk).map_err(|Quit| Trouble::Cancelled)?;
                 self.commit_done(&mut commit, hand).map_err(|Quit| Trouble::Cancelled)?;
-                unit.memory.effects.apply(&mut commit.lent);
+                worker.memory.effects.apply(&mut commit.lent);
                 if full {
-                    commit.sink.submit(&mut unit.sink, false).map_err(Trouble::Sink)?;
+                    commit.sink.submit(&mut worker.sink, false).map_err(Trouble::Sink)?;
                 }
             }
             Ok(())
         };
         let progress = loop {
-            let progress = block.run(unit, u64::MAX, &mut *pause);
+            let progress = block.run(worker, u64::MAX, &mut *pause);
             if !matches!(progress, Ok(Progress::Spinning)) {
                 break progress;
             }
@@ -211,7 +211,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
     /// the block.
     fn stop(
         &self,
-        unit: &mut CrewUnit<'_, L>,
+        worker: &mut CrewWorker<'_, L>,
         slot: &mut Option<Box<Block>>,
         hand: &mut Hand<L::Block>,
         number: u64,
@@ -233,7 +233,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
                 Some(block) => Ending::Alone {
                     block,
                     sink: hand.sinks.swap_remove(mine as usize),
-                    effects: std::mem::take(&mut unit.memory.effects),
+                    effects: std::mem::take(&mut worker.memory.effects),
                     refusal,
                 },
                 None => Ending::Exhausted,

@@ -9,7 +9,7 @@ use super::block::{Block, Progress};
 use super::crew::{self, Ending};
 use super::fault::{FaultKind, Place};
 use super::interface::{InOrder, Launch, LaunchError, Observer, Options, Stats};
-use super::program::{Prepared, Program, Unit};
+use super::program::{Prepared, Program, Worker};
 use super::run::{BlockTrouble, Done, Pending, Run};
 use super::tolerated::Sites;
 use super::trouble::Trouble;
@@ -198,13 +198,13 @@ impl<L: LaunchSink> Run<'_, L> {
             }
         };
         let view = Direct::new(memory, program.code.insts.len());
-        let mut unit = Unit::new(program, view, sink);
-        if !self.finish_alone(&mut block, &mut unit)? {
-            return Ok((Touches::default(), Some((block, unit.sink))));
+        let mut worker = Worker::new(program, view, sink);
+        if !self.finish_alone(&mut block, &mut worker)? {
+            return Ok((Touches::default(), Some((block, worker.sink))));
         }
-        self.finish(Done::of(&mut block), number, &mut unit.sink)?;
-        let mut touched = unit.memory.take_touched();
-        touched.spread(unit.memory.memory());
+        self.finish(Done::of(&mut block), number, &mut worker.sink)?;
+        let mut touched = worker.memory.take_touched();
+        touched.spread(worker.memory.memory());
         Ok((touched, None))
     }
 
@@ -212,11 +212,11 @@ impl<L: LaunchSink> Run<'_, L> {
     fn finish_alone(
         &mut self,
         block: &mut Block,
-        unit: &mut Unit<'_, Direct<'_>, L::Block>,
+        worker: &mut Worker<'_, Direct<'_>, L::Block>,
     ) -> Result<bool, BlockTrouble> {
         let number = block.shared.linear;
         loop {
-            match self.turn(block, unit, u64::MAX, true, 0) {
+            match self.turn(block, worker, u64::MAX, true, 0) {
                 Ok(Progress::Finished) => return Ok(true),
                 Ok(Progress::Stuck) => return Ok(false),
                 Ok(Progress::Share | Progress::Spinning) => {}
@@ -230,7 +230,7 @@ impl<L: LaunchSink> Run<'_, L> {
     pub(super) fn turn<const CHECKED: bool>(
         &mut self,
         block: &mut Block,
-        unit: &mut Unit<'_, Direct<'_, CHECKED>, L::Block>,
+        worker: &mut Worker<'_, Direct<'_, CHECKED>, L::Block>,
         share: u64,
         oldest: bool,
         others: u64,
@@ -239,13 +239,13 @@ impl<L: LaunchSink> Run<'_, L> {
         let limit = self.options.max_instructions.saturating_sub(before);
         let sink = &mut *self.sink;
         let mut exhausted = false;
-        let outcome = block.run(unit, share, &mut |unit, instructions| {
+        let outcome = block.run(worker, share, &mut |worker, instructions| {
             if instructions > limit {
                 exhausted = true;
                 return Err(Trouble::Cancelled);
             }
-            if oldest && unit.sink.is_full() {
-                sink.submit(&mut unit.sink, false).map_err(Trouble::Sink)?;
+            if oldest && worker.sink.is_full() {
+                sink.submit(&mut worker.sink, false).map_err(Trouble::Sink)?;
             }
             Ok(())
         });
@@ -332,8 +332,8 @@ impl<L: LaunchSink> Run<'_, L> {
         let mut block = Block::new(program);
         block.start(program, number);
         let view = Direct::new(memory, program.code.insts.len());
-        let mut unit = Unit::new(program, view, Unrecorded);
-        again.finish_alone(&mut block, &mut unit).err().unwrap_or_else(|| {
+        let mut worker = Worker::new(program, view, Unrecorded);
+        again.finish_alone(&mut block, &mut worker).err().unwrap_or_else(|| {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
             BlockTrouble {
                 trouble: Trouble::fault(kind, Place { pc: 0, warp: 0, lane: None }),

@@ -1,7 +1,7 @@
 //! Repeats loads out of bounds that a launch tolerates (see [`super::Options::lenient`]).
 
 use super::fault::Place;
-use super::program::Unit;
+use super::program::Worker;
 use super::request::Request;
 use super::state::BlockShared;
 use super::tolerated::Site;
@@ -17,18 +17,18 @@ use crate::view::global::GlobalView;
 #[cold]
 #[inline(never)]
 pub(super) fn load<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     request: &Request<'_>,
     at: &Addresses,
     refusal: Refusal,
 ) -> Result<(), Refusal> {
     let Refusal::OutOfBounds { .. } = refusal else { return Err(refusal) };
-    if !unit.program.lenient {
+    if !worker.program.lenient {
         return Err(refusal);
     }
     let width = request.inst.width();
-    let outside = unit.memory.load_leniently(at, request.exec, width, &mut block.rows)?;
+    let outside = worker.memory.load_leniently(at, request.exec, width, &mut block.rows)?;
     let Some(lane) = lanes_of(outside).next() else { return Ok(()) };
     let place = Place { pc: request.pc, warp: request.warp, lane: Some(lane as u8) };
     let loads = u64::from(outside.count_ones());

@@ -231,8 +231,8 @@ fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
     selects && (kernel.code_text(pc).is_some_and(divides) || shared(kernel.function_at(pc)))
 }
 
-/// State of a thread, besides the block's state, to run a block.
-pub(crate) struct Unit<'p, V, S: BlockSink> {
+/// State of an emulator thread for the blocks that it runs.
+pub(crate) struct Worker<'p, V, S: BlockSink> {
     pub program: &'p Program<'p>,
     pub memory: V,
     pub sink: S,
@@ -240,9 +240,9 @@ pub(crate) struct Unit<'p, V, S: BlockSink> {
     pub changes: u64,
 }
 
-impl<'p, V, S: BlockSink> Unit<'p, V, S> {
+impl<'p, V, S: BlockSink> Worker<'p, V, S> {
     /// For blocks of a program.
-    pub(super) fn new(program: &'p Program<'p>, memory: V, sink: S) -> Unit<'p, V, S> {
-        Unit { program, memory, sink, changes: 0 }
+    pub(super) fn new(program: &'p Program<'p>, memory: V, sink: S) -> Worker<'p, V, S> {
+        Worker { program, memory, sink, changes: 0 }
     }
 }

@@ -7,7 +7,7 @@
 use super::fault::{FaultKind, Place};
 use super::nested::{DeviceHost, Query, REQUEST_HEAD_BYTES, Request, Transfer};
 use super::printf::{self, Arguments};
-use super::program::Unit;
+use super::program::Worker;
 use super::state::{BlockShared, WarpState};
 use super::trouble::Trouble;
 use crate::memory::lanes::{Rows, lanes_of};
@@ -26,7 +26,7 @@ const MAX_TEXT_BYTES: usize = 1 << 20;
 
 /// Executes a system call and returns its result, low and high word.
 pub(crate) fn call<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     place: Place,
@@ -42,7 +42,7 @@ pub(crate) fn call<V: GlobalView, S: BlockSink>(
             arguments: u64::from(warp.regs.row(inst.src[0].row).0[lane]),
             lane,
             place,
-            unit: &mut *unit,
+            worker: &mut *worker,
             block: &mut *block,
             warp: &mut *warp,
         };
@@ -72,7 +72,7 @@ struct Thread<'t, 'p, V, S: BlockSink> {
     arguments: u64,
     lane: usize,
     place: Place,
-    unit: &'t mut Unit<'p, V, S>,
+    worker: &'t mut Worker<'p, V, S>,
     block: &'t mut BlockShared,
     warp: &'t mut WarpState,
 }
@@ -83,7 +83,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
         let (space, at) = Space::of_generic(address);
         let exec = 1 << self.lane;
         let mut out: Rows = [Row::ZERO; 4];
-        let program = self.unit.program;
+        let program = self.worker.program;
         let plain = match (space, (address >> 32) as u32) {
             (Space::Shared, _) => Some(&self.block.memory[..]),
             (_, CONST_WINDOW_HI) => Some(program.banks.bank(BANK_USER)),
@@ -102,7 +102,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
                 Err(Refusal::OutOfBounds { lane: self.lane as u8, address })
             }
             (None, Space::Local) => self.warp.local.load(&[at; 32], exec, width, &mut out),
-            _ => self.unit.memory.load(self.place.pc as usize, &[at; 32], exec, width, &mut out),
+            _ => self.worker.memory.load(self.place.pc as usize, &[at; 32], exec, width, &mut out),
         };
         match read {
             Ok(()) => Ok(u64::from(out[0].0[self.lane]) | u64::from(out[1].0[self.lane]) << 32),
@@ -142,7 +142,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
         let format = self.string(format)?;
         let mut text = Vec::new();
         let taken = printf::format(&format, &mut Listed { thread: self, at }, &mut text)?;
-        let program = self.unit.program;
+        let program = self.worker.program;
         let bytes = text.len() as u64;
         let spend = |left: u64| left.checked_sub(bytes);
         if program.print_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
@@ -154,13 +154,13 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
 
     fn allocate(&mut self) -> Result<u64, Trouble> {
         let bytes = self.argument(0, MemWidth::B64)?;
-        let memory = self.unit.memory.heap().map_err(Trouble::Order)?;
+        let memory = self.worker.memory.heap().map_err(Trouble::Order)?;
         Ok(memory.and_then(|heap| heap.allocate(bytes)).unwrap_or(0))
     }
 
     fn release(&mut self) -> Result<u64, Trouble> {
         let address = self.argument(0, MemWidth::B64)?;
-        let memory = self.unit.memory.heap().map_err(Trouble::Order)?;
+        let memory = self.worker.memory.heap().map_err(Trouble::Order)?;
         if address == 0 || memory.is_some_and(|heap| heap.release(address)) {
             return Ok(0);
         }
@@ -169,7 +169,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
 
     /// Services for the device runtime.
     fn host(&self) -> Result<&'p dyn DeviceHost, Trouble> {
-        self.unit.program.host.ok_or_else(|| {
+        self.worker.program.host.ok_or_else(|| {
             let what = "device code that launches kernels or asks the device runtime runs in CUDA programs only \
                         (`emu run -- PROGRAM`), not with a launch manifest";
             Trouble::fault(FaultKind::Unsupported(what.into()), self.place)
@@ -254,7 +254,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
         let (message, file, function) = (shown(0)?, shown(8)?, shown(24)?);
         let line = self.argument(16, MemWidth::B32)?;
         let [bx, by, bz] = self.block.index;
-        let [x, y, _] = self.unit.program.geometry.block.map(|n| n.max(1));
+        let [x, y, _] = self.worker.program.geometry.block.map(|n| n.max(1));
         let t = self.place.warp * 32 + self.lane as u32;
         let [tx, ty, tz] = [t % x, t / x % y, t / x / y];
         Ok(format!(

@@ -5,7 +5,7 @@
 //! one access of the whole warp, so that a refused one has changed nothing.
 
 use super::fault::{FaultKind, Place};
-use super::program::Unit;
+use super::program::Worker;
 use super::request::Request;
 use super::state::WarpState;
 use super::trouble::Trouble;
@@ -38,14 +38,14 @@ impl From<Refusal> for Problem {
 
 /// Executes a texture or surface access; the caller handles refusals of memory.
 pub(super) fn access<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     rows: &mut Rows,
     warp: &mut WarpState,
     request: &Request<'_>,
 ) -> Result<Result<(), Refusal>, Trouble> {
-    let objects = &*unit.program.objects;
+    let objects = &*worker.program.objects;
     let mut at: Addresses = [NO_ADDRESS; 32];
-    let view = &mut unit.memory;
+    let view = &mut worker.memory;
     let outcome = match request.inst.op {
         Op::Tex { .. } => fetch(view, objects, rows, &warp.regs, request, &mut at),
         _ => surface(view, objects, rows, &warp.regs, request, &mut at),

@@ -8,7 +8,7 @@
 use super::block::{Block, Progress, first_place};
 use super::fault::{FaultKind, Waiting};
 use super::interface::Stuck;
-use super::program::{Program, Unit};
+use super::program::{Program, Worker};
 use super::run::{BlockTrouble, Done, Pending, Run};
 use super::trouble::Trouble;
 use crate::memory::GlobalMemory;
@@ -124,7 +124,7 @@ impl<L: LaunchSink> Run<'_, L> {
         let program = self.program;
         let blocks = program.geometry.blocks();
         let view = Direct::<CHECKED>::with_checker(memory, program.code.insts.len(), self.checker.take());
-        let mut unit = Unit::new(program, view, self.sink.block_sink());
+        let mut worker = Worker::new(program, view, self.sink.block_sink());
         let mut turns = Turns {
             started: self.stats.blocks + u64::from(pending.is_some()),
             ahead: pending.as_ref().map_or(0, |(block, _)| block.instructions),
@@ -141,17 +141,17 @@ impl<L: LaunchSink> Run<'_, L> {
             let next = if turns.started < blocks && (turns.waiting.is_empty() || turns.may_start()) {
                 Some(Waiter { pending: self.start(&mut turns), vain: 0, passes: 0 })
             } else {
-                turns.next(unit.memory.memory())
+                turns.next(worker.memory.memory())
             };
             let Some(next) = next else { continue };
-            self.take_turn(&mut turns, next, &mut unit)?;
+            self.take_turn(&mut turns, next, &mut worker)?;
             let all_started = turns.started == blocks || turns.waiting.len() >= turns.room;
             let stuck = turns.stuck.0 > turns.waiting.len() && all_started;
             let in_vain = turns.idle > VAIN_TURNS.max(8 * turns.waiting.len()) && all_started;
             if stuck || in_vain {
-                let goes_on = self.asks_outside(&mut turns, &mut unit, stuck);
+                let goes_on = self.asks_outside(&mut turns, &mut worker, stuck);
                 if stuck && !goes_on {
-                    return Err(self.deadlock(&turns, &unit));
+                    return Err(self.deadlock(&turns, &worker));
                 }
             }
         }
@@ -175,7 +175,7 @@ impl<L: LaunchSink> Run<'_, L> {
         &mut self,
         turns: &mut Turns<L>,
         next: Waiter<L>,
-        unit: &mut Unit<'_, Direct<'_, CHECKED>, L::Block>,
+        worker: &mut Worker<'_, Direct<'_, CHECKED>, L::Block>,
     ) -> Result<(), BlockTrouble> {
         let Waiter { pending: (mut block, mut sink), vain, .. } = next;
         let number = block.shared.linear;
@@ -188,9 +188,9 @@ impl<L: LaunchSink> Run<'_, L> {
         let before = block.instructions;
         let share = if self.program.may_communicate { BLOCK_SHARE } else { u64::MAX };
         let progress = loop {
-            std::mem::swap(&mut unit.sink, &mut sink);
-            let progress = self.turn(&mut block, unit, share, oldest, turns.ahead - before);
-            std::mem::swap(&mut unit.sink, &mut sink);
+            std::mem::swap(&mut worker.sink, &mut sink);
+            let progress = self.turn(&mut block, worker, share, oldest, turns.ahead - before);
+            std::mem::swap(&mut worker.sink, &mut sink);
             // Blocks of kernels without communication are only interrupted when waiting is proven, as in
             // parallel runs.
             if self.program.may_communicate || !matches!(progress, Ok(Progress::Spinning)) {
@@ -199,13 +199,13 @@ impl<L: LaunchSink> Run<'_, L> {
         };
         let progress = progress.map_err(|trouble| BlockTrouble { trouble, block: number })?;
         turns.ahead += block.instructions - before;
-        turns.take_note(progress, unit.changes);
+        turns.take_note(progress, worker.changes);
         if progress != Progress::Finished {
             let vain = if progress == Progress::Share { 0 } else { vain.saturating_add(1) };
             turns.waiting.push_back(Waiter { pending: (block, sink), vain, passes: vain.min(MAX_PASSES) });
             return Ok(());
         }
-        if let Some((checker, _)) = unit.memory.watch() {
+        if let Some((checker, _)) = worker.memory.watch() {
             checker.end_block(number);
         }
         turns.done.insert(number, (Done::of(&mut block), sink));
@@ -222,7 +222,7 @@ impl<L: LaunchSink> Run<'_, L> {
     fn asks_outside<const CHECKED: bool>(
         &self,
         turns: &mut Turns<L>,
-        unit: &mut Unit<'_, Direct<'_, CHECKED>, L::Block>,
+        worker: &mut Worker<'_, Direct<'_, CHECKED>, L::Block>,
         proven: bool,
     ) -> bool {
         turns.idle = 0;
@@ -232,11 +232,11 @@ impl<L: LaunchSink> Run<'_, L> {
         let blocks = &turns.waiting;
         let is_over = |memory: &GlobalMemory| blocks.iter().any(|w| w.pending.0.may_go_on(memory));
         let stuck = Stuck { proven, is_over: &is_over };
-        if !unit.memory.change(|memory| self.observer.waits(memory, &stuck)) {
+        if !worker.memory.change(|memory| self.observer.waits(memory, &stuck)) {
             return false;
         }
-        unit.changes += 1;
-        turns.stuck = (0, unit.changes);
+        worker.changes += 1;
+        turns.stuck = (0, worker.changes);
         turns.waiting.iter_mut().for_each(|w| w.passes = 0);
         true
     }
@@ -245,9 +245,9 @@ impl<L: LaunchSink> Run<'_, L> {
     fn deadlock<const CHECKED: bool>(
         &self,
         turns: &Turns<L>,
-        unit: &Unit<'_, Direct<'_, CHECKED>, L::Block>,
+        worker: &Worker<'_, Direct<'_, CHECKED>, L::Block>,
     ) -> BlockTrouble {
-        let memory = unit.memory.memory();
+        let memory = worker.memory.memory();
         let all = turns
             .waiting
             .iter()

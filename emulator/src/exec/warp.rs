@@ -8,7 +8,7 @@ use super::access;
 use super::barrier::{Arrival, BARRIERS};
 use super::fault::{FaultKind, Place};
 use super::paths::{NEVER, Path, Wait};
-use super::program::{Program, Run, Unit};
+use super::program::{Program, Run, Worker};
 use super::state::{BlockShared, WarpState};
 use super::trouble::{Stop, Trouble};
 use super::{system, texture};
@@ -20,56 +20,56 @@ use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
 
 /// Runs the warp until no path can run or it has executed about `limit` instructions in total.
 pub(crate) fn run<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
     limit: u64,
 ) -> Result<Stop, Trouble> {
-    match unit.program.level {
+    match worker.program.level {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Program::new` takes the level from `VectorLevel::detect`, which found these features.
-        VectorLevel::Avx512 => unsafe { run_avx512(unit, block, warp, w, limit) },
+        VectorLevel::Avx512 => unsafe { run_avx512(worker, block, warp, w, limit) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        VectorLevel::Avx2 => unsafe { run_avx2(unit, block, warp, w, limit) },
-        _ => run_body(unit, block, warp, w, limit),
+        VectorLevel::Avx2 => unsafe { run_avx2(worker, block, warp, w, limit) },
+        _ => run_body(worker, block, warp, w, limit),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn run_avx512<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
     limit: u64,
 ) -> Result<Stop, Trouble> {
-    run_body(unit, block, warp, w, limit)
+    run_body(worker, block, warp, w, limit)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
 fn run_avx2<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
     limit: u64,
 ) -> Result<Stop, Trouble> {
-    run_body(unit, block, warp, w, limit)
+    run_body(worker, block, warp, w, limit)
 }
 
 #[inline(always)]
 fn run_body<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
     limit: u64,
 ) -> Result<Stop, Trouble> {
-    let program = unit.program;
+    let program = worker.program;
     warp.turn_end = limit;
     loop {
         let path = *warp.paths.current();
@@ -79,7 +79,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
         }
         let Run { id, end, guards, reduces } = program.blocks[path.pc as usize];
         if reduces {
-            reduce(unit, block, warp, w, &path)?;
+            reduce(worker, block, warp, w, &path)?;
             continue;
         }
         let mut first = path.pc;
@@ -87,7 +87,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
             if warp.instructions >= warp.turn_end {
                 return Ok(Stop::Share);
             }
-            unit.sink.enter(w, id, mask);
+            worker.sink.enter(w, id, mask);
             let length = u64::from(end - first);
             warp.instructions += length;
             block.thread_instructions += length * u64::from(mask.count_ones());
@@ -102,30 +102,30 @@ fn run_body<V: GlobalView, S: BlockSink>(
                 Kind::Pure => {
                     if exec != 0 {
                         if guards {
-                            check_divisor(unit, block, at, inst, &warp.regs, w, exec)?;
+                            check_divisor(worker, block, at, inst, &warp.regs, w, exec)?;
                         }
-                        if let Some((checker, _)) = unit.memory.watch()
+                        if let Some((checker, _)) = worker.memory.watch()
                             && inst.op.info().lanes == Lanes::Members
                         {
                             checker.sync_warp(block.linear, w);
                         }
                         execute(&program.code, inst, &mut warp.regs, exec);
-                        unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+                        worker.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                     }
                 }
                 Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => {
                     if exec != 0 {
-                        if let Err(trouble) = access::access(unit, block, warp, w, at, inst, exec) {
+                        if let Err(trouble) = access::access(worker, block, warp, w, at, inst, exec) {
                             warp.resume = at;
                             return Err(trouble);
                         }
-                        unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+                        worker.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                     }
                 }
                 Kind::External if matches!(inst.op, Op::Syscall { .. }) => {
                     if exec != 0 {
                         let place = Place { pc: at, warp: w, lane: None };
-                        let result = match system::call(unit, block, warp, place, inst, exec) {
+                        let result = match system::call(worker, block, warp, place, inst, exec) {
                             Ok(result) => result,
                             Err(trouble) => {
                                 warp.resume = at;
@@ -135,9 +135,9 @@ fn run_body<V: GlobalView, S: BlockSink>(
                         for i in 0..inst.dst_rows {
                             warp.regs.write_row(inst.dst + u16::from(i), &result[usize::from(i)], exec);
                         }
-                        unit.sink.externals(w, Pc(at), inst, &warp.regs, exec);
+                        worker.sink.externals(w, Pc(at), inst, &warp.regs, exec);
                     }
-                    unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+                    worker.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                 }
                 Kind::External => {
                     let clock = warp.instructions - u64::from(end - at);
@@ -153,10 +153,10 @@ fn run_body<V: GlobalView, S: BlockSink>(
                         op => Row::splat(external(op, clock, block.linear, program)),
                     };
                     warp.regs.write_row(inst.dst, &value, exec);
-                    unit.sink.externals(w, Pc(at), inst, &warp.regs, exec);
-                    unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+                    worker.sink.externals(w, Pc(at), inst, &warp.regs, exec);
+                    worker.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                 }
-                Kind::Fence => unit.sink.retire(w, Pc(at), inst, &warp.regs, exec),
+                Kind::Fence => worker.sink.retire(w, Pc(at), inst, &warp.regs, exec),
                 Kind::Branch
                 | Kind::Call
                 | Kind::Return
@@ -164,7 +164,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
                 | Kind::Barrier
                 | Kind::Sync
                 | Kind::Trap => {
-                    control(unit, block, warp, w, at, inst, exec)?;
+                    control(worker, block, warp, w, at, inst, exec)?;
                     falls_through = false;
                 }
             }
@@ -181,7 +181,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
 /// Faults when the instruction is the selection of a division's result and a divisor is zero.
 #[inline(never)]
 fn check_divisor<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &BlockShared,
     at: u32,
     inst: &ExecInst,
@@ -189,14 +189,14 @@ fn check_divisor<V: GlobalView, S: BlockSink>(
     w: u32,
     exec: u32,
 ) -> Result<(), Trouble> {
-    let lanes = unit.program.zero_divisors(at, inst, regs, exec);
+    let lanes = worker.program.zero_divisors(at, inst, regs, exec);
     if lanes == 0 {
         return Ok(());
     }
-    if let Some((checker, _)) = unit.memory.watch()
+    if let Some((checker, _)) = worker.memory.watch()
         && checker.wants_divisions()
     {
-        checker.zero_division(block.actor(unit.program, w, at), lanes);
+        checker.zero_division(block.actor(worker.program, w, at), lanes);
         return Ok(());
     }
     let place = Place { pc: at, warp: w, lane: Some(lanes.trailing_zeros() as u8) };
@@ -218,7 +218,7 @@ fn external(op: Op, clock: u64, block: u64, program: &Program<'_>) -> u32 {
 
 /// Executes the last instruction of a basic block.
 fn control<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
@@ -226,7 +226,7 @@ fn control<V: GlobalView, S: BlockSink>(
     inst: &ExecInst,
     exec: u32,
 ) -> Result<(), Trouble> {
-    unit.sink.retire(w, Pc(at), inst, &warp.regs, exec);
+    worker.sink.retire(w, Pc(at), inst, &warp.regs, exec);
     let next = at + 1;
     let paths = &mut warp.paths;
     let mask = paths.current().mask;
@@ -239,7 +239,7 @@ fn control<V: GlobalView, S: BlockSink>(
         Kind::Branch if exec == mask => paths.goto(inst.target.0),
         Kind::Branch => paths.diverge(exec, inst.target.0, next, inst.reconv.map(|r| r.0)),
         Kind::Call if matches!(inst.op, Op::CallInd {}) => {
-            call_through_register(unit, warp, at, inst, exec, place)?;
+            call_through_register(worker, warp, at, inst, exec, place)?;
         }
         Kind::Call => {
             if !paths.call(exec, inst.target.0, next) {
@@ -254,9 +254,9 @@ fn control<V: GlobalView, S: BlockSink>(
             paths.goto(next);
             paths.exit(exec);
         }
-        Kind::Barrier => barrier(unit, block, warp, w, at, inst, exec)?,
+        Kind::Barrier => barrier(worker, block, warp, w, at, inst, exec)?,
         Kind::Trap => {
-            let why = unit.program.kernel.trap(Pc(at));
+            let why = worker.program.kernel.trap(Pc(at));
             let kind = why.map_or(FaultKind::Trap, |what| FaultKind::Unsupported(what.to_owned()));
             return Err(Trouble::fault(kind, place));
         }
@@ -268,7 +268,7 @@ fn control<V: GlobalView, S: BlockSink>(
         | Kind::Reduction(_)
         | Kind::Fence => {}
         Kind::Sync => {
-            if let Some((checker, _)) = unit.memory.watch()
+            if let Some((checker, _)) = worker.memory.watch()
                 && inst.op.info().lanes == Lanes::Members
             {
                 checker.sync_warp(block.linear, w);
@@ -281,7 +281,7 @@ fn control<V: GlobalView, S: BlockSink>(
 
 /// `CALL.IND`: lanes that call the same function run it together, one function after the other.
 fn call_through_register<V, S: BlockSink>(
-    unit: &Unit<'_, V, S>,
+    worker: &Worker<'_, V, S>,
     warp: &mut WarpState,
     at: u32,
     inst: &ExecInst,
@@ -292,7 +292,7 @@ fn call_through_register<V, S: BlockSink>(
     let mut targets: Vec<(u32, u32)> = Vec::new();
     for lane in lanes_of(exec) {
         let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
-        let Some(target) = unit.program.kernel.entry(address) else {
+        let Some(target) = worker.program.kernel.entry(address) else {
             let place = Place { lane: Some(lane as u8), ..place };
             return Err(Trouble::fault(FaultKind::BadFunction(address), place));
         };
@@ -309,7 +309,7 @@ fn call_through_register<V, S: BlockSink>(
 
 /// Lanes of `exec` arrive at a barrier and wait, unless they only signal. Each may name a barrier of its own.
 fn barrier<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
@@ -338,16 +338,16 @@ fn barrier<V: GlobalView, S: BlockSink>(
         if id as usize >= BARRIERS {
             return fail(format!("there is no barrier {id}, only 0 to {}", BARRIERS - 1));
         }
-        let threads = unit.program.geometry.warps_per_block() * 32;
+        let threads = worker.program.geometry.warps_per_block() * 32;
         if expected % 32 != 0 || expected > threads {
             return fail(format!(
                 "{expected} threads is not a multiple of 32 up to the {threads} of the block"
             ));
         }
-        if let Some((checker, _)) = unit.memory.watch() {
+        if let Some((checker, _)) = worker.memory.watch() {
             let here = warp.paths.waiting().filter(|p| p.wait == Wait::Barrier { id: id as u8, at });
             let missing = here.fold(live & !lanes, |missing, p| missing & !p.mask);
-            let (actor, shared_bytes) = (block.actor(unit.program, w, at), block.memory.len());
+            let (actor, shared_bytes) = (block.actor(worker.program, w, at), block.memory.len());
             checker.arrive(actor, id as u8, lanes, missing, expected == 0, shared_bytes);
         }
         let arrival = Arrival { warp: w, lanes, live, expected, mode, predicate };
@@ -368,26 +368,26 @@ fn barrier<V: GlobalView, S: BlockSink>(
 /// holds have entered it when `super::block` gives them the result; the others pass it now.
 #[cold]
 fn reduce<V: GlobalView, S: BlockSink>(
-    unit: &mut Unit<'_, V, S>,
+    worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
     w: u32,
     path: &Path,
 ) -> Result<(), Trouble> {
-    let (program, at) = (unit.program, path.pc);
+    let (program, at) = (worker.program, path.pc);
     let inst = &program.code.insts[at as usize];
     let guard = warp.regs.pred(inst.guard.index);
     let exec = path.mask & if inst.guard.not { !guard } else { guard };
     let others = path.mask & !exec;
     if others != 0 {
-        unit.sink.enter(w, program.blocks[at as usize].id, others);
+        worker.sink.enter(w, program.blocks[at as usize].id, others);
         warp.instructions += 1;
         block.thread_instructions += u64::from(others.count_ones());
     }
     if exec == 0 {
         warp.paths.goto(at + 1);
     } else {
-        barrier(unit, block, warp, w, at, inst, exec)?;
+        barrier(worker, block, warp, w, at, inst, exec)?;
     }
     if warp.paths.meets() {
         warp.paths.meet();

@@ -67,11 +67,11 @@ pub fn lower_kernel(
 ) -> Result<Lowered, Diagnostics> {
     check_params(module, kernel)?;
     let plan = Plan::of(module, kernel, options);
-    let build::Built { units, mut frame, barriers, unsupported } =
+    let build::Built { functions, mut frame, barriers, unsupported } =
         build::build(module, layout, kernel, &plan, options.fmad)?;
     let mut parts = Vec::new();
-    for unit in units {
-        parts.push(machine_code(module, kernel, &plan, unit, &mut frame, options)?);
+    for function in functions {
+        parts.push(machine_code(module, kernel, &plan, function, &mut frame, options)?);
     }
     let function = module.function(kernel);
     let mut machine = link(parts, &plan, module, kernel, options);
@@ -163,16 +163,16 @@ struct Part {
     spill_bytes: u32,
 }
 
-/// Optimises a unit, allocates its registers and writes its machine code.
+/// Optimises a function, allocates its registers and writes its machine code.
 fn machine_code(
     module: &Module,
     kernel: FuncId,
     plan: &Plan,
-    unit: build::Unit,
+    function: build::BuiltFunction,
     frame: &mut Frame,
     options: &LowerOptions,
 ) -> Result<Part, Diagnostics> {
-    let build::Unit { func, code: mut f, local_bytes: own_bytes } = unit;
+    let build::BuiltFunction { func, code: mut f, local_bytes: own_bytes } = function;
     optimise(&mut f, frame);
     let name = &module.function(func).name;
     let requested =

@@ -85,8 +85,8 @@ struct Item {
     declares_only: bool,
 }
 
-/// One text.
-struct Unit<'t> {
+/// A text to link with others.
+struct LinkedText<'t> {
     name: &'t str,
     text: &'t str,
     tokens: Vec<Token>,
@@ -106,19 +106,19 @@ pub fn link(texts: &[(&str, &str)]) -> Result<String, LinkError> {
     if let [(_, text)] = texts[..] {
         return Ok(text.to_owned());
     }
-    let units: Vec<Unit<'_>> = texts.iter().map(|&(name, text)| Unit::scan(name, text)).collect();
-    let chosen = choose(&units)?;
-    compare_prototypes(&units, &chosen)?;
-    let renamed = rename(&units);
-    let version = units.iter().map(|u| u.version).max().unwrap_or_default();
-    let target = units.iter().find_map(|u| u.target.clone()).unwrap_or_else(|| "sm_75".into());
+    let texts: Vec<LinkedText<'_>> = texts.iter().map(|&(name, text)| LinkedText::scan(name, text)).collect();
+    let chosen = choose(&texts)?;
+    compare_prototypes(&texts, &chosen)?;
+    let renamed = rename(&texts);
+    let version = texts.iter().map(|u| u.version).max().unwrap_or_default();
+    let target = texts.iter().find_map(|u| u.target.clone()).unwrap_or_else(|| "sm_75".into());
     let mut linked = format!(".version {}.{}\n.target {target}\n.address_size 64\n", version.0, version.1);
-    for (at, unit) in units.iter().enumerate() {
-        let _ = writeln!(linked, "\n// ---- {}", unit.name.replace(['\n', '\r'], " "));
-        for item in &unit.items {
+    for (at, text) in texts.iter().enumerate() {
+        let _ = writeln!(linked, "\n// ---- {}", text.name.replace(['\n', '\r'], " "));
+        for item in &text.items {
             let is_chosen = |name: &String| chosen.get(name.as_str()).is_none_or(|&by| by == at);
             if item.declares_only || item.names.iter().all(is_chosen) {
-                unit.write(item, &renamed[at], &mut linked);
+                text.write(item, &renamed[at], &mut linked);
             }
         }
     }
@@ -129,7 +129,7 @@ pub fn link(texts: &[(&str, &str)]) -> Result<String, LinkError> {
 /// text to put behind it.
 #[must_use]
 pub fn missing_from(text: &str, library: &str) -> String {
-    let (text, library) = (Unit::scan("text", text), Unit::scan("library", library));
+    let (text, library) = (LinkedText::scan("text", text), LinkedText::scan("library", library));
     let names = |items: &mut dyn Iterator<Item = &Item>| -> HashSet<String> {
         items.flat_map(|i| i.names.iter().cloned()).collect()
     };
@@ -156,10 +156,10 @@ pub fn missing_from(text: &str, library: &str) -> String {
 }
 
 /// Which text's definition of each symbol with linkage stays.
-fn choose<'u>(units: &'u [Unit<'_>]) -> Result<HashMap<&'u str, usize>, LinkError> {
+fn choose<'u>(texts: &'u [LinkedText<'_>]) -> Result<HashMap<&'u str, usize>, LinkError> {
     let mut chosen: HashMap<&str, (usize, Linkage)> = HashMap::new();
-    for (at, unit) in units.iter().enumerate() {
-        let definitions = unit.items.iter().filter(|i| !i.declares_only && i.linkage != Linkage::Internal);
+    for (at, text) in texts.iter().enumerate() {
+        let definitions = text.items.iter().filter(|i| !i.declares_only && i.linkage != Linkage::Internal);
         for item in definitions {
             for name in &item.names {
                 match chosen.get(name.as_str()) {
@@ -168,8 +168,8 @@ fn choose<'u>(units: &'u [Unit<'_>]) -> Result<HashMap<&'u str, usize>, LinkErro
                         if both_strong && earlier != Linkage::Common && item.linkage != Linkage::Common {
                             return Err(LinkError::Twice {
                                 symbol: name.clone(),
-                                first: units[first].name.to_owned(),
-                                second: unit.name.to_owned(),
+                                first: texts[first].name.to_owned(),
+                                second: text.name.to_owned(),
                             });
                         }
                         if earlier == Linkage::Weak && item.linkage != Linkage::Weak {
@@ -187,20 +187,20 @@ fn choose<'u>(units: &'u [Unit<'_>]) -> Result<HashMap<&'u str, usize>, LinkErro
 }
 
 /// Compares the functions that texts declare with the definitions that the linked text has.
-fn compare_prototypes(units: &[Unit<'_>], chosen: &HashMap<&str, usize>) -> Result<(), LinkError> {
+fn compare_prototypes(texts: &[LinkedText<'_>], chosen: &HashMap<&str, usize>) -> Result<(), LinkError> {
     let defines = |item: &&Item, name: &String| !item.declares_only && item.names.contains(name);
-    for (at, unit) in units.iter().enumerate() {
-        for declaration in unit.items.iter().filter(|i| i.declares_only) {
+    for (at, text) in texts.iter().enumerate() {
+        for declaration in text.items.iter().filter(|i| i.declares_only) {
             let [name] = &declaration.names[..] else { continue };
             let Some(&by) = chosen.get(name.as_str()).filter(|&&by| by != at) else { continue };
-            let definition = units[by].items.iter().find(|item| defines(item, name));
+            let definition = texts[by].items.iter().find(|item| defines(item, name));
             let Some(definition) = definition else { continue };
-            let (declared, defined) = (unit.prototype(declaration), units[by].prototype(definition));
+            let (declared, defined) = (text.prototype(declaration), texts[by].prototype(definition));
             if let (Some(declared), Some(defined)) = (declared, defined)
                 && declared != defined
             {
                 let function = name.clone();
-                let (caller, definer) = (unit.place(declaration), units[by].place(definition));
+                let (caller, definer) = (text.place(declaration), texts[by].place(definition));
                 let (declared, defined) = (Box::new(declared), Box::new(defined));
                 return Err(LinkError::Prototype { function, declared, caller, defined, definer });
             }
@@ -210,23 +210,23 @@ fn compare_prototypes(units: &[Unit<'_>], chosen: &HashMap<&str, usize>) -> Resu
 }
 
 /// New names of each text's symbols without linkage that other texts use too.
-fn rename(units: &[Unit<'_>]) -> Vec<HashMap<String, String>> {
+fn rename(texts: &[LinkedText<'_>]) -> Vec<HashMap<String, String>> {
     let mut users: HashMap<&str, usize> = HashMap::new();
-    for unit in units {
+    for text in texts {
         let mut names: Vec<&str> =
-            unit.items.iter().flat_map(|i| i.names.iter().map(String::as_str)).collect();
+            text.items.iter().flat_map(|i| i.names.iter().map(String::as_str)).collect();
         names.sort_unstable();
         names.dedup();
         for name in names {
             *users.entry(name).or_default() += 1;
         }
     }
-    let of_unit = |(at, unit): (usize, &Unit<'_>)| {
-        let local = unit.items.iter().filter(|i| i.linkage == Linkage::Internal).flat_map(|i| &i.names);
+    let of_text = |(at, text): (usize, &LinkedText<'_>)| {
+        let local = text.items.iter().filter(|i| i.linkage == Linkage::Internal).flat_map(|i| &i.names);
         let clashing = local.filter(|name| users[name.as_str()] > 1);
         clashing.map(|name| (name.clone(), format!("{name}$unit{at}"))).collect()
     };
-    units.iter().enumerate().map(of_unit).collect()
+    texts.iter().enumerate().map(of_text).collect()
 }
 
 /// Bytes of a value of a fundamental type, such as `.b32`.
@@ -240,17 +240,17 @@ fn bytes(ty: &str) -> Option<u64> {
     Some(bits / 8)
 }
 
-impl<'t> Unit<'t> {
-    fn scan(name: &'t str, text: &'t str) -> Unit<'t> {
+impl<'t> LinkedText<'t> {
+    fn scan(name: &'t str, text: &'t str) -> LinkedText<'t> {
         // Lexical errors are found again, with their place, when the linked text is parsed.
         let mut ignored = Diagnostics::new(Arc::new(SourceFile::new(name, text)));
         let tokens = lex(text, &mut ignored);
-        let mut unit = Unit { name, text, tokens, items: Vec::new(), version: (0, 0), target: None };
+        let mut scanned = LinkedText { name, text, tokens, items: Vec::new(), version: (0, 0), target: None };
         let mut at = 0;
-        while unit.tokens[at].kind != TokenKind::End {
-            at = unit.directive(at).unwrap_or_else(|| unit.item(at));
+        while scanned.tokens[at].kind != TokenKind::End {
+            at = scanned.directive(at).unwrap_or_else(|| scanned.item(at));
         }
-        unit
+        scanned
     }
 
     fn word(&self, at: usize) -> &'t str {

@@ -53,7 +53,7 @@ type Lowered<T = ()> = Result<T, Diagnostic>;
 /// Result of the first pass.
 pub(super) struct Built {
     /// The kernel, then the functions with machine code of their own.
-    pub units: Vec<Unit>,
+    pub functions: Vec<BuiltFunction>,
     /// Shared and literal memory.
     pub frame: Frame,
     /// Barriers that the kernel uses (highest number plus one, 16 when it is computed).
@@ -63,7 +63,7 @@ pub(super) struct Built {
 }
 
 /// The kernel or a function that is called, with everything inlined into it.
-pub(super) struct Unit {
+pub(super) struct BuiltFunction {
     /// Its function.
     pub func: FuncId,
     /// The code.
@@ -89,7 +89,7 @@ pub(super) fn build(
         errors
     };
     let frame = Frame::of(module, &plan.reached).map_err(refused)?;
-    let mut built = Built { units: Vec::new(), frame, barriers: 0, unsupported: Vec::new() };
+    let mut built = Built { functions: Vec::new(), frame, barriers: 0, unsupported: Vec::new() };
     for func in std::iter::once(kernel).chain(plan.own.iter().copied()) {
         let mut frame = std::mem::take(&mut built.frame);
         let inlined = plan.inlined_into(module, func);
@@ -203,7 +203,11 @@ impl<'m> Builder<'m> {
         f.order.reverse();
         let sub: Vec<_> = f.blocks.iter().map(|b| b.sub).collect();
         f.order.sort_by_key(|b| sub[b.index()].map_or(0, |s| s.0 + 1));
-        built.units.push(Unit { func: self.root, code: self.asm.f, local_bytes: self.frame.local_bytes });
+        built.functions.push(BuiltFunction {
+            func: self.root,
+            code: self.asm.f,
+            local_bytes: self.frame.local_bytes,
+        });
         built.barriers = built.barriers.max(self.barriers);
         for diagnostic in self.unsupported {
             if !built.unsupported.contains(&diagnostic) {

@@ -37,7 +37,7 @@ pub(crate) fn code_offset(func: FuncId) -> u32 {
 
 /// Decisions about a kernel's functions.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct Inlining {
     /// Functions with machine code of their own, in the order of the file.
     pub own: Vec<FuncId>,
     /// Functions among `own` that calls through registers may reach.
@@ -102,10 +102,10 @@ fn operands(inst: &Inst) -> impl Iterator<Item = &Operand> {
     inst.dsts().iter().chain(inst.srcs()).flat_map(Operand::elements)
 }
 
-impl Plan {
-    /// The plan for a kernel.
+impl Inlining {
+    /// The decisions for a kernel.
     #[must_use]
-    pub(crate) fn of(module: &Module, kernel: FuncId, options: &LowerOptions) -> Plan {
+    pub(crate) fn of(module: &Module, kernel: FuncId, options: &LowerOptions) -> Inlining {
         let mut facts = BTreeMap::new();
         let mut queue = vec![kernel];
         let mut indirect = false;
@@ -134,7 +134,7 @@ impl Plan {
         outgrown(&facts, kernel, options.inline_limit, &mut own);
         own.remove(&kernel);
         own.retain(has_body);
-        Plan {
+        Inlining {
             own: own.into_iter().collect(),
             addressed,
             dynamic_bytes: if facts.values().any(|f| f.moves_stack) {

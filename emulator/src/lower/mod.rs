@@ -34,7 +34,7 @@ use std::sync::Arc;
 use trace_format::isa::{Language, MachineKernel, Param, Pc, SourceFile};
 
 use crate::ptx::{Diagnostic, Diagnostics, Formal, FuncId, Module};
-use calls::Plan;
+use calls::Inlining;
 pub use calls::{addressed_kernels, function_address};
 use frame::Addressing;
 use layout::Frame;
@@ -66,15 +66,15 @@ pub fn lower_kernel(
     options: &LowerOptions,
 ) -> Result<Lowered, Diagnostics> {
     check_params(module, kernel)?;
-    let plan = Plan::of(module, kernel, options);
+    let inlining = Inlining::of(module, kernel, options);
     let build::Built { functions, mut frame, barriers, unsupported } =
-        build::build(module, layout, kernel, &plan, options.fmad)?;
+        build::build(module, layout, kernel, &inlining, options.fmad)?;
     let mut parts = Vec::new();
     for function in functions {
-        parts.push(machine_code(module, kernel, &plan, function, &mut frame, options)?);
+        parts.push(machine_code(module, kernel, &inlining, function, &mut frame, options)?);
     }
     let function = module.function(kernel);
-    let mut machine = link(parts, &plan, module, kernel, options);
+    let mut machine = link(parts, &inlining, module, kernel, options);
     machine.static_shared_bytes = frame.static_shared_bytes;
     machine.barriers = barriers;
     machine.literals = frame.literals;
@@ -167,7 +167,7 @@ struct Part {
 fn machine_code(
     module: &Module,
     kernel: FuncId,
-    plan: &Plan,
+    inlining: &Inlining,
     function: build::BuiltFunction,
     frame: &mut Frame,
     options: &LowerOptions,
@@ -184,7 +184,7 @@ fn machine_code(
     let spilled = allocated.spill_bytes > 0;
     let mut frame_bytes = if spilled { spill_at + allocated.spill_bytes } else { own_bytes };
     let role = if func == kernel { Role::Kernel } else { Role::Function { save_at: frame_bytes } };
-    let addressing = if plan.has_frames() {
+    let addressing = if inlining.has_frames() {
         frame_bytes = frame_bytes.next_multiple_of(16);
         if func != kernel {
             let kept = &allocated.assignment;
@@ -193,7 +193,7 @@ fn machine_code(
         }
         frame_bytes = frame_bytes.next_multiple_of(16);
         if func == kernel {
-            frame_bytes = frame_bytes.saturating_add(plan.dynamic_bytes);
+            frame_bytes = frame_bytes.saturating_add(inlining.dynamic_bytes);
         }
         Addressing::Framed { frame_bytes }
     } else {
@@ -223,7 +223,7 @@ fn kind(module: &Module, func: FuncId) -> &'static str {
 /// Concatenates the machine code of a kernel and its functions.
 fn link(
     parts: Vec<Part>,
-    plan: &Plan,
+    inlining: &Inlining,
     module: &Module,
     kernel: FuncId,
     options: &LowerOptions,
@@ -257,11 +257,11 @@ fn link(
         machine.regs_per_thread = machine.regs_per_thread.max(part.registers);
         machine.spill_bytes = machine.spill_bytes.max(part.spill_bytes);
     }
-    machine.entries = plan.addressed.iter().map(|f| (calls::code_offset(*f), starts[f])).collect();
+    machine.entries = inlining.addressed.iter().map(|f| (calls::code_offset(*f), starts[f])).collect();
     machine.entries.sort_unstable();
     machine.local_bytes = main_bytes;
-    if plan.has_frames() {
-        let called = plan.deepest(module, kernel, &frames).map(|bytes| bytes - u64::from(main_bytes));
+    if inlining.has_frames() {
+        let called = inlining.deepest(module, kernel, &frames).map(|bytes| bytes - u64::from(main_bytes));
         let limit = options.stack_bytes.next_multiple_of(16);
         let stack = called.map_or(limit, |bytes| u32::try_from(bytes).unwrap_or(limit));
         machine.stack_bytes = stack;

@@ -144,7 +144,7 @@ enum Class {
 
 /// Static facts of each instruction.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Statics {
     classes: Vec<Class>,
     potential: Vec<bool>,
     /// Index steps of each warp that spans several lines of its block.
@@ -186,14 +186,14 @@ enum Form {
 
 /// Form of an operand in the lanes in which an instruction takes effect.
 #[inline(always)]
-fn form(plan: &Plan, at: &mut At<'_>, span: Span) -> Option<Form> {
+fn form(statics: &Statics, at: &mut At<'_>, span: Span) -> Option<Form> {
     let whole = at.exec == at.launched;
     let shape = if whole { shape_of_span(span, at) } else { shape_in(at, span, at.exec) };
     match shape {
         Shape::Uniform => Some(Form::Uniform),
         Shape::Affine => Some(Form::Stride),
         Shape::Unstructured => {
-            let steps = plan.steps[at.warp].as_ref().filter(|_| whole)?;
+            let steps = statics.steps[at.warp].as_ref().filter(|_| whole)?;
             steps.describe(at, span).then_some(Form::ByIndex)
         }
     }
@@ -212,29 +212,29 @@ impl Affine {
 }
 
 impl Fold for Affine {
-    type Plan = Plan;
+    type Statics = Statics;
 
-    fn plan(setting: &Setting<'_>) -> Plan {
+    fn statics(setting: &Setting<'_>) -> Statics {
         let potential = potential::potentially_affine(setting.kernel);
         let steps = (0..setting.warps()).map(|warp| Steps::of(&setting.geometry, warp)).collect();
-        Plan { classes: setting.kernel.insts.iter().map(class).collect(), potential, steps }
+        Statics { classes: setting.kernel.insts.iter().map(class).collect(), potential, steps }
     }
 
-    fn new(_: &Setting<'_>, plan: &Plan) -> Affine {
-        Affine { counts: vec![Row::default(); plan.classes.len()], pending: None }
+    fn new(_: &Setting<'_>, statics: &Statics) -> Affine {
+        Affine { counts: vec![Row::default(); statics.classes.len()], pending: None }
     }
 
     #[inline]
-    fn before(&mut self, plan: &Plan, at: &mut At<'_>) {
+    fn before(&mut self, statics: &Statics, at: &mut At<'_>) {
         self.pending = None;
-        let (class, lanes) = (plan.classes[at.pc as usize], at.exec);
+        let (class, lanes) = (statics.classes[at.pc as usize], at.exec);
         if class == Class::Other || lanes == 0 {
             return;
         }
         if class == Class::Loads {
             let counts = &mut self.counts[at.pc as usize];
             counts[LOADS] += 1;
-            match form(plan, at, at.inst.sources[0]) {
+            match form(statics, at, at.inst.sources[0]) {
                 Some(Form::ByIndex) => counts[LOADS_BY_INDEX] += 1,
                 Some(_) if lanes == at.launched => counts[LOADS_AFFINE] += 1,
                 Some(_) => counts[LOADS_DIVERGED] += 1,
@@ -251,7 +251,7 @@ impl Fold for Affine {
         }
         let (mut worst, mut affine) = (Form::Uniform, 0);
         for span in at.inst.sources {
-            let Some(form) = form(plan, at, span) else { return };
+            let Some(form) = form(statics, at, span) else { return };
             affine += u32::from(form != Form::Uniform);
             worst = worst.max(form);
         }
@@ -262,10 +262,10 @@ impl Fold for Affine {
     }
 
     #[inline]
-    fn after(&mut self, plan: &Plan, at: &mut At<'_>) {
+    fn after(&mut self, statics: &Statics, at: &mut At<'_>) {
         let Some(operands) = self.pending.take() else { return };
         let lanes = at.exec;
-        if let Class::Compares(pred) = plan.classes[at.pc as usize] {
+        if let Class::Compares(pred) = statics.classes[at.pc as usize] {
             self.covered(at, operands);
             if lanes == at.launched {
                 let outcome = at.state.pred(pred.0) & lanes;
@@ -277,7 +277,7 @@ impl Fold for Affine {
                 };
                 self.counts[at.pc as usize][kind] += 1;
             }
-        } else if let Some(result) = form(plan, at, at.inst.writes) {
+        } else if let Some(result) = form(statics, at, at.inst.writes) {
             self.covered(at, operands.max(result));
         }
     }
@@ -286,8 +286,8 @@ impl Fold for Affine {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(mut self, setting: &Setting<'_>, plan: &Plan, totals: &[Total], _: &mut Seen) -> Outcome {
-        for ((counts, potential), total) in self.counts.iter_mut().zip(&plan.potential).zip(totals) {
+    fn finish(mut self, setting: &Setting<'_>, statics: &Statics, totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, potential), total) in self.counts.iter_mut().zip(&statics.potential).zip(totals) {
             counts[WARP_INSTRUCTIONS] = total.executed();
             // Instructions of a kernel are counted once for all its launches.
             counts[STATIC] = u64::from(setting.first);

@@ -114,9 +114,9 @@ impl Dead {
 
 impl Fold for Dead {
     /// Whether each instruction reads its operands in every lane.
-    type Plan = Vec<bool>;
+    type Statics = Vec<bool>;
 
-    fn plan(setting: &Setting<'_>) -> Vec<bool> {
+    fn statics(setting: &Setting<'_>) -> Vec<bool> {
         setting.kernel.insts.iter().map(super::setting::across_lanes).collect()
     }
 
@@ -140,11 +140,11 @@ impl Fold for Dead {
     }
 
     #[inline]
-    fn before(&mut self, plan: &Vec<bool>, at: &mut At<'_>) {
+    fn before(&mut self, statics: &Vec<bool>, at: &mut At<'_>) {
         if at.exec == 0 {
             return;
         }
-        let lanes = if plan[at.pc as usize] { u32::MAX } else { at.exec };
+        let lanes = if statics[at.pc as usize] { u32::MAX } else { at.exec };
         let first = at.warp * at.setting.registers;
         for reg in at.inst.reads() {
             self.registers[first + reg].unread &= !lanes;

@@ -98,9 +98,9 @@ pub(crate) struct Divergence {
 }
 
 impl Fold for Divergence {
-    type Plan = ();
+    type Statics = ();
 
-    fn plan(_: &Setting<'_>) {}
+    fn statics(_: &Setting<'_>) {}
 
     fn new(setting: &Setting<'_>, (): &()) -> Divergence {
         Divergence { counts: vec![Row::default(); setting.insts.len()] }

@@ -21,51 +21,51 @@ pub(crate) const TURN: u32 = 1024;
 /// Counting state of a study over the warps of one launch; each thread has its own.
 pub(crate) trait Fold: Send + Sized {
     /// Static facts of the launch for this study, shared by all threads.
-    type Plan: Send + Sync;
+    type Statics: Send + Sync;
 
     /// The static facts of a launch.
-    fn plan(setting: &Setting<'_>) -> Self::Plan;
+    fn statics(setting: &Setting<'_>) -> Self::Statics;
 
     /// An empty fold.
-    fn new(setting: &Setting<'_>, plan: &Self::Plan) -> Self;
+    fn new(setting: &Setting<'_>, statics: &Self::Statics) -> Self;
 
     /// Called when a block begins, with its number among the recorded blocks; its warps are at the kernel's
     /// entry.
-    fn begin_block(&mut self, setting: &Setting<'_>, plan: &Self::Plan, block: u64) {
-        let _ = (setting, plan, block);
+    fn begin_block(&mut self, setting: &Setting<'_>, statics: &Self::Statics, block: u64) {
+        let _ = (setting, statics, block);
     }
 
     /// Called before a warp executes an instruction: `at.state` holds the values that it reads.
     #[inline(always)]
-    fn before(&mut self, plan: &Self::Plan, at: &mut At<'_>) {
-        let _ = (plan, at);
+    fn before(&mut self, statics: &Self::Statics, at: &mut At<'_>) {
+        let _ = (statics, at);
     }
 
     /// Called after the warp has executed it: `at.state` holds the results.
     #[inline(always)]
-    fn after(&mut self, plan: &Self::Plan, at: &mut At<'_>) {
-        let _ = (plan, at);
+    fn after(&mut self, statics: &Self::Statics, at: &mut At<'_>) {
+        let _ = (statics, at);
     }
 
     /// Called when a warp has ended.
-    fn end_warp(&mut self, setting: &Setting<'_>, plan: &Self::Plan, warp: usize) {
-        let _ = (setting, plan, warp);
+    fn end_warp(&mut self, setting: &Setting<'_>, statics: &Self::Statics, warp: usize) {
+        let _ = (setting, statics, warp);
     }
 
     /// Called when every warp of the block has had its turn.
-    fn end_turn(&mut self, setting: &Setting<'_>, plan: &Self::Plan) {
-        let _ = (setting, plan);
+    fn end_turn(&mut self, setting: &Setting<'_>, statics: &Self::Statics) {
+        let _ = (setting, statics);
     }
 
     /// Called when every warp of the block has ended.
-    fn end_block(&mut self, setting: &Setting<'_>, plan: &Self::Plan) {
-        let _ = (setting, plan);
+    fn end_block(&mut self, setting: &Setting<'_>, statics: &Self::Statics) {
+        let _ = (setting, statics);
     }
 
     /// Called after the first block, which runs alone: data for comparison with later blocks may move into
-    /// the plan.
-    fn settle(&mut self, plan: &mut Self::Plan) {
-        let _ = plan;
+    /// the static facts.
+    fn settle(&mut self, statics: &mut Self::Statics) {
+        let _ = statics;
     }
 
     /// Adds another thread's fold. Must be commutative.
@@ -76,7 +76,7 @@ pub(crate) trait Fold: Send + Sized {
     fn finish(
         self,
         setting: &Setting<'_>,
-        plan: &Self::Plan,
+        statics: &Self::Statics,
         totals: &[Total],
         earlier: &mut Seen,
     ) -> Outcome;
@@ -131,7 +131,7 @@ pub(crate) struct Folded<F: Fold> {
     /// The merged fold.
     pub fold: F,
     /// Static facts.
-    pub plan: F::Plan,
+    pub statics: F::Statics,
     /// Counts that all studies share, by instruction.
     pub totals: Vec<Total>,
 }
@@ -139,7 +139,7 @@ pub(crate) struct Folded<F: Fold> {
 impl<F: Fold> Folded<F> {
     /// The result.
     pub(crate) fn outcome(self, setting: &Setting<'_>, earlier: &mut Seen) -> Outcome {
-        self.fold.finish(setting, &self.plan, &self.totals, earlier)
+        self.fold.finish(setting, &self.statics, &self.totals, earlier)
     }
 }
 
@@ -154,15 +154,15 @@ pub(crate) fn fold_launch<S: LaunchPaths, F: Fold>(
     threads: usize,
     on_block: &(dyn Fn(u64) + Sync),
 ) -> Result<Folded<F>, StudyError> {
-    let mut plan = F::plan(setting);
-    let mut fold = F::new(setting, &plan);
+    let mut statics = F::statics(setting);
+    let mut fold = F::new(setting, &statics);
     let mut pass = BlockPass::new(source, setting);
     let blocks = source.blocks();
     if blocks == 0 {
-        return Ok(Folded { fold, plan, totals: pass.totals });
+        return Ok(Folded { fold, statics, totals: pass.totals });
     }
-    on_block(pass.fold(&plan, &mut fold, 0)?);
-    fold.settle(&mut plan);
+    on_block(pass.fold(&statics, &mut fold, 0)?);
+    fold.settle(&mut statics);
     let threads = (threads.max(1) as u64).min(blocks - 1) as usize;
     let (next, failed) = (AtomicU64::new(1), AtomicBool::new(false));
     let work = |fold: &mut F, pass: &mut BlockPass<'_, S>| -> Result<(), StudyError> {
@@ -171,17 +171,17 @@ pub(crate) fn fold_launch<S: LaunchPaths, F: Fold>(
             if block >= blocks {
                 break;
             }
-            let folded = pass.fold(&plan, fold, block);
+            let folded = pass.fold(&statics, fold, block);
             on_block(folded.inspect_err(|_| failed.store(true, Ordering::Relaxed))?);
         }
         Ok(())
     };
     if threads <= 1 {
         work(&mut fold, &mut pass)?;
-        return Ok(Folded { fold, plan, totals: pass.totals });
+        return Ok(Folded { fold, statics, totals: pass.totals });
     }
     let one = || {
-        let (mut fold, mut pass) = (F::new(setting, &plan), BlockPass::new(source, setting));
+        let (mut fold, mut pass) = (F::new(setting, &statics), BlockPass::new(source, setting));
         work(&mut fold, &mut pass).map(|()| (fold, pass.totals))
     };
     let folds = std::thread::scope(|scope| {
@@ -196,7 +196,7 @@ pub(crate) fn fold_launch<S: LaunchPaths, F: Fold>(
         fold.merge(other);
         totals.iter_mut().zip(&counted).for_each(|(total, other)| total.add(other));
     }
-    Ok(Folded { fold, plan, totals })
+    Ok(Folded { fold, statics, totals })
 }
 
 /// How a turn ended.
@@ -257,9 +257,9 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
     }
 
     /// Folds one block; returns its warp instructions.
-    fn fold<F: Fold>(&mut self, plan: &F::Plan, fold: &mut F, block: u64) -> Result<u64, StudyError> {
+    fn fold<F: Fold>(&mut self, statics: &F::Statics, fold: &mut F, block: u64) -> Result<u64, StudyError> {
         self.open(block)?;
-        fold.begin_block(self.setting, plan, block);
+        fold.begin_block(self.setting, statics, block);
         let mut instructions = 0;
         while self.running.contains(&true) {
             if (0..self.running.len()).all(|w| !self.running[w] || self.waiting[w]) {
@@ -269,7 +269,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
                 if !self.running[warp] || self.waiting[warp] {
                     continue;
                 }
-                let turn = self.turn(plan, fold, warp);
+                let turn = self.turn(statics, fold, warp);
                 let (steps, ended) = turn.map_err(|why| self.failed(block, warp, why))?;
                 instructions += steps;
                 match ended {
@@ -277,13 +277,13 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
                     Ended::Barrier => self.waiting[warp] = true,
                     Ended::Warp => {
                         self.running[warp] = false;
-                        fold.end_warp(self.setting, plan, warp);
+                        fold.end_warp(self.setting, statics, warp);
                     }
                 }
             }
-            fold.end_turn(self.setting, plan);
+            fold.end_turn(self.setting, statics);
         }
-        fold.end_block(self.setting, plan);
+        fold.end_block(self.setting, statics);
         Ok(instructions)
     }
 
@@ -291,7 +291,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
     #[inline]
     fn turn<F: Fold>(
         &mut self,
-        plan: &F::Plan,
+        statics: &F::Statics,
         fold: &mut F,
         warp: usize,
     ) -> Result<(u64, Ended), SourceError> {
@@ -312,7 +312,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
             let clock = before.wrapping_add(step + 1);
             self.totals[pc as usize].count(inst, launched, active, exec);
             fold.before(
-                plan,
+                statics,
                 &mut At {
                     setting,
                     inst,
@@ -340,7 +340,7 @@ impl<'a, S: LaunchPaths> BlockPass<'a, S> {
             let access = path.mem();
             let mem = access.as_ref();
             fold.after(
-                plan,
+                statics,
                 &mut At {
                     setting,
                     inst,

@@ -110,9 +110,9 @@ impl Entropy {
 }
 
 impl Fold for Entropy {
-    type Plan = ();
+    type Statics = ();
 
-    fn plan(_: &Setting<'_>) {}
+    fn statics(_: &Setting<'_>) {}
 
     fn new(setting: &Setting<'_>, (): &()) -> Entropy {
         let level = (setting.warp_instructions / MEASURED).checked_ilog2().unwrap_or(0);

@@ -115,9 +115,9 @@ impl Liveness {
 
 impl Fold for Liveness {
     /// Live registers before each instruction.
-    type Plan = Vec<u32>;
+    type Statics = Vec<u32>;
 
-    fn plan(setting: &Setting<'_>) -> Vec<u32> {
+    fn statics(setting: &Setting<'_>) -> Vec<u32> {
         let liveness = setting.kernel.flow().liveness(setting.kernel);
         (0..setting.insts.len() as u32).map(|pc| liveness.count(Pc(pc))).collect()
     }

@@ -75,7 +75,7 @@ pub(crate) const STUDY: Study = Study {
 };
 
 /// Digest of the parts that all executions of a candidate instruction in this launch share.
-pub(crate) type Plan = Vec<Option<Digest>>;
+pub(crate) type Statics = Vec<Option<Digest>>;
 
 /// Counts and state of one thread.
 #[derive(Debug)]
@@ -107,27 +107,27 @@ fn masked(row: &Words, lanes: u32) -> Words {
 }
 
 impl Fold for Memo {
-    type Plan = Plan;
+    type Statics = Statics;
 
-    fn plan(setting: &Setting<'_>) -> Plan {
+    fn statics(setting: &Setting<'_>) -> Statics {
         setting.kernel.insts.iter().enumerate().map(|(pc, inst)| common(setting, pc, inst)).collect()
     }
 
-    fn new(setting: &Setting<'_>, plan: &Plan) -> Memo {
+    fn new(setting: &Setting<'_>, statics: &Statics) -> Memo {
         let mut seen = Seen::for_launch(setting.warp_instructions);
         // A full set would be reduced to this level later; starting at it saves the work.
         let level = (setting.warp_instructions / (2 * MAX_KEPT as u64)).checked_ilog2().map_or(0, |n| n + 1);
         seen.begin_at(level, setting.warp_instructions);
-        Memo { counts: vec![Row::default(); plan.len()], seen, block: 0 }
+        Memo { counts: vec![Row::default(); statics.len()], seen, block: 0 }
     }
 
-    fn begin_block(&mut self, _: &Setting<'_>, _: &Plan, block: u64) {
+    fn begin_block(&mut self, _: &Setting<'_>, _: &Statics, block: u64) {
         self.block = block;
     }
 
     #[inline]
-    fn before(&mut self, plan: &Plan, at: &mut At<'_>) {
-        let Some(mut digest) = plan[at.pc as usize] else { return };
+    fn before(&mut self, statics: &Statics, at: &mut At<'_>) {
+        let Some(mut digest) = statics[at.pc as usize] else { return };
         if at.exec == 0 {
             return;
         }
@@ -155,8 +155,8 @@ impl Fold for Memo {
         self.seen.merge(other.seen);
     }
 
-    fn finish(mut self, _: &Setting<'_>, plan: &Plan, totals: &[Total], earlier: &mut Seen) -> Outcome {
-        for ((counts, total), candidate) in self.counts.iter_mut().zip(totals).zip(plan) {
+    fn finish(mut self, _: &Setting<'_>, statics: &Statics, totals: &[Total], earlier: &mut Seen) -> Outcome {
+        for ((counts, total), candidate) in self.counts.iter_mut().zip(totals).zip(statics) {
             counts[WARP_INSTRUCTIONS] = total.executed();
             counts[CANDIDATES] = if candidate.is_some() { total.in_effect() } else { 0 };
         }

@@ -125,9 +125,9 @@ pub(crate) struct Memory {
 }
 
 impl Fold for Memory {
-    type Plan = ();
+    type Statics = ();
 
-    fn plan(_: &Setting<'_>) {}
+    fn statics(_: &Setting<'_>) {}
 
     fn new(setting: &Setting<'_>, (): &()) -> Memory {
         let level = (setting.warp_instructions / SAMPLED_FROM).checked_ilog2().map_or(0, |n| n + 1);

@@ -87,7 +87,7 @@ pub fn of_launch<S: LaunchPaths>(
 
 /// Static facts of a launch.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Statics {
     reads: Vec<Reads>,
     /// Number of lanes of the last warp, if it is partial and the block also has full warps.
     common: Option<usize>,
@@ -149,18 +149,18 @@ pub(crate) struct Redundancy {
     counts: Vec<Row>,
     instances: Instances<Note>,
     pending: Option<Pending>,
-    /// The first block's redundant instances, until they move into the plan.
+    /// The first block's redundant instances, until they move into the static facts.
     first: Vec<Vec<GridInstance>>,
     first_count: usize,
     confirmed: Vec<Confirmed>,
 }
 
 impl Fold for Redundancy {
-    type Plan = Plan;
+    type Statics = Statics;
 
-    fn plan(setting: &Setting<'_>) -> Plan {
+    fn statics(setting: &Setting<'_>) -> Statics {
         let last = setting.launched.last().map_or(0, |mask| mask.count_ones() as usize);
-        Plan {
+        Statics {
             reads: setting.kernel.insts.iter().map(Reads::of).collect(),
             common: (setting.warps() > 1 && last < WARP_SIZE).then_some(last),
             grid: Vec::new(),
@@ -168,28 +168,28 @@ impl Fold for Redundancy {
         }
     }
 
-    fn new(setting: &Setting<'_>, plan: &Plan) -> Redundancy {
-        let pcs = plan.reads.len();
+    fn new(setting: &Setting<'_>, statics: &Statics) -> Redundancy {
+        let pcs = statics.reads.len();
         let confirm = |grid: &Vec<GridInstance>| Confirmed { next: 0, blocks: vec![0; grid.len()] };
         Redundancy {
             counts: vec![Row::default(); pcs],
             instances: Instances::new(pcs, setting.warps(), MAX_OPEN),
             pending: None,
-            first: vec![Vec::new(); if plan.settled { 0 } else { pcs }],
+            first: vec![Vec::new(); if statics.settled { 0 } else { pcs }],
             first_count: 0,
-            confirmed: plan.grid.iter().map(confirm).collect(),
+            confirmed: statics.grid.iter().map(confirm).collect(),
         }
     }
 
-    fn begin_block(&mut self, _: &Setting<'_>, _: &Plan, _: u64) {
+    fn begin_block(&mut self, _: &Setting<'_>, _: &Statics, _: u64) {
         self.instances.begin();
         self.confirmed.iter_mut().for_each(|c| c.next = 0);
     }
 
     #[inline]
-    fn before(&mut self, plan: &Plan, at: &mut At<'_>) {
+    fn before(&mut self, statics: &Statics, at: &mut At<'_>) {
         self.pending = None;
-        let reads = &plan.reads[at.pc as usize];
+        let reads = &statics.reads[at.pc as usize];
         if !reads.counts {
             return;
         }
@@ -205,38 +205,38 @@ impl Fold for Redundancy {
             Some((place, instance)) => (Some(place), !instance.note.differs),
             None => (None, false),
         };
-        let operands = if open { digest_of_sources(plan, reads, at) } else { Operands::default() };
+        let operands = if open { digest_of_sources(statics, reads, at) } else { Operands::default() };
         let pending = Pending { place, open, shape, operands };
         if reads.result.is_empty() {
-            self.arrived(plan, at, pending, shape);
+            self.arrived(statics, at, pending, shape);
         } else {
             self.pending = Some(pending);
         }
     }
 
     #[inline]
-    fn after(&mut self, plan: &Plan, at: &mut At<'_>) {
+    fn after(&mut self, statics: &Statics, at: &mut At<'_>) {
         let Some(mut pending) = self.pending.take() else { return };
-        let reads = &plan.reads[at.pc as usize];
+        let reads = &statics.reads[at.pc as usize];
         let mut result_shape = Shape::Uniform;
         for reg in reads.result.iter() {
             result_shape = result_shape.max(at.shape(reg));
             if pending.open {
-                pending.operands = with_row(plan, pending.operands, at, reg);
+                pending.operands = with_row(statics, pending.operands, at, reg);
             }
         }
         let in_warp = pending.shape.max(result_shape);
         if reads.result_is_operand {
             pending.shape = in_warp;
         }
-        self.arrived(plan, at, pending, in_warp);
+        self.arrived(statics, at, pending, in_warp);
     }
 
-    fn end_warp(&mut self, _: &Setting<'_>, _: &Plan, warp: usize) {
+    fn end_warp(&mut self, _: &Setting<'_>, _: &Statics, warp: usize) {
         self.instances.end_warp(warp);
     }
 
-    fn end_turn(&mut self, setting: &Setting<'_>, plan: &Plan) {
+    fn end_turn(&mut self, setting: &Setting<'_>, statics: &Statics) {
         let Redundancy { counts, instances, first, first_count, confirmed, .. } = self;
         let warps = setting.warps() as u64;
         let mut given_up = Vec::new();
@@ -249,7 +249,7 @@ impl Fold for Redundancy {
                 counts[BLOCK_REDUNDANT] += warps;
                 counts[[UNIFORM, AFFINE, UNSTRUCTURED][note.shape as usize]] += warps;
             }
-            if !plan.settled {
+            if !statics.settled {
                 if *first_count < MAX_GRID_INSTANCES {
                     *first_count += 1;
                     first[pc as usize].push(GridInstance { number, operands: note.operands });
@@ -258,7 +258,7 @@ impl Fold for Redundancy {
                 }
                 return;
             }
-            let (known, confirmed) = (&plan.grid[pc as usize], &mut confirmed[pc as usize]);
+            let (known, confirmed) = (&statics.grid[pc as usize], &mut confirmed[pc as usize]);
             while known.get(confirmed.next).is_some_and(|k| k.number < number) {
                 confirmed.next += 1;
             }
@@ -272,11 +272,11 @@ impl Fold for Redundancy {
         }
     }
 
-    fn settle(&mut self, plan: &mut Plan) {
-        plan.grid = std::mem::take(&mut self.first);
-        plan.settled = true;
+    fn settle(&mut self, statics: &mut Statics) {
+        statics.grid = std::mem::take(&mut self.first);
+        statics.settled = true;
         let confirm = |grid: &Vec<GridInstance>| Confirmed { next: 0, blocks: vec![0; grid.len()] };
-        self.confirmed = plan.grid.iter().map(confirm).collect();
+        self.confirmed = statics.grid.iter().map(confirm).collect();
     }
 
     fn merge(&mut self, other: Redundancy) {
@@ -288,8 +288,8 @@ impl Fold for Redundancy {
         }
     }
 
-    fn finish(mut self, setting: &Setting<'_>, plan: &Plan, totals: &[Total], _: &mut Seen) -> Outcome {
-        for ((counts, total), reads) in self.counts.iter_mut().zip(totals).zip(&plan.reads) {
+    fn finish(mut self, setting: &Setting<'_>, statics: &Statics, totals: &[Total], _: &mut Seen) -> Outcome {
+        for ((counts, total), reads) in self.counts.iter_mut().zip(totals).zip(&statics.reads) {
             counts[WARP_INSTRUCTIONS] = total.executed();
             counts[DIVERGED] = total.diverged();
             counts[NOT_COUNTED] = if reads.counts { 0 } else { total.executed() - total.diverged() };
@@ -306,7 +306,7 @@ impl Fold for Redundancy {
 impl Redundancy {
     /// Adds an instruction with known operands.
     #[inline]
-    fn arrived(&mut self, plan: &Plan, at: &At<'_>, pending: Pending, shape_in_warp: Shape) {
+    fn arrived(&mut self, statics: &Statics, at: &At<'_>, pending: Pending, shape_in_warp: Shape) {
         if shape_in_warp == Shape::Uniform && at.launched & (at.launched - 1) != 0 {
             self.counts[at.pc as usize][WARP_REDUNDANT] += 1;
         }
@@ -325,7 +325,7 @@ impl Redundancy {
         } else if note.operands.common != pending.operands.common {
             note.differs = true;
         }
-        if plan.common.is_some() && at.launched == u32::MAX {
+        if statics.common.is_some() && at.launched == u32::MAX {
             if !note.rest_seen {
                 note.operands.rest = pending.operands.rest;
                 note.rest_seen = true;
@@ -383,14 +383,14 @@ fn shape_of_pairs(span: Span, at: &mut At<'_>) -> Shape {
 }
 
 #[inline]
-fn digest_of_sources(plan: &Plan, reads: &Reads, at: &mut At<'_>) -> Operands {
+fn digest_of_sources(statics: &Statics, reads: &Reads, at: &mut At<'_>) -> Operands {
     let mut all = Operands::default();
     for span in reads.spans() {
         for reg in span.iter() {
-            all = with_row(plan, all, at, reg);
+            all = with_row(statics, all, at, reg);
         }
     }
-    let common = plan.common.map_or(at.launched, |lanes| (1 << lanes) - 1);
+    let common = statics.common.map_or(at.launched, |lanes| (1 << lanes) - 1);
     for pred in reads.preds() {
         let mask = at.state.pred(pred);
         all.common = all.common.then(Digest::of_mask(mask & common));
@@ -401,8 +401,8 @@ fn digest_of_sources(plan: &Plan, reads: &Reads, at: &mut At<'_>) -> Operands {
 
 /// Operands with one more row.
 #[inline]
-fn with_row(plan: &Plan, so_far: Operands, at: &mut At<'_>, reg: usize) -> Operands {
-    match plan.common {
+fn with_row(statics: &Statics, so_far: Operands, at: &mut At<'_>, reg: usize) -> Operands {
+    match statics.common {
         Some(lanes) => with_parts(lanes, so_far, at, reg),
         None => Operands { common: so_far.common.then(at.digest(reg)), rest: so_far.rest },
     }

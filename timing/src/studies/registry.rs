@@ -27,88 +27,88 @@ macro_rules! studies {
         #[derive(Debug)]
         pub(crate) struct Pass { $($module: Option<super::$module::$fold>),+ }
 
-        /// The plans of the chosen entries.
+        /// The static facts of the chosen entries.
         #[derive(Debug)]
-        pub(crate) struct Plans {
-            $($module: Option<<super::$module::$fold as Fold>::Plan>,)+
+        pub(crate) struct AllStatics {
+            $($module: Option<<super::$module::$fold as Fold>::Statics>,)+
             /// The entry, if only one is chosen; then no other is called.
             alone: Option<Number>,
         }
 
         impl Fold for Pass {
-            type Plan = Plans;
+            type Statics = AllStatics;
 
-            fn plan(setting: &Setting<'_>) -> Plans {
+            fn statics(setting: &Setting<'_>) -> AllStatics {
                 let alone = [$(Number::$fold),+].into_iter().find(|row| setting.chosen == 1 << *row as u32);
-                Plans {
-                    $($module: chosen(setting, Number::$fold).then(|| super::$module::$fold::plan(setting)),)+
+                AllStatics {
+                    $($module: chosen(setting, Number::$fold).then(|| super::$module::$fold::statics(setting)),)+
                     alone,
                 }
             }
 
-            fn new(setting: &Setting<'_>, plans: &Plans) -> Pass {
-                Pass { $($module: plans.$module.as_ref().map(|plan| Fold::new(setting, plan))),+ }
+            fn new(setting: &Setting<'_>, all: &AllStatics) -> Pass {
+                Pass { $($module: all.$module.as_ref().map(|statics| Fold::new(setting, statics))),+ }
             }
 
-            fn begin_block(&mut self, setting: &Setting<'_>, plans: &Plans, block: u64) {
-                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                    fold.begin_block(setting, plan, block);
+            fn begin_block(&mut self, setting: &Setting<'_>, all: &AllStatics, block: u64) {
+                $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                    fold.begin_block(setting, statics, block);
                 })+
             }
 
             #[inline]
-            fn before(&mut self, plans: &Plans, at: &mut At<'_>) {
-                match plans.alone {
+            fn before(&mut self, all: &AllStatics, at: &mut At<'_>) {
+                match all.alone {
                     $(Some(Number::$fold) => {
-                        if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                            fold.before(plan, at);
+                        if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                            fold.before(statics, at);
                         }
                         return;
                     })+
                     None => {}
                 }
-                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                    fold.before(plan, at);
+                $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                    fold.before(statics, at);
                 })+
             }
 
             #[inline]
-            fn after(&mut self, plans: &Plans, at: &mut At<'_>) {
-                match plans.alone {
+            fn after(&mut self, all: &AllStatics, at: &mut At<'_>) {
+                match all.alone {
                     $(Some(Number::$fold) => {
-                        if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                            fold.after(plan, at);
+                        if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                            fold.after(statics, at);
                         }
                         return;
                     })+
                     None => {}
                 }
-                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                    fold.after(plan, at);
+                $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                    fold.after(statics, at);
                 })+
             }
 
-            fn end_warp(&mut self, setting: &Setting<'_>, plans: &Plans, warp: usize) {
-                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                    fold.end_warp(setting, plan, warp);
+            fn end_warp(&mut self, setting: &Setting<'_>, all: &AllStatics, warp: usize) {
+                $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                    fold.end_warp(setting, statics, warp);
                 })+
             }
 
-            fn end_turn(&mut self, setting: &Setting<'_>, plans: &Plans) {
-                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                    fold.end_turn(setting, plan);
+            fn end_turn(&mut self, setting: &Setting<'_>, all: &AllStatics) {
+                $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                    fold.end_turn(setting, statics);
                 })+
             }
 
-            fn end_block(&mut self, setting: &Setting<'_>, plans: &Plans) {
-                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &plans.$module) {
-                    fold.end_block(setting, plan);
+            fn end_block(&mut self, setting: &Setting<'_>, all: &AllStatics) {
+                $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
+                    fold.end_block(setting, statics);
                 })+
             }
 
-            fn settle(&mut self, plans: &mut Plans) {
-                $(if let (Some(fold), Some(plan)) = (&mut self.$module, &mut plans.$module) {
-                    fold.settle(plan);
+            fn settle(&mut self, all: &mut AllStatics) {
+                $(if let (Some(fold), Some(statics)) = (&mut self.$module, &mut all.$module) {
+                    fold.settle(statics);
                 })+
             }
 
@@ -118,7 +118,7 @@ macro_rules! studies {
                 })+
             }
 
-            fn finish(self, _: &Setting<'_>, _: &Plans, _: &[Total], _: &mut Seen) -> Outcome {
+            fn finish(self, _: &Setting<'_>, _: &AllStatics, _: &[Total], _: &mut Seen) -> Outcome {
                 Outcome::default()
             }
         }
@@ -134,9 +134,9 @@ macro_rules! studies {
             on_block: &(dyn Fn(u64) + Sync),
             earlier: &mut Seen,
         ) -> Result<Vec<Option<Outcome>>, StudyError> {
-            let Folded { fold, plan, totals }: Folded<Pass> = fold_launch(source, setting, threads, on_block)?;
-            Ok(vec![$(match (fold.$module, &plan.$module) {
-                (Some(fold), Some(plan)) => Some(fold.finish(setting, plan, &totals, earlier)),
+            let Folded { fold, statics, totals }: Folded<Pass> = fold_launch(source, setting, threads, on_block)?;
+            Ok(vec![$(match (fold.$module, &statics.$module) {
+                (Some(fold), Some(statics)) => Some(fold.finish(setting, statics, &totals, earlier)),
                 _ => None,
             }),+])
         }

@@ -275,9 +275,9 @@ impl Reuse {
 }
 
 impl Fold for Reuse {
-    type Plan = ();
+    type Statics = ();
 
-    fn plan(_: &Setting<'_>) {}
+    fn statics(_: &Setting<'_>) {}
 
     fn new(setting: &Setting<'_>, (): &()) -> Reuse {
         Reuse {

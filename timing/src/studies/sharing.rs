@@ -117,9 +117,9 @@ pub(crate) struct Sharing {
 }
 
 impl Fold for Sharing {
-    type Plan = ();
+    type Statics = ();
 
-    fn plan(_: &Setting<'_>) {}
+    fn statics(_: &Setting<'_>) {}
 
     fn new(setting: &Setting<'_>, (): &()) -> Sharing {
         Sharing {

@@ -122,9 +122,9 @@ impl Uniform {
 }
 
 impl Fold for Uniform {
-    type Plan = ();
+    type Statics = ();
 
-    fn plan(_: &Setting<'_>) {}
+    fn statics(_: &Setting<'_>) {}
 
     fn new(setting: &Setting<'_>, (): &()) -> Uniform {
         Uniform {

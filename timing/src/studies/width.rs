@@ -117,9 +117,9 @@ pub(crate) struct Width {
 }
 
 impl Fold for Width {
-    type Plan = Pairs;
+    type Statics = Pairs;
 
-    fn plan(setting: &Setting<'_>) -> Pairs {
+    fn statics(setting: &Setting<'_>) -> Pairs {
         let paired = Affinity::of(setting.kernel, &setting.kernel.flow(), UNKNOWN_TRIPS).exclusive_pairs();
         let pairs = |inst| {
             let mut pairs = Vec::new();
@@ -129,12 +129,12 @@ impl Fold for Width {
         setting.kernel.insts.iter().map(pairs).collect()
     }
 
-    fn new(_: &Setting<'_>, plan: &Pairs) -> Width {
-        Width { counts: vec![Row::default(); plan.len()] }
+    fn new(_: &Setting<'_>, statics: &Pairs) -> Width {
+        Width { counts: vec![Row::default(); statics.len()] }
     }
 
     #[inline]
-    fn before(&mut self, plan: &Pairs, at: &mut At<'_>) {
+    fn before(&mut self, statics: &Pairs, at: &mut At<'_>) {
         if at.exec == 0 {
             return;
         }
@@ -143,7 +143,7 @@ impl Fold for Width {
             counts[READ_1 - 1 + (at.width_bytes(reg) & 7) as usize] += 1;
         }
         let mut some = false;
-        for &(low, high, paired) in &plan[at.pc as usize] {
+        for &(low, high, paired) in &statics[at.pc as usize] {
             let fits = at.width_bytes(usize::from(low)) + at.width_bytes(usize::from(high)) <= 4;
             some |= fits;
             counts[PAIRS_FIT] += u64::from(paired && fits);
@@ -166,11 +166,11 @@ impl Fold for Width {
         add_counts(&mut self.counts, &other.counts);
     }
 
-    fn finish(mut self, setting: &Setting<'_>, plan: &Pairs, totals: &[Total], _: &mut Seen) -> Outcome {
+    fn finish(mut self, setting: &Setting<'_>, statics: &Pairs, totals: &[Total], _: &mut Seen) -> Outcome {
         for (pc, (counts, total)) in self.counts.iter_mut().zip(totals).enumerate() {
             counts[WARP_INSTRUCTIONS] = total.executed();
             counts[UNUSED] = 3 * counts[READ_1] + 2 * counts[READ_2] + counts[READ_3];
-            let pairs = &plan[pc];
+            let pairs = &statics[pc];
             if !pairs.is_empty() {
                 counts[MULTI] = total.in_effect();
                 counts[MULTI_READS] = total.in_effect() * setting.insts[pc].read_count() as u64;

@@ -309,12 +309,12 @@ pub(crate) fn launch_record(kernel: u32, grid: u32, block: u32) -> LaunchRecord 
 }
 
 /// What to record: kernel, blocks, threads per block.
-pub(crate) type Plan<'a> = &'a [(&'a MachineKernel, u32, u32)];
+pub(crate) type Launches<'a> = &'a [(&'a MachineKernel, u32, u32)];
 
 /// Records launches, handing blocks over in an order drawn from `order` (within the writer's window).
 pub(crate) fn record(
     path: &Path,
-    launches: Plan<'_>,
+    launches: Launches<'_>,
     options: &WriterOptions,
     order: u64,
     part_every: Option<u64>,

@@ -20,7 +20,7 @@ impl Builder<'_> {
     pub(crate) fn call(&mut self, inst: &Inst, callee: Callee) -> Lowered {
         match callee {
             Callee::Direct(func) if self.module.function(func).body.is_none() => self.service(inst, func),
-            Callee::Direct(func) if !self.plan.is_own(func) => self.inlined(inst, func),
+            Callee::Direct(func) if !self.inlining.is_own(func) => self.inlined(inst, func),
             Callee::Direct(func) => {
                 let call = VInst::new(VOp::CallFunction(func), self.asm.line);
                 self.called(inst, callee, call)
@@ -248,7 +248,7 @@ impl Builder<'_> {
 
     /// Address in local memory of a place in the frame.
     pub(crate) fn frame_address(&mut self, place: i32) -> Val {
-        if !self.plan.has_frames() {
+        if !self.inlining.has_frames() {
             return Val::Imm(place as u32);
         }
         let mut address = VInst::new(VOp::FrameAddress, self.asm.line);

@@ -16,7 +16,7 @@ const END: Val = Val::Const { bank: space::BANK_PARAM, offset: space::PARAM_STAC
 impl Builder<'_> {
     /// Distance of the region's start from the end of local memory, as an offset.
     fn region_offset(&self) -> i32 {
-        -(self.plan.dynamic_bytes as i32)
+        -(self.inlining.dynamic_bytes as i32)
     }
 
     /// Used bytes of the region.
@@ -56,7 +56,7 @@ impl Builder<'_> {
         let mask = align.max(HEADER_BYTES) - 1;
         let raised = self.asm.iadd(free, Val::Imm(mask));
         let address = self.asm.lop3(Lut::A & Lut::B, raised, Val::Imm(!mask), Val::ZERO);
-        let limit = Val::Imm(self.plan.dynamic_bytes.saturating_add(HEADER_BYTES));
+        let limit = Val::Imm(self.inlining.dynamic_bytes.saturating_add(HEADER_BYTES));
         let bounded = self.asm.imnmx(Sign::U32, false, bytes, limit);
         let end = self.asm.iadd3(address, bounded, Val::Imm(HEADER_BYTES - 1));
         let end = self.asm.and(end, Val::Imm(!(HEADER_BYTES - 1)));

@@ -123,7 +123,7 @@ impl Builder<'_> {
 
     /// The place of a variable in a frame that the stack pointer finds.
     fn known_place(&self, var: VarId) -> Option<i32> {
-        if !self.plan.has_frames() {
+        if !self.inlining.has_frames() {
             return None;
         }
         match self.module.var(var).space {

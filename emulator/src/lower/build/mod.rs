@@ -33,7 +33,7 @@ use std::collections::HashMap;
 
 use trace_format::isa::{Dot, Position, SourceLine};
 
-use super::calls::{Plan, Slot};
+use super::calls::{Inlining, Slot};
 use super::layout::{Frame, ModuleLayout};
 use super::vir::{Blk, Func, Fuse, PSrc, SubId, Term, Val};
 use crate::ptx::{
@@ -80,7 +80,7 @@ pub(super) fn build(
     module: &Module,
     layout: &ModuleLayout,
     kernel: FuncId,
-    plan: &Plan,
+    inlining: &Inlining,
     fmad: bool,
 ) -> Result<Built, Diagnostics> {
     let refused = |error| {
@@ -88,13 +88,13 @@ pub(super) fn build(
         errors.push(error);
         errors
     };
-    let frame = Frame::of(module, &plan.reached).map_err(refused)?;
+    let frame = Frame::of(module, &inlining.reached).map_err(refused)?;
     let mut built = Built { functions: Vec::new(), frame, barriers: 0, unsupported: Vec::new() };
-    for func in std::iter::once(kernel).chain(plan.own.iter().copied()) {
+    for func in std::iter::once(kernel).chain(inlining.own.iter().copied()) {
         let mut frame = std::mem::take(&mut built.frame);
-        let inlined = plan.inlined_into(module, func);
-        frame.enter(module, &inlined, plan.outgoing_bytes(module, func)).map_err(refused)?;
-        let mut builder = Builder::new(module, layout, plan, func, frame);
+        let inlined = inlining.inlined_into(module, func);
+        frame.enter(module, &inlined, inlining.outgoing_bytes(module, func)).map_err(refused)?;
+        let mut builder = Builder::new(module, layout, inlining, func, frame);
         builder.fmad = fmad;
         if func == kernel {
             builder.kernel(kernel);
@@ -120,7 +120,7 @@ struct Scope {
 pub(super) struct Builder<'m> {
     module: &'m Module,
     layout: &'m ModuleLayout,
-    plan: &'m Plan,
+    inlining: &'m Inlining,
     /// The kernel or function that is built.
     root: FuncId,
     /// Where the arguments and results of [`Self::root`] lie, if it is called.
@@ -164,14 +164,14 @@ impl<'m> Builder<'m> {
     fn new(
         module: &'m Module,
         layout: &'m ModuleLayout,
-        plan: &'m Plan,
+        inlining: &'m Inlining,
         root: FuncId,
         frame: Frame,
     ) -> Builder<'m> {
         Builder {
             module,
             layout,
-            plan,
+            inlining,
             root,
             incoming: HashMap::new(),
             frame,
@@ -185,7 +185,7 @@ impl<'m> Builder<'m> {
             carry: 0,
             barriers: 0,
             subs: HashMap::new(),
-            waits: plan.reached.iter().any(|&func| waits(module, func)),
+            waits: inlining.reached.iter().any(|&func| waits(module, func)),
             fmad: false,
             run: 0,
             dropped: Vec::new(),

@@ -1,7 +1,7 @@
 //! Tests of the checker: it detects mutations of allocated code.
 
 use super::*;
-use crate::lower::calls::Plan;
+use crate::lower::calls::Inlining;
 use crate::lower::{build, cfg, combine, ifconv, layout::ModuleLayout, legalize, ra, schedule, unroll};
 use trace_format::isa::{Kind, Reg};
 
@@ -67,9 +67,9 @@ fn allocated(program: &str) -> (Func, Emitted) {
     let module = crate::ptx::parse(program, "check.ptx").unwrap();
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().unwrap();
-    let plan = Plan::of(&module, kernel, &crate::lower::LowerOptions::default());
-    let mut built = build::build(&module, &layout, kernel, &plan, true).unwrap();
-    let (mut f, mut frame) = (built.units.remove(0).code, built.frame);
+    let inlining = Inlining::of(&module, kernel, &crate::lower::LowerOptions::default());
+    let mut built = build::build(&module, &layout, kernel, &inlining, true).unwrap();
+    let (mut f, mut frame) = (built.functions.remove(0).code, built.frame);
     cfg::clean(&mut f);
     combine::run(&mut f);
     ifconv::run(&mut f);

@@ -2,7 +2,7 @@
 
 use tests::places;
 use tests::recording::record;
-use trace_format::isa::{Pc, PlaceSlice};
+use trace_format::isa::{Pc, TimingSlice};
 
 /// Blocks of a launch that are compared: the first ones.
 const BLOCKS: u64 = 3;
@@ -21,7 +21,7 @@ fn addresses_and_lanes_are_those_of_the_whole_regeneration() {
             let compared = places::compare(&trace, &trace, number as u32, BLOCKS);
             steps += compared.unwrap_or_else(|why| panic!("{} launch {number}: {why}", manifest.display()));
             let kernel = trace.kernel(trace.launches()[number].kernel);
-            let slice = PlaceSlice::of(kernel);
+            let slice = TimingSlice::of(kernel);
             let results = kernel.insts.iter().enumerate().filter(|(_, i)| i.dst_span().is_some());
             for (pc, _) in results {
                 of += 1;

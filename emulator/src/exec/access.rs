@@ -1,6 +1,6 @@
 //! Memory instructions of a warp: addresses, the space they fall into, data to and from registers.
 
-use super::fault::{Access, FaultKind, Place};
+use super::fault::{Access, FaultKind, Location};
 use super::lenient;
 use super::matrix;
 use super::program::Worker;
@@ -401,7 +401,7 @@ fn trouble<V, S: BlockSink>(
         _ => Access::Atomic,
     };
     let width = inst.mem_bytes();
-    let place = |lane| Place { pc: request.pc, warp: request.warp, lane: Some(lane) };
+    let place = |lane| Location { pc: request.pc, warp: request.warp, lane: Some(lane) };
     match refusal {
         Refusal::OutOfBounds { lane, address }
             if space == Space::Local

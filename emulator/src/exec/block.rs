@@ -5,7 +5,7 @@
 //! [`super::fault::FaultKind::Deadlock`] lists the waiting lanes.
 
 use super::barrier::{Barriers, Outcome};
-use super::fault::{FaultKind, Place, Waiting};
+use super::fault::{FaultKind, Location, Waiting};
 use super::paths::{NEVER, Paths, Wait};
 use super::program::{Program, Worker};
 use super::spin::{self, Spin};
@@ -199,11 +199,11 @@ impl Block {
     }
 
     /// A representative place of the block, for faults without a causing instruction.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Location {
         let running = self.warps.iter().position(|w| w.paths.current().mask != 0).unwrap_or(0);
         let path = self.warps.get(running).map(|w| *w.paths.current());
         let lane = path.filter(|p| p.mask != 0).map(|p| p.mask.trailing_zeros() as u8);
-        Place { pc: path.map_or(0, |p| p.pc), warp: running as u32, lane }
+        Location { pc: path.map_or(0, |p| p.pc), warp: running as u32, lane }
     }
 
     /// Releases the lanes at a completed barrier, with the result of its reduction.
@@ -295,9 +295,9 @@ impl Block {
     }
 }
 
-/// Place of the first waiting lanes.
-pub(crate) fn first_place(waiting: &[Waiting]) -> Place {
-    waiting.first().map_or(Place { pc: 0, warp: 0, lane: None }, |w| Place {
+/// Location of the first waiting lanes.
+pub(crate) fn first_place(waiting: &[Waiting]) -> Location {
+    waiting.first().map_or(Location { pc: 0, warp: 0, lane: None }, |w| Location {
         pc: w.pc.0,
         warp: w.warp,
         lane: Some(w.lanes.trailing_zeros() as u8),

@@ -127,9 +127,9 @@ pub struct Fault {
     pub thread: Option<[u32; 3]>,
 }
 
-/// Place of an event within a launch.
+/// Location of an event within a launch.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct Location {
     /// Program counter.
     pub pc: u32,
     /// Warp within the block.
@@ -144,7 +144,7 @@ impl Fault {
     pub fn new(
         kind: FaultKind,
         kernel: &MachineKernel,
-        place: Place,
+        place: Location,
         block: [u32; 3],
         threads: [u32; 3],
     ) -> Fault {

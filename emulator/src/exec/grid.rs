@@ -7,7 +7,7 @@
 
 use super::block::{Block, Progress};
 use super::crew::{self, Ending};
-use super::fault::{FaultKind, Place};
+use super::fault::{FaultKind, Location};
 use super::interface::{InOrder, Launch, LaunchError, Observer, Options, Stats};
 use super::program::{Prepared, Program, Worker};
 use super::run::{BlockTrouble, Done, Pending, Run};
@@ -336,7 +336,7 @@ impl<L: LaunchSink> Run<'_, L> {
         again.finish_alone(&mut block, &mut worker).err().unwrap_or_else(|| {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
             BlockTrouble {
-                trouble: Trouble::fault(kind, Place { pc: 0, warp: 0, lane: None }),
+                trouble: Trouble::fault(kind, Location { pc: 0, warp: 0, lane: None }),
                 block: number,
             }
         })

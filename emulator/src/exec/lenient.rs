@@ -1,6 +1,6 @@
 //! Repeats loads out of bounds that a launch tolerates (see [`super::Options::lenient`]).
 
-use super::fault::Place;
+use super::fault::Location;
 use super::program::Worker;
 use super::request::Request;
 use super::state::BlockShared;
@@ -30,7 +30,7 @@ pub(super) fn load<V: GlobalView, S: BlockSink>(
     let width = request.inst.width();
     let outside = worker.memory.load_leniently(at, request.exec, width, &mut block.rows)?;
     let Some(lane) = lanes_of(outside).next() else { return Ok(()) };
-    let place = Place { pc: request.pc, warp: request.warp, lane: Some(lane as u8) };
+    let place = Location { pc: request.pc, warp: request.warp, lane: Some(lane as u8) };
     let loads = u64::from(outside.count_ones());
     match block.tolerated.iter_mut().find(|site| site.place.pc == request.pc) {
         Some(site) => site.loads += loads,

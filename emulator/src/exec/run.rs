@@ -1,7 +1,7 @@
 //! State of a launch's run, for all ways of running its blocks.
 
 use super::block::Block;
-use super::fault::{Fault, FaultKind, Place};
+use super::fault::{Fault, FaultKind, Location};
 use super::interface::{LaunchError, Observer, Options, Stats};
 use super::program::Program;
 use super::tolerated::{Site, Sites};
@@ -66,7 +66,7 @@ impl BlockTrouble {
             Trouble::Order(refusal) => {
                 let what = format!("block order matters to an access that runs in order ({refusal:?})");
                 let kind = FaultKind::Unsupported(what);
-                let place = Place { pc: 0, warp: 0, lane: None };
+                let place = Location { pc: 0, warp: 0, lane: None };
                 let index = program.geometry.block_index(self.block);
                 LaunchError::Fault(Box::new(Fault::new(
                     kind,

@@ -4,7 +4,7 @@
 //! Calls happen lane by lane in ascending order, arguments lie in the lane's local memory. Kernels with such
 //! calls run their blocks in order, so that texts and heap addresses are the same at any number of threads.
 
-use super::fault::{FaultKind, Place};
+use super::fault::{FaultKind, Location};
 use super::nested::{DeviceHost, Query, REQUEST_HEAD_BYTES, Request, Transfer};
 use super::printf::{self, Arguments};
 use super::program::Worker;
@@ -29,7 +29,7 @@ pub(crate) fn call<V: GlobalView, S: BlockSink>(
     worker: &mut Worker<'_, V, S>,
     block: &mut BlockShared,
     warp: &mut WarpState,
-    place: Place,
+    place: Location,
     inst: &ExecInst,
     exec: u32,
 ) -> Result<[Row; 2], Trouble> {
@@ -37,7 +37,7 @@ pub(crate) fn call<V: GlobalView, S: BlockSink>(
     let Op::Syscall { call } = inst.op else { return Ok(result) };
     let mut failed = String::new();
     for lane in lanes_of(exec) {
-        let place = Place { lane: Some(lane as u8), ..place };
+        let place = Location { lane: Some(lane as u8), ..place };
         let mut thread = Thread {
             arguments: u64::from(warp.regs.row(inst.src[0].row).0[lane]),
             lane,
@@ -71,7 +71,7 @@ struct Thread<'t, 'p, V, S: BlockSink> {
     /// Local address of the argument block.
     arguments: u64,
     lane: usize,
-    place: Place,
+    place: Location,
     worker: &'t mut Worker<'p, V, S>,
     block: &'t mut BlockShared,
     warp: &'t mut WarpState,

@@ -4,7 +4,7 @@
 //! Lanes may name different objects; each object is handled in turn. Surface accesses that change memory are
 //! one access of the whole warp, so that a refused one has changed nothing.
 
-use super::fault::{FaultKind, Place};
+use super::fault::{FaultKind, Location};
 use super::program::Worker;
 use super::request::Request;
 use super::state::WarpState;
@@ -61,7 +61,7 @@ pub(super) fn access<V: GlobalView, S: BlockSink>(
         }
         Err(Problem::Refused(refusal)) => Ok(Err(refusal)),
         Err(Problem::Fault(lane, what)) => {
-            let place = Place { pc: request.pc, warp: request.warp, lane: Some(lane) };
+            let place = Location { pc: request.pc, warp: request.warp, lane: Some(lane) };
             Err(Trouble::fault(FaultKind::Texture(what), place))
         }
     }
@@ -221,9 +221,9 @@ fn surface<V: GlobalView>(
             let words =
                 std::array::from_fn(|d| if d < count { regs.row(src[0].row + d as u16).0[l] } else { 0 });
             at[l] = match access.place(resource, words) {
-                surface::Place::At(address) => address,
-                surface::Place::Nowhere => NO_ADDRESS,
-                surface::Place::Fault => {
+                surface::TexelAddress::At(address) => address,
+                surface::TexelAddress::Nowhere => NO_ADDRESS,
+                surface::TexelAddress::Fault => {
                     let shown: Vec<String> = words[..count].iter().map(|w| (*w as i32).to_string()).collect();
                     let what = format!(
                         "an access of {} bytes at ({}) is outside of surface {handle:#x}, {}",

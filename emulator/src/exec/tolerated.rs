@@ -3,7 +3,7 @@
 //! Hardware checks addresses by page, so that a read beside a buffer usually goes undetected. Reads are
 //! tolerated here up to a page from an allocation. Bytes that belong to no allocation read as zero.
 
-use super::fault::{Access, Fault, FaultKind, Place};
+use super::fault::{Access, Fault, FaultKind, Location};
 use crate::memory::GlobalMemory;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,7 +48,7 @@ impl fmt::Display for Tolerated {
 /// Tolerated loads of one instruction while the launch runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site {
-    pub place: Place,
+    pub place: Location,
     pub block: u64,
     pub address: u64,
     pub width: u8,

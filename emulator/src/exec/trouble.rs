@@ -1,6 +1,6 @@
 //! Reasons for which warps stop and blocks cannot continue.
 
-use super::fault::{FaultKind, Place};
+use super::fault::{FaultKind, Location};
 use crate::record::SinkError;
 use crate::view::access::Refusal;
 
@@ -17,7 +17,7 @@ pub(crate) enum Stop {
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// A guest fault.
-    Fault(Box<(FaultKind, Place)>),
+    Fault(Box<(FaultKind, Location)>),
     /// The block must run again, alone (see [`crate::view::global`]).
     Order(Refusal),
     /// The block is cancelled because of another block's trouble.
@@ -28,7 +28,7 @@ pub(crate) enum Trouble {
 
 impl Trouble {
     #[cold]
-    pub(super) fn fault(kind: FaultKind, place: Place) -> Trouble {
+    pub(super) fn fault(kind: FaultKind, place: Location) -> Trouble {
         Trouble::Fault(Box::new((kind, place)))
     }
 }

@@ -6,7 +6,7 @@
 
 use super::access;
 use super::barrier::{Arrival, BARRIERS};
-use super::fault::{FaultKind, Place};
+use super::fault::{FaultKind, Location};
 use super::paths::{NEVER, Path, Wait};
 use super::program::{Program, Run, Worker};
 use super::state::{BlockShared, WarpState};
@@ -124,7 +124,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
                 }
                 Kind::External if matches!(inst.op, Op::Syscall { .. }) => {
                     if exec != 0 {
-                        let place = Place { pc: at, warp: w, lane: None };
+                        let place = Location { pc: at, warp: w, lane: None };
                         let result = match system::call(worker, block, warp, place, inst, exec) {
                             Ok(result) => result,
                             Err(trouble) => {
@@ -145,7 +145,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
                         Op::Txq { query, .. } => {
                             texture::ask(&program.objects, &warp.regs, inst, query, exec).map_err(
                                 |(lane, what)| {
-                                    let place = Place { pc: at, warp: w, lane: Some(lane) };
+                                    let place = Location { pc: at, warp: w, lane: Some(lane) };
                                     Trouble::fault(FaultKind::Texture(what), place)
                                 },
                             )?
@@ -199,7 +199,7 @@ fn check_divisor<V: GlobalView, S: BlockSink>(
         checker.zero_division(block.actor(worker.program, w, at), lanes);
         return Ok(());
     }
-    let place = Place { pc: at, warp: w, lane: Some(lanes.trailing_zeros() as u8) };
+    let place = Location { pc: at, warp: w, lane: Some(lanes.trailing_zeros() as u8) };
     Err(Trouble::fault(FaultKind::ZeroDivision, place))
 }
 
@@ -234,7 +234,7 @@ fn control<V: GlobalView, S: BlockSink>(
         paths.goto(next);
         return Ok(());
     }
-    let place = Place { pc: at, warp: w, lane: Some(exec.trailing_zeros() as u8) };
+    let place = Location { pc: at, warp: w, lane: Some(exec.trailing_zeros() as u8) };
     match inst.kind {
         Kind::Branch if exec == mask => paths.goto(inst.target.0),
         Kind::Branch => paths.diverge(exec, inst.target.0, next, inst.reconv.map(|r| r.0)),
@@ -286,14 +286,14 @@ fn call_through_register<V, S: BlockSink>(
     at: u32,
     inst: &ExecInst,
     exec: u32,
-    place: Place,
+    place: Location,
 ) -> Result<(), Trouble> {
     let (low, high) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[0].row + 1));
     let mut targets: Vec<(u32, u32)> = Vec::new();
     for lane in lanes_of(exec) {
         let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
         let Some(target) = worker.program.kernel.entry(address) else {
-            let place = Place { lane: Some(lane as u8), ..place };
+            let place = Location { lane: Some(lane as u8), ..place };
             return Err(Trouble::fault(FaultKind::BadFunction(address), place));
         };
         match targets.iter_mut().find(|(pc, _)| *pc == target.0) {
@@ -333,7 +333,7 @@ fn barrier<V: GlobalView, S: BlockSink>(
         let lanes =
             lanes_of(left).filter(|&l| ids.0[l] == id && counts.0[l] == expected).fold(0, |m, l| m | 1 << l);
         left &= !lanes;
-        let place = Place { pc: at, warp: w, lane: Some(first as u8) };
+        let place = Location { pc: at, warp: w, lane: Some(first as u8) };
         let fail = |what: String| Err(Trouble::fault(FaultKind::Barrier(what), place));
         if id as usize >= BARRIERS {
             return fail(format!("there is no barrier {id}, only 0 to {}", BARRIERS - 1));

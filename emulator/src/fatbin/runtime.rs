@@ -39,14 +39,14 @@ pub enum Runtime {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
     /// Functions that may be the runtime's, by their names.
-    pub functions: Vec<Place>,
+    pub functions: Vec<Symbol>,
     /// Addresses of pointers, 8 bytes each, that are null until the file's device code has been registered.
     pub registered: Vec<u64>,
 }
 
 /// A function of an ELF file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Symbol {
     /// Its symbol.
     pub name: String,
     /// Its address, before the file is moved to where it is loaded.
@@ -144,7 +144,7 @@ fn linked(elf: &Elf<'_>) -> Linked {
         let next = all.get(all.partition_point(|&a| a <= address)).copied();
         let end = end(address).unwrap_or(address);
         let room_bytes = next.map_or(end, |n| n.min(end)).saturating_sub(address);
-        Place { name: name.to_owned(), address, room_bytes }
+        Symbol { name: name.to_owned(), address, room_bytes }
     });
     Linked { functions: functions.collect(), registered }
 }

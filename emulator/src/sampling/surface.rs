@@ -20,12 +20,12 @@ pub(crate) struct SurfaceAccess {
     pub formatted: bool,
 }
 
-/// Where a surface access goes.
+/// Address of a surface access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum TexelAddress {
     /// To this device address.
     At(u64),
-    /// Nowhere: it is out of range and reads zero or writes nothing.
+    /// Out of range: the access reads zero or writes nothing.
     Nowhere,
     /// Out of range, which is a fault.
     Fault,
@@ -40,7 +40,7 @@ impl SurfaceAccess {
 
     /// Where the access with these coordinates (the layer first, if there is one) goes.
     #[must_use]
-    pub(crate) fn place(&self, resource: &Resource, words: [u32; 4]) -> Place {
+    pub(crate) fn place(&self, resource: &Resource, words: [u32; 4]) -> TexelAddress {
         let level = &resource.levels[0];
         let layered = usize::from(self.geometry.is_layered());
         let dimensions = usize::from(self.geometry.coordinates()) - layered;
@@ -60,15 +60,15 @@ impl SurfaceAccess {
             most[3] = i64::from(resource.slices) - 1;
         }
         if most[0] < 0 {
-            return if self.clamp == SurfClamp::Zero { Place::Nowhere } else { Place::Fault };
+            return if self.clamp == SurfClamp::Zero { TexelAddress::Nowhere } else { TexelAddress::Fault };
         }
         let outside = (0..4).any(|d| at[d] < 0 || at[d] > most[d]);
         match self.clamp {
-            SurfClamp::Trap if outside => return Place::Fault,
-            SurfClamp::Zero if outside => return Place::Nowhere,
+            SurfClamp::Trap if outside => return TexelAddress::Fault,
+            SurfClamp::Zero if outside => return TexelAddress::Nowhere,
             _ => {}
         }
         let [x, y, z, layer]: [u64; 4] = std::array::from_fn(|d| at[d].clamp(0, most[d]) as u64);
-        Place::At(level.base + x + y * level.row_bytes + (z + layer) * level.slice_bytes)
+        TexelAddress::At(level.base + x + y * level.row_bytes + (z + layer) * level.slice_bytes)
     }
 }

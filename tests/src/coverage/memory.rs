@@ -5,23 +5,23 @@ use super::words::{Words, bytes, kind};
 
 /// Where a space's bytes are: declarations with what brings the thread's first sixteen input bytes from
 /// `%in+16` there, the address operand, and what brings them back to `%t0` and `%t1`.
-struct Place {
+struct SpaceText {
     module: String,
     setup: String,
     address: String,
     back: String,
 }
 
-fn place(space: Option<&str>) -> Option<Place> {
+fn place(space: Option<&str>) -> Option<SpaceText> {
     let fetch = "ld.global.v2.b64 {%t0, %t1}, [%in+16];\n";
     Some(match space {
-        Some("global") => Place {
+        Some("global") => SpaceText {
             module: String::new(),
             setup: format!("{fetch}st.global.v2.b64 [%out], {{%t0, %t1}};\n"),
             address: "[%out]".into(),
             back: "ld.global.v2.b64 {%t0, %t1}, [%out];\n".into(),
         },
-        None => Place {
+        None => SpaceText {
             module: String::new(),
             setup: format!(
                 "{fetch}st.global.v2.b64 [%out], {{%t0, %t1}};\n.reg .b64 %generic;\ncvta.global.u64 %generic, %out;\n"
@@ -29,7 +29,7 @@ fn place(space: Option<&str>) -> Option<Place> {
             address: "[%generic]".into(),
             back: "ld.global.v2.b64 {%t0, %t1}, [%out];\n".into(),
         },
-        Some("shared") => Place {
+        Some("shared") => SpaceText {
             module: ".shared .align 16 .b8 s_array[2048];\n".into(),
             setup: format!(
                 "{fetch}.reg .b32 %sa;\nmov.u32 %sa, s_array;\nmad.lo.s32 %sa, %me, 16, %sa;\nst.shared.v2.b64 [%sa], {{%t0, %t1}};\n"
@@ -37,7 +37,7 @@ fn place(space: Option<&str>) -> Option<Place> {
             address: "[%sa]".into(),
             back: "ld.shared.v2.b64 {%t0, %t1}, [%sa];\n".into(),
         },
-        Some("local") => Place {
+        Some("local") => SpaceText {
             module: String::new(),
             setup: format!(
                 ".local .align 16 .b8 l_array[64];\n{fetch}st.local.v2.b64 [l_array+16], {{%t0, %t1}};\n"
@@ -47,14 +47,14 @@ fn place(space: Option<&str>) -> Option<Place> {
         },
         Some("const") => {
             let list: Vec<String> = (0..256).map(|i| ((i * 37 + 11) % 256).to_string()).collect();
-            Place {
+            SpaceText {
                 module: format!(".const .align 16 .b8 c_array[256] = {{{}}};\n", list.join(", ")),
                 setup: ".reg .b64 %ca, %cb;\n.reg .b32 %ci;\nand.b32 %ci, %me, 15;\nmul.wide.u32 %cb, %ci, 16;\nmov.u64 %ca, c_array;\nadd.s64 %ca, %ca, %cb;\n".into(),
                 address: "[%ca]".into(),
                 back: String::new(),
             }
         }
-        Some("param") => Place {
+        Some("param") => SpaceText {
             module: String::new(),
             setup: String::new(),
             address: "[p_struct+16]".into(),

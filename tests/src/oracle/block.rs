@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::memory::{GlobalMemory, View};
-use super::thread::{Place, State, Thread, Wait};
+use super::thread::{Coordinates, State, Thread, Wait};
 use super::warp::{Lane, together};
 use super::{Fault, Launch, matrix};
 use emulator::ptx::{BarAction, FuncId, Module, Op, Operand};
@@ -28,7 +28,7 @@ impl<'m> Block<'m> {
             return Err(Fault::new("a block without threads"));
         }
         let threads = (0..width * height * depth).map(|linear| {
-            let place = Place {
+            let place = Coordinates {
                 tid: [linear % width, linear / width % height, linear / width / height],
                 ntid: launch.block,
                 ctaid,

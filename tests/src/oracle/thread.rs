@@ -12,9 +12,9 @@ use emulator::ptx::{
 };
 use std::collections::HashMap;
 
-/// What a thread is told about where it runs.
+/// Indices and sizes that a thread reads from special registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Coordinates {
     /// Index of the thread in its block.
     pub tid: [u32; 3],
     /// Threads per block.
@@ -85,7 +85,7 @@ pub(super) struct Thread<'m> {
     module: &'m Module,
     layout: &'m Layout,
     /// Where it runs.
-    pub place: Place,
+    pub place: Coordinates,
     /// Whether it can go on.
     pub state: State,
     /// Local memory.
@@ -98,7 +98,7 @@ pub(super) struct Thread<'m> {
 }
 
 impl<'m> Thread<'m> {
-    pub(super) fn new(module: &'m Module, layout: &'m Layout, kernel: FuncId, place: Place) -> Self {
+    pub(super) fn new(module: &'m Module, layout: &'m Layout, kernel: FuncId, place: Coordinates) -> Self {
         let local = vec![0; layout.local_bytes];
         let frame = Frame::new(module, kernel, layout.contractions.kernel(kernel));
         Self {

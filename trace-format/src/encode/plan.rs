@@ -2,7 +2,7 @@
 //! the instructions with recorded rows, each with a slot for the encoder's state.
 
 use crate::isa::space::Space;
-use crate::isa::{BlockId, Inst, Kind, MachineKernel, Need, Pc, PlaceSlice};
+use crate::isa::{BlockId, Inst, Kind, MachineKernel, Need, Pc, TimingSlice};
 use std::sync::Arc;
 
 /// Recorded rows of one instruction.
@@ -47,7 +47,7 @@ pub struct KernelPlan {
     /// Number of slots.
     pub slots: usize,
     /// The slice of a trace of addresses; none in traces of values.
-    pub slice: Option<Arc<PlaceSlice>>,
+    pub slice: Option<Arc<TimingSlice>>,
 }
 
 impl KernelPlan {
@@ -60,10 +60,10 @@ impl KernelPlan {
     /// The facts of a checked kernel in a trace of addresses.
     #[must_use]
     pub fn of_addresses(kernel: &MachineKernel) -> KernelPlan {
-        KernelPlan::with(kernel, Some(Arc::new(PlaceSlice::recorded(kernel))))
+        KernelPlan::with(kernel, Some(Arc::new(TimingSlice::recorded(kernel))))
     }
 
-    fn with(kernel: &MachineKernel, slice: Option<Arc<PlaceSlice>>) -> KernelPlan {
+    fn with(kernel: &MachineKernel, slice: Option<Arc<TimingSlice>>) -> KernelPlan {
         let flow = kernel.flow();
         let blocks = flow
             .blocks()

@@ -10,7 +10,7 @@ use crate::encode::decoder::ValueDecoder;
 use crate::encode::pool::Words;
 use crate::encode::{CodingError, plan::External};
 use crate::isa::space::{NO_ADDRESS, Space};
-use crate::isa::{Kind, Need, Pc, PlaceSlice};
+use crate::isa::{Kind, Need, Pc, TimingSlice};
 use crate::semantics::{Code, FULL_MASK, Row, WARP_SIZE, Warp, execute};
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub struct WarpCursor {
     data: Arc<FrameValues>,
     sum: Option<Checksum>,
     /// If set, only instructions in this backward slice (of addresses, barriers and guards) are evaluated.
-    places: Option<Arc<PlaceSlice>>,
+    places: Option<Arc<TimingSlice>>,
     pc: Pc,
     /// One past the last instruction of the current basic block.
     end: Pc,
@@ -117,7 +117,7 @@ impl WarpCursor {
         launch: u32,
         block: u64,
         warp: u32,
-        places: Option<Arc<PlaceSlice>>,
+        places: Option<Arc<TimingSlice>>,
     ) -> Result<WarpCursor, TraceError> {
         let walk = PathWalk::start(file, launch, block, warp)?;
         let data = values_of(&walk)?;

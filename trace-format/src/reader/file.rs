@@ -8,7 +8,7 @@ use crate::container::frame::{Frame, FrameValues, TABLE_END, section_bytes};
 use crate::container::records::FrameEntry;
 use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::encode::plan::KernelPlan;
-use crate::isa::{MachineKernel, PlaceSlice};
+use crate::isa::{MachineKernel, TimingSlice};
 use crate::semantics::{Code, Template};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub(super) struct KernelEntry {
     pub kernel: MachineKernel,
     pub plan: Arc<KernelPlan>,
     pub template: OnceLock<Template>,
-    pub places: OnceLock<Arc<PlaceSlice>>,
+    pub places: OnceLock<Arc<TimingSlice>>,
 }
 
 /// State that all users of one trace share.
@@ -122,11 +122,11 @@ impl TraceFile {
         l.code.get_or_init(|| Arc::new(template().bind(&l.record.banks))).clone()
     }
 
-    pub(crate) fn places(&self, launch: u32) -> Arc<PlaceSlice> {
+    pub(crate) fn places(&self, launch: u32) -> Arc<TimingSlice> {
         let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
         match &entry.plan.slice {
             Some(slice) => slice.clone(),
-            None => entry.places.get_or_init(|| Arc::new(PlaceSlice::of(&entry.kernel))).clone(),
+            None => entry.places.get_or_init(|| Arc::new(TimingSlice::of(&entry.kernel))).clone(),
         }
     }
 

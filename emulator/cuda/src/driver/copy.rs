@@ -3,7 +3,7 @@
 
 use super::{In, Stream, functions};
 use crate::error::{Outcome, Status};
-use crate::memory::copy::{Copy, Place};
+use crate::memory::copy::{Copy, Endpoint};
 use crate::running::perform::submit;
 use crate::running::waiting::synchronize_with;
 use crate::streams::beside::What;
@@ -83,10 +83,10 @@ impl From<Copy2> for Copy3 {
 }
 
 impl Side3 {
-    fn place(&self, [width, height, depth]: [u64; 3]) -> Outcome<Place> {
+    fn place(&self, [width, height, depth]: [u64; 3]) -> Outcome<Endpoint> {
         let [x, y, z] = [self.x as u64, self.y as u64, self.z as u64];
         let base = match self.kind {
-            ARRAY => return Ok(Place::Array { array: self.array, origin: [x, y, z] }),
+            ARRAY => return Ok(Endpoint::Array { array: self.array, origin: [x, y, z] }),
             HOST => self.host,
             DEVICE | UNIFIED => self.device,
             _ => return Err(Status::INVALID_VALUE),
@@ -101,20 +101,20 @@ impl Side3 {
             let slice = z.checked_mul(pitch.checked_mul(rows)?)?;
             base.checked_add(x)?.checked_add(y.checked_mul(pitch)?)?.checked_add(slice)
         })();
-        Ok(Place::Linear { address: offset.ok_or(Status::INVALID_VALUE)?, pitch, height: rows })
+        Ok(Endpoint::Linear { address: offset.ok_or(Status::INVALID_VALUE)?, pitch, height: rows })
     }
 
     /// The side that a place is.
-    fn of(place: &Place) -> Side3 {
+    fn of(place: &Endpoint) -> Side3 {
         match *place {
-            Place::Linear { address, pitch, height } => Side3 {
+            Endpoint::Linear { address, pitch, height } => Side3 {
                 kind: UNIFIED,
                 device: address,
                 pitch: pitch as usize,
                 height: height as usize,
                 ..Side3::default()
             },
-            Place::Array { array, origin: [x, y, z] } => {
+            Endpoint::Array { array, origin: [x, y, z] } => {
                 let [x, y, z] = [x as usize, y as usize, z as usize];
                 Side3 { kind: ARRAY, array, x, y, z, ..Side3::default() }
             }
@@ -149,15 +149,15 @@ fn bytes_async(to: u64, from: u64, count: usize, stream: Stream) -> Outcome {
 }
 
 /// Bytes of a one-dimensional array.
-fn array(array: u64, offset: usize) -> Place {
-    Place::Array { array, origin: [offset as u64, 0, 0] }
+fn array(array: u64, offset: usize) -> Endpoint {
+    Endpoint::Array { array, origin: [offset as u64, 0, 0] }
 }
 
-fn linear(address: u64, bytes: usize) -> Place {
-    Place::Linear { address, pitch: bytes as u64, height: 1 }
+fn linear(address: u64, bytes: usize) -> Endpoint {
+    Endpoint::Linear { address, pitch: bytes as u64, height: 1 }
 }
 
-fn row(to: Place, from: Place, bytes: usize) -> Copy {
+fn row(to: Endpoint, from: Endpoint, bytes: usize) -> Copy {
     Copy { to, from, extent: [bytes as u64, 1, 1] }
 }
 

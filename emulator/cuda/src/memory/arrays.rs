@@ -2,7 +2,7 @@
 
 use super::allocations::{Memory, Purpose};
 use super::array::{Array, SURFACE_LOAD_STORE, Texels, refused};
-use super::copy::Place;
+use super::copy::Endpoint;
 use crate::error::{Outcome, Status};
 use emulator::texture::{ArrayShape, ChannelFormat, Object, Resource, Sampler};
 use std::collections::BTreeMap;
@@ -49,9 +49,9 @@ impl Memory {
     ///
     /// # Errors
     /// When there is no such array, or the box does not.
-    pub fn check_box(&self, place: &Place, extent: [u64; 3]) -> Outcome {
+    pub fn check_box(&self, place: &Endpoint, extent: [u64; 3]) -> Outcome {
         match *place {
-            Place::Array { array, origin } if !self.arrays.arrays.get(array)?.holds(origin, extent) => {
+            Endpoint::Array { array, origin } if !self.arrays.arrays.get(array)?.holds(origin, extent) => {
                 Err(Status::INVALID_VALUE)
             }
             _ => Ok(()),
@@ -149,8 +149,8 @@ mod tests {
         assert_eq!(memory.array_level(array, 2), Err(Status::INVALID_VALUE));
         let host = [1u8, 2, 3, 4];
         let copy = Copy {
-            to: Place::Array { array: level, origin: [0; 3] },
-            from: Place::Linear { address: host.as_ptr() as u64, pitch: 2, height: 2 },
+            to: Endpoint::Array { array: level, origin: [0; 3] },
+            from: Endpoint::Linear { address: host.as_ptr() as u64, pitch: 2, height: 2 },
             extent: [2, 2, 1],
         };
         assert_eq!(memory.check_box(&copy.to, [2, 2, 1]), Ok(()));

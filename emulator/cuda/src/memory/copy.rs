@@ -2,7 +2,7 @@
 
 /// One side of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum Endpoint {
     /// Memory of host or device; rows lie `pitch` bytes apart, slices `pitch * height`.
     Linear {
         /// First byte.
@@ -25,9 +25,9 @@ pub enum Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Copy {
     /// Where to.
-    pub to: Place,
+    pub to: Endpoint,
     /// Where from.
-    pub from: Place,
+    pub from: Endpoint,
     /// Bytes, rows, slices.
     pub extent: [u64; 3],
 }
@@ -36,7 +36,7 @@ impl Copy {
     /// A copy of consecutive bytes.
     #[must_use]
     pub fn linear(to: u64, from: u64, bytes: u64) -> Copy {
-        let place = |address| Place::Linear { address, pitch: bytes, height: 1 };
+        let place = |address| Endpoint::Linear { address, pitch: bytes, height: 1 };
         Copy { to: place(to), from: place(from), extent: [bytes, 1, 1] }
     }
 }

@@ -4,7 +4,7 @@
 use super::array::Array;
 use crate::error::{Outcome, Status};
 use crate::host::{self, Access};
-use crate::memory::copy::{Copy, Fill, Place};
+use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::memory::{Memory, Purpose};
 
 /// Address of a row of a place, and of the row behind it and the slice behind it.
@@ -16,12 +16,12 @@ fn distant(base: u64, count: [u64; 2], step: [u64; 2]) -> Option<u64> {
     base.checked_add(rows)?.checked_add(slices)
 }
 
-fn rows(place: &Place, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome<Rows> {
+fn rows(place: &Endpoint, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome<Rows> {
     match *place {
-        Place::Linear { address, pitch, height } => {
+        Endpoint::Linear { address, pitch, height } => {
             Ok([address, pitch, pitch.checked_mul(height).ok_or(Status::INVALID_VALUE)?])
         }
-        Place::Array { array, origin } => {
+        Endpoint::Array { array, origin } => {
             let [base, pitch, slice] = arrays(array)?;
             let start = distant(base, [origin[1], origin[2]], [pitch, slice])
                 .and_then(|start| start.checked_add(origin[0]));
@@ -153,8 +153,8 @@ mod tests {
         let device = memory.allocate("a", 64, Purpose::Device, 0).expect("there is room");
         let host = [1u8, 2, 9, 3, 4, 9];
         let copy = Copy {
-            to: Place::Linear { address: device, pitch: 16, height: 2 },
-            from: Place::Linear { address: host.as_ptr() as u64, pitch: 3, height: 2 },
+            to: Endpoint::Linear { address: device, pitch: 16, height: 2 },
+            from: Endpoint::Linear { address: host.as_ptr() as u64, pitch: 3, height: 2 },
             extent: [2, 2, 1],
         };
         memory.copy(&copy).unwrap();
@@ -182,8 +182,8 @@ mod tests {
         assert_eq!(copy(&mut memory, code, device), Err(Status::INVALID_VALUE));
         // Rows between which lies another allocation, or none.
         let span = Copy {
-            to: Place::Linear { address: device, pitch: (other - device) / 2, height: 3 },
-            from: Place::Linear { address: host.as_ptr() as u64, pitch: 16, height: 3 },
+            to: Endpoint::Linear { address: device, pitch: (other - device) / 2, height: 3 },
+            from: Endpoint::Linear { address: host.as_ptr() as u64, pitch: 16, height: 3 },
             extent: [16, 3, 1],
         };
         assert_eq!(memory.copy(&span), Err(Status::INVALID_VALUE));

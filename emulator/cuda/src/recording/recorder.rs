@@ -7,7 +7,7 @@
 //! process goes into the name then. When the trace cannot be written that is told and the program goes on; it does not
 //! end successfully then. A launch whose end the program has been told of is in the file system's hands.
 
-use crate::memory::copy::{Copy, Fill, Place};
+use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::memory::{Memory, Purpose};
 use crate::modules::kernel::Kernel;
 use crate::recording::ending;
@@ -338,9 +338,9 @@ fn start(wanted: &Path, replaces: Option<Identity>) -> Result<TraceWriter, Trace
 
 /// First address of a side of a copy, and whether it is memory of the GPU. The program's own memory lies elsewhere
 /// in each run; its address counts as 0, so that the same run gives the same trace.
-fn side(place: &Place, memory: &Memory) -> (u64, bool) {
+fn side(place: &Endpoint, memory: &Memory) -> (u64, bool) {
     match place {
-        Place::Linear { address, .. } => {
+        Endpoint::Linear { address, .. } => {
             let on_device =
                 |purpose| !matches!(purpose, Purpose::Host | Purpose::Registered | Purpose::Window);
             match memory.region(*address).map(|r| (r.device_address(*address), r)) {
@@ -348,6 +348,6 @@ fn side(place: &Place, memory: &Memory) -> (u64, bool) {
                 _ => (0, false),
             }
         }
-        Place::Array { array, .. } => (*array, true),
+        Endpoint::Array { array, .. } => (*array, true),
     }
 }

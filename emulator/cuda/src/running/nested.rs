@@ -8,7 +8,7 @@ use crate::contexts;
 use crate::device::{Attributes, Device};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, Held, any_gpu};
-use crate::memory::copy::{Copy, Fill, Place};
+use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::modules::kernel::Kernel;
 use crate::modules::occupancy::{check, resident_blocks};
 use crate::running::desk::Submission;
@@ -127,7 +127,7 @@ impl Nested<'_> {
             return Err(Status::INVALID_VALUE);
         }
         if from != 0 {
-            let place = |address, pitch, height| Place::Linear { address, pitch, height };
+            let place = |address, pitch, height| Endpoint::Linear { address, pitch, height };
             let (to, from) = (place(to, to_pitch, to_height), place(from, from_pitch, from_height));
             return self.submit(transfer.stream, Work::Copy(Copy { to, from, extent: transfer.extent }));
         }
@@ -232,7 +232,7 @@ fn is_possible(gpu: &Gpu, work: &Work) -> bool {
     match work {
         Work::Fill(fill) => lies(fill.address, fill.pitch, fill.height, fill.width),
         Work::Copy(Copy { to, from, extent: [width, height, depth] }) => [to, from].into_iter().all(|side| {
-            let &Place::Linear { address, pitch, height: slice } = side else { return false };
+            let &Endpoint::Linear { address, pitch, height: slice } = side else { return false };
             let rows =
                 depth.checked_sub(1).and_then(|n| n.checked_mul(slice)).and_then(|n| n.checked_add(*height));
             rows.is_some_and(|rows| lies(address, pitch, rows, *width))

@@ -4,7 +4,7 @@ use super::worker;
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, any_gpu};
 use crate::host::{self, Access};
-use crate::memory::copy::{Copy, Place};
+use crate::memory::copy::{Copy, Endpoint};
 use crate::signals::Blocked;
 use crate::streams::beside::{PAUSES, QUEUED, Queued, WAITING, What};
 use crate::streams::work::Work;
@@ -29,7 +29,7 @@ pub(crate) fn queue(gpu: &mut Gpu, stream: u64, work: &Work) -> bool {
 
 /// Copies from pageable memory of the program read it when they are submitted.
 fn keep(gpu: &Gpu, work: &mut Work) -> Vec<u8> {
-    if let Work::Copy(Copy { from: Place::Linear { address, .. }, extent: [length, 1, 1], .. }) = work
+    if let Work::Copy(Copy { from: Endpoint::Linear { address, .. }, extent: [length, 1, 1], .. }) = work
         && gpu.memory.region(*address).is_none()
         && host::is_accessible(*address, *length, Access::Read)
         && let Ok(count) = usize::try_from(*length)

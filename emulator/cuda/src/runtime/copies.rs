@@ -4,7 +4,7 @@ use super::layout::{CopyParams, DEFAULT, Extent, PeerCopyParams, Pitched, Positi
 use super::{done, given};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
-use crate::memory::copy::{Copy, Fill, Place};
+use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::running::perform::submit;
 use crate::running::waiting::synchronize_with;
 use crate::streams::beside::What;
@@ -43,8 +43,8 @@ pub(super) fn check(copy: &Copy, kind: u32) -> Outcome {
     let gpu = gpu()?;
     for (place, on_device) in [(&copy.to, kind == 1 || kind == 3), (&copy.from, kind == 2 || kind == 3)] {
         match *place {
-            Place::Array { .. } => gpu.memory.check_box(place, copy.extent)?,
-            Place::Linear { address, pitch, .. } => {
+            Endpoint::Array { .. } => gpu.memory.check_box(place, copy.extent)?,
+            Endpoint::Linear { address, pitch, .. } => {
                 if copy.extent[1] > 1 && pitch < copy.extent[0] {
                     return Err(Status::INVALID_PITCH_VALUE);
                 }
@@ -58,15 +58,15 @@ pub(super) fn check(copy: &Copy, kind: u32) -> Outcome {
 }
 
 /// Memory whose rows lie so far apart.
-fn rows(address: *const c_void, pitch: usize, height: usize) -> Place {
-    Place::Linear { address: address as u64, pitch: pitch as u64, height: height as u64 }
+fn rows(address: *const c_void, pitch: usize, height: usize) -> Endpoint {
+    Endpoint::Linear { address: address as u64, pitch: pitch as u64, height: height as u64 }
 }
 
-fn in_array(array: u64, x: usize, y: usize) -> Place {
-    Place::Array { array, origin: [x as u64, y as u64, 0] }
+fn in_array(array: u64, x: usize, y: usize) -> Endpoint {
+    Endpoint::Array { array, origin: [x as u64, y as u64, 0] }
 }
 
-fn rectangle(to: Place, from: Place, width: usize, height: usize) -> Copy {
+fn rectangle(to: Endpoint, from: Endpoint, width: usize, height: usize) -> Copy {
     Copy { to, from, extent: [width as u64, height as u64, 1] }
 }
 
@@ -328,8 +328,8 @@ pub(super) fn params_of(copy: &Copy) -> Outcome<CopyParams> {
     let gpu = gpu()?;
     let nothing = Pitched { pointer: std::ptr::null_mut(), pitch: 0, width: 0, height: 0 };
     let mut texel = 1;
-    let mut side = |place: &Place| match *place {
-        Place::Linear { address, pitch, height } => {
+    let mut side = |place: &Endpoint| match *place {
+        Endpoint::Linear { address, pitch, height } => {
             let (pitch, height) = (pitch as usize, height as usize);
             Ok((
                 0,
@@ -337,7 +337,7 @@ pub(super) fn params_of(copy: &Copy) -> Outcome<CopyParams> {
                 Pitched { pointer: address as *mut c_void, pitch, width: pitch, height },
             ))
         }
-        Place::Array { array, origin: [x, y, z] } => {
+        Endpoint::Array { array, origin: [x, y, z] } => {
             texel = gpu.memory.arrays.arrays.get(array)?.resource.format.texel_bytes();
             let position = Position { x: (x / texel) as usize, y: y as usize, z: z as usize };
             Ok((array, position, nothing))
@@ -350,7 +350,7 @@ pub(super) fn params_of(copy: &Copy) -> Outcome<CopyParams> {
     Ok(CopyParams { from_array, from_position, from, to_array, to_position, to, extent, kind: DEFAULT })
 }
 
-fn side(array: u64, texel: u64, at: Position, memory: &Pitched) -> Outcome<Place> {
+fn side(array: u64, texel: u64, at: Position, memory: &Pitched) -> Outcome<Endpoint> {
     let [x, y, z] = [at.x, at.y, at.z].map(|n| n as u64);
     match (array, memory.pointer as u64) {
         (0, 0) => Err(Status::INVALID_VALUE),
@@ -359,11 +359,11 @@ fn side(array: u64, texel: u64, at: Position, memory: &Pitched) -> Outcome<Place
             let offset = pitch.checked_mul(height).and_then(|slice| slice.checked_mul(z));
             let offset = offset.and_then(|o| o.checked_add(pitch.checked_mul(y)?)?.checked_add(x));
             let address = offset.and_then(|o| start.checked_add(o)).ok_or(Status::INVALID_VALUE)?;
-            Ok(Place::Linear { address, pitch, height })
+            Ok(Endpoint::Linear { address, pitch, height })
         }
         (array, 0) => {
             let x = x.checked_mul(texel).ok_or(Status::INVALID_VALUE)?;
-            Ok(Place::Array { array, origin: [x, y, z] })
+            Ok(Endpoint::Array { array, origin: [x, y, z] })
         }
         _ => Err(Status::INVALID_VALUE),
     }

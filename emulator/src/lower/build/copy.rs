@@ -5,7 +5,7 @@
 
 use trace_format::isa::{ICmp, MemOrder, MemWidth, Op, ReadOnly, Sign};
 
-use super::memory::Place;
+use super::memory::MachineAddress;
 use super::{Builder, Lowered};
 use crate::lower::vir::{Inst as VInst, PSrc, Src, VOp, Val};
 use crate::ptx::{CpAsyncOp, CpAsyncTail, Inst, Operand, StateSpace};
@@ -32,7 +32,7 @@ impl Builder<'_> {
     }
 
     /// Words from global memory where `p` holds, elsewhere zeros.
-    fn load_where(&mut self, p: PSrc, from: &Place, bytes: u8) -> Vec<Val> {
+    fn load_where(&mut self, p: PSrc, from: &MachineAddress, bytes: u8) -> Vec<Val> {
         let (width, regs) = match bytes {
             4 => (MemWidth::B32, 1),
             8 => (MemWidth::B64, 2),
@@ -53,7 +53,7 @@ impl Builder<'_> {
     }
 
     /// The first `size` of `bytes` bytes from global memory, followed by zeros. Nothing after them is read.
-    fn load_part(&mut self, from: &Place, bytes: u8, size: Val) -> Vec<Val> {
+    fn load_part(&mut self, from: &MachineAddress, bytes: u8, size: Val) -> Vec<Val> {
         let all = Val::Imm(bytes.into());
         let whole = match size.imm() {
             Some(size) if size >= bytes.into() => PSrc::TRUE,

@@ -16,7 +16,7 @@ use crate::ptx::{
 };
 
 /// Address of a memory instruction: a base of one or two words and an offset.
-pub(crate) struct Place {
+pub(crate) struct MachineAddress {
     /// Base; the second word counts in 64-bit spaces only.
     pub base: [Val; 2],
     /// Bytes added to the base.
@@ -84,7 +84,7 @@ impl Builder<'_> {
     }
 
     /// Base and offset of an address in a space.
-    pub(crate) fn place(&mut self, inst: &Inst, address: Address, space: StateSpace) -> Lowered<Place> {
+    pub(crate) fn place(&mut self, inst: &Inst, address: Address, space: StateSpace) -> Lowered<MachineAddress> {
         self.check_space(inst, address, space)?;
         let wide = matches!(space, StateSpace::Global | StateSpace::Generic);
         let (base, mut offset) = match address.base {
@@ -95,7 +95,7 @@ impl Builder<'_> {
             // In a frame the offset is part of the instruction.
             AddressBase::Var(var) if !wide && self.known_place(var).is_some() => {
                 let place = self.known_place(var).unwrap_or(0).wrapping_add(address.offset as i32);
-                return Ok(Place { base: [Val::ZERO; 2], offset: place });
+                return Ok(MachineAddress { base: [Val::ZERO; 2], offset: place });
             }
             AddressBase::Var(var) => (self.variable_address(inst, var, 0)?, address.offset),
             AddressBase::Absolute => ([Val::ZERO; 2], address.offset),
@@ -105,7 +105,7 @@ impl Builder<'_> {
             (false, Some(known)) => {
                 offset = i64::from((known as i32).wrapping_add(offset as i32));
                 base[0] = Val::ZERO;
-                return Ok(Place { base, offset: offset as i32 });
+                return Ok(MachineAddress { base, offset: offset as i32 });
             }
             _ if offset.abs() < OFFSET_LIMIT => {}
             (true, _) => {
@@ -118,7 +118,7 @@ impl Builder<'_> {
                 offset = 0;
             }
         }
-        Ok(Place { base, offset: offset as i32 })
+        Ok(MachineAddress { base, offset: offset as i32 })
     }
 
     /// The place of a variable in a frame that the stack pointer finds.
@@ -237,12 +237,12 @@ impl Builder<'_> {
     }
 
     /// A load of `regs` registers.
-    pub(crate) fn memory_result(&mut self, op: Op, place: &Place, wide: bool, regs: usize) -> Vec<Val> {
+    pub(crate) fn memory_result(&mut self, op: Op, place: &MachineAddress, wide: bool, regs: usize) -> Vec<Val> {
         let load = self.load_from(op, place, wide);
         self.asm.put(load, 0).dst[..regs].to_vec()
     }
 
-    fn load_from(&self, op: Op, place: &Place, wide: bool) -> VInst {
+    fn load_from(&self, op: Op, place: &MachineAddress, wide: bool) -> VInst {
         let mut load = VInst::new(VOp::M(op), self.asm.line);
         load.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
         load.offset = place.offset;
@@ -254,7 +254,7 @@ impl Builder<'_> {
         &mut self,
         inst: &Inst,
         space: StateSpace,
-        place: &Place,
+        place: &MachineAddress,
         bytes: u32,
     ) -> Lowered<Vec<Val>> {
         let Some(width) = Self::width(bytes, false) else {
@@ -274,7 +274,7 @@ impl Builder<'_> {
         &mut self,
         inst: &Inst,
         space: StateSpace,
-        place: &Place,
+        place: &MachineAddress,
         bytes: u32,
         words: &[Val],
     ) -> Lowered {
@@ -301,7 +301,7 @@ impl Builder<'_> {
         Ok(self.load_bank(space::BANK_USER, &place, bytes, signed))
     }
 
-    fn load_bank(&mut self, bank: u8, place: &Place, bytes: u32, signed: bool) -> Vec<Val> {
+    fn load_bank(&mut self, bank: u8, place: &MachineAddress, bytes: u32, signed: bool) -> Vec<Val> {
         let known =
             place.base[0] == Val::ZERO && place.offset >= 0 && place.offset + bytes as i32 <= 0x1_0000;
         if known && bytes.is_multiple_of(4) && place.offset % 4 == 0 {
@@ -314,7 +314,7 @@ impl Builder<'_> {
         while at < bytes {
             let part = (bytes - at).min(16);
             let width = Self::width(part, signed).unwrap_or(MemWidth::B32);
-            let here = Place { base: place.base, offset: place.offset + at as i32 };
+            let here = MachineAddress { base: place.base, offset: place.offset + at as i32 };
             words.extend(self.memory_result(
                 Op::Ldc { width, bank: Bank(bank) },
                 &here,
@@ -339,7 +339,7 @@ impl Builder<'_> {
         if self.is_kernel_param(var) {
             let offset =
                 i64::from(space::PARAM_BASE) + self.module.var(var).param_offset as i64 + address.offset;
-            let place = Place { base: [Val::ZERO; 2], offset: offset as i32 };
+            let place = MachineAddress { base: [Val::ZERO; 2], offset: offset as i32 };
             return Ok(Some(self.load_bank(space::BANK_PARAM, &place, bytes, signed)));
         }
         if let Some(place) = self.incoming_place(var) {
@@ -369,7 +369,7 @@ impl Builder<'_> {
             let Some(width) = Self::width(part, signed) else {
                 return Err(self.unsupported(inst, "a load of this width"));
             };
-            let here = Place { base: [Val::ZERO; 2], offset: place + at as i32 };
+            let here = MachineAddress { base: [Val::ZERO; 2], offset: place + at as i32 };
             words.extend(self.memory_result(Op::Ldl { width }, &here, false, usize::from(width.regs())));
             at += part;
         }

@@ -7,7 +7,7 @@ use trace_format::isa::fragment::{Index, Role};
 use trace_format::isa::{MatrixCount, Op, Sign, SpecialReg, Transposed};
 
 use super::matrix::{Tiling, packed};
-use super::memory::Place;
+use super::memory::MachineAddress;
 use super::{Builder, Lowered};
 use crate::lower::vir::Val;
 use crate::ptx::{Inst, MatrixLayout, Operand, ScalarType, StateSpace, WmmaFragment, WmmaMemOp};
@@ -54,7 +54,7 @@ impl Builder<'_> {
     }
 
     /// Address of a matrix and bytes from one row (column) to the next.
-    fn matrix_base(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered<(Place, Val)> {
+    fn matrix_base(&mut self, inst: &Inst, op: WmmaMemOp) -> Lowered<(MachineAddress, Val)> {
         let at = inst.srcs().iter().position(|s| matches!(s, Operand::Mem(_))).unwrap_or(0);
         let address = self.memory_operand(inst, at)?;
         let place = self.place(inst, address, op.space)?;
@@ -103,11 +103,11 @@ impl Builder<'_> {
     }
 
     /// Address of a run: the tile's with whole steps of the pitch added.
-    fn run_place(&mut self, tile: &Tile, run: &Run, ty: ScalarType) -> Place {
+    fn run_place(&mut self, tile: &Tile, run: &Run, ty: ScalarType) -> MachineAddress {
         let near = tile.offset + (run.fast * ty.bits() / 8) as i32;
         let far = tile.pitch.imm().map(|pitch| u64::from(pitch) * u64::from(run.slow));
         match far {
-            Some(far) if far < 1 << 20 => Place { base: tile.base, offset: near + far as i32 },
+            Some(far) if far < 1 << 20 => MachineAddress { base: tile.base, offset: near + far as i32 },
             _ => {
                 let steps = Val::Imm(run.slow);
                 let base = if tile.wide {
@@ -115,7 +115,7 @@ impl Builder<'_> {
                 } else {
                     [self.asm.imad(tile.pitch, steps, tile.base[0]), Val::ZERO]
                 };
-                Place { base, offset: near }
+                MachineAddress { base, offset: near }
             }
         }
     }
@@ -227,9 +227,9 @@ impl Builder<'_> {
             // Sixteen rows or columns further.
             let place = if deep_rows {
                 let at = self.asm.imad(pitch, Val::Imm(16 * step), start);
-                Place { base: [at, Val::ZERO], offset: base.offset }
+                MachineAddress { base: [at, Val::ZERO], offset: base.offset }
             } else {
-                Place { base: [start, Val::ZERO], offset: base.offset + 32 * step as i32 }
+                MachineAddress { base: [start, Val::ZERO], offset: base.offset + 32 * step as i32 }
             };
             all.extend(self.memory_result(machine, &place, false, usize::from(count.get())));
         }

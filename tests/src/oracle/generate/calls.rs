@@ -1,6 +1,6 @@
 //! Calls of functions, by name and through a register.
 
-use super::signature::{Class, Formal, Place};
+use super::signature::{Class, Formal, Storage};
 use super::writer::Writer;
 
 /// A register of a class, none of those that are taken.
@@ -50,7 +50,7 @@ struct Parts {
 impl Parts {
     fn argument(&mut self, w: &mut Writer<'_>, at: usize, formal: Formal, typed: bool) {
         let letter = formal.class().letter;
-        if formal.place != Place::Register {
+        if formal.storage != Storage::Register {
             let name = formal.name("arg", at);
             self.before.push(format!("{};", formal.declaration(&name, typed)));
             let from: Vec<String> = (0..formal.lanes).map(|_| w.register(letter)).collect();
@@ -92,7 +92,7 @@ impl Parts {
     ) {
         let class = formal.class();
         let name = formal.name("res", at);
-        if formal.place != Place::Register {
+        if formal.storage != Storage::Register {
             self.before.push(format!("{};", formal.declaration(&name, typed)));
             let to: Vec<String> = (0..formal.lanes).map(|_| other_than(w, class, taken)).collect();
             if to.iter().any(|name| name == "_") {

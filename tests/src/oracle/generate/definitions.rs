@@ -2,7 +2,7 @@
 
 use super::functions::Function;
 use super::shape::{Focus, Pools};
-use super::signature::{CLASSES, Place, Signature};
+use super::signature::{CLASSES, Storage, Signature};
 use super::writer::Writer;
 use super::{Dice, interesting_bits, interesting_f32, interesting_f64};
 
@@ -71,7 +71,7 @@ fn initial_values(dice: &mut Dice, signature: &Signature, pools: Pools) -> Vec<S
                 (next..next + formal.lanes).map(|i| format!("%{}{i}", class.letter)).collect();
             next += formal.lanes;
             let name = formal.name("par", at);
-            if formal.place == Place::Register {
+            if formal.storage == Storage::Register {
                 let from = formal.elements(&name);
                 let pairs = to.iter().zip(from);
                 lines.extend(pairs.map(|(to, from)| format!("mov.{} {to}, {from};", formal.element(typed))));
@@ -100,7 +100,7 @@ fn results(w: &mut Writer<'_>, signature: &Signature) -> Vec<String> {
     for (at, formal) in signature.results.iter().enumerate() {
         let from: Vec<String> = (0..formal.lanes).map(|_| w.register(formal.class().letter)).collect();
         let name = formal.name("out", at);
-        if formal.place == Place::Register {
+        if formal.storage == Storage::Register {
             let pairs = formal.elements(&name).into_iter().zip(from);
             let ty = formal.element(signature.typed);
             lines.extend(pairs.map(|(to, from)| format!("mov.{ty} {to}, {from};")));

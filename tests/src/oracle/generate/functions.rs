@@ -7,7 +7,7 @@
 use super::Node;
 use super::nodes::{print_all, registers};
 use super::shape::{LOCAL_BYTES, Pools};
-use super::signature::{Formal, Place, Signature};
+use super::signature::{Formal, Storage, Signature};
 use std::fmt::Write;
 
 /// Functions that are always the same: with a loop and parameters in memory, on doubles, with parameters in registers,
@@ -146,8 +146,8 @@ impl Function {
     /// What its parameters and results are, in words.
     pub fn features(&self) -> Vec<&'static str> {
         let Signature { params, results, .. } = &self.signature;
-        let in_registers = |f: &Formal| f.lanes > 1 && f.place == Place::Register;
-        let in_memory = |f: &Formal| f.lanes > 1 && f.place != Place::Register;
+        let in_registers = |f: &Formal| f.lanes > 1 && f.storage == Storage::Register;
+        let in_memory = |f: &Formal| f.lanes > 1 && f.storage != Storage::Register;
         let predicate = |f: &Formal| f.class().letter == 'p';
         let there = [
             ("vectors as parameters in registers", params.iter().any(in_registers)),

@@ -22,7 +22,7 @@ pub(super) const CLASSES: [Class; 6] = [
 
 /// Where a parameter or result lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Storage {
     /// In registers.
     Register,
     /// In a variable of its type.
@@ -38,7 +38,7 @@ pub(super) struct Formal {
     pub(super) class: usize,
     /// Elements: 1, 2 or 4.
     pub(super) lanes: usize,
-    pub(super) place: Place,
+    pub(super) storage: Storage,
 }
 
 /// What a function takes and gives.
@@ -59,12 +59,12 @@ impl Formal {
             _ => 4,
         };
         let lanes = dice.pick(&[1, 1, 2, 2, 4]).min(most);
-        let place = match (CLASSES[class].bytes, dice.below(4)) {
-            (0, _) | (_, 0 | 1) => Place::Register,
-            (_, 2) => Place::Variable,
-            _ => Place::Bytes,
+        let storage = match (CLASSES[class].bytes, dice.below(4)) {
+            (0, _) | (_, 0 | 1) => Storage::Register,
+            (_, 2) => Storage::Variable,
+            _ => Storage::Bytes,
         };
-        Self { class, lanes, place }
+        Self { class, lanes, storage }
     }
 
     pub(super) fn class(self) -> &'static Class {
@@ -88,18 +88,18 @@ impl Formal {
     /// Its declaration, without the semicolon.
     pub(super) fn declaration(self, name: &str, typed: bool) -> String {
         let (vector, element) = (self.vector(), self.element(typed));
-        match self.place {
-            Place::Register if self.lanes == 1 => format!(".reg .{element} {name}"),
-            Place::Register => format!(".reg {vector} .{element} {name}"),
-            Place::Variable if self.lanes == 1 => format!(".param .{element} {name}"),
-            Place::Variable => format!(".param {vector} .{element} {name}"),
-            Place::Bytes => format!(".param .align {} .b8 {name}[{}]", self.bytes(), self.bytes()),
+        match self.storage {
+            Storage::Register if self.lanes == 1 => format!(".reg .{element} {name}"),
+            Storage::Register => format!(".reg {vector} .{element} {name}"),
+            Storage::Variable if self.lanes == 1 => format!(".param .{element} {name}"),
+            Storage::Variable => format!(".param {vector} .{element} {name}"),
+            Storage::Bytes => format!(".param .align {} .b8 {name}[{}]", self.bytes(), self.bytes()),
         }
     }
 
     /// Its name within its function, or in a call.
     pub(super) fn name(self, prefix: &str, at: usize) -> String {
-        if self.place == Place::Register { format!("%{prefix}{at}") } else { format!("{prefix}{at}") }
+        if self.storage == Storage::Register { format!("%{prefix}{at}") } else { format!("{prefix}{at}") }
     }
 
     /// The registers that its declaration makes.
@@ -140,8 +140,8 @@ impl Signature {
 
     /// The two lists around the name, with names or `_` for those in registers.
     pub(super) fn list(&self, formals: &[Formal], prefix: Option<&str>) -> String {
-        let one = |(at, formal): (usize, &Formal)| match (prefix, formal.place) {
-            (None, Place::Bytes) => {
+        let one = |(at, formal): (usize, &Formal)| match (prefix, formal.storage) {
+            (None, Storage::Bytes) => {
                 let bytes = formal.bytes();
                 format!(".param .align {bytes} .b8 _[{bytes}]")
             }
@@ -158,6 +158,6 @@ impl Signature {
     }
 
     pub(super) fn in_registers(&self) -> bool {
-        self.results.iter().all(|formal| formal.place == Place::Register)
+        self.results.iter().all(|formal| formal.storage == Storage::Register)
     }
 }

@@ -1,8 +1,8 @@
 //! The backward slice of a kernel for timing: the results on which addresses, barriers and guards depend. All
 //! other results are data, which a timing model without techniques does not need.
 //!
-//! A trace with values holds all recorded rows, and a reader computes the slice from it ([`PlaceSlice::of`]).
-//! A trace of addresses holds only the rows that the slice needs ([`PlaceSlice::recorded`]): loaded values on
+//! A trace with values holds all recorded rows, and a reader computes the slice from it ([`TimingSlice::of`]).
+//! A trace of addresses holds only the rows that the slice needs ([`TimingSlice::recorded`]): loaded values on
 //! which an address depends, and, if only a guard depends on loaded values, the lanes of the predicate
 //! instead, one bit per 32.
 
@@ -22,27 +22,27 @@ pub enum Need {
 
 /// Instructions whose results an address, a barrier or a guard depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PlaceSlice {
+pub struct TimingSlice {
     needs: Vec<Need>,
 }
 
-impl PlaceSlice {
+impl TimingSlice {
     /// The slice of a checked kernel: a liveness analysis in which only addresses, barriers and guards count
     /// as uses, and operands of instructions with live results.
     #[must_use]
-    pub fn of(kernel: &MachineKernel) -> PlaceSlice {
-        PlaceSlice::with(kernel, &kernel.flow(), |_| false)
+    pub fn of(kernel: &MachineKernel) -> TimingSlice {
+        TimingSlice::with(kernel, &kernel.flow(), |_| false)
     }
 
-    /// The slice of a trace of addresses: as [`PlaceSlice::of`], but a predicate computed from loaded values
+    /// The slice of a trace of addresses: as [`TimingSlice::of`], but a predicate computed from loaded values
     /// on which no address depends is recorded instead of these values.
     #[must_use]
-    pub fn recorded(kernel: &MachineKernel) -> PlaceSlice {
+    pub fn recorded(kernel: &MachineKernel) -> TimingSlice {
         let flow = kernel.flow();
         // The slice if every predicate is recorded: the values on which addresses depend.
-        let least = PlaceSlice::with(kernel, &flow, |pc| writes_predicates_only(&kernel.insts[pc.index()]));
+        let least = TimingSlice::with(kernel, &flow, |pc| writes_predicates_only(&kernel.insts[pc.index()]));
         let unknown = least.unknown_predicates(kernel, &flow);
-        PlaceSlice::with(kernel, &flow, |pc| unknown[pc.index()])
+        TimingSlice::with(kernel, &flow, |pc| unknown[pc.index()])
     }
 
     /// Treatment of the results of an instruction.
@@ -60,8 +60,8 @@ impl PlaceSlice {
     }
 
     /// The slice in which the predicates of some instructions are recorded.
-    fn with(kernel: &MachineKernel, flow: &Flow, is_recorded: impl Fn(Pc) -> bool) -> PlaceSlice {
-        let mut slice = PlaceSlice { needs: vec![Need::Nothing; kernel.insts.len()] };
+    fn with(kernel: &MachineKernel, flow: &Flow, is_recorded: impl Fn(Pc) -> bool) -> TimingSlice {
+        let mut slice = TimingSlice { needs: vec![Need::Nothing; kernel.insts.len()] };
         // Registers that an instruction across lanes reads count at every write: lanes at other positions are
         // read too.
         let mut everywhere = LiveSet::default();
@@ -159,13 +159,13 @@ mod tests {
 
     fn slice(insts: Vec<Inst>) -> Vec<bool> {
         let kernel = kernel(insts);
-        let slice = PlaceSlice::of(&kernel);
+        let slice = TimingSlice::of(&kernel);
         (0..kernel.insts.len()).map(|pc| slice.needs(Pc(pc as u32))).collect()
     }
 
     fn recorded(insts: Vec<Inst>) -> Vec<Need> {
         let kernel = kernel(insts);
-        let slice = PlaceSlice::recorded(&kernel);
+        let slice = TimingSlice::recorded(&kernel);
         (0..kernel.insts.len()).map(|pc| slice.need(Pc(pc as u32))).collect()
     }
 

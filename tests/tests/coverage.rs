@@ -8,7 +8,7 @@ use tests::coverage::{Dialect, forms, pending, sample};
 
 /// Forms of a family: how many there are, run, and were compared.
 #[derive(Default)]
-struct Row {
+struct Tally {
     forms: usize,
     executed: usize,
     compared: usize,
@@ -43,7 +43,7 @@ fn short(text: &str) -> String {
 #[test]
 fn every_form_of_real_programs_runs() {
     let pending: Vec<&str> = pending().into_iter().map(|(form, _)| form).collect();
-    let mut table: BTreeMap<&str, Row> = BTreeMap::new();
+    let mut table: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut failures = Vec::new();
     let mut unknown = Vec::new();
     let mut done: BTreeMap<&str, usize> = BTreeMap::new();

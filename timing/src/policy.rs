@@ -32,7 +32,7 @@ pub(crate) trait Policy: Sized {
 
 /// Entry of a list of policies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PolicyRow {
+pub(crate) struct PolicyEntry {
     /// Name and texts.
     pub info: PolicyInfo,
     /// Parameters.
@@ -41,11 +41,11 @@ pub(crate) struct PolicyRow {
     pub check: fn(&toml::Table) -> Result<(), String>,
 }
 
-impl PolicyRow {
+impl PolicyEntry {
     /// The entry of a policy.
     #[must_use]
-    pub(crate) const fn of<P: Policy>() -> PolicyRow {
-        PolicyRow {
+    pub(crate) const fn of<P: Policy>() -> PolicyEntry {
+        PolicyEntry {
             info: P::INFO,
             params: P::Params::declared,
             check: |section| P::Params::read(section).map(drop),
@@ -54,7 +54,7 @@ impl PolicyRow {
 }
 
 /// All lists of policies, each with the configuration keys that take its names.
-pub(crate) const KINDS: &[(&str, &str, &[PolicyRow])] = &[
+pub(crate) const KINDS: &[(&str, &str, &[PolicyEntry])] = &[
     ("Warp schedulers", "scheduler.policy", crate::sched::POLICIES),
     ("Cache replacement", "l1.replacement, l2.replacement, …", crate::memory::replacement::POLICIES),
     ("Writes to L1", "l1.write_policy, l1.local_write_policy", crate::memory::write::POLICIES),
@@ -62,13 +62,13 @@ pub(crate) const KINDS: &[(&str, &str, &[PolicyRow])] = &[
 
 /// Names of a list of policies.
 #[must_use]
-pub(crate) fn names(rows: &[PolicyRow]) -> String {
+pub(crate) fn names(rows: &[PolicyEntry]) -> String {
     rows.iter().map(|row| row.info.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Our name of the policy that GPGPU-Sim calls `word`.
 #[must_use]
-pub(crate) fn from_gpgpusim(rows: &[PolicyRow], word: &str) -> Option<&'static str> {
+pub(crate) fn from_gpgpusim(rows: &[PolicyEntry], word: &str) -> Option<&'static str> {
     rows.iter().find(|row| row.info.gpgpusim.contains(&word)).map(|row| row.info.name)
 }
 
@@ -92,8 +92,8 @@ macro_rules! policies {
         }
 
         /// Every policy of this kind, in the order in which they are listed.
-        pub(crate) const POLICIES: &[$crate::policy::PolicyRow] =
-            &[$($crate::policy::PolicyRow::of::<$module::$Policy>()),+];
+        pub(crate) const POLICIES: &[$crate::policy::PolicyEntry] =
+            &[$($crate::policy::PolicyEntry::of::<$module::$Policy>()),+];
 
         impl $Name {
             /// The policy with a name; every name in a checked configuration is known.
@@ -124,7 +124,7 @@ mod tests {
         let mut names = HashSet::new();
         for (kind, _, rows) in KINDS {
             let mut words = HashSet::new();
-            for PolicyRow { info, .. } in *rows {
+            for PolicyEntry { info, .. } in *rows {
                 assert!(names.insert(info.name), "two policies are called {}", info.name);
                 assert!(!info.summary.is_empty() && !info.paper.is_empty(), "{kind}: {}", info.name);
                 for word in info.gpgpusim {

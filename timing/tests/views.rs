@@ -230,18 +230,18 @@ fn looking_changes_no_statistics_and_a_full_record_says_so() {
 
 /// Content of a Kanata log for an instruction.
 #[derive(Default, Debug)]
-struct Row {
+struct Logged {
     stages: Vec<(u64, String)>,
     label: String,
     end: Option<(u64, bool)>,
 }
 
 /// Reads a log by the format's own rules.
-fn read_log(text: &str) -> (BTreeMap<u64, Row>, usize) {
+fn read_log(text: &str) -> (BTreeMap<u64, Logged>, usize) {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("Kanata\t0004"));
     let mut now: Option<u64> = None;
-    let mut rows: BTreeMap<u64, Row> = BTreeMap::new();
+    let mut rows: BTreeMap<u64, Logged> = BTreeMap::new();
     let (mut retired, mut arrows) = (0, 0);
     for line in lines {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -255,7 +255,7 @@ fn read_log(text: &str) -> (BTreeMap<u64, Row>, usize) {
             }
             "I" => {
                 assert_eq!(number(1), rows.len() as u64, "identifiers are given in order");
-                rows.insert(number(1), Row::default());
+                rows.insert(number(1), Logged::default());
             }
             "L" => {
                 let row = rows.get_mut(&number(1)).expect("begun");
@@ -350,11 +350,11 @@ fn the_stages_of_a_dependent_product_take_the_configured_cycles() {
     let mut text = Vec::new();
     konata::write(&mut text, &trace, &replay).expect("a log");
     let (rows, _) = read_log(&String::from_utf8(text).expect("UTF-8"));
-    let products: Vec<&Row> = rows.values().filter(|row| row.label.contains("FFMA")).collect();
+    let products: Vec<&Logged> = rows.values().filter(|row| row.label.contains("FFMA")).collect();
     assert_eq!(products.len(), 12);
     for pair in products[3..].windows(2) {
         let at =
-            |row: &Row, name: &str| row.stages.iter().find(|(_, stage)| stage == name).map(|(at, _)| *at);
+            |row: &Logged, name: &str| row.stages.iter().find(|(_, stage)| stage == name).map(|(at, _)| *at);
         assert_eq!(at(pair[0], "D"), at(pair[0], "F").map(|at| at + 2), "{pair:?}");
         // Reads of R1 and R3 (two registers), then dispatch in the cycle of the last one's arrival.
         assert_eq!(at(pair[0], "X"), at(pair[0], "Oc").map(|at| at + 3), "{pair:?}");

@@ -14,9 +14,9 @@ const REGISTERS: std::ops::RangeInclusive<f64> = 0.65..=1.25;
 const INSTRUCTIONS: std::ops::RangeInclusive<f64> = 0.7..=1.15;
 
 /// Registers, ptxas's, instructions, ptxas's, spilled bytes, ptxas's; none where there is no ptxas.
-type Row = [Option<f64>; 6];
+type Sizes = [Option<f64>; 6];
 
-fn table(text: &str) -> BTreeMap<String, Row> {
+fn table(text: &str) -> BTreeMap<String, Sizes> {
     let row = |line: &str| {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(cells.len(), 8, "{line}");
@@ -31,14 +31,14 @@ fn committed(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
 }
 
-fn measured() -> BTreeMap<String, Row> {
+fn measured() -> BTreeMap<String, Sizes> {
     let output = Command::new(env!("CARGO_BIN_EXE_compare_ptxas")).arg("--csv").output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     table(&String::from_utf8(output.stdout).expect("text"))
 }
 
-fn mean_ratio(rows: &BTreeMap<String, Row>, ours: usize, theirs: usize) -> f64 {
-    let ratio = |row: &Row| row[ours].expect("ours") / row[theirs].expect("theirs");
+fn mean_ratio(rows: &BTreeMap<String, Sizes>, ours: usize, theirs: usize) -> f64 {
+    let ratio = |row: &Sizes| row[ours].expect("ours") / row[theirs].expect("theirs");
     let sum: f64 = rows.values().map(|row| ratio(row).ln()).sum();
     (sum / rows.len() as f64).exp()
 }
@@ -52,7 +52,7 @@ fn near(value: f64, committed: f64, tolerance: f64) -> bool {
 fn lowering_is_as_close_to_ptxas_as_the_table_says() {
     let (committed, measured) = (table(&committed("ptxas.csv")), measured());
     assert!(committed.len() > 40);
-    let names = |rows: &BTreeMap<String, Row>| rows.keys().cloned().collect::<Vec<_>>();
+    let names = |rows: &BTreeMap<String, Sizes>| rows.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&committed), names(&measured), "the kernels of the table");
     for (kernel, row) in &committed {
         for (column, what) in [(0, "registers"), (2, "instructions"), (4, "spilled bytes")] {
@@ -61,7 +61,7 @@ fn lowering_is_as_close_to_ptxas_as_the_table_says() {
         }
     }
     // With today's code and the table's figures of ptxas.
-    let joined: BTreeMap<String, Row> = committed
+    let joined: BTreeMap<String, Sizes> = committed
         .iter()
         .map(|(kernel, row)| {
             let now = &measured[kernel];

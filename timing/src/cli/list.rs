@@ -3,8 +3,8 @@
 use super::error::CliError;
 use super::output;
 use crate::config::{builtin, load_text};
-use crate::policy::PolicyRow;
-use crate::stats::counter_rows;
+use crate::policy::PolicyEntry;
+use crate::stats::counter_entries;
 use crate::stats::{COUNTERS, EnergyTable, LATENCIES, Stall};
 use crate::studies;
 use crate::techniques::{Catalogue, ParamInfo};
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     ];
     text.extend(crate::policy::KINDS.iter().map(|(kind, keys, rows)| {
         let row =
-            |row: &PolicyRow| [row.info.name, row.info.summary, row.info.paper].map(str::to_owned).to_vec();
+            |row: &PolicyEntry| [row.info.name, row.info.summary, row.info.paper].map(str::to_owned).to_vec();
         section(&format!("{kind} (--set KEY=NAME; keys are {keys})"), "paper", rows.iter().map(row))
     }));
     output::print(&text.join("\n"))
@@ -118,7 +118,7 @@ fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
     let causes = |rows: &'static [crate::techniques::CauseInfo]| {
         rows.iter().map(|row| vec![row.name.to_owned(), clean(row.doc), String::new()])
     };
-    let counters = counter_rows(info)
+    let counters = counter_entries(info)
         .into_iter()
         .map(|row| vec![row.name, clean(&row.doc), row.component.unwrap_or("-").to_owned()]);
     let parts: Vec<(String, &str, Vec<Vec<String>>)> = vec![

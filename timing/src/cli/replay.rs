@@ -8,7 +8,7 @@ use super::shared::ReplayArguments;
 use crate::engine::Progress;
 use crate::observe::ViewOptions;
 use crate::replay::{Replay, ReplayOptions, replay};
-use crate::stats::{CounterRow, EnergyTable, Stall, Stats, TechniqueStats};
+use crate::stats::{CounterEntry, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
@@ -200,7 +200,7 @@ fn metrics(stats: &Stats, energy: &EnergyTable) -> Vec<Metric> {
             (format!("{name}: lost, {} %", cause.replace('_', " ")), share(count, ledger.opportunities), 1)
         };
         rows.extend(technique.lost().map(of_lost));
-        let counter = |(row, value): (CounterRow, u64)| {
+        let counter = |(row, value): (CounterEntry, u64)| {
             (format!("{name}: {}", row.name.replace('_', " ")), value as f64, 0)
         };
         rows.extend(technique.counters().map(counter));

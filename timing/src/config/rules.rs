@@ -6,7 +6,7 @@ use super::{Dram, GpuConfig, PartitionHash, SetHash};
 use super::{UNIT_NAMES, latency_name};
 use crate::memory::hash::MAX_IPOLY;
 use crate::memory::{replacement, write};
-use crate::policy::{self, PolicyRow};
+use crate::policy::{self, PolicyEntry};
 use crate::sched;
 use trace_format::isa::{LatencyClass, Unit};
 
@@ -47,7 +47,7 @@ pub(crate) fn check(config: &GpuConfig) -> Result<(), Broken> {
 }
 
 /// A name of a list of policies.
-fn policy(key: &str, name: &str, rows: &[PolicyRow]) -> Result<(), Broken> {
+fn policy(key: &str, name: &str, rows: &[PolicyEntry]) -> Result<(), Broken> {
     let rule = format!("there is no such policy; known are {}", policy::names(rows));
     require(rows.iter().any(|row| row.info.name == name), key, format!("`{name}`"), &rule)
 }

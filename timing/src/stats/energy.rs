@@ -86,7 +86,7 @@ impl EnergyTable {
     pub fn check<'t>(&self, techniques: impl IntoIterator<Item = &'t TechniqueInfo>) -> Result<(), String> {
         let of_techniques: Vec<String> = techniques
             .into_iter()
-            .flat_map(super::counter_rows)
+            .flat_map(super::counter_entries)
             .filter(|row| row.component.is_some())
             .map(|row| row.name)
             .collect();

@@ -19,7 +19,7 @@ pub use energy::{EnergyTable, Price};
 pub use latency::{LATENCIES, Latencies, Latency, LatencyInfo};
 pub use series::{Column, Sample, Sampler, Series};
 pub use stalls::{STALLS, Stall, StallCounts};
-pub use technique::{CounterRow, TechniqueStats, column_names, counter_rows};
+pub use technique::{CounterEntry, TechniqueStats, column_names, counter_entries};
 pub use warplab_technique::CounterInfo;
 
 /// Statistics of one part of the GPU, or of the whole GPU.

@@ -8,7 +8,7 @@ use warplab_technique::{Ledger, ParamValue, Price, Technique, TechniqueInfo};
 
 /// A counter of a technique, for tables and for the energy join.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CounterRow {
+pub struct CounterEntry {
     /// JSON key.
     pub name: String,
     /// Description.
@@ -21,8 +21,8 @@ pub struct CounterRow {
 
 /// The counters of a technique: its own, then four of each structure.
 #[must_use]
-pub fn counter_rows(info: &TechniqueInfo) -> Vec<CounterRow> {
-    let own = info.counters.iter().map(|row| CounterRow {
+pub fn counter_entries(info: &TechniqueInfo) -> Vec<CounterEntry> {
+    let own = info.counters.iter().map(|row| CounterEntry {
         name: row.name.to_owned(),
         doc: row.doc.to_owned(),
         component: row.component,
@@ -30,7 +30,7 @@ pub fn counter_rows(info: &TechniqueInfo) -> Vec<CounterRow> {
     });
     let structures = info.storage.iter().flat_map(|storage| {
         let name = storage.doc.trim();
-        let row = |event: &str, doc: String, costs: bool| CounterRow {
+        let row = |event: &str, doc: String, costs: bool| CounterEntry {
             name: format!("{}_{event}", storage.name),
             doc,
             component: costs.then_some(storage.component),
@@ -85,8 +85,8 @@ impl TechniqueStats {
     }
 
     /// Counters with their values.
-    pub fn counters(&self) -> impl Iterator<Item = (CounterRow, u64)> + '_ {
-        counter_rows(self.info).into_iter().zip(self.values.iter().copied())
+    pub fn counters(&self) -> impl Iterator<Item = (CounterEntry, u64)> + '_ {
+        counter_entries(self.info).into_iter().zip(self.values.iter().copied())
     }
 
     /// The counter of that name.
@@ -171,6 +171,6 @@ pub fn column_names(info: &TechniqueInfo) -> Vec<String> {
     let accounts = ["supplied", "checked", "opportunities"].map(|what| format!("{name}.{what}"));
     let lost = info.losses.iter().map(|cause| format!("{name}.lost_{}", cause.name));
     let stalls = info.stalls.iter().map(|cause| format!("{name}.stall_{}", cause.name));
-    let counters = counter_rows(info).into_iter().map(|row| format!("{name}.{}", row.name));
+    let counters = counter_entries(info).into_iter().map(|row| format!("{name}.{}", row.name));
     accounts.into_iter().chain(lost).chain(stalls).chain(counters).collect()
 }

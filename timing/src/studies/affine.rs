@@ -154,7 +154,7 @@ pub(crate) struct Statics {
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Affine {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     /// Form of the current instruction's operands, if all are affine; set before its step, used after it.
     pending: Option<Form>,
 }
@@ -221,7 +221,7 @@ impl Fold for Affine {
     }
 
     fn new(_: &Setting<'_>, statics: &Statics) -> Affine {
-        Affine { counts: vec![Row::default(); statics.classes.len()], pending: None }
+        Affine { counts: vec![Counts::default(); statics.classes.len()], pending: None }
     }
 
     #[inline]

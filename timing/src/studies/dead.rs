@@ -81,7 +81,7 @@ struct Register {
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Dead {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     registers: Vec<Register>,
     /// Instruction that wrote each lane of a mixed register.
     writers: Vec<[u32; 32]>,
@@ -123,7 +123,7 @@ impl Fold for Dead {
     fn new(setting: &Setting<'_>, _: &Vec<bool>) -> Dead {
         let registers = setting.warps() * setting.registers;
         Dead {
-            counts: vec![Row::default(); setting.insts.len()],
+            counts: vec![Counts::default(); setting.insts.len()],
             registers: vec![Register::default(); registers],
             writers: vec![[0; 32]; registers],
             shared: Bytes::default(),

@@ -275,7 +275,7 @@ macro_rules! counters {
             join: counters!(@join $($join)?),
         }),+];
         /// Counts of one instruction.
-        pub(crate) type Row = [u64; COUNTERS.len()];
+        pub(crate) type Counts = [u64; COUNTERS.len()];
     };
     (@join) => { $crate::studies::Join::Sum };
     (@join max) => { $crate::studies::Join::Max };

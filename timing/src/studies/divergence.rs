@@ -94,7 +94,7 @@ pub(crate) const STUDY: Study = Study {
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Divergence {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
 }
 
 impl Fold for Divergence {
@@ -103,7 +103,7 @@ impl Fold for Divergence {
     fn statics(_: &Setting<'_>) {}
 
     fn new(setting: &Setting<'_>, (): &()) -> Divergence {
-        Divergence { counts: vec![Row::default(); setting.insts.len()] }
+        Divergence { counts: vec![Counts::default(); setting.insts.len()] }
     }
 
     #[inline]

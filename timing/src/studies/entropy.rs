@@ -71,7 +71,7 @@ const MEASURED: u64 = 1 << 12;
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Entropy {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     /// Number of times that each value was seen; the upper half of the key is instruction and register.
     values: OpenMap<u64>,
     /// Seed of the hash of instruction numbers, for each warp of the block.
@@ -117,7 +117,7 @@ impl Fold for Entropy {
     fn new(setting: &Setting<'_>, (): &()) -> Entropy {
         let level = (setting.warp_instructions / MEASURED).checked_ilog2().unwrap_or(0);
         Entropy {
-            counts: vec![Row::default(); setting.insts.len()],
+            counts: vec![Counts::default(); setting.insts.len()],
             values: OpenMap::default(),
             seeds: vec![0; setting.warps()],
             mask: (1 << level) - 1,

@@ -80,7 +80,7 @@ struct Register {
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Liveness {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     registers: Vec<Register>,
     first_block: bool,
     /// Instructions between points of the course.
@@ -124,7 +124,7 @@ impl Fold for Liveness {
 
     fn new(setting: &Setting<'_>, live: &Vec<u32>) -> Liveness {
         Liveness {
-            counts: vec![Row::default(); live.len()],
+            counts: vec![Counts::default(); live.len()],
             registers: vec![Register::default(); setting.warps() * setting.registers],
             first_block: false,
             stride: 1,

@@ -80,7 +80,7 @@ pub(crate) type Statics = Vec<Option<Digest>>;
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Memo {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     seen: Seen,
     block: u64,
 }
@@ -118,7 +118,7 @@ impl Fold for Memo {
         // A full set would be reduced to this level later; starting at it saves the work.
         let level = (setting.warp_instructions / (2 * MAX_KEPT as u64)).checked_ilog2().map_or(0, |n| n + 1);
         seen.begin_at(level, setting.warp_instructions);
-        Memo { counts: vec![Row::default(); statics.len()], seen, block: 0 }
+        Memo { counts: vec![Counts::default(); statics.len()], seen, block: 0 }
     }
 
     fn begin_block(&mut self, _: &Setting<'_>, _: &Statics, block: u64) {

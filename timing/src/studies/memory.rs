@@ -115,7 +115,7 @@ const SAMPLED_FROM: u64 = 1 << 21;
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     turns: Turns<(u32, u64)>,
     distances: Distances,
     level: u32,
@@ -134,7 +134,7 @@ impl Fold for Memory {
         let mut lines = Seen::for_launch(setting.warp_instructions);
         lines.begin_at(level, 0);
         Memory {
-            counts: vec![Row::default(); setting.insts.len()],
+            counts: vec![Counts::default(); setting.insts.len()],
             turns: Turns::new(setting.warps()),
             distances: Distances::default(),
             level,

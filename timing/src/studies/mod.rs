@@ -43,7 +43,7 @@ pub use driver::Outcome;
 pub use error::StudyError;
 pub use options::{By, Options, Progress};
 pub use result::StudyResult;
-pub use rows::KernelRow;
+pub use rows::KernelCounts;
 pub use select::{Input, Selection};
 
 use registry::STUDIES;

@@ -21,7 +21,7 @@ use instruction::Reads;
 use trace_format::semantics::WARP_SIZE;
 
 pub(crate) use define::{
-    AFFINE, BLOCK_REDUNDANT, DIVERGED, GIVEN_UP, GRID_GIVEN_UP, GRID_REDUNDANT, NOT_COUNTED, Row, STUDY,
+    AFFINE, BLOCK_REDUNDANT, DIVERGED, GIVEN_UP, GRID_GIVEN_UP, GRID_REDUNDANT, NOT_COUNTED, Counts, STUDY,
     UNIFORM, UNSTRUCTURED, WARP_INSTRUCTIONS, WARP_REDUNDANT,
 };
 
@@ -146,7 +146,7 @@ struct Pending {
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Redundancy {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     instances: Instances<Note>,
     pending: Option<Pending>,
     /// The first block's redundant instances, until they move into the static facts.
@@ -172,7 +172,7 @@ impl Fold for Redundancy {
         let pcs = statics.reads.len();
         let confirm = |grid: &Vec<GridInstance>| Confirmed { next: 0, blocks: vec![0; grid.len()] };
         Redundancy {
-            counts: vec![Row::default(); pcs],
+            counts: vec![Counts::default(); pcs],
             instances: Instances::new(pcs, setting.warps(), MAX_OPEN),
             pending: None,
             first: vec![Vec::new(); if statics.settled { 0 } else { pcs }],

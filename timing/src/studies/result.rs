@@ -11,7 +11,7 @@ mod charts;
 
 use super::define::{Marks, Mean, Shown, Study};
 use super::options::{By, Options};
-use super::rows::{KernelRow, traces};
+use super::rows::{KernelCounts, traces};
 use cells::{Sum, column, data_cells, data_columns, mean, shown};
 use report::{Cell, Chart, Column, SourceListing, Table};
 use serde_json::{Map, Value, json};
@@ -42,7 +42,7 @@ pub struct StudyResult {
 pub(super) fn result(
     study: &'static Study,
     number: usize,
-    rows: &[KernelRow],
+    rows: &[KernelCounts],
     options: &Options<'_>,
 ) -> StudyResult {
     let sums = traces(study, number, rows.iter());
@@ -110,7 +110,7 @@ impl StudyResult {
 }
 
 /// Sums by number of block dimensions and trace.
-fn dimensions<'a>(study: &Study, number: usize, rows: &'a [KernelRow]) -> Vec<(u8, Vec<Sum<'a>>)> {
+fn dimensions<'a>(study: &Study, number: usize, rows: &'a [KernelCounts]) -> Vec<(u8, Vec<Sum<'a>>)> {
     let of = |dims| (dims, traces(study, number, rows.iter().filter(|row| row.dimensions() == dims)));
     [1, 2, 3].map(of).into_iter().filter(|(_, sums)| !sums.is_empty()).collect()
 }
@@ -146,7 +146,7 @@ fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> T
     table
 }
 
-fn kernels(study: &Study, number: usize, rows: &[KernelRow]) -> Table {
+fn kernels(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {
     let columns = [
         Column::text("trace"),
         Column::text("kernel"),

@@ -234,7 +234,7 @@ const FAR: u32 = 16;
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Reuse {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     registers: Vec<Register>,
 }
 

@@ -10,7 +10,7 @@ use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel};
 
 /// Counts of all studies in the launches of one kernel with one block shape.
 #[derive(Clone, Debug)]
-pub struct KernelRow {
+pub struct KernelCounts {
     /// Name of the trace.
     pub trace: String,
     /// Position of the trace among the inputs.
@@ -35,15 +35,15 @@ pub struct KernelRow {
 
 /// The row that a launch belongs to.
 pub(super) fn row_of<'a, S: LaunchPaths>(
-    rows: &'a mut Vec<KernelRow>,
+    rows: &'a mut Vec<KernelCounts>,
     (input, trace): (usize, &str),
     number: u32,
     source: &S,
-) -> &'a mut KernelRow {
+) -> &'a mut KernelCounts {
     let block = source.geometry().block;
-    let same = |row: &KernelRow| (row.input, row.number, row.block) == (input, number, block);
+    let same = |row: &KernelCounts| (row.input, row.number, row.block) == (input, number, block);
     let at = rows.iter().position(same).unwrap_or_else(|| {
-        rows.push(KernelRow {
+        rows.push(KernelCounts {
             trace: trace.to_owned(),
             input,
             number,
@@ -60,7 +60,7 @@ pub(super) fn row_of<'a, S: LaunchPaths>(
     &mut rows[at]
 }
 
-impl KernelRow {
+impl KernelCounts {
     /// Adds a launch.
     pub(super) fn add(&mut self, outcomes: &[Option<Outcome>], blocks: u64) {
         for (number, outcome) in outcomes.iter().enumerate() {
@@ -116,7 +116,7 @@ impl KernelRow {
 pub(super) fn traces<'a>(
     study: &Study,
     number: usize,
-    rows: impl Iterator<Item = &'a KernelRow>,
+    rows: impl Iterator<Item = &'a KernelCounts>,
 ) -> Vec<(&'a str, Vec<u64>)> {
     let mut sums: Vec<(usize, &str, Vec<u64>)> = Vec::new();
     for row in rows {

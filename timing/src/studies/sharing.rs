@@ -110,7 +110,7 @@ enum Event {
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Sharing {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     turns: Turns<Event>,
     round_robin: Order,
     greedy: Order,
@@ -123,7 +123,7 @@ impl Fold for Sharing {
 
     fn new(setting: &Setting<'_>, (): &()) -> Sharing {
         Sharing {
-            counts: vec![Row::default(); setting.insts.len()],
+            counts: vec![Counts::default(); setting.insts.len()],
             turns: Turns::new(setting.warps()),
             round_robin: Order::default(),
             greedy: Order::default(),
@@ -192,7 +192,7 @@ impl Fold for Sharing {
 
 /// Applies an event to the tables of one order, and counts hits in the counters that start at the given
 /// perfect and partial ones.
-fn go(order: &mut Order, counts: &mut [Row], event: &Event, (perfect, partial): (usize, usize)) {
+fn go(order: &mut Order, counts: &mut [Counts], event: &Event, (perfect, partial): (usize, usize)) {
     match event {
         Event::Change(line) => order.change(*line),
         Event::Load(pc, vector) => {

@@ -103,7 +103,7 @@ struct Event {
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Uniform {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
     turns: Turns<Event>,
     /// The largest reuse buffer, most recently used first: a smaller one holds the first of these.
     recent: Vec<Digest>,
@@ -128,7 +128,7 @@ impl Fold for Uniform {
 
     fn new(setting: &Setting<'_>, (): &()) -> Uniform {
         Uniform {
-            counts: vec![Row::default(); setting.insts.len()],
+            counts: vec![Counts::default(); setting.insts.len()],
             turns: Turns::new(setting.warps()),
             recent: Vec::with_capacity(SIZES[4]),
             all: Map::default(),

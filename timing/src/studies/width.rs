@@ -113,7 +113,7 @@ pub(crate) type Pairs = Vec<Vec<(u8, u8, bool)>>;
 /// Counts and state of one thread.
 #[derive(Debug)]
 pub(crate) struct Width {
-    counts: Vec<Row>,
+    counts: Vec<Counts>,
 }
 
 impl Fold for Width {
@@ -130,7 +130,7 @@ impl Fold for Width {
     }
 
     fn new(_: &Setting<'_>, statics: &Pairs) -> Width {
-        Width { counts: vec![Row::default(); statics.len()] }
+        Width { counts: vec![Counts::default(); statics.len()] }
     }
 
     #[inline]

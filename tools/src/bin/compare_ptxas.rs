@@ -84,10 +84,15 @@ fn run(args: &Args) -> Result<ExitCode, String> {
 const UNNAMED: u32 = 2;
 
 /// A table row: file, kernel, ours, theirs.
-type Row = (String, String, Size, Option<Size>);
+type Comparison = (String, String, Size, Option<Size>);
 
 /// Lowers all kernels of a file; tells whether all could be.
-fn ours(args: &Args, file: &Path, theirs: Option<&Theirs>, rows: &mut Vec<Row>) -> Result<bool, String> {
+fn ours(
+    args: &Args,
+    file: &Path,
+    theirs: Option<&Theirs>,
+    rows: &mut Vec<Comparison>,
+) -> Result<bool, String> {
     let text = warplab_host::input::read_text(file, warplab_host::input::TEXT_BYTES)
         .map_err(|e| format!("{}: {e}", file.display()))?;
     let module = emulator::ptx::parse(&text, &file.display().to_string()).map_err(|e| e.to_string())?;
@@ -132,7 +137,7 @@ fn ours(args: &Args, file: &Path, theirs: Option<&Theirs>, rows: &mut Vec<Row>) 
 }
 
 /// Columns without ptxas are empty.
-fn print_csv(rows: &[Row]) {
+fn print_csv(rows: &[Comparison]) {
     println!(
         "file,kernel,registers,ptxas_registers,instructions,ptxas_instructions,spill_bytes,ptxas_spill_bytes"
     );
@@ -148,7 +153,7 @@ fn print_csv(rows: &[Row]) {
     }
 }
 
-fn print_table(rows: &[Row]) {
+fn print_table(rows: &[Comparison]) {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_BORDERS_ONLY_CONDENSED);
     table.set_header([

@@ -59,13 +59,13 @@ fn distinct(registers: &[Option<u8>]) -> Vec<u8> {
 
 /// Occupied positions of one machine register, a bit each; those beyond the last word are free.
 #[derive(Clone, Default)]
-struct Row {
+struct Occupancy {
     taken: Vec<u64>,
     /// Nothing fits.
     reserved: bool,
 }
 
-impl Row {
+impl Occupancy {
     fn fits(&self, range: &[Segment]) -> bool {
         let free = |(at, mask): (usize, u64)| self.taken.get(at).is_none_or(|word| word & mask == 0);
         !self.reserved && range.iter().flat_map(words).all(free)
@@ -180,7 +180,7 @@ struct Fit {
 }
 
 fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Fit {
-    let mut rows: Vec<Row> = vec![Row::default(); limit as usize];
+    let mut rows: Vec<Occupancy> = vec![Occupancy::default(); limit as usize];
     let predicate = order.first().is_some_and(|&g| webs.groups[g as usize].predicate);
     if let (false, Some(row)) = (predicate, rows.get_mut(usize::from(STACK_POINTER))) {
         row.reserved = true;

@@ -3,7 +3,7 @@
 use super::cells::{column, data_cells, data_columns, shown};
 use crate::studies::define::{Shown, Study};
 use crate::studies::options::By;
-use crate::studies::rows::{KernelRow, class, grouped};
+use crate::studies::rows::{KernelCounts, class, grouped};
 use report::{Cell, Column, Format, Language, SourceListing, Table};
 use trace_format::isa::{MachineKernel, Pc, Position};
 
@@ -20,7 +20,7 @@ struct Part<'a> {
 pub(super) fn breakdown(
     study: &Study,
     number: usize,
-    rows: &[KernelRow],
+    rows: &[KernelCounts],
     by: By,
     top: Option<usize>,
 ) -> (&'static str, Table, Table) {
@@ -47,7 +47,7 @@ pub(super) fn breakdown(
     (key, readable(study, &parts, all, place, text, by), data(study, &parts, place, text))
 }
 
-fn parts<'a>(study: &Study, number: usize, row: &'a KernelRow, by: By) -> Vec<Part<'a>> {
+fn parts<'a>(study: &Study, number: usize, row: &'a KernelCounts, by: By) -> Vec<Part<'a>> {
     let (counts, kernel) = (row.counts(number), &row.kernel);
     let part = |place: String, text: String, counts: Vec<u64>| Part {
         trace: &row.trace,
@@ -155,8 +155,8 @@ fn data(study: &Study, parts: &[Part<'_>], place: &str, text: Option<&str>) -> T
 }
 
 /// Annotated code, a listing per kernel.
-pub(super) fn listings(study: &Study, number: usize, rows: &[KernelRow]) -> Vec<SourceListing> {
-    let listing = |row: &KernelRow| {
+pub(super) fn listings(study: &Study, number: usize, rows: &[KernelCounts]) -> Vec<SourceListing> {
+    let listing = |row: &KernelCounts| {
         let mut listing = SourceListing::new(format!("{}: {}", row.trace, row.kernel.name))
             .language(Language::Cuda)
             .column("Of all", Format::Percent(1));

@@ -2,14 +2,14 @@
 
 use super::cells::{Sum, mean};
 use crate::studies::define::{Figure, Marks, Share, Shown, Study};
-use crate::studies::rows::KernelRow;
+use crate::studies::rows::KernelCounts;
 use report::{Axis, BarChart, Chart, Format, Line, LineChart, Series, StackedChart};
 
 /// Every chart.
 pub(super) fn charts(
     study: &Study,
     number: usize,
-    rows: &[KernelRow],
+    rows: &[KernelCounts],
     sums: &[Sum<'_>],
     groups: &[(u8, Vec<Sum<'_>>)],
 ) -> Vec<Chart> {
@@ -99,7 +99,7 @@ fn lines(
 /// Maximum number of kernels in a course.
 const MOST_LINES: usize = 8;
 
-fn course(study: &Study, number: usize, rows: &[KernelRow]) -> Option<Chart> {
+fn course(study: &Study, number: usize, rows: &[KernelCounts]) -> Option<Chart> {
     let course = study.course?;
     let mut lines = rows.iter().filter(|row| !row.course[number].is_empty()).take(MOST_LINES).peekable();
     lines.peek()?;
@@ -107,7 +107,7 @@ fn course(study: &Study, number: usize, rows: &[KernelRow]) -> Option<Chart> {
     let chart = LineChart::new(course.title, x, Axis::new(course.y, Format::Percent(0)).min(0.0))
         .id(course.id)
         .caption(course.caption);
-    let with = |chart: LineChart, row: &KernelRow| {
+    let with = |chart: LineChart, row: &KernelCounts| {
         let name = format!("{}: {}", row.trace, row.kernel.name);
         chart.line(Line::new(name, row.course[number].iter().copied()))
     };

@@ -3,7 +3,7 @@
 //!
 //! The launch manifests are read by a reader of this crate's own, so that the end-to-end tests compare two
 //! independent roads to the same bytes. [`oracle`] is another such road, for any kernel: an interpreter of PTX,
-//! and random kernels to compare it with the machine; [`coverage`] puts every opcode form of real programs to work.
+//! and random kernels to compare it with the emulator; [`coverage`] puts every opcode form of real programs to work.
 
 #[cfg(test)]
 mod consistency;

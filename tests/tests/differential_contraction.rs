@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use emulator::lower::LowerOptions;
 use emulator::ptx;
+use tests::oracle::emulated::{Argument, EmulatedModule, How, words};
 use tests::oracle::generate::Dice;
-use tests::oracle::machine::{Argument, How, Machine, words};
 use tests::oracle::{Device, Launch};
 use trace_format::semantics::Geometry;
 
@@ -127,16 +127,16 @@ fn on_oracle(module: &ptx::Module, input: &[u8], fmad: bool) -> Vec<u8> {
 }
 
 fn on_machine(module: &ptx::Module, input: &[u8], fmad: bool) -> Vec<u8> {
-    let mut machine = Machine::new(module).unwrap();
+    let mut emulated = EmulatedModule::new(module).unwrap();
     let options = LowerOptions { check: true, fmad, ..LowerOptions::default() };
-    let lowered = machine.lower("kernel", &options).unwrap_or_else(|fault| panic!("{fault}"));
-    let from = machine.memory.allocate("in", input.to_vec());
-    let to = machine.memory.allocate("out", vec![0; THREADS * 128]);
+    let lowered = emulated.lower("kernel", &options).unwrap_or_else(|fault| panic!("{fault}"));
+    let from = emulated.memory.allocate("in", input.to_vec());
+    let to = emulated.memory.allocate("out", vec![0; THREADS * 128]);
     let args = [Argument::Pointer(from, 0), Argument::Pointer(to, 0)];
     let geometry = Geometry { grid: [1; 3], block: [THREADS as u32, 1, 1] };
     let how = How { threads: 1, max_instructions: 1 << 20, trace: None };
-    machine.run(&lowered, geometry, 0, &args, how).unwrap_or_else(|fault| panic!("{fault}"));
-    machine.memory.allocation(to).bytes.to_vec()
+    emulated.run(&lowered, geometry, 0, &args, how).unwrap_or_else(|fault| panic!("{fault}"));
+    emulated.memory.allocation(to).bytes.to_vec()
 }
 
 /// Bytes with NaNs of a type made one, since PTX leaves open which a double has.

@@ -5,7 +5,7 @@ use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
 use emulator::ptx;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use tests::oracle::machine::words;
+use tests::oracle::emulated::words;
 
 /// Refusals by their words, each with a number and a place.
 type Refusals = BTreeMap<String, (usize, String)>;

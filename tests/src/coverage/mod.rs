@@ -2,7 +2,7 @@
 //!
 //! `data/forms.txt` lists the forms. [`sample`] makes of a form a [`Sample`]: an instruction with the operands
 //! that PTX wants, and what has to stand around it so that its result can be seen. [`run::run`] runs a sample
-//! on the machine and, where the oracle knows the form, compares.
+//! in the emulator and, where the oracle knows the form, compares.
 
 mod arith;
 mod matrix;
@@ -34,7 +34,7 @@ pub fn forms() -> Vec<(&'static str, u32)> {
     listed(include_str!("../../data/forms.txt"))
 }
 
-/// The forms of `data/pending.txt`: those that the machine does not know yet.
+/// The forms of `data/pending.txt`: those that the emulator does not know yet.
 #[must_use]
 pub fn pending() -> Vec<(&'static str, u32)> {
     listed(include_str!("../../data/pending.txt"))

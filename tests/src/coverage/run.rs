@@ -1,8 +1,8 @@
-//! Runs a sample on the machine and on the oracle.
+//! Runs a sample in the emulator and on the oracle.
 
 use super::{BLOCK, Dialect, SLICE, Sample, Verdict, texture};
+use crate::oracle::emulated::{Argument, EmulatedModule, How, words};
 use crate::oracle::generate::{Dice, interesting_bits, interesting_f32, interesting_f64};
-use crate::oracle::machine::{Argument, How, Machine, words};
 use crate::oracle::{Device, Launch};
 use emulator::lower::LowerOptions;
 use emulator::ptx::{self, Module};
@@ -15,13 +15,13 @@ const BLOCKS: usize = 4;
 pub enum Reached {
     /// The front end or lowering refuses it.
     Refused(String),
-    /// The machine stops, or goes on where it must not.
+    /// The emulator stops, or goes on where it must not.
     Stopped(String),
-    /// The machine ran it; the oracle does not know it.
+    /// The emulator ran it; the oracle does not know it.
     Executed(String),
-    /// The machine ran it, and the oracle or the verdict says that the result is wrong.
+    /// The emulator ran it, and the oracle or the verdict says that the result is wrong.
     Wrong(String),
-    /// The machine ran it, and the result is right.
+    /// The emulator ran it, and the result is right.
     Compared,
 }
 
@@ -72,7 +72,7 @@ pub fn run(sample: &Sample, dialect: Dialect, seed: u64) -> Reached {
         return Reached::Refused(diagnostic.message.clone());
     }
     let (input, argument) = (input(sample, seed), argument(seed));
-    let ran = std::panic::catch_unwind(|| machine(&module, &input, &argument));
+    let ran = std::panic::catch_unwind(|| emulated(&module, &input, &argument));
     let actual = match ran {
         Ok(Ok(bytes)) if sample.verdict == Verdict::Faults => {
             return Reached::Stopped(format!("it goes on to its end and writes {} bytes", bytes.len()));
@@ -99,19 +99,19 @@ pub fn run(sample: &Sample, dialect: Dialect, seed: u64) -> Reached {
     }
 }
 
-fn machine(module: &Module, input: &[u8], argument: &[u8]) -> Result<Vec<u8>, Reached> {
+fn emulated(module: &Module, input: &[u8], argument: &[u8]) -> Result<Vec<u8>, Reached> {
     let refused = |fault: crate::oracle::Fault| Reached::Refused(fault.to_string());
-    let mut machine = Machine::new(module).map_err(refused)?;
+    let mut emulated = EmulatedModule::new(module).map_err(refused)?;
     let options = LowerOptions { check: true, ..LowerOptions::default() };
-    let lowered = machine.lower("kernel", &options).map_err(refused)?;
-    texture::objects(&mut machine.memory);
-    let from = machine.memory.allocate("in", input.to_vec());
-    let to = machine.memory.allocate("out", vec![0; input.len()]);
+    let lowered = emulated.lower("kernel", &options).map_err(refused)?;
+    texture::objects(&mut emulated.memory);
+    let from = emulated.memory.allocate("in", input.to_vec());
+    let to = emulated.memory.allocate("out", vec![0; input.len()]);
     let args = [Argument::Pointer(from, 0), Argument::Pointer(to, 0), Argument::Bytes(argument.to_vec())];
     let how = How { threads: 1, max_instructions: 1 << 22, trace: None };
     let geometry = Geometry { grid: [BLOCKS as u32, 1, 1], block: [BLOCK as u32, 1, 1] };
-    machine.run(&lowered, geometry, 0, &args, how).map_err(|fault| Reached::Stopped(fault.to_string()))?;
-    Ok(machine.memory.allocation(to).bytes.to_vec())
+    emulated.run(&lowered, geometry, 0, &args, how).map_err(|fault| Reached::Stopped(fault.to_string()))?;
+    Ok(emulated.memory.allocation(to).bytes.to_vec())
 }
 
 fn oracle(module: &Module, input: &[u8], argument: &[u8]) -> Result<Vec<u8>, String> {

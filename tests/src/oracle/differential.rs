@@ -1,9 +1,9 @@
 //! One random kernel, both roads, all bytes compared.
 
+use super::emulated::{Argument, EmulatedModule, How};
 use super::generate::{
     Dice, Focus, Kernel, Output, OutputSlot, interesting_bits, interesting_f32, interesting_f64,
 };
-use super::machine::{Argument, How, Machine};
 use super::{Device, Fault, Launch};
 use emulator::lower::{DEFAULT_INLINE_LIMIT, LowerOptions};
 use emulator::ptx::{self, Module};
@@ -21,8 +21,8 @@ pub enum Failure {
     Lower(String),
     /// Something panicked.
     Panic(String),
-    /// The machine faults where the oracle does not.
-    Machine(String),
+    /// The emulator faults where the oracle does not.
+    Emulator(String),
     /// Memory differs.
     Mismatch(String),
     /// The trace is not what was executed.
@@ -51,7 +51,7 @@ impl std::fmt::Display for Failure {
             Self::Parse(what) => ("parse", what),
             Self::Lower(what) => ("lower", what),
             Self::Panic(what) => ("panic", what),
-            Self::Machine(what) => ("machine", what),
+            Self::Emulator(what) => ("emulator", what),
             Self::Mismatch(what) => ("mismatch", what),
             Self::Trace(what) => ("trace", what),
         };
@@ -59,7 +59,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// How a kernel is run on the machine.
+/// How a kernel is run in the emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'p> {
     /// Registers that lowering may use.
@@ -196,13 +196,13 @@ type Outcome = Vec<Vec<u8>>;
 pub fn compare(case: &Case, setup: &Setup<'_>) -> Result<(), Failure> {
     let data = Data::new(case);
     let module = guarded(|| ptx::parse(&case.ptx, "random.ptx"))?
-        .map_err(|diagnostics| Failure::Parse(super::machine::words(&diagnostics)))?;
+        .map_err(|diagnostics| Failure::Parse(super::emulated::words(&diagnostics)))?;
     if let Some((_, unsupported)) = module.unsupported().next() {
         return Err(Failure::Parse(unsupported.message.clone()));
     }
     let expected =
         oracle(case, &module, &data, setup.fmad).map_err(|fault| Failure::Oracle(fault.to_string()))?;
-    let actual = guarded(|| machine(case, &module, &data, setup))??;
+    let actual = guarded(|| emulated(case, &module, &data, setup))??;
     check(case, &expected, &actual)
 }
 
@@ -232,9 +232,9 @@ fn oracle(case: &Case, module: &Module, data: &Data, fmad: bool) -> Result<Outco
     Ok(bases[1..].iter().map(|base| device.global.contents(*base).unwrap_or_default().to_vec()).collect())
 }
 
-fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Result<Outcome, Failure> {
+fn emulated(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Result<Outcome, Failure> {
     let lower = |fault: Fault| Failure::Lower(fault.to_string());
-    let mut machine = Machine::new(module).map_err(lower)?;
+    let mut emulated = EmulatedModule::new(module).map_err(lower)?;
     let options = LowerOptions {
         max_registers: setup.max_registers,
         check: setup.check,
@@ -242,21 +242,21 @@ fn machine(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Resu
         inline_limit: setup.inline_limit,
         ..LowerOptions::default()
     };
-    let lowered = machine.lower("kernel", &options).map_err(lower)?;
+    let lowered = emulated.lower("kernel", &options).map_err(lower)?;
     let geometry = Geometry { grid: case.grid, block: case.block };
     let names = ["in", "out", "acc", "scratch"];
     let ids =
-        names.iter().zip(data.buffers()).map(|(name, bytes)| machine.memory.allocate(*name, bytes.clone()));
+        names.iter().zip(data.buffers()).map(|(name, bytes)| emulated.memory.allocate(*name, bytes.clone()));
     let ids: Vec<_> = ids.collect();
     let mut args: Vec<Argument> = ids.iter().map(|id| Argument::Pointer(*id, 0)).collect();
     args.extend(data.scalars.iter().cloned().map(Argument::Bytes));
     let file = setup.traces.map(|folder| folder.join(format!("{}.wtrace", case.seed)));
     let how = How { threads: setup.threads, max_instructions: 20_000_000, trace: file.as_deref() };
-    machine.run(&lowered, geometry, 0, &args, how).map_err(|fault| Failure::Machine(fault.to_string()))?;
-    let outcome: Outcome = ids[1..].iter().map(|id| machine.memory.allocation(*id).bytes.to_vec()).collect();
+    emulated.run(&lowered, geometry, 0, &args, how).map_err(|fault| Failure::Emulator(fault.to_string()))?;
+    let outcome: Outcome = ids[1..].iter().map(|id| emulated.memory.allocation(*id).bytes.to_vec()).collect();
     if let (Some(path), Some(folder)) = (&file, setup.traces) {
         let checked = check_trace(path, || {
-            let mut again = Machine::new(module)?;
+            let mut again = EmulatedModule::new(module)?;
             for (name, bytes) in names.iter().zip(data.buffers()) {
                 again.memory.allocate(*name, bytes.clone());
             }

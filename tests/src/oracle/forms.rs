@@ -1,12 +1,12 @@
 //! Single instructions on many operands: a form such as `div.rn.f32 {F}, {f}, {f};` becomes a kernel in which
-//! every thread has operands of its own, run on the machine and by the oracle.
+//! every thread has operands of its own, run in the emulator and by the oracle.
 //!
 //! In a form `{F}` is a destination and `{f}` a source register; the letter is the kind: `h`, `r`, `d` for
 //! integers of 16, 32 and 64 bits, `f` and `g` for single and double precision, `p` for predicates. `%th`, `%tr`
 //! and `%td` are there for intermediate results.
 
+use super::emulated::{Argument, EmulatedModule, How, words};
 use super::generate::{Dice, interesting_bits, interesting_f32, interesting_f64};
-use super::machine::{Argument, How, Machine, words};
 use super::{Device, Fault, Launch};
 use emulator::lower::LowerOptions;
 use emulator::ptx;
@@ -139,14 +139,14 @@ fn operand(dice: &mut Dice, kind: char) -> u64 {
     }
 }
 
-/// What one thread brought and got: its sources, what the oracle says, what the machine says.
+/// What one thread brought and got: its sources, what the oracle says, what the emulator says.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Bits of the sources.
     pub sources: Vec<u64>,
     /// Kind and bits of the destinations by the oracle.
     pub expected: Vec<(char, u64)>,
-    /// Bits of the destinations by the machine.
+    /// Bits of the destinations by the emulator.
     pub actual: Vec<u64>,
 }
 
@@ -219,12 +219,12 @@ fn on_oracle(module: &ptx::Module, input: &[u8], grid: [u32; 3]) -> Result<Vec<u
 }
 
 fn on_machine(module: &ptx::Module, input: &[u8], grid: [u32; 3]) -> Result<Vec<u8>, Fault> {
-    let mut machine = Machine::new(module)?;
-    let lowered = machine.lower("kernel", &LowerOptions { check: true, ..LowerOptions::default() })?;
-    let from = machine.memory.allocate("in", input.to_vec());
-    let to = machine.memory.allocate("out", vec![0; input.len()]);
+    let mut emulated = EmulatedModule::new(module)?;
+    let lowered = emulated.lower("kernel", &LowerOptions { check: true, ..LowerOptions::default() })?;
+    let from = emulated.memory.allocate("in", input.to_vec());
+    let to = emulated.memory.allocate("out", vec![0; input.len()]);
     let args = [Argument::Pointer(from, 0), Argument::Pointer(to, 0)];
     let how = How { threads: 1, max_instructions: 1 << 24, trace: None };
-    machine.run(&lowered, Geometry { grid, block: [BLOCK as u32, 1, 1] }, 0, &args, how)?;
-    Ok(machine.memory.allocation(to).bytes.to_vec())
+    emulated.run(&lowered, Geometry { grid, block: [BLOCK as u32, 1, 1] }, 0, &args, how)?;
+    Ok(emulated.memory.allocation(to).bytes.to_vec())
 }

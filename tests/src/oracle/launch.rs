@@ -1,6 +1,6 @@
-//! Running a bundled workload's manifest on the oracle, and on the machine with as many registers as one likes.
+//! Running a bundled workload's manifest on the oracle, and in the emulator with as many registers as one likes.
 
-use super::machine::{self, How, Machine};
+use super::emulated::{self, EmulatedModule, How};
 use super::{Device, Fault, Launch};
 use crate::element::{Element, ElementType};
 use crate::expression::evaluate;
@@ -59,11 +59,11 @@ pub fn run_manifest(
     Ok(addresses.iter().map(contents).collect())
 }
 
-/// Contents of all buffers after all launches of a manifest on the machine, lowered to at most
+/// Contents of all buffers after all launches of a manifest in the emulator, lowered to at most
 /// `max_registers` registers.
 ///
 /// # Errors
-/// If an expression of the manifest has no value, a kernel cannot be lowered, or the machine stops.
+/// If an expression of the manifest has no value, a kernel cannot be lowered, or the emulator stops.
 pub fn run_manifest_on_machine(
     module: &Module,
     manifest: &Manifest,
@@ -71,10 +71,10 @@ pub fn run_manifest_on_machine(
     scalars: &Scalars,
     max_registers: u16,
 ) -> Result<Buffers, Fault> {
-    let mut machine = Machine::new(module)?;
+    let mut emulated = EmulatedModule::new(module)?;
     let mut ids = std::collections::BTreeMap::new();
     for (name, bytes) in inputs {
-        ids.insert(name.clone(), machine.memory.allocate(name.clone(), bytes.clone()));
+        ids.insert(name.clone(), emulated.memory.allocate(name.clone(), bytes.clone()));
     }
     let mut lowered = std::collections::BTreeMap::new();
     for launch in &manifest.launches {
@@ -84,7 +84,7 @@ pub fn run_manifest_on_machine(
         };
         if !lowered.contains_key(&launch.kernel) {
             let options = LowerOptions { max_registers, check: true, ..LowerOptions::default() };
-            lowered.insert(launch.kernel.clone(), machine.lower(&launch.kernel, &options)?);
+            lowered.insert(launch.kernel.clone(), emulated.lower(&launch.kernel, &options)?);
         }
         let mut args = Vec::new();
         for arg in &launch.args {
@@ -93,18 +93,18 @@ pub fn run_manifest_on_machine(
                     let found = manifest.buffers.iter().find(|b| &b.name == buffer);
                     let size = found.map_or(1, |b| b.element.bytes()) as u64;
                     let id = ids.get(buffer).ok_or_else(|| Fault::new(format!("no buffer `{buffer}`")))?;
-                    machine::Argument::Pointer(*id, value(element)? as u64 * size)
+                    emulated::Argument::Pointer(*id, value(element)? as u64 * size)
                 }
                 Argument::Scalar { element, value: text } => {
-                    machine::Argument::Bytes(scalar(*element, text, scalars)?)
+                    emulated::Argument::Bytes(scalar(*element, text, scalars)?)
                 }
             });
         }
         let geometry = Geometry { grid: dims(&launch.grid)?, block: dims(&launch.block)? };
         let how = How { threads: 1, max_instructions: 1 << 32, trace: None };
-        machine.run(&lowered[&launch.kernel], geometry, value(&launch.shared)? as u32, &args, how)?;
+        emulated.run(&lowered[&launch.kernel], geometry, value(&launch.shared)? as u32, &args, how)?;
     }
-    Ok(ids.iter().map(|(name, id)| (name.clone(), machine.memory.allocation(*id).bytes.to_vec())).collect())
+    Ok(ids.iter().map(|(name, id)| (name.clone(), emulated.memory.allocation(*id).bytes.to_vec())).collect())
 }
 
 /// Bytes of a scalar argument.

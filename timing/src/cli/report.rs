@@ -8,7 +8,7 @@ use super::{compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
 use crate::replay::Selection;
-use crate::reports::{self, Contents, Lab, Machine, Measuring, Workload, unique_labels};
+use crate::reports::{self, Contents, Lab, Measuring, Variant, Workload, unique_labels};
 use crate::studies::{self, Input, Options, StudyError, StudyResult};
 use crate::techniques::Catalogue;
 use clap::Args;
@@ -110,11 +110,11 @@ fn replay_all<'a>(
     let replay_one = |path: &Path, label: String| -> Result<Workload, CliError> {
         let trace = output::open_trace(path)?;
         let bar = LateBar::new(label.clone());
-        let progress = |machine: &Machine, launch: usize, launches: usize, p: Progress| {
+        let progress = |variant: &Variant, launch: usize, launches: usize, p: Progress| {
             bar.update(
                 p.blocks_placed,
                 p.blocks,
-                &format!("{}, launch {} of {launches}", machine.label, launch + 1),
+                &format!("{}, launch {} of {launches}", variant.label, launch + 1),
             );
         };
         let measured =

@@ -34,8 +34,8 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     } else {
         section.chart(of_baseline(workloads)).chart(cpi(workloads))
     };
-    if lab.machines.len() > 1 {
-        section = section.details("On every machine", |d| d.chart(side_by_side(lab, workloads)));
+    if lab.variants.len() > 1 {
+        section = section.details("With every variant", |d| d.chart(side_by_side(lab, workloads)));
     }
     section.details("All causes", |d| d.table(causes(lab, workloads)))
 }
@@ -86,26 +86,26 @@ fn cpi(workloads: &[Workload]) -> StackedChart {
 }
 
 fn side_by_side(lab: &Lab, workloads: &[Workload]) -> StackedChart {
-    let machine = |m: usize| lab.machines[m].label.as_str();
-    let bars = || workloads.iter().flat_map(|w| (0..lab.machines.len()).map(move |m| (w, m)));
-    let chart = StackedChart::new("Issue slots by machine", Axis::new("Scheduler slots", Format::Percent(1)))
-        .id("issue-slots-by-machine")
-        .caption("As above, for every machine.")
-        .grouped("Trace", "Machine", bars().map(|(w, m)| (w.label.clone(), machine(m))))
+    let variant = |m: usize| lab.variants[m].label.as_str();
+    let bars = || workloads.iter().flat_map(|w| (0..lab.variants.len()).map(move |m| (w, m)));
+    let chart = StackedChart::new("Issue slots by variant", Axis::new("Scheduler slots", Format::Percent(1)))
+        .id("issue-slots-by-variant")
+        .caption("As above, for every variant.")
+        .grouped("Trace", "Variant", bars().map(|(w, m)| (w.label.clone(), variant(m))))
         .height(300.0)
         .shares();
     stack(chart, &bars().map(|(w, m)| w.on(m)).collect::<Vec<_>>(), slots)
 }
 
 fn causes(lab: &Lab, workloads: &[Workload]) -> Table {
-    let head = [Column::text("Trace"), Column::text("Machine"), Column::integer("Slots")];
-    let mut table = Table::new("Issue slots by cause and machine", head.into_iter().chain(cause_columns()))
+    let head = [Column::text("Trace"), Column::text("Variant"), Column::integer("Slots")];
+    let mut table = Table::new("Issue slots by cause and variant", head.into_iter().chain(cause_columns()))
         .id("stall-causes")
         .caption("Shares of all issue slots of the GPU; `no warp` and `launch` are slots that had no work.");
     for workload in workloads {
-        for (m, machine) in lab.machines.iter().enumerate() {
+        for (m, variant) in lab.variants.iter().enumerate() {
             let stats = workload.on(m);
-            let head = report::cells![&workload.label, &machine.label, stats.stalls.total()];
+            let head = report::cells![&workload.label, &variant.label, stats.stalls.total()];
             table.push(head.into_iter().chain(cause_shares(stats)));
         }
     }

@@ -18,14 +18,14 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     }
     section
         .chart(chart(lab, workloads, &parts))
-        .details("Energy by trace, machine and component", |d| d.table(table(lab, workloads, &parts)))
+        .details("Energy by trace, variant and component", |d| d.table(table(lab, workloads, &parts)))
 }
 
-/// Components with energy on any machine, in the order of the counters.
+/// Components that consume energy in any variant, in the order of the counters.
 fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
     let mut all: Vec<(&'static str, bool)> = Vec::new();
     for workload in workloads {
-        for m in 0..lab.machines.len() {
+        for m in 0..lab.variants.len() {
             for (name, pj) in lab.energy.apply(workload.on(m)) {
                 match all.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, used)) => *used |= pj > 0.0,
@@ -37,7 +37,7 @@ fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
     all.into_iter().filter(|(_, used)| *used).map(|(name, _)| name).collect()
 }
 
-/// Energy of a component on a machine, in pJ; 0 where the table does not price it.
+/// Energy of a component in a variant, in pJ; 0 where the table does not price it.
 #[must_use]
 pub fn part(lab: &Lab, workload: &Workload, m: usize, name: &str) -> f64 {
     let parts = lab.energy.apply(workload.on(m));
@@ -47,9 +47,9 @@ pub fn part(lab: &Lab, workload: &Workload, m: usize, name: &str) -> f64 {
 fn chart(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> StackedChart {
     let title = "Energy by component";
     let bars: Vec<(&Workload, usize)> =
-        workloads.iter().flat_map(|w| (0..lab.machines.len()).map(move |m| (w, m))).collect();
+        workloads.iter().flat_map(|w| (0..lab.variants.len()).map(move |m| (w, m))).collect();
     let total = |w: &Workload| parts.iter().map(|name| part(lab, w, 0, name)).sum::<f64>();
-    let (chart, relative) = if lab.machines.len() == 1 {
+    let (chart, relative) = if lab.variants.len() == 1 {
         let chart = StackedChart::new(title, Axis::new("Energy", Format::Percent(1)))
             .categories("Trace", names(workloads))
             .caption("Shares of the energy that the table prices.")
@@ -57,7 +57,7 @@ fn chart(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> StackedCh
         (chart, false)
     } else {
         let chart = StackedChart::new(title, Axis::new("Energy over baseline", Format::Ratio(2)))
-            .grouped("Trace", "Machine", bars.iter().map(|(w, m)| (w.label.clone(), &lab.machines[*m].label)))
+            .grouped("Trace", "Variant", bars.iter().map(|(w, m)| (w.label.clone(), &lab.variants[*m].label)))
             .caption("Relative to the baseline's total of the same trace.");
         (chart, true)
     };
@@ -73,14 +73,14 @@ fn chart(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> StackedCh
 }
 
 fn table(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> Table {
-    let head = [Column::text("Trace"), Column::text("Machine"), Column::float("Total", 3).unit("µJ")];
+    let head = [Column::text("Trace"), Column::text("Variant"), Column::float("Total", 3).unit("µJ")];
     let columns = parts.iter().map(|name| Column::float(readable(name), 3).unit("µJ"));
     let mut table =
-        Table::new("Energy by component and machine", head.into_iter().chain(columns)).id("energy-parts");
+        Table::new("Energy by component and variant", head.into_iter().chain(columns)).id("energy-parts");
     for workload in workloads {
-        for (m, machine) in lab.machines.iter().enumerate() {
+        for (m, variant) in lab.variants.iter().enumerate() {
             let values: Vec<f64> = parts.iter().map(|name| part(lab, workload, m, name) / 1e6).collect();
-            let head = report::cells![&workload.label, &machine.label, values.iter().sum::<f64>()];
+            let head = report::cells![&workload.label, &variant.label, values.iter().sum::<f64>()];
             table.push(head.into_iter().chain(values.into_iter().map(Into::into)));
         }
     }

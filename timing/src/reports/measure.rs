@@ -18,8 +18,8 @@ const RF_COMPONENTS: [&str; 3] = ["register_file", "technique_storage", "techniq
 /// about 100 MB.
 const MOST_RECORDS: usize = 1_000_000;
 
-/// A machine to replay on: the configuration with some techniques.
-pub struct Machine {
+/// The configuration with some techniques.
+pub struct Variant {
     /// Name in tables and charts.
     pub label: String,
     /// Its techniques as words of `--tech`; none for the baseline.
@@ -27,7 +27,7 @@ pub struct Machine {
     techniques: Techniques,
 }
 
-impl Machine {
+impl Variant {
     /// Its techniques as `--tech` takes them.
     #[must_use]
     pub fn tech(&self) -> String {
@@ -49,10 +49,10 @@ pub struct Measuring<'a> {
     /// Whether to record where warps of the baseline waited, for the section on source lines.
     pub waits: bool,
     /// Called with the variant, the launch, the number of launches, and the progress.
-    pub progress: &'a (dyn Fn(&Machine, usize, usize, Progress) + Sync),
+    pub progress: &'a (dyn Fn(&Variant, usize, usize, Progress) + Sync),
 }
 
-/// The configuration, and the machines built on it; the plain one is the first.
+/// The configuration, and the variants built on it; the baseline is the first.
 pub struct Lab {
     /// The configuration, with the origin of its values.
     pub loaded: Loaded,
@@ -60,12 +60,12 @@ pub struct Lab {
     pub config: crate::config::GpuConfig,
     /// Its energy table.
     pub energy: EnergyTable,
-    /// The machines.
-    pub machines: Vec<Machine>,
+    /// The variants.
+    pub variants: Vec<Variant>,
 }
 
 impl Lab {
-    /// The machines on a configuration: the plain one, and one with each of the lists of techniques.
+    /// The variants on a configuration: the baseline, and one with each of the lists of techniques.
     ///
     /// # Errors
     /// An unknown or contradictory configuration, energy table or technique.
@@ -79,17 +79,17 @@ impl Lab {
         let config = loaded.config.clone();
         let energy = EnergyTable::load(&config.energy)?;
         energy.check(catalogue.infos())?;
-        let mut machines =
-            vec![Machine { label: "baseline".into(), words: Vec::new(), techniques: Vec::new() }];
+        let mut variants =
+            vec![Variant { label: "baseline".into(), words: Vec::new(), techniques: Vec::new() }];
         for words in techniques.iter().filter(|words| !words.is_empty()) {
             let label = words.join("+");
-            if machines.iter().any(|machine| machine.label == label) {
+            if variants.iter().any(|variant| variant.label == label) {
                 return Err(format!("--tech {} is given twice", words.join(",")));
             }
             let techniques = catalogue.select(words, &config).map_err(|why| why.to_string())?;
-            machines.push(Machine { label, words: words.clone(), techniques });
+            variants.push(Variant { label, words: words.clone(), techniques });
         }
-        Ok(Lab { loaded, config, energy, machines })
+        Ok(Lab { loaded, config, energy, variants })
     }
 
     /// Energy of the register file and of the structures that techniques add, in pJ.
@@ -99,7 +99,7 @@ impl Lab {
         parts.iter().filter(|(name, _)| RF_COMPONENTS.contains(name)).map(|(_, pj)| pj).sum()
     }
 
-    /// Replays a trace on every machine.
+    /// Replays a trace with every variant.
     ///
     /// # Errors
     /// An empty selection, a kernel or technique that the configuration refuses, a damaged recording; with
@@ -109,14 +109,14 @@ impl Lab {
         label: String,
         trace: Trace,
         how: &Measuring<'_>,
-    ) -> Result<Workload, (&Machine, ReplayError)> {
+    ) -> Result<Workload, (&Variant, ReplayError)> {
         let &Measuring { selection, threads, progress, .. } = how;
-        let launches = selection.of(&trace).map_err(|why| (&self.machines[0], ReplayError::Refused(why)))?;
+        let launches = selection.of(&trace).map_err(|why| (&self.variants[0], ReplayError::Refused(why)))?;
         let mut replays = Vec::new();
         let mut waits = Vec::new();
-        for machine in &self.machines {
-            let watched = how.waits && machine.words.is_empty();
-            let on = |launch: usize, launches: usize, p: Progress| progress(machine, launch, launches, p);
+        for variant in &self.variants {
+            let watched = how.waits && variant.words.is_empty();
+            let on = |launch: usize, launches: usize, p: Progress| progress(variant, launch, launches, p);
             let view = ViewOptions {
                 window: watched.then_some(0..u64::MAX),
                 sms: 0..1,
@@ -131,7 +131,7 @@ impl Lab {
                 ..ReplayOptions::default()
             };
             let mut done =
-                replay(&trace, &self.config, &machine.techniques, &options).map_err(|why| (machine, why))?;
+                replay(&trace, &self.config, &variant.techniques, &options).map_err(|why| (variant, why))?;
             if watched {
                 waits = Waits::by_kernel(&trace, &done);
                 done.launches.iter_mut().for_each(|launch| launch.recordings.clear());
@@ -150,42 +150,42 @@ pub struct Workload {
     pub trace: Trace,
     /// Positions of the launches that were replayed.
     pub launches: Vec<usize>,
-    /// Its replays, in the order of [`Lab::machines`].
+    /// Its replays, in the order of [`Lab::variants`].
     pub replays: Vec<Replay>,
     /// By kernel: where its warps waited on the baseline.
     pub(super) waits: Vec<Waits>,
 }
 
 impl Workload {
-    /// Statistics of the plain machine.
+    /// Statistics of the baseline.
     #[must_use]
     pub fn plain(&self) -> &Stats {
         self.on(0)
     }
 
-    /// Statistics on a machine.
+    /// Statistics of a variant.
     #[must_use]
-    pub fn on(&self, machine: usize) -> &Stats {
-        &self.replays[machine].total
+    pub fn on(&self, variant: usize) -> &Stats {
+        &self.replays[variant].total
     }
 
-    /// Cycles of the plain machine over those of another.
+    /// Cycles of the baseline over those of a variant.
     #[must_use]
-    pub fn speedup(&self, machine: usize) -> f64 {
-        ratio(self.plain().counters.cycles, self.on(machine).counters.cycles)
+    pub fn speedup(&self, variant: usize) -> f64 {
+        ratio(self.plain().counters.cycles, self.on(variant).counters.cycles)
     }
 
-    /// Register-file bank accesses, reads and writes, relative to the plain machine.
+    /// Register-file bank accesses, reads and writes, relative to the baseline.
     #[must_use]
-    pub fn rf_accesses(&self, machine: usize) -> f64 {
+    pub fn rf_accesses(&self, variant: usize) -> f64 {
         let accesses = |stats: &Stats| stats.counters.rf_reads + stats.counters.rf_writes;
-        ratio(accesses(self.on(machine)), accesses(self.plain()))
+        ratio(accesses(self.on(variant)), accesses(self.plain()))
     }
 
     /// Register-file energy relative to the baseline, including the cost of the technique.
     #[must_use]
-    pub fn rf_energy(&self, lab: &Lab, machine: usize) -> f64 {
-        lab.rf_energy_pj(self.on(machine)) / lab.rf_energy_pj(self.plain())
+    pub fn rf_energy(&self, lab: &Lab, variant: usize) -> f64 {
+        lab.rf_energy_pj(self.on(variant)) / lab.rf_energy_pj(self.plain())
     }
 }
 

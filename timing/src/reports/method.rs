@@ -16,7 +16,7 @@ pub(super) fn section(contents: &Contents<'_>) -> Section {
         )
         .code(Code::new(format!("{}\n", contents.command), Language::Plain).title("command"))
         .table(traces(contents))
-        .table(machines(lab, "Machines"))
+        .table(variants(lab, "Variants"))
         .details("Every value of the configuration", |d| d.table(configuration(lab)))
         .details("Every price of the energy table", |d| d.table(prices(lab)))
 }
@@ -41,24 +41,24 @@ fn traces(contents: &Contents<'_>) -> Table {
     table
 }
 
-/// The machines of a report with what their techniques do.
+/// The variants of a report with what their techniques do.
 #[must_use]
-pub fn machines(lab: &Lab, title: &str) -> Table {
+pub fn variants(lab: &Lab, title: &str) -> Table {
     let columns = [
-        Column::text("Machine"),
+        Column::text("Variant"),
         Column::text("Technique"),
         Column::text("What it does"),
         Column::text("Paper"),
     ];
-    let mut table = Table::new(title, columns).id("machines");
-    for machine in &lab.machines {
-        let rows: Vec<_> = machine.infos().collect();
+    let mut table = Table::new(title, columns).id("variants");
+    for variant in &lab.variants {
+        let rows: Vec<_> = variant.infos().collect();
         let join = |of: &dyn Fn(&crate::techniques::TechniqueInfo) -> &'static str| {
             rows.iter().map(|row| of(row)).collect::<Vec<_>>().join("; ")
         };
         let what =
             if rows.is_empty() { "the configuration as it is".into() } else { join(&|row| row.summary) };
-        table.push(report::cells![&machine.label, machine.tech(), what, join(&|row| row.paper)]);
+        table.push(report::cells![&variant.label, variant.tech(), what, join(&|row| row.paper)]);
     }
     table
 }

@@ -17,8 +17,8 @@ mod waits;
 mod words;
 
 pub use contents::Contents;
-pub use measure::{Lab, Machine, Measuring, Workload, unique_labels};
-pub use method::machines;
+pub use measure::{Lab, Variant, Measuring, Workload, unique_labels};
+pub use method::variants;
 pub use words::{block_shape, listed};
 
 use crate::compare::Comparison;
@@ -29,25 +29,25 @@ use report::{Report, Section};
 pub fn report(contents: &Contents<'_>) -> Report {
     let Contents { lab, workloads, studies: results, .. } = contents;
     let traces = if workloads.len() == 1 { "trace" } else { "traces" };
-    let machines: Vec<&str> = lab.machines.iter().map(|machine| machine.label.as_str()).collect();
+    let variants: Vec<&str> = lab.variants.iter().map(|variant| variant.label.as_str()).collect();
     let mut report = Report::new(title(workloads))
         .subtitle(format!(
             "{} {traces} on {}, {}.",
             workloads.len(),
             lab.config.description.trim_end_matches('.'),
-            if machines.len() == 1 {
+            if variants.len() == 1 {
                 "as it is".into()
             } else {
-                format!("with and without {}", listed(&machines[1..]))
+                format!("with and without {}", listed(&variants[1..]))
             },
         ))
         .fact("Warplab", env!("CARGO_PKG_VERSION"))
         .fact("Configuration", &lab.config.name)
         .fact("Energy table", &lab.energy.name)
-        .fact("Machines", machines.join(", "))
+        .fact("Variants", variants.join(", "))
         .section(ran::section(workloads, contents.left_out))
         .section(cycles::section(lab, workloads));
-    if lab.machines.len() > 1 {
+    if lab.variants.len() > 1 {
         report = report.section(techniques::section(lab, workloads));
     }
     report = report.section(energy::section(lab, workloads));

@@ -1,6 +1,6 @@
 //! Section: the techniques against the baseline, with geometric means.
 
-use super::measure::{Lab, Machine, Workload, names};
+use super::measure::{Lab, Variant, Workload, names};
 use super::words::ratio;
 use crate::stats::TechniqueStats;
 use report::{Axis, BarChart, Cell, Column, Format, Kpi, Section, Series, Table, Tone, geometric_mean};
@@ -27,15 +27,15 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
 }
 
 fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
-    let machines = lab.machines.iter().enumerate().skip(1);
-    let of = |(m, machine): (usize, &Machine)| {
+    let variants = lab.variants.iter().enumerate().skip(1);
+    let of = |(m, variant): (usize, &Variant)| {
         let mean = geometric_mean(workloads.iter().map(|workload| workload.speedup(m)));
         let energy = geometric_mean(workloads.iter().map(|workload| workload.rf_energy(lab, m)));
-        Kpi::number(format!("{} speedup", machine.label), mean, Format::Ratio(3))
+        Kpi::number(format!("{} speedup", variant.label), mean, Format::Ratio(3))
             .note(format!("geometric mean; register-file energy {}", Format::Ratio(2).show(energy)))
             .tone(tone(mean - 1.0))
     };
-    machines.map(of).collect()
+    variants.map(of).collect()
 }
 
 /// Tone of a gain: less than half a percent is neutral.
@@ -74,13 +74,13 @@ fn chart(
     value: &dyn Fn(&Workload, usize) -> f64,
 ) -> BarChart {
     // Small effects need one more digit to differ from none.
-    let values = || (1..lab.machines.len()).flat_map(|m| workloads.iter().map(move |w| value(w, m)));
+    let values = || (1..lab.variants.len()).flat_map(|m| workloads.iter().map(move |w| value(w, m)));
     let digits = digits.unwrap_or_else(|| if values().all(|v| (v - 1.0).abs() < 0.1) { 3 } else { 2 });
     let chart = BarChart::new(title, Axis::new(axis, Format::Ratio(digits)))
         .categories(kind, names(workloads))
         .geometric_mean();
-    lab.machines.iter().enumerate().skip(1).fold(chart, |chart, (m, machine)| {
-        chart.series(Series::new(&machine.label, workloads.iter().map(|w| value(w, m))).colour(m - 1))
+    lab.variants.iter().enumerate().skip(1).fold(chart, |chart, (m, variant)| {
+        chart.series(Series::new(&variant.label, workloads.iter().map(|w| value(w, m))).colour(m - 1))
     })
 }
 
@@ -89,7 +89,7 @@ fn chart(
 pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     let columns = [
         Column::text(kind),
-        Column::text("Machine"),
+        Column::text("Variant"),
         Column::integer("Cycles").help("SM clock cycles, summed over launches"),
         Column::float("IPC", 2).help("Warp instructions per cycle, whole GPU"),
         Column::ratio("Speedup", 3),
@@ -103,12 +103,12 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
         .id("counters")
         .caption("Everything behind the charts above. Click a heading to sort.");
     for workload in workloads {
-        for (m, machine) in lab.machines.iter().enumerate() {
+        for (m, variant) in lab.variants.iter().enumerate() {
             let stats = workload.on(m);
             let c = &stats.counters;
             table.push(report::cells![
                 &workload.label,
-                &machine.label,
+                &variant.label,
                 c.cycles,
                 c.ipc(),
                 workload.speedup(m),
@@ -120,9 +120,9 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
             ]);
         }
     }
-    for (m, machine) in lab.machines.iter().enumerate().skip(1) {
+    for (m, variant) in lab.variants.iter().enumerate().skip(1) {
         let mean = |value: &dyn Fn(&Workload) -> f64| Cell::from(geometric_mean(workloads.iter().map(value)));
-        let mut row = vec![Cell::from("Geometric mean"), Cell::from(&machine.label)];
+        let mut row = vec![Cell::from("Geometric mean"), Cell::from(&variant.label)];
         row.resize(10, Cell::Missing);
         row[4] = mean(&|workload| workload.speedup(m));
         row[9] = mean(&|workload| workload.rf_energy(lab, m));
@@ -136,7 +136,7 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
 pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     let columns = [
         Column::text(kind),
-        Column::text("Machine"),
+        Column::text("Variant"),
         Column::text("Technique"),
         Column::integer("Opportunities").help("Cases in which the technique could have supplied a value"),
         Column::percent("Supplied", 1).help("Part of the opportunities in which it did").bar(),
@@ -149,13 +149,13 @@ pub fn mechanisms(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     ];
     let mut table = Table::new("Supplied and lost opportunities of techniques", columns).id("mechanisms");
     for workload in workloads {
-        for (m, machine) in lab.machines.iter().enumerate().skip(1) {
+        for (m, variant) in lab.variants.iter().enumerate().skip(1) {
             let stats = workload.on(m);
             for technique in &stats.techniques {
                 let ledger = &technique.ledger;
                 table.push(report::cells![
                     &workload.label,
-                    &machine.label,
+                    &variant.label,
                     technique.info.name,
                     ledger.opportunities,
                     ratio(ledger.supplied, ledger.opportunities),

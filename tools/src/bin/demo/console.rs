@@ -2,9 +2,9 @@
 
 use crate::measure::Results;
 use report::{Cell, Column, Table, geometric_mean};
-use timing::reports::{Machine, Workload};
+use timing::reports::{Variant, Workload};
 
-/// Cycles and register-file accesses of the plain machine.
+/// Cycles and register-file accesses of the baseline.
 pub(crate) fn baseline_table(Results { lab, workloads, .. }: &Results) -> Table {
     let columns = [
         Column::text("Workload"),
@@ -33,12 +33,12 @@ pub(crate) fn baseline_table(Results { lab, workloads, .. }: &Results) -> Table 
     table
 }
 
-/// Reads a number off a workload's replay on a machine.
+/// Reads a number from a workload's replay with a variant.
 type Measure<'a> = &'a dyn Fn(&Workload, usize) -> f64;
 
 /// What each technique makes of them, with geometric means.
 pub(crate) fn techniques_table(Results { lab, workloads, .. }: &Results) -> Table {
-    let names: Vec<String> = lab.machines.iter().skip(1).map(Machine::tech).collect();
+    let names: Vec<String> = lab.variants.iter().skip(1).map(Variant::tech).collect();
     let heads = ["Speedup", "RF accesses", "RF energy"];
     let columns = heads.iter().flat_map(|head| names.iter().map(move |name| (*head, name)));
     let columns: Vec<Column> = std::iter::once(Column::text("Workload"))
@@ -47,7 +47,7 @@ pub(crate) fn techniques_table(Results { lab, workloads, .. }: &Results) -> Tabl
     let measures: [Measure<'_>; 3] =
         [&Workload::speedup, &Workload::rf_accesses, &|workload, m| workload.rf_energy(lab, m)];
     let row = |name: &str, of: &dyn Fn(Measure<'_>, usize) -> f64| {
-        let values = measures.iter().flat_map(|measure| (1..lab.machines.len()).map(|m| of(*measure, m)));
+        let values = measures.iter().flat_map(|measure| (1..lab.variants.len()).map(|m| of(*measure, m)));
         std::iter::once(Cell::from(name)).chain(values.map(Cell::from)).collect::<Vec<_>>()
     };
     let mut table = Table::new("Techniques relative to the baseline", columns);

@@ -1,4 +1,4 @@
-//! The demo's measurements: replays of every trace on every machine, and the studies.
+//! The demo's measurements: replays of every trace with every variant, and the studies.
 
 use crate::failure::Failure;
 use crate::progress::Phase;
@@ -6,23 +6,23 @@ use crate::record::Recording;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use timing::replay::Progress;
 use timing::replay::Selection;
-use timing::reports::{Lab, Machine, Measuring, Workload};
+use timing::reports::{Lab, Measuring, Variant, Workload};
 use timing::studies::{self, Input, Options, StudyResult};
 use trace_format::reader::{Launch, Trace};
 
-/// What a machine is called, and its techniques.
-const MACHINES: [(&str, &[&str]); 4] =
+/// Label of a variant, and its techniques.
+const VARIANTS: [(&str, &[&str]); 4] =
     [("Baseline", &[]), ("BOW", &["bow"]), ("CORF", &["corf"]), ("BOW+CORF", &["bow", "corf"])];
 
-/// The machines on a configuration; the plain one is the first.
+/// The variants on a configuration; the baseline is the first.
 ///
 /// # Errors
 /// An unknown or contradictory configuration.
 pub(crate) fn lab(config: &str) -> Result<Lab, Failure> {
-    let techniques = MACHINES.map(|(_, words)| words.iter().map(|&word| word.to_owned()).collect());
+    let techniques = VARIANTS.map(|(_, words)| words.iter().map(|&word| word.to_owned()).collect());
     let mut lab = Lab::new(config, &[], &techniques, &timing::techniques::Catalogue::built_in())?;
-    for (machine, (label, _)) in lab.machines.iter_mut().zip(MACHINES) {
-        label.clone_into(&mut machine.label);
+    for (variant, (label, _)) in lab.variants.iter_mut().zip(VARIANTS) {
+        label.clone_into(&mut variant.label);
     }
     Ok(lab)
 }
@@ -31,7 +31,7 @@ pub(crate) fn lab(config: &str) -> Result<Lab, Failure> {
 pub(crate) struct Results {
     /// What `--config` was given.
     pub config_word: String,
-    /// The machines.
+    /// The variants.
     pub lab: Lab,
     /// The workloads.
     pub recordings: Vec<Recording>,
@@ -41,7 +41,7 @@ pub(crate) struct Results {
     pub findings: Findings,
 }
 
-/// Replays every recording on every machine.
+/// Replays every recording with every variant.
 ///
 /// # Errors
 /// What the replay of a workload on a machine fails with.
@@ -51,20 +51,20 @@ pub(crate) fn replay_all(
     traces: Vec<Trace>,
     threads: usize,
 ) -> Result<Vec<Workload>, Failure> {
-    let machines = lab.machines.len();
-    let runs = traces.len() * machines;
+    let variants = lab.variants.len();
+    let runs = traces.len() * variants;
     let phase = Phase::start("replay", runs);
     let mut workloads: Vec<Workload> = Vec::new();
     let mut instructions = 0;
     for (recording, trace) in recordings.iter().zip(traces) {
-        let first = workloads.len() * machines;
+        let first = workloads.len() * variants;
         let go_on = |m: usize| {
-            phase.item(first + m, &format!("{} on {}", recording.name, lab.machines[m].label));
+            phase.item(first + m, &format!("{} on {}", recording.name, lab.variants[m].label));
         };
         go_on(0);
         let shown = AtomicUsize::new(0);
-        let progress = |machine: &Machine, launch: usize, launches: usize, p: Progress| {
-            let m = lab.machines.iter().position(|other| std::ptr::eq(other, machine)).unwrap_or(0);
+        let progress = |variant: &Variant, launch: usize, launches: usize, p: Progress| {
+            let m = lab.variants.iter().position(|other| std::ptr::eq(other, variant)).unwrap_or(0);
             if shown.swap(m, Ordering::Relaxed) != m {
                 go_on(m);
             }
@@ -75,10 +75,10 @@ pub(crate) fn replay_all(
         let how = Measuring { selection: &selection, threads, waits: false, progress: &progress };
         let workload = lab
             .measure(recording.name.to_owned(), trace, &how)
-            .map_err(|(machine, e)| Failure(format!("{} on {}: {e}", recording.name, machine.label)))?;
-        let techniques = lab.machines.iter().enumerate().skip(1);
+            .map_err(|(variant, e)| Failure(format!("{} on {}: {e}", recording.name, variant.label)))?;
+        let techniques = lab.variants.iter().enumerate().skip(1);
         let speedups: Vec<String> = techniques
-            .map(|(m, machine)| format!("{} x{:.2}", machine.tech(), workload.speedup(m)))
+            .map(|(m, variant)| format!("{} x{:.2}", variant.tech(), workload.speedup(m)))
             .collect();
         let counters = &workload.plain().counters;
         phase.line(&format!(

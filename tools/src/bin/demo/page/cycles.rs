@@ -19,7 +19,7 @@ pub(super) fn section(lab: &Lab, workloads: &[Workload]) -> Section {
         .chart(stalls_chart(workloads))
         .details("All causes", |d| d.table(stalls_table(workloads)))
         .chart(energy_chart(lab, workloads))
-        .details("Energy by component and machine", |d| d.table(energy_table(lab, workloads)))
+        .details("Energy by component and variant", |d| d.table(energy_table(lab, workloads)))
 }
 
 fn stalls_chart(workloads: &[Workload]) -> StackedChart {
@@ -48,7 +48,7 @@ fn energy_chart(lab: &Lab, workloads: &[Workload]) -> StackedChart {
             "Mean over the workloads, each relative to its baseline's total. Only the components that the energy \
              table prices: it is not the energy of the whole GPU.",
         )
-        .categories("Machine", lab.machines.iter().map(|machine| &machine.label))
+        .categories("Variant", lab.variants.iter().map(|variant| &variant.label))
         .horizontal();
     let used = bars.iter().enumerate().filter(|(_, (_, values))| values.iter().any(|value| *value > 0.0));
     used.fold(chart, |chart, (i, (name, values))| {
@@ -56,7 +56,7 @@ fn energy_chart(lab: &Lab, workloads: &[Workload]) -> StackedChart {
     })
 }
 
-/// By component: per machine, the arithmetic mean of its share in the baseline's total.
+/// By component: per variant, the arithmetic mean of its share in the baseline's total.
 fn mean_energies(lab: &Lab, workloads: &[Workload]) -> Vec<(&'static str, Vec<f64>)> {
     let parts = components(lab, workloads);
     let mean = |name: &str, m: usize| {
@@ -65,8 +65,8 @@ fn mean_energies(lab: &Lab, workloads: &[Workload]) -> Vec<(&'static str, Vec<f6
             part(lab, w, m, name) / total
         }))
     };
-    let machines = 0..lab.machines.len();
-    parts.iter().map(|name| (*name, machines.clone().map(|m| mean(name, m)).collect())).collect()
+    let variants = 0..lab.variants.len();
+    parts.iter().map(|name| (*name, variants.clone().map(|m| mean(name, m)).collect())).collect()
 }
 
 /// All components that the energy table prices, in its order.
@@ -77,12 +77,12 @@ fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
 
 fn energy_table(lab: &Lab, workloads: &[Workload]) -> Table {
     let parts = components(lab, workloads);
-    let columns = [Column::text("Workload"), Column::text("Machine")].into_iter();
+    let columns = [Column::text("Workload"), Column::text("Variant")].into_iter();
     let columns = columns.chain(parts.iter().map(|name| Column::float(readable(name), 3).unit("µJ")));
     let mut table = Table::new("Energy by component", columns).id("energy");
     for workload in workloads {
-        for (m, machine) in lab.machines.iter().enumerate() {
-            let head = report::cells![&workload.label, &machine.label];
+        for (m, variant) in lab.variants.iter().enumerate() {
+            let head = report::cells![&workload.label, &variant.label];
             let values = parts.iter().map(|name| (part(lab, workload, m, name) / 1e6).into());
             table.push(head.into_iter().chain(values));
         }

@@ -3,7 +3,7 @@
 use crate::measure::Results;
 use report::{Code, Language, Section};
 use timing::config::builtin;
-use timing::reports::machines;
+use timing::reports::variants;
 
 pub(super) fn section(results: &Results) -> Section {
     let lab = &results.lab;
@@ -22,7 +22,7 @@ pub(super) fn section(results: &Results) -> Section {
         .heading("The same, step by step")
         .text("From the output folder; every command has `--help` with examples.")
         .code(Code::new(commands(results), Language::Plain).title("shell"));
-    section = section.table(machines(lab, "Machines compared"));
+    section = section.table(variants(lab, "Variants compared"));
     section.details("Configuration and energy table", |mut details| {
         for (list, name) in [(builtin::GPUS, &lab.config.name), (builtin::ENERGY_TABLES, &lab.energy.name)] {
             if let Some(file) = builtin::find(list, name) {

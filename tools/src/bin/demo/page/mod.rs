@@ -15,7 +15,7 @@ use timing::reports::listed;
 /// The report.
 pub(crate) fn report(results: &Results) -> Report {
     let Results { lab, workloads, .. } = results;
-    let techniques: Vec<&str> = lab.machines.iter().skip(1).map(|machine| machine.label.as_str()).collect();
+    let techniques: Vec<&str> = lab.variants.iter().skip(1).map(|variant| variant.label.as_str()).collect();
     let report = Report::new("What register-file techniques do to CUDA kernels")
         .subtitle(format!(
             "{} CUDA workloads, executed without a GPU, recorded with every value, and replayed on {} as it is and with {}.",

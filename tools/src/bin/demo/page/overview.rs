@@ -9,19 +9,19 @@ use timing::studies::StudyResult;
 pub(super) fn section(results: &Results) -> Section {
     let Results { lab, workloads, .. } = results;
     let (mut performance, mut energy) = (Vec::new(), Vec::new());
-    for (m, machine) in lab.machines.iter().enumerate().skip(1) {
+    for (m, variant) in lab.variants.iter().enumerate().skip(1) {
         let mean = geometric_mean(workloads.iter().map(|w| w.speedup(m)));
         let (name, most) = best(workloads, |w| w.speedup(m)).unwrap_or(("–", f64::NAN));
         performance.push(
-            Kpi::number(format!("{} speedup", machine.label), mean, Format::Ratio(2))
+            Kpi::number(format!("{} speedup", variant.label), mean, Format::Ratio(2))
                 .note(format!("geometric mean; {} on {name}", Format::Ratio(2).show(most)))
                 .tone(tone(mean - 1.0)),
         );
     }
-    for (m, machine) in lab.machines.iter().enumerate().skip(1) {
+    for (m, variant) in lab.variants.iter().enumerate().skip(1) {
         let mean = geometric_mean(workloads.iter().map(|w| w.rf_energy(lab, m))) - 1.0;
         energy.push(
-            Kpi::number(format!("{} register-file energy", machine.label), mean, Format::Change(0))
+            Kpi::number(format!("{} register-file energy", variant.label), mean, Format::Change(0))
                 .note("geometric mean, overheads included")
                 .tone(tone(-mean)),
         );
@@ -34,8 +34,8 @@ pub(super) fn section(results: &Results) -> Section {
     let checks = Kpi::new("Results as expected", format!("{checked} of {checked}"));
     energy.push(checks.note("buffers compared with a CPU's results"));
     let mut section = Section::new("Overview").kpis(performance).kpis(energy);
-    for (m, machine) in lab.machines.iter().enumerate().skip(1) {
-        section = section.callout(Callout::finding(finding(lab, workloads, m, &machine.label)));
+    for (m, variant) in lab.variants.iter().enumerate().skip(1) {
+        section = section.callout(Callout::finding(finding(lab, workloads, m, &variant.label)));
     }
     section.text(
         "Every figure below compares the same recorded execution on the same machine model, with and without a \

@@ -1,4 +1,4 @@
-//! The road under test: PTX lowered to a machine kernel, executed and, if wanted, recorded.
+//! The code under test: PTX is lowered to a machine kernel, executed and, if wanted, recorded.
 
 use super::Fault;
 use emulator::exec::{Execute, LaunchError, Options, Unobserved, launch};
@@ -14,9 +14,9 @@ use trace_format::isa::space;
 use trace_format::semantics::{Banks, Geometry};
 use trace_format::writer::{TraceWriter, WriterOptions};
 
-/// A module on the machine.
+/// A module in the emulator.
 #[derive(Debug)]
-pub struct Machine<'m> {
+pub struct EmulatedModule<'m> {
     module: &'m Module,
     layout: ModuleLayout,
     vars: HashMap<VarId, AllocationId>,
@@ -50,7 +50,7 @@ pub fn words(diagnostics: &Diagnostics) -> String {
     diagnostics.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
-impl<'m> Machine<'m> {
+impl<'m> EmulatedModule<'m> {
     /// Places the module's variables.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ fn execute<S: Execute>(
     sink: &mut S,
 ) -> Result<(), Fault> {
     launch(memory, run, options, sink, &Unobserved).map(|_| ()).map_err(|error| match error {
-        LaunchError::Fault(fault) => Fault::new(format!("machine fault: {fault:?}")),
-        other => Fault::new(format!("machine: {other}")),
+        LaunchError::Fault(fault) => Fault::new(format!("emulator fault: {fault:?}")),
+        other => Fault::new(format!("emulator: {other}")),
     })
 }

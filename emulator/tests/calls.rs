@@ -3,7 +3,7 @@
 
 mod calls_kit;
 
-use calls_kit::{Program, manifest, module, words};
+use calls_kit::{TestProgram, manifest, module, words};
 use emulator::lower::LowerOptions;
 
 const MODULES: [&str; 2] =
@@ -31,7 +31,7 @@ fn recursive_functions_and_mutual_recursion_return_to_their_callers() {
         96 * n
     );
     for ptx in MODULES {
-        let program = Program::new(ptx, &manifest);
+        let program = TestProgram::new(ptx, &manifest);
         let before: Vec<u32> = words(&program.open().unwrap(), "data");
         let session = program.run();
         let expect: Vec<u32> = (0..96).map(|t| fib(t % 12) + even(t % 9) * 1000).collect();
@@ -56,7 +56,7 @@ fn tables_of_function_addresses_in_global_and_constant_memory_are_called() {
                 "ptx = \"k.ptx\"\n[buffers.out]\ntype = \"s32\"\nlen = 64\ninit = \"zeros\"\n[[launch]]\n\
                  kernel = \"tables\"\ngrid = [1, 1, 1]\nblock = [64, 1, 1]\nargs = [\"@out\", {{ s32 = {which} }}]\n"
             );
-            let session = Program::new(ptx, &manifest).run();
+            let session = TestProgram::new(ptx, &manifest).run();
             let expect: Vec<u32> = (0..64i32)
                 .map(|t| {
                     let f = [t + 7, t - 7, t * 7, t + 7][t as usize & 3];
@@ -74,7 +74,7 @@ fn structs_travel_by_value_both_ways() {
     for ptx in MODULES {
         let manifest = "ptx = \"k.ptx\"\n[buffers.out]\ntype = \"f64\"\nlen = 40\ninit = \"zeros\"\n[[launch]]\n\
              kernel = \"structs\"\ngrid = [1, 1, 1]\nblock = [40, 1, 1]\nargs = [\"@out\"]\n";
-        let session = Program::new(ptx, manifest).run();
+        let session = TestProgram::new(ptx, manifest).run();
         let expect: Vec<u64> = (0..40i32)
             .map(|t| {
                 let mut c: Vec<i32> = (0..9).collect();
@@ -130,7 +130,7 @@ fn by_prototype(pointer: &str) -> String {
 
 #[test]
 fn lanes_call_different_functions_through_one_prototype() {
-    let session = Program::new(&by_prototype(""), &manifest(100, 1, 100)).run();
+    let session = TestProgram::new(&by_prototype(""), &manifest(100, 1, 100)).run();
     let expect: Vec<u32> = (0..100u64)
         .map(|t| {
             let (a, b, c) = (t, (t * 65537) << 20, -(t as i64));
@@ -147,9 +147,9 @@ fn lanes_call_different_functions_through_one_prototype() {
 
 #[test]
 fn a_bad_function_pointer_is_named() {
-    let null = Program::new(&by_prototype("mov.u64 %f, 0;"), &manifest(32, 1, 32)).fails();
+    let null = TestProgram::new(&by_prototype("mov.u64 %f, 0;"), &manifest(32, 1, 32)).fails();
     assert!(null.contains("null function pointer") && null.contains("call (q), %f"), "{null}");
-    let bad = Program::new(&by_prototype("add.u64 %f, %f, 4;"), &manifest(32, 1, 32)).fails();
+    let bad = TestProgram::new(&by_prototype("add.u64 %f, %f, 4;"), &manifest(32, 1, 32)).fails();
     assert!(bad.contains("bad function pointer: 0xffff0003"), "{bad}");
 }
 
@@ -167,12 +167,12 @@ const DEEP: &str = "
 #[test]
 fn recursion_that_is_too_deep_overflows_the_stack_and_more_stack_helps() {
     let text = |n: &str| module(DEEP, &format!(".reg .u32 %q; mov.u32 %q, {n}; call (%o), down, (%q);"));
-    let session = Program::new(&text("%t"), &manifest(64, 1, 64)).run();
+    let session = TestProgram::new(&text("%t"), &manifest(64, 1, 64)).run();
     assert_eq!(words(&session, "out"), (0..64).map(|t| t * (t + 1) / 2).collect::<Vec<u32>>());
-    let mut deep = Program::new(&text("5000"), &manifest(32, 1, 32));
+    let mut deep = TestProgram::new(&text("5000"), &manifest(32, 1, 32));
     let error = deep.fails();
     assert!(error.contains("stack overflow") && error.contains("--stack-bytes"), "{error}");
-    let mut endless = Program::new(&text("0xFFFFFFFF"), &manifest(32, 1, 32));
+    let mut endless = TestProgram::new(&text("0xFFFFFFFF"), &manifest(32, 1, 32));
     endless.setup.lowering = LowerOptions { stack_bytes: 400_000, ..LowerOptions::default() };
     assert!(endless.fails().contains("stack overflow"));
     deep.setup.lowering = LowerOptions { stack_bytes: 400_000, ..LowerOptions::default() };
@@ -193,7 +193,7 @@ fn deep_call_trees_do_not_explode() {
              add.u32 %r, %x, {i};\nret;\n}}\n"
         );
     }
-    let session = Program::new(&module(&functions, "call (%o), f49, (%t);"), &manifest(32, 1, 32)).run();
+    let session = TestProgram::new(&module(&functions, "call (%o), f49, (%t);"), &manifest(32, 1, 32)).run();
     fn f(i: u32, a: u32) -> u32 {
         if i == 0 {
             return (a.wrapping_mul(3).wrapping_add(1)) ^ 5;
@@ -224,7 +224,7 @@ fn the_address_of_a_parameter_reaches_its_bytes() {
       st.param.u32 [s], %t; add.u32 %j, %t, 1; st.param.u32 [s+4], %j; add.u32 %j, %t, 2; st.param.u32 [s+8], %j;
       add.u32 %j, %t, 3; st.param.u32 [s+12], %j; st.param.v2.u32 [s+16], {%j, %t}; st.param.b32 [i], %i;
       call (q), pick, (s, i); ld.param.u32 %o, [q]; }";
-    let session = Program::new(&module(functions, body), &manifest(64, 2, 32)).run();
+    let session = TestProgram::new(&module(functions, body), &manifest(64, 2, 32)).run();
     let expect = (0..64).map(|t: u32| [t, t + 1, t + 2, t + 3, t + 3, t][t as usize % 6] * 1001);
     assert_eq!(words(&session, "out"), expect.collect::<Vec<u32>>());
 }
@@ -299,7 +299,7 @@ DONE:
         })
         .collect();
     for (inline_limit, max_registers) in [(0, 255), (0, 16), (6000, 255), (6000, 16)] {
-        let mut program = Program::new(&module(BUSY, body), &manifest(64, 2, 32));
+        let mut program = TestProgram::new(&module(BUSY, body), &manifest(64, 2, 32));
         program.setup.lowering = LowerOptions { inline_limit, max_registers, ..LowerOptions::default() };
         let session = program.run();
         assert_eq!(words(&session, "out"), expect, "{inline_limit} {max_registers}");
@@ -342,7 +342,7 @@ fn register_parameters_may_be_predicates_and_vectors() {
         .collect();
     for body in [direct, indirect, negated] {
         for inline_limit in [emulator::lower::DEFAULT_INLINE_LIMIT, 0] {
-            let mut program = Program::new(&module(functions, &body), &manifest(64, 2, 32));
+            let mut program = TestProgram::new(&module(functions, &body), &manifest(64, 2, 32));
             program.setup.lowering = LowerOptions { inline_limit, ..LowerOptions::default() };
             assert_eq!(words(&program.run(), "out"), expect, "inline limit {inline_limit}: {body}");
         }
@@ -367,7 +367,7 @@ fn register_arguments_have_the_kind_of_their_parameters() {
             functions,
             &format!(".reg .pred %p; setp.eq.u32 %p, %t, 0; mov.u32 %n0, 7; {body} mov.u32 %o, 0;"),
         );
-        let error = Program::new(&text, &manifest(64, 2, 32)).fails();
+        let error = TestProgram::new(&text, &manifest(64, 2, 32)).fails();
         assert!(error.contains(wanted), "{body}: {error}");
     }
 }

@@ -3,7 +3,7 @@
 
 mod calls_kit;
 
-use calls_kit::{Program, manifest, module, words};
+use calls_kit::{TestProgram, manifest, module, words};
 
 const MODULES: [&str; 2] =
     [include_str!("calls/functions_sm75.ptx"), include_str!("calls/functions_sm100.ptx")];
@@ -19,7 +19,7 @@ fn special(register: &str, bits: u32) -> Vec<u32> {
         &format!(".reg .u32 %u; ld.shared.u32 %u, [fixed];\n{read}"),
     );
     let manifest = manifest(192, 2, 96).replace("args", "shared = 1000\nargs");
-    words(&Program::new(&text, &manifest).run(), "out")
+    words(&TestProgram::new(&text, &manifest).run(), "out")
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn special_registers_that_depend_on_the_launch_alone() {
 fn blocks_are_spread_over_the_sms_that_options_name() {
     let text =
         module("", ".reg .u32 %m, %n; mov.u32 %m, %smid; mov.u32 %n, %nsmid; mad.lo.u32 %o, %n, 100, %m;");
-    let mut program = Program::new(&text, &manifest(192, 6, 32));
+    let mut program = TestProgram::new(&text, &manifest(192, 6, 32));
     program.options.sms = 4;
     let expect: Vec<u32> = (0..192).map(|t| 400 + t / 32 % 4).collect();
     assert_eq!(words(&program.run(), "out"), expect);
@@ -85,7 +85,7 @@ fn shared_memory_that_is_declared_with_a_size_has_room_of_its_own() {
     );
     let launch = manifest(64, 1, 64).replace("args", "shared = 256\nargs");
     let expect: Vec<u32> = (0..64).map(|t| (288 + 256) * 10_000 + 2 * (63 - t) + 1000 + 7).collect();
-    assert_eq!(words(&Program::new(&text, &launch).run(), "out"), expect);
+    assert_eq!(words(&TestProgram::new(&text, &launch).run(), "out"), expect);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn clocks_move_on_and_are_the_same_in_every_run() {
              mov.{ty} %y, {low}; sub.{ty} %y, %y, %x; cvt.u32.{ty} %o, %y; add.u32 %o, %o, %k;"
         )
         .replace("cvt.u32.u32", "mov.u32");
-        let steps = words(&Program::new(&module("", &body), &manifest(32, 1, 32)).run(), "out");
+        let steps = words(&TestProgram::new(&module("", &body), &manifest(32, 1, 32)).run(), "out");
         assert!(steps.iter().all(|&s| s > 100 && s == steps[0]), "{low}: {steps:?}");
     }
 }
@@ -130,7 +130,7 @@ fn initialisers_hold_addresses_of_functions_and_variables() {
  shape: .callprototype (.reg .u32 _) _ (.reg .u32 _);
  call (%o), %q, (%o), shape;
 ";
-    let session = Program::new(&module(globals, body), &manifest(32, 1, 32)).run();
+    let session = TestProgram::new(&module(globals, body), &manifest(32, 1, 32)).run();
     let base = 7 + 8 * 100 + 22 * 10_000 + 33 * 1_000_000;
     let expect = (0..32).map(|t| if t & 1 == 1 { 2 * base } else { base + 1 });
     assert_eq!(words(&session, "out"), expect.collect::<Vec<u32>>());
@@ -147,7 +147,7 @@ fn the_blocks_of_a_grid_meet() {
             buffers("a"),
             buffers("b")
         );
-        let session = Program::new(ptx, &manifest).run();
+        let session = TestProgram::new(ptx, &manifest).run();
         let b: Vec<u32> = (0..n).map(|t| (t + n / 2) % n * 3).collect();
         let a: Vec<u32> = (0..n as usize).map(|t| b[n as usize - 1 - t] + 1).collect();
         assert_eq!((words(&session, "a"), words(&session, "b")), (a, b));
@@ -159,7 +159,7 @@ fn alloca_gives_every_thread_its_own_memory() {
     for ptx in MODULES {
         let manifest = "ptx = \"k.ptx\"\n[buffers.out]\ntype = \"s32\"\nlen = 64\ninit = \"zeros\"\n[[launch]]\n\
              kernel = \"dyn\"\ngrid = [1, 1, 1]\nblock = [64, 1, 1]\nargs = [\"@out\", { s32 = 0 }]\n";
-        let session = Program::new(ptx, manifest).run();
+        let session = TestProgram::new(ptx, manifest).run();
         let sum = |t: u32| -> u32 {
             let m = (t % 5 + 1) * 4;
             (0..m).map(|i| (i * 7) % m * t).sum()
@@ -189,7 +189,7 @@ const NESTED: &str = "
 #[test]
 fn nested_allocations_end_with_their_function() {
     let text = module(NESTED, ".reg .u32 %d; rem.u32 %d, %t, 9; call (%o), nest, (%d);");
-    let session = Program::new(&text, &manifest(32, 1, 32)).run();
+    let session = TestProgram::new(&text, &manifest(32, 1, 32)).run();
     fn nest(n: u32) -> u32 {
         if n == 0 { 1 } else { n + 1000 * n + 2 * nest(n - 1) }
     }
@@ -206,10 +206,10 @@ fn stacksave_and_stackrestore_reuse_memory_and_too_much_faults() {
         )
     };
     let session =
-        Program::new(&module("", &body("2000", "stackrestore.u64 %s;")), &manifest(32, 1, 32)).run();
+        TestProgram::new(&module("", &body("2000", "stackrestore.u64 %s;")), &manifest(32, 1, 32)).run();
     assert_eq!(words(&session, "out"), [99; 32]);
-    let error = Program::new(&module("", &body("2000", "")), &manifest(32, 1, 32)).fails();
+    let error = TestProgram::new(&module("", &body("2000", "")), &manifest(32, 1, 32)).fails();
     assert!(error.contains("local store") && error.contains("out of bounds"), "{error}");
-    let huge = Program::new(&module("", &body("0xFFFFFFF0", "")), &manifest(32, 1, 32)).fails();
+    let huge = TestProgram::new(&module("", &body("0xFFFFFFF0", "")), &manifest(32, 1, 32)).fails();
     assert!(huge.contains("out of bounds") || huge.contains("overflow"), "{huge}");
 }

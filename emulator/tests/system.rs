@@ -4,7 +4,7 @@
 mod calls_kit;
 mod cli_kit;
 
-use calls_kit::{Program, module, words};
+use calls_kit::{TestProgram, module, words};
 use cli_kit::Folder;
 use emulator::exec::{Observer, Options, Stats};
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ impl Observer for Listener {
     }
 }
 
-fn printed(program: &Program, threads: usize) -> String {
+fn printed(program: &TestProgram, threads: usize) -> String {
     let listener = Listener::default();
     let options = Options { threads, ..program.options };
     program.open().unwrap().run(&options, &listener).unwrap_or_else(|e| panic!("{e}"));
@@ -58,18 +58,18 @@ fn vprintf_may_be_declared_without_its_result() {
         )
     };
     for result in [Some("b32"), None] {
-        let program = Program::new(&text(result), &launch("k", "", 1, 3, ""));
+        let program = TestProgram::new(&text(result), &launch("k", "", 1, 3, ""));
         assert_eq!(printed(&program, 1), "0\n1\n2\n", "declared with {result:?}");
     }
     // Another result than there is stays refused where it is called.
-    let error = Program::new(&text(Some("b64")), &launch("k", "", 1, 1, "")).fails();
+    let error = TestProgram::new(&text(Some("b64")), &launch("k", "", 1, 1, "")).fails();
     assert!(error.contains("a call of `vprintf` as declared here"), "{error}");
 }
 
 #[test]
 fn printf_comes_in_the_order_of_blocks_at_any_number_of_threads() {
     for ptx in MODULES {
-        let program = Program::new(ptx, &launch("prints", "", 3, 4, "{ s32 = 1 }"));
+        let program = TestProgram::new(ptx, &launch("prints", "", 3, 4, "{ s32 = 1 }"));
         let mut expect = String::new();
         for block in 0..3 {
             for t in 0..4i64 {
@@ -114,21 +114,24 @@ fn the_command_prints_what_device_code_prints() {
 fn a_failed_assertion_says_what_cuda_says() {
     for ptx in MODULES {
         let buffers = "[buffers.a]\ntype = \"s32\"\nlen = 64\ninit = \"iota\"\n";
-        let program = Program::new(ptx, &launch("asserts", buffers, 1, 64, "\"@a\""));
+        let program = TestProgram::new(ptx, &launch("asserts", buffers, 1, 64, "\"@a\""));
         let error = program.fails();
         assert!(error.contains("functions.cu:"), "{error}");
         let told =
             "void asserts(int *): block: [0,0,0], thread: [3,0,0] Assertion `a[threadIdx.x] != 3` failed.";
         assert!(error.contains(told), "{error}");
         let fine = "[buffers.a]\ntype = \"s32\"\nlen = 64\ninit = { fill = 4 }\n";
-        assert_eq!(words(&Program::new(ptx, &launch("asserts", fine, 1, 64, "\"@a\"")).run(), "a"), [0; 64]);
+        assert_eq!(
+            words(&TestProgram::new(ptx, &launch("asserts", fine, 1, 64, "\"@a\"")).run(), "a"),
+            [0; 64]
+        );
     }
 }
 
 #[test]
 fn lists_from_the_device_heap_and_null_when_it_is_exhausted() {
     for ptx in MODULES {
-        let mut program = Program::new(ptx, &launch("lists", OUT, 1, 64, "\"@out\", { s32 = 20 }"));
+        let mut program = TestProgram::new(ptx, &launch("lists", OUT, 1, 64, "\"@out\", { s32 = 20 }"));
         assert_eq!(words(&program.run(), "out"), (0..64).map(|t| t * 190).collect::<Vec<u32>>());
         // Sixteen bytes a node: room for the lists of some threads only.
         program.setup.heap_bytes = Some(16 * 32 * 10);
@@ -141,7 +144,7 @@ fn lists_from_the_device_heap_and_null_when_it_is_exhausted() {
 fn virtual_functions_of_objects_made_with_new() {
     for ptx in MODULES {
         let buffers = "[buffers.out]\ntype = \"f32\"\nlen = 96\ninit = \"zeros\"\n";
-        let session = Program::new(ptx, &launch("virtuals", buffers, 2, 48, "\"@out\"")).run();
+        let session = TestProgram::new(ptx, &launch("virtuals", buffers, 2, 48, "\"@out\"")).run();
         let expect: Vec<u32> = (0..96i32)
             .map(|t| {
                 let (s, k) = ((t & 7) as f32, t as f32);
@@ -171,14 +174,14 @@ fn freeing_twice_or_what_was_not_allocated_is_a_fault() {
     };
     let free = "{ .param .b64 a; st.param.b64 [a], %p; call free, (a); }\n";
     let manifest = calls_kit::manifest(32, 1, 32);
-    Program::new(&text(free), &manifest).run();
-    Program::new(
+    TestProgram::new(&text(free), &manifest).run();
+    TestProgram::new(
         &text("mov.u64 %p, 0;").replace("mov.u64 %p, 0;", &format!("mov.u64 %p, 0;\n{free}")),
         &manifest,
     )
     .run();
-    let twice = Program::new(&text(&format!("{free}{free}")), &manifest).fails();
+    let twice = TestProgram::new(&text(&format!("{free}{free}")), &manifest).fails();
     assert!(twice.contains("freed before") && twice.contains("call free, (a)"), "{twice}");
-    let inside = Program::new(&text(&format!("add.u64 %p, %p, 8;\n{free}")), &manifest).fails();
+    let inside = TestProgram::new(&text(&format!("add.u64 %p, %p, 8;\n{free}")), &manifest).fails();
     assert!(inside.contains("malloc has not returned"), "{inside}");
 }

@@ -4,7 +4,7 @@
 mod calls_kit;
 mod cli_kit;
 
-use calls_kit::{Program, manifest, module, words};
+use calls_kit::{TestProgram, manifest, module, words};
 use cli_kit::Folder;
 
 /// A launch in the manner of CUDA 11 and older, which nobody defines; only thread `at` of the block gets there.
@@ -20,13 +20,13 @@ fn launches_from_the_device(at: u32) -> String {
 
 #[test]
 fn a_kernel_runs_as_long_as_no_thread_reaches_what_is_unsupported() {
-    let session = Program::new(&launches_from_the_device(1000), &manifest(64, 2, 32)).run();
+    let session = TestProgram::new(&launches_from_the_device(1000), &manifest(64, 2, 32)).run();
     assert_eq!(words(&session, "out"), (7..71).collect::<Vec<u32>>());
 }
 
 #[test]
 fn the_thread_that_gets_there_faults_with_the_name_and_the_line() {
-    let error = Program::new(&launches_from_the_device(5), &manifest(64, 2, 32)).fails();
+    let error = TestProgram::new(&launches_from_the_device(5), &manifest(64, 2, 32)).fails();
     for told in ["unsupported", "cudaLaunchDevice", "k.ptx:20", "lane 5", "block (0,0,0)"] {
         assert!(error.contains(told), "{told} is missing in:\n{error}");
     }
@@ -37,9 +37,9 @@ fn an_unknown_instruction_faults_where_it_stands_and_not_before() {
     let body = |guard: &str| {
         format!(".reg .pred %p;\nsetp.lt.u32 %p, %t, 32;\nmov.u32 %o, 1;\n{guard} frobnicate.u32 %o, %t;")
     };
-    let session = Program::new(&module("", &body("@!%p")), &manifest(32, 1, 32)).run();
+    let session = TestProgram::new(&module("", &body("@!%p")), &manifest(32, 1, 32)).run();
     assert_eq!(words(&session, "out"), [1; 32]);
-    let error = Program::new(&module("", &body("@%p")), &manifest(32, 1, 32)).fails();
+    let error = TestProgram::new(&module("", &body("@%p")), &manifest(32, 1, 32)).fails();
     assert!(error.contains("frobnicate") && error.contains("k.ptx:"), "{error}");
 }
 

@@ -126,7 +126,7 @@ fn on_oracle(module: &ptx::Module, input: &[u8], fmad: bool) -> Vec<u8> {
     device.global.contents(to).unwrap().to_vec()
 }
 
-fn on_machine(module: &ptx::Module, input: &[u8], fmad: bool) -> Vec<u8> {
+fn in_emulator(module: &ptx::Module, input: &[u8], fmad: bool) -> Vec<u8> {
     let mut emulated = EmulatedModule::new(module).unwrap();
     let options = LowerOptions { check: true, fmad, ..LowerOptions::default() };
     let lowered = emulated.lower("kernel", &options).unwrap_or_else(|fault| panic!("{fault}"));
@@ -159,7 +159,7 @@ fn lowering_and_the_oracle_fuse_the_same() {
         let input = input(&mut dice, ty);
         let module = ptx::parse(&text, "random.ptx").unwrap_or_else(|e| panic!("{}\n{text}", words(&e)));
         let [fused, plain] = [true, false].map(|fmad| {
-            let (wanted, got) = (on_oracle(&module, &input, fmad), on_machine(&module, &input, fmad));
+            let (wanted, got) = (on_oracle(&module, &input, fmad), in_emulator(&module, &input, fmad));
             let same = numbers(&wanted, ty) == numbers(&got, ty);
             assert!(same, "seed {seed}, contraction {fmad}:\n{text}");
             got
@@ -194,7 +194,7 @@ fn a_result_that_the_caller_discards_is_no_use_of_a_product() {
         let module =
             ptx::parse(&calls(take_product), "calls.ptx").unwrap_or_else(|e| panic!("{}", words(&e)));
         let [fused, plain] = [true, false].map(|fmad| {
-            let (wanted, got) = (on_oracle(&module, &input, fmad), on_machine(&module, &input, fmad));
+            let (wanted, got) = (on_oracle(&module, &input, fmad), in_emulator(&module, &input, fmad));
             assert_eq!(wanted, got, "product taken: {take_product}, contraction: {fmad}");
             got
         });

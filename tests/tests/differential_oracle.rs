@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use emulator::ptx;
 use tests::oracle::Fault;
-use tests::oracle::launch::{run_manifest, run_manifest_on_machine};
+use tests::oracle::launch::{run_manifest, run_manifest_in_emulator};
 use tests::{Buffers, Manifest, Workload, workloads};
 
 type Run = dyn Fn(&ptx::Module, &Manifest, &Buffers) -> Result<Buffers, Fault> + Sync;
@@ -19,7 +19,7 @@ fn the_oracle_agrees_with_the_references() {
 #[test]
 fn spilled_code_agrees_with_the_references() {
     on_all(&|module, manifest, inputs| {
-        run_manifest_on_machine(module, manifest, inputs, &manifest.scalars, 24)
+        run_manifest_in_emulator(module, manifest, inputs, &manifest.scalars, 24)
     });
 }
 

@@ -13,13 +13,13 @@ use trace_format::validate;
 /// Buffers of one launch: names, and what they hold at first.
 type Buffers<'a> = &'a [(&'a str, Vec<u32>)];
 
-struct Program {
+struct RecordedProgram {
     folder: tempfile::TempDir,
     session: Session,
 }
 
 /// A kernel of `waiting.cu` with its launch; all buffers are its arguments in order, `scalars` follow them.
-fn program(kernel: &str, grid: u32, block: u32, buffers: Buffers<'_>, scalars: &[u32]) -> Program {
+fn program(kernel: &str, grid: u32, block: u32, buffers: Buffers<'_>, scalars: &[u32]) -> RecordedProgram {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let ptx = Path::new(env!("CARGO_MANIFEST_DIR")).join("waiting/waiting.ptx");
     let of = |(name, contents): &(&str, Vec<u32>)| {
@@ -29,10 +29,10 @@ fn program(kernel: &str, grid: u32, block: u32, buffers: Buffers<'_>, scalars: &
     };
     let buffers: Vec<launch_kit::Buffer> = buffers.iter().map(of).collect();
     let session = launch_kit::open(folder.path(), &ptx, (kernel, grid, block), &buffers, scalars);
-    Program { folder, session }
+    RecordedProgram { folder, session }
 }
 
-impl Program {
+impl RecordedProgram {
     fn words(&self, buffer: &str) -> Vec<u32> {
         let bytes = self.session.buffer(buffer).expect("a buffer");
         bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()

@@ -1,9 +1,9 @@
 //! Memory instructions of a warp: addresses, the space they fall into, data to and from registers.
 
+use super::executable::Worker;
 use super::fault::{Access, FaultKind, Location};
 use super::lenient;
 use super::matrix;
-use super::program::Worker;
 use super::request::{Request, blame};
 use super::spin::Poll;
 use super::state::{BlockShared, WarpState};
@@ -51,7 +51,7 @@ pub(crate) fn access<V: GlobalView, S: BlockSink>(
     if matches!(inst.kind, Kind::Load(_) | Kind::Atomic(_)) {
         warp.has_read = true;
         worker.sink.externals(w, Pc(pc), inst, &warp.regs, exec);
-        if worker.program.polls.get(pc as usize) == Some(&true) {
+        if worker.executable.polls.get(pc as usize) == Some(&true) {
             poll(worker, warp, &request, &at);
         }
     } else {
@@ -156,7 +156,7 @@ fn constant<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Trouble> {
     let Request { inst, exec, .. } = *request;
-    let bytes = worker.program.banks.bank(bank);
+    let bytes = worker.executable.banks.bank(bank);
     let outcome = match inst.kind {
         Kind::Load(_) => load_plain(bytes, at, exec, inst.width(), &mut block.rows),
         _ => {
@@ -181,7 +181,7 @@ fn in_space<V: GlobalView, S: BlockSink>(
     at: &Addresses,
 ) -> Result<(), Trouble> {
     if let Some((checker, memory)) = worker.memory.watch() {
-        let (actor, shared) = (block.actor(worker.program, request.warp, request.pc), &block.memory);
+        let (actor, shared) = (block.actor(worker.executable, request.warp, request.pc), &block.memory);
         let (inst, exec, local_bytes) = (request.inst, request.exec, warp.local.bytes());
         let accessed = Accessed { inst, regs: &warp.regs, space, at, exec, shared, local_bytes };
         let good = checker.access(actor, &accessed, memory);
@@ -250,7 +250,7 @@ fn load<V: GlobalView, S: BlockSink>(
         (Space::Shared, ..) => load_plain(&block.memory, at, exec, width, out)?,
         (Space::Local, ..) => warp.local.load(at, exec, width, out)?,
         (_, _, Address::Bank(bank)) => {
-            load_plain(worker.program.banks.bank(bank.0), at, exec, width, out)?;
+            load_plain(worker.executable.banks.bank(bank.0), at, exec, width, out)?;
         }
         _ => {
             if let Err(refusal) = worker.memory.load(request.pc as usize, at, exec, width, out) {
@@ -405,18 +405,18 @@ fn trouble<V, S: BlockSink>(
     match refusal {
         Refusal::OutOfBounds { lane, address }
             if space == Space::Local
-                && worker.program.kernel.stack_bytes > 0
+                && worker.executable.kernel.stack_bytes > 0
                 && address > u64::from(u32::MAX / 2) =>
         {
             // The stack grows downwards, past address 0.
-            Trouble::fault(FaultKind::StackOverflow(worker.program.kernel.stack_bytes), place(lane))
+            Trouble::fault(FaultKind::StackOverflow(worker.executable.kernel.stack_bytes), place(lane))
         }
         Refusal::OutOfBounds { lane, address } => {
             let size = match (space, inst.memory.map(|memory| memory.address)) {
                 (Space::Shared, _) => Some(block.memory.len() as u64),
                 (Space::Local, _) => Some(warp.local.bytes()),
                 (Space::Const, Some(Address::Bank(bank))) => {
-                    Some(worker.program.banks.bank(bank.0).len() as u64)
+                    Some(worker.executable.banks.bank(bank.0).len() as u64)
                 }
                 _ => None,
             };

@@ -5,9 +5,9 @@
 //! [`super::fault::FaultKind::Deadlock`] lists the waiting lanes.
 
 use super::barrier::{Barriers, Outcome};
+use super::executable::{Executable, Worker};
 use super::fault::{FaultKind, Location, Waiting};
 use super::paths::{NEVER, Paths, Wait};
-use super::program::{Program, Worker};
 use super::spin::{self, Spin};
 use super::state::{BlockShared, WarpState};
 use super::trouble::{Stop, Trouble};
@@ -56,10 +56,10 @@ pub(crate) enum Progress {
 
 impl Block {
     /// Empty state for a block of this program.
-    pub(super) fn new(program: &Program<'_>) -> Block {
+    pub(super) fn new(executable: &Executable<'_>) -> Block {
         let warp = |w: u32| {
-            let mut regs = Warp::new(&program.code);
-            regs.reset(&program.code, &program.geometry, [0; 3], w);
+            let mut regs = Warp::new(&executable.code);
+            regs.reset(&executable.code, &executable.geometry, [0; 3], w);
             let (paths, local) = (Paths::new(), LocalMemory::default());
             WarpState {
                 regs,
@@ -88,7 +88,7 @@ impl Block {
                 errors: BTreeMap::new(),
                 tolerated: Vec::new(),
             },
-            warps: (0..program.geometry.warps_per_block()).map(warp).collect(),
+            warps: (0..executable.geometry.warps_per_block()).map(warp).collect(),
             live: 0,
             instructions: 0,
             turn: 0,
@@ -98,21 +98,21 @@ impl Block {
     }
 
     /// Resets the state to the block with a linear index, at its first instruction.
-    pub(super) fn start(&mut self, program: &Program<'_>, linear: u64) {
-        let geometry = &program.geometry;
+    pub(super) fn start(&mut self, executable: &Executable<'_>, linear: u64) {
+        let geometry = &executable.geometry;
         self.shared.linear = linear;
         self.shared.index = geometry.block_index(linear);
         self.shared.memory.clear();
-        self.shared.memory.resize(program.shared_bytes as usize, 0);
+        self.shared.memory.resize(executable.shared_bytes as usize, 0);
         self.shared.barriers.reset();
         self.shared.thread_instructions = 0;
         self.shared.printed.clear();
         self.shared.errors.clear();
         self.shared.tolerated.clear();
         for (w, warp) in self.warps.iter_mut().enumerate() {
-            warp.regs.restart(&program.code, self.shared.index);
+            warp.regs.restart(&executable.code, self.shared.index);
             warp.paths.reset(geometry.launched_mask(w as u32));
-            warp.local.reset(program.kernel.local_bytes);
+            warp.local.reset(executable.kernel.local_bytes);
             (warp.instructions, warp.resume, warp.turn_start, warp.stale) = (0, NEVER, 0, 0);
             (warp.lanes_start, warp.has_read) = (0, false);
             (warp.spin, warp.has_changed) = (Spin::NEW, false);
@@ -147,7 +147,7 @@ impl Block {
                     return Ok(Progress::Finished);
                 }
                 if !self.break_up() {
-                    return Err(self.deadlock(worker.program));
+                    return Err(self.deadlock(worker.executable));
                 }
             } else if !fruitful {
                 match self.is_stuck(worker.changes) {
@@ -173,19 +173,19 @@ impl Block {
             warp.turn_start = before;
         }
         let lanes_end = warp.lanes_start + LANES_SHARE;
-        let limit = warp.turn_start.saturating_add(worker.program.interleave).min(lanes_end);
+        let limit = warp.turn_start.saturating_add(worker.executable.interleave).min(lanes_end);
         let stop = warp::run(worker, &mut self.shared, warp, self.turn as u32, limit);
         self.live -= (live & !warp.paths.live()).count_ones();
         self.instructions += warp.instructions - before;
         let stop = stop?;
         if stop == Stop::Share && warp.spin.is_spinning() {
-            warp.spin_on(worker.program, worker.changes);
+            warp.spin_on(worker.executable, worker.changes);
         } else {
             self.fruitful = true;
             if stop == Stop::Idle || warp.instructions >= lanes_end {
                 warp.spin.stop();
                 if stop == Stop::Share {
-                    warp.take_turns(worker.program.spin_limit);
+                    warp.take_turns(worker.executable.spin_limit);
                 }
                 (warp.lanes_start, warp.has_read) = (warp.instructions, false);
             }
@@ -254,22 +254,22 @@ impl Block {
         self.warps.iter().any(|w| w.paths.current().mask != 0 && w.spin.polls_memory())
     }
 
-    fn deadlock(&self, program: &Program<'_>) -> Trouble {
-        let waiting = self.waiting(program, None);
+    fn deadlock(&self, executable: &Executable<'_>) -> Trouble {
+        let waiting = self.waiting(executable, None);
         let place = first_place(&waiting);
         Trouble::fault(FaultKind::Deadlock { waiting, blocks: None }, place)
     }
 
     /// The waiting lanes and what they wait for.
-    pub(super) fn waiting(&self, program: &Program<'_>, memory: Option<&GlobalMemory>) -> Vec<Waiting> {
+    pub(super) fn waiting(&self, executable: &Executable<'_>, memory: Option<&GlobalMemory>) -> Vec<Waiting> {
         let mut waiting = Vec::new();
         let block = self.shared.index;
         for (w, warp) in self.warps.iter().enumerate() {
             if warp.paths.current().mask != 0 {
-                waiting.extend(warp.spin.waiting(program, memory, block, w as u32));
+                waiting.extend(warp.spin.waiting(executable, memory, block, w as u32));
             }
             let mut note = |lanes, pc: u32, for_what| {
-                let ptx_line = program.kernel.lines.get(pc as usize).map_or(0, |l| l.code.line);
+                let ptx_line = executable.kernel.lines.get(pc as usize).map_or(0, |l| l.code.line);
                 waiting.push(Waiting { block, warp: w as u32, lanes, pc: Pc(pc), ptx_line, for_what });
             };
             for path in warp.paths.waiting() {
@@ -307,10 +307,10 @@ pub(crate) fn first_place(waiting: &[Waiting]) -> Location {
 impl WarpState {
     /// Ends a turn of polling: other lanes get a turn, and after some turns without progress the lanes that
     /// wait for the spinning ones at a reconvergence point.
-    fn spin_on(&mut self, program: &Program<'_>, changes: u64) {
+    fn spin_on(&mut self, executable: &Executable<'_>, changes: u64) {
         let WarpState { regs, paths, spin, instructions, .. } = self;
         (self.lanes_start, self.has_read) = (*instructions, false);
-        spin.end_turn(changes, || spin::state(program, regs, paths, *instructions));
+        spin.end_turn(changes, || spin::state(executable, regs, paths, *instructions));
         let hopeless = spin.is_hopeless() || spin.is_proven(changes);
         if hopeless && paths.overtake() {
             spin.start_over();
@@ -341,14 +341,14 @@ fn deliver<V, S: BlockSink>(
     lanes: u32,
     outcome: Outcome,
 ) {
-    let inst = &worker.program.code.insts[at as usize];
+    let inst = &worker.executable.code.insts[at as usize];
     let Op::Bar { mode } = inst.op else { return };
     let predicate = match mode {
         BarMode::Sync | BarMode::Arrive => return,
         BarMode::RedAnd => outcome.all,
         BarMode::RedPopc | BarMode::RedOr => outcome.any,
     };
-    worker.sink.enter(warp, worker.program.blocks[at as usize].id, lanes);
+    worker.sink.enter(warp, worker.executable.blocks[at as usize].id, lanes);
     if inst.dst_rows > 0 {
         regs.write_row(inst.dst, &Row::splat(outcome.true_count), lanes);
     }

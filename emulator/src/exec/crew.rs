@@ -7,8 +7,8 @@
 //! its turn, cancels later blocks, and is returned.
 
 use super::block::{Block, Pause, Progress};
+use super::executable::Worker;
 use super::interface::{Observer, Stats};
-use super::program::Worker;
 use super::run::{BlockTrouble, Run};
 use super::trouble::Trouble;
 use crate::memory::GlobalMemory;
@@ -82,8 +82,8 @@ pub(super) fn run<L: LaunchSink>(
     memory: &GlobalMemory,
     lent: GlobalMemory,
 ) -> (GlobalMemory, Ending<L::Block>) {
-    let (program, threads) = (run.program, run.options.threads);
-    let (first_block, blocks) = (run.stats.blocks, program.geometry.blocks());
+    let (executable, threads) = (run.executable, run.options.threads);
+    let (first_block, blocks) = (run.stats.blocks, executable.geometry.blocks());
     let chunk = ((blocks - first_block) / (threads as u64 * 4)).clamp(1, MAX_CHUNK);
     let mut hands = Vec::new();
     for _ in 0..threads {
@@ -109,9 +109,9 @@ pub(super) fn run<L: LaunchSink>(
         for (mut hand, sink) in hands {
             let crew = &crew;
             scope.spawn(move || {
-                let view = Deferred::new(memory, program.code.insts.len());
-                let mut worker = Worker::new(program, view, sink);
-                let mut block = Some(Box::new(Block::new(program)));
+                let view = Deferred::new(memory, executable.code.insts.len());
+                let mut worker = Worker::new(executable, view, sink);
+                let mut block = Some(Box::new(Block::new(executable)));
                 while crew.chunk(&mut worker, &mut block, &mut hand).is_ok() {}
             });
         }
@@ -166,7 +166,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
         hand: &mut Hand<L::Block>,
         number: u64,
     ) -> Result<(), Halt> {
-        block.start(worker.program, number);
+        block.start(worker.executable, number);
         worker.sink.begin(number);
         let mut exhausted = false;
         let pause: Pause<'_, '_, _, _> = &mut |worker: &mut CrewWorker<'_, L>, instructions| {

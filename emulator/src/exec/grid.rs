@@ -7,9 +7,9 @@
 
 use super::block::{Block, Progress};
 use super::crew::{self, Ending};
+use super::executable::{Executable, Prepared, Worker};
 use super::fault::{FaultKind, Location};
 use super::interface::{InOrder, Launch, LaunchError, Observer, Options, Stats};
-use super::program::{Prepared, Program, Worker};
 use super::run::{BlockTrouble, Done, Pending, Run};
 use super::tolerated::Sites;
 use super::trouble::Trouble;
@@ -26,7 +26,7 @@ use crate::view::global::{Direct, Touches};
 /// # Errors
 /// When they are not.
 pub fn check(launch: &Launch<'_>) -> Result<(), LaunchError> {
-    Program::new(launch, &Prepared::of(launch.kernel, false)?).map(drop)
+    Executable::new(launch, &Prepared::of(launch.kernel, false)?).map(drop)
 }
 
 /// Runs a kernel on device memory. Blocks are passed to `sink` in ascending order.
@@ -124,36 +124,37 @@ fn run_launch<L: LaunchSink>(
     observer: &dyn Observer,
     checker: Option<&mut Checker>,
 ) -> Result<Stats, LaunchError> {
-    let mut program = Program::new(launch, prepared)?;
-    program.objects = memory.shared_objects();
-    program.host = observer.host();
-    program.print_left = options.max_print_bytes.into();
-    program.interleave = options.interleave.max(1);
-    program.lenient = options.lenient;
-    program.sms = options.sms.max(1);
+    let mut executable = Executable::new(launch, prepared)?;
+    executable.objects = memory.shared_objects();
+    executable.host = observer.host();
+    executable.print_left = options.max_print_bytes.into();
+    executable.interleave = options.interleave.max(1);
+    executable.lenient = options.lenient;
+    executable.sms = options.sms.max(1);
     let stats = Stats::default();
     let tolerated = Sites::default();
-    let mut run = Run { program: &program, options: *options, sink, observer, stats, checker, tolerated };
+    let mut run =
+        Run { executable: &executable, options: *options, sink, observer, stats, checker, tolerated };
     let outcome = run.all(memory);
     let stats = run.stats;
-    let told = run.tolerated.told((program.kernel, &program.geometry), memory);
+    let told = run.tolerated.told((executable.kernel, &executable.geometry), memory);
     if !told.is_empty() {
         observer.tolerated(&told);
     }
-    outcome.map_err(|trouble| trouble.complete(&program, memory))?;
+    outcome.map_err(|trouble| trouble.complete(&executable, memory))?;
     Ok(stats)
 }
 
 impl<L: LaunchSink> Run<'_, L> {
     fn all(&mut self, memory: &mut GlobalMemory) -> Result<(), BlockTrouble> {
-        let blocks = self.program.geometry.blocks();
+        let blocks = self.executable.geometry.blocks();
         if self.checker.is_some() {
             self.stats.in_order = Some(InOrder::Single);
             return self.in_order::<true>(memory, None);
         }
         if self.options.threads <= 1 || blocks <= 1 {
             self.stats.in_order = Some(InOrder::Single);
-        } else if self.program.may_communicate {
+        } else if self.executable.may_communicate {
             self.stats.in_order = Some(InOrder::Communicates);
         }
         let mut touched = Touches::new(memory.slots());
@@ -185,20 +186,20 @@ impl<L: LaunchSink> Run<'_, L> {
         memory: &mut GlobalMemory,
         pending: Option<Pending<L>>,
     ) -> Result<(Touches, Option<Pending<L>>), BlockTrouble> {
-        let program = self.program;
+        let executable = self.executable;
         let number = self.stats.blocks;
         let (mut block, sink) = match pending {
             Some(pending) => pending,
             None => {
                 let mut sink = self.sink.block_sink();
-                let mut block = Box::new(Block::new(program));
-                block.start(program, number);
+                let mut block = Box::new(Block::new(executable));
+                block.start(executable, number);
                 sink.begin(number);
                 (block, sink)
             }
         };
-        let view = Direct::new(memory, program.code.insts.len());
-        let mut worker = Worker::new(program, view, sink);
+        let view = Direct::new(memory, executable.code.insts.len());
+        let mut worker = Worker::new(executable, view, sink);
         if !self.finish_alone(&mut block, &mut worker)? {
             return Ok((Touches::default(), Some((block, worker.sink))));
         }
@@ -318,10 +319,10 @@ impl<L: LaunchSink> Run<'_, L> {
 
     /// Finds where the next block exceeds the limit of instructions, by running it once more.
     fn locate_exhaustion(&mut self, memory: &mut GlobalMemory) -> BlockTrouble {
-        let program = self.program;
+        let executable = self.executable;
         let number = self.stats.blocks;
         let mut again = Run {
-            program,
+            executable,
             options: self.options,
             sink: &mut Unrecorded,
             observer: self.observer,
@@ -329,10 +330,10 @@ impl<L: LaunchSink> Run<'_, L> {
             checker: None,
             tolerated: Sites::default(),
         };
-        let mut block = Block::new(program);
-        block.start(program, number);
-        let view = Direct::new(memory, program.code.insts.len());
-        let mut worker = Worker::new(program, view, Unrecorded);
+        let mut block = Block::new(executable);
+        block.start(executable, number);
+        let view = Direct::new(memory, executable.code.insts.len());
+        let mut worker = Worker::new(executable, view, Unrecorded);
         again.finish_alone(&mut block, &mut worker).err().unwrap_or_else(|| {
             let kind = FaultKind::InstructionLimit(self.options.max_instructions);
             BlockTrouble {

@@ -1,7 +1,7 @@
 //! Repeats loads out of bounds that a launch tolerates (see [`super::Options::lenient`]).
 
+use super::executable::Worker;
 use super::fault::Location;
-use super::program::Worker;
 use super::request::Request;
 use super::state::BlockShared;
 use super::tolerated::Site;
@@ -24,7 +24,7 @@ pub(super) fn load<V: GlobalView, S: BlockSink>(
     refusal: Refusal,
 ) -> Result<(), Refusal> {
     let Refusal::OutOfBounds { .. } = refusal else { return Err(refusal) };
-    if !worker.program.lenient {
+    if !worker.executable.lenient {
         return Err(refusal);
     }
     let width = request.inst.width();

@@ -10,6 +10,7 @@ mod access;
 pub(crate) mod barrier;
 mod block;
 mod crew;
+mod executable;
 pub mod fault;
 mod grid;
 mod interface;
@@ -19,7 +20,6 @@ pub mod nested;
 pub(crate) mod paths;
 mod polls;
 mod printf;
-mod program;
 mod request;
 mod run;
 mod spin;
@@ -31,11 +31,11 @@ mod trouble;
 mod turns;
 mod warp;
 
+pub use executable::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES, Prepared};
 pub use fault::{Fault, FaultKind};
 pub use grid::{Execute, check, launch, launch_checked, launch_prepared};
 pub use interface::{
     DEFAULT_INTERLEAVE, DEFAULT_MAX_INSTRUCTIONS, DEFAULT_MAX_PRINT_BYTES, InOrder, Launch, LaunchError,
     Observer, Options, Stats, Stuck, Unobserved,
 };
-pub use program::{MAX_BLOCK_THREADS, MAX_LOCAL_BYTES, MAX_SHARED_BYTES, Prepared};
 pub use tolerated::Tolerated;

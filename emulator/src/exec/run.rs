@@ -1,9 +1,9 @@
 //! State of a launch's run, for all ways of running its blocks.
 
 use super::block::Block;
+use super::executable::Executable;
 use super::fault::{Fault, FaultKind, Location};
 use super::interface::{LaunchError, Observer, Options, Stats};
-use super::program::Program;
 use super::tolerated::{Site, Sites};
 use super::trouble::Trouble;
 use crate::check::Checker;
@@ -12,7 +12,7 @@ use crate::record::LaunchSink;
 
 /// State of a running launch.
 pub(super) struct Run<'r, L> {
-    pub program: &'r Program<'r>,
+    pub executable: &'r Executable<'r>,
     pub options: Options,
     pub sink: &'r mut L,
     pub observer: &'r dyn Observer,
@@ -51,15 +51,15 @@ pub(super) struct BlockTrouble {
 
 impl BlockTrouble {
     /// The error for the caller: a fault gets its place in words and the nearest allocation.
-    pub(super) fn complete(self, program: &Program<'_>, memory: &GlobalMemory) -> LaunchError {
+    pub(super) fn complete(self, executable: &Executable<'_>, memory: &GlobalMemory) -> LaunchError {
         match self.trouble {
             Trouble::Fault(fault) => {
                 let (mut kind, place) = *fault;
                 if let FaultKind::OutOfBounds { size: None, address, nearest, .. } = &mut kind {
                     *nearest = memory.nearest(*address);
                 }
-                let index = program.geometry.block_index(self.block);
-                let fault = Fault::new(kind, program.kernel, place, index, program.geometry.block);
+                let index = executable.geometry.block_index(self.block);
+                let fault = Fault::new(kind, executable.kernel, place, index, executable.geometry.block);
                 LaunchError::Fault(Box::new(fault))
             }
             Trouble::Sink(error) => LaunchError::Sink(error),
@@ -67,13 +67,13 @@ impl BlockTrouble {
                 let what = format!("block order matters to an access that runs in order ({refusal:?})");
                 let kind = FaultKind::Unsupported(what);
                 let place = Location { pc: 0, warp: 0, lane: None };
-                let index = program.geometry.block_index(self.block);
+                let index = executable.geometry.block_index(self.block);
                 LaunchError::Fault(Box::new(Fault::new(
                     kind,
-                    program.kernel,
+                    executable.kernel,
                     place,
                     index,
-                    program.geometry.block,
+                    executable.geometry.block,
                 )))
             }
             Trouble::Cancelled => LaunchError::Malformed("the launch was cancelled".into()),

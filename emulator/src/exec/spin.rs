@@ -5,8 +5,8 @@
 //! memory has not changed is *proven* to spin forever unless others act. If no others can run, that is a
 //! deadlock, which `super::grid` reports. `super::block` and `super::grid` switch to others.
 
+use super::executable::Executable;
 use super::fault::Waiting;
-use super::program::Program;
 use crate::memory::GlobalMemory;
 use crate::memory::lanes::{Addresses, lanes_of};
 use std::hash::{Hash, Hasher};
@@ -79,7 +79,7 @@ impl Poll {
     /// Description of lanes that wait for this value to change.
     fn waiting(
         &self,
-        program: &Program<'_>,
+        executable: &Executable<'_>,
         memory: Option<&GlobalMemory>,
         block: [u32; 3],
         warp: u32,
@@ -91,7 +91,7 @@ impl Poll {
             None => format!("memory at {:#x}", self.address),
         };
         let for_what = format!("{place} to change, which holds {:#x}", self.value);
-        let ptx_line = program.kernel.lines.get(self.pc as usize).map_or(0, |l| l.code.line);
+        let ptx_line = executable.kernel.lines.get(self.pc as usize).map_or(0, |l| l.code.line);
         Waiting { block, warp, lanes: self.lanes, pc: Pc(self.pc), ptx_line, for_what }
     }
 }
@@ -207,23 +207,23 @@ impl Spin {
     /// Description of what the warp waits for.
     pub(super) fn waiting(
         &self,
-        program: &Program<'_>,
+        executable: &Executable<'_>,
         memory: Option<&GlobalMemory>,
         block: [u32; 3],
         warp: u32,
     ) -> Option<Waiting> {
-        self.last.map(|poll| poll.waiting(program, memory, block, warp))
+        self.last.map(|poll| poll.waiting(executable, memory, block, warp))
     }
 }
 
 /// Digest of the state that determines a warp's next steps, except memory.
-pub(crate) fn state(program: &Program<'_>, regs: &Warp, paths: &impl Hash, clock: u64) -> u64 {
+pub(crate) fn state(executable: &Executable<'_>, regs: &Warp, paths: &impl Hash, clock: u64) -> u64 {
     let mut hash = Xxh3::new();
-    if program.reads_clock {
+    if executable.reads_clock {
         // Waiting may end when enough time has passed.
         clock.hash(&mut hash);
     }
-    for row in regs.registers(&program.code) {
+    for row in regs.registers(&executable.code) {
         row.0.hash(&mut hash);
     }
     for p in 0..7 {

@@ -1,8 +1,8 @@
 //! The state of a running block: its warps and their shared state.
 
 use super::barrier::Barriers;
+use super::executable::Executable;
 use super::paths::Paths;
-use super::program::Program;
 use super::spin::Spin;
 use super::tolerated::Site;
 use crate::check::Actor;
@@ -56,7 +56,7 @@ pub(crate) struct BlockShared {
 
 impl BlockShared {
     /// A warp at an instruction, for the checker.
-    pub(super) fn actor<'p>(&self, program: &'p Program<'_>, warp: u32, pc: u32) -> Actor<'p> {
-        Actor { kernel: program.kernel, geometry: &program.geometry, block: self.linear, warp, pc }
+    pub(super) fn actor<'p>(&self, executable: &'p Executable<'_>, warp: u32, pc: u32) -> Actor<'p> {
+        Actor { kernel: executable.kernel, geometry: &executable.geometry, block: self.linear, warp, pc }
     }
 }

@@ -4,10 +4,10 @@
 //! Calls happen lane by lane in ascending order, arguments lie in the lane's local memory. Kernels with such
 //! calls run their blocks in order, so that texts and heap addresses are the same at any number of threads.
 
+use super::executable::Worker;
 use super::fault::{FaultKind, Location};
 use super::nested::{DeviceHost, Query, REQUEST_HEAD_BYTES, Request, Transfer};
 use super::printf::{self, Arguments};
-use super::program::Worker;
 use super::state::{BlockShared, WarpState};
 use super::trouble::Trouble;
 use crate::memory::lanes::{Rows, lanes_of};
@@ -83,11 +83,11 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
         let (space, at) = Space::of_generic(address);
         let exec = 1 << self.lane;
         let mut out: Rows = [Row::ZERO; 4];
-        let program = self.worker.program;
+        let executable = self.worker.executable;
         let plain = match (space, (address >> 32) as u32) {
             (Space::Shared, _) => Some(&self.block.memory[..]),
-            (_, CONST_WINDOW_HI) => Some(program.banks.bank(BANK_USER)),
-            (_, PARAM_WINDOW_HI) => Some(program.banks.bank(BANK_PARAM)),
+            (_, CONST_WINDOW_HI) => Some(executable.banks.bank(BANK_USER)),
+            (_, PARAM_WINDOW_HI) => Some(executable.banks.bank(BANK_PARAM)),
             _ => None,
         };
         let read = match (plain, space) {
@@ -142,10 +142,10 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
         let format = self.string(format)?;
         let mut text = Vec::new();
         let taken = printf::format(&format, &mut Listed { thread: self, at }, &mut text)?;
-        let program = self.worker.program;
+        let executable = self.worker.executable;
         let bytes = text.len() as u64;
         let spend = |left: u64| left.checked_sub(bytes);
-        if program.print_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
+        if executable.print_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend).is_err() {
             return Err(Trouble::fault(FaultKind::PrintLimit, self.place));
         }
         self.block.printed.append(&mut text);
@@ -169,7 +169,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
 
     /// Services for the device runtime.
     fn host(&self) -> Result<&'p dyn DeviceHost, Trouble> {
-        self.worker.program.host.ok_or_else(|| {
+        self.worker.executable.host.ok_or_else(|| {
             let what = "device code that launches kernels or asks the device runtime runs in CUDA programs only \
                         (`emu run -- PROGRAM`), not with a launch manifest";
             Trouble::fault(FaultKind::Unsupported(what.into()), self.place)
@@ -254,7 +254,7 @@ impl<'p, V: GlobalView, S: BlockSink> Thread<'_, 'p, V, S> {
         let (message, file, function) = (shown(0)?, shown(8)?, shown(24)?);
         let line = self.argument(16, MemWidth::B32)?;
         let [bx, by, bz] = self.block.index;
-        let [x, y, _] = self.worker.program.geometry.block.map(|n| n.max(1));
+        let [x, y, _] = self.worker.executable.geometry.block.map(|n| n.max(1));
         let t = self.place.warp * 32 + self.lane as u32;
         let [tx, ty, tz] = [t % x, t / x % y, t / x / y];
         Ok(format!(

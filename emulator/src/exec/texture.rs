@@ -4,8 +4,8 @@
 //! Lanes may name different objects; each object is handled in turn. Surface accesses that change memory are
 //! one access of the whole warp, so that a refused one has changed nothing.
 
+use super::executable::Worker;
 use super::fault::{FaultKind, Location};
-use super::program::Worker;
 use super::request::Request;
 use super::state::WarpState;
 use super::trouble::Trouble;
@@ -43,7 +43,7 @@ pub(super) fn access<V: GlobalView, S: BlockSink>(
     warp: &mut WarpState,
     request: &Request<'_>,
 ) -> Result<Result<(), Refusal>, Trouble> {
-    let objects = &*worker.program.objects;
+    let objects = &*worker.executable.objects;
     let mut at: Addresses = [NO_ADDRESS; 32];
     let view = &mut worker.memory;
     let outcome = match request.inst.op {

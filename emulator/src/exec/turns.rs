@@ -6,9 +6,9 @@
 //! that is a deadlock.
 
 use super::block::{Block, Progress, first_place};
+use super::executable::{Executable, Worker};
 use super::fault::{FaultKind, Waiting};
 use super::interface::Stuck;
-use super::program::{Program, Worker};
 use super::run::{BlockTrouble, Done, Pending, Run};
 use super::trouble::Trouble;
 use crate::memory::GlobalMemory;
@@ -103,12 +103,12 @@ impl<L: LaunchSink> Turns<L> {
     }
 }
 
-/// Number of blocks of this program that may wait for each other at a time.
-fn room(program: &Program<'_>) -> usize {
-    let warps = u64::from(program.geometry.warps_per_block());
-    let rows = program.code.initial_rows().len() as u64 + 24;
-    let per_block =
-        warps * (rows * 128 + u64::from(program.kernel.local_bytes) * 32) + u64::from(program.shared_bytes);
+/// Number of blocks of this kernel that may wait for each other at a time.
+fn room(executable: &Executable<'_>) -> usize {
+    let warps = u64::from(executable.geometry.warps_per_block());
+    let rows = executable.code.initial_rows().len() as u64 + 24;
+    let per_block = warps * (rows * 128 + u64::from(executable.kernel.local_bytes) * 32)
+        + u64::from(executable.shared_bytes);
     usize::try_from(RESIDENT_BYTES / per_block.max(1))
         .unwrap_or(MAX_RESIDENT)
         .clamp(MIN_RESIDENT, MAX_RESIDENT)
@@ -121,10 +121,10 @@ impl<L: LaunchSink> Run<'_, L> {
         memory: &mut GlobalMemory,
         pending: Option<Pending<L>>,
     ) -> Result<(), BlockTrouble> {
-        let program = self.program;
-        let blocks = program.geometry.blocks();
-        let view = Direct::<CHECKED>::with_checker(memory, program.code.insts.len(), self.checker.take());
-        let mut worker = Worker::new(program, view, self.sink.block_sink());
+        let executable = self.executable;
+        let blocks = executable.geometry.blocks();
+        let view = Direct::<CHECKED>::with_checker(memory, executable.code.insts.len(), self.checker.take());
+        let mut worker = Worker::new(executable, view, self.sink.block_sink());
         let mut turns = Turns {
             started: self.stats.blocks + u64::from(pending.is_some()),
             ahead: pending.as_ref().map_or(0, |(block, _)| block.instructions),
@@ -132,7 +132,7 @@ impl<L: LaunchSink> Run<'_, L> {
             done: BTreeMap::new(),
             spare_blocks: Vec::new(),
             spare_sinks: Vec::new(),
-            room: room(program),
+            room: room(executable),
             stuck: (0, 0),
             idle: 0,
             finished: false,
@@ -161,10 +161,10 @@ impl<L: LaunchSink> Run<'_, L> {
 
     /// The next block, at its start.
     fn start(&mut self, turns: &mut Turns<L>) -> Pending<L> {
-        let program = self.program;
-        let mut block = Box::new(turns.spare_blocks.pop().unwrap_or_else(|| Block::new(program)));
+        let executable = self.executable;
+        let mut block = Box::new(turns.spare_blocks.pop().unwrap_or_else(|| Block::new(executable)));
         let mut sink = turns.spare_sinks.pop().unwrap_or_else(|| self.sink.block_sink());
-        block.start(program, turns.started);
+        block.start(executable, turns.started);
         sink.begin(turns.started);
         turns.started += 1;
         (block, sink)
@@ -186,14 +186,14 @@ impl<L: LaunchSink> Run<'_, L> {
             return Ok(());
         }
         let before = block.instructions;
-        let share = if self.program.may_communicate { BLOCK_SHARE } else { u64::MAX };
+        let share = if self.executable.may_communicate { BLOCK_SHARE } else { u64::MAX };
         let progress = loop {
             std::mem::swap(&mut worker.sink, &mut sink);
             let progress = self.turn(&mut block, worker, share, oldest, turns.ahead - before);
             std::mem::swap(&mut worker.sink, &mut sink);
             // Blocks of kernels without communication are only interrupted when waiting is proven, as in
             // parallel runs.
-            if self.program.may_communicate || !matches!(progress, Ok(Progress::Spinning)) {
+            if self.executable.may_communicate || !matches!(progress, Ok(Progress::Spinning)) {
                 break progress;
             }
         };
@@ -252,12 +252,12 @@ impl<L: LaunchSink> Run<'_, L> {
             .waiting
             .iter()
             .map(|w| &w.pending)
-            .flat_map(|(block, _)| block.waiting(self.program, Some(memory)));
+            .flat_map(|(block, _)| block.waiting(self.executable, Some(memory)));
         let mut waiting: Vec<Waiting> = all.take(MAX_WAITING).collect();
         waiting.sort_by_key(|w| (w.block[2], w.block[1], w.block[0], w.warp));
         let block =
             turns.waiting.iter().map(|w| &w.pending).map(|(block, _)| block.shared.linear).min().unwrap_or(0);
-        let left = self.program.geometry.blocks() - turns.started;
+        let left = self.executable.geometry.blocks() - turns.started;
         let place = first_place(&waiting);
         let kind = FaultKind::Deadlock { blocks: Some((turns.waiting.len() as u64, left)), waiting };
         BlockTrouble { trouble: Trouble::fault(kind, place), block }

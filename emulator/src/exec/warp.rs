@@ -6,9 +6,9 @@
 
 use super::access;
 use super::barrier::{Arrival, BARRIERS};
+use super::executable::{Executable, Run, Worker};
 use super::fault::{FaultKind, Location};
 use super::paths::{NEVER, Path, Wait};
-use super::program::{Program, Run, Worker};
 use super::state::{BlockShared, WarpState};
 use super::trouble::{Stop, Trouble};
 use super::{system, texture};
@@ -26,9 +26,9 @@ pub(crate) fn run<V: GlobalView, S: BlockSink>(
     w: u32,
     limit: u64,
 ) -> Result<Stop, Trouble> {
-    match worker.program.level {
+    match worker.executable.level {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Program::new` takes the level from `VectorLevel::detect`, which found these features.
+        // SAFETY: `Executable::new` takes the level from `VectorLevel::detect`, which found these features.
         VectorLevel::Avx512 => unsafe { run_avx512(worker, block, warp, w, limit) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
@@ -69,7 +69,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
     w: u32,
     limit: u64,
 ) -> Result<Stop, Trouble> {
-    let program = worker.program;
+    let executable = worker.executable;
     warp.turn_end = limit;
     loop {
         let path = *warp.paths.current();
@@ -77,7 +77,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
         if mask == 0 {
             return Ok(Stop::Idle);
         }
-        let Run { id, end, guards, reduces } = program.blocks[path.pc as usize];
+        let Run { id, end, guards, reduces } = executable.blocks[path.pc as usize];
         if reduces {
             reduce(worker, block, warp, w, &path)?;
             continue;
@@ -95,7 +95,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
             first = std::mem::replace(&mut warp.resume, NEVER);
         }
         let mut falls_through = true;
-        for (at, inst) in (first..).zip(&program.code.insts[first as usize..end as usize]) {
+        for (at, inst) in (first..).zip(&executable.code.insts[first as usize..end as usize]) {
             let guard = warp.regs.pred(inst.guard.index);
             let exec = mask & if inst.guard.not { !guard } else { guard };
             match inst.kind {
@@ -109,7 +109,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
                         {
                             checker.sync_warp(block.linear, w);
                         }
-                        execute(&program.code, inst, &mut warp.regs, exec);
+                        execute(&executable.code, inst, &mut warp.regs, exec);
                         worker.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                     }
                 }
@@ -143,14 +143,14 @@ fn run_body<V: GlobalView, S: BlockSink>(
                     let clock = warp.instructions - u64::from(end - at);
                     let value = match inst.op {
                         Op::Txq { query, .. } => {
-                            texture::ask(&program.objects, &warp.regs, inst, query, exec).map_err(
+                            texture::ask(&executable.objects, &warp.regs, inst, query, exec).map_err(
                                 |(lane, what)| {
                                     let place = Location { pc: at, warp: w, lane: Some(lane) };
                                     Trouble::fault(FaultKind::Texture(what), place)
                                 },
                             )?
                         }
-                        op => Row::splat(external(op, clock, block.linear, program)),
+                        op => Row::splat(external(op, clock, block.linear, executable)),
                     };
                     warp.regs.write_row(inst.dst, &value, exec);
                     worker.sink.externals(w, Pc(at), inst, &warp.regs, exec);
@@ -189,14 +189,14 @@ fn check_divisor<V: GlobalView, S: BlockSink>(
     w: u32,
     exec: u32,
 ) -> Result<(), Trouble> {
-    let lanes = worker.program.zero_divisors(at, inst, regs, exec);
+    let lanes = worker.executable.zero_divisors(at, inst, regs, exec);
     if lanes == 0 {
         return Ok(());
     }
     if let Some((checker, _)) = worker.memory.watch()
         && checker.wants_divisions()
     {
-        checker.zero_division(block.actor(worker.program, w, at), lanes);
+        checker.zero_division(block.actor(worker.executable, w, at), lanes);
         return Ok(());
     }
     let place = Location { pc: at, warp: w, lane: Some(lanes.trailing_zeros() as u8) };
@@ -204,14 +204,14 @@ fn check_divisor<V: GlobalView, S: BlockSink>(
 }
 
 /// Value of a special register that comes from outside the warp. Clocks count the warp's own instructions.
-fn external(op: Op, clock: u64, block: u64, program: &Program<'_>) -> u32 {
+fn external(op: Op, clock: u64, block: u64, executable: &Executable<'_>) -> u32 {
     let Op::S2r { sr } = op else { return 0 };
     match sr {
-        SpecialReg::SmId => (block % u64::from(program.sms)) as u32,
-        SpecialReg::NSmId => program.sms,
+        SpecialReg::SmId => (block % u64::from(executable.sms)) as u32,
+        SpecialReg::NSmId => executable.sms,
         SpecialReg::ClockLo | SpecialReg::GlobalTimerLo => clock as u32,
         SpecialReg::ClockHi | SpecialReg::GlobalTimerHi => (clock >> 32) as u32,
-        SpecialReg::GridId => program.launch_index,
+        SpecialReg::GridId => executable.launch_index,
         _ => 0,
     }
 }
@@ -256,7 +256,7 @@ fn control<V: GlobalView, S: BlockSink>(
         }
         Kind::Barrier => barrier(worker, block, warp, w, at, inst, exec)?,
         Kind::Trap => {
-            let why = worker.program.kernel.trap(Pc(at));
+            let why = worker.executable.kernel.trap(Pc(at));
             let kind = why.map_or(FaultKind::Trap, |what| FaultKind::Unsupported(what.to_owned()));
             return Err(Trouble::fault(kind, place));
         }
@@ -292,7 +292,7 @@ fn call_through_register<V, S: BlockSink>(
     let mut targets: Vec<(u32, u32)> = Vec::new();
     for lane in lanes_of(exec) {
         let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
-        let Some(target) = worker.program.kernel.entry(address) else {
+        let Some(target) = worker.executable.kernel.entry(address) else {
             let place = Location { lane: Some(lane as u8), ..place };
             return Err(Trouble::fault(FaultKind::BadFunction(address), place));
         };
@@ -338,7 +338,7 @@ fn barrier<V: GlobalView, S: BlockSink>(
         if id as usize >= BARRIERS {
             return fail(format!("there is no barrier {id}, only 0 to {}", BARRIERS - 1));
         }
-        let threads = worker.program.geometry.warps_per_block() * 32;
+        let threads = worker.executable.geometry.warps_per_block() * 32;
         if expected % 32 != 0 || expected > threads {
             return fail(format!(
                 "{expected} threads is not a multiple of 32 up to the {threads} of the block"
@@ -347,7 +347,7 @@ fn barrier<V: GlobalView, S: BlockSink>(
         if let Some((checker, _)) = worker.memory.watch() {
             let here = warp.paths.waiting().filter(|p| p.wait == Wait::Barrier { id: id as u8, at });
             let missing = here.fold(live & !lanes, |missing, p| missing & !p.mask);
-            let (actor, shared_bytes) = (block.actor(worker.program, w, at), block.memory.len());
+            let (actor, shared_bytes) = (block.actor(worker.executable, w, at), block.memory.len());
             checker.arrive(actor, id as u8, lanes, missing, expected == 0, shared_bytes);
         }
         let arrival = Arrival { warp: w, lanes, live, expected, mode, predicate };
@@ -374,13 +374,13 @@ fn reduce<V: GlobalView, S: BlockSink>(
     w: u32,
     path: &Path,
 ) -> Result<(), Trouble> {
-    let (program, at) = (worker.program, path.pc);
-    let inst = &program.code.insts[at as usize];
+    let (executable, at) = (worker.executable, path.pc);
+    let inst = &executable.code.insts[at as usize];
     let guard = warp.regs.pred(inst.guard.index);
     let exec = path.mask & if inst.guard.not { !guard } else { guard };
     let others = path.mask & !exec;
     if others != 0 {
-        worker.sink.enter(w, program.blocks[at as usize].id, others);
+        worker.sink.enter(w, executable.blocks[at as usize].id, others);
         warp.instructions += 1;
         block.thread_instructions += u64::from(others.count_ones());
     }

@@ -7,19 +7,19 @@ use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, SessionError, Setup};
 
 /// A program in a temporary folder.
-pub(crate) struct Program {
+pub(crate) struct TestProgram {
     folder: tempfile::TempDir,
     pub setup: Setup,
     pub options: Options,
 }
 
-impl Program {
+impl TestProgram {
     /// A PTX text and its manifest, which names the text `k.ptx`.
-    pub(crate) fn new(ptx: &str, manifest: &str) -> Program {
+    pub(crate) fn new(ptx: &str, manifest: &str) -> TestProgram {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("k.ptx"), ptx).unwrap();
         std::fs::write(folder.path().join("k.toml"), manifest).unwrap();
-        Program { folder, setup: Setup::default(), options: Options { threads: 1, ..Options::default() } }
+        TestProgram { folder, setup: Setup::default(), options: Options { threads: 1, ..Options::default() } }
     }
 
     pub(crate) fn open(&self) -> Result<Session, SessionError> {

@@ -190,7 +190,7 @@ pub fn run(form: &str, seed: u64, count: usize) -> Result<Vec<Outcome>, Fault> {
     }
     let grid = [blocks as u32, 1, 1];
     let expected = on_oracle(&module, &input, grid).map_err(|f| Fault::new(format!("{form}: {f}")))?;
-    let actual = on_machine(&module, &input, grid).map_err(|f| Fault::new(format!("{form}: {f}")))?;
+    let actual = in_emulator(&module, &input, grid).map_err(|f| Fault::new(format!("{form}: {f}")))?;
     let cell = |bytes: &[u8], thread: usize, at: usize| {
         bytes[thread * 32 + at * 8..][..8].iter().rev().fold(0u64, |v, &b| v << 8 | u64::from(b))
     };
@@ -218,7 +218,7 @@ fn on_oracle(module: &ptx::Module, input: &[u8], grid: [u32; 3]) -> Result<Vec<u
     Ok(device.global.contents(to).unwrap_or_default().to_vec())
 }
 
-fn on_machine(module: &ptx::Module, input: &[u8], grid: [u32; 3]) -> Result<Vec<u8>, Fault> {
+fn in_emulator(module: &ptx::Module, input: &[u8], grid: [u32; 3]) -> Result<Vec<u8>, Fault> {
     let mut emulated = EmulatedModule::new(module)?;
     let lowered = emulated.lower("kernel", &LowerOptions { check: true, ..LowerOptions::default() })?;
     let from = emulated.memory.allocate("in", input.to_vec());

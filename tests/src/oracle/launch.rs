@@ -64,7 +64,7 @@ pub fn run_manifest(
 ///
 /// # Errors
 /// If an expression of the manifest has no value, a kernel cannot be lowered, or the emulator stops.
-pub fn run_manifest_on_machine(
+pub fn run_manifest_in_emulator(
     module: &Module,
     manifest: &Manifest,
     inputs: &Buffers,

@@ -27,7 +27,7 @@ static LIBRARIES: [OnceLock<usize>; SLOTS] = [const { OnceLock::new() }; SLOTS];
 /// Programs that have been compiled to PTX instead of machine code, with their compiler.
 static TURNED: Mutex<Option<HashSet<(usize, usize)>>> = Mutex::new(None);
 
-type Program = *mut c_void;
+type NvrtcProgram = *mut c_void;
 type Code = c_int;
 /// `NVRTC_ERROR_INTERNAL_ERROR`.
 const INTERNAL_ERROR: Code = 11;
@@ -147,7 +147,7 @@ fn virtual_options(options: &[&CStr]) -> Option<Vec<CString>> {
 
 /// `nvrtcCompileProgram`.
 unsafe extern "C" fn compile<const SLOT: usize>(
-    program: Program,
+    program: NvrtcProgram,
     count: c_int,
     options: *const *const c_char,
 ) -> Code {
@@ -162,36 +162,36 @@ unsafe extern "C" fn compile<const SLOT: usize>(
     let key = (SLOT, program as usize);
     turned(|all| if changed.is_some() { all.insert(key) } else { all.remove(&key) });
     let Some(changed) = changed else {
-        return call!(SLOT, c"nvrtcCompileProgram", (Program, c_int, Options), program, count, options);
+        return call!(SLOT, c"nvrtcCompileProgram", (NvrtcProgram, c_int, Options), program, count, options);
     };
     let pointers: Vec<*const c_char> = changed.iter().map(|o| o.as_ptr()).collect();
-    call!(SLOT, c"nvrtcCompileProgram", (Program, c_int, Options), program, count, pointers.as_ptr())
+    call!(SLOT, c"nvrtcCompileProgram", (NvrtcProgram, c_int, Options), program, count, pointers.as_ptr())
 }
 
 /// `nvrtcGetCUBINSize`.
-unsafe extern "C" fn cubin_size<const SLOT: usize>(program: Program, size: *mut usize) -> Code {
+unsafe extern "C" fn cubin_size<const SLOT: usize>(program: NvrtcProgram, size: *mut usize) -> Code {
     if turned(|all| all.contains(&(SLOT, program as usize))) {
-        return call!(SLOT, c"nvrtcGetPTXSize", (Program, *mut usize), program, size);
+        return call!(SLOT, c"nvrtcGetPTXSize", (NvrtcProgram, *mut usize), program, size);
     }
-    call!(SLOT, c"nvrtcGetCUBINSize", (Program, *mut usize), program, size)
+    call!(SLOT, c"nvrtcGetCUBINSize", (NvrtcProgram, *mut usize), program, size)
 }
 
 /// `nvrtcGetCUBIN`.
-unsafe extern "C" fn cubin<const SLOT: usize>(program: Program, to: *mut c_char) -> Code {
+unsafe extern "C" fn cubin<const SLOT: usize>(program: NvrtcProgram, to: *mut c_char) -> Code {
     if turned(|all| all.contains(&(SLOT, program as usize))) {
-        return call!(SLOT, c"nvrtcGetPTX", (Program, *mut c_char), program, to);
+        return call!(SLOT, c"nvrtcGetPTX", (NvrtcProgram, *mut c_char), program, to);
     }
-    call!(SLOT, c"nvrtcGetCUBIN", (Program, *mut c_char), program, to)
+    call!(SLOT, c"nvrtcGetCUBIN", (NvrtcProgram, *mut c_char), program, to)
 }
 
 /// `nvrtcDestroyProgram`.
-unsafe extern "C" fn destroy<const SLOT: usize>(program: *mut Program) -> Code {
+unsafe extern "C" fn destroy<const SLOT: usize>(program: *mut NvrtcProgram) -> Code {
     if !program.is_null() {
         // SAFETY: the program passes the place of its handle.
         let handle = unsafe { *program } as usize;
         turned(|all| all.remove(&(SLOT, handle)));
     }
-    call!(SLOT, c"nvrtcDestroyProgram", (*mut Program), program)
+    call!(SLOT, c"nvrtcDestroyProgram", (*mut NvrtcProgram), program)
 }
 
 #[cfg(test)]

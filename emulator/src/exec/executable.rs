@@ -39,7 +39,7 @@ pub(crate) struct Run {
 
 /// A kernel ready to run.
 #[derive(Debug)]
-pub(crate) struct Program<'k> {
+pub(crate) struct Executable<'k> {
     pub kernel: &'k MachineKernel,
     pub code: Code,
     pub geometry: Geometry,
@@ -147,9 +147,9 @@ impl Prepared {
     }
 }
 
-impl<'k> Program<'k> {
+impl<'k> Executable<'k> {
     /// For a launch of the kernel that was prepared.
-    pub(super) fn new(launch: &Launch<'k>, prepared: &Prepared) -> Result<Program<'k>, LaunchError> {
+    pub(super) fn new(launch: &Launch<'k>, prepared: &Prepared) -> Result<Executable<'k>, LaunchError> {
         let (kernel, geometry) = (launch.kernel, launch.geometry);
         let threads: u64 = geometry.block.iter().map(|&n| u64::from(n)).product();
         let fail = |what: String| LaunchError::Geometry { kernel: kernel.name.clone(), what };
@@ -182,7 +182,7 @@ impl<'k> Program<'k> {
                 kernel.local_bytes
             )));
         }
-        Ok(Program {
+        Ok(Executable {
             code: prepared.template.bind(&launch.banks),
             banks: launch.banks.clone(),
             shared_bytes: shared as u32,
@@ -233,7 +233,7 @@ fn is_zero_guard(kernel: &MachineKernel, pc: usize) -> bool {
 
 /// State of an emulator thread for the blocks that it runs.
 pub(crate) struct Worker<'p, V, S: BlockSink> {
-    pub program: &'p Program<'p>,
+    pub executable: &'p Executable<'p>,
     pub memory: V,
     pub sink: S,
     /// Counts changes of memory, so that polling warps know whether there was one.
@@ -241,8 +241,8 @@ pub(crate) struct Worker<'p, V, S: BlockSink> {
 }
 
 impl<'p, V, S: BlockSink> Worker<'p, V, S> {
-    /// For blocks of a program.
-    pub(super) fn new(program: &'p Program<'p>, memory: V, sink: S) -> Worker<'p, V, S> {
-        Worker { program, memory, sink, changes: 0 }
+    /// For blocks of an executable.
+    pub(super) fn new(executable: &'p Executable<'p>, memory: V, sink: S) -> Worker<'p, V, S> {
+        Worker { executable, memory, sink, changes: 0 }
     }
 }

@@ -1,12 +1,12 @@
 //! Contexts of the driver API: which exist, and which is current to a thread.
 //!
-//! There is one GPU and all contexts share what is on it, so that a context here is a handle with settings. When the
-//! last one goes, everything that programs have made on the GPU goes with it.
+//! There is one GPU and all contexts share its contents, so a context is a handle with settings. When the
+//! last context is destroyed, all objects of the GPU are destroyed with it.
 
 use crate::handles::{Handles, Kind};
 use std::cell::RefCell;
 
-/// Limits by their numbers in `CUlimit`, and what they are at first: stack of a thread, printf's buffer, heap of
+/// Initial values of limits, by their numbers in `CUlimit`: stack of a thread, printf's buffer, heap of
 /// device `malloc`, depth and number of launches from device code, bytes of an L2 fetch, persisting L2.
 pub(crate) const LIMITS: [usize; 7] = [1024, 1 << 20, 8 << 20, 2, 2048, 64, 0];
 
@@ -16,13 +16,13 @@ pub(crate) const MAX_STACK_BYTES: u32 = 512 << 10;
 /// A context.
 #[derive(Debug)]
 pub struct Context {
-    /// Flags that it was made with.
+    /// Flags at its creation.
     pub flags: u32,
     /// Limits as the program set them.
     pub limits: [usize; 7],
     /// Whether L1 or shared memory is preferred.
     pub cache_preference: u32,
-    /// How often the program has made it and attached to it, less how often it has detached.
+    /// Number of creations and attachments less the number of detachments.
     pub users: u32,
 }
 
@@ -35,10 +35,10 @@ impl Context {
 /// All contexts.
 #[derive(Debug)]
 pub struct Contexts {
-    /// Those that exist, the primary one included when it is active.
+    /// Existing contexts; includes the primary one while it is active.
     pub all: Handles<Context>,
     pub(crate) primary: Option<u64>,
-    /// How often the primary one is retained.
+    /// Number of retains of the primary context.
     pub(crate) retained: u32,
     /// Flags of the primary one.
     primary_flags: u32,
@@ -62,7 +62,7 @@ pub(crate) fn current() -> Option<u64> {
 }
 
 impl Contexts {
-    /// The primary context, which is made when it is first wanted.
+    /// The primary context; created on first use.
     pub(crate) fn primary(&mut self) -> u64 {
         match self.primary {
             Some(primary) => primary,

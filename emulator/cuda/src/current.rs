@@ -4,7 +4,7 @@ use crate::contexts::{Context, MAX_STACK_BYTES, STACK, current};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, any_gpu, initialised};
 
-/// Makes a context current in place of the one that is; 0 for none.
+/// Replaces the current context; 0 for none.
 ///
 /// # Errors
 /// `INVALID_CONTEXT` when there is no such context.
@@ -26,7 +26,7 @@ fn known(context: u64) -> Outcome {
     any_gpu()?.contexts.all.get(context).map(drop).map_err(|_| Status::INVALID_CONTEXT)
 }
 
-/// Makes a context current above the one that is.
+/// Pushes a context, which becomes current.
 ///
 /// # Errors
 /// `INVALID_CONTEXT` when there is no such context.
@@ -39,7 +39,7 @@ pub(crate) fn push(context: u64) -> Outcome {
     Ok(())
 }
 
-/// Takes the current context off.
+/// Pops the current context.
 ///
 /// # Errors
 /// `INVALID_CONTEXT` when there is none.
@@ -50,13 +50,13 @@ pub(crate) fn pop() -> Outcome<u64> {
 /// The thread's current context, which exists.
 ///
 /// # Errors
-/// `INVALID_CONTEXT` when the thread has none, `CONTEXT_IS_DESTROYED` when it is gone.
+/// `INVALID_CONTEXT` when the thread has none, `CONTEXT_IS_DESTROYED` when it has been destroyed.
 pub(crate) fn require() -> Outcome<u64> {
     let context = current().ok_or(Status::INVALID_CONTEXT)?;
     any_gpu()?.contexts.all.get(context).map(|_| context).map_err(|_| Status::CONTEXT_IS_DESTROYED)
 }
 
-/// What the runtime API does implicitly: the primary context becomes current to a thread that has none.
+/// Makes the primary context current to a thread that has none, as the runtime API does implicitly.
 pub(crate) fn adopt() {
     if !initialised() || current().is_some() {
         return;
@@ -73,12 +73,12 @@ pub(crate) fn adopt() {
 }
 
 impl Gpu {
-    /// Makes room where a program asks for more than there usually is: on the stacks of kernels that are asked for from
-    /// now on, in the heap of modules that are loaded from now on.
+    /// Raises a limit: the stack size of kernels that are lowered afterwards, or the heap of modules that are
+    /// loaded afterwards.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a stack that no thread can have, `MEMORY_ALLOCATION` for a heap or a buffer of `printf` that
-    /// is larger than what is free of the GPU's memory.
+    /// `INVALID_VALUE` for a stack that no thread can have, `MEMORY_ALLOCATION` for a heap or a buffer of
+    /// `printf` that exceeds the GPU's free memory.
     pub fn raise_limit(&mut self, limit: u32, value: usize) -> Outcome {
         const STACK: u32 = 0;
         const PRINTF: u32 = 1;
@@ -104,7 +104,7 @@ impl Gpu {
         context
     }
 
-    /// Destroys a context; with the last one goes all that is on the GPU.
+    /// Destroys a context; the last one takes all objects of the GPU with it.
     ///
     /// # Errors
     /// `INVALID_CONTEXT` when there is no such context or it is the primary one.

@@ -1,26 +1,27 @@
 //! The GPU that programs see: what its compute capability implies, and its attributes.
 //!
-//! The boards are those of [`warplab_gpus`]. Driver and runtime API number attributes alike; [`Attributes::attribute`] is
-//! the one place that answers them, and `cudaDeviceProp` is filled from it.
+//! The boards are those of [`warplab_gpus`]. Driver and runtime API number attributes alike;
+//! [`Attributes::attribute`] is the only function that returns them, and `cudaDeviceProp` is filled from it.
 
 use warplab_gpus::occupancy::{RegisterAllocation, Resources};
 
 pub use warplab_gpus::Device;
 
-/// What programs ask about a board.
+/// Properties of a board that programs query.
 pub trait Attributes {
-    /// A number that names the board: always the same for one of this kind.
+    /// Identifier of the board; all boards of one model have the same.
     fn uuid(&self) -> [u8; 16];
 
-    /// What occupancy is computed with; a kernel may have asked for more shared memory than the default.
+    /// Resources for the computation of occupancy; `opted_in` if the kernel has opted in to more shared
+    /// memory than the default.
     fn resources(&self, opted_in: bool) -> Resources;
 
-    /// An attribute by its number in `CUdevice_attribute`, which is that in `cudaDeviceAttr` too; `None` when
-    /// there is none of this number.
+    /// An attribute by its number in `CUdevice_attribute`, equal to that in `cudaDeviceAttr`; `None` for an
+    /// unknown number.
     fn attribute(&self, number: u32) -> Option<i32>;
 }
 
-/// What a compute capability implies for an SM and its blocks.
+/// Limits of an SM and its blocks by compute capability.
 struct Generation {
     max_threads_per_sm: u32,
     max_blocks_per_sm: u32,
@@ -31,7 +32,7 @@ struct Generation {
     sub_partitions: u32,
 }
 
-/// Shared memory that a block gets without asking for more, bytes.
+/// Shared memory of a block without opt-in, bytes.
 const SHARED_PER_BLOCK: u32 = 48 << 10;
 const REGISTERS: u32 = 65_536;
 /// Largest pitch of a copy, bytes.

@@ -1,7 +1,7 @@
 //! The C interface for programs that embed the emulator; `include/warplab.h` documents it.
 //!
-//! It is smaller than CUDA's: no contexts, no streams, every launch is finished when its function returns, and a
-//! kernel's fault is the launch's result and nobody else's.
+//! It is smaller than CUDA's: no contexts, no streams, every launch is finished when its function returns,
+//! and a kernel's fault is the result of its launch only.
 
 use crate::driver::{In, Out, Text};
 use crate::error::{Outcome, Status, status};
@@ -23,7 +23,7 @@ use std::sync::{Mutex, PoisonError};
 /// Texts that `ptx_run` keeps loaded.
 const KEPT_TEXTS: usize = 256;
 
-/// Launches and waits; a fault ends with it.
+/// Launches a kernel and waits; a fault does not affect later calls.
 fn launch(launch: &Launch) -> Outcome {
     let started = perform::launch(0, launch);
     let finished = synchronize();
@@ -31,7 +31,7 @@ fn launch(launch: &Launch) -> Outcome {
     started.and(finished)
 }
 
-/// The kernel of a text: the one named, or its first.
+/// The first kernel of a text.
 fn load(source: &str) -> Outcome<u64> {
     static KERNELS: Mutex<Option<HashMap<String, (u64, u64)>>> = Mutex::new(None);
     let mut known = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +54,8 @@ fn load(source: &str) -> Outcome<u64> {
     Ok(kernel)
 }
 
-/// Lends kernels the parts of the process's memory that hold these addresses; returns what to take back.
+/// Lends kernels the parts of the process's memory that hold these addresses; returns the addresses to take
+/// back.
 fn lend(gpu: &mut Gpu, addresses: &[u64]) -> Outcome<Vec<u64>> {
     let mut lent = Vec::new();
     for (start, end, mode) in host::mappings() {

@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::fmt::Write as _;
 
-/// What an API function returns: 0, or the number of an error.
+/// Result of an API function: 0, or the number of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct Status(pub u32);
@@ -22,7 +22,7 @@ struct ErrorText {
 include!(concat!(env!("OUT_DIR"), "/errors.rs"));
 
 impl Status {
-    /// What the driver API calls `CUDA_ERROR_INVALID_CONTEXT`.
+    /// `CUDA_ERROR_INVALID_CONTEXT` of the driver API.
     pub const INVALID_CONTEXT: Status = Status::DEVICE_UNINITIALIZED;
 
     fn row(self) -> Option<&'static ErrorText> {
@@ -86,7 +86,7 @@ pub(crate) fn device_functions() -> String {
     text
 }
 
-/// What API functions work with inside: success carries a value.
+/// Result within API functions: success carries a value.
 pub(crate) type Outcome<T = ()> = Result<T, Status>;
 
 /// The code that an outcome stands for.

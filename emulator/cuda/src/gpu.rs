@@ -1,9 +1,8 @@
 //! The process's GPU: everything that the API functions work on, behind one lock.
 //!
-//! Contexts, memory, modules, streams and the recording are rooms of their own; the GPU puts them together. How work is
-//! done on it is [`crate::running`]'s.
-//! A kernel's fault makes every later call fail with its code, as a corrupted context does; what happened is
-//! told on standard error in the words of `emu run`.
+//! Contexts, memory, modules, streams and the recording are modules of their own; the GPU combines them.
+//! [`crate::running`] executes its work. A kernel's fault makes every later call fail with its code, as a
+//! corrupted context does; the fault is printed to standard error as `emu run` prints it.
 
 use crate::contexts::Contexts;
 use crate::device::Device;
@@ -42,7 +41,7 @@ pub(crate) const LENIENT_VARIABLE: &str = "WARPLAB_LENIENT";
 /// Environment variable that is 1 when an integer division by zero shall be a fault.
 pub(crate) const ZERO_DIVISION_VARIABLE: &str = "WARPLAB_TRAP_ZERO_DIVISION";
 
-/// The GPU and all that programs have made on it.
+/// The GPU and all objects that programs have created on it.
 #[derive(Debug)]
 pub struct Gpu {
     /// The board.
@@ -59,18 +58,18 @@ pub struct Gpu {
     pub recording: Recording,
     /// How kernels run.
     pub options: Options,
-    /// Why no call succeeds any more.
+    /// The error that every call returns after a fault.
     pub fault: Option<Status>,
-    /// What device code has printed since the program synchronised last.
+    /// Output of device code since the program's last synchronisation.
     pub printed: Vec<u8>,
 }
 
 static GPU: OnceLock<Outcome<Mutex<Gpu>>> = OnceLock::new();
 
-/// The GPU, which only this thread uses meanwhile. Its signals are held back: their handlers may want it too.
+/// The locked GPU. Signals of this thread are blocked: their handlers may lock it too.
 #[derive(Debug)]
 pub struct Held {
-    // Given up in this order.
+    // Dropped in this order.
     gpu: MutexGuard<'static, Gpu>,
     _signals: Blocked,
 }
@@ -89,7 +88,7 @@ impl DerefMut for Held {
     }
 }
 
-/// The GPU, which is made when it is first wanted.
+/// Locks the GPU; creates it on first use.
 ///
 /// # Errors
 /// When it cannot be made, or a kernel has failed.
@@ -122,7 +121,7 @@ pub(crate) fn initialised() -> bool {
     matches!(GPU.get(), Some(Ok(_)))
 }
 
-/// The same, if it has been made and nobody works on it.
+/// The same, if it exists and is not locked.
 #[must_use]
 pub(crate) fn try_gpu() -> Option<Held> {
     let signals = Blocked::new();
@@ -171,7 +170,7 @@ impl Gpu {
         Ok(gpu)
     }
 
-    /// A GPU without anything on it.
+    /// A GPU without any objects.
     ///
     /// # Errors
     /// When the process has no addresses left for its memory.
@@ -189,7 +188,7 @@ impl Gpu {
         })
     }
 
-    /// Loads an image and tells what is wrong with it.
+    /// Loads an image and prints its errors.
     ///
     /// # Errors
     /// When it holds no PTX or PTX with errors.
@@ -208,13 +207,14 @@ impl Gpu {
     /// The kernel of a name.
     ///
     /// # Errors
-    /// `SYMBOL_NOT_FOUND` when the module has none, `INVALID_PTX` when it cannot be lowered, which is told.
+    /// `SYMBOL_NOT_FOUND` when the module has none, `INVALID_PTX` when it cannot be lowered; the reason is
+    /// printed.
     pub fn kernel(&mut self, module: u64, name: &str) -> Outcome<u64> {
         self.modules.kernel(&self.options, module, name)
     }
 
-    /// Takes everything away that programs have made, faults included; handles to it are dead. Libraries stay, with
-    /// their variables as they were in the beginning.
+    /// Destroys all objects that programs have created, and clears faults; handles become invalid. Libraries
+    /// stay, with the initial values of their variables.
     pub fn reset(&mut self) {
         let modules: Vec<u64> =
             self.modules.all.iter().filter(|(_, m)| !m.is_library).map(|(h, _)| h).collect();
@@ -241,14 +241,14 @@ impl Gpu {
     }
 }
 
-/// Completes what is unfinished; a launch under way is cut off for this reason.
+/// Completes the trace; a launch in flight is ended for this reason.
 fn finish(why: &str) {
     if let Some(gpu) = try_gpu()
         && gpu.streams.beside.has_kernels()
     {
         tell("the program ends while a kernel waits for memory that nobody has written");
     }
-    // When a launch is under way, what was copied since is lost, and that is all that is.
+    // If a launch is in flight, the copies since its start are lost, nothing else.
     if let Some(mut gpu) = try_gpu()
         && let Some(recorder) = gpu.recording.recorder.as_mut()
     {

@@ -1,7 +1,7 @@
 //! Handles: the opaque pointers that programs hold for streams, events, graphs and the like.
 //!
-//! A handle names a slot of a table and how often the slot has been used, so that one that was destroyed, or
-//! belongs to something else, is recognised instead of followed.
+//! A handle names a slot of a table and how often the slot has been used, so that a destroyed handle, or one
+//! of another kind, is detected.
 
 use crate::error::{Outcome, Status};
 
@@ -38,7 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What CUDA says of a handle that names none: of graphs, pools and what belongs to them, that it is no valid value.
+    /// CUDA's error for an unknown handle: `INVALID_VALUE` for graphs, pools and their parts.
     fn unknown(self) -> Status {
         match self {
             Kind::Graph | Kind::Node | Kind::Executable | Kind::Pool | Kind::UserObject => {
@@ -109,7 +109,7 @@ impl<T> Handles<T> {
         self.slots[index].value.as_mut().ok_or(self.kind.unknown())
     }
 
-    /// Takes an object out; its handle is dead from then on.
+    /// Takes an object out; its handle becomes invalid.
     ///
     /// # Errors
     /// `INVALID_RESOURCE_HANDLE`, or `INVALID_VALUE` for graphs and pools, when it names none.

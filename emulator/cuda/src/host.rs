@@ -1,12 +1,12 @@
-//! Memory of the host program: what may be read and written there. A pointer of the program that CUDA does not know may
-//! be anything; following it blindly would end the process where CUDA returns an error.
+//! Checks which memory of the host program is readable and writable. A program may pass any pointer;
+//! dereferencing an invalid one would end the process where CUDA returns an error.
 
 use rustix::mm::{Advice, MsyncFlags, madvise, msync};
 use std::ffi::c_char;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-/// What is wanted of memory.
+/// Kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// To read it.
@@ -15,7 +15,7 @@ pub(crate) enum Access {
     Write,
 }
 
-/// Whether all of these bytes may be accessed. Costs a system call, and more only where the answer is no.
+/// Whether all of these bytes may be accessed. Costs one system call, more only if the result is false.
 #[must_use]
 pub(crate) fn is_accessible(start: u64, bytes: u64, access: Access) -> bool {
     let Some(end) = start.checked_add(bytes) else { return false };
@@ -36,8 +36,8 @@ pub(crate) fn is_accessible(start: u64, bytes: u64, access: Access) -> bool {
     }
 }
 
-/// Whether an object that a program points to may be accessed. What lies on the stack of this thread, as most of them
-/// do, costs no system call.
+/// Whether an object that a program points to may be accessed. Objects on this thread's stack, the most
+/// frequent case, cost no system call.
 #[must_use]
 pub(crate) fn is_there(start: u64, bytes: u64, access: Access) -> bool {
     start != 0 && (is_on_stack(start, bytes) || is_accessible(start, bytes, access))
@@ -49,13 +49,13 @@ fn is_on_stack(start: u64, bytes: u64) -> bool {
         static STACK: (u64, u64) = stack();
     }
     let here = std::ptr::from_ref(&bytes).addr() as u64;
-    // Coroutines have stacks of their own, of which nothing is known.
+    // Coroutines have stacks of their own, which are unknown here.
     let inside =
         |low, high| low <= here && here <= start && start.checked_add(bytes).is_some_and(|end| end <= high);
     STACK.with(|&(low, high)| inside(low, high))
 }
 
-/// First and last address of this thread's stack; nothing when it is not known.
+/// First and last address of this thread's stack; zeros when it is unknown.
 fn stack() -> (u64, u64) {
     let (mut start, mut bytes) = (std::ptr::null_mut(), 0);
     // SAFETY: the attributes are plain data, filled in by the first call and given back by the last.
@@ -70,13 +70,13 @@ fn stack() -> (u64, u64) {
     }
 }
 
-/// Whether something is mapped everywhere in this range, whatever it is. Costs a system call that looks at no page.
+/// Whether the whole range is mapped, with any protection. Costs a system call that reads no page.
 #[must_use]
 pub(crate) fn is_mapped_throughout(start: u64, bytes: u64) -> bool {
     let page = rustix::param::page_size() as u64;
     let first = start / page * page;
     let length = (start - first).saturating_add(bytes);
-    // SAFETY: nothing is changed: all that is asked for is to write later what would be written later anyway.
+    // SAFETY: nothing is changed: asynchronous write-back is what the system does in any case.
     let asked = unsafe { msync(first as *mut c_void, length as usize, MsyncFlags::ASYNC) };
     asked != Err(rustix::io::Errno::NOMEM)
 }
@@ -97,7 +97,7 @@ pub(crate) fn accessible_parts(start: u64, bytes: u64) -> Vec<(u64, u64)> {
     parts
 }
 
-/// Brings pages in as an access would, but tells where it would have ended the process.
+/// Faults pages in like an access, but returns an error where the access would have ended the process.
 fn populate(start: u64, bytes: u64, access: Access) -> rustix::io::Result<()> {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     let advice = match access {
@@ -115,7 +115,7 @@ fn populate(start: u64, bytes: u64, access: Access) -> rustix::io::Result<()> {
     if known { advise(start, bytes as usize, advice) } else { Err(rustix::io::Errno::INVAL) }
 }
 
-/// The same as the system lists it.
+/// The same according to the system's list of mappings.
 fn is_mapped(start: u64, end: u64, access: Access) -> bool {
     let mut at = start;
     for (from, to, mode) in mappings() {
@@ -170,12 +170,12 @@ pub(crate) fn mappings() -> Vec<(u64, u64, String)> {
     parsed.collect()
 }
 
-/// Whether all rows of a box may be accessed: so many bytes, rows and slices, which lie so far apart.
+/// Whether all rows of a box may be accessed: so many bytes, rows and slices, with these distances.
 #[must_use]
 pub(crate) fn are_accessible(start: u64, extent: [u64; 3], [pitch, slice]: [u64; 2], access: Access) -> bool {
     let [width, height, depth] = extent;
     let page = rustix::param::page_size() as u64;
-    // Rows that share pages, or follow one another, are asked about together.
+    // Rows that share pages, or are adjacent, are checked together.
     let mut asked: Option<(u64, u64)> = None;
     for z in 0..depth {
         for y in 0..height {
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn holes_in_mappings_are_found() {
         let page = rustix::param::page_size();
-        // SAFETY: a new mapping, of which a page goes again.
+        // SAFETY: a new mapping; one of its pages is unmapped again.
         let start = unsafe {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             let p = mmap_anonymous(std::ptr::null_mut(), 4 * page, access, MapFlags::PRIVATE).unwrap();
@@ -275,7 +275,7 @@ mod tests {
             [false; 2]
         );
         assert!(is_accessible(0, 0, Access::Write));
-        // SAFETY: a new mapping, which nobody else knows.
+        // SAFETY: a new mapping, which no other code knows.
         let gone = unsafe {
             let p =
                 mmap_anonymous(std::ptr::null_mut(), 4 * page, ProtFlags::READ, MapFlags::PRIVATE).unwrap();

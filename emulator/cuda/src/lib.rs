@@ -2,8 +2,8 @@
 //!
 //! Each group of modules uses only those above it:
 //!
-//! - `error`, `tell`, `handles`, `host`, `signals`, `process`, [`device`], `summary`: what functions return and say, what programs
-//!   hold, what may be accessed of the program's own memory, the board that programs see, the account of what ran;
+//! - `error`, `tell`, `handles`, `host`, `signals`, `process`, [`device`], `summary`: results and messages of
+//!   functions, handles, checks of the program's memory, the board that programs see, the summary of a run;
 //! - `memory`, `streams`, `modules`, `contexts`, `recording`: the state of the GPU, each the owner of its part;
 //! - `gpu`: all of the state behind one lock;
 //! - `running`: does the work of streams; `current` makes contexts current to threads;

@@ -1,4 +1,5 @@
-//! What the process that the library is in looks like: its threads, its mapped files, and which copy of the library this is.
+//! The process that has loaded the library: its threads, its mapped files, and whether this copy of the
+//! library is the auditor.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ pub(crate) fn is_auditor() -> bool {
     AUDITOR.load(Ordering::Relaxed)
 }
 
-/// From now on this copy of the library is the auditor.
+/// Marks this copy of the library as the auditor.
 pub(crate) fn become_auditor() {
     AUDITOR.store(true, Ordering::Relaxed);
 }
@@ -35,7 +36,7 @@ pub(crate) fn mapping(address: usize) -> Option<(Range<usize>, PathBuf)> {
     })
 }
 
-/// How names of our threads begin, that of the recorder's writer included.
+/// Prefixes of the names of our threads, including the recorder's writer.
 const OURS: [&str; 2] = ["warplab", "trace-writer"];
 
 /// Threads of this process that are not ours and have not ended.
@@ -44,7 +45,7 @@ pub(crate) fn program_threads() -> usize {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return usize::MAX };
     let is_the_programs = |task: &std::fs::DirEntry| {
         let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        // The name stands in parentheses and may hold some itself; the state follows it.
+        // The name is in parentheses and may contain some; the state follows it.
         let Some((name, rest)) = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')) else {
             return false;
         };
@@ -53,7 +54,7 @@ pub(crate) fn program_threads() -> usize {
     tasks.flatten().filter(is_the_programs).count()
 }
 
-/// Whether the program's first thread has ended, and all others that are left are ours.
+/// Whether the program's first thread has ended, and all remaining threads are ours.
 #[must_use]
 pub(crate) fn is_abandoned() -> bool {
     // A process has the state of its first thread.

@@ -1,5 +1,5 @@
-//! Ranges of numbers handed out and taken back: addresses, or places in a file. The smallest hole that fits is taken,
-//! the lowest of several, so that places depend on nothing but the order of calls. A call takes time that grows with
+//! Allocates ranges of numbers: addresses, or offsets in a file. It takes the smallest hole that fits, the
+//! lowest of several, so that results depend only on the order of calls. A call takes time that grows with
 //! the logarithm of the number of holes.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,26 +1,26 @@
 //! Signals while a thread is inside the library.
 //!
-//! A handler of the program that runs in the middle of our work finds the GPU's lock taken, or the allocator's, by the
-//! very thread that it interrupts, and would wait for ever when it allocates or calls CUDA. Signals are therefore held
-//! back while a thread works under the lock; threads of our own never take any. Who waits for work that another
-//! thread does takes signals as usual.
+//! If a handler of the program ran while its thread holds the GPU's lock or the allocator's, it would
+//! deadlock when it allocates or calls CUDA. Signals are therefore blocked while a thread holds the lock;
+//! threads of our own block them always. A thread that waits for another thread's work receives signals as
+//! usual.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Signals that say what the thread itself has just done; they cannot wait.
+/// Signals that the thread itself has caused; they cannot be blocked.
 const OWN: [i32; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
 
-/// Holds back this thread's signals while it lives. Threads that are started meanwhile never take any.
+/// Blocks this thread's signals while it lives. Threads that are started meanwhile inherit the mask.
 #[derive(Debug)]
 pub(crate) struct Blocked {
     before: libc::sigset_t,
-    /// It is about one thread.
+    /// The mask belongs to one thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl Blocked {
-    /// From now on.
+    /// Blocks signals.
     #[must_use]
     pub(crate) fn new() -> Blocked {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());

@@ -1,4 +1,4 @@
-//! What a process has launched, shown when it ends: launches, warp instructions, time, the trace.
+//! Summary of a process, printed when it ends: launches, warp instructions, time, the trace.
 //!
 //! JSON keys: `launches`, `warp_instructions`, `thread_instructions`, `time_s`, `kernels` (a list in the order of first
 //! launches: `kernel`, `launches`, `warp_instructions`, `time_s`), `faults` (a list of texts), `tolerated` (a list of
@@ -18,13 +18,13 @@ use warplab_host::destination::Destination;
 /// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
 const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
 
-/// Whether a summary is to be shown, as `emu` asks for.
+/// Whether `emu` requests a summary.
 #[must_use]
 pub(crate) fn is_wanted() -> bool {
     std::env::var_os(SUMMARY_VARIABLE).is_some()
 }
 
-/// Kernels that the text lists; of more, those that took longest.
+/// Number of kernels that the text lists; the slowest ones.
 const LISTED_KERNELS: usize = 12;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct KernelTally {
     time: Duration,
 }
 
-/// What has been launched so far.
+/// Counts of launches so far.
 #[derive(Debug, Default)]
 struct Tally {
     kernels: Vec<KernelTally>,
@@ -59,7 +59,7 @@ fn tally() -> MutexGuard<'static, Tally> {
     TALLY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Place of a kernel in the tally, which [`launched`] wants.
+/// Index of a kernel in the tally, for [`launched`].
 pub(crate) fn kernel(name: &str) -> usize {
     let mut tally = tally();
     if let Some(known) = tally.kernels.iter().position(|k| k.name == name) {
@@ -81,12 +81,12 @@ pub(crate) fn launched(kernel: usize, stats: &Stats, time: Duration) {
     }
 }
 
-/// Takes note of a launch that failed.
+/// Adds a failed launch.
 pub(crate) fn failed(what: String) {
     tally().faults.push(what);
 }
 
-/// Takes note of loads out of bounds that were tolerated, and warns of each place when it is new.
+/// Adds tolerated loads out of bounds, and warns once per instruction.
 pub(crate) fn tolerated(loads: &[Tolerated]) {
     let mut tally = tally();
     let before = tally.tolerated.len();
@@ -96,12 +96,12 @@ pub(crate) fn tolerated(loads: &[Tolerated]) {
     }
 }
 
-/// Takes note of a finished trace of so many launches.
+/// Adds a finished trace with its number of launches.
 pub(crate) fn traced(path: PathBuf, written: WriteSummary, launches: u64) {
     tally().trace = Some((path, written, launches));
 }
 
-/// Shows the summary once, if it is wanted and anything was launched.
+/// Prints the summary once, if it is requested and there were launches.
 pub(crate) fn show() {
     let wanted = std::env::var(SUMMARY_VARIABLE).unwrap_or_default();
     let mut tally = tally();

@@ -1,19 +1,19 @@
-//! What the library says on standard error, and what it reads from the environment.
+//! Messages of the library on standard error, and variables that it reads from the environment.
 
 use crate::error::Status;
 
-/// Writes a line to standard error, for what error codes cannot say.
+/// Writes a line to standard error, for details that error codes cannot express.
 pub(crate) fn tell(what: &str) {
     eprintln!("warplab: {what}");
 }
 
-/// Tells an error; its code is left.
+/// Prints an error and returns its code.
 pub(crate) fn told((status, what): (Status, String)) -> Status {
     tell(&what);
     status
 }
 
-/// The value of an environment variable, if it is set; one that cannot be read is told and ignored.
+/// The value of an environment variable, if it is set; an invalid one is reported and ignored.
 pub(crate) fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok().filter(|t| !t.is_empty())?;
     let value = text.parse().ok();

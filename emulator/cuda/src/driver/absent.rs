@@ -1,5 +1,5 @@
-//! What is not there: memory and events of other processes, clusters; and what programs only have to be able to link
-//! with.
+//! Functions without an implementation: memory and events of other processes, clusters; and functions that
+//! programs link but do not need.
 
 use super::{Out, functions};
 use crate::error::{Outcome, Status};
@@ -51,7 +51,7 @@ functions! {
     }
 }
 
-/// Says once for each function that it is not there.
+/// Prints once for each function that it is not supported.
 fn lacks(name: &'static str) -> Status {
     static TOLD: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {
@@ -60,11 +60,11 @@ fn lacks(name: &'static str) -> Status {
     Status::NOT_SUPPORTED
 }
 
-/// Exports functions for programs that are linked with them, most of which never call them. Those who ask
-/// `cuGetProcAddress` learn that they are not there. Their arguments are left alone, so that none are declared.
+/// Exports functions for programs that are linked with them; most programs never call them.
+/// `cuGetProcAddress` does not find them. They do not read their arguments, so none are declared.
 macro_rules! lacking {
     ($($name:ident)*) => {
-        /// Functions that only say that they are not supported.
+        /// Functions that only print that they are not supported.
         #[allow(non_snake_case, reason = "names of the API")]
         mod lacking {
             $(

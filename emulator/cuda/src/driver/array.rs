@@ -27,7 +27,7 @@ pub(crate) struct Array3Descriptor {
     pub(super) flags: u32,
 }
 
-/// CUDA's `CUDA_RESOURCE_DESC`: its kind and what that kind has; flags.
+/// CUDA's `CUDA_RESOURCE_DESC`: its kind, the kind's fields, flags.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResourceDescriptor {
@@ -214,7 +214,7 @@ impl TextureDescriptor {
     }
 }
 
-/// What an object was made of, as a descriptor.
+/// Descriptor of the resource of an object.
 fn resource_of(to: Out<ResourceDescriptor>, object: u64) -> Outcome {
     let gpu = gpu()?;
     let (texels, found) = gpu.memory.object(object)?;
@@ -240,7 +240,7 @@ functions! {
         array: Out<u64>, descriptor: In<Array3Descriptor>, levels: u32,
     ) {
         let d = descriptor.get()?;
-        // More levels than the extent has are cut.
+        // The number of levels is limited by the extent.
         let dimensions = if d.flags & (LAYERED | CUBEMAP) == 0 { 3 } else { 2 };
         let most = d.extent[..dimensions].iter().max().map_or(1, |&n| usize::BITS - n.leading_zeros());
         create(array, d.extent, levels.min(most), (d.format, d.channels), d.flags)

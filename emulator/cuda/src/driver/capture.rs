@@ -1,4 +1,4 @@
-//! Captures: what they are building, and how programs steer them.
+//! Captures: their state and graph, and functions that control them.
 
 use super::{In, Out, Stream, functions};
 use crate::error::{Outcome, Status};
@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 thread_local! {
     /// How strict captures of this thread are; kept for programs that ask.
     static CAPTURE_MODE: Cell<u32> = const { Cell::new(0) };
-    /// Nodes handed out last, which the program may read until it asks again.
+    /// Nodes returned by the last query; the program may read them until the next query.
     static HANDED_OUT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -122,7 +122,7 @@ functions! {
         stream: Stream, status: Out<u32>, id: Out<u64>, graph: Out<u64>, nodes: Out<*const u64>,
         edges: Out<*const u64>, count: Out<usize>,
     ) {
-        // Every dependency is a plain one.
+        // No dependency has edge data.
         edges.offer(std::ptr::null());
         info(stream, status, (id, graph, nodes, count))
     }

@@ -59,7 +59,7 @@ fn reset_primary(ordinal: i32) -> Outcome {
     any_gpu().map(|mut gpu| Gpu::reset(&mut gpu))
 }
 
-/// Shows what has been printed; a fault has been reported by the call that met it.
+/// Prints pending output of kernels; a fault has been reported by the call that caused it.
 fn synchronize_quietly() {
     let _ = synchronize();
 }

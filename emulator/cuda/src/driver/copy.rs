@@ -1,5 +1,5 @@
-//! Copies: of bytes, rectangles and boxes, between memory and arrays. Where both sides are is plain from the
-//! addresses, so that most functions differ in name only.
+//! Copies: of bytes, rectangles and boxes, between memory and arrays. The addresses tell host from device
+//! memory, so most functions differ in name only.
 
 use super::{In, Stream, functions};
 use crate::error::{Outcome, Status};
@@ -104,7 +104,7 @@ impl Side3 {
         Ok(Endpoint::Linear { address: offset.ok_or(Status::INVALID_VALUE)?, pitch, height: rows })
     }
 
-    /// The side that a place is.
+    /// The side that describes an endpoint.
     fn of(place: &Endpoint) -> Side3 {
         match *place {
             Endpoint::Linear { address, pitch, height } => Side3 {

@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 
 /// Flag of `cuGetProcAddress`: functions whose default stream is the thread's.
 const PER_THREAD_DEFAULT_STREAM: u64 = 2;
-/// The private table that NVIDIA's run-time compiler asks for, and does without.
+/// The private table that NVIDIA's run-time compiler queries; it works without it.
 const NVRTC_TABLE: [u8; 16] = 0xda91_51d3_3ae6_cc41_a5c0_4f26_d533_e328_u128.to_be_bytes();
-/// What `cuGetProcAddress_v2` says about a name.
+/// Results of `cuGetProcAddress_v2` for a name.
 const FOUND: u32 = 0;
 const NOT_FOUND: u32 = 1;
 const VERSION_NOT_SUFFICIENT: u32 = 2;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, c_char};
 use std::sync::{Mutex, PoisonError};
 
-/// The kernel's name, which stays where it is as long as the process lives.
+/// The kernel's name, at an address that is valid until the process ends.
 fn name(to: Out<*const c_char>, function: u64) -> Outcome {
     static NAMES: Mutex<BTreeMap<String, CString>> = Mutex::new(BTreeMap::new());
     let name = gpu()?.modules.kernels.get(function)?.lowered.kernel.name.clone();
@@ -30,7 +30,7 @@ fn param_count(function: u64, count: Out<usize>) -> Outcome {
     count.set(gpu()?.modules.kernels.get(function)?.lowered.kernel.params.len())
 }
 
-/// The block size with which most threads are resident, larger before smaller; `callback` gives a size's dynamic
+/// The block size with the most resident threads, of equal ones the larger; `callback` gives a size's dynamic
 /// shared memory.
 fn best_block_size(
     (grid, block): (Out<i32>, Out<i32>),
@@ -50,7 +50,7 @@ fn best_block_size(
         Ok(limit) => limit.min(largest),
         Err(_) => return Err(Status::INVALID_VALUE),
     };
-    // Whole warps, and the limit itself when it is none.
+    // Multiples of the warp size, and the limit itself if it is no multiple.
     let sizes = std::iter::once(most).chain((1..most.div_ceil(32)).rev().map(|warps| warps * 32));
     let mut best = (0, 0, 0);
     for threads in sizes {

@@ -7,9 +7,9 @@ use crate::gpu::{any_gpu, gpu};
 use crate::host::write_text;
 use std::ffi::{CStr, c_char};
 
-/// Version of CUDA whose behaviour this is, as versions are written: 13.5 is 13050.
+/// Version of CUDA that is implemented: 13.5 is 13050.
 pub(super) const VERSION: i32 = 13_050;
-/// Where the device says that it is.
+/// PCI bus id that the device reports.
 const PCI_BUS_ID: &str = "0000:01:00.0";
 
 /// CUDA's `CUdevprop`.

@@ -118,7 +118,7 @@ pub(crate) fn add(to: Out<u64>, graph: u64, needs: In<u64>, count: usize, work: 
     to.set(gpu()?.streams.add_node(graph, &needs.list(count)?, work)?)
 }
 
-/// Answers a question for a list: its length when there is no room given, else as much as fits.
+/// Returns a list: its length if the program passes no buffer, else as many elements as fit.
 fn answer(list: &[u64], room: Out<u64>, count: Out<usize>) -> Outcome {
     if room.wanted() {
         let places = count.before()?;
@@ -404,7 +404,7 @@ functions! {
     "cuGraphGetEdges_v2" 12030 Context graph_get_edges_v2(
         graph: u64, from: Out<u64>, to: Out<u64>, data: Out<u64>, count: Out<usize>,
     ) {
-        // Every dependency is a plain one.
+        // No dependency has edge data.
         if data.wanted() {
             (0..count.before()?).try_for_each(|i| data.set_at(i, 0))?;
         }
@@ -480,7 +480,7 @@ functions! {
     }
 
     "cuGraphExecUpdate_v2" 12000 Context graph_exec_update(executable: u64, graph: u64, result: Out<[u64; 3]>) {
-        // Results: 1 an error, 2 other topology, 3 a node of another type, 5 other parameters that are fixed.
+        // Results: 1 an error, 2 other topology, 3 a node of another type, 5 a change of fixed parameters.
         let mut gpu = gpu()?;
         let (number, node) = match gpu.streams.update(executable, graph)? {
             Ok(()) => (0, None),

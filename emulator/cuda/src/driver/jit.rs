@@ -4,7 +4,7 @@ use super::In;
 use crate::error::Outcome;
 use crate::modules::jit::Options;
 
-/// Reads options: their numbers, and as many values, which results are written over.
+/// Reads options: their numbers, and as many values; results overwrite values.
 pub(super) fn read(count: u32, numbers: In<u32>, values: In<usize>) -> Outcome<Options> {
     let mut options = Options::default();
     let numbers = numbers.list(count as usize)?;

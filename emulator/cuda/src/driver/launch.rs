@@ -8,7 +8,7 @@ use crate::running::perform::submit;
 use crate::streams::work::{HostCall, HostFunction, Launch, Work};
 use std::ffi::c_void;
 
-/// Marks in `extra`: the end, and that what follows is the parameters' buffer or the place of its size.
+/// Tags in `extra`: the end; the next entry is the parameters' buffer; the next entry points to its size.
 const EXTRA_END: usize = 0;
 const EXTRA_BUFFER: usize = 1;
 const EXTRA_BYTES: usize = 2;
@@ -40,7 +40,7 @@ pub(crate) struct LaunchAttribute {
 
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);
 
-/// Whether a launch's attributes want its blocks to be resident together; clusters are refused.
+/// Whether a launch's attributes request a cooperative launch; clusters are refused.
 pub(crate) fn cooperative(attributes: In<LaunchAttribute>, count: u32) -> Outcome<bool> {
     let attributes = attributes.list(count as usize)?;
     let cluster = |a: &LaunchAttribute| a.value[..3].iter().any(|&n| n > 1);

@@ -1,5 +1,5 @@
-//! Launches of CUDA before 4.0: a block's shape, shared memory and parameters are set one by one, then the kernel is
-//! launched with what was set. PyCUDA sets shapes this way still.
+//! Launches of CUDA before 4.0: a block's shape, shared memory and parameters are set one by one, then the
+//! kernel is launched. PyCUDA still sets shapes this way.
 
 use super::{In, Stream, functions, launch};
 use crate::error::{Outcome, Status};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 /// Most bytes of parameters.
 const MAX_PARAMETERS: usize = 4096;
 
-/// What has been set for a kernel.
+/// Settings of a kernel.
 #[derive(Debug, Default)]
 struct Setup {
     block: Option<[u32; 3]>,
@@ -19,10 +19,10 @@ struct Setup {
     params: Vec<u8>,
 }
 
-/// By the kernel's handle. One comes back only after thousands of others.
+/// By the kernel's handle. A handle is reused only after thousands of others.
 static SETUPS: Mutex<Option<HashMap<u64, Setup>>> = Mutex::new(None);
 
-/// Changes or reads what has been set for a kernel that exists.
+/// Changes or reads the settings of an existing kernel.
 fn setup<T>(function: u64, f: impl FnOnce(&mut Setup) -> Outcome<T>) -> Outcome<T> {
     gpu()?.modules.kernels.get(function)?;
     let mut setups = SETUPS.lock().unwrap_or_else(PoisonError::into_inner);

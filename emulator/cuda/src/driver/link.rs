@@ -13,7 +13,7 @@ const MOST_INPUT_KIND: u32 = 4;
 
 fn add(state: u64, kind: u32, image: &[u8], name: &str) -> Outcome {
     let mut gpu = gpu()?;
-    // Out of the table while the GPU is asked.
+    // Taken out of the table, since the GPU is borrowed below.
     let linker = gpu.modules.linkers.get_mut(state)?;
     let (mut link, options) = (std::mem::take(&mut linker.link), linker.options);
     let added = if kind <= MOST_INPUT_KIND {

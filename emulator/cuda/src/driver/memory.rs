@@ -1,4 +1,4 @@
-//! Allocation of memory and what is known about addresses.
+//! Allocation of memory and attributes of addresses.
 
 use super::{In, Out, Stream, functions};
 use crate::error::{Outcome, Status};
@@ -65,7 +65,7 @@ pub(crate) fn advise(address: u64, bytes: usize, number: u32, location: Location
     Ok(())
 }
 
-/// Keeps where managed memory was brought to.
+/// Stores the location to which managed memory was prefetched.
 pub(crate) fn prefetch(address: u64, bytes: usize, location: Location, stream: u64) -> Outcome {
     let (start, end) = managed(address, bytes)?;
     location.is_there()?;
@@ -75,7 +75,7 @@ pub(crate) fn prefetch(address: u64, bytes: usize, location: Location, stream: u
     Ok(())
 }
 
-/// Writes what has been said about managed memory.
+/// Writes an attribute of managed memory.
 fn range_attribute(to: Out<i32>, bytes: usize, number: u32, address: u64, count: usize) -> Outcome {
     let (start, end) = managed(address, count)?;
     let words = gpu()?.memory.advices.words(number, bytes, start, end)?;
@@ -87,7 +87,7 @@ fn host_region(address: u64) -> Outcome<Region> {
     if region.is_host() { Ok(region) } else { Err(Status::INVALID_VALUE) }
 }
 
-/// What is known about a pointer; by number, written with the width that its type has.
+/// An attribute of a pointer by its number, written with the width of its type.
 fn pointer_attribute(to: Out<u8>, number: u32, address: u64) -> Outcome {
     let region = region(address)?;
     let host = region.is_host();
@@ -202,7 +202,7 @@ functions! {
     ) {
         let known = region(address).is_ok();
         for (number, to) in numbers.list(count as usize)?.into_iter().zip(data.list(count as usize)?) {
-            // Of a pointer that CUDA does not know every attribute is nothing.
+            // All attributes of a pointer that CUDA does not know are zero.
             match number {
                 _ if known && pointer_attribute(to, number, address).is_ok() => {}
                 1 | 3 | 4 | 7 | 11 | 12 | 14 | 17..=20 => to.cast::<u64>().set(0)?,
@@ -220,7 +220,7 @@ functions! {
         if number != 6 {
             return Err(Status::INVALID_VALUE);
         }
-        // Programs pass a truth value of one byte or of four. Copies are synchronous whatever it says.
+        // Programs pass a truth value of one or four bytes. Copies are synchronous in either case.
         gpu()?.memory.set_synchronous(start, value.get()? != 0)
     }
 

@@ -1,8 +1,8 @@
 //! The driver API, exported under its own names.
 //!
-//! Every function is a thin layer: it turns pointers into values and asks the GPU. [`functions!`](functions) writes
-//! what all have in common: the exported symbol, its twin for per-thread default streams, what has to be there
-//! before it may be called, and its row in the table that `cuGetProcAddress` looks names up in.
+//! Every function is a thin layer: it turns pointers into values and calls the GPU. [`functions!`](functions)
+//! generates the common parts: the exported symbol, its variant for per-thread default streams, the check of
+//! its precondition, and its entry in the table of `cuGetProcAddress`.
 
 pub(crate) mod absent;
 pub(crate) mod array;
@@ -34,7 +34,7 @@ use crate::streams::stream::PER_THREAD;
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 
-/// What has to be there before a function may be called.
+/// Precondition of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Needs {
     /// Nothing.
@@ -70,7 +70,7 @@ macro_rules! functions {
             }
             functions!(@per_thread $f [$($arg: $type),*] $($twin)?);
         )*
-        /// What this room exports.
+        /// Functions exported by this module.
         pub(super) const EXPORTS: &[$crate::driver::Export] = &[$(
             $crate::driver::Export {
                 name: $name,
@@ -99,7 +99,7 @@ macro_rules! functions {
 use functions;
 
 thread_local! {
-    /// What stream 0 means to the function that is running.
+    /// Meaning of stream 0 for the current call.
     static DEFAULT_STREAM: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -110,7 +110,7 @@ fn with_per_thread_default(call: impl FnOnce() -> Status) -> Status {
     status
 }
 
-/// Runs a function whose needs are met.
+/// Runs a function after a check of its precondition.
 fn call(needs: Needs, body: impl FnOnce() -> Outcome) -> Status {
     let met = match needs {
         Needs::Nothing => Ok(()),
@@ -118,7 +118,7 @@ fn call(needs: Needs, body: impl FnOnce() -> Outcome) -> Status {
         Needs::Init => Ok(()),
         Needs::Context => current::require().map(drop),
     };
-    // What the runtime API calls a configuration is a value here.
+    // The runtime API's `INVALID_CONFIGURATION` is `INVALID_VALUE` in this API.
     match status(met.and_then(|()| body())) {
         Status::INVALID_CONFIGURATION => Status::INVALID_VALUE,
         other => other,
@@ -137,8 +137,8 @@ impl Stream {
     }
 }
 
-/// A pointer that a result is written through. Only programs make them, which promise that it is null or may be
-/// written.
+/// A pointer through which a result is written. Only programs create it; they promise that it is null or
+/// writable.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct Out<T>(pub(crate) *mut T);
@@ -164,7 +164,7 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Writes where something may be left out.
+    /// Writes an optional result: nothing if the pointer is null.
     pub(crate) fn offer(self, value: T) {
         let _ = self.set(value);
     }
@@ -181,27 +181,27 @@ impl<T> Out<T> {
 }
 
 impl<T: Copy> Out<T> {
-    /// What the program wrote there for us to change.
+    /// The program's value there, which the call changes.
     fn before(self) -> Outcome<T> {
         In(self.0).get()
     }
 }
 
-/// Objects up to this size are believed to be there where the program points, which calls are full of.
+/// Pointers to objects up to this size are not checked, because most calls pass some.
 const SMALL_BYTES: usize = 16;
 /// Longest string that a program passes.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 
-/// Whether an object is accessed where a program points: never at null, and a structure only where there is memory.
+/// Whether a pointer may be dereferenced: null never; a structure only if its memory is mapped.
 pub(crate) fn is_believed<T>(to: *const T, access: Access) -> bool {
     !to.is_null()
         && (size_of::<T>() <= SMALL_BYTES || host::is_there(to as u64, size_of::<T>() as u64, access))
 }
 
-/// Bytes from which on it is asked whether a list can be read.
+/// Length in bytes from which lists are checked for readability.
 const LONG_LIST_BYTES: usize = 4096;
 
-/// A pointer that an argument is read through; the same promise.
+/// A pointer through which an argument is read; with the same promise.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct In<T>(pub(crate) *const T);
@@ -236,7 +236,8 @@ impl<T: Copy> In<T> {
             return Ok(Vec::new());
         }
         let bytes = count.checked_mul(size_of::<T>()).ok_or(Status::INVALID_VALUE)?;
-        // Room for a damaged count would not be found; short lists are believed, which launches are full of.
+        // A wrong count could ask for too much memory. Short lists are not checked, because launches pass
+        // many.
         let there = bytes < LONG_LIST_BYTES || host::is_accessible(self.0 as u64, bytes as u64, Access::Read);
         if self.0.is_null() || !there {
             return Err(Status::INVALID_VALUE);
@@ -265,7 +266,7 @@ fn device(ordinal: i32) -> Outcome {
     if ordinal == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) }
 }
 
-/// All that is exported.
+/// All exported functions.
 pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
     [
         absent::EXPORTS,

@@ -1,4 +1,4 @@
-//! Modules, libraries, and what is in them. A library is a module, and a kernel of one a function of the other.
+//! Modules, libraries, and their contents. A library is a module, and its kernels are the module's functions.
 
 use super::jit;
 use super::{In, Out, Text, functions};
@@ -93,7 +93,7 @@ functions! {
     "cuModuleUnload" 2000 Context module_unload(module: u64) { gpu()?.unload(module) }
 
     "cuModuleGetLoadingMode" 11070 Init module_get_loading_mode(mode: Out<u32>) {
-        // Lazy: kernels are translated when they are first asked for.
+        // Lazy: kernels are translated on first use.
         mode.set(2)
     }
 

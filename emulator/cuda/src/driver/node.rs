@@ -1,5 +1,5 @@
-//! Nodes of graphs one by one: what each type is given and tells, nodes of any type, conditions, and objects of the
-//! program that graphs retain.
+//! Nodes of graphs: parameters and results of each type, nodes of any type, conditions, and user objects that
+//! graphs retain.
 
 use super::copy::Copy3;
 use super::graph::{HostParams, KernelParams, KernelParams2, MemsetParams, add, child_work, kind};
@@ -25,7 +25,7 @@ pub(crate) struct AllocateParams {
     pub(crate) address: u64,
 }
 
-/// CUDA's `CUgraphNodeParams` and `cudaGraphNodeParams`: the type, then what its type needs.
+/// CUDA's `CUgraphNodeParams` and `cudaGraphNodeParams`: the type, then its parameters.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeParams {
@@ -49,12 +49,12 @@ pub(crate) struct ConditionalParams {
 const _: () = assert!(size_of::<AllocateParams>() == 120 && size_of::<NodeParams>() == 256);
 const _: () = assert!(size_of::<ConditionalParams>() == 32);
 
-/// Types of nodes whose parameters tell something back when they are added.
+/// Types of nodes whose parameters receive results when they are added.
 const ALLOCATE: u32 = 10;
 const CONDITIONAL: u32 = 13;
 
 impl AllocateParams {
-    /// Work that allocates at an address which is fixed from now on, and noted here.
+    /// Work that allocates; its address is chosen now and stored here.
     pub(crate) fn work(&mut self) -> Outcome<Work> {
         if self.bytes == 0 {
             return Err(Status::INVALID_VALUE);
@@ -95,7 +95,7 @@ impl ConditionalParams {
     }
 }
 
-/// Adds a conditional node and tells the handles of its graphs.
+/// Adds a conditional node and returns the handles of its graphs.
 fn add_conditional(
     node: Out<u64>,
     (graph, needs, count): (u64, In<u64>, usize),
@@ -112,7 +112,7 @@ fn add_conditional(
 }
 
 impl NodeParams {
-    /// What its type needs, of which there is room for all.
+    /// The parameters of its type; the buffer is large enough for every type.
     pub(crate) fn value<T>(&mut self) -> Out<T> {
         Out(self.value.as_mut_ptr().cast())
     }
@@ -146,7 +146,7 @@ impl NodeParams {
     }
 }
 
-/// Adds a node of any type; those that tell nothing back do what `work` makes of them.
+/// Adds a node of any type; types without results are added as the work that `work` returns.
 pub(crate) fn add_any(
     node: Out<u64>,
     graph: u64,
@@ -320,7 +320,7 @@ functions! {
     ) {
         device(ordinal)?;
         let (held, most) = gpu()?.memory.graph_bytes();
-        // What graphs use and what is reserved for them, now and at most; nothing is reserved that they do not have.
+        // Bytes used by graphs and reserved for them, now and at most; both are equal.
         match number {
             0 | 2 => to.set(held),
             1 | 3 => to.set(most),
@@ -332,7 +332,7 @@ functions! {
         ordinal: i32, number: u32, value: In<u64>,
     ) {
         device(ordinal)?;
-        // The highest values can be set back, to those of now.
+        // The high-water marks can be reset to the current values.
         if !matches!(number, 1 | 3) || value.get()? != 0 {
             return Err(Status::INVALID_VALUE);
         }
@@ -432,7 +432,7 @@ functions! {
 
     "cuGraphGetId" 13010 Context graph_get_id(graph: u64, id: Out<u32>) {
         gpu()?.streams.graph(graph)?;
-        // The lower half of a handle is the place of what it names.
+        // The lower half of a handle is the index of its object.
         id.set(graph as u32)
     }
 
@@ -467,7 +467,7 @@ functions! {
     "cuUserObjectCreate" 11030 Context user_object_create(
         object: Out<u64>, pointer: *mut c_void, end: usize, count: u32, flags: u32,
     ) {
-        // The flag that the function may be called at any time has to be given.
+        // The program must pass the flag that the function may be called at any time.
         if flags != 1 || !object.wanted() {
             return Err(Status::INVALID_VALUE);
         }

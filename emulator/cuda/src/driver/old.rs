@@ -1,7 +1,7 @@
-//! The first versions of functions, under their names without a version: programs find them by `dlsym`. Most had
-//! addresses and sizes of 32 bits until CUDA 3.2. Each hands on to the version that came after it; device memory that
-//! they allocate lies at addresses of 32 bits. Other memory has no such address, and its context is, for these
-//! functions, one of a later API: `CUDA_ERROR_INVALID_CONTEXT`, as CUDA says of mixing both.
+//! The first versions of functions, under their names without a version: programs find them by `dlsym`. Most
+//! had addresses and sizes of 32 bits until CUDA 3.2. Each forwards to the next version; device memory that
+//! they allocate lies at addresses of 32 bits. Other memory has no such address; for it these functions
+//! return `CUDA_ERROR_INVALID_CONTEXT`, as CUDA specifies for programs that mix both.
 
 use super::array::{Array3Descriptor, ArrayDescriptor};
 use super::copy::{Copy3, Side3};
@@ -13,7 +13,7 @@ use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use std::mem::MaybeUninit;
 
-/// Hands on what a later version returns.
+/// Forwards the result of a later version.
 fn passed(status: Status) -> Outcome {
     if status == Status::SUCCESS { Ok(()) } else { Err(status) }
 }
@@ -23,12 +23,12 @@ fn narrow(value: u64) -> Outcome<u32> {
     u32::try_from(value).map_err(|_| Status::INVALID_CONTEXT)
 }
 
-/// A size of which programs only learn that it is very large.
+/// A size, limited to the largest 32-bit value.
 fn clipped(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// What a later version writes.
+/// The result that a later version writes.
 fn asked<T: Copy>(call: impl FnOnce(Out<T>) -> Status) -> Outcome<T> {
     let mut value = MaybeUninit::<T>::zeroed();
     passed(call(Out(value.as_mut_ptr())))?;
@@ -296,7 +296,7 @@ functions! {
     "cuStreamDestroy" 2000 Context stream_destroy(stream: u64) { passed(stream::stream_destroy(stream)) }
     "cuEventDestroy" 2000 Context event_destroy(event: u64) { passed(stream::event_destroy(event)) }
     "cuStreamBeginCapture" / "cuStreamBeginCapture_ptsz" 10000 Context stream_begin_capture(stream: Stream) {
-        // It had no mode: capture was global.
+        // The first version had no mode: capture was global.
         passed(capture::stream_begin_capture(stream, 0))
     }
     "cuStreamWaitValue32" / "cuStreamWaitValue32_ptsz" 8000 Context stream_wait_value_32(

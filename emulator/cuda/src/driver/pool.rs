@@ -54,7 +54,7 @@ impl PoolProperties {
     }
 }
 
-/// Pools of memory elsewhere than on the device are not there.
+/// Only pools of device memory are supported.
 fn of_device(location: Location, kind: u32) -> Outcome {
     if location.kind != DEVICE || kind != 1 {
         return Err(Status::NOT_SUPPORTED);
@@ -74,7 +74,7 @@ fn get(pool: &Pool, number: u32, to: Out<u8>) -> Outcome {
     match number {
         1..=3 => to.cast::<u32>().set(pool.reuse[number as usize - 1]),
         4 => to.cast::<u64>().set(pool.release_threshold),
-        // Nothing is held back: reserved is used.
+        // The pool retains nothing: reserved bytes equal used bytes.
         5 | 7 => to.cast::<u64>().set(pool.used),
         6 | 8 => to.cast::<u64>().set(pool.used_high),
         // Pinned, on device 0, without handles for other processes.

@@ -17,7 +17,7 @@ fn create(to: Out<u64>, flags: u32, priority: i32) -> Outcome {
     if flags > 1 || !to.wanted() {
         return Err(Status::INVALID_VALUE);
     }
-    // Priorities beyond the range count as its ends.
+    // Priorities are clamped to the range.
     let [least, greatest] = super::context::PRIORITIES;
     to.set(gpu()?.streams.create(flags, priority.clamp(greatest, least)))
 }
@@ -53,7 +53,7 @@ fn elapsed(to: Out<f32>, start: u64, end: u64) -> Outcome {
     to.set((seconds * 1e3) as f32)
 }
 
-/// Waiting for a value that is not there would never end: whatever is to write it has been done.
+/// A wait for a value that memory does not hold would never end: all earlier work is complete.
 fn wait_value(address: u64, bytes: u64, value: u64, flags: u32) -> Outcome {
     let gpu = gpu()?;
     let mut word = [0; 8];

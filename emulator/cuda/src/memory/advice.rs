@@ -1,13 +1,13 @@
-//! What programs have said about managed memory (`cuMemAdvise`, `cuMemPrefetchAsync`), by ranges of addresses.
+//! Advice of programs about managed memory (`cuMemAdvise`, `cuMemPrefetchAsync`), by ranges of addresses.
 //!
-//! Managed memory is in one place here, so that nothing follows from it; programs can ask for it
+//! Managed memory has only one location here, so advice has no effect; programs can query it
 //! (`cuMemRangeGetAttribute`).
 
 use crate::error::{Outcome, Status};
 use crate::memory::location::{HOST, Location, NOWHERE};
 use std::collections::BTreeMap;
 
-/// What has been said about bytes; nothing at first.
+/// Advice about bytes; none at first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Advice {
     mostly_read: bool,
@@ -23,7 +23,7 @@ impl Advice {
     /// # Errors
     /// `INVALID_VALUE` when there is no such advice, and `INVALID_DEVICE` where it names no device of ours.
     pub fn add(&mut self, number: u32, location: Location) -> Outcome {
-        // Which location is named matters only to advice that sets one, or says who no longer accesses the memory.
+        // The location matters only for advice that sets one, or that removes an accessor.
         if matches!(number, 3 | 5 | 6) {
             location.is_there()?;
         }
@@ -37,16 +37,17 @@ impl Advice {
         Ok(())
     }
 
-    /// Notes where they were brought to.
+    /// Stores the target of a prefetch.
     pub fn prefetch(&mut self, location: Location) {
         self.prefetched = Some(location);
     }
 }
 
-/// What has been said about all managed memory.
+/// Advice about all managed memory.
 #[derive(Debug, Default)]
 pub struct Advices {
-    /// By first address: the end, and the advice. Ranges do not overlap; nothing has been said about the rest.
+    /// By first address: the end, and the advice. Ranges do not overlap; there is no advice about other
+    /// addresses.
     ranges: BTreeMap<u64, (u64, Advice)>,
 }
 
@@ -61,7 +62,7 @@ impl Advices {
         }
     }
 
-    /// Changes what is said about addresses.
+    /// Changes the advice about addresses.
     pub fn change(&mut self, start: u64, end: u64, change: impl Fn(&mut Advice)) {
         self.split(start);
         self.split(end);
@@ -80,7 +81,7 @@ impl Advices {
         }
     }
 
-    /// Forgets what was said about addresses.
+    /// Removes the advice about addresses.
     pub fn forget(&mut self, start: u64, end: u64) {
         self.split(start);
         self.split(end);
@@ -90,7 +91,7 @@ impl Advices {
         }
     }
 
-    /// All that was said about parts of addresses.
+    /// All advice about parts of a range.
     fn over(&self, start: u64, end: u64) -> Vec<Advice> {
         let mut all = Vec::new();
         let mut at = start;
@@ -108,8 +109,8 @@ impl Advices {
         all
     }
 
-    /// One of `CUmem_range_attribute`, which holds for all of these addresses: one word, or the device numbers of all
-    /// who access them.
+    /// One of `CUmem_range_attribute`, which holds for all of these addresses: one word, or the numbers of
+    /// all devices that access them.
     ///
     /// # Errors
     /// `INVALID_VALUE` when there is no such attribute.
@@ -142,10 +143,10 @@ impl Advices {
         })
     }
 
-    /// The words that a program asks for, of which it has room for so many bytes.
+    /// The words that a program queries into a buffer of this many bytes.
     ///
     /// # Errors
-    /// `INVALID_VALUE` as [`Advices::attribute`], and when the room is not what the attribute needs.
+    /// `INVALID_VALUE` as [`Advices::attribute`], and when the buffer does not have the attribute's size.
     pub fn words(&self, number: u32, bytes: usize, start: u64, end: u64) -> Outcome<Vec<i32>> {
         let mut words = self.attribute(number, start, end)?;
         let room = bytes / size_of::<i32>();

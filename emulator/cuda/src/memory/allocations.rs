@@ -1,7 +1,8 @@
-//! Device memory of the process: what is allocated where. Copies and fills are the business of [`crate::memory::transfer`].
+//! Device memory of the process: the allocations and their addresses. [`crate::memory::transfer`] does copies
+//! and fills.
 //!
-//! Host and device share their addresses, but for memory that the program registers: that lies elsewhere in each run,
-//! so that kernels see it at an address of the device too, which is the same in every run. Programs get it from
+//! Host and device share addresses. Memory that the program registers has another host address in each run;
+//! kernels see it also at a device address, which is the same in every run. Programs get it from
 //! `cudaHostGetDevicePointer`.
 
 use super::array::Arrays;
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ptr::NonNull;
 use std::sync::Once;
 
-/// What an allocation is for.
+/// Purpose of an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// `cudaMalloc` and its relatives.
@@ -52,7 +53,7 @@ pub struct Region {
     pub bytes: u64,
     /// What it is for.
     pub purpose: Purpose,
-    /// Flags that it was made with.
+    /// Flags at its creation.
     pub flags: u32,
     /// A number that no other allocation of the process has.
     pub id: u64,
@@ -93,16 +94,16 @@ impl Region {
 #[derive(Debug)]
 pub struct Memory {
     pub(super) space: AddressSpace,
-    /// As the executor sees it.
+    /// The executor's view of it.
     pub global: GlobalMemory,
     regions: BTreeMap<u64, Region>,
     /// Bytes at addresses that are fixed but not allocated now.
     aside: BTreeMap<u64, u64>,
-    /// Bytes that graphs have allocated once, and keep until they are trimmed; their sum, and the most that it was.
+    /// Bytes that graphs have allocated and keep until they are trimmed; their sum, and its maximum.
     held: BTreeMap<u64, u64>,
     held_bytes: u64,
     most_held_bytes: u64,
-    /// What programs say about managed memory.
+    /// Advice about managed memory.
     pub advices: Advices,
     /// The windows' whole ranges of addresses, by the start of the window.
     windows: HashMap<u64, NonNull<u8>>,
@@ -259,7 +260,7 @@ impl Memory {
             .insert(start, Region { start, bytes, purpose, flags, id, other: start, synchronous: false });
     }
 
-    /// Checks memory of the host program that kernels shall access, and makes its bytes known at an address.
+    /// Checks memory of the host program that kernels will access.
     fn adopt(&mut self, start: u64, bytes: u64) -> Outcome<NonNull<u8>> {
         let pointer = NonNull::new(start as *mut u8).filter(|_| bytes > 0).ok_or(Status::INVALID_VALUE)?;
         let end = start.checked_add(bytes).ok_or(Status::INVALID_VALUE)?;
@@ -274,8 +275,8 @@ impl Memory {
     /// Lets kernels access memory of the host program at its own address.
     ///
     /// # Errors
-    /// `HOST_MEMORY_ALREADY_REGISTERED` when part of it is known already; `INVALID_VALUE` where no memory is that can
-    /// be written.
+    /// `HOST_MEMORY_ALREADY_REGISTERED` when part of it is registered already; `INVALID_VALUE` if part of it
+    /// is not writable.
     pub fn lend(&mut self, start: u64, bytes: u64) -> Outcome {
         let pointer = self.adopt(start, bytes)?;
         if !host::is_accessible(start, bytes, Access::Write) {
@@ -297,7 +298,7 @@ impl Memory {
     /// As [`Memory::lend`], and `MEMORY_ALLOCATION` when there are no addresses left.
     pub fn register(&mut self, start: u64, bytes: u64, flags: u32) -> Outcome {
         self.lend(start, bytes)?;
-        // The window has the same place in its page, on which the alignment of what is there depends.
+        // The window has the same offset in its page, so that the alignment of objects is kept.
         let within = start % rustix::param::page_size() as u64;
         let range = self.space.reserve_range((within + bytes) as usize).inspect_err(|_| {
             let _ = self.free(start, &[Purpose::Registered]);
@@ -315,7 +316,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes memory back that the program has registered.
+    /// Unregisters memory of the program.
     ///
     /// # Errors
     /// `INVALID_VALUE` inside of such memory, `HOST_MEMORY_NOT_REGISTERED` elsewhere.
@@ -340,11 +341,11 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes from kernels what the program has unmapped of its memory without taking it back, so that they do not touch
-    /// what is no longer there; tells it.
+    /// Hides memory from kernels that the program has unmapped without unregistering it, so that kernels do
+    /// not access unmapped pages; prints a message.
     ///
     /// # Errors
-    /// None but where the books are wrong.
+    /// Only if the index of allocations is inconsistent.
     pub fn follow_unmapping(&mut self) -> Outcome {
         let is_torn = |start: &u64| {
             let region = self.regions.get(start);
@@ -450,8 +451,8 @@ impl Memory {
         self.global = GlobalMemory::new();
     }
 
-    /// Fixes an address for memory that is allocated later, and again and again, by [`Memory::back`]. It stays fixed
-    /// as long as the program runs.
+    /// Reserves an address for memory that [`Memory::back`] allocates later, any number of times. It stays
+    /// fixed as long as the program runs.
     ///
     /// # Errors
     /// As [`Memory::allocate`].
@@ -464,7 +465,8 @@ impl Memory {
     /// Allocates memory at an address that was fixed.
     ///
     /// # Errors
-    /// `INVALID_VALUE` when it was not, or is allocated already; `MEMORY_ALLOCATION` when the GPU has no room.
+    /// `INVALID_VALUE` when it was not, or is allocated already; `MEMORY_ALLOCATION` when the GPU has too
+    /// little free memory.
     pub fn back(&mut self, address: u64) -> Outcome {
         let &bytes = self.aside.get(&address).ok_or(Status::INVALID_VALUE)?;
         if bytes > self.capacity - self.used {
@@ -497,7 +499,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Frees what `cudaFree` frees: memory of the device, managed memory, and what graphs have allocated.
+    /// Frees memory as `cudaFree` does: memory of the device, managed memory, and what graphs have allocated.
     ///
     /// # Errors
     /// `INVALID_VALUE` when no such allocation begins at the address.
@@ -514,12 +516,12 @@ impl Memory {
         (self.held_bytes, self.most_held_bytes)
     }
 
-    /// Begins to count anew how many bytes graphs have at most.
+    /// Resets the maximum of the bytes that graphs have.
     pub fn forget_most_graph_bytes(&mut self) {
         self.most_held_bytes = self.held_bytes;
     }
 
-    /// Takes bytes from graphs that they have not allocated now.
+    /// Frees bytes that graphs keep but have not allocated now.
     pub fn trim_graph_bytes(&mut self) {
         self.held.retain(|address, _| !self.aside.contains_key(address));
         self.held_bytes = self.held.values().sum();
@@ -547,13 +549,14 @@ impl Memory {
         self.aside.range(..=address).next_back().is_some_and(|(start, bytes)| address - start < *bytes)
     }
 
-    /// Whether an address is one of the device, which is the same in every run.
+    /// Whether an address lies in the device's ranges, which are the same in every run.
     #[must_use]
     pub fn is_at_home(&self, address: u64) -> bool {
         self.space.contains(address)
     }
 
-    /// Whether there is the host's address of memory among a kernel's parameters that kernels see in a window too.
+    /// Whether a kernel's parameters contain the host address of registered memory, which differs from run to
+    /// run.
     #[must_use]
     pub fn is_wandering(&self, params: &[u8]) -> bool {
         let is_lent = |address: u64| {

@@ -1,9 +1,9 @@
 //! Arrays, and the texture and surface objects that kernels read and write them through.
 //!
-//! What texels are and how they are fetched is `emulator::texture`'s; here arrays get their memory and handles, and
-//! objects keep what they were made of. Descriptors of driver and runtime API differ in layout only: both come
-//! here as [`Texels`] and a sampler, with the numbers that both share turned by [`shape`], [`address_mode`]
-//! and [`filter`].
+//! `emulator::texture` defines texels and fetches; this module gives arrays memory and handles, and keeps the
+//! resources of objects. Descriptors of driver and runtime API differ in layout only: both come here as
+//! [`Texels`] and a sampler, with numbers, equal in both APIs, converted by [`shape`], [`address_mode`] and
+//! [`filter`].
 
 use crate::error::{Outcome, Status};
 use crate::handles::{Handles, Kind};
@@ -105,7 +105,7 @@ pub enum Texels {
     },
 }
 
-/// Arrays, and what objects were made of.
+/// Arrays, and the resources of objects.
 #[derive(Debug)]
 pub struct Arrays {
     /// Arrays by handle.
@@ -121,15 +121,14 @@ impl Default for Arrays {
 }
 
 impl Arrays {
-    /// Takes all arrays and objects away.
+    /// Destroys all arrays and objects.
     pub fn clear(&mut self) {
         self.arrays.clear();
         self.objects.clear();
     }
 }
 
-/// The shape that CUDA's extent and flags describe: dimensions that are not there are 0, layers and faces count
-/// as depth.
+/// The shape that CUDA's extent and flags describe: unused dimensions are 0, layers and faces count as depth.
 ///
 /// # Errors
 /// `INVALID_VALUE` when there is no such array.
@@ -180,7 +179,7 @@ pub(crate) fn filter(number: u32) -> Outcome<Filter> {
     }
 }
 
-/// Tells why the emulator takes no such array or object.
+/// Prints why the emulator refuses an array or object.
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` calls")]
 pub(super) fn refused(error: ObjectError) -> Status {
     tell(&error.to_string());

@@ -1,4 +1,4 @@
-//! Makes arrays and texture and surface objects, and takes them away.
+//! Creates and destroys arrays and texture and surface objects.
 
 use super::allocations::{Memory, Purpose};
 use super::array::{Array, SURFACE_LOAD_STORE, Texels, refused};
@@ -11,7 +11,7 @@ impl Memory {
     /// Makes an array, mipmapped if its shape has several levels.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for impossible shapes, `MEMORY_ALLOCATION` when there is no room.
+    /// `INVALID_VALUE` for impossible shapes, `MEMORY_ALLOCATION` when there is too little memory.
     pub fn create_array(&mut self, shape: ArrayShape, format: ChannelFormat, flags: u32) -> Outcome<u64> {
         let bytes = shape.bytes(format).map_err(refused)?;
         let base = self.allocate("array", bytes, Purpose::Array, flags)?;
@@ -45,7 +45,7 @@ impl Memory {
         Ok(handle)
     }
 
-    /// Checks that a box lies inside of its place, if that is an array.
+    /// Checks that a box lies inside its array; memory is not checked.
     ///
     /// # Errors
     /// When there is no such array, or the box does not.
@@ -76,7 +76,7 @@ impl Memory {
     /// Makes a texture object.
     ///
     /// # Errors
-    /// When the texels do not exist, or the sampler state does not go with them.
+    /// When the texels do not exist, or the sampler state does not fit them.
     pub fn create_texture(&mut self, texels: Texels, sampler: Sampler) -> Outcome<u64> {
         let resource = match texels {
             Texels::Array(array) => self.arrays.arrays.get(array)?.resource.clone(),
@@ -110,7 +110,7 @@ impl Memory {
         Ok(object)
     }
 
-    /// What a texture or surface object was made of, and the object.
+    /// The resource of a texture or surface object, and the object.
     ///
     /// # Errors
     /// `INVALID_VALUE` when there is no such object.

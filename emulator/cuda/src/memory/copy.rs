@@ -1,4 +1,4 @@
-//! What copies and fills are made of.
+//! Descriptions of copies and fills.
 
 /// One side of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

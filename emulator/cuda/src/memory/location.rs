@@ -1,4 +1,4 @@
-//! Where memory lies: on the device or on the host.
+//! Location of memory: the device or the host.
 
 use crate::error::{Outcome, Status};
 
@@ -35,10 +35,10 @@ impl Location {
         self.kind == 1
     }
 
-    /// Checks that there is such a place.
+    /// Checks that the location exists.
     ///
     /// # Errors
-    /// `INVALID_DEVICE` when it is another device than ours, `INVALID_VALUE` when it is no place.
+    /// `INVALID_DEVICE` when it is another device than ours, `INVALID_VALUE` when it is no location.
     pub fn is_there(self) -> Outcome {
         match self.kind {
             1 if self.id == 0 => Ok(()),

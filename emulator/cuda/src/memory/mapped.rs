@@ -45,7 +45,7 @@ impl Memory {
         Ok(self.mappings.physical.insert(Physical { offset, bytes, twins, uses: 1 }))
     }
 
-    /// Ends a use of memory, which goes with the last one.
+    /// Releases a reference to memory; the last one frees it.
     ///
     /// # Errors
     /// When there is no such memory.
@@ -68,7 +68,7 @@ impl Memory {
         Ok(self.mappings.physical.get(memory)?.bytes)
     }
 
-    /// The memory that is mapped at an address, with one use more.
+    /// The memory that is mapped at an address, with one more reference.
     ///
     /// # Errors
     /// `INVALID_VALUE` when there is none.
@@ -100,7 +100,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Unmaps all that lies in a range.
+    /// Unmaps all mappings in a range.
     ///
     /// # Errors
     /// `INVALID_VALUE` when the range is not that of whole mappings.
@@ -114,7 +114,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Lets kernels and the host access what lies in a range, or no longer.
+    /// Allows or forbids access of kernels and the host to a range.
     ///
     /// # Errors
     /// `INVALID_VALUE` when the range is not that of whole mappings.

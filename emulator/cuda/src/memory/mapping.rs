@@ -1,6 +1,7 @@
-//! Virtual memory management: addresses reserved, memory created, and one mapped to the other, each on its own.
+//! Virtual memory management: reservation of addresses, creation of memory, and mapping as separate steps.
 //!
-//! All memory is one anonymous file, so that its bytes stay when it is unmapped and may be seen at several addresses.
+//! All memory is one anonymous file, so that its bytes persist when it is unmapped and can be mapped at
+//! several addresses.
 
 use crate::error::{Outcome, Status};
 use crate::handles::{Handles, Kind};
@@ -35,7 +36,7 @@ pub(super) struct Mapping {
 /// What is reserved, created and mapped.
 #[derive(Debug)]
 pub struct Mappings {
-    /// The file, its length, and what is free of it.
+    /// The file, its length, and its free parts.
     pub(super) file: Option<File>,
     file_bytes: u64,
     free: Ranges,
@@ -62,7 +63,7 @@ pub(super) fn check_size(bytes: u64) -> Outcome {
 }
 
 impl Mappings {
-    /// A place in the file, which is zero.
+    /// An offset in the file; the bytes there are zero.
     pub(super) fn place(&mut self, bytes: u64) -> Outcome<u64> {
         if let Some(offset) = self.free.take(bytes) {
             return Ok(offset);
@@ -84,7 +85,7 @@ impl Mappings {
         Ok(offset)
     }
 
-    /// Gives a place back, with its memory.
+    /// Frees a part of the file, with its memory.
     pub(super) fn give(&mut self, physical: &Physical) {
         let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let (offset, bytes) = (physical.offset.cast_signed(), physical.bytes.cast_signed());
@@ -93,7 +94,7 @@ impl Mappings {
             .file
             .as_ref()
             .is_some_and(|f| unsafe { libc::fallocate(f.as_raw_fd(), flags, offset, bytes) } == 0);
-        // What could not be emptied is not used again: it would not be zero.
+        // A part that could not be emptied is not reused: it would not be zero.
         if emptied {
             self.free.give(physical.offset, physical.bytes);
         }

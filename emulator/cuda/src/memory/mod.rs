@@ -1,7 +1,7 @@
-//! Device memory and all that programs make of it: allocations, arrays, pools, mapped memory.
+//! Device memory and its objects: allocations, arrays, pools, mapped memory.
 //!
-//! [`Memory`] owns all of it. [`array`], [`pool`], [`mapping`] and [`advice`] are parts of its state, and [`space`] its addresses;
-//! [`arrays`], [`pooled`], [`mapped`] and [`transfer`] are what is done with them.
+//! [`Memory`] owns all of it. [`array`], [`pool`], [`mapping`] and [`advice`] are parts of its state, and
+//! [`space`] its addresses; [`arrays`], [`pooled`], [`mapped`] and [`transfer`] are the operations on them.
 
 pub(crate) mod advice;
 mod allocations;

@@ -1,5 +1,5 @@
-//! Memory pools. Work is done when it is submitted, so that memory freed in a stream is free at once and nothing is
-//! held back for reuse; what a pool has is its settings and its count of bytes.
+//! Memory pools. Work is done when it is submitted, so that memory freed in a stream is free at once and
+//! nothing is held back for reuse; a pool holds only its settings and its count of bytes.
 
 use crate::error::{Outcome, Status};
 use crate::handles::{Handles, Kind};
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 pub struct Pool {
     /// Attributes 1 to 3: reuse policies.
     pub reuse: [u32; 3],
-    /// Bytes that it would keep when nothing uses them.
+    /// Unused bytes that it would retain.
     pub release_threshold: u64,
     /// Bytes allocated from it.
     pub used: u64,
-    /// Most bytes that were.
+    /// Maximum of `used`.
     pub used_high: u64,
-    /// Most bytes that may be, 0 for as many as there are.
+    /// Limit in bytes, 0 for none.
     pub limit: u64,
 }
 

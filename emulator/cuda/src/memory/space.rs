@@ -1,12 +1,12 @@
 //! The address space of device memory: reserved ranges of this process, so that a device pointer is a host pointer
 //! too, as unified virtual addressing promises.
 //!
-//! Addresses are the same in every run of a program that allocates the same: the ranges lie at fixed places wherever
-//! these are free, and places depend on the order of calls alone. What is allocated is known by books and not by
-//! mappings, of which a process can have only some ten thousands: all of a range that has ever been handed out is one
-//! mapping. Between allocations stay addresses that belong to none, so that a kernel's access past an end is an error
-//! and not a neighbour's data. Small allocations have a range of their own, in which the system makes no huge pages:
-//! one of these would give memory to thirty allocations and their gaps when one of them is written.
+//! Addresses are the same in every run of a program that allocates the same: the ranges lie at fixed places
+//! wherever these are free, and places depend on the order of calls alone. An index, not mappings, records
+//! allocations, since a process can have only some ten thousand mappings: the used part of a range is one
+//! mapping. Allocations are separated by gaps, so that an access past an end is an error and does not reach a
+//! neighbour's data. Small allocations have a range of their own, in which the system uses no huge pages: a
+//! write to one allocation would give memory to thirty others and their gaps.
 
 use crate::error::{Outcome, Status};
 use crate::ranges::Ranges;
@@ -16,19 +16,19 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::ptr::{NonNull, null_mut};
 
-/// Where the ranges begin if nothing else is there: far from where Linux puts programs, libraries and stacks.
+/// Start of the ranges if the addresses are free: far from programs, libraries and stacks.
 const PREFERRED_BASE: usize = 0x3000_0000_0000;
 /// Addresses reserved for small and for large allocations; memory is used only for what is written.
 const RANGE_BYTES: [usize; 2] = [1 << 39, 3 << 39];
-/// The least that is worth reserving where the address space is limited.
+/// Smallest range to reserve if the address space is limited.
 const LEAST_RANGE_BYTES: usize = 64 << 20;
 /// Allocations start at a multiple of this, at least.
 const ALIGNMENT: usize = 512;
 /// Large allocations have at least this length, and start at a multiple of it.
 const LARGE: usize = 2 << 20;
-/// Addresses behind an allocation that belong to none, at least.
+/// Smallest gap after an allocation.
 const GAP_BYTES: usize = 64 << 10;
-/// Where memory may lie that the oldest functions of the driver API give addresses of 32 bits to, and its length.
+/// Start and length of ranges for the oldest functions of the driver API, whose addresses have 32 bits.
 const LOW: [(usize, usize); 3] = [(2 << 30, 2 << 30), (1 << 30, 1 << 30), (3 << 30, 1 << 30)];
 /// So many bytes more are made accessible at a time.
 const STEP_BYTES: usize = 64 << 20;
@@ -38,12 +38,12 @@ const STEP_BYTES: usize = 64 << 20;
 struct Range {
     start: usize,
     end: usize,
-    /// All before is accessible.
+    /// End of the accessible part.
     accessible: usize,
     free: Ranges,
 }
 
-/// What the process may have of addresses: the limit that `ulimit -v` sets, less what is used.
+/// Addresses left to the process: the limit of `ulimit -v`, less the used part.
 fn room() -> Option<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure can be written.
@@ -55,7 +55,7 @@ fn room() -> Option<usize> {
 }
 
 impl Range {
-    /// Reserves these very addresses, if nothing is there.
+    /// Reserves exactly these addresses, if they are free.
     fn reserve_at(wish: usize, bytes: usize) -> Option<Range> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED_NOREPLACE;
         // SAFETY: a new mapping is made where no other is; nothing existing is touched.
@@ -83,7 +83,7 @@ impl Range {
         self.start <= start && end <= self.end
     }
 
-    /// Makes all before an end accessible.
+    /// Makes the range accessible up to an end.
     fn open(&mut self, end: usize) -> Outcome {
         if end <= self.accessible {
             return Ok(());
@@ -120,7 +120,7 @@ impl AddressSpace {
     /// Reserves the ranges: less than usual where the process's address space is limited.
     ///
     /// # Errors
-    /// When the system has no room for them, in words.
+    /// A message, when the system has too few addresses.
     pub(crate) fn reserve() -> Result<AddressSpace, String> {
         let room = room();
         // Threads, their stacks and the executor's own memory need addresses too.
@@ -143,7 +143,7 @@ impl AddressSpace {
         let range = |wish, bytes| Range::reserve(wish, bytes).ok_or_else(refused);
         let small = range(PREFERRED_BASE, small)?;
         let large = range(PREFERRED_BASE + RANGE_BYTES[0], large)?;
-        // SAFETY: the advice changes no contents. Where it is not understood there are no huge pages either.
+        // SAFETY: the advice changes no contents. A system that does not know it has no huge pages either.
         let _ =
             unsafe { madvise(small.start as *mut c_void, small.end - small.start, Advice::LinuxNoHugepage) };
         let ranges = vec![small, large];
@@ -151,7 +151,7 @@ impl AddressSpace {
         Ok(AddressSpace { ranges, limited, page: rustix::param::page_size(), used: HashMap::new() })
     }
 
-    /// What to do about memory that there is no room for, where a limit is the reason.
+    /// Advice for a failed allocation, if a limit is the reason.
     #[must_use]
     pub(crate) fn advice(&self) -> Option<String> {
         let mib = self.limited? >> 20;
@@ -226,8 +226,8 @@ impl AddressSpace {
         if inside { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Shows a file's bytes from an offset on at reserved addresses. Neighbours in the file that are neighbours here
-    /// are one mapping.
+    /// Maps a file's bytes from an offset to reserved addresses. Parts that are adjacent both in the file and
+    /// here form one mapping.
     ///
     /// # Errors
     /// When the system refuses.
@@ -240,17 +240,17 @@ impl AddressSpace {
             .map_err(|_| Status::MEMORY_ALLOCATION)
     }
 
-    /// Leaves nothing at reserved addresses.
+    /// Unmaps reserved addresses.
     ///
     /// # Errors
     /// When the system refuses.
     pub(crate) fn hide(&mut self, start: usize, bytes: usize) -> Outcome {
         self.own(start, bytes)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-        // Like what is around it, so that all becomes one mapping again.
+        // With the protection of its neighbours, so that they become one mapping again.
         let opened = self.ranges.iter().any(|r| r.holds(start, r.end) && start < r.accessible);
         let access = if opened { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::empty() };
-        // SAFETY: the pages belong to a reserved range, and whoever hides them has given up what was there.
+        // SAFETY: the pages belong to a reserved range, and the caller no longer uses their contents.
         unsafe { mmap_anonymous(start as *mut c_void, bytes, access, flags) }
             .map(drop)
             .map_err(|_| Status::OPERATING_SYSTEM)
@@ -278,7 +278,7 @@ impl AddressSpace {
 impl Drop for AddressSpace {
     fn drop(&mut self) {
         for range in &self.ranges {
-            // SAFETY: whoever drops the space has given up all memory in it.
+            // SAFETY: the owner that drops the space no longer uses its memory.
             let _ = unsafe { rustix::mm::munmap(range.start as *mut c_void, range.end - range.start) };
         }
     }
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(space.allocate(RANGE_BYTES[1]), Err(Status::MEMORY_ALLOCATION));
     }
 
-    /// Many allocations need no more mappings of the system than a few, and what is freed costs no memory.
+    /// Many allocations need no more mappings of the system than a few, and freed memory is returned.
     #[test]
     fn allocations_are_not_mappings() {
         let mappings = || std::fs::read_to_string("/proc/self/maps").expect("Linux has it").lines().count();

@@ -1,5 +1,5 @@
-//! Copies and fills between any two places. An address that CUDA knows has to lie in an allocation; any other is one of
-//! the host program, and is asked about before it is followed.
+//! Copies and fills. An address in the device's ranges must lie in an allocation; any other is one of the
+//! host program and is checked before it is dereferenced.
 
 use super::array::Array;
 use crate::error::{Outcome, Status};
@@ -7,7 +7,7 @@ use crate::host::{self, Access};
 use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::memory::{Memory, Purpose};
 
-/// Address of a row of a place, and of the row behind it and the slice behind it.
+/// Address of the first row; distance to the next row; distance to the next slice.
 type Rows = [u64; 3];
 
 /// An address so many rows and slices away.
@@ -31,7 +31,7 @@ fn rows(place: &Endpoint, arrays: &dyn Fn(u64) -> Outcome<[u64; 3]>) -> Outcome<
 }
 
 impl Memory {
-    /// Whether all of these bytes lie in an allocation; mapped memory may continue in what is mapped behind it.
+    /// Whether all of these bytes lie in an allocation; mapped memory may continue in an adjacent mapping.
     #[must_use]
     pub fn holds(&self, address: u64, bytes: u64) -> bool {
         let (Some(region), Some(end)) = (self.region(address), address.checked_add(bytes)) else {
@@ -57,7 +57,7 @@ impl Memory {
         let (address, good) = match self.region(base) {
             Some(region) => {
                 let address = region.host_address(base);
-                // The program may have unmapped what it has registered.
+                // The program may have unmapped registered memory.
                 let own = matches!(region.purpose, Purpose::Registered | Purpose::Window);
                 (address, self.holds(base, end - base) && (!own || there(address)))
             }

@@ -1,4 +1,4 @@
-//! What programs ask about kernels and set of them, and how many of their blocks an SM holds; for both APIs.
+//! Attributes of kernels, which programs query and set, and occupancy; for both APIs.
 
 use super::kernel::Kernel;
 use super::loaded::Modules;
@@ -18,7 +18,7 @@ pub(crate) mod attribute {
     pub(crate) const LOCAL_BYTES: u32 = 3;
     /// Registers of a thread.
     pub(crate) const REGISTERS: u32 = 4;
-    /// What the PTX was written for, which code that chose its shape by it has to know.
+    /// The version that the PTX was compiled for; some programs choose launch shapes by it.
     pub(crate) const PTX_VERSION: u32 = 5;
     /// Dynamic shared memory that a block may ask for; can be set.
     pub(crate) const MAX_DYNAMIC_SHARED: u32 = 8;
@@ -27,8 +27,8 @@ pub(crate) mod attribute {
 }
 
 impl Modules {
-    /// Most threads that a block of the kernel can have: as many as an SM has registers for, in the units in which it
-    /// hands them out.
+    /// Most threads that a block of the kernel can have: limited by the SM's registers and their allocation
+    /// unit.
     #[must_use]
     pub fn max_threads(&self, kernel: &Kernel) -> u32 {
         let limit = kernel.lowered.kernel.max_threads_per_block;
@@ -53,9 +53,9 @@ impl Modules {
             attribute::LOCAL_BYTES => machine.local_bytes,
             attribute::REGISTERS => u32::from(machine.regs_per_thread),
             attribute::PTX_VERSION => self.all.get(kernel.module)?.device.source().module.target.sm,
-            // What runs.
+            // The binary version: the device's architecture.
             6 => self.device.arch(),
-            // How it is cached and clustered.
+            // Caching and clusters.
             7 | 10..=17 => 0,
             attribute::MAX_DYNAMIC_SHARED => {
                 let usual = self.device.resources(false).max_shared_bytes_per_block;
@@ -119,9 +119,9 @@ impl Modules {
         Ok(self.blocks_per_sm(kernel, threads, dynamic_shared_bytes))
     }
 
-    /// The most dynamic shared memory with which so many blocks fit an SM, as `cuda_occupancy.h` has it: one block may
-    /// have as much as blocks can ask for, several share what an SM has, and what the driver takes of each block is
-    /// not there for programs.
+    /// The most dynamic shared memory with which so many blocks fit an SM, as in `cuda_occupancy.h`: one
+    /// block may have the opt-in maximum, several share the SM's memory, and the driver's share of each block
+    /// is not available to programs.
     ///
     /// # Errors
     /// When there is no such kernel, or so many blocks do not fit at all.

@@ -1,6 +1,6 @@
-//! Device code that cannot run here: machine code without PTX, and what is said of it, once for each file it comes from.
+//! Device code that cannot run here, machine code without PTX, and the message about it, once per file.
 //!
-//! NVIDIA's closed libraries are told by their names; their device code is not looked at.
+//! NVIDIA's closed libraries are recognised by their names; their device code is not read.
 
 use crate::process::mapped_file;
 use crate::tell::tell;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What the file names of NVIDIA's closed libraries with kernels begin with.
+/// Prefixes of the file names of NVIDIA's closed libraries with kernels.
 const LIBRARIES: [&str; 11] = [
     "libcublas",
     "libcudnn",
@@ -22,7 +22,7 @@ const LIBRARIES: [&str; 11] = [
     "libnvjpeg",
     "libnvinfer",
 ];
-/// What those of PyTorch begin with.
+/// Prefix of PyTorch's file names.
 const PYTORCH: &str = "libtorch";
 
 /// The file name of a path.
@@ -65,7 +65,7 @@ pub(crate) fn reason(file: &Path, arch: Option<u32>) -> String {
     )
 }
 
-/// Says something that has not been said before.
+/// Prints a message, but each only once.
 pub(crate) fn tell_once(what: &str) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_owned()) {

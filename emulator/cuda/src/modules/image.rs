@@ -1,7 +1,7 @@
 //! Images: PTX text, a fat binary, a wrapper that points to one, or an ELF file that holds one.
 //!
-//! Of the PTX in an image the newest that the GPU can run is taken. Machine code alone cannot be run; the message says what
-//! to do.
+//! The newest PTX in an image that the GPU can run is chosen. Machine code alone cannot be run; the message
+//! names a remedy.
 
 use crate::device::Device;
 use crate::error::{Outcome, Status};
@@ -17,10 +17,10 @@ use std::path::Path;
 const WRAPPER_MAGIC: u32 = 0x4662_43B1;
 /// First word of ELF files.
 const ELF_MAGIC: u32 = 0x464C_457F;
-/// Largest image that a pointer without a length is believed to have.
+/// Largest length of an image that is passed as a pointer without length.
 const MAX_IMAGE_BYTES: u64 = 1 << 31;
 
-/// Some bytes of the program's memory, if they are all there.
+/// Bytes of the program's memory, if they are readable.
 fn bytes_at<const N: usize>(address: u64) -> Outcome<[u8; N]> {
     let mut bytes = [0; N];
     if !host::is_accessible(address, N as u64, Access::Read) {
@@ -35,7 +35,7 @@ fn word<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }
 
-/// Bytes of an ELF file: to the end of the tables that compilers put last.
+/// Bytes of an ELF file: to the end of the header tables, which compilers put last.
 fn elf_length(header: &[u8; 64]) -> u64 {
     let end = |at, size, count| {
         let [size, count] = [size, count].map(|at| u64::from(u16::from_le_bytes(word(header, at))));
@@ -44,8 +44,8 @@ fn elf_length(header: &[u8; 64]) -> u64 {
     end(0x28, 0x3a, 0x3c).max(end(0x20, 0x36, 0x38))
 }
 
-/// Reads the image at an address that a program gave us: a PTX text with a NUL at its end, a fat binary, its wrapper, or
-/// an ELF file. Their headers say how long they are, which is believed as far as there is memory.
+/// Reads the image at an address that a program gave us: a PTX text with a NUL at its end, a fat binary, its
+/// wrapper, or an ELF file. Their headers contain their lengths; memory is read as far as it is mapped.
 ///
 /// # Errors
 /// `INVALID_VALUE` for no address, `INVALID_KERNEL_IMAGE` where the image cannot be.
@@ -90,8 +90,7 @@ impl Images {
         fatbin::open(image).map(Images).map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))
     }
 
-    /// Unpacks the PTX of a file that is to be linked before it is loaded; there may be none. The rest of the file is
-    /// not looked at.
+    /// Unpacks the relocatable PTX of a file, if it has some. The rest of the file is not read.
     ///
     /// # Errors
     /// As [`Images::open`].
@@ -119,7 +118,7 @@ impl Images {
         self.0.iter().map(|i| i.arch).max()
     }
 
-    /// The PTX that a GPU runs, and why there is none.
+    /// The PTX that a GPU runs, or the reason why there is none.
     ///
     /// # Errors
     /// A code for the program and words for people.
@@ -135,7 +134,7 @@ impl Images {
         Err((Status::NO_KERNEL_IMAGE_FOR_DEVICE, what))
     }
 
-    /// The same where it is to be linked: objects and libraries hold one text of each source file.
+    /// The same for relocatable code: objects and libraries hold one text per source file.
     ///
     /// # Errors
     /// As [`Images::choose`].
@@ -168,8 +167,8 @@ impl Images {
 fn best<'i>(device: &Device, images: impl Iterator<Item = (usize, &'i Image)>) -> Option<usize> {
     let ptx: Vec<(usize, u32)> =
         images.filter(|(_, i)| i.kind == ImageKind::Ptx).map(|(at, i)| (at, i.arch)).collect();
-    // PTX for an older GPU runs on a newer one, so that the newest that is not too new is best. PTX for newer
-    // GPUs only is tried all the same: the emulator does not care.
+    // PTX for an older GPU runs on a newer one, so that the newest that is not too new is best. If there is
+    // only PTX for newer GPUs, it is used: the emulator does not depend on the target.
     let fitting = ptx.iter().filter(|(_, arch)| *arch <= device.arch()).max_by_key(|(_, arch)| *arch);
     fitting.or_else(|| ptx.iter().min_by_key(|(_, arch)| *arch)).map(|&(at, _)| at)
 }
@@ -178,7 +177,7 @@ fn best<'i>(device: &Device, images: impl Iterator<Item = (usize, &'i Image)>) -
 mod tests {
     use super::*;
 
-    /// Memory that ends where nothing is, which holds this at its end.
+    /// Memory with these bytes at its end, followed by an unmapped page.
     fn at_an_edge(bytes: &[u8]) -> *const u8 {
         use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
         let access = ProtFlags::READ | ProtFlags::WRITE;

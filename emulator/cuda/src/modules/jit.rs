@@ -1,5 +1,5 @@
-//! Options of just-in-time compilation: the logs that programs want filled. The rest tunes a compiler that is not
-//! here.
+//! Options of just-in-time compilation: the logs that programs pass buffers for. Other options configure a
+//! compiler that Warplab does not have.
 
 use crate::error::{Outcome, Status};
 use crate::host::write_text;
@@ -17,7 +17,7 @@ const ERROR_LOG_BYTES: u32 = 6;
 struct Log {
     buffer: usize,
     bytes: usize,
-    /// Where the program reads how much was written.
+    /// Address of the number of bytes written.
     used: usize,
 }
 
@@ -34,7 +34,7 @@ impl Log {
     }
 }
 
-/// What a program wants from a compilation.
+/// Options of a compilation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Options {
     info: Log,
@@ -43,7 +43,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Sets an option to a value of the program, which a result is written over at `place`.
+    /// Sets an option to the program's value; a result overwrites it at `place`.
     ///
     /// # Errors
     /// `INVALID_VALUE` when there is no such option.
@@ -61,7 +61,7 @@ impl Options {
         Ok(())
     }
 
-    /// Ends a compilation: fills the logs, or tells an error that the program has no buffer for.
+    /// Ends a compilation: fills the logs, or prints an error if the program has passed no buffer.
     pub(crate) fn finish<T>(&self, result: Result<T, (Status, String)>) -> Outcome<T> {
         if self.wall_time != 0 {
             // SAFETY: the program passed this place as the value of the option.

@@ -16,11 +16,11 @@ pub struct Kernel {
     pub function: FuncId,
     /// Its machine code.
     pub lowered: Arc<Lowered>,
-    /// What all launches of it share.
+    /// Data shared by all its launches.
     pub prepared: Arc<Prepared>,
     /// Whether its code launches kernels or asks the device runtime.
     pub nests: bool,
-    /// Its place in the summary.
+    /// Its index in the summary.
     pub tally: usize,
     /// Dynamic shared memory that it has been allowed, when that is more than the default.
     pub max_dynamic_shared_bytes: u32,

@@ -1,6 +1,6 @@
-//! Linking at run time: PTX texts, from whatever image they come in, become one module's text.
+//! Linking at run time: PTX texts from images of any kind become one module's text.
 //!
-//! What a program gets for a "cubin" is that text, which every function that loads modules takes.
+//! A program receives that text as the "cubin"; every function that loads modules accepts it.
 
 use super::image::Images;
 use crate::device::Device;
@@ -18,7 +18,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Adds an image: PTX, or whatever holds PTX.
+    /// Adds an image: PTX, or a container with PTX.
     ///
     /// # Errors
     /// A code for the program and words for people: when it holds no PTX, or PTX with errors.
@@ -27,7 +27,7 @@ impl Link {
         let chosen = chosen.map_err(|(status, what)| (status, format!("{name}: {what}")))?;
         for ptx in chosen {
             let text = String::from_utf8_lossy(&ptx.contents).trim_end_matches('\0').to_owned();
-            // Ours takes its place.
+            // Warplab's device runtime replaces it.
             if !is_nvidias_runtime(&text) {
                 LoadedModule::parse(&text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
             }
@@ -36,7 +36,7 @@ impl Link {
         Ok(())
     }
 
-    /// Links what has been added; the text stays where it is as long as the state lives.
+    /// Links the added texts; the result is valid as long as the state lives.
     ///
     /// # Errors
     /// A code for the program and words for people: when two texts define the same symbol.

@@ -18,16 +18,16 @@ use emulator::ptx::FuncId;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A linker with what the program wants to know of its work.
+/// A linker with the program's options.
 #[derive(Debug)]
 pub struct Linker {
-    /// What has been added.
+    /// The added texts.
     pub link: Link,
-    /// Where its log goes.
+    /// Its options, with the buffers of its logs.
     pub(crate) options: jit::Options,
 }
 
-/// All modules, their kernels, and linkers at work.
+/// All modules, their kernels, and linkers in use.
 #[derive(Debug)]
 pub struct Modules {
     /// The board that runs them.
@@ -36,7 +36,7 @@ pub struct Modules {
     pub all: Handles<Module>,
     /// Kernels that programs hold.
     pub kernels: Handles<Kernel>,
-    /// Linkers at work.
+    /// Linkers in use.
     pub linkers: Handles<Linker>,
     /// How kernels are lowered.
     pub lowering: LowerOptions,
@@ -55,7 +55,7 @@ impl Modules {
         }
     }
 
-    /// Loads an image and tells what is wrong with it.
+    /// Loads an image and prints its errors.
     ///
     /// # Errors
     /// When it holds no PTX or PTX with errors.
@@ -76,7 +76,7 @@ impl Modules {
         self.load_ptx(memory, &Images::open(image)?.choose(self.device)?, name)
     }
 
-    /// Loads unpacked images and tells what is wrong with them.
+    /// Loads unpacked images and prints their errors.
     ///
     /// # Errors
     /// As [`Modules::load`].
@@ -95,7 +95,7 @@ impl Modules {
     /// Loads the relocatable device code of an executable or library.
     ///
     /// # Errors
-    /// When it cannot be linked or has errors, which are told.
+    /// When it cannot be linked or has errors, which are printed.
     pub fn load_linked(&mut self, memory: &mut Memory, images: Images, file: &Path) -> Outcome<u64> {
         let name = format!("the linked PTX of {}", file.display());
         let text = images.link(self.device, file).map_err(told)?;
@@ -144,7 +144,8 @@ impl Modules {
     /// The kernel of a name.
     ///
     /// # Errors
-    /// `SYMBOL_NOT_FOUND` when the module has none, `INVALID_PTX` when it cannot be lowered, which is told.
+    /// `SYMBOL_NOT_FOUND` when the module has none, `INVALID_PTX` when it cannot be lowered; the reason is
+    /// printed.
     pub fn kernel(&mut self, options: &Options, module: u64, name: &str) -> Outcome<u64> {
         let found = self.all.get_mut(module)?;
         let function = found.device.source().kernel(name).ok_or(Status::SYMBOL_NOT_FOUND)?;

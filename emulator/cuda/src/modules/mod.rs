@@ -1,8 +1,8 @@
-//! What programs load: images, the modules in them, and their kernels.
+//! Images, modules and kernels that programs load.
 //!
-//! [`Modules`] owns what is loaded. [`image`] unpacks what programs give, [`module`] places it in memory, [`kernel`] is what is
-//! launched, [`link`] joins texts at run time. [`attributes`] and [`occupancy`] answer questions about kernels; [`closed`] says why
-//! code without PTX does not run.
+//! [`Modules`] owns them. [`image`] unpacks images, [`module`] places variables in memory, [`kernel`] is a
+//! kernel that programs launch, [`link`] links texts at run time. [`attributes`] and [`occupancy`] answer
+//! queries about kernels; [`closed`] explains why code without PTX does not run.
 
 pub(crate) mod attributes;
 pub(crate) mod closed;

@@ -18,11 +18,12 @@ pub struct Module {
     pub kernels: Vec<(FuncId, u64)>,
     /// Whether it is a library, which outlives the contexts that it is used in.
     pub is_library: bool,
-    /// Addresses and handles of the kernels that its device code may launch, once a kernel has run that does so.
+    /// Addresses and handles of the kernels that its device code may launch, set once a kernel that launches
+    /// others has run.
     pub launchable: Option<Arc<HashMap<u64, u64>>>,
 }
 
-/// A text with the functions behind it that tell device code what error codes mean, if it declares them.
+/// A text; if it declares the functions that return error texts, with these appended.
 fn with_error_texts(text: &str) -> Cow<'_, str> {
     if !text.contains("__cudaCDP2GetError") {
         return Cow::Borrowed(text);

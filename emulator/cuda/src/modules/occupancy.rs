@@ -1,4 +1,4 @@
-//! Which launches the hardware would refuse, and how many blocks of a kernel an SM holds.
+//! Checks launches against the limits of the hardware, and computes occupancy.
 
 use super::kernel::Kernel;
 use crate::device::{Attributes, Device};
@@ -45,7 +45,7 @@ pub(crate) fn check(device: &Device, kernel: &Kernel, launch: &Launch) -> Outcom
     Ok(())
 }
 
-/// What an SM has for a kernel, whose blocks get as much shared memory as the program has asked for.
+/// Resources of an SM for a kernel, with the shared memory that the program has opted in to.
 fn resources(device: &Device, kernel: &Kernel) -> Resources {
     let usual = device.resources(false);
     if kernel.max_dynamic_shared_bytes == 0 {

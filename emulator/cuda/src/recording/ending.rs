@@ -1,11 +1,11 @@
-//! The end of the process, whatever way it takes: the trace is completed and the summary shown.
+//! Completes the trace and prints the summary when the process ends, in whatever way.
 //!
-//! After `exit` or a return from `main` the library's last function does it, behind the program's own. A signal
-//! that would end the process (an interrupt, a crash, `abort`) is held up meanwhile: its handler wakes a thread
-//! that may do what a handler may not, waits for it, and lets the signal have its way. Signals that the program
-//! handles itself are left to it. A child after `fork` has no part in the recording. What ends a process without
-//! any of this (SIGKILL, `_exit`) leaves the trace's `.part` file, which can be opened as it is. A program that would
-//! end successfully ends with exit code 1 when its trace could not be written.
+//! After `exit` or a return from `main` the library's destructor does this, after the program's own. A signal
+//! that would end the process (an interrupt, a crash, `abort`) is delayed: its handler wakes a thread, which
+//! may call any function, waits for it, and then lets the signal act. Signals that the program handles itself
+//! are left to it. A child after `fork` has no part in the recording. A process that ends otherwise (SIGKILL,
+//! `_exit`) leaves the trace's `.part` file, which can be opened as it is. A program that would end
+//! successfully ends with exit code 1 when its trace could not be written.
 
 use crate::process::{is_abandoned, is_auditor};
 use crate::signals::Blocked;
@@ -29,27 +29,28 @@ const SIGNALS: [i32; 9] = [
     libc::SIGFPE,
     libc::SIGILL,
 ];
-/// How long a signal is held up at most.
+/// Longest delay of a signal.
 const PATIENCE_MS: i32 = 20_000;
-/// How often it is seen whether the program's threads have all ended.
+/// Interval of the check whether all of the program's threads have ended.
 const GLANCE_MS: i32 = 200;
 
-/// A recording under way: what ends it, and the name that the trace has until then, if another than in the end.
+/// The current recording: its finisher, and the temporary name of the trace, if it has one.
 static RECORDING: Mutex<Option<(Finisher, Option<PathBuf>)>> = Mutex::new(None);
-/// Why a recording was given up while the program went on.
+/// Why a recording was abandoned while the program continued.
 static GAVE_UP: Mutex<Option<String>> = Mutex::new(None);
-/// Whether the program must not end successfully, and the exit code that it wants to end with.
+/// Whether the program must not end successfully, and the exit code that it passed to `exit`.
 static FAILED: AtomicBool = AtomicBool::new(false);
 static EXIT_CODE: AtomicI32 = AtomicI32::new(-1);
 /// Launches in the trace.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 /// Whether this process is a child of the one that loaded the library.
 static FORKED: AtomicBool = AtomicBool::new(false);
-/// Where handlers write signals to, and where they read that all is done; -1 before they are installed.
+/// Pipe to which handlers write signals, and pipe from which they read completion; -1 before they are
+/// installed.
 static CALL: AtomicI32 = AtomicI32::new(-1);
 static ANSWER: AtomicI32 = AtomicI32::new(-1);
 
-/// What completes the unfinished; set when the GPU is made.
+/// Completes unfinished work; set when the GPU is created.
 static FINISH: OnceLock<fn(&str)> = OnceLock::new();
 
 /// Whether this process was forked from the one that uses the GPU.
@@ -58,8 +59,8 @@ pub(crate) fn is_child() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// Has this function complete what is unfinished when the process ends; it gets the reason why a launch under way is cut
-/// off.
+/// Registers a function that completes unfinished work when the process ends; its argument is the reason for
+/// ending a launch in flight.
 pub(crate) fn on_end(finish: fn(&str)) {
     FINISH.get_or_init(|| finish);
 }
@@ -73,7 +74,7 @@ fn finish(why: &str) {
     }
 }
 
-/// From now on the end of the process is noticed.
+/// Installs the handlers for the end of the process.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
@@ -87,17 +88,17 @@ pub(crate) fn watch() {
     });
 }
 
-/// A recording has begun, which is ended with the process.
+/// Registers a recording, which ends with the process.
 pub(crate) fn recording(finisher: Finisher, part: Option<PathBuf>) {
     *RECORDING.lock().unwrap_or_else(PoisonError::into_inner) = Some((finisher, part));
 }
 
-/// The recording cannot go on, for this reason.
+/// Notes that the recording has been abandoned, and why.
 pub(crate) fn gave_up(why: String) {
     GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
 }
 
-/// The program ends with an error, even if it sees none itself.
+/// Makes the program end with an error code, even if it passes 0.
 pub(crate) fn fail() {
     FAILED.store(true, Ordering::Relaxed);
 }
@@ -112,7 +113,7 @@ extern "C" fn forked() {
 }
 
 unsafe extern "C" {
-    /// As `atexit`, but the function learns the exit code.
+    /// Like `atexit`, but the function receives the exit code.
     fn on_exit(function: extern "C" fn(i32, *mut libc::c_void), argument: *mut libc::c_void) -> i32;
 }
 
@@ -120,7 +121,7 @@ extern "C" fn exiting(code: i32, _: *mut libc::c_void) {
     EXIT_CODE.store(code, Ordering::Relaxed);
 }
 
-/// Completes the trace, if one is being written; what is wrong with it is told, and `false` returned.
+/// Completes the trace, if one is being written; on failure prints the error and returns `false`.
 pub(crate) fn complete(why: &str) -> bool {
     let gave_up = GAVE_UP.lock().unwrap_or_else(PoisonError::into_inner).take();
     let recording = RECORDING.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -151,7 +152,7 @@ extern "C" fn last() {
     let failed = FAILED.load(Ordering::Relaxed) && !is_child() && !is_auditor();
     if failed && EXIT_CODE.load(Ordering::Relaxed) == 0 {
         tell("the program ended as if all was well, which it was not: the exit code is 1");
-        // SAFETY: the program has ended and its output is written; nothing is left but to say how it went.
+        // SAFETY: the program has ended and its output is written; only the exit code remains to be set.
         unsafe {
             libc::fflush(std::ptr::null_mut());
             libc::_exit(1);
@@ -180,7 +181,7 @@ fn install() -> std::io::Result<()> {
             let mut call = libc::pollfd { fd: call_read, events: libc::POLLIN, revents: 0 };
             // SAFETY: it is one descriptor.
             match unsafe { libc::poll(&raw mut call, 1, GLANCE_MS) } {
-                // The C library would end it now if this thread and the recorder's were not there.
+                // Without this thread and the recorder's, the C library would end the process now.
                 0 if is_abandoned() => {
                     // SAFETY: any thread may end the process.
                     unsafe { libc::exit(0) }
@@ -220,7 +221,7 @@ fn install() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Has the recording ended, then lets the signal do what it does by default.
+/// Ends the recording, then lets the signal take its default action.
 extern "C" fn handle(signal: i32) {
     // SAFETY: only functions that may be called in handlers, on descriptors that stay open.
     unsafe {

@@ -1,11 +1,12 @@
 //! Recording the whole process: one trace of all launches in their order, with the copies and fills between them.
 //!
-//! What is recorded is chosen by environment variables, which `emu record` sets. The trace begins with the first
-//! launch that is recorded, so that processes that launch nothing write nothing, and is completed by
-//! [`crate::recording::ending`]. Only the trace of an earlier run that `emu record` has found makes room for the new one, when that
-//! is complete. Any other that is there, or is being written by another process, is left alone: the number of this
-//! process goes into the name then. When the trace cannot be written that is told and the program goes on; it does not
-//! end successfully then. A launch whose end the program has been told of is in the file system's hands.
+//! Environment variables select what is recorded; `emu record` sets them. The trace begins with the first
+//! recorded launch, so processes without launches write nothing; it is completed by
+//! [`crate::recording::ending`]. The new trace, when it is complete, replaces only a trace of an earlier run
+//! that `emu record` has found. A file that is not that trace, or that another process writes, is kept: the
+//! name then contains the number of this process. When the trace cannot be written, a message is printed and
+//! the program continues, but ends with an error code. A launch whose end has been reported to the program
+//! has been written to the file system.
 
 use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::memory::{Memory, Purpose};
@@ -27,23 +28,23 @@ use warplab_host::destination::{Destination, Identity};
 
 /// Environment variable that names the trace to write.
 pub(crate) const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
-/// Environment variable that says which file at that name makes room for the trace.
+/// Environment variable that identifies the file at that name that the trace replaces.
 pub(crate) const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
-/// Environment variables that say what `--kernels`, `--launches`, `--every` and `--blocks` say.
+/// Environment variables with the values of `--kernels`, `--launches`, `--every` and `--blocks`.
 pub(crate) const SELECTION_VARIABLES: [&str; 4] =
     ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];
 
 /// Environment variable that, when it is set, has only addresses recorded, as `--addresses-only` does.
 pub(crate) const ADDRESSES_VARIABLE: &str = "WARPLAB_RECORD_ADDRESSES_ONLY";
 
-/// Copies and fills that are kept before they are written without waiting for a launch.
+/// Largest number of copies and fills that wait for a launch before they are written.
 const MOST_TRANSFERS: usize = 4096;
 
 /// The process's recording.
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
-    /// The file there that makes room.
+    /// The file that the trace replaces.
     replaces: Option<Identity>,
     selection: Selection,
     writer: Option<TraceWriter>,
@@ -51,18 +52,19 @@ pub struct Recorder {
     over: bool,
     /// Whether launches may not be in the file yet.
     unsettled: bool,
-    /// Indices of kernels in the trace by the address of their code, which is kept so that it stays theirs.
+    /// Indices of kernels in the trace by the address of their code, which is kept alive so that the address
+    /// stays unique.
     kernels: HashMap<usize, (u32, Arc<Lowered>)>,
     transfers: Vec<TransferRecord>,
     waits: Vec<WaitRecord>,
-    /// Allocations as the trace lists them last.
+    /// Allocations in the trace's most recent list.
     buffers: Vec<BufferNote>,
-    /// What device memory said of its allocations then.
+    /// Version of the list of allocations at that time.
     stamp: u64,
 }
 
 impl Recorder {
-    /// The recording that the environment asks for.
+    /// The recording requested by the environment.
     #[must_use]
     pub fn from_environment() -> Option<Recorder> {
         let path = std::env::var_os(RECORD_VARIABLE).filter(|p| !p.is_empty())?;
@@ -85,7 +87,7 @@ impl Recorder {
     /// A recording into a file.
     #[must_use]
     pub fn new(path: PathBuf, selection: Selection) -> Recorder {
-        // The program may change its folder.
+        // The program may change its working directory.
         let path = std::path::absolute(&path).unwrap_or(path);
         Recorder {
             path,
@@ -102,7 +104,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the recording and completes the trace; `false` when it could not be written as it should.
+    /// Ends the recording and completes the trace; `false` when it could not be written completely.
     #[must_use]
     pub fn finish(mut self) -> bool {
         self.flush();
@@ -130,10 +132,10 @@ impl Recorder {
         self.transferred(TransferRecord { kind, bytes, to, from, stream, after_launches: launches });
     }
 
-    /// Takes note that a stream, or the program (stream 0), goes on only when all launches before have ended.
+    /// Notes that a stream, or the program (stream 0), continues only when all earlier launches have ended.
     pub fn waited(&mut self, stream: u64, launches: u64) {
         let wait = WaitRecord { stream, after_launches: launches };
-        // Before the first launch, and twice at the same place, it orders nothing.
+        // It has no effect before the first launch, or twice at the same position.
         if self.over || launches == 0 || self.waits.iter().rev().take(4).any(|other| *other == wait) {
             return;
         }
@@ -191,7 +193,7 @@ impl Recorder {
         self.writer = None;
     }
 
-    /// A child of the process that records has no part in it.
+    /// Detaches a child process from the recording.
     fn leave_to_parent(&mut self) {
         if ending::is_child() && !self.over {
             self.over = true;
@@ -206,7 +208,7 @@ impl Recorder {
         !self.over && self.selection.wants(number, kernel)
     }
 
-    /// Runs and records a launch. A launch that cannot be begun in the trace runs all the same.
+    /// Runs and records a launch. A launch that cannot be added to the trace still runs.
     ///
     /// # Errors
     /// As [`exec::launch_prepared`].
@@ -279,7 +281,7 @@ impl Recorder {
                 bytes: a.len,
             };
             buffers.extend(memory.allocations().filter(|a| !a.alias).map(note));
-            // Allocations may have come and gone.
+            // Allocations may have been added and freed.
             if buffers == self.buffers {
                 buffers.clear();
             } else {

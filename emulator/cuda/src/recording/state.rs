@@ -1,17 +1,17 @@
-//! The recording of a process, if one is wanted, and what it needs to know of each piece of work.
+//! The recording of a process, if there is one, with its current position.
 
 use super::recorder::Recorder;
 use crate::memory::Memory;
 use crate::memory::copy::{Copy, Fill};
 
-/// The recording, and where in the order of launches the process is.
+/// The recording, and the position in the order of launches.
 #[derive(Debug, Default)]
 pub struct Recording {
     /// The recorder, if a trace is written.
     pub recorder: Option<Recorder>,
     /// Launches so far.
     pub launches: u32,
-    /// Stream of the work at hand.
+    /// Stream of the current work.
     pub stream: u64,
 }
 
@@ -30,14 +30,14 @@ impl Recording {
         }
     }
 
-    /// Takes note that the stream of the work at hand waits for all launches before.
+    /// Notes that the stream of the current work waits for all earlier launches.
     pub fn stream_waited(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.waited(self.stream, self.launches.into());
         }
     }
 
-    /// Takes note that the program waits for all launches before, which are in the trace then.
+    /// Notes that the program waits for all earlier launches, and writes them to the trace.
     pub fn program_waited(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.waited(0, self.launches.into());

@@ -1,8 +1,8 @@
-//! What the loader asks an auditor (`LD_AUDIT`; `man 7 rtld-audit`): it tells of every object that it loads, at the
-//! start and later, before it is relocated and before any of its code runs.
+//! The loader's auditing interface (`LD_AUDIT`; `man 7 rtld-audit`): the loader reports every object that it
+//! loads, at the start and later, before the object is relocated and runs.
 //!
-//! An auditor is loaded apart from the program, with libraries of its own, so that this is a second copy of ours. It
-//! does nothing else, and sends functions to the copy that the program uses, which `LD_PRELOAD` puts there. It also
+//! An auditor is loaded apart from the program, with libraries of its own, so this is a second copy of our
+//! library. It only redirects functions to the copy that the program uses, which `LD_PRELOAD` loads. It also
 //! decides what symbols of NVIDIA's run-time compiler are bound to ([`super::nvrtc`]).
 
 use super::{Object, nvrtc, own, redirect, same_file};
@@ -12,24 +12,25 @@ use std::sync::{Mutex, PoisonError};
 
 /// The namespace of the program.
 const PROGRAM: c_long = 0;
-/// State of the loader: all objects that belong together are there.
+/// State of the loader: all dependencies are loaded.
 const CONSISTENT: u32 = 0;
-/// What the loader is to tell of an object: what others bind of it, what it binds of others.
+/// Bindings that the loader reports for an object: symbols that others bind in it, symbols that it binds in
+/// others.
 const BIND_TO: u32 = 1;
 const BIND_FROM: u32 = 2;
 
 static STATE: Mutex<State> = Mutex::new(State { pending: Vec::new(), shift: None, compilers: 0 });
 
 struct State {
-    /// Objects that have not been looked at.
+    /// Objects that have not been examined.
     pending: Vec<Object>,
-    /// How far behind this copy the program's lies.
+    /// Distance from this copy to the program's.
     shift: Option<u64>,
     /// Run-time compilers that have been loaded.
     compilers: usize,
 }
 
-/// What the loader says of an object, as far as it is public.
+/// The loader's description of an object; its public part.
 #[repr(C)]
 struct LinkMap {
     bias: u64,
@@ -43,7 +44,7 @@ extern "C" fn la_version(version: u32) -> u32 {
     version
 }
 
-/// An object is there.
+/// Called when an object has been loaded.
 ///
 /// # Safety
 /// `map` is an object's; `cookie` is a number of ours that comes back with it.
@@ -110,7 +111,7 @@ unsafe extern "C" fn la_symbind64(
     bound.ok().flatten().unwrap_or(address)
 }
 
-/// The loader begins or ends loading.
+/// Called when the loader starts or ends loading.
 #[unsafe(no_mangle)]
 extern "C" fn la_activity(_cookie: *mut usize, state: u32) {
     if state != CONSISTENT {

@@ -1,11 +1,11 @@
-//! Programs with NVIDIA's runtime linked in: its functions are found by their names, and jumps to ours written over
-//! their first instructions, before any code of the program runs.
+//! Programs with NVIDIA's runtime linked statically: its functions are found by their names, and their first
+//! instructions are overwritten with jumps to ours before any code of the program runs.
 //!
-//! NVIDIA's runtime gets what it wants from tables of the driver that nobody has described, so that it cannot be let
-//! work. None of its functions is: those that we lack say so. `audit` does this for every object that is loaded, when
-//! the library is named in `LD_AUDIT` as well; else `first` does it for what is there at the start, which is all
-//! that most programs have, when the library is named in `LD_PRELOAD` or linked with. `patch` writes. `nvrtc` makes
-//! NVIDIA's run-time compiler end with PTX.
+//! NVIDIA's runtime depends on undocumented tables of the driver, so it cannot work here. All its functions
+//! are replaced; those without an implementation report that. If the library is named in `LD_AUDIT`, `audit`
+//! does this for every object that is loaded. Otherwise, if it is named in `LD_PRELOAD` or linked, `first`
+//! does it for the objects loaded at the start, which suffices for most programs. `patch` writes the jumps.
+//! `nvrtc` makes NVIDIA's run-time compiler return PTX.
 
 mod audit;
 mod nvrtc;
@@ -25,16 +25,16 @@ use std::path::{Path, PathBuf};
 /// What to do about programs whose runtime cannot be replaced.
 pub(crate) const RELINK: &str =
     "link it with `nvcc -cudart shared`, or do not strip it; nothing else has to change";
-/// A function that CUDA 12 brought and 13 took away again.
+/// A function that only CUDA 12 has.
 const ONLY_IN_12: &str = "cudaGetDeviceProperties_v2";
-/// One that 13 took away.
+/// A function that CUDA 13 removed.
 const BEFORE_13: &str = "cudaThreadExit";
 
 /// A loaded executable or library.
 #[derive(Debug)]
 struct Object {
     path: PathBuf,
-    /// How far from the addresses in its file it is loaded.
+    /// Difference between loaded addresses and those in its file.
     bias: u64,
 }
 
@@ -58,15 +58,15 @@ impl Object {
     }
 }
 
-/// Has the runtime in an object, if there is one, replaced by ours, whose functions lie `shift` bytes behind those of
-/// the copy of the library that this code is in.
+/// Replaces the runtime in an object, if it has one. The target functions lie `shift` bytes after those of
+/// this copy of the library.
 fn redirect(object: &Object, shift: u64) {
     let Ok(file) = File::open(&object.path) else { return };
     // SAFETY: the loader has mapped the same file likewise; whoever changes a library in use breaks the process anyway.
     let Ok(bytes) = (unsafe { Mmap::map(&file) }) else { return };
     match runtime(&object.path, &bytes) {
         Runtime::None | Runtime::Shared => {}
-        // Many programs load such libraries and hardly use them; who does is told then.
+        // Many programs load such libraries and hardly use them; a message is printed on use.
         Runtime::Stripped if closed::is_closed(&object.path) => {}
         Runtime::Stripped => {
             tell(&format!(
@@ -98,7 +98,7 @@ fn replace(object: &Object, linked: &Linked, shift: u64) -> Result<(), String> {
         }
         let at = function.address.wrapping_add(object.bias) as usize;
         let jump = patch::jump((target as u64).wrapping_add(shift));
-        // Linkers may merge functions with the same code; which of them is called, nobody can tell then.
+        // Linkers may merge functions with the same code; then it is unknown which of them is called.
         if jumps.insert(at, jump).is_some_and(|other| other != jump) {
             return Err(format!("whose {} is one with another function; {RELINK}", function.name));
         }
@@ -156,7 +156,7 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, to: *mut c
     0
 }
 
-/// Replaces the runtimes in everything that is loaded.
+/// Replaces the runtimes in all loaded objects.
 extern "C" fn first() {
     // Nothing may unwind into the loader.
     drop(std::panic::catch_unwind(|| {

@@ -1,10 +1,9 @@
-//! NVIDIA's run-time compiler (NVRTC): programs that ask it for machine code get PTX, which is what runs here.
+//! NVIDIA's run-time compiler (NVRTC): programs that request machine code get PTX.
 //!
-//! The auditor sends what programs bind of it, linked or by `dlsym`, to the functions here. They hand everything on,
-//! but a real architecture (`sm_75`) becomes the virtual one (`compute_75`), and who asks for the machine code of such
-//! a program gets its PTX, which every function of the driver takes that loads modules. A process may have several
-//! versions of the compiler; each has functions of its own here, which know it by
-//! addresses inside.
+//! The auditor redirects the symbols that programs bind in it, linked or by `dlsym`, to the functions here.
+//! They forward all calls, but replace a real architecture (`sm_75`) by the virtual one (`compute_75`) and
+//! return PTX in place of machine code; every function of the driver that loads modules accepts it. A process
+//! may have several versions of the compiler; each has its own functions here, with its own addresses.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -12,14 +11,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Versions of the compiler that a process may have; the machine code of further ones stays what it is.
+/// Versions of the compiler that a process may have; further versions still return machine code.
 pub(super) const SLOTS: usize = 4;
 
-/// The functions that others take the place of.
+/// The functions that are replaced.
 const REPLACED: [&CStr; 4] =
     [c"nvrtcCompileProgram", c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN", c"nvrtcDestroyProgram"];
 
-/// The addresses of [`REPLACED`] in each version of the compiler, as the auditor has told.
+/// The addresses of [`REPLACED`] in each version of the compiler, as reported by the auditor.
 static ADDRESSES: [[AtomicUsize; REPLACED.len()]; SLOTS] =
     [const { [const { AtomicUsize::new(0) }; REPLACED.len()] }; SLOTS];
 /// Handles of the libraries.
@@ -37,7 +36,7 @@ pub(super) fn is_compiler(path: &Path) -> bool {
     path.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with("libnvrtc.so"))
 }
 
-/// The number of a function that is replaced, and the function that takes its place in a slot.
+/// The number of a function that is replaced, and its replacement for a slot.
 pub(super) fn replacement(name: &CStr, slot: usize) -> Option<(usize, usize)> {
     let number = REPLACED.iter().position(|replaced| *replaced == name)?;
     let functions = match slot {
@@ -59,7 +58,8 @@ fn in_slot<const SLOT: usize>() -> [usize; REPLACED.len()] {
     ]
 }
 
-/// Tells the copy of the library that lies `shift` bytes behind this one where a replaced function is.
+/// Stores the address of a replaced function in the copy of the library that lies `shift` bytes after this
+/// one.
 ///
 /// # Safety
 /// There is such a copy.
@@ -70,7 +70,7 @@ pub(super) unsafe fn announce(slot: usize, number: usize, address: usize, shift:
     unsafe { (*place).store(address, Ordering::Release) };
 }
 
-/// A function of the compiler. The loader would give the program's replacement for one that is replaced.
+/// A function of the compiler. For a replaced function, the loader would return the replacement.
 fn original<const SLOT: usize>(name: &CStr) -> Option<*mut c_void> {
     let address = |number: usize| ADDRESSES[SLOT][number].load(Ordering::Acquire);
     if let Some(number) = REPLACED.iter().position(|replaced| *replaced == name) {
@@ -78,8 +78,8 @@ fn original<const SLOT: usize>(name: &CStr) -> Option<*mut c_void> {
     }
     let library = *LIBRARIES[SLOT].get_or_init(|| {
         let inside = (0..REPLACED.len()).map(address).find(|&a| a != 0).unwrap_or(0);
-        // SAFETY: the structure is plain data that the function fills, and its name a string as long as the object
-        // is loaded; an object that is there already is only counted.
+        // SAFETY: the structure is plain data that the function fills, and its name a string as long as the
+        // object is loaded; for a loaded object only its reference count changes.
         unsafe {
             let mut info: libc::Dl_info = std::mem::zeroed();
             if libc::dladdr(inside as *const c_void, &raw mut info) == 0 || info.dli_fname.is_null() {
@@ -114,8 +114,8 @@ fn turned<R>(work: impl FnOnce(&mut HashSet<(usize, usize)>) -> R) -> R {
     work(TURNED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default())
 }
 
-/// An option that names a real architecture, with the virtual one in its place; `names` when the option before it says
-/// that an architecture follows.
+/// An option that names a real architecture, with the virtual one in its place; `names` if the option before
+/// it takes an architecture as its argument.
 fn virtual_option(option: &str, names: bool) -> Option<String> {
     let prefixes = ["--gpu-architecture=", "-arch=", "--gpu-architecture", "-arch"];
     let (before, arch) = match prefixes.iter().find(|p| option.starts_with(**p)) {
@@ -127,8 +127,8 @@ fn virtual_option(option: &str, names: bool) -> Option<String> {
     Some(format!("{before}compute_{number}"))
 }
 
-/// Options with a virtual architecture in the place of a real one, if there is one. Code for link-time optimisation
-/// stays what it is.
+/// Options with a virtual architecture in the place of a real one, if there is one. Options for link-time
+/// optimisation are not changed.
 fn virtual_options(options: &[&CStr]) -> Option<Vec<CString>> {
     let text = |option: &CStr| option.to_string_lossy().trim().to_owned();
     if options.iter().any(|o| matches!(text(o).as_str(), "-dlto" | "--dlink-time-opt")) {

@@ -1,5 +1,5 @@
-//! Jumps over the first instructions of functions. The only place that writes code: it is done by the loader's thread,
-//! before anybody can be in the functions.
+//! Overwrites the first instructions of functions with jumps. Only this file writes code: on the loader's
+//! thread, before any thread can execute the functions.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ pub(super) const JUMP_BYTES: usize = 14;
 #[cfg(not(target_arch = "x86_64"))]
 pub const JUMP_BYTES: usize = 16;
 
-/// A jump as it lies in memory.
+/// Bytes of a jump in memory.
 pub(super) type Jump = [u8; JUMP_BYTES];
 
 /// A jump to any address, which changes no register that a function's arguments may be in.
@@ -46,7 +46,7 @@ pub(super) unsafe fn is_there(at: usize, jump: &Jump) -> bool {
 /// When the system does not let pages be written.
 ///
 /// # Safety
-/// At each address is a function of at least as many bytes, which nobody is executing.
+/// At each address is a function of at least as many bytes, which no thread executes.
 pub(super) unsafe fn write(jumps: &BTreeMap<usize, Jump>) -> io::Result<()> {
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return Err(io::Error::other("it is not known how this processor jumps"));
@@ -72,7 +72,7 @@ pub(super) unsafe fn write(jumps: &BTreeMap<usize, Jump>) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the processor fetch what has been written as instructions; some do without being told.
+/// Makes written instructions visible to instruction fetch; some processors do so by themselves.
 ///
 /// # Safety
 /// A jump lies there.

@@ -1,8 +1,9 @@
-//! Where a launching thread keeps the lock while its kernel runs, and gives it up while the kernel waits for memory.
+//! Holds the lock for a launching thread while its kernel runs, and releases it while the kernel waits for
+//! memory.
 //!
-//! What a waiting kernel reads is looked at now and then. It has another try when that has changed, when any other work
-//! has been done, and from time to time in any case. When every thread of the program waits for work to end and the
-//! kernel still waits after one more try, nobody is left to help it.
+//! The memory that a waiting kernel reads is polled. The kernel is retried when that memory has changed, when
+//! other work has been done, and after a time limit. If every thread of the program waits for work to end and
+//! the kernel still waits after one more retry, it is a deadlock.
 
 use crate::error::Outcome;
 use crate::gpu::{Held, any_gpu};
@@ -15,34 +16,35 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time after which a kernel has another try, whatever memory looks like.
+/// Time after which a kernel is retried even if memory has not changed.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
-/// How long threads that are not known to wait are trusted to act when another one waits for the kernel.
+/// When one thread waits for the kernel: time in which other threads, not known to wait, may still change
+/// memory.
 const TRUST: Duration = Duration::from_secs(60);
 
-/// How a launch has come here.
+/// Origin of a launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
     /// Its stream.
     pub stream: u64,
-    /// What the program's thread waits for; `None` when it launches itself, or nobody waits.
+    /// The job for which the program's thread waits; `None` if it runs the launch itself, or no thread waits.
     pub job: Option<Arc<Job>>,
-    /// Has another thread do the work that waits for launches beside the program.
+    /// Makes another thread execute work that was queued behind concurrent launches.
     pub catch_up: fn() -> Outcome,
 }
 
 /// A launch on this thread.
 struct Desk {
-    /// The lock; not there while the kernel waits.
+    /// The lock; `None` while the kernel waits.
     gpu: Option<Held>,
     submission: Submission,
-    /// Its number among what goes on beside the program, once it does.
+    /// Its number among the launches that run concurrently with the program, once it is one.
     number: Option<u64>,
-    /// Pieces of work done when nobody was found to be left who could help.
+    /// Count of completed work when every thread was first found waiting.
     hopeless: Option<u64>,
     /// Since when the program waits.
     since: Option<Instant>,
-    /// Whether the kernel is ended for no fault of its own.
+    /// Whether the kernel is cancelled because another one has failed.
     cancelled: bool,
 }
 
@@ -73,7 +75,7 @@ pub(super) fn close() -> Outcome<(Held, bool)> {
     Ok((gpu, desk.cancelled))
 }
 
-/// Lets the program go on until memory may have changed; false when nobody is left to change it.
+/// Lets the program continue until memory may have changed; false if no thread is left that could change it.
 pub(super) fn waits(memory: &mut GlobalMemory, stuck: &Stuck<'_>) -> bool {
     if !worker::is_ours() {
         return false;
@@ -92,7 +94,7 @@ pub(super) fn waits(memory: &mut GlobalMemory, stuck: &Stuck<'_>) -> bool {
 }
 
 impl Desk {
-    /// The number of the launch, which goes on beside the program from the first time on.
+    /// The number of the launch; from the first call on it runs concurrently with the program.
     fn number(&mut self, gpu: &mut Held) -> Outcome<u64> {
         if let Some(number) = self.number {
             return Ok(number);
@@ -101,7 +103,7 @@ impl Desk {
         let number = *self.number.insert(gpu.streams.beside.start(lane));
         match &self.submission.job {
             Some(job) => job.tell(Ok(())),
-            // What else is in the queue may be what this one waits for.
+            // This kernel may wait for other work in the queue.
             None => (self.submission.catch_up)()?,
         }
         Ok(number)
@@ -116,7 +118,7 @@ impl Desk {
                 break false;
             }
             if stuck.proven && self.is_hopeless(&gpu) {
-                // What was written just before the program began to wait has to be seen.
+                // Writes just before the program began to wait must be seen.
                 let works = Some(gpu.streams.beside.works);
                 break self.hopeless.replace(gpu.streams.beside.works) != works;
             }
@@ -133,7 +135,7 @@ impl Desk {
         Ok((gpu, goes_on))
     }
 
-    /// Whether a thread of the program waits for work to end, and no other can do anything about it.
+    /// Whether a thread of the program waits for work to end, and no other thread could release it.
     fn is_hopeless(&mut self, gpu: &Held) -> bool {
         let waiting = gpu.streams.beside.waiting_threads();
         if waiting == 0 {

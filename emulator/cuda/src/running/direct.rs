@@ -1,4 +1,4 @@
-//! Does work that neither runs a kernel nor calls the program.
+//! Executes work that neither runs a kernel nor calls the program.
 
 use crate::error::{Outcome, Status};
 use crate::gpu::Gpu;

@@ -9,7 +9,7 @@ use crate::streams::graphs::AUTO_FREE_ON_LAUNCH;
 use crate::streams::node::Shown;
 use crate::streams::work::{Graph, HostCall, Work, graph_of};
 
-/// Ends objects whose last reference is gone; the GPU's lock has to be free.
+/// Calls the destructors of objects without references; the GPU's lock must be free.
 ///
 /// # Errors
 /// None that is the program's fault.
@@ -32,8 +32,8 @@ impl Gpu {
         Ok(condition)
     }
 
-    /// Address of pointers to the parameters of a node's kernel; valid until it is asked for again, or the node is no
-    /// more.
+    /// Address of pointers to the parameters of a node's kernel; valid until the next call for it, or until
+    /// the node is destroyed.
     ///
     /// # Errors
     /// `INVALID_VALUE` when the node launches no kernel.
@@ -70,10 +70,10 @@ impl Gpu {
     }
 }
 
-/// Destroys a graph with its nodes; objects of the program that go with it are told.
+/// Destroys a graph with its nodes; calls the destructors of user objects that it retained.
 ///
 /// # Errors
-/// When there is no such graph, or it lies in a node, which it goes with.
+/// When there is no such graph, or it belongs to a node, which destroys it.
 pub(crate) fn destroy(graph: u64) -> Outcome {
     let ended = {
         let mut gpu = gpu()?;

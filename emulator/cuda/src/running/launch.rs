@@ -1,4 +1,4 @@
-//! Runs kernels; what a fault is called in CUDA.
+//! Runs kernels, and maps faults to CUDA's codes.
 
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, Held};
@@ -17,7 +17,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 use trace_format::semantics::Geometry;
 
-/// Launches that take no longer run on the program's thread, whose signals wait meanwhile.
+/// Launches that take no longer run on the program's thread, with its signals blocked.
 const QUICK: Duration = Duration::from_micros(200);
 
 /// Whether a launch runs on the program's thread: it takes little time and waits for nothing, or launches others.
@@ -25,7 +25,7 @@ const QUICK: Duration = Duration::from_micros(200);
 pub(crate) fn is_quick(gpu: &Gpu, launch: &Launch) -> bool {
     let Ok(kernel) = gpu.modules.kernels.get(launch.kernel) else { return true };
     let known = kernel.quick_threads.load(Ordering::Relaxed);
-    // What device code asks for depends on the context of the program's thread.
+    // Requests of device code depend on the context of the program's thread.
     kernel.nests
         || gpu.recording.recorder.is_none() && !kernel.prepared.may_wait() && threads_of(launch) <= known
 }
@@ -34,7 +34,7 @@ fn threads_of(launch: &Launch) -> u64 {
     launch.grid.iter().chain(&launch.block).fold(1, |n: u64, &d| n.saturating_mul(d.into()))
 }
 
-/// Runs one kernel, whose device code turns to `host`, and returns the warp instructions that it has executed.
+/// Runs one kernel, whose device code calls `host`, and returns the warp instructions that it has executed.
 ///
 /// # Errors
 /// When the launch is impossible.
@@ -102,7 +102,7 @@ pub(crate) fn run_one(
             let told = format!("launch {} of {}: {error}", what.index, what.kernel.name);
             tell(&told);
             summary::failed(told);
-            // Without `emu`, the program alone decides how it ends.
+            // Without `emu`, the exit code is the program's.
             if summary::is_wanted() {
                 ending::fail();
             }
@@ -113,11 +113,11 @@ pub(crate) fn run_one(
     Ok((gpu, executed))
 }
 
-/// Says once that traces differ, where the system puts the program's memory elsewhere in each run.
+/// Prints once that traces differ between runs, if the system randomises the program's addresses.
 fn tell_of_wandering() {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
-        // SAFETY: asking changes nothing.
+        // SAFETY: the query changes nothing.
         let personality = unsafe { libc::personality(libc::c_ulong::from(u32::MAX)) };
         let random = std::fs::read_to_string("/proc/sys/kernel/randomize_va_space");
         let nowhere = random.is_ok_and(|level| level.trim() == "0");
@@ -131,7 +131,7 @@ fn tell_of_wandering() {
     });
 }
 
-/// Keeps what device code prints until the program synchronises, and says whom it turns to.
+/// Keeps output of device code until the program synchronises, and forwards its requests.
 struct Heard<'h> {
     printed: Mutex<Vec<u8>>,
     host: Option<&'h dyn DeviceHost>,
@@ -157,7 +157,7 @@ impl Observer for Heard<'_> {
     }
 }
 
-/// What CUDA calls a failure.
+/// CUDA's code for a failure.
 fn status_of(error: &LaunchError) -> Status {
     let LaunchError::Fault(fault) = error else { return Status::LAUNCH_FAILURE };
     match fault.kind {

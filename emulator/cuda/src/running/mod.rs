@@ -1,8 +1,8 @@
-//! Does the work of streams on the GPU.
+//! Executes the work of streams on the GPU.
 //!
-//! [`perform`] does work as it is submitted, [`waiting`] waits for it, [`graphs`] launches graphs. [`launch`] runs a kernel and [`nested`]
-//! what its device code submits; [`worker`] has the threads that kernels run on, and [`desk`] the lock while they do. [`direct`] is
-//! the work that is done at once.
+//! [`perform`] executes work when it is submitted, [`waiting`] waits for it, [`graphs`] launches graphs.
+//! [`launch`] runs a kernel and [`nested`] the work that its device code submits; [`worker`] owns the threads
+//! that kernels run on, and [`desk`] holds the lock meanwhile. [`direct`] executes work that needs neither.
 
 mod desk;
 mod direct;

@@ -1,8 +1,8 @@
-//! Work that device code submits: what the device runtime asks of us while a kernel runs, and doing the work when the
-//! kernel has ended.
+//! Work that device code submits: requests of the device runtime while a kernel runs, and execution of the
+//! work when the kernel has ended.
 //!
-//! A grid's launches are launches like any other, in the stream of the grid that made them: they are counted,
-//! summed up and recorded. See [`emulator::exec::nested`] for their order.
+//! A grid's launches are launches like any other, in the stream of the launching grid: they are counted,
+//! summarised and recorded. See [`emulator::exec::nested`] for their order.
 
 use crate::contexts;
 use crate::device::{Attributes, Device};
@@ -24,9 +24,9 @@ use emulator::lower::{addressed_kernels, function_address};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Attributes of kernels that device code may ask for: those up to the version of the machine code.
+/// Attributes of kernels that device code may query: those up to the version of the machine code.
 const ATTRIBUTES: u32 = 7;
-/// Streams from this handle on launch graphs from device code.
+/// Handles from this one on are streams for graph launches from device code.
 const GRAPH_STREAMS: u64 = 1 << 56;
 
 /// A kernel that device code may launch.
@@ -37,7 +37,7 @@ struct Launchable {
     attributes: [i32; ATTRIBUTES as usize],
 }
 
-/// All that one launch and what comes of it have in common.
+/// Data shared by one launch and its nested launches.
 #[derive(Debug)]
 pub(super) struct Family {
     device: &'static Device,
@@ -65,7 +65,7 @@ impl Family {
                     .into_iter()
                     .map(|f| (function_address(f), source.module.function(f).name.clone()));
                 let named: Vec<(u64, String)> = named.collect();
-                // What cannot be lowered has been told, and cannot be launched.
+                // A kernel that cannot be lowered has been reported, and cannot be launched.
                 let found =
                     named.into_iter().filter_map(|(at, name)| Some((at, gpu.kernel(module, &name).ok()?)));
                 let known = Arc::new(found.collect::<HashMap<u64, u64>>());
@@ -122,7 +122,7 @@ impl Nested<'_> {
 
     fn accept_transfer(&self, transfer: &Transfer) -> Outcome {
         let ([to, to_pitch, to_height], [from, from_pitch, from_height]) = (transfer.to, transfer.from);
-        // Nobody can wait for a copy in a stream that waits for nothing.
+        // A copy in a fire-and-forget stream cannot be waited for.
         if transfer.stream == FIRE_AND_FORGET_STREAM || transfer.stream >= GRAPH_STREAMS {
             return Err(Status::INVALID_VALUE);
         }
@@ -165,7 +165,7 @@ impl DeviceHost for Nested<'_> {
                 let value = *family.kernels.get(&kernel)?.attributes.get(number as usize)?;
                 u64::try_from(value).ok()
             }
-            // As the word that a program gets.
+            // In the program's representation.
             Query::Device { number } => family.device.attribute(number).map(|value| u64::from(value as u32)),
             Query::Limit { number } => family.limits.get(number as usize).map(|&n| n as u64),
             Query::Occupancy { kernel, threads, shared_bytes } => {
@@ -204,7 +204,7 @@ pub(super) fn run(mut gpu: Held, launch: &Launch, submission: &Submission, modul
     let (gpu, submitted) = one(gpu, launch, 0)?;
     let mut held = Some(gpu);
     drain(submitted, |work, depth| {
-        // Only a launch that was impossible has given it up.
+        // Only a refused launch has released it.
         let mut gpu = held.take().map_or_else(any_gpu, Ok)?;
         let mut submitted = Submitted::default();
         match &work {
@@ -223,7 +223,7 @@ pub(super) fn run(mut gpu: Held, launch: &Launch, submission: &Submission, modul
     })
 }
 
-/// Whether all that a copy or fill accesses lies in allocations: device code has no other memory that it may name.
+/// Whether all that a copy or fill accesses lies in allocations: device code may access no other memory.
 fn is_possible(gpu: &Gpu, work: &Work) -> bool {
     let lies = |address: u64, pitch: u64, rows: u64, width: u64| {
         let bytes = rows.checked_sub(1).and_then(|n| n.checked_mul(pitch)).and_then(|n| n.checked_add(width));

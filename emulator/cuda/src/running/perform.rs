@@ -1,7 +1,8 @@
-//! Does the work that programs submit.
+//! Executes the work that programs submit.
 //!
-//! Work is done when it is submitted: kernels on a thread of ours ([`super::worker`]), which takes more for blocks, all
-//! else on the thread that submits it. A kernel that waits for the program goes on beside it ([`crate::streams::beside`]).
+//! Work is executed when it is submitted: kernels on a thread of ours ([`super::worker`]), which starts
+//! others for blocks, other work on the submitting thread. A kernel that waits for the program continues
+//! concurrently with it ([`crate::streams::beside`]).
 
 use super::desk::Submission;
 use super::launch::{is_quick, run_one};
@@ -17,10 +18,10 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Gives a stream a piece of work.
+/// Submits work to a stream.
 ///
 /// # Errors
-/// When the work cannot be done, or the stream does not take it.
+/// When the work cannot be done, or the stream refuses it.
 pub(crate) fn submit(stream: u64, work: Work) -> Outcome {
     let mut gpu = gpu()?;
     match gpu.streams.submit(stream, work)? {
@@ -78,10 +79,10 @@ pub(crate) fn perform_graph_on(stream: u64, graph: &Graph) -> Outcome {
     Ok(())
 }
 
-/// Rounds of a loop in a graph after which it is taken to be endless.
+/// Iterations after which a loop in a graph is considered endless.
 const MAX_ROUNDS: u32 = 1 << 24;
 
-/// Does what a condition chooses.
+/// Executes the graph that a condition selects.
 fn perform_conditional(stream: u64, work: &Conditional) -> Outcome {
     let value = || -> Outcome<u32> {
         let gpu = gpu()?;
@@ -122,8 +123,8 @@ fn call_host(call: &HostCall) {
     }
 }
 
-/// Runs a kernel, and what its device code submits. A fault is kept and told; like on hardware, it is later calls that
-/// fail with it.
+/// Runs a kernel, and what its device code submits. A fault is stored and printed; as on hardware, later
+/// calls fail with it.
 fn run(gpu: Held, launch: &Launch, submission: Submission) -> Outcome {
     let kernel = gpu.modules.kernels.get(launch.kernel)?;
     if kernel.nests {
@@ -133,7 +134,7 @@ fn run(gpu: Held, launch: &Launch, submission: Submission) -> Outcome {
     run_one(gpu, launch, submission, None).map(drop)
 }
 
-/// Launches a kernel, which has ended, or goes on beside the program, when this returns.
+/// Launches a kernel. On return it has ended, or continues concurrently with the program.
 ///
 /// # Errors
 /// When the launch is impossible.
@@ -155,12 +156,12 @@ pub(crate) fn launch(stream: u64, what: &Launch) -> Outcome {
     job.wait()
 }
 
-/// Has a thread of ours do the work that has waited.
+/// Makes a thread of ours execute queued work.
 fn start_catching_up() -> Outcome {
     worker::give(Box::new(catch_up))
 }
 
-/// Does the work whose time has come, on a thread of ours.
+/// Executes the queued work that no longer waits, on a thread of ours.
 fn catch_up() {
     while QUEUED.load(Ordering::SeqCst) {
         let Ok(mut gpu) = any_gpu() else { return };
@@ -182,7 +183,7 @@ fn catch_up() {
 /// the stream captures.
 ///
 /// # Errors
-/// When there is no such pool or stream, nothing is wanted, or there is no room.
+/// When there is no such pool or stream, the size is 0, or there is too little memory.
 pub(crate) fn allocate_in_order(pool: Option<u64>, bytes: u64, stream: u64) -> Outcome<u64> {
     if bytes == 0 {
         return Err(Status::INVALID_VALUE);

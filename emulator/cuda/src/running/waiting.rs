@@ -1,4 +1,4 @@
-//! Waits for work, and has work wait.
+//! Waits for work, and queues work.
 
 use super::worker;
 use crate::error::{Outcome, Status};
@@ -10,7 +10,7 @@ use crate::streams::beside::{PAUSES, QUEUED, Queued, WAITING, What};
 use crate::streams::work::Work;
 use std::sync::atomic::Ordering;
 
-/// Whether work of a stream has to wait; it is queued then.
+/// Queues work of a stream if it has to wait; returns whether it did.
 pub(crate) fn queue(gpu: &mut Gpu, stream: u64, work: &Work) -> bool {
     if gpu.streams.beside.is_empty() || worker::is_ours() {
         return false;
@@ -42,7 +42,7 @@ fn keep(gpu: &Gpu, work: &mut Work) -> Vec<u8> {
     Vec::new()
 }
 
-/// Whether all of it has ended, and is in the trace then.
+/// Checks that the work has ended; if so, it is in the trace.
 ///
 /// # Errors
 /// `NOT_READY` when it has not.
@@ -75,8 +75,8 @@ pub(crate) fn wait_for(what: What) -> Outcome {
     waited
 }
 
-/// Waits for all work, which is nearly always done already, and shows what device code has printed: in the C library's buffer,
-/// among what the program prints itself.
+/// Waits for all work, which nearly always has ended already, and prints output of device code: into the C
+/// library's buffer, in order with the program's own output.
 ///
 /// # Errors
 /// When a kernel has failed.
@@ -102,7 +102,7 @@ pub(crate) fn synchronize_with(what: What) -> Outcome {
     fault.map_or(Ok(()), Err)
 }
 
-/// Has what was launched so far in the trace, if one is written: before the program learns that it has ended.
+/// Writes all launches so far to the trace, if there is one, before their end is reported to the program.
 ///
 /// # Errors
 /// When there is no GPU.

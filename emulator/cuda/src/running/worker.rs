@@ -1,9 +1,10 @@
 //! Threads that run kernels.
 //!
-//! A kernel runs on a thread of ours while the program's thread waits for it. That wait can be interrupted by signals
-//! whose handlers do what they like, and it can end before the kernel does: when the kernel waits for memory that the
-//! program has yet to write, the launch goes on beside the program ([`crate::streams::beside`]). Kernels that are known to be
-//! quick and to wait for nothing run on the program's thread.
+//! A kernel runs on a thread of ours while the program's thread waits for it. Signals, with arbitrary
+//! handlers, can interrupt that wait, and it can end before the kernel does: when the kernel waits for memory
+//! that the program has yet to write, the launch continues concurrently with the program
+//! ([`crate::streams::beside`]). Kernels that are known to be quick and to wait for nothing run on the
+//! program's thread.
 
 use crate::error::{Outcome, Status};
 use crate::signals::Blocked;
@@ -12,30 +13,30 @@ use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How threads of ours are called; who starts a thread without a name gives it this one too.
+/// Name of our threads; threads that they start without a name inherit it.
 pub(super) const THREADS: &str = "warplab-launch";
-/// How long a thread without work stays.
+/// Time after which an idle thread ends.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// What the program's thread waits for.
+/// A task for which the program's thread waits.
 #[derive(Debug, Default)]
 pub(crate) struct Job {
-    /// What it is told.
+    /// Its result.
     outcome: Mutex<Option<Outcome>>,
     told: Condvar,
 }
 
 impl Job {
-    /// The program's thread goes on; of several calls the first counts.
+    /// Sets the result, so that the program's thread continues; only the first call has an effect.
     pub(crate) fn tell(&self, outcome: Outcome) {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
         self.told.notify_all();
     }
 
-    /// Waits until it is told.
+    /// Waits for the result.
     ///
     /// # Errors
-    /// What it is told.
+    /// Those of the result.
     pub(crate) fn wait(&self) -> Outcome {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -47,10 +48,10 @@ impl Job {
     }
 }
 
-/// What a thread of ours is given. It does not panic.
+/// A task of a thread of ours. It does not panic.
 pub(super) type Task = Box<dyn FnOnce() + Send>;
 
-/// A thread without work: its number, and where it takes its next task from.
+/// An idle thread: its number, and the channel of its next task.
 type Idle = (u64, SyncSender<Task>);
 
 /// Threads without work, of the process with this number: a child after `fork` has none.
@@ -66,13 +67,13 @@ pub(super) fn is_ours() -> bool {
     IS_OURS.get()
 }
 
-/// Has a thread of ours do a task: one that is idle, or a new one.
+/// Gives a task to an idle thread of ours, or to a new one.
 ///
 /// # Errors
 /// When there can be no thread.
 pub(super) fn give(task: Task) -> Outcome {
     static NUMBERS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    // Threads take no signals when they are started under this.
+    // Threads started under this guard block all signals.
     let _blocked = Blocked::new();
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -80,7 +81,7 @@ pub(super) fn give(task: Task) -> Outcome {
         std::mem::forget(std::mem::replace(&mut *idle, (process, Vec::new())));
     }
     if let Some((_, thread)) = idle.1.pop() {
-        // It has room for a task, since it has none, and stays for as long as it is in the list.
+        // Its channel is empty, and it does not end while it is in the list.
         return thread.try_send(task).map_err(|_| Status::LAUNCH_FAILURE);
     }
     drop(idle);
@@ -98,7 +99,7 @@ pub(super) fn give(task: Task) -> Outcome {
                 Err(RecvTimeoutError::Timeout) => {
                     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
                     idle.1.retain(|(other, _)| *other != number);
-                    // Somebody may have been faster.
+                    // Another thread may have given it a task meanwhile.
                     tasks.try_recv().ok()
                 }
             };

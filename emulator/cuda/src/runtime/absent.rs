@@ -1,5 +1,5 @@
-//! The whole of CUDA's runtime API by name, and the functions of it that are not there: each tells its name once and
-//! returns `cudaErrorNotSupported`, so that no program ends at a symbol that the loader does not find.
+//! All functions of CUDA's runtime API by name. Functions without an implementation print their names once
+//! and return `cudaErrorNotSupported`, so that no program fails to start because of a missing symbol.
 
 use super::done;
 use crate::error::Status;
@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// A function of the runtime API.
 pub(crate) struct Function {
-    /// Its symbol, without the ends that stand for a default stream per thread.
+    /// Its symbol, without the suffixes for per-thread default streams.
     name: &'static str,
-    /// What does its work in the runtimes of CUDA 13 and 12, where they have it.
+    /// Its implementations for the runtimes of CUDA 13 and 12, where they have it.
     targets: [Option<unsafe extern "C" fn()>; 2],
 }
 
@@ -34,7 +34,7 @@ pub fn implementation(symbol: &str, generation: Generation) -> Option<usize> {
     FUNCTIONS[at].targets[generation as usize].map(|target| target as usize)
 }
 
-/// Says that a function is not there.
+/// Prints that a function is not supported.
 fn absent(name: &'static str) -> Status {
     static TOLD: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {

@@ -69,7 +69,7 @@ pub(crate) unsafe extern "C" fn malloc_mipmapped_array(
     levels: u32,
     flags: u32,
 ) -> Status {
-    // More levels than halvings leave are as many as there are.
+    // The number of levels is limited by the size.
     let largest = extent.width.max(extent.height).max(extent.depth).max(1);
     let levels = levels.clamp(1, largest.ilog2() + 1);
     // SAFETY: as the caller promises.
@@ -120,7 +120,7 @@ pub(crate) unsafe extern "C" fn array_get_info(
     let get = || -> Outcome {
         let gpu = gpu()?;
         let found = gpu.memory.arrays.arrays.get(array)?;
-        // SAFETY: as the caller promises; what is not wanted is null.
+        // SAFETY: as the caller promises; unrequested results are null.
         unsafe {
             let _ = store(desc, ChannelDesc::of(found.resource.format));
             let _ = store(extent, found.extent().into());

@@ -11,16 +11,16 @@ use crate::streams::beside::What;
 use crate::streams::work::Work;
 use std::ffi::c_void;
 
-/// Whether a function returns before its work has been done.
+/// Whether a function waits for its work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum When {
-    /// It waits, and does what it does in the legacy stream.
+    /// It waits; the work is in the legacy stream.
     Now,
-    /// It queues in a stream.
+    /// It returns at once; the work is in a stream.
     Later(u64),
 }
 
-/// Checks a copy, and gives it to a stream.
+/// Checks a copy and submits it.
 pub(super) fn copy(copy: Copy, kind: u32, when: When) -> Outcome {
     check(&copy, kind)?;
     match when {
@@ -57,7 +57,7 @@ pub(super) fn check(copy: &Copy, kind: u32) -> Outcome {
     Ok(())
 }
 
-/// Memory whose rows lie so far apart.
+/// Memory with this distance between rows.
 fn rows(address: *const c_void, pitch: usize, height: usize) -> Endpoint {
     Endpoint::Linear { address: address as u64, pitch: pitch as u64, height: height as u64 }
 }
@@ -310,7 +310,7 @@ pub(super) fn box_copy(params: &CopyParams) -> Outcome<Copy> {
         }
     };
     let (to_texel, from_texel) = (texel(params.to_array)?, texel(params.from_array)?);
-    // With two arrays their texels are equally large.
+    // Two arrays must have texels of equal size.
     if params.to_array != 0 && params.from_array != 0 && to_texel != from_texel {
         return Err(Status::INVALID_VALUE);
     }

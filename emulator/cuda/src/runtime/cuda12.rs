@@ -1,6 +1,7 @@
-//! Functions as CUDA 12's runtime has them, where they are others than CUDA 13's of the same name.
+//! Functions of CUDA 12's runtime that differ from CUDA 13's of the same name.
 //!
-//! What CUDA 12 calls `X_v2` is nearly always CUDA 13's `X`, which the build script sees to; here is the rest.
+//! What CUDA 12 calls `X_v2` is nearly always CUDA 13's `X`; the build script generates those, this module
+//! has the others.
 
 use super::devices::{mem_advise, mem_prefetch};
 use super::forwarded::{self, forwarded};
@@ -33,7 +34,7 @@ const PARTS: [(usize, usize, usize); 9] = [
 ];
 /// The last part.
 const LAST: (usize, usize) = (672, 696);
-/// Fields that CUDA 13 has no more: where they lie, and their attributes.
+/// Fields that CUDA 13 removed: their offsets and attributes.
 const GONE: [(usize, u32); 8] =
     [(348, 13), (384, 15), (392, 17), (404, 20), (416, 69), (608, 36), (668, 87), (692, 96)];
 
@@ -78,7 +79,7 @@ pub(crate) extern "C" fn prefetch(address: u64, bytes: usize, device: i32, strea
     mem_prefetch(address, bytes, Location::of(device), 0, stream)
 }
 
-/// `cudaMemcpyBatchAsync`, which says which copy has failed; here none is begun when one is wrong by itself.
+/// `cudaMemcpyBatchAsync`, which reports the failed copy; here no copy starts if one has invalid arguments.
 ///
 /// # Safety
 /// As [`memcpy_batch`].

@@ -1,4 +1,5 @@
-//! Settings of the device and the process, peers (there is one device), and what is not supported of all that.
+//! Settings of the device and the process, peers (there is one device), and unsupported functions of this
+//! kind.
 
 use super::layout::Location;
 use super::{done, store};
@@ -10,7 +11,7 @@ use crate::host::{self, Access};
 use crate::tell::tell;
 use std::ffi::{c_char, c_void};
 
-/// Where the device sits.
+/// PCI location of the device.
 const PCI: [u32; 3] = [33, 34, 50];
 
 fn is_device(device: i32) -> Outcome {
@@ -215,8 +216,8 @@ pub(crate) extern "C" fn ipc_open_event_handle(_event: *mut u64, _handle: IpcHan
     unsupported("events of other processes")
 }
 
-/// Checks that a range lies in one allocation that programs may give hints for.
-/// `cudaMemPrefetchAsync`: managed memory is in one place only.
+/// Checks that a range lies in one allocation that programs may give hints for. `cudaMemPrefetchAsync`:
+/// managed memory has only one location.
 #[unsafe(export_name = "warplab_cudaMemPrefetchAsync")]
 pub(crate) extern "C" fn mem_prefetch(
     address: u64,
@@ -307,7 +308,7 @@ fn entry_point(
     }
     let name = symbol.get()?;
     let looked_up = crate::driver::entry::find(&name, version, flags);
-    // SAFETY: programs pass places for the answers; that for how it went may be null.
+    // SAFETY: programs pass valid pointers for the results; that for the status may be null.
     unsafe {
         store(function, looked_up.unwrap_or(std::ptr::null()))?;
         let _ = store(found, looked_up.err().unwrap_or(0));

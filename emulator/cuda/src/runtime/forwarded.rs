@@ -1,4 +1,5 @@
-//! Functions of the runtime API that are the driver API's under another name: the same arguments, structures and codes.
+//! Functions of the runtime API that equal functions of the driver API: the same arguments, structures and
+//! codes.
 
 use super::done;
 use crate::driver::{

@@ -159,7 +159,7 @@ pub(crate) extern "C" fn set_attribute_for_device(
     done(known.and_then(|()| gpu()?.modules.set_kernel_attribute(kernel, number, value)))
 }
 
-/// `cudaFuncSetSharedMemConfig`: shared memory has one way of banking.
+/// `cudaFuncSetSharedMemConfig`: shared memory has only one bank size.
 #[unsafe(export_name = "warplab_cudaFuncSetSharedMemConfig")]
 pub(crate) extern "C" fn set_shared_mem_config(function: *const c_void, config: u32) -> Status {
     let known = kernel_of(function).map(drop);

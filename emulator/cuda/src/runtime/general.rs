@@ -79,7 +79,7 @@ pub(crate) unsafe extern "C" fn device_get_attribute(value: *mut i32, attribute:
     done(found.and_then(|found| unsafe { store(value, found) }))
 }
 
-/// `cudaDeviceReset`: frees all that the program has made. After a kernel's fault only a new process helps.
+/// `cudaDeviceReset`: frees all objects of the program. After a kernel's fault only a new process helps.
 #[unsafe(export_name = "warplab_cudaDeviceReset")]
 pub(crate) extern "C" fn device_reset() -> Status {
     let reset = || {
@@ -90,7 +90,7 @@ pub(crate) extern "C" fn device_reset() -> Status {
     done(reset())
 }
 
-/// Version of CUDA whose behaviour this is, as versions are written: 13.5 is 13050.
+/// Version of CUDA that is implemented: 13.5 is 13050.
 pub(super) const VERSION: i32 = 13_050;
 
 /// `cudaDriverGetVersion`.

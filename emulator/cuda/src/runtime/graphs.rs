@@ -93,7 +93,8 @@ adders! {
         inside(symbol, offset, bytes).and_then(|from| linear(to, from, bytes, kind));
 }
 
-/// The work that `cudaGraphNodeParams` describe; those of a type are those of its own function, in what is used here.
+/// The work that `cudaGraphNodeParams` describe; in the fields used here, each type has the layout of its own
+/// function's parameters.
 fn any_work(params: &mut NodeParams) -> Outcome<Work> {
     let value = params.value.as_ptr();
     // SAFETY: the value has room for the largest type and is aligned for all; the program promises its type.

@@ -12,7 +12,7 @@ pub(crate) const DEFAULT: u32 = 4;
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ChannelDesc {
-    /// Bits of the channels, 0 for those that are not there.
+    /// Bits of the channels, 0 for absent ones.
     pub bits: [i32; 4],
     /// Kind of all of them.
     pub kind: u32,
@@ -62,13 +62,13 @@ pub(crate) struct Pitched {
 pub(crate) struct CopyParams {
     /// Array to read, if any.
     pub from_array: u64,
-    /// Where in it, or behind the pointer.
+    /// Position in it, or offset from the pointer.
     pub from_position: Position,
     /// Memory to read.
     pub from: Pitched,
     /// Array to write, if any.
     pub to_array: u64,
-    /// Where in it, or behind the pointer.
+    /// Position in it, or offset from the pointer.
     pub to_position: Position,
     /// Memory to write.
     pub to: Pitched,
@@ -94,7 +94,7 @@ pub(crate) struct PeerCopyParams {
 }
 
 impl PeerCopyParams {
-    /// The same copy on the one device that there is.
+    /// The same copy on the only device.
     ///
     /// # Errors
     /// `INVALID_DEVICE` when it names another.
@@ -147,7 +147,7 @@ pub(crate) struct TextureDesc {
     pub seamless_cubemap: i32,
 }
 
-/// `cudaResourceDesc`: the kind of resource, then what its kind needs.
+/// `cudaResourceDesc`: the kind of resource, then the fields of that kind.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResourceDesc {
@@ -179,7 +179,7 @@ impl ResourceDesc {
     /// Memory as rows.
     pub(crate) const PITCHED: u32 = 3;
 
-    /// A description with zeros for all that its kind does not need.
+    /// A description with zeros in the fields that its kind does not use.
     #[must_use]
     pub(crate) fn new(kind: u32, what: u64) -> ResourceDesc {
         let format = ChannelDesc { bits: [0; 4], kind: 0 };
@@ -255,7 +255,7 @@ impl From<[usize; 3]> for Extent {
     }
 }
 
-/// Flags that arrays may be made with: what is known here; sparse arrays and others are not supported.
+/// Checks the flags of an array; sparse arrays and others are not supported.
 ///
 /// # Errors
 /// `NOT_SUPPORTED` for other flags.

@@ -88,7 +88,7 @@ pub(crate) extern "C" fn memset_async(to: *mut c_void, value: i32, bytes: usize,
     done(submit(stream, fill(to, value, bytes)))
 }
 
-/// Place of some bytes of a symbol.
+/// Address of bytes within a symbol.
 pub(super) fn inside(host: *const c_void, offset: usize, bytes: usize) -> Outcome<u64> {
     let (address, length) = symbol(host)?;
     let end = (offset as u64).checked_add(bytes as u64).ok_or(Status::INVALID_VALUE)?;
@@ -251,7 +251,7 @@ pub(crate) extern "C" fn free_host(pointer: *mut c_void) -> Status {
     done(waiting::wait_for(What::All).and_then(|()| free()))
 }
 
-/// `cudaHostGetDevicePointer`: host and device share their addresses, but for registered memory.
+/// `cudaHostGetDevicePointer`: host and device share addresses, except for registered memory.
 ///
 /// # Safety
 /// `pointer` may be written.
@@ -303,7 +303,8 @@ pub(crate) extern "C" fn free_async(pointer: *mut c_void, stream: u64) -> Status
     done(crate::running::perform::free_in_order(pointer as u64, stream))
 }
 
-/// `cudaMemcpyBatchAsync`: one after the other; what their attributes say of order holds for that.
+/// `cudaMemcpyBatchAsync`: the copies run one after the other, which satisfies every order in their
+/// attributes.
 ///
 /// # Safety
 /// There are `count` places to write, places to read, and sizes, which are right.

@@ -1,4 +1,4 @@
-//! The layouts that our mirrors of CUDA's structures have, by the names of the headers, for comparison with them.
+//! Layouts of our mirrors of CUDA's structures, by the names in the headers, for comparison with them.
 
 use super::{devices, execution, functions, graphs, layout};
 use std::mem::offset_of;

@@ -1,11 +1,12 @@
 //! The runtime API, exported under the names `warplab_…` that `libcudart` forwards to.
 //!
-//! Every function is a thin layer: it turns pointers into values, asks the GPU and keeps the thread's last
-//! error. [`registration`] is what compiled programs call before `main`, [`execution`] launches, [`memory`]
-//! allocates and copies, [`copies`] copies rectangles and boxes, [`arrays`] is about arrays, textures and surfaces,
-//! [`absent`] says what is not there, [`forwarded`] hands on what is the same in the driver API, [`cuda12`] has what was
-//! different in CUDA 12, [`graphs`] about graphs, [`streams`] about streams and events, [`functions`] about kernels, [`properties`],
-//! [`devices`] and [`general`] about devices and errors; [`layout`] has CUDA's structures.
+//! Every function is a thin layer: it turns pointers into values, calls the GPU and keeps the thread's last
+//! error. [`registration`] has the functions that compiled programs call before `main`, [`execution`]
+//! launches, [`memory`] allocation and copies, [`copies`] copies of rectangles and boxes, [`arrays`] arrays,
+//! textures and surfaces, [`absent`] functions without an implementation, [`forwarded`] functions that equal
+//! the driver API's, [`cuda12`] functions that differ in CUDA 12, [`graphs`] graphs, [`streams`] streams and
+//! events, [`functions`] attributes of kernels, [`properties`], [`devices`] and [`general`] devices and
+//! errors; [`layout`] has CUDA's structures.
 
 pub(crate) mod absent;
 pub(crate) mod arrays;
@@ -35,7 +36,7 @@ thread_local! {
     static LAST_ERROR: Cell<Status> = const { Cell::new(Status::SUCCESS) };
 }
 
-/// Ends an API function: notes an error for `cudaGetLastError`.
+/// Ends an API function: stores an error for `cudaGetLastError`.
 fn done(outcome: Outcome) -> Status {
     crate::current::adopt();
     let status = status(outcome);
@@ -58,10 +59,10 @@ unsafe fn store<T>(to: *mut T, value: T) -> Outcome {
     Ok(())
 }
 
-/// A structure of the program; none where the pointer is null or leads to no memory.
+/// A structure of the program; `None` if the pointer is null or its memory is not mapped.
 ///
 /// # Safety
-/// What is there does not change meanwhile.
+/// The structure does not change during the call.
 unsafe fn given<'p, T>(from: *const T) -> Option<&'p T> {
     // SAFETY: as the caller promises.
     if is_believed(from, Access::Read) { unsafe { from.as_ref() } } else { None }

@@ -1,4 +1,4 @@
-//! What compiled programs call before `main`: their fat binaries, kernels and variables.
+//! Functions that compiled programs call before `main`, which register fat binaries, kernels and variables.
 
 use super::done;
 use crate::error::{Outcome, Status};
@@ -16,21 +16,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A registered fat binary, which is read and loaded when something in it is first used.
 struct Binary {
-    /// Address of its wrapper, which leads to the image and tells what file it is of.
+    /// Address of its wrapper, which points to the image and identifies its file.
     wrapper: usize,
     state: State,
 }
 
-/// What is known of a binary.
+/// State of a binary.
 #[derive(Clone, Copy)]
 enum State {
     /// Nothing yet.
     Unread,
     /// It is loaded.
     Loaded(u64),
-    /// It holds machine code without PTX, of this architecture where that is known; this is told when it is used.
+    /// It holds machine code without PTX, of this architecture if known; a message is printed on use.
     MachineCode(Option<u32>),
-    /// It cannot be loaded, as has been told.
+    /// It cannot be loaded; the error has been printed.
     Refused(Status),
 }
 
@@ -45,7 +45,7 @@ struct Function {
 struct Variable {
     binary: usize,
     name: String,
-    /// Where the program keeps a pointer to it, for managed variables.
+    /// Address of the program's pointer to it, for managed variables.
     managed: Option<usize>,
 }
 
@@ -56,12 +56,13 @@ struct Registered {
     variables: HashMap<usize, Variable>,
     /// Modules of files with relocatable device code, which all their binaries share; `None` for files without.
     linked: HashMap<PathBuf, Option<u64>>,
-    /// Where the binary lies that was read last, and the file it is of; its neighbours are of the same.
+    /// Address range and file of the binary that was read last; binaries in the same range belong to the same
+    /// file.
     last: Option<(Range<usize>, PathBuf)>,
 }
 
 impl Registered {
-    /// The file that a wrapper is of.
+    /// The file that a wrapper belongs to.
     fn file(&mut self, wrapper: usize) -> Option<PathBuf> {
         if !self.last.as_ref().is_some_and(|(range, _)| range.contains(&wrapper)) {
             self.last = mapping(wrapper);
@@ -69,7 +70,7 @@ impl Registered {
         self.last.as_ref().map(|(_, file)| file.clone())
     }
 
-    /// The module of a binary, loaded when it is first wanted.
+    /// The module of a binary, loaded on first use.
     fn module(&mut self, binary: usize) -> Outcome<u64> {
         match self.load(binary)? {
             State::Loaded(module) => Ok(module),
@@ -88,7 +89,7 @@ impl Registered {
         }
     }
 
-    /// Loads a binary if that has not been tried; what is wrong with its PTX is told.
+    /// Loads a binary if that has not been tried; errors of its PTX are printed.
     fn load(&mut self, binary: usize) -> Outcome<State> {
         let found = self.binaries.get(binary).and_then(Option::as_ref);
         let found = found.ok_or(Status::INVALID_DEVICE_FUNCTION)?;
@@ -121,7 +122,7 @@ impl Registered {
     }
 }
 
-/// Loads the binary of a wrapper; what it is linked with is loaded once for each file. What cannot be loaded is told.
+/// Loads the binary of a wrapper; relocatable code is linked and loaded once per file. Failures are printed.
 fn read(
     gpu: &mut Gpu,
     wrapper: usize,
@@ -160,7 +161,7 @@ fn registered() -> MutexGuard<'static, Option<Registered>> {
     lock
 }
 
-/// `__cudaRegisterFatBinary`: the handle is a pointer that the program only hands back.
+/// `__cudaRegisterFatBinary`: the handle is a pointer that the program only passes back.
 ///
 /// # Safety
 /// `wrapper` points to a fat binary's wrapper.
@@ -169,7 +170,7 @@ pub(crate) unsafe extern "C" fn register_fat_binary(wrapper: *const c_void) -> *
     let mut lock = registered();
     let Some(all) = lock.as_mut() else { return std::ptr::null_mut() };
     all.binaries.push(Some(Binary { wrapper: wrapper as usize, state: State::Unread }));
-    // Never null and never followed.
+    // Never null and never dereferenced.
     (all.binaries.len() << 4) as *mut *mut c_void
 }
 
@@ -188,7 +189,7 @@ pub(crate) extern "C" fn unregister_fat_binary(binary: *mut *mut c_void) {
     // Its addresses may become another file's.
     all.last = None;
     drop(lock);
-    // The program ends; what has not been shown by now never would be.
+    // The program ends; pending output must be printed now.
     let _ = crate::running::waiting::synchronize();
 }
 
@@ -237,20 +238,20 @@ pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
     Ok(kernel)
 }
 
-/// Why there is no kernel for a handle that is a host function.
+/// The error for a handle that is a host function without a kernel.
 pub(super) fn refusal(handle: u64) -> Option<Status> {
     let is_host = registered().as_ref()?.functions.contains_key(&(handle as usize));
     if is_host { kernel_of(handle as *const c_void).err() } else { None }
 }
 
-/// The host function of a kernel; the kernel itself, which serves as well, when there is none.
+/// The host function of a kernel, or, if there is none, the kernel itself, which is equally valid.
 pub(super) fn host_of(kernel: u64) -> *const c_void {
     let lock = registered();
     let found = lock.as_ref().and_then(|all| all.functions.iter().find(|(_, f)| f.kernel == Some(kernel)));
     found.map_or(kernel as *const c_void, |(&host, _)| host as *const c_void)
 }
 
-/// Tells the program where managed variables are now that the device has been reset.
+/// Updates the program's pointers to managed variables after a reset of the device.
 pub(super) fn place_again() -> Outcome {
     let mut lock = registered();
     let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
@@ -274,8 +275,8 @@ pub(super) fn symbol(host: *const c_void) -> Outcome<(u64, u64)> {
     found.ok_or(Status::INVALID_SYMBOL)
 }
 
-/// Loads every registered binary with managed variables, so that these can be used. Others wait for their first use, as
-/// CUDA's lazy loading has it.
+/// Loads every registered binary with managed variables, so that these can be used. Others are loaded on
+/// first use, as with CUDA's lazy loading.
 pub(super) fn load_managed() -> Outcome {
     let mut lock = registered();
     let all = lock.as_mut().ok_or(Status::INITIALIZATION_ERROR)?;
@@ -346,8 +347,7 @@ pub(crate) extern "C" fn get_proc_address() -> *const c_void {
 #[unsafe(export_name = "warplab___cudaGetKernel")]
 pub(crate) unsafe extern "C" fn get_kernel(kernel: *mut u64, host: *const c_void) -> Status {
     let found = kernel_of(host);
-    // Compiled programs ask once and launch whatever they find: the host function stands for a kernel that cannot be
-    // loaded, so that each launch says why.
-    // SAFETY: as the caller promises.
+    // Compiled programs query once and launch the result: for a kernel that cannot be loaded the host
+    // function is returned, so that each launch reports the error. SAFETY: as the caller promises.
     done(unsafe { super::store(kernel, found.unwrap_or(host as u64)) }.and(found.map(drop)))
 }

@@ -184,14 +184,14 @@ pub(crate) unsafe extern "C" fn event_elapsed_time(milliseconds: *mut f32, start
 pub(crate) extern "C" fn event_record_with_flags(event: u64, stream: u64, flags: u32) -> Status {
     match flags {
         0 => event_record(event, stream),
-        // Recorded for work outside of a capture; that needs no difference where nothing captures.
+        // Flag 1 makes an event external to a capture; it has no effect without one.
         1 if reached(stream).is_ok() => event_record(event, stream),
         1 => done(Err(Status::NOT_SUPPORTED)),
         _ => done(Err(Status::INVALID_VALUE)),
     }
 }
 
-/// Something about a stream; the legacy one is as streams are at first.
+/// A property of a stream; the legacy stream has the defaults.
 unsafe fn tell_of<T>(stream: u64, to: *mut T, pick: impl Fn(u32, i32) -> T) -> Status {
     let found = gpu().and_then(|gpu| Ok(gpu.streams.get(stream)?.map_or((0, 0), |s| (s.flags, s.priority))));
     // SAFETY: the callers' callers promise that it may be written.

@@ -1,16 +1,16 @@
-//! Launches that go on beside the program, and the work that has to wait for them.
+//! Launches that run concurrently with the program, and the work that waits for them.
 //!
-//! Work is done when it is submitted. The exception is a kernel that has come to wait for memory which the program, or
-//! work of another stream, may still write: its launch returns, and the kernel goes on when the memory has changed.
-//! Until it has ended, work that a stream has to do after it is queued here, in the order of submission, and who
-//! synchronises waits. When everybody waits for everybody, that is the deadlock which the kernel is ended with.
+//! Work is done when it is submitted. The exception is a kernel that waits for memory which the program, or
+//! work of another stream, may still write: its launch returns, and the kernel continues when the memory has
+//! changed. Until it has ended, later work of its stream is queued here, in the order of submission, and
+//! threads that synchronise wait. If all of them wait for each other, the kernel ends with a deadlock.
 
 use super::work::Work;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Time after which who waits looks again, at first and at most.
+/// Interval at which a waiting thread polls, at first and at most.
 pub(crate) const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(2)];
 /// Whether work is queued; a thread need not take the lock to see that there is none.
 pub(crate) static QUEUED: AtomicBool = AtomicBool::new(false);
@@ -20,7 +20,7 @@ pub(crate) static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// The stream that synchronises with all others, as handle 0 means by default.
 pub(crate) const LEGACY: u64 = 1;
 
-/// A stream as far as order is concerned.
+/// A stream's properties that determine order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lane {
     pub(crate) stream: u64,
@@ -40,7 +40,7 @@ impl Lane {
     }
 }
 
-/// Work under way.
+/// Work in flight.
 #[derive(Debug)]
 struct Running {
     number: u64,
@@ -58,17 +58,17 @@ pub(crate) struct Queued {
     pub(crate) _bytes: Vec<u8>,
 }
 
-/// All of it.
+/// All launches in flight and queued work.
 #[derive(Debug, Default)]
 pub struct Beside {
     running: Vec<Running>,
     pub(crate) queue: VecDeque<Queued>,
     numbers: u64,
-    /// Pieces of work done so far, by which kernels see that something has happened.
+    /// Number of completed pieces of work; a change tells waiting kernels to retry.
     pub works: u64,
 }
 
-/// What somebody waits for.
+/// Work to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// All work.
@@ -80,13 +80,13 @@ pub(crate) enum What {
 }
 
 impl Beside {
-    /// Whether nothing goes on beside the program, as it nearly always is.
+    /// Whether nothing runs concurrently with the program, the usual case.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.running.is_empty() && self.queue.is_empty()
     }
 
-    /// Whether kernels go on beside the program.
+    /// Whether kernels run concurrently with the program.
     #[must_use]
     pub fn has_kernels(&self) -> bool {
         self.running.iter().any(|r| r.waits)
@@ -110,37 +110,38 @@ impl Beside {
         }
     }
 
-    /// The lanes of all work under way and queued.
+    /// The lanes of all work in flight and queued.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = Lane> {
         self.running.iter().map(|r| r.lane).chain(self.queue.iter().map(|q| q.lane))
     }
 
-    /// Takes note of work that goes on beside the program; its number.
+    /// Adds work that runs concurrently with the program; returns its number.
     pub(crate) fn start(&mut self, lane: Lane) -> u64 {
         self.numbers += 1;
         self.running.push(Running { number: self.numbers, lane, waits: false });
         self.numbers
     }
 
-    /// Takes note of its end.
+    /// Removes work that has ended.
     pub(crate) fn end(&mut self, number: u64) {
         self.running.retain(|r| r.number != number);
     }
 
-    /// Takes note that a kernel waits or goes on; false when it has been ended.
+    /// Sets whether a kernel waits; false if it has been cancelled.
     pub(crate) fn set_waits(&mut self, number: u64, waits: bool) -> bool {
         let Some(kernel) = self.running.iter_mut().find(|r| r.number == number) else { return false };
         kernel.waits = waits;
         true
     }
 
-    /// Whether threads of the program wait for kernels which all wait themselves, with nothing left to do: how many.
+    /// Number of the program's threads that wait for kernels, if all of these wait themselves and no work is
+    /// ready.
     pub(crate) fn waiting_threads(&self) -> usize {
         let idle = self.ready().is_none() && self.running.iter().all(|r| r.waits);
         if idle { WAITING.load(Ordering::SeqCst) } else { 0 }
     }
 
-    /// Place in the queue of the first piece of work that nothing holds up.
+    /// Index in the queue of the first piece of work that is ready.
     pub(crate) fn ready(&self) -> Option<usize> {
         (0..self.queue.len()).find(|&at| {
             let Queued { lane, work, .. } = &self.queue[at];

@@ -1,7 +1,7 @@
-//! Graphs of work: nodes and what each of them waits for.
+//! Graphs of work: nodes and their dependencies.
 //!
-//! Nodes are numbered in the order in which they are added; doing them in the order of [`Graph::order`], which
-//! is the lowest number whose dependencies are done, gives the same result every time.
+//! Nodes are numbered in the order in which they are added; [`Graph::order`] always selects the lowest number
+//! whose dependencies are complete, so executions are reproducible.
 
 use crate::error::{Outcome, Status};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,9 @@ pub(crate) type NodeId = u32;
 /// A node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node<W> {
-    /// What it does.
+    /// Its work.
     pub work: W,
-    /// What has to be done before.
+    /// Its dependencies.
     pub needs: BTreeSet<NodeId>,
     /// Whether it is skipped (`cudaGraphNodeSetEnabled`).
     pub disabled: bool,
@@ -24,7 +24,7 @@ pub struct Node<W> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Graph<W> {
     nodes: Vec<Option<Node<W>>>,
-    /// Flags that it was instantiated with.
+    /// Flags at its instantiation.
     pub flags: u64,
     /// Addresses of the values that its conditions get when it is launched.
     pub conditions: Vec<(u64, u32)>,
@@ -88,7 +88,7 @@ impl<W> Graph<W> {
         leaves
     }
 
-    /// Dependencies as pairs: first what is needed, then what needs it.
+    /// Dependencies as pairs: first the dependency, then the dependent node.
     pub fn edges(&self) -> impl Iterator<Item = (NodeId, NodeId)> {
         self.nodes().flat_map(|(id, node)| node.needs.iter().map(move |&need| (need, id)))
     }
@@ -123,7 +123,7 @@ impl<W> Graph<W> {
         false
     }
 
-    /// Takes a dependency away.
+    /// Removes a dependency.
     ///
     /// # Errors
     /// `INVALID_VALUE` when there is no such dependency.
@@ -131,7 +131,7 @@ impl<W> Graph<W> {
         if self.node_mut(to)?.needs.remove(&from) { Ok(()) } else { Err(Status::INVALID_VALUE) }
     }
 
-    /// Takes a node away, with its dependencies.
+    /// Removes a node with its dependencies.
     ///
     /// # Errors
     /// `INVALID_VALUE` when there is none of this number.
@@ -144,7 +144,7 @@ impl<W> Graph<W> {
         Ok(())
     }
 
-    /// The nodes in the order in which they are done.
+    /// The nodes in the order of execution.
     #[must_use]
     pub fn order(&self) -> Vec<NodeId> {
         let mut waiting: Vec<usize> =

@@ -1,6 +1,6 @@
 //! Graphs that programs hold: instantiation, updates, and graphs that a capture is building.
 //!
-//! How they are launched is [`crate::running::graphs`]'s.
+//! [`crate::running::graphs`] launches them.
 
 use super::graph::NodeId;
 use super::stream::Streams;
@@ -10,10 +10,10 @@ use crate::tell::tell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
-/// Flag of instantiated graphs: what they have allocated is freed when they are launched again.
+/// Flag of instantiated graphs: their allocations are freed when they are launched again.
 pub(crate) const AUTO_FREE_ON_LAUNCH: u64 = 1;
 
-/// Why an instantiated graph cannot take over another graph's parameters.
+/// Why an instantiated graph cannot be updated from another graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UpdateError {
     /// Other nodes or dependencies.
@@ -25,7 +25,7 @@ pub enum UpdateError {
 }
 
 impl Streams {
-    /// Makes a graph that can be launched.
+    /// Instantiates a graph.
     ///
     /// # Errors
     /// When there is no such graph, or it has to be launched by device code.
@@ -54,7 +54,7 @@ impl Streams {
         Ok(self.graphs.insert(copy))
     }
 
-    /// Has an instantiated graph take over the parameters of another graph of the same form.
+    /// Updates the parameters of an instantiated graph from another graph of the same form.
     ///
     /// # Errors
     /// When one of them does not exist; in the value, when their forms differ.
@@ -88,7 +88,7 @@ impl Streams {
         Ok(handle)
     }
 
-    /// Starts a capture, into a graph of the program's if it gives one, behind nodes of it.
+    /// Starts a capture, into the program's graph if it passes one, after nodes of it.
     ///
     /// # Errors
     /// When the stream cannot capture, or graph or nodes do not exist.

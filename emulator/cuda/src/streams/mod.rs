@@ -1,8 +1,8 @@
 //! Streams, and the work that programs give them: events, captures, graphs.
 //!
-//! [`Streams`] owns all of it. [`work`] is what there is to do, [`graph`] what depends on what; [`node`], [`user_object`] and [`beside`]
-//! are parts of its state. [`nodes`], [`graphs`] and [`objects`] are what programs do with graphs. How work is done is
-//! [`crate::running`]'s.
+//! [`Streams`] owns all of it. [`work`] describes work, [`graph`] dependencies; [`node`], [`user_object`] and
+//! [`beside`] are parts of its state. [`nodes`], [`graphs`] and [`objects`] are operations on graphs.
+//! [`crate::running`] executes work.
 
 pub(crate) mod beside;
 pub(crate) mod graph;

@@ -1,23 +1,22 @@
 //! Handles of graph nodes, which programs hold apart from their graph.
 //!
-//! An instantiated graph keeps the numbers of the graph that it was made of, so that a node's handle names its
-//! copy there too.
+//! An instantiated graph keeps the numbers of its original, so that a node's handle names its copy there too.
 
 use super::graph::NodeId;
 use crate::error::Outcome;
 use crate::handles::{Handles, Kind};
 use std::collections::BTreeMap;
 
-/// The handles that have been given out.
+/// All handles in use.
 #[derive(Debug)]
 pub struct Nodes {
     handles: Handles<(u64, NodeId)>,
     known: BTreeMap<(u64, NodeId), u64>,
     /// Handles of the graphs inside nodes: the node, and which of its graphs.
     pub(super) inside: BTreeMap<u64, (u64, usize)>,
-    /// Kernel parameters that programs have been shown, which may be read as long as the node is.
+    /// Kernel parameters that programs have queried; valid as long as the node exists.
     pub(crate) shown: BTreeMap<u64, Shown>,
-    /// Handles of the graphs of conditional nodes, which may be read as long.
+    /// Handles of the graphs of conditional nodes; valid as long.
     shown_graphs: BTreeMap<u64, Box<[u64]>>,
 }
 
@@ -26,7 +25,7 @@ pub struct Nodes {
 pub(crate) struct Shown {
     /// Kept for the pointers into it.
     pub(crate) _params: Box<[u8]>,
-    /// Kept since programs follow them.
+    /// Kept since programs dereference them.
     pub(crate) _pointers: Box<[usize]>,
 }
 
@@ -75,7 +74,7 @@ impl Nodes {
         }
     }
 
-    /// Keeps the handles of a node's graphs where programs may read them as long as the node is.
+    /// Stores the handles of a node's graphs; valid for programs as long as the node exists.
     pub fn show_graphs(&mut self, node: u64, graphs: Vec<u64>) -> *const u64 {
         let graphs = graphs.into_boxed_slice();
         let at = graphs.as_ptr();

@@ -1,6 +1,6 @@
 //! Graphs and their nodes by the handles that programs hold.
 //!
-//! A capture keeps its graph until it ends. When the program asks for it before, it gets a handle, and
+//! A capture keeps its graph until it ends. When the program queries it earlier, it gets a handle, and
 //! [`Streams::graph`] finds it in the capture.
 
 use super::graph::NodeId;
@@ -9,7 +9,7 @@ use super::work::{Graph, Node, Work, graph_of, graph_of_mut};
 use crate::error::{Outcome, Status};
 
 impl Streams {
-    /// A graph; one that a capture is building as it is by now.
+    /// A graph, or the current state of a graph that a capture builds.
     ///
     /// # Errors
     /// `INVALID_VALUE` when there is no such graph.
@@ -49,7 +49,7 @@ impl Streams {
         nodes.iter().map(number).collect()
     }
 
-    /// Adds a node to a graph behind others.
+    /// Adds a node with dependencies to a graph.
     ///
     /// # Errors
     /// When there is no such graph, or the others belong to another.
@@ -68,7 +68,7 @@ impl Streams {
         self.graph(graph)?.node(id)
     }
 
-    /// A node's work, to change: in its graph, or in an instantiated graph that was made of it.
+    /// A node's work, to change: in its graph, or in an instantiated copy of it.
     ///
     /// # Errors
     /// When there is no such node.
@@ -81,10 +81,10 @@ impl Streams {
         found.node_mut(id)
     }
 
-    /// Gives a node other work of the same kind.
+    /// Replaces the work of a node by work of the same kind.
     ///
     /// # Errors
-    /// `INVALID_VALUE` when the node does something else.
+    /// `INVALID_VALUE` when the node's work is of another kind.
     pub fn set_node(&mut self, executable: Option<u64>, node: u64, work: Work) -> Outcome {
         let found = self.node_mut(executable, node)?;
         if std::mem::discriminant(&found.work) != std::mem::discriminant(&work) {
@@ -104,13 +104,13 @@ impl Streams {
         if let Some((graph, _)) = known {
             return Ok(*graph);
         }
-        // The handle stands for nothing else.
+        // The entry only reserves the handle.
         let graph = self.graphs.insert(Graph::default());
         self.nodes.inside.insert(graph, (node, which));
         Ok(graph)
     }
 
-    /// Takes a node out of its graph.
+    /// Removes a node from its graph.
     ///
     /// # Errors
     /// When there is no such node.

@@ -7,7 +7,7 @@ use crate::error::{Outcome, Status};
 use std::ffi::c_void;
 
 impl Streams {
-    /// Makes an object of something of the program, which a function of the program ends.
+    /// Creates a user object with the program's destructor.
     ///
     /// # Errors
     /// `INVALID_VALUE` without a function or references.
@@ -32,7 +32,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Gives references up; what ends the object, if that was the last, is the caller's to call.
+    /// Releases references; after the last one, returns the destructor, which the caller must call.
     ///
     /// # Errors
     /// When there is no such object, or it has not so many.
@@ -46,7 +46,7 @@ impl Streams {
         self.user_objects.remove(object).map(|object| Some(object.end))
     }
 
-    /// Has a graph retain an object: with references of its own, or with some that the program hands over.
+    /// Makes a graph retain an object: with new references, or with references that the program transfers.
     ///
     /// # Errors
     /// When one of them does not exist.
@@ -64,7 +64,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Has a graph give references up.
+    /// Releases references of a graph.
     ///
     /// # Errors
     /// When it has not so many.
@@ -85,7 +85,7 @@ impl Streams {
         }
     }
 
-    /// Gives up the references of a graph that is no more.
+    /// Releases the references of a destroyed graph.
     pub(crate) fn release_all(&mut self, graph: &Graph) -> Vec<HostCall> {
         let all = graph.objects.iter();
         all.filter_map(|(&object, &count)| self.release_object(object, count).ok().flatten()).collect()

@@ -1,8 +1,8 @@
 //! Streams, events and capture.
 //!
-//! Work is done when it is submitted, so a stream holds no queue: it is empty, or it captures. A capture belongs
-//! to a graph under construction that several streams may join (by waiting for an event that one of them has
-//! recorded); each keeps the nodes that its next piece of work has to wait for.
+//! Work is done when it is submitted, so a stream holds no queue: it is empty, or it captures. A capture
+//! belongs to a graph under construction that several streams may join (by waiting for an event that one of
+//! them has recorded); each keeps the nodes on which its next piece of work depends.
 
 use super::beside::{Beside, LEGACY, Lane};
 use super::graph::NodeId;
@@ -20,7 +20,7 @@ pub(crate) const PER_THREAD: u64 = 2;
 /// A stream.
 #[derive(Debug, Default)]
 pub struct Stream {
-    /// Flags that it was made with; bit 0: it does not wait for the legacy stream.
+    /// Flags at its creation; bit 0: it does not wait for the legacy stream.
     pub flags: u32,
     /// Priority, the lower the more urgent.
     pub priority: i32,
@@ -40,22 +40,22 @@ const PRIORITY: u32 = 8;
 pub struct Joined {
     /// Handle of the capture.
     pub capture: u64,
-    /// What the stream's next work waits for.
+    /// Nodes on which the stream's next work depends.
     pub after: BTreeSet<NodeId>,
 }
 
 /// A graph under construction.
 #[derive(Debug)]
 pub struct Capture {
-    /// What has been captured.
+    /// The captured work.
     pub graph: Graph,
-    /// Handle of the graph that it becomes, when the program has one already.
+    /// Handle of the resulting graph, if the program already has one.
     pub into: Option<u64>,
-    /// Whether the program began it with that graph, which may have work that no stream waits for.
+    /// Whether the program passed that graph at the start; it may contain work that no stream waits for.
     pub given: bool,
     /// The stream that has to end it.
     pub origin: u64,
-    /// Whether an error has spoiled it.
+    /// Whether an error has invalidated it.
     pub invalid: bool,
     /// A number that is never used again.
     pub id: u64,
@@ -64,11 +64,11 @@ pub struct Capture {
 /// An event.
 #[derive(Debug, Default)]
 pub struct Event {
-    /// Flags that it was made with; bit 1: without times.
+    /// Flags at its creation; bit 1: without times.
     pub flags: u32,
-    /// When it was reached last.
+    /// Time at which it was last reached.
     pub reached: Option<Instant>,
-    /// Captured work that it stands for, if it was recorded in a capture.
+    /// Captured work that it represents, if it was recorded in a capture.
     pub captured: Option<Joined>,
 }
 
@@ -93,7 +93,7 @@ pub struct Streams {
     pub nodes: Nodes,
     /// Objects of the program that graphs retain.
     pub user_objects: Handles<UserObject>,
-    /// Launches that go on beside the program.
+    /// Launches that run concurrently with the program.
     pub beside: Beside,
 }
 
@@ -114,10 +114,10 @@ impl Default for Streams {
     }
 }
 
-/// What becomes of submitted work.
+/// Result of a submission.
 #[derive(Debug, PartialEq)]
 pub enum Submitted {
-    /// It is to be done now.
+    /// The work must be executed now.
     Now(Work),
     /// It has become a node.
     Captured(NodeId),
@@ -137,7 +137,7 @@ impl Streams {
         self.per_thread = Stream::default();
     }
 
-    /// An attribute of a stream; the legacy stream has those that streams have at first.
+    /// An attribute of a stream; the legacy stream has the defaults.
     ///
     /// # Errors
     /// When there is no such stream or attribute.
@@ -167,7 +167,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Gives a stream the attributes of another.
+    /// Copies the attributes of one stream to another.
     ///
     /// # Errors
     /// When there is no such stream.
@@ -185,7 +185,8 @@ impl Streams {
     /// When there is no such stream, or it is a default one.
     pub fn destroy(&mut self, stream: u64) -> Outcome {
         let ended = self.streams.remove(stream)?;
-        // What a stream has captured that only joined stays in the graph; its origin finds out whether it waits for it.
+        // Work captured by a stream that only joined stays in the graph; the end of the capture checks that
+        // the origin waits for it.
         if let Some(joined) = ended.capture
             && self.captures.get(joined.capture).is_ok_and(|capture| capture.origin == stream)
         {
@@ -206,7 +207,7 @@ impl Streams {
         }
     }
 
-    /// A stream as far as order is concerned.
+    /// The properties of a stream that determine order.
     pub(crate) fn lane(&self, stream: u64) -> Lane {
         Lane::new(stream, self.get(stream).ok().flatten().map_or(0, |s| s.flags))
     }
@@ -228,7 +229,7 @@ impl Streams {
         Ok(Some((joined, self.captures.get(joined.capture)?)))
     }
 
-    /// Replaces or extends what a capturing stream's next work waits for.
+    /// Replaces or extends the dependencies of a capturing stream's next work.
     ///
     /// # Errors
     /// When the stream does not capture, or a node is unknown.
@@ -279,10 +280,10 @@ impl Streams {
         self.captures.iter().next().is_some()
     }
 
-    /// Takes a piece of work: a capturing stream makes it a node, any other has it done now.
+    /// Accepts a piece of work: a capturing stream makes it a node, any other stream has it executed now.
     ///
     /// # Errors
-    /// When there is no such stream, or its capture has been spoiled, or the work cannot be captured.
+    /// When there is no such stream, or its capture is invalid, or the work cannot be captured.
     pub fn submit(&mut self, stream: u64, work: Work) -> Outcome<Submitted> {
         let Some(joined) = self.get(stream)?.and_then(|s| s.capture.clone()) else {
             return self.submit_uncaptured(stream, work);
@@ -361,7 +362,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Starts to capture, into a graph of the program's if one is given, behind nodes of it.
+    /// Starts a capture, into the program's graph if one is given, after nodes of it.
     ///
     /// # Errors
     /// When the stream cannot capture or does already.
@@ -385,10 +386,10 @@ impl Streams {
         Ok(())
     }
 
-    /// Ends a capture: the graph, and the program's graph that it goes to.
+    /// Ends a capture: returns the graph, and the program's graph that receives it.
     ///
     /// # Errors
-    /// When the stream did not begin it, when it was spoiled, or when another stream has work in it that the
+    /// When the stream did not begin it, when it is invalid, or when another stream has work in it that the
     /// stream does not wait for. The capture is over in any case but the first.
     pub fn stop_capture(&mut self, stream: u64) -> Outcome<Capture> {
         let Some(joined) = self.get(stream)?.and_then(|s| s.capture.clone()) else {
@@ -407,7 +408,7 @@ impl Streams {
         Ok(capture)
     }
 
-    /// Takes a capture away; no stream takes part in it any more.
+    /// Removes a capture; no stream takes part in it any more.
     fn finish_capture(&mut self, handle: u64) -> Outcome<Capture> {
         let capture = self.captures.remove(handle)?;
         for stream in self.streams.iter_mut().chain([&mut self.per_thread]) {
@@ -428,7 +429,8 @@ mod tests {
         }
     }
 
-    /// A stream that only joined may go before the capture ends; with the one that began it the capture is over.
+    /// A stream that only joined may be destroyed before the capture ends; destroying the origin ends the
+    /// capture.
     #[test]
     fn streams_end_while_they_capture() {
         let mut streams = Streams::default();

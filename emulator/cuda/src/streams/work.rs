@@ -1,8 +1,7 @@
-//! What a stream or a graph has to do: kernels, copies, fills, calls of the host.
+//! Work of a stream or a graph: kernels, copies, fills, calls of the host.
 //!
-//! Work is data. A stream that captures keeps it as a node of a graph; otherwise it is done at once
-//! since an order of completion that programs cannot tell from asynchronous execution is that
-//! of submission.
+//! Work is data. A stream that captures keeps it as a node of a graph; otherwise it is executed at once:
+//! programs cannot distinguish completion in the order of submission from asynchronous execution.
 
 use super::graph;
 use crate::memory::copy::{Copy, Fill};
@@ -13,7 +12,7 @@ pub(crate) type Graph = graph::Graph<Work>;
 /// A node of a graph.
 pub(crate) type Node = graph::Node<Work>;
 
-/// A kernel with everything that its launch fixes.
+/// A kernel with the arguments of its launch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Launch {
     /// Handle of the kernel.
@@ -35,12 +34,12 @@ pub struct Launch {
 pub struct HostCall {
     /// The function; the kind says how it is called.
     pub function: HostFunction,
-    /// What it gets.
+    /// Its argument.
     pub user_data: *mut c_void,
 }
 
-// SAFETY: the pointer is the program's; it is handed back to the program, which said that it may be called
-// from any thread, and never followed here.
+// SAFETY: the pointer is the program's; it is passed back to the program, which allows a call from any
+// thread, and is never dereferenced here.
 unsafe impl Send for HostCall {}
 // SAFETY: see above.
 unsafe impl Sync for HostCall {}
@@ -54,7 +53,7 @@ pub enum HostFunction {
     Callback(usize, u64),
 }
 
-/// How a condition's value chooses.
+/// How a condition's value selects a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// The first graph when it is not zero, else the second, if there is one.
@@ -65,12 +64,12 @@ pub enum Choice {
     Switch,
 }
 
-/// Graphs, one of which is done, or none; as device code has set the condition.
+/// Graphs of which at most one is executed, by the condition that device code has set.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Conditional {
     /// Address of the condition's value, 4 bytes, which is its handle too.
     pub condition: u64,
-    /// How it chooses.
+    /// How it selects.
     pub choice: Choice,
     /// The graphs.
     pub bodies: Vec<Graph>,

@@ -1,4 +1,4 @@
-//! Any bytes through what unpacks executables, fat binaries, cubins and archives.
+//! Feeds any bytes to the readers of executables, fat binaries, cubins and archives.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -1,5 +1,5 @@
 //! Element types of buffers and the step between typed values and the little-endian bytes of device memory.
-//! What the values mean is left to the callers.
+//! The callers interpret the values.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What a buffer must hold after a run, how exactly, and the comparison with what it does hold.
+//! Expected contents of buffers after a run, with their tolerances, and the comparison with actual contents.
 
 use crate::element::{Element, ElementType, decode, encode};
 use std::fmt;

@@ -2,8 +2,9 @@
 //! each manifest's buffers hold before a run and what they must hold after it, computed on the CPU.
 //!
 //! The launch manifests are read by a reader of this crate's own, so that the end-to-end tests compare two
-//! independent roads to the same bytes. [`oracle`] is another such road, for any kernel: an interpreter of PTX,
-//! and random kernels to compare it with the emulator; [`coverage`] puts every opcode form of real programs to work.
+//! independent computations of the same bytes. [`oracle`] is another such computation, for any kernel: an
+//! interpreter of PTX, and random kernels to compare it with the emulator; [`coverage`] puts every opcode
+//! form of real programs to work.
 
 #[cfg(test)]
 mod consistency;

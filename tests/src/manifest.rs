@@ -86,7 +86,7 @@ impl Manifest {
     /// Reads the manifest at `path`.
     ///
     /// # Errors
-    /// If the file cannot be read, is no TOML, or says something that this reader does not know.
+    /// If the file cannot be read, is no TOML, or contains a key that this reader does not know.
     pub fn load(path: &Path) -> Result<Self, ManifestError> {
         let fail = |what: String| ManifestError { path: path.display().to_string(), what };
         let text = std::fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! A replay without techniques regenerates only what decides where memory is accessed, at which barrier a warp waits and
-//! which lanes take part. Step by step that must be what regenerating everything gives.
+//! A replay without techniques regenerates only values on which addresses, barriers and active lanes depend.
+//! At every step these must equal the values of a full regeneration.
 
 use trace_format::container::TraceError;
 use trace_format::isa::Kind;
@@ -9,7 +9,7 @@ use trace_format::reader::{MemAccess, Trace, WarpCursor};
 /// number of steps.
 ///
 /// # Errors
-/// The step that differs, or what is wrong with the trace.
+/// The step that differs, or the trace's error.
 pub fn compare(trace: &Trace, of: &Trace, launch: u32, blocks: u64) -> Result<u64, String> {
     let what = |e: TraceError| e.to_string();
     let recorded = &trace.launches()[launch as usize];
@@ -17,7 +17,7 @@ pub fn compare(trace: &Trace, of: &Trace, launch: u32, blocks: u64) -> Result<u6
     if blocks == 0 {
         return Ok(0);
     }
-    // The same cursors for all warps: nothing of one may be left for the next.
+    // The same cursors for all warps: no state of one may remain for the next.
     let mut all = trace.warp_cursor(launch, 0, 0).map_err(what)?;
     let mut places = of.place_cursor(launch, 0, 0).map_err(what)?;
     let mut steps = 0;
@@ -43,7 +43,7 @@ fn compare_warp(all: &mut WarpCursor, places: &mut WarpCursor) -> Result<u64, St
             ));
         }
         let Some(step) = wanted else { return Ok(all.steps()) };
-        // What tells barriers apart and how many threads they wait for.
+        // Numbers of barriers and their thread counts.
         let inst = &all.code().insts[step.pc.index()];
         let lane = step.exec.trailing_zeros() as usize & 31;
         let reads = |cursor: &WarpCursor| [0, 1].map(|i| cursor.warp().row(inst.src[i].row).0[lane]);

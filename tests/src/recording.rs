@@ -1,11 +1,11 @@
-//! Recordings of launch manifests, for tests of what reads traces.
+//! Recordings of launch manifests, for tests of programs that read traces.
 
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};
 use std::path::Path;
 use trace_format::reader::Trace;
 
-/// Records what a manifest says, into a folder.
+/// Records a manifest's launches into a folder.
 ///
 /// # Panics
 /// When the manifest cannot be run or the folder not be written.

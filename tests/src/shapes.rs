@@ -1,4 +1,5 @@
-//! Shapes of code by which the time of lowering is measured: PTX of a kernel, so many groups of about a dozen instructions.
+//! Shapes of code for measurements of lowering's time: PTX of a kernel with a given number of groups of about
+//! a dozen instructions.
 
 use std::fmt::Write;
 
@@ -140,7 +141,7 @@ pub fn table(groups: usize) -> String {
     targets(groups, 8)
 }
 
-/// The same with values that are alive behind the table and do not fit.
+/// The same with values that are live after the table and exceed the registers.
 #[must_use]
 pub fn table_that_spills(groups: usize) -> String {
     targets(groups, VALUES)

@@ -2,7 +2,7 @@
 //! Fetching", one thread at a time, in double precision.
 //!
 //! It knows nothing of the emulator's texture model. Where the Guide is silent (indices beyond the edge while
-//! filtering, rounding of weights) it follows what DEVIATIONS.md says.
+//! filtering, rounding of weights) it follows DEVIATIONS.md.
 
 use half::f16;
 
@@ -103,7 +103,7 @@ pub struct Image {
     pub slices: usize,
 }
 
-/// The whole part; what is further away than any texture is as far as that.
+/// The integer part, clamped to a range beyond any texture.
 fn whole(x: f64) -> i64 {
     x.floor().clamp(-1e12, 1e12) as i64
 }

@@ -34,12 +34,12 @@ fn minutes(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(minutes * 60.0).map_err(|why| why.to_string())
 }
 
-/// Measures processor time: what an input takes, however busy the machine is.
+/// Measures processor time: the cost of an input, independent of other load.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch {
     /// Who is measured.
     of: Of,
-    /// Processor time used before; `None` where the system does not tell.
+    /// Processor time used before; `None` if the system does not report it.
     used: Option<Duration>,
     start: Instant,
 }
@@ -58,13 +58,14 @@ impl Stopwatch {
         Stopwatch { of: Of::Process, used: Of::Process.processor_time(), start: Instant::now() }
     }
 
-    /// Starts measuring the thread that asks, beside which other tests may run; only it may read the time.
+    /// Starts measuring the calling thread, since other tests may run beside it; only this thread may read
+    /// the time.
     #[must_use]
     pub fn of_thread() -> Stopwatch {
         Stopwatch { of: Of::Thread, used: Of::Thread.processor_time(), start: Instant::now() }
     }
 
-    /// Processor time since the start; the time on the wall where the system does not tell.
+    /// Processor time since the start; elapsed time if the system does not report it.
     #[must_use]
     pub fn processor_time(&self) -> Duration {
         let since = self.used.zip(self.of.processor_time()).map(|(before, now)| now.saturating_sub(before));
@@ -103,17 +104,17 @@ fn ticks(stat: &str) -> Option<Duration> {
 /// The options of a program, or the code that it ends with.
 ///
 /// # Errors
-/// Success where help was asked for, failure where options are wrong.
+/// Success if help was requested, failure if options are wrong.
 pub fn options<T: Parser>() -> Result<T, ExitCode> {
     T::try_parse().map_err(|error| {
         let failed = error.use_stderr();
-        // Nobody is left to tell when the message itself cannot be printed.
+        // There is no way to report that the message itself cannot be printed.
         drop(error.print());
         ExitCode::from(u8::from(failed))
     })
 }
 
-/// Writes an input into a folder, which is made if it is not there; says so where it cannot.
+/// Writes an input into a folder, which is created if needed; prints an error if that fails.
 pub fn keep(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);
     if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, contents)) {

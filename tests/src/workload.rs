@@ -26,7 +26,7 @@ impl Workload {
         self.folder().join(self.name).with_extension("cu")
     }
 
-    /// The PTX that nvcc made of the source, relative to the crate's manifest directory.
+    /// The PTX that nvcc compiled from the source, relative to the crate's manifest directory.
     pub fn ptx(&self) -> PathBuf {
         self.folder().join(self.name).with_extension("ptx")
     }
@@ -45,8 +45,9 @@ impl Workload {
         self.manifests().iter().map(|path| Manifest::load(&root.join(path))).collect()
     }
 
-    /// What the output buffers hold after all launches of a manifest, given what all buffers held before and
-    /// the values of the scalars. Scalar arguments that are literals in the manifest are constants here.
+    /// Contents of the output buffers after all launches of a manifest, from the initial contents of all
+    /// buffers and the values of the scalars. Scalar arguments that are literals in the manifest are
+    /// constants here.
     ///
     /// # Panics
     /// If a buffer or scalar of the workload's manifest is missing or shorter than the manifest makes it.

@@ -1,8 +1,9 @@
-//! The committed comparison with ptxas: what lowering makes of every bundled kernel, what NVIDIA's compiler makes of it, and
-//! the kernels that are far from it.
+//! The committed comparison with ptxas: sizes of every bundled kernel from our lowering and from NVIDIA's
+//! compiler, and the kernels with large differences.
 //!
-//! `tools/scripts/compare-ptxas.sh --csv > tests/tables/ptxas.csv` makes the table again. `tests/tables/ptxas-gaps.csv`
-//! names the known gaps, each with its cause; a gap that is gone must go there too.
+//! `tools/scripts/compare-ptxas.sh --csv > tests/tables/ptxas.csv` regenerates the table.
+//! `tests/tables/ptxas-gaps.csv` names the known gaps, each with its cause; a gap that is closed must be
+//! removed there too.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The `trace` command: what it prints, its exit codes, and its messages for bad input.
+//! The `trace` command: its output, its exit codes, and its messages for bad input.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -62,7 +62,7 @@ fn trace(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trace")).args(args).output().unwrap()
 }
 
-/// A limit on the address space (`ulimit -v`) is named with what to do; nothing crashes for want of memory.
+/// A limit on the address space (`ulimit -v`) is named with a remedy; lack of memory causes no crash.
 #[test]
 fn a_small_address_space_is_an_error_in_words() {
     let path = sample("limited.wtrace");

@@ -1,7 +1,7 @@
-//! Recordings that are killed at random moments, and what must be left of them: a trace that can be read and holds
-//! every launch whose end the program had been told of.
+//! Kills recordings at random moments, and checks that the remaining trace can be read and holds every launch
+//! whose end had been reported to the program.
 //!
-//! Tests of several crates use it, and `crash` (in the crate `tests`) does so for as long as one likes.
+//! Tests of several crates use it, and `crash` (in the crate `tests`) does so for a given time.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
 use warplab_host::destination::{Destination, Identity};
 
-/// A program that says after each launch that it has waited for it.
+/// A program that prints a line after it has waited for each launch.
 const GUEST: &str = include_str!("guest.c");
 
-/// Bytes that are there before a recording has said what it is.
+/// Contents of the file before a recording replaces it.
 const HEADER_BYTES: u64 = 256;
 
 /// Numbers that follow from a seed.
@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// When a program is killed: after so many lines, and a moment more.
+/// When to kill a program: after this many lines and a delay.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// Lines that it prints before.
@@ -81,7 +81,7 @@ pub fn kill(mut command: Command, moment: Moment) -> u64 {
     printed
 }
 
-/// Waits for a program that is started, and returns how it ended and what it has said.
+/// Waits for a started program, and returns its exit status and output.
 ///
 /// # Panics
 /// When it cannot be waited for.
@@ -91,11 +91,11 @@ pub fn ended(child: Child) -> (ExitStatus, String) {
     (output.status, String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Looks at what a killed recording has left: the whole trace, or the unfinished one beside the older one. Returns where
-/// it is, or nothing when it was killed before it began.
+/// Checks the files that a killed recording leaves: the complete trace, or the unfinished one beside the
+/// older one. Returns the trace's path, or `None` if the recording was killed before it began.
 ///
 /// # Errors
-/// What is missing of it.
+/// The missing part.
 pub fn left(output: &Path, older: Option<&Identity>, launches: u64) -> Result<Option<PathBuf>, String> {
     let there = Identity::of(output);
     let unfinished = Destination::of(output).unfinished();

@@ -1,4 +1,5 @@
-//! Attacks lowering, execution and recording with random kernels, and cuts what fails down to little PTX.
+//! Attacks lowering, execution and recording with random kernels, and reduces failing kernels to a few lines
+//! of PTX.
 
 use clap::Parser;
 use emulator::lower::DEFAULT_INLINE_LIMIT;
@@ -75,7 +76,7 @@ fn replay(files: &[PathBuf], check: bool) -> ExitCode {
 }
 
 impl Options {
-    /// Whether a kernel failed, and not only asked for what lowering says that it does not do.
+    /// Whether a kernel failed for another reason than an unsupported feature that lowering names.
     fn counts(&self, failure: &Failure) -> bool {
         let Failure::Lower(what) = failure else { return true };
         let wrong = what.contains("malformed") || what.contains("is wrong");
@@ -94,13 +95,13 @@ impl Options {
         })
     }
 
-    /// Writes a kernel down, if that was asked for.
+    /// Writes a kernel to a file, if requested.
     fn written(&self, seed: u64, text: &str) -> Option<PathBuf> {
         self.out.as_ref().map(|folder| keep(folder, &format!("seed{seed}.ptx"), text))
     }
 }
 
-/// Says what no kernel of the run held.
+/// Prints the forms and constructs that no kernel of the run contained.
 fn print_missing(drawn: &Drawn) {
     let all = forms();
     let missing = drawn.missing_forms(&all);

@@ -1,4 +1,4 @@
-//! Kills recordings for as long as one likes, and looks at what they leave.
+//! Kills recordings for a given time, and checks the files that they leave.
 
 use clap::Parser;
 use crash_kit::{Moment, Random, ended, finished, guest, kill, left};

@@ -1,5 +1,6 @@
-//! Feeds damaged modules to the front end, lowering and execution, and damaged files to what unpacks device code; reports
-//! what panics, takes too long or takes too much memory. A process that hangs ends itself once the input is written down.
+//! Feeds damaged modules to the front end, lowering and execution, and damaged files to the readers of device
+//! code; reports inputs that cause a panic or take too much time or memory. A process that hangs writes its
+//! input to a file and ends itself.
 
 use clap::Parser;
 use std::collections::BTreeMap;
@@ -12,8 +13,8 @@ use tests::fuzz::mutate::Corpus;
 use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse, fuzz_unpack};
 use tests::trying::{Span, Stopwatch, keep, options};
 
-/// Feeds damaged PTX to the front end, lowering and execution, which must refuse it in words or run
-/// it, and damaged executables and fat binaries to what unpacks them: no panic, no hang, no memory without bound.
+/// Feeds damaged PTX to the front end, lowering and execution, which must refuse it in words or run it, and
+/// damaged executables and fat binaries to their readers: no panic, no hang, no memory without bound.
 #[derive(Parser, Debug)]
 #[command(
     name = "mutate",
@@ -51,7 +52,7 @@ impl Options {
     }
 }
 
-/// Peak of the resident memory since the last reset, MiB; `None` where the system does not tell.
+/// Peak of the resident memory since the last reset, MiB; `None` if the system does not report it.
 fn peak_mib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -63,7 +64,7 @@ fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// What the bodies say of an input, or the text of a panic.
+/// Result of the bodies for an input, or the text of a panic.
 fn attempt(bytes: &[u8], containers: bool) -> Result<Reached, String> {
     std::panic::catch_unwind(|| {
         if containers {
@@ -80,7 +81,7 @@ fn attempt(bytes: &[u8], containers: bool) -> Result<Reached, String> {
 
 /// How trying one input went.
 struct Judged {
-    /// What the bodies said, or the text of a panic.
+    /// Result of the bodies, or the text of a panic.
     outcome: Result<Reached, String>,
     /// What is wrong, if anything.
     complaint: Option<String>,
@@ -107,7 +108,7 @@ fn judge(bytes: &[u8], options: &Options) -> Judged {
 /// The input under way, since when, and the seed that made it.
 type Current = Arc<Mutex<Option<(u64, Stopwatch, Vec<u8>)>>>;
 
-/// Seconds without any processor time after which an input is taken to wait for something that never comes.
+/// Seconds without any processor time after which an input is considered blocked for ever.
 const STILL_SECONDS: u32 = 60;
 
 /// Ends the process when one input takes ten times of the processor time that it may, or uses none for long.
@@ -130,7 +131,7 @@ fn watch(current: Current, options: Arc<Options>) {
     });
 }
 
-/// Where inputs come from.
+/// Source of the inputs.
 enum Inputs {
     Modules(Corpus),
     Files(Containers),

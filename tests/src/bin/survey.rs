@@ -1,5 +1,5 @@
-//! Parses PTX files and lowers all their kernels, and says what is refused and how often: a look at what
-//! compilers emit, without running it. `survey FILE.ptx...`
+//! Parses PTX files and lowers all their kernels, and prints the refused constructs with their counts: a
+//! survey of the PTX that compilers emit, without running it. `survey FILE.ptx...`
 
 use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
 use emulator::ptx;

@@ -1,4 +1,4 @@
-//! Samples of what computes: each form with as many operands, of as many kinds, as its family takes.
+//! Samples of arithmetic: each form with the number and kinds of operands that its family takes.
 
 use super::sample::{Sample, Verdict};
 use super::words::{Words, kind};
@@ -26,7 +26,7 @@ pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
         "add" | "sub" | "min" | "max" | "and" | "or" | "xor" | "copysign" => same(2),
         "div" | "rem" => match k {
             'f' | 'g' => same(2),
-            // A divisor of zero is nobody's promise.
+            // The result of a division by zero is undefined.
             k => {
                 let bits = if k == 'd' {
                     64

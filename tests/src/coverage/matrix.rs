@@ -1,11 +1,11 @@
 //! Samples of `wmma`: a whole product of tiles around each load, multiplication or store. Elements are small
-//! integers, whose products and sums are exact in every type, so that the order of summation does not show.
+//! integers, whose products and sums are exact in every type, so that the order of summation does not matter.
 
 use super::sample::Sample;
 use super::words::Words;
 use std::fmt::Write;
 
-/// A product: what the four instructions around it say.
+/// A product: the modifiers that its four instructions share.
 #[derive(Clone, Debug)]
 struct Product {
     shape: (usize, usize, usize),

@@ -3,8 +3,9 @@
 use super::sample::{BLOCK, Sample};
 use super::words::{Words, bytes, kind};
 
-/// Where a space's bytes are: declarations with what brings the thread's first sixteen input bytes from
-/// `%in+16` there, the address operand, and what brings them back to `%t0` and `%t1`.
+/// Code for a sample in one space: declarations, instructions that copy the thread's first sixteen input
+/// bytes from `%in+16` there, the address operand, and instructions that copy the bytes back to `%t0` and
+/// `%t1`.
 struct SpaceText {
     module: String,
     setup: String,
@@ -100,7 +101,7 @@ pub(super) fn sample(form: &str, words: &Words<'_>) -> Option<Sample> {
 
 fn load(form: &str, words: &Words<'_>) -> Option<Sample> {
     let (k, n, place) = (kind(words.last())?, count(words), place(space(words))?);
-    // The read-only path is for what nobody writes.
+    // The read-only path is only valid for memory that no thread writes.
     let (setup, address) = match words.has("nc") {
         true => (String::new(), "[%in+16]".to_owned()),
         false => (place.setup, place.address),
@@ -121,7 +122,7 @@ fn store(form: &str, words: &Words<'_>) -> Option<Sample> {
     Some(Sample::new(body, "dd", &k.to_string().repeat(n)).with(place.module))
 }
 
-/// A store into a call's argument: shown by a function that returns what it got, turned around.
+/// A store into a call's argument: a function returns its bytes in reverse order.
 fn argument(form: &str, words: &Words<'_>) -> Option<Sample> {
     let (k, n) = (kind(words.last())?, count(words));
     let size = bytes(words.last()) * n;
@@ -143,7 +144,7 @@ fn atomic(form: &str, words: &Words<'_>) -> Option<Sample> {
     let (k, place) = (kind(words.last())?, place(space(words))?);
     let back = format!("{}mov.b64 %d0, %t0;\nmov.b64 %d1, %t1;", place.back);
     let (b, kinds) = match words.has("cas") {
-        // Half of the threads find what they compare with.
+        // For half of the threads the comparison succeeds.
         true => ("%s0, %s1", k.to_string().repeat(2)),
         false => ("%s0", k.to_string()),
     };
@@ -159,8 +160,8 @@ fn atomic(form: &str, words: &Words<'_>) -> Option<Sample> {
         let body = format!("{setup}{form} {}, {b};\n{back}", place.address);
         return Some(Sample::new(body, "dd", &kinds).with(place.module));
     }
-    // What is left comes back in a register of its kind, and nothing of it stays where bytes are compared: a
-    // NaN has many faces.
+    // The result is read back into a register of its kind and is cleared in compared memory: NaNs have
+    // several encodings.
     let reload = if matches!(k, 'd' | 'g') { "mov.b64 %d1, %t0;" } else { "mov.b64 {%d1, _}, %t0;" };
     let clear = if words.has("shared") { "" } else { "\nst.global.v2.b64 [%out], {0, 0};" };
     let body = format!("{setup}{form} %d0, {}, {b};\n{}{reload}{clear}", place.address, place.back);

@@ -1,7 +1,7 @@
 //! One small kernel for every opcode form that real programs use, in the dialects of both compiler generations.
 //!
-//! `data/forms.txt` lists the forms. [`sample`] makes of a form a [`Sample`]: an instruction with the operands
-//! that PTX wants, and what has to stand around it so that its result can be seen. [`run::run`] runs a sample
+//! `data/forms.txt` lists the forms. [`sample`] makes of a form a [`Sample`]: an instruction with the
+//! operands that PTX wants, and the code around it that makes its result visible. [`run::run`] runs a sample
 //! in the emulator and, where the oracle knows the form, compares.
 
 mod arith;

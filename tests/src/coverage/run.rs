@@ -15,7 +15,7 @@ const BLOCKS: usize = 4;
 pub enum Reached {
     /// The front end or lowering refuses it.
     Refused(String),
-    /// The emulator stops, or goes on where it must not.
+    /// The emulator stops, or continues where it must not.
     Stopped(String),
     /// The emulator ran it; the oracle does not know it.
     Executed(String),

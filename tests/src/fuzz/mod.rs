@@ -1,6 +1,7 @@
-//! What any bytes at all must not do to the front end, to lowering, to execution and to what unpacks executables: panic,
-//! hang, or take memory without bound. These bodies are shared by the tests, by the `mutate` command and by the targets
-//! for cargo-fuzz; [`mutate`] and [`container`] make inputs that come further than random bytes would.
+//! Feeds any bytes to the front end, lowering, execution and the readers of executables, which must not
+//! panic, hang, or take unbounded memory. These bodies are shared by the tests, by the `mutate` command and
+//! by the targets for cargo-fuzz; [`mutate`] and [`container`] make inputs that reach further than random
+//! bytes.
 //!
 //! Besides that, two things are checked that no text may bring about: machine code that is malformed, and a
 //! register allocation that the symbolic checker refutes. Both panic here.
@@ -47,7 +48,7 @@ const HEAP_BYTES: u64 = 64 << 10;
 /// Bytes per thread for frames of unknown depth.
 const STACK_BYTES: u32 = 8 << 10;
 
-/// How kernels of inputs run: every resource that a guest can ask for is short.
+/// How kernels of inputs run: every resource that a guest can request has a low limit.
 fn limits() -> Options {
     Options {
         threads: 1,
@@ -58,7 +59,7 @@ fn limits() -> Options {
     }
 }
 
-/// Parses any bytes, and renders what is wrong with them.
+/// Parses any bytes, and renders the errors.
 ///
 /// # Panics
 /// Panics when a module is refused without an error.
@@ -103,10 +104,11 @@ pub fn fuzz_lower_execute(bytes: &[u8]) -> Reached {
     reached
 }
 
-/// Unpacks any bytes as the file of a program or library, asks of what is in it all that anybody asks, and parses its PTX.
+/// Unpacks any bytes as the file of a program or library, calls all queries on its contents, and parses its
+/// PTX.
 ///
 /// # Panics
-/// Panics when what is found contradicts itself.
+/// Panics when results contradict each other.
 pub fn fuzz_unpack(bytes: &[u8]) -> Reached {
     for name in ["program", "libcudart.so.13"] {
         if let Runtime::Linked(linked) = runtime(Path::new(name), bytes) {
@@ -143,7 +145,7 @@ fn is_ours(error: &ModuleError) -> bool {
     text.contains("malformed code") || text.contains("register allocation is wrong")
 }
 
-/// What is varied about lowering, drawn from the input itself so that it alone tells how it is treated.
+/// Options of lowering, drawn from the input itself so that the input alone determines its treatment.
 fn lowering(bytes: &[u8]) -> LowerOptions {
     let hash = xxhash_rust::xxh3::xxh3_64(bytes);
     LowerOptions {
@@ -155,7 +157,7 @@ fn lowering(bytes: &[u8]) -> LowerOptions {
     }
 }
 
-/// Runs a kernel on fresh memory; `None` when it does not come to that.
+/// Runs a kernel on fresh memory; `None` if the launch is refused.
 fn run(module: &Arc<LoadedModule>, lowered: &Lowered) -> Option<Reached> {
     let mut memory = GlobalMemory::new();
     let buffers = ["a", "b", "c"].map(|name| {

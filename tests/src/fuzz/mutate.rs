@@ -5,7 +5,8 @@ use crate::coverage::{self, Dialect};
 use crate::oracle::generate::{Dice, Focus, Kernel};
 use std::path::Path;
 
-/// Texts beyond this are left out of the corpus: they cost time and hold nothing that shorter ones don't.
+/// Texts beyond this are left out of the corpus: they cost time and contain no constructs that shorter ones
+/// lack.
 const MAX_CORPUS_BYTES: u64 = 40_000;
 
 /// Numbers at which something happens.
@@ -171,7 +172,7 @@ fn tokens(text: &str, donor: &str, dice: &mut Dice, changes: usize) -> String {
             }
             2 if own[at].starts_with(|c: char| c.is_ascii_digit()) => own[at] = dice.pick(&NUMBERS),
             2..5 => {
-                // One of its own kind, so that more of what results is well formed.
+                // A token of the same kind, so that more results are well formed.
                 let kind = own[at].as_bytes().first().copied().map(kind_of);
                 let alike = (0..16).filter_map(|_| any(&own, dice));
                 let found =
@@ -202,14 +203,14 @@ fn any(tokens: &[&str], dice: &mut Dice) -> Option<usize> {
         .find(|&at| tokens.get(at).is_some_and(|t| !t.trim().is_empty()))
 }
 
-/// Splits a text into words (modifiers with their dot, registers with their sign) and what stands between them.
+/// Splits a text into words (modifiers with their dot, registers with their sign) and the text between them.
 fn split(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut start = 0;
     let mut last = None;
     for (at, c) in text.char_indices() {
         let of = class(c);
-        // A dot and a percent sign begin a word; other signs stand alone.
+        // A dot and a percent sign begin a word; other signs are tokens of their own.
         if last.is_some_and(|last| last != of || of == 2 || of == 3) && !(last == Some(2) && of == 0) {
             tokens.push(&text[start..at]);
             start = at;

@@ -5,8 +5,8 @@ use super::half;
 use super::integer::{low, number};
 use emulator::ptx::{AtomOp, Rounding, ScalarType};
 
-/// What a location of a type becomes. `flush_f32`: single-precision addition flushes subnormals, as it does
-/// in global memory. `None` for types that the oracle does not know.
+/// The new value of a location of a type. `flush_f32`: single-precision addition flushes subnormals, as it
+/// does in global memory. `None` for types that the oracle does not know.
 pub(super) fn apply(op: AtomOp, ty: ScalarType, flush_f32: bool, old: u64, b: u64, c: u64) -> Option<u64> {
     use ScalarType as T;
     // An addition of halves is that of the instruction that adds them.

@@ -70,7 +70,7 @@ impl<'m> Block<'m> {
                 param: &mut *params,
             };
             let met = warps(&mut self.threads, &mut memory)? | self.barriers()?;
-            // Who asked a barrier in vain asks again.
+            // Threads whose barrier test failed test it again.
             if !met && !self.threads.iter().any(|thread| matches!(thread.state, State::Ready)) {
                 return Err(Fault::new("no thread of the block can go on"));
             }
@@ -133,7 +133,7 @@ fn is_matrix(op: &Op) -> bool {
     )
 }
 
-/// Lets every warp operation happen whose participants are all there.
+/// Executes every warp operation whose participants have all arrived.
 fn warps(threads: &mut [Thread<'_>], memory: &mut View<'_>) -> Result<bool, Fault> {
     let mut met = false;
     for warp in threads.chunks_mut(32) {

@@ -1,7 +1,7 @@
 //! `cvt` of the oracle: between all integer types, `.f16`, `.f32` and `.f64`.
 //!
-//! Numbers go through the widest exact form: integers as `i128`, floats as doubles; what can round does so
-//! once, in soft floating point.
+//! Numbers go through the widest exact form: integers as `i128`, floats as doubles; rounding happens once, in
+//! soft floating point.
 
 use super::float::{Mode, NAN_F32, finish, finish_double, flush, round};
 use super::half;
@@ -47,7 +47,7 @@ fn narrow(op: &CvtOp, bits: u64) -> Option<u64> {
     let rounding = op.rounding.filter(|r| matches!(r, Rounding::Rn | Rounding::Rz))?;
     let result = half::rounded(bf16, value, rounding);
     let infinity = if bf16 { 0x7F80 } else { 0x7C00 };
-    // The greatest finite number stands for what is beyond it.
+    // Larger values become the greatest finite number.
     Some(if op.satfinite && result & 0x7FFF == infinity { result - 1 } else { result })
 }
 
@@ -71,7 +71,7 @@ fn tf32(op: &CvtOp, bits: u64) -> Option<u64> {
     Some(if up { kept + 0x2000 } else { kept })
 }
 
-/// `cvt.pack.sat`: two numbers saturated into the low lanes, what was in `c` moved up.
+/// `cvt.pack.sat`: two numbers are saturated into the low lanes, and the value of `c` is shifted up.
 pub(super) fn pack(dst_ty: ScalarType, merge: bool, s: &[u64]) -> u64 {
     let (least, greatest) = range(dst_ty);
     let bits = dst_ty.bits();

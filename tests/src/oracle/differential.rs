@@ -25,7 +25,7 @@ pub enum Failure {
     Emulator(String),
     /// Memory differs.
     Mismatch(String),
-    /// The trace is not what was executed.
+    /// The trace differs from the execution.
     Trace(String),
 }
 
@@ -303,7 +303,7 @@ fn slot_bytes(register: &str) -> usize {
     }
 }
 
-/// Compares what both roads left in memory.
+/// Compares memory after both executions.
 fn check(case: &Case, expected: &Outcome, actual: &Outcome) -> Result<(), Failure> {
     let output = &case.output;
     for thread in 0..case.threads() {

@@ -11,7 +11,7 @@ use rustc_apfloat::{Float, Round};
 
 /// The NaN of single precision.
 pub const NAN_F32: u64 = 0x7FFF_FFFF;
-/// The NaN that stands for all of double precision.
+/// The NaN that replaces all NaNs of double precision.
 pub const NAN_F64: u64 = 0x7FF8_0000_0000_0000;
 
 /// An operation that IEEE 754 defines.
@@ -205,7 +205,7 @@ pub fn compare(ty: ScalarType, comparison: Comparison, ftz: bool, a: u64, b: u64
     }
 }
 
-/// What a minimum or maximum is asked for.
+/// Operation of a minimum or maximum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MinMax {
     /// Maximum, else minimum.

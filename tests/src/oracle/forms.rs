@@ -139,7 +139,7 @@ fn operand(dice: &mut Dice, kind: char) -> u64 {
     }
 }
 
-/// What one thread brought and got: its sources, what the oracle says, what the emulator says.
+/// Operands and results of one thread: its sources, the oracle's results, the emulator's results.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Bits of the sources.

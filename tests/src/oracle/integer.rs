@@ -1,8 +1,8 @@
 //! Integer and bit operations of the oracle, on the low bits of a `u64`.
 //!
 //! Everything is computed on wide integers, or bit by bit as the PTX ISA's pseudo-code has it; width and sign
-//! come from the instruction's type. Results carry garbage above the type's width: whoever writes a register
-//! cuts them.
+//! come from the instruction's type. Results are undefined above the type's width: the write of a register
+//! truncates them.
 
 use emulator::ptx::{MulMode, PrmtMode, ScalarType, ShiftDirection, ShiftMode};
 

@@ -1,8 +1,7 @@
 //! Matrix instructions of the oracle: fragments become whole matrices, which plain loops multiply.
 //!
-//! Where an element of a `wmma` fragment lies is nobody's business but the implementation's: here element `e`
-//! of a matrix is the `e / 32`-th of lane `e % 32`. Fragments of `mma` and `ldmatrix` lie where the PTX ISA's
-//! figures have them.
+//! The layout of a `wmma` fragment is implementation-defined: here element `e` of a matrix is the `e / 32`-th
+//! of lane `e % 32`. Fragments of `mma` and `ldmatrix` lie where the PTX ISA's figures have them.
 
 use super::Fault;
 use super::half;
@@ -15,7 +14,7 @@ use emulator::ptx::{
 
 type Matrix = Vec<Vec<f64>>;
 
-/// What the lanes' destinations become, one list of registers each; loads and stores reach memory.
+/// New values of the lanes' destinations, one list of registers each; loads and stores reach memory.
 pub(super) fn together(inst: &Inst, lanes: &[Lane], memory: &mut View<'_>) -> Result<Vec<Vec<u64>>, Fault> {
     if lanes.len() != 32 {
         return Err(Fault::new("a matrix instruction without the whole warp"));

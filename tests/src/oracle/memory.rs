@@ -83,7 +83,7 @@ impl View<'_> {
     /// The bytes at an address of a space.
     ///
     /// # Errors
-    /// If they lie outside of what there is, or are not aligned to their size.
+    /// If they lie outside of all arrays, or are not aligned to their size.
     pub(super) fn bytes(&mut self, space: StateSpace, address: u64, size: usize) -> Result<&mut [u8], Fault> {
         let (space, at) = match space {
             StateSpace::Generic => generic(address),

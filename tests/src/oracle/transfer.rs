@@ -1,5 +1,5 @@
-//! Asynchronous copies and shared-memory barriers of the oracle. A copy happens at once, which nobody who waits
-//! for it can tell; a barrier is a word with what is still to come and a phase.
+//! Asynchronous copies and shared-memory barriers of the oracle. A copy happens at once, which a program that
+//! waits for it cannot detect; a barrier is a word with the pending count and a phase.
 
 use super::memory::View;
 use super::{Fault, atomic};
@@ -34,7 +34,7 @@ impl Barrier {
         self.pending & COUNT | (self.expected & COUNT) << 20 | (self.bytes & COUNT) << 40 | self.phase << 63
     }
 
-    /// Begins the next phase if nothing is to come.
+    /// Begins the next phase if nothing is pending.
     fn settled(mut self) -> Self {
         if self.pending == 0 && self.bytes == 0 {
             self.phase ^= 1;
@@ -44,7 +44,7 @@ impl Barrier {
     }
 }
 
-/// Copies what a `cp.async` copies; `sources` are its operands.
+/// Executes the copy of a `cp.async`; `sources` are its operands.
 pub(super) fn copy(op: &CpAsyncOp, sources: &[u64], memory: &mut View<'_>) -> Result<(), Fault> {
     let size = usize::from(op.bytes);
     let read = match op.tail {

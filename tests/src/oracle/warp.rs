@@ -1,4 +1,4 @@
-//! Warp-wide operations of the oracle: what each participant gets, given what each brings.
+//! Warp-wide operations of the oracle: results of each participant, given the operands of all.
 
 use super::{Fault, integer::number};
 use emulator::ptx::{Inst, Op, ReduxOp, ShflMode, VoteMode};
@@ -11,7 +11,7 @@ pub(super) struct Lane {
     pub sources: Vec<u64>,
 }
 
-/// What each participant's destinations become.
+/// New values of each participant's destinations.
 ///
 /// # Errors
 /// If the result is undefined, or the oracle does not know the instruction.

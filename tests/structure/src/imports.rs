@@ -1,4 +1,4 @@
-//! Which file of a crate imports which, and by what names.
+//! Imports between the files of a crate, with the imported names.
 
 use crate::tree::{Names, Tree};
 use proc_macro2::{TokenStream, TokenTree};
@@ -38,7 +38,8 @@ pub fn imports(tree: &Tree) -> Imports {
     found
 }
 
-/// The same between the rooms of a crate: the files and folders in the folder of its root, without the root itself.
+/// The same between the top-level modules of a crate: the files and folders in the folder of its root,
+/// without the root itself.
 #[must_use]
 pub fn between_rooms(imports: &Imports, root: &Path) -> Imports {
     let folder = root.parent().unwrap_or(root);
@@ -138,7 +139,7 @@ impl<'t> Resolver<'t> {
         }
     }
 
-    /// The rest of a path after `super`, which may go on with `super`.
+    /// The rest of a path after `super`, which may continue with `super`.
     fn resolve_in(&mut self, module: usize, rest: &[String]) -> Option<(usize, String)> {
         if rest[0] == "super" { self.resolve(module, rest) } else { self.walk(module, rest) }
     }
@@ -151,7 +152,7 @@ impl<'t> Resolver<'t> {
 
     fn walk(&mut self, module: usize, path: &[String]) -> Option<(usize, String)> {
         let Some((first, rest)) = path.split_first() else { return Some((module, "*".to_owned())) };
-        // `use name::name` of another crate would grow for ever.
+        // `use name::name` of another crate would recurse for ever.
         if path.len() > LONGEST || !self.asked.insert((module, path.join("::"))) {
             return None;
         }

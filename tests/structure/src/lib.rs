@@ -1,5 +1,5 @@
-//! Reads the sources of the workspace: [`tree`] finds the files of a crate, [`imports`] says which file imports which, and
-//! [`circles`] finds files that import each other in a loop.
+//! Reads the sources of the workspace: [`tree`] finds the files of a crate, [`imports`] finds the imports
+//! between them, and [`circles`] finds files that import each other in a loop.
 //!
 //! An import counts from the file that names an item to the file that defines it: re-exports are followed. A file that only
 //! re-exports another does not import it. Tests inside a file (`#[cfg(test)]`) do not count.

@@ -1,4 +1,5 @@
-//! No two files of a crate import each other, directly or through others, and no two of its rooms.
+//! No two files of a crate import each other, directly or through others, and no two of its top-level
+//! modules.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

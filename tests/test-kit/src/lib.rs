@@ -1,7 +1,7 @@
-//! What tests of several crates share: skipping where a tool is missing, and waiting for what may hang.
+//! Shared by tests of several crates: skipping if a tool is missing, and waiting for processes that may hang.
 //!
-//! No verdict of a test depends on how fast the machine is. A test that waits for a process has a watchdog instead: a
-//! bound so far away that only a hang reaches it.
+//! No result of a test depends on the speed of the computer. A test that waits for a process has a watchdog
+//! instead: a bound so far away that only a hang reaches it.
 
 use std::io::Write;
 use std::process::{Child, ExitStatus};

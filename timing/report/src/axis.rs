@@ -1,4 +1,4 @@
-//! Axes: what a chart's numbers are, and the mapping from them to pixels with round ticks.
+//! Axes: quantity and format of a chart's numbers, and the mapping from them to pixels with round ticks.
 //!
 //! All numbers are brought into a range where arithmetic cannot overflow first, so that any input
 //! yields finite coordinates.
@@ -7,7 +7,7 @@ use crate::format::Format;
 
 /// Magnitudes beyond this are drawn at it; differences of such numbers stay finite.
 const HUGE: f64 = 1e150;
-/// Magnitudes below this are drawn as zero; half of what is left is still a normal number.
+/// Magnitudes below this are drawn as zero; half of any other is still a normal number.
 const TINY: f64 = 1e-300;
 
 /// Spacing of an axis.
@@ -91,7 +91,7 @@ impl Axis {
         self.format.show_with_unit(value, &self.unit)
     }
 
-    /// A value as briefly as it stays clear: with the unit only where a prefix belongs to it.
+    /// A value in short form: with the unit only if a prefix belongs to it.
     pub(crate) fn brief(&self, value: f64) -> String {
         if self.format.has_prefix() { self.show(value) } else { self.format.show(value) }
     }

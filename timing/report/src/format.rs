@@ -141,7 +141,7 @@ fn fixed(value: f64, digits: u8) -> String {
     text.with_sign(value < 0.0 && !rounds_to_zero)
 }
 
-/// A share; a positive one that would read as zero says so with a less-than sign.
+/// A share; a positive one that would be printed as zero gets a less-than sign.
 fn percent(value: f64, digits: u8) -> String {
     let text = fixed(value * 100.0, digits);
     if value > 0.0 && !text.bytes().any(|b| b.is_ascii_digit() && b != b'0') {

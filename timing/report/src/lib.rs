@@ -1,8 +1,8 @@
 //! Self-contained HTML reports with inline SVG charts, and their data as JSON, CSV and SVG files.
 //!
-//! The crate takes tables, charts and text and makes files; it knows nothing of what the numbers
-//! mean. A page needs no network, follows the reader's light or dark preference, prints, sorts its
-//! tables, and carries its whole data. Equal input gives equal bytes.
+//! The crate takes tables, charts and text and makes files; it does not depend on the meaning of the numbers.
+//! A page needs no network, follows the reader's light or dark preference, prints, sorts its tables, and
+//! carries its whole data. Equal input gives equal bytes.
 //!
 //! The features `parquet` and `png` add Parquet files of all data and PNG files of all charts.
 //!

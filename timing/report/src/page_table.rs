@@ -11,7 +11,7 @@ use crate::text::escape;
 /// From this many rows on a table scrolls within its card and offers a filter.
 const LONG: usize = 24;
 
-/// A table of at most `limit` rows; a remark says what was left out.
+/// A table of at most `limit` rows; a note gives the number of omitted rows.
 pub(crate) fn table(out: &mut String, table: &Table, id: &str, limit: usize) {
     let rows = &table.rows[..table.rows.len().min(limit)];
     let long = rows.len() >= LONG;

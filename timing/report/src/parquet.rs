@@ -1,7 +1,7 @@
 //! Tables as Parquet files, for pandas, polars and DuckDB: one row group, Snappy pages, every column optional.
 //!
-//! Text becomes UTF-8, whole numbers INT64 (a column with one that does not fit becomes DOUBLE), other numbers DOUBLE;
-//! what is missing or not finite is null. Names of columns are the keys of CSV and JSON.
+//! Text becomes UTF-8, whole numbers INT64 (a column with one that does not fit becomes DOUBLE), other
+//! numbers DOUBLE; missing and non-finite values are null. Names of columns are the keys of CSV and JSON.
 
 use std::sync::Arc;
 

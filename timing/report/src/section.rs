@@ -1,4 +1,4 @@
-//! Sections and what they hold: prose, tiles, charts, tables, code, callouts.
+//! Sections and their blocks: prose, tiles, charts, tables, code, callouts.
 
 use crate::chart::Chart;
 use crate::format::Format;
@@ -102,7 +102,7 @@ impl Section {
         self.with(Block::Details(summary.into(), blocks))
     }
 
-    /// Things side by side where the screen is wide enough: `.row(|r| r.chart(left).chart(right))`.
+    /// Blocks side by side if the screen is wide enough: `.row(|r| r.chart(left).chart(right))`.
     #[must_use]
     pub fn row(self, fill: impl FnOnce(Self) -> Self) -> Self {
         let blocks = fill(Self::new("")).blocks;
@@ -200,7 +200,7 @@ impl Callout {
         Self { kind: CalloutKind::Note, text: text.into() }
     }
 
-    /// What the numbers say.
+    /// A finding from the numbers.
     pub fn finding(text: impl Into<String>) -> Self {
         Self { kind: CalloutKind::Finding, text: text.into() }
     }

@@ -1,7 +1,7 @@
 //! A small SVG writer: every coordinate is finite and short, every text is escaped.
 //!
-//! Charts draw through it and never format markup themselves, which is what keeps hostile names
-//! and odd numbers out of the output.
+//! Charts draw through it and never format markup themselves, so that hostile names and non-finite numbers
+//! cannot reach the output.
 
 use std::fmt::Write as _;
 
@@ -260,7 +260,7 @@ impl PathData {
     }
 }
 
-/// A coordinate with at most two digits; what is not finite or out of any sense becomes an edge.
+/// A coordinate with at most two digits; a non-finite or huge one is clamped.
 fn coordinate(value: f64) -> String {
     if value.is_nan() {
         return "0".to_owned();

@@ -1,5 +1,5 @@
-//! Tables: typed columns over raw cells. The column's kind decides how a cell reads; the raw value
-//! is what CSV and JSON get and what sorting compares.
+//! Tables: typed columns over raw cells. The column's kind decides the format of a cell; CSV, JSON and
+//! sorting use the raw value.
 //!
 //! Every chart gives its numbers as such a table too, so that one writer serves all.
 
@@ -53,7 +53,7 @@ impl Cell {
                 (_, Ok(value)) => json!(value),
                 _ => json!(value.to_string()),
             },
-            // `json!` turns what is not finite into null.
+            // `json!` turns non-finite values into null.
             Self::Number(value) => json!(value),
             Self::Missing => Value::Null,
         }

@@ -58,7 +58,7 @@ impl Report {
         }
         let pngs = self.write_pngs(&figures)?;
         let json = replace(dir.join("data.json"), format!("{}\n", self.to_json()).as_bytes())?;
-        // The page comes last: once it is there, so is everything else.
+        // The page is written last: if it exists, so do all other files.
         let html = replace(dir.join("index.html"), html.as_bytes())?;
         Ok(WrittenReport { html, json, csvs, parquets, svgs, pngs })
     }
@@ -110,7 +110,7 @@ fn replace(path: PathBuf, contents: &[u8]) -> Result<PathBuf> {
     let moved =
         written.and_then(|()| fs::rename(&temporary, &path).map_err(io("move the finished file to", &path)));
     if moved.is_err() {
-        // The first error is the one to tell; a file that cannot be removed changes nothing.
+        // The first error is reported; a file that cannot be removed changes nothing.
         let _ = fs::remove_file(&temporary);
     }
     moved.map(|()| path)

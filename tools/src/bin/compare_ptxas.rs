@@ -31,7 +31,7 @@ struct Args {
     csv: bool,
 }
 
-/// What one compiler made of a kernel.
+/// The result of one compiler for a kernel.
 #[derive(Clone, Copy, Default)]
 struct Size {
     registers: u32,
@@ -86,7 +86,7 @@ const UNNAMED: u32 = 2;
 /// A table row: file, kernel, ours, theirs.
 type Comparison = (String, String, Size, Option<Size>);
 
-/// Lowers all kernels of a file; tells whether all could be.
+/// Lowers all kernels of a file; returns whether all succeeded.
 fn ours(
     args: &Args,
     file: &Path,
@@ -271,7 +271,7 @@ fn usage(log: &str) -> BTreeMap<String, Size> {
     sizes
 }
 
-/// Instructions per kernel from `cuobjdump -sass`, without the padding behind the last one.
+/// Instructions per kernel from `cuobjdump -sass`, without the padding after the last one.
 fn sass(dump: &str) -> BTreeMap<String, Vec<String>> {
     let mut code: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut kernel = None;

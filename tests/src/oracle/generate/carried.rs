@@ -81,7 +81,7 @@ fn select(w: &mut Writer<'_>) -> String {
     )
 }
 
-/// A rotation by way of memory: what a vector access holds side by side.
+/// A rotation through memory with a vector access.
 fn vector(w: &mut Writer<'_>) -> String {
     let (letter, pool, bytes) = w.dice.pick(&[
         ('r', w.pools.word, 4),
@@ -97,7 +97,7 @@ fn vector(w: &mut Writer<'_>) -> String {
     let at = w.dice.below(SCRATCH_BYTES / 16) * 16;
     let ty =
         format!("{}{}", if matches!(letter, 'f' | 'g') { "f" } else { w.dice.pick(&["b", "u"]) }, bytes * 8);
-    // The bits of a NaN are nobody's promise: they do not stay in memory.
+    // The bits of a NaN are undefined: they are not kept in memory.
     let zeros = vec!["0"; lanes].join(", ");
     let clear = match letter {
         'f' | 'g' => format!("\nst.global.v{lanes}.b{} [%scratch+{at}], {{{zeros}}};", bytes * 8),

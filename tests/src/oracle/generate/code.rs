@@ -101,7 +101,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Draws something whose parts are not executed by all threads together.
+    /// Draws a construct whose parts are not executed by all threads together.
     fn diverged<T>(&mut self, draw: impl FnOnce(&mut Self) -> T) -> T {
         let (uniform, breakable) = (self.uniform, self.breakable);
         self.uniform = false;

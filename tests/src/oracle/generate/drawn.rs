@@ -1,4 +1,4 @@
-//! What random kernels have held: instruction forms and constructs, and what of both never came.
+//! Instruction forms and constructs of random kernels, and those that were never drawn.
 
 use super::{Kernel, Node};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// Notes what a kernel holds.
+    /// Adds the forms and constructs of a kernel.
     pub fn add(&mut self, kernel: &Kernel) {
         let text = kernel.ptx();
         self.forms.extend(text.lines().filter_map(form).map(str::to_owned));

@@ -39,7 +39,7 @@ fn single(w: &mut Writer<'_>, guard: &str) -> String {
             format!("{guard}{}{ftz}{nan}.f32 {d}, {a}, {b};", w.dice.pick(&["min", "max"]))
         }
         14 => format!("{guard}{}{ftz}.f32 {d}, {a};", w.dice.pick(&["abs", "neg"])),
-        // The sign of a NaN is nobody's promise.
+        // The sign of a NaN is undefined.
         _ => format!(
             "{{\n.reg .pred %t;\n.reg .f32 %u;\nsetp.nan.f32 %t, {a}, {a};\nselp.f32 %u, 0fbf800000, {a}, %t;\n{guard}copysign.f32 {d}, %u, {b};\n}}"
         ),

@@ -212,7 +212,7 @@ pub(super) fn print(functions: &[Function], body: &str, text: &mut String) {
             printed.push(text);
         }
     }
-    // `f_outer` calls `f_loop`, which stands before it.
+    // `f_outer` calls `f_loop`, which is defined before it.
     for (name, fixed) in FIXED.iter().rev() {
         if called(name, body, &printed) {
             printed.push((*fixed).to_owned());

@@ -190,7 +190,7 @@ fn conversion(w: &mut Writer<'_>) -> String {
     format!("{guard}cvt{sat}.{}.{} {d}, {a};", signed(w, to), signed(w, from))
 }
 
-/// A chain of two to six instructions of any families that hand on the carry.
+/// A chain of two to six instructions of any families that propagate the carry.
 fn chain(w: &mut Writer<'_>) -> String {
     let length = w.dice.between(2, 6);
     let mut lines = Vec::new();
@@ -209,7 +209,7 @@ fn chain(w: &mut Writer<'_>) -> String {
                 format!("mad{carry}.{half}{hands_on}.{ty} {d}, {a}, {b}, {c};")
             }
         });
-        // What does not touch the carry may stand between.
+        // Instructions that do not change the carry may be in between.
         if w.dice.chance(25) {
             lines.push(format!("xor.b32 {}, {}, {};", w.r(), w.r(), w.r()));
         }

@@ -1,4 +1,4 @@
-//! Draws what a whole warp does on the tensor unit, matrices that it moves, and copies that need nobody to wait.
+//! Draws matrix products of a whole warp, moves of matrices, and copies without a wait.
 //!
 //! Results come back through registers of the statement's own, since a destination may be named only once.
 
@@ -8,7 +8,7 @@ use super::writer::Writer;
 /// Bytes of one row of a matrix that `ldmatrix` reads.
 const ROW_BYTES: usize = 16;
 
-/// One group. All lanes of all warps stand here together.
+/// One group. All lanes of all warps execute it together.
 pub(super) fn line(w: &mut Writer<'_>) -> String {
     match w.dice.below(8) {
         0..=2 => product(w),
@@ -109,7 +109,7 @@ fn load(w: &mut Writer<'_>) -> String {
     text + "}"
 }
 
-/// A copy from the input to the thread's slice of shared memory, and a load of what arrived.
+/// A copy from the input to the thread's slice of shared memory, and a load of the copied bytes.
 pub(super) fn copy(w: &mut Writer<'_>) -> String {
     let size = w.dice.pick(&[4, 8, 16]);
     let from = w.dice.below(INPUT_WORDS * 4 / ROW_BYTES) * ROW_BYTES;

@@ -1,7 +1,7 @@
 //! Draws memory accesses with the address arithmetic in front of them, atomics, and warp-wide operations.
 //!
-//! Indices are cut to the size of what they index. Threads write only what is theirs, or what a barrier hands
-//! them, or accumulators whose every word knows one commutative operation.
+//! Indices are reduced to the size of their array. Threads write only their own elements, elements assigned
+//! to them by a barrier, or accumulators of which each word has one commutative operation.
 
 use super::Node;
 use super::matrix;
@@ -270,7 +270,7 @@ const ACCUMULATORS: [(usize, &str, &str, u32); 20] = [
     (128, "add", "u32", 32),
 ];
 
-/// An atomic whose order does not matter and whose result nobody reads.
+/// An atomic whose order does not matter and whose result is not read.
 fn accumulate(w: &mut Writer<'_>) -> String {
     let (at, op, ty, bits) = w.dice.pick(&ACCUMULATORS);
     let value = match op {
@@ -296,7 +296,7 @@ fn accumulate(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// Atomics whose results are used, by the only thread there is.
+/// Atomics whose results are used, in a launch of one thread.
 fn alone(w: &mut Writer<'_>) -> String {
     let bits = w.dice.pick(&[32, 32, 64]);
     let (d, b, c) = (w.int(bits), w.int_or_constant(bits), w.int_or_constant(bits));

@@ -1,10 +1,10 @@
 //! Random kernels for differential tests: every one is valid PTX whose results PTX defines.
 //!
-//! A kernel is a tree of [`Node`]s, so that a failing one can be cut down: any node may be deleted, since all
-//! registers are initialised beforehand and address arithmetic stands in one node with its access. At the end
-//! every thread stores all registers to its own slice of the output buffer.
-//! `plan` draws the shape of a kernel, `code` its control flow, `definitions` its functions, the other files its
-//! instructions; `print` makes PTX of it.
+//! A kernel is a tree of [`Node`]s, so that a failing one can be reduced: any node may be deleted, since all
+//! registers are initialised beforehand and address arithmetic is in one node with its access. At the end
+//! every thread stores all registers to its own slice of the output buffer. `plan` draws the shape of a
+//! kernel, `code` its control flow, `definitions` its functions, the other files its instructions; `print`
+//! makes PTX of it.
 
 mod calls;
 mod carried;
@@ -69,7 +69,7 @@ pub enum Node {
         first: Vec<String>,
         /// The loop ends where the predicate holds.
         inverted: bool,
-        /// The copy stands behind the body, not before it.
+        /// The copy comes after the body, not before it.
         copied_late: bool,
         /// Executed in every trip; may branch to `$next<id>` and `$end<id>`.
         body: Vec<Node>,

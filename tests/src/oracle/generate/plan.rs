@@ -134,7 +134,7 @@ fn pick_pools(dice: &mut Dice, focus: Focus) -> Pools {
     pools
 }
 
-/// Loads from the input at a place of the thread's own, constants, and what the thread knows of itself.
+/// Loads from the input at a place of the thread's own, constants, and the thread's indices.
 fn initial_values(dice: &mut Dice, pools: Pools) -> Vec<(String, String)> {
     let mut inits = Vec::new();
     let mut add = |name: String, text: String| inits.push((name, text));

@@ -1,4 +1,4 @@
-//! A random kernel as PTX text, and the layout of what it stores.
+//! A random kernel as PTX text, and the layout of its output.
 
 use super::nodes::{print_all, registers};
 use super::plan::Kernel;
@@ -27,7 +27,7 @@ pub struct Output {
 }
 
 impl Kernel {
-    /// Where each register's last value goes.
+    /// Location of each register's last value.
     pub fn output(&self) -> Output {
         let mut slots = Vec::new();
         let mut at = 0usize;

@@ -1,10 +1,10 @@
-//! Cuts a failing kernel down to what it needs to fail.
+//! Reduces a failing kernel to a minimal one that still fails.
 
 use super::Node;
 use super::plan::Kernel;
 
 /// The smallest kernel found that still fails, by deleting nodes, replacing structures by their parts, and
-/// dropping registers that nobody uses.
+/// dropping unused registers.
 pub fn shrink(kernel: &Kernel, fails: &mut dyn FnMut(&Kernel) -> bool) -> Kernel {
     let mut best = kernel.clone();
     loop {

@@ -1,7 +1,7 @@
 //! Grouped bars: benchmarks along the axis, one bar per series, the mean set apart at the end.
 //!
-//! Bars grow from zero, or, for ratios, from the baseline itself (`diverging`): both keep the
-//! length of a bar proportional to what it stands for.
+//! Bars grow from zero, or, for ratios, from the baseline itself (`diverging`): both keep the length of a bar
+//! proportional to its value.
 
 use super::common::{Meta, Series, listing, meta_builders, missing_note};
 use super::frame::{self, Columns, Key, Spread, Swatch};

@@ -108,7 +108,7 @@ pub(crate) struct Spread<'a> {
     pub(crate) left: f64,
     /// Least and greatest width of a category; the result may be wider or narrower than `width`.
     pub(crate) slots: (f64, f64),
-    /// Least width of the last category, where a mean stands that must stay readable.
+    /// Least width of the last category, so that its mean remains readable.
     pub(crate) last: f64,
 }
 

@@ -44,7 +44,7 @@ impl Histogram {
         }
     }
 
-    /// Counts `values` into `bins` bins of equal width; what is not finite is left out and noted.
+    /// Counts `values` into `bins` bins of equal width; values that are not finite are omitted and noted.
     pub fn of(title: impl Into<String>, x: Axis, values: impl IntoIterator<Item = f64>, bins: usize) -> Self {
         let all: Vec<f64> = values.into_iter().collect();
         let bounded: Vec<f64> =

@@ -1,8 +1,7 @@
 //! Charts as data: one file for each kind, and the enum of all kinds.
 //!
-//! A chart knows its numbers and how they read. It gives an SVG, a table of its numbers, a
-//! description for those who cannot see it, and notes on what could not be drawn; page and file
-//! writer do the rest.
+//! A chart contains its numbers and their format. It yields an SVG, a table of its numbers, a description for
+//! those who cannot see it, and notes on values that could not be drawn; page and file writer do the rest.
 
 mod bar;
 mod common;
@@ -59,7 +58,7 @@ impl Chart {
     /// The chart in the light colours as a PNG file, two pixels per unit of an SVG of that width.
     ///
     /// # Errors
-    /// A sentence on what cannot be rendered.
+    /// A sentence that names what cannot be rendered.
     #[cfg(feature = "png")]
     pub fn to_png(&self, width: f64) -> std::result::Result<Vec<u8>, String> {
         crate::png::render(&self.draw(width).light("chart", &self.meta().title, &self.description()))
@@ -93,7 +92,7 @@ impl Chart {
         if meta.alt.is_empty() { each!(self, chart => chart.describe()) } else { meta.alt.clone() }
     }
 
-    /// Remarks on what could not be drawn as given; empty if nothing.
+    /// Notes on values that could not be drawn as given; empty if there are none.
     pub(crate) fn notes(&self) -> Vec<String> {
         each!(self, chart => chart.notes())
     }

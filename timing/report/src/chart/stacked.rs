@@ -1,7 +1,7 @@
-//! Stacked bars: what a whole is made of, upright or lying, absolute or as shares of 100 %.
+//! Stacked bars: the parts of a whole, vertical or horizontal, absolute or as shares of 100 %.
 //!
-//! Positive parts stack up from zero, negative ones down. Shares are taken of the positive parts;
-//! what is negative has no share and is reported, not hidden.
+//! Positive parts stack up from zero, negative ones down. Shares are taken of the positive parts; negative
+//! parts have no share and are reported.
 
 use super::common::{Meta, Series, listing, meta_builders, missing_note};
 use super::frame::{self, Columns, Key, Spread, Swatch};
@@ -78,8 +78,8 @@ impl StackedChart {
         self
     }
 
-    /// Bars in groups, as (group, bar) pairs: for each kernel one bar per configuration, say.
-    /// Neighbours of the same group stand together.
+    /// Bars in groups, as (group, bar) pairs: for each kernel one bar per configuration, say. Neighbours of
+    /// the same group are drawn together.
     #[must_use]
     pub fn grouped<G: Into<String>, T: AsRef<str>>(
         mut self,
@@ -382,7 +382,7 @@ impl StackedChart {
         labels.map(|label| text::width(&label, SMALL)).fold(0.0, f64::max)
     }
 
-    /// One segment, with its share or value written on it where there is room.
+    /// One segment, with its share or value written on it if it fits.
     fn draw_segment(
         &self,
         svg: &mut Svg,

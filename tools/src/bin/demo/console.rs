@@ -36,7 +36,7 @@ pub(crate) fn baseline_table(Results { lab, workloads, .. }: &Results) -> Table 
 /// Reads a number from a workload's replay with a variant.
 type Measure<'a> = &'a dyn Fn(&Workload, usize) -> f64;
 
-/// What each technique makes of them, with geometric means.
+/// The measures with each technique, with geometric means.
 pub(crate) fn techniques_table(Results { lab, workloads, .. }: &Results) -> Table {
     let names: Vec<String> = lab.variants.iter().skip(1).map(Variant::tech).collect();
     let heads = ["Speedup", "RF accesses", "RF energy"];

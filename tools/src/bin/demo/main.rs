@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let failed = error.use_stderr();
-            // Nobody is left to tell when the message itself cannot be printed.
+            // There is no way to report that the message itself cannot be printed.
             drop(error.print());
             return ExitCode::from(u8::from(failed));
         }

@@ -37,7 +37,7 @@ pub(crate) struct Results {
     pub recordings: Vec<Recording>,
     /// Their traces and replays, in the same order.
     pub workloads: Vec<Workload>,
-    /// What the studies say of them.
+    /// Results of the studies.
     pub findings: Findings,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn replay_all(
     Ok(workloads)
 }
 
-/// What is redundant and, of that, what kind of values it works on.
+/// Redundant instructions, and the kinds of values that they work on.
 pub(crate) struct Findings {
     /// By grid, block and warp.
     pub redundancy: StudyResult,

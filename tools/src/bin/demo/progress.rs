@@ -8,7 +8,7 @@ use std::time::Instant;
 /// Bar units of one item of a phase.
 const UNITS: u64 = 1000;
 
-/// One phase of the demo, made of items that are worked on one after the other.
+/// One phase of the demo, made of items that are processed one after the other.
 pub(crate) struct Phase {
     bar: Option<ProgressBar>,
     started: Instant,
@@ -17,7 +17,7 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    /// A phase of so many items.
+    /// A phase with a number of items.
     pub(crate) fn start(name: &'static str, items: usize) -> Phase {
         let terminal = std::io::stderr().is_terminal();
         let bar = terminal.then(|| {
@@ -46,7 +46,7 @@ impl Phase {
         bar.set_message(if detail.is_empty() { item.1.clone() } else { format!("{}, {detail}", item.1) });
     }
 
-    /// A line that stays: above the bar on terminals.
+    /// A permanent line: above the bar on terminals.
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),

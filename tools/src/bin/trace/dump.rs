@@ -15,7 +15,7 @@ pub(crate) fn run(
     limit: u64,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    // Blocks are asked for by their number in the grid; the trace may hold a sample of them.
+    // Blocks are selected by their number in the grid; the trace may hold a sample of them.
     let recorded = |l: &trace_format::reader::Launch| l.recorded_block(block);
     let position = trace.launches().get(launch as usize).and_then(recorded).unwrap_or(block);
     let mut cursor = match trace.header().contents {

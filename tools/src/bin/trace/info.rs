@@ -208,7 +208,7 @@ fn transfers(trace: &Trace) -> Vec<TransferInfo> {
     kinds.into_iter().map(of).chain(waits).filter(|t| t.count > 0).collect()
 }
 
-/// Where the bytes of the file are; the last section is what no other accounts for.
+/// Sizes of the file's parts; the last line is the remainder.
 fn sections(trace: &Trace) -> Vec<Section> {
     let of_tag = |tag| trace.records().iter().filter(|r| r.0 == tag).map(|r| r.2).sum();
     let mut frame_sections = [(0u64, 0u64); SECTIONS];

@@ -1,4 +1,4 @@
-//! `trace`: what is in a trace, whether it is sound, and what one warp did.
+//! `trace`: contents of a trace, its verification, and the execution of one warp.
 //!
 //! The three commands are [`info`], [`verify`] and [`dump`]; all of them only read. Bad input ends with exit
 //! code 1 and one message on the standard error.
@@ -126,7 +126,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Opens a trace and says so when it is not whole.
+/// Opens a trace and prints a message when it is incomplete.
 fn open(path: &std::path::Path) -> Result<Trace, TraceError> {
     let trace = Trace::open(path)?;
     if let Some(why) = trace.incomplete() {

@@ -1,4 +1,4 @@
-//! Last section: how to read the numbers, and how to get them again.
+//! Last section: how to read the numbers, and how to reproduce them.
 
 use crate::measure::Results;
 use report::{Code, Language, Section};

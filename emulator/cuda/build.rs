@@ -30,7 +30,7 @@ fn main() {
     println!("cargo::rerun-if-changed=data/runtime.tsv");
     println!("cargo::rerun-if-changed=src/runtime");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
-    // Threads of the library run until the process ends, so its code has to stay.
+    // Threads of the library run until the process ends, so its code must not be unloaded.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to write"));
     errors(&out);
@@ -79,7 +79,7 @@ fn constant_name(name: &str) -> String {
     constant
 }
 
-/// The runtime API: what CUDA has, and what of it we have.
+/// The functions of CUDA's runtime API, and those that are implemented here.
 struct Api {
     /// Functions with the versions of the runtime that have them.
     functions: BTreeMap<String, BTreeSet<String>>,
@@ -128,7 +128,7 @@ impl Api {
         }
     }
 
-    /// Functions that say that they are not there, and the table of all.
+    /// Functions that report that they are not implemented, and the table of all functions.
     fn source(&self) -> String {
         let targets: BTreeMap<&String, Vec<Option<String>>> =
             self.functions.keys().map(|f| (f, RUNTIMES.map(|v| self.target(f, v)).to_vec())).collect();
@@ -183,8 +183,8 @@ fn runtime_library(out: &Path) -> io::Result<()> {
         let library = out.join(&runtime);
         let mut source = String::from(".text\n");
         for (f, target) in api.functions.keys().filter_map(|f| Some((f, api.target(f, version)?))) {
-            // Programs whose default stream is the thread's ask for names with these ends. Work is done when it is
-            // submitted, so that the stream makes no difference.
+            // Programs compiled for per-thread default streams use names with these suffixes. Work is done
+            // when it is submitted, so the stream makes no difference.
             for end in ["", "_ptsz", "_ptds"] {
                 let _ = writeln!(source, ".globl {f}{end}\n.type {f}{end},@function\n{f}{end}:");
             }
@@ -213,7 +213,7 @@ fn runtime_library(out: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts a file in its place at once, so that nobody sees half of it.
+/// Replaces a file atomically, so that no reader sees a partial one.
 fn replace(path: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let temporary = path.with_extension(format!("{}.part", std::process::id()));
     make(&temporary)?;

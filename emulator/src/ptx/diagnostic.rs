@@ -1,8 +1,8 @@
-//! What the front end has to say about a file: errors and warnings with places and remedies.
+//! Diagnostics of the front end: errors and warnings with places and remedies.
 //!
-//! A [`Diagnostic`] is plain data and knows no file; [`Diagnostics`] owns the list together with the
-//! source and renders it, graphically through `miette` or as one plain line per entry. The front end
-//! collects all errors of a file before it gives up; callers decide how to show them.
+//! A [`Diagnostic`] is plain data without a file; [`Diagnostics`] owns the list together with the source and
+//! renders it, graphically through `miette` or as one plain line per entry. The front end collects all errors
+//! of a file before it gives up; callers decide how to show them.
 
 use std::fmt;
 use std::sync::Arc;

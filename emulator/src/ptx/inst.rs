@@ -40,7 +40,7 @@ pub enum Operand {
     Vector(Box<[Operand]>),
     /// `[base + offset]`.
     Mem(Address),
-    /// `_`: a result that nobody wants.
+    /// `_`: an unused result.
     Sink,
 }
 

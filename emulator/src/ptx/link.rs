@@ -1,9 +1,9 @@
 //! Linking: several PTX texts become one, as `nvlink` makes one program of relocatable device code.
 //!
-//! Linking happens on text, before parsing, so that everything behind it knows one module only. What is
-//! defined in one text and `.extern` in another needs no more than to stand in one text; names without
-//! linkage that several texts use are made distinct; of `.weak` definitions the first stays, unless there is
-//! one that is not weak. What a text's own errors are is the parser's business.
+//! Linking happens on text, before parsing, so that all later stages see only one module. A symbol that is
+//! defined in one text and `.extern` in another is resolved when both are in one text; names without linkage
+//! that several texts use are made distinct; of `.weak` definitions the first stays, unless there is one that
+//! is not weak. What a text's own errors are is the parser's business.
 
 use super::diagnostic::Diagnostics;
 use super::lexer::{Punct, Token, TokenKind, lex};
@@ -81,7 +81,7 @@ struct Item {
     linkage: Linkage,
     /// Names that it declares.
     names: Vec<String>,
-    /// Whether it only declares what is defined elsewhere.
+    /// Whether it is only a declaration of a symbol that is defined elsewhere.
     declares_only: bool,
 }
 
@@ -95,8 +95,8 @@ struct LinkedText<'t> {
     target: Option<String>,
 }
 
-/// Makes one text of several; each comes with the name that errors call it. NVIDIA's device runtime is left out, since
-/// ours takes its place.
+/// Links several texts into one; each has a name for error messages. NVIDIA's device runtime is omitted,
+/// since ours replaces it.
 ///
 /// # Errors
 /// When two texts define the same symbol.
@@ -125,8 +125,8 @@ pub fn link(texts: &[(&str, &str)]) -> Result<String, LinkError> {
     Ok(linked)
 }
 
-/// The items of a library that define what a text declares and does not define, with all that they mention in turn: a
-/// text to put behind it.
+/// The items of a library that define symbols that a text only declares, and all items that these use: a text
+/// to append.
 #[must_use]
 pub fn missing_from(text: &str, library: &str) -> String {
     let (text, library) = (LinkedText::scan("text", text), LinkedText::scan("library", library));
@@ -155,7 +155,7 @@ pub fn missing_from(text: &str, library: &str) -> String {
     missing
 }
 
-/// Which text's definition of each symbol with linkage stays.
+/// The text whose definition is kept, for each symbol with linkage.
 fn choose<'u>(texts: &'u [LinkedText<'_>]) -> Result<HashMap<&'u str, usize>, LinkError> {
     let mut chosen: HashMap<&str, (usize, Linkage)> = HashMap::new();
     for (at, text) in texts.iter().enumerate() {

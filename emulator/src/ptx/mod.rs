@@ -49,7 +49,7 @@ pub use source::{LineCol, SourceFile, Span};
 pub use special::{Axis, SpecialRegister};
 pub use types::*;
 
-/// Parses, resolves and decodes one PTX text; `file_name` is what reports call it.
+/// Parses, resolves and decodes one PTX text; diagnostics show `file_name`.
 ///
 /// # Errors
 /// All structural and symbol errors of the text, and its warnings. Instructions that cannot be decoded are

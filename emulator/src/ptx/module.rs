@@ -170,7 +170,7 @@ pub enum Statement {
     Pragma(String),
 }
 
-/// An instruction that the decoder refuses; what there is to say about it reads as its [`Diagnostic`].
+/// An instruction that the decoder refuses; its [`Diagnostic`] gives the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
     /// Condition under which a thread would execute it.
@@ -278,7 +278,7 @@ pub struct Variable {
     pub align_bytes: u32,
     /// For formals: byte offset in the parameter list, each at its alignment; else 0.
     pub param_offset: u64,
-    /// What a pointer parameter says about its target (`.ptr .space .align n`).
+    /// Attributes of a pointer parameter's target (`.ptr .space .align n`).
     pub pointer: Option<PointerAttribute>,
     /// Kind of opaque reference.
     pub opaque: Option<super::op_data::OpaqueKind>,
@@ -293,7 +293,7 @@ pub struct Variable {
 /// `.ptr` of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PointerAttribute {
-    /// Space pointed to, generic if not said.
+    /// Space pointed to, generic if not given.
     pub space: StateSpace,
     /// Alignment of the target in bytes.
     pub align_bytes: u32,
@@ -325,7 +325,7 @@ pub struct Relocation {
     pub shift: u32,
 }
 
-/// What a relocation takes the address of.
+/// Target of a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RelocationTarget {
     /// A variable.

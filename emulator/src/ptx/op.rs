@@ -1,4 +1,4 @@
-//! The typed instruction set: what an instruction does, apart from its operands.
+//! The typed instruction set: the operation of an instruction, without its operands.
 //!
 //! [`Op`] holds only data (types, modes, modifiers); operands are in [`Inst`](super::Inst) as `dsts()` and
 //! `srcs()`. The comment at every variant gives their number and order as `dsts ← srcs`, with optional
@@ -298,7 +298,7 @@ pub enum Op {
     Tld4(TexOp),
     /// `txq`: `d:b32 ← texture or sampler, (level)`.
     Txq {
-        /// What is asked.
+        /// The query.
         query: TextureQuery,
         /// Whether a mip level follows.
         level: bool,
@@ -471,7 +471,7 @@ pub enum Callee {
     },
 }
 
-/// What an indirect call says about its target.
+/// Attributes of an indirect call's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallShape {
     /// Its prototype.

@@ -1,7 +1,7 @@
 //! The data that groups of instructions share, as the fields of [`Op`](super::Op) variants.
 //!
-//! A modifier that PTX lets default is stored as what it defaults to where the ISA fixes that, and as
-//! `None` where its absence means something of its own (such as `add.f32` that may be fused).
+//! A modifier with a default in PTX is stored as that default if the ISA fixes it, and as `None` if its
+//! absence has a meaning of its own (such as `add.f32` that may be fused).
 
 use super::types::keywords;
 use super::types::*;

@@ -1,6 +1,6 @@
 //! The special registers of PTX (`%tid.x`, `%clock64`, `%lanemask_lt` …).
 //!
-//! Only their names and widths live here; what they read as is the business of lowering and execution.
+//! This file has only names and widths; lowering and execution define their values.
 
 /// A component of a three-dimensional special register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

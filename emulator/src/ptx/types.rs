@@ -1,8 +1,8 @@
 //! The words of PTX that instructions and declarations are made of: types, state spaces, rounding modes,
 //! comparison operators, scopes.
 //!
-//! Each enum is one table of `Variant = "keyword"`; the same table parses and prints. What a combination
-//! of them means is said at [`Op`](super::Op).
+//! Each enum is one table of `Variant = "keyword"`; the same table parses and prints. [`Op`](super::Op)
+//! documents their combinations.
 
 /// Defines an enum of PTX keywords with `ALL`, `as_str`, `from_keyword` and `Display`.
 macro_rules! keywords {
@@ -66,7 +66,7 @@ keywords! {
         /// Shared memory of any block of the cluster.
         SharedCluster = "shared::cluster",
         Local = "local", Const = "const",
-        /// `.param` without a suffix: a kernel's or a function's parameter by where it stands.
+        /// `.param` without a suffix: a parameter of a kernel or a function, depending on its position.
         Param = "param",
         ParamEntry = "param::entry", ParamFunc = "param::func",
     }
@@ -127,7 +127,7 @@ keywords! {
     /// Boolean operation that combines a comparison with a predicate.
     pub enum BoolOp { And = "and", Or = "or", Xor = "xor", }
 
-    /// Which half of an integer product is wanted.
+    /// Half of an integer product that is the result.
     pub enum MulMode {
         /// The low half.
         Lo = "lo",

@@ -1,5 +1,5 @@
-//! The linear values of the 256 sRGB codes (IEC 61966-2-1), as bits of the nearest binary32: a table, so that no
-//! power function of the host is asked.
+//! The linear values of the 256 sRGB codes (IEC 61966-2-1), as bits of the nearest binary32: a table, so that
+//! the host's power function is not used.
 
 /// Bits of the linear value, by code.
 pub(super) const SRGB: [u32; 256] = [

@@ -75,7 +75,7 @@ impl ArrayShape {
     /// Checks the shape.
     ///
     /// # Errors
-    /// A sentence about what is impossible.
+    /// A sentence that names the impossible part.
     pub fn check(&self) -> Result<(), ObjectError> {
         let ArrayShape { kind, width, height, depth, layers, levels } = *self;
         let extents = [width, height, depth, layers];

@@ -41,7 +41,7 @@ pub struct Sampler {
     pub address: [AddressMode; 3],
     /// Filter within a mipmap level.
     pub filter: Filter,
-    /// Whether a coordinate of 1 stands for the whole width, instead of for one texel.
+    /// Whether a coordinate of 1 is the whole width instead of one texel.
     pub normalized_coords: bool,
     /// How channels are returned.
     pub read_mode: ReadMode,
@@ -60,7 +60,7 @@ pub struct Sampler {
 }
 
 impl Default for Sampler {
-    /// What an all-zero `cudaTextureDesc` says, except that the greatest level of detail is not limited:
+    /// The state of an all-zero `cudaTextureDesc`, except that the greatest level of detail is not limited:
     /// wrapping, point-filtered, coordinates in texels, elements as they are.
     fn default() -> Sampler {
         Sampler {
@@ -82,7 +82,7 @@ impl Sampler {
     /// Checks the state against the format and the number of mipmap levels that it is used with.
     ///
     /// # Errors
-    /// A sentence about what does not go together.
+    /// A sentence that names the incompatible parts.
     pub fn check(&self, format: ChannelFormat, levels: usize) -> Result<(), ObjectError> {
         let real = format.kind() == ChannelKind::Float || self.read_mode == ReadMode::NormalizedFloat;
         if self.read_mode == ReadMode::NormalizedFloat

@@ -35,7 +35,7 @@ pub(crate) struct Modify<'a> {
     pub op: AtomOp,
     /// Type.
     pub ty: AtomTy,
-    /// Operand, lowest word first; words beyond the type are not looked at.
+    /// Operand, lowest word first; words beyond the type are ignored.
     pub b: [&'a Row; 4],
     /// New value of a compare-and-swap, likewise.
     pub c: [&'a Row; 4],
@@ -53,7 +53,7 @@ pub(crate) fn modify_in_place(
     modify_bytes(&mut a.bytes, (address - a.base) as usize, l, m, true)
 }
 
-/// Modifies one lane's location and returns what it held; nothing happens outside of the bytes.
+/// Modifies one lane's location and returns what it held; lanes outside of the bytes have no effect.
 pub(crate) fn modify_bytes<B: BytesMut + ?Sized>(
     bytes: &mut B,
     at: usize,

@@ -1,7 +1,7 @@
 //! Deferred writes and reductions of global memory.
 //!
-//! A block that runs beside earlier ones logs here what it does to memory; the log is applied when all earlier
-//! blocks have applied theirs, so that memory ends up as if blocks had run one after the other.
+//! A block that runs concurrently with earlier ones logs its writes here; the log is applied when all earlier
+//! blocks have applied theirs, so that the final memory equals that of sequential execution.
 
 use super::access::{Modify, modify_in_place};
 use crate::memory::lanes::{self, Addresses, lanes_of};
@@ -9,7 +9,7 @@ use crate::memory::{AllocationId, GlobalMemory};
 use trace_format::isa::{AtomOp, AtomTy, MemWidth};
 use trace_format::semantics::{FULL_MASK, Row, WARP_SIZE};
 
-/// Rows in a log after which it should be applied before the block goes on (8 MiB of data).
+/// Rows in a log after which it should be applied before the block continues (8 MiB of data).
 const FULL_ROWS: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Forgets everything and keeps the memory.
+    /// Clears the log and keeps its capacity.
     pub(crate) fn clear(&mut self) {
         self.list.clear();
         self.addresses.clear();

@@ -190,12 +190,12 @@ impl Touches {
         })
     }
 
-    /// Adds what others have done.
+    /// Merges another record of changes.
     pub(crate) fn add(&mut self, others: &Touches) {
         others.touched.iter().for_each(|&id| self.note(id.0, others.marks[id.0]));
     }
 
-    /// Adds that what has been done to an allocation has been done to all that show the same bytes.
+    /// Extends changes of an allocation to all allocations that show the same bytes.
     pub(crate) fn spread(&mut self, memory: &GlobalMemory) {
         for at in 0..self.touched.len() {
             let id = self.touched[at];
@@ -210,7 +210,7 @@ impl Touches {
 #[derive(Debug)]
 pub(crate) struct Direct<'m, const CHECKED: bool = false> {
     memory: &'m mut GlobalMemory,
-    /// Hears of what is accessed, if `CHECKED`.
+    /// Observes accesses, if `CHECKED`.
     checker: Option<&'m mut Checker>,
     /// Allocation that each instruction found last.
     hints: Vec<u32>,
@@ -247,7 +247,7 @@ impl<'m, const CHECKED: bool> Direct<'m, CHECKED> {
         self.memory
     }
 
-    /// Lets others change the memory, whose allocations may be more or fewer then.
+    /// Lets other code change the memory, including its list of allocations.
     pub(crate) fn change<R>(&mut self, others: impl FnOnce(&mut GlobalMemory) -> R) -> R {
         let result = others(self.memory);
         self.touched.grow(self.memory.slots());
@@ -391,7 +391,7 @@ impl<const CHECKED: bool> GlobalView for Direct<'_, CHECKED> {
     }
 }
 
-/// Beside other blocks: written allocations are lent out and seen by nobody.
+/// Beside other blocks: written allocations are lent out and invisible to others.
 #[derive(Debug)]
 pub(crate) struct Deferred<'m> {
     memory: &'m GlobalMemory,
@@ -455,7 +455,7 @@ impl GlobalView for Deferred<'_> {
         })
     }
 
-    /// Such loads are counted, and told in the order of blocks.
+    /// Such loads are counted, and reported in the order of blocks.
     fn load_leniently(&mut self, _: &Addresses, _: u32, _: MemWidth, _: &mut Rows) -> Result<u32, Refusal> {
         Err(Refusal::Order)
     }

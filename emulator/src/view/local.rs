@@ -1,6 +1,6 @@
 //! Local memory of one warp: word i of all lanes is one row, so that the usual case, every lane at the same
 //! offset of its stack, is one copy. Rows are kept from the highest address downwards and made when they are
-//! first written, so that a large stack costs only what is used of it.
+//! first written, so that a large stack costs only its used part.
 
 use super::access::{Modify, Refusal, modify_bytes, put_words};
 use crate::memory::lanes::{Addresses, Rows, lanes_of};
@@ -18,7 +18,7 @@ pub(crate) struct LocalMemory {
 }
 
 impl LocalMemory {
-    /// Makes this zeroed memory of so many bytes per lane.
+    /// Resets this to zeroed memory with a number of bytes per lane.
     pub(crate) fn reset(&mut self, bytes: u32) {
         self.bytes = u64::from(bytes);
         self.rows.clear();

@@ -1,7 +1,8 @@
 //! Memory as running blocks see it.
 //!
-//! [`global`] is device memory itself, or device memory beside other running blocks, whose writes [`effects`] keeps until
-//! their turn comes; [`local`] is the memory of one thread. [`access`] is what both have in common.
+//! [`global`] is device memory itself, or device memory shared with concurrent blocks, whose writes
+//! [`effects`] keeps until they are applied in order; [`local`] is the local memory of one warp. [`access`]
+//! is common to both.
 
 pub(crate) mod access;
 pub(crate) mod effects;

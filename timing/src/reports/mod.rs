@@ -17,7 +17,7 @@ mod waits;
 mod words;
 
 pub use contents::Contents;
-pub use measure::{Lab, Variant, Measuring, Workload, unique_labels};
+pub use measure::{Lab, Measuring, Variant, Workload, unique_labels};
 pub use method::variants;
 pub use words::{block_shape, listed};
 

@@ -15,11 +15,11 @@ mod hash;
 pub(crate) mod inst;
 pub(crate) mod kernel;
 pub(crate) mod modifiers;
-pub(crate) mod timing_slice;
 pub(crate) mod print;
 pub(crate) mod regs;
 pub mod space;
 pub(crate) mod table;
+pub(crate) mod timing_slice;
 
 pub use facts::{Address, Collector, Kind, Lanes, LatencyClass, MemData, MemOp, OpInfo, SourceFormat, Unit};
 pub use flow::{BasicBlock, BlockId, Flow, LiveSet, Liveness};

@@ -84,7 +84,12 @@ impl Builder<'_> {
     }
 
     /// Base and offset of an address in a space.
-    pub(crate) fn place(&mut self, inst: &Inst, address: Address, space: StateSpace) -> Lowered<MachineAddress> {
+    pub(crate) fn place(
+        &mut self,
+        inst: &Inst,
+        address: Address,
+        space: StateSpace,
+    ) -> Lowered<MachineAddress> {
         self.check_space(inst, address, space)?;
         let wide = matches!(space, StateSpace::Global | StateSpace::Generic);
         let (base, mut offset) = match address.base {
@@ -237,7 +242,13 @@ impl Builder<'_> {
     }
 
     /// A load of `regs` registers.
-    pub(crate) fn memory_result(&mut self, op: Op, place: &MachineAddress, wide: bool, regs: usize) -> Vec<Val> {
+    pub(crate) fn memory_result(
+        &mut self,
+        op: Op,
+        place: &MachineAddress,
+        wide: bool,
+        regs: usize,
+    ) -> Vec<Val> {
         let load = self.load_from(op, place, wide);
         self.asm.put(load, 0).dst[..regs].to_vec()
     }

@@ -238,7 +238,7 @@ impl<'a, 'c> Decoder<'a, 'c> {
         Ok(())
     }
 
-    /// Takes `d` or `d|p`; says whether `p` is there.
+    /// Takes `d` or `d|p`; returns whether `p` is present.
     pub(super) fn dst_dual(&mut self, ty: ScalarType) -> Decode<bool> {
         let arg = self.next()?;
         let ArgKind::Dual(sides) = arg.kind else {
@@ -325,7 +325,7 @@ impl<'a, 'c> Decoder<'a, 'c> {
         self.src_elements(ty, 1, Width::Exact)
     }
 
-    /// Takes a source if one is left; says whether.
+    /// Takes a source if one is left; returns whether.
     pub(super) fn maybe_src(&mut self, ty: ScalarType) -> Decode<bool> {
         if self.remaining() == 0 {
             return Ok(false);

@@ -7,7 +7,7 @@ use super::arith::has_ftz;
 use super::cursor::Decoder;
 use super::raw::Decode;
 
-/// What `and` and its kin take; from the second on, what `cnot` takes.
+/// Types of `and` and its kin; from the second on, types of `cnot`.
 pub(super) const BITS_OR_PRED: &[T] = &[T::Pred, T::B16, T::B32, T::B64];
 const BITS: &[T] = &[T::B16, T::B32, T::B64];
 const B32_OR_64: &[T] = &[T::B32, T::B64];
@@ -233,7 +233,7 @@ pub(super) fn funnel_shift(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 /// `shl`, `shr`: the amount is 32 bits whatever the type.
 pub(super) fn shift(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let left = d.opcode() == "shl";
-    // `shl.u32` and `shl.s32` stand in hand-written code; the sign makes no difference to the left.
+    // `shl.u32` and `shl.s32` occur in hand-written code; the sign does not matter for left shifts.
     let ty = d.ty(SHIFTED)?;
     d.dst(ty)?;
     d.src(ty)?;

@@ -68,8 +68,8 @@ pub(super) fn scope(d: &mut Decoder<'_, '_>) -> Option<MemScope> {
     d.take(|word| MemScope::from_keyword(word).filter(|_| word != "gl"))
 }
 
-/// Drops eviction priorities and prefetch sizes, which are hints; says whether a cache policy operand is
-/// announced.
+/// Drops eviction priorities and prefetch sizes, which are hints; returns whether a cache policy operand
+/// follows.
 fn cache_hints(d: &mut Decoder<'_, '_>) -> bool {
     let policy = d.flag("L2::cache_hint");
     let is_hint = |word: &str| {

@@ -73,7 +73,7 @@ fn texels(d: &mut Decoder<'_, '_>, vec: u8) -> Decode<()> {
     Ok(())
 }
 
-/// `[texture, (sampler), coordinates]`; says whether there is a sampler.
+/// `[texture, (sampler), coordinates]`; returns whether there is a sampler.
 fn sampled(d: &mut Decoder<'_, '_>, coord_ty: T) -> Decode<bool> {
     let arg = d.next()?;
     let list = match &arg.kind {

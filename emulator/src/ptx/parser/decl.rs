@@ -25,7 +25,7 @@ fn decl_space(word: &str) -> Option<DeclSpace> {
     })
 }
 
-/// What stands before the names of a declaration, as far as it has been read.
+/// The part of a declaration before its names, as far as it has been read.
 #[derive(Default)]
 struct Head {
     space: Option<DeclSpace>,

@@ -1,7 +1,7 @@
 //! Operands and expressions.
 //!
-//! One expression grammar serves registers, symbols with offsets, literals and the constant expressions
-//! of C; which of them may stand where is for resolution to say.
+//! One expression grammar serves registers, symbols with offsets, literals and the constant expressions of C;
+//! resolution checks which of them are allowed where.
 
 use super::super::ast::{BinaryOp, Expr, OperandAst, UnaryOp};
 use super::super::lexer::{Punct, TokenKind};

@@ -302,7 +302,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// `.attribute(.managed, .unified(1, 2))`, if it is there; says whether `.managed` is.
+    /// `.attribute(.managed, .unified(1, 2))`, if present; returns whether it contains `.managed`.
     pub(super) fn attribute(&mut self) -> Result<bool, Failed> {
         let mut managed = false;
         if !self.eat_dot("attribute") {

@@ -28,7 +28,7 @@ pub(super) struct Failed;
 /// Result of a production.
 type Parsed<T> = Result<T, Failed>;
 
-/// Parses a whole file; all errors go to `diagnostics`, what could be understood comes back.
+/// Parses a whole file; all errors go to `diagnostics`; returns the parts that could be parsed.
 pub(super) fn parse_file<'a>(
     text: &'a str,
     tokens: &'a [Token],
@@ -60,7 +60,7 @@ impl<'a> Parser<'a, '_> {
         self.tokens.get(self.at + ahead).map_or(TokenKind::End, |token| token.kind)
     }
 
-    /// Moves on; the end token stays.
+    /// Advances by one token, but not beyond the end token.
     fn advance(&mut self) -> Token {
         let token = self.token();
         if token.kind != TokenKind::End {

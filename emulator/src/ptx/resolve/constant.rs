@@ -50,7 +50,7 @@ impl Const {
     /// The bits of the constant in a type, in the low end.
     ///
     /// # Errors
-    /// Says why the constant cannot stand for the type.
+    /// Why the type cannot represent the constant.
     pub(in super::super) fn bits_as(self, ty: ScalarType) -> Result<u64, &'static str> {
         use ScalarType as T;
         let mask = if ty.bits() >= 64 { u64::MAX } else { (1 << ty.bits()) - 1 };

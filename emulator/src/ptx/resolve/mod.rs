@@ -114,7 +114,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// 32 where the file does not say, as the ISA has it.
+    /// 32 if the file does not give it, as in the ISA.
     fn address_bits(&mut self, file: &FileAst<'_>) -> u32 {
         match file.address_bits {
             None => 32,
@@ -126,8 +126,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Declares a module-level name. An `.extern` declaration and a definition may stand for one thing:
-    /// `merge` says whether this pair does, given the earlier symbol.
+    /// Declares a module-level name. An `.extern` declaration and a definition may denote one object: `merge`
+    /// decides this for a pair, given the earlier symbol.
     fn declare_global(
         &mut self,
         name: Name<'a>,
@@ -147,7 +147,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Declares the module's variables; their initialisers come back, for they may name later symbols.
+    /// Declares the module's variables; returns their initialisers, which may name later symbols.
     fn module_variables<'f>(&mut self, file: &'f FileAst<'a>) -> Vec<(VarId, &'f super::ast::Init<'a>)> {
         let mut inits = Vec::new();
         for decl in &file.vars {

@@ -9,7 +9,7 @@ use super::constant::Const;
 use super::resolver::Resolver;
 use super::scope::{Names, Symbol};
 
-/// A resolved operand and where it stands.
+/// A resolved operand and its place.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Arg<'a> {
     pub(in super::super) kind: ArgKind<'a>,
@@ -44,7 +44,7 @@ pub(in super::super) enum ArgKind<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Resolves an operand; `None` after reporting what is wrong with it.
+    /// Resolves an operand; `None` after reporting an error.
     pub(super) fn operand(&mut self, operand: &OperandAst<'a>, names: &mut Names<'a>) -> Option<Arg<'a>> {
         let span = operand.span();
         let kind = match operand {
@@ -153,7 +153,7 @@ impl<'a> Resolver<'a> {
         None
     }
 
-    /// What a name stands for.
+    /// Meaning of a name.
     fn name(&mut self, name: Name<'a>, names: &mut Names<'a>) -> Option<ArgKind<'a>> {
         let symbol = names.find(name.text);
         if symbol.is_none() {

@@ -1,7 +1,7 @@
 //! Name tables: what is declared in a function, scope by scope, and in the module.
 //!
-//! A parametrised declaration (`%r<4096>`) is one entry; its registers get their numbers when they are
-//! first mentioned, so that tables grow with the text and not with what it declares.
+//! A parametrised declaration (`%r<4096>`) is one entry; its registers get their numbers when they are first
+//! mentioned, so that tables grow with the text and not with the number of declared registers.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::super::module::Register;
 use super::super::source::Span;
 use super::super::types::ScalarType;
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Symbol {
     /// Scalar or vector registers: number of the declaration, index within it.
@@ -145,7 +145,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// Where a name is just past the end of a parametrised declaration: what that declares, and its place.
+    /// If a name is just past the end of a parametrised declaration: the declared names, and its place.
     pub(super) fn range_missed_by(&self, name: &str) -> Option<(String, Span)> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let decl = self.scopes.iter().rev().find_map(|scope| scope.ranges.get(prefix))?;

@@ -46,7 +46,7 @@ fn declared_type(decl: &VarDecl<'_>) -> DeclaredType {
 }
 
 impl<'a> Resolver<'a> {
-    /// The type of a register declaration; reports what registers cannot have.
+    /// The type of a register declaration; reports types that registers cannot have.
     pub(super) fn register_type(
         &mut self,
         decl: &VarDecl<'_>,
@@ -92,7 +92,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The variable of one declarator with its name; `None` after reporting what is wrong with it.
+    /// The variable of one declarator with its name; `None` after reporting an error.
     pub(super) fn declared_variable(
         &mut self,
         decl: &VarDecl<'a>,
@@ -129,7 +129,7 @@ impl<'a> Resolver<'a> {
         let align_bytes = decl.align.map_or(natural, |(align, _)| u32::try_from(align).unwrap_or(natural));
         let pointer = decl.pointer.map(|(space, align)| PointerAttribute {
             space,
-            // Where nothing is said, four bytes are promised (`.ptr` in the ISA).
+            // The default is four bytes (`.ptr` in the ISA).
             align_bytes: align.and_then(|align| u32::try_from(align).ok()).unwrap_or(4),
         });
         Some(Variable {

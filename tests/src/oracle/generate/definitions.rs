@@ -2,7 +2,7 @@
 
 use super::functions::Function;
 use super::shape::{Focus, Pools};
-use super::signature::{CLASSES, Storage, Signature};
+use super::signature::{CLASSES, Signature, Storage};
 use super::writer::Writer;
 use super::{Dice, interesting_bits, interesting_f32, interesting_f64};
 

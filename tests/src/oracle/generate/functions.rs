@@ -7,7 +7,7 @@
 use super::Node;
 use super::nodes::{print_all, registers};
 use super::shape::{LOCAL_BYTES, Pools};
-use super::signature::{Formal, Storage, Signature};
+use super::signature::{Formal, Signature, Storage};
 use std::fmt::Write;
 
 /// Functions that are always the same: with a loop and parameters in memory, on doubles, with parameters in registers,

@@ -20,7 +20,7 @@ mod banks;
 mod believable;
 #[cfg(feature = "cli")]
 pub mod cli;
-mod compare;
+pub mod compare;
 pub mod config;
 mod engine;
 mod error;

@@ -36,6 +36,7 @@ pub(crate) struct PolicyEntry {
     /// Name and texts.
     pub info: PolicyInfo,
     /// Parameters.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "`timing list` shows them"))]
     pub params: fn() -> Vec<ParamInfo>,
     /// Checks the values of the parameters.
     pub check: fn(&toml::Table) -> Result<(), String>,

@@ -49,7 +49,7 @@ pub struct Comparison {
 
 /// Compares two documents; numbers whose relative change is at most `threshold` count as unchanged.
 #[must_use]
-pub(crate) fn compare(before: &Value, after: &Value, threshold: f64) -> Comparison {
+pub fn compare(before: &Value, after: &Value, threshold: f64) -> Comparison {
     let before: BTreeMap<String, Leaf> = flatten(before).into_iter().collect();
     let mut result = Comparison::default();
     let mut seen = std::collections::BTreeSet::new();

@@ -3,7 +3,7 @@
 //! [`load`] reads, inherits and overrides; `rules` refuses contradictions. The keys, their units and
 //! meanings are defined in the interface crate, because techniques read them: [`GpuConfig`].
 
-pub(crate) mod import;
+pub mod import;
 pub(crate) mod load;
 #[cfg(test)]
 mod occupancy_tests;

@@ -121,7 +121,7 @@ pub(super) fn base(options: &Options) -> Result<&'static str, String> {
 
 /// An option that has no effect here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unhonoured {
+pub struct Unhonoured {
     /// Option, with its dash.
     pub option: String,
     /// Its value.

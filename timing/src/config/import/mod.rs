@@ -4,13 +4,13 @@
 //! file does not set come from the shipped configuration of the same generation; options without effect are
 //! listed, never dropped silently.
 
-pub(crate) mod cache;
+mod cache;
 mod map;
 mod options;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use map::Unhonoured;
+pub use map::Unhonoured;
 
 use super::{Loaded, flatten, load, load_text};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use toml::Value;
 
 /// Result of an import.
 #[derive(Clone, Debug)]
-pub(crate) struct Import {
+pub struct Import {
     /// Shipped configuration that supplies the other values.
     pub base: &'static str,
     /// Values by key path, each with the option that it comes from.
@@ -35,7 +35,7 @@ pub(crate) struct Import {
 ///
 /// # Errors
 /// The line and option that is invalid, or the rule that the imported values break together.
-pub(crate) fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
+pub fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
     let options = options::parse(text).map_err(|why| format!("{origin}:{why}"))?;
     if options.is_empty() {
         return Err(format!("{origin}: no options; expected lines such as `-gpgpu_n_clusters 28`"));
@@ -70,7 +70,7 @@ pub(crate) fn import(text: &str, origin: &str, name: &str) -> Result<Import, Str
 impl Import {
     /// The configuration as a file, with the option of each value and the list of options without effect.
     #[must_use]
-    pub(crate) fn to_toml(&self, origin: &str) -> String {
+    pub fn to_toml(&self, origin: &str) -> String {
         render(self.base, &self.loaded.config.name, origin, &self.values, &self.unhonoured)
     }
 
@@ -78,7 +78,7 @@ impl Import {
     ///
     /// # Errors
     /// There is no such configuration.
-    pub(crate) fn differences(&self, shipped: &str) -> Result<Vec<(String, String, String)>, String> {
+    pub fn differences(&self, shipped: &str) -> Result<Vec<(String, String, String)>, String> {
         let other = load(shipped, &[]).map_err(|why| why.to_string())?;
         let table =
             |config| Value::try_from(config).map(|value| flatten(&value)).map_err(|why| why.to_string());

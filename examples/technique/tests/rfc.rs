@@ -138,7 +138,7 @@ fn bad_settings_are_refused_and_good_ones_compose() {
     };
     let (code, message) = with(&["--tech", "rfc", "--set", "technique.rfc.entries=65"]);
     assert_eq!(code, Some(1));
-    assert!(message.contains("[technique.rfc]: `entries`: 65 is invalid"), "{message}");
+    assert!(message.contains("[technique.rfc]: `entries`: 65 is refused"), "{message}");
     let (code, message) = with(&["--tech", "rfc,bow-wr"]);
     assert_eq!(code, Some(1));
     assert!(

@@ -64,7 +64,8 @@ impl<S: LaunchSource> Sm<'_, S> {
         let warp = usize::from(flight.warp);
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
-        if inst.has_result() && machine.micro_at(flight.pc).is_none() {
+        let micro = machine.micro_at(flight.pc).is_some();
+        if inst.has_result() && !micro {
             match inst.path {
                 Path::Memory(kind) => {
                     record_memory_latency(&mut self.stats.latency, kind, self.load_store.op(slot), latency);
@@ -73,8 +74,15 @@ impl<S: LaunchSource> Sm<'_, S> {
             }
         }
         let writes = inst.dst_count > 0 && flight.exec != 0;
-        if writes || self.techniques.hooks().write_back {
-            self.write_registers(slot, warp, writes);
+        if self.techniques.hooks().write_back && !micro {
+            self.write_through_techniques(slot, warp, writes);
+        } else if writes {
+            for reg in inst.destinations() {
+                self.collectors.access(machine.banks.bank(warp, *reg));
+            }
+            let count = u64::from(inst.dst_count);
+            self.stats.counters.operand_writes += count;
+            self.stats.counters.rf_writes += count;
         }
         self.scoreboard.release(warp, inst);
         self.flights.end(slot);
@@ -86,21 +94,14 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.refresh_hazard(warp);
     }
 
-    /// Writes the results of an instruction that is active in at least one lane; techniques are notified of
-    /// every instruction.
-    fn write_registers(&mut self, slot: u16, warp: usize, writes: bool) {
+    /// Lets techniques redirect the results of an instruction, and writes those that stay in the register file.
+    /// Techniques are notified of every instruction, also of one that writes nothing.
+    fn write_through_techniques(&mut self, slot: u16, warp: usize, writes: bool) {
         let machine = self.machine;
         let view = self.in_flight(slot);
         let inst = view.inst;
         let count = if writes { usize::from(inst.dst_count) } else { 0 };
         self.stats.counters.operand_writes += count as u64;
-        if !self.techniques.hooks().write_back || machine.micro_at(view.pc).is_some() {
-            for reg in inst.destinations() {
-                self.collectors.access(machine.banks.bank(warp, *reg));
-            }
-            self.stats.counters.rf_writes += count as u64;
-            return;
-        }
         let Sm { residents, techniques, stats, effects, now, flights, collectors, .. } = self;
         let rows: &[Row; MAX_DST] = flights.rows(slot);
         let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| {

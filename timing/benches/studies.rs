@@ -158,10 +158,7 @@ fn vectoradd_cursor_alone(bencher: Bencher<'_, '_>) {
 }
 
 /// Studies by name, as one pass.
-#[divan::bench(args = [
-    "redundancy", "uniform", "affine", "width", "reuse", "liveness", "sharing", "entropy", "dead", "memo", "divergence",
-    "memory", "all",
-])]
+#[divan::bench(args = studies::registry().map(|study| study.name).chain(["all"]))]
 fn matmul(bencher: Bencher<'_, '_>, names: &str) {
     count(bencher, &tiles(), TILES, names);
 }

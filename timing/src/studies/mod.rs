@@ -15,6 +15,7 @@ pub(crate) mod entropy;
 mod error;
 pub(crate) mod instances;
 mod lanes;
+pub(crate) mod lifetime;
 pub(crate) mod liveness;
 pub(crate) mod memo;
 pub(crate) mod memory;

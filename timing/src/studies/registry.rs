@@ -160,4 +160,5 @@ studies! {
     memo Memo: memo;
     divergence Divergence: divergence;
     memory Memory: memory;
+    lifetime Lifetime: lifetime;
 }

@@ -151,6 +151,44 @@ fn reuse_keeps_what_a_partial_write_leaves() {
 }
 
 #[test]
+fn lifetime() {
+    let code = [
+        mov(0, 1),
+        add(1, r(0), r(0)),
+        mov(2, 3),
+        add(3, r(2), r(1)),
+        add(3, r(2), r(3)),
+        mov(0, 4),
+        mov(0, 5),
+        mov(4, 6),
+        add(5, r(0), r(2)),
+        add(5, r(4), r(0)),
+        add(5, r(1), r(0)),
+        add(5, r(2), r(2)),
+        exit(),
+    ];
+    // r0 is written to eight lanes at last: the 4 in the others is kept.
+    let expected = [
+        ("warp_instructions", 13),
+        // the second r3, and r5 four times
+        ("read_never", 5),
+        // 1, the first r3, 4
+        ("read_once_after_1", 3),
+        // 6
+        ("read_once_after_2", 1),
+        // r1 at 4 and 11
+        ("read_twice", 1),
+        // 3 at 4, 5, 9 and 12; 5 at 9, 10 and 11
+        ("read_more", 2),
+        ("lifetime_instructions", 1 + 1 + 1 + 2 + 9 + 9 + 4),
+    ];
+    expect(&launch(&code, 1, 1, |path| path[6].active = 0xFF), "lifetime", &expected);
+    let later = [mov(0, 1), mov(1, 2), mov(2, 3), mov(3, 4), add(4, r(0), r(1)), exit()];
+    let found = counts(&launch(&later, 1, 1, |_| {}), "lifetime");
+    assert_eq!((found["read_once_later"], found["read_once_after_3"]), (1, 1));
+}
+
+#[test]
 fn liveness() {
     let code = [mov(0, 1), mov(1, 2), add(2, r(0), r(1)), stg(4, 2), exit()];
     let found = counts(&launch(&code, 1, 1, |_| {}), "liveness");

@@ -16,6 +16,7 @@ pub(crate) const TWINS: &[(&str, Twin)] = &[
     ("width", registers::width),
     ("reuse", registers::reuse),
     ("liveness", registers::liveness),
+    ("lifetime", registers::lifetime),
     ("divergence", values::divergence),
     ("uniform", values::uniform),
     ("affine", values::affine),

@@ -112,6 +112,31 @@ pub(crate) fn reuse(launch: &Launch) -> Counts {
     counts
 }
 
+/// The register file cache's definitions.
+pub(crate) fn lifetime(launch: &Launch) -> Counts {
+    let mut counts = Counts::of(launch);
+    for history in launch.warps().flat_map(|warp| histories(warp).into_values()) {
+        for (i, (time, happens)) in history.iter().enumerate() {
+            let Happens::Write(pc) = happens else { continue };
+            let reads: Vec<u64> = history[i + 1..]
+                .iter()
+                .take_while(|(_, happens)| !matches!(happens, Happens::Write(_)))
+                .map(|(at, _)| at - time)
+                .collect();
+            let name = match reads[..] {
+                [] => "read_never".to_owned(),
+                [distance @ 1..=3] => format!("read_once_after_{distance}"),
+                [_] => "read_once_later".to_owned(),
+                [_, _] => "read_twice".to_owned(),
+                _ => "read_more".to_owned(),
+            };
+            counts.add(*pc, name, 1);
+            counts.add(*pc, "lifetime_instructions", reads.last().copied().unwrap_or(0));
+        }
+    }
+    counts
+}
+
 /// Instructions that may run after one; a return goes behind every call from which its function may be reached.
 fn next(kernel: &MachineKernel, pc: usize) -> Vec<usize> {
     let inst = &kernel.insts[pc];

@@ -242,6 +242,30 @@ fn choice(random: &mut Random, lanes: u32, default_first: u32) -> (String, Vec<u
     (format!(".{}{digits}", if lanes == 2 { 'h' } else { 'b' }), picks)
 }
 
+/// `vabsdiff4` is one instruction for the types and operands for which ptxas makes it one.
+#[test]
+fn differences_of_bytes_are_one_instruction() {
+    let count = |form: &str| {
+        let text = elementwise(&["b32", "b32", "b32"], "b32", &format!("vabsdiff4.{form};"));
+        let listing: Vec<String> = lower(&text, 64).kernel.insts.iter().map(ToString::to_string).collect();
+        listing.iter().filter(|line| line.contains("VABSDIFF4")).count()
+    };
+    for types in ["u32.u32.u32", "u32.s32.s32"] {
+        for second in ["", ".add"] {
+            assert_eq!(count(&format!("{types}{second} %out, %in0, %in1, %in2")), 1, "{types}{second}");
+        }
+    }
+    for form in [
+        "u32.u32.s32 %out, %in0, %in1, %in2",
+        "s32.u32.u32 %out, %in0, %in1, %in2",
+        "u32.u32.u32.sat %out, %in0, %in1, %in2",
+        "u32.u32.u32 %out.b10, %in0, %in1, %in2",
+        "u32.u32.u32 %out, %in0.b0123, %in1, %in2",
+    ] {
+        assert_eq!(count(form), 0, "{form}");
+    }
+}
+
 #[test]
 fn lanes() {
     let arrays = words(3);

@@ -276,6 +276,23 @@ proptest! {
     }
 
     #[test]
+    fn differences_of_bytes(rows in rows(), exec in any::<u32>(), signed in any::<bool>(), acc in any::<bool>()) {
+        let sign = if signed { Sign::S32 } else { Sign::U32 };
+        let inst = Inst::new(Op::Vabsdiff4 { sign, acc: Accumulate(acc) }).dst(Reg(8)).srcs([r(0), r(1), r(2)]);
+        check(&run(inst, &rows, [0; 2], exec).0[0], exec, |l| {
+            let bytes = |i: usize| {
+                rows[i].0[l].to_le_bytes().map(|byte| if signed { i32::from(byte as i8) } else { i32::from(byte) })
+            };
+            let differences: Vec<u32> = bytes(0).iter().zip(bytes(1)).map(|(a, b)| (a - b).unsigned_abs()).collect();
+            if acc {
+                differences.iter().fold(rows[2].0[l], |sum, d| sum.wrapping_add(*d))
+            } else {
+                differences.iter().rev().fold(0, |word, d| word << 8 | d)
+            }
+        }, &inst);
+    }
+
+    #[test]
     fn logic_shifts_and_bit_fields(rows in rows(), exec in any::<u32>(), lut in any::<u8>(), wide in any::<bool>(), wrap in any::<bool>(), high in any::<bool>(), signed in any::<bool>()) {
         let lop = Inst::new(Op::Lop3 { lut: Lut(lut) }).dst(Reg(8)).srcs([r(0), r(1), r(2)]);
         check(&run(lop, &rows, [0; 2], exec).0[0], exec, |l| {

@@ -102,6 +102,8 @@ flag! { /// A carry or the low half's comparison is taken in.
 Extended = ".X" }
 flag! { /// The maximum instead of the minimum.
 Max = ".MAX" }
+flag! { /// The parts of the result are summed, and a third operand is added.
+Accumulate = ".ACC" }
 flag! { /// A NaN operand makes the result NaN.
 NanProp = ".NAN" }
 flag! { /// The upper word of the two-word result is returned.

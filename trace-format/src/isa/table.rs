@@ -220,6 +220,9 @@ macro_rules! opcode_rows {
     88 Nop {} = "NOP", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
     /// The kernel stops with a fault.
     89 Bpt {} = "BPT.TRAP", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Trap);
+    // ---- added later ------------------------------------------------------------------------------------
+    /// d = |a - b| of each byte; accumulating: the sum of the four, + c.
+    90 Vabsdiff4 { sign: Sign, acc: Accumulate } = "VABSDIFF4", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::vabsdiff4);
         }
     };
 }

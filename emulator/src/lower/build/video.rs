@@ -1,10 +1,10 @@
 //! Video instructions: sums, differences, extremes, shifts, comparisons and products of bytes and halves.
 //!
-//! Hardware since Maxwell has none of them, so they become sequences of ordinary instructions. Scalar forms
-//! compute in 64 bits, which hold every intermediate of the PTX ISA's definition; SIMD forms work lane by
-//! lane in 32.
+//! Hardware since Maxwell has none of them but VABSDIFF4, so they become sequences of ordinary instructions.
+//! Scalar forms compute in 64 bits, which hold every intermediate of the PTX ISA's definition; SIMD forms work
+//! lane by lane in 32.
 
-use trace_format::isa::{ICmp, IntTy, Op, Sign};
+use trace_format::isa::{Accumulate, ICmp, IntTy, Op, Sign};
 
 use super::int::{ZERO64, sign_of};
 use super::{Builder, Lowered};
@@ -21,6 +21,13 @@ const fn simd(kind: VideoKind) -> Option<(u32, u32)> {
         K::Vadd4 | K::Vsub4 | K::Vavrg4 | K::Vabsdiff4 | K::Vmin4 | K::Vmax4 | K::Vset4 => Some((4, 8)),
         _ => None,
     }
+}
+
+/// Whether VABSDIFF4 computes it: all bytes, each with the byte at its place, not saturated. ptxas takes it for
+/// these types.
+fn is_vabsdiff4(op: VideoOp) -> bool {
+    let in_place = op.lanes.mask == 0xF && op.lanes.a == [0, 1, 2, 3] && op.lanes.b == [4, 5, 6, 7];
+    op.kind == VideoKind::Vabsdiff4 && in_place && !op.sat && !op.dst_ty.is_signed() && op.a_ty == op.b_ty
 }
 
 /// A comparison of integers that are extended already.
@@ -208,6 +215,12 @@ impl Builder<'_> {
         let srcs = inst.srcs();
         let sources = [self.word(inst, &srcs[0])?, self.word(inst, &srcs[1])?];
         let mut d = srcs.get(2).map(|c| self.word(inst, c)).transpose()?.unwrap_or(Val::ZERO);
+        if is_vabsdiff4(op) {
+            let acc = Accumulate(op.second == VideoSecond::Add);
+            let c = if acc.0 { d } else { Val::ZERO };
+            let [a, b] = sources.map(Src::from);
+            return Ok(self.asm.r1(Op::Vabsdiff4 { sign: sign_of(op.a_ty), acc }, &[a, b, c.into()]));
+        }
         let element = |s: &mut Self, choice: u8, ty: ScalarType| {
             let (word, lane) = (sources[(u32::from(choice) / lanes) as usize & 1], u32::from(choice) % lanes);
             if bits == 8 {

@@ -3,7 +3,7 @@
 use super::super::execution::Execution;
 use super::super::operands::{int_src, logic_src, put, put_compare, put_pair, read_pred};
 use super::super::{Row, WARP_SIZE, int};
-use crate::isa::{BoolOp, Dot, Extended, ICmp, Max, ShiftBy, Sign};
+use crate::isa::{Accumulate, BoolOp, Dot, Extended, ICmp, Max, ShiftBy, Sign};
 
 #[inline(always)]
 fn wide_product(a: &Row, b: &Row, c: &[Row; 2], signed: bool) -> (Row, Row) {
@@ -103,6 +103,23 @@ pub(super) fn vabsdiff(e: Execution<'_>, sign: Sign) {
     let r = int::map3(&a, &b, &c, |x, y, z| {
         let d = if sign == Sign::S32 { (x as i32).abs_diff(y as i32) } else { x.abs_diff(y) };
         d.wrapping_add(z)
+    });
+    put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn vabsdiff4(e: Execution<'_>, sign: Sign, acc: Accumulate) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
+    // A byte with its sign flipped is as far from others, and unsigned.
+    let flip = if sign == Sign::S32 { 0x8080_8080 } else { 0 };
+    let r = int::map3(&a, &b, &c, |x, y, z| {
+        let byte = |word: u32, i: u32| (word ^ flip) >> (8 * i) & 0xFF;
+        (0..4).fold(if acc.0 { z } else { 0 }, |d, i| {
+            let difference = byte(x, i).abs_diff(byte(y, i));
+            if acc.0 { d.wrapping_add(difference) } else { d | difference << (8 * i) }
+        })
     });
     put(warp, inst, &r, exec);
 }

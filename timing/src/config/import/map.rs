@@ -61,7 +61,7 @@ const NOT_HERE: &[(&str, &str)] = &[
     ("gpgpu_TB_launch_latency", "sm.block_launch_cycles of the base replaces it"),
     ("gpgpu_max_concurrent_kernel", "as many as streams allow, see timing replay --concurrent"),
     ("gpgpu_concurrent_kernel_sm", "an SM holds one kernel at a time"),
-    ("gpgpu_l1_banks", "load_store.accesses_per_cycle of the base replaces it"),
+    ("gpgpu_l1_banks", "load_store.accesses_per_cycle replaces it; an access is a line, not a bank's sector"),
     ("gpgpu_l1_cache_write_ratio", "stores allocate no dirty lines in L1"),
     ("gpgpu_shmem_sizeDefault", "the size is fixed for a configuration"),
     ("gpgpu_shmem_size_Pref", "the size is fixed for a configuration"),
@@ -471,6 +471,7 @@ impl Mapper<'_> {
             };
             self.set("load_store.coalescing", rules, &source);
         }
+        self.copy("gpgpu_mem_unit_ports", "load_store.accesses_per_cycle")?;
         self.copy("gpgpu_l1_latency", "l1.hit_latency_cycles")?;
         self.flag("gpgpu_gmem_skip_L1D", "l1.bypass_global")?;
         self.adaptive()?;

@@ -110,6 +110,16 @@ proptest! {
 }
 
 #[test]
+fn the_load_store_unit_has_the_ports_of_the_file() {
+    let head = "-gpgpu_n_clusters 4\n-gpgpu_occupancy_sm_number 61\n";
+    let of = |line: &str| import(&format!("{head}{line}"), "mine.config", "mine").expect("a configuration");
+    assert_eq!(of("").loaded.config.load_store.accesses_per_cycle, 1);
+    let two = of("-gpgpu_mem_unit_ports 2\n");
+    assert_eq!(two.loaded.config.load_store.accesses_per_cycle, 2);
+    assert!(two.unhonoured.iter().all(|one| one.option != "-gpgpu_mem_unit_ports"), "{:?}", two.unhonoured);
+}
+
+#[test]
 fn nothing_is_dropped_in_silence() {
     let text = "-gpgpu_n_clusters 4 # four\n-gpgpu_occupancy_sm_number 61\n-network_mode 1\n-gpgpu_bogus a b\n\
                 -gpgpu_cache:dl2 S:64:128:16,F:T:m:L:C,A:256:64,16:0,32\n-gpgpu_dram_timing_opt nbk=16:XYZ=3\n";

@@ -5,6 +5,7 @@
 //! `timing/configs/energy/`. Counters of a technique are declared in its own file
 //! ([`super::TechniqueStats`]).
 
+use crate::config::GpuConfig;
 use serde_json::{Map, Value};
 use trace_format::isa::Unit;
 use warplab_technique::CounterInfo;
@@ -95,6 +96,8 @@ counters! {
     rf_reads in "register_file";
     /// Register-file bank writes performed.
     rf_writes in "register_file";
+    /// Capacity of the register files of all SMs in KiB, times the nanoseconds from the launch to its end.
+    rf_powered_kib_ns in "register_file_leakage";
     /// Source registers that instructions needed, however they were supplied.
     operand_reads;
     /// Destination registers that instructions produced, wherever they were written.
@@ -202,6 +205,14 @@ counters! {
 }
 
 impl Counters {
+    /// Sets the counters that follow from the length of a launch.
+    pub(crate) fn set_cycles(&mut self, cycles: u64, config: &GpuConfig) {
+        self.cycles = cycles;
+        let bytes = u128::from(config.gpu.sms) * u128::from(config.sm.registers) * 4;
+        let kib_ns = bytes * u128::from(cycles) * 1_000_000 / (1024 * u128::from(config.gpu.core_clock_khz));
+        self.rf_powered_kib_ns = u64::try_from(kib_ns).unwrap_or(u64::MAX);
+    }
+
     /// Warp instructions per cycle over the whole GPU.
     #[must_use]
     pub fn ipc(&self) -> f64 {

@@ -3,6 +3,7 @@
 //! Parts sample at the same cycles whatever the number of threads, and the rows of a launch sum to its totals.
 
 use super::{COUNTERS, Counters, Stall, StallCounts, Stats, TechniqueStats, column_names};
+use crate::config::GpuConfig;
 use serde_json::{Map, Value, json};
 use warplab_technique::TechniqueInfo;
 
@@ -86,6 +87,7 @@ impl Series {
         cycles: u64,
         launch_cycles: u64,
         slots: u64,
+        config: &GpuConfig,
         parts: Vec<(Sampler, Sample)>,
     ) -> Series {
         let count = cycles.div_ceil(interval).max(1) as usize;
@@ -102,7 +104,7 @@ impl Series {
         for (index, sum) in sums.iter_mut().enumerate() {
             let end = ((index as u64 + 1) * interval).min(cycles);
             sum.stalls.add(Stall::Launch, slots * end.min(launch_cycles));
-            sum.counters.cycles = end;
+            sum.counters.set_cycles(end, config);
         }
         let mut before = Sample::default();
         let rows = sums.into_iter().map(|sum| {

@@ -234,6 +234,23 @@ fn energy_of_the_register_file_and_of_the_technique_are_apart() {
 }
 
 #[test]
+fn the_register_file_leaks_for_as_long_as_a_launch_takes() {
+    let table = EnergyTable::load("bow-28nm").expect("built in");
+    let leaked = |set: &[&str]| {
+        let stats = busy().run("titanx-pascal", set, &[]);
+        let parts = table.apply(&stats);
+        let part = parts.iter().find(|(part, _)| *part == "register_file_leakage");
+        (stats.counters.cycles, stats.counters.rf_powered_kib_ns, part.expect("priced").1)
+    };
+    // 28 SMs of 256 KiB, 1417 cycles in a microsecond.
+    let (cycles, kib_ns, pj) = leaked(&[]);
+    assert_eq!(kib_ns, 28 * 256 * cycles * 1000 / 1417);
+    assert_eq!(pj, 1.7475 * kib_ns as f64);
+    let (cycles, kib_ns, _) = leaked(&["sm.registers=32768", "gpu.core_clock_khz=1000000"]);
+    assert_eq!(kib_ns, 28 * 128 * cycles, "half the registers, a cycle per nanosecond");
+}
+
+#[test]
 fn statistics_do_not_depend_on_the_number_of_threads() {
     let config = crate::config::load("titanx-pascal", &[]).expect("built in").config;
     let of = |threads| busy().run_on(&config, &["bow", "corf"], threads).expect("replays").counters.values();

@@ -1,9 +1,10 @@
-//! The GPU that programs see: what its compute capability implies, and its attributes.
+//! The GPU that programs see: its resources and its attributes.
 //!
-//! The boards are those of [`warplab_gpus`]. Driver and runtime API number attributes alike;
-//! [`Attributes::attribute`] is the only function that returns them, and `cudaDeviceProp` is filled from it.
+//! The boards, with the limits of their SMs, are those of [`warplab_gpus`]. Driver and runtime API number
+//! attributes alike; [`Attributes::attribute`] is the only function that returns them, and `cudaDeviceProp` is
+//! filled from it.
 
-use warplab_gpus::occupancy::{RegisterAllocation, Resources};
+use warplab_gpus::occupancy::Resources;
 
 pub use warplab_gpus::Device;
 
@@ -21,44 +22,10 @@ pub trait Attributes {
     fn attribute(&self, number: u32) -> Option<i32>;
 }
 
-/// Limits of an SM and its blocks by compute capability.
-struct Generation {
-    max_threads_per_sm: u32,
-    max_blocks_per_sm: u32,
-    shared_bytes_per_sm: u32,
-    shared_bytes_opt_in: u32,
-    reserved_shared_bytes: u32,
-    shared_unit_bytes: u32,
-    sub_partitions: u32,
-}
-
 /// Shared memory of a block without opt-in, bytes.
 const SHARED_PER_BLOCK: u32 = 48 << 10;
-const REGISTERS: u32 = 65_536;
 /// Largest pitch of a copy, bytes.
 const MAX_PITCH: u32 = i32::MAX as u32;
-
-fn generation(device: &Device) -> Generation {
-    let (threads, blocks, shared, opt_in) = match device.arch() {
-        60..70 => (2048, 32, 96 << 10, SHARED_PER_BLOCK),
-        70..75 => (2048, 32, 96 << 10, 96 << 10),
-        75..80 => (1024, 16, 64 << 10, 64 << 10),
-        80 => (2048, 32, 164 << 10, 163 << 10),
-        81..89 => (1536, 16, 100 << 10, 99 << 10),
-        89 => (1536, 24, 100 << 10, 99 << 10),
-        _ => (2048, 32, 228 << 10, 227 << 10),
-    };
-    let ampere = device.arch() >= 80;
-    Generation {
-        max_threads_per_sm: threads,
-        max_blocks_per_sm: blocks,
-        shared_bytes_per_sm: shared,
-        shared_bytes_opt_in: opt_in,
-        reserved_shared_bytes: if ampere { 1024 } else { 0 },
-        shared_unit_bytes: if ampere { 128 } else { 256 },
-        sub_partitions: if device.arch() == 60 { 2 } else { 4 },
-    }
-}
 
 impl Attributes for Device {
     fn uuid(&self) -> [u8; 16] {
@@ -70,27 +37,14 @@ impl Attributes for Device {
     }
 
     fn resources(&self, opted_in: bool) -> Resources {
-        let g = generation(self);
-        Resources {
-            max_threads_per_block: 1024,
-            max_warps: g.max_threads_per_sm / 32,
-            max_blocks: g.max_blocks_per_sm,
-            registers: REGISTERS,
-            max_registers_per_block: REGISTERS,
-            max_registers_per_thread: 255,
-            register_unit: 256,
-            register_allocation: RegisterAllocation::SubPartition { parts: g.sub_partitions },
-            shared_bytes: g.shared_bytes_per_sm,
-            max_shared_bytes_per_block: if opted_in { g.shared_bytes_opt_in } else { SHARED_PER_BLOCK },
-            reserved_shared_bytes_per_block: g.reserved_shared_bytes,
-            shared_unit_bytes: g.shared_unit_bytes,
-        }
+        let most = if opted_in { self.sm.max_shared_bytes_per_block } else { SHARED_PER_BLOCK };
+        Resources { max_shared_bytes_per_block: most, ..self.sm }
     }
 
     fn attribute(&self, number: u32) -> Option<i32> {
-        let g = generation(self);
+        let sm = &self.sm;
         let value = match number {
-            1 => 1024,            // threads per block
+            1 => sm.max_threads_per_block,
             2 | 3 => 1024,        // block x, y
             4 => 64,              // block z
             5 => i32::MAX as u32, // grid x
@@ -99,7 +53,7 @@ impl Attributes for Device {
             9 => 64 << 10, // constant memory
             10 => 32,      // warp size
             11 => MAX_PITCH,
-            12 => REGISTERS, // per block
+            12 => sm.max_registers_per_block,
             13 => self.clock_khz,
             14 => 512, // texture alignment
             15 => 1,   // copies and kernels at once
@@ -120,7 +74,7 @@ impl Attributes for Device {
             36 => self.memory_clock_khz,
             37 => self.memory_bus_bits,
             38 => self.l2_bytes,
-            39 => g.max_threads_per_sm,
+            39 => sm.max_warps * 32,
             40 => 2,           // copy engines
             41 => 1,           // unified addressing
             45 | 46 => 32_768, // gather
@@ -138,10 +92,10 @@ impl Attributes for Device {
             75 => self.compute_capability.0,
             76 => self.compute_capability.1,
             78..=80 => 1, // priorities, global and local L1
-            81 => g.shared_bytes_per_sm,
-            82 => REGISTERS, // per SM
-            83 => 1,         // managed memory
-            84..=86 => 0,    // boards, native host atomics
+            81 => sm.shared_bytes,
+            82 => sm.registers,
+            83 => 1,      // managed memory
+            84..=86 => 0, // boards, native host atomics
             87 => self.single_to_double_ratio,
             88 => 0,      // pageable memory
             89 | 90 => 1, // concurrent managed access, preemption
@@ -149,12 +103,12 @@ impl Attributes for Device {
             // every run. The host's works too.
             91 => 0,
             95 => 1, // cooperative launch
-            97 => g.shared_bytes_opt_in,
+            97 => sm.max_shared_bytes_per_block,
             99 => 1,        // host registration
             100 | 101 => 0, // page tables, direct access of the host
-            106 => g.max_blocks_per_sm,
+            106 => sm.max_blocks,
             108 | 109 => 0, // persisting L2, access policy windows
-            111 => g.reserved_shared_bytes,
+            111 => sm.reserved_shared_bytes_per_block,
             115 => 1, // memory pools
             92..=94 | 96 | 98 | 102..=105 | 107 | 110 | 112..=114 | 116..=160 => 0,
             _ => return None,

@@ -1,6 +1,7 @@
 //! The boards that the CUDA API can present to programs.
 
 use crate::builtin::{BOARDS, Builtin, MODELLED};
+use crate::occupancy::{RegisterAllocation, Resources};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::sync::LazyLock;
@@ -17,6 +18,9 @@ pub struct Device {
     pub compute_capability: (u32, u32),
     /// Streaming multiprocessors.
     pub sms: u32,
+    /// Resources of one of them; the shared memory of a block is that of a kernel that has opted in to more than
+    /// the default.
+    pub sm: Resources,
     /// Device memory.
     pub memory_bytes: u64,
     /// Boost clock of the SMs.
@@ -52,6 +56,7 @@ struct File {
     name: String,
     device: Board,
     gpu: Gpu,
+    sm: Sm,
     l2: Option<L2>,
     dram: Option<Dram>,
 }
@@ -59,6 +64,56 @@ struct File {
 #[derive(Deserialize)]
 struct Gpu {
     sms: u32,
+}
+
+/// The limits of an SM, of which the timing model has one more.
+#[derive(Deserialize)]
+struct Sm {
+    max_threads_per_block: u32,
+    max_warps: u32,
+    max_blocks: u32,
+    registers: u32,
+    max_registers_per_thread: u32,
+    register_allocation: Granule,
+    register_allocation_unit: u32,
+    warp_allocation_granularity: u32,
+    shared_memory_bytes: u32,
+    shared_memory_per_block_bytes: u32,
+    shared_reserved_per_block_bytes: u32,
+    shared_allocation_unit_bytes: u32,
+}
+
+/// Unit to which the register allocation granule applies.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Granule {
+    SubPartition,
+    Warp,
+    Block,
+}
+
+impl From<Sm> for Resources {
+    fn from(sm: Sm) -> Resources {
+        let granularity = sm.warp_allocation_granularity;
+        Resources {
+            max_threads_per_block: sm.max_threads_per_block,
+            max_warps: sm.max_warps,
+            max_blocks: sm.max_blocks,
+            registers: sm.registers,
+            max_registers_per_block: sm.registers,
+            max_registers_per_thread: sm.max_registers_per_thread,
+            register_unit: sm.register_allocation_unit,
+            register_allocation: match sm.register_allocation {
+                Granule::SubPartition => RegisterAllocation::SubPartition { parts: granularity },
+                Granule::Warp => RegisterAllocation::Warp { warps: granularity },
+                Granule::Block => RegisterAllocation::Block { warps: granularity },
+            },
+            shared_bytes: sm.shared_memory_bytes,
+            max_shared_bytes_per_block: sm.shared_memory_per_block_bytes,
+            reserved_shared_bytes_per_block: sm.shared_reserved_per_block_bytes,
+            shared_unit_bytes: sm.shared_allocation_unit_bytes,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -89,12 +144,13 @@ static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
         let refuse = |why: &dyn Display| -> ! { panic!("{}: {why}", builtin.path) };
         let file: File = builtin.inherited().try_into().unwrap_or_else(|e| refuse(&e));
         let l2_bytes = file.l2_bytes().unwrap_or_else(|e| refuse(&e));
-        let File { name, device, gpu, .. } = file;
+        let File { name, device, gpu, sm, .. } = file;
         Device {
             name,
             title: device.title,
             compute_capability: device.compute_capability,
             sms: gpu.sms,
+            sm: sm.into(),
             memory_bytes: device.memory_bytes,
             clock_khz: device.clock_khz,
             memory_clock_khz: device.memory_clock_khz,
@@ -163,5 +219,31 @@ mod tests {
         ];
         assert_eq!(l2_kib, published);
         assert_eq!(Device::modelled().sms, 28);
+    }
+
+    /// CUDA programming guide, technical specifications per compute capability: threads and blocks of an SM, shared
+    /// memory of an SM and, opted in, of a block; all have 65536 registers.
+    #[test]
+    fn limits_are_those_of_the_compute_capability() {
+        for board in Device::all() {
+            let (threads, blocks, shared_kib, block_kib) = match board.arch() {
+                61 => (2048, 32, 96, 48),
+                70 => (2048, 32, 96, 96),
+                75 => (1024, 16, 64, 64),
+                80 => (2048, 32, 164, 163),
+                86 => (1536, 16, 100, 99),
+                90 => (2048, 32, 228, 227),
+                other => panic!("{}: {other} is not in the table of this test", board.name),
+            };
+            let sm = board.sm;
+            assert_eq!(
+                (sm.max_warps * 32, sm.max_blocks, sm.registers),
+                (threads, blocks, 65_536),
+                "{}",
+                board.name
+            );
+            let shared = (sm.shared_bytes, sm.max_shared_bytes_per_block);
+            assert_eq!(shared, (shared_kib << 10, block_kib << 10), "{}", board.name);
+        }
     }
 }

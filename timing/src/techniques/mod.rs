@@ -14,6 +14,7 @@ mod hook_tests;
 pub(crate) mod null;
 #[cfg(test)]
 mod pipeline_tests;
+pub(crate) mod srf;
 mod stack;
 #[cfg(test)]
 mod testing;
@@ -24,7 +25,7 @@ pub use warplab_technique::*;
 
 /// The built-in techniques, in the order in which they act.
 pub const BUILT_IN: &[Registration] =
-    &[null::REGISTRATION, bow::REGISTRATION, bow_wr::REGISTRATION, corf::REGISTRATION];
+    &[null::REGISTRATION, bow::REGISTRATION, bow_wr::REGISTRATION, corf::REGISTRATION, srf::REGISTRATION];
 
 /// Techniques in the order in which they act, not yet prepared for a kernel.
 pub type Techniques = Vec<Box<dyn Technique>>;

@@ -16,11 +16,11 @@ pub mod fuzz;
 pub mod init;
 pub mod manifest;
 pub mod oracle;
-pub mod places;
 pub mod recording;
 mod reference;
 pub mod shapes;
 pub mod texture;
+pub mod timing_slice;
 pub mod trying;
 mod workload;
 

@@ -4,7 +4,7 @@
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};
 use std::path::{Path, PathBuf};
-use tests::places;
+use tests::timing_slice;
 use timing::replay::{ReplayOptions, replay};
 use timing::stats::EnergyTable;
 use timing::techniques::Catalogue;
@@ -36,7 +36,7 @@ fn steps_and_accesses_are_those_of_the_trace_with_values() {
         let report = validate(addresses.path(), 2, &Progress::default()).expect("a trace");
         assert!(report.is_sound() && report.warps > 0, "{}: {:?}", manifest.display(), report.problems);
         for launch in 0..values.launches().len().min(4) {
-            let compared = places::compare(&values, &addresses, launch as u32, 3);
+            let compared = timing_slice::compare(&values, &addresses, launch as u32, 3);
             steps += compared.unwrap_or_else(|why| panic!("{} launch {launch}: {why}", manifest.display()));
         }
         let sizes = [values.file_bytes(), addresses.file_bytes()];

@@ -69,7 +69,7 @@ pub mod internals {
     pub use crate::encode::checksum::Checksum;
     pub use crate::encode::decoder::ValueDecoder;
     pub use crate::encode::encoder::{ValueEncoder, ValueStreams};
+    pub use crate::encode::layout::StreamLayout;
     pub use crate::encode::path::PathState;
-    pub use crate::encode::plan::KernelPlan;
     pub use crate::encode::pool::Words;
 }

@@ -38,13 +38,13 @@ fn compare(values: &Trace, addresses: &Trace, (blocks, warps): (u64, u32)) -> u6
     let mut steps = 0;
     for (block, warp) in (0..blocks).flat_map(|block| (0..warps).map(move |warp| (block, warp))) {
         let mut all = values.warp_cursor(0, block, warp).unwrap();
-        let mut places = addresses.place_cursor(0, block, warp).unwrap();
+        let mut slice = addresses.slice_cursor(0, block, warp).unwrap();
         loop {
-            let (wanted, found) = (all.step().unwrap(), places.step().unwrap());
+            let (wanted, found) = (all.step().unwrap(), slice.step().unwrap());
             assert_eq!(found, wanted, "block {block}, warp {warp}, step {}", all.steps());
             let Some(step) = wanted else { break };
-            assert_eq!(visible(places.mem()), visible(all.mem()), "block {block}, warp {warp}, {step:?}");
-            assert_eq!(barrier(&places, step.pc, step.exec), barrier(&all, step.pc, step.exec));
+            assert_eq!(visible(slice.mem()), visible(all.mem()), "block {block}, warp {warp}, {step:?}");
+            assert_eq!(barrier(&slice, step.pc, step.exec), barrier(&all, step.pc, step.exec));
             steps += 1;
         }
     }
@@ -103,8 +103,8 @@ fn values_of_a_trace_of_addresses_are_refused_with_the_remedy() {
     for part in ["a.wtrace", "--addresses-only", "no register values", "record it without"] {
         assert!(text.contains(part), "{text}");
     }
-    assert!(trace.place_cursor(0, 3, 0).unwrap_err().to_string().contains("no block 3"));
-    assert!(trace.place_cursor(1, 0, 0).unwrap_err().to_string().contains("no launch 1"));
+    assert!(trace.slice_cursor(0, 3, 0).unwrap_err().to_string().contains("no block 3"));
+    assert!(trace.slice_cursor(1, 0, 0).unwrap_err().to_string().contains("no launch 1"));
 }
 
 #[test]

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Rng, random_kernel};
 use proptest::prelude::*;
-use trace_format::internals::KernelPlan;
 use trace_format::internals::PathState;
+use trace_format::internals::StreamLayout;
 use trace_format::internals::ValueDecoder;
 use trace_format::internals::Words;
 use trace_format::internals::{ValueEncoder, ValueStreams};
@@ -133,14 +133,14 @@ proptest! {
 
     #[test]
     fn paths_survive(seed in any::<u64>(), steps in prop::collection::vec((any::<u32>(), any::<u8>()), 0..100)) {
-        let plan = KernelPlan::of(&random_kernel(seed));
-        let blocks = plan.blocks.len() as u32;
+        let layout = StreamLayout::of(&random_kernel(seed));
+        let blocks = layout.blocks.len() as u32;
         let (mut last, mut masks) = (u32::MAX, vec![u32::MAX]);
         let path: Vec<(BlockId, u32)> = steps.iter().map(|&(x, how)| {
             let next = last.wrapping_add(1);
             last = match how & 3 {
                 0 | 1 if next < blocks => next,
-                2 if last < blocks && plan.blocks[last as usize].target < blocks => plan.blocks[last as usize].target,
+                2 if last < blocks && layout.blocks[last as usize].target < blocks => layout.blocks[last as usize].target,
                 _ => x % blocks,
             };
             let current = *masks.last().unwrap();
@@ -155,20 +155,20 @@ proptest! {
         }).collect();
         let (mut tokens, mut params) = (Vec::new(), Vec::new());
         let mut state = PathState::start(u32::MAX);
-        path.iter().for_each(|&(b, m)| state.encode(&plan, b, m, &mut tokens, &mut params));
+        path.iter().for_each(|&(b, m)| state.encode(&layout, b, m, &mut tokens, &mut params));
         let (mut state, mut t, mut p) = (PathState::start(u32::MAX), 0, 0);
         for entry in &path {
-            prop_assert_eq!(&state.decode(&plan, &tokens, &params, &mut t, &mut p).unwrap(), entry);
+            prop_assert_eq!(&state.decode(&layout, &tokens, &params, &mut t, &mut p).unwrap(), entry);
         }
         prop_assert_eq!((t, p), (tokens.len(), params.len()));
     }
 
     #[test]
     fn damaged_paths_are_read_or_refused(seed in 0u64..50, tokens in prop::collection::vec(any::<u8>(), 0..50), params in prop::collection::vec(any::<u8>(), 0..50)) {
-        let plan = KernelPlan::of(&random_kernel(seed));
+        let layout = StreamLayout::of(&random_kernel(seed));
         let (mut state, mut t, mut p) = (PathState::start(u32::MAX), 0, 0);
-        while let Ok((block, _)) = state.decode(&plan, &tokens, &params, &mut t, &mut p) {
-            prop_assert!((block.0 as usize) < plan.blocks.len());
+        while let Ok((block, _)) = state.decode(&layout, &tokens, &params, &mut t, &mut p) {
+            prop_assert!((block.0 as usize) < layout.blocks.len());
         }
     }
 }

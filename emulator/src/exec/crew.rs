@@ -202,7 +202,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
                 Ok(())
             }
             Err(_) if exhausted => Err(Halt::Exhausted),
-            Err(Trouble::Cancelled) => Err(Halt::Pointless),
+            Err(Trouble::Cancelled) => Err(Halt::Cancelled),
             Err(trouble) => Err(Halt::Trouble(trouble)),
         }
     }
@@ -217,7 +217,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
         number: u64,
         halt: Halt,
     ) -> Result<(), Quit> {
-        if matches!(halt, Halt::Pointless) {
+        if matches!(halt, Halt::Cancelled) {
             return Err(Quit);
         }
         {
@@ -228,7 +228,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
         self.commit_done(&mut commit, hand)?;
         let mine = (number - self.first_block) % self.chunk;
         commit.ending = match halt {
-            Halt::Exhausted | Halt::Pointless => Ending::Exhausted,
+            Halt::Exhausted | Halt::Cancelled => Ending::Exhausted,
             Halt::Trouble(Trouble::Order(refusal)) => match slot.take() {
                 Some(block) => Ending::Alone {
                     block,
@@ -307,7 +307,7 @@ impl<'c, L: LaunchSink> Crew<'c, L> {
 /// Reason for which a block stopped before its end.
 enum Halt {
     /// An earlier block aborted the launch.
-    Pointless,
+    Cancelled,
     /// It exceeds the limit of instructions.
     Exhausted,
     /// It is in trouble.

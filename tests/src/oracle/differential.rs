@@ -272,7 +272,7 @@ fn emulated(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Res
     Ok(outcome)
 }
 
-/// A recording is sound, gives the same places with and without data, and another one with another number of threads is
+/// A recording is sound, gives the same addresses with and without data, and another one with another number of threads is
 /// the same.
 fn check_trace(
     path: &Path,
@@ -286,7 +286,7 @@ fn check_trace(
     }
     let trace = trace_format::reader::Trace::open(path).map_err(|e| fail(e.to_string()))?;
     for launch in 0..trace.launches().len() {
-        crate::places::compare(&trace, &trace, launch as u32, u64::MAX).map_err(fail)?;
+        crate::timing_slice::compare(&trace, &trace, launch as u32, u64::MAX).map_err(fail)?;
     }
     let second = again().map_err(|fault| fail(fault.to_string()))?;
     let same = std::fs::read(path).ok() == std::fs::read(&second).ok();

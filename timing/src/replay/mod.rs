@@ -213,7 +213,7 @@ fn prepare<S: LaunchSource>(
     let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
     let detail = match has_values && (checked || !stack.is_empty()) {
         true => Detail::Values { checked },
-        false => Detail::Places { checked },
+        false => Detail::Slice { checked },
     };
     let source = wrap(TraceLaunch::new(trace, index as u32, detail));
     Ok(Prepared { launch: index, machine, source, stack, blocks })

@@ -7,7 +7,7 @@ use trace_format::reader::{Trace, WarpCursor};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detail {
     /// Addresses and active lanes: sufficient for a replay without techniques.
-    Places {
+    Slice {
         /// Whether a trace of addresses is compared with its checksum.
         checked: bool,
     },
@@ -46,10 +46,10 @@ impl LaunchSource for TraceLaunch {
             }
             None => {
                 let of_values = || self.trace.warp_cursor(self.launch, u64::from(block), warp);
-                let of_places = || self.trace.place_cursor(self.launch, u64::from(block), warp);
+                let of_slice = || self.trace.slice_cursor(self.launch, u64::from(block), warp);
                 let cursor = match self.detail {
-                    Detail::Places { checked: false } => of_places().map(WarpCursor::unchecked),
-                    Detail::Places { checked: true } => of_places(),
+                    Detail::Slice { checked: false } => of_slice().map(WarpCursor::unchecked),
+                    Detail::Slice { checked: true } => of_slice(),
                     Detail::Values { checked: false } => of_values().map(WarpCursor::unchecked),
                     Detail::Values { checked: true } => of_values(),
                 };

@@ -4,7 +4,7 @@
 use super::format::{MAX_SECTION_BYTES, Packer, Tag, unpack, word32};
 use super::frame::FrameHead;
 use super::sample::Sample;
-use crate::encode::plan::KernelPlan;
+use crate::encode::layout::StreamLayout;
 use crate::isa::MachineKernel;
 use crate::semantics::{Banks, Geometry};
 use serde::de::DeserializeOwned;
@@ -36,11 +36,11 @@ pub enum Contents {
 }
 
 impl Contents {
-    /// The plan of a kernel, which recorder and reader must share.
-    pub(crate) fn plan(self, kernel: &MachineKernel) -> KernelPlan {
+    /// The layout of a kernel, which recorder and reader must share.
+    pub(crate) fn layout(self, kernel: &MachineKernel) -> StreamLayout {
         match self {
-            Contents::Values => KernelPlan::of(kernel),
-            Contents::Addresses => KernelPlan::of_addresses(kernel),
+            Contents::Values => StreamLayout::of(kernel),
+            Contents::Addresses => StreamLayout::of_addresses(kernel),
         }
     }
 }

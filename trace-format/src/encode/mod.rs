@@ -1,7 +1,7 @@
 //! Encoding of the data that cannot be regenerated: the path of a warp and the rows that come from memory and
 //! other sources outside it.
 //!
-//! [`plan`] lists the instructions of a kernel with such rows. [`path`] encodes basic-block entries with
+//! [`layout`] lists the instructions of a kernel with such rows. [`path`] encodes basic-block entries with
 //! their active masks. [`encoder`] and [`decoder`] encode rows as references into a pool of words ([`pool`])
 //! that holds every word the block has loaded once, found again through [`dict`]; [`planes`] splits that pool
 //! into byte planes for the compressor. [`checksum`] folds every destination value into one word per warp.
@@ -11,8 +11,8 @@ pub(crate) mod checksum;
 pub(crate) mod decoder;
 pub(crate) mod dict;
 pub(crate) mod encoder;
+pub(crate) mod layout;
 pub(crate) mod path;
-pub(crate) mod plan;
 pub(crate) mod planes;
 pub(crate) mod pool;
 pub(crate) mod varint;

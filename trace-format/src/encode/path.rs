@@ -5,7 +5,7 @@
 //! it, the lanes that an earlier mask has beyond the current one, or a mask named in the parameters). A
 //! straight or looping warp costs one repetitive byte per block.
 
-use super::plan::KernelPlan;
+use super::layout::StreamLayout;
 use super::{CodingError, varint};
 use crate::isa::BlockId;
 
@@ -57,7 +57,7 @@ impl PathState {
     #[inline]
     pub fn encode(
         &mut self,
-        plan: &KernelPlan,
+        layout: &StreamLayout,
         block: BlockId,
         mask: u32,
         tokens: &mut Vec<u8>,
@@ -65,7 +65,7 @@ impl PathState {
     ) {
         let to = if block.0 == self.block.wrapping_add(1) {
             TO_NEXT
-        } else if plan.blocks.get(self.block as usize).is_some_and(|b| b.target == block.0) {
+        } else if layout.blocks.get(self.block as usize).is_some_and(|b| b.target == block.0) {
             TO_TARGET
         } else {
             TO_NAMED
@@ -89,7 +89,7 @@ impl PathState {
     #[inline]
     pub fn decode(
         &mut self,
-        plan: &KernelPlan,
+        layout: &StreamLayout,
         tokens: &[u8],
         params: &[u8],
         token: &mut usize,
@@ -102,11 +102,11 @@ impl PathState {
         }
         let block = match byte & 3 {
             TO_NEXT => self.block.wrapping_add(1),
-            TO_TARGET => plan.blocks.get(self.block as usize).map_or(u32::MAX, |b| b.target),
+            TO_TARGET => layout.blocks.get(self.block as usize).map_or(u32::MAX, |b| b.target),
             TO_NAMED => varint::read(params, param)?,
             _ => return Err(CodingError::UnknownToken(byte)),
         };
-        if block as usize >= plan.blocks.len() {
+        if block as usize >= layout.blocks.len() {
             return Err(CodingError::UnknownBlock(block));
         }
         let mask = match byte >> 2 {

@@ -8,7 +8,7 @@ use crate::container::frame::{FrameValues, WarpBytes};
 use crate::encode::checksum::Checksum;
 use crate::encode::decoder::ValueDecoder;
 use crate::encode::pool::Words;
-use crate::encode::{CodingError, plan::External};
+use crate::encode::{CodingError, layout::External};
 use crate::isa::space::{NO_ADDRESS, Space};
 use crate::isa::{Kind, Need, Pc, TimingSlice};
 use crate::semantics::{Code, FULL_MASK, Row, WARP_SIZE, Warp, execute};
@@ -58,7 +58,7 @@ pub struct WarpCursor {
     data: Arc<FrameValues>,
     sum: Option<Checksum>,
     /// If set, only instructions in this backward slice (of addresses, barriers and guards) are evaluated.
-    places: Option<Arc<TimingSlice>>,
+    slice: Option<Arc<TimingSlice>>,
     pc: Pc,
     /// One past the last instruction of the current basic block.
     end: Pc,
@@ -100,15 +100,15 @@ impl WarpCursor {
         }
     }
 
-    pub(super) fn of_places(
+    pub(super) fn of_slice(
         file: Arc<TraceFile>,
         launch: u32,
         block: u64,
         warp: u32,
     ) -> Result<WarpCursor, TraceError> {
         file.check_warp(launch, block, warp)?;
-        let (places, has_values) = (file.places(launch), file.header.has_values());
-        let cursor = WarpCursor::start(file, launch, block, warp, Some(places))?;
+        let (slice, has_values) = (file.slice(launch), file.header.has_values());
+        let cursor = WarpCursor::start(file, launch, block, warp, Some(slice))?;
         Ok(if has_values { cursor.unchecked() } else { cursor })
     }
 
@@ -117,7 +117,7 @@ impl WarpCursor {
         launch: u32,
         block: u64,
         warp: u32,
-        places: Option<Arc<TimingSlice>>,
+        slice: Option<Arc<TimingSlice>>,
     ) -> Result<WarpCursor, TraceError> {
         let walk = PathWalk::start(file, launch, block, warp)?;
         let data = values_of(&walk)?;
@@ -131,7 +131,7 @@ impl WarpCursor {
             values: ValueDecoder::default(),
             data,
             sum: Some(Checksum::default()),
-            places,
+            slice,
             pc: Pc(0),
             end: Pc(0),
             active: 0,
@@ -157,7 +157,7 @@ impl WarpCursor {
             self.walk = PathWalk::start(self.walk.file.clone(), launch, block, warp)?;
             self.code = self.walk.file.code(launch);
             self.warp.rebind(&self.code);
-            self.places = self.places.as_ref().map(|_| self.walk.file.places(launch));
+            self.slice = self.slice.as_ref().map(|_| self.walk.file.slice(launch));
         }
         self.begin(same_indices)
     }
@@ -197,7 +197,7 @@ impl WarpCursor {
     /// Loads the values of the walk's new part.
     fn enter_part(&mut self) -> Result<(), TraceError> {
         self.data = values_of(&self.walk)?;
-        self.values.begin(self.walk.warp, self.walk.plan.slots);
+        self.values.begin(self.walk.warp, self.walk.layout.slots);
         Ok(())
     }
 
@@ -223,7 +223,7 @@ impl WarpCursor {
         let (pc, active) = (self.pc, self.active);
         let inst = &self.code.insts[pc.index()];
         let exec = self.code.exec_mask(pc, &self.warp, active);
-        let need = self.places.as_ref().map_or(Need::Results, |places| places.need(pc));
+        let need = self.slice.as_ref().map_or(Need::Results, |slice| slice.need(pc));
         self.mem_valid = false;
         if inst.kind != Kind::Pure {
             self.outside(exec, need != Need::Nothing)?;
@@ -234,7 +234,7 @@ impl WarpCursor {
         }
         if let Some(sum) = &mut self.sum {
             let inst = &self.code.insts[pc.index()];
-            if self.places.is_none() {
+            if self.slice.is_none() {
                 sum.retire(pc, inst, &self.warp, exec);
             } else if need != Need::Nothing {
                 sum.retire_lanes(pc, inst, &self.warp, exec);
@@ -259,7 +259,7 @@ impl WarpCursor {
             self.mem.mask = exec & inst.address_lanes();
             self.code.addresses(inst, &self.warp, &mut self.mem.addresses);
         }
-        let external = self.walk.plan.externals[self.pc.index()];
+        let external = self.walk.layout.externals[self.pc.index()];
         if exec == 0 || external.rows() == 0 {
             return Ok(());
         }
@@ -290,7 +290,7 @@ impl WarpCursor {
     #[inline(never)]
     fn read_predicates(&mut self, exec: u32) -> Result<(), TraceError> {
         let inst = &self.code.insts[self.pc.index()];
-        let (pdst, external) = (inst.pdst, self.walk.plan.externals[self.pc.index()]);
+        let (pdst, external) = (inst.pdst, self.walk.layout.externals[self.pc.index()]);
         for (i, pred) in pdst.into_iter().enumerate().take(usize::from(external.predicates)) {
             if pred != 7 {
                 let mut row = Row::ZERO;
@@ -394,7 +394,7 @@ impl WarpCursor {
         loop {
             match self.walk.next() {
                 Ok(Some((block, active))) => {
-                    let b = self.walk.plan.block(block);
+                    let b = self.walk.layout.block(block);
                     return Ok(Some((b.first, b.end, active)));
                 }
                 Ok(None) if self.walk.entry.last => return self.check_end().map(|()| None),
@@ -425,7 +425,7 @@ impl WarpCursor {
     /// Whether every register and predicate holds its value, and not only those that addresses depend on.
     #[must_use]
     pub fn regenerates_values(&self) -> bool {
-        self.places.is_none()
+        self.slice.is_none()
     }
 
     /// The prepared kernel.

@@ -7,7 +7,7 @@ use crate::container::format::{self, RECORD_HEAD_BYTES, RecordRef, Tag};
 use crate::container::frame::{Frame, FrameValues, TABLE_END, section_bytes};
 use crate::container::records::FrameEntry;
 use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
-use crate::encode::plan::KernelPlan;
+use crate::encode::layout::StreamLayout;
 use crate::isa::{MachineKernel, TimingSlice};
 use crate::semantics::{Code, Template};
 use std::ops::Range;
@@ -18,9 +18,9 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub(super) struct KernelEntry {
     pub kernel: MachineKernel,
-    pub plan: Arc<KernelPlan>,
+    pub layout: Arc<StreamLayout>,
     pub template: OnceLock<Template>,
-    pub places: OnceLock<Arc<TimingSlice>>,
+    pub slice: OnceLock<Arc<TimingSlice>>,
 }
 
 /// State that all users of one trace share.
@@ -111,8 +111,8 @@ impl TraceFile {
         self.launches.get(launch as usize)
     }
 
-    pub(crate) fn plan(&self, launch: u32) -> Arc<KernelPlan> {
-        self.kernels[self.launches[launch as usize].record.kernel as usize].plan.clone()
+    pub(crate) fn layout(&self, launch: u32) -> Arc<StreamLayout> {
+        self.kernels[self.launches[launch as usize].record.kernel as usize].layout.clone()
     }
 
     pub(crate) fn code(&self, launch: u32) -> Arc<Code> {
@@ -122,11 +122,11 @@ impl TraceFile {
         l.code.get_or_init(|| Arc::new(template().bind(&l.record.banks))).clone()
     }
 
-    pub(crate) fn places(&self, launch: u32) -> Arc<TimingSlice> {
+    pub(crate) fn slice(&self, launch: u32) -> Arc<TimingSlice> {
         let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
-        match &entry.plan.slice {
+        match &entry.layout.slice {
             Some(slice) => slice.clone(),
-            None => entry.places.get_or_init(|| Arc::new(TimingSlice::of(&entry.kernel))).clone(),
+            None => entry.slice.get_or_init(|| Arc::new(TimingSlice::of(&entry.kernel))).clone(),
         }
     }
 

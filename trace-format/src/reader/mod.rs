@@ -151,8 +151,8 @@ impl Trace {
     ///
     /// # Errors
     /// When the trace has no such warp, or the warp's frame is damaged.
-    pub fn place_cursor(&self, launch: u32, block: u64, warp: u32) -> Result<WarpCursor, TraceError> {
-        WarpCursor::of_places(self.file.clone(), launch, block, warp)
+    pub fn slice_cursor(&self, launch: u32, block: u64, warp: u32) -> Result<WarpCursor, TraceError> {
+        WarpCursor::of_slice(self.file.clone(), launch, block, warp)
     }
 
     /// A cursor over the basic blocks that a warp enters.

@@ -66,12 +66,12 @@ impl TraceFile {
                     let kernel: MachineKernel =
                         records::decode(&payload).map_err(|e| damaged("kernel", e))?;
                     check_kernel(&kernel).map_err(|e| damaged("kernel", e))?;
-                    let plan = Arc::new(contents.plan(&kernel));
+                    let layout = Arc::new(contents.layout(&kernel));
                     self.kernels.push(KernelEntry {
                         kernel,
-                        plan,
+                        layout,
                         template: OnceLock::new(),
-                        places: OnceLock::new(),
+                        slice: OnceLock::new(),
                     });
                 }
                 format::LAUNCH => {

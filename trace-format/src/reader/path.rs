@@ -6,8 +6,8 @@ use crate::container::TraceError;
 use crate::container::error::{ErrorKind, Place};
 use crate::container::frame::{Entry, Frame, WarpBytes};
 use crate::encode::CodingError;
+use crate::encode::layout::StreamLayout;
 use crate::encode::path::PathState;
-use crate::encode::plan::KernelPlan;
 use crate::isa::{BlockId, Pc};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct PathWalk {
     pub file: Arc<TraceFile>,
-    pub plan: Arc<KernelPlan>,
+    pub layout: Arc<StreamLayout>,
     pub launch: u32,
     pub block: u64,
     pub warp: u32,
@@ -59,12 +59,12 @@ impl PathWalk {
         let geometry = file.launches[launch as usize].geometry;
         let launched = geometry.launched_mask(warp);
         let warps_per_block = geometry.warps_per_block() as usize;
-        let plan = file.plan(launch);
+        let layout = file.layout(launch);
         let Part { slot, frame, entry, first_warp } = locate(&file, launch, block, 0)?;
         let state = PathState::start(launched);
         Ok(PathWalk {
             file,
-            plan,
+            layout,
             launch,
             block,
             warp,
@@ -124,7 +124,7 @@ impl PathWalk {
         }
         let params = slice(&self.frame.path, &bytes.path_params);
         let (block, mask) =
-            self.state.decode(&self.plan, tokens, params, &mut self.token, &mut self.param)?;
+            self.state.decode(&self.layout, tokens, params, &mut self.token, &mut self.param)?;
         if mask == 0 || mask & !self.launched != 0 {
             return Err(CodingError::BadMask { mask, launched: self.launched });
         }
@@ -215,7 +215,7 @@ impl PathCursor {
         loop {
             match self.walk.next() {
                 Ok(Some((block, active))) => {
-                    let b = self.walk.plan.block(block);
+                    let b = self.walk.layout.block(block);
                     self.steps += u64::from(b.end.0 - b.first.0);
                     return Ok(Some(PathStep { block, first: b.first, end: b.end, active }));
                 }

@@ -52,7 +52,7 @@ fn check_warp(
     match cursor {
         Some(cursor) => cursor.restart(launch, block, warp)?,
         None if trace.header().has_values() => *cursor = Some(trace.warp_cursor(launch, block, warp)?),
-        None => *cursor = Some(trace.place_cursor(launch, block, warp)?),
+        None => *cursor = Some(trace.slice_cursor(launch, block, warp)?),
     }
     let Some(cursor) = cursor else { return Ok(()) };
     let kernel = trace.kernel(trace.launches()[launch as usize].kernel);

@@ -42,7 +42,7 @@ pub use summary::WriteSummary;
 use crate::container::format::Tag;
 use crate::container::part::BlockPart;
 use crate::container::{Contents, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
-use crate::encode::plan::KernelPlan;
+use crate::encode::layout::StreamLayout;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
 use crate::isa::MachineKernel;
 use crossbeam::channel::{Receiver, Sender, unbounded};
@@ -59,7 +59,7 @@ use warplab_host::destination::{Destination, Identity};
 pub struct TraceWriter {
     part_path: PathBuf,
     contents: Contents,
-    kernels: Vec<(MachineKernel, Arc<KernelPlan>)>,
+    kernels: Vec<(MachineKernel, Arc<StreamLayout>)>,
     launches: u32,
     messages: Option<Sender<Sent>>,
     /// Emptied parts on their way back to the recorders.
@@ -148,7 +148,7 @@ impl TraceWriter {
         }
         crate::container::sanity::check_kernel(kernel).map_err(TraceError::refused)?;
         self.record(format::KERNEL, kernel)?;
-        self.kernels.push((kernel.clone(), Arc::new(self.contents.plan(kernel))));
+        self.kernels.push((kernel.clone(), Arc::new(self.contents.layout(kernel))));
         Ok(self.kernels.len() as u32 - 1)
     }
 
@@ -158,15 +158,15 @@ impl TraceWriter {
     /// The launch is impossible, names an unknown kernel, or the file cannot be written.
     pub fn launch(&mut self, launch: LaunchRecord) -> Result<LaunchWriter<'_>, TraceError> {
         launch.check().map_err(TraceError::refused)?;
-        let Some((_, plan)) = self.kernels.get(launch.kernel as usize) else {
+        let Some((_, layout)) = self.kernels.get(launch.kernel as usize) else {
             return Err(TraceError::refused(format!("launch of unknown kernel {}", launch.kernel)));
         };
-        let plan = plan.clone();
+        let layout = layout.clone();
         debug_assert!(launch.geometry.warps_per_block() <= MAX_WARPS_PER_BLOCK);
         let number = self.launches;
         self.record(format::LAUNCH, &launch)?;
         self.launches += 1;
-        Ok(LaunchWriter { writer: self, number, plan, record: launch })
+        Ok(LaunchWriter { writer: self, number, layout, record: launch })
     }
 
     fn record<T: Serialize + ?Sized>(&mut self, tag: Tag, value: &T) -> Result<(), TraceError> {
@@ -264,7 +264,7 @@ impl Drop for TraceWriter {
 pub struct LaunchWriter<'w> {
     writer: &'w TraceWriter,
     number: u32,
-    plan: Arc<KernelPlan>,
+    layout: Arc<StreamLayout>,
     record: LaunchRecord,
 }
 
@@ -272,7 +272,7 @@ impl LaunchWriter<'_> {
     /// A recorder for one thread's blocks of this launch.
     #[must_use]
     pub fn recorder(&self) -> BlockRecorder {
-        BlockRecorder::new(self.number, self.plan.clone(), self.record.geometry)
+        BlockRecorder::new(self.number, self.layout.clone(), self.record.geometry)
     }
 
     /// The launch as it was stored.

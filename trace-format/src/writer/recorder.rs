@@ -7,8 +7,8 @@
 use crate::container::part::BlockPart;
 use crate::encode::checksum::Checksum;
 use crate::encode::encoder::ValueEncoder;
+use crate::encode::layout::StreamLayout;
 use crate::encode::path::PathState;
-use crate::encode::plan::KernelPlan;
 use crate::isa::{BlockId, Kind, Need, Pc};
 use crate::semantics::{ExecInst, Geometry, Row, Warp};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const PART_WORDS: usize = 256 << 10;
 /// Records one thread block at a time; each emulator thread has one, from [`super::LaunchWriter::recorder`].
 #[derive(Clone, Debug)]
 pub struct BlockRecorder {
-    plan: Arc<KernelPlan>,
+    layout: Arc<StreamLayout>,
     geometry: Geometry,
     pub(crate) part: BlockPart,
     encoder: ValueEncoder,
@@ -30,10 +30,10 @@ pub struct BlockRecorder {
 }
 
 impl BlockRecorder {
-    pub(crate) fn new(launch: u32, plan: Arc<KernelPlan>, geometry: Geometry) -> BlockRecorder {
+    pub(crate) fn new(launch: u32, layout: Arc<StreamLayout>, geometry: Geometry) -> BlockRecorder {
         let part = BlockPart { launch, ..BlockPart::default() };
         let (paths, sums) = (Vec::new(), Vec::new());
-        BlockRecorder { plan, geometry, part, encoder: ValueEncoder::default(), paths, sums, appended: 0 }
+        BlockRecorder { layout, geometry, part, encoder: ValueEncoder::default(), paths, sums, appended: 0 }
     }
 
     /// Starts a block, given by its number among the recorded ones (all of them, x fastest, unless the launch is
@@ -57,7 +57,7 @@ impl BlockRecorder {
     fn begin_part(&mut self) {
         let warps = self.paths.len();
         self.part.clear(warps);
-        self.encoder.begin(warps, self.plan.slots);
+        self.encoder.begin(warps, self.layout.slots);
         self.appended = 0;
     }
 
@@ -66,13 +66,13 @@ impl BlockRecorder {
     /// block.
     #[inline]
     pub fn enter(&mut self, warp: u32, block: BlockId, active: u32) {
-        let b = self.plan.block(block);
+        let b = self.layout.block(block);
         let instructions = u64::from(b.end.0 - b.first.0);
         self.part.warp_instructions += instructions;
         self.part.thread_instructions += instructions * u64::from(active.count_ones());
         let out = &mut self.part.warps[warp as usize];
         let path = &mut self.paths[warp as usize];
-        path.encode(&self.plan, block, active, &mut out.path_tokens, &mut out.path_params);
+        path.encode(&self.layout, block, active, &mut out.path_tokens, &mut out.path_params);
         self.appended += 1;
     }
 
@@ -82,7 +82,7 @@ impl BlockRecorder {
     #[inline]
     pub fn external(&mut self, warp: u32, pc: Pc, i: usize, row: &Row, exec: u32) {
         if exec != 0 {
-            let external = self.plan.externals[pc.index()];
+            let external = self.layout.externals[pc.index()];
             if i < usize::from(external.registers) {
                 self.row(warp, external.slot as usize + i, row, exec);
             }
@@ -93,7 +93,7 @@ impl BlockRecorder {
     /// nothing when the instruction has no destination predicate.
     #[inline]
     pub fn external_pred(&mut self, warp: u32, pc: Pc, pred: u32, exec: u32) {
-        let external = self.plan.externals[pc.index()];
+        let external = self.layout.externals[pc.index()];
         if exec != 0 && external.predicates > 0 {
             let slot = external.slot as usize + usize::from(external.registers);
             self.row(warp, slot, &Row::splat(pred), exec);
@@ -105,7 +105,7 @@ impl BlockRecorder {
     /// the addresses of texture and surface accesses; nothing for other instructions.
     #[inline]
     pub fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
-        let external = self.plan.externals[pc.index()];
+        let external = self.layout.externals[pc.index()];
         // Predicates that a pure instruction has computed are recorded when it retires.
         if exec == 0 || external.rows() == 0 || inst.kind == Kind::Pure {
             return;
@@ -136,7 +136,7 @@ impl BlockRecorder {
     /// called for every executed instruction of any kind, with the lanes in which it took effect.
     #[inline]
     pub fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
-        match self.plan.slice.as_ref().map(|slice| slice.need(pc)) {
+        match self.layout.slice.as_ref().map(|slice| slice.need(pc)) {
             None => self.sums[warp as usize].retire(pc, inst, warp_state, exec),
             Some(Need::Nothing) => {}
             Some(need) => {
@@ -150,7 +150,7 @@ impl BlockRecorder {
 
     /// Records the predicates that an instruction has computed from values that are not recorded.
     fn predicates(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
-        let external = self.plan.externals[pc.index()];
+        let external = self.layout.externals[pc.index()];
         for i in 0..usize::from(external.predicates) {
             if inst.pdst[i] != 7 {
                 let lanes = Row::splat(warp_state.pred(inst.pdst[i]) & exec);

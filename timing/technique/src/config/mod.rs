@@ -35,7 +35,7 @@ pub struct GpuConfig {
     /// Register banks.
     pub register_file: RegisterFile,
     /// Execution units by class name: `int`, `fp32`, `fp64`, `sfu`, `ldst`, `control`.
-    pub units: BTreeMap<String, Unit>,
+    pub units: BTreeMap<String, UnitConfig>,
     /// Latency and initiation interval by latency class of the instruction set (`int_add`, `fp_fma`, …).
     pub latency: BTreeMap<String, OpTiming>,
     /// The SM's load/store path.
@@ -215,7 +215,7 @@ pub struct RegisterFile {
 /// Execution units of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unit {
+pub struct UnitConfig {
     /// Units in the SM; 0 when the class runs on the units of `runs_on`.
     pub count: u32,
     /// Lanes of one unit; a warp occupies it for at least 32 / lanes cycles.

@@ -20,7 +20,7 @@ pub(crate) fn run(
     let position = trace.launches().get(launch as usize).and_then(recorded).unwrap_or(block);
     let mut cursor = match trace.header().contents {
         Contents::Values => trace.warp_cursor(launch, position, warp)?,
-        Contents::Addresses => trace.place_cursor(launch, position, warp)?,
+        Contents::Addresses => trace.slice_cursor(launch, position, warp)?,
     };
     let kernel = trace.kernel_of(launch);
     let geometry = trace.launches()[launch as usize].geometry;

@@ -19,27 +19,27 @@ pub fn compare(trace: &Trace, of: &Trace, launch: u32, blocks: u64) -> Result<u6
     }
     // The same cursors for all warps: no state of one may remain for the next.
     let mut all = trace.warp_cursor(launch, 0, 0).map_err(what)?;
-    let mut places = of.place_cursor(launch, 0, 0).map_err(what)?;
+    let mut slice = of.slice_cursor(launch, 0, 0).map_err(what)?;
     let mut steps = 0;
     for block in 0..blocks {
         for warp in 0..recorded.geometry.warps_per_block() {
-            for cursor in [&mut all, &mut places] {
+            for cursor in [&mut all, &mut slice] {
                 cursor.restart(launch, block, warp).map_err(what)?;
             }
-            steps += compare_warp(&mut all, &mut places)?;
+            steps += compare_warp(&mut all, &mut slice)?;
         }
     }
     Ok(steps)
 }
 
-fn compare_warp(all: &mut WarpCursor, places: &mut WarpCursor) -> Result<u64, String> {
+fn compare_warp(all: &mut WarpCursor, slice: &mut WarpCursor) -> Result<u64, String> {
     loop {
         let what = |e: TraceError| e.to_string();
-        let (wanted, found) = (all.step().map_err(what)?, places.step().map_err(what)?);
-        if found != wanted || visible(places.mem()) != visible(all.mem()) {
-            let (at, access) = (all.place(), [places.mem(), all.mem()]);
+        let (wanted, found) = (all.step().map_err(what)?, slice.step().map_err(what)?);
+        if found != wanted || visible(slice.mem()) != visible(all.mem()) {
+            let (at, access) = (all.place(), [slice.mem(), all.mem()]);
             return Err(format!(
-                "{at:?}: places alone give {found:?} instead of {wanted:?}, or another access: {access:?}"
+                "{at:?}: the slice gives {found:?} instead of {wanted:?}, or another access: {access:?}"
             ));
         }
         let Some(step) = wanted else { return Ok(all.steps()) };
@@ -47,8 +47,8 @@ fn compare_warp(all: &mut WarpCursor, places: &mut WarpCursor) -> Result<u64, St
         let inst = &all.code().insts[step.pc.index()];
         let lane = step.exec.trailing_zeros() as usize & 31;
         let reads = |cursor: &WarpCursor| [0, 1].map(|i| cursor.warp().row(inst.src[i].row).0[lane]);
-        if inst.kind == Kind::Barrier && step.exec != 0 && reads(places) != reads(all) {
-            return Err(format!("{:?}: another barrier {:?}", all.place(), reads(places)));
+        if inst.kind == Kind::Barrier && step.exec != 0 && reads(slice) != reads(all) {
+            return Err(format!("{:?}: another barrier {:?}", all.place(), reads(slice)));
         }
     }
 }

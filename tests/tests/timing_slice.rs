@@ -1,7 +1,8 @@
-//! Regenerating only places agrees with regenerating everything on the bundled workloads, and is much less work.
+//! Regenerating only the timing slice gives the addresses, barriers and lanes that regenerating everything gives, on the
+//! bundled workloads, and leaves out much of the work.
 
-use tests::places;
 use tests::recording::record;
+use tests::timing_slice;
 use trace_format::isa::{Pc, TimingSlice};
 
 /// Blocks of a launch that are compared: the first ones.
@@ -18,7 +19,7 @@ fn addresses_and_lanes_are_those_of_the_whole_regeneration() {
     for manifest in manifests {
         let trace = record(&manifest, dir.path());
         for number in 0..trace.launches().len().min(LAUNCHES) {
-            let compared = places::compare(&trace, &trace, number as u32, BLOCKS);
+            let compared = timing_slice::compare(&trace, &trace, number as u32, BLOCKS);
             steps += compared.unwrap_or_else(|why| panic!("{} launch {number}: {why}", manifest.display()));
             let kernel = trace.kernel(trace.launches()[number].kernel);
             let slice = TimingSlice::of(kernel);

@@ -28,7 +28,7 @@ impl External {
 
 /// A basic block as path tokens see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PlanBlock {
+pub struct LayoutBlock {
     /// First instruction.
     pub first: Pc,
     /// One past the last.
@@ -39,9 +39,9 @@ pub struct PlanBlock {
 
 /// The facts of one kernel.
 #[derive(Clone, Debug)]
-pub struct KernelPlan {
+pub struct StreamLayout {
     /// Basic blocks in the order of [`crate::isa::Flow::blocks`].
-    pub blocks: Vec<PlanBlock>,
+    pub blocks: Vec<LayoutBlock>,
     /// Recorded rows, by program counter.
     pub externals: Vec<External>,
     /// Number of slots.
@@ -50,20 +50,20 @@ pub struct KernelPlan {
     pub slice: Option<Arc<TimingSlice>>,
 }
 
-impl KernelPlan {
+impl StreamLayout {
     /// The facts of a checked kernel.
     #[must_use]
-    pub fn of(kernel: &MachineKernel) -> KernelPlan {
-        KernelPlan::with(kernel, None)
+    pub fn of(kernel: &MachineKernel) -> StreamLayout {
+        StreamLayout::with(kernel, None)
     }
 
     /// The facts of a checked kernel in a trace of addresses.
     #[must_use]
-    pub fn of_addresses(kernel: &MachineKernel) -> KernelPlan {
-        KernelPlan::with(kernel, Some(Arc::new(TimingSlice::recorded(kernel))))
+    pub fn of_addresses(kernel: &MachineKernel) -> StreamLayout {
+        StreamLayout::with(kernel, Some(Arc::new(TimingSlice::recorded(kernel))))
     }
 
-    fn with(kernel: &MachineKernel, slice: Option<Arc<TimingSlice>>) -> KernelPlan {
+    fn with(kernel: &MachineKernel, slice: Option<Arc<TimingSlice>>) -> StreamLayout {
         let flow = kernel.flow();
         let blocks = flow
             .blocks()
@@ -71,7 +71,7 @@ impl KernelPlan {
             .map(|b| {
                 let last = &kernel.insts[b.end.index() - 1];
                 let target = last.jumps_to().map_or(u32::MAX, |target| flow.block_of(target).0);
-                PlanBlock { first: b.first, end: b.end, target }
+                LayoutBlock { first: b.first, end: b.end, target }
             })
             .collect();
         let mut slots = 0;
@@ -86,13 +86,13 @@ impl KernelPlan {
                 external
             })
             .collect();
-        KernelPlan { blocks, externals, slots: slots as usize, slice }
+        StreamLayout { blocks, externals, slots: slots as usize, slice }
     }
 
     /// The block with an index.
     #[must_use]
     #[inline]
-    pub fn block(&self, id: BlockId) -> PlanBlock {
+    pub fn block(&self, id: BlockId) -> LayoutBlock {
         self.blocks[id.0 as usize]
     }
 }

@@ -1,12 +1,12 @@
-//! Asynchronous copies and barrier objects: what they do to shared memory, by hand-derived values of the PTX ISA's
-//! descriptions, and that warps which wait on a barrier object make progress.
+//! Asynchronous copies and barrier objects: their effect on shared memory, with values derived by hand from the PTX
+//! ISA's descriptions, and that warps which wait on a barrier object make progress.
 
 mod lower_kit;
 
 use lower_kit::*;
 
-/// A kernel with 8 KiB of shared memory in `tile`, whose address is in `%s`; parameters are in `%p0`, `%p1`, the third is
-/// a 32-bit word in `%n`.
+/// A kernel with 8 KiB of shared memory in `tile`, whose address is in `%s`; parameters are in `%p0`, `%p1`, the
+/// third is a 32-bit word in `%n`.
 fn kernel(body: &str) -> String {
     format!(
         ".version 8.3\n.target sm_90\n.address_size 64\n.shared .align 128 .b8 tile[8192];\n\
@@ -17,7 +17,7 @@ fn kernel(body: &str) -> String {
     )
 }
 
-/// Stores `%out` at the thread's place of the second parameter.
+/// Stores `%out` at the thread's word of the second parameter.
 const PUT: &str = "mad.wide.u32 %g, %t, 4, %p1;\nst.global.b32 [%g], %out;\n";
 
 fn threads(body: &str, input: Vec<u32>, n: u32, count: u32) -> Vec<u32> {
@@ -29,7 +29,7 @@ fn threads(body: &str, input: Vec<u32>, n: u32, count: u32) -> Vec<u32> {
 fn copies_take_their_bytes_and_zero_the_rest() {
     // One thread copies; 32 read back 128 bytes of shared memory that were all ones.
     let copied = |instruction: &str, n: u32, source_bytes: usize| -> Vec<u32> {
-        // The source ends where the copy may read to.
+        // The source ends where the copy's reads end.
         let words: Vec<u32> = (0..source_bytes.div_ceil(4) as u32).map(|i| 0x0101_0101 * (i + 1)).collect();
         let body = format!(
             "mad.lo.u32 %x0, %t, 4, %s;\nst.shared.b32 [%x0], -1;\nbar.sync 0;\nsetp.ne.u32 %q0, %t, 0;\n@%q0 bra DONE;\n\
@@ -128,7 +128,7 @@ fn every_lane_of_a_warp_arrives() {
 
 #[test]
 fn warps_that_wait_on_a_barrier_object_progress() {
-    // Eight rounds in which every thread passes a value to its mirror image, with a barrier object between writing
+    // Eight rounds in which thread i passes a value to thread n - 1 - i, with a barrier object between writing
     // and reading, and one between reading and writing.
     let round = |wait: &str| {
         format!(
@@ -153,7 +153,7 @@ fn warps_that_wait_on_a_barrier_object_progress() {
 
 #[test]
 fn copies_arrive_on_barrier_objects() {
-    // Each thread copies a word and lets the copy arrive; without .noinc it arrives itself as well.
+    // Each thread copies a word, and the copy arrives at the barrier; without .noinc the thread arrives as well.
     for (arrive, count) in [
         ("cp.async.mbarrier.arrive.shared.b64 [%s+4096];\nmbarrier.arrive.shared.b64 %d0, [%s+4096];", 64),
         (

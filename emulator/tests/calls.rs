@@ -229,7 +229,7 @@ fn the_address_of_a_parameter_reaches_its_bytes() {
     assert_eq!(words(&session, "out"), expect.collect::<Vec<u32>>());
 }
 
-/// A caller with values and predicates alive across its calls, callees that overwrite many registers, divide
+/// A caller with values and predicates that are live across its calls, callees that overwrite many registers, divide
 /// (slow paths are subroutines of their own), branch and call on, some lanes only.
 const BUSY: &str = "
 .func (.reg .f32 %r) ratio(.reg .f32 %a, .reg .f32 %b) { div.rn.f32 %r, %a, %b; ret; }
@@ -349,7 +349,7 @@ fn register_parameters_may_be_predicates_and_vectors() {
     }
 }
 
-/// An argument of another kind than its parameter is refused where it stands.
+/// An argument of another kind than its parameter is refused with its position.
 #[test]
 fn register_arguments_have_the_kind_of_their_parameters() {
     let functions = ".func (.reg .u32 %r) f(.reg .u32 %a) { mov.u32 %r, %a; ret; }

@@ -49,7 +49,7 @@ fn findings_name_line_place_and_thread_and_make_the_run_fail() {
 fn checks_are_chosen_and_limited() {
     let folder = folder(BODY);
     let run = folder.emu(&["run", "app.ptx", "--check=divcheck", "--json"]);
-    // What is not checked faults as without checks.
+    // Kernels that are not selected fault as without checks.
     run.fails(&["shared store of 4 bytes at 0x80 is out of bounds"]);
     let found: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
     assert_eq!(found["findings"][0]["check"], "divcheck");
@@ -74,14 +74,14 @@ fn a_clean_run_succeeds() {
 
 #[test]
 fn lanes_that_address_no_matrix_row_are_not_checked() {
-    // One matrix has 8 rows of 16 bytes, all of the 128; lanes 8 and up would address what lies behind.
+    // One matrix has 8 rows of 16 bytes, which are the 128 bytes; lanes 8 and up would address bytes past them.
     let folder = folder(
         "mov.u32 %r6, tile;\nmad.lo.u32 %r6, %r1, 16, %r6;\n\
          ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r6];\nst.global.u32 [%rd3], %r7;\n",
     );
     let run = folder.emu(&["run", "app.ptx", "--check=memcheck"]);
     assert_eq!(run.code, Some(0), "{}{}", run.out, run.err);
-    // Lane 7's row ends with the memory; one row further it does not.
+    // Lane 7's row ends at the end of the memory; the next row would not.
     let folder = self::folder(
         "mov.u32 %r6, tile;\nmad.lo.u32 %r6, %r1, 16, %r6;\nadd.u32 %r6, %r6, 16;\n\
          ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r7}, [%r6];\nst.global.u32 [%rd3], %r7;\n",
@@ -91,8 +91,9 @@ fn lanes_that_address_no_matrix_row_are_not_checked() {
     assert!(run.out.contains("thread (7,0,0)") && run.out.contains("1 found"), "{}", run.out);
 }
 
-/// Lanes exchange words in shared memory around an instruction: only one in which they take part together orders them.
-/// What is stored, exchanged and loaded depends on one another, so that nothing moves past the instruction.
+/// Lanes exchange words in shared memory around an instruction: only an instruction that synchronises them orders
+/// the accesses. The stores, the instruction and the loads depend on one another, so that the compiler does not
+/// reorder them.
 #[test]
 fn lanes_are_ordered_by_every_instruction_in_which_they_take_part_together() {
     let check = |between: &str| {

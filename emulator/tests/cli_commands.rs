@@ -1,4 +1,4 @@
-//! What `emu` prints and writes for the bundled programs.
+//! Output and files of `emu` for the bundled programs.
 
 mod cli_kit;
 
@@ -172,7 +172,7 @@ fn recordings_go_into_pipes_that_stay_pipes() {
     folder.emu(&["record", &ptx, "-o", "pipe"]).succeeds();
     assert!(reader.join().unwrap() == expected, "the pipe gave another trace");
     assert!(pipe.symlink_metadata().unwrap().file_type().is_fifo());
-    // Standard output holds the trace and nothing else, be it a pipe or a file.
+    // Standard output holds only the trace, whether it is a pipe or a file.
     let emu = |out: std::process::Stdio| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_emu"));
         command.args(["record", &ptx, "-o", "/dev/stdout"]).stdout(out).stderr(std::process::Stdio::piped());

@@ -1,5 +1,5 @@
-//! `emu record APP.ptx` that is killed, short of space, or not alone: the older trace stays until the new one is whole,
-//! and what is left of the new one can be read.
+//! `emu record APP.ptx` when it is killed, the disk is full, or another one writes the same file: the older trace stays until the new one is whole,
+//! and the part of the new one that is written can be read.
 
 mod cli_kit;
 
@@ -32,7 +32,7 @@ fn manifest(init: &str) -> String {
     )
 }
 
-/// Has `emu`, or what starts it, record `app.ptx`.
+/// Records `app.ptx` with `emu`, or with a command that starts it.
 fn record(folder: &Folder, mut command: Command) -> Command {
     command.args(["record", "app.ptx", "--threads", "2"]).current_dir(folder.path(""));
     command.stdout(Stdio::null()).stderr(Stdio::piped());
@@ -57,7 +57,8 @@ fn a_killed_recording_can_be_read_and_the_older_one_stays() {
     let (status, said) = ended(record(&folder, Command::new(emu())).spawn().expect("emu starts"));
     assert!(status.success(), "{said}");
     finished(&trace, LAUNCHES).expect("it is whole");
-    // Only how late recordings are killed depends on how long one takes here: rounds go on until enough were hit.
+    // The moments of the kills depend on how long a recording takes here: rounds continue until enough were
+    // interrupted.
     let (whole, mut took) =
         (std::fs::read(&trace).expect("it is there"), started.elapsed().as_micros() as u64);
     let (mut unfinished, mut round) = (0, 0);
@@ -113,7 +114,7 @@ fn recordings_into_one_file_are_both_kept() {
         told += u32::from(said.contains("was written by another process meanwhile"));
     }
     let traces: Vec<String> = names(&folder).into_iter().filter(|name| name.ends_with(".wtrace")).collect();
-    // Whoever began after another had ended took its place, as it was to.
+    // A recording that began after another had ended has replaced its file, as it should.
     assert_eq!(traces.len() as u32, 1 + told, "{traces:?}");
     assert!(traces.contains(&"app.wtrace".to_owned()));
     for name in traces {
@@ -135,7 +136,7 @@ fn inputs_without_end_are_refused() {
     ] {
         folder.emu(args).fails(&[told]);
     }
-    // A pipe whose writer goes on and on.
+    // A pipe whose writer never ends.
     let pipe = folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
     let writer = Command::new("sh").args(["-c", "exec yes 'x = 1' > \"$0\""]).arg(&pipe).spawn();

@@ -1,4 +1,4 @@
-//! Every kind of bad input to `emu`: exit code 1, a message that names the place and the remedy, no panic.
+//! Every kind of invalid input to `emu`: exit code 1, a message that names the place and the remedy, no panic.
 
 mod cli_kit;
 
@@ -89,7 +89,7 @@ fn files_that_are_no_ptx() {
     let folder = Folder::new().file("empty.ptx", "").file("app.toml", ONE_TOML);
     std::fs::create_dir(folder.path("folder.ptx")).unwrap();
     std::fs::write(folder.path("binary.ptx"), (0..=255).cycle().take(100_000).collect::<Vec<u8>>()).unwrap();
-    // A hundred megabytes of zeros, which take no room on a disk.
+    // A sparse file of a hundred megabytes.
     std::fs::File::create(folder.path("zeros.ptx")).unwrap().set_len(100 << 20).unwrap();
     std::fs::write(folder.path("braces.ptx"), "{".repeat(1 << 20)).unwrap();
     for command in ["run", "inspect", "disasm"] {
@@ -318,7 +318,7 @@ fn recordings_that_cannot_be_written_or_finished_leave_nothing() {
     assert_eq!(names, ["app.ptx", "app.toml"]);
 }
 
-/// A limit on the address space (`ulimit -v`) is named with what to do; nothing crashes for want of memory.
+/// A limit on the address space (`ulimit -v`) is reported with a remedy; no command crashes for lack of memory.
 #[test]
 fn a_small_address_space_is_an_error_in_words() {
     let workload =

@@ -1,5 +1,5 @@
-//! `emu run -- PROGRAM` and `emu record -- PROGRAM`: what the program gets, its exit code, and what is told before
-//! it starts. The libraries themselves are tested where they are built; here an empty file stands for them.
+//! `emu run -- PROGRAM` and `emu record -- PROGRAM`: the program's environment, its exit code, and the errors before
+//! it starts. The libraries themselves have tests of their own; here an empty file replaces them.
 
 mod cli_kit;
 
@@ -54,7 +54,7 @@ fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
     );
 }
 
-/// Addresses are the same in every run of the program, where the system allows that.
+/// Addresses are the same in every run of the program if the system allows that.
 #[test]
 fn the_program_lies_at_the_same_addresses_in_every_run() {
     let folder = folder();
@@ -85,7 +85,7 @@ fn programs_that_compile_kernels_are_told_to_end_with_ptx() {
     assert_eq!(show(&[]), format!("{ptxas} {ptxas} 1 /nothing"));
     let own = [("TRITON_PTXAS_PATH", "/own"), ("CUPY_COMPILE_WITH_PTX", "0")];
     assert_eq!(show(&own), format!("/own {ptxas} 0 /nothing"));
-    // Our nvcc stands before another, and nowhere else.
+    // Our nvcc precedes another one in PATH, and PATH is otherwise unchanged.
     let path = format!("/nothing:{}", real.display());
     let expected = format!("{ptxas} {ptxas} 1 {}:{path}", folder.path("bin").display());
     assert_eq!(show(&[("PATH", &path)]), expected);
@@ -98,7 +98,7 @@ fn recording_says_where_and_what() {
                   $WARPLAB_RECORD_BLOCKS; ls";
     let flags = ["--kernels", "a|b", "--launches", "1-2", "--every", "3", "--blocks", "4/even"];
     let args = [&["record", "-o", "old.wtrace"], &flags[..], &["--", "sh", "-c", script]].concat();
-    // What earlier runs have left stays until the new trace is whole.
+    // Traces of earlier runs stay until the new trace is whole.
     let ran = emu(&folder, &args);
     let names = "libcuda.so.1\nold.wtrace\nold.wtrace.part\n";
     assert_eq!(text(&ran.stdout), format!("old.wtrace a|b 1-2 3 4/even\n{names}"));
@@ -134,7 +134,7 @@ fn what_cannot_work_is_told_before_the_start() {
         assert!(!ran.status.success() && text(&ran.stderr).contains(told), "{args:?}: {}", text(&ran.stderr));
         assert!(ran.stdout.is_empty(), "{args:?} was started");
     }
-    // A file that standard output goes to is not taken away from there.
+    // A file to which standard output is redirected is not renamed or removed.
     let out = std::fs::File::create(folder.path("out")).expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_emu"));
     command.args(["record", "-o", "out", "--", "echo"]).current_dir(folder.path("")).stdout(out);
@@ -165,7 +165,7 @@ fn executables_with_no_more_device_code_than_nvcc_links_in_are_started() {
         return skipped(Tool::Nvcc, "no nvcc; tools/scripts/cuda-toolkit.sh installs it");
     };
     let folder = folder().file("app.cpp", "int main() { return 7; }\n");
-    // Ours are not there, so that the program takes NVIDIA's runtime library.
+    // Ours do not exist, so that the program loads NVIDIA's runtime library.
     let runtimes = nvcc.parent().and_then(Path::parent).expect("nvcc lies in a toolkit").join("lib");
     for runtime in ["shared", "static"] {
         let mut command = Command::new(&nvcc);

@@ -17,7 +17,7 @@ const ROUNDINGS: [(&str, Round); 4] = [
 const INTEGERS: [&str; 8] = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"];
 const FLOATS: [&str; 4] = ["f16", "bf16", "f32", "f64"];
 
-/// Statement that makes a value of a type out of the low bits of `%in0`, and one that puts it into `%out`.
+/// A statement that makes a value of a type of the low bits of `%in0`, and one that moves it to `%out`.
 fn load(ty: &str) -> String {
     match bits(ty) {
         8 | 16 => "{ .reg .b16 %v; cvt.u16.u64 %v, %in0; ".into(),
@@ -95,7 +95,7 @@ where
     Double::from_bits(x.to_bits().into()).convert_r(Round::NearestTiesToEven, &mut false).value
 }
 
-/// The value of an encoding, exactly.
+/// The exact value of an encoding.
 fn value(ty: &str, x: u64) -> f64 {
     match ty {
         "f16" => half::f16::from_bits(x as u16).to_f64(),
@@ -148,7 +148,7 @@ fn limits(ty: &str) -> (i128, i128) {
     if ty.starts_with('s') { (-(1 << (n - 1)), (1 << (n - 1)) - 1) } else { (0, (1 << n) - 1) }
 }
 
-/// An integer as it stands in the result: types of 8 bits are extended to the 16 of their register.
+/// An integer as it is in the result register: types of 8 bits are extended to its 16.
 fn stored(ty: &str, v: i128) -> u64 {
     let width = bits(ty).max(16);
     v as u64 & (u64::MAX >> (64 - width))
@@ -253,7 +253,7 @@ fn floats_to_floats() {
     for from in FLOATS {
         let inputs = encodings(from);
         for to in FLOATS {
-            // Bfloat16 sources of its own size and above take a rounding too, but cannot need it.
+            // Conversions from bfloat16 to types of its size and above accept a rounding too, and never need it.
             let narrows = bits(to) < bits(from);
             if to == from || bits(to) == bits(from) {
                 continue;
@@ -413,7 +413,7 @@ impl Narrow {
     fn nearest(&self, v: f64) -> u32 {
         let codes = 1u32 << (self.width - 1);
         let sign = if v.is_sign_negative() { codes } else { 0 };
-        // Beyond every range, where differences would lose their low bits.
+        // Values beyond every range, where differences would lose their low bits.
         let v = v.clamp(-1e6, 1e6);
         let mut best = 0;
         for code in (0..codes).filter(|&c| !(self.value)(c).is_nan()) {

@@ -7,7 +7,7 @@ use lower_kit::*;
 use rustc_apfloat::ieee::{BFloat, Half};
 use rustc_apfloat::{Float, Round};
 
-/// A 16-bit format as its reference sees it.
+/// A 16-bit format and its reference.
 trait Reference {
     const NAME: &'static str;
     const ONE: u16;
@@ -108,7 +108,7 @@ fn operands<R: Reference>(n: usize, seed: u64) -> Vec<Vec<u32>> {
     }
     for i in 0..6000 {
         let bits = random.next();
-        // Exponents near one another, so that rounding has something to do.
+        // Exponents near one another, so that results are rounded.
         let near = |k: u32| R::ONE.wrapping_add((bits >> (16 * k)) as u16 & 0x8FFF).wrapping_sub(0x0800);
         for (k, array) in halves.iter_mut().enumerate() {
             array.push(if i % 2 == 0 { (bits >> (16 * k)) as u16 } else { near(k as u32) });
@@ -178,7 +178,7 @@ fn flushing_and_saturation() {
     check::<F16>("fma.rn.ftz.sat.%", 3, |x| saturated::<F16>(f(F16::fma(f(x[0]), f(x[1]), f(x[2])))));
 }
 
-/// Minimum and maximum as the PTX ISA's pseudo-code has them.
+/// Minimum and maximum as in the PTX ISA's pseudo-code.
 fn extreme<R: Reference>(x: u16, y: u16, max: bool, nan: bool, xorsign: bool) -> u16 {
     let sign = if xorsign { (x ^ y) & 0x8000 } else { 0 };
     let (x, y) = if xorsign { (x & 0x7FFF, y & 0x7FFF) } else { (x, y) };
@@ -226,7 +226,7 @@ fn single_precision_extremes_with_signs() {
             let want = if x.is_nan() && y.is_nan() || nan && (x.is_nan() || y.is_nan()) {
                 0x7FFF_FFFF
             } else {
-                // Rust's functions prefer the number as PTX does.
+                // Of a number and NaN, Rust's functions return the number, as PTX does.
                 (if max { x.max(y) } else { x.min(y) }).to_bits() | sign
             };
             assert_eq!(got[i], want, "{op} {:#x}, {:#x}", a[i], b[i]);

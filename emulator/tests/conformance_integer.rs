@@ -1,5 +1,5 @@
-//! Integer instructions beyond the plain ones, against 128-bit arithmetic and bit-by-bit definitions: packed
-//! halves, carries of every width, 24-bit products, dot products, bit fields and searches, permutes, funnel
+//! Integer instructions other than sums and products, compared with 128-bit arithmetic and bit-by-bit definitions:
+//! packed halves, carries of every width, 24-bit products, dot products, bit fields and searches, permutes, funnel
 //! shifts, selections and tests.
 
 mod lower_kit;
@@ -117,7 +117,7 @@ fn products_of_24_bits_and_saturated_ones() {
 fn additions_and_subtractions_share_one_carry_flag() {
     let firsts = ["add.cc", "sub.cc", "addc.cc", "subc.cc", "mad.lo.cc", "madc.hi.cc"];
     let lasts = ["addc", "subc", "madc.lo", "madc.hi", "subc.cc", "addc.cc", "madc.lo.cc"];
-    // What an instruction computes and leaves in the flag, of `bits` bits.
+    // The result of an instruction of `bits` bits, and the flag that it leaves.
     fn step(op: &str, bits: u32, [a, b, c]: [u64; 3], flag: bool) -> (u64, bool) {
         let mask = u128::MAX >> (128 - bits);
         let [a, b, c] = [a, b, c].map(|x| u128::from(x) & mask);
@@ -143,7 +143,7 @@ fn additions_and_subtractions_share_one_carry_flag() {
                     if op.starts_with("mad") { format!("{a}, {b}, {c}") } else { format!("{a}, {b}") }
                 };
                 let t = if bits == 32 { "%t" } else { "%d" };
-                // A known flag first, then the pair, then the flag as a number.
+                // Sets the flag, executes the pair, and reads the flag as a number.
                 let body = format!(
                     "add.cc.u{bits} {t}0, %in0, %in2;\n{first}.u{bits} {t}1, {};\n{last}.u{bits} {t}2, {};\naddc.u{bits} {t}3, 0, 0;\n\
                      xor.b{bits} %out, {t}1, {t}2; shl.b{bits} {t}3, {t}3, 7; xor.b{bits} %out, %out, {t}3;",

@@ -1,5 +1,5 @@
 //! Half precision, conversions, video forms, reductions over lanes and narrow or wide atomics in a recording:
-//! the same bytes with any number of threads, and a reader that computes what was recorded.
+//! the bytes are the same with any number of threads, and a reader regenerates the recorded values.
 
 mod exec_kit;
 mod lower_kit;
@@ -17,7 +17,7 @@ const KERNEL: &str = r"
     .shared .align 16 .b8 slots[64];
     mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.u32 %i, %r0, %r1, %r2;
     ld.param.u64 %a, [p0]; ld.param.u64 %b, [p1]; mad.wide.u32 %d0, %i, 4, %a; ld.global.u32 %r3, [%d0];
-    // Values that only lanes with an even number go on to change.
+    // Values that only even lanes change afterwards.
     and.b32 %r4, %i, 1; setp.eq.u32 %p0, %r4, 0;
     fma.rn.relu.f16x2 %r5, %r3, %r3, %r3;
     @%p0 add.bf16x2 %r5, %r5, %r3;

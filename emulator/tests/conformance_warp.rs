@@ -1,5 +1,5 @@
-//! What lanes do together and to memory: reductions over lanes, election, atomics of half-precision numbers,
-//! of 16 and of 128 bits and of vectors, against the same steps taken one lane after the other in Rust.
+//! Instructions across lanes, and atomics: reductions over lanes, election, atomics of half-precision numbers,
+//! of 16 and of 128 bits and of vectors, compared with the same operations in Rust, lane by lane.
 
 mod lower_kit;
 
@@ -9,7 +9,7 @@ use rustc_apfloat::{Float, Round};
 
 const HEADER: &str = ".version 8.7\n.target sm_100\n.address_size 64\n";
 
-/// Words for `n` lanes with every kind of trouble for the type at hand.
+/// Words for `n` lanes, with the type's special values among them.
 fn words(n: usize, seed: u64, edges: &[u32]) -> Vec<u32> {
     let mut random = Random(seed);
     (0..n)
@@ -20,7 +20,8 @@ fn words(n: usize, seed: u64, edges: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// A kernel of `body`, which finds its linear thread number in `%i`, `[%pa + 4 i]` in `%a` and leaves `%r`.
+/// A kernel of `body`, which reads its linear thread number from `%i` and `[%pa + 4 i]` from `%a`, and leaves its
+/// result in `%r`.
 fn kernel(declarations: &str, body: &str) -> String {
     format!(
         "{HEADER}.visible .entry test(.param .u64 p0, .param .u64 p1)\n{{\n.reg .b64 %pa, %po, %d<8>; \
@@ -69,7 +70,7 @@ fn reductions_over_lanes() {
 #[test]
 fn reductions_of_floats() {
     let edges = [0, 0x8000_0000, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0001, 0xFFC0_0000, 1, 0x8000_0001];
-    // NaN in half of the warps, nothing else in the last.
+    // NaN in half of the warps, and only NaN in the last.
     let mut inputs = words(512, 6, &edges);
     inputs[..256].iter_mut().for_each(|x| {
         if f32::from_bits(*x).is_nan() {
@@ -104,7 +105,7 @@ fn reductions_of_floats() {
 fn one_member_is_elected() {
     let masks: Vec<u32> =
         (0..512u32).map(|i| 1 << (i / 32 % 32) | if i / 32 % 3 == 0 { 0xF000_0000 } else { 0x80 }).collect();
-    // Members alone take part; the others keep 77.
+    // Only members take part; the other lanes keep 77.
     let body = "mov.u32 %r, 77; mov.u32 %t0, %laneid; shr.u32 %t1, %a, %t0; and.b32 %t1, %t1, 1; \
                 setp.eq.u32 %p0, %t1, 0; @%p0 bra DONE; elect.sync %t2|%p1, %a; selp.u32 %t3, 100, 0, %p1; \
                 add.u32 %r, %t2, %t3; DONE:";
@@ -131,7 +132,7 @@ fn both(f: fn(u16, u16) -> u16) -> impl Fn(u32, u32) -> u32 {
     move |a, b| u32::from(f(a as u16, b as u16)) | u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16
 }
 
-/// Sums of halves small enough that they stay numbers, with subnormals and ties.
+/// Halves whose sums do not overflow, with subnormals and ties.
 fn halves(n: usize, format: u32) -> Vec<u32> {
     let mut random = Random(u64::from(format));
     (0..n)
@@ -146,8 +147,8 @@ fn halves(n: usize, format: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Sixteen counters, picked by the thread number, in global, generic or shared memory; the atomic's result is
-/// what the kernel returns, and the counters come behind the inputs.
+/// Sixteen counters, selected by the thread number, in global, generic or shared memory; the kernel returns the
+/// atomic's result, and the counters follow the inputs.
 fn counters(space: &str, instruction: &str) -> String {
     let place = match space {
         "shared" => "mov.u32 %t4, slots; shl.b32 %t5, %t3, 2; add.u32 %t4, %t4, %t5;",
@@ -156,7 +157,7 @@ fn counters(space: &str, instruction: &str) -> String {
     let address = if space == "shared" { "[%t4]" } else { "[%d1]" };
     let instruction =
         instruction.replace("SPACE", if space == "generic" { "" } else { space }).replace("..", ".");
-    // Shared counters start as the global ones and go back at the end.
+    // Shared counters are copied from the global ones and back at the end.
     let (before, after) = if space == "shared" {
         (
             "mad.wide.u32 %d1, %i, 4, %pa; shl.b32 %t5, %i, 2; mov.u32 %t6, slots; add.u32 %t6, %t6, %t5; \
@@ -187,7 +188,7 @@ fn atomic_sums_of_packed_halves() {
                 slots[i % 16] = add(slots[i % 16], values[i]);
             }
             assert_eq!(out[0][64..], slots[..], "{ty} {space}");
-            // A reduction leaves the same.
+            // A reduction leaves the same memory.
             let text = counters(space, &format!("red.SPACE.add.noftz.{ty} ADDRESS, %a; mov.u32 %r, 0;"));
             let out = run(&lower(&text, 64), &[values.clone(), vec![0; 64]], &[], 1, 64);
             assert_eq!(out[0][64..], slots[..], "red {ty} {space}");
@@ -222,7 +223,7 @@ fn atomic_sums_of_single_halves() {
 fn compare_and_swap_of_16_bits() {
     for space in ["global", "shared"] {
         let mut values = words(80, 8, &[7]);
-        // The low half of the operand is compared and put; garbage above it does not count.
+        // The low half of the operand is compared and stored; the upper half is ignored.
         values[64..].iter_mut().for_each(|x| *x = *x & 0xFFFF_0000 | 7);
         let text = counters(
             space,
@@ -243,7 +244,7 @@ fn compare_and_swap_of_16_bits() {
 
 #[test]
 fn exchange_and_compare_of_128_bits() {
-    // Every thread puts its number if the place holds the number of its predecessor: all 64 in a row.
+    // Every thread stores its number if the word holds the number of its predecessor: all 64 succeed, in order.
     for (shared, generic) in [(false, false), (false, true), (true, false)] {
         let (space, address) = match (shared, generic) {
             (true, _) => (".shared", "[slot]"),
@@ -291,7 +292,7 @@ fn vectors_are_modified_element_by_element() {
     assert!(out[1][..32].iter().all(|&x| f32::from_bits(x) == 0.0));
     let (mut sum, mut seen) = (0.0f32, [0.0f32; 2]);
     for i in 0..32 {
-        // What the atomic returned, in swapped order, goes into the other pair.
+        // The atomic's results, in swapped order, are the inputs of the other pair.
         seen = [seen[0] - sum, seen[1] + sum];
         sum += i as f32;
     }
@@ -318,7 +319,7 @@ fn vectors_are_modified_element_by_element() {
     assert_eq!(out[0][65], 0x1234_5678);
 }
 
-/// Values of lanes that do not execute the instruction, because they have exited, never were, or are elsewhere: PTX
+/// Values of lanes that do not execute the instruction: they have exited, do not exist, or have diverged. PTX
 /// leaves them undefined. A shuffle from such a lane is 0 here, as on hardware; votes, matches and reductions are over
 /// the lanes that are present.
 #[test]
@@ -328,7 +329,7 @@ fn lanes_that_are_absent_contribute_nothing() {
         run(&lower(&kernel("", body), 255), &[input, vec![7; 32]], &[], 1, block).pop().unwrap()
     };
     let gone = |i: u32| if i < 16 { 100 + i } else { 0 };
-    // The upper lanes exit, or jump around the instruction; some of them have the register that is read.
+    // The upper lanes exit or branch around the instruction; some of them have written the register that is read.
     let leave = "setp.ge.u32 %p0, %i, 16; @%p0 exit;";
     let around = "setp.ge.u32 %p0, %i, 16; mov.u32 %r, %a; @%p0 bra OUT;";
     type Form = (&'static str, fn(u32) -> u32, bool);
@@ -373,7 +374,7 @@ fn lanes_that_are_absent_contribute_nothing() {
         assert!(got[16..].iter().all(|&r| r == 7), "{form}: {got:?}");
         assert!(run_lanes(form, 16)[..16].iter().all(|&r| r == want), "{form} in half a warp");
     }
-    // A lane that is elected, or counted, is one that is there.
+    // Only lanes that execute the instruction are elected or counted.
     let elect = "setp.lt.u32 %p0, %i, 5; @%p0 exit; elect.sync %r|%p1, -1; selp.u32 %t0, 100, 0, %p1; add.u32 %r, %r, %t0;";
     let want: Vec<u32> = (0..32).map(|i| if i < 5 { 7 } else { 5 + if i == 5 { 100 } else { 0 } }).collect();
     assert_eq!(run_lanes(elect, 32), want);

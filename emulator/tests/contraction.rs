@@ -1,5 +1,5 @@
 //! Contraction of products and sums as ptxas 13.5 does it by default. The counts of each case are what `nvdisasm`
-//! shows of the same text assembled for sm_75 (bf16: sm_90, f32x2: sm_100); the values say which product was fused.
+//! shows of the same text assembled for sm_75 (bf16: sm_90, f32x2: sm_100); the values show which product was fused.
 
 mod lower_kit;
 
@@ -24,7 +24,7 @@ fn kernel(body: &str) -> String {
     text + body + "\nret;\n}\n"
 }
 
-/// How many multiply-adds, products and sums of any type a text becomes.
+/// Numbers of multiply-adds, products and sums of any type in the lowered text.
 fn counts(body: &str, fmad: bool) -> [usize; 3] {
     let module = emulator::ptx::parse(&kernel(body), "test.ptx").unwrap_or_else(|e| panic!("{e}"));
     let layout = emulator::lower::ModuleLayout::of(&module).unwrap();
@@ -58,7 +58,7 @@ const CASES: &[(&str, [usize; 3])] = &[
     ("mul.f32 %f5,%f1,%f2; add.ftz.f32 %f10,%f5,%f3; OUT", [0, 1, 1]),
     ("mul.f32 %f5,%f1,0f40490FDB; add.f32 %f10,%f5,0f40490FDC; OUT", [1, 0, 0]),
     ("mul.f32 %f5,%f1,%f1; add.f32 %f10,%f5,%f1; OUT", [1, 0, 0]),
-    // What may stand in between.
+    // Instructions between product and sum.
     ("mul.f32 %f5,%f1,%f2; neg.f32 %f6,%f5; add.f32 %f10,%f6,%f3; OUT", [1, 0, 0]),
     ("mul.f32 %f5,%f1,%f2; neg.f32 %f6,%f5; neg.f32 %f7,%f6; add.f32 %f10,%f7,%f3; OUT", [1, 0, 0]),
     ("mul.ftz.f32 %f5,%f1,%f2; neg.ftz.f32 %f6,%f5; add.ftz.f32 %f10,%f6,%f3; OUT", [1, 0, 0]),

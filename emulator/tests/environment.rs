@@ -1,4 +1,4 @@
-//! What a launch tells its threads (special registers), initialisers that hold addresses, grid-wide barriers
+//! The environment of threads: special registers, initialisers that hold addresses, grid-wide barriers
 //! through the workspace of cooperative launches, and dynamic stack allocation.
 
 mod calls_kit;
@@ -8,7 +8,7 @@ use calls_kit::{TestProgram, manifest, module, words};
 const MODULES: [&str; 2] =
     [include_str!("calls/functions_sm75.ptx"), include_str!("calls/functions_sm100.ptx")];
 
-/// One special register per thread's word.
+/// Each thread stores one special register.
 fn special(register: &str, bits: u32) -> Vec<u32> {
     let read = match bits {
         64 => format!(".reg .u64 %x; mov.u64 %x, {register}; cvt.u32.u64 %o, %x;"),
@@ -70,7 +70,7 @@ fn blocks_are_spread_over_the_sms_that_options_name() {
 
 #[test]
 fn shared_memory_that_is_declared_with_a_size_has_room_of_its_own() {
-    // As ptxas has it: `.extern` means the launch's dynamic shared memory only where no size is given.
+    // As in ptxas: `.extern` means the launch's dynamic shared memory only if no size is given.
     let text = module(
         ".extern .shared .align 8 .b8 sized[256];\n.shared .align 4 .b8 fixed[20];\n\
          .extern .shared .align 16 .b8 dynamic[];\n",
@@ -168,8 +168,8 @@ fn alloca_gives_every_thread_its_own_memory() {
     }
 }
 
-/// A recursive function with an array of its depth's size: what the caller has allocated stays as it is, and what a
-/// callee has allocated is free again afterwards.
+/// A recursive function with an array whose size is its depth: the caller's arrays stay unchanged, and what a
+/// callee has allocated is freed when it returns.
 const NESTED: &str = "
 .func (.reg .u32 %r) nest(.reg .u32 %n)
 {

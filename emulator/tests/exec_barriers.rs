@@ -1,5 +1,5 @@
-//! Barriers whose lanes come apart: reductions in diverged and partially filled warps, thread counts, all sixteen
-//! barriers; what every thread gets, and that recordings of it verify.
+//! Barriers that lanes of a warp reach separately: reductions in diverged and partially filled warps, thread
+//! counts, all sixteen barriers; the result in every thread, and that recordings verify.
 
 mod exec_kit;
 
@@ -39,12 +39,12 @@ fn folded(sum: u32, count: u32, truth: bool) -> u32 {
     sum.wrapping_mul(31).wrapping_add(count).wrapping_add(if truth { 1000 } else { 0 })
 }
 
-/// One barrier reduction that the threads come to on up to three ways.
+/// One barrier reduction that the threads reach on up to three paths.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     mode: BarMode,
     id: u32,
-    /// Threads whose number has one of these bits take the second way, others with one of `third` the third.
+    /// Threads whose number has one of these bits take the second path, others with one of `third` the third.
     second: u32,
     third: u32,
     /// The predicate: whether thread number times `factor` has bit 4.
@@ -63,7 +63,7 @@ impl Round {
         a.and(1, 0, imm(self.second)).setp(2, ICmp::Ne, 1, imm(0)).bra(second, p(2));
         a.and(1, 0, imm(self.third)).setp(2, ICmp::Ne, 1, imm(0)).bra(third, p(2));
         let red = reduction(self.mode, imm(self.id), 0);
-        // Loads before and after, whose values the recording holds among those of the barriers.
+        // Loads before and after, which are recorded between the barriers.
         a.push(red).lds(9, 10, 0).bra(meet, PredSrc::TRUE);
         a.bind(second).lds(9, 10, 0).push(red).lds(9, 10, 4).bra(meet, PredSrc::TRUE);
         a.bind(third).lds(9, 10, 8).lds(9, 10, 12).push(red);
@@ -107,7 +107,7 @@ proptest! {
 
 #[test]
 fn lanes_whose_guard_is_false_pass_a_reduction() {
-    // Threads below 40 reduce, the others leave the barrier to them and exit.
+    // Threads below 40 reduce, the others exit.
     let mut a = Asm::new();
     a.thread(0).mov(5, imm(7)).and(1, 0, imm(1)).setp(0, ICmp::Ne, 1, imm(0)).setp(2, ICmp::Lt, 0, imm(40));
     a.push(reduction(BarMode::RedPopc, imm(3), 0).guarded(p(2)));
@@ -132,7 +132,7 @@ fn lanes_of_a_warp_may_come_to_different_barriers() {
 
 #[test]
 fn a_count_is_met_when_the_missing_lanes_of_a_warp_exit() {
-    // Odd lanes leave only after the even ones have come to a barrier of 64 threads.
+    // Odd lanes exit only after the even ones have arrived at a barrier of 64 threads.
     let mut a = Asm::new();
     let odd = a.label();
     a.thread(0).and(1, 0, imm(1)).setp(0, ICmp::Ne, 1, imm(0)).mov(5, imm(0)).bra(odd, not_p(0));

@@ -1,4 +1,4 @@
-//! Every guest fault, with the place that it names.
+//! Every guest fault and the location in its message.
 
 mod exec_kit;
 
@@ -221,7 +221,7 @@ fn impossible_launches_are_refused() {
     assert!(Device::new(&[]).run(&empty, 1, 1).unwrap_err().to_string().contains("no instructions"));
 }
 
-/// Hears of loads out of bounds.
+/// An observer of loads out of bounds.
 #[derive(Default)]
 struct Heard(Mutex<Vec<Tolerated>>);
 

@@ -1,4 +1,4 @@
-//! Divergence, reconvergence, loops, calls and exits of hand-built kernels, against what each thread computes
+//! Divergence, reconvergence, loops, calls and exits of hand-built kernels, compared with what each thread computes
 //! on its own.
 
 mod exec_kit;
@@ -23,7 +23,7 @@ fn both_sides_of_a_branch_meet_again() {
     a.thread(0).and(1, 0, imm(1)).setp(0, ICmp::Eq, 1, imm(0)).bra(other, p(0));
     a.mov(2, imm(100)).bra(join, PredSrc::TRUE);
     a.bind(other).mov(2, imm(200));
-    // Behind the join all lanes are together again: the active mask says so.
+    // After the reconvergence point all lanes are active again, as the active mask shows.
     a.bind(join).sr(3, SpecialReg::ActiveMask).push(Inst::new(Op::Popc {}).dst(r(3)).srcs([reg(3)]));
     a.mad(2, 2, imm(1000), 3).address(4, 0, 0).stg(4, reg(2)).exit(PredSrc::TRUE);
     check(&a.build(), 50, |t| {
@@ -183,7 +183,7 @@ fn spinning_lanes_let_their_siblings_act() {
 
 #[test]
 fn spinning_lanes_let_those_act_who_wait_for_them() {
-    // As with a lock taken in a loop and released behind it: the owner waits at the reconvergence point for
+    // As with a lock that is taken in a loop and released after it: the owner waits at the reconvergence point for
     // lanes that wait for the owner.
     let mut a = Asm::new();
     a.shared = 4;

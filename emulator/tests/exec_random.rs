@@ -1,5 +1,5 @@
-//! Random structured kernels: warps of 32 compute what every thread computes alone in its own block, and what
-//! is recorded of them holds against the validator, the same bytes for every number of threads.
+//! Random structured kernels: warps of 32 compute what every thread computes alone in a block of its own, and
+//! their recordings pass the validator and have the same bytes for every number of threads.
 
 mod exec_kit;
 

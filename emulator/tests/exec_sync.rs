@@ -175,7 +175,7 @@ fn disturbed(odd_one: u32, extra: &str) -> MachineKernel {
     a.thread(0).address(2, 0, 0).ldg(4, 2).add(4, 4, imm(1)).address(2, 0, 1).stg(2, reg(4));
     a.sr(5, SpecialReg::CtaidX).setp(0, ICmp::Ne, 5, imm(odd_one)).bra(plain, p(0));
     match extra {
-        // Reads the output of the previous block, and writes its own once more from it.
+        // Reads the output of the previous block, and writes its own output again from it.
         "reads" => {
             a.add(6, 0, imm(64u32.wrapping_neg()))
                 .address(8, 6, 1)
@@ -187,7 +187,7 @@ fn disturbed(odd_one: u32, extra: &str) -> MachineKernel {
         "writes" => {
             a.add(6, 0, imm(64)).address(8, 6, 0).stg(8, imm(5000));
         }
-        // Overwrites the output of the next block, which comes later and wins.
+        // Overwrites the output of the next block, whose later write remains.
         _ => {
             a.add(6, 0, imm(64)).address(8, 6, 1).stg(8, imm(9));
         }
@@ -275,7 +275,7 @@ fn recordings_of_disturbed_launches_are_the_same_for_every_number_of_threads() {
 
 #[test]
 fn recordings_of_barriers_and_warpsync_hold() {
-    // Diverged lanes at the same barrier, a reduction, and a warp-wide meeting, in one kernel.
+    // Diverged lanes at the same barrier, a reduction, and a warp-wide barrier, in one kernel.
     let mut a = Asm::new();
     a.shared = 512;
     let (other, join, odd, meet) = (a.label(), a.label(), a.label(), a.label());
@@ -320,7 +320,7 @@ fn warpsync(members: u32) -> Inst {
 
 #[test]
 fn lanes_that_branch_around_a_warpsync_go_on_to_their_exit() {
-    // Lanes 0 and 1 wait for the whole warp; the others run on, store and exit, which counts as coming.
+    // Lanes 0 and 1 wait for the whole warp; the others continue, store and exit, which counts as arrival.
     for members in [u32::MAX, 0xF] {
         let mut a = Asm::new();
         let skip = a.label();
@@ -348,7 +348,7 @@ fn lanes_that_return_around_a_warpsync_go_on_to_their_exit() {
 
 #[test]
 fn lanes_that_branch_around_a_barrier_go_on() {
-    // Half of each warp waits at a barrier that the others pass by: they exit, or come to the next one.
+    // Half of each warp waits at a barrier that the others do not reach: they exit, or arrive at the next one.
     for more in [false, true] {
         let mut a = Asm::new();
         let skip = a.label();

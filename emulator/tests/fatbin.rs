@@ -1,4 +1,4 @@
-//! Device code taken out of fat binaries, cubins and libraries as nvcc 13.5 writes them, and out of damaged ones.
+//! Device code extracted from fat binaries, cubins and libraries as nvcc 13.5 writes them, and from damaged ones.
 //!
 //! The files under `fatbin/` are made from `two.cu`: `size`, `speed`, `none` with the compression mode of that
 //! name, `ptx_only` for two architectures, `cubin_only` without PTX, `two.so` as a library; `two.ptx` is what
@@ -23,7 +23,7 @@ fn images(name: &str) -> Vec<Image> {
     fatbin::open(&bytes(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// PTX without comments, blank lines and indentation: what survives embedding.
+/// PTX without comments, blank lines and indentation, which embedding may change.
 fn essence(ptx: &str) -> Vec<String> {
     let without = ptx.lines().map(|l| l.split("//").next().unwrap_or("").to_owned());
     let without = without.map(|l| l.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// Numbers in headers are what damage hurts most: sizes, counts and offsets at their extremes.
+/// Damaged numbers in headers: sizes, counts and offsets at their extremes.
 #[test]
 fn damaged_numbers_never_panic() {
     let extremes = [u64::MAX, u64::MAX - 15, i64::MAX as u64, 1 << 32, 0xFFFF, 0];
@@ -140,7 +140,7 @@ fn damaged_numbers_never_panic() {
     }
 }
 
-/// A container without header and contents would be followed by itself.
+/// A container of size 0, whose successor would be the container itself.
 #[test]
 fn containers_without_length_are_refused() {
     for header in [0u8, 8, 15] {
@@ -152,7 +152,7 @@ fn containers_without_length_are_refused() {
     }
 }
 
-/// An entry that claims to hold far more than it can is refused before room is made for it.
+/// An entry that states a size beyond any possible one is refused before memory is allocated.
 #[test]
 fn claims_are_checked() {
     let entry = 16;
@@ -167,7 +167,7 @@ fn claims_are_checked() {
     assert!(told.contains("an entry of 100 bytes that claims to hold 1073741824"), "{told}");
 }
 
-/// A library whose section headers name one place a thousand times is refused, not read a thousand times.
+/// A library with a thousand section headers for one range of the file is refused, not read a thousand times.
 #[test]
 fn sections_that_overlap_are_refused() {
     let container = bytes("size.fatbin");

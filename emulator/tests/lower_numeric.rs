@@ -144,7 +144,7 @@ fn shifts_of_any_amount() {
         for i in 0..v.len() {
             assert_eq!(got[i], want(v[i], n[i]), "{op} {:#x}, {}", v[i], n[i]);
         }
-        // Known amounts take other ways.
+        // Constant amounts are lowered differently.
         for &k in &amounts {
             let text = elementwise(&[ty], ty, &format!("{op} %out, %in0, {k};"));
             let got = values64(&apply(&text, &[words64(&values)], values.len(), 2));
@@ -422,7 +422,7 @@ fn double_precision_extremes() {
         let got = values64(&apply(&text, &[words64(&a), words64(&b)], a.len(), 2));
         for i in 0..a.len() {
             let (x, y) = (f64::from_bits(a[i]), f64::from_bits(b[i]));
-            // -0 is below +0; a number beats NaN.
+            // -0 is below +0; of a number and NaN the result is the number.
             let first = match (x.is_nan(), y.is_nan()) {
                 (true, _) => false,
                 (_, true) => true,

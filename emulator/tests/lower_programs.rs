@@ -1,5 +1,5 @@
-//! Random programs: what the lowered code computes, with plenty of registers and with so few that it spills,
-//! against a direct interpretation of the program; and every bundled workload through the allocation checker.
+//! Random programs: results of the lowered code, with many registers and with so few that it spills,
+//! compared with a direct interpretation of the program; and every bundled workload through the allocation checker.
 
 mod lower_kit;
 

@@ -9,7 +9,7 @@ use matrix_kit::*;
 /// Rows of A and D, columns of B and D, depth.
 type Shape = (usize, usize, usize);
 
-/// A matrix as it lies in memory, rows or columns `pitch` elements apart.
+/// A matrix in memory, with rows or columns `pitch` elements apart.
 fn in_memory(m: &Matrix, ty: &str, row_major: bool, pitch: usize) -> Vec<u32> {
     let rows = m.values.len() / m.cols;
     let slow = if row_major { rows } else { m.cols };
@@ -23,7 +23,7 @@ fn in_memory(m: &Matrix, ty: &str, row_major: bool, pitch: usize) -> Vec<u32> {
     pack(&elements, bits_of(ty))
 }
 
-/// Where a `wmma` kernel keeps its matrices.
+/// Memory space and layout of the matrices of a `wmma` kernel.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Where {
     Global,
@@ -223,13 +223,13 @@ fn every_shape_and_layout_of_wmma_multiplies() {
             let rows = [layouts & 1 == 0, layouts & 2 == 0, layouts & 4 == 0, layouts & 1 != 0];
             let place = [Where::Global, Where::Shared, Where::Generic][(index + layouts) % 3];
             let gap = [Some(8), Some(0), None][layouts % 3];
-            // 16 bytes between rows are what PTX asks for.
+            // PTX requires a multiple of 16 bytes between rows.
             let gap = if types[1].ends_with('8') { gap.map(|g| 2 * g) } else { gap };
             let negate = types[1] == "f16" && layouts % 2 == 1;
             check_wmma(&Wmma { shape, types, rows, place, negate, gap }, (index * 8 + layouts) as u64 * 3);
         }
     }
-    // Factors of halves come from shared memory as whole matrices, in an order of their own for each layout.
+    // Factors of halves are loaded from shared memory as whole matrices, in an order that depends on the layout.
     for shape in [(16, 16, 16), (32, 8, 16), (8, 32, 16)] {
         for (ty, layouts) in ["f16", "bf16"].into_iter().flat_map(|ty| (0..4).map(move |l| (ty, l))) {
             let rows = [layouts & 1 == 0, layouts & 2 == 0, true, true];
@@ -297,7 +297,7 @@ fn ldmatrix_and_stmatrix_follow_the_isa() {
                         );
                     }
                 }
-                // Back again: the fragment stores to where it came from.
+                // The fragment is stored to the addresses that it was loaded from.
                 let body = format!(
                     "ld.global.v4.b32 {{%r0, %r1, %r2, %r3}}, [%p0];\nst.shared.v4.b32 [%t1], {{%t4, %t4, %t4, %t4}};\nbar.warp.sync -1;\n{address}\
                      stmatrix.sync.aligned.m8n8.x{num}{trans}{space}.b16 [{at}], {list};\nbar.warp.sync -1;\n\

@@ -1,4 +1,4 @@
-//! `mma.sync` against nested loops: fragments as the PTX ISA's tables of rows and columns give them, sums that saturate,
+//! `mma.sync` compared with nested loops: fragments as in the PTX ISA's tables of rows and columns, sums that saturate,
 //! special values.
 
 mod lower_kit;
@@ -8,7 +8,7 @@ use half::f16;
 use lower_kit::*;
 use matrix_kit::*;
 
-/// Row and column of element i in a lane of quad g (groupID) and place t (threadID_in_group).
+/// Row and column of element i in lane t (threadID_in_group) of quad g (groupID).
 type Layout = fn(usize, usize, usize) -> (usize, usize);
 
 /// One form of `mma.sync`, with the layouts of the PTX ISA's figures.
@@ -351,7 +351,7 @@ fn integer_sums_wrap_or_saturate() {
 fn special_values_and_subnormals_of_halves() {
     let one = |a: u16, b: u16, c: u32| {
         let op = "mma.sync.aligned.row.col.m16n8k8.f32.f16.f16.f32";
-        // Only k = 0 of A is there: place 0, low half.
+        // Only k = 0 of A is not zero: lane 0 of each quad, low half.
         let a: Vec<u32> = (0..64).map(|i| if i / 2 % 4 == 0 { u32::from(a) } else { 0 }).collect();
         let b: Vec<u32> = (0..32).map(|l| if l % 4 == 0 { u32::from(b) } else { 0 }).collect();
         let out = run_form(op, op, ["f32", "f16", "f16", "f32"], [4, 2, 4], &[a, b, vec![c; 128]]);

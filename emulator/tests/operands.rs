@@ -1,5 +1,5 @@
-//! Operands as ptxas takes them: variables named by accesses without a state space, and registers with a constant added
-//! where a value is wanted.
+//! Operands that ptxas accepts: variables named by accesses without a state space, and registers plus a constant
+//! as values.
 
 mod lower_kit;
 
@@ -43,7 +43,7 @@ fn generic_accesses_may_name_variables_of_any_space() {
             ),
             |_| 77,
         );
-        // The same place as the one that its own space names.
+        // The same word as through an access with its state space.
         expect(
             &format!(
                 "{first}@%q0 st.shared.u32 [{place}], 78;\nbar.sync 0;\nld{qualifier}.u32 %out, [{place}];"
@@ -63,7 +63,7 @@ fn generic_accesses_may_name_variables_of_any_space() {
         |t| (t * 100 + 1) * 100 + 3,
     );
     expect("ld.u8 %x0, [table+9];\nld.u32 %x1, [table+4];\nxor.b32 %out, %x0, %x1;", |_| 9 ^ 0x0706_0504);
-    // A mixture with an address in a register.
+    // Mixed with an address in a register.
     expect(
         "mov.u64 %d0, frame;\ncvta.local.u64 %d0, %d0;\nst.u32 [%d0+4], %t;\nld.u32 %out, [frame+4];",
         |t| t,
@@ -162,7 +162,7 @@ fn values_may_be_registers_plus_constants() {
     expect("shfl.sync.idx.b32 %out, %t+1, 5, 31, -1;", |_| 6);
 }
 
-/// Only integers have a constant added: a sum of another type has no such form.
+/// Only integer registers take a constant: sums of other types have no such form.
 #[test]
 fn floats_and_predicates_take_no_constant() {
     for body in [

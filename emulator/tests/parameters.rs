@@ -14,8 +14,8 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
 }
 
-/// A kernel whose threads each put one word from a body that computes `%out` with the thread in `%t`, and the address
-/// of the struct parameter `s` (in the parameter space) in `%s`.
+/// A kernel whose threads each store `%out`, which the body computes from the thread in `%t` and the address
+/// of the struct parameter `s` (in parameter space) in `%s`.
 fn kernel(body: &str) -> String {
     format!(
         ".version 8.3\n.target sm_90\n.address_size 64\n.const .align 8 .b8 table[64];\n\
@@ -27,7 +27,7 @@ fn kernel(body: &str) -> String {
     )
 }
 
-/// What 32 threads put.
+/// The words that 32 threads store.
 fn put(body: &str) -> Vec<u32> {
     let lowered = lower(&kernel(body), 255);
     let reversed: Vec<u8> = bytes().into_iter().rev().collect();

@@ -1,6 +1,6 @@
-//! The front end on PTX that others made: what nvcc prints for this repository's workloads and for a
+//! The front end on PTX of other tools: nvcc's output for this repository's workloads and for a
 //! kernel with calls, structs, `printf` and line information, and every instruction form that real programs
-//! were seen to use, accepted by NVIDIA's assembler. Nothing of it may fail or be unsupported.
+//! were seen to use, accepted by NVIDIA's assembler. All of it must be parsed and supported.
 
 mod ptx_support;
 

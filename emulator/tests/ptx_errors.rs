@@ -1,5 +1,5 @@
-//! Broken files: every error is reported, at its place, with the source line; an unknown instruction costs
-//! only itself.
+//! Invalid files: every error is reported with its place and source line; an unknown instruction causes
+//! no other error.
 
 use emulator::ptx::{self, Severity, Statement};
 
@@ -23,7 +23,7 @@ fn errors(text: &str) -> Vec<String> {
     }
 }
 
-/// The complaint about the only instruction of a kernel, as `column message`.
+/// The error about the only instruction of a kernel, as `column message`.
 fn unsupported(instruction: &str) -> String {
     let text = kernel(&format!("{instruction};\nL: ret;"));
     let module = ptx::parse(&text, "t.ptx").unwrap_or_else(|errors| panic!("{instruction}: {errors}"));
@@ -37,7 +37,7 @@ fn unsupported(instruction: &str) -> String {
 #[test]
 fn what_follows_a_function_s_head_is_checked() {
     let errors = |text: &str| errors(&format!(".version 6.3\n.target sm_75\n.address_size 64\n{text}"));
-    // A kernel is not declared without its semicolon, and a misspelt directive starts nothing new.
+    // A declaration of a kernel needs its semicolon; a misspelt directive does not start a new statement.
     assert_eq!(errors(".visible .entry k()\n.global .u32 g;")[0], "5:1 unknown function directive `.global`");
     assert_eq!(errors(".func f()\n.maxntidd 3;"), ["5:1 unknown function directive `.maxntidd`"]);
     assert_eq!(errors(".func f() ret;"), ["4:11 expected `,` or `;`, found `ret`"]);
@@ -216,7 +216,7 @@ fn formatted_surface_loads_are_named() {
     }
 }
 
-/// ptxas takes registers of the module before PTX 3.0 only, and gives up its calling convention for them.
+/// ptxas accepts registers of the module only before PTX 3.0, and drops its calling convention for them.
 #[test]
 fn registers_of_the_module_are_refused_and_old_ptx_is_told_what_to_do() {
     let parsed = |version: &str| {

@@ -1,4 +1,4 @@
-//! Arbitrary and mutated texts: the front end never panics, never hangs, and whatever it accepts is
+//! Arbitrary and mutated texts: the front end never panics or hangs, and every module that it accepts is
 //! consistent.
 
 mod ptx_support;
@@ -7,7 +7,7 @@ use emulator::ptx::{self, Severity};
 use proptest::prelude::*;
 use ptx_support::check_module;
 
-/// Parses anything and checks the outcome, whichever it is.
+/// Parses a text and checks the module or the errors.
 fn survive(text: &str) {
     match ptx::parse(text, "fuzz.ptx") {
         Ok(module) => check_module(&module),

@@ -1,5 +1,5 @@
-//! The structure of the language in hand-written PTX: scopes, registers, variables, initialisers, calls,
-//! directives, constants, and what they become in the module.
+//! Hand-written PTX: scopes, registers, variables, initialisers, calls,
+//! directives, constants, and the module that is parsed from them.
 
 mod ptx_support;
 
@@ -12,7 +12,7 @@ use emulator::ptx::{
 
 const HEAD: &str = ".version 8.7\n.target sm_75, texmode_independent\n.address_size 64\n";
 
-/// Parses a text behind the usual header; nothing of it may be unsupported.
+/// Parses a text after the usual header; all of it must be supported.
 fn module(text: &str) -> Module {
     let module = ptx::parse(&format!("{HEAD}{text}"), "t.ptx").unwrap_or_else(|errors| panic!("{errors}"));
     assert!(module.unsupported().next().is_none(), "{:?}", module.unsupported().next());
@@ -104,7 +104,7 @@ fn vector_registers_become_scalars() {
 
 #[test]
 fn declarations_of_functions_may_lack_their_semicolon() {
-    // As nvcc wrote them up to CUDA 4.0, whatever comes next.
+    // As nvcc wrote them up to CUDA 4.0, before any other statement.
     let next = [
         "",
         "@@DWARF .byte 0",

@@ -61,7 +61,7 @@ fn vprintf_may_be_declared_without_its_result() {
         let program = TestProgram::new(&text(result), &launch("k", "", 1, 3, ""));
         assert_eq!(printed(&program, 1), "0\n1\n2\n", "declared with {result:?}");
     }
-    // Another result than there is stays refused where it is called.
+    // A declaration with another result type is refused at the call.
     let error = TestProgram::new(&text(Some("b64")), &launch("k", "", 1, 1, "")).fails();
     assert!(error.contains("a call of `vprintf` as declared here"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! What has no lowering: the kernel runs as long as no thread gets there, a thread that does faults with the
-//! form's name and place, and `emu inspect` says so before.
+//! Instructions without a lowering: a kernel runs as long as no thread reaches one; a thread that does faults with the
+//! form's name and location, and `emu inspect` lists it beforehand.
 
 mod calls_kit;
 mod cli_kit;
@@ -7,7 +7,7 @@ mod cli_kit;
 use calls_kit::{TestProgram, manifest, module, words};
 use cli_kit::Folder;
 
-/// A launch in the manner of CUDA 11 and older, which nobody defines; only thread `at` of the block gets there.
+/// A call of CUDA 11's device-side launch, which no module defines; only thread `at` of the block reaches it.
 fn launches_from_the_device(at: u32) -> String {
     let declared = ".extern .func (.param .b32 r) cudaLaunchDevice(.param .b64 p, .param .b64 s);";
     let body = format!(

@@ -1,6 +1,6 @@
-//! Code of before independent thread scheduling: the threads of a warp exchange words through shared memory without
-//! waiting for each other, with volatile accesses, which keep their order. Expected values come from steps that all
-//! threads make at once.
+//! Code from before independent thread scheduling: the threads of a warp exchange words through shared memory without
+//! waiting for each other, with volatile accesses, which keep their order. Expected values are of steps that all
+//! threads take together.
 
 mod lower_kit;
 
@@ -30,7 +30,7 @@ fn reduction(order: &str, far_first: bool) -> String {
     )
 }
 
-/// What the words are after all threads have made every step together.
+/// The words after all threads have taken every step together.
 fn together(input: &[u32]) -> Vec<u32> {
     let mut words = [input, &[0; 32]].concat();
     for distance in DISTANCES {
@@ -57,7 +57,7 @@ fn volatile_accesses_to_shared_memory_keep_their_order() {
     }
 }
 
-/// Neighbouring words are loaded one by one when each load counts.
+/// Neighbouring words are loaded one by one if the loads are volatile.
 #[test]
 fn volatile_loads_are_not_merged() {
     let text = |order: &str| {

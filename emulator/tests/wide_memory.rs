@@ -1,5 +1,5 @@
-//! Loads, stores and moves of 128 and 256 bits and of vectors of narrow elements, in every space: bytes end up where
-//! the PTX ISA says, whatever the names of the registers in between.
+//! Loads, stores and moves of 128 and 256 bits and of vectors of narrow elements, in every space: bytes are moved as
+//! the PTX ISA says, for any order of registers.
 
 mod lower_kit;
 
@@ -143,7 +143,7 @@ fn vectors_of_narrow_elements() {
 
 #[test]
 fn compare_and_swap_of_128_bits() {
-    // Every thread's place is its own; the comparison succeeds in the first and fails in the second.
+    // Every thread has a word of its own; the first comparison succeeds and the second fails.
     for (space, at) in [("global", "%b"), ("shared", "%s"), ("", "%b")] {
         let dot = if space.is_empty() { String::new() } else { format!(".{space}") };
         let body = format!(
@@ -153,7 +153,7 @@ fn compare_and_swap_of_128_bits() {
         );
         check(&body, |from, _| {
             let (first, second) = (&from[..16], &from[16..32]);
-            // Now the old value again; what the comparisons saw; what the exchange took out.
+            // The old value again; the results of the comparisons; the result of the exchange.
             [first, first, second, second].concat()
         });
     }

@@ -1,4 +1,4 @@
-//! The `attack` command as it is called.
+//! The command line of `attack`.
 
 use assert_cmd::Command;
 

@@ -1,4 +1,4 @@
-//! Barriers in diverged code, from PTX to the timing model: reductions that lanes of a warp come to on several ways,
+//! Barriers in diverged code, from PTX to the timing model: reductions that lanes of a warp reach on several paths,
 //! thread counts with lanes that have exited, lanes that name different barriers.
 
 use emulator::exec::{Options, Unobserved};
@@ -37,7 +37,7 @@ TWO:
     barrier.red.popc.u32 %b, 3, %p;
     add.u32 %b, %b, 2000;
 NEXT:
-    // All warps, given as a count; lanes come in two groups.
+    // All warps, given as a count; lanes arrive in two groups.
     mov.u32 %n, %ntid.x;
     add.u32 %n, %n, 31;
     and.b32 %n, %n, -32;
@@ -68,7 +68,7 @@ fn diverged_barriers_give_their_results_and_replay() {
     for threads in [128u32, 100, 33, 7] {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let path = dir.path().join("meet.toml");
-        // Where nobody leaves, the halves of four warps are 64 threads each; elsewhere all meet at one barrier.
+        // Without early exits, the halves of four warps are 64 threads each; otherwise all meet at one barrier.
         let halves = threads == 128;
         let module = if halves {
             MODULE.replace("setp.eq.u32 %q, %a, 4;", "setp.eq.u32 %q, %a, 9;")

@@ -1,5 +1,5 @@
-//! The checker on CUDA kernels with one mistake each: it names the line of the mistake, and is silent about the same
-//! kernels without it, about bundled workloads and about programs whose blocks and lanes wait for one another.
+//! The checker on CUDA kernels with one mistake each: it names the line of the mistake, and reports nothing for the
+//! same kernels without it, for bundled workloads and for programs whose blocks and lanes wait for one another.
 
 mod launch_kit;
 
@@ -40,7 +40,7 @@ fn marked(kernel: &str) -> u32 {
 
 const INPUT: Option<&str> = Some("iota");
 
-/// Kernel, launch, buffers, scalars, what finds its mistake, and a part of what it says.
+/// Kernel, launch, buffers, scalars, the check that finds its mistake, and a part of its message.
 type Case = (
     &'static str,
     (u32, u32),
@@ -100,7 +100,7 @@ fn every_mistake_is_found_where_it_is() {
         let shown = shown.join("\n\n");
         let mine =
             findings.iter().find(|f| f.what.contains(told)).unwrap_or_else(|| panic!("{kernel}:\n{shown}"));
-        // What races is also read before it is written.
+        // The racing word is also read before it is written.
         let race = *by == CheckKind::Racecheck;
         let expected = |f: &Finding| f.check == *by || race && f.check == CheckKind::Initcheck;
         assert!(findings.iter().all(expected), "{kernel}:\n{shown}");

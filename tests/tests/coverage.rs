@@ -1,12 +1,12 @@
-//! Every opcode form that 388 public CUDA programs use, at work in a small kernel: in both dialects, on the
-//! machine, and against the oracle where it knows the form.
+//! Every opcode form that 388 public CUDA programs use, in a small kernel: in both dialects, on the
+//! machine, and compared with the oracle if it knows the form.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use tests::coverage::run::{Reached, run};
 use tests::coverage::{Dialect, forms, pending, sample};
 
-/// Forms of a family: how many there are, run, and were compared.
+/// Forms of a family: numbers of those that exist, ran, and were compared.
 #[derive(Default)]
 struct Tally {
     forms: usize,

@@ -53,7 +53,7 @@ fn kernel(dice: &mut Dice, (ty, letter, bits, bytes): (&str, &str, &str, usize))
         let ftz = if matches!(ty, "f32" | "f16" | "f16x2") && dice.below(4) == 0 { ".ftz" } else { "" };
         let sat = if matches!(ty, "f32" | "f16" | "f16x2") && dice.below(9) == 0 { ".sat" } else { "" };
         let form = dice.below(14);
-        // Most sums take the last product, which the next product tends to leave alone.
+        // Most sums add to the last product, which later products seldom overwrite.
         if let (5..=9, Some(last)) = (form, &product) {
             match dice.below(4) {
                 0 | 1 => a = String::clone(last),
@@ -139,7 +139,7 @@ fn in_emulator(module: &ptx::Module, input: &[u8], fmad: bool) -> Vec<u8> {
     emulated.memory.allocation(to).bytes.to_vec()
 }
 
-/// Bytes with NaNs of a type made one, since PTX leaves open which a double has.
+/// Bytes with every NaN of a type replaced by one, since PTX does not define a double's NaN.
 fn numbers(bytes: &[u8], ty: &str) -> Vec<u64> {
     let double = |b: &[u8]| {
         let value = f64::from_le_bytes(b.try_into().unwrap());

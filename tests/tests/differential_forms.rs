@@ -208,7 +208,7 @@ fn conversions() {
     ]));
 }
 
-/// Holds a form to a relative error, or an absolute one, wherever `wanted` takes the operands.
+/// Checks a form's relative or absolute error for all operands that `wanted` accepts.
 fn approximate(form: &str, bound: f64, absolute: f64, wanted: impl Fn(&[f64]) -> bool) {
     let outcomes = run(form, 7, 4 * COUNT).unwrap_or_else(|fault| panic!("{fault}"));
     for outcome in outcomes {
@@ -231,7 +231,7 @@ fn approximate(form: &str, bound: f64, absolute: f64, wanted: impl Fn(&[f64]) ->
             assert!(same, "{form} of {sources:?} is {actual} instead of {expected}");
             continue;
         }
-        // So close to overflow an infinity is no error.
+        // Close to overflow, an infinity is accepted.
         let actual = match actual.is_infinite() && kind == 'f' {
             true if expected.abs() * (1.0 + bound) > f64::from(f32::MAX) => expected,
             _ => actual,

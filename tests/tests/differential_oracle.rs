@@ -1,5 +1,5 @@
-//! The oracle itself against the CPU references of the bundled workloads: two independent roads to the same
-//! bytes, neither of which knows the machine. And the machine with too few registers, where compilers' real code
+//! The oracle itself compared with the CPU references of the bundled workloads: two independent ways to the same
+//! bytes, neither of which uses the machine. And the machine with too few registers, where compiled code
 //! spills.
 
 use std::sync::Mutex;
@@ -23,7 +23,7 @@ fn spilled_code_agrees_with_the_references() {
     });
 }
 
-/// Holds a way of running against the reference of every workload.
+/// Compares a way of running with the reference of every workload.
 fn on_all(run: &Run) {
     let list: Vec<(Workload, Manifest)> = workloads()
         .into_iter()

@@ -1,5 +1,5 @@
 //! Random kernels and the minimised ones of earlier failures: the machine, run and recorded, against the
-//! oracle. `cargo run --release -p tests --bin attack` goes on where the fixed seeds end.
+//! oracle. `cargo run --release -p tests --bin attack` continues with further seeds.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -86,7 +86,7 @@ fn earlier_failures_stay_fixed() {
     assert!(seen > 0, "there are no regressions");
 }
 
-/// Every construct comes, functions with parameters of every kind among them, and so do copies of every class of register.
+/// Every construct occurs, with functions with parameters of every kind and copies of every class of register.
 #[test]
 fn random_kernels_hold_every_construct() {
     let mut drawn = Drawn::default();

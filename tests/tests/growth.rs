@@ -1,5 +1,5 @@
-//! Lowering takes time about as the code is long: of each shape, four times the code may take no more than eight times the
-//! processor time. What is quadratic takes sixteen times as much.
+//! Lowering's time is about proportional to the length of the code: for each shape, four times the code may take at
+//! most eight times the processor time. A quadratic algorithm takes sixteen times as much.
 
 use emulator::lower::LowerOptions;
 use emulator::session::LoadedModule;

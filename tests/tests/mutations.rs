@@ -1,6 +1,6 @@
-//! Damaged files with device code, and damaged PTX: modules, random kernels and opcode forms with bytes, tokens and lines changed. Whatever a text says,
-//! the front end, lowering and execution answer with results or diagnostics, never with a panic. The `mutate`
-//! command does the same for as long as one likes.
+//! Damaged files with device code, and damaged PTX: modules, random kernels and opcode forms with bytes, tokens and
+//! lines changed. Whatever a text says, the front end, lowering and execution answer with results or diagnostics,
+//! never with a panic. The `mutate` command does the same for as long as one likes.
 
 use std::collections::BTreeMap;
 use tests::fuzz::container::Containers;
@@ -23,7 +23,7 @@ fn damaged_texts_are_answered() {
             Err(_) => panic!("seed {seed} panics:\n{}", String::from_utf8_lossy(&input)),
         }
     }
-    // Damage that nothing gets through, or that nothing notices, would test nothing.
+    // Some damaged inputs must be accepted and some refused, or the test shows nothing.
     let count = |how_far| reached.get(&how_far).copied().unwrap_or(0);
     for how_far in [Reached::Refused, Reached::Stopped, Reached::Finished] {
         assert!(count(how_far) > INPUTS / 20, "{reached:?}");

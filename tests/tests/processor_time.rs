@@ -1,4 +1,4 @@
-//! What `mutate` measures is processor time. This is the only test of its process, so that no other one uses any.
+//! `mutate` measures processor time. This is the only test of its process, so that no other test uses processor time.
 
 use std::time::Duration;
 use test_kit::Watchdog;

@@ -34,7 +34,7 @@ fn the_study_equals_its_twin_on_every_workload() {
             redundant += expected.block_redundant_total();
         }
     }
-    // The comparison is worth something only if there is much of both kinds.
+    // The comparison is meaningful only if both kinds are frequent.
     assert!(redundant > all / 20 && redundant < all / 2, "{redundant} of {all}");
 }
 

@@ -1,5 +1,5 @@
-//! Modules that are long, deep, or ask for much: parsing, lowering and loading end, with memory as the device has it, or
-//! they say what the limit is. How lowering's time grows is in `growth.rs`.
+//! Modules that are long, deeply nested, or declare much memory: parsing, lowering and loading succeed within the
+//! device's memory, or report the limit. `growth.rs` tests the growth of lowering's time.
 
 use emulator::device::{DeviceModule, LoadError};
 use emulator::lower::{LowerOptions, Lowered};
@@ -11,7 +11,7 @@ use test_kit::Watchdog;
 
 const HEAD: &str = ".version 8.7\n.target sm_90\n.address_size 64\n";
 
-/// A kernel with these statements behind some loads, and a store behind them.
+/// A kernel with some loads, these statements, and a store.
 fn kernel(module: &str, statements: &str) -> String {
     format!(
         "{HEAD}{module}\n.visible .entry k(.param .u64 p)\n{{\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n.reg .pred %p<9>;\n\
@@ -87,7 +87,7 @@ fn many_guarded_instructions() {
     assert!(lowered(&kernel("", &format!("setp.eq.s32 %p1, %r1, 3;\n{text}"))) >= 20_000);
 }
 
-/// A hundred values and thirty predicates that live everywhere, in few registers.
+/// A hundred values and thirty predicates that are live everywhere, with few registers.
 #[test]
 fn long_code_that_spills() {
     const GROUPS: usize = 800;

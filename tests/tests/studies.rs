@@ -45,14 +45,14 @@ fn every_study_equals_its_twin_on_every_workload() {
             }
         }
     }
-    // The comparison is worth something only if the workloads show everything that is counted.
+    // The comparison is meaningful only if every counter occurs in the workloads.
     let mut never = Vec::new();
     for ((name, _), sum) in twins::TWINS.iter().zip(&sums) {
         let counters = studies::find(name).unwrap().counters.iter().zip(sum);
         let missing = counters.filter(|(c, count)| **count == 0 && c.join != studies::Join::Min);
         never.extend(missing.map(|(c, _)| format!("{name}: {}", c.key)));
     }
-    // What only sampling or other programs show.
+    // Counters that only sampling or other programs reach.
     let excused = [
         "sampled_level",
         "given_up_bytes",

@@ -16,7 +16,7 @@ const SURFACES: [(&str, usize, em::ArrayKind); 5] = [
     ("a2d", 3, em::ArrayKind::Layered2),
 ];
 
-/// Where a surface access goes, as a byte position in the texels: coordinates in the order of the instruction,
+/// The byte position of a surface access in the texels: coordinates in the order of the instruction,
 /// extents in the same order (x in bytes), clamped where the access says so.
 fn position(at: &[i64], most: &[i64], row: &[i64], clamp: bool) -> Option<usize> {
     let mut sum = 0;
@@ -80,7 +80,7 @@ proptest! {
             (!store || to.is_none_or(|to| (to..to + bytes).all(|b| taken.insert(b)))).then_some(w)
         }).collect();
         prop_assume!(!words.is_empty());
-        // Clamped accesses may be askew; those fault, which is not under test here.
+        // Clamped accesses may be misaligned; those fault, which is not tested here.
         let askew = words.iter().any(|w| {
             let at: Vec<i64> = w[..count].iter().map(|&v| i64::from(v as i32)).collect();
             position(&at, &most, &steps, clamp).is_some_and(|to| to % bytes != 0)
@@ -188,7 +188,7 @@ proptest! {
     }
 }
 
-/// What `sust.p` leaves of four values in a texel.
+/// The texel that `sust.p` stores for four values.
 fn stored(channel: Channel, channels: usize, ty: &str, values: [u32; 4]) -> Vec<u8> {
     let mut out = Vec::new();
     for &v in &values[..channels] {
@@ -250,7 +250,7 @@ fn formatted_stores_convert() {
                 let bytes = device.memory.allocation(id).bytes.contents();
                 for (w, got) in words.iter().zip(bytes.chunks_exact(channels * channel.bytes())) {
                     let want = stored(channel, channels, ty, [w[4], w[5], w[6], w[7]]);
-                    // Any NaN of a half is as good as another.
+                    // NaNs of halves are equivalent.
                     let nan = channel == Channel::F16
                         && ty == "f32"
                         && w[4..4 + channels].iter().any(|&v| f32::from_bits(v).is_nan());
@@ -261,7 +261,7 @@ fn formatted_stores_convert() {
     }
 }
 
-/// A coordinate that is a constant, or a sum with one, is no address that the constant could be an offset of.
+/// A coordinate that is a constant, or a sum with one, is no address: the constant must not become an offset.
 #[test]
 fn constant_coordinates_stay_coordinates() {
     let mut random = Random(9);

@@ -1,5 +1,5 @@
-//! Committed reference tables of the timing model: cycles of the bundled workloads, and what BOW, BOW-WR and CORF gain on
-//! them, beside published figures. What differs from a published figure is a named gap.
+//! Committed reference tables of the timing model: cycles of the bundled workloads, and the gains of BOW, BOW-WR
+//! and CORF on them, beside published figures. Differences from published figures are named gaps.
 //!
 //! A table is data under `tests/tables/`. After a change that is meant to move figures, write it again and commit it:
 //! `WARPLAB_TABLES=write cargo test --release -p tests --test tables`. Columns that are not ours stay as they are.
@@ -36,7 +36,7 @@ impl Table {
         Table { rows: rows.collect(), header, path }
     }
 
-    /// Compares each row's `ours` with what is measured, or writes it down where that is asked for.
+    /// Compares each row's `ours` with the measured value, or writes the measured value if requested.
     fn compare(mut self, tolerance: f64, measure: impl Fn(&BTreeMap<String, String>) -> Result<f64, String>) {
         let write = std::env::var("WARPLAB_TABLES").is_ok_and(|value| value == "write");
         let mut wrong = Vec::new();
@@ -70,7 +70,7 @@ impl Table {
         assert!(wrong.is_empty(), "{}:\n{}", self.path.display(), wrong.join("\n"));
     }
 
-    /// Every published figure that ours is far from has its gap named, and every named gap is there.
+    /// Every large difference from a published figure is a named gap, and every named gap exists.
     fn check_gaps(&self, far: impl Fn(f64, f64) -> bool) {
         for row in &self.rows {
             let published: Option<f64> = row["published"].parse().ok();

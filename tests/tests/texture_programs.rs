@@ -35,7 +35,7 @@ const PLAIN: State = State {
     lod: [0.0, 0.0, f32::MAX],
 };
 
-/// A kernel, its texture, and what it does with the coordinates of a thread.
+/// A kernel, its texture, and its expected result for a thread's coordinates.
 struct Case {
     kernel: &'static str,
     /// Lines of the texture's table besides name, buffer and format.

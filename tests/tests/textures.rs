@@ -106,7 +106,7 @@ proptest! {
             let at: Vec<f32> = at.iter().map(|x| if x.is_nan() { 0.0 } else { *x }).collect();
             image.fetch(&state, 0, slice, &at)
         }).collect();
-        // Infinite and huge coordinates wrap to nowhere in particular.
+        // The wrapped position of infinite and huge coordinates is undefined.
         let tame: Vec<usize> = (0..words.len()).filter(|&t| words[t][..dims].iter().all(|&b| f32::from_bits(b).is_nan() || f32::from_bits(b).abs() <= 1e9)).collect();
         let pick = |all: &[[u32; 4]]| -> Vec<[u32; 4]> { tame.iter().map(|&t| all[t]).collect() };
         check(&pick(&got), &pick(&want), !state.linear, largest(&image, &state), &format!("{body} {state:?} {channel:?} {extent:?}"))?;
@@ -256,7 +256,7 @@ fn lanes_may_name_different_objects_and_halves_come_packed() {
             "thread {t}"
         );
     }
-    // A handle of nothing in one lane is that lane's fault.
+    // An invalid handle in one lane is a fault of that lane.
     let mut words = words;
     words[37][4] = 12345;
     let error = device.run(body, &words).unwrap_err();
@@ -307,7 +307,7 @@ fn offsets_move_texels() {
     }
 }
 
-/// A coordinate that is a constant, or a sum with one, is no address that the constant could be an offset of.
+/// A coordinate that is a constant, or a sum with one, is no address: the constant must not become an offset.
 #[test]
 fn constant_coordinates_stay_coordinates() {
     use em::ArrayKind as A;

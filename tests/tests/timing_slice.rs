@@ -1,5 +1,5 @@
-//! Regenerating only the timing slice gives the addresses, barriers and lanes that regenerating everything gives, on the
-//! bundled workloads, and leaves out much of the work.
+//! Regenerating only the timing slice gives the addresses, barriers and lanes that regenerating everything gives,
+//! on the bundled workloads, and leaves out much of the work.
 
 use tests::recording::record;
 use tests::timing_slice;
@@ -31,6 +31,6 @@ fn addresses_and_lanes_are_those_of_the_whole_regeneration() {
         }
     }
     assert!(steps > 100_000, "{steps} steps");
-    // Close to half of what compiled kernels compute is data at least, or the slice takes in too much.
+    // At least 40 % of the results of compiled kernels are data; otherwise the slice is too large.
     assert!(left_out * 10 > of * 4, "{left_out} of {of} instructions are left out");
 }

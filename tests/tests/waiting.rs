@@ -1,5 +1,5 @@
 //! CUDA programs whose blocks and lanes wait for one another: they finish, with the results that they must have,
-//! and are recorded alike at any number of threads. Those that can never finish are reported with who waits for
+//! and their traces are equal at any number of threads. Those that can never finish are reported with what waits for
 //! what.
 
 mod launch_kit;
@@ -10,7 +10,7 @@ use emulator::session::{Session, SessionError};
 use std::path::Path;
 use trace_format::validate;
 
-/// Buffers of one launch: names, and what they hold at first.
+/// Buffers of one launch: names and initial contents.
 type Buffers<'a> = &'a [(&'a str, Vec<u32>)];
 
 struct RecordedProgram {

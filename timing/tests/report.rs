@@ -97,7 +97,7 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
     );
 }
 
-/// A kernel that needs more registers than an SM has, beside one that does not.
+/// Two kernels, of which one needs more registers than an SM has.
 #[test]
 fn a_kernel_that_fits_no_sm_is_left_out_of_the_report() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -95,7 +95,7 @@ fn timelines_nest_have_named_tracks_and_count_what_the_statistics_count() {
         for (track, spans) in view.tracks() {
             let name = names.get(&track).unwrap_or_else(|| panic!("{gpu}: track {track:?} has no name"));
             assert!(processes.contains_key(&(track.0, 0)), "{gpu}: {track:?}");
-            // Within a track spans begin in order, and each ends before the one around it.
+            // Spans of a track begin in order, and nested ones end before their enclosing span.
             let mut open: Vec<u64> = Vec::new();
             let mut last = 0;
             for (what, start, end) in &spans {
@@ -109,7 +109,7 @@ fn timelines_nest_have_named_tracks_and_count_what_the_statistics_count() {
                 open.push(*end);
             }
             if name.starts_with("scheduler") {
-                // Slots have one cause at a time: nothing is nested, and nothing is missing in between.
+                // Slots have one cause at a time: spans are not nested, and there is no gap between them.
                 let launches = |cycle| replay.launches.iter().any(|launch| launch.launched_at == cycle);
                 let joined = spans.windows(2).all(|w| w[0].2 == w[1].1 || launches(w[1].1));
                 assert!(joined, "{gpu}: {name} has gaps");
@@ -139,7 +139,7 @@ fn timelines_nest_have_named_tracks_and_count_what_the_statistics_count() {
             let shown = slots.get(&cause.name().replace('_', " ")).copied().unwrap_or(0);
             assert_eq!(shown, stats.stalls.get(*cause), "{gpu}: {}", cause.name());
         }
-        // Slots that a technique took are named after it and its cause.
+        // Slots that a technique stalled are named after it and its cause.
         let declared = stats.techniques.iter().flat_map(|one| {
             let name = one.info.name;
             one.stalls().map(move |(cause, slots)| (format!("{name}: {}", cause.replace('_', " ")), slots))
@@ -194,7 +194,7 @@ fn a_window_bounds_everything_but_launches() {
             assert!(spans.iter().all(|(name, ..)| name != "issue"), "every issue has its instruction");
         }
     }
-    // The slots in the window are those of the whole timeline, cut.
+    // The slots in the window are those of the whole timeline, cut at its ends.
     let cut = |view: &Timeline| -> BTreeMap<String, u64> {
         let mut sums = BTreeMap::new();
         for ((process, track), spans) in view.tracks() {
@@ -387,7 +387,7 @@ fn rows_of_the_series_sum_to_the_totals_at_any_interval() {
                     let sum: u64 = series.rows.iter().map(|row| row.stalls.get(*cause)).sum();
                     assert_eq!(sum, stats.stalls.get(*cause), "{gpu}: {} every {interval}", cause.name());
                 }
-                // So do the columns of what techniques declare.
+                // The columns that techniques declare do too.
                 let infos: Vec<_> = stats.techniques.iter().map(|one| one.info).collect();
                 let mut own = 0;
                 for (name, value) in stats.techniques.iter().flat_map(TechniqueStats::columns) {

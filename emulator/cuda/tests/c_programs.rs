@@ -10,10 +10,10 @@ use std::process::Command;
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
 
-/// What programs of the driver API are linked with.
+/// Linker options of programs of the driver API.
 const DRIVER: &str = "-l:libcuda.so.1";
 
-/// Compiles a C program and runs it in a folder of its own; what it printed, or `None` with the reason told.
+/// Compiles a C program and runs it in a folder of its own; its output, or `None` if it was skipped with a message.
 fn run_in(folder: &Path, source: &Path, library: &str) -> Option<String> {
     run_with(folder, source, library, &[])
 }
@@ -62,7 +62,7 @@ fn run_compiled(
     Some(said)
 }
 
-/// An empty folder for what a program writes.
+/// An empty folder for a program's files.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("c-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -93,7 +93,7 @@ fn modules_memory_launches_and_errors() {
     run("basics");
 }
 
-/// What `emu run --fmad=false --` sets reaches the translation of kernels.
+/// The option of `emu run --fmad=false --` has an effect on the translation of kernels.
 #[test]
 fn products_and_sums_are_fused_unless_the_environment_says_no() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/contraction.c");
@@ -145,7 +145,7 @@ fn the_interface_for_embedders() {
     }
 }
 
-/// The example in the header, with the kernel that it speaks of.
+/// The example in the header, with its kernel.
 #[test]
 fn the_example_of_the_interface_for_embedders() {
     let ptx = ".version 7.0\\n.target sm_75\\n.address_size 64\\n.visible .entry scale(.param .u64 values, .param .f32 factor) {\\n\
@@ -168,7 +168,7 @@ fn the_example_of_the_interface_for_embedders() {
     }
 }
 
-/// With our library loaded as `emu run --` has it loaded, NVIDIA's run-time compiler ends with PTX.
+/// With our library loaded as by `emu run --`, NVIDIA's run-time compiler stops at PTX.
 #[test]
 fn machine_code_from_the_run_time_compiler_is_ptx() {
     let Some(folder_of_library) =

@@ -1,4 +1,4 @@
-//! Recordings of programs that end as nobody wants: killed, on a full disk, two into one file. What had been recorded
+//! Recordings that fail: killed, on a full disk, two of one file. The part that had been recorded
 //! stays readable, the older trace stays until the new one is whole, and the program itself is not disturbed.
 
 mod kit;
@@ -12,7 +12,7 @@ use warplab_host::destination::{Destination, Identity};
 
 fn scratch() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        // What earlier runs have left goes.
+        // Removes files of earlier runs.
         let _ = std::fs::remove_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("crash"));
         kit::libraries("crash")
     });
@@ -43,7 +43,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Records as `emu record` does: the file that is there makes room.
+/// Records as `emu record` does: an existing file is replaced.
 fn recording(mut command: Command, trace: &Path, launches: u64, blocks: u64) -> Command {
     command.args([launches, blocks].map(|n| n.to_string()));
     command.env("LD_LIBRARY_PATH", scratch()).env("WARPLAB_RECORD", trace).env("WARPLAB_THREADS", "2");
@@ -81,7 +81,7 @@ fn a_killed_program_leaves_every_launch_that_it_has_waited_for() {
                 assert!(replay.launches.len() as u64 >= printed);
             }
         }
-        // The next recording is not disturbed by it, and takes its place when it is whole.
+        // It does not disturb the next recording, which replaces it when it is whole.
         if random.below(3) == 0 {
             let child = recording(Command::new(program), &trace, 3, 2).spawn().expect("it starts");
             let (status, said) = ended(child);
@@ -93,7 +93,7 @@ fn a_killed_program_leaves_every_launch_that_it_has_waited_for() {
             std::fs::remove_file(part).expect("it is there");
         }
     }
-    // The moments are spread over the runs.
+    // The moments of the kills are spread over a run.
     assert!(launches > 300 && unfinished > 20, "{launches} launches, {unfinished} unfinished");
 }
 
@@ -113,20 +113,20 @@ fn a_program_whose_trace_cannot_be_written_goes_on_and_does_not_end_well() {
     }
     let path = left(&trace, older.as_ref(), 1).expect("the beginning is there");
     assert_eq!(path.as_deref(), Some(&*trace.with_extension("wtrace.part")));
-    // A device that is full, and a folder that is not there.
+    // A full device, and a folder that does not exist.
     for nowhere in ["/dev/full", "/nonexistent/t.wtrace"] {
         let command = recording(Command::new(program), nowhere.as_ref(), 7, 2).spawn();
         let (status, said) = ended(command.expect("it starts"));
         assert_eq!(status.code(), Some(1), "{said}");
         assert!(said.contains("right\n") && said.contains("the trace is not complete"), "{said}");
     }
-    // The program's own failure stays what it is, and so does success where nothing is recorded.
+    // The program's own exit code is kept if it fails, and if nothing is recorded.
     let mut command = Command::new(program);
     command.args(["5", "2"]).env("LD_LIBRARY_PATH", scratch()).env("WARPLAB_SUMMARY", "text");
     assert!(command.output().expect("it starts").status.success());
 }
 
-/// A file system of so many bytes, which takes the right to mount one.
+/// A file system of a given size; mounting it requires privileges.
 #[test]
 fn a_full_disk_leaves_what_fits() {
     let Some(program) = program() else { return };

@@ -1,5 +1,5 @@
-//! Occupancy as NVIDIA's `cuda_occupancy.h` computes it, for every GPU that programs can be shown: what timing and the
-//! API count with, over a grid of registers, block sizes and shared memory; and what the API answers about kernels.
+//! Occupancy as NVIDIA's `cuda_occupancy.h` computes it, for every GPU that programs can be shown: the function of
+//! timing and the API over a grid of registers, block sizes and shared memory; and the API's results for kernels.
 //!
 //! Needs the header, from `tools/scripts/cuda-toolkit.sh`, and a C++ compiler.
 
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use warplab_gpus::occupancy::{Demand, occupancy};
 
-/// The compiled calculator; why there is none.
+/// The compiled calculator, or the reason for which there is none.
 fn calculator() -> Result<PathBuf, String> {
     static PROGRAM: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
         let toolkit = toolkit().ok_or("no CUDA toolkit; tools/scripts/cuda-toolkit.sh installs one")?;
@@ -46,7 +46,7 @@ const SHARED: [u32; 24] = [
     49_152, 49_153, 65_536, 98_304, 101_376, 166_912, 232_448,
 ];
 
-/// Numbers of the attributes that NVIDIA's calculator wants, in its order, behind the compute capability.
+/// Numbers of the attributes that NVIDIA's calculator takes, in its order, after the compute capability.
 const ATTRIBUTES: [u32; 10] = [1, 39, 12, 82, 10, 8, 81, 16, 97, 111];
 
 fn list(values: impl IntoIterator<Item = u32>) -> String {

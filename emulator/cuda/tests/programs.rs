@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use trace_format::reader::Trace;
 
-/// Why tests do not run.
+/// The reason for which tests are skipped.
 const NO_NVCC: &str = "no nvcc; tools/scripts/cuda-toolkit.sh installs it, CUDA_HOME says where it is";
 /// Compute capabilities that programs are compiled for and run on.
 const ARCHITECTURES: [&str; 2] = ["75", "86"];
@@ -33,7 +33,7 @@ fn libraries() -> PathBuf {
     kit::libraries("cuda-programs")
 }
 
-/// What follows a word in the comments of a program.
+/// The text after a word in the comments of a program.
 fn notes<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
     text.lines().filter_map(|l| l.strip_prefix("// ")?.strip_prefix(word)).map(str::trim).collect()
 }
@@ -41,7 +41,7 @@ fn notes<'t>(text: &'t str, word: &str) -> Vec<&'t str> {
 /// How programs are linked with the CUDA runtime.
 const RUNTIMES: [&str; 2] = ["shared", "static"];
 
-/// Has nvcc make a file, unless that has been done.
+/// Makes a file with nvcc, unless it exists.
 fn make(file: PathBuf, command: &mut Command) -> PathBuf {
     if file.is_file() {
         return file;
@@ -92,7 +92,7 @@ fn compile(nvcc: &Path, name: &str) -> [PathBuf; 2] {
     linked
 }
 
-/// Starts a program with our libraries; those that have a runtime of their own need more than a place to look in.
+/// Starts a program with our libraries; programs with the runtime linked in need more than a search path.
 fn start(program: &Path, arch: &str, loaded: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", libraries()).env("WARPLAB_DEVICE", format!("sm_{arch}"));
@@ -130,7 +130,7 @@ fn run(name: &str) {
 /// Second files of programs, and those with a test of their own.
 const ELSEWHERE: [&str; 6] = ["rdc_other", "layouts", "careless", "leaving", "lenient", "entry_points"];
 
-/// A test for each program, and one that none is forgotten.
+/// A test for each program, and one that every program has a test.
 macro_rules! programs {
     ($($name:ident)*) => {
         $(#[test]
@@ -156,7 +156,8 @@ programs! {
     symbols tensor textures threads thrust_cub unmapped vector_add
 }
 
-/// Loads beside a buffer are a fault, or with the flag a warning, once per place, with their number.
+/// Loads just outside of a buffer are a fault; with the flag they are a warning, once per instruction, with their
+/// number.
 #[test]
 fn lenient_programs_read_zeros() {
     let Some(nvcc) = nvcc() else {
@@ -181,7 +182,7 @@ fn lenient_programs_read_zeros() {
     assert!(!ended_well && told.contains("512 bytes before"), "{told}");
 }
 
-/// A program that ends well although a kernel has failed does not where `emu` has started it, which says why.
+/// A program that exits with 0 although a kernel has failed: `emu` exits with 1 and gives the reason.
 #[test]
 fn ignored_faults_are_told_at_the_end() {
     let Some(nvcc) = nvcc() else {
@@ -199,7 +200,7 @@ fn ignored_faults_are_told_at_the_end() {
     }
 }
 
-/// The process ends when the program's last thread does, whatever threads of ours there are.
+/// The process ends when the program's last thread does, even if threads of our libraries still run.
 #[test]
 fn programs_end_whose_first_thread_has_left() {
     let Some(nvcc) = nvcc() else {
@@ -220,8 +221,8 @@ fn programs_end_whose_first_thread_has_left() {
     assert_eq!(Trace::open(&trace).expect("the trace can be opened").launches().len(), 2);
 }
 
-/// Without its symbols, or when our library comes too late, a program with NVIDIA's runtime linked in says what to do,
-/// and its calls fail with codes; it never crashes.
+/// For a stripped program with NVIDIA's runtime linked in, or if our library is loaded too late, a message names a
+/// remedy, and its calls fail with codes; it never crashes.
 #[test]
 fn runtimes_that_cannot_be_replaced_fail_in_words() {
     let Some(nvcc) = nvcc() else {
@@ -245,7 +246,8 @@ fn runtimes_that_cannot_be_replaced_fail_in_words() {
     }
 }
 
-/// A kernel without PTX does not run and is told once; each launch fails with CUDA's code for that, and nothing else does.
+/// A kernel without PTX is not run and is reported once; each launch fails with CUDA's code for that, and other
+/// calls succeed.
 #[test]
 fn kernels_without_ptx_fail_with_their_code() {
     let Some(nvcc) = nvcc() else {
@@ -279,7 +281,7 @@ fn kernels_without_ptx_fail_with_their_code() {
     }
 }
 
-/// Names that the toolkit's headers of the driver API declare functions by.
+/// Names of the functions that the toolkit's headers of the driver API declare.
 fn declared(include: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for header in ["cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h"] {
@@ -293,7 +295,7 @@ fn declared(include: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Every function of the driver API that is asked for by name works or is not found, as CUDA says it; those that the
+/// Every function of the driver API can be found by name or is reported as not found, as CUDA does; those that the
 /// headers declare can be linked with.
 #[test]
 fn every_driver_function_is_there_or_not_found() {
@@ -317,13 +319,13 @@ fn every_driver_function_is_there_or_not_found() {
     assert!(output.status.success() && said.ends_with("PASSED\n"), "{}: {said}{told}", output.status);
 }
 
-/// Where the toolkit keeps NVIDIA's own runtime library.
+/// Path of NVIDIA's own runtime library in the toolkit.
 fn nvidias_library(nvcc: &Path) -> Option<PathBuf> {
     let toolkit = nvcc.ancestors().nth(2)?;
     ["lib64", "lib"].iter().map(|l| toolkit.join(l).join("libcudart.so.13")).find(|p| p.is_file())
 }
 
-/// Every function of NVIDIA's library is known by name, and none that it does not have.
+/// Our table lists exactly the functions of NVIDIA's library.
 #[test]
 fn the_whole_runtime_api_is_known() {
     let Some(library) = nvcc().and_then(|nvcc| nvidias_library(&nvcc)) else {
@@ -341,7 +343,7 @@ fn the_whole_runtime_api_is_known() {
     }
 }
 
-/// Programs that find NVIDIA's library before ours have it replaced.
+/// NVIDIA's library is replaced in programs that find it before ours.
 #[test]
 fn nvidias_library_is_replaced() {
     let Some((nvcc, library)) = nvcc().and_then(|nvcc| Some((nvcc.clone(), nvidias_library(&nvcc)?))) else {
@@ -358,7 +360,7 @@ fn nvidias_library_is_replaced() {
     assert!(said.ends_with("PASSED\n"), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A library with the runtime linked in works wherever it comes from: linked with, or opened while the program runs.
+/// A library with the runtime linked in works if the program links it and if it opens it at run time.
 #[test]
 fn libraries_bring_their_runtimes() {
     let Some(nvcc) = nvcc() else {
@@ -402,7 +404,7 @@ fn libraries_bring_their_runtimes() {
     }
 }
 
-/// Sizes and offsets of CUDA's structures are those that our mirrors are declared with.
+/// Our declarations of CUDA's structures have the same sizes and offsets.
 #[test]
 fn structures_lie_as_in_the_headers() {
     let Some(nvcc) = nvcc() else {

@@ -1,7 +1,7 @@
 //! Python packages that use CUDA through our libraries, unmodified: tinygrad, Numba, CuPy, PyCUDA, Triton.
 //!
 //! `tools/scripts/python-clients.sh` makes an environment that has them; `WARPLAB_PYTHON` names another interpreter.
-//! What is not installed is skipped and says so, past the harness.
+//! Tests of packages that are not installed are skipped with a message that the harness does not capture.
 
 mod kit;
 
@@ -9,7 +9,7 @@ use kit::{Tool, libraries, python, skipped};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a Python package prints when asked; `None` when there is no interpreter or no such package.
+/// Output of a Python expression about a package; `None` without an interpreter or the package.
 fn ask(code: &str) -> Option<String> {
     let output = Command::new(python()).args(["-c", code]).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -32,13 +32,13 @@ fn run(package: &str, script: &str, variables: &[(&str, &str)]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
     let mut command = Command::new(&python);
     command.arg(script).env("LD_LIBRARY_PATH", &folder).envs(variables.iter().copied());
-    // What packages have compiled in earlier runs is neither used nor left behind elsewhere.
+    // Caches of compiled kernels are neither used nor left outside of this folder.
     let caches = folder.join("caches");
     let _ = std::fs::remove_dir_all(&caches);
     for variable in ["XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR"] {
         command.env(variable, caches.join(variable));
     }
-    // What `emu run --` sets too: CuPy has NVIDIA's runtime linked into libraries that it loads later.
+    // As `emu run --` does: CuPy has NVIDIA's runtime linked into libraries that it loads later.
     for variable in ["LD_PRELOAD", "LD_AUDIT"] {
         command.env(variable, folder.join("libcuda.so.1"));
     }

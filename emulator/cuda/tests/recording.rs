@@ -1,5 +1,5 @@
-//! Whole programs recorded by the library: what the trace holds, what flags choose, and what is left when a program
-//! ends in other ways than it meant to. Expected launches, copies and blocks are counted by hand from the program.
+//! Whole programs recorded by the library: contents of the trace, selection by flags, and the trace when a program
+//! ends early. Expected launches, copies and blocks are counted by hand from the program.
 //!
 //! `CUDA_HOME` or PATH say where nvcc is; without it the tests say that they were skipped.
 
@@ -16,7 +16,7 @@ use trace_format::validate::{Progress, validate};
 
 fn scratch() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        // What earlier runs have left goes.
+        // Removes files of earlier runs.
         let _ = std::fs::remove_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("recording"));
         kit::libraries("recording")
     });
@@ -48,7 +48,7 @@ fn command(program: &Path, trace: &Path, arguments: &[&str], variables: &[(&str,
     let mut command = Command::new(program);
     command.args(arguments).env("LD_LIBRARY_PATH", scratch()).env("WARPLAB_RECORD", trace);
     command.envs(variables.iter().copied()).stdout(Stdio::null());
-    // Who runs the tests in the background may have it ignored.
+    // A shell that runs the tests in the background may ignore the signal.
     let unignore = || {
         // SAFETY: setting a signal to its default is allowed between fork and exec.
         unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
@@ -59,7 +59,7 @@ fn command(program: &Path, trace: &Path, arguments: &[&str], variables: &[(&str,
     command
 }
 
-/// Records the program under a name of its own and checks the trace as far as any trace can be checked.
+/// Records the program under a name of its own and checks the trace.
 fn record(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Option<(ExitStatus, Trace)> {
     let (program, path) = (program()?, scratch().join(format!("{name}.wtrace")));
     let status = command(program, &path, arguments, variables).stderr(Stdio::null()).status();
@@ -99,7 +99,8 @@ fn a_program_is_recorded_with_its_streams_and_copies_and_replayed() {
         (DeviceToHost, 4000, 6),
     ];
     assert_eq!(moved, expected);
-    // Each round the second stream waits for the first, in the second the program for both, at last the copy does.
+    // In each round the second stream waits for the first; in the second round the program waits for both; at the
+    // end the copy does.
     let waits: Vec<_> = trace.waits().iter().map(|w| (w.stream, w.after_launches)).collect();
     assert_eq!(waits, [(other, 1), (other, 3), (0, 4), (other, 5), (0, 6)]);
     let fill = trace.transfers()[1];
@@ -116,7 +117,7 @@ fn a_program_is_recorded_with_its_streams_and_copies_and_replayed() {
     assert!(bytes(&trace) == bytes(&again), "another run and number of threads gives another trace");
 }
 
-/// A trace of addresses of a program says what the plain machine needs, and nothing else.
+/// A trace of addresses of a program holds what the plain machine needs, and no values.
 #[test]
 fn a_program_is_recorded_without_values_and_takes_the_same_cycles() {
     let Some((_, values)) = record("with_values", &["3"], &[]) else { return };
@@ -138,12 +139,12 @@ fn a_program_is_recorded_without_values_and_takes_the_same_cycles() {
         replay.launches.into_iter().map(|launch| launch.stats).collect::<Vec<_>>()
     };
     assert_eq!(format!("{:?}", replay(&addresses)), format!("{:?}", replay(&values)));
-    // An empty variable is none.
+    // An empty variable counts as unset.
     let empty = record("empty_variable", &["3"], &[(only.0, "")]).expect("nvcc is there").1;
     assert_eq!(empty.header().contents, Contents::Values);
 }
 
-/// Memory of the program lies elsewhere in each run; the trace does not show it.
+/// Memory of the program has other addresses in each run; the trace does not depend on them.
 #[test]
 fn registered_memory_is_recorded_the_same_in_every_run() {
     for variables in [&[][..], &[("STEPS_LARGE", "1")]] {
@@ -159,8 +160,8 @@ fn registered_memory_is_recorded_the_same_in_every_run() {
     }
 }
 
-/// Kernels that get the host's address of registered memory are recorded the same where addresses are the same in every
-/// run, as `emu record` has it; elsewhere it is said that they are not.
+/// Recordings of kernels that receive the host's address of registered memory are equal if addresses are the same
+/// in every run, as with `emu record`; otherwise a message says that they differ.
 #[test]
 fn host_addresses_are_recorded_the_same_where_they_are_the_same() {
     let Some(program) = program() else { return };
@@ -178,7 +179,7 @@ fn host_addresses_are_recorded_the_same_where_they_are_the_same() {
                 let mut run = command(program, &path, &["2", "own"], variables);
                 // SAFETY: the closure only makes a system call.
                 unsafe { run.pre_exec(fix) };
-                // Where addresses cannot be fixed the program does not start.
+                // If addresses cannot be fixed, the program does not start.
                 let ran = run.stderr(Stdio::piped()).output().ok()?;
                 let told = String::from_utf8_lossy(&ran.stderr);
                 assert!(ran.status.success() && !told.contains("host's address"), "{told}");
@@ -216,7 +217,7 @@ fn flags_choose_launches() {
     assert_eq!(numbers(&trace), [1, 4, 7]);
 }
 
-/// What a warp did: program counters, lanes and the first active lane's address.
+/// A warp's steps: program counters, lanes and the first active lane's address.
 fn steps(trace: &Trace, launch: u32, block: u64, warp: u32) -> Vec<(u32, u32, Option<u64>)> {
     let mut cursor = trace.warp_cursor(launch, block, warp).expect("the block was recorded");
     let mut steps = Vec::new();

@@ -51,7 +51,7 @@ impl TestProgram {
         names.iter().map(|n| session.buffer(n).map(<[u8]>::to_vec)).collect()
     }
 
-    /// The text of the error that the run ends with.
+    /// The text of the error with which the run ends.
     pub(crate) fn fails(&self) -> String {
         let mut session = self.open().unwrap_or_else(|e| panic!("{e}"));
         match session.run(&self.options, &Unobserved) {
@@ -75,8 +75,8 @@ pub(crate) fn manifest(words: usize, grid: u32, block: u32) -> String {
     )
 }
 
-/// A module of functions and a kernel `k` with one pointer parameter; the kernel's body finds its thread's
-/// number in `%t`, the address of its word in `%a`, and leaves its result in `%o`.
+/// A module of functions and a kernel `k` with one pointer parameter; the kernel's body reads its thread's
+/// number from `%t` and the address of its word from `%a`, and leaves its result in `%o`.
 pub(crate) fn module(functions: &str, body: &str) -> String {
     format!(
         ".version 8.0\n.target sm_75\n.address_size 64\n{functions}\n.visible .entry k(.param .u64 out)\n{{\n\

@@ -8,7 +8,7 @@ use std::process::Command;
 /// A temporary folder.
 pub(crate) struct Folder(tempfile::TempDir);
 
-/// What a run of `emu` left.
+/// Output and exit code of `emu`.
 pub(crate) struct Run {
     pub code: Option<i32>,
     pub out: String,

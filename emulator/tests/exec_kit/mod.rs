@@ -227,7 +227,7 @@ pub(crate) fn verify(trace: &[u8]) -> Report {
     trace_format::validate::validate(&path, 1, &Progress::default()).unwrap()
 }
 
-/// Device memory and how to run on it.
+/// Device memory, and functions that run kernels on it.
 pub(crate) struct Device {
     pub memory: GlobalMemory,
     pub buffers: Vec<AllocationId>,

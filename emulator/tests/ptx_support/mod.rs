@@ -1,4 +1,4 @@
-//! What every module that `ptx::parse` returns must satisfy, whatever text it came from.
+//! Invariants of every module that `ptx::parse` returns.
 
 use emulator::ptx::{AddressBase, Body, Callee, Function, Inst, Module, Op, Operand, ScalarType, Statement};
 

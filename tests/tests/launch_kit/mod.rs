@@ -4,7 +4,7 @@ use emulator::session::{Session, Setup};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// A buffer of words: its name, its length, and what its `init` is in TOML.
+/// A buffer of words: its name, its length, and its `init` in TOML.
 pub(crate) type Buffer = (String, usize, Option<String>);
 
 /// A session in a folder; the buffers are the kernel's arguments in order, `scalars` follow them.

@@ -1,4 +1,4 @@
-//! What tests of studies on the bundled workloads share: launches cut to what brute force can keep.
+//! Shared by tests of studies on the bundled workloads: launches cut to a size that the brute-force twins can keep.
 
 use timing::internals::SourceError;
 use timing::internals::{LaunchPaths, TraceLaunch};

@@ -27,7 +27,7 @@ pub(crate) fn kernel(body: &str) -> String {
     text
 }
 
-/// Device memory with one object, and what is needed to launch on it.
+/// Device memory with one texture or surface object, and the state of launches.
 pub(crate) struct Device {
     pub memory: GlobalMemory,
     pub handle: u64,
@@ -82,7 +82,7 @@ impl Device {
     }
 }
 
-/// What holds the texels.
+/// The kind of memory that holds the texels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Linear,
@@ -204,7 +204,7 @@ pub(crate) fn image(
             let extent = extent.map(|e| (e >> level).max(1));
             let texels = extent.iter().product::<usize>() * slices;
             let bytes = match channel {
-                // Floats that are numbers: sums of infinities say little.
+                // Finite floats: sums of infinities hide errors.
                 Channel::F32 => (0..texels * channels)
                     .flat_map(|_| ((random.next() as i32) as f32 / 65536.0).to_le_bytes())
                     .collect(),

@@ -22,7 +22,7 @@ pub(crate) struct Launch {
     pub threads: u32,
 }
 
-/// What a trace holds in order.
+/// The records of a trace, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Item {
     Launch(Launch),

@@ -21,7 +21,7 @@ fn noise(seed: u32) -> Row {
     Row::from_fn(|lane| (lane as u32 * lane as u32 + seed + 1).wrapping_mul(0x9E37_79B9))
 }
 
-/// Counts, at several numbers of threads and in the other way, and checks that all agree.
+/// Counts with several numbers of threads and with the twin, and checks that all agree.
 fn tally_of(launch: &MemoryLaunch) -> Tally {
     let twin = twin::redundancy(launch);
     for threads in [1, 3] {
@@ -105,7 +105,7 @@ fn diverged_instructions_are_excluded_and_spoil_their_instance() {
 
 #[test]
 fn guards_are_operands_of_branches_and_conditions_of_the_rest() {
-    // P0 = lane < 16; P1 = tid.x < 1000 (always)
+    // P0 = lane < 16; P1 = tid.x < 1000, which is true in every lane
     let guarded = |inst: Inst, pred: u8| inst.guarded(PredSrc::of(Pred(pred)));
     let code = [
         s2r(0, SpecialReg::LaneId),

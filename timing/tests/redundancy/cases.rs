@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use trace_format::isa::*;
 use trace_format::semantics::{Geometry, Row};
 
-/// An instruction from a few random words; registers are few, so that values meet again.
+/// An instruction from a few random words; there are few registers, so that instructions read earlier results.
 fn instruction(word: u32) -> Inst {
     let reg = |shift: u32| Src::reg(Reg((word >> shift & 7) as u8));
     let pair = |shift: u32| Src::reg(Reg((word >> shift & 3) as u8 * 2));
@@ -61,11 +61,11 @@ fn row(word: u32) -> Row {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     code: Vec<u32>,
-    /// The common path: instruction, and what comes from outside.
+    /// The path of most warps: instruction, and the rows that are recorded.
     path: Vec<(u32, u32)>,
     grid: u32,
     block: [u32; 3],
-    /// Departures of one warp: which warp, where, how.
+    /// Changes of one warp's path: warp, position, change.
     changes: Vec<(u32, u32, u32)>,
     repeat: usize,
 }

@@ -22,13 +22,13 @@ pub(crate) fn add(dst: u8, a: Src, b: Src) -> Inst {
     Inst::new(Op::Iadd3 { x: Extended(false) }).dst(Reg(dst)).srcs([a, b, Src::RZ])
 }
 
-/// A word from global memory.
+/// Loads a word from global memory.
 pub(crate) fn ldg(dst: u8, address: u8, offset: i32) -> Inst {
     let op = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
     Inst { offset, ..Inst::new(op).dst(Reg(dst)).srcs([r(address)]) }
 }
 
-/// A word into global memory.
+/// Stores a word to global memory.
 pub(crate) fn stg(address: u8, data: u8) -> Inst {
     Inst::new(Op::Stg { width: MemWidth::B32, order: MemOrder::Weak }).srcs([r(address), r(data)])
 }
@@ -41,7 +41,7 @@ pub(crate) fn less(dst: u8, a: Src, b: Src) -> Inst {
     inst
 }
 
-/// The end.
+/// The instruction that ends the warp.
 pub(crate) fn exit() -> Inst {
     Inst::new(Op::Exit {})
 }

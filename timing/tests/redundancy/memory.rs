@@ -1,4 +1,4 @@
-//! Recorded launches in memory, for tests: per warp a path, and the rows that came from outside.
+//! Launches recorded in memory, for tests: each warp's path and its recorded rows.
 
 use std::sync::Arc;
 use timing::internals::{LaunchPaths, WarpPath};
@@ -12,7 +12,7 @@ use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execu
 pub(crate) struct Recorded {
     pub pc: u32,
     pub active: u32,
-    /// Destination rows that come from outside.
+    /// Destination rows that are recorded.
     pub rows: Vec<Row>,
 }
 

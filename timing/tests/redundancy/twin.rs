@@ -1,4 +1,4 @@
-//! The study `redundancy` once more, straight from its definitions: every operand of every executed instruction
+//! A second implementation of the study `redundancy`, from its definitions: every operand of every executed instruction
 //! is kept as values, lane by lane, and instances are compared when all warps of the launch have been read.
 
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ pub(crate) fn redundancy<S: LaunchPaths>(source: &S) -> Tally {
     tally
 }
 
-/// Whether all could be redundant and had the same operands in the lanes that they share.
+/// Whether all executions can be redundant and have the same operands in the lanes that they share.
 fn agree(executions: &[&Execution]) -> bool {
     let lanes = |e: &Execution| e.iter().flatten().map(|(o, _)| width(o)).max().unwrap_or(0);
     // The first execution is of a full warp unless every warp has the same lanes.

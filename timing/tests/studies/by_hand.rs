@@ -27,7 +27,8 @@ fn sts(address: u8, data: u8) -> Inst {
     Inst::new(Op::Sts { width: MemWidth::B32, scale: Scale::X1 }).srcs([r(address), r(data)])
 }
 
-/// A launch of so many blocks of so many warps that execute the code from first to last, with changes.
+/// A launch with a number of blocks and of warps per block, whose warps execute the code from first to last, with
+/// changes.
 fn launch(code: &[Inst], blocks: u32, warps: u32, change: impl Fn(&mut Vec<Recorded>)) -> MemoryLaunch {
     let geometry = Geometry { grid: [blocks, 1, 1], block: [32 * warps, 1, 1] };
     MemoryLaunch::new(kernel(code), geometry, |_, _| {
@@ -43,7 +44,7 @@ fn noise() -> Row {
     Row::from_fn(|lane| (lane as u32 * lane as u32 + 1).wrapping_mul(0x9E37_79B9))
 }
 
-/// Sums of a study's counts, of which the study and its twin agree.
+/// Sums of a study's counts, after checking that the study and its twin agree.
 fn counts(launch: &MemoryLaunch, name: &str) -> BTreeMap<&'static str, u64> {
     let checked = check(launch, &[1, 3]);
     assert!(checked.is_ok(), "{}", checked.err().unwrap_or_default());
@@ -113,7 +114,7 @@ fn reuse_of_bow_figure_3_6() {
         ("reads_at_2", 2),
         ("reads_at_3", 1),
         ("reads_at_12", 1),
-        // r8, r0 and r9 come from before
+        // r8, r0 and r9 were written before the snippet
         ("reads_far", 3),
         ("transient_at_1", 8),
         ("transient_at_2", 1),
@@ -139,7 +140,7 @@ fn reuse_keeps_what_a_partial_write_leaves() {
     let expected = [
         ("warp_instructions", 5),
         ("reads_at_1", 1),
-        // 1 is kept by the write to eight lanes, 2 is read; the sum and 3 never are
+        // the write to eight lanes keeps 1, 2 is read; the sum and 3 are never read
         ("transient_at_1", 2),
         ("replaced_far", 2),
         ("to_collector", 2),
@@ -167,7 +168,7 @@ fn lifetime() {
         add(5, r(2), r(2)),
         exit(),
     ];
-    // r0 is written to eight lanes at last: the 4 in the others is kept.
+    // The last write to r0 is to eight lanes: the others keep the 4.
     let expected = [
         ("warp_instructions", 13),
         // the second r3, and r5 four times
@@ -246,7 +247,8 @@ fn uniform() {
         add(4, r(3), r(1)),
         exit(),
     ];
-    // Three are uniform in each of two warps; the second warp finds what the first has done, in each of two blocks.
+    // Three instructions are uniform in each of two warps; the second warp reuses the first one's results, in each
+    // of two blocks.
     let mut expected = vec![
         ("warp_instructions", 24),
         ("scalar_operations", 24 * 32),
@@ -268,7 +270,7 @@ fn uniform() {
 
 #[test]
 fn reuse_buffers_forget_what_was_used_least_recently() {
-    // Three uniform instructions in a circle: two entries always miss, three would do.
+    // A loop of three uniform instructions: a buffer of two entries always misses, three entries suffice.
     let code = [mov(0, 1), mov(1, 2), mov(2, 3), exit()];
     let launch = launch(&code, 1, 1, |path| {
         let circle = path[..3].to_vec();
@@ -311,7 +313,7 @@ fn affine() {
 
 #[test]
 fn affine_by_index() {
-    // 8 x 4 threads: x begins anew every eight lanes.
+    // 8 x 4 threads: x starts again at 0 every eight lanes.
     let code = [
         s2r(0, SpecialReg::TidX),
         s2r(1, SpecialReg::TidY),
@@ -349,7 +351,7 @@ fn affine_by_index() {
 
 #[test]
 fn what_depends_on_a_load_is_not_potentially_affine() {
-    // r0 is loaded on one of two paths that meet: neither the sum nor the branch on it is affine.
+    // r0 is loaded on one of two paths that join: neither the sum nor the branch on it is affine.
     let mut skip = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(0)));
     skip.target = Pc(3);
     let mut back = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(1)));
@@ -457,7 +459,7 @@ fn memory() {
         ("lines", 1 + 1 + 32 + 32 + 1),
         ("sectors", 4 + 4 + 32 + 32 + 4),
         ("lane_bytes", 5 * 128),
-        // line 0 | 31 more | all once more | line 0 behind the other 31
+        // line 0 | 31 others | all of them again | line 0 after the other 31
         ("first_accesses", 1 + 31),
         ("distance_0", 1 + 1),
         ("distance_16_to_63", 32 + 1),
@@ -480,11 +482,12 @@ fn sharing() {
     ];
     let mut expected = vec![("warp_instructions", 16), ("global_loads", 8)];
     for key in ["perfect_200", "perfect_400", "perfect_infinite"] {
-        // The second warp finds what the first loads, before the stores and after.
+        // The second warp finds the first one's vectors, before and after the stores.
         expected.push((key, 3));
     }
     for key in ["greedy_perfect_200", "greedy_perfect_400", "greedy_perfect_infinite"] {
-        // The second warp finds the first vector as the first warp left it after its store, and spoils it itself.
+        // The second warp finds the vector that the first warp reloaded after its store, and invalidates it by its
+        // own store.
         expected.push((key, 2));
     }
     for key in ["partial_200", "partial_400", "partial_infinite"] {
@@ -498,7 +501,7 @@ fn sharing() {
 
 #[test]
 fn a_small_table_forgets_first_in_first_out() {
-    // 201 vectors, then the first and the last once more.
+    // 201 vectors, then the first and the last again.
     let mut code = vec![s2r(0, SpecialReg::LaneId), wide(2, 0, 4, 8)];
     code.extend((0..201).map(|i| ldg(6, 2, i * 4096)));
     code.extend([ldg(6, 2, 0), ldg(6, 2, 200 * 4096), exit()]);
@@ -526,6 +529,6 @@ fn warps_wait_for_one_another_at_barriers() {
         pcs.iter().map(|&pc| Recorded { pc, active: ALL, rows: vec![noise()] }).collect()
     };
     let found = counts(&MemoryLaunch::new(kernel(&code), geometry, path), "dead");
-    // Only the store behind the second barrier is lost.
+    // Only the store after the second barrier is dead.
     assert_eq!((found["stored_bytes"], found["overwritten_bytes"], found["lost_bytes"]), (256, 0, 128));
 }

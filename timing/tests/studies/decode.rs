@@ -14,7 +14,7 @@ pub(crate) type Words = [u32; 32];
 pub(crate) struct Access {
     pub space: Space,
     pub bytes: u64,
-    /// Address by lane that accesses memory; generic ones as they are.
+    /// Address of each lane that accesses memory; generic addresses are not converted.
     pub lanes: BTreeMap<usize, u64>,
 }
 
@@ -170,12 +170,12 @@ pub(crate) fn decode<S: LaunchPaths>(source: &S) -> Launch {
     Launch { kernel: source.kernel().clone(), geometry, blocks }
 }
 
-/// Counts by instruction and key; what is not there is 0.
+/// Counts by instruction and key; a missing key stands for 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts(pub Vec<BTreeMap<String, u64>>);
 
 impl Counts {
-    /// Nothing but the executions.
+    /// Counts that hold only the numbers of executions.
     pub(crate) fn of(launch: &Launch) -> Counts {
         let mut counts = Counts(vec![BTreeMap::new(); launch.kernel.insts.len()]);
         for event in launch.events() {
@@ -221,8 +221,8 @@ pub(crate) fn shape_in_lanes(values: &[(usize, i64)]) -> usize {
     if !rest.iter().all(fits) { 2 } else { usize::from(difference != 0) }
 }
 
-/// Shape of an operand's words, each two as a number of 64 bits if that is better, in the lanes of a mask: modulo
-/// where these are all launched lanes, with whole strides otherwise.
+/// Shape of an operand's words, pairs of them taken as 64-bit numbers if that gives a better shape, in the lanes of
+/// a mask: modulo where these are all launched lanes, with whole strides otherwise.
 pub(crate) fn shape_of(words: &[Words], mask: u32, launched: u32) -> usize {
     let of = |values: &dyn Fn(usize) -> u64, bits: u32| {
         if mask == launched {

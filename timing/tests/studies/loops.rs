@@ -15,7 +15,7 @@ struct Open {
     top_exit: Option<usize>,
 }
 
-/// `p0 = counter cmp bound`, now and then of something that states no trip count.
+/// `p0 = counter cmp bound`, sometimes in a form from which no trip count follows.
 fn test(word: u32, counter: u8) -> Inst {
     let sign = if word & 1 == 0 { Sign::U32 } else { Sign::S32 };
     let cmp = ICmp::ALL[(word >> 1) as usize % ICmp::ALL.len()];
@@ -29,7 +29,7 @@ fn test(word: u32, counter: u8) -> Inst {
     inst
 }
 
-/// `counter += step`, seldom under a guard or of another kind.
+/// `counter += step`, sometimes guarded or as another instruction.
 fn step(word: u32, counter: u8) -> Inst {
     let by = Src::imm((word & 7).wrapping_sub(3));
     let mut inst = add(counter, r(counter), if word >> 3 & 15 == 0 { r(6) } else { by });

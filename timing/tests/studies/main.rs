@@ -1,4 +1,4 @@
-//! The studies against answers known by hand, and against their brute-force twins on random launches.
+//! Tests of the studies: counts computed by hand, and comparison with their brute-force twins on random launches.
 
 mod agree;
 mod by_hand;

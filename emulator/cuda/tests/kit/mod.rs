@@ -1,7 +1,7 @@
-//! What tests of the CUDA libraries need to find: the libraries themselves, a CUDA toolkit, a Python interpreter.
+//! Finds what tests of the CUDA libraries need: the libraries, a CUDA toolkit, a Python interpreter.
 //!
 //! The folders that `tools/scripts/cuda-toolkit.sh` and `tools/scripts/python-clients.sh` name in their examples are
-//! looked into when nothing else is said, so that a machine where they were run once needs no variables.
+//! searched by default, so that a machine where the scripts were run once needs no variables.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 pub(crate) use test_kit::{Tool, skipped};
 
-/// Where the project's scripts install what tests need.
+/// Folder into which the project's scripts install what tests need.
 fn cache() -> Option<PathBuf> {
     let told = std::env::var_os("XDG_CACHE_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache"));
@@ -58,7 +58,8 @@ pub(crate) fn libraries(name: &str) -> PathBuf {
         ["libcudart.so.13", "libcudart.so.12", "bin/ptxas", "bin/nvcc"].map(|n| (n, built.join(n)));
     for (name, from) in companions.into_iter().chain([("libcuda.so.1", test.with_file_name("libcuda.so"))]) {
         assert!(from.is_file(), "{} is built with this test", from.display());
-        // A copy, since a library finds its companions beside where it really is. Another process may be doing this too.
+        // A copy, since a library looks for others beside its real path. Another process may do the same at the
+        // same time.
         let part = folder.join(format!("{name}.{}.part", std::process::id()));
         std::fs::copy(from, &part).expect("libraries can be copied");
         std::fs::rename(&part, folder.join(name)).expect("libraries can be put in place");

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::isa::space::Space;
 use trace_format::isa::{Kind, LatencyClass, Op};
 
-/// Turns that the studies' pass gives warps.
+/// Instructions of a warp's turn in the pass of the studies.
 const TURN: usize = 1024;
 
-/// Where a lane's address is.
+/// Memory space and address of a lane.
 fn resolve(access: &Access, address: u64) -> (Space, u64) {
     match access.space {
         Space::Generic => match address >> 32 {
@@ -27,7 +27,7 @@ fn global(event: &Event) -> BTreeMap<usize, u64> {
     access.lanes.iter().filter(in_global).map(|(lane, address)| (*lane, *address)).collect()
 }
 
-/// Dead values lane by lane, dead stores byte by byte.
+/// The definitions of `dead`: dead values by lane, dead stores by byte.
 pub(crate) fn dead(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for warp in launch.warps() {
@@ -87,12 +87,12 @@ pub(crate) fn dead(launch: &Launch) -> Counts {
     counts
 }
 
-/// Sectors, distances, footprint.
+/// The definitions of `memory`: sectors, distances, footprint.
 pub(crate) fn memory(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let mut first: BTreeMap<u64, usize> = BTreeMap::new();
     for block in &launch.blocks {
-        // Lines, the last accessed at the end.
+        // Lines in the order of their last access.
         let mut stack: Vec<u64> = Vec::new();
         for (_, event) in block.order(1) {
             let lanes = global(event);

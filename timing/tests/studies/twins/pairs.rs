@@ -1,5 +1,5 @@
-//! The exclusive pairs of CORF once more, straight from the definition (CORF, section 2.4.2): over single instructions,
-//! with sets in place of dominator trees and repetition in place of sorting.
+//! A second implementation of CORF's exclusive pairs, from the definition (CORF, section 2.4.2): over single
+//! instructions, with sets instead of dominator trees and repeated search instead of sorting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::isa::{Flow, ICmp, Inst, Kind, MachineKernel, Op, Operand, Pc, Pred, Reg, Sign, Src};
@@ -39,7 +39,8 @@ pub(crate) fn exclusive(kernel: &MachineKernel, unknown_trips: u64) -> BTreeSet<
     let degree =
         |edges: &BTreeMap<Pair, u64>, reg: u8| edges.keys().filter(|(a, b)| *a == reg || *b == reg).count();
     let mut gone: Vec<(u64, Pair)> = Vec::new();
-    // While a register has several edges, the lightest edge of such registers goes; among equals the highest pair.
+    // While a register has several edges, remove the lightest edge of such registers; of equal edges, that of the
+    // highest pair.
     loop {
         let shared = |(a, b): &Pair| degree(&edges, *a) > 1 || degree(&edges, *b) > 1;
         let candidates = edges.iter().filter(|(pair, _)| shared(pair));
@@ -51,7 +52,7 @@ pub(crate) fn exclusive(kernel: &MachineKernel, unknown_trips: u64) -> BTreeSet<
         edges.remove(&pair);
         gone.push((weight, pair));
     }
-    // Edges between registers that have none left come back, the heaviest first.
+    // Add edges back between registers without an edge, the heaviest first.
     gone.sort_by_key(|(weight, pair)| (std::cmp::Reverse(*weight), *pair));
     for (weight, (a, b)) in gone {
         if degree(&edges, a) == 0 && degree(&edges, b) == 0 {
@@ -61,14 +62,14 @@ pub(crate) fn exclusive(kernel: &MachineKernel, unknown_trips: u64) -> BTreeSet<
     edges.into_keys().collect()
 }
 
-/// Which instruction may follow which within a function; a call is followed by the instruction behind it.
+/// Successors of instructions within a function; the successor of a call is the instruction after it.
 struct Graph<'k> {
     kernel: &'k MachineKernel,
-    /// Says which instructions stand in one block.
+    /// Basic block of each instruction.
     flow: Flow,
     next: Vec<BTreeSet<usize>>,
     before: Vec<BTreeSet<usize>>,
-    /// Instructions that a function begins with.
+    /// First instructions of the functions.
     entries: Vec<usize>,
     reachable: BTreeSet<usize>,
 }
@@ -104,7 +105,7 @@ impl<'k> Graph<'k> {
         graph
     }
 
-    /// What is reached from the entries by ways that avoid an instruction.
+    /// Instructions that paths from the entries reach without passing an instruction.
     fn reached_without(&self, avoided: usize) -> BTreeSet<usize> {
         let (mut reached, mut work) = (BTreeSet::new(), self.entries.clone());
         while let Some(pc) = work.pop() {
@@ -115,12 +116,12 @@ impl<'k> Graph<'k> {
         reached
     }
 
-    /// Whether every way to an instruction, of which there is one, passes another.
+    /// Whether there is a path to an instruction, and every such path passes another instruction.
     fn dominates(&self, above: usize, pc: usize) -> bool {
         self.reachable.contains(&pc) && !self.reached_without(above).contains(&pc)
     }
 
-    /// Natural loops by header: what reaches a back edge without passing the header.
+    /// Natural loops by header: the instructions that reach a back edge without passing the header.
     fn loops(&self) -> BTreeMap<usize, BTreeSet<usize>> {
         let mut loops: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for head in 0..self.next.len() {
@@ -144,7 +145,7 @@ impl<'k> Graph<'k> {
         self.flow.block_of(Pc(a as u32)) == self.flow.block_of(Pc(b as u32))
     }
 
-    /// How often the header of a loop runs, where one exit compares a counter with an immediate, which starts at an
+    /// Executions of a loop's header, if one exit compares a counter with an immediate, and the counter starts at an
     /// immediate and is stepped by one once per iteration.
     fn trips(&self, head: usize, body: &BTreeSet<usize>) -> Option<u64> {
         let insts = &self.kernel.insts;
@@ -180,7 +181,7 @@ impl<'k> Graph<'k> {
         None
     }
 
-    /// The immediate that a register holds when a loop is entered: what the last write on the only way in moves.
+    /// The immediate that a register holds when a loop is entered: the source of the last move on the only path to it.
     fn initial(&self, head: usize, body: &BTreeSet<usize>, reg: Reg) -> Option<u32> {
         let mut pc = head;
         for _ in 0..self.next.len() {
@@ -226,7 +227,7 @@ fn comparison(inst: &Inst, pred: Pred) -> Option<(Reg, impl Fn(u32) -> bool)> {
     Some((counter, holds))
 }
 
-/// What an instruction adds to a register and nothing else.
+/// The immediate that an instruction adds to a register, if it does nothing else.
 fn step(inst: &Inst, counter: Reg) -> Option<u32> {
     let Op::Iadd3 { x } = inst.op else { return None };
     let own = inst.src.iter().filter(|src| register(src) == Some(counter)).count();
@@ -239,7 +240,7 @@ fn step(inst: &Inst, counter: Reg) -> Option<u32> {
     (sum != 0).then_some(sum)
 }
 
-/// A register as it is; zero is none.
+/// A register without modifiers; RZ is none.
 fn register(src: &Src) -> Option<Reg> {
     match src.operand {
         Operand::Reg(reg) if !reg.is_zero() && !src.neg && !src.abs => Some(reg),

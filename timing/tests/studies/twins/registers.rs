@@ -42,17 +42,17 @@ pub(crate) fn width(launch: &Launch) -> Counts {
     counts
 }
 
-/// What happens to one register of one warp.
+/// An event of a register of a warp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Happens {
     /// A read by an instruction.
     Read(usize),
-    /// Lanes of the value stay behind a write to the others.
+    /// A write to some lanes; the value stays in the others.
     Kept,
     Write(usize),
 }
 
-/// What happens to each register of a warp, by the number of the instruction.
+/// Events of each register of a warp, with the numbers of their instructions.
 fn histories(warp: &[Event]) -> BTreeMap<u8, Vec<(u64, Happens)>> {
     let mut histories: BTreeMap<u8, Vec<(u64, Happens)>> = BTreeMap::new();
     for (time, event) in (1..).zip(warp).filter(|(_, event)| event.exec != 0) {
@@ -137,7 +137,7 @@ pub(crate) fn lifetime(launch: &Launch) -> Counts {
     counts
 }
 
-/// Instructions that may run after one; a return goes behind every call from which its function may be reached.
+/// Successors of an instruction; those of a return are the instructions after every call that may reach its function.
 fn next(kernel: &MachineKernel, pc: usize) -> Vec<usize> {
     let inst = &kernel.insts[pc];
     let always = inst.is_unguarded();

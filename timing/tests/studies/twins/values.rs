@@ -10,7 +10,7 @@ fn transfers_control(inst: &Inst) -> bool {
     matches!(inst.kind(), Kind::Branch | Kind::Call | Kind::Return | Kind::Exit)
 }
 
-/// Predicates that are operands: the guard of a transfer of control is.
+/// Predicates that are operands; the guard of a control transfer is one.
 fn pred_operands(inst: &Inst) -> Vec<u8> {
     let count = usize::from(inst.info().pred_srcs);
     let guard = transfers_control(inst).then_some(inst.guard.pred.0);
@@ -26,7 +26,7 @@ fn across_lanes(inst: &Inst) -> bool {
         || matches!(inst.op, Op::Vote { .. })
 }
 
-/// Lanes, branches, hidden redundancy.
+/// The definitions of `divergence`: lanes, branches, hidden redundancy.
 pub(crate) fn divergence(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for event in launch.events() {
@@ -136,8 +136,8 @@ pub(crate) fn uniform(launch: &Launch) -> Counts {
     counts
 }
 
-/// Instructions whose operands all come from constants and indices: what each register and predicate may hold is
-/// followed along every edge until nothing changes.
+/// Instructions whose operands all come from constants and indices: the possible contents of each register and
+/// predicate are propagated along every edge until nothing changes.
 fn potentially_affine(kernel: &MachineKernel) -> Vec<bool> {
     let count = kernel.insts.len();
     let foreign = |inst: &Inst| match inst.kind() {
@@ -201,7 +201,7 @@ fn potentially_affine(kernel: &MachineKernel) -> Vec<bool> {
 }
 
 /// Whether values are base + x · a + y · b + z · c over the indices of the warp's threads, words two by two as one
-/// number of 64 bits: the offsets are read off the first lanes that differ from the one before in an index.
+/// number of 64 bits: the strides are the differences at the first lanes whose index differs from the previous lane's.
 fn affine_by_index(words: &[Words], geometry: Geometry, warp: usize, launched: u32) -> bool {
     let [bx, by, _] = geometry.block.map(u64::from);
     let index = |lane: usize| {
@@ -219,7 +219,7 @@ fn affine_by_index(words: &[Words], geometry: Geometry, warp: usize, launched: u
             (0..3).fold(0u64, |sum, i| sum.wrapping_add(offsets[i].wrapping_mul(index(lane)[i])))
         };
         for i in 0..3 {
-            // The first step on which this index goes up and no later one does.
+            // The first step at which this index increases and no later index does.
             let goes_up = |lane: &&usize| {
                 **lane > 0
                     && index(**lane)[i] > index(**lane - 1)[i]
@@ -307,7 +307,7 @@ pub(crate) fn affine(launch: &Launch) -> Counts {
     counts
 }
 
-/// Distributions of values.
+/// The definition of `entropy`: distributions of values.
 pub(crate) fn entropy(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let mut values: BTreeMap<(usize, usize), BTreeMap<u32, u64>> = BTreeMap::new();
@@ -349,7 +349,7 @@ pub(crate) fn entropy(launch: &Launch) -> Counts {
     counts
 }
 
-/// Instruction, lanes, values of its registers in these, and of its predicates.
+/// Instruction, lanes, and the values of its registers and predicates in these lanes.
 pub(crate) type Operands = (usize, u32, Vec<Vec<u32>>, Vec<u32>);
 
 /// The operands of a candidate.
@@ -366,7 +366,7 @@ pub(crate) fn memo_operands(event: &Event) -> Option<Operands> {
     Some((event.pc, event.exec, values, preds))
 }
 
-/// Lists of operands that were there before.
+/// The definition of `memo`: lists of operands that occurred before.
 pub(crate) fn memo(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     let mut launch_seen: BTreeSet<Operands> = BTreeSet::new();

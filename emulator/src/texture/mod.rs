@@ -1,7 +1,7 @@
 //! Texture and surface objects, to which handles in kernels refer.
 //!
-//! [`format`] describes texels, [`resource`] places arrays, mipmaps and plain memory in
-//! device memory, [`sampler`] holds filter and address modes, [`table`] assigns handles. [`crate::sampling`]
+//! `format` describes texels, `resource` places arrays, mipmaps and plain memory in
+//! device memory, `sampler` holds filter and address modes, `table` assigns handles. `crate::sampling`
 //! performs fetches.
 
 pub(crate) mod format;

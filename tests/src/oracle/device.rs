@@ -17,7 +17,7 @@ pub struct Device<'m> {
 }
 
 impl<'m> Device<'m> {
-    /// Places the module's variables. Products and sums without a rounding are fused ([`super::contract`]).
+    /// Places the module's variables. Products and sums without a rounding are fused (`super::contract`).
     ///
     /// # Errors
     /// If a variable is of a kind that the oracle does not know.

@@ -1,7 +1,7 @@
 //! Comparison of two JSON results: replays, studies, diagnoses and reports.
 //!
-//! [`flatten`] gives every number and text of a document a path that does not depend on the order of rows,
-//! and [`compare`] joins two documents by path. It does not depend on the meaning of the numbers.
+//! `flatten` gives every number and text of a document a path that does not depend on the order of rows,
+//! and `compare` joins two documents by path. It does not depend on the meaning of the numbers.
 
 mod flatten;
 

@@ -75,7 +75,7 @@ pub enum Origin {
     Inserted,
 }
 
-/// One instruction of one warp in the pipeline; [`NEVER`] for a stage that it has not reached.
+/// One instruction of one warp in the pipeline; `NEVER` for a stage that it has not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InstRecord {
     /// Instruction index; for an inserted one, the index of the instruction that it precedes.

@@ -1,6 +1,6 @@
 //! Reports: studies and replays of traces as one page with charts, tables and their data.
 //!
-//! [`measure`] runs replays and studies, `waits` sums the cycles that warps waited, and each file with a function
+//! `measure` runs replays and studies, `waits` sums the cycles that warps waited, and each file with a function
 //! `section` makes one section of the results. The `report` crate handles files and layout; texts and the choice of
 //! numbers are here.
 

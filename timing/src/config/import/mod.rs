@@ -1,6 +1,6 @@
 //! Reads GPGPU-Sim's option files (`gpgpusim.config`) and converts them to configurations of this model.
 //!
-//! `options` parses a file, [`cache`] parses cache strings, `map` maps each option. Values that an option
+//! `options` parses a file, `cache` parses cache strings, `map` maps each option. Values that an option
 //! file does not set come from the shipped configuration of the same generation; options without effect are
 //! listed, never dropped silently.
 

@@ -69,6 +69,9 @@ pub(crate) trait LaunchSource: Sync {
     /// Whether events are recorded for a view of the pipeline; otherwise recording is compiled out.
     const OBSERVED: bool = false;
 
+    /// Whether techniques may run; otherwise their calls are compiled out.
+    const TECHNIQUES: bool = true;
+
     /// A warp's stream; it may borrow from the source.
     type Warp<'a>: WarpStream
     where
@@ -84,4 +87,28 @@ pub(crate) trait LaunchSource: Sync {
         warp: u32,
         used: Option<Self::Warp<'a>>,
     ) -> Result<Self::Warp<'a>, SourceError>;
+}
+
+/// Wraps the source of a launch without techniques, so that their calls are compiled out.
+#[derive(Clone, Debug)]
+pub(crate) struct Plain<S>(pub S);
+
+impl<S: LaunchSource> LaunchSource for Plain<S> {
+    const OBSERVED: bool = S::OBSERVED;
+
+    const TECHNIQUES: bool = false;
+
+    type Warp<'a>
+        = S::Warp<'a>
+    where
+        Self: 'a;
+
+    fn open<'a>(
+        &'a self,
+        block: u32,
+        warp: u32,
+        used: Option<Self::Warp<'a>>,
+    ) -> Result<Self::Warp<'a>, SourceError> {
+        self.0.open(block, warp, used)
+    }
 }

@@ -7,6 +7,7 @@
 use super::hash::SetIndex;
 use super::replacement::Replacement;
 use crate::config::SetHash;
+use std::ops::Range;
 
 /// Bit of [`Line::reserved`] that marks a locked line; the lower four bits are its sectors.
 const LOCKED: u8 = 0x80;
@@ -49,6 +50,8 @@ pub(crate) struct Tags {
     ways: usize,
     index: SetIndex,
     lines: Vec<Line>,
+    /// Ways without a line.
+    empty: usize,
     replacement: Replacement,
 }
 
@@ -59,7 +62,7 @@ impl Tags {
         let empty = Line { tag: u64::MAX, ..Line::default() };
         let lines = vec![empty; (sets * ways) as usize];
         replacement.reset(lines.len());
-        Tags { ways: ways as usize, index: SetIndex::new(sets, hash), lines, replacement }
+        Tags { ways: ways as usize, index: SetIndex::new(sets, hash), empty: lines.len(), lines, replacement }
     }
 
     /// An empty cache of the same sets and replacement, with another number of ways.
@@ -69,7 +72,7 @@ impl Tags {
         let lines = vec![Line { tag: u64::MAX, ..Line::default() }; sets * ways as usize];
         let mut replacement = self.replacement.clone();
         replacement.reset(lines.len());
-        Tags { ways: ways as usize, index: self.index.clone(), lines, replacement }
+        Tags { ways: ways as usize, index: self.index.clone(), empty: lines.len(), lines, replacement }
     }
 
     /// Ways of a set.
@@ -83,18 +86,23 @@ impl Tags {
         for line in &mut self.lines {
             *line = Line { tag: u64::MAX, ..Line::default() };
         }
+        self.empty = self.lines.len();
         self.replacement.reset(self.lines.len());
     }
 
     #[inline]
-    fn set(&self, line: u64) -> std::ops::Range<usize> {
+    fn set(&self, line: u64) -> Range<usize> {
         let first = self.index.of(line) * self.ways;
         first..first + self.ways
     }
 
     #[inline]
     fn find(&self, line: u64) -> Option<usize> {
-        let set = self.set(line);
+        self.find_in(self.set(line), line)
+    }
+
+    #[inline]
+    fn find_in(&self, set: Range<usize>, line: u64) -> Option<usize> {
         let first = set.start;
         self.lines[set].iter().position(|entry| entry.tag == line).map(|way| first + way)
     }
@@ -109,6 +117,19 @@ impl Tags {
             }
             None => 0,
         }
+    }
+
+    /// The way of a line that can be read, at least in part; a resident line counts as used.
+    pub(crate) fn find_readable(&mut self, line: u64) -> Option<usize> {
+        let index = self.find(line)?;
+        self.replacement.used(index);
+        (self.lines[index].valid != 0).then_some(index)
+    }
+
+    /// Marks the line in a way that [`Tags::find_readable`] found as used; no line was inserted since.
+    #[inline]
+    pub(crate) fn use_again(&mut self, way: usize) {
+        self.replacement.used(way);
     }
 
     /// Sectors of a line that can be read, without marking it as used: for a lookup that may be refused and repeated.
@@ -126,7 +147,8 @@ impl Tags {
     /// What [`Tags::insert`] would evict for a line.
     #[must_use]
     pub(crate) fn victim(&self, line: u64) -> Option<Evicted> {
-        if self.find(line).is_some() { None } else { self.evicted(self.place(line)) }
+        let set = self.set(line);
+        if self.find_in(set.clone(), line).is_some() { None } else { self.evicted(self.place_in(set)) }
     }
 
     fn evicted(&self, index: usize) -> Option<Evicted> {
@@ -137,18 +159,24 @@ impl Tags {
     /// The way of a resident line, or the line to evict for it.
     #[must_use]
     pub(crate) fn way(&self, line: u64) -> Way {
-        if let Some(index) = self.find(line) {
+        let set = self.set(line);
+        if let Some(index) = self.find_in(set.clone(), line) {
             return Way::Resident(index);
         }
-        let index = self.place(line);
+        let index = self.place_in(set);
         if self.lines[index].reserved != 0 { Way::None } else { Way::Free(index, self.evicted(index)) }
     }
 
     /// Puts a line without valid sectors into a way that [`Tags::way`] has found.
     pub(crate) fn occupy(&mut self, index: usize, line: u64) {
-        let set = self.set(line);
+        self.occupy_in(self.set(line), index, line);
+    }
+
+    fn occupy_in(&mut self, set: Range<usize>, index: usize, line: u64) {
         if self.lines[index].tag != u64::MAX {
             self.replacement.evicted(set.clone(), index);
+        } else {
+            self.empty -= 1;
         }
         self.replacement.placed(set, index);
         self.lines[index] = Line { tag: line, ..Line::default() };
@@ -173,24 +201,28 @@ impl Tags {
         self.lines[index].reserved |= sectors;
     }
 
-    /// A way for a line that is not resident: an empty one, else that of a line that may be evicted; a line
-    /// that waits for sectors only if all lines do.
-    fn place(&self, line: u64) -> usize {
-        let set = self.set(line);
-        let empty = self.lines[set.clone()].iter().position(|entry| entry.tag == u64::MAX);
-        let way = empty.map(|way| set.start + way);
-        let way = way.or_else(|| self.replacement.victim(set.clone(), |way| self.lines[way].reserved == 0));
-        way.unwrap_or(set.start)
+    /// A way of a set for a line that is not resident: an empty one, else that of a line that may be evicted; a
+    /// line that waits for sectors only if all lines do.
+    fn place_in(&self, set: Range<usize>) -> usize {
+        let first = set.start;
+        let lines = &self.lines[set.clone()];
+        if self.empty > 0
+            && let Some(empty) = lines.iter().position(|entry| entry.tag == u64::MAX)
+        {
+            return first + empty;
+        }
+        self.replacement.victim(set, |way| lines[way - first].reserved == 0).unwrap_or(first)
     }
 
     /// Makes sectors readable and dirty, allocating the line if it is not resident.
     pub(crate) fn insert(&mut self, line: u64, valid: u8, dirty: u8) -> Option<Evicted> {
-        let (index, evicted) = match self.find(line) {
+        let set = self.set(line);
+        let (index, evicted) = match self.find_in(set.clone(), line) {
             Some(index) => (index, None),
             None => {
-                let index = self.place(line);
+                let index = self.place_in(set.clone());
                 let evicted = self.evicted(index);
-                self.occupy(index, line);
+                self.occupy_in(set, index, line);
                 (index, evicted)
             }
         };
@@ -221,6 +253,7 @@ impl Tags {
     pub(crate) fn remove(&mut self, line: u64) {
         if let Some(index) = self.find(line) {
             self.lines[index] = Line { tag: u64::MAX, ..Line::default() };
+            self.empty += 1;
         }
     }
 }

@@ -52,6 +52,8 @@ struct Slice {
     pipeline: VecDeque<(u64, Request)>,
     /// Requests that wait for the lookup.
     queue: VecDeque<Request>,
+    /// Whether the lookup of the oldest of them was refused, and nothing has changed since that could let it succeed.
+    refused: bool,
     tags: Tags,
     mshrs: Mshrs<Request>,
     to_dram: VecDeque<Transfer>,
@@ -128,6 +130,7 @@ impl Partition {
             in_port: Port::new(net),
             pipeline: VecDeque::new(),
             queue: VecDeque::new(),
+            refused: false,
             tags: Tags::new(
                 config.l2.sets,
                 config.l2.ways,
@@ -323,6 +326,7 @@ impl Partition {
             self.arriving.pop_front();
             self.free_fills.push(tag);
             let slice = &mut self.slices[fill.slice as usize];
+            slice.refused = false;
             if fill.kept {
                 slice.tags.insert(fill.line, fill.sectors, 0);
             }
@@ -382,11 +386,12 @@ impl Partition {
             let address = address + (burst - 1) * self.params.atom_bytes;
             self.channel.push(dram_now, Burst { write: transfer.write, address, tag });
         }
-        let queue = &mut self.slices[index].to_dram;
-        if let Some(head) = queue.front_mut() {
+        let slice = &mut self.slices[index];
+        if let Some(head) = slice.to_dram.front_mut() {
             head.sectors &= !cover;
             if head.sectors == 0 {
-                queue.pop_front();
+                slice.to_dram.pop_front();
+                slice.refused = false;
             }
         }
     }

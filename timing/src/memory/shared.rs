@@ -26,18 +26,66 @@ pub(crate) fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u3
     cycles.max(1)
 }
 
+/// Instructions whose latest pattern is remembered.
+const PATTERNS: usize = 32;
+
+/// Latest access of an instruction by all lanes: each lane's distance from the first lane.
+#[derive(Clone, Debug)]
+struct Pattern {
+    distances: [u64; 32],
+    /// Position of the first lane's address within its word.
+    within: u64,
+    bytes: u8,
+    cycles: u32,
+}
+
+/// [`access_cycles`] with a memory of the latest patterns: the cycles stay the same when all addresses move by a
+/// whole number of words, because banks only rotate. Most instructions repeat one pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Patterns(Vec<Pattern>);
+
+impl Patterns {
+    /// A memory without patterns.
+    #[must_use]
+    pub(crate) fn new() -> Patterns {
+        Patterns(vec![Pattern { distances: [0; 32], within: 0, bytes: 0, cycles: 0 }; PATTERNS])
+    }
+
+    /// Cycles that an access of the instruction at `pc` occupies shared memory.
+    #[must_use]
+    pub(crate) fn access_cycles(&mut self, pc: u32, access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
+        if access.mask != u32::MAX {
+            return access_cycles(access, config);
+        }
+        let pattern = &mut self.0[pc as usize % PATTERNS];
+        let first = access.addresses[0];
+        let differ = |lane: usize| access.addresses[lane].wrapping_sub(first) ^ pattern.distances[lane];
+        let same = (0..32).fold(0, |all, lane| all | differ(lane)) == 0;
+        if same && (pattern.bytes, pattern.within) == (access.bytes, first % 4) {
+            return pattern.cycles;
+        }
+        *pattern = Pattern {
+            distances: access.addresses.map(|address| address.wrapping_sub(first)),
+            within: first % 4,
+            bytes: access.bytes,
+            cycles: access_cycles(access, config),
+        };
+        pattern.cycles
+    }
+}
+
 /// Whether no bank has to serve two different words.
 fn is_served_at_once(addresses: &[u64], active: u32, words: u32, banks: u32) -> bool {
     let first = addresses[active.trailing_zeros() as usize];
     let all = u32::MAX >> (32 - addresses.len());
     // The most common accesses: one address for all lanes, or consecutive words.
-    let is_run = |stride: u64| {
+    let stride = addresses.get(1).map_or(0, |second| second.wrapping_sub(first));
+    let side_by_side = stride == 4 * u64::from(words) && addresses.len() as u32 * words <= banks;
+    if active == all && (side_by_side || stride == 0) {
         let differ = |lane: usize| addresses[lane] ^ first.wrapping_add(stride * lane as u64);
-        (0..addresses.len()).fold(0, |all, lane| all | differ(lane)) == 0
-    };
-    let side_by_side = addresses.len() as u32 * words <= banks && is_run(4 * u64::from(words));
-    if active == all && (side_by_side || is_run(0)) {
-        return true;
+        if (0..addresses.len()).fold(0, |all, lane| all | differ(lane)) == 0 {
+            return true;
+        }
     }
     let is_active = |lane: &usize| active >> lane & 1 != 0;
     let bank = |word: u64| (word & u64::from(banks - 1)) as usize & 63;
@@ -175,6 +223,23 @@ mod tests {
             }
             let fullest = banks.values().map(BTreeSet::len).max().unwrap_or(1);
             prop_assert_eq!(cycles(&addresses, 4, mask) as usize, fullest);
+        }
+
+        /// Accesses of few patterns, moved by any number of bytes, so that many repeat the latest one.
+        #[test]
+        fn remembered_patterns_cost_what_they_cost_anew(
+            shapes in prop::collection::vec(prop::array::uniform32(0u64..64), 2),
+            accesses in prop::collection::vec((0usize..2, 0u64..1 << 40, 0usize..6, 0u32..2), 1..24),
+        ) {
+            let mut patterns = Patterns::new();
+            for (shape, by, size, pc) in accesses {
+                let (bytes, full) = ([1u8, 2, 4, 8, 16, 4][size], size != 5);
+                let addresses = shapes[shape].map(|unit| by + unit * u64::from(bytes));
+                let mask = if full { u32::MAX } else { 0x00FF_F0F1 };
+                let access = MemAccess { space: Space::Shared, bytes, addresses: &addresses, mask };
+                let expected = access_cycles(&access, &CONFIG);
+                prop_assert_eq!(patterns.access_cycles(pc, &access, &CONFIG), expected);
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, RunOptions};
 use crate::observe::{Observed, Recording, ViewOptions};
 use crate::program::Program;
 use crate::sm::{Machine, Shape};
-use crate::source::LaunchSource;
+use crate::source::{LaunchSource, Plain};
 use crate::stats::{Column, EnergyTable, Series, Stats};
 use crate::techniques::{Launch, Stack, Technique};
 use serde_json::{Value, json};
@@ -130,6 +130,8 @@ pub fn replay(
 ) -> Result<Replay, ReplayError> {
     if options.view.window.is_some() || options.view.interval.is_some() {
         replay_as(trace, config, techniques, options, Observed)
+    } else if techniques.is_empty() {
+        replay_as(trace, config, techniques, options, Plain)
     } else {
         replay_as(trace, config, techniques, options, |source| source)
     }

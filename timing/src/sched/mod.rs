@@ -27,6 +27,8 @@ policies! {
 pub(crate) struct WarpScheduler {
     warps: Warps,
     policy: Chosen,
+    /// The active set of `policy`; all warps under a policy without one.
+    eligible: u64,
 }
 
 impl WarpScheduler {
@@ -37,13 +39,16 @@ impl WarpScheduler {
     #[must_use]
     pub(crate) fn new(config: &GpuConfig) -> WarpScheduler {
         let policy = Chosen::named(config, &config.scheduler.policy).expect("the configuration was checked");
-        WarpScheduler { warps: Warps::default(), policy }
+        let mut scheduler = WarpScheduler { warps: Warps::default(), policy, eligible: 0 };
+        scheduler.note_active_set();
+        scheduler
     }
 
     /// Adds a placed warp.
     pub(crate) fn add(&mut self, warp: u8) {
         self.warps.by_age.push(warp);
         call_policy!(&mut self.policy, policy => policy.added(warp));
+        self.note_active_set();
     }
 
     /// Removes an ended warp.
@@ -53,11 +58,18 @@ impl WarpScheduler {
             self.warps.last = None;
         }
         call_policy!(&mut self.policy, policy => policy.removed(warp));
+        self.note_active_set();
     }
 
     /// Updates the active set of a policy that has one, once per cycle. True when it changed.
     pub(crate) fn rebalance(&mut self, waits: &Waits) -> bool {
-        call_policy!(&mut self.policy, policy => policy.rebalance(&self.warps, waits))
+        let changed = call_policy!(&mut self.policy, policy => policy.rebalance(&self.warps, waits));
+        self.note_active_set();
+        changed
+    }
+
+    fn note_active_set(&mut self) {
+        self.eligible = call_policy!(&self.policy, policy => policy.active()).unwrap_or(u64::MAX);
     }
 
     /// Whether [`WarpScheduler::rebalance`] would change anything.
@@ -89,7 +101,7 @@ impl WarpScheduler {
     #[must_use]
     #[inline]
     pub(crate) fn eligible(&self) -> u64 {
-        call_policy!(&self.policy, policy => policy.active()).unwrap_or(u64::MAX)
+        self.eligible
     }
 
     /// Whether the policy has an active set.

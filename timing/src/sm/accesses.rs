@@ -8,25 +8,34 @@ use super::machine::Machine;
 use super::parts::load_store::{MemOp, Route};
 use crate::config::Coalescing;
 use crate::memory::coalesce::{coalesce_into, collisions};
-use crate::memory::shared;
+use crate::memory::shared::{self, Patterns};
 use crate::program::MemoryKind;
 use crate::source::MemAccess;
 use crate::stats::Counters;
 use trace_format::isa::space::Space;
 
+/// Where a memory instruction executes, with the patterns of the SM's shared memory.
+pub(super) struct Split<'s> {
+    pub(super) machine: &'s Machine,
+    pub(super) sm: usize,
+    pub(super) warp: usize,
+    pub(super) pc: u32,
+    pub(super) patterns: &'s mut Patterns,
+}
+
 /// Determines the lanes that access shared memory and the lines of the others, and counts the accesses.
 #[inline]
 pub(super) fn work_out(
-    machine: &Machine,
-    (sm, warp): (usize, usize),
+    mut split: Split<'_>,
     op: &mut MemOp,
     access: Option<MemAccess<'_>>,
     counters: &mut Counters,
 ) {
+    let Split { machine, sm, warp, .. } = split;
     let kind = op.kind;
     if let Some(access) = access {
         match access.space {
-            Space::Shared => op.shared_cycles = shared_cycles(machine, &access, kind),
+            Space::Shared => op.shared_cycles = split.shared_cycles(&access, kind),
             Space::Const => {
                 let rules = machine.config.load_store.coalescing;
                 coalesce_into(&access, rules, false, &mut op.accesses);
@@ -45,7 +54,7 @@ pub(super) fn work_out(
                 op.route = if machine.config.l1.caches_local { Route::Cached } else { Route::Bypass };
                 op.local = true;
             }
-            Space::Generic => generic_access(machine, (sm, warp), &access, kind, op),
+            Space::Generic => split.generic_access(&access, kind, op),
         }
     }
     match kind {
@@ -68,19 +77,6 @@ pub(super) fn work_out(
     }
 }
 
-fn shared_cycles(machine: &Machine, access: &MemAccess<'_>, kind: MemoryKind) -> u32 {
-    if access.mask == 0 {
-        return 1;
-    }
-    let config = &machine.config.shared_memory;
-    let cycles = shared::access_cycles(access, config);
-    match kind {
-        MemoryKind::Load(_) => shared::merged_cycles(cycles, access, config),
-        MemoryKind::Atomic(_) => cycles + config.atomic_cycles * u32::from(collisions(access)),
-        _ => cycles,
-    }
-}
-
 fn global_access(machine: &Machine, access: &MemAccess<'_>, kind: MemoryKind, op: &mut MemOp) {
     let config = &machine.config;
     op.route = if config.l1.bypass_global { Route::Bypass } else { Route::Cached };
@@ -91,33 +87,45 @@ fn global_access(machine: &Machine, access: &MemAccess<'_>, kind: MemoryKind, op
     }
 }
 
-/// Generic addresses: the address decides the memory of each lane.
-fn generic_access(
-    machine: &Machine,
-    (sm, warp): (usize, usize),
-    access: &MemAccess<'_>,
-    kind: MemoryKind,
-    op: &mut MemOp,
-) {
-    let mut addresses = [0u64; 32];
-    let (mut shared, mut global, mut local) = (0u32, 0u32, 0u32);
-    for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
-        let (space, address) = Space::of_generic(access.addresses[lane]);
-        addresses[lane] = address;
-        match space {
-            Space::Shared => shared |= 1 << lane,
-            Space::Local => {
-                local |= 1 << lane;
-                addresses[lane] = machine.local_address(sm, warp, lane, address);
-            }
-            _ => global |= 1 << lane,
+impl Split<'_> {
+    /// Cycles that shared memory is occupied.
+    fn shared_cycles(&mut self, access: &MemAccess<'_>, kind: MemoryKind) -> u32 {
+        if access.mask == 0 {
+            return 1;
+        }
+        let config = &self.machine.config.shared_memory;
+        let cycles = self.patterns.access_cycles(self.pc, access, config);
+        match kind {
+            MemoryKind::Load(_) => shared::merged_cycles(cycles, access, config),
+            MemoryKind::Atomic(_) => cycles + config.atomic_cycles * u32::from(collisions(access)),
+            _ => cycles,
         }
     }
-    let part = |mask| MemAccess { space: Space::Global, bytes: access.bytes, addresses: &addresses, mask };
-    if shared != 0 {
-        op.shared_cycles = shared_cycles(machine, &part(shared), kind);
-    }
-    if global | local != 0 {
-        global_access(machine, &part(global | local), kind, op);
+
+    /// Generic addresses: the address decides the memory of each lane.
+    fn generic_access(&mut self, access: &MemAccess<'_>, kind: MemoryKind, op: &mut MemOp) {
+        let Split { machine, sm, warp, .. } = *self;
+        let mut addresses = [0u64; 32];
+        let (mut shared, mut global, mut local) = (0u32, 0u32, 0u32);
+        for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
+            let (space, address) = Space::of_generic(access.addresses[lane]);
+            addresses[lane] = address;
+            match space {
+                Space::Shared => shared |= 1 << lane,
+                Space::Local => {
+                    local |= 1 << lane;
+                    addresses[lane] = machine.local_address(sm, warp, lane, address);
+                }
+                _ => global |= 1 << lane,
+            }
+        }
+        let part =
+            |mask| MemAccess { space: Space::Global, bytes: access.bytes, addresses: &addresses, mask };
+        if shared != 0 {
+            op.shared_cycles = self.shared_cycles(&part(shared), kind);
+        }
+        if global | local != 0 {
+            global_access(machine, &part(global | local), kind, op);
+        }
     }
 }

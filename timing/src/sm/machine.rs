@@ -145,12 +145,19 @@ impl Machine {
         Some((*owner, MicroId(index as u16), op))
     }
 
+    /// Whether techniques inserted micro-operations into the code.
+    #[must_use]
+    #[inline]
+    pub(crate) fn inserts_operations(&self) -> bool {
+        !self.inserted_from.is_empty()
+    }
+
     /// The first micro-operation on the edge from `via` among those inserted before an instruction, starting
     /// at position `from`; with its position and its line of code.
     #[must_use]
     #[inline]
     pub(crate) fn next_inserted(&self, pc: u32, via: u32, from: usize) -> Option<(usize, MicroId, u64)> {
-        if self.inserted_from.is_empty() {
+        if !self.inserts_operations() {
             return None;
         }
         let [first, end] = [pc, pc + 1].map(|at| self.inserted_from[at as usize]);

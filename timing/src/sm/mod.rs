@@ -16,6 +16,7 @@ pub(crate) use machine::{Machine, Shape};
 pub(crate) use parts::load_store::SmCaches;
 
 use crate::error::ReplayError;
+use crate::memory::shared::Patterns;
 use crate::memory::{Credit, Reply, Request};
 use crate::sched::WarpScheduler;
 use crate::source::LaunchSource;
@@ -62,6 +63,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     collectors: Collectors,
     units: Units,
     load_store: LoadStore<'a>,
+    /// The patterns of shared-memory instructions.
+    patterns: Patterns,
     port: MemoryPort,
     bus: ResultBus,
     wheel: Wheel,
@@ -127,6 +130,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             collectors: Collectors::new(config, machine.plan.collectors, machine.plan.extra_collect_cycles),
             units: Units::new(config),
             load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants),
+            patterns: Patterns::new(),
             port: MemoryPort::new(id, config, machine.net_clock),
             bus: ResultBus::new(config),
             wheel: Wheel::new(now),
@@ -253,7 +257,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         consider(self.collectors.next_arrival());
         consider(self.load_store.next_event());
         consider(self.units.next_control_free(self.control_waiters(), self.now));
-        if self.techniques.hooks().tick || self.techniques.hooks().companion {
+        if self.hooks().tick || self.hooks().companion {
             consider(self.techniques.next_event(self.now));
         }
         next.max(self.now)

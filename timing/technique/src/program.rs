@@ -45,7 +45,7 @@ impl RegSet {
     #[inline]
     #[must_use]
     pub fn meets(&self, other: &RegSet) -> bool {
-        self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
+        self.0.iter().zip(other.0).fold(0, |common, (a, b)| common | a & b) != 0
     }
 
     /// Whether a register is in the set.

@@ -42,6 +42,7 @@ impl Partition {
             return false;
         }
         slice.replies.pop_front();
+        slice.refused = false;
         let data =
             if matches!(request.kind, RequestKind::Write { .. }) { 0 } else { sector_bytes(request.sectors) };
         let flits = flits(data, self.params.header_bytes, self.params.flit_bytes);
@@ -75,6 +76,7 @@ impl Partition {
             return false;
         }
         let slice = &mut self.slices[index];
+        slice.refused = false;
         slice.woken.pop_front();
         slice.busy_until = self.now + self.params.access;
         if let RequestKind::Atomic { collisions } = request.kind {
@@ -101,7 +103,7 @@ impl Partition {
 
     pub(super) fn look_up(&mut self, index: usize) -> bool {
         let slice = &mut self.slices[index];
-        if slice.busy_until > self.now {
+        if slice.busy_until > self.now || slice.refused {
             return false;
         }
         let Some(request) = slice.queue.front().copied() else { return false };
@@ -115,6 +117,8 @@ impl Partition {
             slice.queue.pop_front();
             slice.busy_until = slice.busy_until.max(self.now + self.params.access);
             self.stats.l2_accesses += 1;
+        } else {
+            self.slices[index].refused = true;
         }
         done
     }

@@ -50,7 +50,9 @@ impl Replace for Lru {
 
     #[inline]
     fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
-        set.filter(|way| may_leave(*way)).min_by_key(|way| self.touched[*way])
+        let touched = &self.touched[set.clone()];
+        let candidates = set.zip(touched).filter(|(way, _)| may_leave(*way));
+        candidates.min_by_key(|(_, touched)| **touched).map(|(way, _)| way)
     }
 }
 

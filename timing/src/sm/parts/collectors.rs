@@ -46,20 +46,34 @@ pub(crate) struct Collecting {
 }
 
 /// An instruction in a collector.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Waiting {
-    id: Option<InFlightId>,
+    id: InFlightId,
     /// Operands that have not arrived, one bit each.
     missing: u16,
     /// Operands that had to be collected.
     collecting: u16,
-    /// Operands that arrive together with the operand at this index.
-    together: [u16; MAX_SRC],
+    /// Whether operands arrive together with others.
+    together: bool,
     unit: u8,
     /// Pool, for the attribution of stalls.
     pool: u8,
     share: u8,
     leaves_for: u8,
+}
+
+impl Waiting {
+    /// A slot without an instruction.
+    const NONE: Waiting = Waiting {
+        id: InFlightId::NONE,
+        missing: 0,
+        collecting: 0,
+        together: false,
+        unit: 0,
+        pool: 0,
+        share: 0,
+        leaves_for: 0,
+    };
 }
 
 /// An instruction has all its operands.
@@ -87,11 +101,20 @@ impl PoolState {
     }
 }
 
+/// The collectors that instructions of one scheduler and class use.
+#[derive(Clone, Copy, Debug)]
+struct Pool {
+    /// Mask of collectors.
+    units: u64,
+    /// Index among the pools; schedulers and classes that share collectors have one.
+    index: u8,
+}
+
 /// How instructions find a collector.
 #[derive(Clone, Debug)]
 enum Organisation {
-    /// Units of a scheduler's share and class: `[share][class]` is a mask of units.
-    Pools(Vec<[u64; 3]>),
+    /// Collectors by scheduler and class.
+    Pools(Vec<[Pool; 3]>),
     /// One unit per warp.
     PerWarp,
 }
@@ -124,6 +147,8 @@ pub(crate) struct Offers {
 pub(crate) struct Collectors {
     /// By slot of the instruction in flight.
     waiting: Vec<Waiting>,
+    /// By slot and operand: the operands that arrive together with it; only valid if [`Waiting::together`].
+    together: Vec<[u16; MAX_SRC]>,
     organisation: Organisation,
     /// Free entries of each collector.
     room: Vec<u8>,
@@ -167,7 +192,7 @@ impl Collectors {
                 (Organisation::PerWarp, config.sm.max_warps, plan.instructions_per_warp as u8, plan.ports)
             }
             None => {
-                let of = |scheduler| pool_masks(c, scheduler % shares, shares);
+                let of = |scheduler| pools_of_share(c, scheduler % shares, shares);
                 let pools = (0..config.scheduler.count).map(of).collect();
                 (Organisation::Pools(pools), c.generic + c.alu + c.sfu + c.mem, 1, c.ports)
             }
@@ -175,6 +200,7 @@ impl Collectors {
         let banks = config.register_file.banks as usize;
         Collectors {
             waiting: Vec::new(),
+            together: Vec::new(),
             organisation,
             room: vec![room; units as usize],
             free: if units == 64 { u64::MAX } else { (1 << units) - 1 },
@@ -205,8 +231,11 @@ impl Collectors {
         match &self.organisation {
             Organisation::PerWarp => mask & self.free,
             Organisation::Pools(pools) => {
-                let pool = pools[scheduler][class];
-                if pool & self.free != 0 { mask } else { 0 }
+                if pools[scheduler][class].units & self.free != 0 {
+                    mask
+                } else {
+                    0
+                }
             }
         }
     }
@@ -227,21 +256,18 @@ impl Collectors {
     fn pool_index(&self, warp: usize, scheduler: usize, class: usize) -> usize {
         match &self.organisation {
             Organisation::PerWarp => warp,
-            Organisation::Pools(pools) => {
-                let share = usize::from(self.share_of[scheduler & 63]);
-                // Generic collectors are one pool for all classes.
-                let class = if pools[scheduler][0] == pools[scheduler][1] { 0 } else { class };
-                share * 3 + class
-            }
+            Organisation::Pools(pools) => usize::from(pools[scheduler][class].index),
         }
     }
 
     fn take(&mut self, warp: usize, scheduler: usize, class: usize) -> (u8, u8) {
-        let unit = match &self.organisation {
-            Organisation::PerWarp => warp as u32,
-            Organisation::Pools(pools) => (pools[scheduler][class] & self.free).trailing_zeros(),
+        let (unit, pool) = match &self.organisation {
+            Organisation::PerWarp => (warp as u32, warp),
+            Organisation::Pools(pools) => {
+                let Pool { units, index } = pools[scheduler][class];
+                ((units & self.free).trailing_zeros(), usize::from(index))
+            }
         };
-        let pool = self.pool_index(warp, scheduler, class);
         self.pools[pool].collecting += 1;
         self.room[unit as usize] -= 1;
         if self.room[unit as usize] == 0 {
@@ -282,11 +308,12 @@ impl Collectors {
         let (unit, pool) = self.take(warp, scheduler, class);
         let slot = id.slot();
         if usize::from(slot) >= self.waiting.len() {
-            self.waiting.resize_with(usize::from(slot) + 1, Waiting::default);
+            self.waiting.resize(usize::from(slot) + 1, Waiting::NONE);
+            self.together.resize(usize::from(slot) + 1, [0; MAX_SRC]);
         }
         let ready_at = now + self.issue_to_read;
         let mut missing = 0u16;
-        let mut together = [0; MAX_SRC];
+        let mut together = false;
         for (index, from) in operands.enumerate() {
             let index = index as u8;
             match from {
@@ -300,21 +327,22 @@ impl Collectors {
                 ReadFrom::Bank(bank) => {
                     missing |= 1 << index;
                     let read = Read { ready_at, slot, operand: index, collector: unit };
-                    self.banks[usize::from(bank)].push_back(read);
+                    queue_read(&mut self.banks[usize::from(bank)], read);
                     self.reading |= 1 << bank;
                 }
                 ReadFrom::BankBehind(bank, access) => {
                     missing |= 1 << index;
                     let ready_at = ready_at + access.waited();
                     let read = Read { ready_at, slot, operand: index, collector: unit };
-                    let queue = &mut self.banks[usize::from(bank)];
-                    let at = queue.partition_point(|other| other.ready_at <= ready_at);
-                    queue.insert(at, read);
+                    queue_read(&mut self.banks[usize::from(bank)], read);
                     self.reading |= 1 << bank;
                 }
                 ReadFrom::With(other, _) => {
                     missing |= 1 << index;
-                    together[usize::from(other)] |= 1 << index;
+                    if !std::mem::replace(&mut together, true) {
+                        self.together[usize::from(slot)] = [0; MAX_SRC];
+                    }
+                    self.together[usize::from(slot)][usize::from(other)] |= 1 << index;
                 }
                 ReadFrom::After(leader, leader_operand, _) => {
                     if self.awaits(leader, leader_operand) {
@@ -328,7 +356,7 @@ impl Collectors {
             arrive(&mut self.arriving, ready_at, slot, MAX_SRC as u8);
         }
         self.waiting[usize::from(slot)] = Waiting {
-            id: Some(id),
+            id,
             missing,
             collecting: missing,
             together,
@@ -343,7 +371,7 @@ impl Collectors {
     /// Whether an instruction waits for an operand.
     fn awaits(&self, id: InFlightId, operand: u8) -> bool {
         let waiting = self.waiting.get(usize::from(id.slot()));
-        waiting.is_some_and(|w| w.id == Some(id) && w.missing >> operand & 1 != 0)
+        waiting.is_some_and(|w| w.id == id && w.missing >> operand & 1 != 0)
     }
 
     /// Takes the operands that arrive in this cycle; appends the instructions whose operands are complete.
@@ -362,7 +390,10 @@ impl Collectors {
         let waiting = &mut self.waiting[usize::from(slot)];
         let mut arrived = 0;
         if usize::from(operand) < MAX_SRC {
-            arrived = 1u16 << operand | waiting.together[usize::from(operand)];
+            arrived = 1u16 << operand;
+            if waiting.together {
+                arrived |= self.together[usize::from(slot)][usize::from(operand)];
+            }
             waiting.missing &= !arrived;
         }
         if waiting.missing == 0 {
@@ -379,7 +410,7 @@ impl Collectors {
             let mut index = 0;
             while index < self.followers.len() {
                 let follower = self.followers[index];
-                if Some(follower.leader) == id && arrived >> follower.leader_operand & 1 != 0 {
+                if follower.leader == id && arrived >> follower.leader_operand & 1 != 0 {
                     self.followers.remove(index);
                     self.operand_arrived(follower.slot, follower.operand, collected);
                 } else {
@@ -463,6 +494,7 @@ impl Collectors {
         }
     }
 
+    #[inline]
     fn serve_bank(&mut self, bank: usize, now: u64, stats: &mut Counters) {
         let mut ports = self.bank_ports;
         let waiting = self.writes[bank];
@@ -486,8 +518,10 @@ impl Collectors {
                 (*used, *cycle) = (0, now);
             }
             if ports == 0 {
-                stats.rf_bank_conflict_cycles += 1;
-                index += 1;
+                // Every other read that is ready waits.
+                let later = queue.iter().rev().take_while(|read| read.ready_at > now).count();
+                stats.rf_bank_conflict_cycles += (queue.len() - index - later) as u64;
+                break;
             } else if *used == self.ports {
                 stats.collector_port_conflict_cycles += 1;
                 index += 1;
@@ -520,6 +554,17 @@ impl Collectors {
     }
 }
 
+/// Queues a read at a bank, keeping the queue in order of the cycles from which reads may be served.
+#[inline]
+fn queue_read(queue: &mut VecDeque<Read>, read: Read) {
+    if queue.back().is_none_or(|last| last.ready_at <= read.ready_at) {
+        queue.push_back(read);
+        return;
+    }
+    let at = queue.partition_point(|other| other.ready_at <= read.ready_at);
+    queue.insert(at, read);
+}
+
 /// Schedules an operand's arrival, keeping the queue in order of cycles.
 #[inline]
 fn arrive(arriving: &mut VecDeque<(u64, u16, u8)>, cycle: u64, slot: u16, operand: u8) {
@@ -531,18 +576,19 @@ fn arrive(arriving: &mut VecDeque<(u64, u16, u8)>, cycle: u64, slot: u16, operan
     arriving.insert(at, (cycle, slot, operand));
 }
 
-/// Collectors of one share, by class.
-fn pool_masks(c: &crate::config::Collectors, share: u32, shares: u32) -> [u64; 3] {
+/// Collectors of one share, by class. Generic collectors are one pool for all classes.
+fn pools_of_share(c: &crate::config::Collectors, share: u32, shares: u32) -> [Pool; 3] {
     let range = |first: u32, count: u32| {
         let per = count / shares;
         let start = first + share * per;
         (start..start + per).fold(0u64, |mask, unit| mask | 1 << unit)
     };
+    let first = share as u8 * 3;
     if c.generic > 0 {
-        [range(0, c.generic); 3]
-    } else {
-        [range(0, c.alu), range(c.alu, c.sfu), range(c.alu + c.sfu, c.mem)]
+        return [Pool { units: range(0, c.generic), index: first }; 3];
     }
+    let units = [range(0, c.alu), range(c.alu, c.sfu), range(c.alu + c.sfu, c.mem)];
+    std::array::from_fn(|class| Pool { units: units[class], index: first + class as u8 })
 }
 
 #[cfg(test)]

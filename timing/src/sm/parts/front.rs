@@ -410,10 +410,10 @@ impl<'a> Front<'a> {
         None
     }
 
-    /// Fetch stage: round robin over warps, up to the fetch width. With `ASKED`, techniques decide before the
-    /// I-cache access; a stalled warp gives its turn to another.
+    /// Fetch stage: round robin over warps, up to the fetch width. With `TECHNIQUES`, they insert operations and decide before
+    /// the I-cache access; a stalled warp gives its turn to another.
     #[inline]
-    pub(crate) fn run<const ASKED: bool>(
+    pub(crate) fn run<const TECHNIQUES: bool>(
         &mut self,
         now: u64,
         neighbours: &mut impl FetchNeighbours,
@@ -425,12 +425,12 @@ impl<'a> Front<'a> {
             let start = (self.last + 1) % 64;
             let warp = (candidates.rotate_right(start).trailing_zeros() + start) % 64;
             candidates &= !(1 << warp);
-            if ASKED && self.is_held(warp as usize, neighbours) {
+            if TECHNIQUES && self.is_held(warp as usize, neighbours) {
                 continue;
             }
             self.last = warp;
             left -= 1;
-            self.fetch_for::<ASKED>(warp as usize, now, neighbours, counters);
+            self.fetch_for::<TECHNIQUES>(warp as usize, now, neighbours, counters);
         }
     }
 
@@ -438,7 +438,7 @@ impl<'a> Front<'a> {
     fn is_held(&mut self, warp: usize, neighbours: &impl FetchNeighbours) -> bool {
         let bit = 1u64 << warp;
         self.held &= !bit;
-        if let Some(Fetching::Program(pc)) = self.next_to_fetch(warp)
+        if let Some(Fetching::Program(pc)) = self.next_to_fetch::<true>(warp)
             && let Decision { verdict: FetchVerdict::Stall(cause), by } = neighbours.verdict(warp, pc)
         {
             self.held_by[warp] = (by, cause);
@@ -449,18 +449,20 @@ impl<'a> Front<'a> {
 
     /// The next instruction or micro-operation that a warp fetches, if any is left.
     #[inline(always)]
-    fn next_to_fetch(&self, warp: usize) -> Option<Fetching> {
+    fn next_to_fetch<const TECHNIQUES: bool>(&self, warp: usize) -> Option<Fetching> {
         let w = &self.warps[warp];
         if w.pc >= self.machine.program_insts {
             return None;
         }
-        if let Some((position, op, line)) = self.machine.next_inserted(w.pc, w.via, w.inserted_done) {
+        if TECHNIQUES
+            && let Some((position, op, line)) = self.machine.next_inserted(w.pc, w.via, w.inserted_done)
+        {
             return Some(Fetching::Inserted { position, op, line });
         }
         Some(Fetching::Program(w.pc))
     }
 
-    fn fetch_for<const ASKED: bool>(
+    fn fetch_for<const TECHNIQUES: bool>(
         &mut self,
         warp: usize,
         now: u64,
@@ -471,9 +473,9 @@ impl<'a> Front<'a> {
         let ready_at = now + self.latency;
         let mut line = None;
         while budget > 0 && self.has_room(warp) {
-            let Some(next) = self.next_to_fetch(warp) else { break };
+            let Some(next) = self.next_to_fetch::<TECHNIQUES>(warp) else { break };
             let mut skipped_by = None;
-            if ASKED && let Fetching::Program(pc) = next {
+            if TECHNIQUES && let Fetching::Program(pc) = next {
                 match neighbours.verdict(warp, pc) {
                     Decision { verdict: FetchVerdict::Fetch, .. } => {}
                     Decision { verdict: FetchVerdict::Skip, by } => skipped_by = Some(by),

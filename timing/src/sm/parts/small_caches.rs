@@ -18,6 +18,9 @@ const CONSTANT_BASE: u64 = 0xFFFC_0000_0000_0000;
 /// Maximum number of loads that wait for one line of constants.
 const CONSTANT_MERGES: u32 = 64;
 
+/// Lines of code whose ways are remembered.
+const FOUND: usize = 8;
+
 /// Answer of the I-cache to a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodeFetch {
@@ -75,6 +78,8 @@ pub(crate) struct CodeCache {
     prefetched_lines: u64,
     /// The last line fetched from.
     last_line: u64,
+    /// Lines that were found in the cache, with their ways, by the line's low bits; emptied by a fill.
+    found: [Option<(u64, usize)>; FOUND],
     /// The line that holds the kernel's last instruction.
     end: u64,
 }
@@ -92,6 +97,7 @@ impl CodeCache {
             mshrs: cache.mshrs as usize,
             prefetched_lines: u64::from(config.front_end.icache_prefetch_lines),
             last_line: u64::MAX,
+            found: [None; FOUND],
             end,
         }
     }
@@ -131,7 +137,16 @@ impl CodeCache {
         requests: &mut impl Requests,
         counters: &mut Counters,
     ) -> CodeFetch {
-        if self.tags.probe(line) != 0 {
+        let found = &mut self.found[line as usize % FOUND];
+        match *found {
+            Some((own, way)) if own == line => {
+                self.tags.use_again(way);
+                return CodeFetch::Hit;
+            }
+            _ => {}
+        }
+        if let Some(way) = self.tags.find_readable(line) {
+            *found = Some((line, way));
             return CodeFetch::Hit;
         }
         if let Some(miss) = self.misses.iter_mut().find(|miss| miss.line == line) {
@@ -151,6 +166,7 @@ impl CodeCache {
     pub(crate) fn fill(&mut self, reply: &Reply) -> Option<u64> {
         let miss = arrived(&mut self.misses, reply, self.line_bytes, 0)?;
         self.tags.insert(miss.line, 1, 0);
+        self.found = [None; FOUND];
         Some(miss.warps)
     }
 

@@ -15,7 +15,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                 Event::Complete(slot) => self.complete(slot),
                 Event::BranchResolved(warp) => self.front.branch_resolved(usize::from(warp)),
                 Event::BarrierLeft(warp) => self.barriers.leave(usize::from(warp)),
-                Event::WarpReady(warp) if self.techniques.hooks().admission => {
+                Event::WarpReady(warp) if self.hooks().admission => {
                     self.residents.await_admission(usize::from(warp));
                 }
                 Event::WarpReady(warp) => self.begin_warp(usize::from(warp)),

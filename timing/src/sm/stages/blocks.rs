@@ -19,7 +19,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Whether techniques let a block be placed.
     #[must_use]
     pub(crate) fn admits(&self, block: u32) -> bool {
-        !self.techniques.hooks().admission || self.techniques.admits_block(self.now, block)
+        !self.hooks().admission || self.techniques.admits_block(self.now, block)
     }
 
     /// Asks techniques which of the warps that are set up may begin.

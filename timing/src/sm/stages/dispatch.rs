@@ -35,7 +35,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let flight = &self.flights[slot];
         let (pc, warp) = (flight.pc, usize::from(flight.warp));
         // An instruction without latency is still in flight here: it completes in a later cycle.
-        let asked = self.techniques.hooks().execute && self.machine.micro_at(pc).is_none();
+        let asked = self.hooks().execute && self.machine.micro_at(pc).is_none();
         let started =
             if self.is_memory(pc) { self.start_access(slot, warp) } else { self.execute(slot, warp, asked) };
         if !started {

@@ -10,8 +10,8 @@ use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Counters;
 use crate::techniques::{At, Decision, FetchVerdict, Stack};
 
-/// The neighbours of the front end. With `ASKED`, techniques are called.
-struct Neighbours<'n, W, const ASKED: bool> {
+/// The neighbours of the front end. With `TECHNIQUES`, they are called.
+struct Neighbours<'n, W, const TECHNIQUES: bool> {
     now: u64,
     code: &'n mut CodeCache,
     port: &'n mut MemoryPort,
@@ -21,7 +21,7 @@ struct Neighbours<'n, W, const ASKED: bool> {
     recorder: Option<&'n mut Recorder>,
 }
 
-impl<W: WarpStream, const ASKED: bool> FetchNeighbours for Neighbours<'_, W, ASKED> {
+impl<W: WarpStream, const TECHNIQUES: bool> FetchNeighbours for Neighbours<'_, W, TECHNIQUES> {
     #[inline]
     fn read_code(&mut self, line: u64, warp: usize, counters: &mut Counters) -> CodeFetch {
         self.code.fetch(line, warp, self.port, counters)
@@ -38,7 +38,7 @@ impl<W: WarpStream, const ASKED: bool> FetchNeighbours for Neighbours<'_, W, ASK
             let origin = if matches!(entry, Entry::Micro(_)) { Origin::Inserted } else { Origin::Program };
             recorder.fetch(warp, pc, origin, self.now, ready_at);
         }
-        if ASKED && !matches!(entry, Entry::Micro(_)) {
+        if TECHNIQUES && !matches!(entry, Entry::Micro(_)) {
             let skipped = matches!(entry, Entry::Skipped(..));
             self.techniques.fetched(&mut self.at, &self.slots[warp].view(warp), pc, skipped);
         }
@@ -52,20 +52,20 @@ impl<S: LaunchSource> Sm<'_, S> {
         if self.front.may_fetch() == 0 {
             return;
         }
-        if self.techniques.hooks().fetch {
-            self.fetch_asking::<true>();
+        if self.hooks().fetch || S::TECHNIQUES && self.machine.inserts_operations() {
+            self.fetch_with::<true>();
             if !self.effects.is_empty() {
                 self.carry_out_effects();
             }
         } else {
-            self.fetch_asking::<false>();
+            self.fetch_with::<false>();
         }
     }
 
-    fn fetch_asking<const ASKED: bool>(&mut self) {
+    fn fetch_with<const TECHNIQUES: bool>(&mut self) {
         let Sm { front, code, port, residents, techniques, effects, machine, observer, stats, now, .. } =
             self;
-        let mut neighbours = Neighbours::<_, ASKED> {
+        let mut neighbours = Neighbours::<_, TECHNIQUES> {
             now: *now,
             code,
             port,
@@ -74,7 +74,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             at: At { cycle: *now, program: &machine.program, effects },
             recorder: observer.recorder::<S>(),
         };
-        front.run::<ASKED>(*now, &mut neighbours, &mut stats.counters);
+        front.run::<TECHNIQUES>(*now, &mut neighbours, &mut stats.counters);
     }
 
     /// Discards a warp's fetched entries and continues at `resume`, if its path continues.
@@ -82,7 +82,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let discarded = self.front.restart(warp, resume.unwrap_or(0), via);
         self.stats.counters.flushed_instructions += u64::from(discarded);
         self.record(|recorder, now| recorder.flush(warp, now));
-        if self.techniques.hooks().fetch {
+        if self.hooks().fetch {
             self.ask(|techniques, at, warps| techniques.flushed(at, &warps[warp].view(warp), resume));
         }
     }

@@ -150,7 +150,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Updates the active set of a scheduler, and notifies techniques that order warps.
     fn rebalance(&mut self, scheduler: usize, long_waits: &Waits) {
         let before = self.schedulers[scheduler].active();
-        if self.schedulers[scheduler].rebalance(long_waits) && self.techniques.hooks().order {
+        if self.schedulers[scheduler].rebalance(long_waits) && self.hooks().order {
             self.tell_activity(before, self.schedulers[scheduler].active());
         }
     }
@@ -161,7 +161,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let mut candidates = self.candidates(scheduler);
         let mut held = None;
         while let Some(mut warp) = self.schedulers[scheduler].pick(candidates) {
-            if self.techniques.hooks().order {
+            if self.hooks().order {
                 let eligible = candidates & self.schedulers[scheduler].eligible();
                 warp = self.techniques.order(self.now, scheduler, eligible, warp);
             }
@@ -184,7 +184,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             }
         }
         let mut first = 0;
-        if self.techniques.hooks().companion && self.issue_companion(scheduler) {
+        if self.hooks().companion && self.issue_companion(scheduler) {
             self.count_slots(scheduler, 0, 1, Stall::Issued, 1);
             first = 1;
         }
@@ -298,7 +298,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Tries to issue a warp's head.
     fn attempt(&mut self, warp: usize, scheduler: usize) -> Attempt {
         let mut decision = Decision { verdict: IssueVerdict::Issue, by: 0 };
-        if self.techniques.hooks().issue {
+        if self.hooks().issue {
             match self.issue_verdict(warp) {
                 Some(Decision { verdict: IssueVerdict::Stall(cause), by }) => {
                     return Attempt::Held(by, cause);
@@ -314,7 +314,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         };
         let machine = self.machine;
         let inst = &machine.program.insts[pc as usize];
-        if self.techniques.hooks().issue {
+        if self.hooks().issue {
             let Decision { verdict, .. } = decision;
             let what = Issuing::Program(self.upcoming(warp, pc, InFlightId::NONE));
             self.ask(|techniques, at, warps| {
@@ -354,7 +354,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let inst = &machine.program.insts[pc as usize];
         self.record(|recorder, now| recorder.issue(warp, now));
         self.front.pop(warp);
-        if self.techniques.hooks().issue
+        if self.hooks().issue
             && let Some((owner, op, described)) = machine.micro_at(pc)
         {
             let (what, verdict) = (Issuing::Micro(op, described), decision.verdict);
@@ -442,7 +442,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.record(|recorder, _| recorder.fly(slot));
         let reused = matches!(decision.verdict, IssueVerdict::Reuse { .. });
         // Techniques supply operands before the step, while the rows still hold the instruction's sources.
-        let asked = self.techniques.hooks().collect && !reused;
+        let asked = self.hooks().collect && !reused;
         let operands = if asked { Some(self.ask_collect(warp, slot)) } else { None };
         let Some(step) = self.step(warp, pc) else {
             self.flights.end(slot);
@@ -453,7 +453,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.keep_results(warp, slot);
         let memory = if let Path::Memory(kind) = inst.path {
             self.load_store.begin(slot, kind, warp as u8, inst.has_result());
-            if self.techniques.hooks().access && !reused {
+            if self.hooks().access && !reused {
                 let access = self.residents.slots[warp].stream.as_ref().and_then(WarpStream::mem);
                 self.flights.keep_access(slot, access);
             } else if !reused {
@@ -529,7 +529,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Keeps the rows that an instruction produces, for the techniques that see its writeback.
     pub(in crate::sm) fn keep_results(&mut self, warp: usize, slot: u16) {
-        if !self.flights.keeps_rows() {
+        if !S::TECHNIQUES || !self.flights.keeps_rows() {
             return;
         }
         let inst = &self.machine.program.insts[self.flights[slot].pc as usize];

@@ -2,7 +2,7 @@
 
 use crate::memory::LINE_BYTES;
 use crate::sm::Sm;
-use crate::sm::accesses::work_out;
+use crate::sm::accesses::{Split, work_out};
 use crate::sm::parts::early::EarlyLoads;
 use crate::sm::parts::load_store::{Completions, LoadStore, Neighbours};
 use crate::sm::parts::memory_port::MemoryPort;
@@ -36,7 +36,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             let (load_store, mut around) = self.load_store_and_neighbours();
             load_store.run(&mut around);
         }
-        if !self.early.is_empty() {
+        if S::TECHNIQUES && !self.early.is_empty() {
             self.run_early_loads();
         }
     }
@@ -56,15 +56,17 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Works out the accesses of the memory instruction that a warp has just stepped over.
     #[inline]
     pub(in crate::sm) fn prepare_access(&mut self, warp: usize, slot: u16) {
-        let Sm { residents, load_store, stats, machine, id, .. } = self;
+        let Sm { residents, load_store, stats, machine, id, patterns, flights, .. } = self;
         let access = residents.slots[warp].stream.as_ref().and_then(WarpStream::mem);
-        work_out(machine, (*id, warp), load_store.op_mut(slot), access, &mut stats.counters);
+        let split = Split { machine, sm: *id, warp, pc: flights[slot].pc, patterns };
+        work_out(split, load_store.op_mut(slot), access, &mut stats.counters);
     }
 
     /// As [`Sm::prepare_access`], with kept addresses.
     fn prepare_kept(&mut self, warp: usize, slot: u16, access: MemAccess<'_>) {
-        let Sm { load_store, stats, machine, id, .. } = self;
-        work_out(machine, (*id, warp), load_store.op_mut(slot), Some(access), &mut stats.counters);
+        let Sm { load_store, stats, machine, id, patterns, flights, .. } = self;
+        let split = Split { machine, sm: *id, warp, pc: flights[slot].pc, patterns };
+        work_out(split, load_store.op_mut(slot), Some(access), &mut stats.counters);
     }
 
     /// A collected memory instruction leaves for the load/store queue, or a technique answers for it. False when
@@ -73,7 +75,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if !self.load_store.has_queue_room() {
             return false;
         }
-        let Some(kept) = self.flights.take_access(slot) else {
+        let kept = if S::TECHNIQUES { self.flights.take_access(slot) } else { None };
+        let Some(kept) = kept else {
             self.load_store.push(slot);
             return true;
         };

@@ -3,9 +3,15 @@
 use crate::sm::Sm;
 use crate::sm::parts::warps::WarpSlot;
 use crate::source::LaunchSource;
-use crate::techniques::{Answered, At, RegisterWrite, Stack, WriteTo};
+use crate::techniques::{Answered, At, Hooks, RegisterWrite, Stack, WriteTo};
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
+    /// The hooks that techniques request; none, at compile time, for a source without techniques.
+    #[inline(always)]
+    pub(in crate::sm) fn hooks(&self) -> Hooks {
+        if S::TECHNIQUES { self.techniques.hooks() } else { Hooks::default() }
+    }
+
     /// Calls techniques with the SM's clock and warps, and carries out the requested effects.
     #[inline]
     pub(in crate::sm) fn ask<R>(
@@ -74,7 +80,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// The techniques' own stage, and the admission of warps that are set up.
     #[inline]
     pub(in crate::sm) fn run_techniques(&mut self) {
-        if self.techniques.hooks().tick {
+        if self.hooks().tick {
             self.ask(|techniques, at, _| techniques.tick(at));
         }
         if self.residents.unadmitted() != 0 {

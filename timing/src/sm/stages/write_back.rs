@@ -15,12 +15,14 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Completes a flight: an instruction with its followers, or an early load.
     #[inline]
     pub(in crate::sm) fn complete(&mut self, slot: u16) {
-        if self.flights[slot].pc == EarlyLoads::PC {
-            self.early_load_done(slot);
-            return;
-        }
-        if !self.followers.is_empty() {
-            self.complete_followers(slot);
+        if S::TECHNIQUES {
+            if self.flights[slot].pc == EarlyLoads::PC {
+                self.early_load_done(slot);
+                return;
+            }
+            if !self.followers.is_empty() {
+                self.complete_followers(slot);
+            }
         }
         self.complete_instruction(slot);
     }
@@ -64,7 +66,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let warp = usize::from(flight.warp);
         let latency = self.now - flight.issued_at;
         let memory = matches!(inst.path, Path::Memory(_));
-        let micro = machine.micro_at(flight.pc).is_some();
+        let micro = S::TECHNIQUES && machine.micro_at(flight.pc).is_some();
         if inst.has_result() && !micro {
             match inst.path {
                 Path::Memory(kind) => {
@@ -74,7 +76,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             }
         }
         let writes = inst.dst_count > 0 && flight.exec != 0;
-        if self.techniques.hooks().write_back && !micro {
+        if self.hooks().write_back && !micro {
             self.write_through_techniques(slot, warp, writes);
         } else if writes {
             for reg in inst.destinations() {

@@ -74,10 +74,10 @@ impl<'a> Bench<'a> {
     }
 
     /// One cycle; returns the warps that have a new head.
-    fn cycle<const ASKED: bool>(&mut self) -> Vec<usize> {
+    fn cycle<const TECHNIQUES: bool>(&mut self) -> Vec<usize> {
         self.now += 1;
         let heads: Vec<usize> = std::iter::from_fn(|| self.front.take_decoded(self.now)).collect();
-        self.front.run::<ASKED>(self.now, &mut self.around, &mut self.counters);
+        self.front.run::<TECHNIQUES>(self.now, &mut self.around, &mut self.counters);
         heads
     }
 

@@ -35,13 +35,14 @@ pub(crate) struct Entry {
     pub row: Row,
 }
 
-/// An evicted entry.
-pub(crate) type Left = Entry;
-
 /// A collector's registers in no particular order.
 #[derive(Clone, Debug)]
 pub(crate) struct Boc {
+    /// Entries, which stay in place because their rows are large, and the positions of those in use and of the
+    /// others.
     entries: Vec<Entry>,
+    live: Vec<u8>,
+    free: Vec<u8>,
     capacity: usize,
     /// Instructions of the sliding window, the one being inserted included.
     window: u64,
@@ -60,6 +61,8 @@ impl Boc {
         let capacity = capacity as usize;
         Boc {
             entries: Vec::with_capacity(capacity),
+            live: Vec::with_capacity(capacity),
+            free: Vec::with_capacity(capacity),
             capacity,
             window: u64::from(window),
             allocations: 0,
@@ -70,8 +73,11 @@ impl Boc {
     }
 
     /// Empties the collector for a new warp; its entries are passed to `left`.
-    pub(crate) fn start(&mut self, left: impl FnMut(Left)) {
-        self.entries.drain(..).for_each(left);
+    pub(crate) fn start(&mut self, mut left: impl FnMut(&Entry)) {
+        for slot in self.live.drain(..) {
+            left(&self.entries[usize::from(slot)]);
+            self.free.push(slot);
+        }
         self.present = RegSet::default();
         for reg in std::mem::take(&mut self.pinned).iter() {
             self.pins[usize::from(reg)] = 0;
@@ -81,10 +87,10 @@ impl Boc {
     /// Slides the window so that it ends with the instruction at `position`; entries that leave it are passed
     /// to `left`.
     #[inline]
-    pub(crate) fn slide(&mut self, position: u64, mut left: impl FnMut(Left)) {
+    pub(crate) fn slide(&mut self, position: u64, mut left: impl FnMut(&Entry)) {
         let mut at = 0;
-        while at < self.entries.len() {
-            if position.saturating_sub(self.entries[at].accessed) >= self.window {
+        while let Some(slot) = self.live.get(at) {
+            if position.saturating_sub(self.entries[usize::from(*slot)].accessed) >= self.window {
                 left(self.take(at));
             } else {
                 at += 1;
@@ -92,51 +98,49 @@ impl Boc {
         }
     }
 
-    /// The entry of a register.
+    /// Position of a register's entry in the list of those in use.
     #[inline]
-    pub(crate) fn find(&mut self, reg: u8) -> Option<&mut Entry> {
+    fn position(&self, reg: u8) -> Option<usize> {
         if !self.present.contains(reg) {
             return None;
         }
-        self.entries.iter_mut().find(|entry| entry.reg == reg)
+        self.live.iter().position(|slot| self.entries[usize::from(*slot)].reg == reg)
     }
 
-    /// Position of a register's entry, which is created empty if it does not exist; the oldest entry that is
-    /// not pinned is evicted and passed to `left`. If all entries are pinned (an instruction has more
-    /// operands than the collector has entries), the collector temporarily exceeds its capacity.
+    /// The entry of a register.
     #[inline]
-    pub(crate) fn entry(&mut self, reg: u8, position: u64, left: impl FnOnce(Left)) -> usize {
-        if let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) {
-            self.entries[at].accessed = position;
-            return at;
+    pub(crate) fn find(&mut self, reg: u8) -> Option<&mut Entry> {
+        let at = self.position(reg)?;
+        self.entries.get_mut(usize::from(self.live[at]))
+    }
+
+    /// The entry of a register, which is created empty if it does not exist; the oldest entry that is not
+    /// pinned is evicted and passed to `left`. If all entries are pinned (an instruction has more operands than
+    /// the collector has entries), the collector temporarily exceeds its capacity.
+    #[inline]
+    pub(crate) fn entry(&mut self, reg: u8, position: u64, left: impl FnOnce(&Entry)) -> &mut Entry {
+        if let Some(at) = self.position(reg) {
+            let entry = &mut self.entries[usize::from(self.live[at])];
+            entry.accessed = position;
+            return entry;
         }
         if self.used() >= self.capacity && !self.is_pinned(reg) {
-            let free = (0..self.entries.len()).filter(|at| !self.is_pinned(self.entries[*at].reg));
-            if let Some(oldest) = free.min_by_key(|at| self.entries[*at].allocated) {
+            let entry = |at: usize| &self.entries[usize::from(self.live[at])];
+            let unpinned = (0..self.live.len()).filter(|at| !self.is_pinned(entry(*at).reg));
+            if let Some(oldest) = unpinned.min_by_key(|at| entry(*at).allocated) {
                 left(self.take(oldest));
             }
         }
         self.allocations += 1;
         self.present.insert(reg);
-        self.entries.push(Entry {
-            reg,
-            held: 0,
-            dirty: 0,
-            keep: false,
-            bank: 0,
-            accessed: position,
-            allocated: self.allocations,
-            fetch: None,
-            written: 0,
-            row: Row::ZERO,
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::EMPTY);
+            (self.entries.len() - 1) as u8
         });
-        self.entries.len() - 1
-    }
-
-    /// The entry at a position.
-    #[inline]
-    pub(crate) fn at(&mut self, position: usize) -> &mut Entry {
-        &mut self.entries[position]
+        self.live.push(slot);
+        let entry = &mut self.entries[usize::from(slot)];
+        entry.begin(reg, position, self.allocations);
+        entry
     }
 
     /// Pins an operand's entry until its instruction is dispatched, even if it leaves the window.
@@ -176,9 +180,11 @@ impl Boc {
         all.len()
     }
 
-    /// Removes the entry at a position.
-    fn take(&mut self, at: usize) -> Entry {
-        let entry = self.entries.swap_remove(at);
+    /// Removes the entry at a position of the list of those in use.
+    fn take(&mut self, at: usize) -> &Entry {
+        let slot = self.live.swap_remove(at);
+        self.free.push(slot);
+        let entry = &self.entries[usize::from(slot)];
         self.present.remove(entry.reg);
         entry
     }
@@ -186,8 +192,8 @@ impl Boc {
     /// Removes lanes of a register whose results were written elsewhere, and the entry with its last lane;
     /// returns whether the last dirty lanes were removed.
     pub(crate) fn forget(&mut self, reg: u8, lanes: u32) -> bool {
-        let Some(at) = self.entries.iter().position(|entry| entry.reg == reg) else { return false };
-        let entry = &mut self.entries[at];
+        let Some(at) = self.position(reg) else { return false };
+        let entry = &mut self.entries[usize::from(self.live[at])];
         let was_dirty = entry.dirty != 0;
         entry.held &= !lanes;
         entry.dirty &= !lanes;
@@ -200,16 +206,38 @@ impl Boc {
 
     /// Registers in the window.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.live.len()
     }
 
     /// Registers held, for reports.
     pub(crate) fn registers(&self) -> impl Iterator<Item = u8> {
-        self.entries.iter().map(|entry| entry.reg)
+        self.live.iter().map(|slot| self.entries[usize::from(*slot)].reg)
     }
 }
 
 impl Entry {
+    /// An entry of no register.
+    const EMPTY: Entry = Entry {
+        reg: 0,
+        held: 0,
+        dirty: 0,
+        keep: false,
+        bank: 0,
+        accessed: 0,
+        allocated: 0,
+        fetch: None,
+        written: 0,
+        row: Row::ZERO,
+    };
+
+    /// Becomes the entry of a register without any lane; what the row held no longer counts.
+    #[inline]
+    fn begin(&mut self, reg: u8, accessed: u64, allocated: u64) {
+        (self.reg, self.accessed, self.allocated) = (reg, accessed, allocated);
+        (self.held, self.dirty, self.written) = (0, 0, 0);
+        (self.keep, self.bank, self.fetch) = (false, 0, None);
+    }
+
     /// Fills the lanes that are not held from the register file's row.
     #[inline]
     pub(crate) fn fill(&mut self, from: &Row, fetch: (InFlightId, u8)) {

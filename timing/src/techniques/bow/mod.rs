@@ -71,7 +71,7 @@ impl Technique for Bow {
     }
 
     fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
-        self.window.start(cx.cycle, warp.slot, drop);
+        self.window.start(cx.cycle, warp.slot, |_| {});
     }
 
     fn issue(&self, _now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
@@ -86,7 +86,7 @@ impl Technique for Bow {
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
         let window = &mut self.window;
-        window.slide(cx.cycle, warp.slot, warp.issued, drop);
+        window.slide(cx.cycle, warp.slot, warp.issued, |_| {});
         window.forward(cx, warp, inst, operands, |entry| entry.held)?;
         for (position, operand) in operands.iter().enumerate() {
             if operand.is_from_bank() {
@@ -113,7 +113,7 @@ impl Technique for Bow {
         inst: &InstView<'_>,
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
-        self.window.slide(cx.cycle, warp.slot, warp.issued.saturating_sub(1), drop);
+        self.window.slide(cx.cycle, warp.slot, warp.issued.saturating_sub(1), |_| {});
         for write in writes {
             if let Some(entry) = self.window.collectors[warp.slot].find(write.reg) {
                 entry.write(write.row(), inst.exec);
@@ -124,7 +124,7 @@ impl Technique for Bow {
     }
 
     fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
-        self.window.start(cx.cycle, warp_slot, drop);
+        self.window.start(cx.cycle, warp_slot, |_| {});
     }
 
     fn describe(&self) -> String {

@@ -5,7 +5,7 @@
 //! warp. Entries with operands of instructions that have not been dispatched are pinned: they are not
 //! evicted.
 
-use super::boc::{Boc, Entry, Left};
+use super::boc::{Boc, Entry};
 use crate::techniques::{
     Access, CollectorPlan, Cx, InFlightId, InstView, IssueVerdict, Issuing, Launch, OperandRead, Plan,
     ReadFrom, Shape, Storage, StorageInfo, TechniqueInfo, ValueMismatch, WarpView,
@@ -142,7 +142,7 @@ impl Window {
     }
 
     /// Empties a collector for a new warp, or after one has ended; its entries are passed to `left`.
-    pub(crate) fn start(&mut self, cycle: u64, slot: usize, left: impl FnMut(Left)) {
+    pub(crate) fn start(&mut self, cycle: u64, slot: usize, left: impl FnMut(&Entry)) {
         self.account(cycle, slot);
         self.collectors[slot].start(left);
         self.warps[slot].pinned.clear();
@@ -162,7 +162,7 @@ impl Window {
     /// Slides a window so that it ends with the instruction at `position`; entries that leave it are passed
     /// to `left`.
     #[inline]
-    pub(crate) fn slide(&mut self, cycle: u64, slot: usize, position: u64, left: impl FnMut(Left)) {
+    pub(crate) fn slide(&mut self, cycle: u64, slot: usize, position: u64, left: impl FnMut(&Entry)) {
         self.account(cycle, slot);
         let boc = &mut self.collectors[slot];
         let before = boc.len();
@@ -231,16 +231,15 @@ impl Window {
 
     /// The entry of a register, which is created empty if it does not exist; the oldest entry that is not
     /// pinned is evicted and passed to `left`.
-    pub(crate) fn hold(&mut self, warp: &WarpView<'_>, reg: u8, left: impl FnOnce(&Left)) -> &mut Entry {
+    pub(crate) fn hold(&mut self, warp: &WarpView<'_>, reg: u8, left: impl FnOnce(&Entry)) -> &mut Entry {
         let boc = &mut self.collectors[warp.slot];
         let (window, counts) = (u64::from(self.params.window), &mut self.counts);
         let evicted_until = &mut self.warps[warp.slot].evicted_until;
-        let at = boc.entry(reg, warp.issued, |entry| {
+        boc.entry(reg, warp.issued, |entry| {
             counts.boc_evictions += 1;
             evicted_until[usize::from(entry.reg)] = entry.accessed + window;
-            left(&entry);
-        });
-        boc.at(at)
+            left(entry);
+        })
     }
 
     /// Pins the operands of an instruction until it is dispatched; the last step of its entry into the

@@ -10,7 +10,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::bow::boc::Left;
+use super::bow::boc::Entry;
 use super::bow::window::{self, INFO as WINDOW, Window};
 use super::{
     Claim, Cx, InstView, IssueVerdict, Issuing, Launch, OperandRead, ParamValue, Params as _, Plan,
@@ -98,7 +98,7 @@ impl RegisterFile {
 
     /// Writes the dirty lanes of an evicted entry, unless the compiler marks them dead. Returns the written
     /// bank.
-    fn take(&mut self, slot: usize, entry: &Left, evicted: bool, bypassed: &mut u64) -> Option<u8> {
+    fn take(&mut self, slot: usize, entry: &Entry, evicted: bool, bypassed: &mut u64) -> Option<u8> {
         if entry.dirty == 0 {
             return None;
         }
@@ -131,7 +131,7 @@ impl BowWr {
     fn slide(&mut self, cx: &mut Cx<'_>, slot: usize, position: u64) {
         let BowWr { window, file, bypassed_register_writes, .. } = self;
         window.slide(cx.cycle, slot, position, |left| {
-            if let Some(bank) = file.take(slot, &left, false, bypassed_register_writes) {
+            if let Some(bank) = file.take(slot, left, false, bypassed_register_writes) {
                 cx.write_bank(bank);
             }
         });
@@ -175,7 +175,7 @@ impl Technique for BowWr {
     }
 
     fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
-        self.window.start(cx.cycle, warp.slot, drop);
+        self.window.start(cx.cycle, warp.slot, |_| {});
         self.file.clear(warp.slot);
     }
 
@@ -197,7 +197,7 @@ impl Technique for BowWr {
         let BowWr { window, file, bypassed_register_writes, .. } = self;
         // A value that is evicted early is written whatever its hint.
         let mut written = Vec::new();
-        let mut evict = |file: &mut RegisterFile, left: &Left| {
+        let mut evict = |file: &mut RegisterFile, left: &Entry| {
             written.extend(file.take(slot, left, true, bypassed_register_writes));
         };
         for (position, operand) in operands.iter().enumerate() {

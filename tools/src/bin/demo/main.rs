@@ -90,8 +90,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     for study in [&results.findings.redundancy, &results.findings.taxonomy] {
         print(&format!("\n{}\n", study.to_text()));
     }
-    let absolute = std::fs::canonicalize(&written.html).unwrap_or(written.html);
-    print(&format!("Report: {}\nData:   {}\n", absolute.display(), written.json.display()));
+    let absolute = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
+    let (report, data) = (absolute(written.html), absolute(written.json));
+    print(&format!("Report: {}\nData:   {}\n", report.display(), data.display()));
     eprintln!("done in {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }

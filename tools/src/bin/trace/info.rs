@@ -241,7 +241,7 @@ fn sections(trace: &Trace) -> Vec<Section> {
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_preset(presets::NOTHING).set_header(header);
     table
 }
 

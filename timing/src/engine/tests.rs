@@ -98,6 +98,10 @@ const MACHINES: &[(&str, &[&str])] = &[
     ("rtx2060", &["gpu.sms=2", "interconnect.sm_credits=1", "interconnect.reply_queue_entries=1"]),
 ];
 
+/// Techniques of random replays.
+const TECHNIQUES: &[&[&str]] =
+    &[&[], &["bow"], &["bow-wr"], &["corf"], &["srf"], &["bow", "corf"], &["bow", "srf"]];
+
 /// A random kernel: arithmetic, loads, shared memory, atomics, stores, barriers, in a loop.
 fn kernel(steps: &[(u8, u8, u8)], trips: u32) -> MachineKernel {
     let mut b = Builder::default();
@@ -161,12 +165,12 @@ proptest! {
         blocks in 1u32..9,
         threads in prop::sample::select(vec![32u32, 64, 96, 128]),
         machine in 0..MACHINES.len(),
-        technique in 0..5usize,
+        technique in 0..TECHNIQUES.len(),
     ) {
         let (gpu, set) = MACHINES[machine];
         let config = config(gpu, set);
         let hand = Hand::new(kernel(&steps, trips), blocks, threads);
-        let techniques: &[&str] = [&[][..], &["bow"], &["bow-wr"], &["corf"], &["bow", "corf"]][technique];
+        let techniques = TECHNIQUES[technique];
         let options = RunOptions { per_sm: true, ..RunOptions::default() };
         let outcome = hand.run_as(&hand, &config, techniques, &options).unwrap_or_else(|why| panic!("{why}"));
         figures_agree(&outcome.total, &config);

@@ -21,7 +21,7 @@ use crate::memory::{Credit, Reply, Request};
 use crate::sched::WarpScheduler;
 use crate::source::LaunchSource;
 use crate::stats::{Stall, Stats};
-use crate::techniques::{Effects, Stack};
+use crate::techniques::{Effects, OperandRead, Stack};
 use parts::barriers::Barriers;
 use parts::collectors::{Collected, Collectors};
 use parts::early::EarlyLoads;
@@ -68,6 +68,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     port: MemoryPort,
     bus: ResultBus,
     wheel: Wheel,
+    /// The operands of the instruction that techniques are asked about.
+    operands: Vec<OperandRead>,
     /// Events and collected instructions of a cycle; empty between stages.
     due: Vec<Event>,
     collected: Vec<Collected>,
@@ -134,6 +136,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             port: MemoryPort::new(id, config, machine.net_clock),
             bus: ResultBus::new(config),
             wheel: Wheel::new(now),
+            operands: Vec::new(),
             due: Vec::new(),
             collected: Vec::new(),
             new_blocks: Vec::new(),

@@ -206,6 +206,11 @@ impl Storage {
 fn begin(free_at: &mut [u64], ports: u32, now: u64, bank: usize) -> (u64, u64) {
     let ports = ports as usize;
     let bank = &mut free_at[bank * ports..(bank + 1) * ports];
+    // Among ports that are free now any will do, because time does not go back.
+    if let Some(port) = bank.iter_mut().find(|port| **port <= now) {
+        *port = now + 1;
+        return (now, 0);
+    }
     let port = bank.iter_mut().min().expect("a bank has a port");
     let start = (*port).max(now);
     *port = start + 1;

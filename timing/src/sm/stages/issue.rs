@@ -1,7 +1,7 @@
 //! Issue: each scheduler picks a ready warp, and every empty slot is attributed to its cause.
 
 use crate::observe::record::Recorder;
-use crate::program::{MAX_SRC, Path};
+use crate::program::Path;
 use crate::sched::Waits;
 use crate::sm::Sm;
 use crate::sm::parts::WarpSet;
@@ -443,7 +443,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let reused = matches!(decision.verdict, IssueVerdict::Reuse { .. });
         // Techniques supply operands before the step, while the rows still hold the instruction's sources.
         let asked = self.hooks().collect && !reused;
-        let operands = if asked { Some(self.ask_collect(warp, slot)) } else { None };
+        if asked {
+            self.ask_collect(warp, slot);
+        }
         let Some(step) = self.step(warp, pc) else {
             self.flights.end(slot);
             return;
@@ -472,12 +474,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 self.ask_answer(slot, decision.by, Answered::Reused);
             }
             IssueVerdict::Issue | IssueVerdict::Stall(_) => {
-                let Some(operands) = operands else {
+                if !asked {
                     return self.collect_from_banks(warp, scheduler, slot);
-                };
-                let count = usize::from(inst.src_count);
-                let operands = operands[..count].iter().map(|operand| operand.from);
-                self.enter_collector(warp, scheduler, slot, operands);
+                }
+                let operands = std::mem::take(&mut self.operands);
+                self.enter_collector(warp, scheduler, slot, operands.iter().map(|operand| operand.from));
+                self.operands = operands;
             }
         }
     }
@@ -508,23 +510,24 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.scoreboard.begin_reads(warp, inst, collecting);
     }
 
-    /// Asks techniques for the source of each operand of an instruction.
+    /// Asks techniques for the source of each operand of an instruction; the answers are left in
+    /// `self.operands`.
     #[inline(never)]
-    fn ask_collect(&mut self, warp: usize, slot: u16) -> [OperandRead; MAX_SRC] {
+    fn ask_collect(&mut self, warp: usize, slot: u16) {
         let view = self.upcoming(warp, self.flights[slot].pc, self.flights.id(slot));
-        let mut operands = [OperandRead { reg: 0, from: ReadFrom::Bank(0) }; MAX_SRC];
-        for (operand, reg) in operands.iter_mut().zip(view.inst.sources()) {
-            *operand = OperandRead { reg: *reg, from: ReadFrom::Bank(self.machine.banks.bank(warp, *reg)) };
-        }
-        let count = usize::from(view.inst.src_count);
-        self.stats.counters.operand_reads += count as u64;
-        let own = &mut operands[..count];
-        let outcome =
-            self.ask(|techniques, at, warps| techniques.collect(at, &warps[warp].view(warp), &view, own));
+        let mut operands = std::mem::take(&mut self.operands);
+        let from_bank =
+            |reg: &u8| OperandRead { reg: *reg, from: ReadFrom::Bank(self.machine.banks.bank(warp, *reg)) };
+        operands.clear();
+        operands.extend(view.inst.sources().iter().map(from_bank));
+        self.stats.counters.operand_reads += operands.len() as u64;
+        let outcome = self.ask(|techniques, at, warps| {
+            techniques.collect(at, &warps[warp].view(warp), &view, &mut operands)
+        });
         if let Err(mismatch) = outcome {
             self.fail(mismatch.into());
         }
-        operands
+        self.operands = operands;
     }
 
     /// Keeps the rows that an instruction produces, for the techniques that see its writeback.

@@ -53,6 +53,9 @@ pub(crate) struct Boc {
     /// register.
     pinned: RegSet,
     pins: Box<[u8; 256]>,
+    /// Number of registers in `pinned`, and in `pinned` or `present`.
+    pinned_count: u16,
+    used_count: u16,
 }
 
 impl Boc {
@@ -69,6 +72,8 @@ impl Boc {
             present: RegSet::default(),
             pinned: RegSet::default(),
             pins: Box::new([0; 256]),
+            pinned_count: 0,
+            used_count: 0,
         }
     }
 
@@ -82,6 +87,7 @@ impl Boc {
         for reg in std::mem::take(&mut self.pinned).iter() {
             self.pins[usize::from(reg)] = 0;
         }
+        (self.pinned_count, self.used_count) = (0, 0);
     }
 
     /// Slides the window so that it ends with the instruction at `position`; entries that leave it are passed
@@ -133,6 +139,7 @@ impl Boc {
         }
         self.allocations += 1;
         self.present.insert(reg);
+        self.used_count += u16::from(!self.is_pinned(reg));
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::EMPTY);
             (self.entries.len() - 1) as u8
@@ -146,17 +153,27 @@ impl Boc {
     /// Pins an operand's entry until its instruction is dispatched, even if it leaves the window.
     #[inline]
     pub(crate) fn pin(&mut self, reg: u8) {
-        self.pinned.insert(reg);
-        self.pins[usize::from(reg)] += 1;
+        let pins = &mut self.pins[usize::from(reg)];
+        *pins += 1;
+        if *pins == 1 {
+            self.pinned.insert(reg);
+            self.pinned_count += 1;
+            self.used_count += u16::from(!self.present.contains(reg));
+        }
     }
 
     /// Unpins an operand whose instruction has been dispatched.
     #[inline]
     pub(crate) fn unpin(&mut self, reg: u8) {
         let pins = &mut self.pins[usize::from(reg)];
-        *pins = pins.saturating_sub(1);
+        if *pins == 0 {
+            return;
+        }
+        *pins -= 1;
         if *pins == 0 {
             self.pinned.remove(reg);
+            self.pinned_count -= 1;
+            self.used_count -= u16::from(!self.present.contains(reg));
         }
     }
 
@@ -169,15 +186,13 @@ impl Boc {
     /// Registers that are operands of instructions that have not been dispatched.
     #[inline]
     pub(crate) fn pinned(&self) -> usize {
-        self.pinned.len()
+        usize::from(self.pinned_count)
     }
 
     /// Entries in use: registers in the window, and operands outside it that wait for dispatch.
     #[inline]
     pub(crate) fn used(&self) -> usize {
-        let mut all = self.pinned;
-        all.insert_all(&self.present);
-        all.len()
+        usize::from(self.used_count)
     }
 
     /// Removes the entry at a position of the list of those in use.
@@ -186,6 +201,7 @@ impl Boc {
         self.free.push(slot);
         let entry = &self.entries[usize::from(slot)];
         self.present.remove(entry.reg);
+        self.used_count -= u16::from(!self.pinned.contains(entry.reg));
         entry
     }
 

@@ -67,6 +67,12 @@ pub(super) fn width_bytes(row: &Row) -> u32 {
 pub(super) fn pack(into: &mut Row, slices: Slices, value: &Row, lanes: u32) {
     let shift = slices.first() * 8;
     let bytes = byte_mask(slices);
+    if lanes == u32::MAX {
+        for (stored, value) in into.0.iter_mut().zip(&value.0) {
+            *stored = (*stored & !bytes) | ((value << shift) & bytes);
+        }
+        return;
+    }
     for (lane, (stored, value)) in into.0.iter_mut().zip(&value.0).enumerate() {
         let bits = if lanes >> lane & 1 != 0 { bytes } else { 0 };
         *stored = (*stored & !bits) | ((value << shift) & bits);
@@ -78,7 +84,11 @@ pub(super) fn pack(into: &mut Row, slices: Slices, value: &Row, lanes: u32) {
 pub(super) fn unpack(stored: &Row, slices: Slices) -> Row {
     let up = 32 - (slices.first() + slices.count()) * 8;
     let down = 32 - slices.count() * 8;
-    Row::from_fn(|lane| (((stored.0[lane] << up) as i32) >> down) as u32)
+    let mut row = *stored;
+    if slices.count() < SLICES {
+        row.0.iter_mut().for_each(|word| *word = (((*word << up) as i32) >> down) as u32);
+    }
+    row
 }
 
 fn byte_mask(slices: Slices) -> u32 {

@@ -116,12 +116,17 @@ impl Renaming {
     ) -> Written {
         let at = self.index(slot, reg);
         let mut entry = self.table[at];
-        let mut whole = Row::ZERO;
-        if let Some((physical, slices)) = entry.place {
-            whole = unpack(&self.file.rows[usize::from(physical)], slices);
-        }
-        merge(&mut whole, result, exec);
-        let width = width_bytes(&whole);
+        let mut merged = Row::ZERO;
+        let whole = if exec == u32::MAX {
+            result
+        } else {
+            if let Some((physical, slices)) = entry.place {
+                merged = unpack(&self.file.rows[usize::from(physical)], slices);
+            }
+            merge(&mut merged, result, exec);
+            &merged
+        };
+        let width = width_bytes(whole);
         stats.width_detections += 1;
         let old_lanes = entry.defined & !exec;
         let mut fetched_from = None;
@@ -141,7 +146,7 @@ impl Renaming {
                     self.vacate(slot, reg);
                 }
                 let (physical, slices) = self.allocate(slot, reg, width, stats);
-                pack(&mut self.file.rows[usize::from(physical)], slices, &whole, u32::MAX);
+                pack(&mut self.file.rows[usize::from(physical)], slices, whole, u32::MAX);
                 (physical, slices)
             }
         };

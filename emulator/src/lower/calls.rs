@@ -9,6 +9,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::DiGraphMap;
 use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
 
 use super::options::LowerOptions;
@@ -276,60 +278,15 @@ fn with_address(module: &Module) -> BTreeSet<FuncId> {
     found
 }
 
-/// The functions from which direct calls lead back to themselves: strongly connected components after Tarjan,
-/// "Depth-First Search and Linear Graph Algorithms" (1972), without recursion in this code.
+/// The functions from which direct calls lead back to themselves.
 fn recursive(facts: &BTreeMap<FuncId, Facts>) -> BTreeSet<FuncId> {
-    let mut found = BTreeSet::new();
-    // Number of a function in the order of visits, and the least that it leads back to.
-    let mut numbers: BTreeMap<FuncId, (usize, usize)> = BTreeMap::new();
-    let mut component: Vec<FuncId> = Vec::new();
-    let mut in_component: BTreeSet<FuncId> = BTreeSet::new();
-    for &root in facts.keys() {
-        let mut path = vec![(root, 0)];
-        while let Some((func, next)) = path.last_mut() {
-            let func = *func;
-            if *next == 0 && !numbers.contains_key(&func) {
-                let number = numbers.len();
-                numbers.insert(func, (number, number));
-                component.push(func);
-                in_component.insert(func);
-            } else if *next == 0 {
-                path.pop();
-                continue;
-            }
-            let calls = facts.get(&func).map_or(&[][..], |of| &of.calls);
-            let callee = calls.get(*next).copied();
-            *next += 1;
-            if let Some(callee) = callee {
-                if callee == func {
-                    found.insert(func);
-                } else if !numbers.contains_key(&callee) {
-                    path.push((callee, 0));
-                } else if in_component.contains(&callee) {
-                    let back = numbers[&callee].0;
-                    numbers.entry(func).and_modify(|n| n.1 = n.1.min(back));
-                }
-                continue;
-            }
-            // All callees are known.
-            path.pop();
-            let (number, least) = numbers[&func];
-            if let Some((caller, _)) = path.last() {
-                numbers.entry(*caller).and_modify(|n| n.1 = n.1.min(least));
-            }
-            if number == least {
-                let at = component.iter().rposition(|&f| f == func).unwrap_or(0);
-                let members = component.split_off(at);
-                for member in &members {
-                    in_component.remove(member);
-                }
-                if members.len() > 1 {
-                    found.extend(members);
-                }
-            }
-        }
-    }
-    found
+    let calls = facts.iter().flat_map(|(&func, of)| of.calls.iter().map(move |&callee| (func, callee)));
+    let graph: DiGraphMap<FuncId, ()> = calls.collect();
+    // Kosaraju's algorithm does not recurse in this process, whose stack a long chain of calls would exhaust.
+    let components = kosaraju_scc(&graph).into_iter();
+    let circles =
+        components.filter(|members| members.len() > 1 || graph.contains_edge(members[0], members[0]));
+    circles.flatten().collect()
 }
 
 /// Adds functions whose inlining would make too much code.

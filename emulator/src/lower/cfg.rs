@@ -1,48 +1,32 @@
 //! Control flow of the intermediate form: clean-up of blocks, dominators, loops, critical edges.
 
 use super::vir::{Blk, Block, Func, Term, Val};
+use trace_format::isa::Dominators;
 
 /// Dominator tree and loop nesting, indexed by block.
 #[derive(Clone, Debug)]
 pub(super) struct Dominance {
     /// Reachable blocks in reverse post-order, functions one after the other.
     pub rpo: Vec<Blk>,
-    /// Immediate dominator; roots dominate themselves, unreachable blocks have none.
-    pub idom: Vec<Option<Blk>>,
     /// Number of loops around each block.
     pub depth: Vec<u32>,
-    /// First and last number of the blocks that a block dominates.
-    spans: Vec<Option<(u32, u32)>>,
+    tree: Dominators,
 }
 
 impl Dominance {
     /// Computes the dominator tree and natural loops.
     pub(super) fn of(f: &Func) -> Dominance {
-        let n = f.blocks.len();
-        let mut rpo = Vec::with_capacity(n);
-        let mut tree = DepthFirst { number: vec![None; n], order: Vec::with_capacity(n) };
-        for root in roots(f) {
-            let mut post = Vec::new();
-            tree.enter(root, None);
-            let mut stack = vec![(root, 0)];
-            while let Some((b, i)) = stack.pop() {
-                // The second successor first, so that the first one comes next in the order.
-                let succs: Vec<Blk> = f.block(b).term.succs().collect();
-                if let Some(&s) = succs.iter().rev().nth(i) {
-                    stack.push((b, i + 1));
-                    if tree.enter(s, Some(b)) {
-                        stack.push((s, 0));
-                    }
-                } else {
-                    post.push(b);
-                }
-            }
-            post.reverse();
-            rpo.extend(post);
-        }
-        let idom = tree.dominators(f);
-        let mut d = Dominance { rpo, idom, depth: vec![0; n], spans: vec![None; n] };
-        d.number_spans();
+        // The second successor first, so that the first one comes next in the order.
+        let succs = |block: &Block| {
+            let mut succs: Vec<usize> = block.term.succs().map(Blk::index).collect();
+            succs.reverse();
+            succs
+        };
+        let graph: Vec<Vec<usize>> = f.blocks.iter().map(succs).collect();
+        let roots: Vec<usize> = roots(f).into_iter().map(Blk::index).collect();
+        let tree = Dominators::of(&graph, &roots);
+        let rpo = tree.order().iter().map(|&b| Blk(b as u32)).collect();
+        let mut d = Dominance { rpo, depth: vec![0; f.blocks.len()], tree };
         d.find_loops(f);
         d
     }
@@ -81,128 +65,18 @@ impl Dominance {
     }
 
     /// Whether a block can be reached.
-    pub(super) fn reachable(&self, b: Blk) -> bool {
-        self.idom[b.index()].is_some()
+    fn reachable(&self, b: Blk) -> bool {
+        self.tree.reaches(b.index())
     }
 
     /// Whether every path to `b` goes through `a`.
     pub(super) fn dominates(&self, a: Blk, b: Blk) -> bool {
-        let (Some(outer), Some(inner)) = (self.spans[a.index()], self.spans[b.index()]) else { return false };
-        outer.0 <= inner.0 && inner.1 <= outer.1
+        self.tree.dominates(a.index(), b.index())
     }
 
     /// The place of a block in the tree of dominators: blocks that it dominates follow it directly.
     pub(super) fn place(&self, b: Blk) -> u32 {
-        self.spans[b.index()].map_or(u32::MAX, |span| span.0)
-    }
-
-    /// Numbers the tree of immediate dominators, so that a block's span holds those of all that it dominates.
-    fn number_spans(&mut self) {
-        let mut children: Vec<Vec<Blk>> = vec![Vec::new(); self.idom.len()];
-        let mut stack = Vec::new();
-        for &b in &self.rpo {
-            match self.idom[b.index()] {
-                Some(d) if d != b => children[d.index()].push(b),
-                Some(_) => stack.push((b, false)),
-                None => {}
-            }
-        }
-        let mut clock = 0;
-        while let Some((b, done)) = stack.pop() {
-            if done {
-                if let Some(span) = &mut self.spans[b.index()] {
-                    span.1 = clock;
-                }
-                continue;
-            }
-            clock += 1;
-            self.spans[b.index()] = Some((clock, clock));
-            stack.push((b, true));
-            stack.extend(children[b.index()].iter().map(|&c| (c, false)));
-        }
-    }
-}
-
-/// A depth-first walk from the roots: blocks in the order in which they were entered, each with the number of the one
-/// from which that was.
-struct DepthFirst {
-    number: Vec<Option<usize>>,
-    order: Vec<(Blk, Option<usize>)>,
-}
-
-impl DepthFirst {
-    /// Enters a block, if that has not been done.
-    fn enter(&mut self, b: Blk, from: Option<Blk>) -> bool {
-        if self.number[b.index()].is_some() {
-            return false;
-        }
-        self.number[b.index()] = Some(self.order.len());
-        self.order.push((b, from.and_then(|from| self.number[from.index()])));
-        true
-    }
-
-    /// Immediate dominators after Lengauer and Tarjan ("A Fast Algorithm for Finding Dominators in a Flowgraph", 1979;
-    /// the simple version), whose time hardly depends on how deep the tree is.
-    fn dominators(&self, f: &Func) -> Vec<Option<Blk>> {
-        let count = self.order.len();
-        let mut forest =
-            Forest { above: vec![None; count], semi: (0..count).collect(), best: (0..count).collect() };
-        let mut bucket: Vec<Vec<usize>> = vec![Vec::new(); count];
-        let mut idom: Vec<usize> = (0..count).collect();
-        for (i, &(b, parent)) in self.order.iter().enumerate().rev() {
-            // Roots dominate themselves.
-            let Some(parent) = parent else { continue };
-            for from in f.block(b).preds.iter().filter_map(|p| self.number[p.index()]) {
-                let least = forest.least(from);
-                forest.semi[i] = forest.semi[i].min(forest.semi[least]);
-            }
-            bucket[forest.semi[i]].push(i);
-            forest.above[i] = Some(parent);
-            for v in std::mem::take(&mut bucket[parent]) {
-                let least = forest.least(v);
-                idom[v] = if forest.semi[least] < forest.semi[v] { least } else { parent };
-            }
-        }
-        let mut blocks = vec![None; self.number.len()];
-        for (i, &(b, parent)) in self.order.iter().enumerate() {
-            if parent.is_some() && idom[i] != forest.semi[i] {
-                idom[i] = idom[idom[i]];
-            }
-            blocks[b.index()] = Some(self.order[idom[i]].0);
-        }
-        blocks
-    }
-}
-
-/// The processed part of the walk, as trees with compressed paths.
-struct Forest {
-    above: Vec<Option<usize>>,
-    /// Number of each block's semidominator.
-    semi: Vec<usize>,
-    /// On the way to the top: the block with the least semidominator.
-    best: Vec<usize>,
-}
-
-impl Forest {
-    /// The block with the least semidominator between a block and the top of its tree, the top left out.
-    fn least(&mut self, v: usize) -> usize {
-        let mut path = Vec::new();
-        let mut at = v;
-        while let Some(above) = self.above[at] {
-            path.push(at);
-            at = above;
-        }
-        // The last one hangs from the top already.
-        path.pop();
-        while let Some(at) = path.pop() {
-            if let Some(above) = self.above[at] {
-                if self.semi[self.best[above]] < self.semi[self.best[at]] {
-                    self.best[at] = self.best[above];
-                }
-                self.above[at] = self.above[above];
-            }
-        }
-        self.best[v]
+        self.tree.place(b.index())
     }
 }
 

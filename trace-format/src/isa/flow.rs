@@ -4,6 +4,7 @@
 //! Calls are edges to the instruction behind them for post-dominance, and edges through the callee for
 //! liveness, so that registers that a callee overwrites or keeps are known.
 
+use super::dominators::Dominators;
 use super::facts::Kind;
 use super::inst::{Inst, RegSpan};
 use super::kernel::MachineKernel;
@@ -236,83 +237,24 @@ impl Flow {
         (0..n).map(|b| !ending[b] && leaves(b)).collect()
     }
 
-    /// Cooper, Harvey and Kennedy's iterative algorithm on the reversed graph with one virtual exit.
+    /// Dominators of the reversed graph with one virtual exit.
     fn post_dominators(&self, insts: &[Inst]) -> Vec<Option<BlockId>> {
-        let n = self.blocks.len();
-        let exit = n;
+        let exit = self.blocks.len();
         let trapped: Vec<bool> =
             self.blocks.iter().map(|b| insts[b.end.index() - 1].kind() == Kind::Trap).collect();
-        // Reverse post-order of the reversed graph from the exit.
-        let mut rev_succ: Vec<Vec<usize>> = vec![Vec::new(); n + 1];
         let ends = self.ends_of_endless_loops(insts, &trapped);
-        let succs = |b: usize| -> Vec<usize> {
-            if self.succs[b].is_empty() {
-                // No lane continues after a fault: the other lanes reconverge as if it did not exist.
-                if trapped[b] { Vec::new() } else { vec![exit] }
-            } else {
-                self.succs[b].iter().map(|s| s.0 as usize).chain(ends[b].then_some(exit)).collect()
-            }
-        };
-        for b in 0..n {
-            for s in succs(b) {
-                rev_succ[s].push(b);
-            }
-        }
+        let mut reversed: Vec<Vec<usize>> = vec![Vec::new(); exit + 1];
         // Guarded exits and returns both leave and continue; for reconvergence only the continuing lanes
         // count.
-        let mut order = Vec::with_capacity(n + 1);
-        let mut seen = vec![false; n + 1];
-        let mut stack = vec![(exit, 0usize)];
-        seen[exit] = true;
-        while let Some((b, i)) = stack.pop() {
-            if let Some(&p) = rev_succ[b].get(i) {
-                stack.push((b, i + 1));
-                if !seen[p] {
-                    seen[p] = true;
-                    stack.push((p, 0));
-                }
-            } else {
-                order.push(b);
+        for (b, succs) in self.succs.iter().enumerate() {
+            succs.iter().for_each(|s| reversed[s.0 as usize].push(b));
+            // No lane continues after a fault: the other lanes reconverge as if it did not exist.
+            if ends[b] || succs.is_empty() && !trapped[b] {
+                reversed[exit].push(b);
             }
         }
-        let mut number = vec![usize::MAX; n + 1];
-        for (i, &b) in order.iter().enumerate() {
-            number[b] = i;
-        }
-        let mut idom: Vec<Option<usize>> = vec![None; n + 1];
-        idom[exit] = Some(exit);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &b in order.iter().rev().filter(|&&b| b != exit) {
-                let mut new: Option<usize> = None;
-                for s in succs(b) {
-                    if idom[s].is_none() {
-                        continue;
-                    }
-                    new = Some(match new {
-                        None => s,
-                        Some(mut x) => {
-                            let mut y = s;
-                            while x != y {
-                                while number[x] < number[y] {
-                                    x = idom[x].unwrap_or(exit);
-                                }
-                                while number[y] < number[x] {
-                                    y = idom[y].unwrap_or(exit);
-                                }
-                            }
-                            x
-                        }
-                    });
-                }
-                if new.is_some() && idom[b] != new {
-                    idom[b] = new;
-                    changed = true;
-                }
-            }
-        }
-        (0..n).map(|b| idom[b].filter(|&d| d != exit).map(|d| BlockId(d as u32))).collect()
+        let tree = Dominators::of(&reversed, &[exit]);
+        (0..exit).map(|b| tree.immediate(b).filter(|&d| d != exit).map(|d| BlockId(d as u32))).collect()
     }
 
     /// Basic blocks in program order; a [`BlockId`] indexes this list.

@@ -3,6 +3,7 @@
 use super::Checks;
 use super::finding::{CheckKind, Findings, Site};
 use super::race::{BlockShadow, Entry, Touch};
+use super::written::Written;
 use crate::memory::GlobalMemory;
 use crate::memory::lanes::{Addresses, lanes_of};
 use std::collections::HashMap;
@@ -45,8 +46,8 @@ pub(crate) struct Accessed<'a> {
 pub struct Checker {
     checks: Option<Checks>,
     findings: Findings,
-    /// By allocation: one bit per written byte, for allocations without initial contents.
-    global: HashMap<usize, Vec<u64>>,
+    /// By allocation: the written bytes, for allocations without initial contents.
+    global: HashMap<usize, Written>,
     blocks: HashMap<u64, Box<BlockShadow>>,
     /// By program counter: whether the PTX access is volatile or has a memory order.
     strong: Vec<bool>,
@@ -75,7 +76,7 @@ impl Checker {
 
     /// Marks the bytes of an allocation as never written.
     pub fn forget(&mut self, allocation: crate::memory::AllocationId, bytes: u64) {
-        self.global.insert(allocation.0, vec![0; usize::try_from(bytes.div_ceil(64)).unwrap_or(0)]);
+        self.global.insert(allocation.0, Written::none_of(bytes));
     }
 
     fn wants(&self, of: impl Fn(&Checks) -> bool) -> bool {
@@ -156,9 +157,10 @@ impl Checker {
         let allocation = memory.allocation(id);
         let first = (a.at[l] - allocation.base) as usize;
         let is_read = reads(a.inst);
-        let missing = (first..first + bytes as usize).find(|b| written[b / 64] >> (b % 64) & 1 == 0);
+        let accessed = first..first + bytes as usize;
+        let missing = accessed.clone().find(|byte| !written.contains(*byte));
         if writes(a.inst) {
-            (first..first + bytes as usize).for_each(|b| written[b / 64] |= 1 << (b % 64));
+            written.insert(accessed);
         }
         if let (true, Some(byte)) = (is_read, missing) {
             self.unwritten(actor, l, || {

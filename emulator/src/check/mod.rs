@@ -8,6 +8,7 @@
 mod checker;
 mod finding;
 mod race;
+mod written;
 
 pub use checker::Checker;
 pub(crate) use checker::{Accessed, Actor};

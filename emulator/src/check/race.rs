@@ -4,6 +4,7 @@
 //! address, transfer a warp's clocks to others. Lanes of a warp are ordered by warp-wide `.sync` instructions
 //! and barriers. Each byte remembers its last write and two reads.
 
+use fixedbitset::FixedBitSet;
 use std::collections::HashMap;
 
 const WARPS: usize = 32;
@@ -63,8 +64,8 @@ pub(super) struct Touch {
 /// State of one block.
 pub(super) struct BlockShadow {
     cells: Vec<Cell>,
-    /// One bit per byte of shared memory: written.
-    written: Vec<u64>,
+    /// Bytes of shared memory that have not been written.
+    unwritten: FixedBitSet,
     /// Per warp: a mask of lanes per byte of local memory.
     pub local: Vec<Vec<u32>>,
     known: Vec<Clocks>,
@@ -77,10 +78,12 @@ pub(super) struct BlockShadow {
 impl BlockShadow {
     /// The state of a new block.
     pub(super) fn new(shared_bytes: usize, warps: usize, local_bytes: usize) -> BlockShadow {
+        let mut unwritten = FixedBitSet::with_capacity(shared_bytes);
+        unwritten.insert_range(..);
         let known = (0..WARPS).map(|w| std::array::from_fn(|v| u32::from(v == w))).collect();
         BlockShadow {
             cells: vec![Cell::default(); shared_bytes],
-            written: vec![0; shared_bytes.div_ceil(64)],
+            unwritten,
             local: vec![vec![0; local_bytes]; warps],
             known,
             barriers: Default::default(),
@@ -90,13 +93,13 @@ impl BlockShadow {
 
     /// Whether a byte has not been written.
     pub(super) fn is_unwritten(&self, byte: usize) -> bool {
-        self.written.get(byte / 64).is_some_and(|w| w >> (byte % 64) & 1 == 0)
+        self.unwritten.contains(byte)
     }
 
     /// Marks a byte as written.
     pub(super) fn note_written(&mut self, byte: usize) {
-        if let Some(w) = self.written.get_mut(byte / 64) {
-            *w |= 1 << (byte % 64);
+        if byte < self.unwritten.len() {
+            self.unwritten.remove(byte);
         }
     }
 

@@ -7,7 +7,6 @@
 //! barrier, or in a spin loop); the user of the marks adds the registers live there.
 
 use crate::program::RegSet;
-use trace_format::isa::LiveSet;
 use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, Pc};
 
 /// Two register sets per instruction index.
@@ -31,7 +30,7 @@ impl Release {
         for (pc, inst) in kernel.insts.iter().enumerate() {
             let pc = Pc(pc as u32);
             let leaves = inst.kind().ends_block() || pc.next().index() == kernel.insts.len();
-            let live = if leaves { all_registers() } else { set(liveness.before(pc.next())) };
+            let live = if leaves { all_registers() } else { liveness.before(pc.next()).registers() };
             let mut kept = live;
             if inst.is_unguarded() {
                 // Between the instruction's reads and its writes, the registers that it overwrites are dead.
@@ -48,7 +47,7 @@ impl Release {
 /// Per block, the registers that lanes waiting at a branch may read later, while the warp executes the block.
 fn held_by_lanes_aside(kernel: &MachineKernel, flow: &Flow) -> Vec<RegSet> {
     let liveness = flow.liveness(kernel);
-    let live_into = |block: BlockId| set(liveness.before(flow.block(block).first));
+    let live_into = |block: BlockId| liveness.before(flow.block(block).first).registers();
     let mut held = vec![RegSet::default(); flow.blocks().len()];
     for (_, block) in flow.blocks().iter().enumerate().filter(|(_, b)| diverges(kernel, b.end)) {
         let pc = Pc(block.end.0 - 1);
@@ -92,12 +91,6 @@ fn reachable_before(flow: &Flow, start: BlockId, stop: Option<BlockId>) -> Vec<B
         }
     }
     list
-}
-
-fn set(live: &LiveSet) -> RegSet {
-    let mut set = RegSet::default();
-    live.iter().for_each(|reg| set.insert(reg.0));
-    set
 }
 
 fn all_registers() -> RegSet {

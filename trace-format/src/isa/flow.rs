@@ -8,6 +8,7 @@ use super::dominators::Dominators;
 use super::facts::Kind;
 use super::inst::{Inst, RegSpan};
 use super::kernel::MachineKernel;
+use super::reg_set::RegSet;
 use super::regs::{Pc, Pred, Reg};
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ pub struct Liveness {
 /// A set of registers and predicates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LiveSet {
-    regs: [u64; 4],
+    regs: RegSet,
     preds: u8,
 }
 
@@ -50,7 +51,7 @@ impl LiveSet {
     /// Whether a register is in the set.
     #[must_use]
     pub const fn has(&self, reg: Reg) -> bool {
-        self.regs[reg.index() / 64] >> (reg.index() % 64) & 1 != 0
+        self.regs.contains(reg.0)
     }
 
     /// Whether a predicate is in the set.
@@ -62,7 +63,7 @@ impl LiveSet {
     /// Number of 32-bit registers in the set.
     #[must_use]
     pub fn count(&self) -> u32 {
-        self.regs.iter().map(|w| w.count_ones()).sum()
+        self.regs.len() as u32
     }
 
     /// Number of predicates in the set.
@@ -71,60 +72,51 @@ impl LiveSet {
         self.preds.count_ones()
     }
 
-    /// The registers in the set, ascending.
-    pub fn iter(&self) -> impl Iterator<Item = Reg> + '_ {
-        (0..=254u8).map(Reg).filter(|r| self.has(*r))
-    }
-
-    const fn insert(&mut self, reg: Reg) {
-        self.regs[reg.index() / 64] |= 1 << (reg.index() % 64);
-    }
-
-    const fn remove(&mut self, reg: Reg) {
-        self.regs[reg.index() / 64] &= !(1 << (reg.index() % 64));
+    /// The registers in the set.
+    #[must_use]
+    pub const fn registers(&self) -> RegSet {
+        self.regs
     }
 
     fn union(&mut self, other: &LiveSet) -> bool {
         let old = *self;
-        for (a, b) in self.regs.iter_mut().zip(other.regs) {
-            *a |= b;
-        }
+        self.regs.insert_all(&other.regs);
         self.preds |= other.preds;
         *self != old
     }
 
     /// Removes the registers and predicates that an instruction writes.
     pub(super) fn kill(&mut self, inst: &Inst) {
-        inst.dst_regs().for_each(|r| self.remove(r));
+        inst.dst_regs().for_each(|r| self.regs.remove(r.0));
         inst.dst_preds().for_each(|p| self.preds &= !(1 << p.0));
     }
 
     /// Adds the registers of one source.
     pub(super) fn use_source(&mut self, inst: &Inst, source: usize) {
-        inst.src_span(source).into_iter().flat_map(RegSpan::iter).for_each(|r| self.insert(r));
+        inst.src_span(source).into_iter().flat_map(RegSpan::iter).for_each(|r| self.regs.insert(r.0));
     }
 
     /// Adds every register and predicate that an instruction reads, its guard among them.
     pub(super) fn use_sources(&mut self, inst: &Inst) {
-        inst.src_regs().for_each(|r| self.insert(r));
+        inst.src_regs().for_each(|r| self.regs.insert(r.0));
         inst.src_preds().for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Adds every register and predicate that an instruction reads, its guard left out.
     pub(super) fn use_operands(&mut self, inst: &Inst) {
-        inst.src_regs().for_each(|r| self.insert(r));
+        inst.src_regs().for_each(|r| self.regs.insert(r.0));
         inst.src_preds().skip(usize::from(!inst.guard.pred.is_true())).for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Adds every register and predicate that an instruction writes.
     pub(super) fn add_results(&mut self, inst: &Inst) {
-        inst.dst_regs().for_each(|r| self.insert(r));
+        inst.dst_regs().for_each(|r| self.regs.insert(r.0));
         inst.dst_preds().for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Whether the two sets have something in common.
     pub(super) fn meets(&self, other: &LiveSet) -> bool {
-        self.regs.iter().zip(other.regs).any(|(a, b)| a & b != 0) || self.preds & other.preds != 0
+        self.regs.meets(&other.regs) || self.preds & other.preds != 0
     }
 
     /// Adds an instruction's guard.

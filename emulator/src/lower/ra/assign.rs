@@ -6,6 +6,7 @@ use super::code::{Code, Node};
 use super::limits::Limits;
 use super::live::Segment;
 use crate::lower::vir::{Func, VPred, VReg};
+use fixedbitset::FixedBitSet;
 
 /// Register that holds the stack pointer from the first instruction on and is never allocated, as in CUDA's
 /// calling convention.
@@ -57,36 +58,25 @@ fn distinct(registers: &[Option<u8>]) -> Vec<u8> {
     set.into_iter().collect()
 }
 
-/// Occupied positions of one machine register, a bit each; those beyond the last word are free.
+/// Occupied positions of one machine register; those beyond the last one of the set are free.
 #[derive(Clone, Default)]
 struct Occupancy {
-    taken: Vec<u64>,
+    taken: FixedBitSet,
     /// Nothing fits.
     reserved: bool,
 }
 
 impl Occupancy {
     fn fits(&self, range: &[Segment]) -> bool {
-        let free = |(at, mask): (usize, u64)| self.taken.get(at).is_none_or(|word| word & mask == 0);
-        !self.reserved && range.iter().flat_map(words).all(free)
+        let within = |at: u32| self.taken.len().min(at as usize);
+        let free = |s: &Segment| !self.taken.contains_any_in_range(within(s.start)..within(s.end));
+        !self.reserved && range.iter().all(free)
     }
 
     fn take(&mut self, range: &[Segment]) {
-        let end = range.last().map_or(0, |s| s.end as usize).div_ceil(64);
-        if self.taken.len() < end {
-            self.taken.resize(end, 0);
-        }
-        range.iter().flat_map(words).for_each(|(at, mask)| self.taken[at] |= mask);
+        self.taken.grow(range.last().map_or(0, |s| s.end as usize));
+        range.iter().for_each(|s| self.taken.insert_range(s.start as usize..s.end as usize));
     }
-}
-
-/// The words of a segment's positions, with its bits in each.
-fn words(s: &Segment) -> impl Iterator<Item = (usize, u64)> + use<> {
-    let (start, end) = (s.start as usize, s.end as usize);
-    (start / 64..end.div_ceil(64)).map(move |at| {
-        let below = |n: usize| if n >= 64 { u64::MAX } else { (1 << n) - 1 };
-        (at, below(end - at * 64) & !below(start.saturating_sub(at * 64)))
-    })
 }
 
 /// Assigns registers to all groups.

@@ -8,6 +8,7 @@ use super::packing::{SLICES, Slices};
 use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::source::Row;
+use fixedbitset::FixedBitSet;
 
 /// Choice among the entries with room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,8 @@ pub(super) struct PhysicalFile {
     residents: Vec<u8>,
     /// Whether the free slices of an entry wait for the buddy of its resident.
     reserved: Vec<bool>,
-    /// Entries with an unreserved free run of 1, 2, 3 or 4 slices, one bit each.
-    fits: [Vec<u64>; SLICES as usize],
+    /// Entries with an unreserved free run of 1, 2, 3 or 4 slices, by pool and numbered within it.
+    fits: [Vec<FixedBitSet>; SLICES as usize],
     in_use: u32,
     pools: usize,
     per_pool: usize,
@@ -59,7 +60,7 @@ impl PhysicalFile {
             used: vec![0; count],
             residents: vec![0; count],
             reserved: vec![false; count],
-            fits: std::array::from_fn(|_| vec![0; count.div_ceil(64)]),
+            fits: std::array::from_fn(|_| vec![FixedBitSet::with_capacity(per_pool); pools]),
             in_use: 0,
             pools,
             per_pool,
@@ -155,30 +156,31 @@ impl PhysicalFile {
             return Some(found);
         }
         let fits = &self.fits[width as usize - 1];
-        let within = |pool: usize| first_bit(fits, pool * self.per_pool, (pool + 1) * self.per_pool);
+        let first = |pool: usize| fits[pool].minimum().map(|within| self.entry(pool, within));
         let home = slot % self.pools;
-        within(home).or_else(|| (0..self.pools).filter(|pool| *pool != home).find_map(within))
+        first(home).or_else(|| (0..self.pools).filter(|pool| *pool != home).find_map(first))
     }
 
     /// First entry of a bank with an unreserved run of `width` slices.
     fn first_in_bank(&self, bank: u8, width: u32) -> Option<u16> {
         let (pool, within) =
             (usize::from(bank) / self.banks_per_pool, usize::from(bank) % self.banks_per_pool);
-        let fits = &self.fits[width as usize - 1];
-        let of_bank =
-            (pool * self.per_pool + within..(pool + 1) * self.per_pool).step_by(self.banks_per_pool);
-        let has_room = |at: &usize| fits[at / 64] >> (at % 64) & 1 != 0;
-        of_bank.into_iter().find(has_room).map(|at| at as u16)
+        let fits = &self.fits[width as usize - 1][pool];
+        let mut of_bank = (within..self.per_pool).step_by(self.banks_per_pool);
+        of_bank.find(|within| fits.contains(*within)).map(|within| self.entry(pool, within))
+    }
+
+    fn entry(&self, pool: usize, within: usize) -> u16 {
+        (pool * self.per_pool + within) as u16
     }
 
     /// Updates the first-fit index of an entry.
     fn refresh(&mut self, physical: u16) {
         let at = usize::from(physical);
-        let (word, bit) = (at / 64, 1u64 << (at % 64));
+        let (pool, within) = (at / self.per_pool, at % self.per_pool);
         for width in 1..=SLICES {
             let fits = !self.reserved[at] && Slices::free_run(self.used[at], width).is_some();
-            let entry = &mut self.fits[width as usize - 1][word];
-            *entry = if fits { *entry | bit } else { *entry & !bit };
+            self.fits[width as usize - 1][pool].set(within, fits);
         }
     }
 
@@ -187,20 +189,6 @@ impl PhysicalFile {
     pub(super) fn used(&self) -> &[u8] {
         &self.used
     }
-}
-
-/// Lowest set bit in positions `from..to`.
-fn first_bit(words: &[u64], from: usize, to: usize) -> Option<u16> {
-    let mut at = from;
-    while at < to {
-        let word = words[at / 64] & (u64::MAX << (at % 64));
-        if word != 0 {
-            let found = at / 64 * 64 + word.trailing_zeros() as usize;
-            return (found < to).then_some(found as u16);
-        }
-        at = (at / 64 + 1) * 64;
-    }
-    None
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Every opcode form that 388 public CUDA programs use, in a small kernel: in both dialects, on the
 //! machine, and compared with the oracle if it knows the form.
 
+use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use tests::coverage::run::{Reached, run};
 use tests::coverage::{Dialect, forms, pending, sample};
 
@@ -15,25 +15,16 @@ struct Tally {
 }
 
 fn results() -> Vec<(&'static str, Dialect, Reached)> {
-    let (next, results) = (Mutex::new(forms().into_iter().enumerate()), Mutex::new(Vec::new()));
-    let work = || {
-        loop {
-            let Some((seed, (form, _))) = next.lock().unwrap().next() else { break };
-            for dialect in [Dialect::Typed, Dialect::Untyped] {
-                let reached = match sample(form) {
-                    Some(sample) => run(&sample, dialect, seed as u64),
-                    None => Reached::Refused("there is no sample".into()),
-                };
-                results.lock().unwrap().push((form, dialect, reached));
-            }
-        }
+    let of = |(seed, (form, _)): (usize, (&'static str, _))| {
+        [Dialect::Typed, Dialect::Untyped].map(|dialect| {
+            let reached = match sample(form) {
+                Some(sample) => run(&sample, dialect, seed as u64),
+                None => Reached::Refused("there is no sample".into()),
+            };
+            (form, dialect, reached)
+        })
     };
-    std::thread::scope(|scope| {
-        (0..std::thread::available_parallelism().map_or(2, usize::from)).for_each(|_| {
-            scope.spawn(work);
-        });
-    });
-    results.into_inner().unwrap()
+    forms().into_par_iter().enumerate().flat_map_iter(of).collect()
 }
 
 fn short(text: &str) -> String {

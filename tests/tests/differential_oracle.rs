@@ -2,9 +2,8 @@
 //! bytes, neither of which uses the machine. And the machine with too few registers, where compiled code
 //! spills.
 
-use std::sync::Mutex;
-
 use emulator::ptx;
+use rayon::prelude::*;
 use tests::oracle::Fault;
 use tests::oracle::launch::{run_manifest, run_manifest_in_emulator};
 use tests::{Buffers, Manifest, Workload, workloads};
@@ -29,21 +28,13 @@ fn on_all(run: &Run) {
         .into_iter()
         .flat_map(|workload| workload.load_manifests().unwrap().into_iter().map(move |m| (workload, m)))
         .collect();
-    let (next, failures) = (Mutex::new(list.iter()), Mutex::new(Vec::new()));
-    let work = || {
-        loop {
-            let Some((workload, manifest)) = next.lock().unwrap().next() else { break };
-            if let Err(what) = compare(run, workload, manifest) {
-                failures.lock().unwrap().push(format!("{}: {what}", manifest.path.display()));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        (0..std::thread::available_parallelism().map_or(2, usize::from)).for_each(|_| {
-            scope.spawn(work);
-        });
-    });
-    let failures = failures.into_inner().unwrap();
+    let failures: Vec<String> = list
+        .par_iter()
+        .filter_map(|(workload, manifest)| {
+            let what = compare(run, workload, manifest).err()?;
+            Some(format!("{}: {what}", manifest.path.display()))
+        })
+        .collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

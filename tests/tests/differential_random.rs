@@ -1,7 +1,7 @@
 //! Random kernels and the minimised ones of earlier failures: the machine, run and recorded, against the
 //! oracle. `cargo run --release -p tests --bin attack` continues with further seeds.
 
-use std::sync::Mutex;
+use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use emulator::lower::DEFAULT_INLINE_LIMIT;
@@ -13,45 +13,29 @@ const KERNELS: u64 = 160;
 /// Seed of the first one.
 const FIRST_SEED: u64 = 1_000_000;
 
-/// Runs `work` on every core.
-fn on_every_core(work: impl Fn() + Sync) {
-    std::thread::scope(|scope| {
-        (0..std::thread::available_parallelism().map_or(2, usize::from)).for_each(|_| {
-            scope.spawn(&work);
-        });
-    });
-}
-
 #[test]
 fn random_kernels_agree() {
     let traces = tempfile::tempdir().unwrap();
-    let (next, refused) = (AtomicU64::new(0), AtomicU64::new(0));
-    let failures = Mutex::new(Vec::new());
-    on_every_core(|| {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            if at >= KERNELS {
-                break;
+    let refused = AtomicU64::new(0);
+    let failure = |at: u64| {
+        let recorded = at.is_multiple_of(4).then(|| traces.path());
+        let (kernel, setup, result) = attack(FIRST_SEED + at, true, recorded);
+        match result {
+            Ok(()) => None,
+            // Few registers may not be enough for what one instruction needs.
+            Err(Failure::Lower(what)) if what.contains("more registers") => {
+                refused.fetch_add(1, Ordering::Relaxed);
+                None
             }
-            let recorded = (at % 4 == 0).then(|| traces.path());
-            let (kernel, setup, result) = attack(FIRST_SEED + at, true, recorded);
-            match result {
-                Ok(()) => {}
-                // Few registers may not be enough for what one instruction needs.
-                Err(Failure::Lower(what)) if what.contains("more registers") => {
-                    refused.fetch_add(1, Ordering::Relaxed);
-                }
-                Err(failure) => {
-                    let seed = kernel.seed;
-                    failures.lock().unwrap().push(format!(
-                        "seed {seed}, {} registers: {failure} (attack --count 1 --seed {seed})",
-                        setup.max_registers
-                    ));
-                }
+            Err(failure) => {
+                let (seed, registers) = (kernel.seed, setup.max_registers);
+                Some(format!(
+                    "seed {seed}, {registers} registers: {failure} (attack --count 1 --seed {seed})"
+                ))
             }
         }
-    });
-    let failures = failures.into_inner().unwrap();
+    };
+    let failures: Vec<String> = (0..KERNELS).into_par_iter().filter_map(failure).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     let refused = refused.into_inner();
     assert!(refused * 3 < KERNELS, "{refused} of {KERNELS} kernels were refused");

@@ -184,13 +184,10 @@ pub(crate) fn fold_launch<S: LaunchPaths, F: Fold>(
         let (mut fold, mut pass) = (F::new(setting, &statics), BlockPass::new(source, setting));
         work(&mut fold, &mut pass).map(|()| (fold, pass.totals))
     };
-    let folds = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
-        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
-            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        handles.into_iter().map(join).collect::<Result<Vec<(F, Vec<Total>)>, StudyError>>()
-    })?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|why| StudyError::Threads(why.to_string()))?;
+    let folds =
+        pool.broadcast(|_| one()).into_iter().collect::<Result<Vec<(F, Vec<Total>)>, StudyError>>()?;
     let mut totals = pass.totals;
     for (other, counted) in folds {
         fold.merge(other);

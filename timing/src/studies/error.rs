@@ -38,6 +38,9 @@ pub enum StudyError {
         /// The error.
         why: Box<StudyError>,
     },
+    /// The threads could not be started.
+    #[error("the threads of the studies cannot be started: {0}; `--threads` takes fewer")]
+    Threads(String),
     /// A damaged or incomplete recording.
     #[error("kernel {kernel}, block {block}, warp {warp}: {why}")]
     Recording {

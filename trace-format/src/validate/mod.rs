@@ -9,14 +9,15 @@ pub use report::{MAX_PROBLEMS, Problem, Progress, Report};
 
 use crate::container::TraceError;
 use crate::reader::Trace;
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
 /// Checks a trace on a number of threads.
 ///
 /// # Errors
-/// The trace cannot be opened.
+/// The trace cannot be opened, or no thread can be started.
 pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Report, TraceError> {
     let trace = Trace::open(path)?;
     let mut report = Report::default();
@@ -26,32 +27,19 @@ pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Repo
     }
     let total: u64 = trace.launches().iter().map(crate::reader::Launch::warp_instructions).sum();
     progress.total.store(total, Ordering::Relaxed);
-    replay_all(&trace, threads, progress, &mut report);
+    let threads = ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+    let threads = threads.map_err(|why| TraceError::io(path, "check", std::io::Error::other(why)))?;
+    replay_all(&trace, &threads, progress, &mut report);
     Ok(report)
 }
 
 /// Regenerates the blocks of all frames; the report does not depend on the number of threads.
-fn replay_all(trace: &Trace, threads: usize, progress: &Progress, report: &mut Report) {
-    let next_frame = AtomicUsize::new(0);
-    let found: Mutex<Vec<(usize, Report)>> = Mutex::default();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let frame = next_frame.fetch_add(1, Ordering::Relaxed);
-                    if frame >= trace.frames().len() {
-                        break;
-                    }
-                    let part = replay::check_frame(trace, frame, progress);
-                    found.lock().unwrap_or_else(PoisonError::into_inner).push((frame, part));
-                }
-            });
-        }
-    });
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(frame, _)| *frame);
+fn replay_all(trace: &Trace, threads: &ThreadPool, progress: &Progress, report: &mut Report) {
+    let check = |frame| replay::check_frame(trace, frame, progress);
+    let found: Vec<Report> =
+        threads.install(|| (0..trace.frames().len()).into_par_iter().with_max_len(1).map(check).collect());
     let mut per_launch = vec![(0, 0); trace.launches().len()];
-    for (frame, part) in found {
+    for (frame, part) in found.into_iter().enumerate() {
         let (warp, thread) = &mut per_launch[trace.frames()[frame].head.launch as usize];
         *warp += part.warp_instructions;
         *thread += part.thread_instructions;

@@ -4,10 +4,11 @@
 mod cli_kit;
 
 use cli_kit::Folder;
-use crash_kit::{Moment, Random, ended, finished, kill, left, short_of_space};
+use crash_kit::{Moment, ended, finished, kill, left, short_of_space};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use test_kit::Random;
 use warplab_host::destination::{Destination, Identity};
 
 const PTX: &str = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 to) {\n\

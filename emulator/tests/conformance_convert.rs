@@ -7,6 +7,7 @@ mod lower_kit;
 use lower_kit::*;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
+use test_kit::Random;
 
 const ROUNDINGS: [(&str, Round); 4] = [
     ("rn", Round::NearestTiesToEven),
@@ -47,14 +48,14 @@ fn convert(name: &str, to: &str, from: &str, inputs: &[u64]) -> Vec<u64> {
 
 fn integers() -> Vec<u64> {
     let mut v = longs();
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     for k in 0..64 {
         v.extend([1u64 << k, (1u64 << k).wrapping_sub(1), (1u64 << k) + 1, (1u64 << k).wrapping_neg()]);
         // Ties and near ties of every format at every magnitude.
         v.extend([11u32, 8, 24, 53].iter().map(|&p| (1u64 << k) | (1u64 << k) >> p));
     }
     v.extend((0..600).map(|_| {
-        let x = random.next();
+        let x = random.bits();
         x >> (x & 63)
     }));
     v
@@ -62,7 +63,7 @@ fn integers() -> Vec<u64> {
 
 /// Encodings of a floating-point type: boundaries, integers with fractions, random ones.
 fn encodings(ty: &str) -> Vec<u64> {
-    let mut random = Random(u64::from(bits(ty)));
+    let mut random = Random::new(u64::from(bits(ty)));
     let mut v: Vec<u64> = match ty {
         "f16" | "bf16" => (0..=0xFFFFu64).step_by(13).collect(),
         "f32" => floats().into_iter().map(u64::from).collect(),
@@ -84,7 +85,7 @@ fn encodings(ty: &str) -> Vec<u64> {
             });
         }
     }
-    v.extend((0..800).map(|_| random.next() & (u64::MAX >> (64 - bits(ty)))));
+    v.extend((0..800).map(|_| random.bits() & (u64::MAX >> (64 - bits(ty)))));
     v
 }
 
@@ -527,12 +528,12 @@ fn packed_halves() {
 
 #[test]
 fn packed_saturated_integers() {
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     let values: Vec<u32> = INTS
         .iter()
         .copied()
         .chain((0..2000).map(|_| {
-            let x = random.next();
+            let x = random.bits();
             ((x as i32) >> (x >> 59)) as u32
         }))
         .collect();

@@ -6,6 +6,7 @@ mod lower_kit;
 use lower_kit::*;
 use rustc_apfloat::ieee::{BFloat, Half};
 use rustc_apfloat::{Float, Round};
+use test_kit::Random;
 
 /// A 16-bit format and its reference.
 trait Reference {
@@ -98,16 +99,16 @@ fn edges<R: Reference>() -> Vec<u16> {
 /// `n` arrays of packed operands: all pairs of edges in the first two, random bits and near values.
 fn operands<R: Reference>(n: usize, seed: u64) -> Vec<Vec<u32>> {
     let edges = edges::<R>();
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut halves: Vec<Vec<u16>> = vec![Vec::new(); n];
     for &a in &edges {
         for &b in &edges {
-            let c = edges[(random.next() % edges.len() as u64) as usize];
+            let c = edges[(random.bits() % edges.len() as u64) as usize];
             [a, b, c].iter().zip(&mut halves).for_each(|(&x, array)| array.push(x));
         }
     }
     for i in 0..6000 {
-        let bits = random.next();
+        let bits = random.bits();
         // Exponents near one another, so that results are rounded.
         let near = |k: u32| R::ONE.wrapping_add((bits >> (16 * k)) as u16 & 0x8FFF).wrapping_sub(0x0800);
         for (k, array) in halves.iter_mut().enumerate() {
@@ -407,11 +408,11 @@ fn selection_and_sign_copies() {
 
 #[test]
 fn pairs_of_single_precision_numbers() {
-    let mut random = Random(21);
+    let mut random = Random::new(21);
     let mut words = || -> Vec<u64> {
         let edges = floats();
         let mut pick = || {
-            let x = random.next();
+            let x = random.bits();
             if x.is_multiple_of(3) { edges[(x >> 8) as usize % edges.len()] } else { (x >> 32) as u32 }
         };
         (0..2000).map(|_| u64::from(pick()) | u64::from(pick()) << 32).collect()

@@ -5,6 +5,7 @@
 mod lower_kit;
 
 use lower_kit::*;
+use test_kit::Random;
 
 /// Three arrays of words: all pairs of interesting ones, then random ones.
 fn words() -> Vec<Vec<u32>> {
@@ -19,16 +20,16 @@ fn words() -> Vec<Vec<u32>> {
         0x7F_FFFF,
         0x100_0000,
     ]);
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     let mut arrays = vec![Vec::new(); 3];
     for &a in &edges {
         for &b in &edges {
-            let c = edges[(random.next() % edges.len() as u64) as usize];
+            let c = edges[(random.bits() % edges.len() as u64) as usize];
             [a, b, c].iter().zip(&mut arrays).for_each(|(&x, array)| array.push(x));
         }
     }
     for _ in 0..1500 {
-        arrays.iter_mut().for_each(|array| array.push(random.next() as u32));
+        arrays.iter_mut().for_each(|array| array.push(random.bits() as u32));
     }
     arrays
 }
@@ -46,17 +47,17 @@ fn check(body: &str, want: impl Fn(u32, u32, u32) -> u32) {
 
 /// The same on 64-bit operands.
 fn check64(body: &str, want: impl Fn(u64, u64, u64) -> u64) {
-    let mut random = Random(13);
+    let mut random = Random::new(13);
     let edges = longs();
     let mut arrays = vec![Vec::new(); 3];
     for &a in &edges {
         for &b in edges.iter().step_by(3) {
-            let c = edges[(random.next() % edges.len() as u64) as usize];
+            let c = edges[(random.bits() % edges.len() as u64) as usize];
             [a, b, c].iter().zip(&mut arrays).for_each(|(&x, array)| array.push(x));
         }
     }
     for _ in 0..1000 {
-        arrays.iter_mut().for_each(|array| array.push(random.next()));
+        arrays.iter_mut().for_each(|array| array.push(random.bits()));
     }
     let text = if body.contains('%') { body.into() } else { format!("{body} %out, %in0, %in1, %in2;") };
     let inputs: Vec<Vec<u32>> = arrays.iter().map(|a| words64(a)).collect();

@@ -5,6 +5,7 @@ mod exec_kit;
 mod lower_kit;
 
 use exec_kit::{Device, verify};
+use test_kit::Random;
 
 const KERNEL: &str = r"
 .version 8.7
@@ -57,8 +58,8 @@ JOIN:
 #[test]
 fn what_was_recorded_is_what_the_reader_computes() {
     let lowered = lower_kit::lower(KERNEL, 64);
-    let mut random = lower_kit::Random(40);
-    let input: Vec<u32> = (0..32 * 64).map(|_| random.next() as u32).collect();
+    let mut random = Random::new(40);
+    let input: Vec<u32> = (0..32 * 64).map(|_| random.bits() as u32).collect();
     let record = |threads| {
         let device = Device::new(&[&input, &vec![0; 32 * 64 + 2]]);
         device.record(&lowered.kernel, 32, 64, threads).1

@@ -4,21 +4,22 @@
 mod lower_kit;
 
 use lower_kit::*;
+use test_kit::Random;
 
 /// Words with interesting bytes and halves, `n` arrays.
 fn words(n: usize) -> Vec<Vec<u32>> {
     let edges =
         [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, u32::MAX, 0x80FF_7F01];
-    let mut random = Random(n as u64);
+    let mut random = Random::new(n as u64);
     let mut arrays = vec![Vec::new(); n];
     for &a in &edges {
         for &b in &edges {
-            let c = edges[(random.next() % edges.len() as u64) as usize];
+            let c = edges[(random.bits() % edges.len() as u64) as usize];
             [a, b, c].iter().zip(&mut arrays).for_each(|(&x, array)| array.push(x));
         }
     }
     for _ in 0..112 {
-        arrays.iter_mut().for_each(|array| array.push(random.next() as u32));
+        arrays.iter_mut().for_each(|array| array.push(random.bits() as u32));
     }
     arrays
 }
@@ -99,8 +100,8 @@ const SECONDS: [&str; 8] = ["", "add", "min", "max", ".b0", ".b3", ".h0", ".h1"]
 #[test]
 fn scalar_arithmetic() {
     let arrays = words(3);
-    let mut random = Random(1);
-    let mut pick = || SELECTORS[(random.next() % 7) as usize];
+    let mut random = Random::new(1);
+    let mut pick = || SELECTORS[(random.bits() % 7) as usize];
     for kind in ["vadd", "vsub", "vabsdiff", "vmin", "vmax"] {
         for (d_ty, a_ty, b_ty) in
             TYPES.iter().flat_map(|d| TYPES.iter().flat_map(move |a| TYPES.map(|b| (d, a, b))))
@@ -137,8 +138,8 @@ fn scalar_arithmetic() {
 fn scalar_shifts() {
     let mut arrays = words(3);
     arrays[1].iter_mut().enumerate().for_each(|(i, b)| *b = if i % 3 == 0 { *b } else { i as u32 % 37 });
-    let mut random = Random(2);
-    let mut pick = || SELECTORS[(random.next() % 7) as usize];
+    let mut random = Random::new(2);
+    let mut pick = || SELECTORS[(random.bits() % 7) as usize];
     for kind in ["vshl", "vshr"] {
         for (d_ty, a_ty, mode) in
             TYPES.iter().flat_map(|d| TYPES.iter().flat_map(move |a| ["clamp", "wrap"].map(|m| (d, a, m))))
@@ -186,8 +187,8 @@ fn scalar_comparisons() {
 #[test]
 fn products() {
     let arrays = words(3);
-    let mut random = Random(3);
-    let mut pick = || SELECTORS[(random.next() % 7) as usize];
+    let mut random = Random::new(3);
+    let mut pick = || SELECTORS[(random.bits() % 7) as usize];
     for (a_ty, b_ty) in TYPES.iter().flat_map(|a| TYPES.map(|b| (a, b))) {
         for (po, na, nb, nc) in [
             (false, "", "", ""),
@@ -234,10 +235,10 @@ fn products() {
 
 /// A SIMD form's lane choice as text and, per result lane, the source lane.
 fn choice(random: &mut Random, lanes: u32, default_first: u32) -> (String, Vec<u32>) {
-    if random.next().is_multiple_of(2) {
+    if random.bits().is_multiple_of(2) {
         return (String::new(), (default_first..default_first + lanes).collect());
     }
-    let picks: Vec<u32> = (0..lanes).map(|_| (random.next() % u64::from(2 * lanes)) as u32).collect();
+    let picks: Vec<u32> = (0..lanes).map(|_| (random.bits() % u64::from(2 * lanes)) as u32).collect();
     let digits: String = picks.iter().rev().map(u32::to_string).collect();
     (format!(".{}{digits}", if lanes == 2 { 'h' } else { 'b' }), picks)
 }
@@ -269,7 +270,7 @@ fn differences_of_bytes_are_one_instruction() {
 #[test]
 fn lanes() {
     let arrays = words(3);
-    let mut random = Random(4);
+    let mut random = Random::new(4);
     for kind in ["vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset"] {
         for lanes in [2u32, 4] {
             let bits = 32 / lanes;
@@ -281,13 +282,13 @@ fn lanes() {
                     if set && (sat || *d_ty == "s32") {
                         continue;
                     }
-                    let cmp = COMPARISONS[(random.next() % 6) as usize];
+                    let cmp = COMPARISONS[(random.bits() % 6) as usize];
                     let (a_text, a_lanes) = choice(&mut random, lanes, 0);
                     let (b_text, b_lanes) = choice(&mut random, lanes, lanes);
-                    let mask = if random.next().is_multiple_of(2) {
+                    let mask = if random.bits().is_multiple_of(2) {
                         (1 << lanes) - 1
                     } else {
-                        1 + random.next() as u32 % ((1 << lanes) - 1)
+                        1 + random.bits() as u32 % ((1 << lanes) - 1)
                     };
                     let mask_digits: String =
                         (0..lanes).rev().filter(|l| mask >> l & 1 != 0).map(|l| l.to_string()).collect();

@@ -6,15 +6,16 @@ mod lower_kit;
 use lower_kit::*;
 use rustc_apfloat::ieee::{BFloat, Half};
 use rustc_apfloat::{Float, Round};
+use test_kit::Random;
 
 const HEADER: &str = ".version 8.7\n.target sm_100\n.address_size 64\n";
 
 /// Words for `n` lanes, with the type's special values among them.
 fn words(n: usize, seed: u64, edges: &[u32]) -> Vec<u32> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     (0..n)
         .map(|_| {
-            let x = random.next();
+            let x = random.bits();
             if x.is_multiple_of(3) { edges[(x >> 8) as usize % edges.len()] } else { (x >> 32) as u32 }
         })
         .collect()
@@ -134,10 +135,10 @@ fn both(f: fn(u16, u16) -> u16) -> impl Fn(u32, u32) -> u32 {
 
 /// Halves whose sums do not overflow, with subnormals and ties.
 fn halves(n: usize, format: u32) -> Vec<u32> {
-    let mut random = Random(u64::from(format));
+    let mut random = Random::new(u64::from(format));
     (0..n)
         .map(|_| {
-            let x = random.next();
+            let x = random.bits();
             let half = |x: u32| {
                 let magnitude = if x & 0x70 == 0 { x & 3 } else { x & 0x3FF | format };
                 magnitude | (x & 0x8000)

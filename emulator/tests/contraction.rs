@@ -4,6 +4,7 @@
 mod lower_kit;
 
 use lower_kit::*;
+use test_kit::Random;
 
 /// Parameters: words in, words out. `%f1` to `%f4`, `%d1` to `%d4` and `%r1` to `%r3` (pairs of halves, of which
 /// `%h1` to `%h3` are the lower ones) are loaded, `[%o]` is the output, `%p1` is true in odd threads.
@@ -222,10 +223,10 @@ fn pairs_of_singles_are_fused() {
 /// Which of two products is fused shows in the last bits.
 #[test]
 fn fused_values_are_rounded_once() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let threads = 64;
     let input: Vec<u32> =
-        (0..threads * 16).map(|_| (1.0f32 + (random.next() >> 41) as f32 / 8_388_608.0).to_bits()).collect();
+        (0..threads * 16).map(|_| (1.0f32 + (random.bits() >> 41) as f32 / 8_388_608.0).to_bits()).collect();
     let f = |t: usize, i: usize| f32::from_bits(input[16 * t + i - 1]);
     type Want = fn([f32; 5]) -> f32;
     let cases: [(&str, Want); 7] = [

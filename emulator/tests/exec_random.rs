@@ -5,6 +5,7 @@ mod exec_kit;
 
 use exec_kit::*;
 use proptest::prelude::*;
+use test_kit::Random;
 use trace_format::isa::*;
 
 const VARIABLES: u8 = 6;
@@ -15,7 +16,7 @@ const FUNCTIONS: usize = 3;
 /// Writes random code: assignments, branches, loops, calls, early returns and exits.
 struct Writer {
     asm: Asm,
-    state: u64,
+    random: Random,
     functions: Vec<Label>,
     /// Statements that may still be written.
     budget: u32,
@@ -23,9 +24,7 @@ struct Writer {
 
 impl Writer {
     fn draw(&mut self, below: u64) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        ((z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB) >> 33) % below
+        self.random.below(below)
     }
 
     fn variable(&mut self) -> u8 {
@@ -130,7 +129,7 @@ fn store_out() -> Op {
 fn random_kernel(seed: u64) -> MachineKernel {
     let mut asm = Asm::new();
     let functions: Vec<Label> = (0..FUNCTIONS).map(|_| asm.label()).collect();
-    let mut w = Writer { asm, state: seed, functions: functions.clone(), budget: 60 };
+    let mut w = Writer { asm, random: Random::new(seed), functions: functions.clone(), budget: 60 };
     w.asm.thread(0).address(OUT, 0, 0).address(42, 0, 1).ldg(FIRST_VARIABLE, 42);
     for v in 1..VARIABLES {
         w.asm.mad(FIRST_VARIABLE + v, 0, imm(u32::from(v) * 3 + 1), FIRST_VARIABLE);

@@ -4,6 +4,7 @@
 mod lower_kit;
 
 use lower_kit::*;
+use test_kit::Random;
 
 /// All pairs of boundary values, then random ones.
 fn pairs<T: Copy>(edges: &[T], random: impl FnMut() -> (T, T), extra: usize) -> (Vec<T>, Vec<T>) {
@@ -12,13 +13,13 @@ fn pairs<T: Copy>(edges: &[T], random: impl FnMut() -> (T, T), extra: usize) -> 
 }
 
 fn u32_pairs() -> (Vec<u32>, Vec<u32>) {
-    let mut r = Random(1);
+    let mut r = Random::new(1);
     // Random bits cut to random lengths, so that quotients of every size occur.
     pairs(
         &INTS,
         || {
-            let x = r.next();
-            let y = r.next();
+            let x = r.bits();
+            let y = r.bits();
             ((x as u32) >> (x >> 59), (y as u32) >> (y >> 59))
         },
         3000,
@@ -26,11 +27,11 @@ fn u32_pairs() -> (Vec<u32>, Vec<u32>) {
 }
 
 fn u64_pairs() -> (Vec<u64>, Vec<u64>) {
-    let mut r = Random(2);
+    let mut r = Random::new(2);
     pairs(
         &longs(),
         || {
-            let (x, y, s) = (r.next(), r.next(), r.next());
+            let (x, y, s) = (r.bits(), r.bits(), r.bits());
             (x >> (s & 63), y >> (s >> 8 & 63))
         },
         3000,
@@ -175,8 +176,8 @@ fn bit_fields() {
         .iter()
         .flat_map(|&p| [0, 1, 7, 31, 32, 33, 63, 64, 100, 255, 257].map(|l| (p, l)))
         .collect();
-    let mut r = Random(5);
-    let values: Vec<(u64, u64)> = places.iter().map(|_| (r.next(), r.next())).collect();
+    let mut r = Random::new(5);
+    let values: Vec<(u64, u64)> = places.iter().map(|_| (r.bits(), r.bits())).collect();
     let (pos, len): (Vec<u32>, Vec<u32>) = places.iter().copied().unzip();
     let (a, b): (Vec<u64>, Vec<u64>) = values.iter().copied().unzip();
     let low = |v: &[u64]| v.iter().map(|x| *x as u32).collect::<Vec<u32>>();
@@ -257,11 +258,11 @@ fn same64(a: u64, b: u64) -> bool {
 }
 
 fn float_pairs() -> (Vec<u32>, Vec<u32>) {
-    let mut r = Random(3);
-    let (mut a, mut b) = pairs(&floats(), || (r.next() as u32, r.next() as u32), 20_000);
+    let mut r = Random::new(3);
+    let (mut a, mut b) = pairs(&floats(), || (r.bits() as u32, r.bits() as u32), 20_000);
     // Quotients around the smallest normal number and below, where rounding is hardest.
     for _ in 0..20_000 {
-        let (x, y) = (r.next(), r.next());
+        let (x, y) = (r.bits(), r.bits());
         let eb = 130 + (x >> 40) as u32 % 100;
         let ea = eb.saturating_sub(120 + (y >> 40) as u32 % 40);
         a.push(ea << 23 | (x as u32 & 0x807F_FFFF));
@@ -300,9 +301,9 @@ fn directed_single_precision_division_is_exact() {
 
 #[test]
 fn single_precision_reciprocal_and_root_are_exact() {
-    let mut r = Random(4);
+    let mut r = Random::new(4);
     let mut x = floats();
-    x.extend(std::iter::repeat_with(|| r.next() as u32).take(60_000));
+    x.extend(std::iter::repeat_with(|| r.bits() as u32).take(60_000));
     let rcp = apply(&elementwise(&["f32"], "f32", "rcp.rn.f32 %out, %in0;"), &[x.clone()], x.len(), 1);
     let sqrt = apply(&elementwise(&["f32"], "f32", "sqrt.rn.f32 %out, %in0;"), &[x.clone()], x.len(), 1);
     for i in 0..x.len() {
@@ -348,10 +349,10 @@ fn flushing_division_and_roots() {
 }
 
 fn double_pairs() -> (Vec<u64>, Vec<u64>) {
-    let mut r = Random(6);
-    let (mut a, mut b) = pairs(&doubles(), || (r.next(), r.next()), 10_000);
+    let mut r = Random::new(6);
+    let (mut a, mut b) = pairs(&doubles(), || (r.bits(), r.bits()), 10_000);
     for _ in 0..10_000 {
-        let (x, y) = (r.next(), r.next());
+        let (x, y) = (r.bits(), r.bits());
         let eb = 1030 + (x >> 53) % 900;
         let ea = eb.saturating_sub(1015 + (y >> 53) % 80);
         let bits = 0x800F_FFFF_FFFF_FFFF;
@@ -387,13 +388,13 @@ fn double_precision_division_is_exact() {
 
 #[test]
 fn double_precision_reciprocal_and_root_are_exact() {
-    let mut r = Random(7);
+    let mut r = Random::new(7);
     let mut x = doubles();
-    x.extend(std::iter::repeat_with(|| r.next()).take(30_000));
+    x.extend(std::iter::repeat_with(|| r.bits()).take(30_000));
     // Mantissas of all ones are the hardest reciprocals; squares and their neighbours the hardest roots.
     x.extend((1..2046u64).step_by(5).map(|e| e << 52 | 0x000F_FFFF_FFFF_FFFF));
     for _ in 0..5000 {
-        let root = (1.0 + (r.next() >> 12) as f64 / 2f64.powi(52)).to_bits() & !0x3FF_FFFF;
+        let root = (1.0 + (r.bits() >> 12) as f64 / 2f64.powi(52)).to_bits() & !0x3FF_FFFF;
         let square = (f64::from_bits(root) * f64::from_bits(root)).to_bits();
         x.extend([square - 1, square, square + 1]);
     }
@@ -436,10 +437,10 @@ fn double_precision_extremes() {
 
 #[test]
 fn approximations_keep_their_bounds() {
-    let mut r = Random(8);
+    let mut r = Random::new(8);
     let mut x: Vec<u32> = (1..254u32).flat_map(|e| [e << 23, e << 23 | 0x0055_5555]).collect();
     x.extend([1, 5, 0x0001_2345, 0x007F_FFFF]);
-    x.extend(std::iter::repeat_with(|| r.next() as u32 & 0x7F7F_FFFF).take(4000));
+    x.extend(std::iter::repeat_with(|| r.bits() as u32 & 0x7F7F_FFFF).take(4000));
     type Want = fn(f64) -> f64;
     for (op, want) in [
         ("rcp.approx.f32", (|v| 1.0 / v) as Want),

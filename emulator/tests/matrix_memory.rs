@@ -5,6 +5,7 @@ mod matrix_kit;
 
 use lower_kit::*;
 use matrix_kit::*;
+use test_kit::Random;
 
 /// Rows of A and D, columns of B and D, depth.
 type Shape = (usize, usize, usize);
@@ -263,8 +264,8 @@ fn matrices_text(body: &str) -> String {
 
 #[test]
 fn ldmatrix_and_stmatrix_follow_the_isa() {
-    let mut random = Random(5);
-    let input: Vec<u32> = (0..128).map(|_| random.next() as u32).collect();
+    let mut random = Random::new(5);
+    let input: Vec<u32> = (0..128).map(|_| random.bits() as u32).collect();
     let element = |j: usize, row: usize, col: usize| {
         let word = input[(8 * j + row) * 4 + col / 2];
         word >> (16 * (col % 2)) & 0xFFFF

@@ -5,6 +5,7 @@
 mod lower_kit;
 
 use lower_kit::*;
+use test_kit::Random;
 
 /// Distances of a reduction by halves.
 const DISTANCES: [usize; 5] = [16, 8, 4, 2, 1];
@@ -44,8 +45,8 @@ fn together(input: &[u32]) -> Vec<u32> {
 
 #[test]
 fn volatile_accesses_to_shared_memory_keep_their_order() {
-    let mut random = Random(7);
-    let input: Vec<u32> = (0..32).map(|_| random.next() as u32).collect();
+    let mut random = Random::new(7);
+    let input: Vec<u32> = (0..32).map(|_| random.bits() as u32).collect();
     let expected = together(&input);
     assert_eq!(expected[0], input.iter().fold(0u32, |sum, &x| sum.wrapping_add(x)));
     for order in [".volatile", ".relaxed.cta"] {

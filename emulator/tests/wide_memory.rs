@@ -4,6 +4,7 @@
 mod lower_kit;
 
 use lower_kit::*;
+use test_kit::Random;
 
 /// Input of one thread: 64 bytes that are all different from thread to thread.
 const WORDS: usize = 16;
@@ -27,9 +28,9 @@ fn bytes(words: &[u32]) -> Vec<u8> {
 
 /// Runs 32 threads; `want` makes a thread's 64 bytes of output from its input and the constants.
 fn check(body: &str, want: impl Fn(&[u8], &[u8]) -> Vec<u8>) {
-    let mut random = Random(41);
-    let input: Vec<u32> = (0..32 * WORDS).map(|_| random.next() as u32).collect();
-    let constants: Vec<u32> = (0..WORDS).map(|_| random.next() as u32).collect();
+    let mut random = Random::new(41);
+    let input: Vec<u32> = (0..32 * WORDS).map(|_| random.bits() as u32).collect();
+    let constants: Vec<u32> = (0..WORDS).map(|_| random.bits() as u32).collect();
     let lowered = lower(&kernel(body), 255);
     let buffers = [input.clone(), vec![0; 32 * WORDS]];
     let out = run_with_constants(&lowered, &buffers, &constants, bytes(&constants), [1, 32]).pop().unwrap();

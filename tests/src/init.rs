@@ -2,6 +2,8 @@
 //! is bit-exact, so that a reference and an emulator that share only the manifest start from the same bytes.
 
 use crate::element::{Element, ElementType};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 /// How a buffer is filled before the first launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,26 +51,6 @@ impl Number {
     }
 }
 
-/// The generator of the `random` contents (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
-/// OOPSLA 2014, Figure 17 with the constants of its reference implementation).
-pub struct SplitMix64(u64);
-
-impl SplitMix64 {
-    /// A generator whose state is `seed`.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next draw.
-    pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-}
-
 /// The bytes of `len` elements of type `element` filled as `init` says.
 ///
 /// # Errors
@@ -87,9 +69,9 @@ pub fn contents(init: &Init, element: ElementType, len: usize) -> Result<Vec<u8>
         }
         Init::Random { seed, min, max } if is_float(element) => {
             let (min, max) = (min.as_f64(), max.as_f64());
-            let mut source = SplitMix64::new(seed);
+            let mut source = SplitMix64::seed_from_u64(seed);
             for _ in 0..len {
-                let unit = (source.draw() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0);
+                let unit = (source.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0);
                 append_float(element, min + unit * (max - min), &mut bytes);
             }
         }
@@ -98,9 +80,9 @@ pub fn contents(init: &Init, element: ElementType, len: usize) -> Result<Vec<u8>
             if max < min {
                 return Err(format!("the random range {min}..={max} is empty"));
             }
-            let mut source = SplitMix64::new(seed);
+            let mut source = SplitMix64::seed_from_u64(seed);
             for _ in 0..len {
-                let offset = i128::from(source.draw()) % (max - min + 1);
+                let offset = i128::from(source.next_u64()) % (max - min + 1);
                 append_integer(element, min + offset, &mut bytes);
             }
         }
@@ -136,8 +118,8 @@ mod tests {
     /// The first draws that the public reference implementation makes from seed 1234567.
     #[test]
     fn splitmix_draws_what_its_reference_draws() {
-        let mut source = SplitMix64::new(1_234_567);
-        let draws: Vec<u64> = (0..3).map(|_| source.draw()).collect();
+        let mut source = SplitMix64::seed_from_u64(1_234_567);
+        let draws: Vec<u64> = (0..3).map(|_| source.next_u64()).collect();
         assert_eq!(draws, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
     }
 

@@ -1,6 +1,7 @@
 //! Shapes of code for measurements of lowering's time: PTX of a kernel with a given number of groups of about
 //! a dozen instructions.
 
+use crate::oracle::generate::Dice;
 use std::fmt::Write;
 
 /// Values that are alive everywhere in code that spills.
@@ -11,7 +12,7 @@ const PREDICATES: usize = 30;
 /// Text of a kernel, and a source of numbers.
 struct Writer {
     text: String,
-    state: u64,
+    dice: Dice,
     values: usize,
 }
 
@@ -22,7 +23,7 @@ impl Writer {
              .reg .b32 %r<{values}>;\n.reg .b32 %n, %t;\n.reg .b64 %rd1;\n.reg .pred %p<{PREDICATES}>;\n.reg .pred %q;\n\
              ld.param.u64 %rd1, [p];\nmov.u32 %t, %tid.x;\n"
         );
-        let mut w = Writer { text, state: 1, values };
+        let mut w = Writer { text, dice: Dice::new(1), values };
         (0..values).for_each(|i| w.line(format_args!("ld.global.u32 %r{i}, [%rd1+{}];", 4 * i)));
         w
     }
@@ -32,9 +33,7 @@ impl Writer {
     }
 
     fn below(&mut self, n: usize) -> usize {
-        self.state =
-            self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.state >> 33) as usize % n
+        self.dice.below(n)
     }
 
     /// `op` of three of the values.

@@ -5,6 +5,7 @@ use emulator::session::{Session, Setup};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use test_kit::Random;
 use test_kit::{Tool, skipped};
 use tests::workloads;
 use timing::config::{builtin, load};
@@ -163,13 +164,10 @@ fn bundled() -> Vec<Question> {
     questions
 }
 
-/// Demands that reach every limit, from a simple generator with a fixed seed.
+/// Demands that reach every limit, from a fixed seed.
 fn random() -> Vec<Question> {
-    let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut draw = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) % below) as u32
-    };
+    let mut numbers = Random::new(1);
+    let mut draw = |below: u64| numbers.below(below) as u32;
     let mut questions = Vec::new();
     for _ in 0..4000 {
         let threads = if draw(4) == 0 { 32 * (1 + draw(32)) } else { 1 + draw(1024) };

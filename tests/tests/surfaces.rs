@@ -4,8 +4,9 @@ mod texture_kit;
 
 use emulator::texture as em;
 use proptest::prelude::*;
+use test_kit::Random;
 use tests::texture::{Channel, Image, Level};
-use texture_kit::{Device, Kind, Random, image};
+use texture_kit::{Device, Kind, image};
 
 /// A surface access under test: geometry, its number of coordinates, the kind of array.
 const SURFACES: [(&str, usize, em::ArrayKind); 5] = [
@@ -44,7 +45,7 @@ proptest! {
         let each = bytes / n;
         let layered = name.starts_with('a');
         let dims = count - usize::from(layered);
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         // Texels of 4 bytes: rows of 4 to 20 bytes, long enough for the access.
         let width = extent[0].max(bytes.div_ceil(4));
         let extent = [width, if dims > 1 { extent[1] } else { 1 }, if dims > 2 { extent[2] } else { 1 }];
@@ -74,7 +75,7 @@ proptest! {
                 let places = (room + unit - 1) / unit;
                 w[c] = ((least + random.below((places + 2) as u64) as i64) * unit) as u32;
             }
-            for value in &mut w[4..] { *value = random.next() as u32; }
+            for value in &mut w[4..] { *value = random.bits() as u32; }
             let at: Vec<i64> = w[..count].iter().map(|&v| i64::from(v as i32)).collect();
             let to = position(&at, &most, &steps, clamp);
             (!store || to.is_none_or(|to| (to..to + bytes).all(|b| taken.insert(b)))).then_some(w)
@@ -144,7 +145,7 @@ proptest! {
         let ty = ["u32", "s32", "b32", "u64"][ty];
         prop_assume!(!(matches!(op, "and" | "or") && ty == "s32"));
         let formatted = formatted && ty != "u64";
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let image = image(&mut random, Channel::U32, 2, [6, 1, 1], 1, 1);
         let (mut device, id) = Device::with_surface(&image, Kind::Array(em::ArrayKind::D1));
         let wide = ty == "u64";
@@ -152,7 +153,7 @@ proptest! {
             let mut w = [0; 8];
             let step = if formatted { 1 } else { 8 };
             w[0] = (random.below(6) * step) as u32;
-            (w[4], w[5]) = (random.next() as u32, random.next() as u32);
+            (w[4], w[5]) = (random.bits() as u32, random.bits() as u32);
             w
         }).collect();
         let (value, head) = if wide { ("%d4", "mov.b64 %d4, {%c4, %c5};\n") } else { ("%c4", "") };
@@ -220,7 +221,7 @@ fn stored(channel: Channel, channels: usize, ty: &str, values: [u32; 4]) -> Vec<
 
 #[test]
 fn formatted_stores_convert() {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for channel in Channel::ALL {
         for channels in [1, 2, 4] {
             for ty in ["u32", "s32", "f32"] {
@@ -233,12 +234,12 @@ fn formatted_stores_convert() {
                         w[0] = x;
                         for value in &mut w[4..] {
                             *value = match (ty, random.below(4)) {
-                                ("f32", 0) => f32::from(random.next() as i16).to_bits(),
+                                ("f32", 0) => f32::from(random.bits() as i16).to_bits(),
                                 ("f32", 1) => [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0]
                                     [random.below(4) as usize]
                                     .to_bits(),
-                                ("f32", _) => ((random.next() as i32) as f32 / 2e9).to_bits(),
-                                (_, 0) => random.next() as u32,
+                                ("f32", _) => ((random.bits() as i32) as f32 / 2e9).to_bits(),
+                                (_, 0) => random.bits() as u32,
                                 _ => (random.below(1024) as u32).wrapping_sub(512),
                             };
                         }
@@ -264,7 +265,7 @@ fn formatted_stores_convert() {
 /// A coordinate that is a constant, or a sum with one, is no address: the constant must not become an offset.
 #[test]
 fn constant_coordinates_stay_coordinates() {
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     let words: Vec<[u32; 8]> = (0..6).map(|t| [8, 2, 1, 4 * t, 77 + t, 0, 0, 0]).collect();
     for (name, count, kind) in SURFACES {
         let slices = if name.starts_with('a') { 3 } else { 1 };

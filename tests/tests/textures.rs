@@ -5,8 +5,9 @@ mod texture_kit;
 
 use emulator::texture as em;
 use proptest::prelude::*;
+use test_kit::Random;
 use tests::texture::{Channel, Edge, Image, Level, State};
-use texture_kit::{Device, Kind, Random, image, place, sampler};
+use texture_kit::{Device, Kind, coordinate, image, place, sampler};
 
 /// Whether a filtered result is within a unit in the last place of the largest texel.
 fn close(got: u32, want: u32, largest: f32) -> bool {
@@ -78,7 +79,7 @@ proptest! {
     ) {
         use em::ArrayKind as A;
         let state = fit(state, channel);
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let (kind, name, dims, layered) = [
             (Kind::Array(A::D1), "1d", 1, false), (Kind::Array(A::D2), "2d", 2, false), (Kind::Array(A::D3), "3d", 3, false),
             (Kind::Array(A::Layered1), "a1d", 1, true), (Kind::Array(A::Layered2), "a2d", 2, true),
@@ -93,7 +94,7 @@ proptest! {
         let body = format!("tex.{name}.v4.{ty}.f32 {RESULTS}, [%d0, {list}];");
         let words: Vec<[u32; 8]> = (0..100).map(|_| {
             let mut w = [0; 8];
-            for d in 0..dims { w[d] = random.coordinate(extent[d], state.normalized).to_bits(); }
+            for d in 0..dims { w[d] = coordinate(&mut random, extent[d], state.normalized).to_bits(); }
             w[3] = random.below(slices as u64 + 1) as u32;
             w
         }).collect();
@@ -118,13 +119,13 @@ proptest! {
         extent in [1..9usize, 1..9usize], component in 0..4usize, seed in any::<u64>(),
     ) {
         let state = fit(state, channel);
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let image = image(&mut random, channel, 1 << log_channels, [extent[0], extent[1], 1], 1, 1);
         let words: Vec<[u32; 8]> = (0..80).map(|_| {
             let mut w = [0; 8];
             for d in 0..2 {
                 w[d] = (random.below(extent[d] as u64 + 4) as u32).wrapping_sub(2);
-                w[2 + d] = random.coordinate(extent[d], state.normalized).to_bits();
+                w[2 + d] = coordinate(&mut random, extent[d], state.normalized).to_bits();
             }
             if random.below(10) == 0 { w[0] = [0x8000_0000, 0x7FFF_FFFF][random.below(2) as usize]; }
             w
@@ -149,12 +150,12 @@ proptest! {
         size in 1..9usize, layers in 1..3usize, layered in any::<bool>(), seed in any::<u64>(),
     ) {
         let state = fit(state, channel);
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let layers = if layered { layers } else { 1 };
         let image = image(&mut random, channel, 1 << log_channels, [size, size, 1], 6 * layers, 1);
         let words: Vec<[u32; 8]> = (0..100).map(|_| {
             let mut w = [0; 8];
-            for word in &mut w[..3] { *word = (random.next() as i32 as f32).to_bits(); }
+            for word in &mut w[..3] { *word = (random.bits() as i32 as f32).to_bits(); }
             w[3] = random.below(layers as u64) as u32;
             w
         }).collect();
@@ -175,11 +176,11 @@ proptest! {
         extent in [4..12usize, 4..12usize], levels in 1..4usize, seed in any::<u64>(),
     ) {
         let state = State { normalized: true, ..fit(state, channel) };
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let image = image(&mut random, channel, 1 << log_channels, [extent[0], extent[1], 1], 1, levels);
         let words: Vec<[u32; 8]> = (0..100).map(|_| {
             let mut w = [0; 8];
-            for word in &mut w[..2] { *word = ((random.next() >> 40) as f32 / (1u64 << 24) as f32).to_bits(); }
+            for word in &mut w[..2] { *word = ((random.bits() >> 40) as f32 / (1u64 << 24) as f32).to_bits(); }
             w[2] = (random.below(6 * 256) as f32 / 256.0 - 1.0).to_bits();
             // Gradients of a power of two texels along one dimension: their logarithm is whole.
             let power = random.below(4) as i32 - 1;
@@ -205,7 +206,7 @@ proptest! {
 
 #[test]
 fn lanes_may_name_different_objects_and_halves_come_packed() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let image = image(&mut random, Channel::F32, 4, [8, 1, 1], 1, 1);
     let other = Image {
         levels: vec![Level {
@@ -268,7 +269,7 @@ fn lanes_may_name_different_objects_and_halves_come_packed() {
 
 #[test]
 fn offsets_move_texels() {
-    let mut random = Random(6);
+    let mut random = Random::new(6);
     let image = image(&mut random, Channel::S32, 2, [9, 7, 1], 1, 1);
     let state = State {
         edge: [Edge::Wrap, Edge::Mirror, Edge::Wrap],
@@ -311,7 +312,7 @@ fn offsets_move_texels() {
 #[test]
 fn constant_coordinates_stay_coordinates() {
     use em::ArrayKind as A;
-    let mut random = Random(8);
+    let mut random = Random::new(8);
     let state = State {
         edge: [Edge::Wrap, Edge::Mirror, Edge::Wrap],
         linear: false,

@@ -3,6 +3,7 @@
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
+use test_kit::Random;
 use trace_format::container::LaunchRecord;
 use trace_format::internals::Checksum;
 use trace_format::internals::ValueDecoder;
@@ -28,9 +29,7 @@ impl Words for Runs<'_> {
 }
 
 fn noise(i: u64) -> u32 {
-    let mut z = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    (z ^ (z >> 27)) as u32
+    Random::new(i).bits() as u32
 }
 
 const KINDS: [&str; 6] = ["new", "repeated", "uniform-of-loaded", "affine", "small", "shifted"];

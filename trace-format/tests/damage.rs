@@ -258,7 +258,7 @@ fn forged_records_never_panic() {
         offsets.push((offset, record.payload.len()));
         offset += record.bytes();
     }
-    let mut rng = Rng(9);
+    let mut rng = Random::new(9);
     for (offset, len) in offsets {
         for at in 0..len {
             let mut damaged = bytes.clone();

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Rng, random_kernel};
+use common::{Random, random_kernel};
 use proptest::prelude::*;
 use trace_format::internals::PathState;
 use trace_format::internals::StreamLayout;
@@ -63,17 +63,17 @@ fn bytes(streams: &[ValueStreams]) -> usize {
 
 /// Rows of the kinds that programs load, some of them derived from rows before.
 fn random_rows(seed: u64, count: usize) -> Vec<RecordedRow> {
-    let mut rng = Rng(seed);
+    let mut rng = Random::new(seed);
     let mut rows: Vec<RecordedRow> = Vec::new();
     for _ in 0..count {
         let mask = match rng.below(6) {
-            0 => rng.next() as u32,
+            0 => rng.bits() as u32,
             1 => 1 << rng.below(32),
             2 => (1u32 << (1 + rng.below(31))) - 1,
             _ => u32::MAX,
         };
         let mask = if mask == 0 { 1 } else { mask };
-        let x = rng.next() as u32;
+        let x = rng.bits() as u32;
         let y = rng.below(9) as u32;
         let from: Vec<u32> = rows.iter().rev().take(8).flat_map(|r| r.row).collect();
         let mut pick = |n: usize| from.get(n).copied().unwrap_or(x);
@@ -87,7 +87,7 @@ fn random_rows(seed: u64, count: usize) -> Vec<RecordedRow> {
             6 => std::array::from_fn(|l| pick(l + y as usize)),
             7 => std::array::from_fn(|l| pick((l & 7) * 8 + (l >> 3))),
             8 => std::array::from_fn(|l| pick(l * 32 % 250 + y as usize)),
-            _ => std::array::from_fn(|_| rng.next() as u32),
+            _ => std::array::from_fn(|_| rng.bits() as u32),
         };
         rows.push(RecordedRow {
             warp: rng.below(WARPS as u64) as usize,
@@ -177,15 +177,15 @@ fn row(warp: usize, slot: usize, row: [u32; 32]) -> RecordedRow {
     RecordedRow { warp, slot, row, mask: u32::MAX }
 }
 
-fn noise(rng: &mut Rng) -> [u32; 32] {
-    std::array::from_fn(|_| rng.next() as u32)
+fn noise(rng: &mut Random) -> [u32; 32] {
+    std::array::from_fn(|_| rng.bits() as u32)
 }
 
 /// A 32x32 tile that four warps load line by line and read back by lines, columns and single words costs
 /// hardly more than its words.
 #[test]
 fn what_the_block_has_loaded_costs_no_words() {
-    let mut rng = Rng(1);
+    let mut rng = Random::new(1);
     let tile: Vec<[u32; 32]> = (0..32).map(|_| noise(&mut rng)).collect();
     let mut rows: Vec<_> = tile.iter().enumerate().map(|(y, line)| row(y % WARPS, 0, *line)).collect();
     let loads = encode(&rows);
@@ -210,8 +210,8 @@ fn what_the_block_has_loaded_costs_no_words() {
 
 #[test]
 fn shifted_rows_cost_the_words_that_are_new() {
-    let mut rng = Rng(2);
-    let line: Vec<u32> = (0..40).map(|_| rng.next() as u32).collect();
+    let mut rng = Random::new(2);
+    let line: Vec<u32> = (0..40).map(|_| rng.bits() as u32).collect();
     let rows: Vec<_> = (0..3).map(|d| row(0, d, std::array::from_fn(|l| line[l + d]))).collect();
     let streams = encode(&rows);
     check(&rows, &streams);
@@ -220,7 +220,7 @@ fn shifted_rows_cost_the_words_that_are_new() {
 
 #[test]
 fn grouped_rows_cost_their_groups() {
-    let mut rng = Rng(3);
+    let mut rng = Random::new(3);
     let v = noise(&mut rng);
     for (words, f) in [
         (1usize, Box::new(|l: usize| l / 32) as Box<dyn Fn(usize) -> usize>),
@@ -238,7 +238,7 @@ fn grouped_rows_cost_their_groups() {
 
 #[test]
 fn a_warp_whose_run_is_full_goes_on() {
-    let mut rng = Rng(4);
+    let mut rng = Random::new(4);
     let rows: Vec<_> = (0..(1 << 15) + 40).map(|_| row(2, 0, noise(&mut rng))).collect();
     let streams = encode(&rows);
     check(&rows, &streams);

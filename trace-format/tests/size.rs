@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Builder, Rng, exit, launch_record, ldg, lds, r};
+use common::{Builder, Random, exit, launch_record, ldg, lds, r};
 use trace_format::isa::*;
 use trace_format::reader::Trace;
 use trace_format::semantics::{Geometry, Row};
@@ -38,7 +38,7 @@ fn block(recorder: &mut BlockRecorder, flow: &Flow, tile: usize, linear: u64) {
         let tiles = [0, 1].map(|m: usize| {
             move |y: usize, x: usize| {
                 let word = ((linear as usize * N + k0) * 2 + m) * tile * tile + y * tile + x;
-                (Rng(word as u64).next() as u32 >> 9) | 0x3F80_0000
+                (Random::new(word as u64).bits() as u32 >> 9) | 0x3F80_0000
             }
         });
         for w in 0..warps {

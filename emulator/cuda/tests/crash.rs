@@ -3,11 +3,12 @@
 
 mod kit;
 
-use crash_kit::{Moment, Random, ended, finished, guest, kill, left, short_of_space};
+use crash_kit::{Moment, ended, finished, guest, kill, left, short_of_space};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
+use test_kit::Random;
 use warplab_host::destination::{Destination, Identity};
 
 fn scratch() -> &'static Path {

@@ -5,6 +5,8 @@
 //! integers are `min + z mod (max - min + 1)`.
 
 use super::element::ElementType;
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use std::path::{Path, PathBuf};
 use warplab_host::input;
 
@@ -146,11 +148,11 @@ fn random(
     len: u64,
     bytes: &mut Vec<u8>,
 ) -> Result<(), String> {
-    let mut state = seed;
+    let mut source = SplitMix64::seed_from_u64(seed);
     if element.is_float() {
         let (low, high) = (min.as_f64(), max.as_f64());
         for _ in 0..len {
-            let unit = (draw(&mut state) >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
+            let unit = (source.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
             let value = low + unit * (high - low);
             match element {
                 ElementType::F32 => bytes.extend((value as f32).to_le_bytes()),
@@ -160,20 +162,11 @@ fn random(
     } else {
         let (low, high) = (min.integer(element)?, max.integer(element)?);
         for _ in 0..len {
-            let value = low + i128::from(draw(&mut state)) % (high - low + 1);
+            let value = low + i128::from(source.next_u64()) % (high - low + 1);
             bytes.extend(&value.to_le_bytes()[..element.bytes()]);
         }
     }
     Ok(())
-}
-
-/// The next output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-fn draw(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
@@ -182,8 +175,8 @@ mod tests {
 
     #[test]
     fn splitmix_matches_published_outputs() {
-        let mut state = 1_234_567;
-        let drawn: Vec<u64> = (0..5).map(|_| draw(&mut state)).collect();
+        let mut source = SplitMix64::seed_from_u64(1_234_567);
+        let drawn: Vec<u64> = (0..5).map(|_| source.next_u64()).collect();
         let published = [
             6_457_827_717_110_365_317,
             3_203_168_211_198_807_973,
@@ -203,8 +196,8 @@ mod tests {
         values.dedup();
         assert_eq!(values, (-3..=4).collect::<Vec<i16>>());
         let all = Init::Random { seed: 3, min: Number::Integer(0), max: Number::Integer(u64::MAX.into()) };
-        let mut state = 3;
-        assert_eq!(all.contents(ElementType::U64, 1).unwrap(), draw(&mut state).to_le_bytes());
+        let first = SplitMix64::seed_from_u64(3).next_u64();
+        assert_eq!(all.contents(ElementType::U64, 1).unwrap(), first.to_le_bytes());
     }
 
     #[test]

@@ -108,20 +108,6 @@ pub(crate) fn values64(words: &[u32]) -> Vec<u64> {
     words.chunks_exact(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect()
 }
 
-/// A small deterministic generator.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    /// The next 64 bits.
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-}
-
 /// Interesting 32-bit integers.
 pub(crate) const INTS: [u32; 18] = [
     0,

@@ -6,6 +6,7 @@
 
 use super::lower_kit::*;
 use half::{bf16, f16};
+use test_kit::Random;
 
 /// A matrix of numbers that its elements' type represents.
 #[derive(Clone)]
@@ -16,7 +17,7 @@ pub(crate) struct Matrix {
 
 impl Matrix {
     pub(crate) fn random(rows: usize, cols: usize, ty: &str, seed: u64) -> Matrix {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let values = (0..rows * cols).map(|_| sample(ty, &mut random)).collect();
         Matrix { cols, values }
     }
@@ -28,7 +29,7 @@ impl Matrix {
 
 /// A number of a type, with few enough digits that sums of products stay exact in 53 bits.
 pub(crate) fn sample(ty: &str, random: &mut Random) -> f64 {
-    let bits = random.next();
+    let bits = random.bits();
     match ty {
         "u8" => (bits & 0xFF) as f64,
         "s8" => f64::from(bits as i8),

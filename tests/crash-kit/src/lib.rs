@@ -17,26 +17,6 @@ const GUEST: &str = include_str!("guest.c");
 /// Contents of the file before a recording replaces it.
 const HEADER_BYTES: u64 = 256;
 
-/// Numbers that follow from a seed.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// The numbers of a seed.
-    #[must_use]
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ mixed >> 31) % bound
-    }
-}
-
 /// When to kill a program: after this many lines and a delay.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {

@@ -1,10 +1,11 @@
 //! Kills recordings for a given time, and checks the files that they leave.
 
 use clap::Parser;
-use crash_kit::{Moment, Random, ended, finished, guest, kill, left};
+use crash_kit::{Moment, ended, finished, guest, kill, left};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
+use test_kit::Random;
 use tests::trying::{Span, options};
 use warplab_host::destination::{Destination, Identity};
 

@@ -275,14 +275,16 @@ pub fn approximate(ty: ScalarType, ftz: bool, args: &[u64], f: impl Fn(f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand_xoshiro::SplitMix64;
+    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
     #[test]
     fn directed_roots_enclose_the_root() {
-        let mut seed = 1u64;
+        let mut random = SplitMix64::seed_from_u64(1);
         for _ in 0..20_000 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let wide = f64::from_bits(seed >> 1);
-            let narrow = f32::from_bits((seed >> 33) as u32);
+            let bits = random.next_u64();
+            let wide = f64::from_bits(bits >> 1);
+            let narrow = f32::from_bits((bits >> 33) as u32);
             let root = |rounding| double_op(Ieee::Sqrt, rounding, wide, 0.0, 0.0);
             check(root(Rounding::Rm), root(Rounding::Rn), root(Rounding::Rp), f64::next_up);
             let root = |rounding| single_op(Ieee::Sqrt, rounding, narrow, 0.0, 0.0);

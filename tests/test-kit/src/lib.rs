@@ -1,7 +1,12 @@
-//! Shared by tests of several crates: skipping if a tool is missing, and waiting for processes that may hang.
+//! Shared by tests of several crates: skipping if a tool is missing, waiting for processes that may hang, and numbers
+//! that follow from a seed.
 //!
 //! No result of a test depends on the speed of the computer. A test that waits for a process has a watchdog
 //! instead: a bound so far away that only a hang reaches it.
+
+mod random;
+
+pub use random::Random;
 
 use std::io::Write;
 use std::process::{Child, ExitStatus};

@@ -7,6 +7,7 @@ use emulator::exec::{self, Launch, Options, Unobserved};
 use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
 use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::texture as em;
+use test_kit::Random;
 use tests::texture::{Channel, Edge, Image, Level, State};
 use trace_format::semantics::{Banks, Geometry};
 
@@ -161,34 +162,18 @@ pub(crate) fn sampler(state: &State) -> em::Sampler {
     }
 }
 
-/// SplitMix64.
-pub(crate) struct Random(pub u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    /// A coordinate around an extent: inside, at texel borders, a little and far outside.
-    pub(crate) fn coordinate(&mut self, n: usize, normalized: bool) -> f32 {
-        let n = n as f32;
-        let texels = match self.below(8) {
-            0 => self.below(2 * n as u64 + 2) as f32 / 2.0,
-            1 => -(self.below(3 * n as u64 * 256) as f32) / 256.0,
-            2 => n + self.below(5 * n as u64 * 256) as f32 / 256.0,
-            3 => [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, -0.0, 1e-40, -1e-40]
-                [self.below(8) as usize],
-            _ => n * (self.next() >> 40) as f32 / (1u64 << 24) as f32,
-        };
-        if normalized { texels / n } else { texels }
-    }
+/// A coordinate around an extent: inside, at texel borders, a little and far outside.
+pub(crate) fn coordinate(random: &mut Random, n: usize, normalized: bool) -> f32 {
+    let n = n as f32;
+    let texels = match random.below(8) {
+        0 => random.below(2 * n as u64 + 2) as f32 / 2.0,
+        1 => -(random.below(3 * n as u64 * 256) as f32) / 256.0,
+        2 => n + random.below(5 * n as u64 * 256) as f32 / 256.0,
+        3 => [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, -0.0, 1e-40, -1e-40]
+            [random.below(8) as usize],
+        _ => n * (random.bits() >> 40) as f32 / (1u64 << 24) as f32,
+    };
+    if normalized { texels / n } else { texels }
 }
 
 pub(crate) fn image(
@@ -206,12 +191,12 @@ pub(crate) fn image(
             let bytes = match channel {
                 // Finite floats: sums of infinities hide errors.
                 Channel::F32 => (0..texels * channels)
-                    .flat_map(|_| ((random.next() as i32) as f32 / 65536.0).to_le_bytes())
+                    .flat_map(|_| ((random.bits() as i32) as f32 / 65536.0).to_le_bytes())
                     .collect(),
                 Channel::F16 => (0..texels * channels)
-                    .flat_map(|_| half::f16::from_f32(f32::from(random.next() as i16) / 64.0).to_le_bytes())
+                    .flat_map(|_| half::f16::from_f32(f32::from(random.bits() as i16) / 64.0).to_le_bytes())
                     .collect(),
-                _ => (0..texels * channels * channel.bytes()).map(|_| random.next() as u8).collect(),
+                _ => (0..texels * channels * channel.bytes()).map(|_| random.bits() as u8).collect(),
             };
             Level { extent, bytes }
         })

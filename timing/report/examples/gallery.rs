@@ -7,6 +7,7 @@ use report::{
     Axis, BarChart, Callout, Code, Column, Format, Histogram, Kpi, Language, Line, LineChart, Report,
     Section, Series, SourceListing, StackedChart, Table, Tone, cells,
 };
+use test_kit::Random;
 
 const KERNELS: [&str; 13] = [
     "vectoradd",
@@ -25,12 +26,11 @@ const KERNELS: [&str; 13] = [
 ];
 
 /// Repeatable numbers between 0 and 1.
-struct Synthetic(u64);
+struct Synthetic(Random);
 
 impl Synthetic {
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 40) as f64 / f64::from(1u32 << 24)
+        (self.0.bits() >> 40) as f64 / f64::from(1u32 << 24)
     }
 
     fn between(&mut self, lo: f64, hi: f64) -> f64 {
@@ -58,7 +58,7 @@ fn main() -> Result<(), report::Error> {
 }
 
 fn speedups(seed: u64, lo: f64, hi: f64) -> Vec<f64> {
-    let mut random = Synthetic(seed);
+    let mut random = Synthetic(Random::new(seed));
     KERNELS.iter().map(|_| random.between(lo, hi)).collect()
 }
 
@@ -117,7 +117,7 @@ fn shares() -> Section {
         "fetch",
         "no warp",
     ];
-    let mut random = Synthetic(7);
+    let mut random = Synthetic(Random::new(7));
     let configurations = ["baseline", "bow", "corf"];
     let groups: Vec<_> = KERNELS[..5].iter().flat_map(|k| configurations.map(|c| (*k, c))).collect();
     let mut stack = StackedChart::new("Where cycles go", Axis::new("Scheduler slots", Format::Si))
@@ -165,7 +165,7 @@ fn sweeps() -> Section {
         let top = 0.35 + 0.09 * i as f64;
         sweep = sweep.line(Line::new(*kernel, window.map(|w| (w, top * (1.0 - (-w / 3.5_f64).exp())))));
     }
-    let mut random = Synthetic(11);
+    let mut random = Synthetic(Random::new(11));
     let mut level = 0.5;
     let time: Vec<_> = (0..600)
         .map(|i| {
@@ -204,7 +204,7 @@ fn sweeps() -> Section {
 }
 
 fn tables() -> Section {
-    let mut random = Synthetic(21);
+    let mut random = Synthetic(Random::new(21));
     let columns = [
         Column::text("Kernel"),
         Column::integer("Cycles").help("Cycles from launch to the last retired warp, synthetic"),
@@ -249,7 +249,7 @@ fn tables() -> Section {
 
 fn source() -> Section {
     let text = include_str!("gallery.cu");
-    let mut random = Synthetic(5);
+    let mut random = Synthetic(Random::new(5));
     let mut listing = SourceListing::new("Hot spots of matmul_tiled")
         .caption("Shares of all cycles by source line. Lines without samples fold away.")
         .column("Cycles", Format::Percent(1))
@@ -266,7 +266,7 @@ fn source() -> Section {
 fn edge_cases() -> Section {
     let axis = || Axis::new("Change", Format::Change(1));
     let many: Vec<_> = (0..40).map(|i| format!("kernel_{i}<float, {}>", 1 << (i % 7))).collect();
-    let mut random = Synthetic(3);
+    let mut random = Synthetic(Random::new(3));
     let forty = BarChart::new("Forty kernels", Axis::new("Speedup", Format::Ratio(2)))
         .categories("Kernel", many.clone())
         .series(Series::new("bow", many.iter().map(|_| random.between(0.9, 1.3))))

@@ -468,22 +468,21 @@ impl Walk<'_> {
     }
 }
 
-/// A small generator of pseudo-random numbers (splitmix64), seeded by the property tests; the second number
-/// is the number of registers of its kernels.
-pub(crate) struct Random(pub u64, pub u32);
+/// Numbers that follow from a seed of the property tests, and the number of registers of the kernels that are made
+/// from them.
+pub(crate) struct Random {
+    numbers: test_kit::Random,
+    registers: u32,
+}
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+    pub(crate) fn new(seed: u64, registers: u32) -> Random {
+        Random { numbers: test_kit::Random::new(seed), registers }
     }
 
     /// A number below `bound`.
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
-        (self.next() % u64::from(bound.max(1))) as u32
+        self.numbers.below(u64::from(bound.max(1))) as u32
     }
 
     /// No lane, all lanes, or some.
@@ -491,21 +490,21 @@ impl Random {
         match self.below(4) {
             0 => 0,
             1 => u32::MAX,
-            _ => self.next() as u32,
+            _ => self.numbers.bits() as u32,
         }
     }
 
     /// A row of a random width.
     pub(crate) fn row(&mut self) -> Row {
         let drop = 32 - 8 * (1 + self.below(4));
-        Row::from_fn(|_| (((self.next() as u32) << drop) as i32 >> drop) as u32)
+        Row::from_fn(|_| (((self.numbers.bits() as u32) << drop) as i32 >> drop) as u32)
     }
 
     /// A random structured kernel: arithmetic, guarded writes, branches and loops, over few registers, of which
     /// most are live, or over many, of which most are not.
     pub(crate) fn listing(&mut self) -> String {
         let mut lines = Vec::new();
-        self.1 = 4 + self.below(24);
+        self.registers = 4 + self.below(24);
         for reg in 0..4 {
             lines.push(format!("mov r{reg} {reg}"));
         }
@@ -550,7 +549,7 @@ impl Random {
 
     fn operation(&mut self) -> String {
         let guard = if self.below(4) == 0 { "@p3 " } else { "" };
-        let pool = self.1;
+        let pool = self.registers;
         let kind = self.below(8);
         let mut r = || self.below(pool);
         match (kind, r(), r(), r(), r()) {

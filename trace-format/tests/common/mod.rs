@@ -10,29 +10,7 @@ use trace_format::isa::*;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
 use trace_format::writer::{BlockRecorder, LaunchWriter, TraceWriter, WriteSummary, WriterOptions};
 
-/// SplitMix64.
-#[derive(Clone, Debug)]
-pub(crate) struct Rng(pub u64);
-
-impl Rng {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i as u64 + 1) as usize);
-        }
-    }
-}
+pub(crate) use test_kit::Random;
 
 /// Instructions under construction, with forward branches to patch.
 #[derive(Default)]
@@ -139,7 +117,7 @@ pub(crate) fn exit() -> Inst {
 /// Word of the tests' memory: regions of the address space hold different kinds of data.
 pub(crate) fn memory(address: u64) -> u32 {
     let word = address >> 2;
-    let noise = Rng(word).next() as u32;
+    let noise = Random::new(word).bits() as u32;
     match address >> 16 & 7 {
         0 => 7,
         1 => word as u32,
@@ -329,7 +307,7 @@ pub(crate) fn record(
         let mut blocks: Vec<u64> = (0..u64::from(grid)).collect();
         if part_every.is_none() {
             // Neighbours may overtake each other without waiting.
-            blocks.chunks_mut(8).for_each(|c| Rng(order).shuffle(c));
+            blocks.chunks_mut(8).for_each(|c| Random::new(order).shuffle(c));
         }
         let mut recorder = run.recorder();
         let mut seen = vec![Vec::new(); grid as usize];
@@ -344,7 +322,7 @@ pub(crate) fn record(
 
 /// A random kernel of nested branches and loops around loads and arithmetic.
 pub(crate) fn random_kernel(seed: u64) -> MachineKernel {
-    let mut rng = Rng(seed);
+    let mut rng = Random::new(seed);
     let mut b = Builder::default();
     b.emit(s2r(0, SpecialReg::TidX));
     b.emit(s2r(1, SpecialReg::CtaidX));
@@ -375,17 +353,17 @@ pub(crate) fn random_kernel(seed: u64) -> MachineKernel {
     b.kernel("random")
 }
 
-fn statements(b: &mut Builder, rng: &mut Rng, depth: u32) {
+fn statements(b: &mut Builder, rng: &mut Random, depth: u32) {
     for _ in 0..2 + rng.below(5) {
         statement(b, rng, depth);
     }
 }
 
-fn scratch(rng: &mut Rng) -> u8 {
+fn scratch(rng: &mut Random) -> u8 {
     6 + rng.below(8) as u8
 }
 
-fn statement(b: &mut Builder, rng: &mut Rng, depth: u32) {
+fn statement(b: &mut Builder, rng: &mut Random, depth: u32) {
     let (d, x, y) = (scratch(rng), scratch(rng), scratch(rng));
     let region = (rng.below(8) << 16) as i32;
     match rng.below(if depth < 2 { 15 } else { 11 }) {
@@ -411,7 +389,7 @@ fn statement(b: &mut Builder, rng: &mut Rng, depth: u32) {
             b.emit(isetp(3, ICmp::Eq, r(0), Src::imm(rng.below(40) as u32)));
             b.emit(exit().guarded(PredSrc::of(Pred(3))))
         }
-        10 => b.emit(iadd(d, r(x), Src::imm(rng.next() as u32))),
+        10 => b.emit(iadd(d, r(x), Src::imm(rng.bits() as u32))),
         11 | 12 => {
             // if (R0 & x) < bound { .. } else { .. }
             b.emit(Inst::new(Op::Lop3 { lut: Lut(0xC0) }).dst(Reg(20)).srcs([r(0), r(x), Src::RZ]));

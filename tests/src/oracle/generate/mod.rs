@@ -24,10 +24,11 @@ mod shrink;
 mod signature;
 mod writer;
 
-use crate::init::SplitMix64;
 pub use drawn::Drawn;
 pub use plan::Kernel;
 pub use print::{Output, OutputSlot};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 pub use shape::Focus;
 pub use shrink::shrink;
 
@@ -116,12 +117,12 @@ pub struct Dice(SplitMix64);
 impl Dice {
     /// The source of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(SplitMix64::new(seed))
+        Self(SplitMix64::seed_from_u64(seed))
     }
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0.draw()
+        self.0.next_u64()
     }
 
     /// A number below `n`.

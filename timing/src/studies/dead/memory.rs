@@ -234,11 +234,8 @@ mod tests {
         let mut memory = Bytes::new(4);
         let mut model: BTreeMap<u64, u32> = BTreeMap::new();
         let (mut stored, mut read, mut fates) = (0u64, 0u64, [0u64; 2]);
-        let mut state = 1u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (state >> 33) % below
-        };
+        let mut numbers = test_kit::Random::new(1);
+        let mut random = |below: u64| numbers.below(below);
         let (mut entered, mut pages): (Vec<u64>, usize) = (Vec::new(), 0);
         for step in 0..4000 {
             let from = random(10) * 256 + random(256);

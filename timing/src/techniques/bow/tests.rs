@@ -207,7 +207,7 @@ proptest! {
     /// For any divergence and any order of results, the collector's values equal the recorded ones.
     #[test]
     fn random_divergent_code_is_forwarded_rightly(seed: u64, window in 1u32..6, entries in 1u32..16) {
-        let mut random = Random(seed, 8);
+        let mut random = Random::new(seed, 8);
         let set = [format!("technique.bow.window={window}"), format!("technique.bow.entries={entries}")];
         let config = config(&set.each_ref().map(String::as_str));
         let program = program(&random.listing(), &config);

@@ -112,7 +112,7 @@ proptest! {
     /// once, bypassed, or consolidated.
     #[test]
     fn random_divergent_code_is_bypassed_rightly(seed: u64, window in 1u32..6, entries in 1u32..16, hints: bool) {
-        let mut random = Random(seed, 8);
+        let mut random = Random::new(seed, 8);
         let set = [
             format!("technique.bow-wr.window={window}"),
             format!("technique.bow-wr.entries={entries}"),

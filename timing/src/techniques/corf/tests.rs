@@ -205,7 +205,7 @@ proptest! {
         home: bool,
         shrink: bool,
     ) {
-        let mut random = Random(seed, 8);
+        let mut random = Random::new(seed, 8);
         let set = [
             format!("technique.corf.pairs={pairs}"),
             format!("technique.corf.virtualization={virtualization}"),
@@ -233,7 +233,7 @@ proptest! {
     /// As many registers as the register file has entries, rewritten at random widths, in every warp slot.
     #[test]
     fn there_is_always_room(seed: u64, virtualization: bool) {
-        let mut random = Random(seed, 8);
+        let mut random = Random::new(seed, 8);
         let set = format!("technique.corf.virtualization={virtualization}");
         let config = config(&[&set]);
         let program = program("mov r20 1\n ffma r0 r1 r2 r3\n ffma r4 r5 r1 r2\n exit", &config);

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::output;
-use crate::config::{self, builtin, load};
+use crate::config::{self, Key, builtin, load};
 use clap::Args;
 use std::path::PathBuf;
 use warplab_host::input;
@@ -12,6 +12,8 @@ use warplab_host::input;
 pub(super) enum Command {
     /// Prints every key with its value, its file and line, and the comment on its source.
     Show(ShowArguments),
+    /// Prints every key with the numbers that it accepts and its meaning.
+    Keys,
     /// Converts a GPGPU-Sim option file to a configuration, and lists options without effect.
     Import(ImportArguments),
 }
@@ -49,6 +51,7 @@ pub(super) struct ShowArguments {
 pub(super) fn run(command: &Command) -> Result<(), CliError> {
     match command {
         Command::Show(arguments) => show(arguments),
+        Command::Keys => keys(),
         Command::Import(arguments) => import(arguments),
     }
 }
@@ -114,6 +117,18 @@ fn show(arguments: &ShowArguments) -> Result<(), CliError> {
     let mut text = String::new();
     for (value, source, place) in &lines {
         text += &format!("{value:<first$}  # {source:<second$}  {place}\n");
+    }
+    output::print(&text)
+}
+
+fn keys() -> Result<(), CliError> {
+    let keys = load(builtin::MODELLED, &[])?.config.keys();
+    let accepted = |key: &Key| if key.number.is_some() { key.bounds.to_string() } else { String::new() };
+    let first = keys.iter().map(|key| key.path.len()).max().unwrap_or(0);
+    let second = keys.iter().map(|key| accepted(key).len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for key in &keys {
+        text += &format!("{:<first$}  {:<second$}  {}\n", key.path, accepted(key), key.doc);
     }
     output::print(&text)
 }

@@ -1,6 +1,6 @@
 //! Breaks every rule of [`super::rules`] one by one: each error names the key, the value and the rule.
 
-use super::load_text;
+use super::{Bounds, Key, load_text};
 use std::collections::BTreeSet;
 
 /// Overrides of gtx480 that break a rule, the named key, and other required parts of the message.
@@ -38,6 +38,7 @@ const CASES: &[Case] = &[
     (&["front_end.icache.mshrs=0"], "front_end.icache.mshrs", &["0"]),
     (&["front_end.icache.hit_latency_cycles=0"], "front_end.icache.hit_latency_cycles", &["0"]),
     (&["constant_cache.mshrs=0"], "constant_cache.mshrs", &["0"]),
+    (&["constant_cache.hit_latency_cycles=0"], "constant_cache.hit_latency_cycles", &["0"]),
     (&["scheduler.count=0"], "scheduler.count", &["0", "between 1 and 4"]),
     (&["scheduler.count=5"], "scheduler.count", &["5"]),
     (&["scheduler.issue_width=3"], "scheduler.issue_width", &["3", "between 1 and 2"]),
@@ -67,7 +68,7 @@ const CASES: &[Case] = &[
     (&["collectors.alu=4294967295"], "collectors.alu", &["4294967295"]),
     (&["collectors.alu=60"], "collectors", &["70", "64 collector units"]),
     (&["units.int.lanes=33"], "units.int.lanes", &["33"]),
-    (&["units.int.lanes=12"], "units.int.lanes", &["12", "divide 32"]),
+    (&["units.int.lanes=12"], "units.int.lanes", &["12", "divides 32"]),
     (&["units.ldst.count=0"], "units.ldst.count", &["0"]),
     (&["units.int.count=2"], "units.int.count", &["2", "runs_on"]),
     (&["units.int.runs_on='fp64'"], "units.int.runs_on", &["fp64", "units of its own"]),
@@ -99,7 +100,7 @@ const CASES: &[Case] = &[
         "shared_memory.carveouts_bytes",
         &["49153", "whole ways"],
     ),
-    (&["texture_cache.lanes_per_cycle=3"], "texture_cache.lanes_per_cycle", &["3", "divide 32"]),
+    (&["texture_cache.lanes_per_cycle=3"], "texture_cache.lanes_per_cycle", &["3", "divides 32"]),
     (&["texture_cache.mshrs=0"], "texture_cache.mshrs", &["0"]),
     (&["texture_cache.mshr_merges=0"], "texture_cache.mshr_merges", &["0"]),
     (&["texture_cache.hit_latency_cycles=0"], "texture_cache.hit_latency_cycles", &["0"]),
@@ -209,7 +210,7 @@ fn dram_timings_have_a_bound() {
     }
 }
 
-/// Finds rules without a case here, by the key that they name.
+/// Finds rules without a case here, by the key that they name, and bounds without one.
 #[test]
 fn no_rule_is_without_a_case() {
     let named: BTreeSet<String> = CASES
@@ -218,19 +219,43 @@ fn no_rule_is_without_a_case() {
         .chain(DRAM_TIMINGS.iter().map(|name| format!("dram.{name}_cycles")))
         .collect();
     let text = include_str!("rules.rs");
-    let keys = text.split('"').skip(1).step_by(2).filter(|literal| {
+    let is_key = |literal: &&str| {
         let parts: Vec<&str> = literal.split('.').collect();
         let word = |part: &&str| {
             !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || "_0123456789".contains(c))
         };
         parts.len() > 1 && parts.iter().all(word)
-    });
+    };
+    let in_rules = text.split('"').skip(1).step_by(2).filter(is_key).map(str::to_owned);
+    let config = load_text("base = \"gtx480\"\n", "mine.toml", None, &[]).expect("it is valid").config;
+    let keys = config.keys();
+    // The sections of one table have the same bounds.
+    let one_of_each = |key: &&Key| match key.path.split('.').collect::<Vec<_>>()[..] {
+        ["units", class, _] => class == "int",
+        ["latency", class, _] => class == "int_add",
+        _ => true,
+    };
+    let bounded = keys.iter().filter(|key| key.bounds != Bounds::Any).filter(one_of_each);
     let mut seen = 0;
-    for key in keys {
+    for key in in_rules.chain(bounded.map(|key| key.path.clone())) {
         seen += 1;
-        let shape = key.strip_suffix(".replacement").unwrap_or(key);
-        let covered = named.contains(key) || CACHES.iter().any(|(cache, _)| *cache == shape);
+        let shape = key.strip_suffix(".replacement").unwrap_or(&key);
+        let of_cache = ["", ".size_bytes", ".sets", ".ways", ".line_bytes"];
+        let shapes = CACHES.iter().flat_map(|(cache, _)| of_cache.map(|field| format!("{cache}{field}")));
+        let covered = named.contains(&key) || shapes.into_iter().any(|cache| cache == shape);
         assert!(covered, "no case breaks a rule on `{key}`");
     }
-    assert!(seen > 60, "only {seen} keys were found in the rules");
+    assert!(seen > 100, "only {seen} keys were found in the rules");
+}
+
+/// Every number has bounds, or is part of a rule that connects it with others.
+#[test]
+fn every_number_has_bounds_or_a_rule() {
+    let config = load_text("base = \"gtx480\"\n", "mine.toml", None, &[]).expect("it is valid").config;
+    let text = include_str!("rules.rs");
+    for key in config.keys().iter().filter(|key| key.number.is_some() && key.bounds == Bounds::Any) {
+        let field = key.path.rsplit('.').next().unwrap_or_default();
+        assert!(text.contains(field), "`{}` has no bounds", key.path);
+        assert!(!key.doc.is_empty());
+    }
 }

@@ -62,7 +62,7 @@ fn mistakes_name_key_place_and_rule() {
         ("[register_file]\nbanks = 0\n", &["mine.toml:3", "register_file.banks", "0 is refused"]),
         ("[scheduler]\npolicy = \"best\"\n", &["mine.toml:3", "scheduler.policy", "lrr"]),
         ("[scheduler]\ncount = 5\n", &["scheduler.count", "5 is refused", "between 1 and 4"]),
-        ("[units.int]\nlanes = 12\n", &["units.int.lanes", "12", "divide 32"]),
+        ("[units.int]\nlanes = 12\n", &["units.int.lanes", "12", "divides 32"]),
         ("[units.gpu]\ncount = 1\nlanes = 1\nruns_on = \"\"\n", &["units.gpu", "unknown unit class", "fp32"]),
         (
             "[latency.warp]\nlatency_cycles = 1\ninitiation_cycles = 1\n",

@@ -1,7 +1,9 @@
 //! The memory side of a configuration: load/store path, shared memory, caches, crossbar, L2 slices and DRAM.
 //!
-//! As in the parent, sizes are per SM unless they say otherwise; the rules for values are in `timing`.
+//! As in the parent, sizes are per SM unless they say otherwise; rules that connect several keys are in `timing`.
 
+use super::bounds::{Bounds, not_numbers, sections};
+use super::{LATENCY, MSHRS, SM_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// Default replacement policy of caches.
@@ -9,54 +11,52 @@ fn lru() -> String {
     "lru".to_owned()
 }
 
-/// A read-only cache whose misses go to L2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SmallCache {
-    /// Total size in bytes = sets × ways × line_bytes.
-    pub size_bytes: u32,
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Line in bytes.
-    pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` shows all.
-    #[serde(default = "lru")]
-    pub replacement: String,
-    /// Outstanding misses.
-    pub mshrs: u32,
-    /// Cycles of a hit.
-    pub hit_latency_cycles: u32,
-}
+sections! {
+    /// A read-only cache whose misses go to L2.
+    pub struct SmallCache {
+        /// Total size in bytes = sets × ways × line_bytes.
+        size_bytes: u32, Bounds::Between(1, SM_BYTES);
+        /// Sets.
+        sets: u32, Bounds::AtLeast(1);
+        /// Ways.
+        ways: u32, Bounds::AtLeast(1);
+        /// Line in bytes.
+        line_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        /// Name of the replacement policy; `timing list` shows all.
+        #[serde(default = "lru")]
+        replacement: String;
+        /// Outstanding misses.
+        mshrs: u32, Bounds::Between(1, MSHRS);
+        /// Cycles of a hit.
+        hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
+    }
 
-/// The texture cache: lines of 128 bytes, misses to L2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TextureCache {
-    /// Total size in bytes = sets × ways × line_bytes.
-    pub size_bytes: u32,
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Line in bytes.
-    pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` shows all.
-    #[serde(default = "lru")]
-    pub replacement: String,
-    /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
-    pub sector_bytes: u32,
-    /// How a line finds its set.
-    pub set_hash: SetHash,
-    /// Outstanding misses.
-    pub mshrs: u32,
-    /// Requests that one MSHR merges.
-    pub mshr_merges: u32,
-    /// Cycles of a hit, address calculation and filtering included.
-    pub hit_latency_cycles: u32,
-    /// Lanes for which the unit fetches texels per cycle; a warp's fetch holds it for 32 / lanes cycles at least.
-    pub lanes_per_cycle: u32,
+    /// The texture cache: lines of 128 bytes, misses to L2.
+    pub struct TextureCache {
+        /// Total size in bytes = sets × ways × line_bytes.
+        size_bytes: u32, Bounds::Between(1, SM_BYTES);
+        /// Sets.
+        sets: u32, Bounds::AtLeast(1);
+        /// Ways.
+        ways: u32, Bounds::AtLeast(1);
+        /// Line in bytes.
+        line_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        /// Name of the replacement policy; `timing list` shows all.
+        #[serde(default = "lru")]
+        replacement: String;
+        /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
+        sector_bytes: u32;
+        /// How a line finds its set.
+        set_hash: SetHash;
+        /// Outstanding misses.
+        mshrs: u32, Bounds::Between(1, MSHRS);
+        /// Requests that one MSHR merges.
+        mshr_merges: u32, Bounds::AtLeast(1);
+        /// Cycles of a hit, address calculation and filtering included.
+        hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Lanes for which the unit fetches texels per cycle; a warp's fetch holds it for 32 / lanes cycles at least.
+        lanes_per_cycle: u32, Bounds::Divisor(32);
+    }
 }
 
 /// Set index function of a cache.
@@ -85,137 +85,129 @@ pub enum Coalescing {
     Sectors,
 }
 
-/// Load/store path of the SM.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LoadStore {
-    /// Memory instructions waiting between the collectors and the unit.
-    pub queue_entries: u32,
-    /// Coalescing rules.
-    pub coalescing: Coalescing,
-    /// Line accesses that the unit sends to L1 per cycle.
-    pub accesses_per_cycle: u32,
-    /// Requests waiting between L1 and the interconnect.
-    pub miss_queue_entries: u32,
-}
+sections! {
+    /// Load/store path of the SM.
+    pub struct LoadStore {
+        /// Memory instructions waiting between the collectors and the unit.
+        queue_entries: u32, Bounds::AtLeast(1);
+        /// Coalescing rules.
+        coalescing: Coalescing;
+        /// Line accesses that the unit sends to L1 per cycle.
+        accesses_per_cycle: u32, Bounds::Between(1, 32);
+        /// Requests waiting between L1 and the interconnect.
+        miss_queue_entries: u32, Bounds::AtLeast(1);
+    }
 
-/// Shared memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SharedMemory {
-    /// Banks, each 4 bytes wide.
-    pub banks: u32,
-    /// Cycles of a conflict-free load.
-    pub latency_cycles: u32,
-    /// Parts in which a warp is served (2 = half warps).
-    pub warp_parts: u32,
-    /// Possible sizes of shared memory within `l1.unified_bytes`, ascending; a kernel gets the smallest that
-    /// does not reduce its resident blocks.
-    pub carveouts_bytes: Vec<u32>,
-    /// Whether a wide load takes half its passes if all lane pairs n and n^1, or n and n^2, have the same
-    /// address: the results of two passes then fit the return path.
-    pub uniform_pairs_merge: bool,
-    /// Additional cycles that one atomic on shared memory holds the unit per conflicting lane.
-    pub atomic_cycles: u32,
-}
+    /// Shared memory.
+    pub struct SharedMemory {
+        /// Banks, each 4 bytes wide.
+        banks: u32, Bounds::PowerOfTwo(1, 64);
+        /// Cycles of a conflict-free load.
+        latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Parts in which a warp is served (2 = half warps).
+        warp_parts: u32, Bounds::OneOf(&[1, 2, 4]);
+        /// Possible sizes of shared memory within `l1.unified_bytes`, ascending; a kernel gets the smallest that
+        /// does not reduce its resident blocks.
+        carveouts_bytes: Vec<u32>;
+        /// Whether a wide load takes half its passes if all lane pairs n and n^1, or n and n^2, have the same
+        /// address: the results of two passes then fit the return path.
+        uniform_pairs_merge: bool;
+        /// Additional cycles that one atomic on shared memory holds the unit per conflicting lane.
+        atomic_cycles: u32, Bounds::Between(0, LATENCY);
+    }
 
-/// First-level data cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct L1 {
-    /// Total size in bytes = sets × ways × line_bytes.
-    pub size_bytes: u32,
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Line in bytes.
-    pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` shows all.
-    #[serde(default = "lru")]
-    pub replacement: String,
-    /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
-    pub sector_bytes: u32,
-    /// Outstanding misses.
-    pub mshrs: u32,
-    /// Requests that one MSHR merges.
-    pub mshr_merges: u32,
-    /// Cycles of a hit.
-    pub hit_latency_cycles: u32,
-    /// How a line finds its set.
-    pub set_hash: SetHash,
-    /// Name of the write policy of stores to global memory; `timing list` shows all.
-    pub write_policy: String,
-    /// Whether a write-through store also allocates its line; the unwritten bytes are fetched when read.
-    pub write_allocate: bool,
-    /// Name of the write policy of stores to local memory, or `as_global`.
-    pub local_write_policy: String,
-    /// Whether global loads bypass L1.
-    pub bypass_global: bool,
-    /// Whether local memory is cached in L1.
-    pub caches_local: bool,
-    /// Size of the array that L1 and shared memory share: a kernel's L1 has the ways that the carve-out
-    /// leaves. 0 if L1 has its own memory.
-    pub unified_bytes: u32,
-}
+    /// First-level data cache.
+    pub struct L1 {
+        /// Total size in bytes = sets × ways × line_bytes.
+        size_bytes: u32, Bounds::Between(1, SM_BYTES);
+        /// Sets.
+        sets: u32, Bounds::AtLeast(1);
+        /// Ways.
+        ways: u32, Bounds::AtLeast(1);
+        /// Line in bytes.
+        line_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        /// Name of the replacement policy; `timing list` shows all.
+        #[serde(default = "lru")]
+        replacement: String;
+        /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
+        sector_bytes: u32;
+        /// Outstanding misses.
+        mshrs: u32, Bounds::Between(1, MSHRS);
+        /// Requests that one MSHR merges.
+        mshr_merges: u32, Bounds::AtLeast(1);
+        /// Cycles of a hit.
+        hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// How a line finds its set.
+        set_hash: SetHash;
+        /// Name of the write policy of stores to global memory; `timing list` shows all.
+        write_policy: String;
+        /// Whether a write-through store also allocates its line; the unwritten bytes are fetched when read.
+        write_allocate: bool;
+        /// Name of the write policy of stores to local memory, or `as_global`.
+        local_write_policy: String;
+        /// Whether global loads bypass L1.
+        bypass_global: bool;
+        /// Whether local memory is cached in L1.
+        caches_local: bool;
+        /// Size of the array that L1 and shared memory share: a kernel's L1 has the ways that the carve-out
+        /// leaves. 0 if L1 has its own memory.
+        unified_bytes: u32;
+    }
 
-/// Crossbar.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Interconnect {
-    /// Bytes of one flit; a port moves one flit per interconnect cycle.
-    pub flit_bytes: u32,
-    /// Header of a packet in bytes.
-    pub header_bytes: u32,
-    /// Core cycles from an SM's port to a slice's port.
-    pub request_latency_cycles: u32,
-    /// Core cycles from a slice's port to an SM's port.
-    pub reply_latency_cycles: u32,
-    /// Packets that one SM may have between its port and the slices' queues.
-    pub sm_credits: u32,
-    /// Replies waiting at a slice.
-    pub reply_queue_entries: u32,
-}
+    /// Crossbar.
+    pub struct Interconnect {
+        /// Bytes of one flit; a port moves one flit per interconnect cycle.
+        flit_bytes: u32, Bounds::Between(4, 256);
+        /// Header of a packet in bytes.
+        header_bytes: u32, Bounds::Between(0, 256);
+        /// Core cycles from an SM's port to a slice's port.
+        request_latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Core cycles from a slice's port to an SM's port.
+        reply_latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Packets that one SM may have between its port and the slices' queues.
+        sm_credits: u32, Bounds::AtLeast(1);
+        /// Replies waiting at a slice.
+        reply_queue_entries: u32, Bounds::AtLeast(1);
+    }
 
-/// One L2 slice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct L2 {
-    /// Slices per DRAM channel.
-    pub slices_per_channel: u32,
-    /// Size of a slice in bytes = sets × ways × line_bytes.
-    pub size_bytes: u32,
-    /// Sets.
-    pub sets: u32,
-    /// Ways.
-    pub ways: u32,
-    /// Line in bytes.
-    pub line_bytes: u32,
-    /// Name of the replacement policy; `timing list` shows all.
-    #[serde(default = "lru")]
-    pub replacement: String,
-    /// Sector in bytes.
-    pub sector_bytes: u32,
-    /// How a line finds its set.
-    pub set_hash: SetHash,
-    /// Outstanding misses.
-    pub mshrs: u32,
-    /// Requests that one MSHR merges.
-    pub mshr_merges: u32,
-    /// Requests waiting for the slice.
-    pub queue_entries: u32,
-    /// Requests waiting between the slice and its DRAM channel.
-    pub dram_queue_entries: u32,
-    /// L2 cycles from a request's arrival to the end of its tag lookup.
-    pub latency_cycles: u32,
-    /// How line addresses are spread over channels and slices.
-    pub partition_hash: PartitionHash,
-    /// Bytes of consecutive addresses in one slice.
-    pub interleave_bytes: u32,
-    /// Whether L2 serves only read-only caches, and all other requests go to DRAM.
-    pub texture_only: bool,
-    /// L2 cycles that each further lane on the same address of an atomic holds the slice.
-    pub atomic_cycles: u32,
+    /// One L2 slice.
+    pub struct L2 {
+        /// Slices per DRAM channel.
+        slices_per_channel: u32, Bounds::Between(1, 16);
+        /// Size of a slice in bytes = sets × ways × line_bytes.
+        size_bytes: u32, Bounds::Between(1, SM_BYTES);
+        /// Sets.
+        sets: u32, Bounds::AtLeast(1);
+        /// Ways.
+        ways: u32, Bounds::AtLeast(1);
+        /// Line in bytes.
+        line_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        /// Name of the replacement policy; `timing list` shows all.
+        #[serde(default = "lru")]
+        replacement: String;
+        /// Sector in bytes.
+        sector_bytes: u32;
+        /// How a line finds its set.
+        set_hash: SetHash;
+        /// Outstanding misses.
+        mshrs: u32, Bounds::Between(1, MSHRS);
+        /// Requests that one MSHR merges.
+        mshr_merges: u32, Bounds::AtLeast(1);
+        /// Requests waiting for the slice.
+        queue_entries: u32, Bounds::AtLeast(1);
+        /// Requests waiting between the slice and its DRAM channel.
+        dram_queue_entries: u32, Bounds::AtLeast(1);
+        /// L2 cycles from a request's arrival to the end of its tag lookup.
+        latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// How line addresses are spread over channels and slices.
+        partition_hash: PartitionHash;
+        /// Bytes of consecutive addresses in one slice.
+        interleave_bytes: u32;
+        /// Whether L2 serves only read-only caches, and all other requests go to DRAM.
+        texture_only: bool;
+        /// L2 cycles that each further lane on the same address of an atomic holds the slice.
+        atomic_cycles: u32, Bounds::Between(0, LATENCY);
+    }
 }
 
 /// Address hash over memory partitions.
@@ -252,59 +244,61 @@ pub enum DramScheduler {
     FrFcfs,
 }
 
-/// One DRAM channel; timing parameters are in command clock cycles.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Dram {
-    /// Channels of the GPU.
-    pub channels: u32,
-    /// Request scheduler.
-    pub scheduler: DramScheduler,
-    /// Requests that the scheduler chooses among.
-    pub queue_entries: u32,
-    /// Width of the data bus in bytes (chips × bytes per chip).
-    pub bus_bytes: u32,
-    /// Beats per burst.
-    pub burst_length: u32,
-    /// Beats per command clock.
-    pub data_rate: u32,
-    /// Fixed core cycles outside the DRAM chips (controller, PHY) on the way back.
-    pub fixed_latency_cycles: u32,
-    /// Banks.
-    pub banks: u32,
-    /// Bank groups.
-    pub bank_groups: u32,
-    /// How the bank bits of the address map become a bank.
-    pub bank_hash: BankHash,
-    /// Whether a row and a column command can go out in the same cycle.
-    pub dual_command_bus: bool,
-    /// Entries for completed reads that wait for their slice; a channel with a full queue starts no further
-    /// read.
-    pub return_queue_entries: u32,
-    /// Address bits of a channel from the highest to the lowest: R row, B bank, C column, S burst.
-    pub address_map: String,
-    /// Column to column, different groups.
-    pub ccd_cycles: u32,
-    /// Column to column, same group.
-    pub ccdl_cycles: u32,
-    /// Activate to activate, different banks.
-    pub rrd_cycles: u32,
-    /// Activate to column command.
-    pub rcd_cycles: u32,
-    /// Activate to precharge.
-    pub ras_cycles: u32,
-    /// Precharge to activate.
-    pub rp_cycles: u32,
-    /// Activate to activate, same bank.
-    pub rc_cycles: u32,
-    /// Read command to first data.
-    pub cl_cycles: u32,
-    /// Write command to first data.
-    pub wl_cycles: u32,
-    /// End of write data to read command.
-    pub cdlr_cycles: u32,
-    /// End of write data to precharge.
-    pub wr_cycles: u32,
-    /// Read command to precharge.
-    pub rtp_cycles: u32,
+sections! {
+    /// One DRAM channel; timing parameters are in command clock cycles.
+    pub struct Dram {
+        /// Channels of the GPU.
+        channels: u32, Bounds::Between(1, 256);
+        /// Request scheduler.
+        scheduler: DramScheduler;
+        /// Requests that the scheduler chooses among.
+        queue_entries: u32, Bounds::Between(1, 1024);
+        /// Width of the data bus in bytes (chips × bytes per chip).
+        bus_bytes: u32, Bounds::PowerOfTwo(1, 1024);
+        /// Beats per burst.
+        burst_length: u32, Bounds::PowerOfTwo(1, 1024);
+        /// Beats per command clock.
+        data_rate: u32, Bounds::PowerOfTwo(1, 1024);
+        /// Fixed core cycles outside the DRAM chips (controller, PHY) on the way back.
+        fixed_latency_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Banks.
+        banks: u32, Bounds::PowerOfTwo(1, 64);
+        /// Bank groups.
+        bank_groups: u32, Bounds::AtLeast(1);
+        /// How the bank bits of the address map become a bank.
+        bank_hash: BankHash;
+        /// Whether a row and a column command can go out in the same cycle.
+        dual_command_bus: bool;
+        /// Entries for completed reads that wait for their slice; a channel with a full queue starts no further
+        /// read.
+        return_queue_entries: u32, Bounds::AtLeast(1);
+        /// Address bits of a channel from the highest to the lowest: R row, B bank, C column, S burst.
+        address_map: String;
+        /// Column to column, different groups.
+        ccd_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Column to column, same group.
+        ccdl_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Activate to activate, different banks.
+        rrd_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Activate to column command.
+        rcd_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Activate to precharge.
+        ras_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Precharge to activate.
+        rp_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Activate to activate, same bank.
+        rc_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Read command to first data.
+        cl_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Write command to first data.
+        wl_cycles: u32, Bounds::Between(0, LATENCY);
+        /// End of write data to read command.
+        cdlr_cycles: u32, Bounds::Between(0, LATENCY);
+        /// End of write data to precharge.
+        wr_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Read command to precharge.
+        rtp_cycles: u32, Bounds::Between(0, LATENCY);
+    }
 }
+
+not_numbers! { SetHash, Coalescing, PartitionHash, BankHash, DramScheduler }

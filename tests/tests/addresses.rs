@@ -16,8 +16,7 @@ use trace_format::writer::WriterOptions;
 fn record(manifest: &Path, dir: &Path, contents: Contents) -> Trace {
     let mut session = Session::open_manifest(manifest, &Setup::default()).expect("a manifest");
     let path = dir.join(manifest.file_stem().expect("a name")).with_extension(format!("{contents:?}"));
-    let writing =
-        WriterOptions { header: Header { contents, ..Header::default() }, ..WriterOptions::default() };
+    let writing = WriterOptions::default().with_header(Header { contents, ..Header::default() });
     session.record_as(&path, &Options::default(), &Unobserved, &writing).expect("a recording");
     Trace::open(&path).expect("a trace")
 }

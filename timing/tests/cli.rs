@@ -259,10 +259,7 @@ fn what_is_wrong_is_named_with_exit_code_1() {
     std::fs::create_dir(path.join("folder")).expect("a folder");
     std::fs::write(path.join("mine.toml"), "base = \"gtx480\"\n[l1]\nwayz = 1\n").expect("a file");
     let without_values = Header { contents: Contents::Addresses, ..Header::default() };
-    record_as(
-        &path.join("paths.wtrace"),
-        &WriterOptions { header: without_values, ..WriterOptions::default() },
-    );
+    record_as(&path.join("paths.wtrace"), &WriterOptions::default().with_header(without_values));
     let trace = "increment.wtrace";
     let cases: &[(&[&str], &[&str])] = &[
         (&["replay"], &["required"]),

@@ -13,7 +13,7 @@ use trace_format::writer::WriterOptions;
 
 fn options(contents: Contents) -> WriterOptions {
     let header = Header { contents, ..Header::default() };
-    WriterOptions { header, frame_bytes: 2000, ..WriterOptions::default() }
+    WriterOptions::default().with_header(header).with_frame_bytes(2000)
 }
 
 /// Addresses of lanes that access memory; those of others are undefined.
@@ -133,7 +133,7 @@ fn a_trace_of_another_opcode_table_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("other.wtrace");
     let header = Header { isa: table_hash() ^ 1, tool: "warplab 9.9".into(), ..Header::default() };
-    let options = WriterOptions { header, ..WriterOptions::default() };
+    let options = WriterOptions::default().with_header(header);
     record(&path, &[(&loop_until_loaded(), 3, 64)], &options, 1, None).unwrap();
     let error = Trace::open(&path).unwrap_err();
     let place = format::PREAMBLE_BYTES as u64;

@@ -14,7 +14,7 @@ use trace_format::validate::{Progress, validate};
 use trace_format::writer::{TraceWriter, WriterOptions};
 
 fn small_frames() -> WriterOptions {
-    WriterOptions { frame_bytes: 2000, ..WriterOptions::default() }
+    WriterOptions::default().with_frame_bytes(2000)
 }
 
 fn in_dir(dir: &tempfile::TempDir) -> PathBuf {
@@ -106,7 +106,7 @@ fn threads_record_together_and_cursors_are_shared() {
     let kernel = random_kernel(77);
     let (_, log) = record(&single, &[(&kernel, 60, 96)], &small_frames(), 0, Some(7)).unwrap();
     let launch = launch_record(0, 60, 96);
-    let options = WriterOptions { window_bytes: 4000, ..small_frames() };
+    let options = small_frames().with_window_bytes(4000);
     let mut writer = TraceWriter::create(&path, &options).unwrap();
     writer.kernel(&kernel).unwrap();
     let (geometry, code) = (launch.geometry, Code::prepare(&kernel, &launch.banks));

@@ -35,7 +35,7 @@ fn kernel() -> MachineKernel {
 }
 
 fn small_trace(path: &Path) -> Vec<u8> {
-    let options = WriterOptions { frame_bytes: 500, ..WriterOptions::default() };
+    let options = WriterOptions::default().with_frame_bytes(500);
     record(path, &[(&kernel(), 5, 40), (&kernel(), 1, 3)], &options, 0, None).unwrap();
     std::fs::read(path).unwrap()
 }

@@ -73,7 +73,7 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     let to_stdout = Destination::of(&output).is_stdout();
     let contents = if args.addresses_only { Contents::Addresses } else { Contents::Values };
     let header = Header { contents, ..Header::default() };
-    let writing = WriterOptions { header, ..WriterOptions::default() };
+    let writing = WriterOptions::default().with_header(header);
     let outcome = session.record_as(&output, &args.run.options(), &bar, &writing);
     bar.clear();
     let (report, written, path) = outcome?;

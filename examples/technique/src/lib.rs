@@ -59,28 +59,19 @@ causes! {
 
 /// The registration of the technique, which `main` passes to the command line.
 pub const REGISTRATION: Registration =
-    Registration { info: &INFO, build: |_, section| Ok(Box::new(Rfc::new(Params::read(section)?))) };
+    Registration::new(&INFO, |_, section| Ok(Box::new(Rfc::new(Params::read(section)?))));
 
-const INFO: TechniqueInfo = TechniqueInfo {
-    name: "rfc",
-    summary: "a small register file cache per warp that takes results first",
-    paper: "Gebhart et al., ISCA 2011, section 3",
-    claims: &[Claim::ResultDestination],
-    params: Params::declared,
-    counters: Counts::DECLARED,
-    opportunity: "a source register that would be read from a bank",
-    losses: Lost::DECLARED,
-    storage: &[StorageInfo {
-        name: "rfc",
-        doc: "the register file cache",
-        component: "technique_storage",
-        price: Some(Price {
-            pj: 6.0,
-            source: "an estimate: a few entries, as BOW's collector of 12 at 2.72 pJ",
-        }),
-    }],
-    ..TechniqueInfo::EMPTY
-};
+const INFO: TechniqueInfo = TechniqueInfo::new(
+    "rfc",
+    "a small register file cache per warp that takes results first",
+    "Gebhart et al., ISCA 2011, section 3",
+)
+.with_claims(&[Claim::ResultDestination])
+.with_params(Params::declared)
+.with_counters(Counts::DECLARED)
+.with_losses("a source register that would be read from a bank", Lost::DECLARED)
+.with_storage(&[StorageInfo::new("rfc", "the register file cache", "technique_storage")
+    .with_price(Price::new(6.0, "an estimate: a few entries, as BOW's collector of 12 at 2.72 pJ"))]);
 
 /// Bits of an entry: a warp register, its number, and masks of its held and dirty lanes.
 const ENTRY_BITS: u32 = 32 * 32 + 8 + 32 + 32;
@@ -119,14 +110,9 @@ struct Rfc {
 
 impl Rfc {
     fn new(params: Params) -> Rfc {
-        let shape = Shape {
-            banks: 0,
-            entries: params.entries,
-            entry_bits: ENTRY_BITS,
-            ports: params.read_ports,
-            write_ports: params.write_ports,
-            latency_cycles: params.latency_cycles,
-        };
+        let shape = Shape::new(0, params.entries, ENTRY_BITS)
+            .with_ports(params.read_ports, params.write_ports)
+            .with_latency(params.latency_cycles);
         Rfc { params, storage: Storage::new(shape), counts: Counts::default(), warps: Vec::new() }
     }
 
@@ -182,7 +168,7 @@ impl Technique for Rfc {
         let registers = launch.program.registers_per_thread as usize;
         let warp = Warp { banks: vec![Row::ZERO; registers], ..Warp::default() };
         self.warps = vec![warp; warps as usize];
-        self.storage = Storage::new(Shape { banks: warps, ..self.storage.shape() });
+        self.storage = Storage::new(self.storage.shape().with_banks(warps));
         self.counts = Counts::default();
         plan.hooks.collect = true;
         plan.hooks.write_back = true;

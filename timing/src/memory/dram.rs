@@ -369,7 +369,9 @@ mod tests {
         let order: Vec<u32> = drain(&mut channel, &mut stats).iter().map(|d| d.tag).collect();
         assert_eq!(order, [0, 2, 1]);
         assert_eq!((stats.dram_activations, stats.dram_row_hits), (2, 1));
-        let mut fifo = Channel::new(&Dram { scheduler: DramScheduler::Fifo, ..channel.config.clone() });
+        let mut config = channel.config.clone();
+        config.scheduler = DramScheduler::Fifo;
+        let mut fifo = Channel::new(&config);
         fifo.push(0, Burst { write: false, address: 0, tag: 0 });
         fifo.push(0, Burst { write: false, address: 1 << 16, tag: 1 });
         fifo.push(0, Burst { write: false, address: 64, tag: 2 });

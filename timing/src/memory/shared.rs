@@ -148,18 +148,20 @@ fn pass_cycles(access: &MemAccess<'_>, mask: u32, words: u32, banks: u32) -> u32
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::load;
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::LazyLock;
     use trace_format::isa::space::Space;
 
-    const CONFIG: SharedMemory = SharedMemory {
-        banks: 32,
-        latency_cycles: 24,
-        warp_parts: 1,
-        uniform_pairs_merge: true,
-        carveouts_bytes: Vec::new(),
-        atomic_cycles: 2,
-    };
+    static CONFIG: LazyLock<SharedMemory> = LazyLock::new(|| {
+        let mut config = load("gtx480", &[]).expect("valid").config.shared_memory;
+        config.banks = 32;
+        config.warp_parts = 1;
+        config.uniform_pairs_merge = true;
+        config.atomic_cycles = 2;
+        config
+    });
 
     fn cycles(addresses: &[u64; 32], bytes: u8, mask: u32) -> u32 {
         access_cycles(&MemAccess { space: Space::Shared, bytes, addresses, mask }, &CONFIG)

@@ -19,12 +19,12 @@ macro_rules! counters {
         }
 
         /// The counters, in the order of the struct.
-        pub const COUNTERS: &[CounterInfo] = &[$(CounterInfo {
-            name: stringify!($name),
-            doc: concat!($($doc),+),
-            component: component!($($component)?),
-            price: None,
-        }),+];
+        pub const COUNTERS: &[CounterInfo] = &[$(CounterInfo::new(
+            stringify!($name),
+            concat!($($doc),+),
+            component!($($component)?),
+            None,
+        )),+];
 
         impl Counters {
             /// Adds another part's counts.

@@ -7,17 +7,12 @@ use super::{Hooks, Launch, Params, Plan, Registration, Technique, TechniqueInfo}
 use warplab_technique::declare::NoParams;
 
 /// Entry in the list of techniques.
-pub(crate) const REGISTRATION: Registration = Registration {
-    info: &INFO,
-    build: |_, section| NoParams::read(section).map(|_| Box::new(Null) as Box<dyn Technique>),
-};
+pub(crate) const REGISTRATION: Registration = Registration::new(&INFO, |_, section| {
+    NoParams::read(section).map(|_| Box::new(Null) as Box<dyn Technique>)
+});
 
-const INFO: TechniqueInfo = TechniqueInfo {
-    name: "null",
-    summary: "asks for every hook and changes nothing (a check of the machinery)",
-    paper: "none",
-    ..TechniqueInfo::EMPTY
-};
+const INFO: TechniqueInfo =
+    TechniqueInfo::new("null", "asks for every hook and changes nothing (a check of the machinery)", "none");
 
 /// See the module.
 #[derive(Clone, Debug)]

@@ -43,11 +43,9 @@ struct Member {
 impl Member {
     fn new(technique: Box<dyn Technique>, hooks: Hooks) -> Member {
         let info = technique.info();
-        let ledger = Ledger {
-            lost: vec![0; info.losses.len()],
-            stalls: vec![0; info.stalls.len()],
-            ..Ledger::default()
-        };
+        let mut ledger = Ledger::default();
+        ledger.lost = vec![0; info.losses.len()];
+        ledger.stalls = vec![0; info.stalls.len()];
         Member { technique, name: info.name, hooks, ledger }
     }
 

@@ -9,6 +9,7 @@ use trace_format::semantics::Row;
 
 /// A technique's accounts in one SM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Ledger {
     /// Values that the technique supplied in place of the register file, of a unit or of memory.
     pub supplied: u64,
@@ -61,8 +62,23 @@ pub struct EarlyLoad {
     pub tag: u32,
 }
 
+impl EarlyLoad {
+    /// A load of sectors of a line.
+    #[must_use]
+    pub const fn new(line: u64, sectors: u8, tag: u32) -> EarlyLoad {
+        EarlyLoad { line, sectors, lock: false, tag }
+    }
+
+    /// The load, whose line is locked in L1 until it is unlocked.
+    #[must_use]
+    pub const fn locked(self) -> EarlyLoad {
+        EarlyLoad { lock: true, ..self }
+    }
+}
+
 /// Effects on the SM that hooks request; the pipeline carries them out when the hook returns.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Effects {
     /// Accesses to banks besides the instruction's own: true for a write.
     pub bank_accesses: Vec<(u8, bool)>,
@@ -259,6 +275,7 @@ impl<'a> Cx<'a> {
 
 /// The technique's value in a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Found {
     /// Another value.
     Value(u32),
@@ -282,6 +299,7 @@ impl std::fmt::Display for Found {
      lane {lane}: {actual}, the recording has {expected:#010x}; the technique's model is wrong",
     pc * 8
 )]
+#[non_exhaustive]
 pub struct ValueMismatch {
     /// Name of the technique.
     pub technique: &'static str,

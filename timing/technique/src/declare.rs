@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 /// A parameter of `[technique.NAME]`, for lists and messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ParamInfo {
     /// Key.
     pub name: &'static str,
@@ -17,6 +18,14 @@ pub struct ParamInfo {
     pub default: String,
     /// Accepted values.
     pub accepts: String,
+}
+
+impl ParamInfo {
+    /// A parameter; [`params!`](crate::params) makes them.
+    #[must_use]
+    pub fn new(name: &'static str, doc: &'static str, default: String, accepts: String) -> ParamInfo {
+        ParamInfo { name, doc, default, accepts }
+    }
 }
 
 /// The value of a parameter in a run.
@@ -190,16 +199,16 @@ macro_rules! params {
         impl $crate::Params for $Name {
             fn declared() -> Vec<$crate::ParamInfo> {
                 let defaults = $Name::default();
-                vec![$($crate::ParamInfo {
-                    name: stringify!($field),
-                    doc: concat!($($doc),+).trim_ascii(),
-                    default: $crate::declare::Param::show(defaults.$field).to_string(),
-                    accepts: {
+                vec![$($crate::ParamInfo::new(
+                    stringify!($field),
+                    concat!($($doc),+).trim_ascii(),
+                    $crate::declare::Param::show(defaults.$field).to_string(),
+                    {
                         let accepts: <$type as $crate::declare::Param>::Accepts =
                             $crate::params!(@accepts $($accepts)?);
                         <$type as $crate::declare::Param>::accepts(&accepts)
                     },
-                }),+]
+                )),+]
             }
 
             fn read(section: &$crate::toml::Table) -> Result<Self, String> {
@@ -228,6 +237,7 @@ macro_rules! params {
 
 /// Default price of an event without price in the energy table.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Price {
     /// Energy in pJ.
     pub pj: f64,
@@ -235,8 +245,17 @@ pub struct Price {
     pub source: &'static str,
 }
 
+impl Price {
+    /// A price and its source.
+    #[must_use]
+    pub const fn new(pj: f64, source: &'static str) -> Price {
+        Price { pj, source }
+    }
+}
+
 /// A counter, for lists and for the energy join.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CounterInfo {
     /// JSON key and CSV column.
     pub name: &'static str,
@@ -246,6 +265,19 @@ pub struct CounterInfo {
     pub component: Option<&'static str>,
     /// Its price if the energy table has none.
     pub price: Option<Price>,
+}
+
+impl CounterInfo {
+    /// A counter; [`counts!`](crate::counts) makes them.
+    #[must_use]
+    pub const fn new(
+        name: &'static str,
+        doc: &'static str,
+        component: Option<&'static str>,
+        price: Option<Price>,
+    ) -> CounterInfo {
+        CounterInfo { name, doc, component, price }
+    }
 }
 
 /// Declares the counters of a technique: a struct with a field per counter, which the technique owns and adds to.
@@ -280,12 +312,12 @@ macro_rules! counts {
 
         impl $Name {
             /// The counters, in the order of the struct.
-            pub const DECLARED: &'static [$crate::CounterInfo] = &[$($crate::CounterInfo {
-                name: stringify!($field),
-                doc: concat!($($doc),+),
-                component: $crate::counts!(@component $($component)?),
-                price: $crate::counts!(@price $($($pj, $source)?)?),
-            }),+];
+            pub const DECLARED: &'static [$crate::CounterInfo] = &[$($crate::CounterInfo::new(
+                stringify!($field),
+                concat!($($doc),+),
+                $crate::counts!(@component $($component)?),
+                $crate::counts!(@price $($($pj, $source)?)?),
+            )),+];
 
             /// Values in the order of [`Self::DECLARED`].
             #[must_use]
@@ -297,16 +329,25 @@ macro_rules! counts {
     (@component) => { None };
     (@component $component:literal) => { Some($component) };
     (@price) => { None };
-    (@price $pj:literal, $source:literal) => { Some($crate::Price { pj: $pj, source: $source }) };
+    (@price $pj:literal, $source:literal) => { Some($crate::Price::new($pj, $source)) };
 }
 
 /// A stall cause, or a cause for which an opportunity was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CauseInfo {
     /// JSON key.
     pub name: &'static str,
     /// Meaning.
     pub doc: &'static str,
+}
+
+impl CauseInfo {
+    /// A cause; [`causes!`](crate::causes) makes them.
+    #[must_use]
+    pub const fn new(name: &'static str, doc: &'static str) -> CauseInfo {
+        CauseInfo { name, doc }
+    }
 }
 
 /// Causes of one kind; [`causes!`](crate::causes) implements it.
@@ -343,10 +384,7 @@ macro_rules! causes {
         }
 
         impl $crate::declare::Cause for $Name {
-            const DECLARED: &'static [$crate::CauseInfo] = &[$($crate::CauseInfo {
-                name: $name,
-                doc: concat!($($doc),+),
-            }),+];
+            const DECLARED: &'static [$crate::CauseInfo] = &[$($crate::CauseInfo::new($name, concat!($($doc),+))),+];
 
             fn index(self) -> u8 {
                 self as u8

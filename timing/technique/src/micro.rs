@@ -8,6 +8,7 @@ pub struct MicroId(pub u16);
 /// time. It takes an issue slot, collects its sources, executes in its unit and writes its destinations like
 /// any other; it changes no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MicroOp {
     /// Name, for views.
     pub name: &'static str,
@@ -38,5 +39,16 @@ impl MicroOp {
             latency_cycles: 1,
             initiation_cycles: 1,
         }
+    }
+    /// One that executes in a unit and takes a new instruction of that unit's every cycle.
+    #[must_use]
+    pub fn in_unit(name: &'static str, tag: u32, unit: &'static str, latency_cycles: u32) -> MicroOp {
+        MicroOp { unit, latency_cycles, ..MicroOp::marker(name, tag) }
+    }
+
+    /// With registers that it reads and registers that it writes.
+    #[must_use]
+    pub fn with_registers(self, sources: &[u8], destinations: &[u8]) -> MicroOp {
+        MicroOp { sources: sources.to_vec(), destinations: destinations.to_vec(), ..self }
     }
 }

@@ -119,6 +119,14 @@ pub struct CollectorPlan {
     pub ports: u32,
 }
 
+impl CollectorPlan {
+    /// One collector per warp, for a number of instructions and operands per cycle.
+    #[must_use]
+    pub const fn new(instructions_per_warp: u32, ports: u32) -> CollectorPlan {
+        CollectorPlan { instructions_per_warp, ports }
+    }
+}
+
 /// The incoming edges of an instruction on which a micro-operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {

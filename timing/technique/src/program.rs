@@ -43,6 +43,7 @@ pub enum MemoryKind {
 
 /// One decoded instruction.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TimedInst {
     /// The instruction as lowered.
     pub inst: Inst,
@@ -101,6 +102,7 @@ impl TimedInst {
 
 /// A kernel decoded for timing.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Program {
     /// Name of the kernel.
     pub name: String,

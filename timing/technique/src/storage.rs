@@ -6,6 +6,7 @@
 /// Declaration of a technique's structure. Its counters carry its name: `NAME_reads`, `NAME_writes`,
 /// `NAME_wait_cycles`, `NAME_entry_cycles`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct StorageInfo {
     /// Name.
     pub name: &'static str,
@@ -17,8 +18,23 @@ pub struct StorageInfo {
     pub price: Option<crate::Price>,
 }
 
+impl StorageInfo {
+    /// A structure whose accesses have no price of their own.
+    #[must_use]
+    pub const fn new(name: &'static str, doc: &'static str, component: &'static str) -> StorageInfo {
+        StorageInfo { name, doc, component, price: None }
+    }
+
+    /// With the price of an access for energy tables that have none.
+    #[must_use]
+    pub const fn with_price(self, price: crate::Price) -> StorageInfo {
+        StorageInfo { price: Some(price), ..self }
+    }
+}
+
 /// Size and speed of a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Shape {
     /// Banks, which are accessed independently; one per warp if each warp has its own.
     pub banks: u32,
@@ -32,6 +48,39 @@ pub struct Shape {
     pub write_ports: u32,
     /// Cycles from the access to the result; 0 if the structure is part of the stage that accesses it.
     pub latency_cycles: u32,
+}
+
+impl Shape {
+    /// Banks of some entries of some bits, each with one port for reads and writes; the structure is part of the stage
+    /// that accesses it.
+    ///
+    /// ```
+    /// use warplab_technique::Shape;
+    /// let shape = Shape::new(64, 6, 1024).with_ports(3, 1).with_latency(2);
+    /// assert_eq!((shape.banks, shape.ports, shape.write_ports, shape.latency_cycles), (64, 3, 1, 2));
+    /// ```
+    #[must_use]
+    pub const fn new(banks: u32, entries: u32, entry_bits: u32) -> Shape {
+        Shape { banks, entries, entry_bits, ports: 1, write_ports: 0, latency_cycles: 0 }
+    }
+
+    /// With another number of banks.
+    #[must_use]
+    pub const fn with_banks(self, banks: u32) -> Shape {
+        Shape { banks, ..self }
+    }
+
+    /// With these ports of a bank for reads, and for writes; without ports for writes these use those for reads.
+    #[must_use]
+    pub const fn with_ports(self, ports: u32, write_ports: u32) -> Shape {
+        Shape { ports, write_ports, ..self }
+    }
+
+    /// With a number of cycles from the access to the result.
+    #[must_use]
+    pub const fn with_latency(self, latency_cycles: u32) -> Shape {
+        Shape { latency_cycles, ..self }
+    }
 }
 
 /// An access: the cycle at which its result is available.

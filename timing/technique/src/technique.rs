@@ -12,6 +12,7 @@ use crate::{Cx, ValueMismatch};
 
 /// Declarations of a technique; lists, tables, JSON, reports and energy are made from them.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct TechniqueInfo {
     /// Name for `--tech`.
     pub name: &'static str,
@@ -38,20 +39,84 @@ pub struct TechniqueInfo {
 }
 
 impl TechniqueInfo {
-    /// Declarations without parameters, counters, causes and structures, as a base for struct update.
-    pub const EMPTY: TechniqueInfo = TechniqueInfo {
-        name: "",
-        summary: "",
-        paper: "",
-        claims: &[],
-        needs_values: true,
-        params: Vec::new,
-        counters: &[],
-        stalls: &[],
-        opportunity: "",
-        losses: &[],
-        storage: &[],
-    };
+    /// The declarations of a technique that has no parameters, counters, causes and structures; further calls add
+    /// them.
+    ///
+    /// ```
+    /// use warplab_technique::{CauseInfo, TechniqueInfo};
+    /// const INFO: TechniqueInfo = TechniqueInfo::new("example", "an example", "none")
+    ///     .with_stalls(&[CauseInfo::new("full", "Every entry is taken.")]);
+    /// assert_eq!(INFO.stalls[0].name, "full");
+    /// ```
+    #[must_use]
+    pub const fn new(name: &'static str, summary: &'static str, paper: &'static str) -> TechniqueInfo {
+        TechniqueInfo {
+            name,
+            summary,
+            paper,
+            claims: &[],
+            needs_values: true,
+            params: Vec::new,
+            counters: &[],
+            stalls: &[],
+            opportunity: "",
+            losses: &[],
+            storage: &[],
+        }
+    }
+
+    /// The same declarations for another technique.
+    #[must_use]
+    pub const fn named(
+        self,
+        name: &'static str,
+        summary: &'static str,
+        paper: &'static str,
+    ) -> TechniqueInfo {
+        TechniqueInfo { name, summary, paper, ..self }
+    }
+
+    /// With parts of the machine that the technique controls alone.
+    #[must_use]
+    pub const fn with_claims(self, claims: &'static [Claim]) -> TechniqueInfo {
+        TechniqueInfo { claims, ..self }
+    }
+
+    /// Of a technique that reads no recorded values.
+    #[must_use]
+    pub const fn without_values(self) -> TechniqueInfo {
+        TechniqueInfo { needs_values: false, ..self }
+    }
+
+    /// With parameters: `Params::declared`.
+    #[must_use]
+    pub const fn with_params(self, params: fn() -> Vec<ParamInfo>) -> TechniqueInfo {
+        TechniqueInfo { params, ..self }
+    }
+
+    /// With counters.
+    #[must_use]
+    pub const fn with_counters(self, counters: &'static [CounterInfo]) -> TechniqueInfo {
+        TechniqueInfo { counters, ..self }
+    }
+
+    /// With stall causes.
+    #[must_use]
+    pub const fn with_stalls(self, stalls: &'static [CauseInfo]) -> TechniqueInfo {
+        TechniqueInfo { stalls, ..self }
+    }
+
+    /// With the definition of an opportunity, and the causes of lost ones.
+    #[must_use]
+    pub const fn with_losses(self, opportunity: &'static str, losses: &'static [CauseInfo]) -> TechniqueInfo {
+        TechniqueInfo { opportunity, losses, ..self }
+    }
+
+    /// With structures.
+    #[must_use]
+    pub const fn with_storage(self, storage: &'static [StorageInfo]) -> TechniqueInfo {
+        TechniqueInfo { storage, ..self }
+    }
 }
 
 /// Constructor of a technique from its section of the configuration, `[technique.NAME]`; an absent section is
@@ -60,11 +125,20 @@ pub(crate) type Build = fn(&GpuConfig, &toml::Table) -> Result<Box<dyn Technique
 
 /// Entry in the list of techniques.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Registration {
     /// Its declarations.
     pub info: &'static TechniqueInfo,
     /// Its constructor; errors name the key, the value and the rule.
     pub build: Build,
+}
+
+impl Registration {
+    /// An entry.
+    #[must_use]
+    pub const fn new(info: &'static TechniqueInfo, build: Build) -> Registration {
+        Registration { info, build }
+    }
 }
 
 /// Copies a technique for another kernel or SM; every technique that is `Clone` does.

@@ -71,6 +71,7 @@ pub enum IssueVerdict {
 
 /// An instruction or micro-operation that is about to issue.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Issuing<'a> {
     /// An instruction of the program.
     Program(InstView<'a>),

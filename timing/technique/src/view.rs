@@ -89,6 +89,7 @@ pub struct InstView<'a> {
 
 /// Reason for which a technique supplies the results of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answered {
     /// It was never fetched.
     Skipped,

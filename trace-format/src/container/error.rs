@@ -29,6 +29,7 @@ pub struct TraceError(Box<ErrorKind>);
 
 /// Kinds of [`TraceError`].
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The operating system refused.
     #[error("{}: cannot {action}: {source}", path.display())]

@@ -138,6 +138,7 @@ pub struct WaitRecord {
 
 /// Marks a launch that ended before all of its blocks were recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CutRecord {
     /// The launch, by its number within the trace.
     pub launch: u32,
@@ -174,6 +175,7 @@ impl LaunchRecord {
 
 /// Position and summary of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct FrameEntry {
     /// Offset of its record.
     pub offset: u64,

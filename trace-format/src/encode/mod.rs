@@ -19,6 +19,7 @@ pub(crate) mod varint;
 
 /// Error of decoding a stream: it is damaged, or it was written for another kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CodingError {
     /// The stream ends inside an item.
     #[error("the stream ends inside an item")]

@@ -179,6 +179,7 @@ fn locate(file: &TraceFile, launch: u32, block: u64, part: u32) -> Result<Part, 
 
 /// A basic block that a warp entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PathStep {
     /// The block.
     pub block: BlockId,

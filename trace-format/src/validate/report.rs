@@ -7,6 +7,7 @@ pub const MAX_PROBLEMS: usize = 100;
 
 /// A problem of a trace.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
 pub struct Problem {
     /// Section, frame, launch, block, warp and step, as far as they apply.
     pub place: String,
@@ -16,6 +17,7 @@ pub struct Problem {
 
 /// Result of the check.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Report {
     /// Problems in file order, at most [`MAX_PROBLEMS`].
     pub problems: Vec<Problem>,
@@ -61,6 +63,7 @@ impl Report {
 
 /// Progress of the check.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Progress {
     /// Warp instructions regenerated so far.
     pub done: AtomicU64,

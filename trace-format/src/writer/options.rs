@@ -4,6 +4,7 @@ use crate::container::Header;
 
 /// Options of a writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct WriterOptions {
     /// Header of the trace.
     pub header: Header,
@@ -23,5 +24,25 @@ impl Default for WriterOptions {
             frame_bytes: 512 << 10,
             window_bytes: 16 << 20,
         }
+    }
+}
+
+impl WriterOptions {
+    /// With a header.
+    #[must_use]
+    pub fn with_header(self, header: Header) -> WriterOptions {
+        WriterOptions { header, ..self }
+    }
+
+    /// With frames of about this size.
+    #[must_use]
+    pub fn with_frame_bytes(self, frame_bytes: usize) -> WriterOptions {
+        WriterOptions { frame_bytes, ..self }
+    }
+
+    /// With about this many bytes that may wait to be packed.
+    #[must_use]
+    pub fn with_window_bytes(self, window_bytes: usize) -> WriterOptions {
+        WriterOptions { window_bytes, ..self }
     }
 }

@@ -2,6 +2,7 @@
 
 /// Summary of a written trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct WriteSummary {
     /// Size of the file.
     pub file_bytes: u64,

@@ -329,7 +329,7 @@ fn start(wanted: &Path, replaces: Option<Identity>) -> Result<TraceWriter, Trace
     let addresses_only = std::env::var_os(ADDRESSES_VARIABLE).is_some_and(|text| !text.is_empty());
     let contents = if addresses_only { Contents::Addresses } else { Contents::Values };
     let header = Header { contents, ..Header::default() };
-    let options = WriterOptions { header, ..WriterOptions::default() };
+    let options = WriterOptions::default().with_header(header);
     let writer = TraceWriter::replacing(&destination, replaces, &options)?;
     if let Some(finisher) = writer.finisher() {
         let part = (!destination.is_device()).then(|| writer.part_path().to_path_buf());

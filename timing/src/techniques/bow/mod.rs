@@ -22,16 +22,16 @@ use window::{INFO as WINDOW, Params, Window};
 
 /// Entry in the list of techniques.
 pub(crate) const REGISTRATION: Registration =
-    Registration { info: &INFO, build: |_, section| Ok(Box::new(Bow::new(section)?)) };
+    Registration::new(&INFO, |_, section| Ok(Box::new(Bow::new(section)?)));
 
-pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
-    name: "bow",
-    summary: "operand bypassing within a sliding instruction window, write-through",
-    paper: "BOW: Breathing Operand Windows, sections 3.4.1 and 3.4.3",
-    claims: &[Claim::CollectorOrganisation],
-    params: Params::declared,
-    ..WINDOW
-};
+pub(crate) const INFO: TechniqueInfo = WINDOW
+    .named(
+        "bow",
+        "operand bypassing within a sliding instruction window, write-through",
+        "BOW: Breathing Operand Windows, sections 3.4.1 and 3.4.3",
+    )
+    .with_claims(&[Claim::CollectorOrganisation])
+    .with_params(Params::declared);
 
 /// See the module.
 #[derive(Clone, Debug)]

@@ -63,19 +63,11 @@ causes! {
 }
 
 /// Declarations that BOW and BOW-WR share.
-pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
-    counters: Counts::DECLARED,
-    stalls: Stall::DECLARED,
-    opportunity: "a source register of an instruction",
-    losses: Lost::DECLARED,
-    storage: &[StorageInfo {
-        name: "boc",
-        doc: "the bypassing operand collectors",
-        component: "technique_storage",
-        price: None,
-    }],
-    ..TechniqueInfo::EMPTY
-};
+pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new("", "", "")
+    .with_counters(Counts::DECLARED)
+    .with_stalls(Stall::DECLARED)
+    .with_losses("a source register of an instruction", Lost::DECLARED)
+    .with_storage(&[StorageInfo::new("boc", "the bypassing operand collectors", "technique_storage")]);
 
 /// Bits of an entry: a warp register, its number, and a valid bit.
 const ENTRY_BITS: u32 = 32 * 32 + 8 + 1;
@@ -105,14 +97,7 @@ impl Window {
     /// A window that is not yet prepared for a kernel.
     pub(crate) fn new(params: Params) -> Window {
         let entries = if params.entries == 0 { 4 * params.window } else { params.entries };
-        let shape = Shape {
-            banks: 0,
-            entries,
-            entry_bits: ENTRY_BITS,
-            ports: params.ports,
-            write_ports: 0,
-            latency_cycles: 0,
-        };
+        let shape = Shape::new(0, entries, ENTRY_BITS).with_ports(params.ports, 0);
         let storage = Storage::new(shape);
         let (collectors, warps) = (Vec::new(), Vec::new());
         Window { params, entries, collectors, warps, storage, counts: Counts::default() }
@@ -129,12 +114,9 @@ impl Window {
         self.collectors = vec![Boc::new(self.params.window, self.entries); warps as usize];
         let warp = Warp { pinned: Vec::new(), evicted_until: Box::new([0; 256]), accounted: 0 };
         self.warps = vec![warp; warps as usize];
-        self.storage = Storage::new(Shape { banks: warps, ..self.storage.shape() });
+        self.storage = Storage::new(self.storage.shape().with_banks(warps));
         self.counts = Counts::default();
-        plan.collectors = Some(CollectorPlan {
-            instructions_per_warp: self.params.window,
-            ports: launch.config.collectors.ports,
-        });
+        plan.collectors = Some(CollectorPlan::new(self.params.window, launch.config.collectors.ports));
         plan.hooks.issue = true;
         plan.hooks.collect = true;
         plan.hooks.execute = true;

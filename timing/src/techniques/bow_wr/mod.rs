@@ -41,30 +41,30 @@ params! {
 
 /// Entry in the list of techniques.
 pub(crate) const REGISTRATION: Registration =
-    Registration { info: &INFO, build: |_, section| Ok(Box::new(BowWr::new(section)?)) };
+    Registration::new(&INFO, |_, section| Ok(Box::new(BowWr::new(section)?)));
 
 /// Counters of the window and of write-back.
 const COUNTERS: [CounterInfo; 4] = [
     WINDOW.counters[0],
     WINDOW.counters[1],
     WINDOW.counters[2],
-    CounterInfo {
-        name: "bypassed_register_writes",
-        doc: "Results that were overwritten or dead before they reached a bank.",
-        component: None,
-        price: None,
-    },
+    CounterInfo::new(
+        "bypassed_register_writes",
+        "Results that were overwritten or dead before they reached a bank.",
+        None,
+        None,
+    ),
 ];
 
-pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
-    name: "bow-wr",
-    summary: "operand bypassing of reads and writes, with compiler hints where results go",
-    paper: "BOW: Breathing Operand Windows, sections 3.4.2 and 3.4.3",
-    claims: &[Claim::CollectorOrganisation, Claim::ResultDestination],
-    params: Params::declared,
-    counters: &COUNTERS,
-    ..WINDOW
-};
+pub(crate) const INFO: TechniqueInfo = WINDOW
+    .named(
+        "bow-wr",
+        "operand bypassing of reads and writes, with compiler hints where results go",
+        "BOW: Breathing Operand Windows, sections 3.4.2 and 3.4.3",
+    )
+    .with_claims(&[Claim::CollectorOrganisation, Claim::ResultDestination])
+    .with_params(Params::declared)
+    .with_counters(&COUNTERS);
 
 /// See the module.
 #[derive(Clone, Debug)]

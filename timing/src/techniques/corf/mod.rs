@@ -97,25 +97,21 @@ causes! {
 
 /// Entry in the list of techniques.
 pub(crate) const REGISTRATION: Registration =
-    Registration { info: &INFO, build: |_, section| Ok(Box::new(Corf::new(section)?)) };
+    Registration::new(&INFO, |_, section| Ok(Box::new(Corf::new(section)?)));
 
-pub(crate) const INFO: TechniqueInfo = TechniqueInfo {
-    name: "corf",
-    summary: "register packing with compiler-chosen pairs and coalesced operand reads",
-    paper: "CORF: Coalescing Operand Register File, sections 2.4 and 2.6",
-    claims: &[Claim::RegisterMapping, Claim::ResultDestination],
-    params: Params::declared,
-    counters: Counts::DECLARED,
-    opportunity: "a source register beside another one that the same instruction reads from a bank",
-    losses: <Lost as warplab_technique::declare::Cause>::DECLARED,
-    storage: &[StorageInfo {
-        name: "renaming",
-        doc: "the renaming table",
-        component: "technique_storage",
-        price: None,
-    }],
-    ..TechniqueInfo::EMPTY
-};
+pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new(
+    "corf",
+    "register packing with compiler-chosen pairs and coalesced operand reads",
+    "CORF: Coalescing Operand Register File, sections 2.4 and 2.6",
+)
+.with_claims(&[Claim::RegisterMapping, Claim::ResultDestination])
+.with_params(Params::declared)
+.with_counters(Counts::DECLARED)
+.with_losses(
+    "a source register beside another one that the same instruction reads from a bank",
+    <Lost as warplab_technique::declare::Cause>::DECLARED,
+)
+.with_storage(&[StorageInfo::new("renaming", "the renaming table", "technique_storage")]);
 
 /// Bits of an entry of the renaming table: a physical register, four slices, and a valid bit.
 const TABLE_BITS: u32 = 10 + 4 + 1;
@@ -193,14 +189,10 @@ impl Technique for Corf {
         self.counts = Counts::default();
         self.banks = Some(BankMap::new(config));
         let banks = config.register_file.banks;
-        self.table = Storage::new(Shape {
-            banks,
-            entries: config.sm.max_warps * 256 / banks,
-            entry_bits: TABLE_BITS,
-            ports: self.params.table_ports,
-            write_ports: 1,
-            latency_cycles: 0,
-        });
+        self.table = Storage::new(
+            Shape::new(banks, config.sm.max_warps * 256 / banks, TABLE_BITS)
+                .with_ports(self.params.table_ports, 1),
+        );
         plan.extra_collect_cycles += self.params.renaming_cycles;
         plan.hooks.collect = true;
         plan.hooks.write_back = true;
@@ -282,14 +274,7 @@ impl Corf {
             resident_warps: 0,
             accounted: 0,
             banks: None,
-            table: Storage::new(Shape {
-                banks: 1,
-                entries: 0,
-                entry_bits: 0,
-                ports: 1,
-                write_ports: 1,
-                latency_cycles: 0,
-            }),
+            table: Storage::new(Shape::new(1, 0, 0).with_ports(1, 1)),
             counts: Counts::default(),
         })
     }

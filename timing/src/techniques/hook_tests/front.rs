@@ -156,15 +156,7 @@ fn a_stage_of_its_own_runs_every_cycle_and_a_companion_takes_free_slots() {
             counted.fetch_add(1, Ordering::Relaxed);
         })),
         prepare: Some(Arc::new(|plan: &mut Plan| {
-            plan.micro_op(MicroOp {
-                name: "affine",
-                tag: 0,
-                sources: Vec::new(),
-                destinations: Vec::new(),
-                unit: "int",
-                latency_cycles: 8,
-                initiation_cycles: 1,
-            });
+            plan.micro_op(MicroOp::in_unit("affine", 0, "int", 8));
         })),
         companion: Some(Arc::new(|now| (now == 70).then_some(MicroId(0)))),
         ..toy(|hooks| {

@@ -121,7 +121,8 @@ fn an_early_load_fills_l1_and_its_line_stays_while_it_is_locked() {
                 && inst.pc == 0
                 && wanted
             {
-                cx.load_early(EarlyLoad { line: 0, sectors: 15, lock, tag: 77 });
+                let load = EarlyLoad::new(0, 15, 77);
+                cx.load_early(if lock { load.locked() } else { load });
             }
         })),
         ..toy(|hooks| hooks.issue = true)

@@ -122,15 +122,7 @@ fn inserted_operations_take_their_registers_unit_and_place_on_their_edge() {
     let branch = head + 2;
     let inserting = |edges: &'static [Edge]| Toy {
         prepare: Some(Arc::new(move |plan: &mut Plan| {
-            let op = plan.micro_op(MicroOp {
-                name: "move",
-                tag: 1,
-                sources: vec![2],
-                destinations: vec![2],
-                unit: "int",
-                latency_cycles: 20,
-                initiation_cycles: 1,
-            });
+            let op = plan.micro_op(MicroOp::in_unit("move", 1, "int", 20).with_registers(&[2], &[2]));
             edges.iter().for_each(|edge| plan.insert(2, *edge, op));
         })),
         ..toy(|hooks| hooks.issue = true)
@@ -156,20 +148,12 @@ fn a_run_time_operation_issues_before_the_next_instruction() {
     let plain = plain(&hand);
     let toy = Toy {
         prepare: Some(Arc::new(|plan: &mut Plan| {
-            plan.micro_op(MicroOp {
-                name: "copy",
-                tag: 9,
-                sources: vec![1],
-                destinations: vec![3],
-                unit: "int",
-                latency_cycles: 100,
-                initiation_cycles: 1,
-            });
+            plan.micro_op(MicroOp::in_unit("copy", 9, "int", 100).with_registers(&[1], &[3]));
         })),
         issued: Some(Arc::new(|cx: &mut Cx<'_>, warp: &WarpView<'_>, what: &Issuing<'_>| match what {
             Issuing::Program(inst) if inst.pc == 1 => cx.issue_before_next(warp.slot, MicroId(0)),
             Issuing::Micro(id, op) => assert_eq!((id.0, op.tag), (0, 9)),
-            Issuing::Program(_) => {}
+            _ => {}
         })),
         ..toy(|hooks| hooks.issue = true)
     };

@@ -9,18 +9,13 @@ use std::sync::{Arc, Mutex};
 use warplab_technique::declare::Cause;
 use warplab_technique::{CauseInfo, StorageInfo};
 
-pub(super) const INFO: TechniqueInfo = TechniqueInfo {
-    name: "toy",
-    summary: "for tests",
-    paper: "none",
-    stalls: &[
-        CauseInfo { name: "first", doc: "The first cause." },
-        CauseInfo { name: "second", doc: "The second cause." },
-    ],
-    losses: &[CauseInfo { name: "lost", doc: "Lost." }],
-    storage: &[StorageInfo { name: "toys", doc: "the toys", component: "technique_storage", price: None }],
-    ..TechniqueInfo::EMPTY
-};
+pub(super) const INFO: TechniqueInfo = TechniqueInfo::new("toy", "for tests", "none")
+    .with_stalls(&[
+        CauseInfo::new("first", "The first cause."),
+        CauseInfo::new("second", "The second cause."),
+    ])
+    .with_losses("", &[CauseInfo::new("lost", "Lost.")])
+    .with_storage(&[StorageInfo::new("toys", "the toys", "technique_storage")]);
 
 #[derive(Clone, Copy)]
 pub(super) enum Loss {
@@ -304,7 +299,7 @@ pub(super) fn chain(length: usize) -> Hand {
 
 /// A structure of one bank.
 pub(super) fn storage(ports: u32, latency_cycles: u32) -> Storage {
-    Storage::new(Shape { banks: 1, entries: 4, entry_bits: 8, ports, write_ports: 0, latency_cycles })
+    Storage::new(Shape::new(1, 4, 8).with_ports(ports, 0).with_latency(latency_cycles))
 }
 
 /// Two loads of the same line, the second addressed by the first's result, and their sum.

@@ -66,25 +66,19 @@ causes! {
 
 /// Entry in the list of techniques.
 pub(crate) const REGISTRATION: Registration =
-    Registration { info: &INFO, build: |_, section| Ok(Box::new(Srf::new(section)?)) };
+    Registration::new(&INFO, |_, section| Ok(Box::new(Srf::new(section)?)));
 
-const INFO: TechniqueInfo = TechniqueInfo {
-    name: "srf",
-    summary: "a scalar register file for values that are the same in every lane",
-    paper: "UV (Xiang et al., ICS 2013), section 3.1.2",
-    claims: &[Claim::ResultDestination],
-    params: Params::declared,
-    counters: Counts::DECLARED,
-    opportunity: "a source register that would be read from a bank",
-    losses: Lost::DECLARED,
-    storage: &[StorageInfo {
-        name: "srf",
-        doc: "the scalar register file",
-        component: "technique_storage",
-        price: Some(Price { pj: 0.176, source: "UV table 2, SRF read (40 nm)" }),
-    }],
-    ..TechniqueInfo::EMPTY
-};
+const INFO: TechniqueInfo = TechniqueInfo::new(
+    "srf",
+    "a scalar register file for values that are the same in every lane",
+    "UV (Xiang et al., ICS 2013), section 3.1.2",
+)
+.with_claims(&[Claim::ResultDestination])
+.with_params(Params::declared)
+.with_counters(Counts::DECLARED)
+.with_losses("a source register that would be read from a bank", Lost::DECLARED)
+.with_storage(&[StorageInfo::new("srf", "the scalar register file", "technique_storage")
+    .with_price(Price::new(0.176, "UV table 2, SRF read (40 nm)"))]);
 
 /// A vector register of a warp.
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,7 +140,7 @@ impl Srf {
         let params = Params::read(section)?;
         let Params { entries, read_ports, write_ports, latency_cycles, .. } = params;
         let shape =
-            Shape { banks: 1, entries, entry_bits: 32, ports: read_ports, write_ports, latency_cycles };
+            Shape::new(1, entries, 32).with_ports(read_ports, write_ports).with_latency(latency_cycles);
         Ok(Srf {
             params,
             storage: Storage::new(shape),

@@ -198,7 +198,7 @@ fn notes(launches: &[LaunchReport]) -> String {
     for l in launches {
         let why = match l.stats.in_order {
             Some(InOrder::Communicates) => "it has atomics with results or strong loads on global memory",
-            Some(InOrder::SharedMemory) => "blocks read memory that other blocks write",
+            Some(InOrder::SharedMemory) => "its blocks read and write the same allocation",
             Some(InOrder::Waits) => "a block waits for others",
             Some(InOrder::Single) | None => continue,
         };
@@ -219,7 +219,7 @@ fn in_order(why: Option<InOrder>) -> Value {
         None => Value::Null,
         Some(InOrder::Single) => "one thread or one block".into(),
         Some(InOrder::Communicates) => "atomics with results or strong loads".into(),
-        Some(InOrder::SharedMemory) => "blocks read memory that other blocks write".into(),
+        Some(InOrder::SharedMemory) => "its blocks read and write the same allocation".into(),
         Some(InOrder::Waits) => "a block waits for others".into(),
     }
 }

@@ -78,7 +78,7 @@ pub enum InOrder {
     Single,
     /// The kernel has atomics with results or strong loads on global memory.
     Communicates,
-    /// Blocks read memory that blocks write.
+    /// Blocks read an allocation that blocks write, whether or not they touch the same bytes of it.
     SharedMemory,
     /// A block waited for others to change memory.
     Waits,

@@ -315,7 +315,8 @@ pub(crate) fn supplied() -> Supplied {
     let (mut ledger, mut effects) = (Ledger::default(), Effects::default());
     let mut cx = Cx::new("test", 0, &program, &mut ledger, &mut effects);
     let rows = [Row::ZERO];
-    let warp = WarpView { slot: 0, block_slot: 0, block: 0, warp: 0, threads: 1, issued: 0, rows: &rows };
+    let mut warp = WarpView::new(0, &rows);
+    warp.threads = 1;
     cx.supply(&warp, 0, 0, 1, &Row::ZERO).expect("zero is zero")
 }
 
@@ -408,6 +409,6 @@ impl WarpStream for HandWarp {
     }
 
     fn mem(&self) -> Option<MemAccess<'_>> {
-        self.mem.map(|(space, bytes, mask)| MemAccess { space, bytes, addresses: &self.addresses, mask })
+        self.mem.map(|(space, bytes, mask)| MemAccess::new(space, bytes, &self.addresses, mask))
     }
 }

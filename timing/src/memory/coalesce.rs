@@ -205,7 +205,7 @@ mod tests {
     use trace_format::isa::space::Space;
 
     fn access(addresses: &[u64; 32], bytes: u8, mask: u32) -> MemAccess<'_> {
-        MemAccess { space: Space::Global, bytes, addresses, mask }
+        MemAccess::new(Space::Global, bytes, addresses, mask)
     }
 
     fn strided(base: u64, stride: u64) -> [u64; 32] {

@@ -164,7 +164,7 @@ mod tests {
     });
 
     fn cycles(addresses: &[u64; 32], bytes: u8, mask: u32) -> u32 {
-        access_cycles(&MemAccess { space: Space::Shared, bytes, addresses, mask }, &CONFIG)
+        access_cycles(&MemAccess::new(Space::Shared, bytes, addresses, mask), &CONFIG)
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn wide_loads_of_uniform_pairs_take_half_their_passes() {
         let merged = |addresses: &[u64; 32], bytes: u8, mask: u32| {
-            let access = MemAccess { space: Space::Shared, bytes, addresses, mask };
+            let access = MemAccess::new(Space::Shared, bytes, addresses, mask);
             merged_cycles(access_cycles(&access, &CONFIG), &access, &CONFIG)
         };
         assert_eq!(merged(&[64; 32], 16, u32::MAX), 2);
@@ -238,7 +238,7 @@ mod tests {
                 let (bytes, full) = ([1u8, 2, 4, 8, 16, 4][size], size != 5);
                 let addresses = shapes[shape].map(|unit| by + unit * u64::from(bytes));
                 let mask = if full { u32::MAX } else { 0x00FF_F0F1 };
-                let access = MemAccess { space: Space::Shared, bytes, addresses: &addresses, mask };
+                let access = MemAccess::new(Space::Shared, bytes, &addresses, mask);
                 let expected = access_cycles(&access, &CONFIG);
                 prop_assert_eq!(patterns.access_cycles(pc, &access, &CONFIG), expected);
             }

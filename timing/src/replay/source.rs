@@ -90,11 +90,6 @@ impl WarpStream for TraceWarp {
 
     #[inline]
     fn mem(&self) -> Option<MemAccess<'_>> {
-        self.0.mem().map(|mem| MemAccess {
-            space: mem.space,
-            bytes: mem.bytes_per_lane,
-            addresses: &mem.addresses,
-            mask: mem.mask,
-        })
+        self.0.mem().map(|mem| MemAccess::new(mem.space, mem.bytes_per_lane, &mem.addresses, mem.mask))
     }
 }

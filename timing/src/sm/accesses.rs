@@ -49,7 +49,7 @@ pub(super) fn work_out(
                 let addresses =
                     std::array::from_fn(|lane| machine.local_address(sm, warp, lane, access.addresses[lane]));
                 // A wide local access takes one pass per word.
-                let access = MemAccess { space: Space::Global, addresses: &addresses, ..access };
+                let access = MemAccess::new(Space::Global, access.bytes, &addresses, access.mask);
                 global_access(machine, &access, kind, op);
                 op.route = if machine.config.l1.caches_local { Route::Cached } else { Route::Bypass };
                 op.local = true;
@@ -119,8 +119,7 @@ impl Split<'_> {
                 _ => global |= 1 << lane,
             }
         }
-        let part =
-            |mask| MemAccess { space: Space::Global, bytes: access.bytes, addresses: &addresses, mask };
+        let part = |mask| MemAccess::new(Space::Global, access.bytes, &addresses, mask);
         if shared != 0 {
             op.shared_cycles = self.shared_cycles(&part(shared), kind);
         }

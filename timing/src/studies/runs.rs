@@ -67,7 +67,7 @@ mod tests {
                 let step = match steps[lane] % 16 { 0..=7 => bytes, 8..=11 => 0, 12 => -bytes, 13 => 2 * bytes, n => 100 * i64::from(n) };
                 addresses[lane] = addresses[lane - 1].wrapping_add_signed(step);
             }
-            let access = MemAccess { space: Space::Global, bytes, addresses: &addresses, mask };
+            let access = MemAccess::new(Space::Global, bytes, &addresses, mask);
             let runs = Runs::of(Level::detect(), &access);
             prop_assert_eq!(runs, Runs::of(Level::portable(), &access));
             let mut expected: BTreeMap<u64, u32> = BTreeMap::new();

@@ -156,6 +156,6 @@ impl WarpPath for WarpCursor {
     fn mem(&self) -> Option<MemAccess<'_>> {
         let access = WarpCursor::mem(self)?;
         let (bytes, addresses) = (access.bytes_per_lane, &access.addresses);
-        Some(MemAccess { space: access.space, bytes, addresses, mask: access.mask })
+        Some(MemAccess::new(access.space, bytes, addresses, access.mask))
     }
 }

@@ -234,15 +234,8 @@ impl<'a> Bench<'a> {
             ledger: &mut self.ledger,
             effects: &mut self.effects,
         };
-        let warp = WarpView {
-            slot: self.slot,
-            block_slot: 0,
-            block: 7,
-            warp: 3,
-            threads: u32::MAX,
-            issued: self.issued,
-            rows: &self.rows,
-        };
+        let mut warp = WarpView::new(self.slot, &self.rows);
+        (warp.block, warp.warp, warp.issued) = (7, 3, self.issued);
         call(&mut at, &warp)
     }
 
@@ -272,12 +265,12 @@ impl<'a> Bench<'a> {
         let inst = &program.insts[pc as usize];
         self.next_id += 1;
         let id = InFlightId::new(self.next_id, 0);
-        let plain = |reg: &u8| OperandRead { reg: *reg, from: ReadFrom::Bank(reg % 16) };
+        let plain = |reg: &u8| OperandRead::from_bank(*reg, reg % 16);
         let mut operands: Vec<OperandRead> = inst.sources().iter().map(plain).collect();
         let collected = !matches!(inst.inst.kind(), Kind::Branch | Kind::Exit | Kind::Sync);
         if collected {
             // The lanes of the guard are unknown before the step.
-            let view = InstView { pc, inst, active, exec: active, id };
+            let view = InstView::new(pc, inst, active, active, id);
             self.with(|cx, warp| technique.collected(cx, warp, &view, &mut operands))?;
         }
         self.issued += 1;
@@ -298,13 +291,8 @@ impl<'a> Bench<'a> {
         flight: &Flight,
     ) -> Result<Vec<WriteTo>, Box<ValueMismatch>> {
         let program = self.program;
-        let view = InstView {
-            pc: flight.pc,
-            inst: &program.insts[flight.pc as usize],
-            active: flight.active,
-            exec: flight.exec,
-            id: flight.id,
-        };
+        let Flight { pc, active, exec, id, .. } = *flight;
+        let view = InstView::new(pc, &program.insts[pc as usize], active, exec, id);
         let mut writes: Vec<RegisterWrite<'_>> = flight
             .results
             .iter()

@@ -24,6 +24,7 @@ pub enum ReadFrom {
 
 /// A source operand on its way to the collector.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct OperandRead {
     /// Register number.
     pub reg: u8,
@@ -32,6 +33,13 @@ pub struct OperandRead {
 }
 
 impl OperandRead {
+    /// An operand that is read from a bank.
+    #[must_use]
+    #[inline]
+    pub fn from_bank(reg: u8, bank: u8) -> OperandRead {
+        OperandRead { reg, from: ReadFrom::Bank(bank) }
+    }
+
     /// Whether it comes from a bank, with an access of its own.
     #[must_use]
     #[inline]

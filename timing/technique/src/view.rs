@@ -6,6 +6,7 @@ use trace_format::semantics::Row;
 
 /// The memory access of a step; lanes outside `mask` have no address.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct MemAccess<'a> {
     /// Space, resolved if all lanes of the warp agree.
     pub space: Space,
@@ -15,6 +16,15 @@ pub struct MemAccess<'a> {
     pub addresses: &'a [u64; 32],
     /// Lanes that access memory.
     pub mask: u32,
+}
+
+impl<'a> MemAccess<'a> {
+    /// An access of `bytes` per lane by the lanes of `mask`.
+    #[must_use]
+    #[inline]
+    pub fn new(space: Space, bytes: u8, addresses: &'a [u64; 32], mask: u32) -> MemAccess<'a> {
+        MemAccess { space, bytes, addresses, mask }
+    }
 }
 
 /// Identifier of an instruction in flight; outdated identifiers are detected.
@@ -52,6 +62,7 @@ impl InFlightId {
 
 /// The warp of a hook call.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct WarpView<'a> {
     /// Warp slot of the SM, below `sm.max_warps`.
     pub slot: usize,
@@ -72,8 +83,19 @@ pub struct WarpView<'a> {
     pub rows: &'a [Row],
 }
 
+impl<'a> WarpView<'a> {
+    /// The warp in a slot, with its registers: the first warp of block 0, in which every lane holds a thread and
+    /// which has issued nothing.
+    #[must_use]
+    #[inline]
+    pub fn new(slot: usize, rows: &'a [Row]) -> WarpView<'a> {
+        WarpView { slot, block_slot: 0, block: 0, warp: 0, threads: u32::MAX, issued: 0, rows }
+    }
+}
+
 /// The instruction of a hook call.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct InstView<'a> {
     /// Instruction index.
     pub pc: u32,
@@ -85,6 +107,15 @@ pub struct InstView<'a> {
     pub exec: u32,
     /// Its identifier in flight, from `collect` to `write_back`.
     pub id: InFlightId,
+}
+
+impl<'a> InstView<'a> {
+    /// The instruction at `pc`, on the path of the lanes of `active`, with effect in those of `exec`.
+    #[must_use]
+    #[inline]
+    pub fn new(pc: u32, inst: &'a TimedInst, active: u32, exec: u32, id: InFlightId) -> InstView<'a> {
+        InstView { pc, inst, active, exec, id }
+    }
 }
 
 /// Reason for which a technique supplies the results of an instruction.

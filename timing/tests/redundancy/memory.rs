@@ -95,7 +95,7 @@ impl WarpPath for MemoryWarp {
     }
 
     fn mem(&self) -> Option<MemAccess<'_>> {
-        self.mem.map(|(space, bytes, mask)| MemAccess { space, bytes, addresses: &self.addresses, mask })
+        self.mem.map(|(space, bytes, mask)| MemAccess::new(space, bytes, &self.addresses, mask))
     }
 }
 

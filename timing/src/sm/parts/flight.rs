@@ -35,7 +35,7 @@ impl KeptAccess {
     #[must_use]
     pub(crate) fn view(&self, lanes: u32) -> MemAccess<'_> {
         let KeptAccess { space, bytes, addresses, mask } = self;
-        MemAccess { space: *space, bytes: *bytes, addresses, mask: mask & lanes }
+        MemAccess::new(*space, *bytes, addresses, mask & lanes)
     }
 }
 
@@ -113,7 +113,7 @@ impl Flights {
             self.kept.resize_with(slot + 1, || None);
         }
         self.kept[slot] = access.map(|access| {
-            let MemAccess { space, bytes, addresses, mask } = access;
+            let MemAccess { space, bytes, addresses, mask, .. } = access;
             Box::new(KeptAccess { space, bytes, addresses: *addresses, mask })
         });
     }
@@ -237,7 +237,7 @@ mod tests {
         let slots = [0, 1, 2].map(|pc| flights.begin(pc, 0, 0));
         assert!(flights.take_access(slots[2]).is_none(), "none was kept");
         let addresses: [u64; 32] = std::array::from_fn(|lane| 0x1000 + 8 * lane as u64);
-        let access = MemAccess { space: Space::Global, bytes: 8, addresses: &addresses, mask: 0xF0F0 };
+        let access = MemAccess::new(Space::Global, 8, &addresses, 0xF0F0);
         flights.keep_access(slots[1], Some(access));
         let kept = flights.take_access(slots[1]).expect("the addresses");
         assert!(flights.take_access(slots[1]).is_none());

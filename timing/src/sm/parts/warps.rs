@@ -30,15 +30,11 @@ impl<W: WarpStream> WarpSlot<W> {
     /// The view of the warp that techniques get.
     #[must_use]
     pub(crate) fn view(&self, index: usize) -> WarpView<'_> {
-        WarpView {
-            slot: index,
-            block_slot: usize::from(self.block_slot),
-            block: self.block,
-            warp: self.warp,
-            threads: self.threads,
-            issued: self.issued,
-            rows: self.rows(),
-        }
+        let mut view = WarpView::new(index, self.rows());
+        view.block_slot = usize::from(self.block_slot);
+        (view.block, view.warp) = (self.block, self.warp);
+        (view.threads, view.issued) = (self.threads, self.issued);
+        view
     }
 
     /// Registers after the warp's latest step; none in an empty slot.

@@ -78,12 +78,6 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub(in crate::sm) fn in_flight(&self, slot: u16) -> InstView<'a> {
         let flight = &self.flights[slot];
         let (pc, active, exec) = (flight.pc, flight.active, flight.exec);
-        InstView {
-            pc,
-            inst: &self.machine.program.insts[pc as usize],
-            active,
-            exec,
-            id: self.flights.id(slot),
-        }
+        InstView::new(pc, &self.machine.program.insts[pc as usize], active, exec, self.flights.id(slot))
     }
 }

@@ -292,7 +292,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn upcoming(&self, warp: usize, pc: u32, id: InFlightId) -> InstView<'a> {
         let next = self.residents.slots[warp].next();
         let active = next.map_or(0, |next| next.active);
-        InstView { pc, inst: &self.machine.program.insts[pc as usize], active, exec: active, id }
+        InstView::new(pc, &self.machine.program.insts[pc as usize], active, active, id)
     }
 
     /// Tries to issue a warp's head.
@@ -395,7 +395,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let Some(step) = self.step(warp, pc) else { return };
         self.stats.counters.skipped_instructions += 1;
         let inst = &machine.program.insts[pc as usize];
-        let view = InstView { pc, inst, active: step.active, exec: step.exec, id: InFlightId::NONE };
+        let view = InstView::new(pc, inst, step.active, step.exec, InFlightId::NONE);
         let outcome = self.ask(|techniques, at, warps| {
             let rows = warps[warp].rows();
             let result = |reg: &u8| RegisterWrite::new(*reg, WriteTo::Nowhere, &rows[usize::from(*reg)]);
@@ -516,8 +516,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn ask_collect(&mut self, warp: usize, slot: u16) {
         let view = self.upcoming(warp, self.flights[slot].pc, self.flights.id(slot));
         let mut operands = std::mem::take(&mut self.operands);
-        let from_bank =
-            |reg: &u8| OperandRead { reg: *reg, from: ReadFrom::Bank(self.machine.banks.bank(warp, *reg)) };
+        let from_bank = |reg: &u8| OperandRead::from_bank(*reg, self.machine.banks.bank(warp, *reg));
         operands.clear();
         operands.extend(view.inst.sources().iter().map(from_bank));
         self.stats.counters.operand_reads += operands.len() as u64;

@@ -76,7 +76,7 @@ mod tests {
                 at = at.wrapping_add_signed(step * i64::from(bytes));
                 at
             });
-            let access = MemAccess { space: Space::Global, bytes, addresses: &addresses, mask };
+            let access = MemAccess::new(Space::Global, bytes, &addresses, mask);
             let expected = coalesce(&access, Coalescing::Sectors, false);
             let expected: Vec<_> = expected.as_slice().iter().map(|line| (line.line, line.sectors)).collect();
             let mut touched = Touched::default();

@@ -251,6 +251,26 @@ fn lists_and_configurations_are_shown() {
 }
 
 #[test]
+fn every_key_of_a_configuration_is_listed_with_its_meaning() {
+    let (_keep, path) = folder();
+    let lines = |arguments: &[&str]| -> Vec<String> {
+        let output = timing(&path, arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+    };
+    let word = |line: &String| line.split_whitespace().next().unwrap_or_default().to_owned();
+    let listed = lines(&["config", "keys"]);
+    let keys: Vec<String> = listed.iter().map(word).collect();
+    for shown in lines(&["config", "show", "gtx480"]).iter().map(word) {
+        // Bounds and meaning stand at the key; those of a table's entries at the table.
+        let is_listed = |key: &String| shown == *key || shown.starts_with(&format!("{key}."));
+        assert!(keys.iter().any(is_listed), "{shown} is not listed");
+    }
+    let warps = listed.iter().find(|line| line.starts_with("sm.max_warps ")).expect("the key");
+    assert!(warps.contains("64") && warps.split_whitespace().count() > 4, "{warps}");
+}
+
+#[test]
 fn what_is_wrong_is_named_with_exit_code_1() {
     let (_keep, path) = folder();
     let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");

@@ -10,7 +10,7 @@ use crate::observe::record::{Fate, InstRecord};
 use crate::observe::{Observed, ViewOptions};
 use crate::program::Program;
 use crate::sm::{Machine, Shape};
-use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
+use crate::source::{LaunchSource, MemAccess, Plain, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
 use crate::techniques::{Catalogue, Cx, Effects, Launch, Ledger, Stack, Supplied, Techniques, WarpView};
 use std::sync::Arc;
@@ -207,7 +207,12 @@ impl Hand {
     ) -> Result<Stats, ReplayError> {
         let options =
             RunOptions { threads, max_cycles: Some(20_000_000), every_cycle, ..RunOptions::default() };
-        self.run_as(self, config, techniques, &options).map(|outcome| outcome.total)
+        let outcome = if techniques.is_empty() {
+            self.run_as(&Plain(self.clone()), config, techniques, &options)
+        } else {
+            self.run_as(self, config, techniques, &options)
+        };
+        outcome.map(|outcome| outcome.total)
     }
 
     /// Runs the launch and returns the records of SM 0's instructions in order of issue.

@@ -256,6 +256,10 @@ fn the_hook_machinery_changes_no_cycle() {
         let plain = hand.run(gpu, &[], &[]);
         let hooked = hand.run(gpu, &[], &["null"]);
         assert_eq!(fingerprint(&plain), fingerprint(&hooked), "{gpu}");
+        // The same without techniques, in the code that has calls of them.
+        let config = load(gpu, &[]).expect("built-in").config;
+        let unused = hand.run_techniques(&config, Vec::new()).expect("a replay without error");
+        assert_eq!(fingerprint(&plain), fingerprint(&unused), "{gpu}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The techniques of one SM, called in order.
 //!
-//! One flag per hook records whether any technique requests it, so that a replay without techniques pays one
-//! predictable branch. Deciding hooks take `&self`; the decision is then reported to all techniques.
+//! One flag per hook records whether any technique requests it; a replay without techniques has none of these calls
+//! (`crate::source::Plain`). Deciding hooks take `&self`; the decision is then reported to all techniques.
 
 use super::{
     AccessVerdict, Answered, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing, Launch,

@@ -36,6 +36,8 @@ pub(super) struct PhysicalFile {
     pools: usize,
     per_pool: usize,
     banks_per_pool: usize,
+    /// Bank of each physical register.
+    banks: Vec<u8>,
     allocation: Allocation,
     plain: BankMap,
 }
@@ -55,6 +57,7 @@ impl PhysicalFile {
                 "`sm.registers`: {registers} make no register file of 1 to 65535 warp registers"
             ));
         }
+        let banks_per_pool = config.register_file.banks as usize / pools;
         let mut file = PhysicalFile {
             rows: vec![Row::ZERO; count],
             used: vec![0; count],
@@ -64,7 +67,10 @@ impl PhysicalFile {
             in_use: 0,
             pools,
             per_pool,
-            banks_per_pool: config.register_file.banks as usize / pools,
+            banks: (0..count)
+                .map(|at| (at / per_pool * banks_per_pool + at % per_pool % banks_per_pool) as u8)
+                .collect(),
+            banks_per_pool,
             allocation,
             plain: BankMap::new(config),
         };
@@ -85,8 +91,7 @@ impl PhysicalFile {
     /// Bank of a physical register.
     #[inline]
     pub(super) fn bank(&self, physical: u16) -> u8 {
-        let (pool, within) = (usize::from(physical) / self.per_pool, usize::from(physical) % self.per_pool);
-        (pool * self.banks_per_pool + within % self.banks_per_pool) as u8
+        self.banks[usize::from(physical)]
     }
 
     /// First fit: the first entry with a free run of `width` slices that nothing reserves, in the pool of the

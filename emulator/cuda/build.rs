@@ -128,7 +128,8 @@ impl Api {
         }
     }
 
-    /// Functions that report that they are not implemented, and the table of all functions.
+    /// A function for each of CUDA's that Warplab does not support, which says so by name on standard error and
+    /// returns `cudaErrorNotSupported`; and the table of all functions.
     fn source(&self) -> String {
         let targets: BTreeMap<&String, Vec<Option<String>>> =
             self.functions.keys().map(|f| (f, RUNTIMES.map(|v| self.target(f, v)).to_vec())).collect();

@@ -110,16 +110,11 @@ impl Tags {
     /// Sectors of a line that can be read; a resident line counts as used.
     #[inline]
     pub(crate) fn probe(&mut self, line: u64) -> u8 {
-        match self.find(line) {
-            Some(index) => {
-                self.replacement.used(index);
-                self.lines[index].valid
-            }
-            None => 0,
-        }
+        self.find_readable(line).map_or(0, |index| self.lines[index].valid)
     }
 
     /// The way of a line that can be read, at least in part; a resident line counts as used.
+    #[inline]
     pub(crate) fn find_readable(&mut self, line: u64) -> Option<usize> {
         let index = self.find(line)?;
         self.replacement.used(index);

@@ -326,16 +326,12 @@ impl Collectors {
                 }
                 ReadFrom::Bank(bank) => {
                     missing |= 1 << index;
-                    let read = Read { ready_at, slot, operand: index, collector: unit };
-                    queue_read(&mut self.banks[usize::from(bank)], read);
-                    self.reading |= 1 << bank;
+                    self.queue_read(bank, Read { ready_at, slot, operand: index, collector: unit });
                 }
                 ReadFrom::BankBehind(bank, access) => {
                     missing |= 1 << index;
                     let ready_at = ready_at + access.waited();
-                    let read = Read { ready_at, slot, operand: index, collector: unit };
-                    queue_read(&mut self.banks[usize::from(bank)], read);
-                    self.reading |= 1 << bank;
+                    self.queue_read(bank, Read { ready_at, slot, operand: index, collector: unit });
                 }
                 ReadFrom::With(other, _) => {
                     missing |= 1 << index;
@@ -366,6 +362,13 @@ impl Collectors {
             leaves_for,
         };
         missing
+    }
+
+    /// Queues a read at a bank, in order of the cycles from which reads may be served.
+    #[inline]
+    fn queue_read(&mut self, bank: u8, read: Read) {
+        insert_in_order(&mut self.banks[usize::from(bank)], read, |read| read.ready_at);
+        self.reading |= 1 << bank;
     }
 
     /// Whether an instruction waits for an operand.
@@ -554,26 +557,21 @@ impl Collectors {
     }
 }
 
-/// Queues a read at a bank, keeping the queue in order of the cycles from which reads may be served.
-#[inline]
-fn queue_read(queue: &mut VecDeque<Read>, read: Read) {
-    if queue.back().is_none_or(|last| last.ready_at <= read.ready_at) {
-        queue.push_back(read);
-        return;
-    }
-    let at = queue.partition_point(|other| other.ready_at <= read.ready_at);
-    queue.insert(at, read);
-}
-
-/// Schedules an operand's arrival, keeping the queue in order of cycles.
+/// Schedules an operand's arrival.
 #[inline]
 fn arrive(arriving: &mut VecDeque<(u64, u16, u8)>, cycle: u64, slot: u16, operand: u8) {
-    if arriving.back().is_none_or(|last| last.0 <= cycle) {
-        arriving.push_back((cycle, slot, operand));
+    insert_in_order(arriving, (cycle, slot, operand), |arrival| arrival.0);
+}
+
+/// Adds an item to a queue that is in order of cycles, behind those of the same cycle.
+#[inline]
+fn insert_in_order<T>(queue: &mut VecDeque<T>, item: T, cycle: impl Fn(&T) -> u64) {
+    if queue.back().is_none_or(|last| cycle(last) <= cycle(&item)) {
+        queue.push_back(item);
         return;
     }
-    let at = arriving.partition_point(|other| other.0 <= cycle);
-    arriving.insert(at, (cycle, slot, operand));
+    let at = queue.partition_point(|other| cycle(other) <= cycle(&item));
+    queue.insert(at, item);
 }
 
 /// Collectors of one share, by class. Generic collectors are one pool for all classes.

@@ -138,12 +138,11 @@ impl CodeCache {
         counters: &mut Counters,
     ) -> CodeFetch {
         let found = &mut self.found[line as usize % FOUND];
-        match *found {
-            Some((own, way)) if own == line => {
-                self.tags.use_again(way);
-                return CodeFetch::Hit;
-            }
-            _ => {}
+        if let Some((own, way)) = *found
+            && own == line
+        {
+            self.tags.use_again(way);
+            return CodeFetch::Hit;
         }
         if let Some(way) = self.tags.find_readable(line) {
             *found = Some((line, way));

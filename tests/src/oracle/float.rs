@@ -275,14 +275,13 @@ pub fn approximate(ty: ScalarType, ftz: bool, args: &[u64], f: impl Fn(f64, f64)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_xoshiro::SplitMix64;
-    use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+    use test_kit::Random;
 
     #[test]
     fn directed_roots_enclose_the_root() {
-        let mut random = SplitMix64::seed_from_u64(1);
+        let mut random = Random::new(1);
         for _ in 0..20_000 {
-            let bits = random.next_u64();
+            let bits = random.bits();
             let wide = f64::from_bits(bits >> 1);
             let narrow = f32::from_bits((bits >> 33) as u32);
             let root = |rounding| double_op(Ieee::Sqrt, rounding, wide, 0.0, 0.0);

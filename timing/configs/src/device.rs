@@ -1,7 +1,7 @@
 //! The boards that the CUDA API can present to programs.
 
 use crate::builtin::{BOARDS, Builtin, MODELLED};
-use crate::occupancy::{RegisterAllocation, Resources};
+use crate::occupancy::{RegisterGranule, Resources};
 use serde::Deserialize;
 use std::fmt::Display;
 use std::sync::LazyLock;
@@ -74,7 +74,7 @@ struct Sm {
     max_blocks: u32,
     registers: u32,
     max_registers_per_thread: u32,
-    register_allocation: Granule,
+    register_allocation: RegisterGranule,
     register_allocation_unit: u32,
     warp_allocation_granularity: u32,
     shared_memory_bytes: u32,
@@ -83,18 +83,8 @@ struct Sm {
     shared_allocation_unit_bytes: u32,
 }
 
-/// Unit to which the register allocation granule applies.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Granule {
-    SubPartition,
-    Warp,
-    Block,
-}
-
 impl From<Sm> for Resources {
     fn from(sm: Sm) -> Resources {
-        let granularity = sm.warp_allocation_granularity;
         Resources {
             max_threads_per_block: sm.max_threads_per_block,
             max_warps: sm.max_warps,
@@ -103,11 +93,7 @@ impl From<Sm> for Resources {
             max_registers_per_block: sm.registers,
             max_registers_per_thread: sm.max_registers_per_thread,
             register_unit: sm.register_allocation_unit,
-            register_allocation: match sm.register_allocation {
-                Granule::SubPartition => RegisterAllocation::SubPartition { parts: granularity },
-                Granule::Warp => RegisterAllocation::Warp { warps: granularity },
-                Granule::Block => RegisterAllocation::Block { warps: granularity },
-            },
+            register_allocation: sm.register_allocation.rounded_to(sm.warp_allocation_granularity),
             shared_bytes: sm.shared_memory_bytes,
             max_shared_bytes_per_block: sm.shared_memory_per_block_bytes,
             reserved_shared_bytes_per_block: sm.shared_reserved_per_block_bytes,

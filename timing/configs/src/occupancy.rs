@@ -5,6 +5,8 @@
 //! later, of the older spreadsheet before. Timing and the CUDA API both use it, each with the resources of
 //! its own GPU.
 
+use serde::{Deserialize, Serialize};
+
 /// Granularity of register allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegisterAllocation {
@@ -23,6 +25,31 @@ pub enum RegisterAllocation {
         /// Parts of the register file.
         parts: u32,
     },
+}
+
+/// Unit to which the register allocation granule applies, as data files and configurations name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RegisterGranule {
+    /// Each warp's registers are rounded up and come from its scheduler's part of the register file
+    /// (compute capability 3.0 and later).
+    SubPartition,
+    /// Each warp's registers are rounded up (2.x).
+    Warp,
+    /// The block's registers are rounded up (compute capability 1.x).
+    Block,
+}
+
+impl RegisterGranule {
+    /// The rule, with the number of warps or parts to which their number is rounded up.
+    #[must_use]
+    pub fn rounded_to(self, granularity: u32) -> RegisterAllocation {
+        match self {
+            RegisterGranule::SubPartition => RegisterAllocation::SubPartition { parts: granularity },
+            RegisterGranule::Warp => RegisterAllocation::Warp { warps: granularity },
+            RegisterGranule::Block => RegisterAllocation::Block { warps: granularity },
+        }
+    }
 }
 
 /// Resources of an SM.

@@ -36,7 +36,7 @@ fn one_more_block_than_the_registers_allow_is_never_resident() {
                 let set = ["gpu.sms=1".to_owned(), format!("sm.registers={registers}")];
                 let mut config = load(gpu, &set).expect("a valid configuration").config;
                 // Each warp's registers come from the whole file, so that the bound is that of the sum.
-                config.sm.register_allocation = crate::config::RegisterAllocation::Warp;
+                config.sm.register_allocation = crate::config::RegisterGranule::Warp;
                 config.sm.warp_allocation_granularity = 1;
                 config
             };

@@ -4,7 +4,7 @@
 //! Each rule names the key, the value and the rule itself, so that the message shows how to correct it.
 
 use super::{Dram, GpuConfig, Key, PartitionHash, SetHash};
-use super::{UNIT_NAMES, latency_name};
+use super::{MASK_BITS, UNIT_NAMES, latency_name};
 use crate::memory::hash::MAX_IPOLY;
 use crate::memory::{replacement, write};
 use crate::policy::{self, PolicyEntry};
@@ -19,9 +19,6 @@ pub(crate) struct Broken {
     /// The value and the rule that it breaks.
     pub rule: String,
 }
-
-/// Warps, banks and collector units are tracked in 64-bit masks.
-const MASK_BITS: u32 = 64;
 
 /// Checks every rule and returns the first broken one.
 ///
@@ -40,8 +37,8 @@ pub(crate) fn check(config: &GpuConfig) -> Result<(), Broken> {
 
 fn bounds(config: &GpuConfig) -> Result<(), Broken> {
     for Key { path, bounds, number, .. } in config.keys() {
-        if let Some(number) = number.filter(|number| !bounds.accept(*number)) {
-            return Err(Broken { key: path, rule: format!("{number} is refused: it must be {bounds}") });
+        if let Some(number) = number {
+            require(bounds.accept(number), &path, number, &format!("it must be {bounds}"))?;
         }
     }
     Ok(())
@@ -161,7 +158,8 @@ fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
         }
     }
     let total = c.generic + c.alu + c.sfu + c.mem;
-    require(total <= MASK_BITS, "collectors", total, "an SM has at most 64 collector units")?;
+    let rule = format!("an SM has at most {MASK_BITS} collector units");
+    require(u64::from(total) <= MASK_BITS, "collectors", total, &rule)?;
     if rf.sub_core {
         let shares = [("register_file.banks", rf.banks), ("collectors.generic", c.generic)];
         for (key, n) in shares.into_iter().chain(classes) {

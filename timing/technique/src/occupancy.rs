@@ -1,6 +1,6 @@
 //! Occupancy of a configured SM: CUDA's rules ([`warplab_gpus::occupancy`]) on the configuration's resources.
 
-use crate::config::{RegisterAllocation, SmLimits};
+use crate::config::SmLimits;
 use warplab_gpus::occupancy::{self as rules, Resources};
 
 pub use rules::{Demand, Limit, Occupancy};
@@ -14,7 +14,6 @@ pub fn occupancy(sm: &SmLimits, registers: u32, demand: &Demand) -> Result<Occup
 }
 
 fn resources(sm: &SmLimits, registers: u32) -> Resources {
-    let granularity = sm.warp_allocation_granularity;
     Resources {
         max_threads_per_block: sm.max_threads_per_block,
         max_warps: sm.max_warps,
@@ -24,13 +23,7 @@ fn resources(sm: &SmLimits, registers: u32) -> Resources {
         max_registers_per_block: registers.max(sm.registers),
         max_registers_per_thread: sm.max_registers_per_thread,
         register_unit: sm.register_allocation_unit,
-        register_allocation: match sm.register_allocation {
-            RegisterAllocation::Block => rules::RegisterAllocation::Block { warps: granularity },
-            RegisterAllocation::Warp => rules::RegisterAllocation::Warp { warps: granularity },
-            RegisterAllocation::SubPartition => {
-                rules::RegisterAllocation::SubPartition { parts: granularity }
-            }
-        },
+        register_allocation: sm.register_allocation.rounded_to(sm.warp_allocation_granularity),
         shared_bytes: sm.shared_memory_bytes,
         max_shared_bytes_per_block: sm.shared_memory_per_block_bytes,
         reserved_shared_bytes_per_block: sm.shared_reserved_per_block_bytes,

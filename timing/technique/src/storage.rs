@@ -261,7 +261,7 @@ fn begin(free_at: &mut [u64], ports: u32, now: u64, bank: usize) -> (u64, u64) {
         return (now, 0);
     }
     let port = bank.iter_mut().min().expect("a bank has a port");
-    let start = (*port).max(now);
+    let start = *port;
     *port = start + 1;
     (start, start - now)
 }

@@ -209,12 +209,8 @@ impl Flow {
     }
 
     /// Blocks with a guarded exit in a loop around the whole kernel, from which no other exit is reached.
-    fn ends_of_endless_loops(&self, insts: &[Inst], trapped: &[bool]) -> Vec<bool> {
+    fn ends_of_endless_loops(&self, insts: &[Inst], trapped: &[bool], preds: &[Vec<usize>]) -> Vec<bool> {
         let n = self.blocks.len();
-        let mut preds = vec![Vec::new(); n];
-        for (b, succs) in self.succs.iter().enumerate() {
-            succs.iter().for_each(|s| preds[s.0 as usize].push(b));
-        }
         let mut ending = vec![false; n];
         let mut work: Vec<usize> = (0..n).filter(|&b| self.succs[b].is_empty() && !trapped[b]).collect();
         while let Some(b) = work.pop() {
@@ -234,12 +230,14 @@ impl Flow {
         let exit = self.blocks.len();
         let trapped: Vec<bool> =
             self.blocks.iter().map(|b| insts[b.end.index() - 1].kind() == Kind::Trap).collect();
-        let ends = self.ends_of_endless_loops(insts, &trapped);
         let mut reversed: Vec<Vec<usize>> = vec![Vec::new(); exit + 1];
+        for (b, succs) in self.succs.iter().enumerate() {
+            succs.iter().for_each(|s| reversed[s.0 as usize].push(b));
+        }
+        let ends = self.ends_of_endless_loops(insts, &trapped, &reversed);
         // Guarded exits and returns both leave and continue; for reconvergence only the continuing lanes
         // count.
         for (b, succs) in self.succs.iter().enumerate() {
-            succs.iter().for_each(|s| reversed[s.0 as usize].push(b));
             // No lane continues after a fault: the other lanes reconverge as if it did not exist.
             if ends[b] || succs.is_empty() && !trapped[b] {
                 reversed[exit].push(b);

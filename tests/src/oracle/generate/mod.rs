@@ -27,10 +27,9 @@ mod writer;
 pub use drawn::Drawn;
 pub use plan::Kernel;
 pub use print::{Output, OutputSlot};
-use rand_xoshiro::SplitMix64;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 pub use shape::Focus;
 pub use shrink::shrink;
+use test_kit::Random;
 
 /// A part of a kernel's body.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,22 +111,22 @@ pub enum Node {
 pub type ForwardBlock = (Vec<Node>, Option<(String, usize)>);
 
 /// A seeded source of decisions.
-pub struct Dice(SplitMix64);
+pub struct Dice(Random);
 
 impl Dice {
     /// The source of a seed.
     pub fn new(seed: u64) -> Self {
-        Self(SplitMix64::seed_from_u64(seed))
+        Self(Random::new(seed))
     }
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        self.0.bits()
     }
 
     /// A number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n as u64) as usize
+        self.0.below(n as u64) as usize
     }
 
     /// A number of a range, both ends included.

@@ -261,8 +261,9 @@ impl Technique for Srf {
             let (at, row) = (usize::from(write.reg), write.row());
             let word = row.0[warp.threads.trailing_zeros() as usize & 31];
             // The one access of a load gives every lane the same value, unless another thread stores meanwhile.
-            let same = !is_load || (0..32).all(|lane| warp.threads >> lane & 1 == 0 || row.0[lane] == word);
-            let uniform = detected && whole && same;
+            let same =
+                || !is_load || (0..32).all(|lane| warp.threads >> lane & 1 == 0 || row.0[lane] == word);
+            let uniform = detected && whole && same();
             let old = own.mappings[at].scalar;
             if uniform && (old.is_some() || self.storage.take(cx.cycle, 0)) {
                 own.mappings[at] = Mapping { scalar: Some(word), denied: false };

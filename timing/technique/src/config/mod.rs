@@ -11,12 +11,13 @@ pub use bounds::{Bounds, Key};
 use bounds::{Keys, not_numbers, sections};
 pub use memory::*;
 pub use names::{UNIT_NAMES, latency_name};
+pub use warplab_gpus::occupancy::RegisterGranule;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Warps, banks and collector units are tracked in 64-bit masks.
-const MASK: u64 = 64;
+pub const MASK_BITS: u64 = 64;
 /// Largest register file of an SM: 4 MiB, small enough that no product of these counts overflows.
 const REGISTERS: u64 = 1 << 20;
 /// Largest memory of an SM and largest cache slice, in bytes.
@@ -106,9 +107,9 @@ sections! {
     /// Resources of an SM and their allocation granularities.
     pub struct SmLimits {
         /// Resident warps, at most 64.
-        max_warps: u32, Bounds::Between(1, MASK);
+        max_warps: u32, Bounds::Between(1, MASK_BITS);
         /// Resident thread blocks.
-        max_blocks: u32, Bounds::Between(1, MASK);
+        max_blocks: u32, Bounds::Between(1, MASK_BITS);
         /// Threads of one block.
         max_threads_per_block: u32, Bounds::AtLeast(1);
         /// 32-bit registers of the register file.
@@ -116,10 +117,10 @@ sections! {
         /// Granule in which registers are allocated, in 32-bit registers.
         register_allocation_unit: u32, Bounds::Between(1, REGISTERS);
         /// Whether the granule applies to each warp or to the whole block.
-        register_allocation: RegisterAllocation;
+        register_allocation: RegisterGranule;
         /// Warps of a block are rounded up to this number when registers are allocated; with sub-partitions, the
         /// number of these.
-        warp_allocation_granularity: u32, Bounds::Between(1, MASK);
+        warp_allocation_granularity: u32, Bounds::Between(1, MASK_BITS);
         /// Registers that one thread can address.
         max_registers_per_thread: u32, Bounds::Between(1, 255);
         /// Shared memory in bytes.
@@ -133,19 +134,6 @@ sections! {
         /// Cycles between a block's arrival in the SM and its warps' first fetch.
         block_launch_cycles: u32, Bounds::Between(0, LATENCY);
     }
-}
-
-/// Unit to which the register allocation granule applies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RegisterAllocation {
-    /// Each warp's registers are rounded up and come from its scheduler's part of the register file
-    /// (compute capability 3.0 and later).
-    SubPartition,
-    /// Each warp's registers are rounded up (2.x).
-    Warp,
-    /// The block's registers are rounded up (compute capability 1.x).
-    Block,
 }
 
 sections! {
@@ -178,19 +166,19 @@ sections! {
         /// Whether the two instructions of a dual issue must go to different unit classes.
         dual_issue_distinct_units: bool;
         /// Warps in the active set of the two-level policy, per scheduler.
-        two_level_active_warps: u32, Bounds::Between(1, MASK);
+        two_level_active_warps: u32, Bounds::Between(1, MASK_BITS);
     }
 
     /// Operand collector units. Either `generic` serves all classes, or the three class pools do.
     pub struct Collectors {
         /// Units that take any instruction; 0 selects the class pools.
-        generic: u32, Bounds::Between(0, MASK);
+        generic: u32, Bounds::Between(0, MASK_BITS);
         /// Units for integer, FP32, FP64 and control instructions.
-        alu: u32, Bounds::Between(0, MASK);
+        alu: u32, Bounds::Between(0, MASK_BITS);
         /// Units for special-function and tensor instructions.
-        sfu: u32, Bounds::Between(0, MASK);
+        sfu: u32, Bounds::Between(0, MASK_BITS);
         /// Units for memory instructions.
-        mem: u32, Bounds::Between(0, MASK);
+        mem: u32, Bounds::Between(0, MASK_BITS);
         /// Operands that one unit receives from the register file per cycle.
         ports: u32, Bounds::Between(1, 16);
         /// Cycles from issue to the first register read.
@@ -216,7 +204,7 @@ sections! {
     /// Register banks.
     pub struct RegisterFile {
         /// Banks, at most 64.
-        banks: u32, Bounds::Between(1, MASK);
+        banks: u32, Bounds::Between(1, MASK_BITS);
         /// Accesses (reads and writes together) that a bank serves per cycle.
         bank_ports: u32, Bounds::Between(1, 8);
         /// Register-to-bank mapping.
@@ -261,4 +249,4 @@ sections! {
     }
 }
 
-not_numbers! { RegisterAllocation, BankMapping }
+not_numbers! { RegisterGranule, BankMapping }

@@ -45,7 +45,7 @@ enum Command {
     Compare(compare::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
     List(list::Arguments),
-    /// Shows configurations.
+    /// Shows configurations and their keys, and imports those of GPGPU-Sim.
     #[command(subcommand)]
     Config(config::Command),
 }

@@ -23,9 +23,10 @@ use crate::analysis::affinity::Affinity;
 use crate::analysis::release::Release;
 use crate::banks::BankMap;
 use crate::program::MAX_SRC;
+use crate::source::Row;
 use death::Deaths;
 use physical::{Allocation, PhysicalFile};
-use rename::{Buddies, Renaming};
+use rename::{Buddies, Mapping, Renaming};
 use warplab_technique::{causes, counts, params};
 
 params! {
@@ -314,23 +315,25 @@ impl Corf {
             let Corf { renaming, table, banks, .. } = &mut *self;
             let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
             let access = table.read(cx.cycle, table_bank(banks, warp.slot, operand.reg));
-            let lost = renaming.lost(warp.slot, operand.reg) & inst.active;
-            if lost != 0 {
-                return Err(cx.missing(warp, inst.pc, operand.reg, lost));
-            }
-            // A register that was never written is not mapped; its read is unchanged.
-            let Some(found) = renaming.read(warp.slot, operand.reg) else { continue };
+            let found = match renaming.look_up(warp.slot, operand.reg, inst.active) {
+                Mapping::At(found) => found,
+                Mapping::Lost(lanes) => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
+                // The read is unchanged.
+                Mapping::Unwritten => continue,
+            };
+            let mut space = Row::ZERO;
+            let value = renaming.value(&found, &mut space);
             let shared =
                 alone.iter_mut().enumerate().find(|(_, physical)| **physical == Some(found.physical));
             match shared {
                 Some((leader, free)) if self.params.mechanism => {
-                    let supplied = cx.supply(warp, inst.pc, operand.reg, found.defined, &found.row)?;
+                    let supplied = cx.supply(warp, inst.pc, operand.reg, found.defined, value)?;
                     *free = None;
                     operand.from = ReadFrom::With(leader as u8, supplied);
                     coalesced += 1;
                 }
                 _ => {
-                    cx.compare(warp, inst.pc, operand.reg, found.defined, &found.row)?;
+                    cx.compare(warp, inst.pc, operand.reg, found.defined, value)?;
                     alone[position] = Some(found.physical);
                     operand.from = ReadFrom::BankBehind(found.bank, access);
                 }
@@ -346,6 +349,9 @@ impl Corf {
 
     /// Counts the reasons for which operands did not share an access.
     fn account_for_losses(&self, cx: &mut Cx<'_>, operands: &[OperandRead], lost: u64) {
+        if lost == 0 {
+            return;
+        }
         if !self.params.mechanism {
             cx.lost(Lost::Off, lost);
             return;

@@ -19,6 +19,24 @@ pub(super) enum Allocation {
     HomeBank,
 }
 
+/// Widths of which a run is free, by the slices in use; bit 0 is one slice.
+const WIDTHS_THAT_FIT: [u8; 1 << SLICES] = {
+    let mut table = [0; 1 << SLICES];
+    let mut used = 0;
+    while used < table.len() {
+        // Bit `first` of `runs`: the `width` slices from `first` on are free.
+        let free = !used & (table.len() - 1);
+        let (mut runs, mut width) = (free, 1);
+        while runs != 0 {
+            table[used] |= 1 << (width - 1);
+            runs &= free >> width;
+            width += 1;
+        }
+        used += 1;
+    }
+    table
+};
+
 /// All physical registers of an SM.
 #[derive(Clone, Debug)]
 pub(super) struct PhysicalFile {
@@ -32,6 +50,10 @@ pub(super) struct PhysicalFile {
     reserved: Vec<bool>,
     /// Entries with an unreserved free run of 1, 2, 3 or 4 slices, by pool and numbered within it.
     fits: [Vec<FixedBitSet>; SLICES as usize],
+    /// Widths for which each entry is in `fits`, one bit each.
+    fitting: Vec<u8>,
+    /// Pool of each entry, and its number within it.
+    places: Vec<(u8, u16)>,
     in_use: u32,
     pools: usize,
     per_pool: usize,
@@ -64,6 +86,8 @@ impl PhysicalFile {
             residents: vec![0; count],
             reserved: vec![false; count],
             fits: std::array::from_fn(|_| vec![FixedBitSet::with_capacity(per_pool); pools]),
+            fitting: vec![0; count],
+            places: (0..count).map(|at| ((at / per_pool) as u8, (at % per_pool) as u16)).collect(),
             in_use: 0,
             pools,
             per_pool,
@@ -179,13 +203,19 @@ impl PhysicalFile {
         (pool * self.per_pool + within) as u16
     }
 
-    /// Updates the first-fit index of an entry.
+    /// Updates the first-fit index of an entry, for the widths of which it has changed.
     fn refresh(&mut self, physical: u16) {
         let at = usize::from(physical);
-        let (pool, within) = (at / self.per_pool, at % self.per_pool);
-        for width in 1..=SLICES {
-            let fits = !self.reserved[at] && Slices::free_run(self.used[at], width).is_some();
-            self.fits[width as usize - 1][pool].set(within, fits);
+        let widths = if self.reserved[at] { 0 } else { WIDTHS_THAT_FIT[usize::from(self.used[at])] };
+        let changed = widths ^ std::mem::replace(&mut self.fitting[at], widths);
+        if changed == 0 {
+            return;
+        }
+        let (pool, within) = self.places[at];
+        for (width, fits) in self.fits.iter_mut().enumerate() {
+            if changed >> width & 1 != 0 {
+                fits[usize::from(pool)].set(usize::from(within), widths >> width & 1 != 0);
+            }
         }
     }
 
@@ -215,6 +245,16 @@ mod tests {
             let (physical, _) = split.take_first_fit(slot, 0, 4).expect("room");
             let bank = usize::from(split.bank(physical));
             assert_eq!(bank / 4, slot % 4, "banks 4s to 4s+3 are those of scheduler s");
+        }
+    }
+
+    #[test]
+    fn widths_fit_if_a_run_of_slices_is_free() {
+        for (used, widths) in WIDTHS_THAT_FIT.iter().enumerate() {
+            for width in 1..=SLICES {
+                let fits = Slices::free_run(used as u8, width).is_some();
+                assert_eq!(widths >> (width - 1) & 1 != 0, fits, "{width} slices beside {used:#06b}");
+            }
         }
     }
 

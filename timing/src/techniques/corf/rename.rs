@@ -8,7 +8,7 @@
 //! virtualization are marked, so that a later read of the lost value is detected.
 
 use super::Counts;
-use super::packing::{Slices, pack, unpack, width_bytes};
+use super::packing::{SLICES, Slices, pack, unpack, width_bytes};
 use super::physical::PhysicalFile;
 use crate::program::RegSet;
 use crate::source::Row;
@@ -28,7 +28,7 @@ struct Entry {
     lost: u32,
 }
 
-/// A register read through the table.
+/// A register found in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lookup {
     /// Physical register.
@@ -37,8 +37,18 @@ pub(super) struct Lookup {
     pub bank: u8,
     /// Lanes in which the value is the register's.
     pub defined: u32,
-    /// The unpacked value.
-    pub row: Row,
+    slices: Slices,
+}
+
+/// What the table holds for a register.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Mapping {
+    /// The register was never written.
+    Unwritten,
+    /// Lanes whose value was released, though the instruction reads them.
+    Lost(u32),
+    /// The register has a place.
+    At(Lookup),
 }
 
 /// Result of a write.
@@ -82,27 +92,32 @@ impl Renaming {
         }
     }
 
-    /// Reads a register, if it is mapped.
+    /// Looks up a register that an instruction reads in the lanes of `active`.
     #[inline]
-    pub(super) fn read(&self, slot: usize, reg: u8) -> Option<Lookup> {
+    pub(super) fn look_up(&self, slot: usize, reg: u8, active: u32) -> Mapping {
         let entry = self.table[self.index(slot, reg)];
-        let (physical, slices) = entry.place?;
-        Some(Lookup {
-            physical,
-            bank: self.file.bank(physical),
-            defined: entry.defined,
-            row: unpack(&self.file.rows[usize::from(physical)], slices),
-        })
+        let lost = entry.lost & active;
+        if lost != 0 {
+            return Mapping::Lost(lost);
+        }
+        let Some((physical, slices)) = entry.place else { return Mapping::Unwritten };
+        Mapping::At(Lookup { physical, bank: self.file.bank(physical), defined: entry.defined, slices })
+    }
+
+    /// The value of a register that was looked up: the physical register itself, or unpacked into `space`.
+    #[inline]
+    pub(super) fn value<'a>(&'a self, found: &Lookup, space: &'a mut Row) -> &'a Row {
+        let stored = &self.file.rows[usize::from(found.physical)];
+        if found.slices.count() == SLICES {
+            return stored;
+        }
+        *space = unpack(stored, found.slices);
+        space
     }
 
     /// The other register of a register's compiler-chosen pair.
     pub(super) fn buddy(&self, reg: u8) -> Option<u8> {
         self.buddies[usize::from(reg)]
-    }
-
-    /// Lanes of a register whose value was released.
-    pub(super) fn lost(&self, slot: usize, reg: u8) -> u32 {
-        self.table[self.index(slot, reg)].lost
     }
 
     /// Stores a result in the lanes of `exec`, allocating or moving the register if needed.

@@ -20,6 +20,13 @@ fn step(bench: &mut Bench<'_>, corf: &mut Corf, pc: u32, value: u32) -> Vec<From
     reads.iter().map(|read| read.from).collect()
 }
 
+/// Physical register and value of a register, if it is mapped.
+fn mapped(corf: &mut Corf, slot: usize, reg: u8) -> Option<(u16, Row)> {
+    let renaming = corf.renaming();
+    let Mapping::At(found) = renaming.look_up(slot, reg, 0) else { return None };
+    Some((found.physical, *renaming.value(&found, &mut Row::ZERO)))
+}
+
 #[test]
 fn a_compiler_pair_of_narrow_registers_is_read_at_once() {
     let config = config(&[]);
@@ -34,7 +41,7 @@ fn a_compiler_pair_of_narrow_registers_is_read_at_once() {
     step(&mut bench, &mut corf, 0, 1);
     step(&mut bench, &mut corf, 1, 2);
     step(&mut bench, &mut corf, 2, 0x1234);
-    let place = |corf: &mut Corf, reg| corf.renaming().read(0, reg).expect("mapped").physical;
+    let place = |corf: &mut Corf, reg| mapped(corf, 0, reg).expect("mapped").0;
     assert_eq!([1, 5, 3].map(|reg| place(&mut corf, reg)), [0, 1, 0], "r5 does not take what r1 reserves");
     assert_eq!(step(&mut bench, &mut corf, 3, 9), [From::Bank(0), From::With(0)]);
     let stats = |name| count(&corf, name);
@@ -52,7 +59,7 @@ fn a_pair_that_does_not_fit_is_placed_by_first_fit_and_frees_the_reservation() {
     step(&mut bench, &mut corf, 0, 1);
     step(&mut bench, &mut corf, 1, 0x3F80_0000);
     step(&mut bench, &mut corf, 2, 0x1234);
-    let place = |corf: &mut Corf, reg| corf.renaming().read(0, reg).expect("mapped").physical;
+    let place = |corf: &mut Corf, reg| mapped(corf, 0, reg).expect("mapped").0;
     assert_eq!([1, 3, 5].map(|reg| place(&mut corf, reg)), [0, 1, 0]);
     assert_eq!(step(&mut bench, &mut corf, 3, 9), [From::Bank(0), From::Bank(1)]);
     assert_eq!((count(&corf, "pair_allocations"), count(&corf, "packed_pair_allocations")), (1, 0));
@@ -81,12 +88,12 @@ fn growth_moves_a_register_and_shrinking_keeps_its_place() {
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
     step(&mut bench, &mut corf, 1, 0x1234);
-    let place = |corf: &mut Corf, reg| corf.renaming().read(0, reg).expect("mapped").physical;
+    let place = |corf: &mut Corf, reg| mapped(corf, 0, reg).expect("mapped").0;
     step(&mut bench, &mut corf, 0, 0x12_3456);
     assert_eq!((place(&mut corf, 1), count(&corf, "size_change_reallocations")), (1, 1));
     step(&mut bench, &mut corf, 0, 7);
     assert_eq!((place(&mut corf, 1), count(&corf, "size_change_reallocations")), (1, 1));
-    assert_eq!(corf.renaming().read(0, 1).map(|found| found.row), Some(Row::splat(7)));
+    assert_eq!(mapped(&mut corf, 0, 1).map(|found| found.1), Some(Row::splat(7)));
     assert_eq!(step(&mut bench, &mut corf, 2, 9), [From::Bank(1), From::Bank(0)]);
     assert_eq!(corf.renaming().file.in_use(), 2);
 }
@@ -105,7 +112,7 @@ fn growth_under_divergence_fetches_the_other_lanes() {
     corf.renaming().verify();
     assert_eq!(bench.bank_accesses(), [(0, false)], "the old entry lies in bank 0");
     let expected = Row::from_fn(|lane| if (4..8).contains(&lane) { 0x7FFF_FFFF } else { 1 });
-    assert_eq!(corf.renaming().read(0, 1).map(|found| found.row), Some(expected));
+    assert_eq!(mapped(&mut corf, 0, 1).map(|found| found.1), Some(expected));
     // A wide value in an inactive lane keeps the register wide: all lanes count.
     let (_, flight) = bench.issue(&mut corf, 0, (0xF, 0xF), || Row::splat(3)).expect("agrees");
     bench.write_back(&mut corf, &flight).expect("agrees");
@@ -122,8 +129,8 @@ fn dead_registers_are_given_up_and_a_read_of_one_would_be_found_out() {
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
     step(&mut bench, &mut corf, 1, 2);
-    assert!(corf.renaming().read(0, 1).is_none(), "its last reader has collected it");
-    assert!(corf.renaming().read(0, 2).is_some());
+    assert!(mapped(&mut corf, 0, 1).is_none(), "its last reader has collected it");
+    assert!(mapped(&mut corf, 0, 2).is_some());
     assert_eq!(count(&corf, "released_registers"), 1);
     // A compiler pass that released r1 too early would be caught here.
     let why = bench.issue(&mut corf, 1, (2, 2), || Row::ZERO).expect_err("r1 is gone");
@@ -142,7 +149,7 @@ fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
     step(&mut bench, &mut corf, 1, 2);
-    let physical = corf.renaming().read(4, 2).expect("mapped").physical;
+    let physical = mapped(&mut corf, 4, 2).expect("mapped").0;
     // r1 has slice 0 and r2 slice 1 of the entry.
     corf.renaming().file.rows[usize::from(physical)].0[31] ^= 0x8000;
     let why = bench.issue(&mut corf, 2, (1, 1), || Row::ZERO).expect_err("the value is wrong");

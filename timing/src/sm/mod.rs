@@ -128,7 +128,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             schedulers: vec![scheduler; schedulers],
             scoreboard: Scoreboard::new(warps),
             barriers: Barriers::new(blocks, warps),
-            flights: Flights::new(warps, !techniques.is_empty()),
+            flights: Flights::new(warps),
             collectors: Collectors::new(config, machine.plan.collectors, machine.plan.extra_collect_cycles),
             units: Units::new(config),
             load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants),

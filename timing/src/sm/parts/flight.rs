@@ -1,7 +1,6 @@
 //! Instructions in flight: a slab of records from issue to writeback, named by slot and generation.
 
-use crate::program::MAX_DST;
-use crate::source::{MemAccess, Row};
+use crate::source::MemAccess;
 use crate::techniques::InFlightId;
 use trace_format::isa::space::Space;
 
@@ -43,28 +42,19 @@ impl KeptAccess {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flights {
     slots: Vec<Flight>,
-    rows: Vec<[Row; MAX_DST]>,
     /// Addresses kept for the `access` hooks of techniques, by slot; empty without such hooks.
     kept: Vec<Option<Box<KeptAccess>>>,
     free: Vec<u16>,
-    keep_rows: bool,
     /// Number of instructions in flight by warp, and the warps that have any.
     of_warp: Vec<u16>,
     busy_warps: u64,
 }
 
 impl Flights {
-    /// An empty slab for a number of warps; with `keep_rows`, destination rows are kept until writeback.
+    /// An empty slab for a number of warps.
     #[must_use]
-    pub(crate) fn new(warps: usize, keep_rows: bool) -> Flights {
-        Flights { keep_rows, of_warp: vec![0; warps], ..Flights::default() }
-    }
-
-    /// Whether destination rows are kept.
-    #[must_use]
-    #[inline]
-    pub(crate) fn keeps_rows(&self) -> bool {
-        self.keep_rows
+    pub(crate) fn new(warps: usize) -> Flights {
+        Flights { of_warp: vec![0; warps], ..Flights::default() }
     }
 
     /// Takes a slot for an instruction of a warp.
@@ -72,9 +62,6 @@ impl Flights {
     pub(crate) fn begin(&mut self, pc: u32, warp: u8, now: u64) -> u16 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Flight { pc: 0, warp: 0, active: 0, exec: 0, issued_at: 0, generation: 0 });
-            if self.keep_rows {
-                self.rows.push([Row::ZERO; MAX_DST]);
-            }
             (self.slots.len() - 1) as u16
         });
         let flight = &mut self.slots[usize::from(slot)];
@@ -155,17 +142,6 @@ impl Flights {
     pub(crate) fn of_warp(&self, warp: usize) -> u16 {
         self.of_warp[warp]
     }
-
-    /// Destination rows of a slot.
-    #[must_use]
-    pub(crate) fn rows(&self, slot: u16) -> &[Row; MAX_DST] {
-        &self.rows[usize::from(slot)]
-    }
-
-    /// Destination rows of a slot, to be filled.
-    pub(crate) fn rows_mut(&mut self, slot: u16) -> &mut [Row; MAX_DST] {
-        &mut self.rows[usize::from(slot)]
-    }
 }
 
 impl std::ops::Index<u16> for Flights {
@@ -189,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_under_another_name() {
-        let mut flights = Flights::new(4, false);
+        let mut flights = Flights::new(4);
         let (first, second) = (flights.begin(10, 3, 100), flights.begin(11, 2, 101));
         assert_eq!((first, second, flights.len()), (0, 1, 2));
         let name = flights.id(first);
@@ -210,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_slot_that_became_free_last_is_taken_first() {
-        let mut flights = Flights::new(1, false);
+        let mut flights = Flights::new(1);
         assert_eq!([0, 1, 2].map(|pc| flights.begin(pc, 0, 0)), [0, 1, 2]);
         flights.end(0);
         flights.end(2);
@@ -219,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_warp_is_busy_from_its_first_instruction_to_its_last() {
-        let mut flights = Flights::new(64, false);
+        let mut flights = Flights::new(64);
         flights.enter(63);
         flights.enter(63);
         flights.enter(5);
@@ -233,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_addresses_of_an_instruction_are_taken_once_and_in_the_lanes_that_are_asked_for() {
-        let mut flights = Flights::new(1, false);
+        let mut flights = Flights::new(1);
         let slots = [0, 1, 2].map(|pc| flights.begin(pc, 0, 0));
         assert!(flights.take_access(slots[2]).is_none(), "none was kept");
         let addresses: [u64; 32] = std::array::from_fn(|lane| 0x1000 + 8 * lane as u64);
@@ -248,19 +224,5 @@ mod tests {
         flights.keep_access(slots[1], Some(access));
         flights.keep_access(slots[1], None);
         assert!(flights.take_access(slots[1]).is_none(), "an instruction without access comes after it");
-    }
-
-    #[test]
-    fn rows_belong_to_a_slot_and_are_there_only_if_they_are_kept() {
-        assert!(!Flights::new(1, false).keeps_rows());
-        let mut flights = Flights::new(1, true);
-        assert!(flights.keeps_rows());
-        let (first, second) = (flights.begin(0, 0, 0), flights.begin(1, 0, 0));
-        flights.rows_mut(first)[0] = Row::splat(1);
-        flights.rows_mut(second)[MAX_DST - 1] = Row::splat(2);
-        assert_eq!((flights.rows(first)[0], flights.rows(first)[MAX_DST - 1]), (Row::splat(1), Row::ZERO));
-        assert_eq!((flights.rows(second)[0], flights.rows(second)[MAX_DST - 1]), (Row::ZERO, Row::splat(2)));
-        flights[second].exec = 0b101;
-        assert_eq!((flights[first].exec, flights[second].exec), (0, 0b101));
     }
 }

@@ -55,7 +55,6 @@ impl<S: LaunchSource> Sm<'_, S> {
             let flight = self.flights.begin(pc, warp as u8, self.now);
             self.record(|recorder, _| recorder.fly(flight));
             (self.flights[flight].active, self.flights[flight].exec) = (step.active, step.exec);
-            self.keep_results(warp, flight);
             self.flights.enter(warp);
             self.scoreboard.reserve(warp, inst, false);
             if whole {

@@ -452,7 +452,6 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         };
         let flight = &mut self.flights[slot];
         (flight.active, flight.exec) = (step.active, step.exec);
-        self.keep_results(warp, slot);
         let memory = if let Path::Memory(kind) = inst.path {
             self.load_store.begin(slot, kind, warp as u8, inst.has_result());
             if self.hooks().access && !reused {
@@ -527,18 +526,6 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.fail(mismatch.into());
         }
         self.operands = operands;
-    }
-
-    /// Keeps the rows that an instruction produces, for the techniques that see its writeback.
-    pub(in crate::sm) fn keep_results(&mut self, warp: usize, slot: u16) {
-        if !S::TECHNIQUES || !self.flights.keeps_rows() {
-            return;
-        }
-        let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
-        let rows = self.residents.slots[warp].rows();
-        for (kept, reg) in self.flights.rows_mut(slot).iter_mut().zip(inst.destinations()) {
-            *kept = rows[usize::from(*reg)];
-        }
     }
 
     /// Issues a branch, exit, barrier or fence.

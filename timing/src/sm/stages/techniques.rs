@@ -57,16 +57,16 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if let Answered::Memory(lanes) = how {
             view.exec &= lanes;
         }
-        let Sm { residents, techniques, effects, now, flights, machine, .. } = self;
+        let Sm { residents, techniques, effects, now, machine, .. } = self;
         let mut at = At { cycle: *now, program: &machine.program, effects };
-        let rows = flights.rows(slot).iter();
+        // No later instruction has written these registers: the scoreboard holds it back.
+        let rows = residents.slots[warp].rows();
         let results: Vec<RegisterWrite<'_>> = view
             .inst
             .destinations()
             .iter()
-            .zip(rows)
             .filter(|_| view.exec != 0)
-            .map(|(reg, row)| RegisterWrite::new(*reg, WriteTo::Nowhere, row))
+            .map(|reg| RegisterWrite::new(*reg, WriteTo::Nowhere, &rows[usize::from(*reg)]))
             .collect();
         let warp_view = residents.slots[warp].view(warp);
         let outcome = techniques.answered(&mut at, by, &warp_view, &view, how, &results);

@@ -104,11 +104,15 @@ impl<S: LaunchSource> Sm<'_, S> {
         let inst = view.inst;
         let count = if writes { usize::from(inst.dst_count) } else { 0 };
         self.stats.counters.operand_writes += count as u64;
-        let Sm { residents, techniques, stats, effects, now, flights, collectors, .. } = self;
-        let rows: &[Row; MAX_DST] = flights.rows(slot);
+        let Sm { residents, techniques, stats, effects, now, collectors, .. } = self;
+        // The scoreboard holds back the next writer of each register, so that the warp still has the results.
+        let rows = residents.slots[warp].rows();
         let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| {
-            let bank = machine.banks.bank(warp, inst.dsts[i]);
-            RegisterWrite::new(inst.dsts[i], WriteTo::Bank(bank), &rows[i])
+            let (reg, row) = match inst.dsts[..count].get(i) {
+                Some(reg) => (*reg, &rows[usize::from(*reg)]),
+                None => (0, &Row::ZERO),
+            };
+            RegisterWrite::new(reg, WriteTo::Bank(machine.banks.bank(warp, reg)), row)
         });
         let mut at = At { cycle: *now, program: &machine.program, effects };
         let outcome =

@@ -312,7 +312,7 @@ impl Corf {
                 continue;
             }
             banked += 1;
-            let Corf { renaming, table, banks, .. } = &mut *self;
+            let Corf { renaming, table, banks, params, .. } = &mut *self;
             let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
             let access = table.read(cx.cycle, table_bank(banks, warp.slot, operand.reg));
             let found = match renaming.look_up(warp.slot, operand.reg, inst.active) {
@@ -326,7 +326,7 @@ impl Corf {
             let shared =
                 alone.iter_mut().enumerate().find(|(_, physical)| **physical == Some(found.physical));
             match shared {
-                Some((leader, free)) if self.params.mechanism => {
+                Some((leader, free)) if params.mechanism => {
                     let supplied = cx.supply(warp, inst.pc, operand.reg, found.defined, value)?;
                     *free = None;
                     operand.from = ReadFrom::With(leader as u8, supplied);

@@ -67,6 +67,10 @@ pub(super) fn width_bytes(row: &Row) -> u32 {
 pub(super) fn pack(into: &mut Row, slices: Slices, value: &Row, lanes: u32) {
     let shift = slices.first() * 8;
     let bytes = byte_mask(slices);
+    if bytes & lanes == u32::MAX {
+        *into = *value;
+        return;
+    }
     if lanes == u32::MAX {
         for (stored, value) in into.0.iter_mut().zip(&value.0) {
             *stored = (*stored & !bytes) | ((value << shift) & bytes);

@@ -8,7 +8,6 @@ use super::packing::{SLICES, Slices};
 use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::source::Row;
-use fixedbitset::FixedBitSet;
 
 /// Choice among the entries with room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +47,12 @@ pub(super) struct PhysicalFile {
     residents: Vec<u8>,
     /// Whether the free slices of an entry wait for the buddy of its resident.
     reserved: Vec<bool>,
-    /// Entries with an unreserved free run of 1, 2, 3 or 4 slices, by pool and numbered within it.
-    fits: [Vec<FixedBitSet>; SLICES as usize],
+    /// Entries with an unreserved free run of 1, 2, 3 or 4 slices: pool by pool, 64 entries in a word per width.
+    fits: Vec<[u64; SLICES as usize]>,
     /// Widths for which each entry is in `fits`, one bit each.
     fitting: Vec<u8>,
-    /// Pool of each entry, and its number within it.
-    places: Vec<(u8, u16)>,
+    /// Word of each entry in `fits`, and its bit.
+    places: Vec<(u16, u8)>,
     in_use: u32,
     pools: usize,
     per_pool: usize,
@@ -85,9 +84,12 @@ impl PhysicalFile {
             used: vec![0; count],
             residents: vec![0; count],
             reserved: vec![false; count],
-            fits: std::array::from_fn(|_| vec![FixedBitSet::with_capacity(per_pool); pools]),
+            fits: vec![[0; SLICES as usize]; per_pool.div_ceil(64) * pools],
             fitting: vec![0; count],
-            places: (0..count).map(|at| ((at / per_pool) as u8, (at % per_pool) as u16)).collect(),
+            places: (0..count)
+                .map(|at| (at / per_pool * per_pool.div_ceil(64) + at % per_pool / 64, at % per_pool % 64))
+                .map(|(group, bit)| (group as u16, bit as u8))
+                .collect(),
             in_use: 0,
             pools,
             per_pool,
@@ -184,8 +186,12 @@ impl PhysicalFile {
         {
             return Some(found);
         }
-        let fits = &self.fits[width as usize - 1];
-        let first = |pool: usize| fits[pool].minimum().map(|within| self.entry(pool, within));
+        let first = |pool: usize| {
+            let (group, words) =
+                self.groups(pool).iter().enumerate().find(|(_, words)| words[width as usize - 1] != 0)?;
+            let within = group * 64 + words[width as usize - 1].trailing_zeros() as usize;
+            Some(self.entry(pool, within))
+        };
         let home = slot % self.pools;
         first(home).or_else(|| (0..self.pools).filter(|pool| *pool != home).find_map(first))
     }
@@ -194,9 +200,17 @@ impl PhysicalFile {
     fn first_in_bank(&self, bank: u8, width: u32) -> Option<u16> {
         let (pool, within) =
             (usize::from(bank) / self.banks_per_pool, usize::from(bank) % self.banks_per_pool);
-        let fits = &self.fits[width as usize - 1][pool];
+        let groups = self.groups(pool);
         let mut of_bank = (within..self.per_pool).step_by(self.banks_per_pool);
-        of_bank.find(|within| fits.contains(*within)).map(|within| self.entry(pool, within))
+        of_bank
+            .find(|within| groups[within / 64][width as usize - 1] >> (within % 64) & 1 != 0)
+            .map(|within| self.entry(pool, within))
+    }
+
+    /// The index of a pool's entries.
+    fn groups(&self, pool: usize) -> &[[u64; SLICES as usize]] {
+        let count = self.per_pool.div_ceil(64);
+        &self.fits[pool * count..(pool + 1) * count]
     }
 
     fn entry(&self, pool: usize, within: usize) -> u16 {
@@ -211,11 +225,9 @@ impl PhysicalFile {
         if changed == 0 {
             return;
         }
-        let (pool, within) = self.places[at];
-        for (width, fits) in self.fits.iter_mut().enumerate() {
-            if changed >> width & 1 != 0 {
-                fits[usize::from(pool)].set(usize::from(within), widths >> width & 1 != 0);
-            }
+        let (group, bit) = self.places[at];
+        for (width, entries) in self.fits[usize::from(group)].iter_mut().enumerate() {
+            *entries ^= u64::from(changed >> width & 1) << bit;
         }
     }
 

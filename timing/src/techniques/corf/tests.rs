@@ -24,7 +24,8 @@ fn step(bench: &mut Bench<'_>, corf: &mut Corf, pc: u32, value: u32) -> Vec<From
 fn mapped(corf: &mut Corf, slot: usize, reg: u8) -> Option<(u16, Row)> {
     let renaming = corf.renaming();
     let Mapping::At(found) = renaming.look_up(slot, reg, 0) else { return None };
-    Some((found.physical, *renaming.value(&found, &mut Row::ZERO)))
+    let mut space = Row::ZERO;
+    Some((found.physical, *renaming.value(&found, &mut space)))
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! None of the numbers was measured: they come from formulas and a small generator.
 
 use report::{
-    Axis, BarChart, Callout, Code, Column, Format, Histogram, Kpi, Language, Line, LineChart, Report,
-    Section, Series, SourceListing, StackedChart, Table, Tone, cells,
+    Axis, BarChart, Callout, Code, Column, Format, Histogram, Kpi, Language, Line, LineChart, Points, Report,
+    ScatterChart, Section, Series, SourceListing, StackedChart, Table, Tone, cells,
 };
 use test_kit::Random;
 
@@ -198,9 +198,23 @@ fn sweeps() -> Section {
         lanes,
     )
     .shares();
+    let cycles = |spread: f64, random: &mut Synthetic| {
+        let points = KERNELS.iter().enumerate().map(|(i, kernel)| {
+            let hardware = 2000.0 * 1.7_f64.powi(i as i32);
+            (*kernel, hardware, hardware * (1.0 + spread * (random.next() - 0.4)))
+        });
+        points.collect::<Vec<_>>()
+    };
+    let axis = |label: &str| Axis::new(label, Format::Integer).unit("cycles").log10();
+    let scatter = ScatterChart::new("Model and hardware", axis("Hardware"), axis("Model"))
+        .caption("The band is ±30 %; kernels beyond it are named.")
+        .points(Points::new("before", cycles(1.9, &mut random)).neutral())
+        .points(Points::new("now", cycles(1.1, &mut random)))
+        .band(0.3);
     Section::new("Sweeps and distributions")
         .row(|row| row.chart(sweep).chart(live))
         .row(|row| row.chart(histogram).chart(active))
+        .chart(scatter)
 }
 
 fn tables() -> Section {

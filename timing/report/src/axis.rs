@@ -63,14 +63,14 @@ impl Axis {
         self
     }
 
-    /// Spaces values by their binary logarithm (lines only); values that are not positive are left out.
+    /// Spaces values by their binary logarithm (lines and points only); values that are not positive are left out.
     #[must_use]
     pub fn log2(mut self) -> Self {
         self.spacing = Spacing::Log2;
         self
     }
 
-    /// Spaces values by their decimal logarithm (lines only); values that are not positive are left out.
+    /// Spaces values by their decimal logarithm (lines and points only); values that are not positive are left out.
     #[must_use]
     pub fn log10(mut self) -> Self {
         self.spacing = Spacing::Log10;
@@ -182,6 +182,11 @@ impl Scale {
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = (self.axis.transform(value) - self.lo) / (self.hi - self.lo);
         if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+    }
+
+    /// The value at a part of the length, 0 to 1.
+    pub(crate) fn value(&self, at: f64) -> f64 {
+        self.axis.restore(self.lo + at * (self.hi - self.lo))
     }
 
     /// Whether the value lies beyond an end and is cut off there.

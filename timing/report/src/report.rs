@@ -27,7 +27,7 @@ pub struct DataSet {
     pub id: String,
     /// "Figure 2", "Table 1" or "Listing 1".
     pub label: String,
-    /// "bar", "stacked", "line", "histogram", "table" or "source".
+    /// "bar", "stacked", "line", "histogram", "scatter", "table" or "source".
     pub kind: &'static str,
     /// Title of the section it stands in.
     pub section: String,

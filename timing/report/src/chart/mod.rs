@@ -9,6 +9,7 @@ mod frame;
 mod histogram;
 mod line;
 mod mean;
+mod scatter;
 mod stacked;
 
 pub use bar::BarChart;
@@ -16,6 +17,7 @@ pub use common::Series;
 pub use histogram::Histogram;
 pub use line::{Line, LineChart};
 pub use mean::{arithmetic_mean, geometric_mean};
+pub use scatter::{Points, ScatterChart};
 pub use stacked::StackedChart;
 
 use crate::error::Result;
@@ -34,6 +36,8 @@ pub enum Chart {
     Line(LineChart),
     /// Counts over bins.
     Histogram(Histogram),
+    /// Points over two numeric axes.
+    Scatter(ScatterChart),
 }
 
 macro_rules! each {
@@ -43,6 +47,7 @@ macro_rules! each {
             Chart::Stacked($inner) => $body,
             Chart::Line($inner) => $body,
             Chart::Histogram($inner) => $body,
+            Chart::Scatter($inner) => $body,
         }
     };
 }
@@ -103,6 +108,7 @@ impl Chart {
             Self::Stacked(_) => "stacked",
             Self::Line(_) => "line",
             Self::Histogram(_) => "histogram",
+            Self::Scatter(_) => "scatter",
         }
     }
 }
@@ -116,4 +122,4 @@ macro_rules! chart_from {
         }
     )*};
 }
-chart_from!(Bar: BarChart, Stacked: StackedChart, Line: LineChart, Histogram: Histogram);
+chart_from!(Bar: BarChart, Stacked: StackedChart, Line: LineChart, Histogram: Histogram, Scatter: ScatterChart);

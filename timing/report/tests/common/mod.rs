@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use report::{
     Axis, BarChart, Callout, Cell, Chart, Code, Column, Format, Histogram, Kpi, Language, Line, LineChart,
-    Report, Section, Series, SourceListing, StackedChart, Table,
+    Points, Report, ScatterChart, Section, Series, SourceListing, StackedChart, Table,
 };
 
 /// Names that try to break out of HTML, SVG, JSON, CSV and file names.
@@ -68,6 +68,8 @@ pub(crate) fn charts(categories: &[String], series: &[String], values: &[f64]) -
     let mut lines = LineChart::new(&first, axis(Format::Integer), axis(Format::Change(1)));
     let mut logarithmic =
         LineChart::new(&first, axis(Format::Integer).log2(), axis(Format::Float(1)).log10());
+    let mut scatter =
+        ScatterChart::new(&first, axis(Format::Integer).log10(), axis(Format::Integer).log10()).band(0.3);
     for (k, name) in series.iter().enumerate() {
         bars = bars.series(Series::new(name, take(count)));
         spread = spread.series(Series::new(name, take(count)).colour(k + 9));
@@ -77,6 +79,7 @@ pub(crate) fn charts(categories: &[String], series: &[String], values: &[f64]) -
         let points: Vec<_> = take(count).into_iter().zip(take(count)).collect();
         let band: Vec<_> = take(count).into_iter().zip(take(count)).collect();
         lines = lines.line(Line::new(name, points.clone()).band(band));
+        scatter = scatter.points(Points::new(name, points.iter().map(|(x, y)| (name.as_str(), *x, *y))));
         logarithmic = logarithmic.line(Line::new(name, points));
     }
     charts.push(bars.baseline(take(1)[0]).geometric_mean().caption(&first).into());
@@ -86,6 +89,7 @@ pub(crate) fn charts(categories: &[String], series: &[String], values: &[f64]) -
     charts.push(lying.horizontal().height(take(1)[0]).into());
     charts.push(lines.reference(take(1)[0]).from_zero().into());
     charts.push(logarithmic.into());
+    charts.push(scatter.into());
     let histogram = Histogram::of(&first, axis(Format::Float(2)), take(count * 3), count);
     charts.push(histogram.mark(take(1)[0], &first).mark(take(1)[0], &first).into());
     let edges = (0..=count).map(|i| i as f64);

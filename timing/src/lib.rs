@@ -22,6 +22,7 @@ mod believable;
 pub mod cli;
 pub mod compare;
 pub mod config;
+pub mod correlate;
 mod engine;
 mod error;
 mod memory;

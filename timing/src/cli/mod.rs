@@ -4,6 +4,7 @@
 
 mod compare;
 mod config;
+mod correlate;
 mod error;
 mod left_out;
 mod list;
@@ -43,6 +44,8 @@ enum Command {
     Report(report::Arguments),
     /// Compares two JSON results.
     Compare(compare::Arguments),
+    /// Correlates replays with hardware: profiles of Nsight Compute and nvprof, or tables of published figures.
+    Correlate(correlate::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
     List(list::Arguments),
     /// Shows configurations and their keys, and imports those of GPGPU-Sim.
@@ -88,6 +91,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Study(arguments) => done(study::run(arguments)),
         Command::Report(arguments) => done(report::run(arguments, &catalogue)),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Correlate(arguments) => correlate::run(arguments),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::Config(command) => done(config::run(command)),
     });

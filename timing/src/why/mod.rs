@@ -65,6 +65,18 @@ pub fn diagnose(replay: &Replay, config: &GpuConfig) -> Vec<Diagnosis> {
     kernels.iter().map(of).collect()
 }
 
+/// The scheduler slots of a result's `stalls` by what they were spent on, the largest number first.
+#[must_use]
+pub fn slots_by_limit(stalls: &Value) -> Vec<(&'static str, u64)> {
+    let of = |limit: &Limit| {
+        let slots = |cause: &Stall| stalls.get(cause.name()).and_then(Value::as_u64).unwrap_or(0);
+        (limit.label, limit.causes.iter().map(slots).sum())
+    };
+    let mut slots: Vec<(&'static str, u64)> = LIMITS.iter().map(of).filter(|(_, slots)| *slots > 0).collect();
+    slots.sort_by_key(|(_, slots)| std::cmp::Reverse(*slots));
+    slots
+}
+
 fn diagnose_kernel(launches: &[&LaunchStats], config: &GpuConfig) -> Diagnosis {
     let mut stats = Stats::default();
     for launch in launches {

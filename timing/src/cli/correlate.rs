@@ -1,0 +1,313 @@
+//! `timing correlate`: replays beside hardware.
+
+use super::compare::threshold;
+use super::error::CliError;
+use super::output;
+use crate::config::load;
+use crate::correlate::matching::{Rename, renames};
+use crate::correlate::metrics::{Kind, METRICS, Machine, Metric, metric};
+use crate::correlate::reference::{self, Reference};
+use crate::correlate::results::{self, Launch};
+use crate::correlate::{Correlation, correlate, page};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use warplab_host::input;
+
+/// Arguments of `timing correlate`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  timing replay app.wtrace --config qv100 --json ours.json\n  \
+    ncu --csv --page raw --set full ./app > profile.csv\n  \
+    timing correlate ours.json profile.csv --html page.html\n  \
+    timing correlate results/ profiles/ --before last-week/ --tolerance 30%\n  \
+    timing correlate ours.json table.csv --match names.csv --json - \n\n\
+    REFERENCE is what `ncu --csv` (raw or details page), `nvprof --csv` (with or without --print-gpu-trace, --metrics, \
+    --events) print, or a plain table with the column kernel and columns named like metrics, counters (`timing list \
+    --counters`) or a profiler's metrics; program says which trace is meant, launch which launch of the kernel (from 0, or \
+    mean; a kernel with one row and no launch means all of its launches). The format is found by the header. In a folder, \
+    the name of each file is a program if a trace is called so.\n\n\
+    Kernels are matched by name, mangled or not, and by the order of the launches with that name. Kernels of one side, \
+    and columns that ours has no counterpart of, are listed. Cycles of a profile without a cycle counter are durations \
+    times the profile's clock, or the configuration's.\n\n\
+    The exit code is 1 if a kernel is beyond a tolerance.")]
+pub(super) struct Arguments {
+    /// Results of `timing replay --json`, folders of them, or tables of ours (--csv).
+    #[arg(required = true, value_name = "RESULTS")]
+    results: Vec<PathBuf>,
+    /// A profile or table of hardware, or a folder of them.
+    #[arg(required = true, value_name = "REFERENCE")]
+    reference: PathBuf,
+    /// Earlier results of the same kernels: their errors are shown beside the new ones. May be repeated.
+    #[arg(long, value_name = "RESULTS")]
+    before: Vec<PathBuf>,
+    /// A table reference,kernel[,program] with names of the reference that are not ours.
+    #[arg(long = "match", value_name = "FILE")]
+    names: Option<PathBuf>,
+    /// The configuration of the results, if it is not the built-in one or the file that they name.
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    config: Option<String>,
+    /// A value of the configuration that the replay had; may be repeated.
+    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
+    set: Vec<String>,
+    /// Ends with exit code 1 if the cycles of a kernel, or another metric, differ by more: 30% or dram_read_sectors=10%.
+    /// May be repeated.
+    #[arg(long, value_name = "[METRIC=]SHARE", value_parser = tolerance)]
+    tolerance: Vec<(String, f64)>,
+    /// Maximum number of kernels in a table, the farthest from the reference first.
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    top: usize,
+    /// Number of kernels that are explained, the farthest from the reference first.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    worst: usize,
+    /// Writes all figures as JSON; `-` for stdout.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Writes a row per kernel with our metrics beside the reference's as CSV; `-` for stdout. Can be given as RESULTS again.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Writes a page with charts and tables.
+    #[arg(long, value_name = "PAGE")]
+    html: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
+    let outputs = [&arguments.json, &arguments.csv, &arguments.html].map(Option::as_deref);
+    outputs.iter().try_for_each(|path| output::check(*path))?;
+    let names =
+        arguments.names.as_deref().map(|path| in_file(path, |text| Ok(renames(text)?))).transpose()?;
+    let names: Vec<Rename> = names.unwrap_or_default();
+    let files = read_all(&arguments.results)?;
+    let machine = machine(arguments, &files)?;
+    let ours = launches(&files, machine.as_ref())?;
+    let before = match arguments.before.as_slice() {
+        [] => None,
+        paths => Some(launches(&read_all(paths)?, machine.as_ref())?),
+    };
+    let reference = read_reference(&arguments.reference, &ours, machine.as_ref())?;
+    let found = correlate(&ours, before.as_deref(), &reference, &names)
+        .map_err(|why| format!("{}: {why}", arguments.reference.display()))?;
+    write(arguments, &found, &files, outputs.iter().any(|path| output::is_stdout(*path)))?;
+    verdict(arguments, &found)
+}
+
+/// A file of ours.
+enum File {
+    Result(PathBuf, Value),
+    Table(PathBuf, String),
+}
+
+/// Reads files, and in folders the results; other JSON in folders is passed over with a note.
+fn read_all(paths: &[PathBuf]) -> Result<Vec<File>, CliError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(read(path)?);
+            continue;
+        }
+        let before = files.len();
+        for inner in entries(path, &["json"])? {
+            match read(&inner)? {
+                File::Result(path, value) if !is_replay(&value) => {
+                    eprintln!("note: {} is no result of `timing replay` and is left out", path.display());
+                }
+                file => files.push(file),
+            }
+        }
+        if files.len() == before {
+            return Err(
+                format!("{}: there is no result of `timing replay --json` in it", path.display()).into()
+            );
+        }
+    }
+    Ok(files)
+}
+
+fn read(path: &Path) -> Result<File, CliError> {
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+        return in_file(path, |text| Ok(File::Table(path.to_owned(), text.to_owned())));
+    }
+    in_file(path, |text| {
+        let hint = "expected a result of `timing replay --json`, or a table in a file that ends in .csv";
+        let value: Value = serde_json::from_str(text).map_err(|why| format!("{why}; {hint}"))?;
+        Ok(File::Result(path.to_owned(), value))
+    })
+}
+
+fn is_replay(value: &Value) -> bool {
+    value.get("schema").and_then(Value::as_str).is_some_and(|schema| schema.starts_with("warplab-replay/"))
+}
+
+/// The files of a folder with one of these extensions, by name.
+fn entries(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, CliError> {
+    let cannot = |why: std::io::Error| format!("cannot read the folder {}: {why}", folder.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        if path.is_file() && extension.is_some_and(|extension| extensions.contains(&extension.as_str())) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Does something with the text of a file; errors name the file.
+fn in_file<T>(path: &Path, what: impl FnOnce(&str) -> Result<T, CliError>) -> Result<T, CliError> {
+    let shown = path.display();
+    let text =
+        input::read_text(path, input::RESULT_BYTES).map_err(|why| format!("cannot read {shown}: {why}"))?;
+    what(&text).map_err(|CliError(why)| CliError(format!("{shown}: {why}")))
+}
+
+/// The machine of the results: that of --config, or of the configuration that they name.
+fn machine(arguments: &Arguments, files: &[File]) -> Result<Option<Machine>, CliError> {
+    let mut named: Vec<&str> = files.iter().filter_map(configuration).collect();
+    named.sort_unstable();
+    named.dedup();
+    if named.len() > 1 {
+        let list = named.join(", ");
+        return Err(
+            format!("the results are of several configurations ({list}): correlate each by itself").into()
+        );
+    }
+    match (&arguments.config, named.first()) {
+        (Some(name), _) => Ok(Some(Machine::of(&load(name, &arguments.set)?.config))),
+        (None, Some(name)) => match load(name, &arguments.set) {
+            Ok(loaded) => Ok(Some(Machine::of(&loaded.config))),
+            Err(why) if !arguments.set.is_empty() => Err(why.into()),
+            Err(_) => {
+                eprintln!(
+                    "note: the configuration {name} of the results is not built in; give its file with --config, or IPC, \
+                     occupancy and durations are not compared"
+                );
+                Ok(None)
+            }
+        },
+        (None, None) => Ok(None),
+    }
+}
+
+fn configuration(file: &File) -> Option<&str> {
+    match file {
+        File::Result(_, value) => results::configuration(value),
+        File::Table(..) => None,
+    }
+}
+
+fn launches(files: &[File], machine: Option<&Machine>) -> Result<Vec<Launch>, CliError> {
+    let mut all = Vec::new();
+    for file in files {
+        let (path, found) = match file {
+            File::Result(path, value) => (path, results::of_replay(value, machine)),
+            File::Table(path, text) => (path, results::of_table(text, machine)),
+        };
+        all.extend(found.map_err(|why| format!("{}: {why}", path.display()))?);
+    }
+    if all.is_empty() { Err("the results have no launches".into()) } else { Ok(all) }
+}
+
+/// Reads the reference; in a folder, the name of a file is the program of its rows if one of ours is called so.
+fn read_reference(path: &Path, ours: &[Launch], machine: Option<&Machine>) -> Result<Reference, CliError> {
+    if !path.is_dir() {
+        return in_file(path, |text| Ok(reference::read(text, None, machine)?));
+    }
+    let mut all = Reference::default();
+    let files = entries(path, &["csv", "txt", "log"])?;
+    for file in &files {
+        let stem = output::label(file);
+        let program = ours.iter().any(|launch| launch.program == stem).then_some(stem.as_str());
+        all.join(in_file(file, |text| Ok(reference::read(text, program, machine)?))?);
+    }
+    match files.len() {
+        0 => Err(format!("{}: there is no profile (.csv, .txt, .log) in it", path.display()).into()),
+        _ => Ok(all),
+    }
+}
+
+fn write(
+    arguments: &Arguments,
+    found: &Correlation,
+    files: &[File],
+    to_stdout: bool,
+) -> Result<(), CliError> {
+    let configuration = files.iter().find_map(configuration);
+    if !to_stdout {
+        let on = configuration.map_or(String::new(), |name| format!(" on {name}"));
+        let formats = found.formats.join(", ");
+        output::print(&format!(
+            "{} kernels{on} beside {} ({formats})\n\n{}",
+            found.kernels.len(),
+            arguments.reference.display(),
+            found.to_text(arguments.top, arguments.worst)
+        ))?;
+    }
+    if let Some(path) = &arguments.json {
+        let mut value = found.to_json();
+        value["reference"] = json!(arguments.reference.display().to_string());
+        value["config"] = json!(configuration);
+        output::write_file(path, &format!("{value:#}\n"))?;
+    }
+    if let Some(path) = &arguments.csv {
+        output::write_file(path, &found.to_csv()?)?;
+    }
+    if let Some(path) = &arguments.html {
+        let about = [
+            ("Reference", arguments.reference.display().to_string()),
+            ("Configuration", configuration.unwrap_or("not named").to_owned()),
+        ];
+        output::write_file(path, &page(found, &about, arguments.worst).to_html()?)?;
+    }
+    Ok(())
+}
+
+/// The exit code, after everything is written.
+fn verdict(arguments: &Arguments, found: &Correlation) -> Result<ExitCode, CliError> {
+    let mut code = ExitCode::SUCCESS;
+    for (name, tolerance) in &arguments.tolerance {
+        let Some(statistics) = found.of(name) else {
+            return Err(format!("--tolerance {name}: no kernel has that metric on both sides").into());
+        };
+        let metric = statistics.metric;
+        for (kernel, error) in found.beyond(&metric, share_of(&metric, *tolerance)) {
+            let shown = |value: f64| match metric.kind {
+                Kind::Count => format!("{:+.1} %", value * 100.0),
+                Kind::Percentage => format!("{value:+.1} points"),
+            };
+            let limit = shown(share_of(&metric, *tolerance)).replace('+', "±");
+            eprintln!("beyond the tolerance: {kernel}: {name} {}, tolerance {limit}", shown(error));
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+/// A tolerance in the unit of a metric's errors.
+fn share_of(metric: &Metric, tolerance: f64) -> f64 {
+    if metric.kind == Kind::Count { tolerance } else { tolerance * 100.0 }
+}
+
+/// Reads `30%` or `METRIC=30%`.
+fn tolerance(text: &str) -> Result<(String, f64), String> {
+    let (name, share) = text.split_once('=').unwrap_or(("cycles", text));
+    if metric(name).is_none() {
+        let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+        return Err(format!("unknown metric {name}; expected {} or a counter", names.join(", ")));
+    }
+    Ok((name.to_owned(), threshold(share)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tolerance;
+
+    #[test]
+    fn tolerances_are_of_cycles_or_of_a_named_metric() {
+        assert_eq!(tolerance("30%"), Ok(("cycles".into(), 0.3)));
+        assert_eq!(tolerance("dram_read_sectors=0.1"), Ok(("dram_read_sectors".into(), 0.1)));
+        assert_eq!(tolerance("l2_hits=5%"), Ok(("l2_hits".into(), 0.05)));
+        assert!(tolerance("cylces=5%").is_err_and(|why| why.contains("dram_write_sectors")));
+        assert!(tolerance("cycles=").is_err());
+    }
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Correlates the kernels of tests/silicon at their published sizes with the published figures of silicon.
+#
+#   correlate-silicon.sh [--write] [OPTIONS of timing correlate]
+#
+# With --write, tests/tables/silicon-ours.csv is written; the table that is there is shown as the earlier state.
+# Recordings are kept in ${TMPDIR:-/tmp}/warplab-silicon-$UID for the next time; delete them after a change of the emulator.
+# SET="key=value ..." adds overrides of the configuration, CONFIG names another one.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+table=tests/tables/silicon-ours.csv
+options=()
+if [ "${1:-}" = --write ]; then
+    shift
+    options+=(--csv "$table.new")
+fi
+folder=${TMPDIR:-/tmp}/warplab-silicon-$UID
+mkdir -p "$folder/results"
+cargo build --release --quiet -p warplab-emulator --bin emu
+cargo build --release --quiet -p warplab-timing --bin timing
+target=${CARGO_TARGET_DIR:-target}/release
+
+record() {
+    local name=$1
+    shift
+    [ -f "$folder/$name.wtrace" ] ||
+        "$target/emu" record "tests/silicon/$name.ptx" "$@" --addresses-only -o "$folder/$name.wtrace"
+}
+record hotspot --set side=1024
+record backprop --set inputs=65536
+record sgemm --set m=1024 --set n=1056 --set k=992
+record walsh --launch tests/silicon/walsh_full.toml
+record histogram64 --set bytes=67108864
+record quasirandom --set n=1048576 --set blocks=128
+record sobol --set vectors=100000 --set dimensions=100 --set width=512
+
+# The profile is of kernels alone on cold caches.
+set=(--set launch.latency_cycles=0 --set launch.flush_l2=true --set launch.copies_fill_l2=false)
+for item in ${SET:-}; do set+=(--set "$item"); done
+for name in hotspot backprop sgemm walsh histogram64 quasirandom sobol; do
+    "$target/timing" replay "$folder/$name.wtrace" --config "${CONFIG:-qv100}" "${set[@]}" \
+        --json "$folder/results/$name.json" >/dev/null
+done
+[ ! -f "$table" ] || options+=(--before "$table")
+"$target/timing" correlate "$folder/results" tests/tables/silicon.csv "${options[@]}" "$@"
+[ ! -f "$table.new" ] || mv "$table.new" "$table"

@@ -30,6 +30,10 @@ use warplab_host::input;
     Kernels are matched by name, mangled or not, and by the order of the launches with that name. Kernels of one side, \
     and columns that ours has no counterpart of, are listed. Cycles of a profile without a cycle counter are durations \
     times the profile's clock, or the configuration's.\n\n\
+    Metrics: cycles, warp_instructions, thread_instructions, ipc, active_ipc, occupancy, global_loads, global_stores, \
+    l1_sectors, l1_hit_rate, shared_wavefronts, constant_requests, l2_hit_rate, dram_read_sectors, dram_write_sectors; \
+    percentages are compared in points. Replay without --concurrent: kernels that run together share their counters of L2 \
+    and DRAM.\n\n\
     The exit code is 1 if a kernel is beyond a tolerance.")]
 pub(super) struct Arguments {
     /// Results of `timing replay --json`, folders of them, or tables of ours (--csv).
@@ -300,7 +304,15 @@ fn tolerance(text: &str) -> Result<(String, f64), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::tolerance;
+    use super::{METRICS, tolerance};
+    use clap::Args as _;
+
+    #[test]
+    fn the_help_names_every_metric() {
+        let help = super::Arguments::augment_args(clap::Command::new("correlate")).render_help().to_string();
+        let words: Vec<&str> = help.split([' ', '\n', ',', ';']).collect();
+        assert!(METRICS.iter().all(|metric| words.contains(&metric.name)), "{help}");
+    }
 
     #[test]
     fn tolerances_are_of_cycles_or_of_a_named_metric() {

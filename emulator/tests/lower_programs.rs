@@ -495,3 +495,30 @@ fn lowering_is_deterministic() {
     let text = elementwise(&["f64", "f64"], "f64", "div.rn.f64 %out, %in0, %in1;");
     assert_eq!(lower(&text, 255).kernel, lower(&text, 255).kernel);
 }
+
+/// Divisions one after the other, each with values of its own that are live across it: they are loaded before
+/// the division, and stored with the quotient after it.
+fn divisions(count: usize) -> String {
+    let mut body = String::new();
+    for i in 0..count {
+        let at = |k: usize| 32 * i + 4 * k;
+        for k in 0..8 {
+            writeln!(body, "ld.global.f32 %f{k}, [%rd0+{}];", at(k)).unwrap();
+        }
+        writeln!(body, "div.rn.f32 %f8, %f0, %f1;").unwrap();
+        for k in 0..8 {
+            writeln!(body, "add.f32 %f{k}, %f{k}, %f8; st.volatile.global.f32 [%rd0+{}], %f{k};", at(k)).unwrap();
+        }
+    }
+    format!(
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 data) {{\n\
+         .reg .f32 %f<9>; .reg .b64 %rd<1>;\nld.param.u64 %rd0, [data];\n{body}ret;\n}}\n"
+    )
+}
+
+#[test]
+fn values_live_across_different_calls_share_registers() {
+    let registers = |count| lower(&divisions(count), 255).kernel.regs_per_thread;
+    let (two, twelve) = (registers(2), registers(12));
+    assert!(twelve <= two + 2, "2 divisions take {two} registers, 12 take {twelve}");
+}

@@ -1,10 +1,11 @@
 //! Choice of registers for groups: first fit over live ranges with holes, in several orders, keeping the
-//! assignment with the fewest registers.
+//! assignment with the fewest registers. Those of subroutines come first in each order, so that they take the
+//! same few registers, which values live across calls then avoid.
 
 use super::coalesce::{Group, GroupId, Webs};
 use super::code::{Code, Node};
 use super::limits::Limits;
-use super::live::Segment;
+use super::live::{CallAt, Segment};
 use crate::lower::vir::{Func, VPred, VReg};
 use fixedbitset::FixedBitSet;
 
@@ -58,24 +59,32 @@ fn distinct(registers: &[Option<u8>]) -> Vec<u8> {
     set.into_iter().collect()
 }
 
-/// Occupied positions of one machine register; those beyond the last one of the set are free.
+/// Occupied positions of one machine register; those beyond the last one of a set are free.
 #[derive(Clone, Default)]
 struct Occupancy {
     taken: FixedBitSet,
+    /// Positions of subroutines that values live across their calls occupy; several may occupy the same.
+    through: FixedBitSet,
     /// Nothing fits.
     reserved: bool,
 }
 
 impl Occupancy {
     fn fits(&self, range: &[Segment]) -> bool {
-        let within = |at: u32| self.taken.len().min(at as usize);
-        let free = |s: &Segment| !self.taken.contains_any_in_range(within(s.start)..within(s.end));
-        !self.reserved && range.iter().all(free)
+        let free = |set: &FixedBitSet, s: &Segment| {
+            let within = |at: u32| set.len().min(at as usize);
+            !set.contains_any_in_range(within(s.start)..within(s.end))
+        };
+        !self.reserved
+            && range.iter().all(|s| free(&self.taken, s) && (s.is_through() || free(&self.through, s)))
     }
 
     fn take(&mut self, range: &[Segment]) {
-        self.taken.grow(range.last().map_or(0, |s| s.end as usize));
-        range.iter().for_each(|s| self.taken.insert_range(s.start as usize..s.end as usize));
+        for s in range {
+            let set = if s.is_through() { &mut self.through } else { &mut self.taken };
+            set.grow(s.end as usize);
+            set.insert_range(s.start as usize..s.end as usize);
+        }
     }
 }
 
@@ -122,11 +131,15 @@ fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> 
         webs.groups[g as usize].ranges.iter().flatten().map(|s| s.end - s.start).sum()
     };
     let size = |g: GroupId| std::cmp::Reverse(webs.groups[g as usize].size);
+    let mut bodies: Vec<(u32, u32)> = webs.calls.iter().map(|call| call.body).collect();
+    bodies.sort_unstable();
+    bodies.dedup();
+    let called = |g: GroupId| !is_in_subroutine(&webs.groups[g as usize], &bodies);
     let mut orders: [Vec<GroupId>; 4] = std::array::from_fn(|_| groups.to_vec());
-    orders[0].sort_by_cached_key(|&g| start(g));
-    orders[1].sort_by_cached_key(|&g| (size(g), start(g)));
-    orders[2].sort_by_cached_key(|&g| std::cmp::Reverse(length(g)));
-    orders[3].sort_by_cached_key(|&g| (size(g), std::cmp::Reverse(length(g))));
+    orders[0].sort_by_cached_key(|&g| (called(g), start(g)));
+    orders[1].sort_by_cached_key(|&g| (called(g), size(g), start(g)));
+    orders[2].sort_by_cached_key(|&g| (called(g), std::cmp::Reverse(length(g))));
+    orders[3].sort_by_cached_key(|&g| (called(g), size(g), std::cmp::Reverse(length(g))));
     let fits = orders.map(|order| first_fit(webs, &order, limit));
     let best = fits.into_iter().min_by_key(|fit| (fit.failed.len(), fit.used));
     let Some(best) = best else { return Ok(vec![None; webs.groups.len()]) };
@@ -143,16 +156,63 @@ pub(crate) fn available(predicate: bool, limit: u16) -> usize {
     usize::from(limit) - usize::from(reserved)
 }
 
+/// Whether a group holds values of a subroutine's own; `bodies` are the subroutines' positions.
+fn is_in_subroutine(group: &Group, bodies: &[(u32, u32)]) -> bool {
+    let inside = |s: &Segment| bodies.iter().any(|(start, end)| *start <= s.start && s.start < *end);
+    !bodies.is_empty() && group.ranges.iter().flatten().any(|s| !s.is_through() && inside(s))
+}
+
 /// Maximum number of registers that hold a value at one position.
 fn most_at_once(webs: &Webs, groups: &[GroupId]) -> usize {
-    let ranges = groups.iter().flat_map(|&g| webs.groups[g as usize].ranges.iter().flatten());
-    let mut changes: Vec<(u32, i32)> = ranges.flat_map(|s| [(s.start, 1), (s.end, -1)]).collect();
-    changes.sort_unstable();
-    let now = changes.iter().scan(0, |now, (_, change)| {
-        *now += change;
-        Some(*now)
-    });
-    usize::try_from(now.max().unwrap_or(0)).unwrap_or(0)
+    let ranges = groups.iter().flat_map(|&g| webs.groups[g as usize].ranges.iter());
+    let crowd = Crowd::of(ranges.map(Vec::as_slice), &webs.calls);
+    crowd.most.max(crowd.most_in_calls.iter().copied().max().unwrap_or(0))
+}
+
+/// How many values of a kind are live at once.
+pub(crate) struct Crowd {
+    /// Maximum over all positions, values live across a call not counted in the subroutine.
+    pub most: usize,
+    /// For each call: those live across it, and the most that the subroutine has of its own.
+    pub most_in_calls: Vec<usize>,
+}
+
+impl Crowd {
+    /// Counts the ranges.
+    pub(crate) fn of<'a>(ranges: impl Iterator<Item = &'a [Segment]>, calls: &[CallAt]) -> Crowd {
+        let mut changes: Vec<(u32, i32)> = Vec::new();
+        let mut across = vec![0; calls.len() + 1];
+        for s in ranges.flatten().filter(|s| !s.is_through()) {
+            changes.extend([(s.start, 1), (s.end, -1)]);
+            let from = calls.partition_point(|call| call.at < s.start);
+            let to = calls.partition_point(|call| call.at + 2 <= s.end);
+            if from < to {
+                across[from] += 1;
+                across[to] -= 1;
+            }
+        }
+        changes.sort_unstable();
+        let count = |now: i32| usize::try_from(now).unwrap_or(0);
+        let mut bodies: Vec<((u32, u32), usize)> = calls.iter().map(|call| (call.body, 0)).collect();
+        bodies.sort_unstable();
+        bodies.dedup();
+        let (mut now, mut most) = (0, 0);
+        for (at, change) in changes {
+            now += change;
+            most = most.max(now);
+            let body = bodies.partition_point(|(body, _)| body.1 <= at);
+            if let Some((_, own)) = bodies.get_mut(body).filter(|((start, _), _)| *start <= at) {
+                *own = (*own).max(count(now));
+            }
+        }
+        let mut through = 0;
+        let most_in_calls = calls.iter().zip(across).map(|(call, change)| {
+            through += change;
+            let body = bodies.partition_point(|(body, _)| *body < call.body);
+            count(through) + bodies.get(body).map_or(0, |(_, own)| *own)
+        });
+        Crowd { most: count(most), most_in_calls: most_in_calls.collect() }
+    }
 }
 
 fn first_position(group: &Group) -> u32 {

@@ -5,7 +5,7 @@
 //! to be equal (copies of one original) never conflict, so a copy whose source stays live costs nothing.
 
 use super::code::{Code, Item, Node};
-use super::live::{Live, Segment, normalise};
+use super::live::{CallAt, Live, Segment, normalise};
 use crate::lower::vir::Func;
 
 /// Index of a group of consecutive registers.
@@ -26,6 +26,8 @@ pub(crate) struct Group {
 pub(crate) struct Webs {
     /// Groups; merged ones are empty (size 0).
     pub groups: Vec<Group>,
+    /// Calls of subroutines, by position.
+    pub calls: Vec<CallAt>,
     place: Vec<Option<(GroupId, u8)>>,
     forward: Vec<Option<(GroupId, u8)>>,
 }
@@ -34,7 +36,8 @@ impl Webs {
     /// Forms webs and groups.
     pub(crate) fn of(f: &Func, code: &Code, live: &Live) -> Webs {
         let n = Code::nodes(f);
-        let mut webs = Webs { groups: Vec::new(), place: vec![None; n], forward: Vec::new() };
+        let mut webs =
+            Webs { groups: Vec::new(), calls: live.calls.clone(), place: vec![None; n], forward: Vec::new() };
         for tuple in &code.tuples {
             let mut ranges: [Vec<Segment>; 4] = Default::default();
             for (k, r) in tuple.iter().enumerate() {

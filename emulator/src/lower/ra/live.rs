@@ -2,11 +2,16 @@
 //!
 //! Every item of the code has two positions, one at which it reads and the next at which it writes; a value
 //! that is last read by an instruction does not conflict with what that instruction writes. Values live
-//! across a call conflict with everything in the called subroutine.
+//! across a call conflict with everything in the called subroutine, but not with those live across other
+//! calls of it ([`THROUGH`]).
 
 use super::code::{Code, Item, Node};
 use crate::lower::liveness::Mentions;
 use crate::lower::vir::{Blk, Def, Func, PSrc, Term, VOp};
+
+/// Value of a segment over a subroutine's positions that stands for whatever is live across a call of it:
+/// two of them never conflict there, because they do at the call itself if they are live across the same one.
+pub(crate) const THROUGH: u32 = u32::MAX;
 
 /// A half-open range of positions in which a location holds a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,8 +20,24 @@ pub(crate) struct Segment {
     pub start: u32,
     /// One past the last position.
     pub end: u32,
-    /// The value: node index of the original that copies were made of.
+    /// The value: node index of the original that copies were made of, or [`THROUGH`].
     pub value: u32,
+}
+
+impl Segment {
+    /// Whether it stands for a value that is live across a call, in the called subroutine.
+    pub(crate) const fn is_through(&self) -> bool {
+        self.value == THROUGH
+    }
+}
+
+/// A call of a subroutine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallAt {
+    /// Position at which it reads its arguments; it writes its results at the next one.
+    pub at: u32,
+    /// Positions of the subroutine.
+    pub body: (u32, u32),
 }
 
 /// Live ranges of all nodes.
@@ -29,6 +50,8 @@ pub(crate) struct Live {
     pub block_end: Vec<u32>,
     /// Nodes live into each block.
     live_in: Vec<Vec<u32>>,
+    /// Calls of subroutines, by position.
+    pub calls: Vec<CallAt>,
     /// Positions of each subroutine.
     sub_range: Vec<(u32, u32)>,
 }
@@ -42,6 +65,7 @@ impl Live {
             block_start: vec![0; f.blocks.len()],
             block_end: vec![0; f.blocks.len()],
             live_in: vec![Vec::new(); f.blocks.len()],
+            calls: Vec::new(),
             sub_range: vec![(u32::MAX, 0); f.subs.len()],
         };
         let mut at = 0;
@@ -114,11 +138,11 @@ impl Live {
                 if let Item::Inst(id) = item
                     && let VOp::Call(sub) = f.inst(*id).op
                 {
-                    let (from, to) = self.sub_range[sub.index()];
+                    let (start, end) = self.sub_range[sub.index()];
                     for &i in opened.iter().filter(|&&i| open[i as usize] != 0) {
-                        let i = i as usize;
-                        self.ranges[i].push(Segment { start: from, end: to, value: values[i] });
+                        self.ranges[i as usize].push(Segment { start, end, value: THROUGH });
                     }
+                    self.calls.push(CallAt { at, body: (start, end) });
                 }
                 let read = |u: Node| {
                     let u = u.index(f);
@@ -140,6 +164,7 @@ impl Live {
         for range in &mut self.ranges {
             normalise(range);
         }
+        self.calls.sort_unstable_by_key(|call| call.at);
     }
 }
 

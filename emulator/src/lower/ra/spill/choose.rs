@@ -1,7 +1,7 @@
 //! Chooses values to spill: at every position with more live values than registers, the long-lived and rarely
 //! used ones, the most crowded position first.
 
-use super::super::assign::Pressure;
+use super::super::assign::{self, Pressure};
 use super::super::live::{Live, Segment};
 use super::spilled::Spilled;
 use crate::lower::cfg::Dominance;
@@ -67,7 +67,10 @@ impl<'a> Choice<'a> {
         let price: Vec<Option<f32>> = (0..ranges.len()).map(price).collect();
         let end = ranges.iter().flatten().map(|s| s.end).max().unwrap_or(0) as usize;
         let index = Index::of(ranges, |i| price[i].is_some(), end);
-        let (crowd, taken) = (Crowd::of(ranges, end), vec![false; ranges.len()]);
+        let calls = &attempt.live.calls;
+        let in_calls = assign::Crowd::of(ranges.iter().map(Vec::as_slice), calls).most_in_calls;
+        let crowd = Crowd::of(ranges, end, calls.iter().map(|call| call.at + 1).zip(in_calls));
+        let taken = vec![false; ranges.len()];
         Self { attempt, spilled, ranges, price, crowd, index, taken, chosen: Vec::new() }
     }
 
@@ -214,10 +217,12 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn of(ranges: &[Vec<Segment>], end: usize) -> Crowd {
+    /// Counts the ranges; `calls` are positions inside calls, each with the number of values that are live there
+    /// when those of the subroutine are counted too.
+    fn of(ranges: &[Vec<Segment>], end: usize, calls: impl Iterator<Item = (u32, usize)>) -> Crowd {
         let size = end.max(1).next_power_of_two();
         let mut most = vec![0; 2 * size + 1];
-        for s in ranges.iter().flatten() {
+        for s in ranges.iter().flatten().filter(|s| !s.is_through()) {
             most[size + s.start as usize] += 1;
             most[size + s.end as usize] -= 1;
         }
@@ -225,6 +230,11 @@ impl Crowd {
             most[at] += most[at - 1];
         }
         most.truncate(2 * size);
+        for (at, count) in calls {
+            if let Some(leaf) = most[size..].get_mut(at as usize) {
+                *leaf = (*leaf).max(i32::try_from(count).unwrap_or(i32::MAX));
+            }
+        }
         for node in (1..size).rev() {
             most[node] = most[2 * node].max(most[2 * node + 1]);
         }
@@ -244,7 +254,7 @@ impl Crowd {
     }
 
     fn remove(&mut self, range: &[Segment]) {
-        range.iter().for_each(|s| self.add(s.start, s.end, -1));
+        range.iter().filter(|s| !s.is_through()).for_each(|s| self.add(s.start, s.end, -1));
     }
 
     /// Excludes a position from the maximum.
@@ -332,7 +342,7 @@ mod tests {
             let range = |&(start, length): &(u32, u32)| vec![Segment { start, end: start + length, value: 0 }];
             let mut ranges: Vec<Vec<Segment>> = list.iter().map(range).collect();
             let end = ranges.iter().flatten().map(|s| s.end).max().unwrap();
-            let mut crowd = Crowd::of(&ranges, end as usize);
+            let mut crowd = Crowd::of(&ranges, end as usize, std::iter::empty());
             for i in removed {
                 if let Some(range) = ranges.get_mut(i) {
                     crowd.remove(range);

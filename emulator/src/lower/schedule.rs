@@ -2,8 +2,9 @@
 //!
 //! A block is issued cycle by cycle on a simple in-order model with the latencies of a current GPU. While
 //! registers are plentiful the instruction with the longest path to the end of the block goes first; near
-//! the limit the one that frees most registers does. Memory accesses that may touch the same bytes, barriers
-//! and reads of clocks keep their order.
+//! the limit the one that frees most registers does. Instructions that would then wait for their users are
+//! issued later instead. A block that takes too many registers is ordered again with lower limits. Memory
+//! accesses that may touch the same bytes, barriers and reads of clocks keep their order.
 
 use std::collections::HashMap;
 
@@ -11,12 +12,12 @@ use super::liveness::Mentions;
 use super::vir::{Blk, Def, Func, Inst, InstId, Term, VOp, Val};
 use trace_format::isa::{Kind, LatencyClass, Op, space::Space};
 
-/// Number of live 32-bit values per thread below which latency has priority.
-const PRESSURE_LIMIT: i32 = 44;
-/// Number of live values above which freeing registers has priority; in between, freeing registers decides
-/// among equally ready instructions.
-const PRESSURE_HARD_LIMIT: i32 = 52;
-/// The same for predicates.
+/// Live 32-bit values per thread that are fine.
+const BUDGET: i32 = 60;
+/// Numbers of live values above which freeing registers decides among equally ready instructions, and above
+/// which it has priority over latency; each pair is tried if the one before takes too many registers.
+const LIMITS: [(i32, i32); 3] = [(72, 88), (44, 52), (24, 32)];
+/// Live predicates above which freeing some has priority.
 const PREDICATE_LIMIT: i32 = 5;
 
 /// Instructions of a block that are ordered at once: dependences among memory accesses grow with the square.
@@ -187,12 +188,24 @@ struct Node {
     queued: bool,
     /// Change in the number of live registers and predicates when it issues, as far as that is known.
     delta: Option<(i32, i32)>,
+    /// Cycle in which it issues.
+    cycle: u32,
 }
 
 impl Node {
     fn of(f: &Func, id: InstId) -> Node {
         let pipe = interval(f.inst(id)) > 1;
-        Node { id, succs: Vec::new(), waiting: 0, height: 0, ready: 0, pipe, queued: false, delta: None }
+        Node {
+            id,
+            succs: Vec::new(),
+            waiting: 0,
+            height: 0,
+            ready: 0,
+            pipe,
+            queued: false,
+            delta: None,
+            cycle: 0,
+        }
     }
 }
 
@@ -209,6 +222,9 @@ struct Scheduler<'a> {
     most_uses: u32,
     /// Uses of each value in the block that are still to come.
     left: HashMap<Item, u32>,
+    /// Numbers of live registers above which freeing registers decides among equally ready instructions, and
+    /// above which it has priority over latency.
+    limit: (i32, i32),
     /// Live registers and predicates.
     pressure: (i32, i32),
 }
@@ -220,7 +236,8 @@ impl<'a> Scheduler<'a> {
             each_use(f, id, |u| *left.entry(u).or_default() += 1);
         }
         let (nodes, makers, users) = (Vec::new(), HashMap::new(), HashMap::new());
-        Scheduler { f, live, b, nodes, makers, users, most_uses: 0, left, pressure: live.count_in(b) }
+        let pressure = live.count_in(b);
+        Scheduler { f, live, b, nodes, makers, users, most_uses: 0, left, limit: LIMITS[0], pressure }
     }
 
     /// Orders the block, a window at a time.
@@ -420,15 +437,120 @@ impl<'a> Scheduler<'a> {
                 }
             }
         });
-        for (s, cycles) in std::mem::take(&mut self.nodes[n].succs) {
+        self.nodes[n].cycle = cycle;
+        for i in 0..self.nodes[n].succs.len() {
+            let (s, cycles) = self.nodes[n].succs[i];
             let node = &mut self.nodes[s];
             node.waiting -= 1;
             node.ready = node.ready.max(cycle + cycles);
         }
     }
 
-    /// Orders the instructions of a window.
+    /// Orders the instructions of a window: with room for long latencies if the registers suffice, otherwise
+    /// in the order that needs the fewest.
     fn run(&mut self, order: &mut Vec<InstId>) {
+        let start = self.pressure;
+        let mut best: Option<(i32, Vec<usize>)> = None;
+        // Time for one order only, if the code is very long.
+        let limits = if self.f.block(self.b).insts.len() > WINDOW { &LIMITS[1..2] } else { &LIMITS[..] };
+        for &limit in limits {
+            self.limit = limit;
+            let issued = self.forward();
+            let found = self.delayed(issued);
+            self.rewind(start);
+            let most = self.most(&found);
+            self.rewind(start);
+            if best.as_ref().is_none_or(|(least, _)| most < *least) {
+                best = Some((most, found));
+            }
+            if most <= BUDGET {
+                break;
+            }
+        }
+        let Some((least, mut found)) = best else { return };
+        if least > BUDGET {
+            let source: Vec<usize> = (0..self.nodes.len()).collect();
+            if self.most(&source) < least {
+                found = source;
+            }
+            self.rewind(start);
+        }
+        found.iter().for_each(|&n| self.issue(n, 0));
+        order.extend(found.into_iter().map(|n| self.nodes[n].id));
+    }
+
+    /// Forgets that all of the window's instructions have been issued.
+    fn rewind(&mut self, pressure: (i32, i32)) {
+        self.pressure = pressure;
+        for node in &mut self.nodes {
+            (node.waiting, node.ready, node.queued, node.delta) = (0, 0, false, None);
+        }
+        for n in 0..self.nodes.len() {
+            for i in 0..self.nodes[n].succs.len() {
+                let s = self.nodes[n].succs[i].0;
+                self.nodes[s].waiting += 1;
+            }
+        }
+        for n in 0..self.nodes.len() {
+            each_use(self.f, self.nodes[n].id, |u| *self.left.entry(u).or_default() += 1);
+        }
+    }
+
+    /// The most registers that are live at once in an order.
+    fn most(&mut self, order: &[usize]) -> i32 {
+        let mut most = self.pressure.0;
+        for &n in order {
+            self.issue(n, 0);
+            most = most.max(self.pressure.0);
+        }
+        most
+    }
+
+    /// Moves instructions behind others where that shortens live ranges, as long as nothing that depends on them
+    /// issues later: where the warp waits for memory, values would otherwise be computed long before their use.
+    fn delayed(&mut self, mut issued: Vec<usize>) -> Vec<usize> {
+        let end = issued.last().map_or(0, |&n| self.nodes[n].cycle + 1);
+        let mut last_use: HashMap<Item, u32> = HashMap::new();
+        for &n in issued.iter().rev() {
+            let node = &self.nodes[n];
+            let (id, own) = (node.id, node.cycle);
+            let mut used: Vec<Item> = Vec::with_capacity(8);
+            each_use(self.f, id, |u| used.push(u));
+            used.retain(|&u| !self.live.is_live_out(self.b, u));
+            used.sort_unstable();
+            used.dedup();
+            let inst = self.f.inst(id);
+            let at = if is_fixed(inst) {
+                own
+            } else {
+                let lead = lead(inst);
+                let before = |cycle: u32, cycles: u32| cycle.saturating_sub(cycles + lead);
+                let last = node.succs.iter().map(|&(s, cycles)| before(self.nodes[s].cycle, cycles)).min();
+                let last = last.unwrap_or(before(end, latency(inst))).max(own);
+                let mut results = 0;
+                each_def(self.f, id, |_| results += 1);
+                let until = |u: &Item| last_use.get(u).copied().unwrap_or(own);
+                let kept = used.iter().filter(|u| until(u) < last).count();
+                if results > kept {
+                    last
+                } else {
+                    used.iter().map(until).min().unwrap_or(last).clamp(own, last)
+                }
+            };
+            self.nodes[n].cycle = at;
+            for u in used {
+                let until = last_use.entry(u).or_insert(at);
+                *until = at.max(*until);
+            }
+        }
+        // Stable: of instructions with one cycle, the order stays.
+        issued.sort_by_key(|&n| self.nodes[n].cycle);
+        issued
+    }
+
+    /// Issues every node; the order in which it did.
+    fn forward(&mut self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.nodes.len());
         let mut candidates: Vec<usize> =
             (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
         let mut cycle = 0;
@@ -444,21 +566,22 @@ impl<'a> Scheduler<'a> {
             let released: Vec<usize> = self.nodes[n].succs.iter().map(|s| s.0).collect();
             self.issue(n, start);
             cycle = start + 1;
-            order.push(self.nodes[n].id);
+            order.push(n);
             for s in released {
                 if self.nodes[s].waiting == 0 && !std::mem::replace(&mut self.nodes[s].queued, true) {
                     candidates.push(s);
                 }
             }
         }
+        order
     }
 
     /// The index of the candidate to issue next.
     fn pick(&mut self, candidates: &[usize], cycle: u32, memory_free: u32) -> usize {
         // Subroutines run rarely, but their registers add to those of every caller.
         let slow = self.f.block(self.b).sub.is_some();
-        let careful = slow || self.pressure.0 >= PRESSURE_LIMIT;
-        let tight = slow || self.pressure.0 >= PRESSURE_HARD_LIMIT;
+        let careful = slow || self.pressure.0 >= self.limit.0;
+        let tight = slow || self.pressure.0 >= self.limit.1;
         let few_predicates = self.pressure.1 >= PREDICATE_LIMIT;
         let mut key = |n: usize| {
             let (regs, preds) = self.delta(n);
@@ -474,6 +597,20 @@ impl<'a> Scheduler<'a> {
         };
         (0..candidates.len()).min_by_key(|&at| key(candidates[at])).unwrap_or(0)
     }
+}
+
+/// Cycles by which an instruction issues earlier than its latency asks for: how long loads take varies.
+fn lead(inst: &Inst) -> u32 {
+    match inst.op.kind() {
+        Kind::Load(Space::Shared) => 32,
+        Kind::Load(_) => 300,
+        _ => 0,
+    }
+}
+
+/// Whether an instruction stays where it was issued.
+fn is_fixed(inst: &Inst) -> bool {
+    is_strong(inst) || (is_ordered(inst) && !matches!(inst.op.kind(), Kind::Load(_)))
 }
 
 /// Whether an instruction takes part in the order of effects.

@@ -115,6 +115,9 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
     errors
 }
 
+/// Loops in each other that are unrolled, from the innermost.
+const UNROLLED_DEPTH: usize = 3;
+
 /// The passes between building and register allocation, with the reasons for their order.
 fn optimise(f: &mut Func, frame: &mut Frame) {
     // Unreachable blocks and unused values are removed first, because every later pass counts uses or
@@ -134,9 +137,14 @@ fn optimise(f: &mut Func, frame: &mut Frame) {
     // combined with surrounding code.
     ifconv::run(f);
     combine::run(f);
-    // Only now is a loop body one block, which unrolling requires. Copies repeat address arithmetic that
-    // combination and numbering fold.
-    unroll::run(f);
+    // Only now is a loop body one block, which unrolling requires; that around an unrolled loop may be one after
+    // it. Copies repeat address arithmetic that combination and numbering fold.
+    for _ in 0..UNROLLED_DEPTH {
+        if !unroll::run(f) {
+            break;
+        }
+        combine::run(f);
+    }
     combine::run(f);
     gvn::run(f);
     cfg::clean(f);

@@ -17,6 +17,9 @@ impl Combiner<'_> {
             return self.sum_of_product(id) || self.sum_of_sum(id);
         }
         let Some(op) = inst.machine() else { return false };
+        if matches!(op, Op::ImadWide { .. }) {
+            return self.product_on_sum(id);
+        }
         if matches!(op, Op::ShfL { wide, high, .. } if wide.0 && high.0) {
             return self.wide_shift(id);
         }
@@ -77,6 +80,48 @@ impl Combiner<'_> {
                         s.v[0] != Val::Reg(*d) && s.v[1] != Val::Reg(*d)
                     }
                     _ => false,
+                })
+        })
+    }
+
+    /// a * b + (x + k) becomes (a * b + x) + k where only addresses use it, which then carry k as an offset.
+    fn product_on_sum(&mut self, id: InstId) -> bool {
+        let inst = self.f.inst(id).clone();
+        let Some(def) = self.pair_def(Self::pair(&inst.src[2])) else { return false };
+        let sum = self.f.inst(def);
+        let literal = |v: Val| v.imm().is_some();
+        if sum.op != VOp::Add64
+            || sum.src[0].neg
+            || sum.src[1].neg
+            || !sum.src[1].v[..2].iter().all(|v| literal(*v))
+            || !self.only_wide_addresses(&inst)
+        {
+            return false;
+        }
+        let (x, k) = (sum.src[0], sum.src[1]);
+        let (low, high) = (self.f.new_reg(), self.f.new_reg());
+        let mut product = inst.clone();
+        product.src[2] = x;
+        product.dst = [Some(low), Some(high), None, None];
+        self.insert_before(id, product);
+        let inst = &mut self.f.insts[id.index()];
+        inst.op = VOp::Add64;
+        inst.src = [Src::two([Val::Reg(low), Val::Reg(high)]), k, Src::NONE];
+        true
+    }
+
+    /// Whether both words of a value are only used as the address of memory accesses.
+    fn only_wide_addresses(&self, value: &Inst) -> bool {
+        value.dst[..2].iter().flatten().zip(0..).all(|(d, word): (&VReg, usize)| {
+            let Some(users) = self.users.get(d.index()) else { return false };
+            users.others == 0
+                && users.insts.iter().all(|&u| {
+                    let user = self.f.inst(u);
+                    let mut mentions = 0;
+                    user.for_each_val(|v| mentions += usize::from(v == Val::Reg(*d)));
+                    user.machine().is_some_and(|op| op.takes_address() && op.info().src_regs[0] == 2)
+                        && user.src[0].v[word] == Val::Reg(*d)
+                        && mentions == 1
                 })
         })
     }

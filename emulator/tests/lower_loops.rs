@@ -1,0 +1,155 @@
+//! Counted loops, which lowering unrolls: with ends that are known when the code is lowered and with ends that
+//! are not, near both ends of the range of their counters, against a loop on the host.
+
+mod lower_kit;
+
+use lower_kit::*;
+
+/// A loop that goes on while the counter, after its step, compares with the bound.
+#[derive(Clone, Copy, Debug)]
+struct Loop {
+    cmp: &'static str,
+    signed: bool,
+    bits: u32,
+    step: i64,
+}
+
+/// More iterations are not executed.
+const MOST: u32 = 70;
+
+impl Loop {
+    /// What the loop computes, if it ends soon.
+    fn result(self, start: u64, bound: u64) -> Option<u32> {
+        let (mut counter, mut sum) = (start, 7u32);
+        for _ in 0..MOST {
+            sum = sum.wrapping_mul(3).wrapping_add(counter as u32);
+            counter = self.cut(counter.wrapping_add(self.step as u64));
+            if !self.goes_on(counter, bound) {
+                return Some(sum ^ counter as u32);
+            }
+        }
+        None
+    }
+
+    fn cut(self, x: u64) -> u64 {
+        if self.bits == 32 { x & 0xFFFF_FFFF } else { x }
+    }
+
+    fn goes_on(self, counter: u64, bound: u64) -> bool {
+        let number = |x: u64| match (self.signed, self.bits) {
+            (true, 32) => i128::from(x as u32 as i32),
+            (true, _) => i128::from(x as i64),
+            (false, _) => i128::from(x),
+        };
+        let (x, y) = (number(counter), number(bound));
+        match self.cmp {
+            "lt" => x < y,
+            "le" => x <= y,
+            "gt" => x > y,
+            "ge" => x >= y,
+            _ => x != y,
+        }
+    }
+
+    /// The loop in PTX, between two operands.
+    fn body(self, start: &str, bound: &str) -> String {
+        let Loop { cmp, signed, bits, step } = self;
+        let (ty, c) = (if signed { 's' } else { 'u' }, if bits == 32 { "%t0" } else { "%d0" });
+        let low = if bits == 32 { "mov.u32 %t2, %t0;" } else { "cvt.u32.u64 %t2, %d0;" };
+        format!(
+            "mov.b{bits} {c}, {start};\nmov.u32 %t1, 7;\nL:\n{low}\nmad.lo.u32 %t1, %t1, 3, %t2;\n\
+             add.s{bits} {c}, {c}, {step};\nsetp.{cmp}.{ty}{bits} %q0, {c}, {bound};\n@%q0 bra L;\n\
+             {low}\nxor.b32 %out, %t1, %t2;"
+        )
+    }
+
+    /// Pairs of start and bound between which the loop ends soon.
+    fn ends(self) -> Vec<(u64, u64)> {
+        let half = 1u64 << (self.bits - 1);
+        let starts = [0, 5, half - 9, half, half + 3, half.wrapping_mul(2).wrapping_sub(6)];
+        let ways = [0i64, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 31, 60];
+        let pairs = starts.into_iter().flat_map(|start| {
+            ways.into_iter().map(move |way| (start, start.wrapping_add((way * self.step.signum()) as u64)))
+        });
+        let more = [
+            (0, half - 1),
+            (half, half - 1),
+            (5, 0),
+            (5, half),
+            (half - 3, half + 3),
+            (0, half.wrapping_mul(2).wrapping_sub(1)),
+        ];
+        let pairs = pairs.chain(more).map(|(start, bound)| (self.cut(start), self.cut(bound)));
+        pairs.filter(|&(start, bound)| self.result(start, bound).is_some()).collect()
+    }
+}
+
+fn loops() -> Vec<Loop> {
+    let mut list = Vec::new();
+    for bits in [32, 64] {
+        for signed in [true, false] {
+            for (cmp, steps) in [("lt", [1, 3]), ("le", [1, 4]), ("gt", [-1, -3]), ("ge", [-2, -1])] {
+                list.extend(steps.map(|step| Loop { cmp, signed, bits, step }));
+            }
+        }
+        list.extend([1, -1, 2, -3].map(|step| Loop { cmp: "ne", signed: true, bits, step }));
+    }
+    list
+}
+
+#[test]
+fn loops_with_unknown_ends() {
+    for each in loops() {
+        let ends = each.ends();
+        // Every lane has a loop that ends.
+        let lanes = ends.len().next_multiple_of(64);
+        let ends: Vec<(u64, u64)> = ends.iter().copied().cycle().take(lanes).collect();
+        let words = |value: fn(&(u64, u64)) -> u64| -> Vec<u32> {
+            let values = ends.iter().map(value);
+            match each.bits {
+                32 => values.map(|x| x as u32).collect(),
+                _ => values.flat_map(|x| [x as u32, (x >> 32) as u32]).collect(),
+            }
+        };
+        let ty = format!("b{}", each.bits);
+        let text = elementwise(&[&ty, &ty], "b32", &each.body("%in0", "%in1"));
+        let got = apply(&text, &[words(|e| e.0), words(|e| e.1)], lanes, 1);
+        for (&(start, bound), got) in ends.iter().zip(got) {
+            assert_eq!(Some(got), each.result(start, bound), "{each:?} from {start:#x} to {bound:#x}");
+        }
+    }
+}
+
+#[test]
+fn loops_with_known_ends() {
+    for each in loops() {
+        for (start, bound) in each.ends().into_iter().step_by(3) {
+            let number = |x: u64| if each.bits == 32 { i64::from(x as u32 as i32) } else { x as i64 };
+            let body = each.body(&number(start).to_string(), &number(bound).to_string());
+            let got = apply(&elementwise(&["b32"], "b32", &body), &[vec![0; 64]], 64, 1);
+            assert_eq!(Some(got[7]), each.result(start, bound), "{each:?} from {start:#x} to {bound:#x}");
+        }
+    }
+}
+
+#[test]
+fn long_loops_are_unrolled_in_part() {
+    let each = Loop { cmp: "lt", signed: true, bits: 32, step: 1 };
+    for (iterations, lengths) in [(100u32, 100..400), (4999, 60..500), (5000, 60..500)] {
+        let want = (0..iterations).fold(7u32, |sum, i| sum.wrapping_mul(3).wrapping_add(i)) ^ iterations;
+        let body = each.body("0", &iterations.to_string()).replace("%t1, 7", "%t1, %in0");
+        let text = elementwise(&["b32"], "b32", &body);
+        assert_eq!(apply(&text, &[vec![7; 64]], 64, 1)[5], want, "{iterations}");
+        let length = lower(&text, 255).kernel.insts.len();
+        assert!(lengths.contains(&length), "{length} instructions for {iterations} iterations");
+    }
+}
+
+#[test]
+fn loops_that_ask_not_to_be_unrolled_are_not() {
+    let each = Loop { cmp: "lt", signed: true, bits: 32, step: 1 };
+    let body = |pragma: &str| each.body("0", "%in0").replace("L:\n", &format!("L:\n{pragma}"));
+    let length = |pragma| lower(&elementwise(&["b32"], "b32", &body(pragma)), 255).kernel.insts.len();
+    let (with, without) = (length(""), length(".pragma \"nounroll\";\n"));
+    assert!(with > without + 10, "{with} instructions, {without} without unrolling");
+}

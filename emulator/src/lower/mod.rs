@@ -11,6 +11,7 @@ pub(crate) mod calls;
 mod cfg;
 mod combine;
 mod contract;
+mod evaluate;
 mod fold;
 mod frame;
 mod gvn;

@@ -1,5 +1,6 @@
 //! Choice of registers for groups: first fit over live ranges with holes, in several orders, keeping the
-//! assignment with the fewest registers. Those of subroutines come first in each order, so that they take the
+//! assignment with the fewest registers. Its registers, rounded up, are then used in turn, so that a value
+//! seldom overwrites one that was just read. Groups of subroutines come first in each order, so that they take the
 //! same few registers, which values live across calls then avoid.
 
 use super::coalesce::{Group, GroupId, Webs};
@@ -120,6 +121,9 @@ pub(crate) fn assign(f: &Func, webs: &Webs, limits: Limits) -> Result<Assignment
 
 type Bases = Vec<Option<u8>>;
 
+/// Registers per thread are used in multiples of this number: hardware allocates them in larger units.
+const UNIT: u16 = 4;
+
 /// The best of several orders: by start, by start with wide groups first, by length.
 fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> {
     let predicate = groups.first().is_some_and(|&g| webs.groups[g as usize].predicate);
@@ -140,11 +144,17 @@ fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> 
     orders[1].sort_by_cached_key(|&g| (called(g), size(g), start(g)));
     orders[2].sort_by_cached_key(|&g| (called(g), std::cmp::Reverse(length(g))));
     orders[3].sort_by_cached_key(|&g| (called(g), size(g), std::cmp::Reverse(length(g))));
-    let fits = orders.map(|order| first_fit(webs, &order, limit));
+    let by_start = orders[0].clone();
+    let fits = orders.map(|order| fit(webs, &order, limit, Search::Lowest));
     let best = fits.into_iter().min_by_key(|fit| (fit.failed.len(), fit.used));
     let Some(best) = best else { return Ok(vec![None; webs.groups.len()]) };
     if best.failed.is_empty() {
-        return Ok(best.bases);
+        let rounded = best.used.next_multiple_of(UNIT);
+        if predicate || rounded > limit {
+            return Ok(best.bases);
+        }
+        let spread = fit(webs, &by_start, rounded, Search::Next);
+        return Ok(if spread.failed.is_empty() { spread.bases } else { best.bases });
     }
     let ranges = best.failed.iter().map(|&g| webs.groups[g as usize].ranges.concat());
     Err(Pressure { predicate, ranges: ranges.collect() })
@@ -229,18 +239,30 @@ struct Fit {
     failed: Vec<GroupId>,
 }
 
-fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Fit {
+/// Which of the registers that fit a group takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// The lowest.
+    Lowest,
+    /// The first behind those that the group before took.
+    Next,
+}
+
+fn fit(webs: &Webs, order: &[GroupId], limit: u16, search: Search) -> Fit {
     let mut rows: Vec<Occupancy> = vec![Occupancy::default(); limit as usize];
     let predicate = order.first().is_some_and(|&g| webs.groups[g as usize].predicate);
     if let (false, Some(row)) = (predicate, rows.get_mut(usize::from(STACK_POINTER))) {
         row.reserved = true;
     }
     let mut fit = Fit { used: 0, bases: vec![None; webs.groups.len()], failed: Vec::new() };
+    let mut next = 0;
     for &g in order {
         let group = &webs.groups[g as usize];
         let size = usize::from(group.size);
-        let base = (0..limit as usize)
+        let from = if search == Search::Next { usize::next_multiple_of(next, size) } else { 0 };
+        let base = (from..limit as usize)
             .step_by(size)
+            .chain((0..from).step_by(size))
             .filter(|base| base + size <= limit as usize)
             .find(|&base| (0..size).all(|k| rows[base + k].fits(&group.ranges[k])));
         let Some(base) = base else {
@@ -250,6 +272,7 @@ fn first_fit(webs: &Webs, order: &[GroupId], limit: u16) -> Fit {
         for k in 0..size {
             rows[base + k].take(&group.ranges[k]);
         }
+        next = base + size;
         fit.used = fit.used.max((base + size) as u16);
         fit.bases[g as usize] = Some(base as u8);
     }

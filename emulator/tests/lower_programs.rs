@@ -507,7 +507,8 @@ fn divisions(count: usize) -> String {
         }
         writeln!(body, "div.rn.f32 %f8, %f0, %f1;").unwrap();
         for k in 0..8 {
-            writeln!(body, "add.f32 %f{k}, %f{k}, %f8; st.volatile.global.f32 [%rd0+{}], %f{k};", at(k)).unwrap();
+            writeln!(body, "add.f32 %f{k}, %f{k}, %f8; st.volatile.global.f32 [%rd0+{}], %f{k};", at(k))
+                .unwrap();
         }
     }
     format!(

@@ -12,8 +12,8 @@ const LEAST_FACTOR: u64 = 5;
 
 /// What all iterations may cost together if none of them is a loop any more: more for small bodies, which gain
 /// more.
-const fn straight_budget(cost: u64) -> u64 {
-    200 + 14000 / cost
+fn straight_budget(cost: u64) -> u64 {
+    (200 + 14000 / cost).min(3000)
 }
 
 /// Unrolls the loop if it is small enough.

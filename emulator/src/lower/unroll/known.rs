@@ -1,8 +1,8 @@
 //! Loops whose number of iterations is known: all iterations one after the other if that is short enough,
 //! otherwise a loop of several, with the remaining ones in front of it.
 
-use super::Counted;
 use super::copies::{Names, advance, copy_body};
+use super::counted::{Counted, insert_block, retarget};
 use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Term, VPred, VReg, Val};
 
 /// What the body of a longer loop may cost.
@@ -77,11 +77,11 @@ fn lengthen(f: &mut Func, b: Blk, c: &Counted, factor: u64, before: u64) {
     let mut names = entering(f, b, c);
     let mut entry = c.entry;
     if before > 0 {
-        let first = super::insert_block(f, b, c.entry);
+        let first = insert_block(f, b, c.entry);
         f.block_mut(first).preds = vec![c.entry];
         f.block_mut(first).term = Term::Goto(b);
         f.block_mut(first).line = f.block(b).line;
-        super::retarget(f, c.entry, b, first);
+        retarget(f, c.entry, b, first);
         let last = copies(f, b, c, first, names, &body, before);
         names = advance(f, b, c.latch_edge, &last);
         entry = first;

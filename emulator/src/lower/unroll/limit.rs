@@ -1,6 +1,6 @@
 //! The test whether a loop certainly continues for some more iterations.
 
-use super::Counted;
+use super::counted::Counted;
 use crate::lower::vir::{Blk, Func, Inst, PSrc, Src, VOp, Val};
 use trace_format::isa::{BoolOp, Extended, ICmp, Lut, Op, Sign, SourceLine};
 

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use super::copies::{Names, advance, copy_body};
+use super::counted::{Counted, insert_block, retarget};
 use super::limit::Limit;
-use super::{Counted, insert_block, retarget};
 use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Term, VPred, VReg, Val};
 use trace_format::isa::Kind;
 

@@ -14,12 +14,17 @@ fn chase(addresses: impl Fn(usize) -> u32, length: usize) -> Hand {
     Hand::new(b.exit(), 1, 32)
 }
 
-/// Cycles outside the memory: the load collects its two address registers through one port and passes its
-/// queue; the multiply-add that computes the next address collects one register and has its latency.
+/// Cycles outside the memory: the load collects its two address registers and passes its queue; the multiply-add that
+/// computes the next address collects one register and has its latency.
 fn around(config: &GpuConfig) -> u64 {
+    around_load_of(2, config)
+}
+
+/// As [`around`], for an instruction that reads some address registers.
+fn around_load_of(registers: u64, config: &GpuConfig) -> u64 {
     let read = u64::from(config.collectors.issue_to_read_cycles + config.register_file.read_latency_cycles);
-    let registers = |count: u64| read - 1 + count.div_ceil(u64::from(config.collectors.ports));
-    registers(2) + 1 + registers(1) + u64::from(config.latency["int_mul"].latency_cycles)
+    let collect = |count: u64| read - 1 + count.div_ceil(u64::from(config.collectors.ports));
+    collect(registers) + 1 + collect(1) + u64::from(config.latency["int_mul"].latency_cycles)
 }
 
 /// Cycles from the SM's port to L2 and back, for one sector: one flit out, the lookup, a cycle to the slice's port,
@@ -129,8 +134,7 @@ fn a_texture_chase_takes_the_texture_caches_latency() {
             }
             Hand::new(b.exit(), 1, 32)
         };
-        // A fetch reads one register, the load of the chase two.
-        let expected = u64::from(config.texture_cache.hit_latency_cycles) + around(&config) - 1;
+        let expected = u64::from(config.texture_cache.hit_latency_cycles) + around_load_of(1, &config);
         assert_eq!(per_step(&fetches(16), &config, 1, 2), expected, "{gpu}");
     }
 }
@@ -149,7 +153,7 @@ fn a_chase_through_shared_memory_takes_its_latency() {
         };
         // A broadcast; where a warp is served in parts, each is a cycle.
         let s = &config.shared_memory;
-        let expected = u64::from(s.latency_cycles + s.warp_parts - 1) + around(&config) - 1;
+        let expected = u64::from(s.latency_cycles + s.warp_parts - 1) + around_load_of(1, &config);
         assert_eq!(per_step(&loads(16), &config, 1, 2), expected, "{gpu}");
     }
 }

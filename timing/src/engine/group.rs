@@ -29,6 +29,8 @@ pub(super) struct Group<'a, S: LaunchSource> {
     states: Vec<State>,
     /// Kernel that each SM holds.
     bound: Vec<usize>,
+    /// Cycle from which each SM may get a block.
+    open_at: Vec<u64>,
     exchange: Exchange,
     options: &'a RunOptions<'a>,
     config: &'a GpuConfig,
@@ -65,6 +67,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             jobs,
             states,
             bound: vec![0; sms],
+            open_at: vec![0; sms],
             exchange,
             options,
             config,
@@ -146,7 +149,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         // The end of a launch latency is an event too, so an epoch ends there.
         let launch = self.states.iter().filter_map(|state| state.ready_at.filter(|at| *at > now)).min();
         let next = domains.iter().map(|domain| domain.wake_at()).min().unwrap_or(u64::MAX);
-        let next = next.min(launch.unwrap_or(u64::MAX));
+        let next = next.min(launch.unwrap_or(u64::MAX)).min(self.next_opening(&domains, now));
         let last_issue = domains.iter().filter_map(|domain| domain.last_issue()).max().unwrap_or(now);
         let quiet = now.saturating_sub(last_issue.max(self.placed_at));
         if next == u64::MAX || (quiet > STUCK_CYCLES && launch.is_none()) {
@@ -181,6 +184,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                     }
                     self.turn_to(job, id, domain, now)?;
                     if self.bound[id] == job
+                        && self.open_at[id] <= now
                         && let Domain::Sm(sm) = &mut **domain
                         && sm.free_blocks() > 0
                         && sm.admits(self.states[job].next_block as u32)
@@ -188,12 +192,26 @@ impl<'a, S: LaunchSource> Group<'a, S> {
                         sm.place(self.states[job].next_block as u32);
                         self.states[job].next_block += 1;
                         self.placed_at = now;
+                        self.open_at[id] = now + u64::from(self.config.sm.block_interval_cycles);
                         placed = true;
                     }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Next cycle in which an SM with room may get a block, if blocks are left.
+    fn next_opening(&self, domains: &Guards<'_, 'a, S>, now: u64) -> u64 {
+        let left = |(state, job): (&State, &Job<'_, S>)| {
+            state.ready_at.is_some_and(|at| at <= now) && state.next_block < job.blocks
+        };
+        if !self.states.iter().zip(self.jobs).any(left) {
+            return u64::MAX;
+        }
+        let has_room = |domain: &Domain<'_, S>| matches!(domain, Domain::Sm(sm) if sm.free_blocks() > 0);
+        let openings = self.open_at.iter().zip(domains).filter(|(at, domain)| **at > now && has_room(domain));
+        openings.map(|(at, _)| *at).min().unwrap_or(u64::MAX)
     }
 
     /// Switches an SM to another kernel if it is empty and its own kernel has no blocks left.

@@ -4,6 +4,7 @@
 //! evicted then, so that a fill always has a way. [`super::mshr`] holds the accesses that wait for a line,
 //! [`super::replacement`] chooses the evicted line.
 
+use super::coalesce::full_sectors;
 use super::hash::SetIndex;
 use super::replacement::Replacement;
 use crate::config::SetHash;
@@ -22,6 +23,8 @@ struct Line {
     dirty: u8,
     /// Sectors in flight.
     reserved: u8,
+    /// Words that were written, one bit each; a sector of which all are can be read.
+    words: u32,
 }
 
 /// An evicted line.
@@ -191,6 +194,26 @@ impl Tags {
         entry.reserved &= !valid;
     }
 
+    /// Writes words of sectors of the line in a way. A sector can be read when stores have written all of it, also
+    /// several stores one after the other.
+    pub(crate) fn write(&mut self, index: usize, sectors: u8, words: u32) {
+        self.lines[index].words |= words;
+        self.put(index, full_sectors(self.lines[index].words), sectors);
+    }
+
+    /// If more than `most` lines of the set of a way are dirty, cleans the one among the others that would be evicted
+    /// first: it stays, and its dirty sectors have to be written back.
+    pub(crate) fn clean_beyond(&mut self, index: usize, most: usize) -> Option<Evicted> {
+        let set = index / self.ways * self.ways..(index / self.ways + 1) * self.ways;
+        let lines = &self.lines;
+        if lines[set.clone()].iter().filter(|line| line.dirty != 0).count() <= most {
+            return None;
+        }
+        let oldest = self.replacement.victim(set, |way| way != index && lines[way].dirty != 0)?;
+        let line = &mut self.lines[oldest];
+        Some(Evicted { line: line.tag, dirty: std::mem::take(&mut line.dirty) })
+    }
+
     /// Marks sectors of the line in a way as in flight: the line stays until they have arrived.
     pub(crate) fn reserve(&mut self, index: usize, sectors: u8) {
         self.lines[index].reserved |= sectors;
@@ -304,6 +327,21 @@ mod tests {
         tags.insert(1, 0b10, 0);
         assert!(matches!(tags.way(4), Way::Free(_, Some(Evicted { line: 1, dirty: 0 }))));
         assert_eq!((tags.probe(1), tags.probe(3)), (0b11, 0));
+    }
+
+    #[test]
+    fn the_dirty_line_that_would_leave_first_is_cleaned() {
+        let mut tags = lru(1, 4, SetHash::Linear);
+        for (line, dirty) in [(1, 0b1), (2, 0), (3, 0b11), (4, 0b1)] {
+            tags.insert(line, 0b11, dirty);
+        }
+        let Way::Resident(last) = tags.way(4) else { panic!("resident") };
+        assert_eq!(tags.clean_beyond(last, 3), None);
+        assert_eq!(tags.clean_beyond(last, 2), Some(Evicted { line: 1, dirty: 0b1 }));
+        assert_eq!(tags.clean_beyond(last, 2), None);
+        assert_eq!(tags.clean_beyond(last, 1), Some(Evicted { line: 3, dirty: 0b11 }));
+        assert_eq!(tags.clean_beyond(last, 0), None, "the line that was just written stays dirty");
+        assert_eq!([1, 3].map(|line| tags.probe(line)), [0b11, 0b11], "cleaned lines stay");
     }
 
     #[test]

@@ -14,8 +14,45 @@ pub(crate) struct LineAccess {
     pub line: u64,
     /// Sectors touched.
     pub sectors: u8,
+    /// Words of four bytes of which every byte is accessed, one bit each.
+    pub words: u32,
+}
+
+impl LineAccess {
     /// Sectors of which every byte is accessed.
-    pub full: u8,
+    #[must_use]
+    pub(crate) fn full(&self) -> u8 {
+        full_sectors(self.words)
+    }
+}
+
+/// Sectors of a line of which a mask has all eight words.
+#[must_use]
+#[inline]
+pub(crate) fn full_sectors(words: u32) -> u8 {
+    let whole = |sector: u32| u8::from(words >> (8 * sector) & 0xFF == 0xFF) << sector;
+    whole(0) | whole(1) | whole(2) | whole(3)
+}
+
+/// Words that sectors have, the reverse of [`full_sectors`].
+#[must_use]
+pub(crate) fn words_of(sectors: u8) -> u32 {
+    (0..4).filter(|sector| sectors >> sector & 1 != 0).fold(0, |words, sector| words | 0xFF << (8 * sector))
+}
+
+/// Words of a line of which a mask has all four bytes.
+#[inline]
+fn whole_words(bytes: u128) -> u32 {
+    let half = |bytes: u64| {
+        let pairs = bytes & bytes >> 1;
+        let mut bits = pairs & pairs >> 2 & 0x1111_1111_1111_1111;
+        // Every fourth bit moves beside its neighbour.
+        bits = (bits | bits >> 3) & 0x0303_0303_0303_0303;
+        bits = (bits | bits >> 6) & 0x000F_000F_000F_000F;
+        bits = (bits | bits >> 12) & 0x0000_00FF_0000_00FF;
+        (bits | bits >> 24) as u16
+    };
+    u32::from(half(bytes as u64)) | u32::from(half((bytes >> 64) as u64)) << 16
 }
 
 /// The lines of a warp access; lanes are naturally aligned, so that 32 entries always suffice.
@@ -106,11 +143,7 @@ fn merge_lanes(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
         coverage[last] |= ones << offset;
     }
     for (entry, bytes) in out.entries.iter_mut().zip(coverage).take(usize::from(out.count)) {
-        for sector in 0..4 {
-            if (bytes >> (32 * sector)) as u32 == u32::MAX {
-                entry.full |= 1 << sector;
-            }
-        }
+        entry.words = whole_words(bytes);
     }
 }
 
@@ -135,10 +168,10 @@ fn lines_of_row(bytes: std::ops::Range<u64>, out: &mut LineAccesses) {
     let mut line = bytes.start & !(LINE_BYTES - 1);
     while line < bytes.end {
         let (from, to) = (bytes.start.max(line) - line, bytes.end.min(line + LINE_BYTES) - line);
-        let sectors_below = |end: u64| (1u32 << end) - 1;
-        let touched = sectors_below(to.div_ceil(32)) & !sectors_below(from / 32);
-        let full = sectors_below(to / 32) & !sectors_below(from.div_ceil(32));
-        out.push(LineAccess { line, sectors: touched as u8, full: full as u8 });
+        let below = |end: u64| ((1u64 << end) - 1) as u32;
+        let touched = below(to.div_ceil(32)) & !below(from / 32);
+        let words = below(to / 4) & !below(from.div_ceil(4));
+        out.push(LineAccess { line, sectors: touched as u8, words });
         line += LINE_BYTES;
     }
 }
@@ -172,10 +205,28 @@ fn segments(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
         let sectors = (((1u32 << (size / 32)) - 1) << ((base - line) / 32)) as u8;
         let mut exact = LineAccesses::default();
         merge_lanes(access, served, &mut exact);
-        let full = exact.as_slice().first().map_or(0, |entry| entry.full);
-        out.push(LineAccess { line, sectors, full });
+        let words = exact.as_slice().first().map_or(0, |entry| entry.words);
+        out.push(LineAccess { line, sectors, words });
         lanes &= !served;
     }
+}
+
+/// Number of different addresses of the lanes.
+#[must_use]
+pub(crate) fn different_addresses(access: &MemAccess<'_>) -> u8 {
+    let mut count = 0;
+    let mut lanes = access.mask;
+    while lanes != 0 {
+        lanes &= !lanes_at(access, access.addresses[lanes.trailing_zeros() as usize]);
+        count += 1;
+    }
+    count
+}
+
+/// Lanes with an address.
+fn lanes_at(access: &MemAccess<'_>, address: u64) -> u32 {
+    let same = |lane: usize| u32::from(access.addresses[lane] == address) << lane;
+    (0..32).fold(0, |lanes, lane| lanes | same(lane)) & access.mask
 }
 
 /// Maximum number of lanes with the same address; a read-modify-write serves them one after another.
@@ -184,13 +235,7 @@ pub(crate) fn collisions(access: &MemAccess<'_>) -> u8 {
     let mut most = 0;
     let mut lanes = access.mask;
     while lanes != 0 {
-        let address = access.addresses[lanes.trailing_zeros() as usize];
-        let mut same = 0u32;
-        for lane in (0..32).filter(|lane| lanes >> lane & 1 != 0) {
-            if access.addresses[lane] == address {
-                same |= 1 << lane;
-            }
-        }
+        let same = lanes_at(access, access.addresses[lanes.trailing_zeros() as usize]);
         most = most.max(same.count_ones());
         lanes &= !same;
     }
@@ -216,7 +261,7 @@ mod tests {
     fn consecutive_words_make_one_line_of_four_sectors() {
         let addresses = strided(0x1000, 4);
         let out = coalesce(&access(&addresses, 4, u32::MAX), Coalescing::Sectors, false);
-        assert_eq!(out.as_slice(), [LineAccess { line: 0x1000, sectors: 0b1111, full: 0b1111 }]);
+        assert_eq!(out.as_slice(), [LineAccess { line: 0x1000, sectors: 0b1111, words: u32::MAX }]);
     }
 
     #[test]
@@ -225,6 +270,20 @@ mod tests {
         let out = coalesce(&access(&addresses, 4, u32::MAX), Coalescing::Sectors, false);
         let sectors: u32 = out.as_slice().iter().map(|a| a.sectors.count_ones()).sum();
         assert_eq!((out.as_slice().len(), sectors), (2, 5));
+    }
+
+    #[test]
+    fn words_are_those_of_which_every_byte_is_covered() {
+        let bytes = |addresses: &[u64; 32], bytes, mask| {
+            let out = coalesce(&access(addresses, bytes, mask), Coalescing::Sectors, false);
+            out.as_slice().iter().map(|a| (a.words, a.full())).collect::<Vec<_>>()
+        };
+        assert_eq!(bytes(&strided(0x1000, 8), 4, 0xFFFF), [(0x5555_5555, 0)], "every second word");
+        assert_eq!(bytes(&strided(0x1000, 1), 1, u32::MAX), [(0xFF, 0b0001)], "bytes of a sector");
+        assert_eq!(bytes(&strided(0x1000, 1), 1, !1), [(0xFE, 0)], "all but one byte");
+        assert_eq!(bytes(&strided(0x1000, 1), 1, 0xEF), [(0b01, 0)], "three bytes are no word");
+        assert_eq!(bytes(&strided(0x1010, 4), 4, u32::MAX), [(!0xF, 0b1110), (0xF, 0)]);
+        assert_eq!([0, 0b1010, 0b1111].map(|sectors| full_sectors(words_of(sectors))), [0, 0b1010, 0b1111]);
     }
 
     #[test]
@@ -254,6 +313,8 @@ mod tests {
         assert_eq!(collisions(&access(&addresses, 4, u32::MAX)), 3);
         assert_eq!(collisions(&access(&addresses, 4, 0b10_0000)), 1);
         assert_eq!(collisions(&access(&addresses, 4, 0)), 0);
+        let different = |mask| different_addresses(&access(&addresses, 4, mask));
+        assert_eq!([u32::MAX, 0b10_0000, 0].map(different), [30, 1, 0]);
     }
 
     proptest! {

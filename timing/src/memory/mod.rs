@@ -32,8 +32,8 @@ pub enum RequestKind {
     Read,
     /// Store into the sectors; acknowledged.
     Write {
-        /// Sectors that are written completely.
-        full: u8,
+        /// Words of four bytes that are written completely, one bit each.
+        words: u32,
     },
     /// Read-modify-write; the old values return.
     Atomic {

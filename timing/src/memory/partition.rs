@@ -69,6 +69,8 @@ struct Slice {
 #[derive(Clone, Copy, Debug)]
 struct Params {
     texture_only: bool,
+    /// Most dirty lines of a set; none if all may be dirty.
+    dirty_ways: Option<usize>,
     queue: usize,
     to_dram: usize,
     replies: usize,
@@ -154,6 +156,8 @@ impl Partition {
             map: PartitionMap::new(config),
             params: Params {
                 texture_only: config.l2.texture_only,
+                dirty_ways: (config.l2.dirty_percent < 100)
+                    .then_some((config.l2.ways * config.l2.dirty_percent / 100) as usize),
                 queue: config.l2.queue_entries as usize,
                 to_dram: config.l2.dram_queue_entries as usize,
                 replies: config.interconnect.reply_queue_entries as usize,

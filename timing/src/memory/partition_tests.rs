@@ -58,7 +58,7 @@ fn a_hit_takes_the_lookup_and_a_miss_the_way_to_dram() {
 fn a_slice_serves_a_request_per_cycle_whatever_its_latency() {
     for set in [&["l2.queue_entries=4"][..], &["l2.queue_entries=4", "l2.latency_cycles=500"]] {
         let mut partition = Partition::new(&config(set));
-        let write = |n: u16| request(1000 + u64::from(n), line(0), RequestKind::Write { full: 0b1 }, n);
+        let write = |n: u16| request(1000 + u64::from(n), line(0), RequestKind::Write { words: 0xFF }, n);
         let replies = drain(&mut partition, (0..600).map(write).collect());
         assert_eq!(replies.len(), 600);
         // A store is answered with one flit, so that the reply port is no limit.
@@ -81,7 +81,7 @@ fn requests_for_a_line_on_its_way_merge() {
 #[test]
 fn stores_stay_in_l2_until_they_are_evicted() {
     let mut partition = Partition::new(&config(&["l2.sets=1", "l2.ways=2", "l2.size_bytes=256"]));
-    let write = |n: u64| request(1000 * n, line(n), RequestKind::Write { full: 0b1 }, n as u16);
+    let write = |n: u64| request(1000 * n, line(n), RequestKind::Write { words: 0xFF }, n as u16);
     let replies = drain(&mut partition, vec![write(1), write(2)]);
     assert_eq!(replies.len(), 2);
     assert_eq!(partition.stats.dram_writes, 0);
@@ -89,6 +89,46 @@ fn stores_stay_in_l2_until_they_are_evicted() {
     drain(&mut partition, vec![write(1), write(2), write(3)]);
     assert_eq!((partition.stats.dram_writes, partition.stats.dram_reads), (1, 0));
     assert_eq!(partition.stats.l2_writeback_sectors, 1);
+}
+
+/// Writes words of line 1, one request after the other, then reads the line.
+fn write_and_read(words: &[u32]) -> Partition {
+    let mut partition = Partition::new(&config(&[]));
+    let mut packets: Vec<Request> = words
+        .iter()
+        .enumerate()
+        .map(|(n, words)| request(100 * n as u64, line(1), RequestKind::Write { words: *words }, n as u16))
+        .collect();
+    packets.push(request(2000, line(1), RequestKind::Read, 99));
+    drain(&mut partition, packets);
+    partition
+}
+
+#[test]
+fn stores_that_together_write_a_sector_make_it_readable() {
+    for words in [&[0xFF][..], &[0x0F, 0xF0], &[0x55, 0xAA], &[0x01, 0x3E, 0xC0]] {
+        assert_eq!(write_and_read(words).stats.dram_reads, 0, "{words:x?}");
+    }
+    for words in [&[0x0F][..], &[0x0F, 0x70], &[0xFF00]] {
+        assert_eq!(write_and_read(words).stats.dram_reads, 1, "{words:x?}");
+    }
+}
+
+#[test]
+fn dirty_lines_beyond_the_bound_are_written_and_stay() {
+    let set = |percent: &str| {
+        let percent = format!("l2.dirty_percent={percent}");
+        let one = ["l2.sets=1", "l2.ways=4", "l2.size_bytes=512", percent.as_str()];
+        let mut partition = Partition::new(&config(&one));
+        let write = |n: u64| request(1000 * n, line(n), RequestKind::Write { words: 0xFF }, n as u16);
+        let read = |n: u64| request(9000 + 1000 * n, line(n), RequestKind::Read, n as u16);
+        drain(&mut partition, (1..=3).map(write).chain((1..=3).map(read)).collect());
+        (partition.stats.dram_writes, partition.stats.l2_writeback_sectors, partition.stats.dram_reads)
+    };
+    assert_eq!(set("100"), (0, 0, 0));
+    assert_eq!(set("75"), (0, 0, 0), "three of four may be dirty");
+    assert_eq!(set("50"), (1, 1, 0), "the third store writes the oldest line, which can still be read");
+    assert_eq!(set("25"), (2, 2, 0));
 }
 
 #[test]
@@ -121,7 +161,7 @@ proptest! {
         let packets: Vec<Request> = packets.iter().enumerate().map(|(token, (arrival, n, kind))| {
             let kind = match kind {
                 0 => RequestKind::Read,
-                1 => RequestKind::Write { full: 0b1 },
+                1 => RequestKind::Write { words: 0xFF },
                 _ => RequestKind::Atomic { collisions: 2 },
             };
             request(*arrival, line(*n), kind, token as u16)

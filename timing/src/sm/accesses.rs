@@ -7,7 +7,7 @@
 use super::machine::Machine;
 use super::parts::load_store::{MemOp, Route};
 use crate::config::Coalescing;
-use crate::memory::coalesce::{coalesce_into, collisions};
+use crate::memory::coalesce::{coalesce_into, collisions, different_addresses};
 use crate::memory::shared::{self, Patterns};
 use crate::program::MemoryKind;
 use crate::source::MemAccess;
@@ -39,6 +39,7 @@ pub(super) fn work_out(
             Space::Const => {
                 let rules = machine.config.load_store.coalescing;
                 coalesce_into(&access, rules, false, &mut op.accesses);
+                op.constants = different_addresses(&access);
             }
             Space::Global | Space::Surface => global_access(machine, &access, kind, op),
             Space::Texture => {

@@ -12,10 +12,21 @@ macro_rules! published {
 }
 
 /// Keys in which a shipped configuration follows another source than the option file, and why.
+const MODERN: &str = "no collectors since Volta (Huerta et al., MICRO 2025)";
+const STALLS: &str = "stall counts of ptxas and measured dependent latencies, less operand collection";
 const QV100: &[(&str, &str)] = &[
-    ("latency.int_max.latency_cycles", "Accel-Sim's trace.config: all integer instructions alike"),
-    ("latency.fp_max.latency_cycles", "Accel-Sim's trace.config: all FP32 instructions alike"),
-    ("latency.dp_max.latency_cycles", "Accel-Sim's trace.config"),
+    ("collectors.generic", MODERN),
+    ("latency.int_add.latency_cycles", STALLS),
+    ("latency.int_mul.latency_cycles", STALLS),
+    ("latency.fp_add.latency_cycles", STALLS),
+    ("latency.fp_mul.latency_cycles", STALLS),
+    ("latency.fp_fma.latency_cycles", STALLS),
+    ("latency.dp_add.latency_cycles", STALLS),
+    ("latency.dp_mul.latency_cycles", STALLS),
+    ("latency.dp_fma.latency_cycles", STALLS),
+    ("latency.int_max.latency_cycles", STALLS),
+    ("latency.fp_max.latency_cycles", STALLS),
+    ("latency.dp_max.latency_cycles", STALLS),
     ("latency.sfu.latency_cycles", "Accel-Sim's trace.config"),
     ("latency.convert.latency_cycles", "as SFU"),
     ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
@@ -26,12 +37,28 @@ const GTX480: &[(&str, &str)] = &[("interconnect.flit_bytes", "BookSim's flit_si
 const RTX2060: &[(&str, &str)] = &[
     ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
     ("units.fp64.lanes", "the initiation interval says it alone"),
+    ("collectors.generic", MODERN),
+    ("latency.int_add.latency_cycles", STALLS),
+    ("latency.int_max.latency_cycles", STALLS),
+    ("latency.int_mul.latency_cycles", STALLS),
+    ("latency.fp_add.latency_cycles", STALLS),
+    ("latency.fp_max.latency_cycles", STALLS),
+    ("latency.fp_mul.latency_cycles", STALLS),
+    ("latency.fp_fma.latency_cycles", STALLS),
 ];
 
 const RTX3070: &[(&str, &str)] = &[
     ("sm.max_blocks", "CUDA's occupancy calculator"),
     ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
     ("units.fp64.lanes", "the initiation interval says it alone"),
+    ("collectors.generic", MODERN),
+    ("latency.int_add.latency_cycles", STALLS),
+    ("latency.int_max.latency_cycles", STALLS),
+    ("latency.int_mul.latency_cycles", STALLS),
+    ("latency.fp_add.latency_cycles", STALLS),
+    ("latency.fp_max.latency_cycles", STALLS),
+    ("latency.fp_mul.latency_cycles", STALLS),
+    ("latency.fp_fma.latency_cycles", STALLS),
 ];
 
 fn differs_only_in(import: &Import, shipped: &str, known: &[(&str, &str)]) {

@@ -2,7 +2,7 @@
 //! are answered, requests are looked up, packets are accepted.
 
 use super::{Partition, Transfer};
-use crate::memory::cache::Way;
+use crate::memory::cache::{Evicted, Way};
 use crate::memory::{Credit, LINE_BYTES, Reply, Request, RequestKind, flits, sector_bytes};
 
 impl Partition {
@@ -33,6 +33,21 @@ impl Partition {
         }
         slice.tags.occupy(way, line);
         Some(way)
+    }
+
+    /// Writes dirty lines back, which stay, if a store has made more lines of its set dirty than there may be. When the
+    /// queue to DRAM is full, a later store to the set does it.
+    fn bound_dirty_lines(&mut self, index: usize, way: usize) {
+        let Some(most) = self.params.dirty_ways else { return };
+        let slice = &mut self.slices[index];
+        while slice.to_dram.len() < self.params.to_dram
+            && let Some(cleaned) = slice.tags.clean_beyond(way, most)
+        {
+            let channel_address = self.map.channel_address(cleaned.line * LINE_BYTES, index as u32);
+            let Evicted { line, dirty: sectors } = cleaned;
+            slice.to_dram.push_back(Transfer { line, channel_address, sectors, write: true, kept: false });
+            self.stats.l2_writeback_sectors += u64::from(sectors.count_ones());
+        }
     }
 
     pub(super) fn send_reply(&mut self, index: usize) -> bool {
@@ -108,7 +123,7 @@ impl Partition {
         }
         let Some(request) = slice.queue.front().copied() else { return false };
         let done = match request.kind {
-            RequestKind::Write { full } => self.write(index, &request, full),
+            RequestKind::Write { words } => self.write(index, &request, words),
             RequestKind::Read => self.read(index, &request, None),
             RequestKind::Atomic { collisions } => self.read(index, &request, Some(collisions)),
         };
@@ -123,7 +138,7 @@ impl Partition {
         done
     }
 
-    fn write(&mut self, index: usize, request: &Request, full: u8) -> bool {
+    fn write(&mut self, index: usize, request: &Request, words: u32) -> bool {
         if self.slices[index].replies.len() >= self.params.replies {
             return false;
         }
@@ -135,8 +150,9 @@ impl Partition {
         let resident = self.slices[index].tags.contains(line);
         let Some(way) = self.make_room(index, line, 0) else { return false };
         let slice = &mut self.slices[index];
-        slice.tags.put(way, full, request.sectors);
+        slice.tags.write(way, request.sectors, words);
         slice.replies.push_back((self.now, *request));
+        self.bound_dirty_lines(index, way);
         if resident {
             self.stats.l2_hits += 1;
         } else {

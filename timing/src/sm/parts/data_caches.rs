@@ -8,7 +8,7 @@ use super::load_store::{Completions, LoadStore, Neighbours, Route, answer};
 use super::lookup::Lookup;
 use super::memory_port::Requests;
 use crate::memory::cache::Evicted;
-use crate::memory::coalesce::LineAccess;
+use crate::memory::coalesce::{LineAccess, words_of};
 use crate::memory::write::LineStore;
 use crate::memory::{LINE_BYTES, Reply, RequestKind, Token};
 
@@ -56,7 +56,7 @@ impl LoadStore<'_> {
         around: &mut Neighbours<'_, R, C>,
     ) -> bool {
         let config = &self.config.l1;
-        let RequestKind::Write { full } = kind else { return self.reduction(slot, access, kind, around) };
+        let RequestKind::Write { words } = kind else { return self.reduction(slot, access, kind, around) };
         let local = config.caches_local && self.op(slot).local;
         let policy = if local { &self.local_write_policy } else { &self.write_policy };
         let cached = local || !config.bypass_global;
@@ -66,7 +66,7 @@ impl LoadStore<'_> {
         }
         around.counters.l1_writes += u64::from(cached);
         let line = access.line / LINE_BYTES;
-        let store = LineStore { line, sectors: access.sectors, full, allocate };
+        let store = LineStore { line, sectors: access.sectors, full: access.full(), allocate };
         let stored = policy.store(&mut self.l1.tags, &store);
         if let Some(kept) = stored.kept {
             let evicted = self.l1.tags.insert(line, kept.valid, kept.dirty);
@@ -74,7 +74,7 @@ impl LoadStore<'_> {
         }
         if stored.through != 0 {
             let through = LineAccess { sectors: stored.through, ..access };
-            let kind = RequestKind::Write { full: full & stored.through };
+            let kind = RequestKind::Write { words: words & words_of(stored.through) };
             self.write_through(slot, through, kind, around.requests);
         }
         true

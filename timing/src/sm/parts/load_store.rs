@@ -8,9 +8,9 @@ use super::lookup::Lookup;
 use super::memory_port::Requests;
 use super::sectored_cache::{IsL1, IsTexture, SectoredCache};
 use super::small_caches::ConstantCache;
-use crate::config::{GpuConfig, SetHash, SmallCache};
+use crate::config::{GpuConfig, SetHash};
 use crate::memory::cache::Tags;
-use crate::memory::coalesce::{LineAccess, LineAccesses};
+use crate::memory::coalesce::{LineAccess, LineAccesses, words_of};
 use crate::memory::replacement::Replacement;
 use crate::memory::write::WritePolicy;
 use crate::memory::{LINE_BYTES, Reply, RequestKind, Served, Token};
@@ -35,13 +35,13 @@ impl SmCaches {
         let tags = |sets, ways, hash, replacement: &str| {
             Tags::new(sets, ways, hash, Replacement::new(config, replacement))
         };
-        let small = |cache: &SmallCache| tags(cache.sets, cache.ways, SetHash::Linear, &cache.replacement);
         let (l1, texture) = (&config.l1, &config.texture_cache);
+        let (code, constants) = (&config.front_end.icache, &config.constant_cache);
         SmCaches {
             l1: tags(l1.sets, l1.ways, l1.set_hash, &l1.replacement),
             texture: tags(texture.sets, texture.ways, texture.set_hash, &texture.replacement),
-            code: small(&config.front_end.icache),
-            constants: small(&config.constant_cache),
+            code: tags(code.sets, code.ways, SetHash::Linear, &code.replacement),
+            constants: tags(constants.sets, constants.ways, SetHash::Linear, &constants.replacement),
         }
     }
 
@@ -82,6 +82,8 @@ pub(crate) struct MemOp {
     pub shared_cycles: u32,
     /// Maximum number of lanes of an atomic with the same address.
     pub collisions: u8,
+    /// Different addresses of a load of constants.
+    pub constants: u8,
     /// Route of loads of these lines.
     pub route: Route,
     /// Whether all addresses are local.
@@ -108,6 +110,7 @@ impl Default for MemOp {
             next: 0,
             shared_cycles: 0,
             collisions: 0,
+            constants: 0,
             route: Route::default(),
             local: false,
             begun: false,
@@ -130,6 +133,7 @@ impl MemOp {
             next,
             shared_cycles,
             collisions,
+            constants,
             route,
             local,
             begun,
@@ -140,7 +144,8 @@ impl MemOp {
         } = self;
         accesses.clear();
         (*own_kind, *own_warp, *own_returns) = (kind, warp, returns);
-        (*next, *shared_cycles, *collisions, *waiting, *ready_at) = (0, 0, 0, 0, 0);
+        (*next, *shared_cycles, *collisions, *constants) = (0, 0, 0, 0);
+        (*waiting, *ready_at) = (0, 0);
         (*route, *served) = (Route::default(), Served::default());
         (*local, *begun, *all_sent) = (false, false, false);
     }
@@ -362,6 +367,13 @@ impl<'a> LoadStore<'a> {
             return;
         }
         let (shared_cycles, texture) = (op.shared_cycles, op.route == Route::Texture);
+        if op.constants > 0 {
+            let cache = &config.constant_cache;
+            let cycles = u64::from(u32::from(op.constants) * cache.address_cycles);
+            op.ready_at = now + u64::from(cache.hit_latency_cycles) + cycles - 1;
+            self.busy_until = now + cycles;
+            return;
+        }
         if shared_cycles > 0 {
             let latency = config.shared_memory.latency_cycles + shared_cycles - 1;
             op.ready_at = now + u64::from(latency);
@@ -387,7 +399,7 @@ impl<'a> LoadStore<'a> {
             }
             MemoryKind::Load(_) => self.load(slot, access, around),
             MemoryKind::Store(_) => {
-                return self.store(slot, access, RequestKind::Write { full: access.full }, around);
+                return self.store(slot, access, RequestKind::Write { words: access.words }, around);
             }
             MemoryKind::Atomic(_) => {
                 let kind = RequestKind::Atomic { collisions: op.collisions };
@@ -453,7 +465,7 @@ impl<'a> LoadStore<'a> {
     /// Sends an evicted line from L1 to L2, for which there must be room.
     pub(super) fn write_back(&mut self, line: u64, sectors: u8, requests: &mut impl Requests) {
         self.unacknowledged += 1;
-        requests.send(line, sectors, RequestKind::Write { full: sectors }, Token::WriteBack);
+        requests.send(line, sectors, RequestKind::Write { words: words_of(sectors) }, Token::WriteBack);
     }
 
     /// Whether no instruction waits and no access is outstanding in the memory system.

@@ -222,7 +222,7 @@ mod tests {
     fn requests_leave_in_order_at_the_rate_of_the_port_and_as_credits_allow() {
         let mut port = port(&[]);
         // 128 bytes and a header are 5 flits, a read is one.
-        port.send(0, 0b1111, RequestKind::Write { full: 0b1111 }, Token::StoreDone(0));
+        port.send(0, 0b1111, RequestKind::Write { words: u32::MAX }, Token::StoreDone(0));
         port.send(128, 1, RequestKind::Read, Token::L1Fill);
         port.send(256, 1, RequestKind::Read, Token::L1Fill);
         assert!(!port.has_room());

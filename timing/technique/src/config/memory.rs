@@ -31,6 +31,27 @@ sections! {
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
     }
 
+    /// The constant cache.
+    pub struct ConstantCache {
+        /// Total size in bytes = sets × ways × line_bytes.
+        size_bytes: u32, Bounds::Between(1, SM_BYTES);
+        /// Sets.
+        sets: u32, Bounds::AtLeast(1);
+        /// Ways.
+        ways: u32, Bounds::AtLeast(1);
+        /// Line in bytes.
+        line_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        /// Name of the replacement policy; `timing list` shows all.
+        #[serde(default = "lru")]
+        replacement: String;
+        /// Outstanding misses.
+        mshrs: u32, Bounds::Between(1, MSHRS);
+        /// Cycles of a hit.
+        hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Cycles that a load holds the load/store unit for each different address of its lanes.
+        address_cycles: u32, Bounds::Between(1, 64);
+    }
+
     /// The texture cache: lines of 128 bytes, misses to L2.
     pub struct TextureCache {
         /// Total size in bytes = sets × ways × line_bytes.
@@ -193,6 +214,9 @@ sections! {
         mshrs: u32, Bounds::Between(1, MSHRS);
         /// Requests that one MSHR merges.
         mshr_merges: u32, Bounds::AtLeast(1);
+        /// Percent of a set's lines that may be dirty. Beyond, the line among them that would be evicted first is
+        /// written to DRAM and stays. 100 writes only evicted lines.
+        dirty_percent: u32, Bounds::Between(1, 100);
         /// Requests waiting for the slice.
         queue_entries: u32, Bounds::AtLeast(1);
         /// Requests waiting between the slice and its DRAM channel.

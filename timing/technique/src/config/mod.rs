@@ -71,7 +71,7 @@ sections! {
         /// First-level data cache.
         l1: L1;
         /// Constant cache behind LDC.
-        constant_cache: SmallCache;
+        constant_cache: ConstantCache;
         /// Texture cache behind texture fetches.
         texture_cache: TextureCache;
         /// Crossbar between SMs and memory partitions.
@@ -133,6 +133,9 @@ sections! {
         shared_reserved_per_block_bytes: u32;
         /// Cycles between a block's arrival in the SM and its warps' first fetch.
         block_launch_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Cycles after a block's arrival before the SM gets the next one, rounded up to the crossbar's latency; with 0
+        /// it gets as many as fit at once.
+        block_interval_cycles: u32, Bounds::Between(0, LATENCY);
     }
 }
 

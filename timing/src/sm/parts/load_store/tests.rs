@@ -2,6 +2,7 @@
 
 use super::super::mock::{Sent, reply};
 use super::*;
+use crate::memory::coalesce::words_of;
 use crate::testing::config;
 
 /// Completions in the order of their calls: slot and cycle.
@@ -52,7 +53,7 @@ impl<'a> Bench<'a> {
     fn push(&mut self, slot: u16, kind: MemoryKind, lines: &[(u64, u8)]) {
         let op = self.unit.begin(slot, kind, 5, false);
         for (line, sectors) in lines {
-            op.accesses.push(LineAccess { line: *line, sectors: *sectors, full: *sectors });
+            op.accesses.push(LineAccess { line: *line, sectors: *sectors, words: words_of(*sectors) });
         }
         assert!(self.unit.has_queue_room());
         self.unit.push(slot);
@@ -217,7 +218,7 @@ fn stores_are_outstanding_until_l2_has_them_and_fences_wait_for_them() {
     assert_eq!(bench.unit.fenced(), 0, "nothing to wait for");
     bench.push(0, STORE, &[(0, 0b11)]);
     bench.cycle();
-    let write = RequestKind::Write { full: 0b11 };
+    let write = RequestKind::Write { words: 0xFFFF };
     assert_eq!(bench.sent.requests, [(0, 0b11, write, Token::StoreDone(5))]);
     assert_eq!(bench.done.0, [(0, 2)], "a store completes when it has been sent");
     bench.unit.end(5);

@@ -179,7 +179,7 @@ fn constants() -> ConstantCache {
 #[test]
 fn loads_of_constants_wait_for_their_line_together_and_hit_after_it() {
     let (mut cache, mut sent, mut counters) = (constants(), Sent::with_room(8), Counters::default());
-    let upper = LineAccess { line: 256, sectors: 0b0100, full: 0 };
+    let upper = LineAccess { line: 256, sectors: 0b0100, words: 0 };
     assert_eq!(cache.load(7, upper, 10, &mut sent, &mut counters), Lookup::Miss);
     assert_eq!(cache.load(9, upper, 11, &mut sent, &mut counters), Lookup::Miss);
     let token = Token::ConstantCache;

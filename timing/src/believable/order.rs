@@ -178,7 +178,7 @@ fn queues_of_one_place_hold_back_and_do_not_lock() {
         "l1.mshrs=1",
         "l1.mshr_merges=1",
         "texture_cache.mshrs=1",
-        "texture_cache.mshr_merges=1",
+        "texture_cache.fragments=32",
         "constant_cache.mshrs=1",
         "front_end.icache.mshrs=1",
         "front_end.ibuffer_entries=1",

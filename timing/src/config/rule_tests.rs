@@ -105,7 +105,7 @@ const CASES: &[Case] = &[
     ),
     (&["texture_cache.lanes_per_cycle=3"], "texture_cache.lanes_per_cycle", &["3", "divides 32"]),
     (&["texture_cache.mshrs=0"], "texture_cache.mshrs", &["0"]),
-    (&["texture_cache.mshr_merges=0"], "texture_cache.mshr_merges", &["0"]),
+    (&["texture_cache.fragments=31"], "texture_cache.fragments", &["31", "at least 32"]),
     (&["texture_cache.hit_latency_cycles=0"], "texture_cache.hit_latency_cycles", &["0"]),
     (&["l1.mshrs=0"], "l1.mshrs", &["0"]),
     (&["l1.mshr_merges=0"], "l1.mshr_merges", &["0"]),

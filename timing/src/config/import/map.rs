@@ -337,12 +337,16 @@ impl Mapper<'_> {
                 self.refuse(option, &value, "there is no texture cache; L1 replaces it");
                 return Ok(());
             }
-            self.set("texture_cache.mshr_merges", i64::from(spec.merges), &source);
+            // A texture FIFO's numbers are those of fragments, of requests, of lines on their way, and of results.
+            self.set("texture_cache.fragments", i64::from(spec.mshrs), &source);
             let sector = if spec.sectored { 32 } else { spec.line_bytes };
             self.set("texture_cache.sector_bytes", i64::from(sector), &source);
             self.set_hash(key, option, &spec, &source);
         }
         self.shape(key, option, (&spec, &source), None);
+        if key == "texture_cache" && matches!(spec.mshr_kind, 'T' | 'F') {
+            self.set("texture_cache.mshrs", i64::from(spec.miss_queue), &source);
+        }
         Ok(())
     }
 

@@ -27,9 +27,16 @@ impl LoadStore<'_> {
                 (l1.look_up(slot, access.line, access.sectors, *now, *requests, counters), l1.hit_at(*now))
             }
             Route::Texture => {
+                if !self.take_fragment() {
+                    return Lookup::Refused;
+                }
                 let texture = &mut self.texture;
                 let lookup = texture.look_up(slot, access.line, access.sectors, *now, *requests, counters);
-                (lookup, texture.hit_at(*now))
+                let hit_at = texture.hit_at(*now);
+                if lookup == Lookup::Refused {
+                    self.return_fragment();
+                }
+                (lookup, hit_at)
             }
             Route::Bypass => {
                 if !requests.has_room() {
@@ -139,6 +146,7 @@ impl LoadStore<'_> {
     ) {
         let LoadStore { texture, ops, .. } = self;
         texture.fill(reply, |slot| answer(ops, slot, reply.served, around));
+        self.complete_fetches(around, around.now);
     }
 
     /// Looks up an early load, for which no instruction waits: its slot completes when the sectors are in L1.

@@ -182,6 +182,10 @@ pub(crate) struct LoadStore<'a> {
     pub(super) ops: Vec<MemOp>,
     pub(super) l1: SectoredCache<IsL1>,
     pub(super) texture: SectoredCache<IsTexture>,
+    /// Texture fetches in flight, which are answered in order.
+    fetches: VecDeque<u16>,
+    /// Accesses to lines of these fetches.
+    fragments: u32,
     constants: ConstantCache,
     /// Stores and write-backs that L2 has not acknowledged.
     unacknowledged: u32,
@@ -213,6 +217,8 @@ impl<'a> LoadStore<'a> {
             ops: Vec::new(),
             l1: SectoredCache::l1(config, l1_ways, l1),
             texture: SectoredCache::texture(config, texture),
+            fetches: VecDeque::new(),
+            fragments: 0,
             constants: ConstantCache::new(config, constants),
             unacknowledged: 0,
             outstanding: vec![0; config.sm.max_warps as usize],
@@ -350,10 +356,13 @@ impl<'a> LoadStore<'a> {
         if usize::from(op.next) == op.accesses.as_slice().len() {
             op.all_sent = true;
             let done = (op.waiting == 0).then_some(op.ready_at);
+            let texture = op.route == Route::Texture;
             self.queue.pop_front();
             around.counters.ldst_instructions += 1;
             // An instruction without outstanding replies completes now, any other with its last reply.
-            if let Some(ready_at) = done {
+            if texture {
+                self.complete_fetches(around, around.now + 1);
+            } else if let Some(ready_at) = done {
                 around.completions.complete_at(slot, ready_at.max(around.now + 1));
             }
         }
@@ -381,7 +390,38 @@ impl<'a> LoadStore<'a> {
         }
         if texture {
             self.busy_until = now + u64::from(32 / config.texture_cache.lanes_per_cycle);
+            self.fetches.push_back(slot);
         }
+    }
+
+    /// Completes the oldest texture fetches whose texels are there, in cycle `earliest` or later: a fetch never
+    /// overtakes another.
+    pub(super) fn complete_fetches<R, C: Completions>(
+        &mut self,
+        around: &mut Neighbours<'_, R, C>,
+        earliest: u64,
+    ) {
+        while let Some(slot) = self.fetches.front().copied() {
+            let op = &self.ops[usize::from(slot)];
+            if op.waiting > 0 || !op.all_sent {
+                break;
+            }
+            self.fetches.pop_front();
+            self.fragments -= op.accesses.as_slice().len() as u32;
+            around.completions.complete_at(slot, op.ready_at.max(earliest));
+        }
+    }
+
+    /// Counts an access of a texture fetch; false when too many are in flight.
+    pub(super) fn take_fragment(&mut self) -> bool {
+        let room = self.fragments < self.config.texture_cache.fragments;
+        self.fragments += u32::from(room);
+        room
+    }
+
+    /// Takes back the fragment of an access that was refused.
+    pub(super) fn return_fragment(&mut self) {
+        self.fragments -= 1;
     }
 
     /// Accesses a line; false when it is refused.
@@ -505,7 +545,8 @@ pub(super) fn answer<R, C: Completions>(
     op.served = op.served.max(served);
     op.waiting -= 1;
     op.ready_at = op.ready_at.max(around.now);
-    if op.waiting == 0 && op.all_sent {
+    // Texture fetches complete in order, in [`LoadStore::complete_fetches`].
+    if op.waiting == 0 && op.all_sent && op.route != Route::Texture {
         around.completions.complete_at(slot, op.ready_at);
     }
 }

@@ -94,11 +94,12 @@ impl SectoredCache<IsTexture> {
     /// The texture cache with the contents that earlier kernels left.
     #[must_use]
     pub(super) fn texture(config: &GpuConfig, tags: Tags) -> SectoredCache<IsTexture> {
-        let TextureCache { mshrs, mshr_merges, sector_bytes, line_bytes, hit_latency_cycles, .. } =
+        let TextureCache { mshrs, fragments, sector_bytes, line_bytes, hit_latency_cycles, .. } =
             config.texture_cache;
         SectoredCache {
             tags,
-            mshrs: Mshrs::new(mshrs, mshr_merges),
+            // Any access in flight may wait for a line.
+            mshrs: Mshrs::new(mshrs, fragments),
             whole_lines: sector_bytes == line_bytes,
             hit_latency: u64::from(hit_latency_cycles),
             identity: PhantomData,

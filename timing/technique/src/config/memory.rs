@@ -71,8 +71,8 @@ sections! {
         set_hash: SetHash;
         /// Outstanding misses.
         mshrs: u32, Bounds::Between(1, MSHRS);
-        /// Requests that one MSHR merges.
-        mshr_merges: u32, Bounds::AtLeast(1);
+        /// Accesses to lines in flight, hits and misses. They are answered in order.
+        fragments: u32, Bounds::AtLeast(32);
         /// Cycles of a hit, address calculation and filtering included.
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
         /// Lanes for which the unit fetches texels per cycle; a warp's fetch holds it for 32 / lanes cycles at least.

@@ -285,3 +285,71 @@ fn an_early_load_completes_when_its_line_can_be_locked() {
     bench.sent.room = 0;
     assert!(!bench.with(|unit, around| unit.load_early(10, 512, 1, around)), "no room for its request");
 }
+
+/// Queues a texture fetch of lines.
+fn push_fetch(bench: &mut Bench<'_>, slot: u16, lines: &[(u64, u8)]) {
+    bench.push(slot, MemoryKind::Load(Space::Texture), lines);
+    bench.unit.op_mut(slot).route = Route::Texture;
+}
+
+#[test]
+fn texture_fetches_complete_in_order() {
+    let set = [
+        "texture_cache.hit_latency_cycles=5",
+        "texture_cache.sector_bytes=32",
+        "texture_cache.lanes_per_cycle=32",
+    ];
+    let config = small(&set);
+    let mut bench = Bench::new(&config);
+    push_fetch(&mut bench, 0, &[(0, 1)]);
+    bench.cycle();
+    bench.now = 50;
+    bench.reply(0, 1, Token::TextureFill);
+    assert_eq!(bench.done.0, [(0, 50)]);
+    // A miss, then a hit, which waits for the miss.
+    push_fetch(&mut bench, 1, &[(1280, 1)]);
+    push_fetch(&mut bench, 2, &[(0, 1)]);
+    bench.cycle();
+    bench.cycle();
+    assert_eq!(bench.done.0.len(), 1, "the hit has not overtaken the miss");
+    bench.now = 90;
+    bench.reply(1280, 1, Token::TextureFill);
+    assert_eq!(bench.done.0[1..], [(1, 90), (2, 90)]);
+}
+
+#[test]
+fn texture_fetches_wait_for_fragments() {
+    let set = ["texture_cache.fragments=32", "texture_cache.mshrs=64", "texture_cache.lanes_per_cycle=32"];
+    let config =
+        small(&[&set[..], &["load_store.accesses_per_cycle=32", "texture_cache.sector_bytes=32"]].concat());
+    let mut bench = Bench::new(&config);
+    bench.sent = Sent::with_room(64);
+    let lines: Vec<(u64, u8)> = (0..32).map(|line| (128 * line, 1)).collect();
+    push_fetch(&mut bench, 0, &lines);
+    push_fetch(&mut bench, 1, &[(1 << 20, 1)]);
+    (0..4).for_each(|_| bench.cycle());
+    assert_eq!(bench.sent.requests.len(), 32, "all fragments are in flight");
+    bench.now = 50;
+    lines.iter().for_each(|(line, sectors)| bench.reply(*line, *sectors, Token::TextureFill));
+    assert_eq!(bench.done.0, [(0, 50)]);
+    (0..2).for_each(|_| bench.cycle());
+    assert_eq!(bench.sent.requests.len(), 33);
+}
+
+#[test]
+fn a_load_of_constants_holds_the_unit_for_each_address() {
+    let config = small(&["constant_cache.hit_latency_cycles=8", "constant_cache.address_cycles=2"]);
+    let mut bench = Bench::new(&config);
+    bench.push(0, MemoryKind::Load(Space::Const), &[(0, 1)]);
+    bench.cycle();
+    bench.now = 50;
+    let line = config.constant_cache.line_bytes / 32;
+    bench.reply(bench.sent.requests[0].0, ((1u32 << line) - 1) as u8, Token::ConstantCache);
+    // Five addresses, then one: ten cycles before the second load.
+    for (slot, addresses) in [(1, 5), (2, 1)] {
+        bench.push(slot, MemoryKind::Load(Space::Const), &[(0, 1)]);
+        bench.unit.op_mut(slot).constants = addresses;
+    }
+    (0..12).for_each(|_| bench.cycle());
+    assert_eq!(bench.done.0[1..], [(1, 51 + 8 + 9), (2, 61 + 8 + 1)]);
+}

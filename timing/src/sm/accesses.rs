@@ -65,7 +65,10 @@ pub(super) fn work_out(
         MemoryKind::Load(Space::Const) => counters.constant_accesses += 1,
         MemoryKind::Load(_) => counters.global_loads += 1,
         MemoryKind::Store(_) => counters.global_stores += 1,
-        MemoryKind::Atomic(_) => counters.global_atomics += 1,
+        MemoryKind::Atomic(_) => {
+            counters.global_atomics += 1;
+            counters.atomic_conflict_lanes += u64::from(op.collisions.saturating_sub(1));
+        }
     }
     if !matches!(kind, MemoryKind::Load(Space::Const)) {
         let accesses = op.accesses.as_slice();

@@ -132,6 +132,8 @@ counters! {
     global_stores;
     /// Warp atomics and reductions on global memory.
     global_atomics;
+    /// Lanes of these that met others at their address, beyond the first: the largest group of each.
+    atomic_conflict_lanes;
     /// Line or segment accesses after coalescing.
     coalesced_accesses;
     /// 32-byte sectors that coalesced accesses touch.

@@ -101,6 +101,14 @@ facts! {
     shared_conflict_cycles: f64;
     /// Warp atomics on global memory.
     global_atomics: u64;
+    /// Atomics on global memory, part of the accesses to it.
+    atomic_accesses: f64;
+    /// Largest number of lanes of an atomic at one address, mean.
+    lanes_per_atomic_address: f64;
+    /// Median cycles of an atomic that returns a value, from issue to writeback; 0 without any.
+    atomic_median_cycles: u64;
+    /// Cycles of an access that L2 serves while nothing else goes on.
+    unloaded_l2_cycles: u64;
     /// Loads from global and local memory.
     loads: u64;
     /// Part of the loads that L1 served.
@@ -204,6 +212,14 @@ impl Facts {
             shared_accesses: c.shared_accesses,
             shared_conflict_cycles: ratio(c.shared_bank_conflict_cycles, c.shared_accesses),
             global_atomics: c.global_atomics,
+            atomic_accesses: ratio(c.global_atomics, accesses),
+            lanes_per_atomic_address: ratio(c.global_atomics + c.atomic_conflict_lanes, c.global_atomics),
+            atomic_median_cycles: latency.atomic_issue_to_writeback.percentile_cycles(50.0),
+            unloaded_l2_cycles: u64::from(
+                config.interconnect.request_latency_cycles
+                    + config.l2.latency_cycles
+                    + config.interconnect.reply_latency_cycles,
+            ),
             loads,
             loads_from_l1: ratio(from[0], loads),
             loads_from_l2: ratio(from[1], loads),

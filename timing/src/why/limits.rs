@@ -181,7 +181,43 @@ fn pairing(f: &Facts) -> Finding {
     .advise("Independent instructions for different units next to each other.")
 }
 
+/// Part of the accesses from which on atomics are named, and the factor by which contended ones are slower.
+const ATOMIC_BOUND: f64 = 0.05;
+const CONTENDED: u64 = 3;
+
+/// Atomics that wait for one another: lanes of a warp at one address, or warps at few addresses.
+fn contended_atomics(f: &Facts) -> Option<Finding> {
+    let slow = f.atomic_median_cycles > CONTENDED * f.unloaded_l2_cycles;
+    if f.atomic_accesses < ATOMIC_BOUND || (!slow && f.lanes_per_atomic_address < 2.0) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if f.lanes_per_atomic_address >= 2.0 {
+        parts.push(format!("{:.1} lanes of a warp meet at one address", f.lanes_per_atomic_address));
+    }
+    if slow {
+        parts.push(format!(
+            "half of those that return a value take more than {} cycles, where an access to L2 alone takes about {}",
+            number(f.atomic_median_cycles),
+            number(f.unloaded_l2_cycles)
+        ));
+    }
+    let finding = Finding::new(format!(
+        "Contended atomics: {} of the accesses to global memory are atomics, which an L2 slice serves one after the other \
+         for each address; {}.",
+        percent(f.atomic_accesses),
+        parts.join("; ")
+    ));
+    Some(finding.advise(
+        "Values combined in the warp (reductions, votes) or in shared memory first, then one atomic for all; or counters \
+         spread over more addresses.",
+    ))
+}
+
 fn memory(f: &Facts) -> Finding {
+    if let Some(finding) = contended_atomics(f) {
+        return finding;
+    }
     let from = format!(
         "half of the loads take more than {} cycles, 1{NO_BREAK}% more than {}; {}",
         number(f.load_median_cycles),
@@ -255,6 +291,9 @@ fn sources(f: &Facts) -> String {
 }
 
 fn load_store(f: &Facts) -> Finding {
+    if let Some(finding) = contended_atomics(f) {
+        return finding;
+    }
     let mut parts = Vec::new();
     if f.lines_per_access > 0.0 {
         parts.push(format!(
@@ -359,6 +398,9 @@ fn barriers(f: &Facts) -> Finding {
 }
 
 fn drain(f: &Facts) -> Finding {
+    if let Some(finding) = contended_atomics(f) {
+        return finding;
+    }
     Finding::new(format!(
         "Schedulers hold only warps that have just started or that have ended and wait for their last accesses; a warp runs \
          {:.0} instructions.",
@@ -490,6 +532,10 @@ pub(super) fn notes(f: &Facts) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::load;
+    use crate::replay::LaunchStats;
+    use crate::testing::{Builder, Hand, r};
+    use trace_format::isa::{SpecialReg, Src};
 
     #[test]
     fn every_cause_of_the_accounting_belongs_to_one_limit() {
@@ -497,5 +543,44 @@ mod tests {
             let rows = LIMITS.iter().filter(|limit| limit.causes.contains(cause)).count();
             assert_eq!(rows, 1, "{}", cause.name());
         }
+    }
+
+    /// Evidence of the memory row for blocks of which every lane adds 1 four times at `lane << shift`.
+    fn evidence_of_atomics(shift: u32, threads: u32) -> String {
+        let mut b = Builder::default();
+        b.special(4, SpecialReg::LaneId).shl(6, 4, shift).mov(7, 0).mov(8, 1);
+        for _ in 0..4 {
+            b.atomic_add(10, 6, 8).iadd(11, r(10), r(10), Src::RZ);
+        }
+        let hand = Hand::new(b.exit(), 8, threads);
+        let config = load("titanx-pascal", &["launch.latency_cycles=0".to_owned()]).expect("valid").config;
+        let stats = hand.run_on(&config, &[], 1).expect("a replay");
+        let launch = LaunchStats {
+            kernel: "k".to_owned(),
+            kernel_index: 0,
+            launch: 0,
+            stream: 0,
+            blocks: 8,
+            grid_blocks: 8,
+            threads_per_block: threads,
+            blocks_per_sm: 1,
+            occupancy_limit: Resource::Warps,
+            registers_per_thread: 16,
+            stats: stats.clone(),
+            per_sm: Vec::new(),
+            launched_at: 0,
+            ended_at: stats.counters.cycles,
+            recordings: Vec::new(),
+        };
+        memory(&Facts::new(&stats, &[&launch], &config)).why
+    }
+
+    #[test]
+    fn contended_atomics_are_named() {
+        let hot = evidence_of_atomics(31, 256);
+        let share = format!("Contended atomics: 100{NO_BREAK}%");
+        assert!(hot.contains(&share) && hot.contains("16.0 lanes"), "{hot}");
+        let spread = evidence_of_atomics(2, 32);
+        assert!(!spread.contains("atomics"), "{spread}");
     }
 }

@@ -376,7 +376,7 @@ impl<'a> LoadStore<'a> {
             return;
         }
         let (shared_cycles, texture) = (op.shared_cycles, op.route == Route::Texture);
-        if op.constants > 0 {
+        if op.constants > 1 {
             let cache = &config.constant_cache;
             let cycles = u64::from(u32::from(op.constants) * cache.address_cycles);
             op.ready_at = now + u64::from(cache.hit_latency_cycles) + cycles - 1;

@@ -48,7 +48,7 @@ sections! {
         mshrs: u32, Bounds::Between(1, MSHRS);
         /// Cycles of a hit.
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
-        /// Cycles that a load holds the load/store unit for each different address of its lanes.
+        /// Cycles that a load whose lanes have several addresses holds the load/store unit for each of them.
         address_cycles: u32, Bounds::Between(1, 64);
     }
 

@@ -39,7 +39,8 @@ fn steps_and_accesses_are_those_of_the_trace_with_values() {
             steps += compared.unwrap_or_else(|why| panic!("{} launch {launch}: {why}", manifest.display()));
         }
         let sizes = [values.file_bytes(), addresses.file_bytes()];
-        assert!(sizes[1] <= sizes[0], "{}: {sizes:?} bytes", manifest.display());
+        // Where paths depend on every value, nothing is left out, and packing may differ by some bytes.
+        assert!(sizes[1] <= sizes[0] + sizes[0] / 100, "{}: {sizes:?} bytes", manifest.display());
         bytes = [bytes[0] + sizes[0], bytes[1] + sizes[1]];
     }
     assert!(steps > 100_000, "{steps} steps");

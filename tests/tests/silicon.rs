@@ -288,14 +288,14 @@ fn figures_at_published_sizes_are_near_those_of_silicon() {
 
 /// Errors of cycles that are accepted: [`figures_at_published_sizes_are_near_those_of_silicon`].
 const BOUNDS: [(&str, f64, f64); 8] = [
-    ("calculate_temp", 0.0, 0.12),
+    ("calculate_temp", -0.25, 0.0),
     ("adjust_weights", -0.35, 0.0),
-    ("sgemm_registers", 0.0, 0.35),
+    ("sgemm_registers", -0.05, 0.10),
     ("walsh_shared", -0.15, 0.05),
     ("walsh_global", -0.20, 0.0),
     ("histogram64", -0.05, 0.10),
-    ("quasirandom", -0.25, 0.0),
-    ("sobol", -0.05, 0.10),
+    ("quasirandom", -0.30, 0.0),
+    ("sobol", -0.20, 0.0),
 ];
 
 /// The shapes are the published ones: kernels touch as many sectors and access shared memory as often.

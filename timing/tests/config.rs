@@ -35,7 +35,7 @@ fn every_value_is_shown_with_its_place_and_source() {
         "what stands above speaks for what follows"
     );
     assert!(
-        line("latency.int_max.latency_cycles").contains("[acc]"),
+        line("latency.int_max.latency_cycles").contains("[ptxas]"),
         "{}",
         line("latency.int_max.latency_cycles")
     );

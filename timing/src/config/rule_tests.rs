@@ -38,7 +38,11 @@ const CASES: &[Case] = &[
     (&["front_end.icache_prefetch_lines=9"], "front_end.icache_prefetch_lines", &["9"]),
     (&["front_end.icache.mshrs=0"], "front_end.icache.mshrs", &["0"]),
     (&["front_end.icache.hit_latency_cycles=0"], "front_end.icache.hit_latency_cycles", &["0"]),
-    (&["constant_cache.address_cycles=0"], "constant_cache.address_cycles", &["0", "between 1 and 64"]),
+    (
+        &["load_store.constant_address_cycles=0"],
+        "load_store.constant_address_cycles",
+        &["0", "between 1 and 64"],
+    ),
     (&["l2.dirty_percent=101"], "l2.dirty_percent", &["101", "between 1 and 100"]),
     (&["constant_cache.mshrs=0"], "constant_cache.mshrs", &["0"]),
     (&["constant_cache.hit_latency_cycles=0"], "constant_cache.hit_latency_cycles", &["0"]),

@@ -110,10 +110,10 @@ fn sm(config: &GpuConfig) -> Result<(), Broken> {
 
 /// Sizes, lines, sectors and hashes of caches.
 fn caches(config: &GpuConfig) -> Result<(), Broken> {
-    let GpuConfig { constant_cache: constants, texture_cache, l1, l2, .. } = config;
-    let code = &config.front_end.icache;
-    geometry("front_end.icache", [code.size_bytes, code.sets, code.ways, code.line_bytes])?;
-    geometry("constant_cache", [constants.size_bytes, constants.sets, constants.ways, constants.line_bytes])?;
+    let GpuConfig { constant_cache, texture_cache, l1, l2, .. } = config;
+    for (key, cache) in [("front_end.icache", &config.front_end.icache), ("constant_cache", constant_cache)] {
+        geometry(key, [cache.size_bytes, cache.sets, cache.ways, cache.line_bytes])?;
+    }
     let wide = [
         (
             "texture_cache",

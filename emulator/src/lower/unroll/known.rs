@@ -3,7 +3,7 @@
 
 use super::copies::{Names, advance, copy_body};
 use super::counted::{Counted, insert_block, retarget};
-use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Term, VPred, VReg, Val};
+use crate::lower::vir::{Blk, Def, Func, InstId, PPhi, PSrc, Phi, Term, VPred, VReg, Val};
 
 /// What the body of a longer loop may cost.
 const LOOP_BUDGET: u64 = 358;
@@ -47,7 +47,7 @@ fn copies(
     c: &Counted,
     to: Blk,
     mut names: Names,
-    body: &[crate::lower::vir::InstId],
+    body: &[InstId],
     count: u64,
 ) -> Names {
     for i in 0..count {
@@ -121,7 +121,7 @@ fn lengthen(f: &mut Func, b: Blk, c: &Counted, factor: u64, before: u64) {
 }
 
 /// Gives the loop's values, which are used behind it only, the names of the last copy.
-fn rename(f: &mut Func, phis: &[Phi], pphis: &[PPhi], body: &[crate::lower::vir::InstId], last: &Names) {
+fn rename(f: &mut Func, phis: &[Phi], pphis: &[PPhi], body: &[InstId], last: &Names) {
     let regs: Vec<VReg> = phis
         .iter()
         .map(|phi| phi.dst)

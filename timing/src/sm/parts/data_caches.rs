@@ -27,14 +27,14 @@ impl LoadStore<'_> {
                 (l1.look_up(slot, access.line, access.sectors, *now, *requests, counters), l1.hit_at(*now))
             }
             Route::Texture => {
-                if !self.take_fragment() {
+                if !self.has_room_for_fragment() {
                     return Lookup::Refused;
                 }
                 let texture = &mut self.texture;
                 let lookup = texture.look_up(slot, access.line, access.sectors, *now, *requests, counters);
                 let hit_at = texture.hit_at(*now);
-                if lookup == Lookup::Refused {
-                    self.return_fragment();
+                if lookup != Lookup::Refused {
+                    self.add_fragment();
                 }
                 (lookup, hit_at)
             }

@@ -377,9 +377,8 @@ impl<'a> LoadStore<'a> {
         }
         let (shared_cycles, texture) = (op.shared_cycles, op.route == Route::Texture);
         if op.constants > 1 {
-            let cache = &config.constant_cache;
-            let cycles = u64::from(u32::from(op.constants) * cache.address_cycles);
-            op.ready_at = now + u64::from(cache.hit_latency_cycles) + cycles - 1;
+            let cycles = u64::from(u32::from(op.constants) * config.load_store.constant_address_cycles);
+            op.ready_at = now + u64::from(config.constant_cache.hit_latency_cycles) + cycles - 1;
             self.busy_until = now + cycles;
             return;
         }
@@ -412,16 +411,14 @@ impl<'a> LoadStore<'a> {
         }
     }
 
-    /// Counts an access of a texture fetch; false when too many are in flight.
-    pub(super) fn take_fragment(&mut self) -> bool {
-        let room = self.fragments < self.config.texture_cache.fragments;
-        self.fragments += u32::from(room);
-        room
+    /// Whether another access of a texture fetch may be in flight.
+    pub(super) fn has_room_for_fragment(&self) -> bool {
+        self.fragments < self.config.texture_cache.fragments
     }
 
-    /// Takes back the fragment of an access that was refused.
-    pub(super) fn return_fragment(&mut self) {
-        self.fragments -= 1;
+    /// Counts an access of a texture fetch.
+    pub(super) fn add_fragment(&mut self) {
+        self.fragments += 1;
     }
 
     /// Accesses a line; false when it is refused.

@@ -31,27 +31,6 @@ sections! {
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
     }
 
-    /// The constant cache.
-    pub struct ConstantCache {
-        /// Total size in bytes = sets × ways × line_bytes.
-        size_bytes: u32, Bounds::Between(1, SM_BYTES);
-        /// Sets.
-        sets: u32, Bounds::AtLeast(1);
-        /// Ways.
-        ways: u32, Bounds::AtLeast(1);
-        /// Line in bytes.
-        line_bytes: u32, Bounds::PowerOfTwo(16, 256);
-        /// Name of the replacement policy; `timing list` shows all.
-        #[serde(default = "lru")]
-        replacement: String;
-        /// Outstanding misses.
-        mshrs: u32, Bounds::Between(1, MSHRS);
-        /// Cycles of a hit.
-        hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
-        /// Cycles that a load whose lanes have several addresses holds the load/store unit for each of them.
-        address_cycles: u32, Bounds::Between(1, 64);
-    }
-
     /// The texture cache: lines of 128 bytes, misses to L2.
     pub struct TextureCache {
         /// Total size in bytes = sets × ways × line_bytes.
@@ -115,6 +94,8 @@ sections! {
         coalescing: Coalescing;
         /// Line accesses that the unit sends to L1 per cycle.
         accesses_per_cycle: u32, Bounds::Between(1, 32);
+        /// Cycles that a constant load whose lanes have several addresses holds the unit for each of them.
+        constant_address_cycles: u32, Bounds::Between(1, 64);
         /// Requests waiting between L1 and the interconnect.
         miss_queue_entries: u32, Bounds::AtLeast(1);
     }

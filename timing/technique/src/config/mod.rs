@@ -71,7 +71,7 @@ sections! {
         /// First-level data cache.
         l1: L1;
         /// Constant cache behind LDC.
-        constant_cache: ConstantCache;
+        constant_cache: SmallCache;
         /// Texture cache behind texture fetches.
         texture_cache: TextureCache;
         /// Crossbar between SMs and memory partitions.

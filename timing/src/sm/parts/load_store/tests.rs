@@ -338,7 +338,7 @@ fn texture_fetches_wait_for_fragments() {
 
 #[test]
 fn a_load_of_several_constants_holds_the_unit_for_each_address() {
-    let config = small(&["constant_cache.hit_latency_cycles=8", "constant_cache.address_cycles=2"]);
+    let config = small(&["constant_cache.hit_latency_cycles=8", "load_store.constant_address_cycles=2"]);
     let mut bench = Bench::new(&config);
     bench.push(0, MemoryKind::Load(Space::Const), &[(0, 1)]);
     bench.cycle();

@@ -283,19 +283,19 @@ fn figures_at_published_sizes_are_near_those_of_silicon() {
         assert!((*low..=*high).contains(&error), "{name}: error {error:.3}, expected {low} to {high}");
     }
     let cycles = found.of("cycles").expect("cycles");
-    assert!(cycles.mean_error < 0.16 && cycles.pearson > 0.97 && cycles.spearman > 0.9, "{cycles:?}");
+    assert!(cycles.mean_error < 0.10 && cycles.pearson > 0.98 && cycles.spearman > 0.9, "{cycles:?}");
 }
 
 /// Errors of cycles that are accepted: [`figures_at_published_sizes_are_near_those_of_silicon`].
 const BOUNDS: [(&str, f64, f64); 8] = [
-    ("calculate_temp", -0.25, 0.0),
-    ("adjust_weights", -0.35, 0.0),
+    ("calculate_temp", -0.20, 0.05),
+    ("adjust_weights", -0.10, 0.10),
     ("sgemm_registers", -0.05, 0.10),
-    ("walsh_shared", -0.15, 0.05),
-    ("walsh_global", -0.20, 0.0),
+    ("walsh_shared", -0.05, 0.10),
+    ("walsh_global", -0.05, 0.12),
     ("histogram64", -0.05, 0.10),
     ("quasirandom", -0.30, 0.0),
-    ("sobol", -0.20, 0.0),
+    ("sobol", -0.15, 0.05),
 ];
 
 /// The shapes are the published ones: kernels touch as many sectors and access shared memory as often.

@@ -163,7 +163,7 @@ mod tests {
         let mut dram = crate::config::load("qv100", &[]).expect("built-in configuration").config.dram;
         let rows = |dram: &Dram| -> HashSet<u32> {
             let map = DramMap::new(dram);
-            (0..u64::from(dram.banks)).map(|row| map.split(row << 15).bank).collect()
+            (0..u64::from(dram.banks)).map(|row| map.split(row << 14).bank).collect()
         };
         assert_eq!(rows(&dram).len(), 1);
         for hash in [BankHash::Xor, BankHash::Ipoly] {

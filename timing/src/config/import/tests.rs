@@ -28,7 +28,19 @@ const SINCE_VOLTA: &[(&str, &str)] = &[
     ("latency.fp_mul.latency_cycles", STALLS),
     ("latency.fp_fma.latency_cycles", STALLS),
 ];
+const CLOCK: &str = "the clock of SM7_GV100, the board that was measured";
+const PSEUDO: &str = "the pseudo channels of HBM2";
 const QV100: &[(&str, &str)] = &[
+    ("gpu.core_clock_khz", CLOCK),
+    ("gpu.interconnect_clock_khz", CLOCK),
+    ("gpu.l2_clock_khz", CLOCK),
+    ("dram.channels", PSEUDO),
+    ("dram.bus_bytes", PSEUDO),
+    ("dram.burst_length", PSEUDO),
+    ("dram.ccd_cycles", PSEUDO),
+    ("dram.ccdl_cycles", PSEUDO),
+    ("dram.address_map", PSEUDO),
+    ("l2.slices_per_channel", PSEUDO),
     ("latency.dp_add.latency_cycles", STALLS),
     ("latency.dp_mul.latency_cycles", STALLS),
     ("latency.dp_fma.latency_cycles", STALLS),

@@ -95,6 +95,7 @@ impl Builder {
             coord: TexCoord::Int,
             lod: TexLod::Base,
             result: TexResult::Words,
+            words: TexWords::All,
             offset: TexOffset(false),
             sampler: TexSampler(false),
         };

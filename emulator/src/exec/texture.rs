@@ -113,7 +113,7 @@ fn fetch<V: GlobalView>(
     request: &Request<'_>,
     at: &mut Addresses,
 ) -> Result<(), Problem> {
-    let Op::Tex { geometry, coord, lod, result, offset, sampler: separate } = request.inst.op else {
+    let Op::Tex { geometry, coord, lod, result, words: written, offset, sampler: separate } = request.inst.op else {
         return Ok(());
     };
     let src = &request.inst.src;
@@ -151,6 +151,9 @@ fn fetch<V: GlobalView>(
         let fetch = Fetch { lanes: group, ..fetch };
         sample::fetch(view, request.pc as usize, &fetch, texture, state, rows, at)?;
         left &= !group;
+    }
+    for (to, from) in written.positions().iter().enumerate() {
+        rows[to] = rows[usize::from(*from)];
     }
     Ok(())
 }

@@ -357,7 +357,14 @@ pub(super) fn remove_dead(f: &mut Func) {
         let mut insts = std::mem::take(&mut f.block_mut(b).insts);
         insts.retain(|id| kept[id.index()]);
         for id in &insts {
-            drop_unused_results(&mut f.insts[id.index()], &live, &plive);
+            let inst = &mut f.insts[id.index()];
+            drop_unused_results(inst, &live, &plive);
+            keep_used_words(inst, &live);
+            for (i, dst) in inst.dst.iter().enumerate() {
+                if let Some(dst) = dst {
+                    f.defs[dst.index()] = super::vir::Def::Inst(*id, i as u8);
+                }
+            }
         }
         let block = f.block_mut(b);
         block.insts = insts;
@@ -410,6 +417,30 @@ fn drop_unused_results(inst: &mut super::vir::Inst, live: &[bool], plive: &[bool
         && !matches!(op, AtomOp::Cas | AtomOp::Exch)
     {
         inst.op = VOp::M(Op::Red { op, ty, mode, order, scope });
+    }
+}
+
+/// Makes a texture fetch write the words that are used, and no others: one, two or all of them.
+fn keep_used_words(inst: &mut super::vir::Inst, live: &[bool]) {
+    use super::vir::VOp;
+    use trace_format::isa::{Op, TexResult, TexWords};
+    let VOp::M(Op::Tex { result, words, .. }) = &mut inst.op else { return };
+    if *result == TexResult::Halves {
+        return;
+    }
+    let written = words.positions();
+    let used = |i: &usize| inst.dst[*i].is_some_and(|d| live[d.index()]);
+    // A fetch without a use stays for its faults.
+    let first_if_none = |used: Vec<usize>| if used.is_empty() { vec![0] } else { used };
+    let used = first_if_none((0..written.len()).filter(used).collect());
+    let positions: Vec<u8> = used.iter().map(|&i| written[i]).collect();
+    let Some(fewer) = TexWords::ALL.iter().find(|words| words.positions() == positions) else { return };
+    *words = *fewer;
+    let (dst, tied) = (inst.dst, inst.tied);
+    (inst.dst, inst.tied) = ([None; 4], [Val::Undef; 4]);
+    for (to, &from) in used.iter().enumerate() {
+        inst.dst[to] = dst[from];
+        inst.tied[to] = tied[from];
     }
 }
 

@@ -446,14 +446,46 @@ modifier! {
         GatherB = ".GATHER.B", /// The fourth component of these.
         GatherA = ".GATHER.A" }
 }
-impl TexResult {
-    /// Registers written.
+modifier! {
+    /// Words of a result that are written, into registers that follow each other: a fetch writes what is used.
+    TexWords { /// All.
+        All = "", /// The first.
+        X = ".X", /// The second.
+        Y = ".Y", /// The third.
+        Z = ".Z", /// The fourth.
+        W = ".W", /// The first and the second.
+        Xy = ".XY", /// The first and the third.
+        Xz = ".XZ", /// The first and the fourth.
+        Xw = ".XW", /// The second and the third.
+        Yz = ".YZ", /// The second and the fourth.
+        Yw = ".YW", /// The third and the fourth.
+        Zw = ".ZW" }
+}
+impl TexWords {
+    /// Positions of the words in the result.
     #[must_use]
-    pub const fn regs(self) -> u8 {
+    pub const fn positions(self) -> &'static [u8] {
         match self {
-            TexResult::Halves => 2,
-            _ => 4,
+            TexWords::All => &[0, 1, 2, 3],
+            TexWords::X => &[0],
+            TexWords::Y => &[1],
+            TexWords::Z => &[2],
+            TexWords::W => &[3],
+            TexWords::Xy => &[0, 1],
+            TexWords::Xz => &[0, 2],
+            TexWords::Xw => &[0, 3],
+            TexWords::Yz => &[1, 2],
+            TexWords::Yw => &[1, 3],
+            TexWords::Zw => &[2, 3],
         }
+    }
+}
+/// Registers that a fetch writes.
+#[must_use]
+pub const fn tex_registers(result: TexResult, words: TexWords) -> u8 {
+    match (result, words) {
+        (TexResult::Halves, TexWords::All) => 2,
+        (_, words) => words.positions().len() as u8,
     }
 }
 flag! { /// The texel position is moved by an integer offset.

@@ -182,7 +182,7 @@ macro_rules! opcode_rows {
     /// The same in shared memory, 32-bit address.
     70 Atoms { op: AtomOp, ty: AtomTy } = "ATOMS", LdSt, Memory, Memory, dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::Modify(op, ty), Address::Narrow(Scale::X1));
     /// d = texels of object b at coordinates a and further arguments (`tex_words`).
-    71 Tex { geometry: TexGeometry, coord: TexCoord, lod: TexLod, result: TexResult, offset: TexOffset, sampler: TexSampler } = "TEX", LdSt, Memory, Memory, dst result.regs(), src tex_sources(tex_words(geometry, lod, offset, sampler)), Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Texture)), memory MemOp::of(MemData::Object { bytes: 4 }, Address::Object);
+    71 Tex { geometry: TexGeometry, coord: TexCoord, lod: TexLod, result: TexResult, words: TexWords, offset: TexOffset, sampler: TexSampler } = "TEX", LdSt, Memory, Memory, dst tex_registers(result, words), src tex_sources(tex_words(geometry, lod, offset, sampler)), Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Texture)), memory MemOp::of(MemData::Object { bytes: 4 }, Address::Object);
     /// d = a fact about texture, sampler or surface object a (at mipmap level b).
     72 Txq { query: TexQuery, level: TexAtLevel } = "TXQ", Sfu, Sfu, IntMisc, dst 1, src [1, if level.0 { 1 } else { 0 }, 0], Bits, pred 0 <- 0, Own => outside(Kind::External);
     /// d = bytes of surface object b at coordinates a.

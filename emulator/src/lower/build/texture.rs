@@ -5,7 +5,7 @@
 
 use trace_format::isa::{
     AtomOp as MAtom, AtomTy, Op, SurfClamp, SurfFormat, TEX_WORDS, TexAtLevel, TexCoord, TexGeometry, TexLod,
-    TexOffset, TexQuery, TexResult, TexSampler, space, tex_sources, tex_word_place, tex_words,
+    TexOffset, TexQuery, TexResult, TexSampler, TexWords, space, tex_sources, tex_word_place, tex_words,
 };
 
 use super::{Builder, FULL_LITERALS, Lowered};
@@ -106,7 +106,7 @@ impl Builder<'_> {
             return Err(self.unsupported(inst, "a fetch with so many arguments"));
         }
         let count = tex_words(geometry, lod, offset, sampler);
-        let machine = Op::Tex { geometry, coord, lod, result, offset, sampler };
+        let machine = Op::Tex { geometry, coord, lod, result, words: TexWords::All, offset, sampler };
         let mut fetch = VInst::new(VOp::M(machine), self.asm.line);
         for (src, n) in fetch.src.iter_mut().zip(tex_sources(count)) {
             src.v[..usize::from(n)].fill(Val::ZERO);

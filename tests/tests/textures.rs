@@ -7,7 +7,7 @@ use emulator::texture as em;
 use proptest::prelude::*;
 use test_kit::Random;
 use tests::texture::{Channel, Edge, Image, Level, State};
-use texture_kit::{Device, Kind, coordinate, image, place, sampler};
+use texture_kit::{Device, Kind, coordinate, fetched_registers, image, place, sampler};
 
 /// Whether a filtered result is within a unit in the last place of the largest texel.
 fn close(got: u32, want: u32, largest: f32) -> bool {
@@ -379,5 +379,35 @@ fn constant_coordinates_stay_coordinates() {
             words.iter_mut().for_each(|w| (w[6], w[7]) = (1, 0));
             assert_eq!(device.run(&sum, &words).unwrap(), device.run(&loaded, &words).unwrap(), "{sum}");
         }
+    }
+}
+
+/// Of every selection of words, a fetch writes those that are used: one, two, or all four.
+#[test]
+fn a_fetch_writes_the_words_that_are_used() {
+    let image = image(&mut Random::new(6), Channel::U32, 4, [64, 1, 1], 1, 1);
+    let state = State {
+        edge: [Edge::Clamp; 3],
+        linear: false,
+        normalized: false,
+        fraction: false,
+        border: [0.0; 4],
+        mip_linear: false,
+        lod: [0.0; 3],
+    };
+    let mut device = Device::with_texture(&image, &state, Kind::Array(em::ArrayKind::D1));
+    let words: Vec<[u32; 8]> = (0..64).map(|t| [t, 0, 0, 0, 0, 0, 0, 0]).collect();
+    for used in 1..16u32 {
+        let mut body = String::from("tex.1d.v4.u32.s32 {%r0, %r1, %r2, %r3}, [%d0, {%c0}];");
+        for unused in (0..4).filter(|i| used >> i & 1 == 0) {
+            body += &format!(" mov.b32 %r{unused}, 7;");
+        }
+        for (t, got) in device.run(&body, &words).unwrap().iter().enumerate() {
+            let texel = image.fetch(&state, 0, 0, &[t as f32]);
+            let want: [u32; 4] = std::array::from_fn(|i| if used >> i & 1 == 1 { texel[i] } else { 7 });
+            assert_eq!(got, &want, "words {used:04b} of texel {t}");
+        }
+        let written = if used.count_ones() < 3 { used.count_ones() } else { 4 };
+        assert_eq!(fetched_registers(&body), written, "words {used:04b}");
     }
 }

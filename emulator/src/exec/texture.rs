@@ -113,7 +113,8 @@ fn fetch<V: GlobalView>(
     request: &Request<'_>,
     at: &mut Addresses,
 ) -> Result<(), Problem> {
-    let Op::Tex { geometry, coord, lod, result, words: written, offset, sampler: separate } = request.inst.op else {
+    let Op::Tex { geometry, coord, lod, result, words: written, offset, sampler: separate } = request.inst.op
+    else {
         return Ok(());
     };
     let src = &request.inst.src;

@@ -28,6 +28,17 @@ pub(crate) fn kernel(body: &str) -> String {
     text
 }
 
+/// Registers that the first fetch of a kernel writes.
+pub(crate) fn fetched_registers(body: &str) -> u32 {
+    let module = emulator::ptx::parse(&kernel(body), "test.ptx").expect("a module");
+    let layout = ModuleLayout::of(&module).expect("a layout");
+    let (id, _) = module.kernels().next().expect("a kernel");
+    let lowered = lower_kernel(&module, &layout, id, &LowerOptions::default()).expect("a kernel");
+    let fetches = |inst: &&trace_format::isa::Inst| matches!(inst.op, trace_format::isa::Op::Tex { .. });
+    let fetch = lowered.kernel.insts.iter().find(fetches).expect("a fetch");
+    fetch.dst_regs().count() as u32
+}
+
 /// Device memory with one texture or surface object, and the state of launches.
 pub(crate) struct Device {
     pub memory: GlobalMemory,

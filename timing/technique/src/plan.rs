@@ -117,13 +117,22 @@ pub struct CollectorPlan {
     pub instructions_per_warp: u32,
     /// Operands that a collector receives from the register file per cycle.
     pub ports: u32,
+    /// Whether the collectors of all warps together hold no more instructions of a class than the
+    /// configuration's collectors.
+    pub bounded: bool,
 }
 
 impl CollectorPlan {
     /// One collector per warp, for a number of instructions and operands per cycle.
     #[must_use]
     pub const fn new(instructions_per_warp: u32, ports: u32) -> CollectorPlan {
-        CollectorPlan { instructions_per_warp, ports }
+        CollectorPlan { instructions_per_warp, ports, bounded: false }
+    }
+
+    /// The same, with no more instructions in all collectors than the configuration's collectors hold.
+    #[must_use]
+    pub const fn bounded(self) -> CollectorPlan {
+        CollectorPlan { bounded: true, ..self }
     }
 }
 

@@ -55,8 +55,9 @@ struct Waiting {
     collecting: u16,
     /// Whether operands arrive together with others.
     together: bool,
+    /// Its collector; of collectors per warp, the warp slot.
     unit: u8,
-    /// Pool, for the attribution of stalls.
+    /// Index of its pool.
     pool: u8,
     share: u8,
     leaves_for: u8,
@@ -85,7 +86,7 @@ pub(crate) struct Collected {
     pub operands: u16,
 }
 
-/// Number of instructions in a pool's collectors, by what they wait for.
+/// Number of instructions in the collectors of a pool, or of a warp, by what they wait for.
 #[derive(Clone, Copy, Debug, Default)]
 struct PoolState {
     collecting: u16,
@@ -99,24 +100,26 @@ impl PoolState {
     fn ready(&mut self, leaves_for: u8) -> &mut u16 {
         if leaves_for == LOAD_STORE_QUEUE { &mut self.ready_memory } else { &mut self.ready_other }
     }
+
+    /// What the instructions wait for.
+    fn cause(self) -> Stall {
+        if self.collecting > 0 {
+            Stall::CollectorFull
+        } else if self.ready_memory > 0 {
+            Stall::MemoryQueueFull
+        } else {
+            Stall::UnitBusy
+        }
+    }
 }
 
 /// The collectors that instructions of one scheduler and class use.
 #[derive(Clone, Copy, Debug)]
 struct Pool {
-    /// Mask of collectors.
+    /// Mask of the configuration's collectors.
     units: u64,
     /// Index among the pools; schedulers and classes that share collectors have one.
     index: u8,
-}
-
-/// How instructions find a collector.
-#[derive(Clone, Debug)]
-enum Organisation {
-    /// Collectors by scheduler and class.
-    Pools(Vec<[Pool; 3]>),
-    /// One unit per warp.
-    PerWarp,
 }
 
 /// An instruction that has its operands and waits for a unit of a class, or for the load/store queue.
@@ -149,7 +152,12 @@ pub(crate) struct Collectors {
     waiting: Vec<Waiting>,
     /// By slot and operand: the operands that arrive together with it; only valid if [`Waiting::together`].
     together: Vec<[u16; MAX_SRC]>,
-    organisation: Organisation,
+    /// Pools by scheduler and class.
+    pools: Vec<[Pool; 3]>,
+    /// Whether each warp has a collector of its own.
+    per_warp: bool,
+    /// Instructions that may still enter, by pool.
+    places: Vec<u16>,
     /// Free entries of each collector.
     room: Vec<u8>,
     /// Collectors with free entries.
@@ -175,7 +183,10 @@ pub(crate) struct Collectors {
     share_of: [u8; 64],
     /// Collected instructions that may leave a share in one cycle.
     dispatched_per_share: usize,
-    pools: Vec<PoolState>,
+    /// By pool, for the attribution of stalls.
+    states: Vec<PoolState>,
+    /// By warp slot, if each warp has a collector.
+    warp_states: Vec<PoolState>,
     read_latency: u64,
     issue_to_read: u64,
     rotation: u32,
@@ -187,21 +198,31 @@ impl Collectors {
     pub(crate) fn new(config: &GpuConfig, per_warp: Option<CollectorPlan>, extra_cycles: u32) -> Collectors {
         let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
         let c = &config.collectors;
-        let (organisation, units, room, ports) = match per_warp {
+        let of = |scheduler| pools_of_share(c, scheduler % shares, shares);
+        let pools: Vec<[Pool; 3]> = (0..config.scheduler.count).map(of).collect();
+        let mut places = vec![0; shares as usize * 3];
+        for Pool { units, index } in pools.iter().flatten() {
+            places[usize::from(*index)] = units.count_ones() as u16;
+        }
+        let (units, room, ports) = match per_warp {
             Some(plan) => {
-                (Organisation::PerWarp, config.sm.max_warps, plan.instructions_per_warp as u8, plan.ports)
+                let warps = config.sm.max_warps;
+                if !plan.bounded {
+                    places.fill((warps * plan.instructions_per_warp) as u16);
+                }
+                (warps, plan.instructions_per_warp as u8, plan.ports)
             }
-            None => {
-                let of = |scheduler| pools_of_share(c, scheduler % shares, shares);
-                let pools = (0..config.scheduler.count).map(of).collect();
-                (Organisation::Pools(pools), c.generic + c.alu + c.sfu + c.mem, 1, c.ports)
-            }
+            None => (c.generic + c.alu + c.sfu + c.mem, 1, c.ports),
         };
         let banks = config.register_file.banks as usize;
         Collectors {
             waiting: Vec::new(),
             together: Vec::new(),
-            organisation,
+            states: vec![PoolState::default(); places.len()],
+            warp_states: vec![PoolState::default(); if per_warp.is_some() { units as usize } else { 0 }],
+            pools,
+            per_warp: per_warp.is_some(),
+            places,
             room: vec![room; units as usize],
             free: if units == 64 { u64::MAX } else { (1 << units) - 1 },
             ports: ports as u8,
@@ -218,7 +239,6 @@ impl Collectors {
             share_of: std::array::from_fn(|slot| (slot as u32 % shares) as u8),
             dispatched_per_share: c.dispatch_per_scheduler as usize * config.scheduler.count as usize
                 / shares as usize,
-            pools: vec![PoolState::default(); 64.max(shares as usize * 3)],
             read_latency: u64::from(config.register_file.read_latency_cycles),
             issue_to_read: u64::from(c.issue_to_read_cycles + extra_cycles),
             rotation: 0,
@@ -228,52 +248,52 @@ impl Collectors {
     /// Warps of `mask` (all of one scheduler) for which a collector of the class is free.
     #[inline]
     pub(crate) fn with_room(&self, mask: u64, scheduler: usize, class: usize) -> u64 {
-        match &self.organisation {
-            Organisation::PerWarp => mask & self.free,
-            Organisation::Pools(pools) => {
-                if pools[scheduler][class].units & self.free != 0 {
-                    mask
-                } else {
-                    0
-                }
-            }
+        if self.places[self.pool(scheduler, class)] == 0 {
+            0
+        } else if self.per_warp {
+            mask & self.free
+        } else {
+            mask
         }
     }
 
     /// Stall cause of a warp without a free collector: what the instructions in the collectors wait for.
     #[must_use]
     pub(crate) fn refuses(&self, warp: usize, scheduler: usize, class: usize) -> Stall {
-        let state = self.pools[self.pool_index(warp, scheduler, class)];
-        if state.collecting > 0 {
-            Stall::CollectorFull
-        } else if state.ready_memory > 0 {
-            Stall::MemoryQueueFull
+        if self.per_warp && self.free >> warp & 1 == 0 {
+            self.warp_states[warp].cause()
         } else {
-            Stall::UnitBusy
+            self.states[self.pool(scheduler, class)].cause()
         }
     }
 
-    fn pool_index(&self, warp: usize, scheduler: usize, class: usize) -> usize {
-        match &self.organisation {
-            Organisation::PerWarp => warp,
-            Organisation::Pools(pools) => usize::from(pools[scheduler][class].index),
-        }
+    /// Index of the pool of a scheduler and class.
+    #[inline]
+    fn pool(&self, scheduler: usize, class: usize) -> usize {
+        usize::from(self.pools[scheduler][class].index)
     }
 
+    /// Takes a collector and returns it with its pool.
+    #[inline]
     fn take(&mut self, warp: usize, scheduler: usize, class: usize) -> (u8, u8) {
-        let (unit, pool) = match &self.organisation {
-            Organisation::PerWarp => (warp as u32, warp),
-            Organisation::Pools(pools) => {
-                let Pool { units, index } = pools[scheduler][class];
-                ((units & self.free).trailing_zeros(), usize::from(index))
-            }
-        };
-        self.pools[pool].collecting += 1;
+        let Pool { units, index } = self.pools[scheduler][class];
+        let unit = if self.per_warp { warp as u32 } else { (units & self.free).trailing_zeros() };
+        self.places[usize::from(index)] -= 1;
         self.room[unit as usize] -= 1;
         if self.room[unit as usize] == 0 {
             self.free &= !(1 << unit);
         }
-        (unit as u8, pool as u8)
+        self.change_states(unit as u8, index, |state| state.collecting += 1);
+        (unit as u8, index)
+    }
+
+    /// Changes the state of a collector's pool, and of its warp.
+    #[inline]
+    fn change_states(&mut self, unit: u8, pool: u8, change: impl Fn(&mut PoolState)) {
+        change(&mut self.states[usize::from(pool)]);
+        if self.per_warp {
+            change(&mut self.warp_states[usize::from(unit)]);
+        }
     }
 
     /// Whether banks or collected instructions need attention in the next cycle.
@@ -400,10 +420,11 @@ impl Collectors {
             waiting.missing &= !arrived;
         }
         if waiting.missing == 0 {
-            let Waiting { collecting, pool, share, leaves_for, .. } = *waiting;
-            let pool = &mut self.pools[usize::from(pool)];
-            pool.collecting -= 1;
-            *pool.ready(leaves_for) += 1;
+            let Waiting { collecting, unit, pool, share, leaves_for, .. } = *waiting;
+            self.change_states(unit, pool, |state| {
+                state.collecting -= 1;
+                *state.ready(leaves_for) += 1;
+            });
             self.ready[usize::from(share)].push(Ready { slot, leaves_for });
             self.ready_count += 1;
             collected.push(Collected { slot, operands: collecting });
@@ -463,7 +484,8 @@ impl Collectors {
         offers.budget -= 1;
         self.ready_count -= 1;
         let Waiting { unit, pool, .. } = self.waiting[usize::from(slot)];
-        *self.pools[usize::from(pool)].ready(leaves_for) -= 1;
+        self.change_states(unit, pool, |state| *state.ready(leaves_for) -= 1);
+        self.places[usize::from(pool)] += 1;
         self.room[usize::from(unit)] += 1;
         self.free |= 1 << unit;
     }
@@ -549,7 +571,7 @@ impl Collectors {
     pub(crate) fn describe(&self) -> String {
         let reads: usize = self.banks.iter().map(VecDeque::len).sum();
         let ready: usize = self.ready.iter().map(Vec::len).sum();
-        let collecting: u32 = self.pools.iter().map(|pool| u32::from(pool.collecting)).sum();
+        let collecting: u32 = self.states.iter().map(|state| u32::from(state.collecting)).sum();
         format!(
             "  collectors: {collecting} collecting, {ready} collected, {reads} reads queued, {} operands on their way\n",
             self.arriving.len()
@@ -743,7 +765,7 @@ mod tests {
 
     #[test]
     fn a_collector_of_a_warp_takes_as_many_instructions_as_it_is_said_to() {
-        let plan = CollectorPlan { instructions_per_warp: 2, ports: 2 };
+        let plan = CollectorPlan::new(2, 2);
         let mut bench = Bench::new(&[], Some(plan));
         bench.issue(7, 3, &[0]);
         assert_ne!(bench.collectors.with_room(1 << 3, 0, 0), 0);
@@ -755,9 +777,28 @@ mod tests {
     }
 
     #[test]
+    fn collectors_of_warps_together_hold_no_more_than_those_of_the_machine_if_they_are_bounded() {
+        let plan = CollectorPlan::new(2, 1).bounded();
+        let mut bench = Bench::new(&["collectors.generic=3"], Some(plan));
+        bench.issue(6, 3, &[0]);
+        bench.issue(7, 3, &[0]);
+        assert_eq!(bench.collectors.with_room(1 << 3 | 1 << 4, 0, 0), 1 << 4, "warp 3 holds two");
+        bench.refused = vec![8];
+        bench.issue(8, 4, &[]);
+        assert_eq!(bench.collectors.with_room(u64::MAX, 0, 0), 0, "three in all");
+        assert_eq!(bench.collectors.refuses(5, 0, 0), Stall::CollectorFull);
+        bench.cycles(8);
+        assert_eq!(bench.left, [], "younger instructions for the same unit wait too");
+        assert_eq!(bench.collectors.refuses(5, 0, 0), Stall::UnitBusy);
+        bench.refused.clear();
+        bench.cycle();
+        assert_ne!(bench.collectors.with_room(1 << 5, 0, 0), 0);
+    }
+
+    #[test]
     fn operands_arrive_together_and_after_those_of_another_instruction() {
         let same = supplied();
-        let plan = CollectorPlan { instructions_per_warp: 3, ports: 1 };
+        let plan = CollectorPlan::new(3, 1);
         let mut bench = Bench::new(&[], Some(plan));
         let first = InFlightId::new(7, 0);
         bench.issue_from(7, 0, 0, [ReadFrom::Bank(0), ReadFrom::With(0, same)].into_iter());

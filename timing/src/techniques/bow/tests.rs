@@ -99,7 +99,7 @@ fn a_second_reader_waits_for_the_outstanding_fetch() {
     let config = config(&[]);
     let program = program("iadd r2 r1 1\n iadd r3 r1 2\n iadd r1 r1 3\n iadd r4 r1 4", &config);
     let (mut bow, plan) = prepared(Bow::new, "bow", &program, &config);
-    assert_eq!(plan.collectors, Some(crate::techniques::CollectorPlan::new(3, 1)));
+    assert_eq!(plan.collectors, Some(crate::techniques::CollectorPlan::new(3, 1).bounded()));
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut bow);
     let full = (u32::MAX, u32::MAX);

@@ -22,6 +22,9 @@ params! {
         entries: u32 = 0, 0..=64;
         /// Accesses that a collector serves per cycle: operands that are forwarded, and values that are stored.
         ports: u32 = 4, 1..=64;
+        /// Whether the collectors of all warps together hold no more undispatched instructions of a class than the
+        /// machine's own collectors; if false, each holds as many as the window has.
+        machine_collectors: bool = true;
         /// Whether operands are forwarded; if false, the collectors exist but forward nothing.
         mechanism: bool = true;
     }
@@ -116,7 +119,9 @@ impl Window {
         self.warps = vec![warp; warps as usize];
         self.storage = Storage::new(self.storage.shape().with_banks(warps));
         self.counts = Counts::default();
-        plan.collectors = Some(CollectorPlan::new(self.params.window, launch.config.collectors.ports));
+        let collectors = CollectorPlan::new(self.params.window, launch.config.collectors.ports);
+        plan.collectors =
+            Some(if self.params.machine_collectors { collectors.bounded() } else { collectors });
         plan.hooks.issue = true;
         plan.hooks.collect = true;
         plan.hooks.execute = true;

@@ -33,6 +33,9 @@ params! {
         /// Whether compiler hints decide where results go; false is the write-back of table 3.1 without
         /// hints.
         hints: bool = true;
+        /// Whether the collectors of all warps together hold no more undispatched instructions of a class than the
+        /// machine's own collectors; if false, each holds as many as the window has.
+        machine_collectors: bool = true;
         /// Whether operands are forwarded and results held back; if false, the collectors exist but do
         /// neither.
         mechanism: bool = true;
@@ -116,8 +119,8 @@ impl BowWr {
     /// Reads `[technique.bow-wr]`.
     pub(super) fn new(section: &toml::Table) -> Result<BowWr, String> {
         let params = Params::read(section)?;
-        let Params { window, entries, ports, mechanism, .. } = params;
-        let shared = window::Params { window, entries, ports, mechanism };
+        let Params { window, entries, ports, machine_collectors, mechanism, .. } = params;
+        let shared = window::Params { window, entries, ports, machine_collectors, mechanism };
         Ok(BowWr {
             params,
             window: Window::new(shared),

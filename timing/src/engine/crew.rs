@@ -9,14 +9,14 @@
 
 #[cfg(test)]
 use super::disorder::Disorder;
-use super::domain::Domain;
+use super::domain::{Domains, lock};
 use super::job::RunOptions;
 use crate::error::ReplayError;
 use crate::source::LaunchSource;
 use crossbeam::utils::CachePadded;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -32,13 +32,16 @@ const OVER: u64 = u64::MAX;
 
 /// State that the threads share.
 pub(super) struct Crew {
-    /// Number of its domains taken in this epoch, by thread.
-    taken: Vec<CachePadded<AtomicUsize>>,
-    /// Domains that have run in this epoch.
+    /// Number of its domains that nobody has taken in this epoch, by thread; negative if threads looked in vain.
+    left: Vec<CachePadded<AtomicIsize>>,
+    /// The domains of the epoch: those of one thread are as many places apart as there are threads.
+    queue: Vec<AtomicUsize>,
+    /// Domains that have run in this epoch, and those that have to.
     done: CachePadded<AtomicUsize>,
-    domains: usize,
-    /// Cycle at which the epoch ends. A thread that has taken a domain may read it: the epoch cannot end
-    /// before that domain has run.
+    awake: AtomicUsize,
+    /// Cycles at which the epoch begins and ends. A thread that has taken a domain may read them: the epoch cannot
+    /// end before that domain has run.
+    begin: AtomicU64,
     end: AtomicU64,
     /// Number of the epoch, from 1.
     epoch: CachePadded<AtomicU64>,
@@ -74,19 +77,22 @@ impl Drop for Dismissal<'_> {
 impl Crew {
     /// Runs epochs until `between` returns `None`, and returns the cycle reached.
     ///
-    /// `between` is called by one thread while no domain runs, with the cycle that every domain has reached.
+    /// `between` is called by one thread while no domain runs, with the cycle that every domain has reached or sleeps
+    /// beyond, and the domains that ran; it replaces them with those that have to run in the next epoch.
     pub(super) fn run<'a, S: LaunchSource + 'a>(
-        domains: &[Mutex<Domain<'a, S>>],
+        domains: &Domains<'a, S>,
         options: &RunOptions<'_>,
         most_threads: usize,
         start: u64,
-        mut between: impl FnMut(&[Mutex<Domain<'a, S>>], u64) -> Result<Option<u64>, ReplayError>,
+        mut between: impl FnMut(&Domains<'a, S>, u64, &mut Vec<usize>) -> Result<Option<u64>, ReplayError>,
     ) -> Result<u64, ReplayError> {
         let threads = options.threads.min(most_threads).clamp(1, domains.len().max(1));
         let crew = Crew {
-            taken: (0..threads).map(|_| AtomicUsize::new(0).into()).collect(),
+            left: (0..threads).map(|_| AtomicIsize::new(0).into()).collect(),
+            queue: (0..domains.len() + threads).map(|_| AtomicUsize::new(0)).collect(),
             done: AtomicUsize::new(0).into(),
-            domains: domains.len(),
+            awake: AtomicUsize::new(0),
+            begin: AtomicU64::new(start),
             end: AtomicU64::new(start),
             epoch: AtomicU64::new(0).into(),
             leader: std::thread::current(),
@@ -102,14 +108,17 @@ impl Crew {
             let mut hired = 1;
             let started = Instant::now();
             let mut now = start;
+            let (mut awake, mut counts) = (Vec::new(), vec![0; threads]);
             loop {
-                let Some(end) = between(domains, now)? else { return Ok(now) };
+                let Some(end) = between(domains, now, &mut awake)? else { return Ok(now) };
                 let wanted = crew.wanted(hired, started);
                 for thread in hired..wanted {
                     scope.spawn(move || crew.follow(thread, domains));
                 }
                 hired = wanted;
-                crew.begin(end, hired);
+                #[cfg(test)]
+                crew.disorder.shuffle(&mut awake, end);
+                crew.begin(now, end, &awake, &mut counts, hired);
                 crew.work(0, domains);
                 crew.wait_for_units();
                 if let Some(payload) = crew.panic.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -122,7 +131,7 @@ impl Crew {
 
     /// Number of threads that the run time so far justifies.
     fn wanted(&self, hired: usize, started: Instant) -> usize {
-        let most = self.taken.len();
+        let most = self.left.len();
         #[cfg(test)]
         if self.disorder != Disorder::default() {
             return most;
@@ -136,12 +145,22 @@ impl Crew {
     }
 
     /// Starts an epoch.
-    fn begin(&self, end: u64, hired: usize) {
+    fn begin(&self, begin: u64, end: u64, awake: &[usize], counts: &mut [usize], hired: usize) {
         self.done.store(0, Ordering::Relaxed);
+        self.awake.store(awake.len(), Ordering::Relaxed);
+        self.begin.store(begin, Ordering::Relaxed);
         self.end.store(end, Ordering::Relaxed);
-        // A thread that takes a domain sees the two stores above; all domains of the previous epoch are
-        // taken.
-        self.taken.iter().for_each(|taken| taken.store(0, Ordering::Release));
+        let threads = self.left.len();
+        counts.fill(0);
+        for domain in awake {
+            let owner = domain % threads;
+            self.queue[owner + counts[owner] * threads].store(*domain, Ordering::Relaxed);
+            counts[owner] += 1;
+        }
+        // A thread that takes a domain sees the stores above; all domains of the previous epoch are taken.
+        for (left, count) in self.left.iter().zip(counts) {
+            left.store(*count as isize, Ordering::Release);
+        }
         let epoch = self.epoch.fetch_add(1, Ordering::SeqCst) + 1;
         for seat in &self.seats[1..hired] {
             if seat.sleeps.load(Ordering::SeqCst) && seat.until.load(Ordering::Relaxed) <= epoch {
@@ -151,7 +170,8 @@ impl Crew {
     }
 
     fn wait_for_units(&self) {
-        let all = || self.done.load(Ordering::SeqCst) == self.domains;
+        let awake = self.awake.load(Ordering::Relaxed);
+        let all = || self.done.load(Ordering::SeqCst) == awake;
         if !spin_until(all) {
             self.leader_sleeps.store(true, Ordering::SeqCst);
             while !all() {
@@ -161,7 +181,7 @@ impl Crew {
         }
     }
 
-    fn follow<S: LaunchSource>(&self, thread: usize, domains: &[Mutex<Domain<'_, S>>]) {
+    fn follow<S: LaunchSource>(&self, thread: usize, domains: &Domains<'_, S>) {
         let seat = &self.seats[thread];
         seat.thread.get_or_init(std::thread::current);
         let (mut seen, mut rest) = (0, 1);
@@ -195,26 +215,26 @@ impl Crew {
     }
 
     /// Runs domains until none is left, and returns how many it ran.
-    fn work<S: LaunchSource>(&self, thread: usize, domains: &[Mutex<Domain<'_, S>>]) -> usize {
-        let threads = self.taken.len();
+    fn work<S: LaunchSource>(&self, thread: usize, domains: &Domains<'_, S>) -> usize {
+        let threads = self.left.len();
         let mut ran = 0;
         for owner in (thread..threads).chain(0..thread) {
             loop {
-                let turn = self.taken[owner].fetch_add(1, Ordering::Acquire);
-                let index = owner + turn * threads;
-                if index >= domains.len() {
+                let left = self.left[owner].fetch_sub(1, Ordering::Acquire);
+                if left <= 0 {
                     break;
                 }
-                let end = self.end.load(Ordering::Relaxed);
+                let (begin, end) = (self.begin.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed));
                 #[cfg(test)]
-                let index = self.disorder.shuffled(index, domains.len(), end);
-                let run = || domains[index].lock().unwrap_or_else(PoisonError::into_inner).run(end);
+                self.disorder.pause(left as u64, end);
+                let index = self.queue[owner + (left as usize - 1) * threads].load(Ordering::Relaxed);
+                let run = || lock(&domains[index]).run(begin, end);
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
                     self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
                 }
                 ran += 1;
                 let done = self.done.fetch_add(1, Ordering::SeqCst) + 1;
-                if done == self.domains && self.leader_sleeps.load(Ordering::SeqCst) {
+                if done == self.awake.load(Ordering::Relaxed) && self.leader_sleeps.load(Ordering::SeqCst) {
                     self.leader.unpark();
                 }
             }

@@ -6,7 +6,17 @@ use crate::memory::partition::Partition;
 use crate::memory::{Credit, Reply};
 use crate::sm::Sm;
 use crate::source::LaunchSource;
-use std::sync::MutexGuard;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The domains of the GPU, SMs before partitions.
+pub(super) type Domains<'a, S> = [Mutex<Domain<'a, S>>];
+
+/// Access to a domain, which no thread runs.
+pub(super) fn lock<'d, 'a, S: LaunchSource>(
+    domain: &'d Mutex<Domain<'a, S>>,
+) -> MutexGuard<'d, Domain<'a, S>> {
+    domain.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Part of the GPU that runs independently within an epoch: an SM or a memory partition.
 pub(super) enum Domain<'a, S: LaunchSource> {
@@ -17,10 +27,11 @@ pub(super) enum Domain<'a, S: LaunchSource> {
 }
 
 impl<S: LaunchSource> Domain<'_, S> {
-    /// Runs up to the end of an epoch.
-    pub(super) fn run(&mut self, end: u64) {
+    /// Runs an epoch.
+    pub(super) fn run(&mut self, begin: u64, end: u64) {
         match self {
             Domain::Sm(sm) => {
+                sm.sleep_until(begin);
                 if let Err(error) = sm.run(end) {
                     *self = Domain::Failed(Some(error));
                 }
@@ -45,12 +56,29 @@ impl<S: LaunchSource> Domain<'_, S> {
         }
     }
 
-    /// Earliest cycle in which something can happen, from a stored value.
+    /// Earliest cycle in which something can happen or work is blocked, from a stored value.
     pub(super) fn wake_at(&self) -> u64 {
         match self {
             Domain::Sm(sm) => sm.wake_at(),
             Domain::Partition(partition) => partition.wake_at(),
             Domain::Failed(_) => u64::MAX,
+        }
+    }
+
+    /// Cycle before which nothing can happen, if no packet and no block comes.
+    pub(super) fn sleeps_until(&self) -> u64 {
+        match self {
+            Domain::Sm(sm) => sm.sleeps_until(),
+            Domain::Partition(partition) => partition.sleeps_until(),
+            Domain::Failed(_) => u64::MAX,
+        }
+    }
+
+    /// Makes up for the cycles before `cycle` that the domain slept through.
+    pub(super) fn sleep_until(&mut self, cycle: u64) {
+        // A partition counts nothing while it sleeps.
+        if let Domain::Sm(sm) = self {
+            sm.sleep_until(cycle);
         }
     }
 
@@ -109,36 +137,46 @@ impl Exchange {
         self.epoch
     }
 
-    /// Delivers all packets, in order of the senders' numbers.
-    pub(super) fn deliver<S: LaunchSource>(&mut self, domains: &mut [MutexGuard<'_, Domain<'_, S>>]) {
-        let (sms, partitions) = domains.split_at_mut(self.sms);
-        for sender in sms.iter_mut() {
-            let Domain::Sm(sm) = &mut **sender else { continue };
-            for (slice, packets) in sm.outbox.iter_mut().enumerate() {
-                if packets.is_empty() {
-                    continue;
+    /// Delivers the packets of the domains that ran, in order of the senders' numbers, and adds the receivers to `received`.
+    pub(super) fn deliver<S: LaunchSource>(
+        &mut self,
+        domains: &Domains<'_, S>,
+        ran: &[usize],
+        received: &mut Vec<usize>,
+    ) {
+        for sender in ran {
+            match &mut *lock(&domains[*sender]) {
+                Domain::Sm(sm) => {
+                    for slice in sm.sent_to.drain(..) {
+                        let index = self.sms + usize::from(slice) / self.slices_per_channel;
+                        if let Domain::Partition(partition) = &mut *lock(&domains[index]) {
+                            let packets = &mut sm.outbox[usize::from(slice)];
+                            partition.deliver(usize::from(slice) % self.slices_per_channel, packets);
+                            received.push(index);
+                        }
+                    }
                 }
-                if let Domain::Partition(partition) = &mut *partitions[slice / self.slices_per_channel] {
-                    partition.deliver(slice % self.slices_per_channel, packets);
+                Domain::Partition(partition) => {
+                    #[cfg(test)]
+                    if let Some(from) = self.lose_replies_from {
+                        partition.replies.retain(|reply| reply.arrival < from);
+                    }
+                    for reply in partition.replies.drain(..) {
+                        self.replies[usize::from(reply.sm)].push(reply);
+                    }
+                    for credit in partition.credits.drain(..) {
+                        self.credits[usize::from(credit.sm)].push(credit);
+                    }
                 }
+                Domain::Failed(_) => {}
             }
         }
-        for sender in partitions.iter_mut() {
-            let Domain::Partition(partition) = &mut **sender else { continue };
-            #[cfg(test)]
-            if let Some(from) = self.lose_replies_from {
-                partition.replies.retain(|reply| reply.arrival < from);
-            }
-            for reply in partition.replies.drain(..) {
-                self.replies[usize::from(reply.sm)].push(reply);
-            }
-            for credit in partition.credits.drain(..) {
-                self.credits[usize::from(credit.sm)].push(credit);
-            }
-        }
-        for (index, receiver) in sms.iter_mut().enumerate() {
-            if let Domain::Sm(sm) = &mut **receiver {
+        for index in 0..self.sms {
+            if (!self.replies[index].is_empty() || !self.credits[index].is_empty())
+                && let Domain::Sm(sm) = &mut *lock(&domains[index])
+            {
                 sm.deliver(&mut self.replies[index], &mut self.credits[index]);
+                received.push(index);
             }
         }
     }

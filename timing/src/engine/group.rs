@@ -1,7 +1,7 @@
 //! A group of kernels on the GPU, between epochs: packets are delivered, kernels launched, blocks placed, and
 //! SMs switched from one kernel to the next.
 
-use super::domain::{Domain, Exchange};
+use super::domain::{Domain, Domains, Exchange, lock};
 use super::job::{Job, Progress, RunOptions, STUCK_CYCLES};
 use super::outcome::{GroupOutcome, JobOutcome};
 use crate::config::GpuConfig;
@@ -10,7 +10,7 @@ use crate::memory::partition::Partition;
 use crate::sm::{Sm, SmCaches};
 use crate::source::LaunchSource;
 use crate::stats::{Sample, Sampler, Series, Stall, Stats};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Progress of a kernel.
 struct State {
@@ -32,6 +32,9 @@ pub(super) struct Group<'a, S: LaunchSource> {
     /// Cycle from which each SM may get a block.
     open_at: Vec<u64>,
     exchange: Exchange,
+    /// What is known of each domain between two epochs.
+    known: Vec<Known>,
+    last_issue: u64,
     options: &'a RunOptions<'a>,
     config: &'a GpuConfig,
     launched_at: u64,
@@ -40,7 +43,22 @@ pub(super) struct Group<'a, S: LaunchSource> {
     samples: Vec<(Sampler, Sample)>,
 }
 
-type Guards<'g, 'a, S> = Vec<MutexGuard<'g, Domain<'a, S>>>;
+/// State of a domain between two epochs.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Earliest cycle in which something can happen or work is blocked: epochs are short meanwhile, because blocks
+    /// are placed between them.
+    wake_at: u64,
+    /// Cycle before which it need not run.
+    sleeps_until: u64,
+    is_idle: bool,
+}
+
+impl Known {
+    fn of<S: LaunchSource>(domain: &Domain<'_, S>) -> Known {
+        Known { wake_at: domain.wake_at(), sleeps_until: domain.sleeps_until(), is_idle: domain.is_idle() }
+    }
+}
 
 impl<'a, S: LaunchSource> Group<'a, S> {
     pub(super) fn new(
@@ -69,6 +87,8 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             bound: vec![0; sms],
             open_at: vec![0; sms],
             exchange,
+            known: Vec::new(),
+            last_issue: 0,
             options,
             config,
             launched_at,
@@ -114,23 +134,31 @@ impl<'a, S: LaunchSource> Group<'a, S> {
 
     /// Delivers packets, places blocks, and returns the end of the next epoch, or `None` when every kernel
     /// has ended.
+    ///
+    /// `awake` has the domains that ran, and gets those that have to run in the next epoch.
     pub(super) fn between_epochs(
         &mut self,
-        domains: &[Mutex<Domain<'a, S>>],
+        domains: &Domains<'a, S>,
         now: u64,
+        awake: &mut Vec<usize>,
     ) -> Result<Option<u64>, ReplayError> {
-        let mut domains: Guards<'_, 'a, S> =
-            domains.iter().map(|domain| domain.lock().unwrap_or_else(PoisonError::into_inner)).collect();
-        for domain in &mut domains {
-            if let Some(error) = domain.take_error() {
+        if self.known.is_empty() {
+            self.known = vec![Known { wake_at: now, sleeps_until: now, is_idle: true }; domains.len()];
+            awake.extend(0..domains.len());
+        }
+        awake.sort_unstable();
+        for domain in awake.iter() {
+            if let Some(error) = lock(&domains[*domain]).take_error() {
                 return Err(error);
             }
         }
-        self.exchange.deliver(&mut domains);
+        let mut changed = awake.clone();
+        self.exchange.deliver(domains, awake, &mut changed);
+        self.look_at(domains, &changed);
         // A kernel may start in the cycle in which the kernel that it waited for ends.
         loop {
-            self.place_blocks(&mut domains, now)?;
-            if !self.end_jobs(&domains, now) {
+            self.place_blocks(domains, now)?;
+            if !self.end_jobs(now) {
                 break;
             }
         }
@@ -148,16 +176,34 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         }
         // The end of a launch latency is an event too, so an epoch ends there.
         let launch = self.states.iter().filter_map(|state| state.ready_at.filter(|at| *at > now)).min();
-        let next = domains.iter().map(|domain| domain.wake_at()).min().unwrap_or(u64::MAX);
-        let next = next.min(launch.unwrap_or(u64::MAX)).min(self.next_opening(&domains, now));
-        let last_issue = domains.iter().filter_map(|domain| domain.last_issue()).max().unwrap_or(now);
-        let quiet = now.saturating_sub(last_issue.max(self.placed_at));
+        let next = self.known.iter().map(|domain| domain.wake_at).min().unwrap_or(u64::MAX);
+        let next = next.min(launch.unwrap_or(u64::MAX)).min(self.next_opening(domains, now));
+        let quiet = now.saturating_sub(self.last_issue.max(self.placed_at));
         if next == u64::MAX || (quiet > STUCK_CYCLES && launch.is_none()) {
-            let state = domains.iter().map(|domain| domain.describe()).collect();
+            let describe = |domain: &Mutex<Domain<'a, S>>| {
+                let mut domain = lock(domain);
+                domain.sleep_until(now);
+                domain.describe()
+            };
+            let state = domains.iter().map(describe).collect();
             return Err(ReplayError::Stuck { kernel: self.running(), cycles: quiet, state });
         }
         let end = next.max(now) + self.exchange.epoch_cycles();
-        Ok(Some(launch.map_or(end, |launch| end.min(launch))))
+        let end = launch.map_or(end, |launch| end.min(launch));
+        let every_cycle = self.options.every_cycle;
+        let runs = |domain: &usize| every_cycle || self.known[*domain].sleeps_until < end;
+        awake.clear();
+        awake.extend((0..domains.len()).filter(runs));
+        Ok(Some(end))
+    }
+
+    /// Looks at domains that have run or received something.
+    fn look_at(&mut self, domains: &Domains<'a, S>, changed: &[usize]) {
+        for index in changed {
+            let domain = lock(&domains[*index]);
+            self.known[*index] = Known::of(&domain);
+            self.last_issue = self.last_issue.max(domain.last_issue().unwrap_or(0));
+        }
     }
 
     /// Names of the kernels that have started and not ended.
@@ -170,7 +216,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
     }
 
     /// Places blocks on SMs, round robin, while any SM has room; earlier kernels first.
-    fn place_blocks(&mut self, domains: &mut Guards<'_, 'a, S>, now: u64) -> Result<(), ReplayError> {
+    fn place_blocks(&mut self, domains: &Domains<'a, S>, now: u64) -> Result<(), ReplayError> {
         for job in 0..self.jobs.len() {
             if self.states[job].ready_at.is_none_or(|at| at > now) {
                 continue;
@@ -178,38 +224,49 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             let mut placed = true;
             while placed && self.states[job].next_block < self.jobs[job].blocks {
                 placed = false;
-                for (id, domain) in domains.iter_mut().enumerate().take(self.bound.len()) {
+                for id in 0..self.bound.len() {
                     if self.states[job].next_block == self.jobs[job].blocks {
                         break;
                     }
-                    self.turn_to(job, id, domain, now)?;
-                    if self.bound[id] == job
+                    self.turn_to(job, id, &domains[id], now)?;
+                    placed |= self.bound[id] == job
                         && self.open_at[id] <= now
-                        && let Domain::Sm(sm) = &mut **domain
-                        && sm.free_blocks() > 0
-                        && sm.admits(self.states[job].next_block as u32)
-                    {
-                        sm.place(self.states[job].next_block as u32);
-                        self.states[job].next_block += 1;
-                        self.placed_at = now;
-                        self.open_at[id] = now + u64::from(self.config.sm.block_interval_cycles);
-                        placed = true;
-                    }
+                        && self.place_block(job, id, &domains[id], now);
                 }
             }
         }
         Ok(())
     }
 
+    /// Places the next block of a kernel on an SM, if that has room and admits it.
+    fn place_block(&mut self, job: usize, id: usize, domain: &Mutex<Domain<'a, S>>, now: u64) -> bool {
+        let Domain::Sm(sm) = &mut *lock(domain) else { return false };
+        if sm.free_blocks() == 0 {
+            return false;
+        }
+        sm.sleep_until(now);
+        let block = self.states[job].next_block as u32;
+        if !sm.admits(block) {
+            return false;
+        }
+        sm.place(block);
+        self.known[id] = Known { wake_at: now, sleeps_until: now, is_idle: false };
+        self.states[job].next_block += 1;
+        self.placed_at = now;
+        self.open_at[id] = now + u64::from(self.config.sm.block_interval_cycles);
+        true
+    }
+
     /// Next cycle in which an SM with room may get a block, if blocks are left.
-    fn next_opening(&self, domains: &Guards<'_, 'a, S>, now: u64) -> u64 {
+    fn next_opening(&self, domains: &Domains<'a, S>, now: u64) -> u64 {
         let left = |(state, job): (&State, &Job<'_, S>)| {
             state.ready_at.is_some_and(|at| at <= now) && state.next_block < job.blocks
         };
         if !self.states.iter().zip(self.jobs).any(left) {
             return u64::MAX;
         }
-        let has_room = |domain: &Domain<'_, S>| matches!(domain, Domain::Sm(sm) if sm.free_blocks() > 0);
+        let has_room =
+            |domain: &Mutex<Domain<'a, S>>| matches!(&*lock(domain), Domain::Sm(sm) if sm.free_blocks() > 0);
         let openings = self.open_at.iter().zip(domains).filter(|(at, domain)| **at > now && has_room(domain));
         openings.map(|(at, _)| *at).min().unwrap_or(u64::MAX)
     }
@@ -219,19 +276,21 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         &mut self,
         job: usize,
         id: usize,
-        domain: &mut Domain<'a, S>,
+        domain: &Mutex<Domain<'a, S>>,
         now: u64,
     ) -> Result<(), ReplayError> {
         let held = self.bound[id];
         let left =
             self.states[held].next_block < self.jobs[held].blocks && self.states[held].ready_at.is_some();
-        let Domain::Sm(sm) = domain else { return Ok(()) };
-        if held == job || left || !sm.is_idle() {
+        if held == job || left || !self.known[id].is_idle {
             return Ok(());
         }
-        let Domain::Sm(sm) = std::mem::replace(domain, Domain::Failed(None)) else { return Ok(()) };
+        let domain = &mut *lock(domain);
+        let Domain::Sm(mut sm) = std::mem::replace(domain, Domain::Failed(None)) else { return Ok(()) };
+        sm.sleep_until(now);
         let caches = self.take_apart(held, *sm, now)?;
         *domain = Domain::Sm(Box::new(self.sm(id, job, caches, now)));
+        self.known[id] = Known::of(domain);
         self.bound[id] = job;
         self.states[held].sms -= 1;
         self.states[job].sms += 1;
@@ -240,10 +299,10 @@ impl<'a, S: LaunchSource> Group<'a, S> {
 
     /// Marks kernels that have ended, and launches the kernels that waited for them. Returns whether blocks
     /// of a launched kernel may be placed at once.
-    fn end_jobs(&mut self, domains: &Guards<'_, 'a, S>, now: u64) -> bool {
+    fn end_jobs(&mut self, now: u64) -> bool {
         let mut busy = vec![false; self.jobs.len()];
-        for (domain, job) in domains.iter().zip(&self.bound) {
-            busy[*job] |= !domain.is_idle();
+        for (domain, job) in self.known.iter().zip(&self.bound) {
+            busy[*job] |= !domain.is_idle;
         }
         for (job, state) in self.states.iter_mut().enumerate() {
             let placed =
@@ -300,6 +359,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         for domain in domains {
             match domain {
                 Domain::Sm(mut sm) => {
+                    sm.sleep_until(now);
                     sm.finish(end);
                     caches.push(self.take_apart(self.bound[sm.id], *sm, end)?);
                 }

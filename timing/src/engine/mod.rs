@@ -92,8 +92,9 @@ impl Gpu {
         // Threads beyond the SMs that get blocks would only wait.
         let blocks: u64 = jobs.iter().map(|job| job.blocks).sum();
         let busy = usize::try_from(blocks).unwrap_or(usize::MAX).min(first.machine.config.gpu.sms as usize);
-        let outcome =
-            Crew::run(&domains, options, busy, start, |domains, now| group.between_epochs(domains, now));
+        let outcome = Crew::run(&domains, options, busy, start, |domains, now, awake| {
+            group.between_epochs(domains, now, awake)
+        });
         self.now = outcome?;
         let (outcome, caches, partitions) = group.close(domains, self.now)?;
         self.caches = caches;

@@ -45,8 +45,10 @@ struct Fill {
 
 #[derive(Clone, Debug)]
 struct Slice {
-    /// Packets in the crossbar, by arrival.
+    /// Packets in the crossbar, by arrival and then by sender, except the last ones, which have been delivered since the
+    /// last run.
     arrivals: VecDeque<Request>,
+    unsorted: usize,
     in_port: Port,
     /// Accepted requests with the cycle at which they have passed the pipeline.
     pipeline: VecDeque<(u64, Request)>,
@@ -63,6 +65,26 @@ struct Slice {
     replies: VecDeque<(u64, Request)>,
     out_port: Port,
     busy_until: u64,
+}
+
+impl Slice {
+    /// Sorts the delivered packets into those in the crossbar.
+    fn sort(&mut self) {
+        let unsorted = std::mem::take(&mut self.unsorted);
+        if unsorted == 0 {
+            return;
+        }
+        let order = |packet: &Request| (packet.arrival, packet.sm);
+        let packets = self.arrivals.make_contiguous();
+        let (sorted, new) = packets.split_at_mut(packets.len() - unsorted);
+        new.sort_by_key(order);
+        // Packets that arrive before the first new one stay where they are.
+        let first = order(&new[0]);
+        let overtaken = sorted.partition_point(|packet| order(packet) <= first);
+        if overtaken < sorted.len() {
+            packets[overtaken..].sort_by_key(order);
+        }
+    }
 }
 
 /// Parameters in the units of the model.
@@ -107,10 +129,10 @@ pub(crate) struct Partition {
     params: Params,
     next_slice: usize,
     now: u64,
-    /// Result of [`Partition::next_event`] after the last run, or the arrival of an earlier packet.
+    /// Results of [`Partition::next_event`] after the last run, with and without blocked work, or the arrival of an
+    /// earlier packet.
     wake_at: u64,
-    /// Whether delivered packets are not yet sorted by arrival.
-    unsorted: bool,
+    sleeps_until: u64,
     /// Replies to deliver, in order of departure.
     pub replies: Vec<Reply>,
     /// Credits to return.
@@ -129,6 +151,7 @@ impl Partition {
         let l2 = ClockRatio::new(gpu.core_clock_khz, gpu.l2_clock_khz);
         let slice = Slice {
             arrivals: VecDeque::new(),
+            unsorted: 0,
             in_port: Port::new(net),
             pipeline: VecDeque::new(),
             queue: VecDeque::new(),
@@ -173,7 +196,7 @@ impl Partition {
             next_slice: 0,
             now: 0,
             wake_at: u64::MAX,
-            unsorted: false,
+            sleeps_until: u64::MAX,
             replies: Vec::new(),
             credits: Vec::new(),
             stats: Counters::default(),
@@ -196,14 +219,22 @@ impl Partition {
     pub(crate) fn deliver(&mut self, slice: usize, packets: &mut Vec<Request>) {
         let first = packets.iter().map(|packet| packet.arrival).min().unwrap_or(u64::MAX);
         self.wake_at = self.wake_at.min(first);
-        self.slices[slice].arrivals.extend(packets.drain(..));
-        self.unsorted = true;
+        self.sleeps_until = self.sleeps_until.min(first);
+        let slice = &mut self.slices[slice];
+        slice.unsorted += packets.len();
+        slice.arrivals.extend(packets.drain(..));
     }
 
     /// Earliest core cycle in which something may happen, as known between two epochs.
     #[must_use]
     pub(crate) fn wake_at(&self) -> u64 {
         self.wake_at
+    }
+
+    /// Cycle before which nothing can happen, as known between two epochs.
+    #[must_use]
+    pub(crate) fn sleeps_until(&self) -> u64 {
+        self.sleeps_until
     }
 
     /// Puts a clean line into L2, as a copy to the device does; an evicted dirty line is written at no cost,
@@ -240,9 +271,10 @@ impl Partition {
         slices && self.channel.queued() == 0 && self.arriving.is_empty()
     }
 
-    /// Earliest core cycle at which something may happen; `u64::MAX` when the partition is idle.
+    /// Earliest core cycle at which something may happen, or with `blocked` at which work is blocked; `u64::MAX` when
+    /// the partition is idle.
     #[must_use]
-    pub(crate) fn next_event(&self) -> u64 {
+    pub(crate) fn next_event(&self, blocked: bool) -> u64 {
         let mut next = u64::MAX;
         if self.channel.wake_at() != u64::MAX {
             next = next.min(self.dram_clock.to_core(self.channel.wake_at()));
@@ -254,13 +286,16 @@ impl Partition {
             next = next.min(*cycle);
         }
         for slice in &self.slices {
-            if let Some(packet) = slice.arrivals.front() {
+            // A full queue takes nothing before a lookup, and a refused lookup is not tried before a change.
+            let has_room = blocked || slice.queue.len() < self.params.queue;
+            if let Some(packet) = slice.arrivals.front().filter(|_| has_room) {
                 next = next.min(packet.arrival.max(slice.in_port.free_at_core()));
             }
-            if let Some((ready, _)) = slice.pipeline.front() {
+            if let Some((ready, _)) = slice.pipeline.front().filter(|_| has_room) {
                 next = next.min(*ready);
             }
-            if !slice.queue.is_empty() || !slice.woken.is_empty() {
+            let looks_up = !slice.queue.is_empty() && (blocked || !slice.refused);
+            if looks_up || !slice.woken.is_empty() {
                 next = next.min(slice.busy_until);
             }
             if let Some((ready, _)) = slice.replies.front() {
@@ -272,11 +307,7 @@ impl Partition {
 
     /// Runs every core cycle below `until` in which something happens.
     pub(crate) fn run(&mut self, until: u64) {
-        if std::mem::take(&mut self.unsorted) {
-            for slice in &mut self.slices {
-                slice.arrivals.make_contiguous().sort_by_key(|packet| (packet.arrival, packet.sm));
-            }
-        }
+        self.slices.iter_mut().for_each(Slice::sort);
         while self.now < until {
             if let Some(sampler) = &mut self.sampler {
                 let stats = &self.stats;
@@ -284,10 +315,11 @@ impl Partition {
             }
             let progressed = self.tick();
             // Without progress, due but blocked work waits for a later event.
-            let next = if progressed { self.now + 1 } else { self.next_event().max(self.now + 1) };
+            let next = if progressed { self.now + 1 } else { self.next_event(false).max(self.now + 1) };
             self.now = next.min(until);
         }
-        self.wake_at = self.next_event();
+        self.wake_at = self.next_event(true);
+        self.sleeps_until = self.next_event(false);
     }
 
     /// One core cycle, from DRAM back towards the SMs, then from the SMs towards DRAM.

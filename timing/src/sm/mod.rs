@@ -46,6 +46,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     pub stats: Stats,
     /// Outgoing packets, by L2 slice.
     pub outbox: Vec<Vec<Request>>,
+    /// Slices that have outgoing packets.
+    pub sent_to: Vec<u16>,
     machine: &'a Machine,
     source: &'a S,
     now: u64,
@@ -76,6 +78,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     /// Blocks to set up when the SM runs.
     new_blocks: Vec<u32>,
     /// Result of [`Sm::next_event`] after the last run, or the arrival of an earlier packet or block.
+    sleeps_until: u64,
+    /// The same, but the end of the last run if work is blocked.
     wake_at: u64,
     techniques: Stack,
     effects: Effects,
@@ -117,6 +121,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             id,
             stats: Stats::default(),
             outbox: vec![Vec::new(); slices],
+            sent_to: Vec::new(),
             machine,
             source,
             now,
@@ -140,6 +145,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             due: Vec::new(),
             collected: Vec::new(),
             new_blocks: Vec::new(),
+            sleeps_until: u64::MAX,
             wake_at: u64::MAX,
             techniques,
             effects: Effects::default(),
@@ -207,8 +213,19 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             }
             self.now += 1;
         }
-        self.wake_at = self.next_event();
+        self.sleeps_until = self.next_event();
+        self.wake_at = if self.is_blocked() { self.now } else { self.sleeps_until };
         Ok(())
+    }
+
+    /// Attributes the cycles before `cycle` that the SM slept through, before it accepts what has arrived since.
+    pub(crate) fn sleep_until(&mut self, cycle: u64) {
+        while self.now < cycle {
+            self.take_sample();
+            let next = self.before_sample(cycle);
+            self.idle(next - self.now);
+            self.now = next;
+        }
     }
 
     /// Accepts the packets and blocks that arrived between two epochs.
@@ -220,10 +237,21 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         Ok(())
     }
 
-    /// Earliest cycle in which something can happen, as known between two epochs.
+    /// Earliest cycle in which something can happen or work is blocked, as known between two epochs.
     #[must_use]
     pub(crate) fn wake_at(&self) -> u64 {
         self.wake_at
+    }
+
+    /// Cycle before which nothing can happen, as known between two epochs.
+    #[must_use]
+    pub(crate) fn sleeps_until(&self) -> u64 {
+        self.sleeps_until
+    }
+
+    /// Whether an instruction waits for a unit or for the load/store unit, or that unit for the port.
+    fn is_blocked(&self) -> bool {
+        self.collectors.has_ready() || self.load_store.is_refused() && !self.port.awaits_credit()
     }
 
     /// Sets whether idle cycles are simulated too; the result is the same.
@@ -242,10 +270,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub(crate) fn next_event(&self) -> u64 {
         let busy = self.front.may_fetch() | self.residents.unadmitted() != 0
             || !self.early.is_empty()
-            || self.collectors.is_active()
+            || self.collectors.is_reading()
             || self.bus.is_active()
-            // A head of the load/store queue that waits for a credit retries when one arrives.
-            || self.load_store.is_active(self.now) && !self.port.awaits_credit()
+            || self.load_store.is_active(self.now)
             || self.port.is_active(self.now)
             || self.ready() != 0 && (0..self.schedulers.len()).any(|s| self.candidates(s) != 0)
             || self.schedulers_will_change();
@@ -258,6 +285,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         consider(self.port.next_event());
         consider(self.front.next_decoded());
         consider(self.collectors.next_arrival());
+        consider(self.collectors.next_departure(|warp, leaves_for| self.takes_from(warp, leaves_for)));
         consider(self.load_store.next_event());
         consider(self.units.next_control_free(self.control_waiters(), self.now));
         if self.hooks().tick || self.hooks().companion {
@@ -269,6 +297,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Attributes cycles in which nothing happens.
     fn idle(&mut self, cycles: u64) {
         self.count_residency(cycles);
+        if self.load_store.is_refused() {
+            self.stats.counters.l1_stall_cycles += cycles;
+        }
         let width = u64::from(self.machine.config.scheduler.issue_width);
         for scheduler in 0..self.schedulers.len() {
             let cause = self.stall_cause(scheduler);
@@ -318,6 +349,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub(crate) fn deliver(&mut self, replies: &mut Vec<Reply>, credits: &mut Vec<Credit>) {
         if let Some(arrival) = self.port.deliver(replies, credits) {
             self.wake_at = self.wake_at.min(arrival);
+            self.sleeps_until = self.sleeps_until.min(arrival);
         }
     }
 

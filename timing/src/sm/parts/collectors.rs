@@ -296,10 +296,27 @@ impl Collectors {
         }
     }
 
-    /// Whether banks or collected instructions need attention in the next cycle.
+    /// Whether a bank has accesses.
     #[inline]
-    pub(crate) fn is_active(&self) -> bool {
-        self.reading | self.writing != 0 || self.ready_count > 0
+    pub(crate) fn is_reading(&self) -> bool {
+        self.reading | self.writing != 0
+    }
+
+    /// Earliest cycle in which a collected instruction can leave; `free_at` gives that of a destination, for the warp
+    /// slots of a share.
+    pub(crate) fn next_departure(&self, free_at: impl Fn(usize, u8) -> u64) -> Option<u64> {
+        let mut next = None;
+        for (share, ready) in self.ready.iter().enumerate() {
+            let mut seen = 0u16;
+            for Ready { leaves_for, .. } in ready {
+                if seen >> leaves_for & 1 == 0 {
+                    seen |= 1 << leaves_for;
+                    let cycle = free_at(share, *leaves_for);
+                    next = Some(next.map_or(cycle, |next: u64| next.min(cycle)));
+                }
+            }
+        }
+        next
     }
 
     /// Cycle of the next operand's arrival.

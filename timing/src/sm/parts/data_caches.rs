@@ -158,6 +158,7 @@ impl LoadStore<'_> {
         sectors: u8,
         around: &mut Neighbours<'_, R, C>,
     ) -> bool {
+        self.retry();
         let Neighbours { now, requests, counters, completions } = around;
         match self.l1.look_up(slot, address, sectors, *now, *requests, counters) {
             Lookup::Refused => return false,
@@ -175,11 +176,13 @@ impl LoadStore<'_> {
 
     /// Locks a line in L1; false when its set would have no unlocked way left.
     pub(crate) fn lock(&mut self, address: u64) -> bool {
+        self.retry();
         self.l1.tags.lock(address / LINE_BYTES)
     }
 
     /// Unlocks a line of L1.
     pub(crate) fn unlock(&mut self, address: u64) {
+        self.retry();
         self.l1.tags.unlock(address / LINE_BYTES);
     }
 }

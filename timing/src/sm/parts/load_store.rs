@@ -178,6 +178,8 @@ pub(crate) struct LoadStore<'a> {
     pub(super) local_write_policy: WritePolicy,
     queue: VecDeque<u16>,
     busy_until: u64,
+    /// Whether the access at the head was refused, and nothing has changed since that could let it succeed.
+    refused: bool,
     /// By slot of the instruction in flight.
     pub(super) ops: Vec<MemOp>,
     pub(super) l1: SectoredCache<IsL1>,
@@ -214,6 +216,7 @@ impl<'a> LoadStore<'a> {
             local_write_policy: WritePolicy::local(config),
             queue: VecDeque::new(),
             busy_until: 0,
+            refused: false,
             ops: Vec::new(),
             l1: SectoredCache::l1(config, l1_ways, l1),
             texture: SectoredCache::texture(config, texture),
@@ -323,17 +326,30 @@ impl<'a> LoadStore<'a> {
         self.queue.push_back(slot);
     }
 
-    /// Whether an instruction waits and the unit is free in this cycle.
+    /// Whether the unit is free in this cycle and an instruction waits whose access may succeed.
     #[must_use]
     #[inline]
     pub(crate) fn is_active(&self, now: u64) -> bool {
-        !self.queue.is_empty() && self.busy_until <= now
+        !self.queue.is_empty() && self.busy_until <= now && !self.refused
     }
 
-    /// Next cycle at which the unit is free, if an instruction waits.
+    /// Whether the access at the head is refused, until something changes.
+    #[must_use]
+    #[inline]
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// The miss queue has more room than before: a refused access is tried again.
+    #[inline]
+    pub(crate) fn retry(&mut self) {
+        self.refused = false;
+    }
+
+    /// Next cycle at which the unit is free, if an instruction waits whose access may succeed.
     #[must_use]
     pub(crate) fn next_event(&self) -> Option<u64> {
-        (!self.queue.is_empty()).then_some(self.busy_until)
+        (!self.queue.is_empty() && !self.refused).then_some(self.busy_until)
     }
 
     /// One cycle of the unit, on the instruction at the head.
@@ -348,6 +364,7 @@ impl<'a> LoadStore<'a> {
             let Some(access) = self.op(slot).accesses.as_slice().get(next).copied() else { break };
             if !self.access(slot, access, around) {
                 around.counters.l1_stall_cycles += 1;
+                self.refused = true;
                 return;
             }
             self.op_mut(slot).next += 1;
@@ -467,6 +484,7 @@ impl<'a> LoadStore<'a> {
         reply: &Reply,
         around: &mut Neighbours<'_, R, C>,
     ) {
+        self.retry();
         match reply.token {
             Token::L1Fill => self.fill_l1(reply, around),
             Token::TextureFill => self.fill_texture(reply, around),

@@ -85,6 +85,14 @@ impl Units {
         }
     }
 
+    /// Cycle from which a unit of a class is free for a warp.
+    #[inline]
+    pub(crate) fn free_at(&self, class: usize, warp: usize) -> u64 {
+        let class = &self.classes[class];
+        let range = class.range(usize::from(self.scheduler_of[warp & 63]));
+        class.free_at[range].iter().copied().min().unwrap_or(u64::MAX)
+    }
+
     /// Whether a scheduler finds a control unit free.
     #[inline]
     pub(crate) fn control_free(&self, scheduler: usize, now: u64) -> bool {

@@ -46,7 +46,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Gives the SM a block, for which there must be room. The SM sets it up when it runs next.
     pub(crate) fn place(&mut self, block: u32) {
         self.new_blocks.push(block);
-        self.wake_at = self.now;
+        (self.wake_at, self.sleeps_until) = (self.now, self.now);
     }
 
     /// Sets a block up.

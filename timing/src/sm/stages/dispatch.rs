@@ -2,6 +2,7 @@
 
 use crate::program::Path;
 use crate::sm::Sm;
+use crate::sm::parts::collectors::LOAD_STORE_QUEUE;
 use crate::sm::parts::units::count;
 use crate::sm::parts::wheel::Event;
 use crate::source::LaunchSource;
@@ -21,6 +22,16 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             } else {
                 self.collectors.refused(&mut offers);
             }
+        }
+    }
+
+    /// Earliest cycle in which a collected instruction of a warp can leave for a unit class or the load/store queue;
+    /// `u64::MAX` for a full queue.
+    pub(in crate::sm) fn takes_from(&self, warp: usize, leaves_for: u8) -> u64 {
+        match leaves_for {
+            LOAD_STORE_QUEUE if self.load_store.has_queue_room() => self.now,
+            LOAD_STORE_QUEUE => u64::MAX,
+            class => self.units.free_at(usize::from(class), warp),
         }
     }
 

@@ -35,6 +35,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if self.load_store.is_active(self.now) {
             let (load_store, mut around) = self.load_store_and_neighbours();
             load_store.run(&mut around);
+        } else if self.load_store.is_refused() {
+            self.stats.counters.l1_stall_cycles += 1;
         }
         if S::TECHNIQUES && !self.early.is_empty() {
             self.run_early_loads();
@@ -45,12 +47,17 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     #[inline]
     pub(in crate::sm) fn send_requests(&mut self) {
         let Some(request) = self.port.transmit(self.now) else { return };
+        self.load_store.retry();
         self.stats.counters.request_packets += 1;
         self.stats.counters.interconnect_flits += u64::from(request.flits);
         let home = self.machine.partitions.home(request.line);
         let slice = home.channel * self.machine.config.l2.slices_per_channel + home.slice;
         self.record(|recorder, now| recorder.sent(&request, now));
-        self.outbox[slice as usize].push(request);
+        let packets = &mut self.outbox[slice as usize];
+        if packets.is_empty() {
+            self.sent_to.push(slice as u16);
+        }
+        packets.push(request);
     }
 
     /// Works out the accesses of the memory instruction that a warp has just stepped over.

@@ -1,7 +1,8 @@
 //! Speed of replaying, in warp instructions per second, at one and two threads on `titanx-pascal`.
 //!
-//! Two kernels in compiler form, recorded by a simple loop with memory contents derived from addresses:
-//! addition of vectors of 1 Mi elements, and a tiled product of 256 x 256 matrices.
+//! Kernels in compiler form, recorded by a simple loop with memory contents derived from addresses: addition of
+//! vectors of 1 Mi elements, a tiled product of 256 x 256 matrices, and two in whose cycles little happens: additions
+//! of all threads to one word, and one warp that chases pointers.
 
 mod recorded;
 
@@ -142,6 +143,31 @@ fn matmul() -> (MachineKernel, Geometry) {
     (kernel("matmul", insts, 2048), Geometry { grid: [16, 16, 1], block: [16, 16, 1] })
 }
 
+/// Every thread adds to one word, eight times.
+fn contended() -> (MachineKernel, Geometry) {
+    let (mode, order, scope) = (AddrMode::Global, MemOrder::Weak, Scope::Gpu);
+    let red = Op::Red { op: AtomOp::Add, ty: AtomTy::U32, mode, order, scope };
+    let mut insts = vec![
+        four(),
+        Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(4)).srcs([Src::RZ, Src::RZ, pointer(0)]),
+    ];
+    insts.extend((0..8).map(|_| Inst::new(red).srcs([r(4), r(31)])));
+    insts.push(Inst::new(Op::Exit {}));
+    (kernel("contended", insts, 0), Geometry { grid: [256, 1, 1], block: [256, 1, 1] })
+}
+
+/// A warp in each of four blocks loads from the address that the previous load gave.
+fn chase() -> (MachineKernel, Geometry) {
+    let mut insts = vec![four(), imad(0, Src::RZ, Src::RZ, Src::RZ)];
+    for _ in 0..1000 {
+        let masked =
+            Inst::new(Op::Lop3 { lut: Lut(0xC0) }).dst(Reg(1)).srcs([r(0), Src::imm(0xF_FFFF), Src::RZ]);
+        insts.extend([masked, element(4, 1, pointer(0)), ldg(0, 4)]);
+    }
+    insts.push(Inst::new(Op::Exit {}));
+    (kernel("chase", insts, 0), Geometry { grid: [4, 1, 1], block: [32, 1, 1] })
+}
+
 fn record((kernel, geometry): (MachineKernel, Geometry), path: &Path) -> Trace {
     let mut banks = Banks { param: vec![0; 0x160], ..Banks::default() };
     for n in 0..3u64 {
@@ -171,6 +197,16 @@ fn vectoradd_1mi(bencher: Bencher<'_, '_>, threads: usize) {
 #[divan::bench(args = [1, 2], sample_count = 5, sample_size = 1)]
 fn matmul_256(bencher: Bencher<'_, '_>, threads: usize) {
     bench(bencher, matmul, &[], threads);
+}
+
+#[divan::bench(args = [1, 2], sample_count = 5, sample_size = 1)]
+fn contended_atomics(bencher: Bencher<'_, '_>, threads: usize) {
+    bench(bencher, contended, &[], threads);
+}
+
+#[divan::bench(args = [1, 2], sample_count = 5, sample_size = 1)]
+fn pointer_chase(bencher: Bencher<'_, '_>, threads: usize) {
+    bench(bencher, chase, &[], threads);
 }
 
 #[divan::bench(args = ["bow", "corf"], sample_count = 3, sample_size = 1)]

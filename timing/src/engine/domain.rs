@@ -171,11 +171,11 @@ impl Exchange {
                 Domain::Failed(_) => {}
             }
         }
-        for index in 0..self.sms {
-            if (!self.replies[index].is_empty() || !self.credits[index].is_empty())
+        for (index, (replies, credits)) in self.replies.iter_mut().zip(&mut self.credits).enumerate() {
+            if (!replies.is_empty() || !credits.is_empty())
                 && let Domain::Sm(sm) = &mut *lock(&domains[index])
             {
-                sm.deliver(&mut self.replies[index], &mut self.credits[index]);
+                sm.deliver(replies, credits);
                 received.push(index);
             }
         }

@@ -224,14 +224,14 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             let mut placed = true;
             while placed && self.states[job].next_block < self.jobs[job].blocks {
                 placed = false;
-                for id in 0..self.bound.len() {
+                for (id, domain) in domains.iter().enumerate().take(self.bound.len()) {
                     if self.states[job].next_block == self.jobs[job].blocks {
                         break;
                     }
-                    self.turn_to(job, id, &domains[id], now)?;
+                    self.turn_to(job, id, domain, now)?;
                     placed |= self.bound[id] == job
                         && self.open_at[id] <= now
-                        && self.place_block(job, id, &domains[id], now);
+                        && self.place_block(job, id, domain, now);
                 }
             }
         }

@@ -109,6 +109,22 @@ fn a_small_address_space_is_an_error_in_words() {
     }
 }
 
+/// A kernel with more registers per thread than the GPU has is replayed, and named.
+#[test]
+fn registers_that_the_gpu_does_not_have_are_named() {
+    let (_guard, path) = folder();
+    for command in ["replay", "why"] {
+        let limited = timing(
+            &path,
+            &[command, "increment.wtrace", "--config", "gtx480", "--set", "sm.max_registers_per_thread=5"],
+        );
+        let told = stderr(&limited);
+        assert!(limited.status.success(), "{told}");
+        assert!(told.contains("increment has 6 registers per thread, gtx480 at most 5"), "{told}");
+        assert_eq!(stderr(&timing(&path, &[command, "increment.wtrace", "--config", "gtx480"])), "");
+    }
+}
+
 fn timing(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_timing"))
         .args(arguments)

@@ -1,6 +1,8 @@
 //! Printing and writing files: a closed pipe is no error, and a file is either complete or absent.
 
 use super::error::CliError;
+use crate::config::GpuConfig;
+use crate::replay::Replay;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use warplab_host::destination::Destination;
@@ -65,6 +67,24 @@ pub(super) fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, Cli
         eprintln!("note: {}: {what}; only these are used", path.display());
     }
     Ok(trace)
+}
+
+/// Warns of kernels with more registers per thread than a GPU has.
+pub(super) fn warn_of_registers(path: &Path, replay: &Replay, config: &GpuConfig) {
+    let most = config.sm.max_registers_per_thread;
+    let mut named: Vec<&str> = Vec::new();
+    for launch in &replay.launches {
+        let (kernel, registers) = (launch.kernel.as_str(), launch.registers_per_thread);
+        if registers > most && !named.contains(&kernel) {
+            named.push(kernel);
+            eprintln!(
+                "warning: {}: {kernel} has {registers} registers per thread, {} at most {most}; all are counted, where a \
+                 compiler for this GPU would spill",
+                path.display(),
+                config.name
+            );
+        }
+    }
 }
 
 /// Short name of a trace for tables: its file name without the extension.

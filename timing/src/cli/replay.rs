@@ -107,6 +107,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         // Views show the replay with techniques, if there is one.
         let plain_view = if techniques.is_empty() { view.clone() } else { ViewOptions::default() };
         let plain = run(&[], "plain", plain_view)?;
+        output::warn_of_registers(path, &plain, config);
         let technique = if techniques.is_empty() {
             None
         } else {

@@ -57,6 +57,7 @@ pub(super) fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(),
     let (mut traces, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
         let Some(replay) = left_out.unless(path, replayed(path))? else { continue };
+        output::warn_of_registers(path, &replay, &config);
         let found = diagnose(&replay, &config);
         if !to_stdout {
             let parts: Vec<String> = found.iter().map(|one| text::render(one, &config.name)).collect();

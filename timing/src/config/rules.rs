@@ -207,9 +207,15 @@ fn units(config: &GpuConfig) -> Result<(), Broken> {
     }
     for name in LatencyClass::ALL.into_iter().filter_map(latency_name) {
         let key = format!("latency.{name}");
-        if !config.latency.contains_key(name) {
+        let Some(timing) = config.latency.get(name) else {
             return Err(Broken { key, rule: "missing: every latency class must be described".into() });
-        }
+        };
+        require(
+            ["", "int", "fp32", "fp64", "sfu"].contains(&timing.runs_on.as_str()),
+            &format!("{key}.runs_on"),
+            &timing.runs_on,
+            "it must be empty, int, fp32, fp64 or sfu",
+        )?;
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Every built-in configuration loads; every kind of mistake is refused with its key, its place and a remedy.
 
 use super::{builtin, load, load_text};
+use crate::program::Program;
 use crate::stats::EnergyTable;
+use trace_format::isa::*;
 
 fn refusal(text: &str, set: &[&str]) -> String {
     let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
@@ -35,6 +37,30 @@ fn sizes_and_bandwidths_are_the_published_ones() {
         let bytes = u64::from(d.channels * d.bus_bytes * d.data_rate) * config.gpu.dram_clock_khz;
         assert_eq!(bytes / 1_000_000, gigabytes, "{name}");
     }
+}
+
+/// On Fermi, the cores execute conversions and special registers, on later GPUs SFU units do.
+#[test]
+fn a_latency_class_may_run_on_another_unit_than_sfu() {
+    let int = |op| Inst::new(op).dst(Reg(2)).srcs([Src::reg(Reg(4))]);
+    let to = |dst| int(Op::I2f { dst, src: IntTy::S32, rnd: Rnd::Rn });
+    let kernel = MachineKernel {
+        insts: vec![to(FloatTy::F32), to(FloatTy::F64), int(Op::Popc {}), Inst::new(Op::Exit {})],
+        lines: vec![SourceLine::default(); 4],
+        regs_per_thread: 6,
+        ..MachineKernel::default()
+    };
+    let placed = |gpu| {
+        let config = load(gpu, &[]).expect("built-in").config;
+        let program = Program::new(&kernel, &config).expect("a kernel");
+        let unit =
+            |pc: usize| (Unit::ALL[usize::from(program.insts[pc].unit)], program.insts[pc].initiation_cycles);
+        [unit(0), unit(1), unit(2)]
+    };
+    assert_eq!(placed("gtx480"), [(Unit::Fp32, 2), (Unit::Sfu, 8), (Unit::Fp32, 2)]);
+    assert_eq!(placed("qv100").map(|(unit, _)| unit), [Unit::Sfu, Unit::Fp64, Unit::Sfu]);
+    let message = refusal("base = \"gtx480\"\n", &["latency.convert.runs_on=ldst"]);
+    assert!(message.contains("latency.convert.runs_on"), "{message}");
 }
 
 #[test]

@@ -21,7 +21,8 @@ fn resources(sm: &SmLimits, registers: u32) -> Resources {
         registers,
         // A technique may provide more registers than the configuration allows a block.
         max_registers_per_block: registers.max(sm.registers),
-        max_registers_per_thread: sm.max_registers_per_thread,
+        // A kernel that was compiled for another GPU runs with the registers it has; the commands name it.
+        max_registers_per_thread: u32::MAX,
         register_unit: sm.register_allocation_unit,
         register_allocation: sm.register_allocation.rounded_to(sm.warp_allocation_granularity),
         shared_bytes: sm.shared_memory_bytes,

@@ -159,10 +159,7 @@ impl TimedInst {
         if own == Unit::LdSt {
             return Err(refuse("memory is accessed by instructions and early loads only".to_owned()));
         }
-        let unit = match config.units[UNIT_NAMES[class]].runs_on.as_str() {
-            "" => class,
-            host => Unit::named(host).map_or(class, |unit| unit as usize),
-        };
+        let unit = host(own, config);
         let (mut srcs, mut dsts) = ([0; MAX_SRC], [0; MAX_DST]);
         srcs[..op.sources.len()].copy_from_slice(&op.sources);
         dsts[..op.destinations.len()].copy_from_slice(&op.destinations);
@@ -189,22 +186,20 @@ impl TimedInst {
     }
 }
 
+/// The class whose units execute the instructions of a class.
+fn host(unit: Unit, config: &GpuConfig) -> usize {
+    Unit::named(&config.units[UNIT_NAMES[unit as usize]].runs_on).unwrap_or(unit) as usize
+}
+
 fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
     let info = inst.info();
     let class = info.unit as usize;
-    let described = &config.units[UNIT_NAMES[class]];
-    let unit = match described.runs_on.as_str() {
-        "" => class,
-        host => Unit::named(host).map_or(class, |unit| unit as usize),
-    };
+    let timing = latency_name(info.latency).map(|name| &config.latency[name]);
+    let moved = timing.filter(|_| info.unit == Unit::Sfu).and_then(|timing| Unit::named(&timing.runs_on));
+    let unit = host(moved.unwrap_or(info.unit), config);
     let lanes = config.units[UNIT_NAMES[unit]].lanes;
-    let (latency_cycles, initiation_cycles) = match latency_name(info.latency) {
-        Some(name) => {
-            let timing = &config.latency[name];
-            (timing.latency_cycles, timing.initiation_cycles.max(32 / lanes))
-        }
-        None => (1, 1),
-    };
+    let (latency_cycles, initiation_cycles) =
+        timing.map_or((1, 1), |timing| (timing.latency_cycles, timing.initiation_cycles.max(32 / lanes)));
     let mut srcs = [0; MAX_SRC];
     let mut src_count = 0;
     let mut hazards = RegSet::default();
@@ -233,7 +228,7 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         path: path(inst, info.latency)?,
         unit: unit as u8,
         class: class as u8,
-        pool: pool(info.collector),
+        pool: pool(if moved.is_some() { Collector::Alu } else { info.collector }),
         latency_cycles,
         initiation_cycles,
         srcs,

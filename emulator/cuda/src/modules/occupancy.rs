@@ -68,11 +68,12 @@ pub(crate) fn resident_blocks(
     dynamic_shared_bytes: u32,
 ) -> Outcome<Occupancy> {
     let machine = &kernel.lowered.kernel;
+    let resources = resources(device, kernel);
     let demand = Demand {
         threads_per_block: threads,
-        registers_per_thread: u32::from(machine.regs_per_thread),
+        // A compiler for this GPU would have spilled the others.
+        registers_per_thread: u32::from(machine.regs_per_thread).min(resources.max_registers_per_thread),
         shared_bytes: machine.static_shared_bytes.saturating_add(dynamic_shared_bytes),
     };
-    let resources = resources(device, kernel);
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)
 }

@@ -415,7 +415,9 @@ impl Mapper<'_> {
         if let Some((list, _)) = &initiation {
             intervals.insert("sfu", list.first().copied().unwrap_or(8.0));
         }
-        for name in ["sfu", "convert"] {
+        // GPGPU-Sim has no option for conversions; here they run at the rate of SFU where SFU units execute them.
+        let convert = self.base.latency.get("convert").is_some_and(|timing| timing.runs_on.is_empty());
+        for name in ["sfu", "convert"].into_iter().filter(|name| *name != "convert" || convert) {
             self.timing(name, 0, latency.as_ref(), initiation.as_ref());
         }
         for (option, class, kind, host) in [

@@ -121,7 +121,7 @@ sections! {
         /// Warps of a block are rounded up to this number when registers are allocated; with sub-partitions, the
         /// number of these.
         warp_allocation_granularity: u32, Bounds::Between(1, MASK_BITS);
-        /// Registers that one thread can address.
+        /// Registers that one thread can address. A kernel with more keeps them, and a warning names it.
         max_registers_per_thread: u32, Bounds::Between(1, 255);
         /// Shared memory in bytes.
         shared_memory_bytes: u32, Bounds::Between(1, SM_BYTES);
@@ -237,6 +237,9 @@ sections! {
         latency_cycles: u32, Bounds::Between(1, LATENCY);
         /// Cycles before the same unit takes the next warp instruction.
         initiation_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Unit class that executes those instructions of the class that `sfu` units would execute; empty for none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        runs_on: String;
     }
 
     /// Kernel boundaries.

@@ -115,7 +115,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             .collect();
         let slices = (config.dram.channels * config.l2.slices_per_channel) as usize;
         let blocks = machine.blocks_per_sm as usize;
-        let SmCaches { l1, texture, code, constants } = caches;
+        let SmCaches { l1, texture, code, constants, second_level } = caches;
         let scheduler = WarpScheduler::new(config);
         Sm {
             id,
@@ -138,7 +138,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             units: Units::new(config),
             load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants),
             patterns: Patterns::new(),
-            port: MemoryPort::new(id, config, machine.net_clock),
+            port: MemoryPort::new(id, config, machine.net_clock, second_level),
             bus: ResultBus::new(config),
             wheel: Wheel::new(now),
             operands: Vec::new(),
@@ -164,7 +164,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// The caches, for the next kernel.
     #[must_use]
     pub(crate) fn into_caches(self) -> SmCaches {
-        self.load_store.into_caches(self.code.into_tags())
+        self.load_store.into_caches(self.code.into_tags(), self.port.into_second_level())
     }
 
     /// One cycle: the stages in order, from writeback to fetch.

@@ -26,6 +26,8 @@ pub(crate) struct SmCaches {
     pub(crate) texture: Tags,
     pub(crate) code: Tags,
     pub(crate) constants: Tags,
+    /// L1.5, if the GPU has it.
+    pub(crate) second_level: Option<Tags>,
 }
 
 impl SmCaches {
@@ -36,12 +38,14 @@ impl SmCaches {
             Tags::new(sets, ways, hash, Replacement::new(config, replacement))
         };
         let (l1, texture) = (&config.l1, &config.texture_cache);
-        let (code, constants) = (&config.front_end.icache, &config.constant_cache);
+        let (code, constants, l15) = (&config.front_end.icache, &config.constant_cache, &config.l15);
         SmCaches {
             l1: tags(l1.sets, l1.ways, l1.set_hash, &l1.replacement),
             texture: tags(texture.sets, texture.ways, texture.set_hash, &texture.replacement),
             code: tags(code.sets, code.ways, SetHash::Linear, &code.replacement),
             constants: tags(constants.sets, constants.ways, SetHash::Linear, &constants.replacement),
+            second_level: (l15.size_bytes > 0)
+                .then(|| tags(l15.sets, l15.ways, SetHash::Linear, &l15.replacement)),
         }
     }
 
@@ -230,11 +234,11 @@ impl<'a> LoadStore<'a> {
         }
     }
 
-    /// The caches, for the next kernel, together with `code`, the I-cache, which the unit does not own.
+    /// The caches, for the next kernel, together with the I-cache and L1.5, which the unit does not own.
     #[must_use]
-    pub(crate) fn into_caches(self, code: Tags) -> SmCaches {
+    pub(crate) fn into_caches(self, code: Tags, second_level: Option<Tags>) -> SmCaches {
         let LoadStore { l1, texture, constants, .. } = self;
-        SmCaches { l1: l1.tags, texture: texture.tags, code, constants: constants.into_tags() }
+        SmCaches { l1: l1.tags, texture: texture.tags, code, constants: constants.into_tags(), second_level }
     }
 
     /// Begins a memory instruction that a warp has issued. The caller stores its addresses in the returned

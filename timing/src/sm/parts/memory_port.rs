@@ -1,9 +1,11 @@
 //! The SM's port to the crossbar: requests wait in the miss queue for a credit and for the port, replies for their
 //! turn.
 
+use super::second_level::SecondLevel;
 use crate::config::GpuConfig;
+use crate::memory::cache::Tags;
 use crate::memory::port::{ClockRatio, Port};
-use crate::memory::{Credit, Reply, Request, RequestKind, Served, Token, flits, sector_bytes};
+use crate::memory::{ALL_SECTORS, Credit, Reply, Request, RequestKind, Served, Token, flits, sector_bytes};
 use std::collections::VecDeque;
 
 /// Where the caches of an SM send their requests.
@@ -36,12 +38,21 @@ pub(crate) struct MemoryPort {
     returning: VecDeque<Credit>,
     new_replies: Vec<Reply>,
     new_credits: Vec<Credit>,
+    /// The cache of code and constants in front of the queue.
+    second_level: Option<SecondLevel>,
+    /// Cycle of the latest call of [`MemoryPort::answer_nearby`].
+    now: u64,
 }
 
 impl MemoryPort {
-    /// The port of an SM, with all of its credits.
+    /// The port of an SM, with all of its credits, and what earlier kernels left in L1.5.
     #[must_use]
-    pub(crate) fn new(sm: usize, config: &GpuConfig, clock: ClockRatio) -> MemoryPort {
+    pub(crate) fn new(
+        sm: usize,
+        config: &GpuConfig,
+        clock: ClockRatio,
+        second_level: Option<Tags>,
+    ) -> MemoryPort {
         let net = &config.interconnect;
         MemoryPort {
             sm: sm as u16,
@@ -58,6 +69,33 @@ impl MemoryPort {
             returning: VecDeque::new(),
             new_replies: Vec::new(),
             new_credits: Vec::new(),
+            second_level: second_level.map(|tags| SecondLevel::new(sm as u16, config, tags)),
+            now: 0,
+        }
+    }
+
+    /// The contents of L1.5 for the next kernel, if there is one.
+    #[must_use]
+    pub(crate) fn into_second_level(self) -> Option<Tags> {
+        self.second_level.map(SecondLevel::into_tags)
+    }
+
+    /// The next answer of L1.5 that is due in this cycle.
+    #[inline]
+    pub(crate) fn answer_nearby(&mut self, now: u64) -> Option<Reply> {
+        self.now = now;
+        self.second_level.as_mut()?.take(now)
+    }
+
+    /// Whether L1.5 keeps the line of a reply and answers in its place.
+    #[inline]
+    pub(crate) fn keep_nearby(&mut self, reply: &Reply) -> bool {
+        match &mut self.second_level {
+            Some(cache) if SecondLevel::serves(reply.token) => {
+                cache.fill(self.now, reply);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -134,7 +172,8 @@ impl MemoryPort {
         let reply = self.replies.front().map(|reply| reply.arrival.max(self.back.free_at_core()));
         let credit = self.returning.front().map(|credit| credit.arrival);
         let request = (!self.queue.is_empty() && self.credits > 0).then(|| self.out.free_at_core());
-        [reply, credit, request].into_iter().flatten().min()
+        let nearby = self.second_level.as_ref().and_then(SecondLevel::next_event);
+        [reply, credit, request, nearby].into_iter().flatten().min()
     }
 
     /// Whether no request waits, nothing is in flight, and all credits have returned.
@@ -144,6 +183,7 @@ impl MemoryPort {
             && self.credits == self.all_credits
             && self.replies.is_empty()
             && self.new_replies.is_empty()
+            && self.second_level.as_ref().is_none_or(SecondLevel::is_drained)
     }
 
     /// State of the port, for the watchdog's report.
@@ -171,7 +211,15 @@ impl Requests for MemoryPort {
         self.queue.is_empty() || self.queue.len() + 2 <= self.capacity
     }
 
-    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token) {
+    fn send(&mut self, line: u64, mut sectors: u8, kind: RequestKind, token: Token) {
+        if let Some(cache) = &mut self.second_level
+            && SecondLevel::serves(token)
+        {
+            if !cache.ask(self.now, line, sectors, token) {
+                return;
+            }
+            sectors = ALL_SECTORS;
+        }
         let data = if kind == RequestKind::Read { 0 } else { sector_bytes(sectors) };
         self.queue.push_back(Request {
             arrival: 0,
@@ -202,7 +250,8 @@ mod tests {
             "load_store.miss_queue_entries=3",
         ];
         all.extend(set);
-        MemoryPort::new(3, &config("titanx-pascal", &all), ClockRatio::new(1, 1))
+        let config = config("titanx-pascal", &all);
+        MemoryPort::new(3, &config, ClockRatio::new(1, 1), None)
     }
 
     fn reply(arrival: u64, line: u64, flits: u8) -> Reply {

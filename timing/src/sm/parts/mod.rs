@@ -18,6 +18,7 @@ pub(super) mod memory_port;
 mod mock;
 pub(super) mod observer;
 pub(super) mod scoreboard;
+pub(super) mod second_level;
 mod sectored_cache;
 pub(super) mod small_caches;
 pub(super) mod units;

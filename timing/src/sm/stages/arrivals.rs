@@ -1,6 +1,6 @@
 //! Stages that handle arrivals of a cycle: events, replies, decoded instructions and operands.
 
-use crate::memory::Token;
+use crate::memory::{Reply, Token};
 use crate::sm::Sm;
 use crate::sm::parts::wheel::Event;
 use crate::source::LaunchSource;
@@ -61,17 +61,27 @@ impl<S: LaunchSource> Sm<'_, S> {
         loop {
             let Sm { port, load_store, now, .. } = self;
             let has_room = |reply: &_, port: &_| load_store.has_room_for_fill(reply, port);
-            let Some(reply) = port.receive(*now, has_room) else { return };
+            let Some(reply) = port.receive(*now, has_room) else { break };
             self.stats.latency.memory_round_trip.record(self.now - reply.sent_at);
             self.record(|recorder, now| recorder.answered(&reply, now));
-            if reply.token == Token::InstructionCache {
-                if let Some(warps) = self.code.fill(&reply) {
-                    self.front.code_arrived(warps);
-                }
-            } else {
-                let (load_store, mut around) = self.load_store_and_neighbours();
-                load_store.take_reply(&reply, &mut around);
+            if !self.port.keep_nearby(&reply) {
+                self.take_reply(&reply);
             }
+        }
+        while let Some(reply) = self.port.answer_nearby(self.now) {
+            self.take_reply(&reply);
+        }
+    }
+
+    /// A reply reaches the cache or the instruction that asked.
+    fn take_reply(&mut self, reply: &Reply) {
+        if reply.token == Token::InstructionCache {
+            if let Some(warps) = self.code.fill(reply) {
+                self.front.code_arrived(warps);
+            }
+        } else {
+            let (load_store, mut around) = self.load_store_and_neighbours();
+            load_store.take_reply(reply, &mut around);
         }
     }
 }

@@ -31,6 +31,21 @@ sections! {
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
     }
 
+    /// L1.5, a cache of 128-byte lines of code and constants between an SM's instruction and constant caches and L2.
+    pub struct L15 {
+        /// Total size in bytes = sets × ways × 128; 0 if there is none.
+        size_bytes: u32, Bounds::Between(0, SM_BYTES);
+        /// Sets.
+        sets: u32, Bounds::Between(1, SM_BYTES);
+        /// Ways.
+        ways: u32, Bounds::Between(1, SM_BYTES);
+        /// Name of the replacement policy; `timing list` shows all.
+        #[serde(default = "lru")]
+        replacement: String;
+        /// Cycles from a miss in the first cache to the answer.
+        hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
+    }
+
     /// The texture cache: lines of 128 bytes, misses to L2.
     pub struct TextureCache {
         /// Total size in bytes = sets × ways × line_bytes.

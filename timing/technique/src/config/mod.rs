@@ -72,6 +72,8 @@ sections! {
         l1: L1;
         /// Constant cache behind LDC.
         constant_cache: SmallCache;
+        /// L1.5, the cache of code and constants in front of L2.
+        l15: L15;
         /// Texture cache behind texture fetches.
         texture_cache: TextureCache;
         /// Crossbar between SMs and memory partitions.

@@ -16,7 +16,7 @@ impl Disorder {
     pub(crate) fn pause(&self, turn: u64, end: u64) {
         let Some(seed) = self.shuffle else { return };
         let noise = mix(seed ^ mix(end));
-        if mix(noise ^ turn) % 5 == 0 {
+        if mix(noise ^ turn).is_multiple_of(5) {
             std::thread::sleep(Duration::from_micros(mix(noise + turn) % 20));
         }
     }
@@ -34,7 +34,7 @@ impl Disorder {
         let count = domains.len() as u64;
         let step = (1..).map(|n| (noise >> 20) % count + n).find(|step| gcd(*step, count) == 1).unwrap_or(1);
         let turns = 0..count;
-        let place = |turn: u64| (turn as u128 * u128::from(step) + u128::from(noise)) % u128::from(count);
+        let place = |turn: u64| (u128::from(turn) * u128::from(step) + u128::from(noise)) % u128::from(count);
         *domains = turns.map(|turn| domains[place(turn) as usize]).collect();
     }
 }

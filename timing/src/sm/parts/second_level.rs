@@ -107,8 +107,11 @@ mod tests {
     use super::*;
     use crate::config::SetHash;
     use crate::memory::replacement::Replacement;
-    use crate::sm::parts::mock::reply;
     use crate::testing::config;
+
+    fn reply(line: u64, sectors: u8, token: Token) -> Reply {
+        Reply { arrival: 0, sm: 0, line, sectors, flits: 1, token, served: Served::Dram, sent_at: 0 }
+    }
 
     fn cache() -> SecondLevel {
         let set = ["l15.size_bytes=1024", "l15.sets=4", "l15.ways=2", "l15.hit_latency_cycles=20"];

@@ -153,3 +153,41 @@ fn loops_that_ask_not_to_be_unrolled_are_not() {
     let (with, without) = (length(""), length(".pragma \"nounroll\";\n"));
     assert!(with > without + 10, "{with} instructions, {without} without unrolling");
 }
+
+/// A loop that sums elements from `start` to `count`, with a store of each sum.
+fn adding(start: &str, store: &str) -> String {
+    format!(
+        ".version 7.0\n.target sm_75\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 from, .param .u64 to, .param .u32 count)\n{{\n\
+         .reg .u64 %d<8>; .reg .u32 %r<8>; .reg .pred %p;\n\
+         ld.param.u64 %d0, [from]; ld.param.u64 %d1, [to]; ld.param.u32 %r0, [count];\n\
+         cvta.to.global.u64 %d0, %d0; cvta.to.global.u64 %d1, %d1;\n\
+         mov.u32 %r1, {start};\nmov.u32 %r3, 0;\nL:\n\
+         mul.wide.u32 %d2, %r1, 4;\nadd.s64 %d3, %d0, %d2;\nadd.s64 %d4, %d1, %d2;\n\
+         ld.global.u32 %r2, [%d3];\nadd.u32 %r3, %r3, %r2;\n{store}\n\
+         add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p, %r1, %r0;\n@%p bra L;\n\
+         st.global.u32 [%d1+400], %r3;\nret;\n}}\n"
+    )
+}
+
+#[test]
+fn loops_that_lanes_leave_at_different_times_are_not_unrolled_if_loads_wait_for_stores() {
+    let loads = |start: &str, store: &str| {
+        let code = lower(&adding(start, store), 255).kernel.insts;
+        code.iter().filter(|inst| inst.op.mnemonic().starts_with("LDG")).count()
+    };
+    let store = "st.global.u32 [%d4], %r3;";
+    // Four, two and one iterations.
+    assert_eq!(loads("0", store), 7);
+    assert_eq!(loads("%ctaid.x", store), 7);
+    assert_eq!(loads("%tid.x", ""), 7);
+    assert_eq!(loads("%tid.x", store), 1);
+    let lowered = lower(&adding("%tid.x", store), 255);
+    let from: Vec<u32> = (0..40).map(|i| i * i + 1).collect();
+    let out = run(&lowered, &[from.clone(), vec![0; 101]], &[40], 1, 1).pop().unwrap();
+    let sums = from.iter().scan(0, |sum, x| {
+        *sum += x;
+        Some(*sum)
+    });
+    assert_eq!(out[..40], sums.collect::<Vec<u32>>()[..]);
+}

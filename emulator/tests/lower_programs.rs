@@ -523,3 +523,36 @@ fn values_live_across_different_calls_share_registers() {
     let (two, twelve) = (registers(2), registers(12));
     assert!(twelve <= two + 2, "2 divisions take {two} registers, 12 take {twelve}");
 }
+
+#[test]
+fn launch_bounds_limit_registers() {
+    // Eighty values that are live at once, loaded before the first is stored.
+    let line = |i: usize, what: &str| match what {
+        "load" => format!("ld.volatile.global.u32 %v{i}, [%d0+{}];\n", 4 * i),
+        _ => format!("st.volatile.global.u32 [%d0+{}], %v{};\n", 4 * i, 79 - i),
+    };
+    let body: String =
+        ["load", "store"].iter().flat_map(|what| (0..80).map(move |i| line(i, what))).collect();
+    let kernel = |directives: &str| {
+        format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry kernel(.param .u64 p)\n{directives}\n{{\n\
+             .reg .u64 %d0; .reg .u32 %v<80>;\nld.param.u64 %d0, [p];\ncvta.to.global.u64 %d0, %d0;\n{body}ret;\n}}\n"
+        )
+    };
+    let bounds = [
+        ("", 82..=255),
+        (".maxntid 256, 1, 1", 82..=255),
+        (".maxntid 1024, 1, 1", 50..=64),
+        (".reqntid 256, 1, 1\n.minnctapersm 4", 50..=64),
+        (".maxntid 256, 1, 1\n.minnctapersm 3", 66..=80),
+        (".maxntid 1024, 1, 1\n.maxnreg 100", 82..=100),
+    ];
+    for (directives, expected) in bounds {
+        let lowered = lower(&kernel(directives), 255);
+        let registers = lowered.kernel.regs_per_thread;
+        assert!(expected.contains(&registers), "{directives}: {registers}");
+        let words: Vec<u32> = (0..80).map(|i| i * 77 + 5).collect();
+        let reversed: Vec<u32> = words.iter().rev().copied().collect();
+        assert_eq!(run(&lowered, &[words], &[], 1, 1), [reversed], "{directives}");
+    }
+}

@@ -69,6 +69,11 @@ impl Dominance {
         self.tree.reaches(b.index())
     }
 
+    /// The last block that every path to `b` goes through before.
+    pub(super) fn immediate(&self, b: Blk) -> Option<Blk> {
+        self.tree.immediate(b.index()).map(|b| Blk(b as u32))
+    }
+
     /// Whether every path to `b` goes through `a`.
     pub(super) fn dominates(&self, a: Blk, b: Blk) -> bool {
         self.tree.dominates(a.index(), b.index())

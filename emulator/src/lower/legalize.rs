@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 
 use trace_format::isa::space::Space;
-use trace_format::isa::{Extended, Kind, Op, space};
+use trace_format::isa::{Extended, Kind, Op, ShiftBy, space};
 
+use super::fold::SHL;
 use super::layout::Frame;
 use super::vir::{Func, Inst, InstId, PSrc, Src, VOp, Val};
 
@@ -49,9 +50,53 @@ impl Pass<'_> {
         self.out.push(id);
     }
 
+    /// (x << k) + b as two shift-adds, the upper one with a carry in; `None` if no operand is a shifted pair.
+    fn shift_add64(&mut self, inst: &Inst) -> Option<()> {
+        let [low_dst, high_dst] = [inst.dst[0]?, inst.dst[1]?];
+        let (shifted, b) = [(0, 1), (1, 0)]
+            .into_iter()
+            .filter(|&(i, j)| !inst.src[i].neg && !inst.src[j].neg)
+            .find_map(|(i, j)| Some((self.shifted_pair(&inst.src[i])?, &inst.src[j])))?;
+        let ([x, upper], shift) = shifted;
+        let carry = self.f.new_pred();
+        let mut low = Inst::new(VOp::M(Op::Lea { shift }), inst.line);
+        low.dst[0] = Some(low_dst);
+        (low.src[0], low.src[1]) = (Src::one(x), Src::one(b.v[0]));
+        low.pdst[0] = Some(carry);
+        let mut high = Inst::new(VOp::M(Op::LeaHi { shift, x: Extended(true) }), inst.line);
+        high.dst[0] = Some(high_dst);
+        high.src = [Src::one(x), Src::one(b.v[1]), Src::one(upper)];
+        high.psrc[0] = PSrc::of(carry);
+        for mut part in [low, high] {
+            self.literals(&mut part);
+            let id = self.f.add_inst(part);
+            self.out.push(id);
+        }
+        Some(())
+    }
+
+    /// x and k of a pair x << k in registers.
+    fn shifted_pair(&self, pair: &Src) -> Option<([Val; 2], ShiftBy)> {
+        let plain = |v: Val| {
+            let (id, word) = self.f.def(v)?;
+            let inst = self.f.inst(id);
+            (word == 0 && inst.guard == PSrc::TRUE).then_some(inst)
+        };
+        let (low, high) = (plain(pair.v[0])?, plain(pair.v[1])?);
+        let VOp::M(Op::ShfL { wide, high: upper, .. }) = high.op else { return None };
+        let k = low.src[1].v[0].imm().filter(|k| (1..32).contains(k))?;
+        let (x, y) = (low.src[0].v[0], high.src[2].v[0]);
+        let same = high.src[0].v[0] == x && high.src[1].v[0].imm() == Some(k);
+        let both = low.op == VOp::M(SHL) && wide.0 && upper.0 && same;
+        (both && x.reg().is_some() && y.reg().is_some()).then_some(([x, y], ShiftBy(k as u8)))
+    }
+
     /// a + b as low words with a carry out and high words with a carry in.
     fn add64(&mut self, id: InstId) {
         let inst = self.f.inst(id).clone();
+        if self.shift_add64(&inst).is_some() {
+            return;
+        }
         let [low_dst, high_dst] = [inst.dst[0], inst.dst[1]];
         let half = |k: usize| {
             let of =

@@ -21,6 +21,7 @@ mod legalize;
 mod liveness;
 mod options;
 mod ra;
+mod residency;
 mod schedule;
 mod truth;
 mod unroll;
@@ -119,8 +120,8 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
 /// Loops in each other that are unrolled, from the innermost.
 const UNROLLED_DEPTH: usize = 3;
 
-/// The passes between building and register allocation, with the reasons for their order.
-fn optimise(f: &mut Func, frame: &mut Frame) {
+/// The passes between building and register allocation, with the reasons for their order; `registers` may be used.
+fn optimise(f: &mut Func, frame: &mut Frame, registers: u16) {
     // Unreachable blocks and unused values are removed first, because every later pass counts uses or
     // compares sizes.
     cfg::clean(f);
@@ -157,7 +158,7 @@ fn optimise(f: &mut Func, frame: &mut Frame) {
     cfg::remove_dead(f);
     // Scheduling orders the final instructions; register allocation only adds spills, and copies on edges,
     // for which critical edges are split.
-    schedule::run(f);
+    schedule::run(f, registers);
     cfg::split_critical_edges(f);
 }
 
@@ -182,11 +183,10 @@ fn machine_code(
     options: &LowerOptions,
 ) -> Result<Part, Diagnostics> {
     let build::BuiltFunction { func, code: mut f, local_bytes: own_bytes } = function;
-    optimise(&mut f, frame);
+    let requested = residency::most_registers(&module.function(kernel).limits, module.target.sm);
+    let limits = ra::Limits { registers: options.max_registers.min(requested), predicates: 7 };
+    optimise(&mut f, frame, limits.registers);
     let name = &module.function(func).name;
-    let requested =
-        module.function(kernel).limits.max_registers.map_or(u16::MAX, |n| n.clamp(16, 255) as u16);
-    let limits = ra::Limits { registers: options.max_registers.min(requested).min(255), predicates: 7 };
     let spill_at = own_bytes.next_multiple_of(16);
     let allocated = ra::allocate(&mut f, limits, spill_at)
         .map_err(|why| refuse(module, func, format!("{} `{name}`: {why}", kind(module, func))))?;

@@ -12,23 +12,29 @@ use super::liveness::Mentions;
 use super::vir::{Blk, Def, Func, Inst, InstId, Term, VOp, Val};
 use trace_format::isa::{Kind, LatencyClass, Op, space::Space};
 
-/// Live 32-bit values per thread that are fine.
+/// Live 32-bit values per thread that are fine if the kernel may have that many registers.
 const BUDGET: i32 = 60;
+/// Registers that allocation may need beyond the values that are live at once.
+const SPARE: i32 = 4;
 /// Numbers of live values above which freeing registers decides among equally ready instructions, and above
 /// which it has priority over latency; each pair is tried if the one before takes too many registers.
-const LIMITS: [(i32, i32); 3] = [(72, 88), (44, 52), (24, 32)];
+const LIMITS: [(i32, i32); 4] = [(72, 88), (44, 52), (24, 32), (12, 18)];
 /// Live predicates above which freeing some has priority.
 const PREDICATE_LIMIT: i32 = 5;
+
+/// Instructions that are issued later for the sake of one at most.
+const CONE: usize = 12;
 
 /// Instructions of a block that are ordered at once: dependences among memory accesses grow with the square.
 const WINDOW: usize = 2048;
 
-/// Schedules all blocks.
-pub(super) fn run(f: &mut Func) {
+/// Schedules all blocks for a number of registers.
+pub(super) fn run(f: &mut Func, registers: u16) {
     let live = Liveness::of(f);
+    let budget = BUDGET.min(i32::from(registers) - SPARE);
     for b in f.order.clone() {
         if f.block(b).insts.len() > 2 {
-            let order = Scheduler::new(f, &live, b).all();
+            let order = Scheduler::new(f, &live, b, budget).all();
             f.block_mut(b).insts = order;
         }
     }
@@ -227,17 +233,19 @@ struct Scheduler<'a> {
     limit: (i32, i32),
     /// Live registers and predicates.
     pressure: (i32, i32),
+    /// Live registers that are fine.
+    budget: i32,
 }
 
 impl<'a> Scheduler<'a> {
-    fn new(f: &'a Func, live: &'a Liveness, b: Blk) -> Self {
+    fn new(f: &'a Func, live: &'a Liveness, b: Blk, budget: i32) -> Self {
         let mut left = HashMap::new();
         for &id in &f.block(b).insts {
             each_use(f, id, |u| *left.entry(u).or_default() += 1);
         }
         let (nodes, makers, users) = (Vec::new(), HashMap::new(), HashMap::new());
         let pressure = live.count_in(b);
-        Scheduler { f, live, b, nodes, makers, users, most_uses: 0, left, limit: LIMITS[0], pressure }
+        Scheduler { f, live, b, nodes, makers, users, most_uses: 0, left, limit: LIMITS[0], pressure, budget }
     }
 
     /// Orders the block, a window at a time.
@@ -453,6 +461,8 @@ impl<'a> Scheduler<'a> {
         let mut best: Option<(i32, Vec<usize>)> = None;
         // Time for one order only, if the code is very long.
         let limits = if self.f.block(self.b).insts.len() > WINDOW { &LIMITS[1..2] } else { &LIMITS[..] };
+        // The last pair costs much latency: only where the kernel may not have more registers.
+        let limits = if self.budget < BUDGET { limits } else { &limits[..limits.len().min(3)] };
         for &limit in limits {
             self.limit = limit;
             let issued = self.forward();
@@ -463,12 +473,12 @@ impl<'a> Scheduler<'a> {
             if best.as_ref().is_none_or(|(least, _)| most < *least) {
                 best = Some((most, found));
             }
-            if most <= BUDGET {
+            if most <= self.budget {
                 break;
             }
         }
         let Some((least, mut found)) = best else { return };
-        if least > BUDGET {
+        if least > self.budget {
             let source: Vec<usize> = (0..self.nodes.len()).collect();
             if self.most(&source) < least {
                 found = source;
@@ -527,11 +537,8 @@ impl<'a> Scheduler<'a> {
                 let before = |cycle: u32, cycles: u32| cycle.saturating_sub(cycles + lead);
                 let last = node.succs.iter().map(|&(s, cycles)| before(self.nodes[s].cycle, cycles)).min();
                 let last = last.unwrap_or(before(end, latency(inst))).max(own);
-                let mut results = 0;
-                each_def(self.f, id, |_| results += 1);
                 let until = |u: &Item| last_use.get(u).copied().unwrap_or(own);
-                let kept = used.iter().filter(|u| until(u) < last).count();
-                if results > kept {
+                if last > own && self.saves(n, last, &last_use) {
                     last
                 } else {
                     used.iter().map(until).min().unwrap_or(last).clamp(own, last)
@@ -546,6 +553,43 @@ impl<'a> Scheduler<'a> {
         // Stable: of instructions with one cycle, the order stays.
         issued.sort_by_key(|&n| self.nodes[n].cycle);
         issued
+    }
+
+    /// Whether issuing a node in a later cycle shortens live ranges: more values are made later than are kept longer
+    /// for it. Instructions that compute its operands, and whose results nothing else uses, can be issued later, too,
+    /// so that what they read counts in their place. As many are enough if they are registers and in turn can be made later.
+    fn saves(&self, node: usize, cycle: u32, last_use: &HashMap<Item, u32>) -> bool {
+        let mut results = 0;
+        each_def(self.f, self.nodes[node].id, |_| results += 1);
+        let mut cone = vec![node];
+        let mut inputs: Vec<Item> = Vec::with_capacity(16);
+        each_use(self.f, self.nodes[node].id, |u| inputs.push(u));
+        loop {
+            inputs.sort_unstable();
+            inputs.dedup();
+            inputs.retain(|&u| {
+                let until = last_use.get(&u).is_some_and(|&until| until >= cycle);
+                !until && !self.live.is_live_out(self.b, u)
+            });
+            let movable =
+                |u: &Item| self.makers.get(u).filter(|&&m| !is_ordered(self.f.inst(self.nodes[m].id)));
+            let later = |u: &Item| *u < self.f.defs.len() && movable(u).is_some();
+            if results > inputs.len() || (results == inputs.len() && inputs.iter().all(later)) {
+                return true;
+            }
+            let next = inputs.iter().filter_map(movable).copied().find(|&maker| {
+                let mut inside = true;
+                each_def(self.f, self.nodes[maker].id, |d| {
+                    let used_inside = |users: &Vec<usize>| users.iter().all(|user| cone.contains(user));
+                    inside &= !self.live.is_live_out(self.b, d) && self.users.get(&d).is_none_or(used_inside);
+                });
+                inside
+            });
+            let Some(maker) = next.filter(|_| cone.len() < CONE) else { return false };
+            cone.push(maker);
+            inputs.retain(|u| self.makers.get(u) != Some(&maker));
+            each_use(self.f, self.nodes[maker].id, |u| inputs.push(u));
+        }
     }
 
     /// Issues every node; the order in which it did.

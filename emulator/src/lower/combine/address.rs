@@ -4,7 +4,7 @@
 use super::Combiner;
 use crate::lower::fold::SHL;
 use crate::lower::vir::{Inst, InstId, Src, VOp, VReg, Val};
-use trace_format::isa::{Extended, Op, Scale, Sign};
+use trace_format::isa::{Extended, Op, Scale, ShiftBy, Sign};
 
 /// Largest offset that a memory instruction carries.
 const OFFSET_LIMIT: i64 = 1 << 23;
@@ -207,6 +207,9 @@ impl Combiner<'_> {
             return true;
         }
         let Some((def, op)) = self.definition(base) else { return false };
+        if let Op::Lea { shift } = op {
+            return self.shift_and_offset(id, def, shift);
+        }
         if op != (Op::Iadd3 { x: Extended(false) }) {
             return false;
         }
@@ -215,6 +218,31 @@ impl Combiner<'_> {
         let offset = inst.offset.wrapping_add(k as i32);
         inst.src[0].v[0] = x;
         inst.offset = offset;
+        true
+    }
+
+    /// An address (x << s) + k becomes the shifted value with an offset, if the sum is only an address.
+    fn shift_and_offset(&mut self, id: InstId, def: InstId, shift: ShiftBy) -> bool {
+        let lea = self.f.inst(def).clone();
+        let (Some(sum), Some(k)) = (lea.dst[0], lea.src[1].v[0].imm().filter(|&k| k != 0)) else {
+            return false;
+        };
+        if lea.src[0].neg
+            || lea.src[0].v[0].reg().is_none()
+            || lea.pdst[0].is_some()
+            || !self.only_addresses(sum)
+        {
+            return false;
+        }
+        let k = if lea.src[1].neg { k.wrapping_neg() } else { k };
+        let shifted = self.f.new_reg();
+        let mut shl = Inst::new(VOp::M(SHL), lea.line);
+        shl.src = [lea.src[0], Src::one(Val::Imm(u32::from(shift.0))), Src::RZ];
+        shl.dst[0] = Some(shifted);
+        self.insert_before(def, shl);
+        let inst = &mut self.f.insts[id.index()];
+        inst.src[0].v[0] = Val::Reg(shifted);
+        inst.offset = inst.offset.wrapping_add(k as i32);
         true
     }
 

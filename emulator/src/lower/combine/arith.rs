@@ -176,7 +176,7 @@ impl Combiner<'_> {
     }
 
     /// Whether all uses of a value are 32-bit memory addresses.
-    fn only_addresses(&self, r: crate::lower::vir::VReg) -> bool {
+    pub(super) fn only_addresses(&self, r: crate::lower::vir::VReg) -> bool {
         let Some(users) = self.users.get(r.index()) else { return false };
         users.others == 0
             && users.insts.iter().all(|&u| {

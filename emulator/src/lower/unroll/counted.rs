@@ -1,6 +1,7 @@
 //! Loops of one block whose counter moves by a constant towards an invariant bound.
 
-use crate::lower::vir::{Blk, Func, Inst, PSrc, Src, Term, VOp, VReg, Val};
+use super::divergence::Divergence;
+use crate::lower::vir::{Blk, Func, Inst, InstId, PSrc, Src, Term, VOp, VReg, Val};
 use trace_format::isa::{BoolOp, Extended, ICmp, Kind, Op, Sign, space::Space};
 
 /// Largest multiple of the counter's step that is added to it.
@@ -67,11 +68,22 @@ impl Counted {
         u64::try_from(iterations).ok().filter(|_| fits)
     }
 
+    /// Whether lanes of a warp may execute different numbers of iterations.
+    pub(super) fn differs_by_lane(&self, divergence: &Divergence, f: &Func, b: Blk) -> bool {
+        let words = if self.wide { 2 } else { 1 };
+        let mut ends = self.counter[..words].iter().chain(&self.bound[..words]);
+        let mut differs = ends.any(|v| divergence.val(*v));
+        for phi in &f.block(b).phis {
+            differs |= self.counter.contains(&Val::Reg(phi.dst)) && divergence.val(phi.args[self.entry_edge]);
+        }
+        differs
+    }
+
     /// What a copy of the body costs: the instructions that stay when it is copied, without those of the loop
     /// itself, by their [`weight`].
     pub(super) fn cost(&self, f: &Func, b: Blk) -> usize {
         let block = f.block(b);
-        let all: usize = block.insts.iter().map(|&id| weight(f.inst(id))).sum();
+        let all: usize = block.insts.iter().map(|&id| weight(f.inst(id)) + conversion(f, b, id)).sum();
         // The comparison, and the steps of the counter and of pointers.
         let steps = block.phis.iter().filter_map(|phi| {
             let (id, word) = f.def(phi.args[self.latch_edge])?;
@@ -82,12 +94,20 @@ impl Counted {
     }
 }
 
-/// Twice the number of instructions that ptxas seems to count for one of ours: loads that are not from shared
-/// memory count double, operations that were several before they were combined count as these, and what was
-/// behind a branch counts with it.
+/// Twice the number of instructions that ptxas seems to count for one of ours: stores, and loads that are not from
+/// shared memory, count double, such loads of bytes three times, operations that were several before they were combined count
+/// as these, and what was behind a branch counts with it.
 fn weight(inst: &Inst) -> usize {
+    let bytes = inst.machine().and_then(|op| op.info().memory).map(|memory| memory.bytes());
     let own = match inst.op {
-        _ if is_far_load(inst) => 4,
+        _ if is_far_load(inst) => {
+            if bytes == Some(1) {
+                6
+            } else {
+                4
+            }
+        }
+        _ if matches!(inst.op.kind(), Kind::Store(_)) => 4,
         VOp::Add64 => 4,
         VOp::M(Op::ImadWide { .. }) => 3,
         _ => 2,
@@ -100,8 +120,22 @@ fn is_far_load(inst: &Inst) -> bool {
     matches!(inst.op.kind(), Kind::Load(space) if !matches!(space, Space::Shared | Space::Const))
 }
 
+/// The weight of the conversion that PTX has behind a load of fewer than 32 bits, unless the result is only stored.
+fn conversion(f: &Func, b: Blk, id: InstId) -> usize {
+    let inst = f.inst(id);
+    let narrow = inst.machine().and_then(|op| op.info().memory).is_some_and(|memory| memory.bytes() < 4);
+    let Some(loaded) = inst.dst[0].filter(|_| narrow && is_far_load(inst)) else { return 0 };
+    let mut computed_with = false;
+    for &user in &f.block(b).insts {
+        let user = f.inst(user);
+        let stores = matches!(user.op.kind(), Kind::Store(_));
+        user.for_each_val(|v| computed_with |= !stores && v == Val::Reg(loaded));
+    }
+    if computed_with { 2 } else { 0 }
+}
+
 /// Whether an instruction adds a literal to a value.
-fn is_step(inst: &Inst, value: VReg) -> bool {
+pub(super) fn is_step(inst: &Inst, value: VReg) -> bool {
     let add = matches!(inst.op, VOp::Add64 | VOp::M(Op::Iadd3 { x: Extended(false) }));
     let from = inst.src.iter().any(|s| s.v[0] == Val::Reg(value));
     add && from && inst.src.iter().any(|s| s.v[0].imm().is_some_and(|x| x != 0))

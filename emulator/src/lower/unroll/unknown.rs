@@ -6,17 +6,17 @@
 use std::collections::HashMap;
 
 use super::copies::{Names, advance, copy_body};
-use super::counted::{Counted, insert_block, retarget};
+use super::counted::{Counted, insert_block, is_step, retarget};
 use super::limit::Limit;
 use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Term, VPred, VReg, Val};
-use trace_format::isa::Kind;
+use trace_format::isa::{Kind, space::Space};
 
 /// Iterations of the main loop's body.
 const FACTOR: usize = 4;
 /// What the body of a loop may cost if it waits for loads, which the copies can do together.
 const MAX_COST: usize = 46;
 /// What it may cost otherwise.
-const MAX_COST_WITHOUT_LOADS: usize = 15;
+const MAX_COST_WITHOUT_LOADS: usize = 18;
 
 /// Unrolls the loop if it is small enough.
 pub(super) fn unroll(f: &mut Func, b: Blk, mut c: Counted, outside: &mut Outside) -> bool {
@@ -31,6 +31,34 @@ pub(super) fn unroll(f: &mut Func, b: Blk, mut c: Counted, outside: &mut Outside
     }
     f.block_mut(b).nounroll = true;
     true
+}
+
+/// Whether an iteration has to wait for the one before, as far as ptxas sees it: its loads for stores to the same
+/// memory, or for a barrier. Stores through a pointer that moves by a constant are no obstacle.
+pub(super) fn has_to_wait(f: &Func, b: Blk, c: &Counted) -> bool {
+    let insts = || f.block(b).insts.iter().map(|&id| f.inst(id));
+    let loads_from = |space: Space| {
+        insts().any(|inst| match inst.op.kind() {
+            Kind::Load(from) | Kind::Atomic(from) | Kind::Reduction(from) => from == space,
+            _ => false,
+        })
+    };
+    insts().any(|inst| match inst.op.kind() {
+        Kind::Barrier => true,
+        Kind::Atomic(_) | Kind::Reduction(_) => true,
+        Kind::Store(space) => {
+            loads_from(space) && (inst.guard != PSrc::TRUE || !moves(f, b, c, inst.src[0].v[0]))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a value is a phi of the loop that moves by a constant.
+fn moves(f: &Func, b: Blk, c: &Counted, v: Val) -> bool {
+    f.block(b).phis.iter().any(|phi| {
+        let next = f.def(phi.args[c.latch_edge]);
+        Val::Reg(phi.dst) == v && next.is_some_and(|(id, word)| word == 0 && is_step(f.inst(id), phi.dst))
+    })
 }
 
 /// Puts a body of several iterations before the loop, executed once or as long as they are certain to remain.

@@ -76,7 +76,7 @@ fn allocated(program: &str) -> (Func, Emitted) {
     unroll::run(&mut f);
     cfg::remove_dead(&mut f);
     legalize::run(&mut f, &mut frame);
-    schedule::run(&mut f);
+    schedule::run(&mut f, 255);
     cfg::split_critical_edges(&mut f);
     let allocated = ra::allocate(&mut f, ra::Limits { registers: 255, predicates: 7 }, 0).unwrap();
     let emitted = ra::emit::emit(&f, &allocated, FIXED, ra::emit::Role::Kernel);

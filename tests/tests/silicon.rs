@@ -295,7 +295,7 @@ const BOUNDS: [(&str, f64, f64); 8] = [
     ("walsh_global", -0.05, 0.12),
     ("histogram64", -0.05, 0.10),
     ("quasirandom", -0.30, 0.0),
-    ("sobol", -0.15, 0.05),
+    ("sobol", -0.20, 0.0),
 ];
 
 /// The shapes are the published ones: kernels touch as many sectors and access shared memory as often.

@@ -24,7 +24,12 @@ impl Divergence {
         for sub in &f.subs {
             sub.params.iter().for_each(|r| found.regs.insert(r.index()));
         }
-        while dominance.rpo.iter().fold(false, |changed, &b| found.block(f, dominance, b) || changed) {}
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for &b in &dominance.rpo {
+                changed |= found.block(f, dominance, b);
+            }
+        }
         found
     }
 

@@ -4,14 +4,18 @@
 #   correlate-silicon.sh [--write] [OPTIONS of timing correlate]
 #
 # With --write, tests/tables/silicon-ours.csv is written; the table that is there is shown as the earlier state.
+# Where ptxas and nvdisasm are found ($CUDA_HOME/bin or PATH), the warp instructions of ptxas's code are estimated anew
+# (tests/tables/silicon-streams.csv; STREAMS=show prints them loop by loop); they stand beside ours.
 # Recordings are kept in ${TMPDIR:-/tmp}/warplab-silicon-$UID for the next time; delete them after a change of the emulator.
 # SET="key=value ..." adds overrides of the configuration, CONFIG names another one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 table=tests/tables/silicon-ours.csv
 options=()
+write=
 if [ "${1:-}" = --write ]; then
     shift
+    write=1
     options+=(--csv "$table.new")
 fi
 folder=${TMPDIR:-/tmp}/warplab-silicon-$UID
@@ -20,11 +24,22 @@ cargo build --release --quiet -p warplab-emulator --bin emu
 cargo build --release --quiet -p warplab-timing --bin timing
 target=${CARGO_TARGET_DIR:-target}/release
 
+streams=tests/tables/silicon-streams.csv
+native=
+PATH=${CUDA_HOME:+$CUDA_HOME/bin:}$PATH
+if command -v ptxas >/dev/null && command -v nvdisasm >/dev/null; then
+    cargo build --release --quiet -p warplab-tools --bin compare_streams
+    native=1
+fi
+
 record() {
     local name=$1
     shift
     [ -f "$folder/$name.wtrace" ] ||
         "$target/emu" record "tests/silicon/$name.ptx" "$@" --addresses-only -o "$folder/$name.wtrace"
+    [ -z "$native" ] || [ -f "$folder/lines-$name.wtrace" ] ||
+        "$target/emu" record "tests/silicon/$name.ptx" "$@" --addresses-only --keep-branches \
+            -o "$folder/lines-$name.wtrace"
 }
 record hotspot --set side=1024
 record backprop --set inputs=65536
@@ -42,6 +57,21 @@ for name in hotspot backprop sgemm walsh histogram64 quasirandom sobol; do
     "$target/timing" replay "$folder/$name.wtrace" --config "${CONFIG:-qv100}" "${set[@]}" \
         --json "$folder/results/$name.json" >/dev/null
 done
+if [ -n "$native" ]; then
+    {
+        echo "# Warp instructions of the code that ptxas makes of tests/silicon, estimated by compare_streams at the published"
+        echo "# sizes; written by tools/scripts/correlate-silicon.sh --write."
+        echo "program,kernel,launch,warp_instructions"
+        for name in hotspot backprop sgemm walsh histogram64 quasirandom sobol; do
+            of=("$folder/$name.wtrace" "$folder/lines-$name.wtrace" "tests/silicon/$name.ptx")
+            [ "${STREAMS:-}" != show ] || "$target/compare_streams" "${of[@]}" >&2
+            "$target/compare_streams" "${of[@]}" --csv | tail -n +2
+        done
+    } >"$folder/streams.csv"
+    [ -z "$write" ] || cp "$folder/streams.csv" "$streams"
+    streams=$folder/streams.csv
+fi
+[ ! -f "$streams" ] || options+=(--instructions "$streams")
 [ ! -f "$table" ] || options+=(--before "$table")
 "$target/timing" correlate "$folder/results" tests/tables/silicon.csv "${options[@]}" "$@"
 [ ! -f "$table.new" ] || mv "$table.new" "$table"

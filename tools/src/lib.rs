@@ -1,1 +1,4 @@
 //! Tools.
+
+pub mod nvidia;
+pub mod streams;

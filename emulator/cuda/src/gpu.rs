@@ -34,6 +34,8 @@ pub(crate) const HEAP_VARIABLE: &str = "WARPLAB_HEAP_BYTES";
 pub(crate) const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
 /// Environment variable that is 0 when products and sums shall not be fused.
 pub(crate) const FMAD_VARIABLE: &str = "WARPLAB_FMAD";
+/// 1 keeps the loops and branches of the PTX ([`emulator::lower::LowerOptions::keep_branches`]).
+pub(crate) const KEEP_BRANCHES_VARIABLE: &str = "WARPLAB_KEEP_BRANCHES";
 /// Environment variable with the warp instructions of a warp's turn.
 pub(crate) const INTERLEAVE_VARIABLE: &str = "WARPLAB_INTERLEAVE";
 /// Environment variable that is 1 when loads out of bounds that hardware does not notice shall give zeros.
@@ -162,6 +164,8 @@ impl Gpu {
         if let Some(bytes) = variable(STACK_VARIABLE) {
             gpu.modules.lowering.stack_bytes = bytes;
         }
+        gpu.modules.lowering.keep_branches =
+            std::env::var_os(KEEP_BRANCHES_VARIABLE).is_some_and(|v| v == "1");
         gpu.modules.lowering.fmad = std::env::var_os(FMAD_VARIABLE).is_none_or(|v| v != "0" && v != "false");
         ending::on_end(finish);
         if gpu.recording.recorder.is_some() || summary::is_wanted() {

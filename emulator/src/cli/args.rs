@@ -108,6 +108,10 @@ pub(super) struct Run {
     /// `ptxas -fmad false`.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub fmad: bool,
+    /// Keep the loops and branches of the PTX: nothing is unrolled, no branch becomes guarded instructions. Each
+    /// instruction then runs as often as its PTX line, for comparisons of compilers.
+    #[arg(long)]
+    pub keep_branches: bool,
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -181,6 +185,9 @@ pub(super) struct Disasm {
     /// `ptxas -fmad false`.
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub fmad: bool,
+    /// Keep the loops and branches of the PTX, as `emu record --keep-branches` does.
+    #[arg(long)]
+    pub keep_branches: bool,
 }
 
 /// Flags of `emu extract`.
@@ -225,6 +232,7 @@ impl Run {
             lowering: LowerOptions {
                 stack_bytes: self.stack_bytes,
                 fmad: self.fmad,
+                keep_branches: self.keep_branches,
                 ..LowerOptions::default()
             },
             heap_bytes: Some(self.heap_bytes),

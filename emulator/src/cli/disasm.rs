@@ -32,7 +32,10 @@ pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
                 if known.is_empty() { "none" } else { &known }
             )));
         };
-        let lowered = module.lower(id, &LowerOptions { fmad: args.fmad, ..LowerOptions::default() })?;
+        let lowered = module.lower(
+            id,
+            &LowerOptions { fmad: args.fmad, keep_branches: args.keep_branches, ..LowerOptions::default() },
+        )?;
         let gap = if i > 0 { "\n" } else { "" };
         write!(out, "{gap}{}", listing(&lowered.kernel, args.ptx_lines))?;
     }

@@ -137,6 +137,7 @@ fn command(args: &Run) -> Result<Command, CliError> {
     pass("STACK_BYTES", changed(args.stack_bytes.into(), DEFAULT_STACK_BYTES.into()));
     pass("HEAP_BYTES", changed(args.heap_bytes, crate::session::DEFAULT_HEAP_BYTES));
     pass("FMAD", (!args.fmad).then(|| "0".into()));
+    pass("KEEP_BRANCHES", args.keep_branches.then(|| "1".into()));
     pass("INTERLEAVE", changed(args.interleave, DEFAULT_INTERLEAVE));
     pass("LENIENT", args.lenient.then(|| "1".into()));
     pass("TRAP_ZERO_DIVISION", args.trap_zero_division.then(|| "1".into()));

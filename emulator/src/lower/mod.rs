@@ -121,7 +121,7 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
 const UNROLLED_DEPTH: usize = 3;
 
 /// The passes between building and register allocation, with the reasons for their order; `registers` may be used.
-fn optimise(f: &mut Func, frame: &mut Frame, registers: u16) {
+fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, keep_branches: bool) {
     // Unreachable blocks and unused values are removed first, because every later pass counts uses or
     // compares sizes.
     cfg::clean(f);
@@ -137,15 +137,17 @@ fn optimise(f: &mut Func, frame: &mut Frame, registers: u16) {
     gvn::run(f);
     // If-conversion needs the sizes of combined code to judge a branch. Its predicates and selections can be
     // combined with surrounding code.
-    ifconv::run(f);
-    combine::run(f);
-    // Only now is a loop body one block, which unrolling requires; that around an unrolled loop may be one after
-    // it. Copies repeat address arithmetic that combination and numbering fold.
-    for _ in 0..UNROLLED_DEPTH {
-        if !unroll::run(f) {
-            break;
-        }
+    if !keep_branches {
+        ifconv::run(f);
         combine::run(f);
+        // Only now is a loop body one block, which unrolling requires; that around an unrolled loop may be one after
+        // it. Copies repeat address arithmetic that combination and numbering fold.
+        for _ in 0..UNROLLED_DEPTH {
+            if !unroll::run(f) {
+                break;
+            }
+            combine::run(f);
+        }
     }
     combine::run(f);
     gvn::run(f);
@@ -185,7 +187,7 @@ fn machine_code(
     let build::BuiltFunction { func, code: mut f, local_bytes: own_bytes } = function;
     let requested = residency::most_registers(&module.function(kernel).limits, module.target.sm);
     let limits = ra::Limits { registers: options.max_registers.min(requested), predicates: 7 };
-    optimise(&mut f, frame, limits.registers);
+    optimise(&mut f, frame, limits.registers, options.keep_branches);
     let name = &module.function(func).name;
     let spill_at = own_bytes.next_multiple_of(16);
     let allocated = ra::allocate(&mut f, limits, spill_at)

@@ -16,6 +16,9 @@ pub struct LowerOptions {
     /// Fuses products with the sums that use them if neither names a rounding, as ptxas does by default
     /// (`-fmad true`).
     pub fmad: bool,
+    /// Keeps the loops and branches of the PTX: nothing is unrolled, and no branch becomes guarded instructions. Each
+    /// instruction then runs as often as its PTX line, which is what comparisons of compilers count with.
+    pub keep_branches: bool,
 }
 
 /// Default of [`LowerOptions::inline_limit`].
@@ -32,6 +35,7 @@ impl Default for LowerOptions {
             stack_bytes: DEFAULT_STACK_BYTES,
             inline_limit: DEFAULT_INLINE_LIMIT,
             fmad: true,
+            keep_branches: false,
         }
     }
 }

@@ -45,6 +45,10 @@ pub(super) struct Arguments {
     /// Earlier results of the same kernels: their errors are shown beside the new ones. May be repeated.
     #[arg(long, value_name = "RESULTS")]
     before: Vec<PathBuf>,
+    /// A table program,kernel,launch,warp_instructions of ptxas's code, as `compare_streams --csv` prints it: its
+    /// instructions stand beside ours, and beside the cycles, where REFERENCE counts none.
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
     /// A table reference,kernel[,program] with names of the reference that are not ours.
     #[arg(long = "match", value_name = "FILE")]
     names: Option<PathBuf>,
@@ -88,7 +92,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
         [] => None,
         paths => Some(launches(&read_all(paths)?, machine.as_ref())?),
     };
-    let reference = read_reference(&arguments.reference, &ours, machine.as_ref())?;
+    let mut reference = read_reference(&arguments.reference, &ours, machine.as_ref())?;
+    if let Some(path) = &arguments.instructions {
+        let streams = in_file(path, |text| Ok(reference::read(text, None, machine.as_ref())?))?;
+        let rows = reference.add_instructions(&streams);
+        let shown = path.display();
+        if rows == 0 {
+            let why = "has no warp_instructions of a kernel of the reference that lacks them";
+            return Err(format!("{shown} {why}").into());
+        }
+        reference
+            .notes
+            .push(format!("warp instructions of {rows} rows of the reference are those of {shown}"));
+    }
     let found = correlate(&ours, before.as_deref(), &reference, &names)
         .map_err(|why| format!("{}: {why}", arguments.reference.display()))?;
     write(arguments, &found, &files, outputs.iter().any(|path| output::is_stdout(*path)))?;

@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode};
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
+use tools::nvidia::tool;
 
 /// Compares Warplab's lowering with ptxas: registers, instructions, spills.
 #[derive(Parser)]
@@ -213,14 +214,6 @@ fn workloads() -> Result<Vec<PathBuf>, String> {
     }
     files.sort();
     Ok(files)
-}
-
-/// A tool of the CUDA toolkit.
-fn tool(name: &str) -> Option<PathBuf> {
-    let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin").join(name));
-    let path = std::env::var_os("PATH");
-    let dirs = path.iter().flat_map(std::env::split_paths).map(|dir| dir.join(name));
-    home.into_iter().chain(dirs).find(|p| p.is_file())
 }
 
 /// Compiles a file with ptxas and reads its resource usage and code.

@@ -189,6 +189,31 @@ impl Reference {
             }
         }
     }
+
+    /// Takes the warp instructions of rows that have none from a table of another source, by kernel, launch and, where
+    /// both name one, program. Returns how many rows got them.
+    pub fn add_instructions(&mut self, streams: &Reference) -> usize {
+        const METRIC: &str = "warp_instructions";
+        let mut added = 0;
+        for row in self.rows.iter_mut().filter(|row| !row.values.contains_key(METRIC)) {
+            let same = |other: &&Measured| {
+                names::base(&other.kernel) == names::base(&row.kernel)
+                    && (row.program.is_none() || other.program.is_none() || row.program == other.program)
+                    && (row.which == Which::Mean || other.which == Which::Mean || row.which == other.which)
+            };
+            let found: Vec<f64> = streams
+                .rows
+                .iter()
+                .filter(same)
+                .filter_map(|other| other.values.get(METRIC).copied())
+                .collect();
+            if !found.is_empty() {
+                row.values.insert(METRIC, found.iter().sum::<f64>() / found.len() as f64);
+                added += 1;
+            }
+        }
+        added
+    }
 }
 
 #[cfg(test)]

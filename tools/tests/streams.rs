@@ -24,14 +24,11 @@ fn record(name: &str, keep_branches: bool, folder: &Path) -> PathBuf {
     let manifest = silicon(name).with_extension("toml");
     let mut session = Session::open_manifest(&manifest, &setup).unwrap_or_else(|why| panic!("{name}: {why}"));
     let path = folder.join(format!("{name}-{keep_branches}.wtrace"));
-    session
-        .record(&path, &Options::default(), &Unobserved)
-        .unwrap_or_else(|why| panic!("{name}: {why}"));
+    session.record(&path, &Options::default(), &Unobserved).unwrap_or_else(|why| panic!("{name}: {why}"));
     path
 }
 
-/// Loops whose trips differ from entry to entry (`sobol`: 1 to 17) are split among the copies by their mean, hence the
-/// wider bound there.
+/// Loops whose trips differ from entry to entry (`sobol`) are split among the copies by their mean, hence the wider bound.
 #[test]
 fn the_estimate_of_our_own_code_is_near_its_count() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -50,7 +47,7 @@ fn the_estimate_of_our_own_code_is_near_its_count() {
                 "{name}: every instruction is in a loop"
             );
             let off = estimate(&code, &profile, None).total() / counted.total() - 1.0;
-            let bound = if name == "sobol" { 0.4 } else { 0.03 };
+            let bound = if name == "sobol" { 0.15 } else { 0.03 };
             assert!(off.abs() < bound, "{name}, launch {launch}: {off:+.3}");
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! - A loop of the code belongs to the loop of the PTX whose backward branch it has, else to the one with most of its
 //!   instructions. It is unrolled by the number of copies that most of its loads, stores and floating-point operations have.
-//! - Iterations go to the copy of a loop that is unrolled most, as far as they fill it, and the rest to the next.
+//! - Iterations go to the copy of a loop that is unrolled most, as far as they fill it, and the rest to the next, at last to
+//!   copies of the body that are in no loop.
 //! - A block runs as often as its lines: those that cannot move (stores, branches) are asked first.
 //! - Slow paths that are called, and code for diverged warps behind `BRA.DIV`, are left out.
 
@@ -73,14 +74,18 @@ struct Mapped<'a> {
     of: Vec<Option<LoopId>>,
     /// Copies of the body in each loop.
     copies: Vec<u32>,
+    /// Copies of the body of each loop of the PTX outside of its loops in the code, if it has one there.
+    straight: Vec<u32>,
 }
 
 impl<'a> Mapped<'a> {
     fn of(code: &'a Code, profile: &'a Profile) -> Mapped<'a> {
         let loops = Loops::of(&code.successors, &[0]);
-        let mut mapped = Mapped { code, profile, of: Vec::new(), copies: Vec::new(), loops };
+        let mut mapped =
+            Mapped { code, profile, of: Vec::new(), copies: Vec::new(), straight: Vec::new(), loops };
         mapped.of = (0..mapped.loops.loops.len()).map(|l| mapped.counterpart(l)).collect();
         mapped.copies = (0..mapped.loops.loops.len()).map(|l| mapped.unrolled(l)).collect();
+        mapped.straight = (0..profile.loops.len()).map(|l| mapped.peeled(LoopId(l))).collect();
         mapped
     }
 
@@ -107,22 +112,52 @@ impl<'a> Mapped<'a> {
     /// The number of copies that most lines of a loop have in it.
     fn unrolled(&self, l: usize) -> u32 {
         let Some(of) = self.of[l] else { return 1 };
+        let found = self.copies_of(of, self.direct(l));
+        let weights: [&[Weight]; 3] = [&[Weight::Counted], &[Weight::Pinned], &[Weight::Loose]];
+        weights.into_iter().find_map(|weights| most_common(&found, weights)).map_or(1, |(copies, _)| copies)
+    }
+
+    /// The number of copies of a loop's body in front of and behind its loops in the code; 0 if it has none there, or only
+    /// a part of its lines is.
+    fn peeled(&self, of: LoopId) -> u32 {
+        if !self.of.contains(&Some(of)) {
+            return 0;
+        }
+        let outside = |b: &usize| {
+            let around = std::iter::successors(self.loops.innermost[*b], |l| self.loops.loops[*l].parent);
+            self.loops.dominators.reaches(*b) && around.into_iter().all(|l| self.of[l] != Some(of))
+        };
+        let blocks = (0..self.code.blocks.len()).filter(outside);
+        let instructions = blocks.flat_map(|b| &self.code.instructions[self.code.blocks[b].clone()]);
+        let found = self.copies_of(of, instructions.map(|i| (i.line, i.weight)));
+        let counted = |(line, weight): &&(u32, Weight)| {
+            *weight == Weight::Counted && self.profile.line(*line).is_some_and(|line| line.inside == Some(of))
+        };
+        let all = self.profile.sizes.keys().filter(counted).count();
+        let here = found.keys().filter(|(_, weight)| *weight == Weight::Counted).count();
+        if here == 0 || here * 2 < all {
+            return 0;
+        }
+        most_common(&found, &[Weight::Counted]).map_or(0, |(copies, _)| copies)
+    }
+
+    /// Copies of each line of a loop among some instructions.
+    fn copies_of(
+        &self,
+        of: LoopId,
+        among: impl Iterator<Item = (u32, Weight)>,
+    ) -> BTreeMap<(u32, Weight), u32> {
         let mut found: BTreeMap<(u32, Weight), usize> = BTreeMap::new();
-        for (line, weight) in self.direct(l) {
+        for (line, weight) in among {
             if self.profile.line(line).is_some_and(|line| line.inside == Some(of)) {
                 *found.entry((line, weight)).or_insert(0) += 1;
             }
         }
-        let most_common = |weights: &[Weight]| {
-            let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
-            for ((line, weight), count) in found.iter().filter(|((_, weight), _)| weights.contains(weight)) {
-                let Some(once) = self.profile.sizes.get(&(*line, *weight)) else { continue };
-                *votes.entry((*count as f64 / *once as f64).round().max(1.0) as u32).or_insert(0) += 1;
-            }
-            votes.into_iter().max_by_key(|(copies, votes)| (*votes, std::cmp::Reverse(*copies)))
+        let copies = |(key, count): ((u32, Weight), usize)| {
+            let once = *self.profile.sizes.get(&key)?;
+            Some((key, (count as f64 / once as f64).round().max(1.0) as u32))
         };
-        let best = most_common(&[Weight::Counted]).or_else(|| most_common(&[Weight::Pinned]));
-        best.or_else(|| most_common(&[Weight::Loose])).map_or(1, |(copies, _)| copies)
+        found.into_iter().filter_map(copies).collect()
     }
 
     /// The loop of the PTX that a block of the code is in.
@@ -176,6 +211,19 @@ impl<'a> Mapped<'a> {
         scales.into_iter().map(|scale| scale.unwrap_or(1.0)).collect()
     }
 
+    /// The share of the copies outside of a loop that an entry of it runs: all, if the code has no such loop.
+    fn taken_straight(&self, of: LoopId) -> f64 {
+        let copies = self.straight[of.0];
+        let source = &self.profile.loops[of.0];
+        if copies == 0 || source.entries == 0.0 {
+            return 1.0;
+        }
+        let in_loops = (0..self.of.len()).filter(|l| self.of[*l] == Some(of)).map(|l| self.copies[l]);
+        let least = in_loops.min().map_or(1.0, f64::from);
+        let trips = source.iterations / source.entries;
+        ((trips - (trips / least).floor() * least) / f64::from(copies)).min(1.0)
+    }
+
     /// Executions of each block.
     fn runs(&self) -> Vec<f64> {
         let scales = self.scales();
@@ -208,13 +256,24 @@ impl<'a> Mapped<'a> {
                 // Copies of a loop's body in a row: each runs once per entry of the loop.
                 let deeper = lines.iter().filter_map(|line| {
                     let inner = line.inside.filter(|l| self.profile.is_within(Some(*l), context))?;
-                    let l = &self.profile.loops[self.profile.child(inner, context).0];
-                    (l.iterations > 0.0).then(|| l.entries * (line.runs / l.iterations).min(1.0))
+                    let child = self.profile.child(inner, context);
+                    let l = &self.profile.loops[child.0];
+                    let taken = self.taken_straight(child);
+                    (l.iterations > 0.0).then(|| l.entries * taken * (line.runs / l.iterations).min(1.0))
                 });
                 median(deeper.collect())
             })
         })
     }
+}
+
+/// The number of copies that most lines of some weights have, and how many have it.
+fn most_common(found: &BTreeMap<(u32, Weight), u32>, weights: &[Weight]) -> Option<(u32, usize)> {
+    let mut votes: BTreeMap<u32, usize> = BTreeMap::new();
+    for (_, copies) in found.iter().filter(|((_, weight), _)| weights.contains(weight)) {
+        *votes.entry(*copies).or_insert(0) += 1;
+    }
+    votes.into_iter().max_by_key(|(copies, votes)| (*votes, std::cmp::Reverse(*copies)))
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -24,8 +24,8 @@ fn all_threads() -> Options {
 
 /// Name, PTX file under the bundled workloads, and size.
 const PROGRAMS: [(&str, &str, &str); 2] = [
-    ("vectoradd 1 Mi", "vectoradd/vectoradd.ptx", "n=1048576"),
-    ("matmul_tiled 256", "matmul_tiled/matmul_tiled.ptx", "n=256"),
+    ("vectoradd 1 Mi", "textbook/vectoradd/vectoradd.ptx", "n=1048576"),
+    ("matmul_tiled 256", "textbook/matmul_tiled/matmul_tiled.ptx", "n=256"),
 ];
 
 fn open(program: &str) -> Session {

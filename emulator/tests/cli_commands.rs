@@ -5,8 +5,13 @@ mod cli_kit;
 use cli_kit::Folder;
 use serde_json::Value;
 
+/// The path of a bundled workload's files, without extension.
 fn workload(name: &str) -> String {
-    format!("{}/../tests/workloads/{name}/{name}", env!("CARGO_MANIFEST_DIR"))
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads");
+    let suites = std::fs::read_dir(root).unwrap().map(|suite| suite.unwrap().path().join(name));
+    let folder =
+        suites.into_iter().find(|path| path.is_dir()).unwrap_or_else(|| panic!("no workload {name}"));
+    folder.join(name).display().to_string()
 }
 
 #[test]

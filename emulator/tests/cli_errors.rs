@@ -321,8 +321,8 @@ fn recordings_that_cannot_be_written_or_finished_leave_nothing() {
 /// A limit on the address space (`ulimit -v`) is reported with a remedy; no command crashes for lack of memory.
 #[test]
 fn a_small_address_space_is_an_error_in_words() {
-    let workload =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads/vectoradd/vectoradd.ptx");
+    let workload = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/workloads/textbook/vectoradd/vectoradd.ptx");
     for kib in [20_000, 25_000, 30_000, 60_000] {
         for command in ["run", "record -o /dev/null", "disasm"] {
             let script = format!("ulimit -v {kib}; exec \"$0\" {command} \"$1\"");

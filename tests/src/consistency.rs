@@ -20,11 +20,18 @@ fn manifests() -> Vec<(Workload, Manifest)> {
 fn every_folder_is_a_workload_with_all_its_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let entries = std::fs::read_dir(root.join("workloads")).unwrap().map(|entry| entry.unwrap().path());
-    let mut folders: Vec<_> =
-        entries.filter(|path| path.is_dir()).map(|path| path.file_name().unwrap().to_owned()).collect();
+    let suites = entries.filter(|path| path.is_dir());
+    let mut folders: Vec<_> = suites
+        .flat_map(|suite| std::fs::read_dir(suite).unwrap().map(|entry| entry.unwrap().path()))
+        .map(|path| path.strip_prefix(root).unwrap().to_owned())
+        .collect();
     folders.sort();
-    let names: Vec<_> = workloads().iter().map(|workload| workload.name).collect();
-    assert_eq!(folders, names);
+    let mut listed: Vec<_> = workloads().iter().map(Workload::folder).collect();
+    listed.sort();
+    assert_eq!(folders, listed);
+    let mut names: Vec<_> = workloads().iter().map(|workload| workload.name).collect();
+    names.dedup();
+    assert_eq!(names.len(), listed.len(), "a name is found without its suite, so it occurs once");
 
     for workload in workloads() {
         let mut manifests: Vec<_> = std::fs::read_dir(root.join(workload.folder()))
@@ -97,34 +104,48 @@ fn parameters(ptx: &str, kernel: &str) -> Option<Vec<String>> {
 fn launches_fit_the_kernels_that_they_name() {
     for (_, manifest) in manifests() {
         let ptx = std::fs::read_to_string(&manifest.ptx).unwrap();
-        for (number, launch) in manifest.launches.iter().enumerate() {
-            let place = format!("{}, launch {number}", manifest.path.display());
-            let parameters =
-                parameters(&ptx, &launch.kernel).unwrap_or_else(|| panic!("{place}: no such kernel"));
-            assert_eq!(parameters.len(), launch.args.len(), "{place}: arguments");
-            for (parameter, argument) in parameters.iter().zip(&launch.args) {
-                check_argument(&manifest, parameter, argument, &place);
-            }
-            let size = |text: &String| evaluate(text, &manifest.scalars).unwrap();
-            let threads: i64 = launch.block.iter().map(size).product();
-            assert!((1..=1024).contains(&threads), "{place}: {threads} threads");
-            assert!(launch.grid.iter().map(size).all(|blocks| blocks > 0), "{place}: empty grid");
-            assert!((0..=48 * 1024).contains(&size(&launch.shared)), "{place}: shared memory");
+        for size in ["test", "paper"] {
+            check_launches(&manifest, &ptx, size);
         }
     }
 }
 
-fn check_argument(manifest: &Manifest, parameter: &str, argument: &Argument, place: &str) {
+fn check_launches(manifest: &Manifest, ptx: &str, size: &str) {
+    let place = manifest.path.display();
+    let scalars = manifest.scalars_at(size).unwrap_or_else(|| panic!("{place}: there is no size {size}"));
+    let launches = manifest.launches(&scalars).unwrap_or_else(|what| panic!("{place}: {what}"));
+    assert!(!launches.is_empty(), "{place}");
+    for (number, placed) in launches.iter().enumerate() {
+        let (launch, scalars) = (placed.launch, &placed.scalars);
+        let place = format!("{place}, size {size}, launch {number}");
+        let parameters = parameters(ptx, &launch.kernel).unwrap_or_else(|| panic!("{place}: no such kernel"));
+        assert_eq!(parameters.len(), launch.args.len(), "{place}: arguments");
+        for (parameter, argument) in parameters.iter().zip(&launch.args) {
+            check_argument(manifest, scalars, parameter, argument, &place);
+        }
+        let size = |text: &String| evaluate(text, scalars).unwrap();
+        let threads: i64 = launch.block.iter().map(size).product();
+        assert!((1..=1024).contains(&threads), "{place}: {threads} threads");
+        assert!(launch.grid.iter().map(size).all(|blocks| blocks > 0), "{place}: empty grid");
+        assert!((0..=48 * 1024).contains(&size(&launch.shared)), "{place}: shared memory");
+    }
+}
+
+fn check_argument(
+    manifest: &Manifest,
+    scalars: &crate::Scalars,
+    parameter: &str,
+    argument: &Argument,
+    place: &str,
+) {
     match argument {
+        Argument::Texture(_) => assert_eq!(parameter, "u64", "{place}: {argument:?}"),
         Argument::Pointer { buffer, element } => {
             assert_eq!(parameter, "u64", "{place}: {argument:?}");
             let buffer = manifest.buffers.iter().find(|b| b.name == *buffer);
             let buffer = buffer.unwrap_or_else(|| panic!("{place}: no buffer for {argument:?}"));
-            let len = evaluate(&buffer.len, &manifest.scalars).unwrap();
-            assert!(
-                (0..len).contains(&evaluate(element, &manifest.scalars).unwrap()),
-                "{place}: {argument:?}"
-            );
+            let len = evaluate(&buffer.len, scalars).unwrap();
+            assert!((0..len).contains(&evaluate(element, scalars).unwrap()), "{place}: {argument:?}");
         }
         Argument::Scalar { element, value } => {
             let declared = match element {
@@ -135,26 +156,22 @@ fn check_argument(manifest: &Manifest, parameter: &str, argument: &Argument, pla
             };
             assert_eq!(parameter, declared, "{place}: {argument:?}");
             if !declared.starts_with('f') {
-                evaluate(value, &manifest.scalars).unwrap_or_else(|what| panic!("{place}: {what}"));
+                evaluate(value, scalars).unwrap_or_else(|what| panic!("{place}: {what}"));
             }
         }
     }
 }
 
-/// Launch lists that are written out for one size must be complete for the size that the manifest states.
+/// Papers whose abbreviations manifests give, by the first technique of each.
+const PAPERS: &[&str] = &["bow", "corf", "dac", "darsie", "larf", "regmutex", "uv"];
+
 #[test]
-fn written_out_launches_match_their_sizes() {
+fn manifests_say_where_a_workload_comes_from() {
     for (workload, manifest) in manifests() {
-        let launches = manifest.launches.len() as i64;
-        let wanted = match workload.name {
-            "gaussian" => 2 + 2 * (manifest.scalars["n"] - 1),
-            "bitonic" => {
-                let stages = i64::from((manifest.scalars["n"] / 1024).trailing_zeros());
-                1 + stages + stages * (stages + 1) / 2
-            }
-            "bfs" => 1 + 2 * 12,
-            _ => continue,
-        };
-        assert_eq!(launches, wanted, "{}", workload.name);
+        let (place, about) = (manifest.path.display(), &manifest.about);
+        assert_eq!(about.suite, workload.suite, "{place}: its suite is its folder's");
+        for (paper, name) in &about.papers {
+            assert!(PAPERS.contains(&paper.as_str()) && !name.is_empty(), "{place}: {paper} = {name}");
+        }
     }
 }

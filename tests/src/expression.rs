@@ -1,5 +1,5 @@
-//! Integer expressions of launch manifests: + - * / % with the usual precedence, parentheses, min, max and
-//! ceil_div, over the manifest's scalars. Division truncates; overflow and division by zero are errors.
+//! Integer expressions of launch manifests: + - * / % with the usual precedence, parentheses, min, max,
+//! ceil_div and pow, over the manifest's scalars. Division truncates; overflow and division by zero are errors.
 
 use crate::Scalars;
 
@@ -103,7 +103,7 @@ impl<'a> Parser<'a> {
         let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
         match name {
             "" => Err(self.error(&format!("`{first}` is not expected"))),
-            "min" | "max" | "ceil_div" => self.call(name, depth),
+            "min" | "max" | "ceil_div" | "pow" => self.call(name, depth),
             _ => self.scalars.get(name).copied().ok_or_else(|| self.error(&format!("no scalar `{name}`"))),
         }
     }
@@ -117,6 +117,7 @@ impl<'a> Parser<'a> {
         match name {
             "min" => Ok(a.min(b)),
             "max" => Ok(a.max(b)),
+            "pow" => self.checked(u32::try_from(b).ok().and_then(|b| a.checked_pow(b))),
             _ if b > 0 && a >= 0 => Ok(a / b + i64::from(a % b != 0)),
             _ => Err(self.error("ceil_div needs a non-negative dividend and a positive divisor")),
         }
@@ -146,13 +147,27 @@ mod tests {
         assert_eq!(value("ceil_div(n,16-2*steps)"), Ok(9));
         assert_eq!(value("max(n, min(steps, 7) * 60)"), Ok(120));
         assert_eq!(value("ceil_div(96,32)"), Ok(3));
+        assert_eq!(value("3*pow(steps, 5)"), Ok(96));
     }
 
     #[test]
     fn mistakes_are_named() {
         let depth = "(".repeat(500);
-        let wrong =
-            ["", "n+", "m", "1/0", "(1", "1)", "ceil_div(1)", "n n", "9223372036854775807+1", "a€", &depth];
+        let wrong = [
+            "",
+            "n+",
+            "m",
+            "1/0",
+            "(1",
+            "1)",
+            "ceil_div(1)",
+            "pow(2,63)",
+            "pow(2,0-1)",
+            "n n",
+            "9223372036854775807+1",
+            "a€",
+            &depth,
+        ];
         for text in wrong {
             assert!(value(text).is_err(), "{text:?} was accepted");
         }

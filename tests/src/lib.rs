@@ -27,7 +27,7 @@ mod workload;
 pub use element::{Element, ElementType};
 pub use expected::{Expected, Tolerance};
 pub use manifest::{Manifest, ManifestError};
-pub use workload::{Workload, workloads};
+pub use workload::{Workload, tabled_workloads, workloads};
 
 /// Contents of named buffers, as little-endian bytes.
 pub type Buffers = std::collections::BTreeMap<String, Vec<u8>>;

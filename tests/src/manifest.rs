@@ -6,6 +6,7 @@ use crate::element::ElementType;
 use crate::expression::evaluate;
 use crate::init::{Init, Number, contents};
 use crate::{Buffers, Scalars};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use toml::{Table, Value};
@@ -25,12 +26,47 @@ pub struct Manifest {
     pub path: PathBuf,
     /// The PTX file that it launches.
     pub ptx: PathBuf,
+    /// Where the program comes from.
+    pub about: About,
     /// Named integers with the values that they have unless overridden.
     pub scalars: Scalars,
+    /// Scalars that have other values, by the name of the size.
+    pub sizes: BTreeMap<String, Scalars>,
     /// Named buffers, in the order of their names.
     pub buffers: Vec<Buffer>,
-    /// Launches, in the order in which they run.
-    pub launches: Vec<Launch>,
+    /// Launches and loops of launches, in the order in which they run.
+    entries: Vec<Entry>,
+}
+
+/// Where a program comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The benchmark suite that the original belongs to.
+    pub suite: String,
+    /// The program's abbreviation in each paper that evaluates it, by the name of the paper's first technique.
+    pub papers: BTreeMap<String, String>,
+}
+
+/// An entry of the list of launches.
+#[derive(Clone, Debug)]
+enum Entry {
+    Launch(Launch),
+    /// The entries once for each value of a variable in `from..to`.
+    Loop {
+        variable: String,
+        from: String,
+        to: String,
+        entries: Vec<Entry>,
+    },
+}
+
+/// A launch, and the values that its expressions know: the manifest's scalars and the variables of loops.
+#[derive(Clone, Debug)]
+pub struct Placed<'a> {
+    /// The launch.
+    pub launch: &'a Launch,
+    /// The values.
+    pub scalars: Scalars,
 }
 
 /// A buffer of device memory.
@@ -80,6 +116,8 @@ pub enum Argument {
         /// An expression, or a floating-point literal.
         value: String,
     },
+    /// The handle of a texture, which only the emulator's reader knows.
+    Texture(String),
 }
 
 impl Manifest {
@@ -95,7 +133,8 @@ impl Manifest {
 
     fn parse(path: &Path, text: &str) -> Result<Self, String> {
         let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
-        only(&table, "the manifest", &["ptx", "scalars", "buffers", "launch"])?;
+        let known = ["ptx", "workload", "scalars", "sizes", "buffers", "texture", "launch"];
+        only(&table, "the manifest", &known)?;
         let ptx = match table.get("ptx") {
             Some(file) => path.with_file_name(string(file, "ptx")?),
             None => path.with_extension("ptx"),
@@ -104,18 +143,69 @@ impl Manifest {
             Some(value) => scalars(as_table(value, "scalars")?)?,
             None => Scalars::new(),
         };
+        let mut sizes = BTreeMap::new();
+        if let Some(value) = table.get("sizes") {
+            for (name, value) in as_table(value, "sizes")? {
+                sizes.insert(name.clone(), self::scalars(as_table(value, name)?)?);
+            }
+        }
+        let about = match table.get("workload") {
+            Some(value) => about(as_table(value, "workload")?)?,
+            None => About::default(),
+        };
         let mut buffers = Vec::new();
         if let Some(value) = table.get("buffers") {
             for (name, value) in as_table(value, "buffers")? {
                 buffers.push(buffer(name, value).map_err(|what| format!("buffer {name}: {what}"))?);
             }
         }
-        let mut launches = Vec::new();
-        let listed = table.get("launch").and_then(Value::as_array).ok_or("there is no [[launch]]")?;
-        for (number, value) in listed.iter().enumerate() {
-            launches.push(launch(value).map_err(|what| format!("launch {number}: {what}"))?);
+        let entries = entries(table.get("launch").ok_or("there is no [[launch]]")?)?;
+        Ok(Self { path: path.to_owned(), ptx, about, scalars, sizes, buffers, entries })
+    }
+
+    /// The scalars at a size, which is `test` or one of the manifest's.
+    pub fn scalars_at(&self, size: &str) -> Option<Scalars> {
+        let mut scalars = self.scalars.clone();
+        if size != "test" {
+            scalars.extend(self.sizes.get(size)?.clone());
         }
-        Ok(Self { path: path.to_owned(), ptx, scalars, buffers, launches })
+        Some(scalars)
+    }
+
+    /// Whether a launch takes a texture.
+    pub fn has_textures(&self) -> bool {
+        fn takes(entry: &Entry) -> bool {
+            match entry {
+                Entry::Launch(launch) => launch.args.iter().any(|arg| matches!(arg, Argument::Texture(_))),
+                Entry::Loop { entries, .. } => entries.iter().any(takes),
+            }
+        }
+        self.entries.iter().any(takes)
+    }
+
+    /// The launches in the order in which they run, loops written out.
+    ///
+    /// # Errors
+    /// If a bound of a loop is no valid expression.
+    pub fn launches(&self, scalars: &Scalars) -> Result<Vec<Placed<'_>>, String> {
+        fn add<'a>(entries: &'a [Entry], scalars: &Scalars, all: &mut Vec<Placed<'a>>) -> Result<(), String> {
+            for entry in entries {
+                match entry {
+                    Entry::Launch(launch) => all.push(Placed { launch, scalars: scalars.clone() }),
+                    Entry::Loop { variable, from, to, entries } => {
+                        for value in evaluate(from, scalars)?..evaluate(to, scalars)? {
+                            let mut inner = scalars.clone();
+                            inner.insert(variable.clone(), value);
+                            add(entries, &inner, all)?;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        }
+        let mut all = Vec::new();
+        add(&self.entries, scalars, &mut all)?;
+        Ok(all)
     }
 
     /// The contents of every buffer before the first launch, with the given scalars.
@@ -185,6 +275,17 @@ fn scalars(table: &Table) -> Result<Scalars, String> {
     table.iter().map(entry).collect()
 }
 
+fn about(table: &Table) -> Result<About, String> {
+    only(table, "workload", &["suite", "papers"])?;
+    let mut papers = BTreeMap::new();
+    if let Some(value) = table.get("papers") {
+        for (paper, name) in as_table(value, "papers")? {
+            papers.insert(paper.clone(), string(name, paper)?.to_owned());
+        }
+    }
+    Ok(About { suite: string(required(table, "suite")?, "suite")?.to_owned(), papers })
+}
+
 fn buffer(name: &str, value: &Value) -> Result<Buffer, String> {
     let table = as_table(value, "it")?;
     only(table, "it", &["type", "len", "init", "expect"])?;
@@ -226,8 +327,24 @@ fn init(value: &Value) -> Result<Init, String> {
     Ok(Init::Random { seed: seed as u64, min: number(random, "min")?, max: number(random, "max")? })
 }
 
-fn launch(value: &Value) -> Result<Launch, String> {
+fn entries(value: &Value) -> Result<Vec<Entry>, String> {
+    let listed = value.as_array().ok_or("launch is no array")?.iter().enumerate();
+    listed.map(|(number, value)| entry(value).map_err(|what| format!("launch {number}: {what}"))).collect()
+}
+
+fn entry(value: &Value) -> Result<Entry, String> {
     let table = as_table(value, "it")?;
+    let Some(variable) = table.get("for") else { return launch(table).map(Entry::Launch) };
+    only(table, "it", &["for", "from", "to", "launch"])?;
+    Ok(Entry::Loop {
+        variable: string(variable, "for")?.to_owned(),
+        from: expression(required(table, "from")?)?,
+        to: expression(required(table, "to")?)?,
+        entries: entries(required(table, "launch")?)?,
+    })
+}
+
+fn launch(table: &Table) -> Result<Launch, String> {
     only(table, "it", &["kernel", "grid", "block", "shared", "args"])?;
     let args = required(table, "args")?.as_array().ok_or("args is no array")?;
     Ok(Launch {
@@ -259,6 +376,9 @@ fn argument(value: &Value) -> Result<Argument, String> {
     let Some((name, value)) = table.iter().next().filter(|_| table.len() == 1) else {
         return Err(format!("argument {value} is not of the form {{ type = value }}"));
     };
+    if name == "texture" {
+        return Ok(Argument::Texture(string(value, name)?.to_owned()));
+    }
     let value = match value {
         Value::Float(number) => number.to_string(),
         other => expression(other)?,
@@ -297,13 +417,42 @@ mod tests {
     fn a_small_manifest_is_read_whole() {
         let manifest = parse(SMALL).unwrap();
         assert_eq!(manifest.ptx, Path::new("some/small.ptx"));
-        assert_eq!(manifest.launches[0].grid, ["ceil_div(n,2)", "1", "1"]);
-        assert_eq!(manifest.launches[0].block, ["32", "2", "1"]);
+        let launches = manifest.launches(&manifest.scalars).unwrap();
+        assert_eq!(launches[0].launch.grid, ["ceil_div(n,2)", "1", "1"]);
+        assert_eq!(launches[0].launch.block, ["32", "2", "1"]);
         let one = Argument::Pointer { buffer: "b".into(), element: "1".into() };
-        assert_eq!(manifest.launches[0].args[1], one);
+        assert_eq!(launches[0].launch.args[1], one);
         let inputs = manifest.inputs(&manifest.scalars).unwrap();
         assert_eq!(inputs["a"], encode(&[0_i16, 1, 2, 3]));
         assert_eq!(inputs["b"], encode(&[1.5_f32, 1.5]));
+    }
+
+    #[test]
+    fn sizes_and_loops_are_read() {
+        let text = r#"
+            [workload]
+            suite = "rodinia"
+            papers = { dac = "XY" }
+            [scalars]
+            n = 2
+            m = 5
+            [sizes.paper]
+            n = 3
+            [[launch]]
+            for = "i"
+            from = 1
+            to = "n"
+            launch = [{ kernel = "k", grid = ["i"], block = [32], args = [{ texture = "t" }] }]
+        "#;
+        let manifest = parse(text).unwrap();
+        assert_eq!(manifest.about.suite, "rodinia");
+        assert_eq!(manifest.about.papers["dac"], "XY");
+        assert!(manifest.has_textures());
+        let scalars = manifest.scalars_at("paper").unwrap();
+        assert_eq!((scalars["n"], scalars["m"], manifest.scalars_at("other")), (3, 5, None));
+        let launches = manifest.launches(&scalars).unwrap();
+        assert_eq!(launches.iter().map(|l| l.scalars["i"]).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(manifest.launches(&manifest.scalars).unwrap().len(), 1);
     }
 
     #[test]

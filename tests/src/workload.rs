@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct Workload {
     /// Its name, which is that of its folder, its sources and its default manifest.
     pub name: &'static str,
+    /// The suite, or other source, that the idea comes from; it is a folder.
+    pub suite: &'static str,
     /// Names of its manifests without extension, the default one first.
     variants: &'static [&'static str],
     reference: fn(&Case) -> Outputs,
@@ -18,7 +20,7 @@ pub struct Workload {
 impl Workload {
     /// Folder of the workload, relative to the crate's manifest directory.
     pub fn folder(&self) -> PathBuf {
-        Path::new("workloads").join(self.name)
+        Path::new("workloads").join(self.suite).join(self.name)
     }
 
     /// The CUDA C++ source, relative to the crate's manifest directory.
@@ -59,39 +61,140 @@ impl Workload {
 /// All bundled workloads, in alphabetical order.
 pub fn workloads() -> Vec<Workload> {
     macro_rules! list {
-        ($($name:ident [$($variant:ident),*]),+ $(,)?) => {
-            vec![$(Workload {
+        ($($suite:literal: $($name:ident [$($variant:ident),*]),+;)+) => {
+            vec![$($(Workload {
                 name: stringify!($name),
+                suite: $suite,
                 variants: &[stringify!($name) $(, stringify!($variant))*],
                 reference: reference::$name::expected,
-            }),+]
+            }),+),+]
         };
     }
-    list![
-        backprop [],
-        bfs [],
-        bitonic [],
-        blackscholes [],
-        compact [],
-        convolution [],
-        dct8x8 [],
-        gaussian [],
-        hash64 [],
-        histogram [],
-        hotspot [],
-        jacobi [],
-        mandelbrot [],
-        matmul_naive [matmul_naive_32],
-        matmul_tiled [matmul_tiled_16],
-        median [],
-        nbody [],
-        pathfinder [],
-        reduction [],
-        sad [],
-        scan [],
-        spmv [],
-        tensor_gemm [],
-        transpose [],
-        vectoradd [],
-    ]
+    let mut all = list! {
+        "cub":
+            onesweep [];
+        "cuda-samples":
+            aes [],
+            binomial [],
+            blackscholes [],
+            convolutiontexture [],
+            dct8x8 [],
+            dxt [],
+            fft [],
+            imagehistogram [],
+            mergesort [],
+            mersenne [],
+            montecarlo [],
+            nlm [],
+            nqueens [],
+            radixsort [],
+            scalarproduct [],
+            walsh [];
+        "hecbench":
+            bezier [],
+            minibude [],
+            sph [],
+            wsm5 [];
+        "ispass":
+            laplace3d [],
+            libor [],
+            mummer [],
+            storegpu [],
+            wp [];
+        "networks":
+            alexnet [],
+            cifarnet [],
+            lenet [],
+            mobilenet [],
+            squeezenet [];
+        "parboil":
+            cp [],
+            cutcp [],
+            lbm [],
+            mriq [],
+            sad [],
+            sgemm [],
+            stencil [],
+            tpacf [];
+        "polybench":
+            conv3d [],
+            mm2 [],
+            mm3 [];
+        "rodinia":
+            backprop [],
+            bfs [],
+            btree [],
+            cfd [],
+            dwt2d [],
+            gaussian [],
+            heartwall [],
+            hotspot [],
+            hotspot3d [],
+            kmeans [],
+            lavamd [],
+            lud [],
+            needle [],
+            particlefilter [],
+            pathfinder [],
+            srad_v1 [],
+            srad_v2 [],
+            streamcluster [];
+        "textbook":
+            bitonic [],
+            compact [],
+            convolution [],
+            floydwarshall [],
+            hash64 [],
+            histogram [],
+            jacobi [],
+            mandelbrot [],
+            matmul_naive [matmul_naive_32],
+            matmul_tiled [matmul_tiled_16],
+            median [],
+            nbody [],
+            raytrace [],
+            reduction [],
+            scan [],
+            spmv [],
+            tensor_gemm [],
+            transpose [],
+            vectoradd [];
+    };
+    all.sort_by_key(|workload| workload.name);
+    all
+}
+
+/// Workloads of the tables under `tests/tables`, and of tests that replay every workload on several machines or
+/// with every technique: one or two for each pattern, so that these stay short.
+const TABLED: &[&str] = &[
+    "backprop",
+    "bfs",
+    "bitonic",
+    "blackscholes",
+    "compact",
+    "convolution",
+    "dct8x8",
+    "gaussian",
+    "hash64",
+    "histogram",
+    "hotspot",
+    "jacobi",
+    "mandelbrot",
+    "matmul_naive",
+    "matmul_tiled",
+    "median",
+    "nbody",
+    "pathfinder",
+    "reduction",
+    "sad",
+    "scan",
+    "spmv",
+    "tensor_gemm",
+    "transpose",
+    "vectoradd",
+];
+
+/// The workloads that tables hold, in alphabetical order.
+pub fn tabled_workloads() -> Vec<Workload> {
+    workloads().into_iter().filter(|workload| TABLED.contains(&workload.name)).collect()
 }

@@ -25,7 +25,7 @@ fn record(manifest: &Path, dir: &Path, contents: Contents) -> Trace {
 }
 
 fn manifests() -> Vec<PathBuf> {
-    tests::workloads().iter().flat_map(tests::Workload::manifests).collect()
+    tests::tabled_workloads().iter().flat_map(tests::Workload::manifests).collect()
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn waiting_programs_are_clean() {
 
 #[test]
 fn bundled_workloads_are_clean() {
-    for workload in tests::workloads() {
+    for workload in tests::tabled_workloads() {
         let manifest = path("").join(&workload.manifests()[0]);
         let mut session = Session::open_manifest(&manifest, &Setup::default()).expect("a session");
         let mut checker = Checker::new(Checks::ALL, 20);

@@ -6,7 +6,7 @@ use emulator::ptx;
 use rayon::prelude::*;
 use tests::oracle::Fault;
 use tests::oracle::launch::{run_manifest, run_manifest_in_emulator};
-use tests::{Buffers, Manifest, Workload, workloads};
+use tests::{Buffers, Manifest, Workload, tabled_workloads};
 
 type Run = dyn Fn(&ptx::Module, &Manifest, &Buffers) -> Result<Buffers, Fault> + Sync;
 
@@ -24,7 +24,7 @@ fn spilled_code_agrees_with_the_references() {
 
 /// Compares a way of running with the reference of every workload.
 fn on_all(run: &Run) {
-    let list: Vec<(Workload, Manifest)> = workloads()
+    let list: Vec<(Workload, Manifest)> = tabled_workloads()
         .into_iter()
         .flat_map(|workload| workload.load_manifests().unwrap().into_iter().map(move |m| (workload, m)))
         .collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use test_kit::Random;
 use test_kit::{Tool, skipped};
-use tests::workloads;
+use tests::tabled_workloads;
 use timing::config::{builtin, load};
 use timing::occupancy::{Demand, occupancy};
 
@@ -145,7 +145,7 @@ fn ask(calculator: &Path, device: &Device, questions: &[Question]) -> Vec<i64> {
 /// Every launch of every bundled workload.
 fn bundled() -> Vec<Question> {
     let mut questions = Vec::new();
-    for workload in workloads() {
+    for workload in tabled_workloads() {
         for manifest in workload.manifests() {
             let session = Session::open_manifest(&manifest, &Setup::default())
                 .unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));

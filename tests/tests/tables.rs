@@ -97,7 +97,7 @@ fn recording(workload: &str, scalars: &str) -> &'static Trace {
         LazyLock::new(Default::default);
     let mut traces = TRACES.lock().expect("no test has panicked there");
     traces.entry(format!("{workload}-{scalars}")).or_insert_with_key(|name| {
-        let all = tests::workloads();
+        let all = tests::tabled_workloads();
         let found =
             all.iter().find(|one| one.name == workload).unwrap_or_else(|| panic!("no workload {workload}"));
         let overrides = scalars.split(';').filter(|item| !item.is_empty()).map(str::to_owned).collect();
@@ -123,7 +123,7 @@ fn run(trace: &Trace, machine: &str, set: &str, techniques: &str) -> Result<Repl
 #[test]
 fn cycles_are_those_of_the_table() {
     let table = Table::read("cycles.csv");
-    for workload in tests::workloads() {
+    for workload in tests::tabled_workloads() {
         let count = table.rows.iter().filter(|row| row["workload"] == workload.name).count();
         assert!(count >= 3, "{} is on {count} machines", workload.name);
     }
@@ -203,7 +203,7 @@ fn techniques_gain_what_the_table_says() {
         let prices = load(&row["machine"], &[]).expect("a configuration").config.energy;
         let prices = EnergyTable::load(&prices).expect("an energy table");
         let mut values = Vec::new();
-        for workload in tests::workloads() {
+        for workload in tests::tabled_workloads() {
             let with = total(workload.name, &row["machine"], &row["set"], &row["technique"]);
             let plain = total(workload.name, &row["machine"], "", "");
             if let (Some(plain), Some(with)) = (plain, with) {

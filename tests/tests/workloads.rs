@@ -8,22 +8,23 @@ use std::path::Path;
 use tests::{Manifest, Workload, workloads};
 use trace_format::validate;
 
-fn session(manifest: &Path, overrides: &[&str]) -> Session {
+fn session(manifest: &Path, size: &str, overrides: &[&str]) -> Session {
     let overrides = overrides.iter().map(ToString::to_string).collect();
-    let setup = Setup { overrides, ..Setup::default() };
+    let setup = Setup { size: Some(size.to_owned()), overrides, ..Setup::default() };
     Session::open_manifest(manifest, &setup).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()))
 }
 
-/// Runs a manifest and compares every output buffer with the reference; returns how many were compared.
-fn compare(workload: &Workload, manifest: &Path, overrides: &[&str]) -> usize {
+/// Runs a manifest and compares every output buffer with the reference; returns how many were compared, or the
+/// buffers that differ.
+fn compare(workload: &Workload, manifest: &Path, size: &str, overrides: &[&str]) -> Result<usize, String> {
     let declared = Manifest::load(manifest).expect("the independent reader reads it");
-    let mut scalars = declared.scalars.clone();
+    let mut scalars = declared.scalars_at(size).expect("every workload has both sizes");
     for change in overrides {
         let (name, value) = change.split_once('=').expect("NAME=VALUE");
         scalars.insert(name.into(), value.parse().expect("an integer"));
     }
     let inputs = declared.inputs(&scalars).expect("inputs");
-    let mut session = session(manifest, overrides);
+    let mut session = session(manifest, size, overrides);
     for (name, bytes) in &inputs {
         assert_eq!(
             session.buffer(name),
@@ -34,26 +35,81 @@ fn compare(workload: &Workload, manifest: &Path, overrides: &[&str]) -> usize {
     }
     session.run(&Options::default(), &Unobserved).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
     let expected = workload.expected(&inputs, &scalars);
-    for (name, want) in &expected {
+    let differs = |(name, want): (&String, &tests::Expected)| {
         let got = session.buffer(name).expect("an output buffer");
-        if let Err(mismatch) = want.compare(got) {
-            panic!("{} {overrides:?}, buffer {name}: {mismatch}", manifest.display());
-        }
-    }
-    expected.len()
+        let mismatch = want.compare(got).err()?;
+        Some(format!("{} {overrides:?}, buffer {name}: {mismatch}", manifest.display()))
+    };
+    let different: Vec<String> = expected.iter().filter_map(differs).collect();
+    if different.is_empty() { Ok(expected.len()) } else { Err(different.join("\n")) }
 }
 
 #[test]
 fn results_equal_the_references() {
-    let mut compared = 0;
+    let (mut compared, mut wrong) = (0, Vec::new());
     for workload in workloads() {
         for manifest in workload.manifests() {
-            let buffers = compare(&workload, &manifest, &[]);
-            assert!(buffers > 0, "{}: nothing to compare", manifest.display());
-            compared += buffers;
+            match compare(&workload, &manifest, "test", &[]) {
+                Ok(buffers) => {
+                    assert!(buffers > 0, "{}: nothing to compare", manifest.display());
+                    compared += buffers;
+                }
+                Err(different) => wrong.push(different),
+            }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(compared >= 26, "only {compared} buffers compared");
+}
+
+/// Takes minutes: `cargo test --release -p tests --test workloads -- --ignored`. `WARPLAB_WORKLOADS=a,b` chooses some.
+#[test]
+#[ignore = "minutes; the sizes of the tests cover the same code"]
+fn results_equal_the_references_at_the_papers_sizes() {
+    let chosen = std::env::var("WARPLAB_WORKLOADS").unwrap_or_default();
+    for workload in workloads() {
+        if !chosen.is_empty() && !chosen.split(',').any(|name| name == workload.name) {
+            continue;
+        }
+        for manifest in workload.manifests() {
+            let start = std::time::Instant::now();
+            compare(&workload, &manifest, "paper", &[]).unwrap_or_else(|different| panic!("{different}"));
+            println!("{} {:.1?}", manifest.display(), start.elapsed());
+        }
+    }
+}
+
+/// Workloads whose widest launch does not fill the machine below twice; their manifests say why.
+const NARROW: &[&str] = &["nbody", "needle", "nqueens", "tpacf"];
+
+/// The widest launch at the size of the papers fills their largest machine, a Pascal GPU with 28 SMs, at least
+/// twice. Only blocks are counted, nothing is executed.
+#[test]
+fn paper_sizes_fill_a_machine_twice() {
+    let config = timing::config::load("titanx-pascal", &[]).expect("a configuration").config;
+    for workload in workloads() {
+        for manifest in workload.manifests() {
+            let session = session(&manifest, "paper", &[]);
+            let waves = |launch: &emulator::manifest::LaunchSpec| {
+                let kernel = session.kernel(&launch.kernel).expect("the kernel that is launched");
+                let demand = timing::occupancy::Demand {
+                    threads_per_block: launch.block.iter().product(),
+                    registers_per_thread: u32::from(kernel.regs_per_thread).max(1),
+                    shared_bytes: kernel.static_shared_bytes + launch.shared_bytes,
+                };
+                let resident = timing::occupancy::occupancy(&config.sm, config.sm.registers, &demand);
+                let resident = resident.unwrap_or_else(|why| panic!("{}: {why}", manifest.display())).blocks;
+                let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+                blocks as f64 / f64::from(resident * config.gpu.sms)
+            };
+            // Kernels that only prepare data do not count.
+            let launches =
+                session.manifest().launches.iter().filter(|launch| !launch.kernel.contains("setup"));
+            let most = launches.map(waves).fold(0.0, f64::max);
+            let narrow = NARROW.contains(&workload.name);
+            assert_eq!(most < 2.0, narrow, "{}: {most:.2} waves of blocks", manifest.display());
+        }
+    }
 }
 
 #[test]
@@ -69,7 +125,8 @@ fn results_equal_the_references_at_sizes_that_leave_partial_warps_and_blocks() {
     let all = workloads();
     for (name, change) in odd {
         let workload = all.iter().find(|w| w.name == name).expect("a bundled workload");
-        compare(workload, &workload.manifests()[0], &[change]);
+        let compared = compare(workload, &workload.manifests()[0], "test", &[change]);
+        compared.unwrap_or_else(|different| panic!("{different}"));
     }
 }
 
@@ -81,7 +138,7 @@ fn recordings_verify_and_do_not_depend_on_threads() {
         let record = |threads: usize| {
             let path = dir.path().join(format!("{}-{threads}.wtrace", workload.name));
             let options = Options { threads, ..Options::default() };
-            session(manifest, &[]).record(&path, &options, &Unobserved).expect("a recording");
+            session(manifest, "test", &[]).record(&path, &options, &Unobserved).expect("a recording");
             path
         };
         let (one, three) = (record(1), record(3));

@@ -27,34 +27,35 @@ if [ $# -gt 0 ]; then
     names=("$@")
 else
     names=()
-    for source in */*.cu; do names+=("${source%%/*}"); done
+    for source in */*/*.cu; do names+=("$(basename "$source" .cu)"); done
 fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 changed=0
 for name in "${names[@]}"; do
-    source=$name/$name.cu
+    source=$(ls -d -- */"$name/$name.cu" 2>/dev/null || true)
     if [ ! -f "$source" ]; then
-        echo "regenerate.sh: there is no workload $name (looked for $here/$source)" >&2
+        echo "regenerate.sh: there is no workload $name (looked for $here/SUITE/$name/$name.cu)" >&2
         exit 1
     fi
+    ptx=${source%.cu}.ptx
     fresh=$work/$name.ptx
     nvcc -arch=$arch -O3 -ptx -o "$fresh" "$source"
     ptxas -arch=$arch -O3 -o "$work/checked.cubin" "$fresh"
-    if [ ! -f "$name/$name.ptx" ]; then
-        echo "new        $name/$name.ptx"
-    elif cmp -s "$fresh" "$name/$name.ptx"; then
-        echo "unchanged  $name/$name.ptx"
+    if [ ! -f "$ptx" ]; then
+        echo "new        $ptx"
+    elif cmp -s "$fresh" "$ptx"; then
+        echo "unchanged  $ptx"
         continue
     else
-        added=$(diff "$name/$name.ptx" "$fresh" | grep -c '^>' || true)
-        removed=$(diff "$name/$name.ptx" "$fresh" | grep -c '^<' || true)
-        echo "changed    $name/$name.ptx (+$added -$removed lines)"
+        added=$(diff "$ptx" "$fresh" | grep -c '^>' || true)
+        removed=$(diff "$ptx" "$fresh" | grep -c '^<' || true)
+        echo "changed    $ptx (+$added -$removed lines)"
     fi
     # Written beside the old one and renamed, so that an interruption leaves either the old or the new file.
-    cp "$fresh" "$name/$name.ptx.new"
-    mv "$name/$name.ptx.new" "$name/$name.ptx"
+    cp "$fresh" "$ptx.new"
+    mv "$ptx.new" "$ptx"
     changed=$((changed + 1))
 done
 echo "${#names[@]} workloads compiled, $changed files written"

@@ -19,7 +19,7 @@ fi
 
 record() { # name, workload, n
     [ -f "$folder/$1.wtrace" ] ||
-        $emu record "tests/workloads/$2/$2.ptx" --set "n=$3" -o "$folder/$1.wtrace" >/dev/null
+        $emu record tests/workloads/*/"$2/$2.ptx" --set "n=$3" -o "$folder/$1.wtrace" >/dev/null
 }
 record vectoradd_64Ki vectoradd 65536
 record vectoradd_1Mi vectoradd 1048576

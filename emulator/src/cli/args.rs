@@ -47,7 +47,8 @@ pub(super) enum Command {
   emu record -o app.wtrace -- ./app 1000
   emu record --kernels 'gemm|conv' --every 10 --blocks 8/even -- ./app
   emu record app.ptx                  writes app.wtrace beside the PTX
-  emu record app.ptx -o x.wtrace --set n=4096")]
+  emu record app.ptx -o x.wtrace --set n=4096
+  emu record app.ptx --size paper     with the scalars of [sizes.paper]")]
     Record(Record),
     /// List machine kernels: program counters, live registers, reconvergence points.
     #[command(after_help = "Examples:
@@ -85,6 +86,10 @@ pub(super) struct Run {
     /// The launch manifest [default: APP.toml beside the PTX].
     #[arg(long, value_name = "FILE.toml", conflicts_with = "program")]
     pub launch: Option<PathBuf>,
+    /// The size of the manifest, [sizes.NAME] there: other values of its scalars [default: test, the scalars as
+    /// they are written].
+    #[arg(long, value_name = "NAME", conflicts_with = "program")]
+    pub size: Option<String>,
     /// Override a value of the manifest: a scalar (n=1024), a buffer's key (a.len=n*2), a launch's
     /// (launch.0.grid=[4,1,1]). May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "program")]
@@ -228,6 +233,7 @@ impl Run {
     pub(super) fn setup(&self) -> Setup {
         Setup {
             manifest: self.launch.clone(),
+            size: self.size.clone(),
             overrides: self.overrides.clone(),
             lowering: LowerOptions {
                 stack_bytes: self.stack_bytes,

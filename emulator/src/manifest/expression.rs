@@ -1,4 +1,4 @@
-//! Integer expressions over a manifest's scalars: `+ - * / %`, parentheses, `min`, `max`, `ceil_div`.
+//! Integer expressions over a manifest's scalars: `+ - * / %`, parentheses, `min`, `max`, `ceil_div`, `pow`.
 //!
 //! Division truncates. Overflow, division by zero and unknown names are errors that show the expression.
 
@@ -151,9 +151,9 @@ impl Parser<'_> {
     }
 
     fn call(&mut self, name: &str, at: usize) -> Result<i64, String> {
-        if !matches!(name, "min" | "max" | "ceil_div") {
+        if !matches!(name, "min" | "max" | "ceil_div" | "pow") {
             self.at = at;
-            return Err(self.fail(&format!("there is no function `{name}`, only min, max and ceil_div")));
+            return Err(self.fail(&format!("there is no function `{name}`, only min, max, ceil_div and pow")));
         }
         self.expect('(')?;
         let a = self.sum()?;
@@ -163,6 +163,10 @@ impl Parser<'_> {
         match name {
             "min" => Ok(a.min(b)),
             "max" => Ok(a.max(b)),
+            "pow" => match u32::try_from(b) {
+                Err(_) => Err(self.fail(&format!("pow({a},{b}) needs an exponent of at least 0"))),
+                Ok(b) => a.checked_pow(b).ok_or_else(|| self.fail("the value exceeds 64 bits")),
+            },
             _ if a < 0 || b <= 0 => Err(self.fail(&format!(
                 "ceil_div({a},{b}) needs a dividend of at least 0 and a divisor of at least 1"
             ))),
@@ -191,6 +195,7 @@ mod tests {
             ("0x10 + 1_000", 1016),
             ("ceil_div(n,256)", 4),
             ("max(min(n, 7), ceil_div(0, 5))", 7),
+            ("pow(2, 10) - n + pow(n, 0)", 25),
         ] {
             assert_eq!(value(text), Ok(expect), "{text}");
         }
@@ -207,6 +212,8 @@ mod tests {
             ("9223372036854775807+1", "64 bits"),
             ("99999999999999999999", "not a 64-bit integer"),
             ("ceil_div(1,0)", "at least 1"),
+            ("pow(2,0-1)", "at least 0"),
+            ("pow(2,63)", "64 bits"),
             ("1 2", "`2` is unexpected"),
             ("(1", "`)` is expected"),
             ("max(1)", "`,` is expected"),

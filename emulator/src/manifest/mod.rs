@@ -1,6 +1,6 @@
 //! Launch manifests: kernels to launch, with buffers, their initial contents and expected results.
 //!
-//! [`Manifest::load`] reads `APP.toml`, applies overrides and evaluates every expression; the result contains
+//! [`Manifest::load`] reads `APP.toml`, chooses a size, applies overrides and evaluates every expression; the result contains
 //! no names except those of kernels. `contents` fills buffers, `check` compares them afterwards,
 //! `expression` evaluates, `element` knows the element types. [`crate::session`] checks arguments against
 //! the kernel.
@@ -13,6 +13,7 @@ pub(crate) mod expression;
 mod node;
 pub(crate) mod objects;
 mod read;
+mod sizes;
 mod spec;
 
 pub use check::{Check, Verdict};
@@ -26,11 +27,11 @@ use std::path::Path;
 use warplab_host::input;
 
 impl Manifest {
-    /// Reads a manifest, applies overrides (`PATH=VALUE`) and evaluates it.
+    /// Reads a manifest, chooses one of its sizes, applies overrides (`PATH=VALUE`) and evaluates it.
     ///
     /// # Errors
     /// The first error, with its place.
-    pub fn load(path: &Path, overrides: &[String]) -> Result<Manifest, ManifestError> {
+    pub fn load(path: &Path, size: Option<&str>, overrides: &[String]) -> Result<Manifest, ManifestError> {
         let file = path.display().to_string();
         let text = input::read_text(path, input::TEXT_BYTES).map_err(|error| {
             let what = match error.kind() {
@@ -41,19 +42,25 @@ impl Manifest {
                 "a manifest says which kernel to launch on which data; put it beside the PTX or name it with --launch",
             )
         })?;
-        Manifest::parse(path, &text, overrides)
+        Manifest::parse(path, &text, size, overrides)
     }
 
     /// Like [`Manifest::load`] for a text; relative paths in it are relative to the folder of `path`.
     ///
     /// # Errors
     /// The first error, with its place.
-    pub fn parse(path: &Path, text: &str, overrides: &[String]) -> Result<Manifest, ManifestError> {
+    pub fn parse(
+        path: &Path,
+        text: &str,
+        size: Option<&str>,
+        overrides: &[String],
+    ) -> Result<Manifest, ManifestError> {
         let file = path.display().to_string();
         let mut root = node::parse(&file, text)?;
+        let resized = sizes::choose(&mut root, &file, size)?;
         for assignment in overrides {
             node::set(&mut root, &file, assignment)?;
         }
-        read::manifest(path, &file, &root, !overrides.is_empty())
+        read::manifest(path, &file, &root, resized || !overrides.is_empty())
     }
 }

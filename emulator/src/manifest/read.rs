@@ -1,15 +1,15 @@
 //! Converts the tree of values to a [`Manifest`]: unknown keys are refused, expressions evaluated, and errors
 //! have the place of their value.
 
+mod launches;
 mod objects;
 mod reader;
 
-use super::contents::{Init, Number};
+use super::contents::Init;
 use super::element::ElementType;
 use super::error::ManifestError;
 use super::node::{Node, Value};
-use super::objects::ObjectSpec;
-use super::spec::{Argument, ArgumentValue, Buffer, Expect, LaunchSpec, MAX_BUFFER_BYTES, Manifest};
+use super::spec::{Buffer, Expect, MAX_BUFFER_BYTES, Manifest};
 use reader::{Reader, Result};
 use std::path::Path;
 
@@ -21,7 +21,9 @@ pub(super) fn manifest(
     overridden: bool,
 ) -> Result<Manifest, ManifestError> {
     let mut reader = Reader { path, file, scalars: Vec::new() };
-    reader.only(root, "", &["ptx", "scalars", "buffers", "texture", "surface", "sampler", "launch"])?;
+    let known = ["ptx", "workload", "scalars", "sizes", "buffers", "texture", "surface", "sampler", "launch"];
+    reader.only(root, "", &known)?;
+    reader.about(root)?;
     let ptx = match root.get("ptx") {
         Some(node) => path.with_file_name(reader.text(node, "ptx")?),
         None => path.with_extension("ptx"),
@@ -44,15 +46,29 @@ pub(super) fn manifest(
         let error = ManifestError::file(file, "there is no [[launch]]");
         return Err(error.with_help("add a [[launch]] with kernel, grid, block and args"));
     };
-    let mut launches = Vec::new();
-    for (i, value) in reader.list(node, "launch")?.iter().enumerate() {
-        launches.push(reader.launch(i, value, &buffers, &objects)?);
-    }
+    let launches = reader.launches(node, &buffers, &objects)?;
     let (path, scalars) = (path.to_owned(), reader.scalars);
     Ok(Manifest { path, ptx, scalars, buffers, objects, samplers, launches, overridden })
 }
 
 impl Reader<'_> {
+    /// Checks `[workload]`, which says where a program comes from. It is for those that list programs and does
+    /// not change a run.
+    fn about(&self, root: &Node) -> Result<()> {
+        let Some(node) = root.get("workload") else { return Ok(()) };
+        self.table(node, "workload")?;
+        self.only(node, "workload", &["suite", "papers"])?;
+        let suite =
+            self.required(node, "workload", "suite", "the benchmark suite, for example \"rodinia\"")?;
+        self.text(suite, "workload.suite")?;
+        if let Some(papers) = node.get("papers") {
+            for (paper, name) in self.table(papers, "workload.papers")? {
+                self.text(name, &format!("workload.papers.{paper}"))?;
+            }
+        }
+        Ok(())
+    }
+
     fn element(&self, node: &Node, key: &str, name: &str) -> Result<ElementType> {
         ElementType::from_name(name).ok_or_else(|| {
             let names = ElementType::ALL.map(|(n, _)| n).join(", ");
@@ -148,100 +164,12 @@ impl Reader<'_> {
             _ => self.fail(node, key, "it needs either `file` or `checksum`"),
         }
     }
-
-    fn launch(
-        &self,
-        index: usize,
-        node: &Node,
-        buffers: &[Buffer],
-        objects: &[ObjectSpec],
-    ) -> Result<LaunchSpec> {
-        let key = format!("launch.{index}");
-        self.table(node, &key)?;
-        self.only(node, &key, &["kernel", "grid", "block", "shared", "args", "repeat"])?;
-        let kernel = self.required(node, &key, "kernel", "the name of the kernel's .entry in the PTX")?;
-        let dims = |name: &str| -> Result<[u32; 3]> {
-            let value = self.required(
-                node,
-                &key,
-                name,
-                "one to three sizes, for example [\"ceil_div(n,256)\", 1, 1]",
-            )?;
-            self.dimensions(value, &format!("{key}.{name}"))
-        };
-        let optional = |name: &str, default: u64, least: u64| match node.get(name) {
-            None => Ok(default),
-            Some(value) => self.in_range(value, &format!("{key}.{name}"), least, u64::from(u32::MAX)),
-        };
-        let (args, args_place) = match node.get("args") {
-            None => (Vec::new(), node.place.clone()),
-            Some(list) => {
-                let items = self.list(list, &format!("{key}.args"))?.iter().enumerate();
-                let args =
-                    items.map(|(i, arg)| self.argument(arg, &format!("{key}.args.{i}"), buffers, objects));
-                (args.collect::<Result<Vec<_>>>()?, list.place.clone())
-            }
-        };
-        Ok(LaunchSpec {
-            kernel: self.text(kernel, &format!("{key}.kernel"))?.into(),
-            kernel_place: kernel.place.clone(),
-            grid: dims("grid")?,
-            block: dims("block")?,
-            shared_bytes: optional("shared", 0, 0)? as u32,
-            args,
-            args_place,
-            repeat: optional("repeat", 1, 0)? as u32,
-        })
-    }
-
-    fn argument(
-        &self,
-        node: &Node,
-        key: &str,
-        buffers: &[Buffer],
-        objects: &[ObjectSpec],
-    ) -> Result<Argument> {
-        let scalar = |element: ElementType, number: Number| -> Result<ArgumentValue> {
-            let bytes = number.encode(element).or_else(|what| self.fail(node, key, what))?;
-            Ok(ArgumentValue::Scalar { element, bytes })
-        };
-        let value = match &node.value {
-            Value::Text(text) => self.pointer(node, key, text, buffers)?,
-            Value::Integer(value) => scalar(ElementType::S32, Number::Integer(*value))?,
-            Value::Float(value) => scalar(ElementType::F32, Number::Float(*value))?,
-            Value::Table(entries) => match entries.as_slice() {
-                [(name, value)] if name == "bytes" => {
-                    let text = self.text(value, key)?;
-                    let bytes = hex(text).ok_or_else(|| {
-                        self.error(value, key, format!("`{text}` is no string of hexadecimal bytes"))
-                    })?;
-                    ArgumentValue::Bytes(bytes)
-                }
-                [(name, value)] if name == "texture" || name == "surface" => {
-                    self.object_argument(value, key, name == "surface", objects)?
-                }
-                [(name, value)] => scalar(self.element(node, key, name)?, self.number(value, key)?)?,
-                _ => return self.fail(node, key, "it has not exactly one entry, such as { s32 = \"n\" }"),
-            },
-            _ => return self.wrong_kind(node, key, "\"@buffer\", a number or { TYPE = value }"),
-        };
-        Ok(Argument { value, place: node.place.clone() })
-    }
-}
-
-/// Bytes of a string of hexadecimal digits, blanks and underscores ignored.
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u32> = text
-        .chars()
-        .filter(|c| !c.is_whitespace() && *c != '_')
-        .map(|c| c.to_digit(16))
-        .collect::<Option<_>>()?;
-    digits.len().is_multiple_of(2).then(|| digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::Place;
+    use super::super::spec::ArgumentValue;
     use super::*;
 
     const SMALL: &str = r#"
@@ -266,7 +194,7 @@ args = ["@a", "@a+n-1", { s32 = "m" }, 7, 1.5, { u64 = 18446744073709551615 }, {
 
     fn load(text: &str, sets: &[&str]) -> Result<Manifest> {
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
-        Manifest::parse(Path::new("dir/app.toml"), text, &sets)
+        Manifest::parse(Path::new("dir/app.toml"), text, None, &sets)
     }
 
     #[test]
@@ -353,5 +281,54 @@ args = ["@a", "@a+n-1", { s32 = "m" }, 7, 1.5, { u64 = 18446744073709551615 }, {
             assert_eq!(error.place, Some(Place::Line(line)), "{from} -> {to}: {error}");
         }
         assert!(load("", &[]).unwrap_err().to_string().contains("[[launch]]"));
+    }
+
+    #[test]
+    fn loops_are_written_out() {
+        let text = r#"
+[scalars]
+n = 3
+[workload]
+suite = "textbook"
+papers = { someone = "XY" }
+[[launch]]
+for = "i"
+from = 1
+to = "n"
+launch = [
+    { kernel = "a", grid = "i", block = 32 },
+    { for = "j", from = 0, to = "i", launch = [{ kernel = "b", grid = "n*i+j", block = 32 }] },
+]
+[[launch]]
+kernel = "c"
+grid = 1
+block = 32
+"#;
+        let run = |text: &str| {
+            let m = load(text, &[]).unwrap();
+            m.launches.iter().map(|l| format!("{}{} {}", l.kernel, l.grid[0], l.key)).collect::<Vec<_>>()
+        };
+        let (a, b) = ("launch.0.launch.0", "launch.0.launch.1.launch.0");
+        let wanted =
+            [format!("a1 {a}"), format!("b3 {b}"), format!("a2 {a}"), format!("b6 {b}"), format!("b7 {b}")];
+        assert_eq!(run(text)[..5], wanted);
+        assert_eq!(run(text)[5], "c1 launch.1");
+        assert_eq!(run(&text.replace("to = \"n\"", "to = 1")), ["c1 launch.1"]);
+        for (from, to, line, told) in [
+            ("for = \"i\"", "for = \"n\"", 8, "there is a scalar `n` already"),
+            ("for = \"j\"", "for = \"i\"", 13, "there is a scalar `i` already"),
+            ("for = \"i\"", "for = \"2i\"", 8, "`2i` is no name"),
+            ("from = 1\n", "", 7, "`from` is missing"),
+            ("to = \"n\"", "to = \"n*100000\"", 7, "more than 65536 rounds"),
+            ("to = \"i\"", "to = \"60000\"", 13, "more than 65536 launches"),
+            ("from = 1", "start = 1", 9, "`start` is unknown"),
+            ("grid = \"n*i+j\"", "grid = \"k\"", 13, "no scalar `k`"),
+            ("suite = \"textbook\"", "", 4, "`suite` is missing"),
+            ("{ someone = \"XY\" }", "{ someone = 1 }", 6, "a string is expected"),
+        ] {
+            let error = load(&text.replace(from, to), &[]).unwrap_err();
+            assert!(error.to_string().contains(told), "{from} -> {to}: {error}");
+            assert_eq!(error.place, Some(Place::Line(line)), "{from} -> {to}: {error}");
+        }
     }
 }

@@ -26,7 +26,7 @@ pub struct Manifest {
     pub samplers: Vec<SamplerSpec>,
     /// Launches in order.
     pub launches: Vec<LaunchSpec>,
-    /// Whether overrides have been applied, so that expected contents do not apply.
+    /// Whether another size was chosen or overrides have been applied, so that expected contents do not apply.
     pub overridden: bool,
 }
 
@@ -66,6 +66,8 @@ pub enum Expect {
 /// A launch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaunchSpec {
+    /// The path of its entry, for example `launch.0`. Launches of a loop share theirs.
+    pub key: String,
     /// Name of the kernel.
     pub kernel: String,
     /// Where it is named.

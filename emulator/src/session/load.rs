@@ -109,7 +109,6 @@ fn objects(
 /// Checks a launch's arguments against the kernel's parameters.
 pub(super) fn check_arguments(
     manifest: &Manifest,
-    index: usize,
     spec: &LaunchSpec,
     kernel: &MachineKernel,
 ) -> Result<(), ManifestError> {
@@ -122,7 +121,7 @@ pub(super) fn check_arguments(
         let (takes, has) = (kernel.params.len(), spec.args.len());
         return Err(ManifestError {
             place: Some(spec.args_place.clone()),
-            key: format!("launch.{index}.args"),
+            key: format!("{}.args", spec.key),
             help: Some(format!("the kernel is {}", signature())),
             ..ManifestError::file(
                 file,
@@ -134,7 +133,7 @@ pub(super) fn check_arguments(
         if let Err((what, help)) = fits(&argument.value, param) {
             return Err(ManifestError {
                 place: Some(argument.place.clone()),
-                key: format!("launch.{index}.args.{i}"),
+                key: format!("{}.args.{i}", spec.key),
                 help: Some(help.unwrap_or_else(|| format!("the kernel is {}", signature()))),
                 ..ManifestError::file(file, what)
             });

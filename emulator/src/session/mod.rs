@@ -42,6 +42,8 @@ use trace_format::writer::{TraceWriter, WriterOptions};
 pub struct Setup {
     /// The launch manifest; by default the file beside the PTX that ends in `.toml`.
     pub manifest: Option<PathBuf>,
+    /// The size of the manifest; by default its scalars as they are written.
+    pub size: Option<String>,
     /// Overrides of the manifest, `PATH=VALUE`.
     pub overrides: Vec<String>,
     /// What may be varied about lowering.
@@ -122,7 +124,7 @@ impl Session {
     pub fn open(ptx: &Path, setup: &Setup) -> Result<Session, SessionError> {
         let module = LoadedModule::read(ptx)?;
         let path = setup.manifest.clone().unwrap_or_else(|| ptx.with_extension("toml"));
-        let manifest = Manifest::load(&path, &setup.overrides)?;
+        let manifest = Manifest::load(&path, setup.size.as_deref(), &setup.overrides)?;
         Session::new(module, manifest, ptx, setup)
     }
 
@@ -131,7 +133,7 @@ impl Session {
     /// # Errors
     /// An error in either file, or a mismatch between them.
     pub fn open_manifest(path: &Path, setup: &Setup) -> Result<Session, SessionError> {
-        let manifest = Manifest::load(path, &setup.overrides)?;
+        let manifest = Manifest::load(path, setup.size.as_deref(), &setup.overrides)?;
         let ptx = manifest.ptx.clone();
         Session::new(LoadedModule::read(&ptx)?, manifest, &ptx, setup)
     }
@@ -143,19 +145,19 @@ impl Session {
         setup: &Setup,
     ) -> Result<Session, SessionError> {
         let mut kernels: Vec<Lowered> = Vec::new();
-        for (index, spec) in manifest.launches.iter().enumerate() {
+        for spec in &manifest.launches {
             let known = kernels.iter().position(|k| k.kernel.name == spec.kernel);
             let at = match known {
                 Some(at) => at,
                 None => {
                     let id = module
                         .kernel(&spec.kernel)
-                        .ok_or_else(|| unknown_kernel(&module, &manifest, index, spec))?;
+                        .ok_or_else(|| unknown_kernel(&module, &manifest, spec))?;
                     kernels.push(module.lower(id, &setup.lowering)?);
                     kernels.len() - 1
                 }
             };
-            load::check_arguments(&manifest, index, spec, &kernels[at].kernel)?;
+            load::check_arguments(&manifest, spec, &kernels[at].kernel)?;
         }
         let allocates =
             |inst: &Inst| matches!(inst.op, Op::Syscall { call: SysCall::Malloc | SysCall::Free });
@@ -322,7 +324,7 @@ impl Session {
     ) -> Result<LaunchReport, SessionError> {
         let spec = &self.manifest.launches[at];
         let Some(lowered) = self.kernels.iter().find(|k| k.kernel.name == spec.kernel) else {
-            return Err(unknown_kernel(&self.module, &self.manifest, at, spec).into());
+            return Err(unknown_kernel(&self.module, &self.manifest, spec).into());
         };
         let kernel = &lowered.kernel;
         let geometry = Geometry { grid: spec.grid, block: spec.block };
@@ -398,12 +400,7 @@ fn failed(index: u32, mut error: LaunchError, ptx: &Path) -> SessionError {
     SessionError::Launch { index, error: Box::new(error) }
 }
 
-fn unknown_kernel(
-    module: &LoadedModule,
-    manifest: &Manifest,
-    index: usize,
-    spec: &LaunchSpec,
-) -> ManifestError {
+fn unknown_kernel(module: &LoadedModule, manifest: &Manifest, spec: &LaunchSpec) -> ManifestError {
     let known = module.kernels();
     let help = match known.as_slice() {
         [] => "the PTX file has no kernels".to_string(),
@@ -411,7 +408,7 @@ fn unknown_kernel(
     };
     ManifestError {
         place: Some(spec.kernel_place.clone()),
-        key: format!("launch.{index}.kernel"),
+        key: format!("{}.kernel", spec.key),
         help: Some(help),
         ..ManifestError::file(
             manifest.path.display().to_string(),

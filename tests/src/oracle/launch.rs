@@ -25,7 +25,8 @@ pub fn run_manifest(
     for (name, bytes) in inputs {
         addresses.insert(name.clone(), device.global.add(bytes.clone()));
     }
-    for launch in &manifest.launches {
+    for placed in manifest.launches(scalars).map_err(Fault::new)? {
+        let (launch, scalars) = (placed.launch, &placed.scalars);
         let value = |text: &str| evaluate(text, scalars).map_err(Fault::new);
         let dims = |texts: &[String; 3]| -> Result<[u32; 3], Fault> {
             Ok([value(&texts[0])? as u32, value(&texts[1])? as u32, value(&texts[2])? as u32])
@@ -42,6 +43,7 @@ pub fn run_manifest(
                     (base + value(element)? as u64 * size).to_le_bytes().to_vec()
                 }
                 Argument::Scalar { element, value: text } => scalar(*element, text, scalars)?,
+                Argument::Texture(name) => return Err(no_texture(name)),
             });
         }
         device.run(&Launch {
@@ -77,7 +79,8 @@ pub fn run_manifest_in_emulator(
         ids.insert(name.clone(), emulated.memory.allocate(name.clone(), bytes.clone()));
     }
     let mut lowered = std::collections::BTreeMap::new();
-    for launch in &manifest.launches {
+    for placed in manifest.launches(scalars).map_err(Fault::new)? {
+        let (launch, scalars) = (placed.launch, &placed.scalars);
         let value = |text: &str| evaluate(text, scalars).map_err(Fault::new);
         let dims = |texts: &[String; 3]| -> Result<[u32; 3], Fault> {
             Ok([value(&texts[0])? as u32, value(&texts[1])? as u32, value(&texts[2])? as u32])
@@ -98,6 +101,7 @@ pub fn run_manifest_in_emulator(
                 Argument::Scalar { element, value: text } => {
                     emulated::Argument::Bytes(scalar(*element, text, scalars)?)
                 }
+                Argument::Texture(name) => return Err(no_texture(name)),
             });
         }
         let geometry = Geometry { grid: dims(&launch.grid)?, block: dims(&launch.block)? };
@@ -105,6 +109,10 @@ pub fn run_manifest_in_emulator(
         emulated.run(&lowered[&launch.kernel], geometry, value(&launch.shared)? as u32, &args, how)?;
     }
     Ok(ids.iter().map(|(name, id)| (name.clone(), emulated.memory.allocation(*id).bytes.to_vec())).collect())
+}
+
+fn no_texture(name: &str) -> Fault {
+    Fault::new(format!("texture `{name}`: only a session of the emulator makes textures"))
 }
 
 /// Bytes of a scalar argument.

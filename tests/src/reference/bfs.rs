@@ -1,14 +1,14 @@
-//! Reference of bfs: a queue of nodes, as deep as the manifest's twelve pairs of launches go.
+//! Reference of bfs: a queue of nodes, as deep as the manifest's pairs of launches go.
 
 use super::Case;
 use crate::{Expected, Outputs};
 use std::collections::VecDeque;
 
-const LEVELS: i32 = 12;
 const DEGREES: [usize; 8] = [2, 5, 1, 8, 3, 6, 4, 11];
 
 pub(crate) fn expected(case: &Case) -> Outputs {
     let (nodes, source) = (case.size("nodes"), case.size("source"));
+    let levels = i32::try_from(case.scalar("levels")).expect("a few levels");
     let modulus = u32::try_from(nodes).expect("nodes are numbered in 32 bits");
     let edges: Vec<u32> = case.buffer::<u32>("edges").iter().map(|edge| edge % modulus).collect();
     let offsets: Vec<usize> = std::iter::once(0)
@@ -22,7 +22,7 @@ pub(crate) fn expected(case: &Case) -> Outputs {
     level[source] = 0;
     let mut queue = VecDeque::from([source]);
     while let Some(node) = queue.pop_front() {
-        if level[node] == LEVELS {
+        if level[node] == levels {
             break;
         }
         for &neighbour in &edges[offsets[node]..offsets[node + 1]] {
@@ -34,8 +34,8 @@ pub(crate) fn expected(case: &Case) -> Outputs {
     }
 
     let visited: Vec<u8> = level.iter().map(|&level| u8::from(level >= 0)).collect();
-    let frontier: Vec<u8> = level.iter().map(|&level| u8::from(level == LEVELS)).collect();
-    let mut sizes = vec![0_i32; LEVELS as usize + 1];
+    let frontier: Vec<u8> = level.iter().map(|&level| u8::from(level == levels)).collect();
+    let mut sizes = vec![0_i32; levels as usize + 1];
     level.iter().filter(|&&level| level > 0).for_each(|&level| sizes[level as usize] += 1);
     let row_offsets: Vec<i32> = offsets.iter().map(|&offset| offset as i32).collect();
     Outputs::from([
@@ -60,7 +60,7 @@ mod tests {
         let mut edges = [0_u32; 40];
         edges[..8].copy_from_slice(&[0, 6, 1, 1, 1, 1, 1, 3]);
         edges[8..16].copy_from_slice(&[3; 8]);
-        let setup = Setup::scalars([("nodes", 4), ("source", 0)]).buffer("edges", &edges);
+        let setup = Setup::scalars([("nodes", 4), ("source", 0), ("levels", 12)]).buffer("edges", &edges);
         let outputs = setup.run(expected);
         assert_eq!(values::<i32>(&outputs, "row_offsets"), [0, 2, 7, 8, 16]);
         assert_eq!(values::<i32>(&outputs, "level"), [0, -1, 1, 2]);

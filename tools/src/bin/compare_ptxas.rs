@@ -209,10 +209,13 @@ fn workloads() -> Result<Vec<PathBuf>, String> {
         Ok(entries.filter_map(Result::ok).map(|e| e.path()).collect())
     };
     let mut files = Vec::new();
-    for dir in list(&root)?.into_iter().filter(|p| p.is_dir()) {
-        files.extend(list(&dir)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "ptx")));
+    for suite in list(&root)?.into_iter().filter(|p| p.is_dir()) {
+        for dir in list(&suite)? {
+            files.extend(list(&dir)?.into_iter().filter(|p| p.extension().is_some_and(|e| e == "ptx")));
+        }
     }
-    files.sort();
+    // In the order of their names, whatever their suite.
+    files.sort_by_key(|file| file.file_name().map(ToOwned::to_owned));
     Ok(files)
 }
 

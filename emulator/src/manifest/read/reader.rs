@@ -77,7 +77,7 @@ impl Reader<'_> {
                     let names: Vec<&str> = self.scalars.iter().map(|(n, _)| n.as_str()).collect();
                     let known = if names.is_empty() { "none".into() } else { names.join(", ") };
                     error.with_help(format!(
-                        "expressions know + - * / % ( ) min max ceil_div and the scalars: {known}"
+                        "expressions know + - * / % ( ) min max ceil_div pow and the scalars: {known}"
                     ))
                 })
             }

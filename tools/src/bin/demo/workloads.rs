@@ -19,15 +19,15 @@ pub(crate) struct Workload {
 }
 
 macro_rules! workloads {
-    ($($name:literal in $folder:literal),+ $(,)?) => {
+    ($($name:literal in $suite:literal / $folder:literal),+ $(,)?) => {
         &[$(Workload {
             name: $name,
             folder: $folder,
             ptx: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"), "/../tests/workloads/", $folder, "/", $folder, ".ptx"
+                env!("CARGO_MANIFEST_DIR"), "/../tests/workloads/", $suite, "/", $folder, "/", $folder, ".ptx"
             )),
             manifest: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"), "/../tests/workloads/", $folder, "/", $name, ".toml"
+                env!("CARGO_MANIFEST_DIR"), "/../tests/workloads/", $suite, "/", $folder, "/", $name, ".toml"
             )),
         }),+]
     };
@@ -35,25 +35,25 @@ macro_rules! workloads {
 
 /// Every workload, in the order in which they run and are shown: 1D blocks first.
 pub(crate) const ALL: &[Workload] = workloads![
-    "vectoradd" in "vectoradd",
-    "reduction" in "reduction",
-    "scan" in "scan",
-    "histogram" in "histogram",
-    "pathfinder" in "pathfinder",
-    "bfs" in "bfs",
-    "blackscholes" in "blackscholes",
-    "nbody" in "nbody",
-    "spmv" in "spmv",
-    "gaussian" in "gaussian",
-    "backprop" in "backprop",
-    "dct8x8" in "dct8x8",
-    "hotspot" in "hotspot",
-    "sad" in "sad",
-    "convolution" in "convolution",
-    "transpose" in "transpose",
-    "matmul_naive" in "matmul_naive",
-    "matmul_tiled_16" in "matmul_tiled",
-    "matmul_tiled" in "matmul_tiled",
+    "vectoradd" in "textbook" / "vectoradd",
+    "reduction" in "textbook" / "reduction",
+    "scan" in "textbook" / "scan",
+    "histogram" in "textbook" / "histogram",
+    "pathfinder" in "rodinia" / "pathfinder",
+    "bfs" in "rodinia" / "bfs",
+    "blackscholes" in "cuda-samples" / "blackscholes",
+    "nbody" in "textbook" / "nbody",
+    "spmv" in "textbook" / "spmv",
+    "gaussian" in "rodinia" / "gaussian",
+    "backprop" in "rodinia" / "backprop",
+    "dct8x8" in "cuda-samples" / "dct8x8",
+    "hotspot" in "rodinia" / "hotspot",
+    "sad" in "parboil" / "sad",
+    "convolution" in "textbook" / "convolution",
+    "transpose" in "textbook" / "transpose",
+    "matmul_naive" in "textbook" / "matmul_naive",
+    "matmul_tiled_16" in "textbook" / "matmul_tiled",
+    "matmul_tiled" in "textbook" / "matmul_tiled",
 ];
 
 /// The workloads of these names, in the order of the list; all when there are none.

@@ -1,12 +1,13 @@
-//! The committed comparison with ptxas: sizes of every bundled kernel from our lowering and from NVIDIA's
-//! compiler, and the kernels with large differences.
+//! The committed comparison with ptxas: sizes of the kernels of some bundled workloads from our lowering and from
+//! NVIDIA's compiler, and the kernels with large differences.
 //!
-//! `tools/scripts/compare-ptxas.sh --csv > tests/tables/ptxas.csv` regenerates the table.
+//! `tools/scripts/compare-ptxas.sh --csv FILE.ptx… > tests/tables/ptxas.csv` regenerates the table; without files it
+//! compares all bundled workloads.
 //! `tests/tables/ptxas-gaps.csv` names the known gaps, each with its cause; a gap that is closed must be
 //! removed there too.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use test_kit::{Tool, skipped};
 
@@ -32,8 +33,21 @@ fn committed(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
 }
 
+/// The PTX of the workloads that the table has; there are more, whose comparison would take minutes.
+fn files() -> BTreeSet<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads");
+    let suites = std::fs::read_dir(root).expect("the workloads").map(|suite| suite.expect("a suite").path());
+    let suites: Vec<PathBuf> = suites.filter(|path| path.is_dir()).collect();
+    let file = |name: &str| {
+        let paths = suites.iter().map(|suite| suite.join(name).join(name).with_extension("ptx"));
+        paths.into_iter().find(|path| path.is_file()).unwrap_or_else(|| panic!("there is no workload {name}"))
+    };
+    committed("ptxas.csv").lines().skip(1).filter_map(|line| line.split(',').next()).map(file).collect()
+}
+
 fn measured() -> BTreeMap<String, Sizes> {
-    let output = Command::new(env!("CARGO_BIN_EXE_compare_ptxas")).arg("--csv").output().expect("it starts");
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_compare_ptxas"));
+    let output = compare.arg("--csv").args(files()).output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     table(&String::from_utf8(output.stdout).expect("text"))
 }

@@ -87,9 +87,7 @@ fn add_face(sums: &mut [f32; 5], states: &[State], cell: usize, neighbour: i32, 
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = share.mul_add(value, *sum));
     };
     if neighbour == -1 {
-        for axis in 0..3 {
-            sums[1 + axis] = normal[axis].mul_add(own.pressure, sums[1 + axis]);
-        }
+        sums[1..4].iter_mut().zip(normal).for_each(|(sum, along)| *sum = along.mul_add(own.pressure, *sum));
         return;
     }
     let far = State::new(1.4, [1.68, 0.0, 0.0], 3.508);
@@ -99,9 +97,9 @@ fn add_face(sums: &mut [f32; 5], states: &[State], cell: usize, neighbour: i32, 
         let (a, b) = (own.variables(), its.variables());
         add(sums, factor, std::array::from_fn(|i| a[i] - b[i]));
     }
-    for axis in 0..3 {
+    for (axis, along) in normal.into_iter().enumerate() {
         let (a, b) = (own.fluxes(axis), its.fluxes(axis));
-        add(sums, 0.5 * normal[axis], std::array::from_fn(|i| a[i] + b[i]));
+        add(sums, 0.5 * along, std::array::from_fn(|i| a[i] + b[i]));
     }
 }
 

@@ -44,7 +44,7 @@ fn scene() -> Vec<Sphere> {
     let mut sphere = |i: usize| {
         let place = [8.0 * draw() - 4.0, 2.0 * draw(), 6.0 * draw() + 4.0];
         let (radius, grey) = (0.5 + 0.75 * draw(), 0.25 + 0.75 * draw());
-        Sphere { place, radius, grey, mirror: if i % 3 == 0 { 0.5 } else { 0.25 } }
+        Sphere { place, radius, grey, mirror: if i.is_multiple_of(3) { 0.5 } else { 0.25 } }
     };
     (0..12).map(&mut sphere).collect()
 }

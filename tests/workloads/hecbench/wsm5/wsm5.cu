@@ -1,7 +1,7 @@
 // Sedimentation in columns of air, as in single-moment microphysics (Hong, Dudhia and Chen, 2004): rain and snow
 // fall through the levels with speeds that depend on their content, in as many sub-steps as the fastest fall in
 // the column needs to be stable. A thread owns a column; fields are stored [level][column]; fall speeds and fluxes of
-// all levels are kept in local memory. The number of sub-steps differs between the threads of a warp.
+// all levels are arrays, which nvcc unrolls into registers. The number of sub-steps differs between the threads of a warp.
 constexpr int LEVELS = 24;
 
 __device__ float fourth_root(float x)

@@ -28,7 +28,7 @@ __device__ State state_of(float density, Vector momentum, float energy)
     s.velocity = {momentum.x / density, momentum.y / density, momentum.z / density};
     const float square = fmaf(s.velocity.x, s.velocity.x, fmaf(s.velocity.y, s.velocity.y, __fmul_rn(s.velocity.z, s.velocity.z)));
     s.speed = sqrtf(square);
-    s.pressure = (GAMMA - 1.0f) * fmaf(-0.5f * density, square, energy);
+    s.pressure = __fmul_rn(GAMMA - 1.0f, fmaf(-0.5f * density, square, energy));
     s.sound = sqrtf(GAMMA * s.pressure / density);
     return s;
 }
@@ -37,7 +37,7 @@ __device__ Flux flux_of(const State &s)
 {
     const Vector &m = s.momentum, &v = s.velocity;
     const float carried = s.energy + s.pressure;
-    const float xy = v.x * m.y, xz = v.x * m.z, yz = v.y * m.z;
+    const float xy = __fmul_rn(v.x, m.y), xz = __fmul_rn(v.x, m.z), yz = __fmul_rn(v.y, m.z);
     return {{fmaf(v.x, m.x, s.pressure), xy, xz},
             {xy, fmaf(v.y, m.y, s.pressure), yz},
             {xz, yz, fmaf(v.z, m.z, s.pressure)},

